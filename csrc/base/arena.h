@@ -1,0 +1,30 @@
+/* One block, laid out by the code that counted it: run the layout once with a NULL arena to learn the
+ * size, allocate, run it again to hand out pointers. */
+#ifndef QD_BASE_ARENA_H
+#define QD_BASE_ARENA_H
+
+#include <stddef.h>
+
+#define ARENA_ALIGNMENT 64
+
+typedef struct arena {
+  char *base;    /* NULL while counting */
+  size_t offset; /* bytes handed out so far */
+} arena;
+
+static inline void *arena_take(arena *a, size_t bytes) {
+  const size_t start = a->offset;
+  a->offset = (start + bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+  return a->base ? a->base + start : NULL;
+}
+
+/* (double *) room for count numbers */
+static inline double *arena_doubles(arena *a, size_t count) {
+  return (double *)arena_take(a, count * sizeof(double));
+}
+
+static inline int *arena_ints(arena *a, size_t count) {
+  return (int *)arena_take(a, count * sizeof(int));
+}
+
+#endif

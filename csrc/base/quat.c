@@ -1,0 +1,90 @@
+#include "base/quat.h"
+
+#include "base/vec3.h"
+
+/* Below this angle the series is exact to rounding and the closed forms lose digits. */
+#define SMALL_ANGLE 1e-4
+
+void quat_mul(double q[4], const double a[4], const double b[4]) {
+  const double w = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];
+  const double x = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2];
+  const double y = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1];
+  const double z = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
+  q[0] = w;
+  q[1] = x;
+  q[2] = y;
+  q[3] = z;
+}
+
+void quat_conj_mul(double q[4], const double a[4], const double b[4]) {
+  const double inverse[4] = {a[0], -a[1], -a[2], -a[3]};
+  quat_mul(q, inverse, b);
+}
+
+double quat_normalize(double q[4]) {
+  const double norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+  if (norm > 0.0) {
+    for (int i = 0; i < 4; ++i) {
+      q[i] /= norm;
+    }
+  }
+  return norm;
+}
+
+void quat_to_mat3(double R[9], const double q[4]) {
+  const double w = q[0], x = q[1], y = q[2], z = q[3];
+  R[0] = w * w + x * x - y * y - z * z;
+  R[1] = 2.0 * (x * y - w * z);
+  R[2] = 2.0 * (x * z + w * y);
+  R[3] = 2.0 * (x * y + w * z);
+  R[4] = w * w - x * x + y * y - z * z;
+  R[5] = 2.0 * (y * z - w * x);
+  R[6] = 2.0 * (x * z - w * y);
+  R[7] = 2.0 * (y * z + w * x);
+  R[8] = w * w - x * x - y * y + z * z;
+}
+
+void quat_exp(double q[4], const double theta[3]) {
+  const double angle = vec3_norm(theta);
+  const double half = 0.5 * angle;
+  /* sin(half) / angle, by its series near zero */
+  const double s = angle < SMALL_ANGLE ? 0.5 - angle * angle / 48.0 : sin(half) / angle;
+  q[0] = cos(half);
+  vec3_scale(q + 1, theta, s);
+}
+
+void quat_log(double theta[3], const double q[4]) {
+  /* q and -q are one rotation: take the one with angle <= pi */
+  const double sign = q[0] < 0.0 ? -1.0 : 1.0;
+  const double sine = vec3_norm(q + 1);
+  const double cosine = sign * q[0];
+  const double scale = sine < 0.5 * SMALL_ANGLE
+                           ? 2.0 / cosine * (1.0 - sine * sine / (3.0 * cosine * cosine))
+                           : 2.0 * atan2(sine, cosine) / sine;
+  vec3_scale(theta, q + 1, sign * scale);
+}
+
+void rotation_exp(double R[9], const double theta[3]) {
+  double q[4];
+  quat_exp(q, theta);
+  quat_to_mat3(R, q);
+}
+
+void rotation_left_jacobian(double J[9], const double theta[3]) {
+  /* J = I + (1 - cos t)/t^2 [theta] + (t - sin t)/t^3 [theta]^2 */
+  const double t2 = vec3_dot(theta, theta);
+  const double t = sqrt(t2);
+  const int small = t < 1e-3; /* (t - sin t) / t^3 cancels: 1e-16 / 1e-9 there */
+  const double a = small ? 0.5 - t2 / 24.0 : (1.0 - cos(t)) / t2;
+  const double b = small ? (1.0 - t2 / 20.0) / 6.0 : (t - sin(t)) / (t2 * t);
+  const double x = theta[0], y = theta[1], z = theta[2];
+  J[0] = 1.0 - b * (y * y + z * z);
+  J[1] = b * x * y - a * z;
+  J[2] = b * x * z + a * y;
+  J[3] = b * x * y + a * z;
+  J[4] = 1.0 - b * (x * x + z * z);
+  J[5] = b * y * z - a * x;
+  J[6] = b * x * z - a * y;
+  J[7] = b * y * z + a * x;
+  J[8] = 1.0 - b * (x * x + y * y);
+}

@@ -1,0 +1,22 @@
+/* Unit quaternions w x y z and rotation vectors. Destination first. */
+#ifndef QD_BASE_QUAT_H
+#define QD_BASE_QUAT_H
+
+/* q = a b */
+void quat_mul(double q[4], const double a[4], const double b[4]);
+/* q = a^-1 b for unit quaternions */
+void quat_conj_mul(double q[4], const double a[4], const double b[4]);
+/* q /= |q|, returns |q| as it was; a zero quaternion stays */
+double quat_normalize(double q[4]);
+/* R = rotation matrix of the unit quaternion q */
+void quat_to_mat3(double R[9], const double q[4]);
+/* q = exp(theta): rotation by |theta| about theta */
+void quat_exp(double q[4], const double theta[3]);
+/* theta = log(q): |theta| <= pi */
+void quat_log(double theta[3], const double q[4]);
+/* R = exp(theta) */
+void rotation_exp(double R[9], const double theta[3]);
+/* J = left Jacobian of exp: exp(theta + d) = exp(J d) exp(theta) + O(d^2) */
+void rotation_left_jacobian(double J[9], const double theta[3]);
+
+#endif

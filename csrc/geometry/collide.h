@@ -1,0 +1,38 @@
+/* Contacts between two shapes, and their derivatives. Knows shapes and poses, no bodies, no solver. */
+#ifndef QD_GEOMETRY_COLLIDE_H
+#define QD_GEOMETRY_COLLIDE_H
+
+#define CONTACTS_PER_PAIR_MAX 8
+
+/* A shape placed in the world. Floor: geometry. */
+typedef struct placed_shape {
+  int type;           /* a qd_shape_type */
+  const double *size; /* (3) */
+  double pos[3];      /* world */
+  double rot[9];      /* row-major, columns are the shape's axes in the world */
+} placed_shape;
+
+typedef struct contact_point {
+  double dist;      /* signed distance, negative in penetration, m */
+  double pos[3];    /* midway between the two witness points, world */
+  double normal[3]; /* unit, from A into B, world */
+  int feature;      /* which part of the shapes: same value, same smooth branch */
+} contact_point;
+
+/* Derivatives with respect to the twist (omega, v) of B relative to A: A stands still, a point x of B
+ * moves with v + omega x (x - pos), where pos is the contact point. World axes. Rows as named. */
+typedef struct contact_point_derivative {
+  double dist[6];
+  double pos[18];    /* (3, 6) */
+  double normal[18]; /* (3, 6) */
+} contact_point_derivative;
+
+/* Fills out[] (CONTACTS_PER_PAIR_MAX) with the contacts of dist <= margin, returns their number. */
+int shapes_collide(const placed_shape *a, const placed_shape *b, double margin, contact_point *out);
+
+/* Derivative of a contact that shapes_collide returned for the same a and b. Where none exists
+ * (parallel faces, equal centres) the documented choice of the pair; never NaN. */
+void shapes_collide_derivative(const placed_shape *a, const placed_shape *b,
+                               const contact_point *contact, contact_point_derivative *out);
+
+#endif

@@ -1,0 +1,254 @@
+/* qdsim: convex quasi-dynamic contact. The only public header of the C core.
+ *
+ * Units are SI (m, kg, s, rad, N). Matrices are row-major. Quaternions are unit, order w x y z.
+ * A configuration q has nq numbers; a displacement v (or delta) has nv numbers in the tangent space:
+ * hinge and slide one each; ball three (rotation vector in the axes of the frame before the joint);
+ * free six (translation of the body origin, then the rotation vector in world axes).
+ * A quasi-dynamic step is a pure map q_next = f(q, u): a qd_model never changes after its creation, a
+ * qd_workspace is one thread's scratch memory and carries no state from call to call.
+ */
+#ifndef QDSIM_H
+#define QDSIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- status */
+
+typedef enum qd_status {
+  QD_OK = 0,
+  QD_BAD_ARGUMENT,      /* sizes or values that make no sense */
+  QD_OUT_OF_MEMORY,     /* heap exhausted while creating or growing a block */
+  QD_OUT_OF_CAPACITY,   /* more contacts than the workspace holds: qd_workspace_reserve, call again */
+  QD_INFEASIBLE,        /* no point satisfies the constraints */
+  QD_UNBOUNDED,         /* the cost falls for ever: nothing holds some motion */
+  QD_ITERATION_LIMIT,   /* not converged within the iteration limit */
+  QD_NUMERICAL_TROUBLE, /* factorisation or step failed; residuals are in the info */
+  QD_NOT_FINITE         /* an input holds NaN or infinity */
+} qd_status;
+
+const char *qd_status_name(qd_status status);
+
+/* ---------------------------------------------------------------- cone programs
+ *   minimise    1/2 x'Qx + b'x
+ *   subject to  Gx + g in K,   Cx + c = 0
+ * K is a product of orthants and Lorentz cones {w : w_0 >= |w_1..|}, in row order. Multipliers satisfy
+ * Qx + b = G'dual + C'dual_eq, dual in K, dual o (Gx + g) = target_mu e. A positive target_mu gives the
+ * minimiser of the log-barrier problem with weight target_mu per orthant row and target_mu / 2 times
+ * log(w_0^2 - |w_1..|^2) per Lorentz cone. */
+
+typedef enum qd_cone_kind { QD_ORTHANT = 0, QD_LORENTZ = 1 } qd_cone_kind;
+
+typedef struct qd_cone_program {
+  int variable_count;      /* n >= 1 */
+  int row_count;           /* m = sum of cone_dim */
+  int equality_count;      /* p */
+  int cone_count;          /* number of cones */
+  const double *Q;         /* (n, n) symmetric, positive semidefinite */
+  const double *b;         /* (n) */
+  const double *G;         /* (m, n) */
+  const double *g;         /* (m) */
+  const double *C;         /* (p, n), may be NULL if p = 0 */
+  const double *c;         /* (p), may be NULL if p = 0 */
+  const int *cone_kind;    /* (cone_count) a qd_cone_kind each */
+  const int *cone_dim;     /* (cone_count) rows of each cone, >= 1 */
+  const double *target_mu; /* (cone_count) J, or NULL for zeros (the exact solution) */
+} qd_cone_program;
+
+typedef struct qd_cone_options {
+  double tolerance;    /* relative, on primal and dual residual and complementarity; default 1e-9 */
+  int iteration_limit; /* default 100 */
+  int polish;          /* 1: after an exact solve, Newton on the active set to rounding; default 1 */
+} qd_cone_options;
+
+typedef struct qd_cone_info {
+  qd_status status;
+  int iterations;           /* interior point iterations */
+  int polished;             /* 1: the KKT equations of a certified active set hold to rounding */
+  int factorizations;       /* matrices factored, all stages */
+  double primal_residual;   /* max-norm of the part of Gx + g outside K, and of Cx + c (units of g) */
+  double dual_residual;     /* max-norm of Qx + b - G'dual - C'dual_eq (units of b) */
+  double complementarity;   /* max over cones of |dual o slack - target_mu e| (units of b x) */
+  double objective;         /* 1/2 x'Qx + b'x */
+} qd_cone_info;
+
+typedef struct qd_cone_workspace qd_cone_workspace;
+
+qd_cone_options qd_cone_options_default(void);
+/* Heap block that serves every program up to these sizes. NULL if memory is exhausted. */
+qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capacity,
+                                            int equality_capacity);
+void qd_cone_workspace_destroy(qd_cone_workspace *workspace);
+size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace);
+/* Solves; fills x (n), slack (m), dual (m), dual_eq (p, may be NULL if p = 0) and info, always. */
+qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                        const qd_cone_program *program, double *x, double *slack, double *dual,
+                        double *dual_eq, qd_cone_info *info);
+
+/* ---------------------------------------------------------------- model */
+
+typedef enum qd_joint_type { QD_HINGE = 0, QD_SLIDE = 1, QD_BALL = 2, QD_FREE = 3 } qd_joint_type;
+
+typedef enum qd_shape_type {
+  QD_PLANE = 0, /* half space z <= 0 of the geometry frame; size unused */
+  QD_SPHERE,    /* size: radius */
+  QD_CAPSULE,   /* size: radius, half length; along z of the geometry frame */
+  QD_BOX,       /* size: half lengths */
+  QD_CYLINDER,  /* size: radius, half length (no pair yet) */
+  QD_ELLIPSOID, /* size: half axes (no pair yet) */
+  QD_MESH,      /* (no pair yet) */
+  QD_SHAPE_TYPE_COUNT
+} qd_shape_type;
+
+/* 1 if contacts between the two shapes can be computed, in either order. */
+int qd_shape_pair_supported(int type_a, int type_b);
+
+/* Input of qd_model_create: flat arrays, copied. Body 0 is the world; parents come before children.
+ * Joints are listed in q order: sorted by body, and in their order on the body. */
+typedef struct qd_model_spec {
+  int body_count;
+  const int32_t *body_parent; /* (body_count), body_parent[0] = 0 */
+  const double *body_pos;     /* (body_count, 3) body frame in the parent's, all joints at zero */
+  const double *body_quat;    /* (body_count, 4) */
+  const double *body_mass;    /* (body_count) kg */
+  const double *body_com;     /* (body_count, 3) centre of mass, body frame */
+  const double *body_inertia; /* (body_count, 3, 3) about the centre of mass, body axes, kg m^2 */
+
+  int joint_count;
+  const int32_t *joint_type;     /* (joint_count) a qd_joint_type */
+  const int32_t *joint_body;     /* (joint_count) */
+  const double *joint_pos;       /* (joint_count, 3) anchor, body frame */
+  const double *joint_axis;      /* (joint_count, 3) unit, body frame; hinge and slide */
+  const double *joint_ref;       /* (joint_count) q at which body_pos/quat hold; hinge and slide */
+  const double *joint_range;     /* (joint_count, 2) lower, upper; -inf, inf where unlimited */
+  const double *joint_stiffness; /* (joint_count) spring, N/m or Nm/rad, hinge and slide; 0 = none */
+  const double *joint_springref; /* (joint_count) q at which the spring rests */
+  const double *default_q;       /* (nq) configuration at which mass_ratio is evaluated */
+
+  int actuator_count;               /* nu */
+  const int32_t *actuator_joint;    /* (nu) a hinge or slide joint, each at most once */
+  const double *actuator_stiffness; /* (nu) k > 0 in joint units */
+  const double *actuator_gear;      /* (nu) != 0; the joint is pulled to u / gear */
+
+  int geom_count;
+  const int32_t *geom_type; /* (geom_count) a qd_shape_type */
+  const int32_t *geom_body; /* (geom_count) */
+  const double *geom_pos;   /* (geom_count, 3) body frame */
+  const double *geom_quat;  /* (geom_count, 4) */
+  const double *geom_size;  /* (geom_count, 3) */
+
+  int pair_count;             /* candidate pairs, filtered by the caller */
+  const int32_t *pair_geom;   /* (pair_count, 2) */
+  const int32_t *pair_dim;    /* (pair_count) contact dimension 1, 3, 4 or 6 */
+  const double *pair_friction;/* (pair_count, 5) two tangential, torsional (m), two rolling (m) */
+  const double *pair_margin;  /* (pair_count) m; the larger of this and the option counts */
+
+  double gravity[3]; /* m/s^2, world */
+} qd_model_spec;
+
+typedef struct qd_model qd_model;
+
+/* Copies and checks the spec. On failure *model is NULL and message (of message_size bytes) names the
+ * array, index and reason. */
+qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *message,
+                          size_t message_size);
+void qd_model_destroy(qd_model *model);
+int qd_model_nq(const qd_model *model);
+int qd_model_nv(const qd_model *model);
+int qd_model_nu(const qd_model *model);
+/* 1 if every joint moves in one plane; then normal (3) holds the unit normal of that plane. */
+int qd_model_planar_normal(const qd_model *model, double *normal);
+
+/* ---------------------------------------------------------------- queries */
+
+typedef struct qd_workspace qd_workspace;
+
+/* One thread's scratch memory for a model, for at least contact_capacity contacts (0: a default). */
+qd_workspace *qd_workspace_create(const qd_model *model, int contact_capacity);
+void qd_workspace_destroy(qd_workspace *workspace);
+/* Makes room for at least this many contacts. Contents are lost. Allocates; not inside a step. */
+qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace, int contact_capacity);
+size_t qd_workspace_bytes(const qd_workspace *workspace);
+
+/* Normalises quaternions within 1e-3 of unit length; QD_BAD_ARGUMENT beyond (*joint: which joint),
+ * QD_NOT_FINITE on NaN or infinity (*joint: which). Output q_out (nq) may be q itself. */
+qd_status qd_normalize(const qd_model *model, const double *q, double *q_out, int *joint);
+/* q_out = q [+] v */
+void qd_integrate(const qd_model *model, const double *q, const double *v, double *q_out);
+/* v = q1 [-] q0: the displacement with q1 = q0 [+] v, rotations at most pi */
+void qd_difference(const qd_model *model, const double *q1, const double *q0, double *v);
+/* Positions (body_count, 3) and rotation matrices (body_count, 3, 3) of all bodies in the world. */
+void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double *q, double *pos,
+                   double *rot);
+/* Jacobian (6, nv) of a body-fixed point given in body coordinates: three rows of linear velocity of
+ * the point, three of angular velocity, world axes, with respect to tangent coordinates. */
+void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const double *q, int body,
+                       const double *point, double *jacobian);
+/* Joint-space mass matrix M (nv, nv). */
+void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double *q, double *M);
+
+typedef struct qd_contact {
+  int32_t geom_a, geom_b; /* -> the pair's geometries */
+  int32_t body_a, body_b;
+  int32_t pair;           /* index of the candidate pair */
+  int32_t dim;            /* 1, 3, 4, 6 */
+  double dist;            /* signed distance, m */
+  double pos[3];          /* midway between the witness points, world */
+  double frame[9];        /* rows: normal (from A into B), tangent 1, tangent 2; world */
+  double friction[5];     /* tangential (2), torsional (m), rolling (2, m) */
+  double force[6];        /* on B in the contact frame: N (3), then Nm about normal, t1, t2 */
+} qd_contact;
+
+/* Contacts with dist <= max(margin, the pair's own margin). *contacts points into the workspace and
+ * lives until its next use. */
+qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const double *q, double margin,
+                     const qd_contact **contacts, int *contact_count);
+
+/* ---------------------------------------------------------------- the quasi-dynamic step */
+
+typedef enum qd_friction_model { QD_CONE = 0, QD_PYRAMID = 1 } qd_friction_model;
+
+typedef struct qd_step_options {
+  double h;                /* step, s, > 0 */
+  int friction_model;      /* a qd_friction_model */
+  int ray_count;           /* pyramid: rays per contact, >= 3, or 2 for planar models */
+  double kappa;            /* log-barrier weight, 1/J; infinity: the exact step */
+  double epsilon;          /* mass factor, >= 0; used if mass_ratio is 0 */
+  double mass_ratio;       /* > 0: epsilon per object from stiffness and mass (formulation 2) */
+  double margin;           /* m; pairs within it count; infinity allowed */
+  int joint_limits;        /* 1: limits are constraints of the program */
+  int gravity_on_actuated; /* 1: gravity acts on actuated joints too */
+  const uint8_t *held;     /* (nv) 1: the DOF does not move; NULL: none */
+  double tolerance;        /* of the cone solver */
+  int iteration_limit;
+} qd_step_options;
+
+qd_step_options qd_step_options_default(void);
+
+typedef struct qd_step_result {
+  double *q_next;             /* (nq) out, caller's memory */
+  double *delta;              /* (nv) out, caller's memory */
+  double *limit_force;        /* (nv) out, caller's memory: generalised force of joint limits, N or Nm */
+  const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
+  int contact_count;          /* out */
+  int row_count;              /* out: rows of the cone program */
+  int derivative_exact;       /* out of qd_linearize: 1 unless the path's derivative was returned */
+  qd_cone_info info;          /* out, always filled */
+} qd_step_result;
+
+/* q_next = f(q, u). q (nq) normalised, u (nu), tau (nv) applied generalised force or NULL. */
+qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
+                  const double *q, const double *u, const double *tau, qd_step_result *result);
+/* The same step, and A = dq_next/dq (nv, nv), B = dq_next/du (nv, nu) in tangent coordinates. */
+qd_status qd_linearize(const qd_model *model, qd_workspace *workspace,
+                       const qd_step_options *options, const double *q, const double *u,
+                       const double *tau, qd_step_result *result, double *A, double *B);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
