@@ -1,5 +1,5 @@
-/* One block, laid out by the code that counted it: run the layout once with a NULL arena to learn the
- * size, allocate, run it again to hand out pointers. */
+/* One block, laid out by the code that counted it: run the layout once with a NULL arena to learn
+ * the size, allocate, run it again to hand out pointers. */
 #ifndef QD_BASE_ARENA_H
 #define QD_BASE_ARENA_H
 

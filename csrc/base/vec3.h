@@ -13,9 +13,7 @@ static inline void vec3_set(double r[3], double x, double y, double z) {
 }
 
 /* r = a */
-static inline void vec3_copy(double r[3], const double a[3]) {
-  memcpy(r, a, 3 * sizeof(double));
-}
+static inline void vec3_copy(double r[3], const double a[3]) { memcpy(r, a, 3 * sizeof(double)); }
 
 /* r = a + b */
 static inline void vec3_add(double r[3], const double a[3], const double b[3]) {

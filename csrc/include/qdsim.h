@@ -1,10 +1,10 @@
 /* qdsim: convex quasi-dynamic contact. The only public header of the C core.
  *
  * Units are SI (m, kg, s, rad, N). Matrices are row-major. Quaternions are unit, order w x y z.
- * A configuration q has nq numbers; a displacement v (or delta) has nv numbers in the tangent space:
- * hinge and slide one each; ball three (rotation vector in the axes of the frame before the joint);
- * free six (translation of the body origin, then the rotation vector in world axes).
- * A quasi-dynamic step is a pure map q_next = f(q, u): a qd_model never changes after its creation, a
+ * A configuration q has nq numbers; a displacement v (or delta) has nv numbers in the tangent
+ * space: hinge and slide one each; ball three (rotation vector in the axes of the frame before the
+ * joint); free six (translation of the body origin, then the rotation vector in world axes). A
+ * quasi-dynamic step is a pure map q_next = f(q, u): a qd_model never changes after its creation, a
  * qd_workspace is one thread's scratch memory and carries no state from call to call.
  */
 #ifndef QDSIM_H
@@ -21,12 +21,12 @@ extern "C" {
 
 typedef enum qd_status {
   QD_OK = 0,
-  QD_BAD_ARGUMENT,      /* sizes or values that make no sense */
-  QD_OUT_OF_MEMORY,     /* heap exhausted while creating or growing a block */
-  QD_OUT_OF_CAPACITY,   /* more contacts than the workspace holds: qd_workspace_reserve, call again */
-  QD_INFEASIBLE,        /* no point satisfies the constraints */
-  QD_UNBOUNDED,         /* the cost falls for ever: nothing holds some motion */
-  QD_ITERATION_LIMIT,   /* not converged within the iteration limit */
+  QD_BAD_ARGUMENT,    /* sizes or values that make no sense */
+  QD_OUT_OF_MEMORY,   /* heap exhausted while creating or growing a block */
+  QD_OUT_OF_CAPACITY, /* more contacts than the workspace holds: qd_workspace_reserve, call again */
+  QD_INFEASIBLE,      /* no point satisfies the constraints */
+  QD_UNBOUNDED,       /* the cost falls for ever: nothing holds some motion */
+  QD_ITERATION_LIMIT, /* not converged within the iteration limit */
   QD_NUMERICAL_TROUBLE, /* factorisation or step failed; residuals are in the info */
   QD_NOT_FINITE         /* an input holds NaN or infinity */
 } qd_status;
@@ -36,10 +36,10 @@ const char *qd_status_name(qd_status status);
 /* ---------------------------------------------------------------- cone programs
  *   minimise    1/2 x'Qx + b'x
  *   subject to  Gx + g in K,   Cx + c = 0
- * K is a product of orthants and Lorentz cones {w : w_0 >= |w_1..|}, in row order. Multipliers satisfy
- * Qx + b = G'dual + C'dual_eq, dual in K, dual o (Gx + g) = target_mu e. A positive target_mu gives the
- * minimiser of the log-barrier problem with weight target_mu per orthant row and target_mu / 2 times
- * log(w_0^2 - |w_1..|^2) per Lorentz cone. */
+ * K is a product of orthants and Lorentz cones {w : w_0 >= |w_1..|}, in row order. Multipliers
+ * satisfy Qx + b = G'dual + C'dual_eq, dual in K, dual o (Gx + g) = target_mu e. A positive
+ * target_mu gives the minimiser of the log-barrier problem with weight target_mu per orthant row
+ * and target_mu / 2 times log(w_0^2 - |w_1..|^2) per Lorentz cone. */
 
 typedef enum qd_cone_kind { QD_ORTHANT = 0, QD_LORENTZ = 1 } qd_cone_kind;
 
@@ -62,18 +62,18 @@ typedef struct qd_cone_program {
 typedef struct qd_cone_options {
   double tolerance;    /* relative, on primal and dual residual and complementarity; default 1e-9 */
   int iteration_limit; /* default 100 */
-  int polish;          /* 1: after an exact solve, Newton on the active set to rounding; default 1 */
+  int polish; /* 1: after an exact solve, Newton on the active set to rounding; default 1 */
 } qd_cone_options;
 
 typedef struct qd_cone_info {
   qd_status status;
-  int iterations;           /* interior point iterations */
-  int polished;             /* 1: the KKT equations of a certified active set hold to rounding */
-  int factorizations;       /* matrices factored, all stages */
-  double primal_residual;   /* max-norm of the part of Gx + g outside K, and of Cx + c (units of g) */
-  double dual_residual;     /* max-norm of Qx + b - G'dual - C'dual_eq (units of b) */
-  double complementarity;   /* max over cones of |dual o slack - target_mu e| (units of b x) */
-  double objective;         /* 1/2 x'Qx + b'x */
+  int iterations;         /* interior point iterations */
+  int polished;           /* 1: the KKT equations of a certified active set hold to rounding */
+  int factorizations;     /* matrices factored, all stages */
+  double primal_residual; /* max-norm of the part of Gx + g outside K, and of Cx + c (units of g) */
+  double dual_residual;   /* max-norm of Qx + b - G'dual - C'dual_eq (units of b) */
+  double complementarity; /* max over cones of |dual o slack - target_mu e| (units of b x) */
+  double objective;       /* 1/2 x'Qx + b'x */
 } qd_cone_info;
 
 typedef struct qd_cone_workspace qd_cone_workspace;
@@ -119,13 +119,14 @@ typedef struct qd_model_spec {
   const double *body_inertia; /* (body_count, 3, 3) about the centre of mass, body axes, kg m^2 */
 
   int joint_count;
-  const int32_t *joint_type;     /* (joint_count) a qd_joint_type */
-  const int32_t *joint_body;     /* (joint_count) */
-  const double *joint_pos;       /* (joint_count, 3) anchor, body frame */
-  const double *joint_axis;      /* (joint_count, 3) unit, body frame; hinge and slide */
-  const double *joint_ref;       /* (joint_count) q at which body_pos/quat hold; hinge and slide */
-  const double *joint_range;     /* (joint_count, 2) lower, upper; -inf, inf where unlimited */
-  const double *joint_stiffness; /* (joint_count) spring, N/m or Nm/rad, hinge and slide; 0 = none */
+  const int32_t *joint_type; /* (joint_count) a qd_joint_type */
+  const int32_t *joint_body; /* (joint_count) */
+  const double *joint_pos;   /* (joint_count, 3) anchor, body frame */
+  const double *joint_axis;  /* (joint_count, 3) unit, body frame; hinge and slide */
+  const double *joint_ref;   /* (joint_count) q at which body_pos/quat hold; hinge and slide */
+  const double *joint_range; /* (joint_count, 2) lower, upper; -inf, inf where unlimited */
+  const double
+      *joint_stiffness; /* (joint_count) spring, N/m or Nm/rad, hinge and slide; 0 = none */
   const double *joint_springref; /* (joint_count) q at which the spring rests */
   const double *default_q;       /* (nq) configuration at which mass_ratio is evaluated */
 
@@ -141,19 +142,19 @@ typedef struct qd_model_spec {
   const double *geom_quat;  /* (geom_count, 4) */
   const double *geom_size;  /* (geom_count, 3) */
 
-  int pair_count;             /* candidate pairs, filtered by the caller */
-  const int32_t *pair_geom;   /* (pair_count, 2) */
-  const int32_t *pair_dim;    /* (pair_count) contact dimension 1, 3, 4 or 6 */
-  const double *pair_friction;/* (pair_count, 5) two tangential, torsional (m), two rolling (m) */
-  const double *pair_margin;  /* (pair_count) m; the larger of this and the option counts */
+  int pair_count;              /* candidate pairs, filtered by the caller */
+  const int32_t *pair_geom;    /* (pair_count, 2) */
+  const int32_t *pair_dim;     /* (pair_count) contact dimension 1, 3, 4 or 6 */
+  const double *pair_friction; /* (pair_count, 5) two tangential, torsional (m), two rolling (m) */
+  const double *pair_margin;   /* (pair_count) m; the larger of this and the option counts */
 
   double gravity[3]; /* m/s^2, world */
 } qd_model_spec;
 
 typedef struct qd_model qd_model;
 
-/* Copies and checks the spec. On failure *model is NULL and message (of message_size bytes) names the
- * array, index and reason. */
+/* Copies and checks the spec. On failure *model is NULL and message (of message_size bytes) names
+ * the array, index and reason. */
 qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *message,
                           size_t message_size);
 void qd_model_destroy(qd_model *model);
@@ -167,11 +168,13 @@ int qd_model_planar_normal(const qd_model *model, double *normal);
 
 typedef struct qd_workspace qd_workspace;
 
-/* One thread's scratch memory for a model, for at least contact_capacity contacts (0: a default). */
+/* One thread's scratch memory for a model, for at least contact_capacity contacts (0: a default).
+ */
 qd_workspace *qd_workspace_create(const qd_model *model, int contact_capacity);
 void qd_workspace_destroy(qd_workspace *workspace);
 /* Makes room for at least this many contacts. Contents are lost. Allocates; not inside a step. */
-qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace, int contact_capacity);
+qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
+                               int contact_capacity);
 size_t qd_workspace_bytes(const qd_workspace *workspace);
 
 /* Normalises quaternions within 1e-3 of unit length; QD_BAD_ARGUMENT beyond (*joint: which joint),
@@ -184,8 +187,8 @@ void qd_difference(const qd_model *model, const double *q1, const double *q0, do
 /* Positions (body_count, 3) and rotation matrices (body_count, 3, 3) of all bodies in the world. */
 void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double *q, double *pos,
                    double *rot);
-/* Jacobian (6, nv) of a body-fixed point given in body coordinates: three rows of linear velocity of
- * the point, three of angular velocity, world axes, with respect to tangent coordinates. */
+/* Jacobian (6, nv) of a body-fixed point given in body coordinates: three rows of linear velocity
+ * of the point, three of angular velocity, world axes, with respect to tangent coordinates. */
 void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const double *q, int body,
                        const double *point, double *jacobian);
 /* Joint-space mass matrix M (nv, nv). */
@@ -194,13 +197,13 @@ void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double
 typedef struct qd_contact {
   int32_t geom_a, geom_b; /* -> the pair's geometries */
   int32_t body_a, body_b;
-  int32_t pair;           /* index of the candidate pair */
-  int32_t dim;            /* 1, 3, 4, 6 */
-  double dist;            /* signed distance, m */
-  double pos[3];          /* midway between the witness points, world */
-  double frame[9];        /* rows: normal (from A into B), tangent 1, tangent 2; world */
-  double friction[5];     /* tangential (2), torsional (m), rolling (2, m) */
-  double force[6];        /* on B in the contact frame: N (3), then Nm about normal, t1, t2 */
+  int32_t pair;       /* index of the candidate pair */
+  int32_t dim;        /* 1, 3, 4, 6 */
+  double dist;        /* signed distance, m */
+  double pos[3];      /* midway between the witness points, world */
+  double frame[9];    /* rows: normal (from A into B), tangent 1, tangent 2; world */
+  double friction[5]; /* tangential (2), torsional (m), rolling (2, m) */
+  double force[6];    /* on B in the contact frame: N (3), then Nm about normal, t1, t2 */
 } qd_contact;
 
 /* Contacts with dist <= max(margin, the pair's own margin). *contacts points into the workspace and
@@ -230,9 +233,9 @@ typedef struct qd_step_options {
 qd_step_options qd_step_options_default(void);
 
 typedef struct qd_step_result {
-  double *q_next;             /* (nq) out, caller's memory */
-  double *delta;              /* (nv) out, caller's memory */
-  double *limit_force;        /* (nv) out, caller's memory: generalised force of joint limits, N or Nm */
+  double *q_next;      /* (nq) out, caller's memory */
+  double *delta;       /* (nv) out, caller's memory */
+  double *limit_force; /* (nv) out, caller's memory: generalised force of joint limits, N or Nm */
   const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
   int contact_count;          /* out */
   int row_count;              /* out: rows of the cone program */

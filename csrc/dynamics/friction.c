@@ -1,0 +1,86 @@
+#include "dynamics/friction.h"
+
+#include <math.h>
+#include <string.h>
+
+void friction_rays(double *rays, int ray_count) {
+  for (int j = 0; j < ray_count; ++j) {
+    const double angle = 2.0 * acos(-1.0) * j / ray_count;
+    rays[2 * j] = cos(angle);
+    rays[2 * j + 1] = sin(angle);
+  }
+  if (ray_count == 2) { /* exactly opposite, along t1 */
+    rays[0] = 1.0;
+    rays[1] = rays[3] = 0.0;
+    rays[2] = -1.0;
+  }
+}
+
+static double *add_row(friction_rows *out) {
+  double *row = out->map[out->count++];
+  memset(row, 0, MOTION_MAX * sizeof(double));
+  row[0] = 1.0;
+  return row;
+}
+
+/* Component c of the motion is weighted with this coefficient: mu, mu, torsion, roll, roll. */
+static double coefficient(const double *friction, int c) { return friction[c - 1]; }
+
+static void add_opposite_rows(friction_rows *out, int component, double weight) {
+  add_row(out)[component] = weight;
+  add_row(out)[component] = -weight;
+}
+
+/* w_n >= |D w_rest|; components that cannot move are constants equal to zero and drop out. */
+static void fill_cone(friction_rows *out, const double *friction, int dim, const int *present) {
+  out->kind = QD_LORENTZ;
+  out->log_count = 2;
+  add_row(out);
+  int only = 0;
+  for (int c = 1; c < dim; ++c) {
+    if (present[c] && coefficient(friction, c) > 0.0) {
+      double *row = add_row(out);
+      row[0] = 0.0;
+      row[c] = coefficient(friction, c);
+      only = c;
+    }
+  }
+  if (out->count == 1) {
+    out->kind = QD_ORTHANT;
+  } else if (out->count == 2) {
+    out->kind = QD_ORTHANT;
+    out->log_count = 1;
+    out->count = 0;
+    add_opposite_rows(out, only, coefficient(friction, only));
+  }
+}
+
+/* (J_n + mu d_j' J_t) delta + phi >= 0, and two more rows per torsional or rolling direction
+ * (S0, equations 4 to 8). */
+static void fill_pyramid(friction_rows *out, const double *friction, int dim, int ray_count,
+                         const double *rays) {
+  out->kind = QD_ORTHANT;
+  for (int j = 0; j < ray_count; ++j) {
+    double *row = add_row(out);
+    row[1] = friction[0] * rays[2 * j];
+    row[2] = friction[0] * rays[2 * j + 1];
+  }
+  for (int c = 3; c < dim; ++c) {
+    add_opposite_rows(out, c, coefficient(friction, c));
+  }
+}
+
+void friction_rows_fill(friction_rows *out, const double *friction, int dim,
+                        const int present[MOTION_MAX], int friction_model, int ray_count,
+                        const double *rays) {
+  out->count = 0;
+  out->log_count = 1;
+  if (dim == 1) {
+    out->kind = QD_ORTHANT;
+    add_row(out);
+  } else if (friction_model == QD_CONE) {
+    fill_cone(out, friction, dim, present);
+  } else {
+    fill_pyramid(out, friction, dim, ray_count, rays);
+  }
+}

@@ -1,0 +1,31 @@
+/* Friction laws as rows: how the rows of the cone program follow from the relative motion at a
+ * contact. Row r asks for sum_c map[r][c] w_c, where w = (normal gap, t1, t2, spin, roll1, roll2).
+ */
+#ifndef QD_DYNAMICS_FRICTION_H
+#define QD_DYNAMICS_FRICTION_H
+
+#include "qdsim.h"
+
+#define MOTION_MAX 6 /* components of the relative motion at a contact */
+#define RAYS_MAX 64  /* of a pyramid */
+#define FRICTION_ROWS_MAX (RAYS_MAX + 6)
+
+typedef struct friction_rows {
+  int count;     /* rows */
+  int kind;      /* QD_ORTHANT or QD_LORENTZ */
+  int log_count; /* logs of the barrier per row, or per Lorentz cone */
+  double map[FRICTION_ROWS_MAX][MOTION_MAX];
+} friction_rows;
+
+/* Rays (ray_count, 2) of unit length in the (t1, t2) plane, t1 first. */
+void friction_rays(double *rays, int ray_count);
+
+/* The rows of one contact of dimension dim. present[c] = 0 says that component c cannot move: it is
+ * left out of the cone, and a cone of two rows is written as the two half planes that it is (its
+ * barrier splits exactly, log(w0^2 - w1^2) = log(w0 - w1) + log(w0 + w1)), a cone of one row as one
+ * row with two logs. */
+void friction_rows_fill(friction_rows *out, const double *friction, int dim,
+                        const int present[MOTION_MAX], int friction_model, int ray_count,
+                        const double *rays);
+
+#endif

@@ -1,0 +1,67 @@
+/* The quasi-dynamic step as a cone program (formulation 2; S3 section III):
+ *   minimise 1/2 d'Qd + b'd  subject to  contacts and joint limits. */
+#ifndef QD_DYNAMICS_PROBLEM_H
+#define QD_DYNAMICS_PROBLEM_H
+
+#include "dynamics/friction.h"
+#include "mechanics/collision.h"
+#include "mechanics/inertia.h"
+
+/* Where a contact stands in the program. Rows: [row, row + rows.count), none if the contact was
+ * dropped because nothing free moves along its normal. */
+typedef struct contact_block {
+  int row;
+  friction_rows rows;
+} contact_block;
+
+/* A joint limit: one row, sign (q - bound) + sign d >= 0. */
+typedef struct limit_row {
+  int dof;
+  double sign;
+} limit_row;
+
+typedef struct problem {
+  int n, row_count, cone_count, limit_count;
+  int row_capacity;
+  int limit_first_row;
+  int *variable_of_dof;      /* (nv) -1: held */
+  int *dof_of_variable;      /* (nv) */
+  double *epsilon;           /* (nv) mass factor of each DOF's tree */
+  double *mass;              /* (nv, nv) */
+  double *gravity;           /* (nv) generalised force of gravity */
+  double *Q, *b;             /* (n, n), (n) */
+  double *G, *g;             /* (row_count, n), (row_count) */
+  int *cone_kind, *cone_dim; /* (cone_count) */
+  double *target_mu;         /* (cone_count) */
+  double *x, *slack, *dual;  /* solution */
+  contact_block *block;      /* (contacts) */
+  limit_row *limit;          /* (2 nv) */
+  double *motion;            /* (nv, MOTION_MAX) scratch: relative motion per DOF of one contact */
+  double rays[2 * RAYS_MAX];
+} problem;
+
+void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, int row_capacity,
+                     arena *a);
+
+/* DOFs that move body A and B of a contact against each other: those on one path but not on both.
+ * Calls visit once per DOF with the sign of its motion: +1 moves B, -1 moves A. */
+typedef struct contact_dofs {
+  const int *a, *b; /* paths behind the common part */
+  int a_count, b_count;
+} contact_dofs;
+void contact_dofs_find(contact_dofs *d, const qd_model *model, const qd_contact *contact);
+
+/* QD_OUT_OF_CAPACITY if the rows do not fit; *contacts_needed then says for how many contacts the
+ * workspace must be made. */
+qd_status problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
+                           const kinematics *k, inertia *I, const collision *c, const double *q,
+                           const double *u, const double *tau, int *contacts_needed);
+
+/* The assembled program. */
+qd_cone_program problem_program(const problem *p);
+
+/* Physical forces of a solution: contact forces into the contacts, generalised limit forces (nv).
+ */
+void problem_forces(const problem *p, const qd_model *model, collision *c, double *limit_force);
+
+#endif

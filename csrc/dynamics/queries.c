@@ -1,0 +1,50 @@
+/* Public queries on a configuration: each runs the stages that it needs. */
+#include <string.h>
+
+#include "dynamics/workspace.h"
+
+void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double *q, double *pos,
+                   double *rot) {
+  kinematics *k = &workspace->kinematics;
+  kinematics_compute(model, q, k);
+  memcpy(pos, k->body_pos, 3 * (size_t)model->body_count * sizeof(double));
+  memcpy(rot, k->body_rot, 9 * (size_t)model->body_count * sizeof(double));
+}
+
+void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const double *q, int body,
+                       const double *point, double *jacobian) {
+  kinematics *k = &workspace->kinematics;
+  const int nv = model->nv;
+  double p[3];
+  int count;
+  const int *chain = body_chain(model, body, &count);
+  kinematics_compute(model, q, k);
+  mat3_mul_vec(p, k->body_rot + 9 * body, point);
+  vec3_axpy(p, 1.0, k->body_pos + 3 * body);
+  memset(jacobian, 0, 6 * (size_t)nv * sizeof(double));
+  for (int c = 0; c < count; ++c) {
+    const screw *s = k->dof_screw + chain[c];
+    double velocity[3];
+    screw_point_velocity(velocity, s, p);
+    for (int i = 0; i < 3; ++i) {
+      jacobian[i * nv + chain[c]] = velocity[i];
+      jacobian[(3 + i) * nv + chain[c]] = s->w[i];
+    }
+  }
+}
+
+void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double *q, double *M) {
+  kinematics_compute(model, q, &workspace->kinematics);
+  inertia_compute(model, &workspace->kinematics, &workspace->inertia);
+  inertia_mass_matrix(M, model, &workspace->kinematics, &workspace->inertia);
+}
+
+qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const double *q, double margin,
+                     const qd_contact **contacts, int *contact_count) {
+  kinematics_compute(model, q, &workspace->kinematics);
+  const qd_status status =
+      collision_compute(model, &workspace->kinematics, margin, &workspace->collision);
+  *contacts = workspace->collision.contact;
+  *contact_count = workspace->collision.count;
+  return status;
+}

@@ -1,0 +1,120 @@
+#include "dynamics/step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "dynamics/workspace.h"
+
+qd_step_options qd_step_options_default(void) {
+  qd_step_options o;
+  memset(&o, 0, sizeof o);
+  o.h = 0.1;
+  o.friction_model = QD_CONE;
+  o.ray_count = 4;
+  o.kappa = INFINITY;
+  o.epsilon = 1.0;
+  o.margin = 0.1;
+  o.joint_limits = 1;
+  o.tolerance = 1e-9;
+  o.iteration_limit = 100;
+  return o;
+}
+
+static int options_make_sense(const qd_step_options *o, const qd_model *model) {
+  const int rays_fit = o->friction_model == QD_CONE ||
+                       (o->ray_count <= RAYS_MAX && o->ray_count >= (model->planar ? 2 : 3));
+  const int ratio_fits =
+      o->mass_ratio == 0.0 || (o->mass_ratio > 0.0 && model->smallest_stiffness > 0.0);
+  return o->h > 0.0 && isfinite(o->h) && o->kappa > 0.0 && o->epsilon >= 0.0 &&
+         isfinite(o->epsilon) && !isnan(o->margin) && o->tolerance > 0.0 &&
+         o->iteration_limit > 0 && rays_fit && ratio_fits;
+}
+
+/* A step in which nothing can move: every DOF is held. */
+static void nothing_moves(const qd_model *model, qd_workspace *w, qd_step_result *result) {
+  memset(&result->info, 0, sizeof result->info);
+  result->info.status = QD_OK;
+  w->problem.limit_count = 0;
+  problem_forces(&w->problem, model, &w->collision, result->limit_force);
+}
+
+static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                       qd_step_result *result) {
+  problem *p = &w->problem;
+  if (p->n == 0) {
+    nothing_moves(model, w, result);
+    return QD_OK;
+  }
+  qd_cone_options cone_options = qd_cone_options_default();
+  cone_options.tolerance = options->tolerance;
+  cone_options.iteration_limit = options->iteration_limit;
+  const qd_cone_program program = problem_program(p);
+  const qd_status status =
+      qd_cone_solve(w->cone, &cone_options, &program, p->x, p->slack, p->dual, NULL, &result->info);
+  if (status == QD_OK) {
+    problem_forces(p, model, &w->collision, result->limit_force);
+  }
+  return status;
+}
+
+static void report_contacts(const qd_workspace *w, qd_step_result *result) {
+  result->contacts = w->collision.contact;
+  result->contact_count = w->collision.count;
+  result->row_count = w->problem.row_count;
+}
+
+static void scatter_delta(const qd_model *model, const problem *p, double *delta) {
+  for (int dof = 0; dof < model->nv; ++dof) {
+    const int variable = p->variable_of_dof[dof];
+    delta[dof] = variable >= 0 ? p->x[variable] : 0.0;
+  }
+}
+
+/* Nothing moved: what a caller sees of a step that failed. */
+static qd_status fail(const qd_model *model, const double *q, qd_step_result *result,
+                      qd_status status) {
+  memmove(result->q_next, q, (size_t)model->nq * sizeof(double));
+  memset(result->delta, 0, (size_t)model->nv * sizeof(double));
+  memset(result->limit_force, 0, (size_t)model->nv * sizeof(double));
+  result->info.status = status;
+  return status;
+}
+
+qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                       const double *q, const double *u, const double *tau,
+                       qd_step_result *result) {
+  memset(&result->info, 0, sizeof result->info);
+  result->contacts = NULL;
+  result->contact_count = 0;
+  result->row_count = 0;
+  result->derivative_exact = 0;
+  if (!options_make_sense(options, model)) {
+    return fail(model, q, result, QD_BAD_ARGUMENT);
+  }
+  kinematics_compute(model, q, &w->kinematics);
+  qd_status status = collision_compute(model, &w->kinematics, options->margin, &w->collision);
+  if (status != QD_OK) {
+    result->contact_count = w->collision.count;
+    return fail(model, q, result, status);
+  }
+  int contacts_needed;
+  status = problem_assemble(&w->problem, model, options, &w->kinematics, &w->inertia, &w->collision,
+                            q, u, tau, &contacts_needed);
+  if (status != QD_OK) {
+    result->contact_count = contacts_needed;
+    return fail(model, q, result, status);
+  }
+  status = solve(model, w, options, result);
+  report_contacts(w, result);
+  if (status != QD_OK) {
+    return fail(model, q, result, status);
+  }
+  scatter_delta(model, &w->problem, result->delta);
+  qd_integrate(model, q, result->delta, result->q_next);
+  return QD_OK;
+}
+
+qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
+                  const double *q, const double *u, const double *tau, qd_step_result *result) {
+  return step_compute(model, workspace, options, q, u, tau, result);
+}

@@ -1,0 +1,158 @@
+#include "mechanics/collision.h"
+
+#include <math.h>
+
+/* Below this, a contact normal counts as parallel to a planar model's normal: use the general axes.
+ */
+#define PARALLEL 1e-6
+
+void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a) {
+  c->shape = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
+  c->contact = arena_take(a, (size_t)capacity * sizeof(qd_contact));
+  c->feature = arena_ints(a, (size_t)capacity);
+  c->capacity = capacity;
+  c->count = 0;
+}
+
+static void place_shapes(const qd_model *model, const kinematics *k, collision *c) {
+  for (int i = 0; i < model->geom_count; ++i) {
+    const int body = model->geom_body[i];
+    placed_shape *shape = c->shape + i;
+    shape->type = model->geom_type[i];
+    shape->size = model->parameters.geom_size + 3 * i;
+    mat3_mul_vec(shape->pos, k->body_rot + 9 * body, model->geom_pos + 3 * i);
+    vec3_axpy(shape->pos, 1.0, k->body_pos + 3 * body);
+    if (shape->type != QD_SPHERE) {
+      mat3_mul(shape->rot, k->body_rot + 9 * body, model->geom_rot + 9 * i);
+    }
+  }
+}
+
+/* A lower bound of the distance, from bounding spheres and half spaces. */
+static int out_of_range(const qd_model *model, const collision *c, int a, int b, double margin) {
+  const placed_shape *A = c->shape + a, *B = c->shape + b;
+  double d[3];
+  vec3_sub(d, B->pos, A->pos);
+  if (A->type == QD_PLANE || B->type == QD_PLANE) {
+    const int plane_is_a = A->type == QD_PLANE;
+    const double radius = model->geom_radius[plane_is_a ? b : a];
+    double up[3];
+    mat3_column(up, plane_is_a ? A->rot : B->rot, 2);
+    return (plane_is_a ? 1.0 : -1.0) * vec3_dot(up, d) - radius > margin;
+  }
+  const double reach = model->geom_radius[a] + model->geom_radius[b] + margin;
+  return reach < 0.0 || vec3_dot(d, d) > reach * reach;
+}
+
+/* The axis that tangent 1 is made from: t1 = axis x n / |.|. The normal of a planar model, so that
+ * t1 lies in its plane; otherwise the world axis least aligned with n, lowest index on a tie. */
+static void tangent_axis(double axis[3], const qd_model *model, const double n[3]) {
+  if (model->planar && 1.0 - fabs(vec3_dot(n, model->planar_normal)) > PARALLEL) {
+    vec3_copy(axis, model->planar_normal);
+    return;
+  }
+  int least = 0;
+  for (int i = 1; i < 3; ++i) {
+    least = fabs(n[i]) < fabs(n[least]) ? i : least;
+  }
+  vec3_set(axis, 0.0, 0.0, 0.0);
+  axis[least] = 1.0;
+}
+
+static void contact_fill(qd_contact *out, const qd_model *model, int pair,
+                         const contact_point *point) {
+  double axis[3];
+  memset(out, 0, sizeof *out);
+  out->geom_a = model->pair_geom[2 * pair];
+  out->geom_b = model->pair_geom[2 * pair + 1];
+  out->body_a = model->geom_body[out->geom_a];
+  out->body_b = model->geom_body[out->geom_b];
+  out->pair = pair;
+  out->dim = model->pair_dim[pair];
+  out->dist = point->dist;
+  vec3_copy(out->pos, point->pos);
+  vec3_copy(out->frame, point->normal);
+  tangent_axis(axis, model, point->normal);
+  vec3_cross(out->frame + 3, axis, point->normal);
+  vec3_normalize(out->frame + 3);
+  vec3_cross(out->frame + 6, out->frame, out->frame + 3);
+  memcpy(out->friction, model->parameters.pair_friction + 5 * pair, sizeof out->friction);
+}
+
+qd_status collision_compute(const qd_model *model, const kinematics *k, double margin,
+                            collision *c) {
+  contact_point found[CONTACTS_PER_PAIR_MAX];
+  place_shapes(model, k, c);
+  c->count = 0;
+  for (int pair = 0; pair < model->pair_count; ++pair) {
+    const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
+    const double range = fmax(margin, model->pair_margin[pair]);
+    if (out_of_range(model, c, a, b, range)) {
+      continue;
+    }
+    const int count = shapes_collide(c->shape + a, c->shape + b, range, found);
+    for (int i = 0; i < count; ++i) {
+      if (c->count < c->capacity) {
+        contact_fill(c->contact + c->count, model, pair, found + i);
+        c->feature[c->count] = found[i].feature;
+      }
+      ++c->count;
+    }
+  }
+  return c->count <= c->capacity ? QD_OK : QD_OUT_OF_CAPACITY;
+}
+
+void contact_derivative_compute(contact_point_derivative *out, const collision *c, int index) {
+  const qd_contact *contact = c->contact + index;
+  contact_point point;
+  point.dist = contact->dist;
+  vec3_copy(point.pos, contact->pos);
+  vec3_copy(point.normal, contact->frame);
+  point.feature = c->feature[index];
+  shapes_collide_derivative(c->shape + contact->geom_a, c->shape + contact->geom_b, &point, out);
+}
+
+/* r = D x for a (3, 6) matrix */
+static void mul_3x6(double r[3], const double *D, const double x[6]) {
+  for (int i = 0; i < 3; ++i) {
+    const double *row = D + 6 * i;
+    r[i] = row[0] * x[0] + row[1] * x[1] + row[2] * x[2] + row[3] * x[3] + row[4] * x[4] +
+           row[5] * x[5];
+  }
+}
+
+/* d t1 of t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (axis x dn) / |y|; t2 = n x t1. */
+static void frame_motion(double d_frame[9], const qd_model *model, const double *frame) {
+  const double *n = frame, *t1 = frame + 3, *dn = d_frame;
+  double axis[3], y[3], dy[3], part[3];
+  double *dt1 = d_frame + 3, *dt2 = d_frame + 6;
+  tangent_axis(axis, model, n);
+  vec3_cross(y, axis, n);
+  vec3_cross(dy, axis, dn);
+  vec3_copy(dt1, dy);
+  vec3_axpy(dt1, -vec3_dot(t1, dy), t1);
+  vec3_scale(dt1, dt1, 1.0 / vec3_norm(y));
+  vec3_cross(dt2, dn, t1);
+  vec3_cross(part, n, dt1);
+  vec3_axpy(dt2, 1.0, part);
+}
+
+void contact_motion_compute(contact_motion *out, const qd_model *model, const qd_contact *contact,
+                            const contact_point_derivative *d, const screw *a, const screw *b) {
+  /* both move with a: the contact moves rigidly; then B relative to A: the pair's derivative */
+  double relative[6], va[3], vb[3], part[3];
+  screw_point_velocity(va, a, contact->pos);
+  screw_point_velocity(vb, b, contact->pos);
+  vec3_sub(relative, b->w, a->w);
+  vec3_sub(relative + 3, vb, va);
+  mul_3x6(part, d->pos, relative);
+  vec3_add(out->pos, va, part);
+  out->dist = 0.0;
+  for (int i = 0; i < 6; ++i) {
+    out->dist += d->dist[i] * relative[i];
+  }
+  vec3_cross(out->frame, a->w, contact->frame);
+  mul_3x6(part, d->normal, relative);
+  vec3_axpy(out->frame, 1.0, part);
+  frame_motion(out->frame, model, contact->frame);
+}

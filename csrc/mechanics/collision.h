@@ -1,0 +1,37 @@
+/* Candidate pairs in range -> contacts with frames, and their motion along the configuration. */
+#ifndef QD_MECHANICS_COLLISION_H
+#define QD_MECHANICS_COLLISION_H
+
+#include "geometry/collide.h"
+#include "mechanics/kinematics.h"
+
+typedef struct collision {
+  placed_shape *shape; /* (geom_count) */
+  qd_contact *contact; /* (capacity) */
+  int *feature;        /* (capacity) the smooth branch of the pair, for the derivative */
+  int capacity;
+  int count;
+} collision;
+
+void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a);
+
+/* Fills contacts of dist <= max(margin, the pair's margin), with zero forces. QD_OUT_OF_CAPACITY
+ * when they do not fit: count then says how much room all of them need. */
+qd_status collision_compute(const qd_model *model, const kinematics *k, double margin,
+                            collision *c);
+
+/* How the contact moves along one DOF: midpoint, distance, the three axes of the frame. */
+typedef struct contact_motion {
+  double pos[3];
+  double dist;
+  double frame[9]; /* rows: d normal, d tangent 1, d tangent 2 */
+} contact_motion;
+
+/* The pair's derivative at a contact, once per contact ... */
+void contact_derivative_compute(contact_point_derivative *out, const collision *c, int index);
+/* ... and the contact's motion along a DOF that moves body A with twist a and body B with twist b.
+ */
+void contact_motion_compute(contact_motion *out, const qd_model *model, const qd_contact *contact,
+                            const contact_point_derivative *d, const screw *a, const screw *b);
+
+#endif

@@ -1,0 +1,214 @@
+#include "mechanics/inertia.h"
+
+void inertia_lay_out(inertia *I, const qd_model *model, arena *a) {
+  const size_t nb = (size_t)model->body_count;
+  I->subtree = arena_take(a, nb * sizeof(spatial_inertia));
+  I->body = arena_take(a, nb * sizeof(spatial_inertia));
+  I->momentum = arena_take(a, nb * sizeof(wrench));
+  I->twist = arena_take(a, nb * sizeof(screw));
+}
+
+/* tensor += m (|c|^2 1 - c c') */
+static void add_point_mass(double tensor[9], double m, const double c[3]) {
+  const double c2 = vec3_dot(c, c);
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      tensor[3 * i + j] += m * ((i == j ? c2 : 0.0) - c[i] * c[j]);
+    }
+  }
+}
+
+static void body_inertia(spatial_inertia *out, const qd_model *model, const kinematics *k, int b) {
+  const model_parameters *p = &model->parameters;
+  const double *R = k->body_rot + 9 * b;
+  double com[3], RI[9], Rt[9];
+  mat3_mul_vec(com, R, p->body_com + 3 * b);
+  vec3_axpy(com, 1.0, k->body_pos + 3 * b);
+  out->mass = p->body_mass[b];
+  vec3_scale(out->moment, com, out->mass);
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      Rt[3 * i + j] = R[3 * j + i];
+    }
+  }
+  mat3_mul(RI, R, p->body_inertia + 9 * b);
+  mat3_mul(out->tensor, RI, Rt);
+  add_point_mass(out->tensor, out->mass, com);
+}
+
+void inertia_compute(const qd_model *model, const kinematics *k, inertia *I) {
+  memset(I->body, 0, sizeof(spatial_inertia));
+  for (int b = 1; b < model->body_count; ++b) {
+    body_inertia(I->body + b, model, k, b);
+  }
+  memcpy(I->subtree, I->body, (size_t)model->body_count * sizeof(spatial_inertia));
+  for (int b = model->body_count - 1; b > 0; --b) {
+    spatial_inertia *parent = I->subtree + model->body_parent[b];
+    const spatial_inertia *child = I->subtree + b;
+    parent->mass += child->mass;
+    vec3_axpy(parent->moment, 1.0, child->moment);
+    for (int i = 0; i < 9; ++i) {
+      parent->tensor[i] += child->tensor[i];
+    }
+  }
+}
+
+/* h = I s: angular momentum about the origin I w + mc x v, linear momentum m v + w x mc */
+static void momentum(wrench *h, const spatial_inertia *I, const screw *s) {
+  double t[3];
+  mat3_mul_vec(h->m, I->tensor, s->w);
+  vec3_cross(t, I->moment, s->v);
+  vec3_axpy(h->m, 1.0, t);
+  vec3_cross(h->f, s->w, I->moment);
+  vec3_axpy(h->f, I->mass, s->v);
+}
+
+void inertia_mass_matrix(double *M, const qd_model *model, const kinematics *k, const inertia *I) {
+  const int nv = model->nv;
+  memset(M, 0, (size_t)(nv * nv) * sizeof(double));
+  for (int i = 0; i < nv; ++i) {
+    wrench h;
+    int count;
+    const int *chain = body_chain(model, model->dof_body[i], &count);
+    momentum(&h, I->subtree + model->dof_body[i], k->dof_screw + i);
+    for (int c = 0; c < count && chain[c] <= i; ++c) {
+      const int j = chain[c];
+      M[i * nv + j] = M[j * nv + i] = screw_dot(k->dof_screw + j, &h);
+    }
+  }
+}
+
+double inertia_diagonal(const qd_model *model, const kinematics *k, const inertia *I, int dof) {
+  wrench h;
+  momentum(&h, I->subtree + model->dof_body[dof], k->dof_screw + dof);
+  return screw_dot(k->dof_screw + dof, &h);
+}
+
+static void gravity_wrench(wrench *W, const qd_model *model, const spatial_inertia *I) {
+  vec3_scale(W->f, model->parameters.gravity, I->mass);
+  vec3_cross(W->m, I->moment, model->parameters.gravity);
+}
+
+void inertia_gravity_wrench(wrench *W, const qd_model *model, const inertia *I, int body) {
+  gravity_wrench(W, model, I->body + body);
+}
+
+void inertia_gravity_force(double *tau, const qd_model *model, const kinematics *k,
+                           const inertia *I) {
+  for (int i = 0; i < model->nv; ++i) {
+    wrench W;
+    gravity_wrench(&W, model, I->subtree + model->dof_body[i]);
+    tau[i] = screw_dot(k->dof_screw + i, &W);
+  }
+}
+
+/* Twists of all bodies under delta, and the momenta of their subtrees. */
+static void subtree_momenta(const qd_model *model, const kinematics *k, inertia *I,
+                            const double *delta) {
+  memset(I->twist, 0, sizeof(screw));
+  memset(I->momentum, 0, sizeof(wrench));
+  for (int b = 1; b < model->body_count; ++b) {
+    I->twist[b] = I->twist[model->body_parent[b]];
+    for (int j = model->body_joint_start[b]; j < model->body_joint_start[b + 1]; ++j) {
+      for (int i = 0; i < joint_v_count(model->joint_type[j]); ++i) {
+        const int dof = model->joint_v[j] + i;
+        screw_axpy(I->twist + b, delta[dof], k->dof_screw + dof);
+      }
+    }
+    momentum(I->momentum + b, I->body + b, I->twist + b);
+  }
+  for (int b = model->body_count - 1; b > 0; --b) {
+    wrench_axpy(I->momentum + model->body_parent[b], 1.0, I->momentum + b);
+  }
+}
+
+/* P = twist of the DOFs on j's path that j does not move, itself and its block included */
+static void unmoved_twist(screw *P, const qd_model *model, const kinematics *k, const inertia *I,
+                          const double *delta, int j) {
+  const int body = model->dof_body[j];
+  *P = I->twist[body];
+  int count;
+  const int *chain = body_chain(model, body, &count);
+  for (int c = count - 1; c >= 0 && chain[c] > model->dof_block_last[j]; --c) {
+    screw_axpy(P, -delta[chain[c]], k->dof_screw + chain[c]);
+  }
+}
+
+/* With H_j the momentum and I_j the inertia behind DOF j, T the twists, P_j as above: bodies behind
+ * j move with S_j, so dh_b = S_j x* h_b - I_b (S_j x T_b) + I_b (S_j x (T_b - P_j)), which sums to
+ *   d(M delta)_i / dq_j = -S_i . I_i (S_j x P_j)                       where j moves i
+ *                       =  S_i . (S_j x* H_j - I_j (S_j x P_j))        elsewhere on one path
+ * (in the first case the motion of S_i itself cancels S_j x* H_i). */
+void inertia_add_mass_derivative(double *D, const qd_model *model, const kinematics *k, inertia *I,
+                                 const double *row_scale, const double *delta) {
+  const int nv = model->nv;
+  subtree_momenta(model, k, I, delta);
+  for (int j = 0; j < nv; ++j) {
+    const int body = model->dof_body[j];
+    screw P, X;
+    wrench W, IX;
+    unmoved_twist(&P, model, k, I, delta, j);
+    screw_bracket(&X, k->dof_screw + j, &P);
+    screw_cross_wrench(&W, k->dof_screw + j, I->momentum + body);
+    momentum(&IX, I->subtree + body, &X);
+    wrench_axpy(&W, -1.0, &IX);
+    int count;
+    const int *chain = body_chain(model, body, &count);
+    for (int c = 0; c < count && chain[c] <= model->dof_block_last[j]; ++c) {
+      D[chain[c] * nv + j] += row_scale[chain[c]] * screw_dot(k->dof_screw + chain[c], &W);
+    }
+    for (int i = model->dof_block_last[j] + 1; i < nv; ++i) {
+      const int behind = model->dof_body[i];
+      int length;
+      const int *path = body_chain(model, behind, &length);
+      int on_path = 0;
+      for (int c = 0; c < length && path[c] <= j; ++c) {
+        on_path |= path[c] == j;
+      }
+      if (on_path && row_scale[i] != 0.0) {
+        momentum(&IX, I->subtree + behind, &X);
+        D[i * nv + j] -= row_scale[i] * screw_dot(k->dof_screw + i, &IX);
+      }
+    }
+  }
+}
+
+/* dW when the lump moves with s: the force stays, the moment turns with the centre of mass. */
+static void gravity_wrench_derivative(wrench *dW, const qd_model *model, const spatial_inertia *I,
+                                      const screw *s) {
+  double d_moment[3];
+  vec3_cross(d_moment, s->w, I->moment);
+  vec3_axpy(d_moment, I->mass, s->v);
+  vec3_set(dW->f, 0.0, 0.0, 0.0);
+  vec3_cross(dW->m, d_moment, model->parameters.gravity);
+}
+
+void inertia_add_gravity_derivative(double *D, const qd_model *model, const kinematics *k,
+                                    const inertia *I, const double *row_scale) {
+  const int nv = model->nv;
+  for (int i = 0; i < nv; ++i) {
+    const int body = model->dof_body[i];
+    int count;
+    const int *chain = body_chain(model, body, &count);
+    wrench W;
+    gravity_wrench(&W, model, I->subtree + body);
+    for (int c = 0; c < count; ++c) {
+      const int j = chain[c];
+      if (j > model->dof_block_last[i]) {
+        break;
+      }
+      wrench dW;
+      screw turned;
+      gravity_wrench_derivative(&dW, model, I->subtree + body, k->dof_screw + j);
+      const double own = screw_dot(k->dof_screw + i, &dW);
+      D[i * nv + j] += row_scale[i] * own;
+      if (dof_moves(model, j, i)) {
+        screw_bracket(&turned, k->dof_screw + j, k->dof_screw + i);
+        D[i * nv + j] += row_scale[i] * screw_dot(&turned, &W);
+        /* the other way round j's axis stands still while i moves the lump behind it */
+        gravity_wrench_derivative(&dW, model, I->subtree + body, k->dof_screw + i);
+        D[j * nv + i] += row_scale[j] * screw_dot(k->dof_screw + j, &dW);
+      }
+    }
+  }
+}

@@ -1,0 +1,117 @@
+#include "mechanics/kinematics.h"
+
+#include "base/quat.h"
+
+void kinematics_lay_out(kinematics *k, const qd_model *model, arena *a) {
+  const size_t nb = (size_t)model->body_count;
+  k->body_pos = arena_doubles(a, 3 * nb);
+  k->body_quat = arena_doubles(a, 4 * nb);
+  k->body_rot = arena_doubles(a, 9 * nb);
+  k->dof_screw = arena_take(a, (size_t)model->nv * sizeof(screw));
+}
+
+/* Rotation at unit rate about an axis through an anchor: v = -w x anchor = anchor x w */
+static void set_rotation(screw *s, const double axis[3], const double anchor[3]) {
+  vec3_copy(s->w, axis);
+  vec3_cross(s->v, anchor, axis);
+}
+
+static void set_translation(screw *s, const double axis[3]) {
+  vec3_set(s->w, 0.0, 0.0, 0.0);
+  vec3_copy(s->v, axis);
+}
+
+/* A pose under construction: the body's joints move it one after the other. */
+typedef struct moving_pose {
+  double pos[3];
+  double quat[4];
+  double rot[9];
+} moving_pose;
+
+/* Turns the pose by quat (in the pose's own frame), keeping the anchor (body frame) in place. */
+static void pose_turn(moving_pose *X, const double turn[4], const double anchor_B[3],
+                      const double anchor_W[3]) {
+  double offset[3];
+  quat_mul(X->quat, X->quat, turn);
+  quat_normalize(X->quat);
+  quat_to_mat3(X->rot, X->quat);
+  mat3_mul_vec(offset, X->rot, anchor_B);
+  vec3_sub(X->pos, anchor_W, offset);
+}
+
+static void apply_free(moving_pose *X, const double *q, screw *s) {
+  vec3_copy(X->pos, q);
+  for (int i = 0; i < 4; ++i) {
+    X->quat[i] = q[3 + i];
+  }
+  quat_to_mat3(X->rot, X->quat);
+  for (int i = 0; i < 3; ++i) {
+    double axis[3] = {0.0, 0.0, 0.0};
+    axis[i] = 1.0;
+    set_translation(s + i, axis);
+    set_rotation(s + 3 + i, axis, X->pos);
+  }
+}
+
+static void apply_joint(const qd_model *model, int j, const double *q, moving_pose *X, screw *s) {
+  const double *anchor_B = model->joint_pos + 3 * j;
+  const double *axis_B = model->joint_axis + 3 * j;
+  double anchor_W[3], axis_W[3], turn[4];
+  mat3_mul_vec(anchor_W, X->rot, anchor_B);
+  vec3_axpy(anchor_W, 1.0, X->pos);
+  switch (model->joint_type[j]) {
+  case QD_HINGE:
+    mat3_mul_vec(axis_W, X->rot, axis_B);
+    set_rotation(s, axis_W, anchor_W);
+    vec3_scale(turn + 1, axis_B, sin(0.5 * (q[0] - model->joint_ref[j])));
+    turn[0] = cos(0.5 * (q[0] - model->joint_ref[j]));
+    pose_turn(X, turn, anchor_B, anchor_W);
+    break;
+  case QD_SLIDE:
+    mat3_mul_vec(axis_W, X->rot, axis_B);
+    set_translation(s, axis_W);
+    vec3_axpy(X->pos, q[0] - model->joint_ref[j], axis_W);
+    break;
+  case QD_BALL:
+    for (int i = 0; i < 3; ++i) {
+      mat3_column(axis_W, X->rot, i);
+      set_rotation(s + i, axis_W, anchor_W);
+    }
+    pose_turn(X, q, anchor_B, anchor_W);
+    break;
+  default:
+    apply_free(X, q, s);
+    break;
+  }
+}
+
+void kinematics_compute(const qd_model *model, const double *q, kinematics *k) {
+  vec3_set(k->body_pos, 0.0, 0.0, 0.0);
+  const double identity[4] = {1.0, 0.0, 0.0, 0.0};
+  memcpy(k->body_quat, identity, sizeof identity);
+  quat_to_mat3(k->body_rot, identity);
+  for (int b = 1; b < model->body_count; ++b) {
+    const int parent = model->body_parent[b];
+    moving_pose X;
+    mat3_mul_vec(X.pos, k->body_rot + 9 * parent, model->body_pos + 3 * b);
+    vec3_axpy(X.pos, 1.0, k->body_pos + 3 * parent);
+    quat_mul(X.quat, k->body_quat + 4 * parent, model->body_quat + 4 * b);
+    quat_to_mat3(X.rot, X.quat);
+    for (int j = model->body_joint_start[b]; j < model->body_joint_start[b + 1]; ++j) {
+      apply_joint(model, j, q + model->joint_q[j], &X, k->dof_screw + model->joint_v[j]);
+    }
+    memcpy(k->body_pos + 3 * b, X.pos, sizeof X.pos);
+    memcpy(k->body_quat + 4 * b, X.quat, sizeof X.quat);
+    memcpy(k->body_rot + 9 * b, X.rot, sizeof X.rot);
+  }
+}
+
+void body_twist(screw *twist, const qd_model *model, const kinematics *k, int body,
+                const double *delta) {
+  int count;
+  const int *chain = body_chain(model, body, &count);
+  memset(twist, 0, sizeof *twist);
+  for (int i = 0; i < count; ++i) {
+    screw_axpy(twist, delta[chain[i]], k->dof_screw + chain[i]);
+  }
+}

@@ -1,0 +1,91 @@
+/* Poses and joint axes of a configuration.
+ *
+ * Every DOF is a screw in the world: while it moves at unit rate, a point x of the bodies behind it
+ * moves with velocity s.v + s.w x x. Twists of bodies are sums of screws of their chain, and the
+ * derivative of a screw S_k along a DOF j that moves it is the bracket S_j x S_k. */
+#ifndef QD_MECHANICS_KINEMATICS_H
+#define QD_MECHANICS_KINEMATICS_H
+
+#include "base/arena.h"
+#include "base/vec3.h"
+#include "mechanics/model.h"
+
+/* Angular velocity and the velocity of the point at the world origin. */
+typedef struct screw {
+  double w[3];
+  double v[3];
+} screw;
+
+typedef struct kinematics {
+  double *body_pos;  /* (nb, 3) world */
+  double *body_quat; /* (nb, 4) world */
+  double *body_rot;  /* (nb, 9) world */
+  screw *dof_screw;  /* (nv) */
+} kinematics;
+
+void kinematics_lay_out(kinematics *k, const qd_model *model, arena *a);
+void kinematics_compute(const qd_model *model, const double *q, kinematics *k);
+
+/* r = a x b, the derivative of b when everything moves with a */
+static inline void screw_bracket(screw *r, const screw *a, const screw *b) {
+  screw out;
+  double t[3];
+  vec3_cross(out.w, a->w, b->w);
+  vec3_cross(out.v, a->w, b->v);
+  vec3_cross(t, a->v, b->w);
+  vec3_axpy(out.v, 1.0, t);
+  *r = out;
+}
+
+/* r += s a */
+static inline void screw_axpy(screw *r, double s, const screw *a) {
+  vec3_axpy(r->w, s, a->w);
+  vec3_axpy(r->v, s, a->v);
+}
+
+/* r = a - b */
+static inline void screw_sub(screw *r, const screw *a, const screw *b) {
+  vec3_sub(r->w, a->w, b->w);
+  vec3_sub(r->v, a->v, b->v);
+}
+
+/* velocity = velocity of the point p under the twist s */
+static inline void screw_point_velocity(double velocity[3], const screw *s, const double p[3]) {
+  vec3_cross(velocity, s->w, p);
+  vec3_axpy(velocity, 1.0, s->v);
+}
+
+/* A force and its moment about the world origin; power with a screw is w.m + v.f. */
+typedef struct wrench {
+  double m[3];
+  double f[3];
+} wrench;
+
+/* s . W */
+static inline double screw_dot(const screw *s, const wrench *W) {
+  return vec3_dot(s->w, W->m) + vec3_dot(s->v, W->f);
+}
+
+/* r += s a */
+static inline void wrench_axpy(wrench *r, double s, const wrench *a) {
+  vec3_axpy(r->m, s, a->m);
+  vec3_axpy(r->f, s, a->f);
+}
+
+/* r = s x* W, the derivative of W when everything moves with s: dual to the bracket,
+ * (s x b) . W = -b . (s x* W) */
+static inline void screw_cross_wrench(wrench *r, const screw *s, const wrench *W) {
+  wrench out;
+  double t[3];
+  vec3_cross(out.f, s->w, W->f);
+  vec3_cross(out.m, s->w, W->m);
+  vec3_cross(t, s->v, W->f);
+  vec3_axpy(out.m, 1.0, t);
+  *r = out;
+}
+
+/* Twist of a body under the displacement delta (nv). */
+void body_twist(screw *twist, const qd_model *model, const kinematics *k, int body,
+                const double *delta);
+
+#endif

@@ -1,0 +1,212 @@
+#include "mechanics/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/quat.h"
+#include "base/vec3.h"
+#include "mechanics/model_check.h"
+#include "mechanics/model_tables.h"
+
+int joint_q_count(int joint_type) {
+  static const int counts[] = {1, 1, 4, 7};
+  return counts[joint_type];
+}
+
+int joint_v_count(int joint_type) {
+  static const int counts[] = {1, 1, 3, 6};
+  return counts[joint_type];
+}
+
+/* Sizes that the layout needs, from the checked spec. */
+static void count_sizes(qd_model *model, const qd_model_spec *spec) {
+  model->body_count = spec->body_count;
+  model->joint_count = spec->joint_count;
+  model->geom_count = spec->geom_count;
+  model->pair_count = spec->pair_count;
+  model->nu = spec->actuator_count;
+  for (int j = 0; j < spec->joint_count; ++j) {
+    model->nq += joint_q_count(spec->joint_type[j]);
+    model->nv += joint_v_count(spec->joint_type[j]);
+  }
+}
+
+static int chain_total(const qd_model_spec *spec, int *depth) {
+  int total = 0;
+  for (int b = 0; b < spec->body_count; ++b) {
+    depth[b] = b == 0 ? 0 : depth[spec->body_parent[b]];
+    for (int j = 0; j < spec->joint_count; ++j) {
+      depth[b] += spec->joint_body[j] == b ? joint_v_count(spec->joint_type[j]) : 0;
+    }
+    total += depth[b];
+  }
+  return total;
+}
+
+static void lay_out_parameters(qd_model *m, arena *a) {
+  model_parameters *p = &m->parameters;
+  const size_t nb = (size_t)m->body_count, nj = (size_t)m->joint_count;
+  p->gravity = arena_doubles(a, 3);
+  p->body_mass = arena_doubles(a, nb);
+  p->body_com = arena_doubles(a, 3 * nb);
+  p->body_inertia = arena_doubles(a, 9 * nb);
+  p->joint_stiffness = arena_doubles(a, nj);
+  p->joint_springref = arena_doubles(a, nj);
+  p->actuator_stiffness = arena_doubles(a, (size_t)m->nu);
+  p->geom_size = arena_doubles(a, 3 * (size_t)m->geom_count);
+  p->pair_friction = arena_doubles(a, 5 * (size_t)m->pair_count);
+}
+
+static void lay_out(qd_model *m, arena *a, int chain_count) {
+  const size_t nb = (size_t)m->body_count, nj = (size_t)m->joint_count, nv = (size_t)m->nv;
+  const size_t ng = (size_t)m->geom_count, np = (size_t)m->pair_count, nu = (size_t)m->nu;
+  m->body_parent = arena_ints(a, nb);
+  m->body_joint_start = arena_ints(a, nb + 1);
+  m->chain_start = arena_ints(a, nb + 1);
+  m->chain = arena_ints(a, (size_t)chain_count);
+  m->body_pos = arena_doubles(a, 3 * nb);
+  m->body_quat = arena_doubles(a, 4 * nb);
+  m->joint_type = arena_ints(a, nj);
+  m->joint_body = arena_ints(a, nj);
+  m->joint_q = arena_ints(a, nj);
+  m->joint_v = arena_ints(a, nj);
+  m->joint_pos = arena_doubles(a, 3 * nj);
+  m->joint_axis = arena_doubles(a, 3 * nj);
+  m->joint_ref = arena_doubles(a, nj);
+  m->joint_range = arena_doubles(a, 2 * nj);
+  m->dof_joint = arena_ints(a, nv);
+  m->dof_body = arena_ints(a, nv);
+  m->dof_block_start = arena_ints(a, nv);
+  m->dof_block_last = arena_ints(a, nv);
+  m->dof_actuator = arena_ints(a, nv);
+  m->dof_tree = arena_ints(a, nv);
+  m->dof_q = arena_ints(a, nv);
+  m->tree_inertia = arena_doubles(a, nb);
+  m->actuator_dof = arena_ints(a, nu);
+  m->actuator_gear = arena_doubles(a, nu);
+  m->geom_type = arena_ints(a, ng);
+  m->geom_body = arena_ints(a, ng);
+  m->geom_pos = arena_doubles(a, 3 * ng);
+  m->geom_rot = arena_doubles(a, 9 * ng);
+  m->geom_radius = arena_doubles(a, ng);
+  m->pair_geom = arena_ints(a, 2 * np);
+  m->pair_dim = arena_ints(a, np);
+  m->pair_margin = arena_doubles(a, np);
+  lay_out_parameters(m, a);
+}
+
+static void copy_ints(int *to, const int32_t *from, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    to[i] = from[i];
+  }
+}
+
+static void copy_doubles(double *to, const double *from, size_t count) {
+  if (count > 0) {
+    memcpy(to, from, count * sizeof(double));
+  }
+}
+
+static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
+  const model_parameters *p = &m->parameters;
+  const size_t nb = (size_t)m->body_count, nj = (size_t)m->joint_count;
+  copy_doubles(p->gravity, spec->gravity, 3);
+  copy_doubles(p->body_mass, spec->body_mass, nb);
+  copy_doubles(p->body_com, spec->body_com, 3 * nb);
+  copy_doubles(p->body_inertia, spec->body_inertia, 9 * nb);
+  copy_doubles(p->joint_stiffness, spec->joint_stiffness, nj);
+  copy_doubles(p->joint_springref, spec->joint_springref, nj);
+  copy_doubles(p->actuator_stiffness, spec->actuator_stiffness, (size_t)m->nu);
+  copy_doubles(p->geom_size, spec->geom_size, 3 * (size_t)m->geom_count);
+  copy_doubles(p->pair_friction, spec->pair_friction, 5 * (size_t)m->pair_count);
+}
+
+static void copy_spec(qd_model *m, const qd_model_spec *spec) {
+  const size_t nb = (size_t)m->body_count, nj = (size_t)m->joint_count;
+  const size_t ng = (size_t)m->geom_count, np = (size_t)m->pair_count;
+  copy_ints(m->body_parent, spec->body_parent, nb);
+  copy_doubles(m->body_pos, spec->body_pos, 3 * nb);
+  copy_doubles(m->body_quat, spec->body_quat, 4 * nb);
+  for (size_t b = 0; b < nb; ++b) {
+    quat_normalize(m->body_quat + 4 * b);
+  }
+  copy_ints(m->joint_type, spec->joint_type, nj);
+  copy_ints(m->joint_body, spec->joint_body, nj);
+  copy_doubles(m->joint_pos, spec->joint_pos, 3 * nj);
+  copy_doubles(m->joint_axis, spec->joint_axis, 3 * nj);
+  for (size_t j = 0; j < nj; ++j) {
+    vec3_normalize(m->joint_axis + 3 * j);
+  }
+  copy_doubles(m->joint_ref, spec->joint_ref, nj);
+  copy_doubles(m->joint_range, spec->joint_range, 2 * nj);
+  copy_doubles(m->actuator_gear, spec->actuator_gear, (size_t)m->nu);
+  copy_ints(m->geom_type, spec->geom_type, ng);
+  copy_ints(m->geom_body, spec->geom_body, ng);
+  copy_doubles(m->geom_pos, spec->geom_pos, 3 * ng);
+  copy_ints(m->pair_geom, spec->pair_geom, 2 * np);
+  copy_ints(m->pair_dim, spec->pair_dim, np);
+  copy_doubles(m->pair_margin, spec->pair_margin, np);
+  copy_parameters(m, spec);
+}
+
+/* One block holds the struct and all its arrays. */
+static qd_model *allocate(const qd_model_spec *spec) {
+  qd_model sizes;
+  memset(&sizes, 0, sizeof sizes);
+  count_sizes(&sizes, spec);
+  int *depth = malloc((size_t)spec->body_count * sizeof(int));
+  if (depth == NULL) {
+    return NULL;
+  }
+  const int chain_count = chain_total(spec, depth);
+  free(depth);
+  arena counting = {NULL, 0};
+  arena_take(&counting, sizeof(qd_model));
+  lay_out(&sizes, &counting, chain_count);
+  char *block = aligned_alloc(ARENA_ALIGNMENT, counting.offset);
+  if (block == NULL) {
+    return NULL;
+  }
+  memset(block, 0, counting.offset);
+  arena a = {block, 0};
+  qd_model *model = arena_take(&a, sizeof(qd_model));
+  *model = sizes;
+  lay_out(model, &a, chain_count);
+  return model;
+}
+
+qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *message,
+                          size_t message_size) {
+  *model = NULL;
+  const qd_status status = model_spec_check(spec, message, message_size);
+  if (status != QD_OK) {
+    return status;
+  }
+  qd_model *m = allocate(spec);
+  if (m == NULL) {
+    return QD_OUT_OF_MEMORY;
+  }
+  copy_spec(m, spec);
+  model_tables_fill(m, spec);
+  if (!model_inertia_tables_fill(m, spec->default_q)) {
+    qd_model_destroy(m);
+    return QD_OUT_OF_MEMORY;
+  }
+  *model = m;
+  return QD_OK;
+}
+
+void qd_model_destroy(qd_model *model) { free(model); }
+
+int qd_model_nq(const qd_model *model) { return model->nq; }
+int qd_model_nv(const qd_model *model) { return model->nv; }
+int qd_model_nu(const qd_model *model) { return model->nu; }
+
+int qd_model_planar_normal(const qd_model *model, double *normal) {
+  if (model->planar) {
+    vec3_copy(normal, model->planar_normal);
+  }
+  return model->planar;
+}

@@ -1,0 +1,81 @@
+/* The immutable model: topology, index tables, and one block of parameters. */
+#ifndef QD_MECHANICS_MODEL_H
+#define QD_MECHANICS_MODEL_H
+
+#include "qdsim.h"
+
+/* What may vary between two robots of one topology: all doubles, one contiguous block. */
+typedef struct model_parameters {
+  double *gravity;            /* (3) */
+  double *body_mass;          /* (nb) */
+  double *body_com;           /* (nb, 3) */
+  double *body_inertia;       /* (nb, 3, 3) */
+  double *joint_stiffness;    /* (joint_count) */
+  double *joint_springref;    /* (joint_count) */
+  double *actuator_stiffness; /* (nu) */
+  double *geom_size;          /* (geom_count, 3) */
+  double *pair_friction;      /* (pair_count, 5) */
+} model_parameters;
+
+/* DOF j "moves" DOF k if it turns or shifts k's axis: j is on k's path to the world, before k's
+ * block. A block is a set of DOFs whose axes do not move each other: the three of a ball joint, the
+ * three rotations of a free joint; every other DOF is a block of its own. */
+struct qd_model {
+  int nq, nv, nu;
+  int body_count, joint_count, geom_count, pair_count, tree_count;
+  int planar;              /* 1: all joints move in one plane */
+  double planar_normal[3]; /* its unit normal, world */
+  int contact_capacity;    /* default room of a workspace */
+
+  int *body_parent;      /* (nb) */
+  int *body_joint_start; /* (nb + 1) joints of body b: [start[b], start[b + 1]) */
+  int *chain_start;      /* (nb + 1) */
+  int *chain;            /* DOFs on the path world -> body b, ascending */
+  double *body_pos;      /* (nb, 3) in the parent's frame */
+  double *body_quat;     /* (nb, 4) */
+
+  int *joint_type, *joint_body, *joint_q, *joint_v; /* (joint_count) */
+  double *joint_pos, *joint_axis;                   /* (joint_count, 3) */
+  double *joint_ref;                                /* (joint_count) */
+  double *joint_range;                              /* (joint_count, 2) */
+
+  int *dof_joint, *dof_body; /* (nv) */
+  int *dof_block_start;      /* (nv) first DOF of the block */
+  int *dof_block_last;       /* (nv) last DOF of the block */
+  int *dof_actuator;         /* (nv) -1: unactuated */
+  int *dof_tree;             /* (nv) kinematic tree */
+  int *dof_q;                /* (nv) index in q of a scalar joint, -1 otherwise */
+  double *tree_inertia;      /* (tree_count) largest unactuated mass diagonal at default q */
+  double smallest_stiffness; /* of the actuators; 0 without any */
+
+  int *actuator_dof;     /* (nu) */
+  double *actuator_gear; /* (nu) */
+
+  int *geom_type, *geom_body; /* (geom_count) */
+  double *geom_pos;           /* (geom_count, 3) body frame */
+  double *geom_rot;           /* (geom_count, 9) */
+  double *geom_radius;        /* (geom_count) of the bounding sphere, infinite for planes */
+
+  int *pair_geom;      /* (pair_count, 2) */
+  int *pair_dim;       /* (pair_count) */
+  double *pair_margin; /* (pair_count) */
+
+  model_parameters parameters;
+};
+
+/* The DOFs on the path from the world to a body, ascending. */
+static inline const int *body_chain(const qd_model *model, int body, int *count) {
+  *count = model->chain_start[body + 1] - model->chain_start[body];
+  return model->chain + model->chain_start[body];
+}
+
+/* 1 if DOF j moves the axis of DOF k, given that both lie on one path and j <= k is not required.
+ */
+static inline int dof_moves(const qd_model *model, int j, int k) {
+  return j < model->dof_block_start[k];
+}
+
+int joint_q_count(int joint_type);
+int joint_v_count(int joint_type);
+
+#endif

@@ -1,0 +1,228 @@
+#include "mechanics/model_check.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "mechanics/model.h"
+
+typedef struct report {
+  char *message;
+  size_t size;
+} report;
+
+static qd_status fail(const report *r, const char *array, int index, const char *reason) {
+  if (r->message != NULL && r->size > 0) {
+    snprintf(r->message, r->size, "%s[%d]: %s", array, index, reason);
+  }
+  return QD_BAD_ARGUMENT;
+}
+
+static qd_status check_finite(const report *r, const char *array, const double *values, int rows,
+                              int columns) {
+  for (int i = 0; i < rows * columns; ++i) {
+    if (!isfinite(values[i])) {
+      fail(r, array, i / columns, "not finite");
+      return QD_NOT_FINITE;
+    }
+  }
+  return QD_OK;
+}
+
+static qd_status check_quats(const report *r, const char *array, const double *quats, int count) {
+  for (int i = 0; i < count; ++i) {
+    const double *q = quats + 4 * i;
+    const double norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    if (!(fabs(norm - 1.0) <= 1e-3)) {
+      return fail(r, array, i, "not a unit quaternion");
+    }
+  }
+  return QD_OK;
+}
+
+#define TRY(call)                                                                                  \
+  do {                                                                                             \
+    const qd_status status_ = (call);                                                              \
+    if (status_ != QD_OK) {                                                                        \
+      return status_;                                                                              \
+    }                                                                                              \
+  } while (0)
+
+/* Positive semidefinite up to rounding, by its principal minors. */
+static int is_inertia(const double *I) {
+  const double scale = fabs(I[0]) + fabs(I[4]) + fabs(I[8]);
+  const double asymmetry = fabs(I[1] - I[3]) + fabs(I[2] - I[6]) + fabs(I[5] - I[7]);
+  if (asymmetry > 1e-9 * scale) {
+    return 0;
+  }
+  const double minor = I[0] * I[4] - I[1] * I[3];
+  const double det = I[0] * (I[4] * I[8] - I[5] * I[7]) - I[1] * (I[3] * I[8] - I[5] * I[6]) +
+                     I[2] * (I[3] * I[7] - I[4] * I[6]);
+  const double slack = -1e-9 * scale;
+  return I[0] >= slack && I[4] >= slack && I[8] >= slack && minor >= slack * scale &&
+         det >= slack * scale * scale;
+}
+
+static qd_status check_bodies(const qd_model_spec *s, const report *r) {
+  if (s->body_count < 1) {
+    return fail(r, "body_parent", 0, "body 0 must be the world");
+  }
+  for (int b = 1; b < s->body_count; ++b) {
+    if (s->body_parent[b] < 0 || s->body_parent[b] >= b) {
+      return fail(r, "body_parent", b, "parents must come before their children");
+    }
+  }
+  TRY(check_finite(r, "body_pos", s->body_pos, s->body_count, 3));
+  TRY(check_finite(r, "body_quat", s->body_quat, s->body_count, 4));
+  TRY(check_quats(r, "body_quat", s->body_quat, s->body_count));
+  TRY(check_finite(r, "body_mass", s->body_mass, s->body_count, 1));
+  TRY(check_finite(r, "body_com", s->body_com, s->body_count, 3));
+  TRY(check_finite(r, "body_inertia", s->body_inertia, s->body_count, 9));
+  for (int b = 0; b < s->body_count; ++b) {
+    if (s->body_mass[b] < 0.0) {
+      return fail(r, "body_mass", b, "negative");
+    }
+    if (!is_inertia(s->body_inertia + 9 * b)) {
+      return fail(r, "body_inertia", b, "not symmetric positive semidefinite");
+    }
+  }
+  return QD_OK;
+}
+
+static qd_status check_joint(const qd_model_spec *s, int j, const report *r) {
+  const int type = s->joint_type[j];
+  const int body = s->joint_body[j];
+  if (type < QD_HINGE || type > QD_FREE) {
+    return fail(r, "joint_type", j, "unknown joint type");
+  }
+  if (body < 1 || body >= s->body_count || (j > 0 && body < s->joint_body[j - 1])) {
+    return fail(r, "joint_body", j, "joints must be sorted by body, and the world has none");
+  }
+  if (type == QD_FREE && s->body_parent[body] != 0) {
+    return fail(r, "joint_type", j, "a free joint's body must be a child of the world");
+  }
+  const int shares = (j > 0 && s->joint_body[j - 1] == body) ||
+                     (j + 1 < s->joint_count && s->joint_body[j + 1] == body);
+  if (type == QD_FREE && shares) {
+    return fail(r, "joint_type", j, "a free joint must be the only one of its body");
+  }
+  const double *axis = s->joint_axis + 3 * j;
+  const double norm = sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2]);
+  if (type <= QD_SLIDE && !(fabs(norm - 1.0) <= 1e-6)) {
+    return fail(r, "joint_axis", j, "not a unit vector");
+  }
+  const double lower = s->joint_range[2 * j], upper = s->joint_range[2 * j + 1];
+  if (isnan(lower) || isnan(upper) || !(lower <= upper) || lower == INFINITY ||
+      upper == -INFINITY) {
+    return fail(r, "joint_range", j, "lower must not exceed upper");
+  }
+  if (s->joint_stiffness[j] < 0.0) {
+    return fail(r, "joint_stiffness", j, "negative");
+  }
+  if (type > QD_SLIDE && (s->joint_stiffness[j] > 0.0 || isfinite(lower) || isfinite(upper))) {
+    return fail(r, "joint_type", j, "springs and limits are for hinge and slide joints");
+  }
+  return QD_OK;
+}
+
+static qd_status check_joints(const qd_model_spec *s, const report *r) {
+  int nq = 0;
+  TRY(check_finite(r, "joint_pos", s->joint_pos, s->joint_count, 3));
+  TRY(check_finite(r, "joint_axis", s->joint_axis, s->joint_count, 3));
+  TRY(check_finite(r, "joint_ref", s->joint_ref, s->joint_count, 1));
+  TRY(check_finite(r, "joint_stiffness", s->joint_stiffness, s->joint_count, 1));
+  TRY(check_finite(r, "joint_springref", s->joint_springref, s->joint_count, 1));
+  for (int j = 0; j < s->joint_count; ++j) {
+    TRY(check_joint(s, j, r));
+    nq += joint_q_count(s->joint_type[j]);
+  }
+  return check_finite(r, "default_q", s->default_q, nq, 1);
+}
+
+static qd_status check_actuators(const qd_model_spec *s, const report *r) {
+  TRY(check_finite(r, "actuator_stiffness", s->actuator_stiffness, s->actuator_count, 1));
+  TRY(check_finite(r, "actuator_gear", s->actuator_gear, s->actuator_count, 1));
+  for (int i = 0; i < s->actuator_count; ++i) {
+    const int joint = s->actuator_joint[i];
+    if (joint < 0 || joint >= s->joint_count || s->joint_type[joint] > QD_SLIDE) {
+      return fail(r, "actuator_joint", i, "must be a hinge or slide joint");
+    }
+    for (int k = 0; k < i; ++k) {
+      if (s->actuator_joint[k] == joint) {
+        return fail(r, "actuator_joint", i, "its joint has another actuator already");
+      }
+    }
+    if (!(s->actuator_stiffness[i] > 0.0)) {
+      return fail(r, "actuator_stiffness", i, "must be positive");
+    }
+    if (s->actuator_gear[i] == 0.0) {
+      return fail(r, "actuator_gear", i, "must not be zero");
+    }
+  }
+  return QD_OK;
+}
+
+static int size_count(int type) {
+  static const int counts[QD_SHAPE_TYPE_COUNT] = {0, 1, 2, 3, 2, 3, 0};
+  return counts[type];
+}
+
+static qd_status check_geoms(const qd_model_spec *s, const report *r) {
+  TRY(check_finite(r, "geom_pos", s->geom_pos, s->geom_count, 3));
+  TRY(check_finite(r, "geom_quat", s->geom_quat, s->geom_count, 4));
+  TRY(check_quats(r, "geom_quat", s->geom_quat, s->geom_count));
+  TRY(check_finite(r, "geom_size", s->geom_size, s->geom_count, 3));
+  for (int i = 0; i < s->geom_count; ++i) {
+    if (s->geom_type[i] < 0 || s->geom_type[i] >= QD_SHAPE_TYPE_COUNT) {
+      return fail(r, "geom_type", i, "unknown shape");
+    }
+    if (s->geom_body[i] < 0 || s->geom_body[i] >= s->body_count) {
+      return fail(r, "geom_body", i, "no such body");
+    }
+    for (int k = 0; k < size_count(s->geom_type[i]); ++k) {
+      const double size = s->geom_size[3 * i + k];
+      const int may_be_zero = s->geom_type[i] == QD_CAPSULE && k == 1;
+      if (!(size > 0.0) && !(may_be_zero && size == 0.0)) {
+        return fail(r, "geom_size", i, "must be positive");
+      }
+    }
+  }
+  return QD_OK;
+}
+
+static qd_status check_pairs(const qd_model_spec *s, const report *r) {
+  TRY(check_finite(r, "pair_friction", s->pair_friction, s->pair_count, 5));
+  TRY(check_finite(r, "pair_margin", s->pair_margin, s->pair_count, 1));
+  for (int i = 0; i < s->pair_count; ++i) {
+    const int a = s->pair_geom[2 * i], b = s->pair_geom[2 * i + 1];
+    if (a < 0 || b < 0 || a >= s->geom_count || b >= s->geom_count || a == b) {
+      return fail(r, "pair_geom", i, "no such pair of geometries");
+    }
+    if (!qd_shape_pair_supported(s->geom_type[a], s->geom_type[b])) {
+      return fail(r, "pair_geom", i, "this pair of shapes is not supported");
+    }
+    const int dim = s->pair_dim[i];
+    if (dim != 1 && dim != 3 && dim != 4 && dim != 6) {
+      return fail(r, "pair_dim", i, "must be 1, 3, 4 or 6");
+    }
+    const double *mu = s->pair_friction + 5 * i;
+    for (int k = 0; k < 5; ++k) {
+      if (mu[k] < 0.0) {
+        return fail(r, "pair_friction", i, "negative");
+      }
+    }
+    if ((dim >= 3 && mu[0] != mu[1]) || (dim == 6 && mu[3] != mu[4])) {
+      return fail(r, "pair_friction", i, "two different coefficients (anisotropic friction)");
+    }
+  }
+  return QD_OK;
+}
+
+qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t message_size) {
+  const report r = {message, message_size};
+  TRY(check_bodies(spec, &r));
+  TRY(check_joints(spec, &r));
+  TRY(check_actuators(spec, &r));
+  TRY(check_geoms(spec, &r));
+  TRY(check_pairs(spec, &r));
+  return check_finite(&r, "gravity", spec->gravity, 3, 1);
+}

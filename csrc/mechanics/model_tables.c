@@ -1,0 +1,232 @@
+#include "mechanics/model_tables.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/quat.h"
+#include "mechanics/inertia.h"
+#include "mechanics/kinematics.h"
+
+static void fill_joints(qd_model *m, const qd_model_spec *spec) {
+  int nq = 0, nv = 0, j = 0;
+  for (int b = 0; b < m->body_count; ++b) {
+    m->body_joint_start[b] = j;
+    for (; j < m->joint_count && spec->joint_body[j] == b; ++j) {
+      m->joint_body[j] = b;
+      m->joint_q[j] = nq;
+      m->joint_v[j] = nv;
+      nq += joint_q_count(m->joint_type[j]);
+      nv += joint_v_count(m->joint_type[j]);
+    }
+  }
+  m->body_joint_start[m->body_count] = j;
+}
+
+/* First and last DOF of the block that DOF v0 + i of a joint belongs to. */
+static void fill_dof(qd_model *m, int joint, int i) {
+  const int type = m->joint_type[joint];
+  const int v0 = m->joint_v[joint], dof = v0 + i;
+  m->dof_joint[dof] = joint;
+  m->dof_body[dof] = m->joint_body[joint];
+  m->dof_actuator[dof] = -1;
+  m->dof_q[dof] = type <= QD_SLIDE ? m->joint_q[joint] : -1;
+  m->dof_block_start[dof] = dof;
+  m->dof_block_last[dof] = dof;
+  if (type == QD_BALL) {
+    m->dof_block_start[dof] = v0;
+    m->dof_block_last[dof] = v0 + 2;
+  } else if (type == QD_FREE && i >= 3) {
+    m->dof_block_start[dof] = v0 + 3;
+    m->dof_block_last[dof] = v0 + 5;
+  }
+}
+
+static void fill_chains(qd_model *m) {
+  int total = 0;
+  for (int b = 0; b < m->body_count; ++b) {
+    m->chain_start[b] = total;
+    if (b > 0) {
+      const int parent = m->body_parent[b];
+      for (int i = m->chain_start[parent]; i < m->chain_start[parent + 1]; ++i) {
+        m->chain[total++] = m->chain[i];
+      }
+    }
+    for (int j = m->body_joint_start[b]; j < m->body_joint_start[b + 1]; ++j) {
+      for (int i = 0; i < joint_v_count(m->joint_type[j]); ++i) {
+        m->chain[total++] = m->joint_v[j] + i;
+      }
+    }
+    m->chain_start[b + 1] = total;
+  }
+}
+
+/* A tree is all DOFs whose paths start with the same joint. */
+static void fill_trees(qd_model *m) {
+  for (int dof = 0; dof < m->nv; ++dof) {
+    int count;
+    const int *chain = body_chain(m, m->dof_body[dof], &count);
+    const int root = chain[0];
+    m->dof_tree[dof] = root == dof ? m->tree_count++ : m->dof_tree[root];
+  }
+}
+
+static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
+  m->smallest_stiffness = m->nu > 0 ? INFINITY : 0.0;
+  for (int i = 0; i < m->nu; ++i) {
+    const int dof = m->joint_v[spec->actuator_joint[i]];
+    m->actuator_dof[i] = dof;
+    m->dof_actuator[dof] = i;
+    m->smallest_stiffness = fmin(m->smallest_stiffness, m->parameters.actuator_stiffness[i]);
+  }
+}
+
+static double bounding_radius(int type, const double *size) {
+  switch (type) {
+  case QD_SPHERE:
+    return size[0];
+  case QD_CAPSULE:
+    return size[0] + size[1];
+  case QD_BOX:
+    return vec3_norm(size);
+  case QD_CYLINDER:
+    return hypot(size[0], size[1]);
+  case QD_ELLIPSOID:
+    return fmax(size[0], fmax(size[1], size[2]));
+  default:
+    return INFINITY;
+  }
+}
+
+static void fill_geoms(qd_model *m, const qd_model_spec *spec) {
+  for (int i = 0; i < m->geom_count; ++i) {
+    double quat[4];
+    memcpy(quat, spec->geom_quat + 4 * i, sizeof quat);
+    quat_normalize(quat);
+    quat_to_mat3(m->geom_rot + 9 * i, quat);
+    m->geom_radius[i] = bounding_radius(m->geom_type[i], m->parameters.geom_size + 3 * i);
+  }
+}
+
+/* Room for every contact of a small model, and a first guess for a large one. */
+static void fill_capacity(qd_model *m) {
+  int capacity = 0;
+  for (int i = 0; i < m->pair_count && capacity < 64; ++i) {
+    const int a = m->geom_type[m->pair_geom[2 * i]], b = m->geom_type[m->pair_geom[2 * i + 1]];
+    capacity += a == QD_BOX || b == QD_BOX ? 4 : (a == QD_CAPSULE || b == QD_CAPSULE ? 2 : 1);
+  }
+  m->contact_capacity = capacity < 8 ? 8 : capacity;
+}
+
+void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
+  fill_joints(m, spec);
+  fill_chains(m);
+  for (int j = 0; j < m->joint_count; ++j) {
+    for (int i = 0; i < joint_v_count(m->joint_type[j]); ++i) {
+      fill_dof(m, j, i);
+    }
+  }
+  fill_trees(m);
+  fill_actuators(m, spec);
+  fill_geoms(m, spec);
+  fill_capacity(m);
+}
+
+/* ------------------------------------------------------------ the plane of planar models */
+
+#define PLANAR_TOLERANCE 1e-9
+
+/* A normal that every hinge axis is parallel to, or that all slides are orthogonal to. */
+static int find_normal(const qd_model *m, const kinematics *k, double normal[3]) {
+  const double *first_slide = NULL;
+  for (int dof = 0; dof < m->nv; ++dof) {
+    if (m->joint_type[m->dof_joint[dof]] == QD_HINGE) {
+      vec3_copy(normal, k->dof_screw[dof].w);
+      return 1;
+    }
+  }
+  for (int dof = 0; dof < m->nv; ++dof) {
+    const double *axis = k->dof_screw[dof].v;
+    if (first_slide == NULL) {
+      first_slide = axis;
+      continue;
+    }
+    vec3_cross(normal, first_slide, axis);
+    if (vec3_normalize(normal) > PLANAR_TOLERANCE) {
+      return 1;
+    }
+  }
+  if (first_slide == NULL) {
+    return 0;
+  }
+  /* motion along one line: any plane through it will do */
+  int least = 0;
+  for (int i = 1; i < 3; ++i) {
+    least = fabs(first_slide[i]) < fabs(first_slide[least]) ? i : least;
+  }
+  double e[3] = {0.0, 0.0, 0.0};
+  e[least] = 1.0;
+  vec3_cross(normal, first_slide, e);
+  vec3_normalize(normal);
+  return 1;
+}
+
+static void fill_planar(qd_model *m, const kinematics *k) {
+  double *normal = m->planar_normal;
+  for (int j = 0; j < m->joint_count; ++j) {
+    if (m->joint_type[j] > QD_SLIDE) {
+      return;
+    }
+  }
+  if (!find_normal(m, k, normal)) {
+    return;
+  }
+  for (int dof = 0; dof < m->nv; ++dof) {
+    const screw *s = k->dof_screw + dof;
+    const int hinge = m->joint_type[m->dof_joint[dof]] == QD_HINGE;
+    double off[3];
+    vec3_cross(off, s->w, normal);
+    const double error = hinge ? vec3_norm(off) : fabs(vec3_dot(s->v, normal));
+    if (error > PLANAR_TOLERANCE) {
+      return;
+    }
+  }
+  m->planar = 1;
+}
+
+static void fill_tree_inertia(qd_model *m, const kinematics *k, const inertia *I) {
+  for (int dof = 0; dof < m->nv; ++dof) {
+    if (m->dof_actuator[dof] < 0) {
+      double *largest = m->tree_inertia + m->dof_tree[dof];
+      *largest = fmax(*largest, inertia_diagonal(m, k, I, dof));
+    }
+  }
+}
+
+int model_inertia_tables_fill(qd_model *m, const double *q) {
+  kinematics k;
+  inertia I;
+  arena counting = {NULL, 0};
+  kinematics_lay_out(&k, m, &counting);
+  inertia_lay_out(&I, m, &counting);
+  char *block = malloc(counting.offset);
+  double *normalized = malloc(((size_t)m->nq + 1) * sizeof(double));
+  if (block == NULL || normalized == NULL) {
+    free(block);
+    free(normalized);
+    return 0;
+  }
+  arena a = {block, 0};
+  kinematics_lay_out(&k, m, &a);
+  inertia_lay_out(&I, m, &a);
+  int joint;
+  if (qd_normalize(m, q, normalized, &joint) != QD_OK) {
+    memcpy(normalized, q, (size_t)m->nq * sizeof(double));
+  }
+  kinematics_compute(m, normalized, &k);
+  inertia_compute(m, &k, &I);
+  fill_planar(m, &k);
+  fill_tree_inertia(m, &k, &I);
+  free(normalized);
+  free(block);
+  return 1;
+}

@@ -1,0 +1,116 @@
+#include "mechanics/retraction.h"
+
+#include <math.h>
+
+#include "base/quat.h"
+#include "base/vec3.h"
+
+#define UNIT_TOLERANCE 1e-3
+
+/* Where the quaternion of a ball or free joint starts in q, and its rotation in v. */
+static int quat_index(const qd_model *m, int j) {
+  return m->joint_q[j] + (m->joint_type[j] == QD_FREE ? 3 : 0);
+}
+
+static int rotation_index(const qd_model *m, int j) {
+  return m->joint_v[j] + (m->joint_type[j] == QD_FREE ? 3 : 0);
+}
+
+qd_status qd_normalize(const qd_model *m, const double *q, double *q_out, int *joint) {
+  for (int j = 0; j < m->joint_count; ++j) {
+    const int start = m->joint_q[j], count = joint_q_count(m->joint_type[j]);
+    *joint = j;
+    for (int i = start; i < start + count; ++i) {
+      if (!isfinite(q[i])) {
+        return QD_NOT_FINITE;
+      }
+      q_out[i] = q[i];
+    }
+    if (m->joint_type[j] >= QD_BALL) {
+      double *quat = q_out + quat_index(m, j);
+      double unit[4] = {quat[0], quat[1], quat[2], quat[3]};
+      const double norm = quat_normalize(unit);
+      if (!(fabs(norm - 1.0) <= UNIT_TOLERANCE)) {
+        return QD_BAD_ARGUMENT;
+      }
+      if (fabs(norm - 1.0) > 4e-16) { /* a unit quaternion keeps its bits */
+        memcpy(quat, unit, sizeof unit);
+      }
+    }
+  }
+  *joint = -1;
+  return QD_OK;
+}
+
+void qd_integrate(const qd_model *m, const double *q, const double *v, double *q_out) {
+  for (int j = 0; j < m->joint_count; ++j) {
+    const int iq = m->joint_q[j], iv = m->joint_v[j];
+    if (m->joint_type[j] <= QD_SLIDE) {
+      q_out[iq] = q[iq] + v[iv];
+      continue;
+    }
+    if (m->joint_type[j] == QD_FREE) {
+      vec3_add(q_out + iq, q + iq, v + iv);
+    }
+    double turn[4], *quat = q_out + quat_index(m, j);
+    quat_exp(turn, v + rotation_index(m, j));
+    quat_mul(quat, turn, q + quat_index(m, j));
+    quat_normalize(quat);
+  }
+}
+
+void qd_difference(const qd_model *m, const double *q1, const double *q0, double *v) {
+  for (int j = 0; j < m->joint_count; ++j) {
+    const int iq = m->joint_q[j], iv = m->joint_v[j];
+    if (m->joint_type[j] <= QD_SLIDE) {
+      v[iv] = q1[iq] - q0[iq];
+      continue;
+    }
+    if (m->joint_type[j] == QD_FREE) {
+      vec3_sub(v + iv, q1 + iq, q0 + iq);
+    }
+    /* turn = q1 q0^-1, so that q1 = exp(v) q0 */
+    const double *a = q1 + quat_index(m, j), *b = q0 + quat_index(m, j);
+    const double inverse[4] = {b[0], -b[1], -b[2], -b[3]};
+    double turn[4];
+    quat_mul(turn, a, inverse);
+    quat_log(v + rotation_index(m, j), turn);
+  }
+}
+
+void retraction_apply_derivative(double *D, const qd_model *m, const double *delta, int columns) {
+  for (int j = 0; j < m->joint_count; ++j) {
+    if (m->joint_type[j] < QD_BALL) {
+      continue;
+    }
+    const int row = rotation_index(m, j);
+    double J[9];
+    rotation_left_jacobian(J, delta + row);
+    double *D0 = D + row * columns, *D1 = D0 + columns, *D2 = D1 + columns;
+    for (int c = 0; c < columns; ++c) {
+      const double x[3] = {D0[c], D1[c], D2[c]};
+      D0[c] = vec3_dot(J, x);
+      D1[c] = vec3_dot(J + 3, x);
+      D2[c] = vec3_dot(J + 6, x);
+    }
+  }
+}
+
+void retraction_add_base_derivative(double *A, const qd_model *m, const double *delta) {
+  const int nv = m->nv;
+  for (int j = 0; j < m->joint_count; ++j) {
+    const int iv = m->joint_v[j], type = m->joint_type[j];
+    const int straight = type <= QD_SLIDE ? 1 : (type == QD_FREE ? 3 : 0);
+    for (int i = iv; i < iv + straight; ++i) {
+      A[i * nv + i] += 1.0;
+    }
+    if (type >= QD_BALL) {
+      const int row = rotation_index(m, j);
+      double R[9];
+      rotation_exp(R, delta + row);
+      for (int i = 0; i < 9; ++i) {
+        A[(row + i / 3) * nv + row + i % 3] += R[i];
+      }
+    }
+  }
+}
