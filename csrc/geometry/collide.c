@@ -1,0 +1,69 @@
+/* The table of shape pairs, and the only place that knows about order. A new pair is one entry here
+ * and one file of its own; entries may be in either order of types, never in both. */
+#include "geometry/collide.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "geometry/pairs.h"
+#include "geometry/projection.h"
+#include "qdsim.h"
+
+typedef struct shape_pair {
+  pair_collide collide;
+  pair_derivative derivative;
+} shape_pair;
+
+static const shape_pair PAIRS[QD_SHAPE_TYPE_COUNT][QD_SHAPE_TYPE_COUNT] = {
+    [QD_PLANE][QD_SPHERE] = {plane_sphere_collide, plane_sphere_derivative},
+    [QD_PLANE][QD_CAPSULE] = {plane_capsule_collide, plane_capsule_derivative},
+    [QD_PLANE][QD_BOX] = {plane_box_collide, plane_box_derivative},
+    [QD_SPHERE][QD_SPHERE] = {sphere_sphere_collide, sphere_sphere_derivative},
+    [QD_CAPSULE][QD_SPHERE] = {capsule_sphere_collide, capsule_sphere_derivative},
+    [QD_CAPSULE][QD_CAPSULE] = {capsule_capsule_collide, capsule_capsule_derivative},
+    [QD_BOX][QD_SPHERE] = {box_sphere_collide, box_sphere_derivative},
+};
+
+static int is_shape_type(int type) { return type >= 0 && type < QD_SHAPE_TYPE_COUNT; }
+
+int qd_shape_pair_supported(int type_a, int type_b) {
+  return is_shape_type(type_a) && is_shape_type(type_b) &&
+         (PAIRS[type_a][type_b].collide != NULL || PAIRS[type_b][type_a].collide != NULL);
+}
+
+int shapes_collide(const placed_shape *a, const placed_shape *b, double margin,
+                   contact_point *out) {
+  assert(qd_shape_pair_supported(a->type, b->type));
+  const pair_collide straight = PAIRS[a->type][b->type].collide;
+  if (straight != NULL) {
+    return straight(a, b, margin, out);
+  }
+  const pair_collide exchanged = PAIRS[b->type][a->type].collide;
+  if (exchanged == NULL) {
+    return 0;
+  }
+  const int count = exchanged(b, a, margin, out);
+  for (int i = 0; i < count; ++i) {
+    contact_point_exchange(out + i);
+  }
+  return count;
+}
+
+void shapes_collide_derivative(const placed_shape *a, const placed_shape *b,
+                               const contact_point *contact, contact_point_derivative *out) {
+  assert(qd_shape_pair_supported(a->type, b->type));
+  const pair_derivative straight = PAIRS[a->type][b->type].derivative;
+  if (straight != NULL) {
+    straight(a, b, contact, out);
+    return;
+  }
+  const pair_derivative exchanged = PAIRS[b->type][a->type].derivative;
+  if (exchanged == NULL) {
+    *out = (contact_point_derivative){0};
+    return;
+  }
+  contact_point other = *contact;
+  contact_point_exchange(&other);
+  exchanged(b, a, &other, out);
+  contact_point_derivative_exchange(out, contact->normal);
+}

@@ -1,0 +1,47 @@
+/* The pair functions behind the table in collide.c: one collide and one derivative per pair of
+ * shape types, each in the order that makes its formulas short. Floor: geometry. */
+#ifndef QD_GEOMETRY_PAIRS_H
+#define QD_GEOMETRY_PAIRS_H
+
+#include "geometry/collide.h"
+
+typedef int (*pair_collide)(const placed_shape *a, const placed_shape *b, double margin,
+                            contact_point *out);
+typedef void (*pair_derivative)(const placed_shape *a, const placed_shape *b,
+                                const contact_point *contact, contact_point_derivative *out);
+
+/* sphere_pairs.c */
+int plane_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
+                         contact_point *out);
+void plane_sphere_derivative(const placed_shape *a, const placed_shape *b,
+                             const contact_point *contact, contact_point_derivative *out);
+int sphere_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
+                          contact_point *out);
+void sphere_sphere_derivative(const placed_shape *a, const placed_shape *b,
+                              const contact_point *contact, contact_point_derivative *out);
+int capsule_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
+                           contact_point *out);
+void capsule_sphere_derivative(const placed_shape *a, const placed_shape *b,
+                               const contact_point *contact, contact_point_derivative *out);
+int box_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
+                       contact_point *out);
+void box_sphere_derivative(const placed_shape *a, const placed_shape *b,
+                           const contact_point *contact, contact_point_derivative *out);
+
+/* plane_pairs.c */
+int plane_capsule_collide(const placed_shape *a, const placed_shape *b, double margin,
+                          contact_point *out);
+void plane_capsule_derivative(const placed_shape *a, const placed_shape *b,
+                              const contact_point *contact, contact_point_derivative *out);
+int plane_box_collide(const placed_shape *a, const placed_shape *b, double margin,
+                      contact_point *out);
+void plane_box_derivative(const placed_shape *a, const placed_shape *b,
+                          const contact_point *contact, contact_point_derivative *out);
+
+/* capsule_capsule.c */
+int capsule_capsule_collide(const placed_shape *a, const placed_shape *b, double margin,
+                            contact_point *out);
+void capsule_capsule_derivative(const placed_shape *a, const placed_shape *b,
+                                const contact_point *contact, contact_point_derivative *out);
+
+#endif

@@ -1,0 +1,123 @@
+/* Derivation. Let c be fixed to B, x(c) the closest point of A's core, n = (c - x)/gap, and P =
+ * dx/dc the projector onto the directions in which x is free (0 for a point, e e' on a line along
+ * e, I - n n' on a face). The core's skin has radius ra, the ball about c has radius rb:
+ *
+ *   dist = gap - ra - rb
+ *   pos  = 1/2 ((x + ra n) + (c - rb n)),   so   c - pos = 1/2 (gap - ra + rb) n = lever n
+ *
+ * A twist (omega, v) of B about pos moves c by dc = v + omega x lever n. As P n = 0,
+ *
+ *   d dist = n.(dc - dx) = n.dc = n.v
+ *   d n    = (I - n n')(dc - dx)/gap = N dc,   N = (I - P - n n')/gap
+ *   d pos  = 1/2 (dx + dc + (ra - rb) dn) = 1/2 (I + P + (ra - rb) N) dc
+ *
+ * On a face N = 0, also for gap <= 0: the branch is smooth through the surface into the solid.
+ * Where c lies on a line or point core (gap = 0) the normal is a choice, carried by A, and N := 0.
+ */
+#include "geometry/projection.h"
+
+#include "base/vec3.h"
+
+/* Relative rounding of a difference of coordinates, with room for the rotation before it. The
+ * absolute term keeps squares of gaps normal numbers. */
+static const double TOUCH_RELATIVE = 1e-14;
+static const double TOUCH_ABSOLUTE = 1e-140;
+
+double core_touch_distance(double size) { return TOUCH_RELATIVE * size + TOUCH_ABSOLUTE; }
+
+/* normal, gap and curvature from the difference c - x */
+static void projection_set_normal(core_projection *out, const double difference[3],
+                                  const double spare[3], double size) {
+  out->gap = vec3_norm(difference);
+  if (out->gap > core_touch_distance(size)) {
+    out->curvature = 1.0 / out->gap;
+    vec3_scale(out->normal, difference, out->curvature);
+  } else {
+    out->gap = 0.0;
+    out->curvature = 0.0;
+    vec3_copy(out->normal, spare);
+  }
+}
+
+void project_on_point(core_projection *out, const double x[3], const double c[3],
+                      const double spare[3], double size) {
+  double difference[3];
+  vec3_sub(difference, c, x);
+  out->freedom = CORE_POINT;
+  projection_set_normal(out, difference, spare, size);
+}
+
+void project_on_line(core_projection *out, const double o[3], const double axis[3],
+                     const double c[3], const double spare[3], double size) {
+  double difference[3];
+  vec3_sub(difference, c, o);
+  vec3_axpy(difference, -vec3_dot(axis, difference), axis);
+  out->freedom = CORE_LINE;
+  vec3_copy(out->axis, axis);
+  projection_set_normal(out, difference, spare, size);
+}
+
+void round_contact(contact_point *out, const core_projection *projection, const double c[3],
+                   double radius_a, double radius_b, int feature) {
+  const double lever = 0.5 * (projection->gap - radius_a + radius_b);
+  out->dist = projection->gap - radius_a - radius_b;
+  out->feature = feature;
+  vec3_copy(out->normal, projection->normal);
+  vec3_copy(out->pos, c);
+  vec3_axpy(out->pos, -lever, projection->normal);
+}
+
+/* row = (omega part, v part) of s.dc, with dc = v + omega x lever n: s.(omega x n) = omega.(n x s)
+ */
+static void point_motion_row(double row[6], const double s[3], double lever, const double n[3]) {
+  vec3_cross(row, n, s);
+  vec3_scale(row, row, lever);
+  vec3_copy(row + 3, s);
+}
+
+void round_contact_derivative(contact_point_derivative *out, const core_projection *projection,
+                              double radius_a, double radius_b) {
+  const double *n = projection->normal, *e = projection->axis;
+  const double lever = 0.5 * (projection->gap - radius_a + radius_b);
+  point_motion_row(out->dist, n, 0.0, n);
+  for (int i = 0; i < 3; ++i) {
+    double N_row[3], pos_row[3];
+    for (int j = 0; j < 3; ++j) {
+      const double identity = i == j ? 1.0 : 0.0;
+      const double tangential = identity - n[i] * n[j];
+      double P = 0.0;
+      if (projection->freedom == CORE_FACE) {
+        P = tangential;
+      } else if (projection->freedom == CORE_LINE) {
+        P = e[i] * e[j];
+      }
+      N_row[j] = projection->curvature * (tangential - P);
+      pos_row[j] = 0.5 * (identity + P + (radius_a - radius_b) * N_row[j]);
+    }
+    point_motion_row(out->normal + 6 * i, N_row, lever, n);
+    point_motion_row(out->pos + 6 * i, pos_row, lever, n);
+  }
+}
+
+void contact_point_exchange(contact_point *contact) {
+  vec3_scale(contact->normal, contact->normal, -1.0);
+}
+
+/* A twist of B alone = the same twist of both, then its opposite of A alone. Moving both about pos
+ * changes dist by nothing, pos by v and n by omega x n; moving A by the opposite twist changes them
+ * by minus the given derivative, with the given normal being -n: d dist = -d dist',  d pos = v - d
+ * pos',  d n = omega x n + d n' */
+void contact_point_derivative_exchange(contact_point_derivative *derivative,
+                                       const double normal[3]) {
+  const double *n = normal;
+  const double turn[9] = {0.0, n[2], -n[1], -n[2], 0.0, n[0], n[1], -n[0], 0.0};
+  for (int j = 0; j < 6; ++j) {
+    derivative->dist[j] = -derivative->dist[j];
+  }
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 6; ++j) {
+      derivative->pos[6 * i + j] = (j == 3 + i ? 1.0 : 0.0) - derivative->pos[6 * i + j];
+    }
+    vec3_add(derivative->normal + 6 * i, derivative->normal + 6 * i, turn + 3 * i);
+  }
+}

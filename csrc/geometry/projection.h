@@ -1,0 +1,46 @@
+/* A point seen from a core (point, line, face): the closest point, the normal and their
+ * derivatives. Every shape with round skin is a core plus a radius, so most pairs end here. Floor:
+ * geometry. */
+#ifndef QD_GEOMETRY_PROJECTION_H
+#define QD_GEOMETRY_PROJECTION_H
+
+#include "geometry/collide.h"
+
+/* Where the closest point x of the core may move while the feature stays the same. */
+typedef enum core_freedom { CORE_POINT = 0, CORE_LINE = 1, CORE_FACE = 2 } core_freedom;
+
+/* Closest point x = c - gap normal of a core to a point c. */
+typedef struct core_projection {
+  double normal[3]; /* unit, from the core to c */
+  double gap;       /* signed distance of c from the core; negative inside a solid core */
+  double curvature; /* 1 / gap where the normal turns as c moves, 0 on faces and where the normal
+                       is a choice (c on the core) */
+  core_freedom freedom; /* of x */
+  double axis[3];       /* unit direction in which x is free, CORE_LINE only */
+} core_projection;
+
+/* Below this distance from a core of the given size the direction of c - x is rounding noise. */
+double core_touch_distance(double size);
+
+/* Core = the point x. spare (unit): the normal if c is x, to rounding of lengths of this size. */
+void project_on_point(core_projection *out, const double x[3], const double c[3],
+                      const double spare[3], double size);
+/* Core = the line through o along axis (unit). spare (unit, normal to axis): as above. */
+void project_on_line(core_projection *out, const double o[3], const double axis[3],
+                     const double c[3], const double spare[3], double size);
+
+/* Contact of a core with skin radius_a and a ball of radius_b about c. */
+void round_contact(contact_point *out, const core_projection *projection, const double c[3],
+                   double radius_a, double radius_b, int feature);
+/* Its derivative if the core belongs to A and c to B. */
+void round_contact_derivative(contact_point_derivative *out, const core_projection *projection,
+                              double radius_a, double radius_b);
+
+/* Contact seen from the other side: A and B exchanged. */
+void contact_point_exchange(contact_point *contact);
+/* In: derivative for the twist of A relative to B of the exchanged contact. Out: derivative for the
+ * twist of B relative to A of the contact with this normal (from A into B). */
+void contact_point_derivative_exchange(contact_point_derivative *derivative,
+                                       const double normal[3]);
+
+#endif
