@@ -1,0 +1,83 @@
+# Every target works from a clean clone with nothing but Python, a C compiler, make and pip.
+#   make demo    plan a half turn of the disc, with pictures and a movie in demo_output/
+#   make test    C tests and Python tests, the notebook included
+#   make lint    formatters, linters, types, floors, compiler warnings as errors
+#   make bench   measure; writes benchmarks/results/
+#   make asan    the tests again under the address and undefined-behaviour sanitizers
+#   make format  put the sources in their format;  make clean  remove what the targets made
+
+PYTHON ?= python3
+VENV := .venv
+DEV := .venv-dev
+BUILD := build
+PIP_FLAGS := --disable-pip-version-check --quiet
+# meson and ninja of the development environment come first.
+DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
+
+C_FILES = $(shell find csrc tests/c -name '*.[ch]')
+PYTHON_FOLDERS := python tests tools benchmarks third_party
+
+.PHONY: demo test lint bench asan format clean install-dev
+
+# ---------------------------------------------------------------- users
+
+demo:
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install $(PIP_FLAGS) '.[demo]'
+	cd $(VENV) && bin/python -m qdsim demo --output "$(CURDIR)/demo_output"
+
+# ---------------------------------------------------------------- developers
+
+$(DEV)/installed: pyproject.toml tools/requirements.py
+	test -x $(DEV)/bin/python || $(PYTHON) -m venv $(DEV)
+	$(DEV)/bin/python tools/requirements.py build run dev > $(DEV)/requirements.txt
+	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -r $(DEV)/requirements.txt
+	touch $@
+
+# The package as a user gets it; the same build folder holds the C tests.
+install-dev: $(DEV)/installed
+	$(DEV_PATH) $(DEV)/bin/python -m pip install $(PIP_FLAGS) --no-build-isolation --no-deps \
+	  --force-reinstall -Cbuild-dir=$(BUILD)/test -Csetup-args=-Dtests=true .
+
+test: install-dev
+	$(DEV_PATH) meson test -C $(BUILD)/test --no-rebuild --print-errorlogs
+	$(DEV)/bin/python -m pytest -q --nbmake tests notebooks
+
+lint: install-dev
+	$(DEV_PATH) clang-format --dry-run -Werror $(C_FILES)
+	$(DEV_PATH) ruff format --check $(PYTHON_FOLDERS)
+	$(DEV_PATH) ruff check $(PYTHON_FOLDERS)
+	$(DEV)/bin/python tools/check_floors.py
+	$(DEV)/bin/python -m mypy
+	$(DEV)/bin/python -m mypy.stubtest qdsim._core
+	test -f $(BUILD)/lint/build.ninja || $(DEV_PATH) meson setup $(BUILD)/lint --werror
+	$(DEV_PATH) meson compile -C $(BUILD)/lint
+
+bench: install-dev
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(DEV)/bin/python -m benchmarks --output benchmarks/results
+
+# NumPy and the interpreter are not built with sanitizers: the runtimes are loaded first, memory goes
+# through malloc, and the suppressions name what those two leave behind at exit.
+ASAN_ENVIRONMENT = LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
+  PYTHONMALLOC=malloc PYTHONPATH="$(CURDIR)/$(BUILD)/asan-site" \
+  ASAN_OPTIONS=detect_leaks=1:malloc_context_size=2 \
+  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+  LSAN_OPTIONS=suppressions="$(CURDIR)/tools/asan/lsan.supp":print_suppressions=0
+
+asan: $(DEV)/installed
+	rm -rf $(BUILD)/asan-site
+	$(DEV_PATH) $(DEV)/bin/python -m pip install $(PIP_FLAGS) --no-build-isolation --no-deps \
+	  --target $(BUILD)/asan-site -Cbuild-dir=$(BUILD)/asan -Csetup-args=-Dtests=true \
+	  -Csetup-args=-Dbuildtype=debugoptimized -Csetup-args=-Db_sanitize=address,undefined \
+	  -Csetup-args=-Db_lundef=false -Csetup-args=-Dclones=false \
+	  "-Csetup-args=-Dc_args=-fno-sanitize-recover=all -fno-omit-frame-pointer" .
+	$(DEV_PATH) meson test -C $(BUILD)/asan --no-rebuild --print-errorlogs --timeout-multiplier 10
+	$(ASAN_ENVIRONMENT) $(DEV)/bin/python -m pytest -q -m "not slow" tests
+
+format: $(DEV)/installed
+	$(DEV_PATH) clang-format -i $(C_FILES)
+	$(DEV_PATH) ruff format $(PYTHON_FOLDERS)
+	$(DEV_PATH) ruff check --fix --select I $(PYTHON_FOLDERS)
+
+clean:
+	rm -rf $(BUILD) dist $(VENV) $(DEV) demo_output .pytest_cache .mypy_cache .ruff_cache .hypothesis
