@@ -1,0 +1,75 @@
+"""A description as the flat arrays of the C struct qd_model_spec, names left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.description.elements import GEOM_TYPES, JOINT_TYPES
+from qdsim.description.pairs import candidate_pairs
+
+if TYPE_CHECKING:
+    from qdsim.description.elements import Description
+
+Array = npt.NDArray[Any]
+
+
+def rotation_matrix(quat: Any) -> npt.NDArray[np.float64]:
+    """(..., 3, 3) rotation matrices of unit quaternions (..., 4), order w x y z."""
+    w, x, y, z = np.moveaxis(np.asarray(quat, dtype=np.float64), -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+def model_arrays(description: Description) -> dict[str, Array]:
+    """The fields of qd_model_spec by name, counts left out: C-contiguous float64 and int32."""
+    bodies, joints, geoms = description.bodies, description.joints, description.geoms
+    body_index = {body.name: i for i, body in enumerate(bodies)}
+    joint_index = {joint.name: i for i, joint in enumerate(joints)}
+    unlimited = (-np.inf, np.inf)
+    arrays: dict[str, Array] = {
+        "body_parent": _ints([body_index[body.parent] for body in bodies]),
+        "body_pos": _floats([body.pos for body in bodies], 3),
+        "body_quat": _floats([body.quat for body in bodies], 4),
+        "body_mass": _floats([body.mass for body in bodies]),
+        "body_com": _floats([body.com for body in bodies], 3),
+        "body_inertia": _floats([body.inertia for body in bodies], 3, 3),
+        "joint_type": _ints([JOINT_TYPES.index(joint.type) for joint in joints]),
+        "joint_body": _ints([i for i, body in enumerate(bodies) for _ in body.joints]),
+        "joint_pos": _floats([joint.pos for joint in joints], 3),
+        "joint_axis": _floats([joint.axis for joint in joints], 3),
+        "joint_ref": _floats([joint.ref for joint in joints]),
+        "joint_range": _floats([joint.range or unlimited for joint in joints], 2),
+        "joint_stiffness": _floats([joint.stiffness for joint in joints]),
+        "joint_springref": _floats([joint.springref for joint in joints]),
+        "default_q": _floats(description.default_q),
+        "actuator_joint": _ints([joint_index[item.joint] for item in description.actuators]),
+        "actuator_stiffness": _floats([item.stiffness for item in description.actuators]),
+        "actuator_gear": _floats([item.gear for item in description.actuators]),
+        "geom_type": _ints([GEOM_TYPES.index(geom.type) for geom in geoms]),
+        "geom_body": _ints([i for i, body in enumerate(bodies) for _ in body.geoms]),
+        "geom_pos": _floats([geom.pos for geom in geoms], 3),
+        "geom_quat": _floats([geom.quat for geom in geoms], 4),
+        "geom_size": _floats([geom.size for geom in geoms], 3),
+        "gravity": _floats(description.gravity),
+    }
+    pairs = candidate_pairs(description)
+    arrays["pair_geom"] = np.ascontiguousarray(pairs.geom)
+    arrays["pair_dim"] = np.ascontiguousarray(pairs.dim)
+    arrays["pair_friction"] = np.ascontiguousarray(pairs.friction)
+    arrays["pair_margin"] = np.ascontiguousarray(pairs.margin)
+    return arrays
+
+
+def _ints(values: Any) -> npt.NDArray[np.int32]:
+    return np.array(values, dtype=np.int32).reshape(len(values))
+
+
+def _floats(values: Any, *shape: int) -> npt.NDArray[np.float64]:
+    return np.array(values, dtype=np.float64).reshape(len(values), *shape)

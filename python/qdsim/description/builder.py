@@ -1,0 +1,246 @@
+"""Scenes made in code."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from qdsim.description.arrays import rotation_matrix
+from qdsim.description.elements import (
+    WORLD,
+    Actuator,
+    Body,
+    Description,
+    Exclude,
+    FrictionCombination,
+    Geom,
+    GeomType,
+    Joint,
+    JointType,
+    Keyframe,
+    Mesh,
+    Pair,
+)
+from qdsim.description.references import unknown_name
+
+
+class SceneBuilder:
+    """Collects elements and makes a ``Description`` of them.
+
+    >>> scene = SceneBuilder(gravity=(0, 0, -9.81))
+    >>> scene.geom("world", "plane")
+    'world_geom0'
+    >>> scene.body("ball", pos=(0, 0, 0.1), mass=1.0)
+    'ball'
+    >>> scene.joint("ball", "free")
+    'ball'
+    >>> scene.geom("ball", "sphere", 0.1, friction=0.5)
+    'ball_geom0'
+    >>> description = scene.build()
+
+    Every method that adds an element returns its name; names left out are made from the body's. A
+    body given a ``mass`` but no ``inertia`` gets that of its geometries, filled evenly. Joints and
+    geometries may be added to a body at any time before ``build``, which sorts the bodies depth
+    first (children in the order in which they were added).
+    """
+
+    def __init__(
+        self,
+        *,
+        gravity: Any = (0.0, 0.0, -9.81),
+        friction_combination: FrictionCombination = "max",
+        parent_filter: bool = True,
+        name: str = "model",
+    ) -> None:
+        self._gravity = gravity
+        self._combination: FrictionCombination = friction_combination
+        self._parent_filter = parent_filter
+        self._name = name
+        self._bodies: dict[str, Body] = {WORLD: Body(WORLD)}
+        self._uniform: set[str] = set()
+        self._actuators: list[Actuator] = []
+        self._pairs: list[Pair] = []
+        self._excludes: list[Exclude] = []
+        self._keyframes: list[Keyframe] = []
+        self._meshes: list[Mesh] = []
+
+    def body(
+        self,
+        name: str,
+        parent: str = WORLD,
+        *,
+        pos: Any = (0.0, 0.0, 0.0),
+        quat: Any = (1.0, 0.0, 0.0, 0.0),
+        mass: float = 0.0,
+        com: Any = None,
+        inertia: Any = None,
+    ) -> str:
+        """Adds a body; see ``Body``."""
+        if name in self._bodies:
+            raise ValueError(f"two bodies are named {name!r}")
+        self._known(parent)
+        if inertia is None and mass:
+            self._uniform.add(name)
+        self._bodies[name] = Body(
+            name,
+            parent,
+            pos=pos,
+            quat=quat,
+            mass=mass,
+            com=(0.0, 0.0, 0.0) if com is None else com,
+            inertia=((0.0,) * 3,) * 3 if inertia is None else inertia,
+        )
+        if com is not None and name in self._uniform:
+            raise ValueError(f"body {name!r}: give inertia together with com")
+        return name
+
+    def joint(
+        self,
+        body: str,
+        type: JointType = "hinge",
+        *,
+        name: str | None = None,
+        axis: Any = (0.0, 0.0, 1.0),
+        pos: Any = (0.0, 0.0, 0.0),
+        ref: float = 0.0,
+        range: Any = None,
+        stiffness: float = 0.0,
+        springref: float = 0.0,
+    ) -> str:
+        """Adds a joint between a body and its parent; see ``Joint``. The first joint is named like
+        its body if no name is given."""
+        owner = self._known(body)
+        if name is None:
+            name = body if not owner.joints else f"{body}_joint{len(owner.joints)}"
+        joint = Joint(
+            name,
+            type,
+            pos=pos,
+            axis=axis,
+            ref=ref,
+            range=range,
+            stiffness=stiffness,
+            springref=springref,
+        )
+        self._bodies[body] = dataclasses.replace(owner, joints=(*owner.joints, joint))
+        return name
+
+    def geom(
+        self,
+        body: str,
+        type: GeomType = "sphere",
+        size: Any = (),
+        *,
+        name: str | None = None,
+        **kw: Any,
+    ) -> str:
+        """Adds a geometry to a body or to "world"; ``kw`` are the other fields of ``Geom``."""
+        owner = self._known(body)
+        name = name or f"{body}_geom{len(owner.geoms)}"
+        geom = Geom(name, type, size, **kw)
+        self._bodies[body] = dataclasses.replace(owner, geoms=(*owner.geoms, geom))
+        return name
+
+    def mesh(self, name: str, vertices: Any, faces: Any) -> str:
+        """Adds triangles for geometries of type "mesh"."""
+        self._meshes.append(Mesh(name, vertices, faces))
+        return name
+
+    def actuator(
+        self,
+        joint: str,
+        stiffness: float,
+        *,
+        name: str | None = None,
+        gear: float = 1.0,
+        range: Any = None,
+    ) -> str:
+        """Makes a hinge or slide actuated; see ``Actuator``. Named like its joint by default."""
+        self._actuators.append(Actuator(name or joint, joint, stiffness, gear, range))
+        return name or joint
+
+    def pair(self, geom_a: str, geom_b: str, **kw: Any) -> None:
+        """Adds an explicit contact pair; ``kw`` are the other fields of ``Pair``."""
+        self._pairs.append(Pair(geom_a, geom_b, **kw))
+
+    def exclude(self, body_a: str, body_b: str) -> None:
+        """Keeps two bodies from touching."""
+        self._excludes.append(Exclude(body_a, body_b))
+
+    def keyframe(self, name: str, q: Any, u: Any = ()) -> str:
+        """Adds a named configuration and command."""
+        self._keyframes.append(Keyframe(name, q, u))
+        return name
+
+    def build(self) -> Description:
+        """The description; raises ValueError naming what does not fit together."""
+        children: dict[str, list[str]] = {name: [] for name in self._bodies}
+        for body in self._bodies.values():
+            if body.name != WORLD:
+                children[body.parent].append(body.name)
+        order: list[Body] = []
+        stack = [WORLD]
+        while stack:
+            name = stack.pop()
+            body = self._bodies[name]
+            order.append(_filled_evenly(body) if name in self._uniform else body)
+            stack.extend(reversed(children[name]))
+        return Description(
+            bodies=tuple(order),
+            actuators=tuple(self._actuators),
+            pairs=tuple(self._pairs),
+            excludes=tuple(self._excludes),
+            keyframes=tuple(self._keyframes),
+            meshes=tuple(self._meshes),
+            gravity=self._gravity,
+            friction_combination=self._combination,
+            parent_filter=self._parent_filter,
+            name=self._name,
+        )
+
+    def _known(self, body: str) -> Body:
+        if body not in self._bodies:
+            raise ValueError(unknown_name("body", body, self._bodies))
+        return self._bodies[body]
+
+
+def _filled_evenly(body: Body) -> Body:
+    """The body with centre of mass and inertia of its geometries at equal density."""
+    parts = [(geom, *_solid(geom)) for geom in body.geoms if geom.type not in ("plane", "mesh")]
+    if not parts:
+        raise ValueError(f"body {body.name!r}: has mass but neither inertia nor a solid geometry")
+    total = sum(volume for _, volume, _ in parts)
+    com = sum(volume / total * np.array(geom.pos) for geom, volume, _ in parts)
+    inertia = np.zeros((3, 3))
+    for geom, volume, moments in parts:
+        rotation = rotation_matrix(geom.quat)
+        offset = np.array(geom.pos) - com
+        mass = body.mass * volume / total
+        inertia += mass * (rotation @ np.diag(moments) @ rotation.T)
+        inertia += mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))
+    return dataclasses.replace(body, com=tuple(com), inertia=inertia)  # type: ignore[arg-type]
+
+
+def _solid(geom: Geom) -> tuple[float, tuple[float, float, float]]:
+    """Volume, and principal moments of inertia per unit of mass, of a solid shape."""
+    a, b, c = geom.size
+    if geom.type == "sphere":
+        return 4 / 3 * math.pi * a**3, (0.4 * a * a,) * 3
+    if geom.type == "box":
+        return 8 * a * b * c, ((b * b + c * c) / 3, (a * a + c * c) / 3, (a * a + b * b) / 3)
+    if geom.type == "ellipsoid":
+        moments = ((b * b + c * c) / 5, (a * a + c * c) / 5, (a * a + b * b) / 5)
+        return 4 / 3 * math.pi * a * b * c, moments
+    tube = 2 * math.pi * a * a * b
+    across = a * a / 4 + b * b / 3
+    if geom.type == "cylinder":
+        return tube, (across, across, a * a / 2)
+    # Capsule: the tube and two half balls, whose centres of mass lie 3/8 radius inside the ends.
+    caps = 4 / 3 * math.pi * a**3
+    volume = tube + caps
+    caps_across = 0.4 * a * a + b * b + 0.75 * a * b
+    moment = (tube * across + caps * caps_across) / volume
+    return volume, (moment, moment, (tube * a * a / 2 + caps * 0.4 * a * a) / volume)

@@ -1,0 +1,130 @@
+"""Checks of single values. Every error names the element, the field and the value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+Vector = tuple[float, ...]
+Matrix = tuple[tuple[float, ...], ...]
+
+QUATERNION_TOLERANCE = 1e-3  # formulation 1: nearer than this to unit length is normalised silently
+
+
+def number(owner: str, field: str, value: object) -> float:
+    """A finite number."""
+    result = _float(owner, field, value)
+    if not math.isfinite(result):
+        raise ValueError(f"{owner}: {field} must be finite, got {value!r}")
+    return result
+
+
+def non_negative(owner: str, field: str, value: object) -> float:
+    """A finite number >= 0."""
+    result = number(owner, field, value)
+    if result < 0.0:
+        raise ValueError(f"{owner}: {field} must not be negative, got {value!r}")
+    return result
+
+
+def integer(owner: str, field: str, value: object) -> int:
+    """An int, or a NumPy integer."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{owner}: {field} must be an integer, got {value!r}")
+    return int(value)
+
+
+def text(owner: str, field: str, value: object) -> str:
+    """A non-empty string."""
+    if not isinstance(value, str):
+        raise TypeError(f"{owner}: {field} must be a string, got {type(value).__name__}")
+    if not value:
+        raise ValueError(f"{owner}: {field} must not be empty")
+    return value
+
+
+def vector(owner: str, field: str, value: object, size: int | None = None) -> Vector:
+    """Finite numbers, as a tuple; exactly ``size`` of them if given."""
+    if isinstance(value, str) or not isinstance(value, (Iterable, Sequence)):
+        raise TypeError(f"{owner}: {field} must be a sequence of numbers, got {value!r}")
+    result = tuple(number(owner, field, item) for item in value)
+    if size is not None and len(result) != size:
+        raise ValueError(f"{owner}: {field} must hold {size} numbers, got {len(result)}")
+    return result
+
+
+def vector_or_number(owner: str, field: str, value: object) -> Vector:
+    """A vector of any size; a number is a vector of one."""
+    if isinstance(value, (int, float)):
+        return (number(owner, field, value),)
+    return vector(owner, field, value)
+
+
+def quaternion(owner: str, field: str, value: object) -> Vector:
+    """A unit quaternion w x y z, normalised; an error if its length is off by more than 1e-3."""
+    result = vector(owner, field, value, 4)
+    length = math.sqrt(sum(item * item for item in result))
+    if abs(length - 1.0) > QUATERNION_TOLERANCE:
+        raise ValueError(f"{owner}: {field} must be a unit quaternion, its length is {length:g}")
+    if abs(length - 1.0) < 4e-16:
+        return result
+    return tuple(item / length for item in result)
+
+
+def direction(owner: str, field: str, value: object) -> Vector:
+    """A vector of any positive length, normalised."""
+    result = vector(owner, field, value, 3)
+    length = math.sqrt(sum(item * item for item in result))
+    if length < 1e-12:
+        raise ValueError(f"{owner}: {field} must not be zero")
+    if abs(length - 1.0) < 4e-16:
+        return result
+    return tuple(item / length for item in result)
+
+
+def interval(owner: str, field: str, value: object) -> tuple[float, float] | None:
+    """None, or (lower, upper) with lower < upper; infinities allowed."""
+    if value is None:
+        return None
+    if isinstance(value, str) or not isinstance(value, (Iterable, Sequence)):
+        raise TypeError(f"{owner}: {field} must be (lower, upper), got {value!r}")
+    items = [_float(owner, field, item) for item in value]
+    if len(items) != 2:
+        raise ValueError(f"{owner}: {field} must be (lower, upper), got {len(items)} numbers")
+    if not items[0] < items[1]:
+        raise ValueError(
+            f"{owner}: {field} must have lower < upper, got {items[0]:g}, {items[1]:g}"
+        )
+    return items[0], items[1]
+
+
+def inertia_matrix(owner: str, field: str, value: object) -> Matrix:
+    """A symmetric, positive semidefinite (3, 3) matrix; three numbers are taken as its diagonal."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{owner}: {field} must be 3 numbers or a 3 x 3 matrix: {error}") from None
+    if array.shape == (3,):
+        array = np.diag(array)
+    if array.shape != (3, 3):
+        raise ValueError(f"{owner}: {field} must have shape (3,) or (3, 3), got {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{owner}: {field} must be finite")
+    scale = float(np.max(np.abs(array)))
+    if np.max(np.abs(array - array.T)) > 1e-9 * scale:
+        raise ValueError(f"{owner}: {field} must be symmetric")
+    array = 0.5 * (array + array.T)
+    if scale > 0.0 and np.linalg.eigvalsh(array)[0] < -1e-9 * scale:
+        raise ValueError(f"{owner}: {field} must be positive semidefinite")
+    return tuple(tuple(float(item) for item in row) for row in array)
+
+
+def _float(owner: str, field: str, value: object) -> float:
+    if isinstance(value, (bool, str, bytes)):
+        raise TypeError(f"{owner}: {field} must be a number, got {value!r}")
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise TypeError(f"{owner}: {field} must be a number, got {value!r}") from None

@@ -1,0 +1,438 @@
+"""What a scene is made of, as frozen dataclasses. SI units; quaternions are unit, order w x y z.
+
+A description holds exactly what quasi-dynamics needs (formulation 1 and 2), with names. Values are
+checked when an element is made, references when the description is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.description import checks
+from qdsim.description.checks import Matrix, Vector
+
+JointType = Literal["hinge", "slide", "ball", "free"]
+GeomType = Literal["plane", "sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh"]
+FrictionCombination = Literal["max", "harmonic"]
+
+# Order and values of qd_joint_type and qd_shape_type.
+JOINT_TYPES: tuple[str, ...] = ("hinge", "slide", "ball", "free")
+GEOM_TYPES: tuple[str, ...] = (
+    "plane",
+    "sphere",
+    "capsule",
+    "box",
+    "cylinder",
+    "ellipsoid",
+    "mesh",
+)
+JOINT_NQ = {"hinge": 1, "slide": 1, "ball": 4, "free": 7}
+JOINT_NV = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
+GEOM_SIZES = {
+    "plane": 0,
+    "sphere": 1,
+    "capsule": 2,
+    "box": 3,
+    "cylinder": 2,
+    "ellipsoid": 3,
+    "mesh": 0,
+}
+CONTACT_DIMENSIONS = (1, 3, 4, 6)
+WORLD = "world"
+
+
+class ModelWarning(UserWarning):
+    """Something in a file changes the answer but was left out, or was repaired while loading."""
+
+
+def _set(element: object, **values: object) -> None:
+    """Replaces fields of a frozen dataclass by their checked values, in __post_init__ only."""
+    for name, value in values.items():
+        object.__setattr__(element, name, value)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint between a body and its parent.
+
+    ``pos`` (3): anchor in the body frame, m. ``axis`` (3): of hinge and slide, body frame, any
+    length. ``ref``: value of q at which the body stands at ``Body.pos``, ``Body.quat``; hinge and
+    slide. ``range``: (lower, upper) in rad or m, or None. ``stiffness``, ``springref``: a spring of
+    a hinge or slide, Nm/rad or N/m, and the q at which it rests.
+    """
+
+    name: str
+    type: JointType = "hinge"
+    pos: Vector = (0.0, 0.0, 0.0)
+    axis: Vector = (0.0, 0.0, 1.0)
+    ref: float = 0.0
+    range: tuple[float, float] | None = None
+    stiffness: float = 0.0
+    springref: float = 0.0
+
+    def __post_init__(self) -> None:
+        owner = f"joint {checks.text('joint', 'name', self.name)!r}"
+        if self.type not in JOINT_TYPES:
+            raise ValueError(f"{owner}: type must be one of {JOINT_TYPES}, got {self.type!r}")
+        _set(
+            self,
+            pos=checks.vector(owner, "pos", self.pos, 3),
+            axis=checks.direction(owner, "axis", self.axis),
+            ref=checks.number(owner, "ref", self.ref),
+            range=checks.interval(owner, "range", self.range),
+            stiffness=checks.non_negative(owner, "stiffness", self.stiffness),
+            springref=checks.number(owner, "springref", self.springref),
+        )
+        if not self.scalar:
+            if self.range is not None:
+                raise ValueError(f"{owner}: limits on {self.type} joints are not supported")
+            if self.stiffness > 0.0:
+                raise ValueError(f"{owner}: springs on {self.type} joints are not supported")
+
+    @property
+    def scalar(self) -> bool:
+        """True for hinge and slide."""
+        return self.type in ("hinge", "slide")
+
+
+@dataclass(frozen=True)
+class Geom:
+    """A shape fixed to a body.
+
+    ``size``, m: sphere (radius), capsule and cylinder (radius, half length; along z), box (half
+    lengths), ellipsoid (half axes); unused by plane (half space z <= 0) and mesh. ``friction`` (3):
+    sliding, torsional (m), rolling (m). ``condim``: contact dimension 1, 3, 4 or 6. The geometry
+    of higher ``priority`` decides friction and condim of a pair. Two geometries may touch if
+    ``contype`` of one shares a bit with ``conaffinity`` of the other. ``margin``, m: the pair
+    counts from this distance on, whatever the options say (margins of both geometries add up).
+    ``mesh``: name of a mesh, for type "mesh". ``rgba`` is for pictures.
+    """
+
+    name: str
+    type: GeomType = "sphere"
+    size: Vector = ()
+    pos: Vector = (0.0, 0.0, 0.0)
+    quat: Vector = (1.0, 0.0, 0.0, 0.0)
+    friction: Vector = (1.0, 0.005, 0.0001)
+    condim: int = 3
+    priority: int = 0
+    contype: int = 1
+    conaffinity: int = 1
+    margin: float = 0.0
+    mesh: str | None = None
+    rgba: Vector = (0.5, 0.5, 0.5, 1.0)
+
+    def __post_init__(self) -> None:
+        owner = f"geom {checks.text('geom', 'name', self.name)!r}"
+        if self.type not in GEOM_TYPES:
+            raise ValueError(f"{owner}: type must be one of {GEOM_TYPES}, got {self.type!r}")
+        size = checks.vector_or_number(owner, "size", self.size)
+        needed = GEOM_SIZES[self.type]
+        if not needed <= len(size) <= 3:
+            raise ValueError(f"{owner}: a {self.type} needs {needed} sizes, got {len(size)}")
+        if any(item <= 0.0 for item in size[:needed]):
+            raise ValueError(f"{owner}: size must be positive, got {size[:needed]}")
+        friction = checks.vector_or_number(owner, "friction", self.friction)
+        if not 1 <= len(friction) <= 3:
+            raise ValueError(f"{owner}: friction must hold 1 to 3 numbers, got {len(friction)}")
+        if any(item < 0.0 for item in friction):
+            raise ValueError(f"{owner}: friction must not be negative, got {friction}")
+        if self.condim not in CONTACT_DIMENSIONS:
+            raise ValueError(f"{owner}: condim must be 1, 3, 4 or 6, got {self.condim!r}")
+        if self.type == "mesh" and self.mesh is None:
+            raise ValueError(f"{owner}: type 'mesh' needs the name of a mesh")
+        if needed and len(size) > needed:
+            size = size[:needed]
+        _set(
+            self,
+            size=size + (0.0,) * (3 - len(size)),
+            pos=checks.vector(owner, "pos", self.pos, 3),
+            quat=checks.quaternion(owner, "quat", self.quat),
+            friction=friction + (0.005, 0.0001)[len(friction) - 1 :],
+            condim=int(self.condim),
+            priority=checks.integer(owner, "priority", self.priority),
+            contype=checks.integer(owner, "contype", self.contype),
+            conaffinity=checks.integer(owner, "conaffinity", self.conaffinity),
+            margin=checks.non_negative(owner, "margin", self.margin),
+            rgba=checks.vector(owner, "rgba", self.rgba, 4),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Triangles: ``vertices`` (n, 3), m, and ``faces`` (k, 3), indices of vertices."""
+
+    name: str
+    vertices: npt.NDArray[np.float64]
+    faces: npt.NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        owner = f"mesh {checks.text('mesh', 'name', self.name)!r}"
+        vertices = np.array(self.vertices, dtype=np.float64)
+        faces = np.array(self.faces, dtype=np.int32)
+        if vertices.ndim != 2 or vertices.shape[1] != 3 or not np.all(np.isfinite(vertices)):
+            raise ValueError(f"{owner}: vertices must be finite, of shape (n, 3)")
+        if faces.ndim != 2 or faces.shape[1] != 3:
+            raise ValueError(f"{owner}: faces must have shape (k, 3), got {faces.shape}")
+        if faces.size and not 0 <= int(faces.min()) <= int(faces.max()) < len(vertices):
+            raise ValueError(f"{owner}: faces name vertices that do not exist")
+        vertices.setflags(write=False)
+        faces.setflags(write=False)
+        _set(self, vertices=vertices, faces=faces)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mesh):
+            return NotImplemented
+        return (
+            self.name == other.name
+            and np.array_equal(self.vertices, other.vertices)
+            and np.array_equal(self.faces, other.faces)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.vertices.shape, self.faces.shape))
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rigid body.
+
+    ``pos`` (3), ``quat`` (4): body frame in the parent's with every joint at its ``ref`` (a free
+    body: where it starts). ``mass``, kg; ``com`` (3): centre of mass, body frame; ``inertia``:
+    about the centre of mass in body axes, (3, 3) or its diagonal (3), kg m^2. Several joints act
+    one after the other, the first next to the parent.
+    """
+
+    name: str
+    parent: str = WORLD
+    pos: Vector = (0.0, 0.0, 0.0)
+    quat: Vector = (1.0, 0.0, 0.0, 0.0)
+    mass: float = 0.0
+    com: Vector = (0.0, 0.0, 0.0)
+    inertia: Matrix = ((0.0, 0.0, 0.0),) * 3
+    joints: tuple[Joint, ...] = ()
+    geoms: tuple[Geom, ...] = ()
+
+    def __post_init__(self) -> None:
+        owner = f"body {checks.text('body', 'name', self.name)!r}"
+        _set(
+            self,
+            parent=checks.text(owner, "parent", self.parent),
+            pos=checks.vector(owner, "pos", self.pos, 3),
+            quat=checks.quaternion(owner, "quat", self.quat),
+            mass=checks.non_negative(owner, "mass", self.mass),
+            com=checks.vector(owner, "com", self.com, 3),
+            inertia=checks.inertia_matrix(owner, "inertia", self.inertia),
+            joints=_elements(owner, "joints", self.joints, Joint),
+            geoms=_elements(owner, "geoms", self.geoms, Geom),
+        )
+        free = [joint for joint in self.joints if joint.type == "free"]
+        if free and (len(self.joints) > 1 or self.parent != WORLD):
+            raise ValueError(
+                f"{owner}: joint {free[0].name!r} is free, so it must be the only joint of a "
+                "body whose parent is the world"
+            )
+        if self.name == WORLD and self.joints:
+            raise ValueError(f"{owner}: the world has no joints, got {self.joints[0].name!r}")
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """A position-controlled hinge or slide.
+
+    ``stiffness`` k > 0 in joint units (N/m or Nm/rad). The joint is pulled to ``u / gear``.
+    ``range``: (lower, upper) of u, or None.
+    """
+
+    name: str
+    joint: str
+    stiffness: float
+    gear: float = 1.0
+    range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        owner = f"actuator {checks.text('actuator', 'name', self.name)!r}"
+        stiffness = checks.number(owner, "stiffness", self.stiffness)
+        gear = checks.number(owner, "gear", self.gear)
+        if stiffness <= 0.0:
+            raise ValueError(f"{owner}: stiffness must be positive, got {self.stiffness!r}")
+        if gear == 0.0:
+            raise ValueError(f"{owner}: gear must not be zero")
+        _set(
+            self,
+            joint=checks.text(owner, "joint", self.joint),
+            stiffness=stiffness,
+            gear=gear,
+            range=checks.interval(owner, "range", self.range),
+        )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An explicit contact pair: overrides every filter and combination rule.
+
+    ``friction``: one sliding coefficient, or five numbers: two sliding, torsional (m), two rolling
+    (m). Sliding coefficients, and rolling ones, must be equal where ``condim`` uses them.
+    """
+
+    geom_a: str
+    geom_b: str
+    condim: int = 3
+    friction: Vector = (1.0, 1.0, 0.005, 0.0001, 0.0001)
+    margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        checks.text("pair", "geom_a", self.geom_a)
+        checks.text("pair", "geom_b", self.geom_b)
+        owner = f"pair {self.geom_a!r} - {self.geom_b!r}"
+        if self.geom_a == self.geom_b:
+            raise ValueError(f"{owner}: a geometry cannot touch itself")
+        if self.condim not in CONTACT_DIMENSIONS:
+            raise ValueError(f"{owner}: condim must be 1, 3, 4 or 6, got {self.condim!r}")
+        friction = checks.vector_or_number(owner, "friction", self.friction)
+        if len(friction) == 1:
+            friction = (*friction, *friction, 0.005, 0.0001, 0.0001)
+        friction = checks.vector(owner, "friction", friction, 5)
+        if any(item < 0.0 for item in friction):
+            raise ValueError(f"{owner}: friction must not be negative, got {friction}")
+        if self.condim >= 3 and friction[0] != friction[1]:
+            raise ValueError(
+                f"{owner}: two different sliding coefficients ({friction[0]:g}, {friction[1]:g}) "
+                "are not supported, friction is isotropic"
+            )
+        if self.condim == 6 and friction[3] != friction[4]:
+            raise ValueError(
+                f"{owner}: two different rolling coefficients ({friction[3]:g}, {friction[4]:g}) "
+                "are not supported, friction is isotropic"
+            )
+        _set(
+            self,
+            condim=int(self.condim),
+            friction=friction,
+            margin=checks.non_negative(owner, "margin", self.margin),
+        )
+
+
+@dataclass(frozen=True)
+class Exclude:
+    """Geometries of these two bodies do not touch (explicit pairs excepted)."""
+
+    body_a: str
+    body_b: str
+
+    def __post_init__(self) -> None:
+        checks.text("exclude", "body_a", self.body_a)
+        checks.text("exclude", "body_b", self.body_b)
+
+
+@dataclass(frozen=True)
+class Keyframe:
+    """A named configuration ``q`` (nq) with a command ``u`` (nu)."""
+
+    name: str
+    q: Vector
+    u: Vector = ()
+
+    def __post_init__(self) -> None:
+        owner = f"keyframe {checks.text('keyframe', 'name', self.name)!r}"
+        _set(self, q=checks.vector(owner, "q", self.q), u=checks.vector(owner, "u", self.u))
+
+
+@dataclass(frozen=True)
+class Description:
+    """A whole scene, checked: what ``qdsim.build`` turns into a model.
+
+    ``bodies``: depth first, the world (named "world", without joints) first; q and v list the
+    joints in this order, which is MuJoCo's. ``friction_combination``: "max" (MJCF: element-wise
+    maximum) or "harmonic" (URDF and SDF: 2ab / (a + b)). ``parent_filter``: bodies joined by a
+    joint do not touch, unless one of them is the world. ``ignored``: what the source said and
+    quasi-dynamics has no use for, in words.
+    """
+
+    bodies: tuple[Body, ...]
+    actuators: tuple[Actuator, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    excludes: tuple[Exclude, ...] = ()
+    keyframes: tuple[Keyframe, ...] = ()
+    meshes: tuple[Mesh, ...] = ()
+    gravity: Vector = (0.0, 0.0, -9.81)
+    friction_combination: FrictionCombination = "max"
+    parent_filter: bool = True
+    name: str = "model"
+    ignored: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        from qdsim.description.references import check_references
+
+        owner = "description"
+        _set(
+            self,
+            bodies=_elements(owner, "bodies", self.bodies, Body),
+            actuators=_elements(owner, "actuators", self.actuators, Actuator),
+            pairs=_elements(owner, "pairs", self.pairs, Pair),
+            excludes=_elements(owner, "excludes", self.excludes, Exclude),
+            keyframes=_elements(owner, "keyframes", self.keyframes, Keyframe),
+            meshes=_elements(owner, "meshes", self.meshes, Mesh),
+            gravity=checks.vector(owner, "gravity", self.gravity, 3),
+            name=checks.text(owner, "name", self.name),
+            ignored=tuple(str(item) for item in self.ignored),
+        )
+        if self.friction_combination not in ("max", "harmonic"):
+            raise ValueError(
+                f"{owner}: friction_combination must be 'max' or 'harmonic', "
+                f"got {self.friction_combination!r}"
+            )
+        _set(self, keyframes=check_references(self))
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        """All joints, in q order."""
+        return tuple(joint for body in self.bodies for joint in body.joints)
+
+    @property
+    def geoms(self) -> tuple[Geom, ...]:
+        """All geometries, in the order of their bodies."""
+        return tuple(geom for body in self.bodies for geom in body.geoms)
+
+    @property
+    def default_q(self) -> Vector:
+        """(nq) Every joint at its ref, free bodies at their pos and quat. MuJoCo's qpos0."""
+        result: list[float] = []
+        for body in self.bodies:
+            for joint in body.joints:
+                if joint.type == "free":
+                    result.extend(body.pos + body.quat)
+                elif joint.type == "ball":
+                    result.extend((1.0, 0.0, 0.0, 0.0))
+                else:
+                    result.append(joint.ref)
+        return tuple(result)
+
+    def to_mjcf(self) -> str:
+        """This scene as an MJCF document, as MuJoCo's compiler reads it."""
+        from qdsim.description.writer import write_mjcf
+
+        return write_mjcf(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"Description({self.name!r}: {len(self.bodies)} bodies, {len(self.joints)} joints, "
+            f"{len(self.geoms)} geoms, {len(self.actuators)} actuators)"
+        )
+
+
+def _elements(owner: str, name: str, values: Any, kind: type) -> tuple[Any, ...]:
+    if isinstance(values, kind) or not isinstance(values, Iterable):
+        raise TypeError(f"{owner}: {name} must be a sequence of {kind.__name__}")
+    result = tuple(values)
+    for item in result:
+        if not isinstance(item, kind):
+            raise TypeError(
+                f"{owner}: {name} must hold {kind.__name__} only, got {type(item).__name__}"
+            )
+    return result

@@ -1,0 +1,119 @@
+"""Which geometries may touch, and with which contact dimension, friction and margin.
+
+Formulation 2 and MuJoCo's rules: bodies welded together count as one body; pairs on one body, of
+parent and child (unless the parent is the world) and of excluded bodies do not count, nor pairs
+whose contype and conaffinity do not match; explicit pairs pass every filter but the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from qdsim.description.elements import Description, Geom
+
+
+@dataclass(frozen=True)
+class CandidatePairs:
+    """``geom`` (n, 2) indices, first < second, sorted; ``dim`` (n); ``friction`` (n, 5): two
+    sliding, torsional, two rolling; ``margin`` (n), m."""
+
+    geom: npt.NDArray[np.int32]
+    dim: npt.NDArray[np.int32]
+    friction: npt.NDArray[np.float64]
+    margin: npt.NDArray[np.float64]
+
+
+def weld_ids(description: Description) -> npt.NDArray[np.int64]:
+    """(bodies) The first body of the rigid group that each body belongs to; 0 is the world's."""
+    index = {body.name: i for i, body in enumerate(description.bodies)}
+    result = np.zeros(len(description.bodies), dtype=np.int64)
+    for i, body in enumerate(description.bodies):
+        result[i] = i if body.joints else result[index[body.parent]]
+    result[0] = 0
+    return result
+
+
+def candidate_pairs(description: Description) -> CandidatePairs:
+    """All pairs that can collide. Two planes never do: neither ends."""
+    geoms = description.geoms
+    explicit = _explicit_pairs(description)
+    body_of = np.array(
+        [i for i, body in enumerate(description.bodies) for _ in body.geoms], dtype=np.int64
+    )
+    allowed = _filter(description, geoms, body_of)
+    weld = weld_ids(description)[body_of]
+    for a, b in explicit:
+        allowed[a, b] = weld[a] != weld[b]
+    plane = np.array([geom.type == "plane" for geom in geoms], dtype=bool)
+    allowed &= ~(plane[:, None] & plane[None, :])
+    pairs = np.argwhere(np.triu(allowed, 1))
+    dim, friction, margin = _combine(description, geoms, pairs)
+    for i, (a, b) in enumerate(pairs.tolist()):
+        if (a, b) in explicit:
+            pair = description.pairs[explicit[a, b]]
+            dim[i], friction[i], margin[i] = pair.condim, pair.friction, pair.margin
+    return CandidatePairs(
+        np.ascontiguousarray(pairs, dtype=np.int32), dim.astype(np.int32), friction, margin
+    )
+
+
+def _explicit_pairs(description: Description) -> dict[tuple[int, int], int]:
+    index = {geom.name: i for i, geom in enumerate(description.geoms)}
+    result = {}
+    for i, pair in enumerate(description.pairs):
+        a, b = index[pair.geom_a], index[pair.geom_b]
+        result[min(a, b), max(a, b)] = i
+    return result
+
+
+def _filter(
+    description: Description, geoms: tuple[Geom, ...], body_of: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    contype = np.array([geom.contype for geom in geoms], dtype=np.int64)
+    conaffinity = np.array([geom.conaffinity for geom in geoms], dtype=np.int64)
+    match = (contype[:, None] & conaffinity[None, :]) != 0
+    allowed: npt.NDArray[np.bool_] = match | match.T
+
+    names = {body.name: i for i, body in enumerate(description.bodies)}
+    body_weld = weld_ids(description)
+    parents = np.array([names.get(body.parent, 0) for body in description.bodies], dtype=np.int64)
+    weld = body_weld[body_of]
+    allowed &= weld[:, None] != weld[None, :]
+    if description.parent_filter:
+        weld_parent = body_weld[parents[weld]]
+        child = weld[:, None] == weld_parent[None, :]
+        allowed &= ~((child | child.T) & (weld[:, None] != 0) & (weld[None, :] != 0))
+    if description.excludes:
+        excluded = np.zeros((len(names), len(names)), dtype=bool)
+        for exclude in description.excludes:
+            a, b = names[exclude.body_a], names[exclude.body_b]
+            excluded[a, b] = excluded[b, a] = True
+        allowed &= ~excluded[np.ix_(body_of, body_of)]
+    return allowed
+
+
+def _combine(
+    description: Description, geoms: tuple[Geom, ...], pairs: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    condim = np.array([geom.condim for geom in geoms], dtype=np.int64)
+    priority = np.array([geom.priority for geom in geoms], dtype=np.int64)
+    margin = np.array([geom.margin for geom in geoms], dtype=np.float64)
+    friction = np.array([geom.friction for geom in geoms], dtype=np.float64).reshape(-1, 3)
+    a, b = pairs[:, 0], pairs[:, 1]
+    dim = np.maximum(condim[a], condim[b])
+    if description.friction_combination == "harmonic":
+        total = friction[a] + friction[b]
+        product = 2.0 * friction[a] * friction[b]
+        combined = np.divide(product, total, out=np.zeros_like(total), where=total > 0.0)
+    else:
+        combined = np.maximum(friction[a], friction[b])
+    for winner, loser in ((a, b), (b, a)):
+        wins = priority[winner] > priority[loser]
+        dim = np.where(wins, condim[winner], dim)
+        combined = np.where(wins[:, None], friction[winner], combined)
+    return dim, combined[:, [0, 0, 1, 2, 2]], margin[a] + margin[b]

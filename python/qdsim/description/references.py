@@ -1,0 +1,130 @@
+"""Checks between the elements of a description: names, order, references, sizes of keyframes."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from qdsim.description import checks
+from qdsim.description.elements import JOINT_NQ, WORLD, Keyframe
+
+if TYPE_CHECKING:
+    from qdsim.description.elements import Description
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
+    """The sentence for a name that does not exist, with the nearest ones that do."""
+    names = list(known)
+    near = difflib.get_close_matches(str(name), names, n=3)
+    if near:
+        hint = "; did you mean " + ", ".join(repr(item) for item in near) + "?"
+    elif names and len(names) <= 12:
+        hint = "; there are " + ", ".join(repr(item) for item in names)
+    else:
+        hint = f"; there are {len(names)} of that kind"
+    return f"no {kind} is named {name!r}{hint}"
+
+
+def check_references(description: Description) -> tuple[Keyframe, ...]:
+    """Raises ValueError where elements do not fit; returns keyframes with unit quaternions."""
+    _check_bodies(description)
+    _check_unique("joint", (joint.name for joint in description.joints))
+    _check_unique("geom", (geom.name for geom in description.geoms))
+    _check_unique("actuator", (actuator.name for actuator in description.actuators))
+    _check_unique("keyframe", (keyframe.name for keyframe in description.keyframes))
+    _check_unique("mesh", (mesh.name for mesh in description.meshes))
+    _check_actuators(description)
+    _check_contacts(description)
+    return tuple(_checked_keyframe(description, keyframe) for keyframe in description.keyframes)
+
+
+def _check_unique(kind: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"two {kind}s are named {name!r}")
+        seen.add(name)
+
+
+def _check_bodies(description: Description) -> None:
+    bodies = description.bodies
+    if not bodies or bodies[0].name != WORLD:
+        raise ValueError("description: the first body must be the world, named 'world'")
+    _check_unique("body", (body.name for body in bodies))
+    path = [WORLD]  # from the world to the body before
+    known = {body.name for body in bodies}
+    for body in bodies[1:]:
+        if body.parent not in known:
+            raise ValueError(f"body {body.name!r}: {unknown_name('body', body.parent, known)}")
+        while path and path[-1] != body.parent:
+            path.pop()
+        if not path:
+            raise ValueError(
+                f"body {body.name!r}: bodies must be listed depth first, each after its parent "
+                f"{body.parent!r} and the parent's earlier children (SceneBuilder sorts them)"
+            )
+        path.append(body.name)
+
+
+def _check_actuators(description: Description) -> None:
+    joints = {joint.name: joint for joint in description.joints}
+    driven: dict[str, str] = {}
+    for actuator in description.actuators:
+        owner = f"actuator {actuator.name!r}"
+        if actuator.joint not in joints:
+            raise ValueError(f"{owner}: {unknown_name('joint', actuator.joint, joints)}")
+        joint = joints[actuator.joint]
+        if not joint.scalar:
+            raise ValueError(
+                f"{owner}: joint {joint.name!r} is a {joint.type} joint, only hinge and slide "
+                "joints can be actuated"
+            )
+        if joint.name in driven:
+            raise ValueError(
+                f"{owner}: joint {joint.name!r} is already driven by actuator "
+                f"{driven[joint.name]!r}"
+            )
+        driven[joint.name] = actuator.name
+
+
+def _check_contacts(description: Description) -> None:
+    bodies = [body.name for body in description.bodies]
+    geoms = {geom.name for geom in description.geoms}
+    meshes = {mesh.name for mesh in description.meshes}
+    for exclude in description.excludes:
+        for name in (exclude.body_a, exclude.body_b):
+            if name not in bodies:
+                raise ValueError(f"exclude: {unknown_name('body', name, bodies)}")
+    seen: set[frozenset[str]] = set()
+    for pair in description.pairs:
+        for name in (pair.geom_a, pair.geom_b):
+            if name not in geoms:
+                raise ValueError(f"pair: {unknown_name('geom', name, geoms)}")
+        key = frozenset((pair.geom_a, pair.geom_b))
+        if key in seen:
+            raise ValueError(f"pair {pair.geom_a!r} - {pair.geom_b!r} is given twice")
+        seen.add(key)
+    for geom in description.geoms:
+        if geom.mesh is not None and geom.mesh not in meshes:
+            raise ValueError(f"geom {geom.name!r}: {unknown_name('mesh', geom.mesh, meshes)}")
+
+
+def _checked_keyframe(description: Description, keyframe: Keyframe) -> Keyframe:
+    owner = f"keyframe {keyframe.name!r}"
+    nq = sum(JOINT_NQ[joint.type] for joint in description.joints)
+    nu = len(description.actuators)
+    if len(keyframe.q) != nq:
+        raise ValueError(f"{owner}: q must hold {nq} numbers, got {len(keyframe.q)}")
+    if len(keyframe.u) != nu:
+        raise ValueError(f"{owner}: u must hold {nu} numbers, got {len(keyframe.u)}")
+    q = list(keyframe.q)
+    start = 0
+    for joint in description.joints:
+        end = start + JOINT_NQ[joint.type]
+        if not joint.scalar:
+            field = f"q of joint {joint.name!r}"
+            q[end - 4 : end] = checks.quaternion(owner, field, q[end - 4 : end])
+        start = end
+    return dataclasses.replace(keyframe, q=tuple(q))

@@ -1,0 +1,190 @@
+"""A description as MJCF. Everything is written out (radians, inertias, full precision), so that
+MuJoCo's compiler gives back the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import numpy as np
+
+from qdsim.description.elements import WORLD
+from qdsim.description.pairs import candidate_pairs
+
+if TYPE_CHECKING:
+    from qdsim.description.elements import Body, Description, Geom, Joint
+
+Element = ElementTree.Element
+
+
+def write_mjcf(description: Description) -> str:
+    """The document as text."""
+    root = Element("mujoco", model=description.name)
+    ElementTree.SubElement(
+        root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false"
+    )
+    option = ElementTree.SubElement(root, "option", gravity=_text(description.gravity))
+    if not description.parent_filter:
+        ElementTree.SubElement(option, "flag", filterparent="disable")
+    if description.meshes:
+        assets = ElementTree.SubElement(root, "asset")
+        for mesh in description.meshes:
+            ElementTree.SubElement(
+                assets,
+                "mesh",
+                name=mesh.name,
+                inertia="shell",
+                vertex=_text(mesh.vertices.ravel()),
+                face=" ".join(str(item) for item in mesh.faces.ravel()),
+            )
+    _write_bodies(root, description)
+    _write_contacts(root, description)
+    _write_actuators(root, description)
+    if description.keyframes:
+        keyframes = ElementTree.SubElement(root, "keyframe")
+        for keyframe in description.keyframes:
+            key = ElementTree.SubElement(
+                keyframes, "key", name=keyframe.name, qpos=_text(keyframe.q)
+            )
+            if keyframe.u:
+                key.set("ctrl", _text(keyframe.u))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _text(values: Iterable[float]) -> str:
+    return " ".join(repr(float(value)) for value in values)
+
+
+def _write_bodies(root: Element, description: Description) -> None:
+    elements = {WORLD: ElementTree.SubElement(root, "worldbody")}
+    for body in description.bodies:
+        if body.name != WORLD:
+            elements[body.name] = _write_body(elements[body.parent], body)
+        for geom in body.geoms:
+            _write_geom(elements[body.name], geom)
+
+
+def _write_body(parent: Element, body: Body) -> Element:
+    element = ElementTree.SubElement(
+        parent, "body", name=body.name, pos=_text(body.pos), quat=_text(body.quat)
+    )
+    if body.mass > 0.0 or np.any(body.inertia):
+        matrix = body.inertia
+        full = (
+            matrix[0][0],
+            matrix[1][1],
+            matrix[2][2],
+            matrix[0][1],
+            matrix[0][2],
+            matrix[1][2],
+        )
+        inertial = ElementTree.SubElement(
+            element, "inertial", pos=_text(body.com), mass=repr(body.mass)
+        )
+        if any(full[3:]):
+            inertial.set("fullinertia", _text(full))
+        else:
+            inertial.set("diaginertia", _text(full[:3]))
+    for joint in body.joints:
+        _write_joint(element, joint)
+    return element
+
+
+def _write_joint(parent: Element, joint: Joint) -> None:
+    if joint.type == "free":
+        ElementTree.SubElement(parent, "freejoint", name=joint.name, align="false")
+        return
+    element = ElementTree.SubElement(
+        parent, "joint", name=joint.name, type=joint.type, pos=_text(joint.pos)
+    )
+    if joint.type == "ball":
+        return
+    element.set("axis", _text(joint.axis))
+    element.set("ref", repr(joint.ref))
+    element.set("springref", repr(joint.springref))
+    element.set("stiffness", repr(joint.stiffness))
+    if joint.range is not None:
+        # MuJoCo has no one-sided limits; 1e10 m or rad is as good as none.
+        element.set("limited", "true")
+        element.set("range", _text(np.clip(joint.range, -1e10, 1e10)))
+
+
+def _write_geom(parent: Element, geom: Geom) -> None:
+    element = ElementTree.SubElement(
+        parent,
+        "geom",
+        name=geom.name,
+        type=geom.type,
+        pos=_text(geom.pos),
+        quat=_text(geom.quat),
+        friction=_text(geom.friction),
+        condim=str(geom.condim),
+        priority=str(geom.priority),
+        contype=str(geom.contype),
+        conaffinity=str(geom.conaffinity),
+        margin=repr(geom.margin),
+        rgba=_text(geom.rgba),
+    )
+    if geom.mesh is not None:
+        element.set("mesh", geom.mesh)
+    elif geom.type == "plane":
+        # MuJoCo wants a positive grid spacing even for a plane without end.
+        element.set("size", _text((geom.size[0], geom.size[1], geom.size[2] or 1.0)))
+    else:
+        element.set("size", _text(geom.size))
+
+
+def _write_contacts(root: Element, description: Description) -> None:
+    """Explicit pairs and excludes. MJCF combines friction by the maximum; where this scene does it
+    otherwise and the result differs, the pair is written out."""
+    contact = ElementTree.SubElement(root, "contact")
+    written = {frozenset((pair.geom_a, pair.geom_b)) for pair in description.pairs}
+    for pair in description.pairs:
+        ElementTree.SubElement(
+            contact,
+            "pair",
+            geom1=pair.geom_a,
+            geom2=pair.geom_b,
+            condim=str(pair.condim),
+            friction=_text(pair.friction),
+            margin=repr(pair.margin),
+        )
+    if description.friction_combination == "harmonic":
+        geoms = description.geoms
+        pairs = candidate_pairs(description)
+        for i, (a, b) in enumerate(pairs.geom.tolist()):
+            same = geoms[a].friction == geoms[b].friction
+            if same or frozenset((geoms[a].name, geoms[b].name)) in written:
+                continue
+            ElementTree.SubElement(
+                contact,
+                "pair",
+                geom1=geoms[a].name,
+                geom2=geoms[b].name,
+                condim=str(pairs.dim[i]),
+                friction=_text(pairs.friction[i]),
+                margin=repr(float(pairs.margin[i])),
+            )
+    for exclude in description.excludes:
+        ElementTree.SubElement(contact, "exclude", body1=exclude.body_a, body2=exclude.body_b)
+
+
+def _write_actuators(root: Element, description: Description) -> None:
+    """A position actuator of gain kp and gear g has the joint stiffness kp g^2."""
+    if not description.actuators:
+        return
+    parent = ElementTree.SubElement(root, "actuator")
+    for actuator in description.actuators:
+        element = ElementTree.SubElement(
+            parent,
+            "position",
+            name=actuator.name,
+            joint=actuator.joint,
+            kp=repr(actuator.stiffness / actuator.gear**2),
+            gear=repr(actuator.gear),
+        )
+        if actuator.range is not None:
+            element.set("ctrllimited", "true")
+            element.set("ctrlrange", _text(np.clip(actuator.range, -1e10, 1e10)))

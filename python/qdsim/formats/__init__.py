@@ -1,0 +1,6 @@
+"""Files and MuJoCo objects to descriptions. MuJoCo's compiler reads MJCF and URDF; it is imported
+only when something is loaded, and nothing of it is needed afterwards."""
+
+from qdsim.formats.source import load_description
+
+__all__ = ["load_description"]

@@ -1,0 +1,188 @@
+"""Which joints are actuated and how stiffly: the file's actuators and the caller's wishes.
+
+A position actuator of gain kp and gear g pulls its joint with kp g (u - g q): stiffness k = kp g^2,
+rest position u / g. A general actuator with gain a and bias -kp (length) does the same with u
+scaled by a / kp, so its gear in our sense is g kp / a.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from qdsim.description import Actuator
+from qdsim.description.references import unknown_name
+
+
+@dataclass(frozen=True)
+class FileActuator:
+    """An actuator as the file has it. ``joint``: None if it drives something else. ``stiffness``:
+    None if it is not a spring, then ``problem`` says why. ``limit``: what limits its force."""
+
+    name: str
+    index: int
+    joint: str | None
+    stiffness: float | None = None
+    gear: float = 1.0
+    range: tuple[float, float] | None = None
+    problem: str | None = None
+    limit: str | None = None
+
+
+@dataclass
+class Plan:
+    """The actuators of the model; ``source`` (each the file's index, or None: the keyframes hold no
+    command for it); sentences for errors and for what was left out."""
+
+    actuators: list[Actuator] = field(default_factory=list)
+    source: list[int | None] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Actuation:
+    """The caller's ``stiffness`` and ``actuated``, checked as far as they can be without a file."""
+
+    number: float | None = None
+    by_joint: Mapping[str, float] | None = None
+    joints: tuple[str, ...] | None = None
+
+    @staticmethod
+    def parse(stiffness: object, actuated: object) -> Actuation:
+        """Raises TypeError or ValueError naming the argument."""
+        result = Actuation()
+        if isinstance(stiffness, Mapping):
+            table = {}
+            for joint, value in stiffness.items():
+                if not isinstance(joint, str):
+                    raise TypeError(f"stiffness: joint names must be strings, got {joint!r}")
+                table[joint] = _positive(f"stiffness[{joint!r}]", value)
+            result = replace(result, by_joint=table)
+        elif stiffness is not None:
+            result = replace(result, number=_positive("stiffness", stiffness))
+        if actuated is not None:
+            if isinstance(actuated, (str, bytes)) or not isinstance(actuated, Iterable):
+                raise TypeError(
+                    f"actuated must be a sequence of joint names, got {type(actuated).__name__}"
+                )
+            names = tuple(actuated)
+            for name in names:
+                if not isinstance(name, str):
+                    raise TypeError(f"actuated must hold joint names, got {name!r}")
+            if len(set(names)) != len(names):
+                raise ValueError("actuated names a joint twice")
+            result = replace(result, joints=names)
+        return result
+
+    def stiffness_of(self, joint: str) -> float | None:
+        """What the caller said about this joint."""
+        return self.by_joint.get(joint) if self.by_joint is not None else self.number
+
+    def plan(
+        self,
+        file: Sequence[FileActuator],
+        scalar_joints: Sequence[str],
+        other_joints: Sequence[str],
+        urdf: bool,
+    ) -> Plan:
+        """The file's actuators in the file's order, then new ones in joint order."""
+        self._check_names(scalar_joints, other_joints)
+        plan = Plan()
+        driven: set[str] = set()
+        wanted = self._wanted(file, scalar_joints, urdf, plan)
+        for item in file:
+            if item.joint is not None and item.joint not in wanted:
+                plan.ignored.append(f"actuator '{item.name}': left out, actuated= does not name it")
+            else:
+                self._add_from_file(item, driven, plan)
+        taken = {actuator.name for actuator in plan.actuators}
+        for joint in scalar_joints:
+            if joint not in wanted or joint in driven:
+                continue
+            stiffness = self.stiffness_of(joint)
+            if stiffness is None:
+                plan.problems.append(f"joint '{joint}': actuated= names it, stiffness= does not")
+                continue
+            name = joint if joint not in taken else f"{joint}_position"
+            plan.actuators.append(Actuator(name, joint, stiffness))
+            plan.source.append(None)
+        return plan
+
+    def _check_names(self, scalar: Sequence[str], other: Sequence[str]) -> None:
+        for argument, names in (
+            ("stiffness", self.by_joint or ()),
+            ("actuated", self.joints or ()),
+        ):
+            for name in names:
+                if name in other:
+                    raise ValueError(
+                        f"{argument}: joint {name!r} is a ball or free joint; only hinge and slide "
+                        "joints can be actuated"
+                    )
+                if name not in scalar:
+                    raise ValueError(f"{argument}: {unknown_name('joint', name, scalar)}")
+
+    def _wanted(
+        self, file: Sequence[FileActuator], scalar: Sequence[str], urdf: bool, plan: Plan
+    ) -> set[str]:
+        """The joints that are to be actuated."""
+        if self.joints is not None:
+            return set(self.joints)
+        wanted = {item.joint for item in file if item.joint is not None}
+        if self.by_joint is not None:
+            return wanted | set(self.by_joint)
+        if self.number is not None and not file:
+            return set(scalar)
+        if urdf and scalar and self.number is None:
+            plan.problems.append(
+                "a URDF has no actuators: say which joints are actuated and how stiff, with "
+                "stiffness=number (all hinges and slides), stiffness={joint: number}, or "
+                "actuated=() for none"
+            )
+        return wanted
+
+    def _add_from_file(self, item: FileActuator, driven: set[str], plan: Plan) -> None:
+        owner = f"actuator '{item.name}'"
+        stiffness = self.stiffness_of(item.joint) if item.joint is not None else None
+        if item.joint is None or (item.stiffness is None and stiffness is None):
+            hint = "" if item.joint is None else "; stiffness= replaces it by a position actuator"
+            plan.problems.append(f"{owner}: {item.problem}{hint}")
+            return
+        if item.joint in driven:
+            plan.problems.append(f"{owner}: joint '{item.joint}' has another actuator already")
+            return
+        if item.limit is not None:
+            if stiffness is None:
+                plan.problems.append(
+                    f"{owner}: {item.limit} is a force limit, which is not supported; stiffness= "
+                    "replaces it by a position actuator without one"
+                )
+                return
+            plan.ignored.append(f"{owner}: {item.limit}, replaced by stiffness=")
+        driven.add(item.joint)
+        if item.stiffness is None:
+            assert stiffness is not None
+            plan.actuators.append(Actuator(item.name, item.joint, stiffness))
+            plan.source.append(None)
+            plan.ignored.append(f"{owner}: {item.problem}; replaced by stiffness=")
+            return
+        value = item.stiffness if stiffness is None else stiffness
+        plan.actuators.append(Actuator(item.name, item.joint, value, item.gear, item.range))
+        plan.source.append(item.index)
+
+
+def _positive(argument: str, value: object) -> float:
+    if isinstance(value, (bool, str, bytes)):
+        raise TypeError(f"{argument} must be a positive number, got {value!r}")
+    try:
+        result = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{argument} must be a positive number or a mapping from joints to numbers, "
+            f"got {type(value).__name__}"
+        ) from None
+    if not math.isfinite(result) or result <= 0.0:
+        raise ValueError(f"{argument} must be positive and finite, got {value!r}")
+    return result

@@ -1,0 +1,175 @@
+"""What a source is (path, XML text, MuJoCo object) and how MuJoCo compiles it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from qdsim.description import Description
+from qdsim.formats.actuation import Actuation
+from qdsim.formats.compiled import Origin, describe
+from qdsim.formats.urdf import prepare_urdf
+
+_PROLOGUE = re.compile(r"\s*(<\?.*?\?>|<!--.*?-->|<![^\[>]*(\[.*?\]\s*)?>)", re.DOTALL)
+_ROOT = re.compile(r"\s*<\s*([A-Za-z_][\w.:-]*)")
+
+
+def load_description(
+    source: object,
+    *,
+    stiffness: float | Mapping[str, float] | None = None,
+    actuated: Iterable[str] | None = None,
+    package_dirs: Any = (),
+    assets: Mapping[str, bytes] | None = None,
+) -> Description:
+    """A scene from a file, XML text, ``mujoco.MjSpec`` or ``mujoco.MjModel``; see ``qdsim.load``.
+
+    Raises
+    ------
+    FileNotFoundError
+        The path does not exist.
+    ValueError
+        The source is cut, inconsistent, or holds something quasi-dynamics cannot honour; the
+        message names the source and the element.
+    TypeError
+        An argument has the wrong type.
+    """
+    actuation = Actuation.parse(stiffness, actuated)
+    assets = _checked_assets(assets)
+    folders = _checked_folders(package_dirs)
+    if isinstance(source, (str, os.PathLike)):
+        text = os.fspath(source)
+        if not isinstance(text, str):
+            raise TypeError("source: paths must be text, not bytes")
+        if text.lstrip().startswith("<"):
+            return _load_text(text, "the XML text", None, actuation, folders, assets)
+        return _load_file(text, actuation, folders, assets)
+    return _load_object(source, actuation)
+
+
+def _load_file(
+    path: str, actuation: Actuation, folders: tuple[str, ...], assets: dict[str, bytes]
+) -> Description:
+    if not path.strip():
+        raise ValueError("source: the path is empty")
+    if "\0" in path:
+        raise ValueError("source: the path holds a null character")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"source: {path!r} is a folder, not an MJCF or URDF file")
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"source: there is no file {path!r}")
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"source: {path!r} is not UTF-8 text ({error})") from None
+    return _load_text(text, repr(path), path, actuation, folders, assets)
+
+
+def _load_text(
+    text: str,
+    label: str,
+    path: str | None,
+    actuation: Actuation,
+    folders: tuple[str, ...],
+    assets: dict[str, bytes],
+) -> Description:
+    import mujoco
+
+    root = _root_tag(text)
+    if root not in ("mujoco", "robot"):
+        found = f"its root element is <{root}>" if root else "it has no root element"
+        raise ValueError(f"source: {label} is neither MJCF nor URDF: {found}")
+    if "\0" in text:
+        raise ValueError(f"source: {label} holds a null character")
+    if root == "robot":
+        folder = os.path.dirname(os.path.abspath(path)) if path else None
+        prepared = prepare_urdf(text, label, folder, folders, assets)
+        model, repaired = _compile_urdf(mujoco, prepared.text, label, assets)
+        origin = Origin(label, urdf=True, frictions=prepared.frictions, repaired=repaired)
+        return describe(model, origin, actuation, prepared.ignored)
+    try:
+        if path is not None:
+            model = mujoco.MjModel.from_xml_path(path, assets)
+        else:
+            model = mujoco.MjModel.from_xml_string(text, assets)
+    except Exception as error:  # MuJoCo raises ValueError and several classes of its own
+        raise _compile_error(label, error) from error
+    return describe(model, Origin(label), actuation)
+
+
+def _load_object(source: object, actuation: Actuation) -> Description:
+    import mujoco
+
+    if isinstance(source, mujoco.MjSpec):
+        try:
+            model = source.compile()
+        except Exception as error:
+            raise _compile_error("the MjSpec", error) from error
+        return describe(model, Origin("the MjSpec"), actuation)
+    if isinstance(source, mujoco.MjModel):
+        return describe(source, Origin("the MjModel"), actuation)
+    raise TypeError(
+        "source must be a path, an XML text that begins with '<', a mujoco.MjSpec or a "
+        f"mujoco.MjModel, got {type(source).__name__}"
+    )
+
+
+def _compile_urdf(
+    mujoco: Any, text: str, label: str, assets: dict[str, bytes]
+) -> tuple[Any, str | None]:
+    """The model, and what MuJoCo complained about if inertias had to be balanced."""
+    try:
+        return mujoco.MjModel.from_xml_string(text, assets), None
+    except Exception as error:
+        complaint = str(error)
+        if "inertia" not in complaint or "A + B" not in complaint:
+            raise _compile_error(label, error) from error
+    balanced = re.sub(r"<compiler\b", '<compiler balanceinertia="true"', text, count=1)
+    try:
+        return mujoco.MjModel.from_xml_string(balanced, assets), complaint.strip()
+    except Exception as error:
+        raise _compile_error(label, error) from error
+
+
+def _compile_error(label: str, error: Exception) -> ValueError:
+    message = " ".join(str(error).split())
+    return ValueError(f"source: MuJoCo cannot compile {label}: {message}")
+
+
+def _root_tag(text: str) -> str | None:
+    position = 1 if text.startswith("\ufeff") else 0
+    while match := _PROLOGUE.match(text, position):
+        position = match.end()
+    found = _ROOT.match(text, position)
+    return found.group(1) if found else None
+
+
+def _checked_assets(assets: object) -> dict[str, bytes]:
+    if assets is None:
+        return {}
+    if not isinstance(assets, Mapping):
+        raise TypeError(f"assets must map file names to bytes, got {type(assets).__name__}")
+    for name, content in assets.items():
+        if not isinstance(name, str) or not isinstance(content, bytes):
+            raise TypeError(f"assets must map file names to bytes, got {name!r}")
+    return dict(assets)
+
+
+def _checked_folders(package_dirs: object) -> tuple[str, ...]:
+    if isinstance(package_dirs, (str, os.PathLike)):
+        package_dirs = (package_dirs,)
+    if not isinstance(package_dirs, Iterable):
+        raise TypeError(f"package_dirs must be folders, got {type(package_dirs).__name__}")
+    result = []
+    for item in package_dirs:
+        if not isinstance(item, (str, os.PathLike)):
+            raise TypeError(f"package_dirs must be folders, got {item!r}")
+        folder = os.fspath(item)
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(f"package_dirs: there is no folder {folder!r}")
+        result.append(os.path.abspath(folder))
+    return tuple(result)

@@ -1,0 +1,191 @@
+"""URDF before MuJoCo reads it.
+
+MuJoCo never resolves ``package://``, looks for files by their last name only, fuses links joined by
+fixed joints, and reads no friction. So every mesh name becomes an absolute path, links stay bodies
+unless the file says otherwise, and friction is read here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from xml.etree import ElementTree
+
+_MJ_MESHES = (".stl", ".obj", ".msh")
+
+
+@dataclass
+class PreparedUrdf:
+    """The rewritten text; friction of each link's collision elements, None where unset."""
+
+    text: str
+    frictions: dict[str, list[float | None]] = field(default_factory=dict)
+    ignored: list[str] = field(default_factory=list)
+
+
+def prepare_urdf(
+    text: str,
+    label: str,
+    folder: str | None,
+    package_dirs: tuple[str, ...],
+    assets: Mapping[str, bytes],
+) -> PreparedUrdf:
+    """Rewrites a URDF so that MuJoCo finds its files. ``folder``: where the file lies, or None."""
+    root = _parse(text, label)
+    compiler = _compiler(root)
+    compiler.attrib.setdefault("fusestatic", "false")
+    discard_visual = compiler.attrib.get("discardvisual", "true") != "false"
+    mesh_dir = compiler.attrib.pop("meshdir", "")
+    compiler.set("strippath", "false")
+    prepared = PreparedUrdf("")
+    resolver = _Resolver(folder, mesh_dir, package_dirs, assets)
+    for link in root.iter("link"):
+        name = link.get("name", "?")
+        for element in link.findall("visual"):
+            if discard_visual or not _resolve(element, resolver):
+                link.remove(element)
+                if not discard_visual:
+                    prepared.ignored.append(f"link '{name}': a visual whose mesh cannot be read")
+        for element in link.findall("collision"):
+            _resolve_collision(element, name, label, resolver)
+        prepared.frictions[name] = [_friction(item, link) for item in link.findall("collision")]
+    for joint in root.iter("joint"):
+        if joint.find("safety_controller") is not None:
+            prepared.ignored.append(f"joint '{joint.get('name', '?')}': safety_controller")
+    if root.find("transmission") is not None:
+        prepared.ignored.append("transmission elements (load's stiffness= says what is actuated)")
+    prepared.text = ElementTree.tostring(root, encoding="unicode")
+    return prepared
+
+
+def _parse(text: str, label: str) -> ElementTree.Element:
+    lowered = text.lower()
+    if "<!doctype" in lowered or "<!entity" in lowered:
+        raise ValueError(f"source: {label} declares a document type, which URDF has no use for")
+    try:
+        return ElementTree.fromstring(_declare_prefixes(text))
+    except ElementTree.ParseError as error:
+        raise ValueError(f"source: {label} is not well-formed XML: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"source: {label} cannot be read as XML: {error}") from None
+
+
+def _declare_prefixes(text: str) -> str:
+    """Extensions such as <drake:proximity_properties> often come without their declaration."""
+    import re
+
+    begin = re.search(r"<robot\b", text)
+    if begin is None:
+        return text
+    used = set(re.findall(r"</?([A-Za-z_][\w.-]*):", text))
+    used |= set(re.findall(r"\s([A-Za-z_][\w.-]*):[\w.-]+\s*=", text)) - {"xmlns", "xml"}
+    missing = [prefix for prefix in sorted(used) if f"xmlns:{prefix}" not in text]
+    declared = "".join(f' xmlns:{prefix}="urn:{prefix}"' for prefix in missing)
+    return text[: begin.end()] + declared + text[begin.end() :]
+
+
+def _compiler(root: ElementTree.Element) -> ElementTree.Element:
+    extension = root.find("mujoco")
+    if extension is None:
+        extension = ElementTree.Element("mujoco")
+        root.insert(0, extension)
+    compiler = extension.find("compiler")
+    if compiler is None:
+        compiler = ElementTree.SubElement(extension, "compiler")
+    return compiler
+
+
+@dataclass(frozen=True)
+class _Resolver:
+    folder: str | None
+    mesh_dir: str
+    package_dirs: tuple[str, ...]
+    assets: Mapping[str, bytes]
+
+    def find(self, name: str) -> str | None:
+        """The absolute path, or the key of an asset; None if there is no such file."""
+        for candidate in self.candidates(name):
+            if candidate in self.assets or os.path.isfile(candidate):
+                return candidate
+        return None
+
+    def candidates(self, name: str) -> list[str]:
+        plain = name
+        for scheme in ("package://", "model://", "file://"):
+            plain = plain.removeprefix(scheme)
+        last = os.path.basename(plain)
+        found = [key for key in (name, plain, last) if key in self.assets]
+        if name.startswith(("package://", "model://")):
+            package, _, rest = plain.partition("/")
+            for folder in self.package_dirs:
+                found.append(os.path.join(folder, package, rest))
+                if os.path.basename(folder) == package:
+                    found.append(os.path.join(folder, rest))
+            parent = self.folder
+            while parent and parent != os.path.dirname(parent):
+                if os.path.basename(parent) == package:
+                    found.append(os.path.join(parent, rest))
+                found.append(os.path.join(parent, package, rest))
+                parent = os.path.dirname(parent)
+        base = self.folder or os.getcwd()
+        found.append(os.path.join(base, plain))
+        found.append(os.path.join(base, self.mesh_dir, plain))
+        found.append(os.path.join(base, self.mesh_dir, last))
+        for folder in self.package_dirs:
+            found.append(os.path.join(folder, plain))
+        return list(dict.fromkeys(found))
+
+
+def _resolve(element: ElementTree.Element, resolver: _Resolver) -> bool:
+    """Makes the mesh name of an element absolute. False if MuJoCo could not read that mesh."""
+    for mesh in element.iter("mesh"):
+        found = resolver.find(mesh.get("filename", ""))
+        if found is None or not found.lower().endswith(_MJ_MESHES):
+            return False
+        mesh.set("filename", found)
+    return True
+
+
+def _resolve_collision(
+    element: ElementTree.Element, link: str, label: str, resolver: _Resolver
+) -> None:
+    for mesh in element.iter("mesh"):
+        name = mesh.get("filename", "")
+        found = resolver.find(name)
+        if found is None:
+            looked = ", ".join(repr(item) for item in resolver.candidates(name)[:6])
+            raise ValueError(
+                f"source: {label}: link {link!r}: the collision mesh {name!r} is not there "
+                f"(looked for {looked}); package_dirs= names more folders, assets= holds files"
+            )
+        if not found.lower().endswith(_MJ_MESHES):
+            raise ValueError(
+                f"source: {label}: link {link!r}: MuJoCo cannot read the collision mesh {name!r}; "
+                "convert it to .obj or binary .stl (for example with trimesh)"
+            )
+        mesh.set("filename", found)
+
+
+def _friction(collision: ElementTree.Element, link: ElementTree.Element) -> float | None:
+    """Drake's proximity properties (static), old contact coefficients, or Bullet's extension."""
+    for element in collision.iter():
+        tag = element.tag.rpartition("}")[2]
+        if tag == "mu_static" or (tag == "contact_coefficients" and element.get("mu")):
+            return _coefficient(element.get("value") or element.get("mu"), link)
+    for element in collision.iter():
+        if element.tag.rpartition("}")[2] == "mu_dynamic":
+            return _coefficient(element.get("value"), link)
+    lateral = link.find("contact/lateral_friction")
+    return _coefficient(lateral.get("value"), link) if lateral is not None else None
+
+
+def _coefficient(value: str | None, link: ElementTree.Element) -> float:
+    name = link.get("name", "?")
+    try:
+        result = float(value or "")
+    except ValueError:
+        raise ValueError(f"link {name!r}: friction must be a number, got {value!r}") from None
+    if not 0.0 <= result < float("inf"):
+        raise ValueError(f"link {name!r}: friction must be finite and not negative, got {value!r}")
+    return result
