@@ -64,9 +64,7 @@ def check_c(csrc: Path) -> Iterator[str]:
             if not found:
                 continue
             quote, name = found.groups()
-            reason = (
-                _system_reason(floor, name) if quote == "<" else _own_reason(csrc, floor, name)
-            )
+            reason = _system_reason(floor, name) if quote == "<" else _own_reason(csrc, floor, name)
             if reason:
                 yield f"{where}:{number}: {name}: {reason}"
 

@@ -1,4 +1,5 @@
 """List the C sources of folders below csrc, relative to csrc, for the build."""
+
 import sys
 from pathlib import Path
 

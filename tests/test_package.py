@@ -1,0 +1,105 @@
+"""What holds for the installed package as a whole: light import, metadata, files, extras."""
+
+import importlib.metadata
+import importlib.resources
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import qdsim
+
+HEAVY = ["mujoco", "matplotlib", "tqdm", "imageio", "scipy", "PIL", "clarabel"]
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_import_loads_nothing_heavy():
+    run = run_python(
+        f"import sys, qdsim; print(*[name for name in {HEAVY} if name in sys.modules])"
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == []
+
+
+def test_import_of_systems_and_planning_loads_nothing_heavy():
+    run = run_python(
+        "import sys, qdsim.systems, qdsim.planning; "
+        f"print(*[name for name in {HEAVY} if name in sys.modules])"
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == []
+
+
+def test_version_is_the_metadata_one():
+    assert qdsim.__version__ == importlib.metadata.version("qdsim")
+
+
+def test_version_is_the_same_in_every_file():
+    root = Path(__file__).resolve().parent.parent
+    for name, pattern in [
+        ("meson.build", r"^  version: '([^']+)'"),
+        ("CITATION.cff", r"^version: (\S+)"),
+        ("CHANGELOG.md", r"^## (\S+)"),
+    ]:
+        found = re.search(pattern, (root / name).read_text(encoding="utf-8"), re.MULTILINE)
+        assert found, name
+        assert found.group(1) == qdsim.__version__, name
+
+
+def test_types_and_data_are_installed():
+    folder = importlib.resources.files("qdsim")
+    assert folder.joinpath("py.typed").is_file()
+    assert folder.joinpath("_core.pyi").is_file()
+    models = [f.name for f in folder.joinpath("systems").iterdir() if f.name.endswith(".xml")]
+    assert len(models) >= 2
+
+
+def test_everything_in_all_exists():
+    for name in qdsim.__all__:
+        assert getattr(qdsim, name) is not None
+
+
+@pytest.mark.parametrize("missing", ["matplotlib", "imageio"])
+def test_missing_extra_is_one_line_that_names_it(missing, tmp_path):
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            # None in sys.modules makes every import of that name fail, as if it were not installed.
+            f"import sys; sys.modules[{missing!r}] = None; "
+            "import runpy; sys.argv = ['qdsim', 'demo', '--output', sys.argv[1]]; "
+            "runpy.run_module('qdsim', run_name='__main__')",
+            str(tmp_path / "out"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.returncode != 0
+    assert "Traceback" not in run.stderr
+    lines = run.stderr.strip().splitlines()
+    assert len(lines) == 1, run.stderr
+    assert "qdsim[demo]" in lines[0]
+    assert missing in lines[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/maps")
+def test_blas_is_our_own_copy():
+    run = run_python(
+        "import qdsim._core\n"
+        "print(*{line.split()[-1] for line in open('/proc/self/maps') if 'qdsim_openblas' in line})"
+    )
+    assert run.returncode == 0, run.stderr
+    paths = [Path(word) for word in run.stdout.split()]
+    if paths:  # the system's LAPACKE was not chosen at build time
+        # Beside the extension, not in a build folder that a later clean would remove.
+        core = Path(importlib.import_module("qdsim._core").__file__)
+        assert [p.parent for p in paths] == [core.parent / "_lib"]
