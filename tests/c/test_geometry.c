@@ -348,7 +348,7 @@ static void compare_derivative(shape *a, shape *b, const contact_point *contact,
   for (int j = 0; j < 6; ++j) {
     double quotient[7];
     const double unit = j < 3 ? 1.0 : 1.0 / length;
-    const double step = 1e-3 * (j < 3 ? angle * length / scale : length);
+    const double step = 1e-3 * (j < 3 ? fmin(angle, length / scale) : length);
     if (!difference_quotient(a, b, contact, j, step, quotient)) {
       ++result->skipped;
       continue;
