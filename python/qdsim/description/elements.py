@@ -42,6 +42,16 @@ GEOM_SIZES = {
     "ellipsoid": 3,
     "mesh": 0,
 }
+_PAIRS = (  # as qd_shape_pair_supported
+    ("plane", "sphere"),
+    ("plane", "capsule"),
+    ("plane", "box"),
+    ("sphere", "sphere"),
+    ("sphere", "capsule"),
+    ("sphere", "box"),
+    ("capsule", "capsule"),
+)
+SUPPORTED_PAIRS = frozenset(_PAIRS) | frozenset((b, a) for a, b in _PAIRS)
 CONTACT_DIMENSIONS = (1, 3, 4, 6)
 WORLD = "world"
 

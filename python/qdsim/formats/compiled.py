@@ -7,7 +7,6 @@ would give a wrong answer. Dry friction of joints lies between and warns.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +21,6 @@ from qdsim.description import (
     Joint,
     Keyframe,
     Mesh,
-    ModelWarning,
     Pair,
 )
 from qdsim.description.arrays import rotation_matrix
@@ -63,8 +61,8 @@ class Origin:
 
 def describe(
     model: Any, origin: Origin, actuation: Actuation, ignored: Sequence[str] = ()
-) -> Description:
-    """Raises ValueError listing every element that cannot be honoured."""
+) -> tuple[Description, list[str]]:
+    """The scene, and warnings. Raises ValueError listing every element that cannot be honoured."""
     reader = _Reader(model, origin)
     reader.ignored.extend(ignored)
     plan = reader.read_actuation(actuation)
@@ -92,8 +90,7 @@ def describe(
         raise ValueError(f"source: {origin.label}: {error}") from None
     if reader.problems:
         raise ValueError(_listed(f"source: {origin.label} cannot be honoured", reader.problems))
-    reader.warn()
-    return description
+    return description, reader.warnings()
 
 
 def _listed(title: str, problems: Sequence[str]) -> str:
@@ -255,21 +252,16 @@ class _Reader:
             else:
                 self.ignored.append(f"tendon '{name}': exerts no force")
 
-    def warn(self) -> None:
+    def warnings(self) -> list[str]:
+        """What changes the answer and was left out, or was repaired."""
+        result = []
         if self.dry_friction:
-            warnings.warn(
-                f"{self.origin.label}: dry friction (frictionloss) is left out, joints "
-                + ", ".join(repr(name) for name in self.dry_friction),
-                ModelWarning,
-                stacklevel=5,
-            )
+            names = ", ".join(repr(name) for name in self.dry_friction)
+            result.append(f"dry friction (frictionloss) is left out, joints {names}")
         if self.origin.repaired is not None:
-            warnings.warn(
-                f"{self.origin.label}: inertias that no body can have were balanced "
-                f"({' '.join(self.origin.repaired.split())})",
-                ModelWarning,
-                stacklevel=5,
-            )
+            complaint = " ".join(self.origin.repaired.split())
+            result.append(f"inertias that no body can have were balanced ({complaint})")
+        return [f"{self.origin.label}: {item}" for item in result]
 
     # ------------------------------------------------------------ actuators
 
@@ -298,8 +290,8 @@ class _Reader:
         m, name = self.m, self.actuator_names[i]
         transmission = int(m.actuator_trntype[i])
         if transmission not in (0, 1):
-            kind = _TRANSMISSIONS.get(transmission, "this kind of")
-            return FileActuator(name, i, None, problem=f"{kind} transmission is not supported")
+            what = _TRANSMISSIONS.get(transmission, "this kind of")
+            return FileActuator(name, i, None, problem=f"{what} transmission is not supported")
         j = int(m.actuator_trnid[i, 0])
         joint = self.joint_names[j]
         if not _scalar(int(m.jnt_type[j])):
@@ -308,7 +300,7 @@ class _Reader:
             return FileActuator(name, i, None, problem=problem)
         limit = self._force_limit(i, j)
         stiffness, gear, problem = self._spring(i)
-        if problem is not None:
+        if problem:
             return FileActuator(name, i, joint, problem=problem, limit=limit)
         if m.actuator_biasprm[i, 2]:
             self.ignored.append(f"actuator '{name}': velocity gain {-m.actuator_biasprm[i, 2]:g}")
@@ -319,8 +311,9 @@ class _Reader:
             if np.any(value):
                 self.ignored.append(f"actuator '{name}': {what} {value[0]:g}")
         limited = bool(m.actuator_ctrllimited[i]) and not self.disabled("clampctrl")
-        bounds = tuple(float(item) for item in m.actuator_ctrlrange[i]) if limited else None
-        return FileActuator(name, i, joint, stiffness, gear, bounds, limit=limit)  # type: ignore[arg-type]
+        low, high = m.actuator_ctrlrange[i]
+        bounds = (float(low), float(high)) if limited else None
+        return FileActuator(name, i, joint, stiffness, gear, bounds, limit=limit)
 
     def _force_limit(self, i: int, j: int) -> str | None:
         m = self.m
@@ -332,7 +325,7 @@ class _Reader:
             return f"actuatorfrcrange {low:g} {high:g} of joint '{self.joint_names[j]}'"
         return None
 
-    def _spring(self, i: int) -> tuple[float, float, str | None]:
+    def _spring(self, i: int) -> tuple[float, float, str]:
         """Joint stiffness and effective gear of a position actuator, or what it is instead."""
         m = self.m
         gain, bias = m.actuator_gainprm[i], m.actuator_biasprm[i]
@@ -353,7 +346,7 @@ class _Reader:
             return 0.0, 0.0, f"{only}: it has a constant force {bias[0]:g}"
         if gain[0] == 0.0 or gear == 0.0:
             return 0.0, 0.0, f"{only}: its gain or gear is zero"
-        return position_gain * gear * gear, gear * position_gain / float(gain[0]), None
+        return position_gain * gear * gear, gear * position_gain / float(gain[0]), ""
 
     # ------------------------------------------------------------ bodies
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from qdsim.description import Description
+from qdsim.description import Description, ModelWarning
 from qdsim.formats.actuation import Actuation
 from qdsim.formats.compiled import Origin, describe
 from qdsim.formats.urdf import prepare_urdf
+
+Described = tuple[Description, list[str]]
 
 _PROLOGUE = re.compile(r"\s*(<\?.*?\?>|<!--.*?-->|<![^\[>]*(\[.*?\]\s*)?>)", re.DOTALL)
 _ROOT = re.compile(r"\s*<\s*([A-Za-z_][\w.:-]*)")
@@ -37,6 +40,15 @@ def load_description(
         An argument has the wrong type.
     """
     actuation = Actuation.parse(stiffness, actuated)
+    description, messages = _load(source, actuation, package_dirs, assets)
+    for message in messages:
+        warnings.warn(message, ModelWarning, stacklevel=3)
+    return description
+
+
+def _load(
+    source: object, actuation: Actuation, package_dirs: Any, assets: Mapping[str, bytes] | None
+) -> Described:
     assets = _checked_assets(assets)
     folders = _checked_folders(package_dirs)
     if isinstance(source, (str, os.PathLike)):
@@ -51,7 +63,7 @@ def load_description(
 
 def _load_file(
     path: str, actuation: Actuation, folders: tuple[str, ...], assets: dict[str, bytes]
-) -> Description:
+) -> Described:
     if not path.strip():
         raise ValueError("source: the path is empty")
     if "\0" in path:
@@ -76,7 +88,7 @@ def _load_text(
     actuation: Actuation,
     folders: tuple[str, ...],
     assets: dict[str, bytes],
-) -> Description:
+) -> Described:
     import mujoco
 
     root = _root_tag(text)
@@ -101,7 +113,7 @@ def _load_text(
     return describe(model, Origin(label), actuation)
 
 
-def _load_object(source: object, actuation: Actuation) -> Description:
+def _load_object(source: object, actuation: Actuation) -> Described:
     import mujoco
 
     if isinstance(source, mujoco.MjSpec):

@@ -1,0 +1,562 @@
+"""Models: a description laid out flat for the C core, with its names.
+
+A model never changes. It computes poses, Jacobians, mass matrices and contacts of a configuration;
+``qdsim.step`` moves it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim import _core
+from qdsim.description import Description, Pair
+from qdsim.description.arrays import model_arrays, rotation_matrix
+from qdsim.description.checks import QUATERNION_TOLERANCE
+from qdsim.description.elements import JOINT_NQ, JOINT_NV, SUPPORTED_PAIRS
+from qdsim.description.references import unknown_name
+from qdsim.formats import load_description
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+DEFAULT_MARGIN = 0.1
+"""Margin of ``Model.collide`` in m, as in ``qdsim.Options``."""
+
+_PARAMETERS = (
+    "body_mass",
+    "body_com",
+    "body_inertia",
+    "joint_stiffness",
+    "joint_springref",
+    "actuator_stiffness",
+    "geom_size",
+    "pair_friction",
+    "gravity",
+)
+
+
+class UnknownNameError(KeyError):
+    """No element of the model has this name; the message lists the nearest ones."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class KeyframeState(NamedTuple):
+    """A stored configuration ``q`` (nq) and command ``u`` (nu), read-only."""
+
+    q: FloatArray
+    u: FloatArray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Parameters:
+    """The numbers of a model that can vary while its topology stays. Read-only float64 arrays.
+
+    Rows follow ``body_names``, ``joint_names``, ``actuator_names``, ``geom_names`` and the
+    candidate pairs of the model (``Model.pair_index``).
+    """
+
+    body_mass: FloatArray
+    """(bodies) kg."""
+    body_com: FloatArray
+    """(bodies, 3) centre of mass in the body frame, m."""
+    body_inertia: FloatArray
+    """(bodies, 3, 3) about the centre of mass in body axes, kg m^2."""
+    joint_stiffness: FloatArray
+    """(joints) springs, N/m or Nm/rad."""
+    joint_springref: FloatArray
+    """(joints) where the springs rest, m or rad."""
+    actuator_stiffness: FloatArray
+    """(nu) N/m or Nm/rad, joint units."""
+    geom_size: FloatArray
+    """(geoms, 3) m; see ``Geom``."""
+    pair_friction: FloatArray
+    """(pairs, 5) two sliding, torsional (m), two rolling (m)."""
+    gravity: FloatArray
+    """(3) m/s^2, world."""
+
+    def replace(self, **changes: Any) -> Parameters:
+        """A copy with some arrays replaced. A single number fills its array.
+
+        Raises TypeError for unknown names, ValueError for wrong shapes or values not finite.
+        """
+        for name in changes:
+            if name not in _PARAMETERS:
+                raise TypeError(f"parameters: {unknown_name('parameter', name, _PARAMETERS)}")
+        values = {}
+        for name, change in changes.items():
+            old: FloatArray = getattr(self, name)
+            try:
+                new = np.array(change, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise TypeError(f"{name} must be an array of numbers: {error}") from None
+            if new.ndim == 0:
+                new = np.full(old.shape, new)
+            if new.shape != old.shape:
+                raise ValueError(f"{name} must have shape {old.shape}, got {new.shape}")
+            if not np.all(np.isfinite(new)):
+                raise ValueError(f"{name} must be finite")
+            values[name] = _frozen(new)
+        return dataclasses.replace(self, **values)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}{getattr(self, name).shape}" for name in _PARAMETERS)
+        return f"Parameters({shapes})"
+
+
+class Model(_core.Model):
+    """A scene that can be stepped. Made by ``qdsim.load`` or ``qdsim.build``; never changes.
+
+    A configuration ``q`` (nq) lists the joints in the order of the file: hinge (rad) and slide (m)
+    one number, ball a quaternion w x y z, free x y z w x y z. A displacement ``v`` (nv) lists one
+    number for hinge and slide, a rotation vector in the axes before the joint for ball, translation
+    then rotation vector in world axes for free. A command ``u`` (nu) follows the actuators.
+    Quaternions within 1e-3 of unit length are normalised, others are errors that name the joint.
+
+    Attributes
+    ----------
+    nq, nv, nu : int
+    body_names, joint_names, geom_names, actuator_names : tuple of str
+        Bodies begin with "world".
+    actuated_q, actuated_v : (nu) int arrays
+        Where the actuated joints lie in q and v, in the order of ``u``.
+    unactuated_q, unactuated_v : int arrays
+        The rest, ascending.
+    default_q : (nq) read-only array
+    keyframes : mapping from names to ``KeyframeState(q, u)``
+    joint_range : (joints, 2) read-only array, lower and upper, infinite where unlimited
+    u_lower, u_upper : (nu) read-only arrays, infinite where unlimited
+    parameters : Parameters
+    ignored : tuple of str
+        What the file said and quasi-dynamics has no use for.
+    description : Description
+    """
+
+    description: Description
+    body_names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    geom_names: tuple[str, ...]
+    actuator_names: tuple[str, ...]
+    ignored: tuple[str, ...]
+    default_q: FloatArray
+    keyframes: Mapping[str, KeyframeState]
+    joint_range: FloatArray
+    u_lower: FloatArray
+    u_upper: FloatArray
+    actuator_gear: FloatArray
+    actuated_q: IntArray
+    actuated_v: IntArray
+    unactuated_q: IntArray
+    unactuated_v: IntArray
+    geom_body: IntArray
+    pair_geom: IntArray
+    parameters: Parameters
+
+    def __init__(self, description: Description) -> None:
+        if not isinstance(description, Description):
+            raise TypeError(
+                f"description must be a qdsim.Description, got {type(description).__name__}"
+            )
+        arrays = model_arrays(description)
+        _check_shape_pairs(description, arrays)
+        super().__init__(arrays)
+        set_now = object.__setattr__.__get__(self)
+        set_now("description", description)
+        set_now("ignored", description.ignored)
+        set_now("body_names", tuple(body.name for body in description.bodies))
+        set_now("joint_names", tuple(joint.name for joint in description.joints))
+        set_now("geom_names", tuple(geom.name for geom in description.geoms))
+        set_now("actuator_names", tuple(item.name for item in description.actuators))
+        set_now("default_q", _frozen(arrays["default_q"]))
+        set_now("joint_range", _frozen(arrays["joint_range"]))
+        set_now("actuator_gear", _frozen(arrays["actuator_gear"]))
+        set_now("geom_body", _indices(arrays["geom_body"]))
+        set_now("pair_geom", _frozen(arrays["pair_geom"].astype(np.int64)))
+        set_now("parameters", Parameters(**{name: _frozen(arrays[name]) for name in _PARAMETERS}))
+        bounds = np.array(
+            [item.range or (-np.inf, np.inf) for item in description.actuators]
+        ).reshape(-1, 2)
+        set_now("u_lower", _frozen(bounds[:, 0].copy()))
+        set_now("u_upper", _frozen(bounds[:, 1].copy()))
+        keyframes = {
+            key.name: KeyframeState(_frozen(np.array(key.q)), _frozen(np.array(key.u)))
+            for key in description.keyframes
+        }
+        set_now("keyframes", MappingProxyType(keyframes))
+        self._set_slices(set_now, arrays["actuator_joint"])
+
+    def _set_slices(self, set_now: Any, actuator_joint: npt.NDArray[Any]) -> None:
+        slices_q: dict[str, slice] = {}
+        slices_v: dict[str, slice] = {}
+        body_q: dict[str, slice] = {}
+        body_v: dict[str, slice] = {}
+        q = v = 0
+        for body in self.description.bodies:
+            first = q, v
+            for joint in body.joints:
+                slices_q[joint.name] = slice(q, q + JOINT_NQ[joint.type])
+                slices_v[joint.name] = slice(v, v + JOINT_NV[joint.type])
+                q, v = slices_q[joint.name].stop, slices_v[joint.name].stop
+            if body.joints:
+                body_q[body.name], body_v[body.name] = slice(first[0], q), slice(first[1], v)
+        set_now("_slices_q", {**body_q, **slices_q})
+        set_now("_slices_v", {**body_v, **slices_v})
+        driven = [self.joint_names[joint] for joint in actuator_joint]
+        set_now("actuated_q", _indices([slices_q[joint].start for joint in driven]))
+        set_now("actuated_v", _indices([slices_v[joint].start for joint in driven]))
+        set_now("unactuated_q", _indices(sorted(set(range(q)) - set(self.actuated_q.tolist()))))
+        set_now("unactuated_v", _indices(sorted(set(range(v)) - set(self.actuated_v.tolist()))))
+        slices_u = {joint: slice(i, i + 1) for i, joint in enumerate(driven)}
+        slices_u.update({name: slice(i, i + 1) for i, name in enumerate(self.actuator_names)})
+        set_now("_slices_u", slices_u)
+
+    # ------------------------------------------------------------ names
+
+    def slice_q(self, name: str) -> slice:
+        """Where a joint, or all joints of a body, lie in q. Joints go first if both have the name.
+
+        Raises UnknownNameError (a KeyError).
+        """
+        return self._slice(self._slices_q, name)
+
+    def slice_v(self, name: str) -> slice:
+        """Where a joint, or all joints of a body, lie in v; see ``slice_q``."""
+        return self._slice(self._slices_v, name)
+
+    def slice_u(self, name: str) -> slice:
+        """Where an actuator, or the actuator of a joint, lies in u. Actuators go first."""
+        if name in self._slices_u:
+            return self._slices_u[name]
+        if name in self.joint_names:
+            raise UnknownNameError(f"joint {name!r} is not actuated")
+        raise UnknownNameError(unknown_name("actuator", name, self.actuator_names))
+
+    def body_index(self, body: str | int) -> int:
+        """Index of a body in ``body_names``; an index is checked and returned."""
+        return _index("body", body, self.body_names)
+
+    def geom_index(self, geom: str | int) -> int:
+        """Index of a geometry in ``geom_names``; an index is checked and returned."""
+        return _index("geom", geom, self.geom_names)
+
+    def pair_index(self, geom_a: str | int, geom_b: str | int) -> int:
+        """Row of a candidate pair in ``parameters.pair_friction``, in either order of its geoms.
+
+        Raises UnknownNameError if the two cannot touch.
+        """
+        a, b = sorted((self.geom_index(geom_a), self.geom_index(geom_b)))
+        rows = np.flatnonzero((self.pair_geom[:, 0] == a) & (self.pair_geom[:, 1] == b))
+        if rows.size == 0:
+            raise UnknownNameError(
+                f"geoms {self.geom_names[a]!r} and {self.geom_names[b]!r} are not a candidate pair"
+            )
+        return int(rows[0])
+
+    def _slice(self, slices: Mapping[str, slice], name: str) -> slice:
+        if name in slices:
+            return slices[name]
+        if name in self.body_names:
+            raise UnknownNameError(f"body {name!r} has no joints")
+        raise UnknownNameError(unknown_name("joint or body", name, slices))
+
+    # ------------------------------------------------------------ queries
+
+    def body_pose(self, q: npt.ArrayLike, body: str | int) -> tuple[FloatArray, FloatArray]:
+        """Position (3), m, and rotation matrix (3, 3) of a body frame in the world."""
+        index = self.body_index(body)
+        pos, rot = self.body_poses(q)
+        return pos[index], rot[index]
+
+    def jacobian(
+        self, q: npt.ArrayLike, body: str | int, point: npt.ArrayLike = (0.0, 0.0, 0.0)
+    ) -> FloatArray:
+        """(6, nv) Jacobian of a body-fixed point, given in body coordinates (3), m.
+
+        Three rows of its linear velocity, three of the body's angular velocity, world axes, with
+        respect to the tangent coordinates of v.
+        """
+        return self.point_jacobian(q, self.body_index(body), point)
+
+    def collide(self, q: npt.ArrayLike, margin: float | None = None) -> npt.NDArray[np.void]:
+        """Contacts at ``q`` nearer than ``margin`` (m, 0.1 by default) or the pair's own margin.
+
+        One structured array: geom_a, geom_b, body_a, body_b, pair (indices), dist (m, negative in
+        penetration), pos (3, world, midway), frame (3, 3: rows normal from A into B and two
+        tangents), dim, friction (5), force (6, zero here).
+        """
+        return self.contacts(q, DEFAULT_MARGIN if margin is None else margin)
+
+    def command_from(self, q: npt.ArrayLike) -> FloatArray:
+        """The command u (..., nu) whose springs are relaxed at q (..., nq): gear times q."""
+        array = _finite("q", q, self.nq)
+        return np.asarray(array[..., self.actuated_q] * self.actuator_gear)
+
+    # ------------------------------------------------------------ MuJoCo's tangent vectors
+
+    def to_mujoco_qvel(self, q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
+        """A displacement (..., nv) at q (..., nq) in MuJoCo's coordinates of ``qvel``.
+
+        MuJoCo has the rotation of free and ball joints in the axes of the body; ours is in world
+        axes (free) or those before the joint (ball). So with R the rotation of the quaternion in q,
+        theirs is R' times ours.
+        """
+        return self._turn(q, v, "v", to_body=True)
+
+    def from_mujoco_qvel(self, q: npt.ArrayLike, qvel: npt.ArrayLike) -> FloatArray:
+        """The inverse of ``to_mujoco_qvel``."""
+        return self._turn(q, qvel, "qvel", to_body=False)
+
+    def _turn(self, q: npt.ArrayLike, v: npt.ArrayLike, name: str, to_body: bool) -> FloatArray:
+        configuration = _finite("q", q, self.nq)
+        vector = _finite(name, v, self.nv)
+        shape = np.broadcast_shapes(configuration.shape[:-1], vector.shape[:-1])
+        result = np.array(np.broadcast_to(vector, (*shape, self.nv)))
+        for joint in self.description.joints:
+            if joint.scalar:
+                continue
+            at_q, at_v = self._slices_q[joint.name].stop, self._slices_v[joint.name].stop
+            quat = configuration[..., at_q - 4 : at_q]
+            length = np.linalg.norm(quat, axis=-1, keepdims=True)
+            if np.any(np.abs(length - 1.0) > QUATERNION_TOLERANCE):
+                raise ValueError(f"q: the quaternion of joint {joint.name!r} is not of unit length")
+            rotation = rotation_matrix(quat / length)
+            pattern = "...ij,...i->...j" if to_body else "...ij,...j->...i"
+            part = slice(at_v - 3, at_v)
+            result[..., part] = np.einsum(pattern, rotation, result[..., part])
+        return result
+
+    # ------------------------------------------------------------ variants, copies, text
+
+    def with_parameters(self, parameters: Parameters | None = None, **changes: Any) -> Model:
+        """A model of the same topology with other numbers.
+
+        ``changes`` are replacements in ``parameters`` (by default this model's), by name:
+        ``model.with_parameters(pair_friction=0.3)``. Raises like ``Parameters.replace``, and
+        ValueError where a number makes no sense (negative mass, zero stiffness).
+        """
+        if parameters is None:
+            parameters = self.parameters
+        elif not isinstance(parameters, Parameters):
+            raise TypeError(f"parameters must be Parameters, got {type(parameters).__name__}")
+        else:
+            current = {name: getattr(parameters, name) for name in _PARAMETERS}
+            parameters = self.parameters.replace(**current)
+        parameters = parameters.replace(**changes)
+        return type(self)(_with_parameters(self.description, parameters, self))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a model never changes; with_parameters gives a variant ({name})")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a model never changes ({name})")
+
+    def __reduce__(self) -> tuple[type[Model], tuple[Description]]:
+        return type(self), (self.description,)
+
+    def __copy__(self) -> Model:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Model:
+        return self
+
+    def __repr__(self) -> str:
+        plane = "" if self.planar_normal is None else ", planar"
+        return (
+            f"Model({self.description.name!r}: nq={self.nq} nv={self.nv} nu={self.nu}, "
+            f"{self.body_count} bodies, {self.joint_count} joints, {self.geom_count} geoms, "
+            f"{self.pair_count} pairs{plane})"
+        )
+
+    _slices_q: dict[str, slice]
+    _slices_v: dict[str, slice]
+    _slices_u: dict[str, slice]
+
+
+def load(
+    source: object,
+    *,
+    stiffness: float | Mapping[str, float] | None = None,
+    actuated: Iterable[str] | None = None,
+    package_dirs: Any = (),
+    assets: Mapping[str, bytes] | None = None,
+) -> Model:
+    """A model of a robot file. Reading needs the ``mujoco`` package, using the model does not.
+
+    Parameters
+    ----------
+    source
+        Path of an MJCF or URDF file, an XML text (begins with ``<``), a ``mujoco.MjSpec`` or a
+        ``mujoco.MjModel``.
+    stiffness
+        Joint stiffness of the actuators in N/m (slides) or Nm/rad (hinges): one number, or a
+        mapping from joints to numbers. It overrides the stiffness of the file's position actuators,
+        replaces its other actuators by position actuators without force limit, and says which
+        joints are actuated where the file does not: those of the mapping; with one number and no
+        actuator in the file, every hinge and slide. A URDF has no actuators, so one with hinges or
+        slides needs this argument (or ``actuated=()`` for a passive mechanism).
+    actuated
+        Names of the joints that are to be actuated, and no others.
+    package_dirs
+        Folders in which ``package://`` names of a URDF are looked for, beside the folders above the
+        file.
+    assets
+        Contents of files by name, for sources that are not on disk.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        The path is not a file.
+    ValueError
+        The source cannot be read, or holds what quasi-dynamics cannot honour; the message names the
+        source and every such element.
+    TypeError
+        An argument has the wrong type.
+
+    Warns
+    -----
+    ModelWarning
+        Dry friction in joints was left out, or inertias of a URDF were repaired.
+
+    Notes
+    -----
+    Frictions of a pair combine as the source's format says: element-wise maximum (MJCF, with
+    priority and explicit pairs), harmonic mean 2ab / (a + b) (URDF). ``model.ignored`` lists what
+    has no meaning in quasi-dynamics (damping, armature, gap, solver parameters).
+    """
+    return Model(
+        load_description(
+            source,
+            stiffness=stiffness,
+            actuated=actuated,
+            package_dirs=package_dirs,
+            assets=assets,
+        )
+    )
+
+
+def build(description: Description) -> Model:
+    """A model of a scene described in code; see ``SceneBuilder``.
+
+    Raises ValueError if a pair that can collide has shapes whose contacts are not supported yet.
+    """
+    return Model(description)
+
+
+def _check_shape_pairs(description: Description, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """A shape that is not supported is an error only where a pair that can collide needs it."""
+    geoms = description.geoms
+    bad = [
+        (geoms[a], geoms[b])
+        for a, b in arrays["pair_geom"].tolist()
+        if (geoms[a].type, geoms[b].type) not in SUPPORTED_PAIRS
+    ]
+    if not bad:
+        return
+    a, b = bad[0]
+    more = f" (and {len(bad) - 1} more pairs of such shapes)" if len(bad) > 1 else ""
+    raise ValueError(
+        f"geoms {a.name!r} ({a.type}) and {b.name!r} ({b.type}) can collide, but contacts between "
+        f"these shapes are not supported yet{more}; exclude their bodies, set contype and "
+        "conaffinity to 0, or use spheres, capsules and boxes instead"
+    )
+
+
+def _with_parameters(description: Description, parameters: Parameters, model: Model) -> Description:
+    joints = iter(range(model.joint_count))
+    geoms = iter(range(model.geom_count))
+    bodies = []
+    for i, body in enumerate(description.bodies):
+        new_joints = []
+        for joint in body.joints:
+            j = next(joints)
+            new_joints.append(
+                dataclasses.replace(
+                    joint,
+                    stiffness=float(parameters.joint_stiffness[j]),
+                    springref=float(parameters.joint_springref[j]),
+                )
+            )
+        new_geoms = [
+            dataclasses.replace(geom, size=tuple(parameters.geom_size[next(geoms)].tolist()))
+            for geom in body.geoms
+        ]
+        bodies.append(
+            dataclasses.replace(
+                body,
+                mass=float(parameters.body_mass[i]),
+                com=tuple(parameters.body_com[i].tolist()),
+                inertia=tuple(tuple(row) for row in parameters.body_inertia[i].tolist()),
+                joints=tuple(new_joints),
+                geoms=tuple(new_geoms),
+            )
+        )
+    actuators = [
+        dataclasses.replace(actuator, stiffness=float(stiffness))
+        for actuator, stiffness in zip(description.actuators, parameters.actuator_stiffness)
+    ]
+    return dataclasses.replace(
+        description,
+        bodies=tuple(bodies),
+        actuators=tuple(actuators),
+        pairs=_pairs_with_friction(description, parameters, model),
+        gravity=tuple(parameters.gravity.tolist()),
+    )
+
+
+def _pairs_with_friction(
+    description: Description, parameters: Parameters, model: Model
+) -> tuple[Pair, ...]:
+    """The explicit pairs, and one more for every pair whose friction is not the combined one."""
+    arrays = model_arrays(description)
+    old, new = arrays["pair_friction"], parameters.pair_friction
+    pairs = {frozenset((pair.geom_a, pair.geom_b)): pair for pair in description.pairs}
+    for i in np.flatnonzero(np.any(old != new, axis=1)).tolist():
+        a, b = (model.geom_names[geom] for geom in model.pair_geom[i])
+        pairs[frozenset((a, b))] = Pair(
+            a,
+            b,
+            condim=int(arrays["pair_dim"][i]),
+            friction=tuple(new[i].tolist()),
+            margin=float(arrays["pair_margin"][i]),
+        )
+    return tuple(pairs.values())
+
+
+def _index(kind: str, name: str | int, names: tuple[str, ...]) -> int:
+    if isinstance(name, str):
+        if name not in names:
+            raise UnknownNameError(unknown_name(kind, name, names))
+        return names.index(name)
+    if isinstance(name, bool) or not isinstance(name, (int, np.integer)):
+        raise TypeError(f"{kind} must be a name or an index, got {name!r}")
+    if not 0 <= name < len(names):
+        raise IndexError(f"{kind} index {name} is not in 0..{len(names) - 1}")
+    return int(name)
+
+
+def _finite(name: str, value: npt.ArrayLike, size: int) -> FloatArray:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be an array of numbers: {error}") from None
+    if array.ndim < 1 or array.shape[-1] != size:
+        raise ValueError(f"{name} must have shape (..., {size}), got {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite")
+    return array
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.setflags(write=False)
+    return array
+
+
+def _indices(values: Any) -> IntArray:
+    return _frozen(np.array(values, dtype=np.int64))
