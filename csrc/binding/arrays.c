@@ -1,0 +1,209 @@
+/* Python objects -> C arrays. Every message begins with the name of the argument. */
+#include "binding/core.h"
+
+#include <string.h>
+
+/* "(7,)", "(3, any)": shapes as NumPy prints them. */
+static void shape_format(char *text, size_t size, int ndim, const npy_intp *shape) {
+  size_t used = 0;
+  used += (size_t)PyOS_snprintf(text, size, "(");
+  for (int i = 0; i < ndim && used + 32 < size; i++) {
+    if (shape[i] < 0)
+      used += (size_t)PyOS_snprintf(text + used, size - used, "any");
+    else
+      used += (size_t)PyOS_snprintf(text + used, size - used, "%" NPY_INTP_FMT, shape[i]);
+    if (i + 1 < ndim || ndim == 1)
+      used += (size_t)PyOS_snprintf(text + used, size - used, i + 1 < ndim ? ", " : ",");
+  }
+  PyOS_snprintf(text + used, size - used, ")");
+}
+
+static int shape_fits(PyArrayObject *array, int ndim, const npy_intp *shape) {
+  if (PyArray_NDIM(array) != ndim) return 0;
+  for (int i = 0; i < ndim; i++)
+    if (shape[i] >= 0 && PyArray_DIM(array, i) != shape[i]) return 0;
+  return 1;
+}
+
+static int shape_check(PyArrayObject *array, const char *name, int ndim, const npy_intp *shape) {
+  if (shape_fits(array, ndim, shape)) return 0;
+  char expected[160], got[160];
+  shape_format(expected, sizeof expected, ndim, shape);
+  shape_format(got, sizeof got, PyArray_NDIM(array), PyArray_DIMS(array));
+  PyErr_Format(PyExc_ValueError, "%s: expected shape %s, got %s", name, expected, got);
+  return -1;
+}
+
+/* Whatever NumPy says about an object that is no array becomes a TypeError with our argument's
+ * name. */
+static PyArrayObject *array_from_object(PyObject *object, const char *name) {
+  PyObject *array = PyArray_FROM_O(object);
+  if (array) return (PyArrayObject *)array;
+  if (PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError)) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "%s: expected an array of real numbers, got %s that is none",
+                 name, Py_TYPE(object)->tp_name);
+  }
+  return NULL;
+}
+
+static PyArrayObject *array_convert(PyObject *object, const char *name, int type, int ndim,
+                                    const npy_intp *shape) {
+  PyArrayObject *array = array_from_object(object, name);
+  if (!array) return NULL;
+  int kind = PyArray_TYPE(array);
+  /* An empty list has no type of its own (NumPy says float64). */
+  int is_int = PyTypeNum_ISINTEGER(kind) || PyArray_SIZE(array) == 0;
+  int is_real = is_int || PyTypeNum_ISFLOAT(kind);
+  if (type == NPY_DOUBLE ? !is_real : !is_int) {
+    PyErr_Format(PyExc_TypeError, "%s: expected %s, got dtype %S", name,
+                 type == NPY_DOUBLE ? "real numbers" : "integers",
+                 (PyObject *)PyArray_DESCR(array));
+    Py_DECREF(array);
+    return NULL;
+  }
+  if (shape_check(array, name, ndim, shape) < 0) {
+    Py_DECREF(array);
+    return NULL;
+  }
+  PyObject *out =
+      PyArray_FROMANY((PyObject *)array, type, ndim, ndim,
+                      NPY_ARRAY_CARRAY_RO | NPY_ARRAY_ENSUREARRAY | NPY_ARRAY_FORCECAST);
+  Py_DECREF(array);
+  return (PyArrayObject *)out;
+}
+
+static int is_ready(PyObject *object, int type, int ndim) {
+  if (!PyArray_CheckExact(object)) return 0;
+  PyArrayObject *array = (PyArrayObject *)object;
+  return PyArray_TYPE(array) == type && PyArray_NDIM(array) == ndim && PyArray_ISCARRAY_RO(array);
+}
+
+PyArrayObject *array_read(PyObject *object, const char *name, int ndim, const npy_intp *shape) {
+  if (!is_ready(object, NPY_DOUBLE, ndim) || !shape_fits((PyArrayObject *)object, ndim, shape))
+    return array_convert(object, name, NPY_DOUBLE, ndim, shape);
+  Py_INCREF(object);
+  return (PyArrayObject *)object;
+}
+
+PyArrayObject *array_read_int(PyObject *object, const char *name, int ndim, const npy_intp *shape) {
+  if (!is_ready(object, NPY_INT32, ndim) || !shape_fits((PyArrayObject *)object, ndim, shape))
+    return array_convert(object, name, NPY_INT32, ndim, shape);
+  Py_INCREF(object);
+  return (PyArrayObject *)object;
+}
+
+/* A number is NaN or infinite when all bits of its exponent are set. In integers, so that the
+ * compiler can take several numbers at a time. */
+static int numbers_are_finite(const double *numbers, Py_ssize_t count) {
+  const uint64_t exponent = 0x7ff0000000000000u;
+  uint64_t bad = 0;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    uint64_t bits;
+    memcpy(&bits, numbers + i, sizeof bits);
+    bad |= (uint64_t)((bits & exponent) == exponent);
+  }
+  return bad == 0;
+}
+
+Py_ssize_t numbers_first_bad(const double *numbers, Py_ssize_t count) {
+  if (numbers_are_finite(numbers, count)) return -1;
+  Py_ssize_t i = 0;
+  while (numbers_are_finite(numbers + i, 1)) i++;
+  return i;
+}
+
+static void bad_number_raise(const char *name, const char *index, double value) {
+  PyErr_Format(PyExc_ValueError, "%s: element %s is %s", name, index,
+               value != value ? "nan" : (value > 0 ? "inf" : "-inf"));
+}
+
+int array_check_finite(PyArrayObject *array, const char *name) {
+  const double *numbers = PyArray_DATA(array);
+  Py_ssize_t bad = numbers_first_bad(numbers, PyArray_SIZE(array));
+  if (bad < 0) return 0;
+  char index[64];
+  if (PyArray_NDIM(array) == 2) {
+    Py_ssize_t columns = PyArray_DIM(array, 1);
+    PyOS_snprintf(index, sizeof index, "[%zd, %zd]", bad / columns, bad % columns);
+  } else {
+    PyOS_snprintf(index, sizeof index, "%zd", bad);
+  }
+  bad_number_raise(name, index, numbers[bad]);
+  return -1;
+}
+
+int array_copy_vector(PyObject *object, const char *name, int count, double *out) {
+  npy_intp shape[1] = {count};
+  size_t bytes = (size_t)count * sizeof(double);
+  if (is_ready(object, NPY_DOUBLE, 1) && PyArray_DIM((PyArrayObject *)object, 0) == count) {
+    memcpy(out, PyArray_DATA((PyArrayObject *)object), bytes);
+  } else {
+    PyArrayObject *array = array_convert(object, name, NPY_DOUBLE, 1, shape);
+    if (!array) return -1;
+    memcpy(out, PyArray_DATA(array), bytes);
+    Py_DECREF(array);
+  }
+  Py_ssize_t bad = numbers_first_bad(out, count);
+  if (bad < 0) return 0;
+  char index[32];
+  PyOS_snprintf(index, sizeof index, "%zd", bad);
+  bad_number_raise(name, index, out[bad]);
+  return -1;
+}
+
+int number_read(PyObject *object, const char *name, double *out) {
+  *out = PyFloat_AsDouble(object);
+  if (*out == -1.0 && PyErr_Occurred()) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+      PyErr_Clear();
+      PyErr_Format(PyExc_TypeError, "%s: expected a number, got %s", name,
+                   Py_TYPE(object)->tp_name);
+    }
+    return -1;
+  }
+  if (*out != *out) {
+    PyErr_Format(PyExc_ValueError, "%s: is nan", name);
+    return -1;
+  }
+  return 0;
+}
+
+int int_read(PyObject *object, const char *name, int *out) {
+  int overflow;
+  long value = PyLong_AsLongAndOverflow(object, &overflow);
+  if (value == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "%s: expected an integer, got %s", name,
+                 Py_TYPE(object)->tp_name);
+    return -1;
+  }
+  if (overflow || value < INT32_MIN || value > INT32_MAX) {
+    PyErr_Format(PyExc_ValueError, "%s: %S is out of range", name, object);
+    return -1;
+  }
+  *out = (int)value;
+  return 0;
+}
+
+PyObject *array_new_vector(int count) {
+  npy_intp shape[1] = {count};
+  return PyArray_SimpleNew(1, shape, NPY_DOUBLE);
+}
+
+PyObject *array_new_matrix(int rows, int columns) {
+  npy_intp shape[2] = {rows, columns};
+  return PyArray_SimpleNew(2, shape, NPY_DOUBLE);
+}
+
+void array_freeze(PyObject *array) {
+  PyArray_CLEARFLAGS((PyArrayObject *)array, NPY_ARRAY_WRITEABLE);
+}
+
+PyObject *array_from_numbers(const double *numbers, int count) {
+  PyObject *array = array_new_vector(count);
+  if (!array) return NULL;
+  memcpy(PyArray_DATA((PyArrayObject *)array), numbers, (size_t)count * sizeof(double));
+  array_freeze(array);
+  return array;
+}

@@ -1,0 +1,156 @@
+/* What the files of the extension qdsim._core share. Floor: binding.
+ *
+ * The extension checks and converts arguments, releases the GIL around the work and wraps results.
+ * It calls the public header only. Everything that can change lives in objects or in the module
+ * state.
+ */
+#ifndef QD_BINDING_CORE_H
+#define QD_BINDING_CORE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#ifndef NPY_NO_DEPRECATED_API
+#define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
+#endif
+#define PY_ARRAY_UNIQUE_SYMBOL qdsim_core_array_api
+#ifndef BINDING_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+#include <stdatomic.h>
+#include <structmember.h>
+
+#include "qdsim.h"
+
+/* Free-threaded builds (3.13 on) protect lazily filled slots by the object's own lock; with the GIL
+ * there is nothing to protect. */
+#ifdef Py_GIL_DISABLED
+#define OBJECT_LOCK(object) Py_BEGIN_CRITICAL_SECTION(object)
+#define OBJECT_UNLOCK() Py_END_CRITICAL_SECTION()
+#else
+#define OBJECT_LOCK(object) {
+#define OBJECT_UNLOCK() }
+#endif
+
+/* PyMethodDef stores every calling convention as a PyCFunction. */
+#define METHOD_CAST(function) ((PyCFunction)(void (*)(void))(function))
+
+typedef struct core_state {
+  PyTypeObject *model_type;
+  PyTypeObject *options_type;
+  PyTypeObject *info_type;
+  PyTypeObject *step_type;
+  PyTypeObject *linearization_type;
+  PyObject *solver_error;
+  PyObject *default_options;
+  PyArray_Descr *contact_descr;
+  _Atomic uint64_t next_serial; /* of models */
+  PyObject *text_native;        /* interned attribute names */
+  PyObject *text_joint_names;
+  PyObject *text_body_names;
+} core_state;
+
+/* ---------------------------------------------------------------- module.c */
+
+core_state *core_state_of_type(PyTypeObject *type);
+/* Spreads positional and keyword arguments over out[] (count; NULL where not given). The first
+ * `positional` names may be given by position, the first `required` must be given. */
+int arguments_parse(const char *function, const char *const *names, int count, int positional,
+                    int required, PyObject *const *args, Py_ssize_t arg_count, PyObject *kwnames,
+                    PyObject **out);
+
+/* ---------------------------------------------------------------- arrays.c */
+
+/* Borrowed numbers or a new reference to a float64 (int32) array, C-contiguous, of exactly this
+ * shape (an entry -1 accepts any length). TypeError or ValueError that begins with `name`
+ * otherwise. */
+PyArrayObject *array_read(PyObject *object, const char *name, int ndim, const npy_intp *shape);
+PyArrayObject *array_read_int(PyObject *object, const char *name, int ndim, const npy_intp *shape);
+/* The same into the caller's memory (count), and checks that every number is finite. */
+int array_copy_vector(PyObject *object, const char *name, int count, double *out);
+/* Index of the first NaN or infinity, or -1. */
+Py_ssize_t numbers_first_bad(const double *numbers, Py_ssize_t count);
+int array_check_finite(PyArrayObject *array, const char *name);
+int number_read(PyObject *object, const char *name, double *out);
+int int_read(PyObject *object, const char *name, int *out);
+PyObject *array_new_vector(int count);
+PyObject *array_new_matrix(int rows, int columns);
+/* New read-only vector with a copy of the numbers. */
+PyObject *array_from_numbers(const double *numbers, int count);
+void array_freeze(PyObject *array);
+
+/* ---------------------------------------------------------------- contacts.c */
+
+PyArray_Descr *contact_descr_create(void);
+PyObject *contact_array_create(const core_state *state, const qd_contact *contacts, int count);
+/* New reference to an array of contacts with exactly our dtype, or NULL with TypeError. */
+PyArrayObject *contact_array_read(const core_state *state, PyObject *object);
+
+/* ---------------------------------------------------------------- info.c */
+
+typedef struct solver_info {
+  qd_cone_info cone;
+  int row_count;
+  int contact_count;
+  int derivative_exact; /* -1: no derivative was asked for */
+} solver_info;
+
+extern PyType_Spec info_type_spec;
+PyObject *info_create(const core_state *state, const solver_info *info);
+const solver_info *info_of(PyObject *object);
+PyObject *info_restore(PyObject *module, PyObject *args);
+
+/* ---------------------------------------------------------------- errors.c */
+
+/* Raises what the status stands for and returns NULL; `caller` begins the message. */
+PyObject *status_raise(const core_state *state, const char *caller, qd_status status,
+                       const solver_info *info);
+
+/* ---------------------------------------------------------------- model.c */
+
+typedef struct model_object model_object;
+
+extern PyType_Spec model_type_spec;
+
+/* ---------------------------------------------------------------- options.c */
+
+typedef struct options_object {
+  PyObject_HEAD qd_step_options settings; /* held is NULL here: it depends on the model */
+  PyObject *held;                         /* tuple of names */
+  PyObject *held_masks; /* {serial of a model: bytes (nv)}, filled when first needed */
+} options_object;
+
+extern PyType_Spec options_type_spec;
+/* Borrowed from the argument: None, a qdsim.Options or a StepOptions. */
+options_object *options_of(const core_state *state, PyObject *argument, PyObject **owner);
+/* *mask: new reference to the bytes (nv) of held DOFs, or NULL where nothing is held. */
+int options_held_mask(const core_state *state, options_object *options, model_object *model,
+                      PyObject **mask);
+
+/* ---------------------------------------------------------------- step.c, linearization.c */
+
+extern PyType_Spec step_type_spec;
+extern PyType_Spec linearization_type_spec;
+extern const char step_doc[];
+extern const char linearize_doc[];
+PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                        PyObject *kwnames);
+PyObject *step_restore(PyObject *module, PyObject *args);
+PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                             PyObject *kwnames);
+PyObject *linearization_restore(PyObject *module, PyObject *args);
+
+/* ---------------------------------------------------------------- cone_program.c, benchmark.c */
+
+extern const char cone_solve_doc[];
+extern const char cone_benchmark_doc[];
+extern const char step_benchmark_doc[];
+PyObject *cone_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                              PyObject *kwnames);
+PyObject *cone_benchmark_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                  PyObject *kwnames);
+PyObject *step_benchmark_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                  PyObject *kwnames);
+
+#endif

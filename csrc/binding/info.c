@@ -1,0 +1,127 @@
+/* SolverInfo: what the solver reports, readable from Python. */
+
+#include "binding/core.h"
+
+typedef struct info_object {
+  PyObject_HEAD solver_info info;
+} info_object;
+
+PyObject *info_create(const core_state *state, const solver_info *info) {
+  info_object *self = (info_object *)state->info_type->tp_alloc(state->info_type, 0);
+  if (self) self->info = *info;
+  return (PyObject *)self;
+}
+
+const solver_info *info_of(PyObject *object) { return &((info_object *)object)->info; }
+
+static void info_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+static PyObject *info_status(PyObject *self, void *closure) {
+  (void)closure;
+  return PyUnicode_FromString(qd_status_name(info_of(self)->cone.status));
+}
+
+static PyObject *info_polished(PyObject *self, void *closure) {
+  (void)closure;
+  return PyBool_FromLong(info_of(self)->cone.polished);
+}
+
+static PyObject *info_derivative_exact(PyObject *self, void *closure) {
+  (void)closure;
+  int exact = info_of(self)->derivative_exact;
+  if (exact < 0) Py_RETURN_NONE;
+  return PyBool_FromLong(exact);
+}
+
+static PyObject *info_repr(PyObject *self) {
+  static const char *const names[] = {"status",          "iterations",      "polished",
+                                      "factorizations",  "primal_residual", "dual_residual",
+                                      "complementarity", "objective",       "row_count",
+                                      "contact_count",   "derivative_exact"};
+  PyObject *text = PyUnicode_FromString("SolverInfo(");
+  for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
+    PyObject *value = PyObject_GetAttrString(self, names[i]);
+    PyObject *piece =
+        value ? PyUnicode_FromFormat("%s%s=%R", i ? ", " : "", names[i], value) : NULL;
+    Py_XDECREF(value);
+    PyUnicode_AppendAndDel(&text, piece); /* sets text to NULL if piece is NULL */
+  }
+  PyUnicode_AppendAndDel(&text, PyUnicode_FromString(")"));
+  return text;
+}
+
+static PyObject *info_reduce(PyObject *self, PyObject *unused) {
+  (void)unused;
+  core_state *state = core_state_of_type(Py_TYPE(self));
+  if (!state) return NULL;
+  PyObject *module = PyType_GetModule(Py_TYPE(self));
+  PyObject *restore = module ? PyObject_GetAttrString(module, "_restore_info") : NULL;
+  if (!restore) return NULL;
+  const solver_info *info = info_of(self);
+  const qd_cone_info *cone = &info->cone;
+  return Py_BuildValue("N(iiiiddddiii)", restore, (int)cone->status, cone->iterations,
+                       cone->polished, cone->factorizations, cone->primal_residual,
+                       cone->dual_residual, cone->complementarity, cone->objective, info->row_count,
+                       info->contact_count, info->derivative_exact);
+}
+
+PyObject *info_restore(PyObject *module, PyObject *args) {
+  solver_info info;
+  int status;
+  qd_cone_info *cone = &info.cone;
+  if (!PyArg_ParseTuple(args, "iiiiddddiii:_restore_info", &status, &cone->iterations,
+                        &cone->polished, &cone->factorizations, &cone->primal_residual,
+                        &cone->dual_residual, &cone->complementarity, &cone->objective,
+                        &info.row_count, &info.contact_count, &info.derivative_exact))
+    return NULL;
+  if (status < QD_OK || status > QD_NOT_FINITE)
+    return PyErr_Format(PyExc_ValueError, "status: %d is not a status", status);
+  cone->status = (qd_status)status;
+  return info_create(PyModule_GetState(module), &info);
+}
+
+#define INFO_MEMBER(name, type, field, doc)                                                        \
+  {name, type, offsetof(info_object, info) + offsetof(solver_info, field), READONLY, doc}
+
+static PyMemberDef info_members[] = {
+    INFO_MEMBER("iterations", T_INT, cone.iterations, "Interior point iterations."),
+    INFO_MEMBER("factorizations", T_INT, cone.factorizations, "Matrices factored."),
+    INFO_MEMBER("primal_residual", T_DOUBLE, cone.primal_residual,
+                "Largest violation of a constraint: the part of Gx + g outside K, and Cx + c."),
+    INFO_MEMBER("dual_residual", T_DOUBLE, cone.dual_residual,
+                "Largest entry of Qx + b - G'dual - C'dual_eq (units of b; N or Nm in a step)."),
+    INFO_MEMBER("complementarity", T_DOUBLE, cone.complementarity,
+                "Largest |dual o slack - target_mu e| over the cones (J in a step)."),
+    INFO_MEMBER("objective", T_DOUBLE, cone.objective, "1/2 x'Qx + b'x (J in a step)."),
+    INFO_MEMBER("row_count", T_INT, row_count, "Rows of the cone program."),
+    INFO_MEMBER("contact_count", T_INT, contact_count, "Contacts in the step."),
+    {NULL, 0, 0, 0, NULL}};
+
+static PyGetSetDef info_getset[] = {
+    {"status", info_status, NULL, "How the solve ended, as a word.", NULL},
+    {"polished", info_polished, NULL,
+     "True: the KKT equations of a certified active set hold to rounding.", NULL},
+    {"derivative_exact", info_derivative_exact, NULL,
+     "None without a derivative; False where the path's derivative stands in for the exact one.",
+     NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMethodDef info_methods[] = {{"__reduce__", info_reduce, METH_NOARGS, NULL},
+                                     {NULL, NULL, 0, NULL}};
+
+static PyType_Slot info_slots[] = {
+    {Py_tp_doc, (void *)"What a solve reports: status, effort and residuals. Immutable."},
+    {Py_tp_dealloc, info_dealloc},
+    {Py_tp_repr, info_repr},
+    {Py_tp_members, info_members},
+    {Py_tp_getset, info_getset},
+    {Py_tp_methods, info_methods},
+    {0, NULL}};
+
+PyType_Spec info_type_spec = {
+    "qdsim._core.SolverInfo", sizeof(info_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, info_slots};

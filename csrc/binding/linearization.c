@@ -1,0 +1,185 @@
+/* linearize(): a step with its derivatives. */
+
+#include "binding/step_call.h"
+
+typedef struct linearization_object {
+  PyObject_HEAD PyObject *step;
+  PyObject *A; /* None where not asked for */
+  PyObject *B;
+} linearization_object;
+
+static PyObject *linearization_create(const core_state *state, PyObject *step, PyObject *A,
+                                      PyObject *B) {
+  linearization_object *self =
+      (linearization_object *)state->linearization_type->tp_alloc(state->linearization_type, 0);
+  if (!self) return NULL;
+  self->step = Py_NewRef(step);
+  self->A = Py_NewRef(A);
+  self->B = Py_NewRef(B);
+  return (PyObject *)self;
+}
+
+const char linearize_doc[] =
+    "linearize($module, /, model, q, u, options=None, *, tau=None, wrt=('q', 'u'))\n--\n\n"
+    "A step and its derivatives A = dq_next/dq (nv, nv) and B = dq_next/du (nv, nu) in tangent\n"
+    "coordinates, exact (formulation 4).\n\n"
+    "Arguments and errors as in step(). wrt: which of 'q' (A) and 'u' (B) are wanted; the other "
+    "is\n"
+    "None. Where an exact step sits at a kink the path's derivative stands in, and\n"
+    "step.info.derivative_exact is False. Returns a Linearization.";
+
+#define WRT_Q 1
+#define WRT_U 2
+
+static int wrt_read(PyObject *argument) {
+  if (!argument) return WRT_Q | WRT_U;
+  PyObject *items = PySequence_Fast(argument, "wrt: expected names among 'q' and 'u'");
+  if (!items) return -1;
+  int wrt = 0;
+  for (Py_ssize_t i = 0; wrt >= 0 && i < PySequence_Fast_GET_SIZE(items); i++) {
+    PyObject *item = PySequence_Fast_GET_ITEM(items, i);
+    if (PyUnicode_Check(item) && PyUnicode_CompareWithASCIIString(item, "q") == 0) {
+      wrt |= WRT_Q;
+    } else if (PyUnicode_Check(item) && PyUnicode_CompareWithASCIIString(item, "u") == 0) {
+      wrt |= WRT_U;
+    } else {
+      PyErr_Format(PyExc_ValueError, "wrt: expected 'q' or 'u', got %R", item);
+      wrt = -1;
+    }
+  }
+  Py_DECREF(items);
+  return wrt;
+}
+
+/* The matrix as the core fills it: a new array if wanted, else scratch. */
+static double *matrix_target(int wanted, int rows, int columns, double *scratch, PyObject **array) {
+  *array = wanted ? array_new_matrix(rows, columns) : Py_NewRef(Py_None);
+  if (!wanted) return scratch;
+  return *array ? PyArray_DATA((PyArrayObject *)*array) : NULL;
+}
+
+static int matrix_finish(const step_call *call, PyObject *array) {
+  if (array == Py_None) return 0;
+  PyArrayObject *matrix = (PyArrayObject *)array;
+  if (numbers_first_bad(PyArray_DATA(matrix), PyArray_SIZE(matrix)) >= 0)
+    return step_call_check(call, QD_NUMERICAL_TROUBLE);
+  array_freeze(array);
+  return 0;
+}
+
+static PyObject *linearize_call(step_call *call, int wrt) {
+  int nv = call->model->nv, nu = call->model->nu;
+  PyObject *A, *B, *step = NULL, *out = NULL;
+  double *A_numbers = matrix_target(wrt & WRT_Q, nv, nv, call->entry->A, &A);
+  double *B_numbers = matrix_target(wrt & WRT_U, nv, nu, call->entry->B, &B);
+  if (A && B) {
+    qd_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = step_call_run(call, A_numbers, B_numbers);
+    Py_END_ALLOW_THREADS;
+    if (step_call_check(call, status) == 0 && matrix_finish(call, A) == 0 &&
+        matrix_finish(call, B) == 0)
+      step = step_create(call, 1);
+    if (step) out = linearization_create(call->state, step, A, B);
+  }
+  Py_XDECREF(step);
+  Py_XDECREF(A);
+  Py_XDECREF(B);
+  return out;
+}
+
+PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                             PyObject *kwnames) {
+  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrt"};
+  PyObject *in[6];
+  step_call call;
+  if (arguments_parse("linearize", names, 6, 4, 3, args, arg_count, kwnames, in) < 0) return NULL;
+  int wrt = wrt_read(in[5]);
+  if (wrt < 0 || step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], in[2],
+                                 in[3], in[4]) < 0)
+    return NULL;
+  PyObject *out = linearize_call(&call, wrt);
+  step_call_end(&call);
+  return out;
+}
+
+/* ---------------------------------------------------------------- type */
+
+static void linearization_dealloc(PyObject *object) {
+  linearization_object *self = (linearization_object *)object;
+  PyTypeObject *type = Py_TYPE(object);
+  Py_XDECREF(self->step);
+  Py_XDECREF(self->A);
+  Py_XDECREF(self->B);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+static PyObject *linearization_q_next(PyObject *object, void *closure) {
+  (void)closure;
+  return PyObject_GetAttrString(((linearization_object *)object)->step, "q_next");
+}
+
+static PyObject *linearization_repr(PyObject *object) {
+  const linearization_object *self = (const linearization_object *)object;
+  return PyUnicode_FromFormat("Linearization(A=%R,\nB=%R,\nstep=%R)", self->A, self->B, self->step);
+}
+
+static PyObject *linearization_reduce(PyObject *object, PyObject *unused) {
+  (void)unused;
+  const linearization_object *self = (const linearization_object *)object;
+  PyObject *module = PyType_GetModule(Py_TYPE(object));
+  PyObject *restore = module ? PyObject_GetAttrString(module, "_restore_linearization") : NULL;
+  return restore ? Py_BuildValue("N(OOO)", restore, self->step, self->A, self->B) : NULL;
+}
+
+/* A matrix out of a pickle, frozen again; None stays None. */
+static PyObject *matrix_restore(PyObject *object, const char *name) {
+  if (object == Py_None) return Py_NewRef(object);
+  npy_intp shape[2] = {-1, -1};
+  PyArrayObject *array = array_read(object, name, 2, shape);
+  if (array) array_freeze((PyObject *)array);
+  return (PyObject *)array;
+}
+
+PyObject *linearization_restore(PyObject *module, PyObject *args) {
+  core_state *state = PyModule_GetState(module);
+  PyObject *step, *A_in, *B_in;
+  if (!PyArg_ParseTuple(args, "O!OO:_restore_linearization", state->step_type, &step, &A_in, &B_in))
+    return NULL;
+  PyObject *A = matrix_restore(A_in, "A");
+  PyObject *B = A ? matrix_restore(B_in, "B") : NULL;
+  PyObject *out = B ? linearization_create(state, step, A, B) : NULL;
+  Py_XDECREF(A);
+  Py_XDECREF(B);
+  return out;
+}
+
+static PyMemberDef linearization_members[] = {
+    {"A", T_OBJECT_EX, offsetof(linearization_object, A), READONLY,
+     "dq_next/dq (nv, nv) in tangent coordinates, read-only; None if not in wrt."},
+    {"B", T_OBJECT_EX, offsetof(linearization_object, B), READONLY,
+     "dq_next/du (nv, nu) in tangent coordinates, read-only; None if not in wrt."},
+    {"step", T_OBJECT_EX, offsetof(linearization_object, step), READONLY, "The Step itself."},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyGetSetDef linearization_getset[] = {
+    {"q_next", linearization_q_next, NULL, "Configuration after the step (nq), read-only.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMethodDef linearization_methods[] = {
+    {"__reduce__", linearization_reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+
+static PyType_Slot linearization_slots[] = {
+    {Py_tp_doc, (void *)"A quasi-dynamic step and its derivatives. Immutable."},
+    {Py_tp_dealloc, linearization_dealloc},
+    {Py_tp_repr, linearization_repr},
+    {Py_tp_members, linearization_members},
+    {Py_tp_getset, linearization_getset},
+    {Py_tp_methods, linearization_methods},
+    {0, NULL}};
+
+PyType_Spec linearization_type_spec = {"qdsim._core.Linearization", sizeof(linearization_object), 0,
+                                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE |
+                                           Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                       linearization_slots};

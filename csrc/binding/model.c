@@ -1,0 +1,305 @@
+/* _core.Model: owns a qd_model and the workspaces that run on it. */
+#include "binding/model.h"
+
+#include <math.h>
+
+/* ---------------------------------------------------------------- life */
+
+static int model_init(PyObject *object, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"spec", NULL};
+  model_object *self = (model_object *)object;
+  PyObject *spec;
+  core_state *state = core_state_of_type(Py_TYPE(object));
+  if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "O!:Model", names, &PyDict_Type, &spec))
+    return -1;
+  int result = -1;
+  OBJECT_LOCK(object);
+  if (self->model)
+    PyErr_SetString(PyExc_RuntimeError, "Model: already initialised; a model never changes");
+  else
+    result = model_fill(self, spec);
+  if (result == 0) self->serial = atomic_fetch_add(&state->next_serial, 1);
+  OBJECT_UNLOCK();
+  return result;
+}
+
+static void model_dealloc(PyObject *object) {
+  model_object *self = (model_object *)object;
+  PyTypeObject *type = Py_TYPE(object);
+  workspace_pool_clear(&self->pool);
+  qd_model_destroy(self->model);
+  PyMem_Free(self->joint_type);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+static model_object *model_ready(PyObject *object) {
+  model_object *self = (model_object *)object;
+  if (self->model) return self;
+  PyErr_SetString(PyExc_RuntimeError, "model: Model.__init__ has not run");
+  return NULL;
+}
+
+model_object *model_of(const core_state *state, PyObject *argument) {
+  if (PyObject_TypeCheck(argument, state->model_type)) return model_ready(argument);
+  PyErr_Format(PyExc_TypeError, "model: expected a qdsim.Model, got %s",
+               Py_TYPE(argument)->tp_name);
+  return NULL;
+}
+
+static workspace_entry *model_acquire(model_object *self) {
+  workspace_entry *entry = workspace_pool_acquire(&self->pool, self->model);
+  if (!entry) PyErr_NoMemory();
+  return entry;
+}
+
+/* ---------------------------------------------------------------- configurations */
+
+/* "joint 'elbow'" where the Python model knows names, "joint 3" otherwise. */
+static PyObject *joint_label(model_object *self, int joint) {
+  PyObject *names = PyObject_GetAttrString((PyObject *)self, "joint_names");
+  PyObject *name = names ? PySequence_GetItem(names, joint) : NULL;
+  PyObject *label = name ? PyUnicode_FromFormat("joint %R", name) : NULL;
+  Py_XDECREF(name);
+  Py_XDECREF(names);
+  if (!label) {
+    PyErr_Clear();
+    label = PyUnicode_FromFormat("joint %d", joint);
+  }
+  return label;
+}
+
+static void quaternion_raise(model_object *self, const char *name, int joint, const double *q) {
+  if (joint < 0 || joint >= self->joint_count) {
+    PyErr_Format(PyExc_ValueError, "%s: holds a quaternion that is not of unit length", name);
+    return;
+  }
+  const double *w = q + self->joint_q[joint] + (self->joint_type[joint] == QD_FREE ? 3 : 0);
+  double length = sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
+  char digits[32];
+  PyOS_snprintf(digits, sizeof digits, "%.4g", length);
+  PyObject *label = joint_label(self, joint);
+  if (!label) return;
+  PyErr_Format(PyExc_ValueError,
+               "%s: the quaternion of %U has length %s; expected 1 to within 1e-3", name, label,
+               digits);
+  Py_DECREF(label);
+}
+
+int model_read_q(model_object *self, PyObject *argument, const char *name, double *q) {
+  if (array_copy_vector(argument, name, self->nq, q) < 0) return -1;
+  int joint = -1;
+  qd_status status = qd_normalize(self->model, q, q, &joint);
+  if (status == QD_OK) return 0;
+  quaternion_raise(self, name, joint, q);
+  return -1;
+}
+
+static PyObject *model_integrate(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
+                                 PyObject *kwnames) {
+  static const char *const names[] = {"q", "v"};
+  PyObject *in[2];
+  model_object *self = model_ready(object);
+  if (!self || arguments_parse("integrate", names, 2, 2, 2, args, arg_count, kwnames, in) < 0)
+    return NULL;
+  workspace_entry *entry = model_acquire(self);
+  PyObject *out = NULL;
+  if (entry && model_read_q(self, in[0], "q", entry->q) == 0 &&
+      array_copy_vector(in[1], "v", self->nv, entry->tau) == 0 &&
+      (out = array_new_vector(self->nq)))
+    qd_integrate(self->model, entry->q, entry->tau, PyArray_DATA((PyArrayObject *)out));
+  if (entry) workspace_pool_release(&self->pool, entry);
+  return out;
+}
+
+static PyObject *model_difference(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
+                                  PyObject *kwnames) {
+  static const char *const names[] = {"q1", "q0"};
+  PyObject *in[2];
+  model_object *self = model_ready(object);
+  if (!self || arguments_parse("difference", names, 2, 2, 2, args, arg_count, kwnames, in) < 0)
+    return NULL;
+  workspace_entry *entry = model_acquire(self);
+  PyObject *out = NULL;
+  if (entry && model_read_q(self, in[0], "q1", entry->q_next) == 0 &&
+      model_read_q(self, in[1], "q0", entry->q) == 0 && (out = array_new_vector(self->nv)))
+    qd_difference(self->model, entry->q_next, entry->q, PyArray_DATA((PyArrayObject *)out));
+  if (entry) workspace_pool_release(&self->pool, entry);
+  return out;
+}
+
+static PyObject *model_normalize(PyObject *object, PyObject *q) {
+  model_object *self = model_ready(object);
+  PyObject *out = self ? array_new_vector(self->nq) : NULL;
+  if (out && model_read_q(self, q, "q", PyArray_DATA((PyArrayObject *)out)) < 0) Py_CLEAR(out);
+  return out;
+}
+
+/* ---------------------------------------------------------------- queries */
+
+static PyObject *model_body_poses(PyObject *object, PyObject *q) {
+  model_object *self = model_ready(object);
+  if (!self) return NULL;
+  npy_intp shape[3] = {self->body_count, 3, 3};
+  PyObject *pos = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
+  PyObject *rot = PyArray_SimpleNew(3, shape, NPY_DOUBLE);
+  workspace_entry *entry = pos && rot ? model_acquire(self) : NULL;
+  PyObject *out = NULL;
+  if (entry && model_read_q(self, q, "q", entry->q) == 0) {
+    qd_body_poses(self->model, entry->workspace, entry->q, PyArray_DATA((PyArrayObject *)pos),
+                  PyArray_DATA((PyArrayObject *)rot));
+    out = PyTuple_Pack(2, pos, rot);
+  }
+  if (entry) workspace_pool_release(&self->pool, entry);
+  Py_XDECREF(pos);
+  Py_XDECREF(rot);
+  return out;
+}
+
+static int body_index_read(const model_object *self, PyObject *argument) {
+  long body = PyLong_AsLong(argument);
+  if (body == -1 && PyErr_Occurred()) {
+    if (PyErr_ExceptionMatches(PyExc_OverflowError))
+      PyErr_Clear();
+    else
+      return -1;
+  }
+  if (body >= 0 && body < self->body_count) return (int)body;
+  PyErr_Format(PyExc_IndexError, "body_index: expected 0 to %d, got %S", self->body_count - 1,
+               argument);
+  return -1;
+}
+
+static PyObject *model_point_jacobian(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
+                                      PyObject *kwnames) {
+  static const char *const names[] = {"q", "body_index", "point"};
+  PyObject *in[3];
+  double point[3];
+  model_object *self = model_ready(object);
+  if (!self || arguments_parse("point_jacobian", names, 3, 3, 3, args, arg_count, kwnames, in) < 0)
+    return NULL;
+  int body = body_index_read(self, in[1]);
+  if (body < 0 || array_copy_vector(in[2], "point", 3, point) < 0) return NULL;
+  workspace_entry *entry = model_acquire(self);
+  PyObject *out = NULL;
+  if (entry && model_read_q(self, in[0], "q", entry->q) == 0 &&
+      (out = array_new_matrix(6, self->nv)))
+    qd_point_jacobian(self->model, entry->workspace, entry->q, body, point,
+                      PyArray_DATA((PyArrayObject *)out));
+  if (entry) workspace_pool_release(&self->pool, entry);
+  return out;
+}
+
+static PyObject *model_mass_matrix(PyObject *object, PyObject *q) {
+  model_object *self = model_ready(object);
+  workspace_entry *entry = self ? model_acquire(self) : NULL;
+  PyObject *out = NULL;
+  if (entry && model_read_q(self, q, "q", entry->q) == 0 &&
+      (out = array_new_matrix(self->nv, self->nv)))
+    qd_mass_matrix(self->model, entry->workspace, entry->q, PyArray_DATA((PyArrayObject *)out));
+  if (entry) workspace_pool_release(&self->pool, entry);
+  return out;
+}
+
+static PyObject *model_contacts(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
+                                PyObject *kwnames) {
+  static const char *const names[] = {"q", "margin"};
+  PyObject *in[2];
+  double margin;
+  core_state *state = core_state_of_type(Py_TYPE(object));
+  model_object *self = state ? model_ready(object) : NULL;
+  if (!self || arguments_parse("contacts", names, 2, 2, 2, args, arg_count, kwnames, in) < 0 ||
+      number_read(in[1], "margin", &margin) < 0)
+    return NULL;
+  workspace_entry *entry = model_acquire(self);
+  PyObject *out = NULL;
+  if (entry && model_read_q(self, in[0], "q", entry->q) == 0) {
+    const qd_contact *contacts = NULL;
+    int count = 0;
+    qd_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    do {
+      status = qd_collide(self->model, entry->workspace, entry->q, margin, &contacts, &count);
+    } while (status == QD_OUT_OF_CAPACITY &&
+             (status = workspace_entry_grow(entry, self->model)) == QD_OK);
+    Py_END_ALLOW_THREADS;
+    solver_info none = {.derivative_exact = -1};
+    out = status == QD_OK ? contact_array_create(state, contacts, count)
+                          : status_raise(state, "contacts", status, &none);
+  }
+  if (entry) workspace_pool_release(&self->pool, entry);
+  return out;
+}
+
+/* ---------------------------------------------------------------- type */
+
+static PyObject *model_planar_normal(PyObject *object, void *closure) {
+  (void)closure;
+  const model_object *self = (model_object *)object;
+  if (!self->is_planar) Py_RETURN_NONE;
+  return Py_BuildValue("(ddd)", self->planar_normal[0], self->planar_normal[1],
+                       self->planar_normal[2]);
+}
+
+#define COUNT_MEMBER(field, doc) {#field, T_INT, offsetof(model_object, field), READONLY, doc}
+
+static PyMemberDef model_members[] = {
+    COUNT_MEMBER(nq, "Length of a configuration q."),
+    COUNT_MEMBER(nv, "Length of a displacement v."),
+    COUNT_MEMBER(nu, "Length of a command u."),
+    COUNT_MEMBER(body_count, "Bodies, the world included."),
+    COUNT_MEMBER(joint_count, "Joints."),
+    COUNT_MEMBER(geom_count, "Geometries."),
+    COUNT_MEMBER(pair_count, "Pairs of geometries that may touch."),
+    {NULL, 0, 0, 0, NULL}};
+
+static PyGetSetDef model_getset[] = {
+    {"planar_normal", model_planar_normal, NULL,
+     "Unit normal of the plane in which every joint moves, or None.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+#define FAST_METHOD(name, function, doc)                                                           \
+  {name, METHOD_CAST(function), METH_FASTCALL | METH_KEYWORDS, doc}
+
+static PyMethodDef model_methods[] = {
+    FAST_METHOD("integrate", model_integrate,
+                "integrate($self, q, v)\n--\n\n"
+                "q [+] v: the configuration (nq) after the displacement v (nv) from q (nq).\n\n"
+                "Free joints take [translation; world rotation vector], ball joints the rotation\n"
+                "vector in the axes before the joint (formulation 1)."),
+    FAST_METHOD(
+        "difference", model_difference,
+        "difference($self, q1, q0)\n--\n\n"
+        "q1 [-] q0: the displacement (nv) with q1 = integrate(q0, v); rotations at most pi."),
+    {"normalize", model_normalize, METH_O,
+     "normalize($self, q, /)\n--\n\n"
+     "Copy of q (nq) with unit quaternions; ValueError if one is off by more than 1e-3."},
+    {"body_poses", model_body_poses, METH_O,
+     "body_poses($self, q, /)\n--\n\n"
+     "Positions (body_count, 3) and rotation matrices (body_count, 3, 3) of the bodies, world."},
+    FAST_METHOD("point_jacobian", model_point_jacobian,
+                "point_jacobian($self, q, body_index, point)\n--\n\n"
+                "Jacobian (6, nv) of a point (3, body coordinates): linear then angular velocity,\n"
+                "world axes, with respect to tangent coordinates."),
+    {"mass_matrix", model_mass_matrix, METH_O,
+     "mass_matrix($self, q, /)\n--\n\nJoint-space mass matrix (nv, nv) in tangent coordinates."},
+    FAST_METHOD("contacts", model_contacts,
+                "contacts($self, q, margin)\n--\n\n"
+                "Structured array of the contacts with dist <= max(margin, the pair's own), m."),
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot model_slots[] = {
+    {Py_tp_doc,
+     (void *)"Model(spec)\n--\n\n"
+             "The immutable model of the C core; spec holds the arrays of qd_model_spec."},
+    {Py_tp_init, model_init},
+    {Py_tp_new, PyType_GenericNew},
+    {Py_tp_dealloc, model_dealloc},
+    {Py_tp_members, model_members},
+    {Py_tp_getset, model_getset},
+    {Py_tp_methods, model_methods},
+    {0, NULL}};
+
+PyType_Spec model_type_spec = {"qdsim._core.Model", sizeof(model_object), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
+                               model_slots};

@@ -1,0 +1,30 @@
+/* The Python object that owns a qd_model. Floor: binding. */
+#ifndef QD_BINDING_MODEL_H
+#define QD_BINDING_MODEL_H
+
+#include "binding/core.h"
+#include "binding/workspace_pool.h"
+
+struct model_object {
+  PyObject_HEAD qd_model *model; /* NULL until __init__ has run; never changes afterwards */
+  uint64_t serial;               /* unlike the address never used twice */
+  int nq, nv, nu;
+  int body_count, joint_count, geom_count, pair_count;
+  int is_planar;
+  double planar_normal[3];
+  int32_t *joint_type; /* (joint_count), owns the block of the next three */
+  int32_t *joint_body;
+  int32_t *joint_q; /* first index in q */
+  int32_t *joint_v; /* first index in v */
+  workspace_pool pool;
+};
+
+/* The argument as an initialised model, or NULL with TypeError / RuntimeError. Borrowed. */
+model_object *model_of(const core_state *state, PyObject *argument);
+/* Reads q, checks it and normalises its quaternions in place. -1 with an exception that names the
+ * element or the joint. */
+int model_read_q(model_object *self, PyObject *argument, const char *name, double *q);
+/* model_spec.c: fills self from the dict. -1 with an exception. */
+int model_fill(model_object *self, PyObject *spec);
+
+#endif

@@ -1,0 +1,200 @@
+/* dict -> qd_model_spec -> qd_model. */
+#include "binding/model.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum count_kind {
+  COUNT_BODY,
+  COUNT_JOINT,
+  COUNT_ACTUATOR,
+  COUNT_GEOM,
+  COUNT_PAIR,
+  COUNT_KIND_COUNT,
+  COUNT_NQ = COUNT_KIND_COUNT,
+  COUNT_THREE
+} count_kind;
+
+typedef struct spec_field {
+  const char *name;
+  int type; /* NPY_INT32 or NPY_DOUBLE */
+  count_kind
+      count;     /* what the first axis counts; the first field of a kind says how many there are */
+  int tail[2];   /* further axes, 0 where there is none */
+  size_t offset; /* of the pointer in qd_model_spec */
+} spec_field;
+
+#define FIELD(name, type, count, tail0, tail1)                                                     \
+  {#name, type, count, {tail0, tail1}, offsetof(qd_model_spec, name)}
+
+/* joint_type comes before default_q: it says how long q is. */
+static const spec_field spec_fields[] = {
+    FIELD(body_parent, NPY_INT32, COUNT_BODY, 0, 0),
+    FIELD(body_pos, NPY_DOUBLE, COUNT_BODY, 3, 0),
+    FIELD(body_quat, NPY_DOUBLE, COUNT_BODY, 4, 0),
+    FIELD(body_mass, NPY_DOUBLE, COUNT_BODY, 0, 0),
+    FIELD(body_com, NPY_DOUBLE, COUNT_BODY, 3, 0),
+    FIELD(body_inertia, NPY_DOUBLE, COUNT_BODY, 3, 3),
+    FIELD(joint_type, NPY_INT32, COUNT_JOINT, 0, 0),
+    FIELD(joint_body, NPY_INT32, COUNT_JOINT, 0, 0),
+    FIELD(joint_pos, NPY_DOUBLE, COUNT_JOINT, 3, 0),
+    FIELD(joint_axis, NPY_DOUBLE, COUNT_JOINT, 3, 0),
+    FIELD(joint_ref, NPY_DOUBLE, COUNT_JOINT, 0, 0),
+    FIELD(joint_range, NPY_DOUBLE, COUNT_JOINT, 2, 0),
+    FIELD(joint_stiffness, NPY_DOUBLE, COUNT_JOINT, 0, 0),
+    FIELD(joint_springref, NPY_DOUBLE, COUNT_JOINT, 0, 0),
+    FIELD(default_q, NPY_DOUBLE, COUNT_NQ, 0, 0),
+    FIELD(actuator_joint, NPY_INT32, COUNT_ACTUATOR, 0, 0),
+    FIELD(actuator_stiffness, NPY_DOUBLE, COUNT_ACTUATOR, 0, 0),
+    FIELD(actuator_gear, NPY_DOUBLE, COUNT_ACTUATOR, 0, 0),
+    FIELD(geom_type, NPY_INT32, COUNT_GEOM, 0, 0),
+    FIELD(geom_body, NPY_INT32, COUNT_GEOM, 0, 0),
+    FIELD(geom_pos, NPY_DOUBLE, COUNT_GEOM, 3, 0),
+    FIELD(geom_quat, NPY_DOUBLE, COUNT_GEOM, 4, 0),
+    FIELD(geom_size, NPY_DOUBLE, COUNT_GEOM, 3, 0),
+    FIELD(pair_geom, NPY_INT32, COUNT_PAIR, 2, 0),
+    FIELD(pair_dim, NPY_INT32, COUNT_PAIR, 0, 0),
+    FIELD(pair_friction, NPY_DOUBLE, COUNT_PAIR, 5, 0),
+    FIELD(pair_margin, NPY_DOUBLE, COUNT_PAIR, 0, 0),
+    FIELD(gravity, NPY_DOUBLE, COUNT_THREE, 0, 0),
+};
+
+#define SPEC_FIELD_COUNT ((int)(sizeof spec_fields / sizeof *spec_fields))
+
+typedef struct spec_reader {
+  qd_model_spec spec;
+  PyArrayObject *arrays[SPEC_FIELD_COUNT]; /* what the pointers of spec point into */
+  npy_intp counts[COUNT_KIND_COUNT];       /* -1: not known yet */
+  npy_intp nq;
+} spec_reader;
+
+static int joint_nq(int32_t type) { return type == QD_FREE ? 7 : type == QD_BALL ? 4 : 1; }
+static int joint_nv(int32_t type) { return type == QD_FREE ? 6 : type == QD_BALL ? 3 : 1; }
+
+/* Reads field i into reader->arrays[i] and points the spec at it. */
+static int spec_read_field(spec_reader *reader, PyObject *dict, int i) {
+  const spec_field *field = spec_fields + i;
+  PyObject *value = PyDict_GetItemString(dict, field->name);
+  if (!value) {
+    PyErr_Format(PyExc_ValueError, "spec: the key '%s' is missing", field->name);
+    return -1;
+  }
+  npy_intp shape[3] = {3, field->tail[0], field->tail[1]};
+  int ndim = 1 + (field->tail[0] > 0) + (field->tail[1] > 0);
+  if (field->count < COUNT_KIND_COUNT)
+    shape[0] = reader->counts[field->count];
+  else if (field->count == COUNT_NQ)
+    shape[0] = reader->nq;
+  PyArrayObject *array = field->type == NPY_INT32 ? array_read_int(value, field->name, ndim, shape)
+                                                  : array_read(value, field->name, ndim, shape);
+  if (!array) return -1;
+  reader->arrays[i] = array;
+  if (field->count < COUNT_KIND_COUNT) reader->counts[field->count] = PyArray_DIM(array, 0);
+  if (field->count == COUNT_THREE) {
+    memcpy(reader->spec.gravity, PyArray_DATA(array), sizeof reader->spec.gravity);
+  } else {
+    const void *data = PyArray_DATA(array);
+    memcpy((char *)&reader->spec + field->offset, &data, sizeof data);
+  }
+  if (field->offset == offsetof(qd_model_spec, joint_type))
+    for (npy_intp j = 0; j < PyArray_DIM(array, 0); j++)
+      reader->nq += joint_nq(reader->spec.joint_type[j]);
+  return 0;
+}
+
+static int spec_check_keys(PyObject *dict) {
+  PyObject *key, *value;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(dict, &position, &key, &value)) {
+    int known = 0;
+    for (int i = 0; i < SPEC_FIELD_COUNT && !known; i++)
+      known =
+          PyUnicode_Check(key) && PyUnicode_CompareWithASCIIString(key, spec_fields[i].name) == 0;
+    if (!known) {
+      PyErr_Format(PyExc_ValueError, "spec: unknown key %R", key);
+      return -1;
+    }
+  }
+  return 0;
+}
+
+static int spec_read(spec_reader *reader, PyObject *dict) {
+  for (int i = 0; i < COUNT_KIND_COUNT; i++) reader->counts[i] = -1;
+  if (spec_check_keys(dict) < 0) return -1;
+  for (int i = 0; i < SPEC_FIELD_COUNT; i++)
+    if (spec_read_field(reader, dict, i) < 0) return -1;
+  for (int i = 0; i < COUNT_KIND_COUNT; i++)
+    if (reader->counts[i] > INT32_MAX / 64) {
+      PyErr_SetString(PyExc_ValueError, "spec: too many elements");
+      return -1;
+    }
+  qd_model_spec *spec = &reader->spec;
+  spec->body_count = (int)reader->counts[COUNT_BODY];
+  spec->joint_count = (int)reader->counts[COUNT_JOINT];
+  spec->actuator_count = (int)reader->counts[COUNT_ACTUATOR];
+  spec->geom_count = (int)reader->counts[COUNT_GEOM];
+  spec->pair_count = (int)reader->counts[COUNT_PAIR];
+  return 0;
+}
+
+/* Remembers where each joint lies in q and v: error messages and held joints need it. */
+static int model_copy_joints(model_object *self, const qd_model_spec *spec) {
+  size_t count = (size_t)spec->joint_count;
+  int32_t *block = PyMem_Calloc(4 * count + 1, sizeof *block);
+  if (!block) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  self->joint_type = block;
+  self->joint_body = block + count;
+  self->joint_q = block + 2 * count;
+  self->joint_v = block + 3 * count;
+  int32_t q = 0, v = 0;
+  for (int j = 0; j < spec->joint_count; j++) {
+    self->joint_type[j] = spec->joint_type[j];
+    self->joint_body[j] = spec->joint_body[j];
+    self->joint_q[j] = q;
+    self->joint_v[j] = v;
+    q += joint_nq(spec->joint_type[j]);
+    v += joint_nv(spec->joint_type[j]);
+  }
+  return 0;
+}
+
+static int model_fill_from(model_object *self, const qd_model_spec *spec) {
+  qd_model *model = NULL;
+  char message[512] = "";
+  qd_status status = qd_model_create(spec, &model, message, sizeof message);
+  if (status == QD_OUT_OF_MEMORY) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  if (status != QD_OK || !model) {
+    PyErr_SetString(PyExc_ValueError, message[0] ? message : qd_status_name(status));
+    return -1;
+  }
+  if (model_copy_joints(self, spec) < 0) {
+    qd_model_destroy(model);
+    return -1;
+  }
+  self->nq = qd_model_nq(model);
+  self->nv = qd_model_nv(model);
+  self->nu = qd_model_nu(model);
+  self->body_count = spec->body_count;
+  self->joint_count = spec->joint_count;
+  self->geom_count = spec->geom_count;
+  self->pair_count = spec->pair_count;
+  self->is_planar = qd_model_planar_normal(model, self->planar_normal);
+  self->model = model;
+  return 0;
+}
+
+int model_fill(model_object *self, PyObject *dict) {
+  spec_reader reader;
+  memset(&reader, 0, sizeof reader);
+  int result = spec_read(&reader, dict);
+  if (result == 0) result = model_fill_from(self, &reader.spec);
+  for (int i = 0; i < SPEC_FIELD_COUNT; i++) Py_XDECREF(reader.arrays[i]);
+  return result;
+}

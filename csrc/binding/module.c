@@ -1,0 +1,167 @@
+/* qdsim._core: the module, its state and how functions read their arguments. */
+#define BINDING_IMPORTS_NUMPY
+#include "binding/core.h"
+
+#include <string.h>
+
+static struct PyModuleDef core_module;
+
+core_state *core_state_of_type(PyTypeObject *type) {
+  /* PyType_GetModuleByDef is 3.11's; this walk also serves 3.10. */
+  PyObject *mro = type->tp_mro;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
+    PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+    if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) continue;
+    PyObject *module = ((PyHeapTypeObject *)base)->ht_module;
+    if (module && PyModule_GetDef(module) == &core_module) return PyModule_GetState(module);
+  }
+  PyErr_SetString(PyExc_SystemError, "qdsim._core: type without module");
+  return NULL;
+}
+
+/* ---------------------------------------------------------------- arguments */
+
+static int argument_index(const char *const *names, int count, PyObject *wanted) {
+  for (int i = 0; i < count; i++)
+    if (PyUnicode_CompareWithASCIIString(wanted, names[i]) == 0) return i;
+  return -1;
+}
+
+int arguments_parse(const char *function, const char *const *names, int count, int positional,
+                    int required, PyObject *const *args, Py_ssize_t arg_count, PyObject *kwnames,
+                    PyObject **out) {
+  if (arg_count > positional) {
+    PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional arguments, got %zd", function,
+                 positional, arg_count);
+    return -1;
+  }
+  for (int i = 0; i < count; i++) out[i] = i < arg_count ? args[i] : NULL;
+  Py_ssize_t keyword_count = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t k = 0; k < keyword_count; k++) {
+    PyObject *name = PyTuple_GET_ITEM(kwnames, k);
+    int i = argument_index(names, count, name);
+    if (i < 0 || out[i]) {
+      PyErr_Format(PyExc_TypeError,
+                   i < 0 ? "%s() has no argument %R" : "%s() got two values for argument %R",
+                   function, name);
+      return -1;
+    }
+    out[i] = args[arg_count + k];
+  }
+  for (int i = 0; i < required; i++)
+    if (!out[i]) {
+      PyErr_Format(PyExc_TypeError, "%s() misses the argument '%s'", function, names[i]);
+      return -1;
+    }
+  return 0;
+}
+
+/* ---------------------------------------------------------------- module */
+
+static PyTypeObject *type_add(PyObject *module, PyType_Spec *spec) {
+  PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+  if (type && PyModule_AddType(module, type) < 0) Py_CLEAR(type);
+  return type;
+}
+
+static const char solver_error_doc[] =
+    "A step or cone program without a solution, or one that was not solved.\n\n"
+    "info: SolverInfo with the status and the residuals; the message says them too.";
+
+static int module_exec(PyObject *module) {
+  if (_import_array() < 0) return -1;
+  core_state *state = PyModule_GetState(module);
+  atomic_init(&state->next_serial, 1);
+  state->text_native = PyUnicode_InternFromString("_native");
+  state->text_joint_names = PyUnicode_InternFromString("joint_names");
+  state->text_body_names = PyUnicode_InternFromString("body_names");
+  if (!state->text_native || !state->text_joint_names || !state->text_body_names) return -1;
+  if (!(state->model_type = type_add(module, &model_type_spec)) ||
+      !(state->options_type = type_add(module, &options_type_spec)) ||
+      !(state->info_type = type_add(module, &info_type_spec)) ||
+      !(state->step_type = type_add(module, &step_type_spec)) ||
+      !(state->linearization_type = type_add(module, &linearization_type_spec)))
+    return -1;
+  state->solver_error =
+      PyErr_NewExceptionWithDoc("qdsim.SolverError", solver_error_doc, PyExc_RuntimeError, NULL);
+  if (!state->solver_error || PyModule_AddObjectRef(module, "SolverError", state->solver_error) < 0)
+    return -1;
+  state->contact_descr = contact_descr_create();
+  if (!state->contact_descr ||
+      PyModule_AddObjectRef(module, "CONTACT_DTYPE", (PyObject *)state->contact_descr) < 0)
+    return -1;
+  state->default_options = PyObject_CallNoArgs((PyObject *)state->options_type);
+  return state->default_options ? 0 : -1;
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg) {
+  core_state *state = PyModule_GetState(module);
+  if (!state) return 0;
+  Py_VISIT(state->model_type);
+  Py_VISIT(state->options_type);
+  Py_VISIT(state->info_type);
+  Py_VISIT(state->step_type);
+  Py_VISIT(state->linearization_type);
+  Py_VISIT(state->solver_error);
+  Py_VISIT(state->default_options);
+  Py_VISIT(state->contact_descr);
+  return 0;
+}
+
+static int module_clear(PyObject *module) {
+  core_state *state = PyModule_GetState(module);
+  if (!state) return 0;
+  Py_CLEAR(state->model_type);
+  Py_CLEAR(state->options_type);
+  Py_CLEAR(state->info_type);
+  Py_CLEAR(state->step_type);
+  Py_CLEAR(state->linearization_type);
+  Py_CLEAR(state->solver_error);
+  Py_CLEAR(state->default_options);
+  Py_CLEAR(state->contact_descr);
+  Py_CLEAR(state->text_native);
+  Py_CLEAR(state->text_joint_names);
+  Py_CLEAR(state->text_body_names);
+  return 0;
+}
+
+static void module_free(void *module) { module_clear(module); }
+
+#define FAST_FUNCTION(name, function, doc)                                                         \
+  {name, METHOD_CAST(function), METH_FASTCALL | METH_KEYWORDS, doc}
+
+static PyMethodDef module_methods[] = {
+    FAST_FUNCTION("step", step_function, step_doc),
+    FAST_FUNCTION("linearize", linearize_function, linearize_doc),
+    FAST_FUNCTION("_solve_cone_program", cone_solve_function, cone_solve_doc),
+    FAST_FUNCTION("_cone_benchmark", cone_benchmark_function, cone_benchmark_doc),
+    FAST_FUNCTION("_step_benchmark", step_benchmark_function, step_benchmark_doc),
+    {"_restore_info", info_restore, METH_VARARGS, "A SolverInfo out of a pickle."},
+    {"_restore_step", step_restore, METH_VARARGS, "A Step out of a pickle."},
+    {"_restore_linearization", linearization_restore, METH_VARARGS,
+     "A Linearization out of a pickle."},
+    {NULL, NULL, 0, NULL}};
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+#if PY_VERSION_HEX >= 0x030c0000
+    /* NumPy has one state per process. */
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#if PY_VERSION_HEX >= 0x030d0000
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL}};
+
+static struct PyModuleDef core_module = {.m_base = PyModuleDef_HEAD_INIT,
+                                         .m_name = "qdsim._core",
+                                         .m_doc = "The C core of qdsim.",
+                                         .m_size = sizeof(core_state),
+                                         .m_methods = module_methods,
+                                         .m_slots = module_slots,
+                                         .m_traverse = module_traverse,
+                                         .m_clear = module_clear,
+                                         .m_free = module_free};
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void) { return PyModuleDef_Init(&core_module); }

@@ -1,0 +1,218 @@
+/* step(): one quasi-dynamic step, and its result. */
+#include "binding/step_call.h"
+
+#include <string.h>
+
+/* All numbers lie behind the object in one allocation; an attribute becomes an array when it is
+ * first read, and stays that array. */
+typedef struct step_object {
+  PyObject_VAR_HEAD solver_info info;
+  int nq, nv, contact_count;
+  PyObject *q_next, *delta, *limit_force, *contacts; /* NULL until read */
+  double numbers[]; /* q_next (nq), delta (nv), limit_force (nv), then the contacts */
+} step_object;
+
+static const double *step_delta(const step_object *self) { return self->numbers + self->nq; }
+static const double *step_limit_force(const step_object *self) {
+  return self->numbers + self->nq + self->nv;
+}
+static const qd_contact *step_contacts(const step_object *self) {
+  return (const qd_contact *)(const void *)(self->numbers + self->nq + 2 * self->nv);
+}
+
+static step_object *step_alloc(const core_state *state, int nq, int nv, int contact_count) {
+  size_t bytes =
+      (size_t)(nq + 2 * nv) * sizeof(double) + (size_t)contact_count * sizeof(qd_contact);
+  step_object *self =
+      (step_object *)state->step_type->tp_alloc(state->step_type, (Py_ssize_t)bytes);
+  if (self) {
+    self->nq = nq;
+    self->nv = nv;
+    self->contact_count = contact_count;
+  }
+  return self;
+}
+
+PyObject *step_create(const step_call *call, int with_derivative) {
+  const qd_step_result *result = &call->result;
+  size_t nq = (size_t)call->model->nq, nv = (size_t)call->model->nv;
+  step_object *self =
+      step_alloc(call->state, call->model->nq, call->model->nv, result->contact_count);
+  if (!self) return NULL;
+  self->info = step_call_info(call, with_derivative);
+  memcpy(self->numbers, result->q_next, nq * sizeof(double));
+  memcpy(self->numbers + nq, result->delta, nv * sizeof(double));
+  memcpy(self->numbers + nq + nv, result->limit_force, nv * sizeof(double));
+  if (result->contact_count > 0)
+    memcpy(self->numbers + nq + 2 * nv, result->contacts,
+           (size_t)result->contact_count * sizeof(qd_contact));
+  return (PyObject *)self;
+}
+
+const char step_doc[] =
+    "step($module, /, model, q, u, options=None, *, tau=None)\n--\n\n"
+    "One quasi-dynamic step q_next = f(q, u) (Pang et al. 2023, section III; formulation 2).\n\n"
+    "model: qdsim.Model. q: configuration (nq). u: commands (nu), in the units of the actuators.\n"
+    "options: qdsim.Options, None for the defaults. tau: applied generalised force (nv), N or Nm.\n"
+    "Returns a Step. Raises TypeError or ValueError that names the argument, and SolverError "
+    "(with\n"
+    "its info) where the program has no solution or was not solved.";
+
+PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                        PyObject *kwnames) {
+  static const char *const names[] = {"model", "q", "u", "options", "tau"};
+  PyObject *in[5];
+  step_call call;
+  if (arguments_parse("step", names, 5, 4, 3, args, arg_count, kwnames, in) < 0 ||
+      step_call_begin(&call, PyModule_GetState(module), "step", in[0], in[1], in[2], in[3], in[4]) <
+          0)
+    return NULL;
+  qd_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = step_call_run(&call, NULL, NULL);
+  Py_END_ALLOW_THREADS;
+  PyObject *out = step_call_check(&call, status) == 0 ? step_create(&call, 0) : NULL;
+  step_call_end(&call);
+  return out;
+}
+
+/* ---------------------------------------------------------------- type */
+
+static void step_dealloc(PyObject *object) {
+  step_object *self = (step_object *)object;
+  PyTypeObject *type = Py_TYPE(object);
+  Py_XDECREF(self->q_next);
+  Py_XDECREF(self->delta);
+  Py_XDECREF(self->limit_force);
+  Py_XDECREF(self->contacts);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+static PyObject *lazy_vector(PyObject *object, PyObject **slot, const double *numbers, int count) {
+  PyObject *out;
+  OBJECT_LOCK(object);
+  if (!*slot) *slot = array_from_numbers(numbers, count);
+  out = *slot;
+  Py_XINCREF(out);
+  OBJECT_UNLOCK();
+  (void)object;
+  return out;
+}
+
+static PyObject *step_get_q_next(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  return lazy_vector(object, &self->q_next, self->numbers, self->nq);
+}
+
+static PyObject *step_get_delta(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  return lazy_vector(object, &self->delta, step_delta(self), self->nv);
+}
+
+static PyObject *step_get_limit_force(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  return lazy_vector(object, &self->limit_force, step_limit_force(self), self->nv);
+}
+
+static PyObject *step_get_contacts(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  core_state *state = core_state_of_type(Py_TYPE(object));
+  if (!state) return NULL;
+  PyObject *out;
+  OBJECT_LOCK(object);
+  if (!self->contacts)
+    self->contacts = contact_array_create(state, step_contacts(self), self->contact_count);
+  out = self->contacts;
+  Py_XINCREF(out);
+  OBJECT_UNLOCK();
+  return out;
+}
+
+static PyObject *step_get_info(PyObject *object, void *closure) {
+  (void)closure;
+  core_state *state = core_state_of_type(Py_TYPE(object));
+  return state ? info_create(state, &((step_object *)object)->info) : NULL;
+}
+
+static PyObject *step_repr(PyObject *object) {
+  const step_object *self = (const step_object *)object;
+  PyObject *q_next = step_get_q_next(object, NULL);
+  PyObject *text = q_next ? PyUnicode_FromFormat("Step(status='%s', contacts=%d, q_next=%R)",
+                                                 qd_status_name(self->info.cone.status),
+                                                 self->contact_count, q_next)
+                          : NULL;
+  Py_XDECREF(q_next);
+  return text;
+}
+
+static PyObject *step_reduce(PyObject *object, PyObject *unused) {
+  (void)unused;
+  PyObject *module = PyType_GetModule(Py_TYPE(object));
+  PyObject *restore = module ? PyObject_GetAttrString(module, "_restore_step") : NULL;
+  if (!restore) return NULL;
+  return Py_BuildValue("N(NNNNN)", restore, step_get_q_next(object, NULL),
+                       step_get_delta(object, NULL), step_get_limit_force(object, NULL),
+                       step_get_contacts(object, NULL), step_get_info(object, NULL));
+}
+
+PyObject *step_restore(PyObject *module, PyObject *args) {
+  core_state *state = PyModule_GetState(module);
+  PyObject *q_next, *delta, *limit_force, *contacts, *info;
+  if (!PyArg_ParseTuple(args, "O!O!O!OO!:_restore_step", &PyArray_Type, &q_next, &PyArray_Type,
+                        &delta, &PyArray_Type, &limit_force, &contacts, state->info_type, &info))
+    return NULL;
+  npy_intp nq = PyArray_SIZE((PyArrayObject *)q_next), nv = PyArray_SIZE((PyArrayObject *)delta);
+  PyArrayObject *rows = contact_array_read(state, contacts);
+  if (!rows) return NULL;
+  npy_intp nc = PyArray_DIM(rows, 0);
+  step_object *self = NULL;
+  if (nq > INT32_MAX / 64 || nv > INT32_MAX / 64 || nc > INT32_MAX / 64)
+    PyErr_SetString(PyExc_ValueError, "_restore_step: too long");
+  else
+    self = step_alloc(state, (int)nq, (int)nv, (int)nc);
+  if (self) {
+    self->info = *info_of(info);
+    if (array_copy_vector(q_next, "q_next", (int)nq, self->numbers) < 0 ||
+        array_copy_vector(delta, "delta", (int)nv, self->numbers + nq) < 0 ||
+        array_copy_vector(limit_force, "limit_force", (int)nv, self->numbers + nq + nv) < 0)
+      Py_CLEAR(self);
+    else if (nc > 0)
+      memcpy(self->numbers + nq + 2 * nv, PyArray_DATA(rows), (size_t)nc * sizeof(qd_contact));
+  }
+  Py_DECREF(rows);
+  return (PyObject *)self;
+}
+
+static PyGetSetDef step_getset[] = {
+    {"q_next", step_get_q_next, NULL, "Configuration after the step (nq), read-only.", NULL},
+    {"delta", step_get_delta, NULL, "Displacement (nv), q_next = q [+] delta, read-only.", NULL},
+    {"limit_force", step_get_limit_force, NULL,
+     "Generalised force of the joint limits (nv), N or Nm, read-only.", NULL},
+    {"contacts", step_get_contacts, NULL,
+     "Structured array of the contacts in the program, read-only: geom_a, geom_b, body_a, body_b,\n"
+     "pair, dim, dist (m, before the step), pos (3, world), frame (3, 3; rows normal from A into "
+     "B\n"
+     "and two tangents), friction (5), force (6; on B in the contact frame, N and Nm).",
+     NULL},
+    {"info", step_get_info, NULL, "SolverInfo of the step.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMethodDef step_methods[] = {{"__reduce__", step_reduce, METH_NOARGS, NULL},
+                                     {NULL, NULL, 0, NULL}};
+
+static PyType_Slot step_slots[] = {
+    {Py_tp_doc, (void *)"Result of one quasi-dynamic step. Immutable; arrays are made when read."},
+    {Py_tp_dealloc, step_dealloc},
+    {Py_tp_repr, step_repr},
+    {Py_tp_getset, step_getset},
+    {Py_tp_methods, step_methods},
+    {0, NULL}};
+
+PyType_Spec step_type_spec = {
+    "qdsim._core.Step", sizeof(step_object), 1,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, step_slots};

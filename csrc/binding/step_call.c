@@ -1,0 +1,100 @@
+#include "binding/step_call.h"
+
+#include <string.h>
+
+static int settings_check(const step_call *call) {
+  const qd_step_options *settings = &call->settings;
+  if (settings->friction_model == QD_PYRAMID && settings->ray_count == 2 &&
+      !call->model->is_planar) {
+    PyErr_SetString(PyExc_ValueError, "rays: 2 is the planar law, and the joints of this model do "
+                                      "not all move in one plane; use 3 or more");
+    return -1;
+  }
+  if (settings->mass_ratio > 0 && call->model->nu == 0) {
+    PyErr_SetString(PyExc_ValueError,
+                    "mass_ratio: compares masses with the stiffness of actuators, "
+                    "and this model has none; use epsilon");
+    return -1;
+  }
+  return 0;
+}
+
+int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
+                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau) {
+  memset(call, 0, sizeof *call);
+  call->state = state;
+  call->name = name;
+  call->model = model_of(state, model);
+  if (!call->model) return -1;
+  call->options = options_of(state, options, &call->options_owner);
+  if (!call->options) return -1;
+  call->settings = call->options->settings;
+  if (settings_check(call) < 0 ||
+      options_held_mask(state, call->options, call->model, &call->held) < 0) {
+    step_call_end(call);
+    return -1;
+  }
+  if (call->held) call->settings.held = (const uint8_t *)PyBytes_AS_STRING(call->held);
+  workspace_entry *entry = workspace_pool_acquire(&call->model->pool, call->model->model);
+  if (!entry) {
+    step_call_end(call);
+    PyErr_NoMemory();
+    return -1;
+  }
+  call->entry = entry;
+  call->result.q_next = entry->q_next;
+  call->result.delta = entry->delta;
+  call->result.limit_force = entry->limit_force;
+  int bad = model_read_q(call->model, q, "q", entry->q) < 0 ||
+            array_copy_vector(u, "u", call->model->nu, entry->u) < 0;
+  if (!bad && tau && tau != Py_None) {
+    bad = array_copy_vector(tau, "tau", call->model->nv, entry->tau) < 0;
+    call->tau = entry->tau;
+  }
+  if (bad) {
+    step_call_end(call);
+    return -1;
+  }
+  return 0;
+}
+
+qd_status step_call_run(step_call *call, double *A, double *B) {
+  const qd_model *model = call->model->model;
+  workspace_entry *entry = call->entry;
+  for (;;) {
+    qd_status status = A ? qd_linearize(model, entry->workspace, &call->settings, entry->q,
+                                        entry->u, call->tau, &call->result, A, B)
+                         : qd_step(model, entry->workspace, &call->settings, entry->q, entry->u,
+                                   call->tau, &call->result);
+    if (status != QD_OUT_OF_CAPACITY) return status;
+    status = workspace_entry_grow(entry, model);
+    if (status != QD_OK) return status;
+  }
+}
+
+solver_info step_call_info(const step_call *call, int with_derivative) {
+  const qd_step_result *result = &call->result;
+  return (solver_info){.cone = result->info,
+                       .row_count = result->row_count,
+                       .contact_count = result->contact_count,
+                       .derivative_exact = with_derivative ? result->derivative_exact != 0 : -1};
+}
+
+int step_call_check(const step_call *call, qd_status status) {
+  const model_object *model = call->model;
+  if (status == QD_OK && (numbers_first_bad(call->result.q_next, model->nq) >= 0 ||
+                          numbers_first_bad(call->result.delta, model->nv) >= 0 ||
+                          numbers_first_bad(call->result.limit_force, model->nv) >= 0))
+    status = QD_NUMERICAL_TROUBLE;
+  if (status == QD_OK) return 0;
+  solver_info info = step_call_info(call, 0);
+  info.cone.status = status;
+  status_raise(call->state, call->name, status, &info);
+  return -1;
+}
+
+void step_call_end(step_call *call) {
+  if (call->entry) workspace_pool_release(&call->model->pool, call->entry);
+  Py_XDECREF(call->held);
+  Py_XDECREF(call->options_owner);
+}

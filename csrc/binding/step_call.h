@@ -1,0 +1,34 @@
+/* What step, linearize and their benchmark share: arguments in, the work without the GIL, results
+ * out. Floor: binding. */
+#ifndef QD_BINDING_STEP_CALL_H
+#define QD_BINDING_STEP_CALL_H
+
+#include "binding/core.h"
+#include "binding/model.h"
+
+typedef struct step_call {
+  const core_state *state;
+  const char *name;         /* "step" or "linearize", for messages */
+  model_object *model;      /* borrowed from the arguments */
+  options_object *options;  /* borrowed, or owned through options_owner */
+  PyObject *options_owner;  /* strong or NULL */
+  PyObject *held;           /* bytes, strong, or NULL */
+  workspace_entry *entry;   /* ours until step_call_end */
+  const double *tau;        /* in the entry, or NULL */
+  qd_step_options settings; /* the options with this model's held mask */
+  qd_step_result result;    /* filled by step_call_run, points into the entry */
+} step_call;
+
+/* -1 with an exception, and then nothing is left to end. options and tau may be NULL. */
+int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
+                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau);
+/* One qd_step, or qd_linearize if A is not NULL; grows the workspace as needed. Needs no GIL. */
+qd_status step_call_run(step_call *call, double *A, double *B);
+/* -1 with an exception unless status is QD_OK and every number that goes out is finite. */
+int step_call_check(const step_call *call, qd_status status);
+solver_info step_call_info(const step_call *call, int with_derivative);
+void step_call_end(step_call *call);
+/* step.c: a Step with copies of the results. */
+PyObject *step_create(const step_call *call, int with_derivative);
+
+#endif

@@ -1,0 +1,71 @@
+#include "binding/workspace_pool.h"
+
+#include <stdlib.h>
+
+#define CONTACT_CAPACITY_FIRST 128
+#define CONTACT_CAPACITY_MAX (1 << 24)
+
+static workspace_entry *entry_create(const qd_model *model) {
+  size_t nq = (size_t)qd_model_nq(model);
+  size_t nv = (size_t)qd_model_nv(model);
+  size_t nu = (size_t)qd_model_nu(model);
+  size_t count = 2 * nq + nu + 3 * nv + nv * nv + nv * nu;
+  workspace_entry *entry = calloc(1, sizeof *entry + count * sizeof(double));
+  if (!entry) return NULL;
+  entry->workspace = qd_workspace_create(model, 0);
+  if (!entry->workspace) {
+    free(entry);
+    return NULL;
+  }
+  entry->q = entry->numbers;
+  entry->u = entry->q + nq;
+  entry->tau = entry->u + nu;
+  entry->q_next = entry->tau + nv;
+  entry->delta = entry->q_next + nq;
+  entry->limit_force = entry->delta + nv;
+  entry->A = entry->limit_force + nv;
+  entry->B = entry->A + nv * nv;
+  return entry;
+}
+
+workspace_entry *workspace_pool_acquire(workspace_pool *pool, const qd_model *model) {
+#ifdef Py_GIL_DISABLED
+  PyMutex_Lock(&pool->mutex);
+#endif
+  workspace_entry *entry = pool->idle;
+  if (entry) pool->idle = entry->next;
+#ifdef Py_GIL_DISABLED
+  PyMutex_Unlock(&pool->mutex);
+#endif
+  return entry ? entry : entry_create(model);
+}
+
+void workspace_pool_release(workspace_pool *pool, workspace_entry *entry) {
+#ifdef Py_GIL_DISABLED
+  PyMutex_Lock(&pool->mutex);
+#endif
+  entry->next = pool->idle;
+  pool->idle = entry;
+#ifdef Py_GIL_DISABLED
+  PyMutex_Unlock(&pool->mutex);
+#endif
+}
+
+qd_status workspace_entry_grow(workspace_entry *entry, const qd_model *model) {
+  int wanted = entry->contact_capacity ? 2 * entry->contact_capacity : CONTACT_CAPACITY_FIRST;
+  if (wanted > CONTACT_CAPACITY_MAX) return QD_OUT_OF_MEMORY;
+  qd_status status = qd_workspace_reserve(model, entry->workspace, wanted);
+  if (status == QD_OK) entry->contact_capacity = wanted;
+  return status;
+}
+
+void workspace_pool_clear(workspace_pool *pool) {
+  workspace_entry *entry = pool->idle;
+  pool->idle = NULL;
+  while (entry) {
+    workspace_entry *next = entry->next;
+    qd_workspace_destroy(entry->workspace);
+    free(entry);
+    entry = next;
+  }
+}

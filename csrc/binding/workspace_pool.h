@@ -1,0 +1,40 @@
+/* Workspaces of one model, lent to one thread at a time. Floor: binding. */
+#ifndef QD_BINDING_WORKSPACE_POOL_H
+#define QD_BINDING_WORKSPACE_POOL_H
+
+#include <Python.h>
+
+#include "qdsim.h"
+
+/* A workspace and the vectors of one call: the caller's arrays are copied here first, so another
+ * thread that writes to them during the call cannot change what was checked. */
+typedef struct workspace_entry {
+  struct workspace_entry *next;
+  qd_workspace *workspace;
+  int contact_capacity; /* what was last asked for; 0: the default of the core */
+  double *q;            /* (nq) */
+  double *u;            /* (nu) */
+  double *tau;          /* (nv) */
+  double *q_next;       /* (nq) */
+  double *delta;        /* (nv) */
+  double *limit_force;  /* (nv) */
+  double *A;            /* (nv, nv) */
+  double *B;            /* (nv, nu) */
+  double numbers[];     /* the memory behind the pointers */
+} workspace_entry;
+
+typedef struct workspace_pool {
+  workspace_entry *idle;
+#ifdef Py_GIL_DISABLED
+  PyMutex mutex; /* with the GIL, acquire and release run under it */
+#endif
+} workspace_pool;
+
+/* An idle entry or a new one; NULL if memory is exhausted (no exception set). */
+workspace_entry *workspace_pool_acquire(workspace_pool *pool, const qd_model *model);
+void workspace_pool_release(workspace_pool *pool, workspace_entry *entry);
+/* Doubles the room for contacts. Needs no GIL. */
+qd_status workspace_entry_grow(workspace_entry *entry, const qd_model *model);
+void workspace_pool_clear(workspace_pool *pool);
+
+#endif

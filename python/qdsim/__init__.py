@@ -1,0 +1,51 @@
+"""Convex quasi-dynamic contact: simulate, differentiate, smooth, and plan manipulation with it.
+
+`load` reads a model, `step` moves it, `linearize` differentiates the step. `qdsim.systems` holds the
+published tasks, `qdsim.planning` the planners; both are imported when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._core import SolverError
+from .cone import ConeSolution, solve_cone_program
+from .description import Description
+from .model import Model, build, load
+from .step import Linearization, Options, SolverInfo, Step, linearize, step
+
+if TYPE_CHECKING:
+    from . import planning, systems
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ConeSolution",
+    "Description",
+    "Linearization",
+    "Model",
+    "Options",
+    "SolverError",
+    "SolverInfo",
+    "Step",
+    "build",
+    "linearize",
+    "load",
+    "planning",
+    "solve_cone_program",
+    "step",
+    "systems",
+]
+
+_LAZY = frozenset({"planning", "systems"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,196 @@
+"""Options of the quasi-dynamic step, and the step itself.
+
+`step` and `linearize` are functions of the extension: they check their arguments, release the GIL and
+return light results whose arrays are made when first read. Notation as in the reference: Pang, Suh,
+Yang and Tedrake 2023 (CQDC), section III, energies in joules and forces in newtons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from ._core import Linearization, SolverInfo, Step, StepOptions, linearize, step
+
+__all__ = ["Linearization", "Options", "SolverInfo", "Step", "linearize", "step"]
+
+_FRICTION_MODELS = {"cone": 0, "pyramid": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a quasi-dynamic step assumes. Frozen; checked once, when it is made.
+
+    Attributes:
+        h: Step length in s, > 0. Objects that nothing holds move by gravity times h² / epsilon, and
+            sliding contacts keep a gap that shrinks with h.
+        friction: "cone" (isotropic second-order cone, the default) or "pyramid" (`rays` rays a contact;
+            the program becomes a QP).
+        rays: Rays of the friction pyramid per contact, >= 3; 2 is the planar law and needs a model whose
+            joints all move in one plane. Without effect on cones.
+        kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step (analytic smoothing,
+            CQDC IV-B): the larger, the closer to the exact one. This is `kappa` of the published scripts,
+            h times that of the paper.
+        epsilon: Factor on the mass of unactuated bodies, >= 0; 1 is Mason's quasi-dynamic model and the
+            default, 0 the quasi-static one (then contacts and limits have to hold everything). None where
+            `mass_ratio` is given. Giving both is an error.
+        mass_ratio: Number > 0 that sets epsilon per object from the smallest actuator stiffness, h and the
+            object's mass at the default configuration: epsilon = k_min h² / max(diag M) / mass_ratio.
+        margin: Distance in m within which pairs count as contacts, >= 0, may be inf. A pair's own margin
+            counts where it is larger. In a smoothed step pairs act at a distance up to it.
+        joint_limits: Whether joint limits are constraints of the step (True). When smoothed they push at a
+            distance like contacts do.
+        gravity_on_actuated: Whether gravity acts on actuated joints too (False: they count as compensated).
+        held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
+            Their variables leave the program, and their rows of A are those of the identity.
+        tolerance: Relative tolerance of the cone solver on residuals and complementarity, in (0, 1).
+        iteration_limit: Interior point iterations after which the step raises SolverError, >= 1.
+
+    Raises:
+        TypeError, ValueError: naming the field and what was wrong with it.
+    """
+
+    h: float = 0.1
+    friction: Literal["cone", "pyramid"] = "cone"
+    rays: int = 4
+    kappa: float | None = None
+    epsilon: float | None = None
+    mass_ratio: float | None = None
+    margin: float = 0.1
+    joint_limits: bool = True
+    gravity_on_actuated: bool = False
+    held: tuple[str, ...] = ()
+    tolerance: float = 1e-9
+    iteration_limit: int = 100
+    _native: StepOptions = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_friction(self.friction)
+        _set(self, "h", _number("h", self.h, _positive, "> 0"))
+        _set(self, "rays", _integer("rays", self.rays, 2))
+        if self.kappa is not None:
+            _set(self, "kappa", _number("kappa", self.kappa, _positive, "> 0 or None"))
+        self._settle_mass()
+        _set(self, "margin", _number("margin", self.margin, _not_negative, ">= 0", infinite=True))
+        _set(self, "joint_limits", _flag("joint_limits", self.joint_limits))
+        _set(self, "gravity_on_actuated", _flag("gravity_on_actuated", self.gravity_on_actuated))
+        _set(self, "held", _names("held", self.held))
+        _set(self, "tolerance", _number("tolerance", self.tolerance, _is_fraction, "in (0, 1)"))
+        _set(self, "iteration_limit", _integer("iteration_limit", self.iteration_limit, 1))
+        _set(self, "_native", self._make_native())
+
+    def _settle_mass(self) -> None:
+        if self.mass_ratio is None:
+            epsilon = 1.0 if self.epsilon is None else self.epsilon
+            _set(self, "epsilon", _number("epsilon", epsilon, _not_negative, ">= 0"))
+            return
+        if self.epsilon is not None:
+            raise ValueError("mass_ratio: sets epsilon per object, so epsilon cannot be given too")
+        _set(self, "mass_ratio", _number("mass_ratio", self.mass_ratio, _positive, "> 0 or None"))
+
+    def _make_native(self) -> StepOptions:
+        return StepOptions(
+            h=self.h,
+            friction_model=_FRICTION_MODELS[self.friction],
+            rays=self.rays,
+            kappa=math.inf if self.kappa is None else self.kappa,
+            epsilon=0.0 if self.epsilon is None else self.epsilon,
+            mass_ratio=0.0 if self.mass_ratio is None else self.mass_ratio,
+            margin=self.margin,
+            joint_limits=self.joint_limits,
+            gravity_on_actuated=self.gravity_on_actuated,
+            held=self.held,
+            tolerance=self.tolerance,
+            iteration_limit=self.iteration_limit,
+        )
+
+    def replace(self, **changes: Any) -> Options:
+        """Copy with some fields changed, e.g. `options.replace(kappa=100.0)`.
+
+        Of `epsilon` and `mass_ratio` the one given here takes the place of the other.
+
+        Raises:
+            TypeError, ValueError: as the constructor.
+        """
+        values = self._values()
+        if changes.get("mass_ratio") is not None:
+            values["epsilon"] = None
+        elif changes.get("epsilon") is not None:
+            values["mass_ratio"] = None
+        return Options(**{**values, **changes})
+
+    def _values(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+
+    def __reduce__(self) -> tuple[Callable[[dict[str, Any]], Options], tuple[dict[str, Any]]]:
+        return _restore_options, (self._values(),)
+
+
+def _restore_options(values: dict[str, Any]) -> Options:
+    return Options(**values)
+
+
+def _set(options: Options, name: str, value: object) -> None:
+    object.__setattr__(options, name, value)
+
+
+def _check_friction(value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"friction: expected 'cone' or 'pyramid', got {type(value).__name__}")
+    if value not in _FRICTION_MODELS:
+        raise ValueError(f"friction: expected 'cone' or 'pyramid', got {value!r}")
+
+
+def _positive(value: float) -> bool:
+    return value > 0
+
+
+def _not_negative(value: float) -> bool:
+    return value >= 0
+
+
+def _is_fraction(value: float) -> bool:
+    return 0 < value < 1
+
+
+def _number(
+    name: str, value: object, good: Callable[[float], bool], wanted: str, *, infinite: bool = False
+) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.floating, np.integer)
+    ):
+        raise TypeError(f"{name}: expected a number {wanted}, got {type(value).__name__}")
+    number = float(value)
+    if not good(number) or (math.isinf(number) and not infinite):
+        raise ValueError(f"{name}: expected a number {wanted}, got {number!r}")
+    return number
+
+
+def _integer(name: str, value: object, least: int) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}: expected an integer >= {least}, got {type(value).__name__}")
+    if not least <= value <= 2**31 - 1:
+        raise ValueError(f"{name}: expected an integer >= {least}, got {int(value)}")
+    return int(value)
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: expected True or False, got {type(value).__name__}")
+    return bool(value)
+
+
+def _names(name: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError(
+            f"{name}: expected names of joints or bodies in a tuple, got {type(value).__name__}"
+        )
+    names = tuple(value)
+    for entry in names:
+        if not isinstance(entry, str):
+            raise TypeError(f"{name}: expected names, got {type(entry).__name__}")
+    return names
