@@ -85,6 +85,8 @@ class Parameters:
     def replace(self, **changes: Any) -> Parameters:
         """A copy with some arrays replaced. A single number fills its array.
 
+        ``pair_friction`` may also be one number or one per pair: then only sliding changes.
+
         Raises TypeError for unknown names, ValueError for wrong shapes or values not finite.
         """
         for name in changes:
@@ -97,7 +99,12 @@ class Parameters:
                 new = np.array(change, dtype=np.float64)
             except (TypeError, ValueError) as error:
                 raise TypeError(f"{name} must be an array of numbers: {error}") from None
-            if new.ndim == 0:
+            if name == "pair_friction" and new.ndim < 2:
+                sliding = np.broadcast_to(new, old.shape[:1]) if new.ndim == 0 else new
+                if sliding.shape != old.shape[:1]:
+                    raise ValueError(f"{name} must have shape {old.shape} or {old.shape[:1]}")
+                new = np.concatenate([sliding[:, None], sliding[:, None], old[:, 2:]], axis=1)
+            elif new.ndim == 0:
                 new = np.full(old.shape, new)
             if new.shape != old.shape:
                 raise ValueError(f"{name} must have shape {old.shape}, got {new.shape}")
