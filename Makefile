@@ -40,7 +40,7 @@ install-dev: $(DEV)/installed
 	  --force-reinstall -Cbuild-dir=$(BUILD)/test -Csetup-args=-Dtests=true .
 
 test: install-dev
-	$(DEV_PATH) meson test -C $(BUILD)/test --no-rebuild --print-errorlogs
+	$(DEV_PATH) meson test -C $(BUILD)/test --no-rebuild --print-errorlogs --quiet
 	$(DEV)/bin/python -m pytest -q --nbmake tests notebooks
 
 lint: install-dev
@@ -54,7 +54,7 @@ lint: install-dev
 	$(DEV_PATH) meson compile -C $(BUILD)/lint
 
 bench: install-dev
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(DEV)/bin/python -m benchmarks --output benchmarks/results
+	$(DEV)/bin/python benchmarks/run.py
 
 # NumPy and the interpreter are not built with sanitizers: the runtimes are loaded first, memory goes
 # through malloc, and the suppressions name what those two leave behind at exit.
