@@ -115,7 +115,8 @@ class Geom:
     """A shape fixed to a body.
 
     ``size``, m: sphere (radius), capsule and cylinder (radius, half length; along z), box (half
-    lengths), ellipsoid (half axes); unused by plane (half space z <= 0) and mesh. ``friction`` (3):
+    lengths), ellipsoid (half axes); unused by mesh, and by plane (half space z <= 0), where two
+    numbers may say how far to draw it. ``friction`` (3):
     sliding, torsional (m), rolling (m). ``condim``: contact dimension 1, 3, 4 or 6. The geometry
     of higher ``priority`` decides friction and condim of a pair. Two geometries may touch if
     ``contype`` of one shares a bit with ``conaffinity`` of the other. ``margin``, m: the pair
@@ -156,8 +157,7 @@ class Geom:
             raise ValueError(f"{owner}: condim must be 1, 3, 4 or 6, got {self.condim!r}")
         if self.type == "mesh" and self.mesh is None:
             raise ValueError(f"{owner}: type 'mesh' needs the name of a mesh")
-        if needed and len(size) > needed:
-            size = size[:needed]
+        size = size[: 2 if self.type == "plane" else needed]
         _set(
             self,
             size=size + (0.0,) * (3 - len(size)),

@@ -44,7 +44,8 @@ def _check_unique(kind: str, names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"two {kind}s are named {name!r}")
+            plural = "bodies" if kind == "body" else f"{kind}s"
+            raise ValueError(f"two {plural} are named {name!r}")
         seen.add(name)
 
 

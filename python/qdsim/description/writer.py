@@ -131,7 +131,7 @@ def _write_geom(parent: Element, geom: Geom) -> None:
         element.set("mesh", geom.mesh)
     elif geom.type == "plane":
         # MuJoCo wants a positive grid spacing even for a plane without end.
-        element.set("size", _text((geom.size[0], geom.size[1], geom.size[2] or 1.0)))
+        element.set("size", _text((geom.size[0], geom.size[1], 1.0)))
     else:
         element.set("size", _text(geom.size))
 

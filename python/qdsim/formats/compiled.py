@@ -377,7 +377,7 @@ class _Reader:
                     pos=pos,
                     quat=quat,
                     mass=float(m.body_mass[i]) if i else 0.0,
-                    com=m.body_ipos[i],
+                    com=m.body_ipos[i] if i and m.body_mass[i] else (0.0, 0.0, 0.0),
                     inertia=0.5 * (inertia + inertia.T) if i else np.zeros((3, 3)),  # type: ignore[arg-type]
                     joints=joints,
                     geoms=geoms,
