@@ -24,7 +24,7 @@ PYTHON_FOLDERS := python tests tools benchmarks third_party
 demo:
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install $(PIP_FLAGS) '.[demo]'
-	cd $(VENV) && bin/python -m qdsim demo --output "$(CURDIR)/demo_output"
+	$(VENV)/bin/python -m qdsim demo --output demo_output
 
 # ---------------------------------------------------------------- developers
 
