@@ -4,18 +4,18 @@
 #include <stddef.h>
 #include <string.h>
 
+#define FIELD_OFFSET(field) ((Py_ssize_t)offsetof(qd_contact, field))
+
 /* A contact's fields lie in the array as they lie in the C struct, so an array is one memcpy. */
 PyArray_Descr *contact_descr_create(void) {
   PyObject *spec = Py_BuildValue(
-      "{s:[sssssssssss],s:[ssssssssss(s(ii))],s:[nnnnnnnnnnn],s:n}", "names", "geom_a", "geom_b",
-      "body_a", "body_b", "pair", "dim", "dist", "pos", "friction", "force", "frame", "formats",
-      "i4", "i4", "i4", "i4", "i4", "i4", "f8", "3f8", "5f8", "6f8", "f8", 3, 3, "offsets",
-      (Py_ssize_t)offsetof(qd_contact, geom_a), (Py_ssize_t)offsetof(qd_contact, geom_b),
-      (Py_ssize_t)offsetof(qd_contact, body_a), (Py_ssize_t)offsetof(qd_contact, body_b),
-      (Py_ssize_t)offsetof(qd_contact, pair), (Py_ssize_t)offsetof(qd_contact, dim),
-      (Py_ssize_t)offsetof(qd_contact, dist), (Py_ssize_t)offsetof(qd_contact, pos),
-      (Py_ssize_t)offsetof(qd_contact, friction), (Py_ssize_t)offsetof(qd_contact, force),
-      (Py_ssize_t)offsetof(qd_contact, frame), "itemsize", (Py_ssize_t)sizeof(qd_contact));
+      "{s:[sssssssssss],s:[ssssssss(s(ii))ss],s:[nnnnnnnnnnn],s:n}", "names", "geom_a", "geom_b",
+      "body_a", "body_b", "pair", "dim", "dist", "pos", "frame", "friction", "force", "formats",
+      "i4", "i4", "i4", "i4", "i4", "i4", "f8", "3f8", "f8", 3, 3, "5f8", "6f8", "offsets",
+      FIELD_OFFSET(geom_a), FIELD_OFFSET(geom_b), FIELD_OFFSET(body_a), FIELD_OFFSET(body_b),
+      FIELD_OFFSET(pair), FIELD_OFFSET(dim), FIELD_OFFSET(dist), FIELD_OFFSET(pos),
+      FIELD_OFFSET(frame), FIELD_OFFSET(friction), FIELD_OFFSET(force), "itemsize",
+      (Py_ssize_t)sizeof(qd_contact));
   if (!spec) return NULL;
   PyArray_Descr *descr = NULL;
   int ok = PyArray_DescrConverter(spec, &descr);

@@ -5,6 +5,7 @@ from typing import Any, Final, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
 
 _Vector = npt.NDArray[np.float64]
 _Contacts = npt.NDArray[np.void]
@@ -18,6 +19,7 @@ class _OptionsLike(Protocol):  # qdsim.Options, which lives a floor higher
 class SolverError(RuntimeError):
     info: SolverInfo
 
+@disjoint_base
 class Model:
     def __init__(self, spec: dict[str, Any]) -> None: ...
     @property
@@ -46,6 +48,7 @@ class Model:
     def mass_matrix(self, q: npt.ArrayLike, /) -> _Vector: ...
     def contacts(self, q: npt.ArrayLike, margin: float) -> _Contacts: ...
 
+@final
 class StepOptions:
     def __new__(
         cls,
