@@ -51,7 +51,7 @@ _SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
 @dataclass(frozen=True)
 class Origin:
     """Where a compiled model comes from. ``frictions``: of a URDF link's collision elements;
-    ``repaired``: MuJoCo's complaint about inertias, if they had to be balanced."""
+    ``repaired``: what was done to its inertias, if anything."""
 
     label: str
     urdf: bool = False
@@ -226,12 +226,25 @@ class _Reader:
         for i, name in enumerate(names):
             kind = _EQUALITIES.get(int(m.eq_type[i]), "flex")
             if m.eq_active0[i]:
-                hint = " (URDF: a mimic joint)" if self.origin.urdf and kind == "joint" else ""
                 self.problems.append(
-                    f"equality '{name}': {kind} constraints are not supported yet{hint}"
+                    f"equality '{name}'{self._equality_parts(i)}: {kind} constraints are not "
+                    "supported yet"
                 )
             else:
                 self.ignored.append(f"equality '{name}': {kind} constraint, switched off")
+
+    def _equality_parts(self, i: int) -> str:
+        m = self.m
+        kind = _EQUALITIES.get(int(m.eq_type[i]))
+        if kind == "joint":
+            names = self.joint_names
+        elif kind in ("connect", "weld") and int(m.eq_objtype[i]) == 1:  # mjOBJ_BODY
+            names = self.body_names
+        else:
+            return ""
+        parts = [names[int(k)] for k in (m.eq_obj1id[i], m.eq_obj2id[i]) if k >= 0]
+        mimic = "mimic of " if self.origin.urdf else ""
+        return f" ({mimic}{' and '.join(repr(part) for part in parts)})"
 
     def check_tendons(self) -> None:
         m = self.m
@@ -259,8 +272,7 @@ class _Reader:
             names = ", ".join(repr(name) for name in self.dry_friction)
             result.append(f"dry friction (frictionloss) is left out, joints {names}")
         if self.origin.repaired is not None:
-            complaint = " ".join(self.origin.repaired.split())
-            result.append(f"inertias that no body can have were balanced ({complaint})")
+            result.append(self.origin.repaired)
         return [f"{self.origin.label}: {item}" for item in result]
 
     # ------------------------------------------------------------ actuators

@@ -11,7 +11,7 @@ from typing import Any
 from qdsim.description import Description, ModelWarning
 from qdsim.formats.actuation import Actuation
 from qdsim.formats.compiled import Origin, describe
-from qdsim.formats.urdf import prepare_urdf
+from qdsim.formats.urdf import prepare_urdf, repair_inertias
 
 Described = tuple[Description, list[str]]
 
@@ -133,18 +133,20 @@ def _load_object(source: object, actuation: Actuation) -> Described:
 def _compile_urdf(
     mujoco: Any, text: str, label: str, assets: dict[str, bytes]
 ) -> tuple[Any, str | None]:
-    """The model, and what MuJoCo complained about if inertias had to be balanced."""
+    """The model, and what was done to its inertias if MuJoCo did not take them as they are."""
     try:
         return mujoco.MjModel.from_xml_string(text, assets), None
     except Exception as error:
-        complaint = str(error)
-        if "inertia" not in complaint or "A + B" not in complaint:
+        if "inertia" not in str(error):
             raise _compile_error(label, error) from error
-    balanced = re.sub(r"<compiler\b", '<compiler balanceinertia="true"', text, count=1)
+    repaired, links = repair_inertias(text)
+    repaired = re.sub(r"<compiler\b", '<compiler balanceinertia="true"', repaired, count=1)
     try:
-        return mujoco.MjModel.from_xml_string(balanced, assets), complaint.strip()
+        model = mujoco.MjModel.from_xml_string(repaired, assets)
     except Exception as error:
         raise _compile_error(label, error) from error
+    names = "; ".join(links) if links else "balanced so that A + B >= C"
+    return model, f"inertias that no body can have were repaired: {names}"
 
 
 def _compile_error(label: str, error: Exception) -> ValueError:

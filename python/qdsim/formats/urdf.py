@@ -8,9 +8,12 @@ unless the file says otherwise, and friction is read here.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
+
+import numpy as np
 
 _MJ_MESHES = (".stl", ".obj", ".msh")
 
@@ -59,6 +62,61 @@ def prepare_urdf(
     return prepared
 
 
+def repair_inertias(text: str) -> tuple[str, list[str]]:
+    """A prepared URDF with every inertia positive, and sentences on what was changed.
+
+    Links that move but have no mass (virtual links, 1e-6 kg and kg m^2 as usual for such) and
+    matrices with negative principal moments (raised to a thousandth of the largest) are changed.
+    """
+    root = ElementTree.fromstring(text)
+    moved = {
+        child.get("link")
+        for joint in root.iter("joint")
+        if joint.get("type") != "fixed"
+        for child in joint.findall("child")
+    }
+    notes = []
+    for link in root.iter("link"):
+        name = link.get("name", "?")
+        inertial = link.find("inertial")
+        if inertial is None and (name not in moved or link.find("collision") is not None):
+            continue
+        if inertial is None:
+            inertial = ElementTree.SubElement(link, "inertial")
+        if note := _repair_inertial(inertial):
+            notes.append(f"link '{name}' {note}")
+    return ElementTree.tostring(root, encoding="unicode"), notes
+
+
+def _repair_inertial(inertial: ElementTree.Element) -> str:
+    mass = inertial.find("mass")
+    if mass is None:
+        mass = ElementTree.SubElement(inertial, "mass", value="0")
+    inertia = inertial.find("inertia")
+    if inertia is None:
+        inertia = ElementTree.SubElement(inertial, "inertia")
+    keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+    try:
+        xx, yy, zz, xy, xz, yz = (float(inertia.get(key, "0")) for key in keys)
+        value = float(mass.get("value", "0"))
+    except ValueError:
+        return ""  # MuJoCo says what is wrong with it
+    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if not np.all(np.isfinite(matrix)):
+        return ""
+    moments, axes = np.linalg.eigh(matrix)
+    if value > 0.0 and moments[0] > 0.0:
+        return ""
+    note = "given mass and inertia" if value <= 0.0 else "given positive moments"
+    if value <= 0.0:
+        mass.set("value", "1e-6")
+    least = max(1e-3 * moments[2], 1e-6)
+    matrix = (axes * np.maximum(moments, least)) @ axes.T
+    for key, item in zip(keys, matrix[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]):
+        inertia.set(key, repr(float(item)))
+    return note
+
+
 def _parse(text: str, label: str) -> ElementTree.Element:
     lowered = text.lower()
     if "<!doctype" in lowered or "<!entity" in lowered:
@@ -73,8 +131,6 @@ def _parse(text: str, label: str) -> ElementTree.Element:
 
 def _declare_prefixes(text: str) -> str:
     """Extensions such as <drake:proximity_properties> often come without their declaration."""
-    import re
-
     begin = re.search(r"<robot\b", text)
     if begin is None:
         return text
