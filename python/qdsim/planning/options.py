@@ -1,0 +1,117 @@
+"""What a planner may be told."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Literal
+
+__all__ = ["RRTOptions"]
+
+Strategy = Literal["chain", "published"]
+Dynamics = Literal["exact", "smoothed"]
+
+
+@dataclasses.dataclass(frozen=True)
+class RRTOptions:
+    """Settings of :func:`qdsim.planning.rrt`.
+
+    The defaults are those of the chaining strategy; ``RRTOptions.published()`` gives the structure of S3
+    Alg. 2 and 3 with the constants of the authors' planar hand script.
+
+    Attributes:
+        strategy: ``"chain"`` pushes towards one subgoal for as long as that brings the object nearer, then tries
+            random inputs, then a new grasp, and goes on to the same subgoal. ``"published"`` takes one step an
+            iteration, or samples a contact with ``grasp_probability``.
+        max_nodes: the tree ends at this many nodes.
+        max_iterations: and after this many subgoals.
+        goal_probability: how often the subgoal is the goal.
+        between_probability: how often the other subgoals lie between the node nearest to the goal and the goal
+            rather than anywhere in the task's box.
+        kappa: log-barrier weight of the smoothed model behind metric and inputs, 1/J.
+        gamma: regularisation of the metric (S3 eq. 45), m^2.
+        step: longest change of the command on one edge, in the units of the command.
+        dynamics: ``"exact"`` steps (S3 Alg. 3), or the ``"smoothed"`` ones at ``kappa`` that the authors'
+            released planner takes.
+        sub_steps: steps of ``task.options.h`` on one edge; the command moves along a ramp.
+        rotation_length: metres that a radian counts for in the metric; None takes the task's.
+        grasp_probability: published strategy: how often an iteration samples a contact.
+        chain_length: chain: most pushes in a row.
+        progress: chain: a push counts if the distance to the subgoal falls by this fraction.
+        shots: chain: random inputs tried where a push does not count.
+        shot_spread: chain: standard deviation of the shots around the direction of least squares, relative to
+            its length.
+        regrasps: chain: new grasps an iteration may try.
+        contact_tolerance: m; a grasp is changed only where nothing penetrates by more than this. Robot and
+            object are first let to settle where they do.
+    """
+
+    strategy: Strategy = "chain"
+    max_nodes: int = 2000
+    max_iterations: int = 20000
+    goal_probability: float = 0.3
+    between_probability: float = 0.0
+    kappa: float = 100.0
+    gamma: float = 1e-4
+    step: float = 0.5
+    dynamics: Dynamics = "exact"
+    sub_steps: int = 4
+    rotation_length: float | None = None
+    grasp_probability: float = 0.1
+    chain_length: int = 10
+    progress: float = 0.01
+    shots: int = 8
+    shot_spread: float = 1.0
+    regrasps: int = 3
+    contact_tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        _one_of("strategy", self.strategy, ("chain", "published"))
+        _one_of("dynamics", self.dynamics, ("exact", "smoothed"))
+        for name in ("max_nodes", "max_iterations", "sub_steps", "chain_length"):
+            _integer(name, getattr(self, name), 1)
+        for name in ("shots", "regrasps"):
+            _integer(name, getattr(self, name), 0)
+        for name in ("goal_probability", "between_probability", "grasp_probability"):
+            _number(name, getattr(self, name), 0.0, 1.0)
+        for name in ("kappa", "gamma", "step"):
+            _number(name, getattr(self, name), 0.0, math.inf, positive=True)
+        _number("progress", self.progress, 0.0, 1.0)
+        _number("shot_spread", self.shot_spread, 0.0, math.inf)
+        _number("contact_tolerance", self.contact_tolerance, 0.0, math.inf)
+        if self.rotation_length is not None:
+            _number("rotation_length", self.rotation_length, 0.0, math.inf, positive=True)
+
+    @classmethod
+    def published(cls, **changes: Any) -> RRTOptions:
+        """One step an iteration and a grasp probability (S3 Alg. 2 and 3)."""
+        settings: dict[str, Any] = {
+            "strategy": "published",
+            "step": 0.35,
+            "sub_steps": 1,
+            "rotation_length": 1.0,
+            "grasp_probability": 0.1,
+        }
+        return cls(**(settings | changes))
+
+    def replace(self, **changes: Any) -> RRTOptions:
+        """The same options with some changed."""
+        return dataclasses.replace(self, **changes)
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+
+def _integer(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}: expected an integer of at least {least}, got {value!r}")
+
+
+def _number(name: str, value: object, low: float, high: float, positive: bool = False) -> None:
+    wanted = "a positive number" if positive else f"a number from {low:g} to {high:g}"
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        raise ValueError(f"{name}: expected {wanted}, got {value!r}")
+    if not low <= value <= high or (positive and value == 0.0):
+        raise ValueError(f"{name}: expected {wanted}, got {value!r}")

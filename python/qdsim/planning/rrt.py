@@ -1,0 +1,260 @@
+"""Rapidly exploring random trees through contact (S3 Alg. 2 and 3), and a chaining variant of them."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from qdsim._core import SolverError
+from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.options import RRTOptions
+from qdsim.planning.progress import progress_bar
+from qdsim.planning.space import Array
+from qdsim.planning.task import Task
+from qdsim.planning.tree import RECORD, EdgeKind, Tree
+from qdsim.step import step
+
+__all__ = ["rrt"]
+
+SETTLING_STEPS = 5
+"""Steps allowed for a penetration to go away. Each leaves about the square of the last one, over a radius."""
+
+
+def rrt(
+    task: Task,
+    options: RRTOptions | None = None,
+    rng: int | np.random.Generator = 0,
+    *,
+    progress: bool = False,
+) -> Tree:
+    """Search for a way to move the task's object to its goal.
+
+    Args:
+        task: what to do.
+        options: how; None is the chaining strategy with its defaults.
+        rng: a seed or a generator. The same seed gives the same tree.
+        progress: show a bar with the distance to the goal (needs tqdm; without it nothing is shown).
+
+    Returns:
+        The tree. ``tree.reached`` tells whether the goal was found, ``tree.plan()`` gives the plan.
+
+    Steps that the solver cannot do are counted in ``tree.failures`` and left out of the tree.
+    """
+    if not isinstance(task, Task):
+        raise TypeError(f"task: expected a Task, got {type(task).__name__}")
+    search = _Search(task, options or RRTOptions(), np.random.default_rng(rng))
+    search.grow(progress)
+    return search.tree
+
+
+class _Search:
+    """One run: a tree, its random numbers and the rules by which it grows."""
+
+    def __init__(self, task: Task, options: RRTOptions, rng: np.random.Generator) -> None:
+        self.task = task
+        self.options = options
+        self.rng = rng
+        self.tree = Tree(task, options)
+        self.exact = options.dynamics == "exact"
+        self.step_options = step_options(task, options)
+        assert task.command_lower is not None and task.command_upper is not None
+        self.lower, self.upper = task.command_lower, task.command_upper
+        self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
+
+    def grow(self, progress: bool) -> None:
+        tree, options = self.tree, self.options
+        iterate = self._chain_iteration if options.strategy == "chain" else self._published_iteration
+        rows = []
+        begin = time.perf_counter()
+        with progress_bar(progress, options.max_nodes, self.task.name) as bar:
+            for iteration in range(options.max_iterations):
+                if tree.full or tree.reached:
+                    break
+                iterate()
+                tree.seconds = time.perf_counter() - begin
+                rows.append(self._record(iteration))
+                bar(tree)
+        tree.records = np.array(rows, dtype=RECORD)
+
+    def _record(self, iteration: int) -> tuple[int, int, int, int, float, float, float, float]:
+        tree = self.tree
+        best = tree.best_node
+        shift, turn = tree._errors[:, best]
+        return (
+            iteration,
+            tree.count,
+            tree.steps,
+            self.regrasps,
+            tree._distance[best],
+            shift,
+            turn,
+            tree.seconds,
+        )
+
+    regrasps = 0
+
+    # ---------------------------------------------------------------- the two strategies
+
+    def _published_iteration(self) -> None:
+        """One step towards a subgoal, or a new grasp (S3 Alg. 2 with contact sampling)."""
+        subgoal = self._subgoal()
+        node = self.tree.nearest(subgoal)
+        if self.task.sampler is not None and self.rng.random() < self.options.grasp_probability:
+            self._regrasp(node)
+            return
+        edge = self._simulate(node, self._steer(node, subgoal))
+        if edge is not None:
+            self.tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
+
+    def _chain_iteration(self) -> None:
+        """Push while that helps; where it does not, change the grasp and go on to the same subgoal."""
+        tree = self.tree
+        subgoal = self._subgoal()
+        node = tree.nearest(subgoal)
+        for grasp in range(self.options.regrasps + 1):
+            node, stalled = self._push(node, subgoal)
+            if not stalled or tree.full or tree.reached or grasp == self.options.regrasps:
+                return
+            fresh = self._regrasp(node)
+            if fresh is None or tree.reached:
+                return
+            node = fresh
+
+    def _push(self, node: int, subgoal: Array) -> tuple[int, bool]:
+        """Push for as long as the object comes nearer.
+
+        Returns:
+            The last node, and whether the pushing ended because nothing helped any more.
+        """
+        tree, options = self.tree, self.options
+        distance = tree.object_distance(tree._q[node], subgoal)
+        for _ in range(options.chain_length):
+            if tree.full or tree.reached or distance <= self.task.position_tolerance * 0.25:
+                return node, False
+            wanted = (1.0 - options.progress) * distance
+            du = self._steer(node, subgoal)
+            edge = self._simulate(node, du)
+            if edge is None or tree.object_distance(edge[1][-1], subgoal) > wanted:
+                edge = self._shoot(node, du, subgoal, wanted)
+            if edge is None:
+                return node, True
+            node = tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
+            distance = tree.object_distance(edge[1][-1], subgoal)
+        return node, False
+
+    def _shoot(
+        self, node: int, du: Array, subgoal: Array, wanted: float
+    ) -> tuple[Array, Array] | None:
+        """The best of some random inputs around ``du``, if it brings the object to the wanted distance."""
+        options, tree = self.options, self.tree
+        length = float(np.sqrt(du @ du))
+        room_down, room_up = self._room(node)
+        noise = self.rng.standard_normal((options.shots, len(du))) / np.sqrt(len(du))
+        reach = self.rng.uniform(0.1, 1.0, options.shots) * options.step
+        best: tuple[Array, Array] | None = None
+        for z, r in zip(noise, reach):
+            direction = du / length + options.shot_spread * z if length > 0.0 else z
+            direction *= r / np.sqrt(direction @ direction)
+            edge = self._simulate(node, np.clip(direction, room_down, room_up))
+            if edge is None:
+                continue
+            distance = tree.object_distance(edge[1][-1], subgoal)
+            if distance <= wanted:
+                best, wanted = edge, distance
+        return best
+
+    # ---------------------------------------------------------------- their parts
+
+    def _subgoal(self) -> Array:
+        """The goal, a pose between it and the node nearest to it, or one anywhere in the box ``(nq,)``."""
+        task, options, rng = self.task, self.options, self.rng
+        coin = rng.random()
+        if coin < options.goal_probability:
+            return task.goal
+        if options.between_probability > 0.0 and rng.random() < options.between_probability:
+            q = self.tree._q[self.tree.best_node]
+            return task.with_object(q, rng.random() * task.space.difference(task.goal, q))
+        return task.with_object(task.start, rng.uniform(task.lower, task.upper))
+
+    def _room(self, node: int) -> tuple[Array, Array]:
+        """How far the command may move from where the robot is: never further out than it is."""
+        command = self.task.model.command_from(self.tree._q[node])
+        return np.minimum(self.lower - command, 0.0), np.maximum(self.upper - command, 0.0)
+
+    def _steer(self, node: int, subgoal: Array) -> Array:
+        """Change of the command that brings the smoothed model nearest to the subgoal (S3 Alg. 3, line 3).
+
+        Joint limits are bounds of the least squares; the result is at most ``options.step`` long.
+        """
+        B, target, free = self.tree.steering(node, subgoal)
+        du = bounded_least_squares(B, target, *self._room(node), first_guess=free)
+        length = float(np.sqrt(du @ du))
+        return du * (self.options.step / length) if length > self.options.step else du
+
+    def _simulate(self, node: int, du: Array) -> tuple[Array, Array] | None:
+        """Move the command by ``du`` along a ramp.
+
+        Returns:
+            Commands ``(steps, nu)`` and configurations after them ``(steps, nq)``, None if the solver failed.
+        """
+        q = self.tree._q[node]
+        return self._run(q, self.task.model.command_from(q) + self.ramp * du)
+
+    def _run(self, q: Array, inputs: Array) -> tuple[Array, Array] | None:
+        model, options, tree = self.task.model, self.step_options, self.tree
+        trajectory = np.empty((len(inputs), model.nq))
+        try:
+            for k, u in enumerate(inputs):
+                tree.steps += 1
+                q = trajectory[k] = step(model, q, u, options).q_next
+        except SolverError:
+            tree.failures += 1
+            return None
+        return inputs, trajectory
+
+    def _regrasp(self, node: int) -> int | None:
+        """Move the robot to a new grasp of the object, which stays where it is."""
+        task, tree = self.task, self.tree
+        if task.sampler is None:
+            return None
+        settled = self._settle(node)
+        if settled is None or tree.full or tree.reached:
+            return None
+        q = tree._q[settled]
+        sample = task.sampler(task.model, q, self.rng)
+        if sample is None:
+            return None
+        fresh = tree.add(sample, settled, EdgeKind.REGRASP, None, None)
+        self.regrasps += 1
+        return fresh
+
+    def _settle(self, node: int) -> int | None:
+        """A node where nothing penetrates: this one, or one after holding the fingers still for a moment.
+
+        Large steps leave penetration by linearisation; a robot should not let go of an object inside of it.
+        """
+        tree, model = self.tree, self.task.model
+        tolerance = self.options.contact_tolerance
+        if tree._depth[node] <= tolerance:
+            return node
+        q = np.array(tree._q[node])
+        inputs, trajectory = [], []
+        for _ in range(SETTLING_STEPS):
+            edge = self._run(q, model.command_from(q)[None])
+            if edge is None:
+                return None
+            inputs.append(edge[0][0])
+            trajectory.append(edge[1][0])
+            q = edge[1][0]
+            contacts = model.collide(q, 0.0)
+            if len(contacts) == 0 or -float(contacts["dist"].min()) <= tolerance:
+                return tree.add(q, node, EdgeKind.SETTLE, np.array(inputs), np.array(trajectory))
+        return None
+
+
+def step_options(task: Task, options: RRTOptions):  # type: ignore[no-untyped-def]
+    """Options of the steps along the edges: the task's, smoothed where the planner's dynamics are."""
+    if options.dynamics == "exact":
+        return task.options
+    return task.options.replace(kappa=options.kappa, joint_limits=False)

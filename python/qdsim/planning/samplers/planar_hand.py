@@ -1,0 +1,173 @@
+"""Grasps of a disc by two fingers of two links in the plane."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.model import Model
+
+__all__ = ["PlanarHandSampler"]
+
+Array = NDArray[np.float64]
+DOWN, STRAIGHT = math.pi / 2, 0.0
+
+
+class _Finger(NamedTuple):
+    """One finger: the sign of its side, its base in the world and where its joints lie in q."""
+
+    sign: float  # -1 left, +1 right: joint angles and the y axis are mirrored
+    base: Array  # (2,) y and z, m
+    first: int  # index of joint 1 in q; joint 2 follows
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanarHandSampler:
+    """The two published grasps of the planar hand, and the coin between them.
+
+    *Pinch*: each fingertip at a random place on its side of the disc, one millimetre away from it. *Enveloping*:
+    both fingers folded inwards joint by joint until the next bit would touch, right finger first. If no
+    pinch is found the enveloping grasp is tried. What is returned lies within the model's joint limits and
+    no pair of the whole model penetrates, the fingers' own included.
+
+    Attributes:
+        pinch_probability: how often a pinch is tried first.
+        object: body of the disc.
+        bases: bodies of the finger bases, left and right.
+        joints: first joints of the fingers, left and right; the second joint comes next in q.
+        link_lengths: base to knuckle and knuckle to fingertip, m.
+        tip_distance: from the disc's centre to that of a pinching fingertip: radius of the disc, radius of the
+            tip and a gap, m.
+        draws: fingertip places tried for each finger.
+        resolution: the enveloping grasp closes joints to this angle, rad.
+    """
+
+    pinch_probability: float = 0.9
+    object: str = "disc"
+    bases: tuple[str, str] = ("left_link_0", "right_link_0")
+    joints: tuple[str, str] = ("left_1", "right_1")
+    link_lengths: tuple[float, float] = (0.3, 0.2)
+    tip_distance: float = 0.25 + 0.05 + 0.001
+    draws: int = 50
+    resolution: float = 1e-3
+
+    def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
+        """A new configuration ``(nq,)`` with the object unmoved, or None if neither grasp exists."""
+        if rng.random() < self.pinch_probability:
+            grasp = self.pinch(model, q, rng)
+            if grasp is not None:
+                return grasp
+        return self.envelop(model, q)
+
+    def envelop(self, model: Model, q: Array) -> Array | None:
+        """The enveloping grasp at the object's pose, or None. Deterministic."""
+        left, right = self._fingers(model, q)
+        result = np.array(q)
+        for finger in (left, right):  # out of the way: pointing down
+            self._put(result, finger, DOWN, STRAIGHT)
+        for finger in (right, left):
+            self._put(result, finger, STRAIGHT, STRAIGHT)
+            # From pointing down to pointing up, then from straight to folded inwards.
+            self._close(model, result, finger.first, -finger.sign * DOWN, finger.sign * DOWN)
+            self._close(model, result, finger.first + 1, STRAIGHT, finger.sign * DOWN)
+        return result if self._valid(model, result) else None
+
+    def pinch(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
+        """A random pinch at the object's pose, or None."""
+        left, right = self._fingers(model, q)
+        centre = np.asarray(model.body_pose(q, self.object)[0][1:])
+        alone = np.array(q)
+        chosen: list[Array] = []
+        for finger, other in ((left, right), (right, left)):
+            angles = self._reachable_angles(finger, centre, rng)
+            if angles is None:
+                return None
+            places = centre + self.tip_distance * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+            self._put(alone, other, STRAIGHT, STRAIGHT)
+            for joints in self._inverse_kinematics(finger, places):
+                alone[finger.first : finger.first + 2] = joints
+                if self._valid(model, alone):
+                    chosen.append(joints)
+                    break
+            else:
+                return None
+        result = np.array(q)
+        for finger, joints in zip((left, right), chosen):
+            result[finger.first : finger.first + 2] = joints
+        return result if self._valid(model, result) else None
+
+    def _fingers(self, model: Model, q: Array) -> tuple[_Finger, _Finger]:
+        left, right = (
+            _Finger(
+                sign,
+                np.asarray(model.body_pose(q, base)[0][1:]),
+                int(model.slice_q(joint).start),
+            )
+            for sign, base, joint in zip((-1.0, 1.0), self.bases, self.joints)
+        )
+        return left, right
+
+    def _reachable_angles(
+        self, finger: _Finger, centre: Array, rng: np.random.Generator
+    ) -> Array | None:
+        """Random directions from the disc's centre to points that a fingertip can reach, on its own side."""
+        to_base = finger.base - centre
+        b = math.hypot(*to_base)
+        r, reach = self.tip_distance, sum(self.link_lengths)
+        cosine = (r * r + b * b - reach * reach) / (2.0 * r * b) if b > 0.0 else 2.0
+        if not -1.0 <= cosine <= 1.0:
+            return None
+        middle, half = math.atan2(to_base[1], to_base[0]), math.acos(cosine)
+        below = -math.pi / 2  # straight below the disc the sides meet
+        low, high = middle - half, middle + half
+        low, high = (low, min(high, below)) if finger.sign < 0.0 else (max(low, below), high)
+        return rng.uniform(low, high, self.draws) if low < high else None
+
+    def _inverse_kinematics(self, finger: _Finger, places: Array) -> Array:
+        """Joint angles ``(k, 2)`` that bring the fingertip to ``places`` ``(N, 2)``, unreachable ones left out.
+
+        The elbow bends inwards. The left finger is the right one in a mirror: y and both angles change sign.
+        """
+        l1, l2 = self.link_lengths
+        y = finger.sign * (places[:, 0] - finger.base[0])
+        z = places[:, 1] - finger.base[1]
+        bend = (y * y + z * z - l1 * l1 - l2 * l2) / (2.0 * l1 * l2)
+        keep = np.abs(bend) <= 1.0
+        y, z = y[keep], z[keep]
+        second = np.arccos(bend[keep])
+        first = np.arctan2(z, y) - np.arctan2(l2 * np.sin(second), l1 + l2 * np.cos(second))
+        first = (first + math.pi) % (2.0 * math.pi) - math.pi
+        return finger.sign * np.stack([first, second], axis=1)
+
+    @staticmethod
+    def _put(q: Array, finger: _Finger, down: float, fold: float) -> None:
+        q[finger.first] = -finger.sign * down
+        q[finger.first + 1] = finger.sign * fold
+
+    def _close(self, model: Model, q: Array, index: int, clear: float, closed: float) -> None:
+        """Moves one joint from ``clear`` towards ``closed`` for as long as nothing penetrates, in place."""
+        while abs(closed - clear) > self.resolution:
+            q[index] = 0.5 * (clear + closed)
+            if _free(model, q):
+                clear = float(q[index])
+            else:
+                closed = float(q[index])
+        q[index] = clear
+
+    def _valid(self, model: Model, q: Array) -> bool:
+        names = model.joint_names
+        for joint in self.joints:
+            first, row = model.slice_q(joint).start, names.index(joint)
+            limits = model.joint_range[row : row + 2]
+            angles = q[first : first + 2]
+            if bool(((angles < limits[:, 0]) | (angles > limits[:, 1])).any()):
+                return False
+        return _free(model, q)
+
+
+def _free(model: Model, q: Array) -> bool:
+    return len(model.collide(q, 0.0)) == 0

@@ -1,0 +1,149 @@
+"""The object's part of a configuration space: what a planner steers and measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.model import Model
+
+__all__ = ["ObjectSpace"]
+
+Array = NDArray[np.float64]
+
+
+class ObjectSpace:
+    """Coordinates of one object of a model, as tangent vectors of its unactuated joints.
+
+    A planner through contact steers the object; the robot only has to be somewhere useful (S3 §VI-B). This
+    class cuts the object's rows out of configurations and tangent vectors and subtracts configurations
+    on the manifold, over whole arrays of them: scalar joints by subtraction, ball and free joints by the
+    logarithm of the relative rotation, as ``Model.difference`` does one at a time.
+
+    Args:
+        model: the model.
+        body: name of the object's body. Its coordinates are the unactuated joints that move it.
+
+    Attributes:
+        body: name of the object's body.
+        joints: names of the object's joints, in order of ``q``.
+        q: indices of the object's entries of a configuration.
+        v: indices of the object's entries of a tangent vector, ``size`` of them.
+        rotation: ``(size,)`` bool, which of these turn the object (radians) rather than shift it (metres).
+    """
+
+    def __init__(self, model: Model, body: str) -> None:
+        if body not in model.body_names:
+            raise ValueError(
+                f"object: the model has no body {body!r}; it has {', '.join(model.body_names)}"
+            )
+        jacobian = np.asarray(model.jacobian(model.default_q, body, np.zeros(3)))
+        moved = set(np.flatnonzero(np.any(jacobian != 0.0, axis=0)).tolist())
+        free = set(np.asarray(model.unactuated_v).tolist())
+        self.body = body
+        self.joints: list[str] = []
+        self._scalar: list[tuple[int, int]] = []  # (index in q, row of the tangent vector)
+        self._quaternion: list[tuple[int, int]] = []  # (first index in q, first row)
+        q_index: list[int] = []
+        v_index: list[int] = []
+        for joint in model.joint_names:
+            v_slice, q_slice = model.slice_v(joint), model.slice_q(joint)
+            own = set(range(v_slice.start, v_slice.stop))
+            if not own & moved or not own <= free:
+                continue
+            self.joints.append(joint)
+            linear = 3 if len(own) == 6 else 0 if len(own) == 3 else 1
+            row = len(v_index)
+            self._scalar += [(q_slice.start + k, row + k) for k in range(linear)]
+            if len(own) > 1:
+                self._quaternion.append((q_slice.start + linear, row + linear))
+            q_index += range(q_slice.start, q_slice.stop)
+            v_index += range(v_slice.start, v_slice.stop)
+        if not v_index:
+            raise ValueError(f"object: no unactuated joint moves the body {body!r}")
+        self.q: NDArray[np.intp] = np.array(q_index, dtype=np.intp)
+        self.v: NDArray[np.intp] = np.array(v_index, dtype=np.intp)
+        angular = np.any(jacobian[3:][:, self.v] != 0.0, axis=0)
+        self.rotation: NDArray[np.bool_] = np.asarray(angular, dtype=np.bool_)
+        self._scalar_q = np.array([i for i, _ in self._scalar], dtype=np.intp)
+        self._scalar_v = np.array([j for _, j in self._scalar], dtype=np.intp)
+
+    @property
+    def size(self) -> int:
+        """Number of tangent coordinates of the object."""
+        return len(self.v)
+
+    def difference(self, q1: Array, q0: Array) -> Array:
+        """Object displacement ``q1 - q0`` on the manifold.
+
+        Args:
+            q1: ``(nq,)`` or ``(nq, N)`` configurations, one a column.
+            q0: the same; either may be a single configuration.
+
+        Returns:
+            ``(size,)`` or ``(size, N)`` displacements, metres and radians.
+        """
+        if not self._quaternion:
+            a, b = q1[self.q], q0[self.q]
+            return a[:, None] - b if a.ndim < b.ndim else a - b[:, None] if b.ndim < a.ndim else a - b
+        flat = q1.ndim == 1 and q0.ndim == 1
+        a = q1[:, None] if q1.ndim == 1 else q1
+        b = q0[:, None] if q0.ndim == 1 else q0
+        result = np.empty((self.size, max(a.shape[1], b.shape[1])))
+        result[self._scalar_v] = a[self._scalar_q] - b[self._scalar_q]
+        for i, row in self._quaternion:
+            result[row : row + 3] = _rotation_difference(a[i : i + 4], b[i : i + 4])
+        return result[:, 0] if flat else result
+
+    def errors(self, q: Array, goal: Array) -> tuple[float, float]:
+        """Distance (m) and angle (rad) between the object's poses in two configurations ``(nq,)``."""
+        e = self.difference(goal, q)
+        shift, turn = e[~self.rotation], e[self.rotation]
+        return float(np.sqrt(shift @ shift)), float(np.sqrt(turn @ turn))
+
+    def scale(self, length: float) -> Array:
+        """``(size,)`` factors that turn displacements into metres: 1 for shifts, ``length`` for turns."""
+        return np.where(self.rotation, length, 1.0)
+
+    def __repr__(self) -> str:
+        return f"ObjectSpace({self.body!r}, joints={self.joints})"
+
+
+def _rotation_difference(a: Array, b: Array) -> Array:
+    """Rotation vectors ``(3, N)`` of ``R_a R_b'`` from quaternions ``(4, N)``, at most pi long."""
+    w = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
+    v = -a[0] * b[1:] + b[0] * a[1:] - _cross(a[1:], b[1:])
+    flip = np.where(w < 0.0, -1.0, 1.0)
+    w, v = w * flip, v * flip
+    s = np.sqrt(v[0] ** 2 + v[1] ** 2 + v[2] ** 2)
+    # 2 atan2(s, w) / s, which tends to 2 / w as s tends to 0.
+    small = s < 1e-12
+    factor = np.where(small, 2.0, 2.0 * np.arctan2(s, w) / np.where(small, 1.0, s))
+    return np.asarray(factor * v)
+
+
+def _cross(a: Array, b: Array) -> Array:
+    return np.stack(
+        (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+    )
+
+
+def as_vector(name: str, value: object, size: int) -> Array:
+    """``value`` as ``size`` finite numbers, or a ValueError that names the argument."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected {size} numbers, got {type(value).__name__}") from None
+    if array.shape != (size,):
+        raise ValueError(f"{name}: expected shape ({size},), got {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name}: not finite at index {int(np.argmin(np.isfinite(array)))}")
+    array.flags.writeable = False
+    return array
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for an error message."""
+    return ", ".join(sorted(names))

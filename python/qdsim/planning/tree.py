@@ -1,0 +1,261 @@
+"""The tree that a planner grows: nodes, edges, and the local metric at every node."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.planning.options import RRTOptions
+from qdsim.planning.space import Array
+from qdsim.planning.task import Task
+from qdsim.step import linearize
+
+if TYPE_CHECKING:
+    from qdsim.planning.plan import Plan
+
+__all__ = ["EdgeKind", "Tree"]
+
+_KERNEL = 1e-6
+"""Singular values of B_u below this, relative to metres of object per unit of command, steer nothing."""
+
+RECORD = np.dtype(
+    [
+        ("iteration", "i8"),
+        ("nodes", "i8"),
+        ("steps", "i8"),
+        ("regrasps", "i8"),
+        ("distance", "f8"),
+        ("position_error", "f8"),
+        ("rotation_error", "f8"),
+        ("seconds", "f8"),
+    ]
+)
+
+
+class EdgeKind(enum.IntEnum):
+    """How a node was reached from its parent."""
+
+    ROOT = 0
+    PUSH = 1  #: by commands that steer the object
+    SETTLE = 2  #: by holding the fingers where they are until nothing penetrates
+    REGRASP = 3  #: by contact sampling: the robot is elsewhere, the object has not moved, no input
+
+
+class Tree:
+    """Nodes of a search through contact, stored as arrays.
+
+    Each node carries the smoothed linear model at its own configuration with the robot commanded to stay
+    (S3 eq. 44): ``q+ = c + B du``. Distances to a subgoal are measured in its object rows, in metres (rotations
+    times ``length``), by the local Mahalanobis metric ``|x - c|`` weighted with
+    ``(B_u B_u' + gamma I)^-1`` (S3 eq. 47, without the factor 1/2, as in the authors' code).
+
+    Attributes:
+        task, options: what was planned, and how.
+        count: nodes so far.
+        goal_node: index of the first node within the task's tolerances of the goal, or None.
+        steps: simulator steps taken, edges that were not kept included.
+        linearizations: smoothed steps with derivative, one a node.
+        failures: simulator steps that the solver gave up; the iteration goes on without them.
+        records: structured array, one row an iteration: nodes, steps, regrasps so far, and distance (m, rotation
+            scaled), position error (m) and rotation error (rad) of the node nearest to the goal.
+        seconds: time spent growing.
+    """
+
+    def __init__(self, task: Task, options: RRTOptions) -> None:
+        model, capacity = task.model, options.max_nodes
+        n, nu = task.space.size, model.nu
+        self.task = task
+        self.options = options
+        self.length = task.length if options.rotation_length is None else options.rotation_length
+        self.scale = task.space.scale(self.length)
+        self.smoothed = task.options.replace(kappa=options.kappa, joint_limits=False)
+        self.count = 0
+        self.steps = 0
+        self.linearizations = 0
+        self.failures = 0
+        self.seconds = 0.0
+        self.goal_node: int | None = None
+        self.best_node = 0
+        self.records: NDArray[np.void] = np.empty(0, dtype=RECORD)
+        self._v = task.space.v
+        self._q = np.empty((capacity, model.nq))
+        self._parent = np.full(capacity, -1, dtype=np.int64)
+        self._kind = np.zeros(capacity, dtype=np.int8)
+        self._depth = np.zeros(capacity)
+        self._errors = np.empty((2, capacity))
+        self._next = np.empty((model.nq, capacity))
+        self._B = np.empty((capacity, n, nu))
+        self._whiten = np.empty((n, n, capacity))
+        self._inverse = np.empty((capacity, nu, n))
+        self._inputs: list[Array | None] = []
+        self._trajectory: list[Array | None] = []
+        self._distance = np.empty(capacity)
+        self.add(task.start, -1, EdgeKind.ROOT, None, None)
+
+    # ---------------------------------------------------------------- growing
+
+    @property
+    def full(self) -> bool:
+        """Whether ``options.max_nodes`` is reached."""
+        return self.count >= self.options.max_nodes
+
+    def add(
+        self,
+        q: Array,
+        parent: int,
+        kind: EdgeKind,
+        inputs: Array | None,
+        trajectory: Array | None,
+    ) -> int:
+        """Append a node and compute its local model.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            parent: index of the parent, -1 for the root.
+            kind: how it was reached.
+            inputs: ``(steps, nu)`` commands of the edge, None for a regrasp.
+            trajectory: ``(steps, nq)`` configurations after each of them.
+
+        Returns:
+            Index of the node.
+        """
+        task, i = self.task, self.count
+        model, gamma = task.model, self.options.gamma
+        local = linearize(model, q, model.command_from(q), self.smoothed, wrt=("u",))
+        B = local.B[self._v] * self.scale[:, None]
+        n, nu = B.shape
+        # One singular value decomposition gives the metric's square root and the inverse for steering.
+        U, s, Vt = np.linalg.svd(B)
+        k = len(s)
+        weight = np.full(n, gamma)
+        weight[:k] += s * s
+        self._whiten[:, :, i] = U.T / np.sqrt(weight)[:, None]
+        self._inverse[i] = (Vt[:k].T * (s / (s * s + _KERNEL * _KERNEL))) @ U[:, :k].T
+        self._B[i] = B
+        self._q[i] = q
+        self._next[:, i] = local.q_next
+        self._parent[i] = parent
+        self._kind[i] = kind
+        contacts = local.step.contacts
+        self._depth[i] = -min(0.0, float(contacts["dist"].min())) if len(contacts) else 0.0
+        shift, turn = self._errors[:, i] = task.space.errors(q, task.goal)
+        self._distance[i] = distance = float(np.hypot(shift, task.length * turn))
+        self._inputs.append(inputs)
+        self._trajectory.append(trajectory)
+        self.count += 1
+        self.linearizations += 1
+        if distance < self._distance[self.best_node]:
+            self.best_node = i
+        reached = shift <= task.position_tolerance and turn <= task.rotation_tolerance
+        if self.goal_node is None and reached:
+            self.goal_node = i
+        return i
+
+    def distances(self, subgoal: Array) -> Array:
+        """Local Mahalanobis distances ``(count,)`` of all nodes to a configuration ``(nq,)`` (S3 eq. 47)."""
+        n = self.count
+        e = self.task.space.difference(subgoal, self._next[:, :n]) * self.scale[:, None]
+        y = (self._whiten[:, :, :n] * e).sum(axis=1)
+        return np.asarray((y * y).sum(axis=0))
+
+    def nearest(self, subgoal: Array) -> int:
+        """Index of the node nearest to a subgoal ``(nq,)`` in the local metric (S3 eq. 50)."""
+        return int(self.distances(subgoal).argmin())
+
+    def object_distance(self, q: Array, subgoal: Array) -> float:
+        """Distance (m, rotations times ``length``) between the object's poses in two configurations."""
+        e = self.task.space.difference(subgoal, q) * self.scale
+        return float(np.sqrt(e @ e))
+
+    def steering(self, node: int, subgoal: Array) -> tuple[Array, Array, Array]:
+        """What Alg. 3's least squares need at a node.
+
+        Returns:
+            ``B_u`` ``(n, nu)`` in metres per unit of command, the scaled displacement ``(n,)`` from ``c`` to the
+            subgoal, and the least squares solution of minimum norm ``(nu,)`` without bounds.
+        """
+        target = self.task.space.difference(subgoal, self._next[:, node]) * self.scale
+        return self._B[node], target, self._inverse[node] @ target
+
+    # ---------------------------------------------------------------- reading
+
+    @property
+    def q(self) -> Array:
+        """Configurations ``(count, nq)``."""
+        return self._q[: self.count]
+
+    @property
+    def parent(self) -> NDArray[np.int64]:
+        """Index of every node's parent ``(count,)``, -1 for the root."""
+        return self._parent[: self.count]
+
+    @property
+    def kind(self) -> NDArray[np.int8]:
+        """How every node was reached ``(count,)``, an :class:`EdgeKind`."""
+        return self._kind[: self.count]
+
+    @property
+    def penetration(self) -> Array:
+        """Deepest penetration at every node ``(count,)``, m."""
+        return self._depth[: self.count]
+
+    @property
+    def errors(self) -> Array:
+        """Position (m) and rotation error (rad) of every node with respect to the goal ``(count, 2)``."""
+        return self._errors[:, : self.count].T
+
+    @property
+    def reached(self) -> bool:
+        """Whether some node is within the task's tolerances of the goal."""
+        return self.goal_node is not None
+
+    @property
+    def regrasp_count(self) -> int:
+        """Edges by contact sampling in the tree."""
+        return int(np.count_nonzero(self.kind == EdgeKind.REGRASP))
+
+    def inputs(self, node: int) -> Array | None:
+        """Commands ``(steps, nu)`` of the edge to a node; None for the root and regrasps."""
+        return self._inputs[self._checked(node)]
+
+    def trajectory(self, node: int) -> Array | None:
+        """Configurations ``(steps, nq)`` along the edge to a node, after each command."""
+        return self._trajectory[self._checked(node)]
+
+    def path(self, node: int) -> list[int]:
+        """Indices of the nodes from the root to ``node``, both included."""
+        result = [self._checked(node)]
+        while result[-1] != 0:
+            result.append(int(self._parent[result[-1]]))
+        return result[::-1]
+
+    def plan(self, node: int | None = None) -> Plan:
+        """The plan from the start to ``node``, by default to the goal.
+
+        Raises:
+            ValueError: if the goal was not reached and no node is given.
+        """
+        from qdsim.planning.plan import plan_from_tree
+
+        if node is None:
+            if self.goal_node is None:
+                shift, turn = self.errors[self.best_node]
+                raise ValueError(
+                    f"the tree of {self.count} nodes has not reached the goal: node {self.best_node} comes "
+                    f"nearest, with {shift:.3g} m and {turn:.3g} rad left; give a node, or plan on with more "
+                    "nodes or another seed"
+                )
+            node = self.goal_node
+        return plan_from_tree(self, node)
+
+    def _checked(self, node: int) -> int:
+        if not 0 <= node < self.count:
+            raise ValueError(f"node: expected an index from 0 to {self.count - 1}, got {node!r}")
+        return int(node)
+
+    def __repr__(self) -> str:
+        end = "goal reached" if self.reached else "goal not reached"
+        return f"Tree({self.task.name!r}, {self.count} nodes, {self.regrasp_count} regrasps, {end})"

@@ -1,0 +1,105 @@
+"""Published systems: MJCF files that come with the package and a short configuration each.
+
+``load("planar_hand")`` gives the model, the options of its step and its tasks. Numbers are those of Pang, Suh,
+Yang and Tedrake 2023 and the scripts released with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from importlib import resources
+from types import MappingProxyType
+
+import numpy as np
+
+import qdsim
+from qdsim.model import Model
+from qdsim.planning.samplers import BoxSideSampler, PlanarHandSampler
+from qdsim.planning.task import Task
+from qdsim.step import Options
+
+__all__ = ["NAMES", "System", "load"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class System:
+    """A published system.
+
+    Attributes:
+        name: as given to :func:`load`.
+        model: the model.
+        options: of its exact step, as published.
+        tasks: its tasks by name; the first one is the published RRT task.
+    """
+
+    name: str
+    model: Model
+    options: Options
+    tasks: Mapping[str, Task]
+
+    def __repr__(self) -> str:
+        return f"System({self.name!r}, nq={self.model.nq}, tasks={list(self.tasks)})"
+
+
+def load(name: str) -> System:
+    """A system by name, one of ``systems.NAMES``.
+
+    Raises:
+        ValueError: for an unknown name.
+    """
+    key = name.lower().replace("-", "_") if isinstance(name, str) else name
+    if key not in _SYSTEMS:
+        raise ValueError(f"name: no system {name!r}; there are {', '.join(NAMES)}")
+    text = resources.files(__name__).joinpath(f"{key}.xml").read_text(encoding="utf-8")
+    return _SYSTEMS[key](key, qdsim.load(text))
+
+
+def _planar_pushing(name: str, model: Model) -> System:
+    options = Options(h=0.1, friction="pyramid", rays=2, margin=math.inf)
+    start = np.array(model.keyframes["start"].q)
+    goal = start + np.array([0.0, -1.0, 0.0, 0.0, 0.0])
+    task = Task(
+        name="push the box back",
+        model=model,
+        options=options,
+        start=start,
+        goal=goal,
+        object="box",
+        # y and z from -2 to 2 m, any angle; from the start.
+        lower=np.array([-2.0, -2.0, -math.pi]) - start[:3],
+        upper=np.array([2.0, 2.0, math.pi]) - start[:3],
+        sampler=BoxSideSampler(),
+        length=0.5,
+    )
+    return System(name, model, options, MappingProxyType({"move_back": task}))
+
+
+def _planar_hand(name: str, model: Model) -> System:
+    options = Options(h=0.1, friction="pyramid", rays=2, margin=10.0)
+    start = np.array(model.keyframes["start"].q)
+    goal = start + np.array([0.0, 0.0, math.pi, 0.0, 0.0, 0.0, 0.0])
+    task = Task(
+        name="half turn of the disc",
+        model=model,
+        options=options,
+        start=start,
+        goal=goal,
+        object="disc",
+        # y from -0.3 to 0.3 m, z from 0.3 to 0.5 m, angle from 0 to pi with a margin; from the start.
+        lower=np.array([-0.3, 0.3, -0.01]) - start[:3],
+        upper=np.array([0.3, 0.5, math.pi + 0.01]) - start[:3],
+        sampler=PlanarHandSampler(),
+        length=0.25,
+    )
+    return System(name, model, options, MappingProxyType({"half_turn": task}))
+
+
+_SYSTEMS: dict[str, Callable[[str, Model], System]] = {
+    "planar_hand": _planar_hand,
+    "planar_pushing": _planar_pushing,
+}
+
+NAMES = tuple(_SYSTEMS)
+"""Names of the systems that :func:`load` knows."""
