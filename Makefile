@@ -69,7 +69,7 @@ asan: $(DEV)/installed
 	$(DEV_PATH) $(DEV)/bin/python -m pip install $(PIP_FLAGS) --no-build-isolation --no-deps \
 	  --target $(BUILD)/asan-site -Cbuild-dir=$(BUILD)/asan -Csetup-args=-Dtests=true \
 	  -Csetup-args=-Dbuildtype=debugoptimized -Csetup-args=-Db_sanitize=address,undefined \
-	  -Csetup-args=-Db_lundef=false -Csetup-args=-Dclones=false \
+	  -Csetup-args=-Db_lundef=false \
 	  "-Csetup-args=-Dc_args=-fno-sanitize-recover=all -fno-omit-frame-pointer" .
 	$(DEV_PATH) meson test -C $(BUILD)/asan --no-rebuild --print-errorlogs --timeout-multiplier 10
 	$(ASAN_ENVIRONMENT) $(DEV)/bin/python -m pytest -q -m "not slow" tests
