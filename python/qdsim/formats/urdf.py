@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+_DEPTH_LIMIT = 100
 _MJ_MESHES = (".stl", ".obj", ".msh")
 
 
@@ -36,6 +37,8 @@ def prepare_urdf(
 ) -> PreparedUrdf:
     """Rewrites a URDF so that MuJoCo finds its files. ``folder``: where the file lies, or None."""
     root = _parse(text, label)
+    if _depth(root) > _DEPTH_LIMIT:
+        raise ValueError(f"source: {label} is nested more than {_DEPTH_LIMIT} deep")
     compiler = _compiler(root)
     compiler.attrib.setdefault("fusestatic", "false")
     discard_visual = compiler.attrib.get("discardvisual", "true") != "false"
@@ -139,6 +142,13 @@ def _declare_prefixes(text: str) -> str:
     missing = [prefix for prefix in sorted(used) if f"xmlns:{prefix}" not in text]
     declared = "".join(f' xmlns:{prefix}="urn:{prefix}"' for prefix in missing)
     return text[: begin.end()] + declared + text[begin.end() :]
+
+
+def _depth(root: ElementTree.Element) -> int:
+    depth, level = 0, [root]
+    while level:
+        depth, level = depth + 1, [child for element in level for child in element]
+    return depth
 
 
 def _compiler(root: ElementTree.Element) -> ElementTree.Element:

@@ -1,0 +1,837 @@
+"""Files to descriptions: what is honoured, what is listed, what is an error, against MuJoCo."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import warnings
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from qdsim.description import Actuator, Description, ModelWarning
+from qdsim.description.arrays import model_arrays
+from qdsim.formats import load_description
+
+
+def mjcf(body: str = "", rest: str = "", option: str = "") -> str:
+    return f"<mujoco>{option}<worldbody>{body}</worldbody>{rest}</mujoco>"
+
+
+HINGE = '<body name="b"><joint name="h"{}/><geom name="g" size="0.1"/></body>'
+TWO = (
+    '<body name="b"><joint name="h"/><geom name="g" size="0.1"/>'
+    '<body name="c" pos="0 0 1"><joint name="s" type="slide"/><geom name="k" size="0.1"/></body>'
+    "</body>"
+)
+
+
+def actuators(text: str, joints: str = TWO, **kw: object) -> tuple[Actuator, ...]:
+    source = mjcf(joints, f"<actuator>{text}</actuator>")
+    return load_description(source, **kw).actuators  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- actuators
+
+
+class TestActuators:
+    def test_position(self) -> None:
+        (item,) = actuators('<position name="p" joint="h" kp="50" kv="2" ctrlrange="-1 2"/>')
+        assert item == Actuator("p", "h", 50.0, 1.0, (-1.0, 2.0))
+
+    def test_gear(self) -> None:
+        (item,) = actuators('<position joint="h" kp="50" gear="-3"/>')
+        assert item.stiffness == 450.0
+        assert item.gear == -3.0
+
+    @pytest.mark.parametrize("gear", [1.0, -2.5])
+    @pytest.mark.parametrize(("gain", "bias"), [(30.0, 30.0), (12.0, 40.0)])
+    def test_spring_is_mujocos(self, gear: float, gain: float, bias: float) -> None:
+        """The generalised force of MuJoCo's actuator is k (u / gear - q)."""
+        text = (
+            f'<general name="a" joint="h" gear="{gear}" biastype="affine" '
+            f'gainprm="{gain}" biasprm="0 {-bias} 0"/>'
+        )
+        source = mjcf(HINGE.format(""), f"<actuator>{text}</actuator>")
+        (item,) = load_description(source).actuators
+        model = mujoco.MjModel.from_xml_string(source)
+        data = mujoco.MjData(model)
+        for q, u in itertools.product((-0.3, 0.7), (0.0, 1.4)):
+            data.qpos[0], data.ctrl[0] = q, u
+            mujoco.mj_forward(model, data)
+            expected = item.stiffness * (u / item.gear - q)
+            assert data.qfrc_actuator[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+    def test_order_is_the_files(self) -> None:
+        items = actuators('<position joint="s" kp="1"/><position joint="h" kp="2"/>')
+        assert [(item.joint, item.stiffness) for item in items] == [("s", 1.0), ("h", 2.0)]
+
+    def test_unclamped_control(self) -> None:
+        source = mjcf(
+            HINGE.format(""),
+            '<actuator><position joint="h" kp="1" ctrlrange="-1 1"/></actuator>',
+            '<option><flag clampctrl="disable"/></option>',
+        )
+        assert load_description(source).actuators[0].range is None
+
+    def test_switched_off(self) -> None:
+        rest = '<actuator><position name="p" joint="h" group="2"/></actuator>'
+        for option in (
+            '<option><flag actuation="disable"/></option>',
+            '<option actuatorgroupdisable="2"/>',
+        ):
+            description = load_description(mjcf(HINGE.format(""), rest, option))
+            assert description.actuators == ()
+            assert description.ignored == ("actuator 'p': switched off by the file",)
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ('<motor name="a" joint="h"/>', "actuator 'a': is not a position actuator"),
+            ('<velocity name="a" joint="h"/>', "actuator 'a': is not a position actuator"),
+            ('<damper name="a" joint="h" ctrlrange="0 1"/>', "actuator 'a': is not a position"),
+            (
+                '<intvelocity name="a" joint="h" kp="5" actrange="-1 1"/>',
+                "actuator 'a': is not a position actuator: it has activation dynamics",
+            ),
+            (
+                '<general name="a" joint="h" biastype="affine" gainprm="1" biasprm="3 -1 0"/>',
+                "constant force 3",
+            ),
+            (
+                '<general name="a" joint="h" biastype="affine" gainprm="1" biasprm="0 1 0"/>',
+                "actuator 'a': its stiffness -1 is negative",
+            ),
+            (
+                '<position name="a" joint="h" kp="5" forcerange="-1 1"/>',
+                "actuator 'a': forcerange -1 1 is a force limit",
+            ),
+            (
+                '<position joint="h" kp="5"/><position name="a" joint="h" kp="5"/>',
+                "actuator 'a': joint 'h' has another actuator",
+            ),
+            ('<position name="a" tendon="t" kp="5"/>', "actuator 'a': tendon transmission"),
+            ('<position name="a" site="p" kp="5"/>', "actuator 'a': site transmission"),
+            ('<adhesion name="a" body="b" ctrlrange="0 1"/>', "actuator 'a': body transmission"),
+            ('<position name="a" joint="ball" kp="5"/>', "actuator 'a': joint 'ball' is a ball"),
+        ],
+    )
+    def test_errors(self, text: str, words: str) -> None:
+        joints = TWO + (
+            '<body><joint name="ball" type="ball"/><geom size="0.1"/><site name="p"/></body>'
+        )
+        tendon = '<tendon><fixed name="t"><joint joint="h" coef="1"/></fixed></tendon>'
+        source = mjcf(joints, f"<actuator>{text}</actuator>{tendon}")
+        with pytest.raises(ValueError, match=words):
+            load_description(source)
+
+    def test_joint_force_limit(self) -> None:
+        body = HINGE.format(' actuatorfrcrange="-2 2"')
+        rest = '<actuator><position name="a" joint="h" kp="5"/></actuator>'
+        with pytest.raises(ValueError, match="actuatorfrcrange -2 2 of joint 'h'"):
+            load_description(mjcf(body, rest))
+        assert "joint 'h': effort limit 2" in load_description(mjcf(body)).ignored
+
+    def test_all_errors_at_once(self) -> None:
+        with pytest.raises(ValueError) as error:
+            actuators('<motor name="m1" joint="h"/><motor name="m2" joint="s"/>')
+        assert "'m1'" in str(error.value)
+        assert "'m2'" in str(error.value)
+
+
+class TestStiffness:
+    def test_number_overrides_the_file(self) -> None:
+        (item,) = actuators('<position joint="h" kp="50" gear="2" ctrlrange="0 1"/>', stiffness=7)
+        assert (item.joint, item.stiffness, item.gear, item.range) == ("h", 7.0, 2.0, (0.0, 1.0))
+
+    def test_number_actuates_a_file_without_actuators(self) -> None:
+        items = load_description(mjcf(TWO), stiffness=3.0).actuators
+        assert [(item.name, item.joint, item.stiffness) for item in items] == [
+            ("h", "h", 3.0),
+            ("s", "s", 3.0),
+        ]
+
+    def test_mapping_adds_after_the_files_actuators(self) -> None:
+        items = actuators('<position joint="s" kp="50"/>', stiffness={"h": 2, "s": 4})
+        assert [(item.joint, item.stiffness) for item in items] == [("s", 4.0), ("h", 2.0)]
+
+    def test_replaces_motors_and_their_limits(self) -> None:
+        source = mjcf(
+            TWO,
+            '<actuator><motor name="m" joint="h" gear="5" ctrlrange="-9 9" forcerange="-3 3"/>'
+            "</actuator>",
+        )
+        description = load_description(source, stiffness=4)
+        assert description.actuators == (Actuator("m", "h", 4.0),)
+        assert any("replaced by stiffness=" in item for item in description.ignored)
+
+    def test_actuated_chooses(self) -> None:
+        text = '<position name="p" joint="h" kp="50"/><position joint="s" kp="60"/>'
+        assert [item.joint for item in actuators(text, actuated=["s"])] == ["s"]
+        assert actuators(text, actuated=()) == ()
+        items = actuators("", actuated=["s"], stiffness=9)
+        assert [(item.joint, item.stiffness) for item in items] == [("s", 9.0)]
+        items = actuators('<position joint="h" kp="5"/>', actuated=["s", "h"], stiffness={"s": 9})
+        assert [(item.joint, item.stiffness) for item in items] == [("h", 5.0), ("s", 9.0)]
+
+    def test_actuated_needs_a_stiffness(self) -> None:
+        with pytest.raises(ValueError, match="joint 's': actuated= names it, stiffness= does not"):
+            actuators("", actuated=["s"])
+
+    @pytest.mark.parametrize(
+        ("kw", "kind", "words"),
+        [
+            ({"stiffness": float("nan")}, ValueError, "stiffness must be positive and finite"),
+            ({"stiffness": -1}, ValueError, "stiffness must be positive"),
+            ({"stiffness": 0}, ValueError, "stiffness must be positive"),
+            ({"stiffness": "5"}, TypeError, "stiffness must be a positive number"),
+            ({"stiffness": [1, 2]}, TypeError, "stiffness must be a positive number"),
+            ({"stiffness": True}, TypeError, "stiffness must be a positive number"),
+            ({"stiffness": {"h": -1}}, ValueError, r"stiffness\['h'\] must be positive"),
+            ({"stiffness": {"x": 1}}, ValueError, "stiffness: no joint is named 'x'"),
+            ({"stiffness": {3: 1}}, TypeError, "joint names must be strings"),
+            ({"actuated": "h"}, TypeError, "actuated must be a sequence"),
+            ({"actuated": ["x"]}, ValueError, "actuated: no joint is named 'x'"),
+            ({"actuated": ["h", "h"]}, ValueError, "names a joint twice"),
+            ({"actuated": [1]}, TypeError, "actuated must hold joint names"),
+            ({"stiffness": {"free": 1}}, ValueError, "'free' is a ball or free joint"),
+        ],
+    )
+    def test_errors(self, kw: dict[str, object], kind: type[Exception], words: str) -> None:
+        body = TWO + '<body><freejoint name="free"/><geom size="0.1"/></body>'
+        with pytest.raises(kind, match=words):
+            load_description(mjcf(body), **kw)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- joints, bodies, options
+
+
+class TestJoints:
+    def test_every_field(self) -> None:
+        joint = (
+            ' type="slide" axis="0 3 4" pos="1 2 3" ref="0.5" range="-1 2" '
+            'stiffness="7" springref="0.25"'
+        )
+        (item,) = load_description(mjcf(HINGE.format(joint))).joints
+        assert item.type == "slide"
+        assert item.axis == pytest.approx((0.0, 0.6, 0.8))
+        assert item.pos == (1.0, 2.0, 3.0)
+        assert (item.ref, item.range, item.stiffness, item.springref) == (0.5, (-1, 2), 7.0, 0.25)
+
+    def test_degrees(self) -> None:
+        (item,) = load_description(mjcf(HINGE.format(' range="-90 90" ref="45"'))).joints
+        assert item.ref == pytest.approx(np.pi / 4)
+        assert item.range == pytest.approx((-np.pi / 2, np.pi / 2))
+
+    def test_options_switch_things_off(self) -> None:
+        source = mjcf(
+            HINGE.format(' range="-90 90" stiffness="3"'),
+            option='<option><flag limit="disable" spring="disable" gravity="disable"/></option>',
+        )
+        description = load_description(source)
+        assert description.joints[0].range is None
+        assert description.joints[0].stiffness == 0.0
+        assert description.gravity == (0.0, 0.0, 0.0)
+
+    @pytest.mark.parametrize(
+        ("body", "words"),
+        [
+            (
+                '<body><joint name="j" type="ball" range="0 40"/><geom size="1"/></body>',
+                "joint 'j': limits on ball joints",
+            ),
+            (
+                '<body><joint name="j" type="ball" stiffness="4"/><geom size="1"/></body>',
+                "joint 'j': springs on ball joints",
+            ),
+            (
+                '<body><joint name="j" type="free" stiffness="4"/><geom size="1"/></body>',
+                "joint 'j': springs on free joints",
+            ),
+            ('<body name="m" mocap="true"><geom size="1"/></body>', "body 'm': mocap"),
+            (
+                '<body name="m" gravcomp="1"><freejoint/><geom size="1"/></body>',
+                "body 'm': gravcomp 1",
+            ),
+        ],
+    )
+    def test_errors(self, body: str, words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            load_description(mjcf(body))
+
+    def test_gravcomp_of_a_robot_is_listed(self) -> None:
+        body = TWO.replace('name="c"', 'name="c" gravcomp="0.5"')
+        description = load_description(mjcf(body), stiffness=1)
+        assert description.ignored == (
+            "body 'c': gravcomp 0.5 (gravity does not act on actuated joints)",
+        )
+
+    def test_inertia_in_body_axes(self) -> None:
+        """The kinetic energy of a spinning body is MuJoCo's."""
+        source = mjcf(
+            '<body name="b" pos="0 0 1"><freejoint/><inertial pos="0.1 0.2 0.3" mass="2" '
+            'quat="0.5 0.5 -0.1 0.7" diaginertia="0.1 0.2 0.25"/></body>'
+        )
+        body = load_description(source).bodies[1]
+        model = mujoco.MjModel.from_xml_string(source)
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        matrix = np.zeros((6, 6))
+        mujoco.mj_fullM(model, data, matrix)
+        com = np.array(body.com)
+        about_origin = np.array(body.inertia) + body.mass * (
+            com @ com * np.eye(3) - np.outer(com, com)
+        )
+        np.testing.assert_allclose(matrix[3:, 3:], about_origin, rtol=1e-12, atol=1e-12)
+
+
+class TestIgnoredAndErrors:
+    def test_listed(self) -> None:
+        source = mjcf(
+            '<body name="b"><joint name="h" damping="0.1" armature="0.2" range="0 1" '
+            'margin="0.01" solreflimit="0.01 1"/>'
+            '<geom name="g" size="0.1" gap="0.01" solref="0.01 1"/><site name="s"/></body>'
+            '<geom name="floor" type="plane" size="1 1 1"/>',
+            '<actuator><position name="p" joint="h" kp="3" kv="2" timeconst="0.3"/></actuator>'
+            '<contact><pair geom1="g" geom2="floor" gap="0.02" solimp="0.8 0.9 0.01"/></contact>'
+            '<tendon><fixed name="t"><joint joint="h" coef="1"/></fixed></tendon>',
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ignored = load_description(source).ignored
+        assert set(ignored) == {
+            "joint 'h': damping 0.1",
+            "joint 'h': armature 0.2",
+            "joint 'h': margin 0.01 of its limits",
+            "joint 'h': solver parameters of its limits",
+            "geom 'g': gap 0.01",
+            "geom 'g': solver parameters",
+            "actuator 'p': velocity gain 2",
+            "actuator 'p': time constant 0.3",
+            "pair 'floor' - 'g': gap 0.02",
+            "pair 'floor' - 'g': solver parameters",
+            "tendon 't': exerts no force",
+        }
+
+    def test_nothing_to_list(self) -> None:
+        assert load_description(mjcf(TWO)).ignored == ()
+
+    def test_dry_friction_warns(self) -> None:
+        source = mjcf(HINGE.format(' frictionloss="0.3"'))
+        with pytest.warns(ModelWarning, match=r"dry friction .* 'h'"):
+            description = load_description(source)
+        assert description.ignored == ("joint 'h': frictionloss 0.3",)
+
+    @pytest.mark.parametrize(
+        ("rest", "words"),
+        [
+            (
+                '<tendon><fixed name="t" stiffness="3"><joint joint="h" coef="1"/></fixed></tendon>',
+                "tendon 't': tendons are not supported .this one has stiffness",
+            ),
+            (
+                '<tendon><fixed name="t" range="0 1"><joint joint="h" coef="1"/></fixed></tendon>',
+                "tendon 't': .* limits",
+            ),
+            (
+                '<equality><connect name="e" body1="b" anchor="0 0 0"/></equality>',
+                "equality 'e' .'b' and 'world'.: connect constraints",
+            ),
+            (
+                '<equality><joint name="e" joint1="h" joint2="s"/></equality>',
+                "equality 'e' .'h' and 's'.: joint constraints",
+            ),
+            ('<equality><weld name="e" body1="b"/></equality>', "equality 'e'.*: weld"),
+        ],
+    )
+    def test_errors(self, rest: str, words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            load_description(mjcf(TWO, rest))
+
+    def test_equalities_that_are_off_are_listed(self) -> None:
+        rest = '<equality><weld name="e" body1="b" active="false"/></equality>'
+        ignored = load_description(mjcf(TWO, rest)).ignored
+        assert ignored == ("equality 'e': weld constraint, switched off",)
+
+    def test_wind(self) -> None:
+        with pytest.raises(ValueError, match="wind"):
+            load_description(mjcf(TWO, option='<option density="1" wind="1 0 0"/>'))
+        ignored = load_description(mjcf(TWO, option='<option viscosity="1"/>')).ignored
+        assert len(ignored) == 1
+
+    def test_height_fields(self) -> None:
+        asset = (
+            '<asset><hfield name="f" nrow="2" ncol="2" size="1 1 1 1" elevation="0 1 0 1"/></asset>'
+        )
+        geom = '<geom name="hills" type="hfield" hfield="f"{}/>'
+        with pytest.raises(ValueError, match="geom 'hills': height fields"):
+            load_description(mjcf(geom.format("") + TWO, asset))
+        harmless = geom.format(' contype="0" conaffinity="0"')
+        description = load_description(mjcf(harmless + TWO, asset))
+        assert [item.name for item in description.geoms] == ["g", "k"]
+        assert len(description.ignored) == 1
+
+    def test_flex(self) -> None:
+        flex = (
+            '<flexcomp name="cloth" type="grid" count="3 3 1" spacing="1 1 1" mass="1" dim="2" '
+            'radius="0.01"/>'
+        )
+        with pytest.raises(ValueError, match="flex 'cloth': deformable"):
+            load_description(mjcf(flex))
+
+    def test_unnamed_elements_get_names(self) -> None:
+        source = mjcf(
+            '<body><joint/><geom size="1"/><body><joint/><geom size="1"/></body></body>'
+            '<body name="body1"><freejoint/><geom name="geom0" size="1"/></body>',
+            '<actuator><position joint="joint_x"/></actuator>'.replace("joint_x", "j"),
+        ).replace("<joint/>", '<joint name="j"/>', 1)
+        description = load_description(source)
+        assert [body.name for body in description.bodies] == ["world", "body1_", "body2", "body1"]
+        assert [joint.name for joint in description.joints] == ["j", "joint1", "joint2"]
+        assert [geom.name for geom in description.geoms] == ["geom0_", "geom1", "geom0"]
+        assert description.actuators[0].name == "actuator0"
+
+
+class TestKeyframes:
+    SOURCE = mjcf(
+        TWO + '<body name="f"><freejoint/><geom size="1"/></body>',
+        '<actuator><position name="p" joint="s" kp="5"/></actuator>'
+        '<keyframe><key name="home" qpos="0.1 0.2 1 2 3 1 0 0 0" ctrl="0.3"/>'
+        '<key qpos="0.5 0.6 1 2 3 0 1 0 0"/></keyframe>',
+    )
+
+    def test_read(self) -> None:
+        home, other = load_description(self.SOURCE).keyframes
+        assert (home.name, home.q, home.u) == ("home", (0.1, 0.2, 1, 2, 3, 1, 0, 0, 0), (0.3,))
+        assert (other.name, other.q[:2]) == ("key1", (0.5, 0.6))
+
+    def test_new_actuators_hold(self) -> None:
+        home = load_description(self.SOURCE, stiffness={"h": 4.0}).keyframes[0]
+        assert home.u == (0.3, 0.1)
+
+    def test_dropped_actuators(self) -> None:
+        assert load_description(self.SOURCE, actuated=()).keyframes[0].u == ()
+
+
+# ---------------------------------------------------------------- contacts
+
+
+def mujoco_contacts(source: str) -> dict[tuple[int, int], tuple[int, np.ndarray]]:
+    """(geoms) -> (dim, friction) of MuJoCo's contacts in the default configuration.
+
+    MuJoCo also reports explicit pairs on bodies that are welded together. They have no relative
+    motion, so they are left out here as they are in qdsim.
+    """
+    model = mujoco.MjModel.from_xml_string(source)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    weld = model.body_weldid[model.geom_bodyid]
+    return {
+        (min(a, b), max(a, b)): (int(contact.dim), np.array(contact.friction))
+        for contact in data.contact
+        for a, b in [contact.geom.tolist()]
+        if weld[a] != weld[b]
+    }
+
+
+def our_pairs(description: Description) -> dict[tuple[int, int], tuple[int, np.ndarray]]:
+    arrays = model_arrays(description)
+    return {
+        (int(a), int(b)): (int(dim), friction)
+        for (a, b), dim, friction in zip(
+            arrays["pair_geom"], arrays["pair_dim"], arrays["pair_friction"]
+        )
+    }
+
+
+def assert_pairs_are_mujocos(source: str) -> int:
+    """Every geometry of these scenes overlaps every other, so candidate pairs are contacts."""
+    ours, theirs = our_pairs(load_description(source)), mujoco_contacts(source)
+    assert ours.keys() == theirs.keys()
+    for key, (dim, friction) in ours.items():
+        assert dim == theirs[key][0], key
+        if dim > 1:
+            np.testing.assert_allclose(friction, theirs[key][1], rtol=1e-12, err_msg=str(key))
+    return len(ours)
+
+
+def random_contact_scene(rng: np.random.Generator) -> str:
+    """A random tree of spheres that all overlap, with random filters, priorities and pairs."""
+    count = int(rng.integers(2, 8))
+    parents = [int(rng.integers(-1, i)) for i in range(count)]
+
+    def geom(name: str) -> str:
+        friction = " ".join(f"{value:.3f}" for value in rng.uniform(0.1, 1.0, 3))
+        return (
+            f'<geom name="{name}" size="{rng.uniform(1.0, 1.2):.3f}" friction="{friction}" '
+            f'condim="{rng.choice([1, 3, 4, 6])}" priority="{rng.choice([0, 0, 0, 1, 2])}" '
+            f'contype="{rng.choice([1, 1, 2, 3])}" conaffinity="{rng.choice([1, 1, 2, 3])}"/>'
+        )
+
+    def body(i: int) -> str:
+        joint = rng.choice(["", "<joint/>", '<joint type="slide"/>', '<joint type="ball"/>'])
+        if parents[i] < 0 and rng.random() < 0.3:
+            joint = "<freejoint/>"
+        offset = " ".join(f"{value:.3f}" for value in rng.uniform(-0.05, 0.05, 3))
+        inner = "".join(geom(f"g{i}_{k}") for k in range(rng.integers(1, 3)))
+        inner += "".join(body(j) for j in range(count) if parents[j] == i)
+        return f'<body name="b{i}" pos="{offset}">{joint}{inner}</body>'
+
+    bodies = "".join(body(i) for i in range(count) if parents[i] < 0)
+    bodies = geom("ground") + bodies
+    names = [part.split('"')[0] for part in bodies.split('<geom name="')[1:]]
+    contact = ""
+    chosen = itertools.combinations(names, 2)
+    for a, b in [pair for pair in chosen if rng.random() < 0.1]:
+        if a.split("_")[0] == b.split("_")[0]:
+            continue
+        contact += (
+            f'<pair geom1="{a}" geom2="{b}" condim="{rng.choice([1, 3, 4, 6])}" '
+            f'friction="0.3 0.3 0.02 0.001 0.001"/>'
+        )
+    for a, b in itertools.combinations(range(count), 2):
+        if rng.random() < 0.1:
+            contact += f'<exclude body1="b{a}" body2="b{b}"/>'
+    return mjcf(bodies, f"<contact>{contact}</contact>")
+
+
+class TestContacts:
+    def test_random_scenes(self) -> None:
+        rng = np.random.default_rng(5)
+        checked = 0
+        for _ in range(60):
+            checked += assert_pairs_are_mujocos(random_contact_scene(rng))
+        assert checked > 300
+
+    @pytest.mark.parametrize("condims", list(itertools.product((1, 3, 4, 6), repeat=2)))
+    @pytest.mark.parametrize("priorities", [(0, 0), (1, 0), (0, 3)])
+    def test_condim_and_priority(
+        self, condims: tuple[int, int], priorities: tuple[int, int]
+    ) -> None:
+        bodies = "".join(
+            f'<body><freejoint/><geom size="1" condim="{condims[i]}" priority="{priorities[i]}" '
+            f'friction="0.{i + 2} 0.0{i + 3} 0.00{5 - i}"/></body>'
+            for i in range(2)
+        )
+        assert assert_pairs_are_mujocos(mjcf(bodies)) == 1
+
+    def test_parent_filter_switched_off(self) -> None:
+        chain = '<body><joint/><geom size="1"/><body><joint/><geom size="1"/></body></body>'
+        assert assert_pairs_are_mujocos(mjcf(chain)) == 0
+        option = '<option><flag filterparent="disable"/></option>'
+        assert assert_pairs_are_mujocos(mjcf(chain, option=option)) == 1
+
+    def test_child_of_the_world_touches_it(self) -> None:
+        scene = '<geom size="1"/><body><joint/><geom size="1"/></body>'
+        assert assert_pairs_are_mujocos(mjcf(scene)) == 1
+
+    def test_welded_bodies_count_as_one(self) -> None:
+        """grandparent - parent (welded to it) - child: the child's parent is the grandparent."""
+        chain = (
+            '<body><joint/><geom size="1"/><body><geom size="1"/>'
+            '<body><joint/><geom size="1"/></body></body></body>'
+        )
+        assert assert_pairs_are_mujocos(mjcf(chain)) == 0
+
+    def test_fixed_things_never_touch(self) -> None:
+        scene = '<geom size="1"/><body><geom size="1"/></body><body><geom size="1"/></body>'
+        assert assert_pairs_are_mujocos(mjcf(scene)) == 0
+
+    def test_override(self) -> None:
+        bodies = (
+            '<body><freejoint/><geom size="1"/></body><body><freejoint/><geom size="1"/></body>'
+        )
+        option = (
+            '<option o_margin="0.3" o_friction="0.2 0.2 0.03 0.004 0.004">'
+            '<flag override="enable"/></option>'
+        )
+        assert assert_pairs_are_mujocos(mjcf(bodies, option=option)) == 1
+        arrays = model_arrays(load_description(mjcf(bodies, option=option)))
+        assert arrays["pair_margin"].tolist() == [0.3]
+
+    def test_contacts_switched_off(self) -> None:
+        bodies = '<body><freejoint/><geom size="1"/></body><geom size="1"/>'
+        source = mjcf(bodies, option='<option><flag contact="disable"/></option>')
+        description = load_description(source)
+        assert len(model_arrays(description)["pair_geom"]) == 0
+        assert description.ignored == ("contacts: switched off by the file",)
+
+    def test_margins_add_up(self) -> None:
+        """MuJoCo's contacts begin where the margins of both geometries meet; so do ours."""
+        for gap, expected in ((0.29, 1), (0.31, 0)):
+            source = mjcf(
+                '<geom size="1" margin="0.1"/>'
+                f'<body pos="0 0 {2 + gap}"><freejoint/><geom size="1" margin="0.2"/></body>'
+            )
+            margin = model_arrays(load_description(source))["pair_margin"][0]
+            assert margin == pytest.approx(0.3)
+            assert len(mujoco_contacts(source)) == expected == int(gap <= margin)
+
+    def test_explicit_pairs_carry_everything(self) -> None:
+        source = mjcf(
+            '<body><freejoint/><geom name="a" size="1" contype="0" conaffinity="0"/></body>'
+            '<geom name="b" size="1" contype="0" conaffinity="0"/>',
+            '<contact><pair geom1="a" geom2="b" condim="6" friction="0.2 0.2 0.03 0.04 0.04" '
+            'margin="0.05"/></contact>',
+        )
+        assert assert_pairs_are_mujocos(source) == 1
+        assert model_arrays(load_description(source))["pair_margin"].tolist() == [0.05]
+
+    def test_anisotropic_pairs_are_errors(self) -> None:
+        source = mjcf(
+            '<body><freejoint/><geom name="a" size="1"/></body><geom name="b" size="1"/>',
+            '<contact><pair geom1="a" geom2="b" friction="0.2 0.3 0.03 0.04 0.04"/></contact>',
+        )
+        with pytest.raises(ValueError, match=r"pair 'b' - 'a'.*two different sliding"):
+            load_description(source)
+
+
+# ---------------------------------------------------------------- URDF
+
+INERTIAL = (
+    '<inertial><mass value="{}"/>'
+    '<inertia ixx="{}" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
+)
+ARM = f"""<?xml version="1.0"?>
+<!-- a comment --><robot name="arm">
+<link name="base"><collision><geometry><box size="1 1 1"/></geometry></collision>
+  <visual><geometry><mesh filename="package://nowhere/shell.dae"/></geometry></visual></link>
+<link name="upper">{INERTIAL.format(1, 0.1)}
+  <collision><origin xyz="0 0 1"/><geometry><sphere radius="0.1"/></geometry>
+    <drake:proximity_properties><drake:mu_dynamic value="0.4"/><drake:mu_static value="0.5"/>
+    </drake:proximity_properties></collision>
+  <collision><geometry><sphere radius="0.2"/></geometry></collision></link>
+<link name="tool">{INERTIAL.format(1, 0.1)}</link>
+<link name="finger">{INERTIAL.format(1, 0.1)}
+  <contact><lateral_friction value="0.25"/></contact>
+  <collision><geometry><sphere radius="0.3"/></geometry></collision></link>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+  <axis xyz="0 0 1"/><limit lower="-1" upper="2" effort="3" velocity="1"/>
+  <dynamics damping="0.1"/></joint>
+<joint name="flange" type="fixed"><parent link="upper"/><child link="tool"/>
+  <origin xyz="0 0 0.5"/></joint>
+<joint name="slider" type="prismatic"><parent link="tool"/><child link="finger"/>
+  <axis xyz="1 0 0"/><limit lower="0" upper="0.1" effort="3" velocity="1"/></joint>
+</robot>"""
+
+
+def write_tetrahedron(path: Path) -> None:
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype="<f4")
+    triangles = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+    content = b"\0" * 80 + struct.pack("<I", len(triangles))
+    for triangle in triangles:
+        content += struct.pack("<3f", 0, 0, 0) + corners[list(triangle)].tobytes() + b"\0\0"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+class TestUrdf:
+    def test_arm(self) -> None:
+        description = load_description(ARM, stiffness=10.0)
+        names = [body.name for body in description.bodies]
+        assert names == ["world", "base", "upper", "tool", "finger"]
+        assert [joint.type for joint in description.joints] == ["hinge", "slide"]
+        assert description.joints[0].range == (-1.0, 2.0)
+        assert [(item.joint, item.stiffness) for item in description.actuators] == [
+            ("shoulder", 10.0),
+            ("slider", 10.0),
+        ]
+        assert description.gravity == (0.0, 0.0, -9.81)
+        assert description.friction_combination == "harmonic"
+        assert "joint 'shoulder': damping 0.1" in description.ignored
+        assert "joint 'shoulder': effort limit 3" in description.ignored
+
+    def test_friction_is_harmonic(self) -> None:
+        """base (1) - upper (0.5 and 1), base - finger (0.25), upper - finger: filtered or not."""
+        description = load_description(ARM, stiffness=10.0)
+        assert [geom.friction[0] for geom in description.geoms] == [1.0, 0.5, 1.0, 0.25]
+        arrays = model_arrays(description)
+        sliding = {
+            tuple(pair): friction[0]
+            for pair, friction in zip(arrays["pair_geom"].tolist(), arrays["pair_friction"])
+        }
+        # The finger's parent is the tool, welded to the upper arm: no contact between the two.
+        assert sliding == pytest.approx({(0, 1): 2 / 3, (0, 2): 1.0, (0, 3): 0.4})
+
+    def test_needs_stiffness(self) -> None:
+        with pytest.raises(ValueError, match="a URDF has no actuators"):
+            load_description(ARM)
+        assert load_description(ARM, actuated=()).actuators == ()
+        items = load_description(ARM, stiffness={"slider": 3}).actuators
+        assert [(item.joint, item.stiffness) for item in items] == [("slider", 3.0)]
+
+    def test_floating_object_needs_none(self) -> None:
+        source = (
+            f'<robot name="r"><link name="world"/><link name="o">{INERTIAL.format(1, 0.1)}'
+            '<collision><geometry><sphere radius="1"/></geometry></collision></link>'
+            '<joint name="f" type="floating"><parent link="world"/><child link="o"/></joint></robot>'
+        )
+        description = load_description(source)
+        assert [joint.type for joint in description.joints] == ["free"]
+        assert [body.name for body in description.bodies] == ["world", "o"]
+
+    def test_mimic_joints_are_errors(self) -> None:
+        source = ARM.replace(
+            '"slider" type="prismatic">', '"slider" type="prismatic"><mimic joint="shoulder"/>'
+        )
+        with pytest.raises(ValueError, match="mimic of 'slider' and 'shoulder'"):
+            load_description(source, stiffness=1)
+
+    @pytest.mark.parametrize(
+        ("inertial", "words"),
+        [
+            (INERTIAL.format(1, 5.0), r"A \+ B >= C"),
+            (INERTIAL.format(1, -0.1), "link 'finger' given positive moments"),
+            (INERTIAL.format(0, 0.1), "link 'finger' given mass"),
+        ],
+    )
+    def test_bad_inertias_are_repaired(self, inertial: str, words: str) -> None:
+        good = '<link name="finger">' + INERTIAL.format(1, 0.1)
+        source = ARM.replace(good, '<link name="finger">' + inertial)
+        with pytest.warns(ModelWarning, match=words):
+            description = load_description(source, stiffness=1)
+        finger = description.bodies[4]
+        assert finger.mass > 0
+        assert np.linalg.eigvalsh(finger.inertia)[0] > 0
+
+    def test_meshes_are_found(self, tmp_path: Path) -> None:
+        write_tetrahedron(tmp_path / "ws" / "hand" / "meshes" / "part.stl")
+        write_tetrahedron(tmp_path / "ws" / "other" / "meshes" / "part.stl")
+        source = (
+            f'<robot name="r"><link name="world"/><link name="o">{INERTIAL.format(1, 0.1)}'
+            "<collision><geometry>"
+            '<mesh filename="package://hand/meshes/part.stl" scale="2 2 2"/></geometry></collision>'
+            '<collision><geometry><mesh filename="package://other/meshes/part.stl"/>'
+            "</geometry></collision></link>"
+            '<joint name="f" type="floating"><parent link="world"/><child link="o"/></joint></robot>'
+        )
+        file = tmp_path / "ws" / "hand" / "urdf" / "hand.urdf"
+        file.parent.mkdir()
+        file.write_text(source)
+        beside = load_description(file)
+        below = load_description(source, package_dirs=[tmp_path / "ws"])
+        content = (tmp_path / "ws" / "hand" / "meshes" / "part.stl").read_bytes()
+        given = load_description(source, assets={"part.stl": content})
+        for description in (beside, below):
+            extents = [np.ptp(mesh.vertices, axis=0).max() for mesh in description.meshes]
+            assert len(extents) == 2
+            assert max(extents) / min(extents) == pytest.approx(2.0, rel=1e-3)
+        assert len(given.geoms) == 2
+
+    def test_missing_and_unreadable_meshes(self) -> None:
+        for name, words in (
+            (
+                "package://hand/part.stl",
+                "the collision mesh 'package://hand/part.stl' is not there",
+            ),
+            ("part.dae", "is not there"),
+        ):
+            source = ARM.replace('<box size="1 1 1"/>', f'<mesh filename="{name}"/>')
+            with pytest.raises(ValueError, match=f"link 'base': .*{words}"):
+                load_description(source, stiffness=1)
+        source = ARM.replace('<box size="1 1 1"/>', '<mesh filename="part.dae"/>')
+        with pytest.raises(ValueError, match=r"link 'base': MuJoCo cannot read .*convert"):
+            load_description(source, stiffness=1, assets={"part.dae": b"x"})
+
+    def test_bad_friction(self) -> None:
+        with pytest.raises(ValueError, match="link 'finger': friction must be"):
+            load_description(ARM.replace('"0.25"', '"rough"'), stiffness=1)
+
+    def test_entities_are_refused(self) -> None:
+        bomb = '<!DOCTYPE r [<!ENTITY a "aaaa">]>' + ARM.replace('<?xml version="1.0"?>', "")
+        with pytest.raises(ValueError, match="document type"):
+            load_description(bomb, stiffness=1)
+
+
+# ---------------------------------------------------------------- sources
+
+
+class TestSources:
+    def test_all_kinds_agree(self, tmp_path: Path) -> None:
+        source = mjcf(TWO, '<actuator><position joint="h" kp="3"/></actuator>')
+        file = tmp_path / "scene.xml"
+        file.write_text(source)
+        expected = load_description(source)
+        assert load_description(file) == expected
+        assert load_description(str(file)) == expected
+        assert load_description("\n  " + source) == expected
+        assert load_description(mujoco.MjSpec.from_string(source)) == expected
+        assert load_description(mujoco.MjModel.from_xml_string(source)) == expected
+
+    def test_includes_are_relative_to_the_file(self, tmp_path: Path) -> None:
+        (tmp_path / "part.xml").write_text(mjcf(TWO))
+        file = tmp_path / "scene.xml"
+        file.write_text('<mujoco><include file="part.xml"/></mujoco>')
+        assert len(load_description(file).joints) == 2
+
+    def test_assets(self) -> None:
+        part = mjcf(TWO).encode()
+        source = '<mujoco><include file="part.xml"/></mujoco>'
+        assert len(load_description(source, assets={"part.xml": part}).joints) == 2
+
+    @pytest.mark.parametrize(
+        ("source", "kind", "words"),
+        [
+            ("nowhere/robot.xml", FileNotFoundError, "there is no file 'nowhere/robot.xml'"),
+            ("", ValueError, "the path is empty"),
+            ("   ", ValueError, "the path is empty"),
+            ("a\0b", ValueError, "null character"),
+            (".", IsADirectoryError, "is a folder"),
+            (3, TypeError, "source must be a path"),
+            (None, TypeError, "source must be a path"),
+            (b"<mujoco/>", TypeError, "source must be a path"),
+            ("<", ValueError, "neither MJCF nor URDF: it has no root element"),
+            ("<html></html>", ValueError, "its root element is <html>"),
+            ("<mujoco>", ValueError, "MuJoCo cannot compile the XML text"),
+            ("<mujoco><worldbody><body>", ValueError, "MuJoCo cannot compile the XML text"),
+            ("<mujoco><nonsense/></mujoco>", ValueError, "MuJoCo cannot compile.*nonsense"),
+            ("<robot><link", ValueError, "not well-formed"),
+            ('<robot name="r"><link name="a"/><link name="a"/></robot>', ValueError, "compile"),
+            ("<mujoco>\0</mujoco>", ValueError, "null character"),
+            (mjcf('<geom size="nan"/>'), ValueError, "cannot compile.*nan size in geom"),
+            (mjcf(TWO, option='<option gravity="0 0 nan"/>'), ValueError, "gravity must be finite"),
+            (mjcf('<body pos="inf 0 0"/>'), ValueError, "body 'body1': pos must be finite"),
+            (mjcf("<include file='x'/>"), ValueError, "MuJoCo cannot compile"),
+        ],
+    )
+    def test_bad_sources(self, source: object, kind: type[Exception], words: str) -> None:
+        with pytest.raises(kind, match=words):
+            load_description(source)
+
+    def test_cut_files(self) -> None:
+        """Every prefix of a good file is an error of ours, never anything else."""
+        for text in (ARM, mjcf(TWO, '<actuator><position joint="h" kp="3"/></actuator>')):
+            for end in range(1, len(text.rstrip()) - 1, 37):
+                with pytest.raises(ValueError, match="source"):
+                    load_description(text[:end], stiffness=1)
+
+    def test_file_that_is_not_text(self, tmp_path: Path) -> None:
+        file = tmp_path / "scene.xml"
+        file.write_bytes(b"\xff\xfe\x00<mujoco/>")
+        with pytest.raises(ValueError, match="is not UTF-8 text"):
+            load_description(file)
+
+    def test_deep_files(self) -> None:
+        """MuJoCo and the XML parsers bound the depth; nothing overflows the stack."""
+        for deep in (
+            mjcf("<body>" * 20000 + "</body>" * 20000),
+            "<robot>" + "<link>" * 200000 + "</link>" * 200000 + "</robot>",
+        ):
+            with pytest.raises(ValueError, match="source"):
+                load_description(deep)
+
+    @pytest.mark.parametrize(
+        ("kw", "kind", "words"),
+        [
+            ({"assets": ["x"]}, TypeError, "assets must map"),
+            ({"assets": {"x": "text"}}, TypeError, "assets must map"),
+            ({"package_dirs": [3]}, TypeError, "package_dirs must be folders"),
+            ({"package_dirs": 3}, TypeError, "package_dirs must be folders"),
+            ({"package_dirs": ["nowhere"]}, FileNotFoundError, "no folder 'nowhere'"),
+        ],
+    )
+    def test_bad_arguments(self, kw: dict[str, object], kind: type[Exception], words: str) -> None:
+        with pytest.raises(kind, match=words):
+            load_description(mjcf(TWO), **kw)  # type: ignore[arg-type]
