@@ -14,8 +14,9 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
                                     const qd_cone_info *info, int *exact);
 
 /* For `count` perturbations at once: given the partial derivatives, at fixed x and multipliers, of
- * the stationarity residual Qx + b - G'dual - C'dual_eq (d_stationarity, (n, count)), of Gx + g (d_slack, (m, count)) and of Cx + c
- * (d_equality, (p, count), NULL if p = 0), writes dx (n, count), and d_dual (m, count) unless NULL. */
+ * the stationarity residual Qx + b - G'dual - C'dual_eq (d_stationarity, (n, count)), of Gx + g
+ * (d_slack, (m, count)) and of Cx + c (d_equality, (p, count), NULL if p = 0), writes dx (n,
+ * count), and d_dual (m, count) unless NULL. */
 void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
                              const double *d_slack, const double *d_equality, double *dx,
                              double *d_dual);

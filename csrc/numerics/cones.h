@@ -1,0 +1,58 @@
+/* Cone arithmetic as structure of arrays.
+ *
+ * Cones of equal kind and dimension form a group of `padded` (a multiple of four) lanes: component
+ * i of cone c lives at slot + i * padded + c of a vector over rows; what belongs to a cone as a
+ * whole at cone + c of a vector over cones. Padded lanes hold the point e = (1, 0, ..) and never
+ * move (weight 0). Products follow the Jordan algebra: s o z = (s'z, s_0 z_1 + z_0 s_1), e the
+ * unit. */
+#ifndef QD_NUMERICS_CONES_H
+#define QD_NUMERICS_CONES_H
+
+#include "numerics/tiles.h"
+
+typedef enum group_kind { GROUP_ORTHANT, GROUP_LORENTZ, GROUP_EQUALITY } group_kind;
+
+typedef struct cone_group {
+  int kind;
+  int dim;
+  int count;
+  int padded;
+  int slot;
+  int cone;
+} cone_group;
+
+/* Vectors over cones are scratch of one call, except weight and target. */
+typedef struct cone_product {
+  int group_count;
+  int cone_count; /* sum of counts, equalities left out */
+  cone_group *groups;
+  double *weight;        /* 1, or 0 in padded lanes */
+  double *target;        /* wanted complementarity of each cone; 1 in padded lanes */
+  double *scratch[6];    /* over cones */
+  cone_operator scaling; /* W^-1 */
+  cone_operator inverse; /* W; shares u */
+  double *point;         /* W^-1 slack = W dual, over rows */
+  double *point_norm;    /* sqrt(det) of point, over cones */
+} cone_product;
+
+/* Nesterov-Todd scaling of the pair; 0 if one of the two is not strictly inside. */
+int cones_scale(cone_product *product, const double *slack, const double *dual);
+/* y = A x for each cone */
+void cones_apply(const cone_product *product, const cone_operator *A, const double *x, double *y);
+/* p = target e o point^-1 - point, the step of the pair's sum that aims at `target` */
+void cones_aim(cone_product *product, double *p);
+/* p = (target + shift) e o point^-1 - point - point^-1 o (ds o dz); ds may be NULL for no last term
+ */
+void cones_correct(cone_product *product, double shift, const double *ds, const double *dz,
+                   double *p);
+/* Largest step <= limit that keeps point + step d inside. */
+double cones_step(cone_product *product, const double *d, double limit);
+/* Sum over cones of slack'dual. */
+double cones_gap(const cone_product *product, const double *slack, const double *dual);
+/* Largest |slack o dual - target e| over cones, divided by max(floor, relative * target). */
+double cones_deviation(const cone_product *product, const double *slack, const double *dual,
+                       double floor, double relative);
+/* Largest distance out of the cone over all cones, |w_1..| - w_0; negative inside. */
+double cones_violation(const cone_product *product, const double *w);
+
+#endif

@@ -1,0 +1,247 @@
+/* Cone programs: the public entry, reading as a table of contents. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "numerics/conic_workspace.h"
+#include "numerics/lanes.h"
+
+/* The path hands over to the polish at this relative complementarity, before its own accuracy ends.
+ */
+#define POLISH_FROM 1e-6
+
+qd_cone_options qd_cone_options_default(void) {
+  const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
+  return options;
+}
+
+/* ------------------------------------------------------------ workspace */
+
+static void lay_out_operator(arena *a, cone_operator *operator, size_t slots, size_t lanes_count) {
+  operator->u = arena_doubles(a, slots);
+  operator->diagonal = arena_doubles(a, lanes_count);
+  operator->cross = arena_doubles(a, lanes_count);
+  operator->tangent = arena_doubles(a, lanes_count);
+}
+
+static void lay_out(qd_cone_workspace *w, arena *a) {
+  const size_t tiles = ((size_t)w->variable_capacity + 3) / 4, columns = 4 * tiles;
+  const size_t rows = (size_t)w->row_capacity + (size_t)w->equality_capacity;
+  const size_t dims = (size_t)w->row_capacity + 2;
+  /* worst padding: every cone alone in its group */
+  const size_t slots = 4 * rows + 8, lanes_count = 4 * rows + 8;
+  const size_t triangle = tiles * (tiles + 1) / 2;
+  tile_system *system = &w->system;
+  cone_product *product = &w->product;
+  system->blocks = arena_take(a, (rows + 1) * sizeof(row_block));
+  system->block_tiles = arena_ints(a, rows * tiles + 1);
+  system->column_start = arena_ints(a, tiles + 1);
+  system->column_tiles = arena_ints(a, triangle);
+  system->Q_start = arena_ints(a, tiles + 1);
+  system->Q_tiles = arena_ints(a, triangle);
+  system->G = arena_doubles(a, rows * columns + 4);
+  system->S = arena_doubles(a, rows * columns + 4);
+  system->Q = arena_doubles(a, 16 * triangle);
+  system->H = arena_doubles(a, 16 * triangle);
+  system->inverse = arena_doubles(a, 32 * tiles);
+  product->groups = arena_take(a, (dims + 1) * sizeof(cone_group));
+  product->weight = arena_doubles(a, lanes_count);
+  product->target = arena_doubles(a, lanes_count);
+  for (int k = 0; k < 6; ++k) product->scratch[k] = arena_doubles(a, lanes_count);
+  lay_out_operator(a, &product->scaling, slots, lanes_count);
+  product->inverse.u = product->scaling.u;
+  product->inverse.diagonal = arena_doubles(a, lanes_count);
+  product->inverse.cross = arena_doubles(a, lanes_count);
+  product->inverse.tangent = arena_doubles(a, lanes_count);
+  product->point = arena_doubles(a, slots);
+  product->point_norm = arena_doubles(a, lanes_count);
+  lay_out_operator(a, &w->rows, slots, lanes_count);
+  lay_out_operator(a, &w->stiffness, 0, lanes_count);
+  lay_out_operator(a, &w->hard, 0, lanes_count);
+  w->stiffness.u = w->hard.u = w->rows.u;
+  w->column_of = arena_ints(a, columns);
+  w->column_scale = arena_doubles(a, columns);
+  w->slot_of = arena_ints(a, rows + 1);
+  w->row_scale = arena_doubles(a, rows + 1);
+  w->compliance = arena_doubles(a, lanes_count);
+  double **over_columns[] = {&w->b,  &w->x,      &w->Qx,       &w->residual_x,
+                             &w->dx, &w->work_x, &w->polish_x, &w->newton_x};
+  for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k)
+    *over_columns[k] = arena_doubles(a, columns);
+  double **over_rows[] = {&w->g,           &w->slack,        &w->dual,        &w->residual_row,
+                          &w->aim,         &w->rhs,          &w->dslack,      &w->ddual,
+                          &w->dslack_aim,  &w->ddual_aim,    &w->work_row,    &w->work_row2,
+                          &w->path_slack,  &w->path_dual,    &w->polish_dual, &w->polish_slack,
+                          &w->newton_dual, &w->newton_slack, &w->zero_row};
+  for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k)
+    *over_rows[k] = arena_doubles(a, slots);
+  w->state = arena_ints(a, lanes_count);
+  w->block4 = arena_doubles(a, 4 * columns);
+  w->x4 = arena_doubles(a, 4 * columns);
+  w->rhs4 = arena_doubles(a, 4 * columns);
+  w->row4 = arena_doubles(a, 4 * slots);
+  w->work_row4 = arena_doubles(a, 4 * slots);
+  w->moved4 = arena_doubles(a, 4 * slots);
+  w->dual4 = arena_doubles(a, 4 * slots);
+  w->row_mask = arena_take(a, (rows + tiles + 1) * sizeof(uint64_t));
+  w->tile_mask = arena_take(a, tiles * sizeof(uint64_t));
+  w->Q_mask = arena_take(a, tiles * sizeof(uint64_t));
+  w->tile_position = arena_ints(a, tiles);
+  w->tile_original = arena_ints(a, tiles);
+  w->dim_count = arena_ints(a, dims);
+  w->dim_group = arena_ints(a, dims);
+}
+
+/* The block starts with the struct and ends with what alignment may eat. */
+qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capacity,
+                                            int equality_capacity) {
+  qd_cone_workspace count = {.variable_capacity = variable_capacity > 1 ? variable_capacity : 1,
+                             .row_capacity = row_capacity > 0 ? row_capacity : 0,
+                             .equality_capacity = equality_capacity > 0 ? equality_capacity : 0};
+  arena counting = {NULL, 0};
+  lay_out(&count, &counting);
+  const size_t bytes = sizeof count + counting.offset + ARENA_ALIGNMENT;
+  char *block = malloc(bytes);
+  if (!block) return NULL;
+#ifndef NDEBUG
+  memset(block, 0xff, bytes); /* every double is NaN: what is read before it is written shows */
+#endif
+  count.bytes = bytes;
+  const uintptr_t after = (uintptr_t)(block + sizeof count);
+  const uintptr_t past = after % ARENA_ALIGNMENT;
+  arena laying = {block + sizeof count + (past ? ARENA_ALIGNMENT - past : 0), 0};
+  lay_out(&count, &laying);
+  memcpy(block, &count, sizeof count);
+  return (qd_cone_workspace *)(void *)block;
+}
+
+void qd_cone_workspace_destroy(qd_cone_workspace *workspace) { free(workspace); }
+
+size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace) {
+  return workspace ? workspace->bytes : 0;
+}
+
+/* ------------------------------------------------------------ answers in the caller's units */
+
+static void hand_out(const qd_cone_workspace *workspace, const double *x, const double *slack,
+                     const double *dual, double *x_out, double *slack_out, double *dual_out,
+                     double *dual_eq_out) {
+  for (int k = 0; k < workspace->column_count; ++k)
+    if (workspace->column_of[k] >= 0)
+      x_out[workspace->column_of[k]] = workspace->column_scale[k] * x[k];
+  for (int i = 0; i < workspace->row_count; ++i) {
+    slack_out[i] = slack[workspace->slot_of[i]];
+    dual_out[i] = dual[workspace->slot_of[i]];
+  }
+  for (int i = 0; i < workspace->equality_count; ++i) {
+    const int at = workspace->row_count + i;
+    dual_eq_out[i] = workspace->row_scale[at] * dual[workspace->slot_of[at]];
+  }
+}
+
+static inline double row_dot(const double *row, const double *x, int n) {
+  double part[4] = {0.0, 0.0, 0.0, 0.0};
+  int i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (int k = 0; k < 4; ++k) part[k] += row[i + k] * x[i + k];
+  for (; i < n; ++i) part[0] += row[i] * x[i];
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+
+static inline void subtract_row(double *restrict residual, const double *restrict row,
+                                double factor, int n) {
+  for (int i = 0; i < n; ++i) residual[i] -= factor * row[i];
+}
+
+/* Residuals from the caller's own data. `residual` (n) and `w` (m) are scratch. */
+QD_CLONES
+static void measure(const qd_cone_program *program, const double *x, const double *slack,
+                    const double *dual, const double *dual_eq, double *residual, double *w,
+                    qd_cone_info *info) {
+  const int n = program->variable_count;
+  double primal = 0.0, stationarity = 0.0, gap = 0.0, objective = 0.0;
+  for (int i = 0; i < n; ++i) {
+    const double Qx = row_dot(program->Q + (size_t)i * (size_t)n, x, n);
+    residual[i] = Qx + program->b[i];
+    objective += x[i] * (0.5 * Qx + program->b[i]);
+  }
+  for (int i = 0; i < program->row_count; ++i) {
+    const double *row = program->G + (size_t)i * (size_t)n;
+    w[i] = row_dot(row, x, n) + program->g[i];
+    if (dual[i] != 0.0) subtract_row(residual, row, dual[i], n);
+  }
+  for (int i = 0; i < program->equality_count; ++i) {
+    const double *row = program->C + (size_t)i * (size_t)n;
+    primal = fmax(primal, fabs(row_dot(row, x, n) + program->c[i]));
+    subtract_row(residual, row, dual_eq[i], n);
+  }
+  for (int k = 0, row = 0; k < program->cone_count; ++k) {
+    const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
+    const double target = program->target_mu ? program->target_mu[k] : 0.0;
+    if (linear) {
+      for (int i = row; i < row + dim; ++i) {
+        primal = fmax(primal, -w[i]);
+        gap = fmax(gap, fabs(slack[i] * dual[i] - target));
+      }
+    } else {
+      double size = 0.0, head = slack[row] * dual[row] - target;
+      for (int i = row + 1; i < row + dim; ++i) {
+        size += w[i] * w[i];
+        head += slack[i] * dual[i];
+        gap = fmax(gap, fabs(slack[row] * dual[i] + dual[row] * slack[i]));
+      }
+      gap = fmax(gap, fabs(head));
+      primal = fmax(primal, sqrt(size) - w[row]);
+    }
+    row += dim;
+  }
+  for (int i = 0; i < n; ++i) stationarity = fmax(stationarity, fabs(residual[i]));
+  info->primal_residual = primal;
+  info->dual_residual = stationarity;
+  info->complementarity = gap;
+  info->objective = objective;
+}
+
+static void clear_outputs(const qd_cone_program *program, double *x, double *slack, double *dual,
+                          double *dual_eq) {
+  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
+  if (n > 0 && x) memset(x, 0, (size_t)n * sizeof(double));
+  if (m > 0 && slack) memset(slack, 0, (size_t)m * sizeof(double));
+  if (m > 0 && dual) memset(dual, 0, (size_t)m * sizeof(double));
+  if (p > 0 && dual_eq) memset(dual_eq, 0, (size_t)p * sizeof(double));
+}
+
+qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                        const qd_cone_program *program, double *x, double *slack, double *dual,
+                        double *dual_eq, qd_cone_info *info) {
+  const qd_cone_options defaults = qd_cone_options_default();
+  const qd_cone_options *o = options ? options : &defaults;
+  memset(info, 0, sizeof *info);
+  info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
+  info->status = o->tolerance > 0.0 && o->iteration_limit >= 0 ? conic_load(workspace, program)
+                                                               : QD_BAD_ARGUMENT;
+  if (info->status != QD_OK) {
+    clear_outputs(program, x, slack, dual, dual_eq);
+    return info->status;
+  }
+  const int polish = o->polish && workspace->exact;
+  const double first_goal = polish ? fmax(POLISH_FROM, o->tolerance) : o->tolerance;
+  info->status = conic_follow_path(workspace, first_goal, o->iteration_limit, 0, info);
+  int polished = 0;
+  if (polish && info->status == QD_OK) {
+    polished = conic_polish(workspace, info);
+    if (!polished && first_goal > o->tolerance) {
+      info->status = conic_follow_path(workspace, o->tolerance, o->iteration_limit, 1, info);
+      polished = info->status == QD_OK && conic_polish(workspace, info);
+    }
+  }
+  info->polished = polished;
+  if (polished)
+    hand_out(workspace, workspace->polish_x, workspace->polish_slack, workspace->polish_dual, x,
+             slack, dual, dual_eq);
+  else
+    hand_out(workspace, workspace->x, workspace->slack, workspace->dual, x, slack, dual, dual_eq);
+  measure(program, x, slack, dual, dual_eq, workspace->work_x, workspace->work_row2, info);
+  return info->status;
+}

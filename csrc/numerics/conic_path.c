@@ -1,0 +1,410 @@
+/* The primal-dual interior point method: follows the central path from an infeasible start down to
+ * the wanted complementarity of each cone.
+ *
+ * With the Nesterov-Todd scaling W of (slack, dual), v = W^-1 slack = W dual and S = W^-1 G, one
+ * Newton step on  Qx + b - G'dual = 0,  Gx + g - slack = 0,  slack o dual = target  is (Q + S'S) dx
+ * = -residual_x + S'u,     u = p - W^-1 residual_row, W ddual = u - S dx,                   W^-1
+ * dslack = p - W ddual, where v o p = target - v o v - (second-order term). Equality rows have p =
+ * 0, W^-1 = sqrt(penalty) and no slack: a proximal step on their multipliers that becomes exact as
+ * the iteration converges.
+ *
+ * Predictor and corrector (Mehrotra) with three changes (see the design notes in docs): the
+ * predictor aims at the final target and not at 0, sigma = (1 - alpha)^3, and a corrected step
+ * below SHORT_STEP is replaced by pure centring without the second-order term. */
+#include <math.h>
+#include <string.h>
+
+#include "numerics/conic_workspace.h"
+#include "numerics/lanes.h"
+
+#define STEP_FRACTION 0.99
+#define LENGTH_SHARE 0.5
+#define FORCE_SHARE 2.0
+#define STRICTLY_INSIDE                                                                            \
+  1e-6 /* lengths; nearer ones go along the path, whose derivative they need */
+#define SHORT_STEP 0.3
+#define STALLED_STEP 1e-6
+#define CERTIFICATE_FROM 8    /* iterations before rays are looked at */
+#define CERTIFICATE_SCALE 1e9 /* a ray excludes every solution up to this many natural sizes */
+
+static double max_norm(const double *a, int count) {
+  double part[4] = {0.0, 0.0, 0.0, 0.0};
+  int i = 0;
+  for (; i + 4 <= count; i += 4)
+    for (int k = 0; k < 4; ++k) {
+      const double v = fabs(a[i + k]);
+      part[k] = v > part[k] ? v : part[k];
+    }
+  for (; i < count; ++i) part[0] = fmax(part[0], fabs(a[i]));
+  return fmax(fmax(part[0], part[1]), fmax(part[2], part[3]));
+}
+
+static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
+
+static int is_finite_vector(const double *a, int count) {
+  double sum = 0.0;
+  for (int i = 0; i < count; ++i) sum += a[i] * 0.0;
+  return sum == 0.0;
+}
+
+QD_CLONES
+void conic_residuals(qd_cone_workspace *workspace, const double *x, const double *slack,
+                     const double *dual) {
+  tiles_multiply_Q(&workspace->system, x, workspace->Qx);
+  tiles_multiply(&workspace->system, workspace->system.G, x, workspace->residual_row);
+  for (int i = 0; i < workspace->slot_count; ++i)
+    workspace->residual_row[i] += workspace->g[i] - slack[i];
+  for (int i = 0; i < workspace->slot_count; ++i) workspace->work_row[i] = -dual[i];
+  for (int i = 0; i < workspace->column_count; ++i)
+    workspace->residual_x[i] = workspace->Qx[i] + workspace->b[i];
+  tiles_add_transposed(&workspace->system, workspace->system.G, workspace->work_row,
+                       workspace->residual_x);
+}
+
+/* ------------------------------------------------------------ start */
+
+static void scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling) {
+  const cone_product *product = &workspace->product;
+  if (workspace->equality_count == 0) return;
+  const cone_group *group = &product->groups[product->group_count - 1];
+  for (int c = 0; c < group->padded; ++c)
+    scaling->diagonal[group->cone + c] = conic_hard_root(workspace, group->cone + c);
+}
+
+/* The same stiffness in all directions of all cones. */
+static void scale_uniformly(qd_cone_workspace *workspace, double stiffness) {
+  const cone_operator *rows = &workspace->rows;
+  const double root = sqrt(stiffness);
+  for (int c = 0; c < workspace->lane_count; ++c) {
+    rows->diagonal[c] = rows->tangent[c] = root;
+    rows->cross[c] = 0.0;
+  }
+  memset(rows->u, 0, (size_t)workspace->slot_count * sizeof(double));
+  scale_equalities(workspace, &workspace->rows);
+}
+
+/* x = argmin of the cost + stiffness/2 |Gx + g|^2 + penalty/2 |Cx + c|^2 */
+static void least_squares(qd_cone_workspace *workspace, double stiffness, qd_cone_info *info) {
+  tile_system *system = &workspace->system;
+  double *x = workspace->x;
+  scale_uniformly(workspace, stiffness);
+  tiles_assemble(system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+  workspace->definite &= tiles_factor(system) == 0;
+  ++info->factorizations;
+  cones_apply(&workspace->product, &workspace->rows, workspace->g, workspace->work_row);
+  for (int i = 0; i < workspace->slot_count; ++i) workspace->work_row[i] = -workspace->work_row[i];
+  for (int i = 0; i < workspace->column_count; ++i) x[i] = -workspace->b[i];
+  tiles_add_transposed(system, system->S, workspace->work_row, x);
+  tiles_solve(system, x);
+}
+
+/* w = Gx + g, and the amount |w_1..| - w_0 by which each cone is violated (over cones) */
+static void start_rows(qd_cone_workspace *workspace, double *w, double *violation) {
+  const cone_product *product = &workspace->product;
+  memset(w, 0, (size_t)workspace->slot_count * sizeof(double));
+  tiles_multiply(&workspace->system, workspace->system.G, workspace->x, w);
+  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    double *amount = violation + group->cone;
+    clear(amount, group->padded);
+    for (int i = 1; i < group->dim; ++i)
+      for (int c = 0; c < group->padded; ++c)
+        amount[c] +=
+            w[group->slot + i * group->padded + c] * w[group->slot + i * group->padded + c];
+    for (int c = 0; c < group->padded; ++c)
+      amount[c] = group->kind == GROUP_EQUALITY ? 0.0 : sqrt(amount[c]) - w[group->slot + c];
+  }
+}
+
+/* Natural units. Length: how far slacks are from zero at x = 0, a mean that far cones do not
+ * dominate (of square roots), or a share of the largest violation. Force: what the rows must carry,
+ * cost over row size. Both grow if a target asks for more energy. Measured on contact programs:
+ * within a factor 3 of the best hand-picked pair (10 mm, 10 N); violation and violation /
+ * compliance alone cost up to twice the iterations. */
+static void find_units(qd_cone_workspace *workspace, const double *violation) {
+  const cone_product *product = &workspace->product;
+  double worst = 0.0, roots = 0.0, row = 0.0, target = 0.0, length, force;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      worst = fmax(worst, violation[group->cone + c]);
+      roots += sqrt(fabs(workspace->g[group->slot + c]));
+      row = fmax(row, workspace->compliance[group->cone + c]);
+      target = fmax(target, product->target[group->cone + c]);
+    }
+  }
+  roots = product->cone_count > 0 ? roots / product->cone_count : 0.0;
+  row = row > 0.0 ? sqrt(row) : 1.0;
+  workspace->b_size = max_norm(workspace->b, workspace->column_count);
+  length = LENGTH_SHARE * fmax(roots * roots, 0.01 * worst);
+  force = FORCE_SHARE * workspace->b_size / row;
+  if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
+  if (force == 0.0) force = length / (row * row);
+  const double more = target > length * force ? sqrt(target / (length * force)) : 1.0;
+  workspace->length = length * more;
+  workspace->force = force * more;
+  workspace->energy = workspace->length * workspace->force;
+  workspace->reach = fmax(max_norm(workspace->x, workspace->column_count), length / row);
+  if (workspace->b_size == 0.0) workspace->b_size = workspace->force * row;
+}
+
+/* slack = w, dual = -stiffness w, both moved along e until one natural unit inside. */
+static void start_cones(qd_cone_workspace *workspace, const double *w, const double *violation) {
+  const cone_product *product = &workspace->product;
+  const double stiffness = workspace->force / workspace->length;
+  double slack_shift = 0.0, dual_shift = 0.0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      slack_shift = fmax(slack_shift, violation[group->cone + c]);
+      dual_shift = fmax(dual_shift, violation[group->cone + c] + 2.0 * w[group->slot + c]);
+    }
+  }
+  slack_shift += workspace->length;
+  dual_shift = stiffness * (dual_shift + workspace->length);
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    const double inside = group->kind == GROUP_EQUALITY ? 0.0 : 1.0;
+    for (int i = 0; i < group->dim; ++i)
+      for (int c = 0; c < group->padded; ++c) {
+        const int at = group->slot + i * group->padded + c, real = c < group->count;
+        const double e = i == 0 ? 1.0 : 0.0;
+        workspace->slack[at] = inside * (real ? w[at] + e * slack_shift : e);
+        workspace->dual[at] = inside * (real ? e * dual_shift - stiffness * w[at] : e);
+      }
+  }
+}
+
+/* 1 if the minimiser without cones lies inside all of them: then it is the exact solution. */
+static int start(qd_cone_workspace *workspace, qd_cone_info *info) {
+  const cone_product *product = &workspace->product;
+  tile_system *system = &workspace->system;
+  double *w = workspace->rhs, *violation = workspace->aim;
+  for (int i = 0; i < workspace->column_count; ++i) workspace->x[i] = -workspace->b[i];
+  if (!system->Q_is_diagonal && workspace->definite) {
+    scale_uniformly(workspace, 0.0);
+    if (workspace->equality_count > 0)
+      clear(workspace->rows.diagonal + product->groups[product->group_count - 1].cone,
+            product->groups[product->group_count - 1].padded);
+    tiles_assemble(system, &workspace->rows, 0.0);
+    workspace->definite = tiles_factor(system) == 0 && system->weakest_pivot > 1e-10;
+    ++info->factorizations;
+    if (workspace->definite) tiles_solve(system, workspace->x);
+  }
+  if (!workspace->definite) least_squares(workspace, 1.0, info);
+  start_rows(workspace, w, violation);
+  find_units(workspace, violation);
+  if (workspace->exact && workspace->definite && workspace->equality_count == 0) {
+    double nearest = HUGE_VAL;
+    for (int c = 0; c < workspace->lane_count; ++c)
+      if (product->weight[c] > 0.0) nearest = fmin(nearest, -violation[c]);
+    if (nearest > STRICTLY_INSIDE * workspace->length) {
+      memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
+      memcpy(workspace->slack, w, (size_t)workspace->slot_count * sizeof(double));
+      return 1;
+    }
+  }
+  least_squares(workspace, workspace->force / workspace->length, info);
+  start_rows(workspace, w, violation);
+  start_cones(workspace, w, violation);
+  return 0;
+}
+
+/* ------------------------------------------------------------ one step */
+
+/* ddual (scaled), dslack (scaled) and dx for the aim p; `rhs` holds W^-1 residual_row. */
+QD_CLONES
+static void solve_direction(qd_cone_workspace *workspace, const double *p, double *dslack,
+                            double *ddual, int refinements) {
+  const tile_system *system = &workspace->system;
+  double *dx = workspace->dx;
+  const int slots = workspace->slot_count, columns = workspace->column_count;
+  double *restrict product = workspace->work_row2; /* padded lanes stay zero */
+  for (int i = 0; i < slots; ++i) ddual[i] = p[i] - workspace->rhs[i];
+  for (int i = 0; i < columns; ++i) dx[i] = -workspace->residual_x[i];
+  tiles_add_transposed(system, system->S, ddual, dx);
+  tiles_solve(system, dx);
+  tiles_multiply(system, system->S, dx, product);
+  for (int i = 0; i < slots; ++i) ddual[i] -= product[i];
+  for (int round = 0; round < refinements; ++round) {
+    double *correction = workspace->work_x;
+    tiles_multiply_Q(system, dx, correction);
+    for (int i = 0; i < columns; ++i) correction[i] = -workspace->residual_x[i] - correction[i];
+    tiles_add_transposed(system, system->S, ddual, correction);
+    tiles_solve(system, correction);
+    tiles_multiply(system, system->S, correction, product);
+    for (int i = 0; i < columns; ++i) dx[i] += correction[i];
+    for (int i = 0; i < slots; ++i) ddual[i] -= product[i];
+  }
+  for (int i = 0; i < slots; ++i) dslack[i] = p[i] - ddual[i];
+}
+
+static double common_step(qd_cone_workspace *workspace, const double *dslack, const double *ddual,
+                          double fraction) {
+  const double a = cones_step(&workspace->product, dslack, 1e3);
+  const double b = cones_step(&workspace->product, ddual, 1e3);
+  return fmin(1.0, fraction * fmin(a, b));
+}
+
+QD_CLONES
+static void advance(qd_cone_workspace *workspace, double alpha) {
+  const cone_product *product = &workspace->product;
+  double *restrict ds = workspace->work_row, *restrict dz = workspace->rhs;
+  cones_apply(product, &product->inverse, workspace->dslack, ds);
+  cones_apply(product, &product->scaling, workspace->ddual, dz);
+  for (int i = 0; i < workspace->column_count; ++i) workspace->x[i] += alpha * workspace->dx[i];
+  for (int i = 0; i < workspace->slot_count; ++i) {
+    workspace->slack[i] += alpha * ds[i];
+    workspace->dual[i] += alpha * dz[i];
+  }
+}
+
+/* One predictor-corrector step; returns its length, 0 if the scaling or the factor failed. */
+static double take_step(qd_cone_workspace *workspace, double mu, double target, int refinements,
+                        qd_cone_info *info) {
+  cone_product *product = &workspace->product;
+  if (!cones_scale(product, workspace->slack, workspace->dual)) return 0.0;
+  scale_equalities(workspace, &product->scaling);
+  tiles_assemble(&workspace->system, &product->scaling, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+  tiles_factor(&workspace->system);
+  ++info->factorizations;
+  cones_apply(product, &product->scaling, workspace->residual_row, workspace->rhs);
+  cones_aim(product, workspace->aim);
+  solve_direction(workspace, workspace->aim, workspace->dslack_aim, workspace->ddual_aim, 0);
+  double alpha = common_step(workspace, workspace->dslack_aim, workspace->ddual_aim, 1.0);
+  const double sigma = (1.0 - alpha) * (1.0 - alpha) * (1.0 - alpha);
+  const double excess = fmax(mu - target, 0.0);
+  cones_correct(product, sigma * excess, workspace->dslack_aim, workspace->ddual_aim,
+                workspace->aim);
+  solve_direction(workspace, workspace->aim, workspace->dslack, workspace->ddual, refinements);
+  alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
+  if (alpha < SHORT_STEP) {
+    cones_correct(product, excess, NULL, NULL, workspace->aim);
+    solve_direction(workspace, workspace->aim, workspace->dslack, workspace->ddual, refinements);
+    alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
+  }
+  if (!is_finite_vector(workspace->dx, workspace->column_count)) return 0.0;
+  advance(workspace, alpha);
+  return alpha;
+}
+
+/* ------------------------------------------------------------ certificates */
+
+/* A multiplier with G'z + C'y = 0, g'z + c'y < 0 excludes every feasible point: for all x of size
+ * up to CERTIFICATE_SCALE natural units the rows' weighted sum stays negative. */
+static int proves_infeasible(const qd_cone_workspace *workspace) {
+  double value = 0.0, push = 0.0;
+  for (int i = 0; i < workspace->slot_count; ++i) value -= workspace->g[i] * workspace->dual[i];
+  for (int k = 0; k < workspace->product.group_count; ++k) { /* padded lanes carry g = dual = 1 */
+    const cone_group *group = &workspace->product.groups[k];
+    if (group->kind != GROUP_EQUALITY)
+      for (int c = group->count; c < group->padded; ++c)
+        value += workspace->g[group->slot + c] * workspace->dual[group->slot + c];
+  }
+  if (value <= 0.0) return 0;
+  for (int i = 0; i < workspace->column_count; ++i)
+    push += fabs(workspace->Qx[i] + workspace->b[i] - workspace->residual_x[i]);
+  return value > CERTIFICATE_SCALE * workspace->reach * push;
+}
+
+/* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0: the cost falls for ever. */
+static int proves_unbounded(qd_cone_workspace *workspace) {
+  double *Gd = workspace->rhs;
+  double fall = 0.0, bend = 0.0, leak = 0.0;
+  for (int i = 0; i < workspace->column_count; ++i) {
+    fall -= workspace->b[i] * workspace->x[i];
+    bend = fmax(bend, fabs(workspace->Qx[i]));
+  }
+  if (fall <= 0.0 || max_norm(workspace->x, workspace->column_count) < 1e3 * workspace->reach)
+    return 0;
+  for (int i = 0; i < workspace->slot_count; ++i)
+    Gd[i] = workspace->residual_row[i] + workspace->slack[i] - workspace->g[i];
+  if (workspace->product.cone_count > 0) leak = fmax(0.0, cones_violation(&workspace->product, Gd));
+  if (workspace->equality_count > 0) {
+    const cone_group *group = &workspace->product.groups[workspace->product.group_count - 1];
+    leak = fmax(leak, max_norm(Gd + group->slot, group->count));
+  }
+  return fall > 1e-3 * CERTIFICATE_SCALE * (bend * workspace->reach + leak * workspace->force);
+}
+
+/* ------------------------------------------------------------ the loop */
+
+static double mean_target(const cone_product *product) {
+  double sum = 0.0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+      sum += product->target[group->cone + c];
+  }
+  return product->cone_count > 0 ? sum / product->cone_count : 0.0;
+}
+
+static void keep_best(qd_cone_workspace *workspace) {
+  const size_t rows = (size_t)workspace->slot_count * sizeof(double);
+  memcpy(workspace->polish_x, workspace->x, (size_t)workspace->column_count * sizeof(double));
+  memcpy(workspace->path_slack, workspace->slack, rows);
+  memcpy(workspace->path_dual, workspace->dual, rows);
+}
+
+static void restore_best(qd_cone_workspace *workspace) {
+  const size_t rows = (size_t)workspace->slot_count * sizeof(double);
+  memcpy(workspace->x, workspace->polish_x, (size_t)workspace->column_count * sizeof(double));
+  memcpy(workspace->slack, workspace->path_slack, rows);
+  memcpy(workspace->dual, workspace->path_dual, rows);
+}
+
+/* Largest of primal, dual and complementarity error over what is allowed. */
+static double path_error(qd_cone_workspace *workspace, double goal) {
+  const double primal = max_norm(workspace->residual_row, workspace->slot_count);
+  const double dual = max_norm(workspace->residual_x, workspace->column_count);
+  const double gap = cones_deviation(&workspace->product, workspace->slack, workspace->dual,
+                                     goal * (workspace->exact ? workspace->energy : 1e-300), goal);
+  const double size = fmax(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
+  return fmax(gap, fmax(primal / (goal * workspace->length), dual / (goal * size)));
+}
+
+qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
+                            int resume, qd_cone_info *info) {
+  cone_product *product = &workspace->product;
+  if (!resume) {
+    workspace->has_path = !start(workspace, info);
+    if (!workspace->has_path) return QD_OK;
+  }
+  const double target = mean_target(product);
+  double best = HUGE_VAL;
+  qd_status status = QD_ITERATION_LIMIT;
+  int stalled = 0;
+  for (;; ++info->iterations) {
+    conic_residuals(workspace, workspace->x, workspace->slack, workspace->dual);
+    const double error = path_error(workspace, goal);
+    if (!(error <= HUGE_VAL)) {
+      status = QD_NUMERICAL_TROUBLE;
+      break;
+    }
+    if (error < best) {
+      best = error;
+      stalled = 0;
+      keep_best(workspace);
+      if (error <= 1.0) return QD_OK;
+    } else {
+      ++stalled;
+    }
+    if (info->iterations >= iteration_limit) break;
+    if (info->iterations >= CERTIFICATE_FROM) {
+      if (proves_infeasible(workspace)) return QD_INFEASIBLE;
+      if (proves_unbounded(workspace)) return QD_UNBOUNDED;
+    }
+    const double mu =
+        product->cone_count > 0
+            ? cones_gap(product, workspace->slack, workspace->dual) / product->cone_count
+            : 0.0;
+    const double alpha = take_step(workspace, mu, target, mu < 1e-4 * workspace->energy, info);
+    if (alpha < STALLED_STEP || (stalled > 15 && best < 1e6)) {
+      status = QD_NUMERICAL_TROUBLE;
+      break;
+    }
+  }
+  restore_best(workspace);
+  return best <= 100.0 ? QD_OK : status;
+}

@@ -1,0 +1,192 @@
+/* Newton on the active set, from the end of the path.
+ *
+ * The solution is a root of the natural map: with z = dual - r slack, dual = P_K(z). Its derivative
+ * at z says which directions of a cone are held (eigenvalue 1: the slack does not move), which are
+ * free (0: the multiplier vanishes) and, while sliding, how stiff the tangents are: open   z in -K
+ * all free stick  z in K         all held slide  otherwise      (1, u) held, (1, -u) free, across:
+ * stiffness k = r v / (1 - v), u = z_1 / |z_1|, v = (1 + z_0 / |z_1|) / 2 (Fukushima, Luo, Tseng
+ * 2002). With H the held projector and M the stiffness, the Newton step is Q x+ + b = G'dual+,
+ * slack+ = 0 along H,  dual+ = H dual - M (dual / r + slack+ - slack) elsewhere, and held rows
+ * carry a large stiffness instead of infinity: dual+ = H dual - M slack+ along H, repeated with the
+ * same factor until they rest. Redundant held rows (coplanar contacts) share the load and leave x
+ * alone. r = force unit / length unit decides which set is found from afar; at the solution any
+ * will do. */
+#include <math.h>
+#include <string.h>
+
+#include "numerics/conic_workspace.h"
+#include "numerics/lanes.h"
+
+#define NEWTON_LIMIT 12
+#define REPEATS 3      /* solves with one factor */
+#define ROUNDING 1e-14 /* nothing left to gain */
+#define ACCEPTED 1e-11 /* relative error of the natural map of a certified answer */
+#define WEAK 1e-9      /* natural units: nearer to two states than this */
+
+/* Projection of z on the cone, in place of one lane; state and eigenvalues on the way. */
+static void project_lane(qd_cone_workspace *workspace, const cone_group *group, int c, double r,
+                         const double *z, double *projected) {
+  const int n = group->padded, at = group->slot + c, cone = group->cone + c;
+  const double root = conic_hard_root(workspace, cone);
+  double sum = 0.0;
+  for (int i = 1; i < group->dim; ++i) sum += z[at + i * n] * z[at + i * n];
+  const double size = sqrt(sum), head = z[at], per = size > 0.0 ? 1.0 / size : 0.0;
+  const double weak_force = WEAK * workspace->force, weak_length = WEAK * r * workspace->length;
+  for (int i = 1; i < group->dim; ++i) workspace->rows.u[at + i * n] = z[at + i * n] * per;
+  if (head >= size) { /* a row without Jacobian cannot be held: its slack is what it is */
+    for (int i = 0; i < group->dim; ++i) projected[at + i * n] = z[at + i * n];
+    conic_set_stiffness(workspace, cone, root, root, root, 1, 1);
+    workspace->state[cone] = head - size > weak_force ? CONE_STICK : CONE_WEAK;
+  } else if (head <= -size) {
+    for (int i = 0; i < group->dim; ++i) projected[at + i * n] = 0.0;
+    conic_set_stiffness(workspace, cone, 0.0, 0.0, 0.0, 0, 0);
+    workspace->state[cone] = -head - size > weak_length ? CONE_OPEN : CONE_WEAK;
+  } else {
+    const double beta = 0.5 * (head + size), gap = 0.5 * (size - head);
+    projected[at] = beta;
+    for (int i = 1; i < group->dim; ++i)
+      projected[at + i * n] = beta * workspace->rows.u[at + i * n];
+    conic_set_stiffness(workspace, cone, root, 0.0, sqrt(r * beta / gap), 1, 0);
+    workspace->state[cone] = beta > weak_force && gap > weak_length ? CONE_SLIDE : CONE_WEAK;
+  }
+}
+
+/* Projects z = dual - r w; returns the largest |dual - P_K(z)|. */
+static double project(qd_cone_workspace *workspace, double r, const double *w, const double *dual,
+                      double *z, double *projected) {
+  const cone_product *product = &workspace->product;
+  double worst = 0.0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    if (group->kind == GROUP_EQUALITY) {
+      for (int c = 0; c < group->padded; ++c) {
+        projected[group->slot + c] = dual[group->slot + c];
+        worst = fmax(worst, r * fabs(w[group->slot + c]));
+      }
+      continue;
+    }
+    for (int i = group->slot; i < group->slot + group->dim * group->padded; ++i)
+      z[i] = dual[i] - r * w[i];
+    for (int c = 0; c < group->count; ++c) {
+      project_lane(workspace, group, c, r, z, projected);
+      for (int i = 0; i < group->dim; ++i) {
+        const int at = group->slot + i * group->padded + c;
+        worst = fmax(worst, fabs(dual[at] - projected[at]));
+      }
+    }
+  }
+  return worst;
+}
+
+/* Padded lanes: nothing there. */
+static void clear_padding(qd_cone_workspace *workspace, double *rows) {
+  const cone_product *product = &workspace->product;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = group->count; c < group->padded; ++c) {
+      conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
+      for (int i = 0; i < group->dim; ++i) {
+        workspace->rows.u[group->slot + i * group->padded + c] = 0.0;
+        rows[group->slot + i * group->padded + c] = 0.0;
+      }
+    }
+  }
+}
+
+static double max_norm(const double *a, int count) {
+  double worst = 0.0;
+  for (int i = 0; i < count; ++i) worst = fabs(a[i]) > worst ? fabs(a[i]) : worst;
+  return worst;
+}
+
+/* One Newton step from (x, dual) with the set that project found. w: slack of x, updated. */
+static void newton_step(qd_cone_workspace *workspace, double r, double *x, double *dual,
+                        double *w) {
+  tile_system *system = &workspace->system;
+  const cone_product *product = &workspace->product;
+  const int slots = workspace->slot_count, columns = workspace->column_count;
+  double *offset = workspace->dslack, *held = workspace->ddual, *load = workspace->dslack_aim;
+  double *step = workspace->dx;
+  tiles_assemble(system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+  tiles_factor(system);
+  /* soft directions: dual+ = -M (slack+ + offset), offset = dual / r - slack without its held part
+   */
+  for (int i = 0; i < slots; ++i) held[i] = dual[i] / r - w[i];
+  cones_apply(product, &workspace->hard, held, offset);
+  for (int i = 0; i < slots; ++i) offset[i] = held[i] - offset[i];
+  for (int repeat = 0; repeat < REPEATS; ++repeat) {
+    cones_apply(product, &workspace->hard, dual, held);
+    for (int i = 0; i < slots; ++i) load[i] = w[i] + offset[i];
+    cones_apply(product, &workspace->stiffness, load, dual);
+    for (int i = 0; i < slots; ++i) dual[i] = held[i] - dual[i];
+    tiles_multiply_Q(system, x, step);
+    for (int i = 0; i < columns; ++i) step[i] = -workspace->b[i] - step[i];
+    tiles_add_transposed(system, system->G, dual, step);
+    tiles_solve(system, step);
+    for (int i = 0; i < columns; ++i) x[i] += step[i];
+    tiles_multiply(system, system->G, step, workspace->work_row2);
+    cones_apply(product, &workspace->stiffness, workspace->work_row2, load);
+    for (int i = 0; i < slots; ++i) dual[i] -= load[i];
+    tiles_multiply(system, system->G, x, w);
+    for (int i = 0; i < slots; ++i) w[i] += workspace->g[i];
+  }
+}
+
+/* Error of the natural map at (x, dual), relative; dual and slack of its projection. */
+static double evaluate(qd_cone_workspace *workspace, double r, const double *x, const double *dual,
+                       const double *w, double *projected) {
+  const double map = project(workspace, r, w, dual, workspace->aim, projected);
+  const double *zero = workspace->zero_row;
+  conic_residuals(workspace, x, zero, projected);
+  const double size = fmax(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
+  const double force = fmax(workspace->force, max_norm(projected, workspace->slot_count));
+  return fmax(map / force, max_norm(workspace->residual_x, workspace->column_count) / size);
+}
+
+int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
+  const double r = workspace->force / workspace->length;
+  double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
+  double *projected = workspace->ddual_aim;
+  const cone_product *product = &workspace->product;
+  if (!workspace->has_path) { /* no cone is near: the minimiser of the cost is the answer */
+    memcpy(workspace->polish_x, workspace->x, column_bytes);
+    memcpy(workspace->polish_slack, workspace->slack, row_bytes);
+    memset(workspace->polish_dual, 0, row_bytes);
+    for (int c = 0; c < workspace->lane_count; ++c) workspace->state[c] = CONE_OPEN;
+    return 1;
+  }
+  memcpy(x, workspace->x, column_bytes);
+  memcpy(dual, workspace->dual, row_bytes);
+  memset(w, 0, row_bytes);
+  tiles_multiply(&workspace->system, workspace->system.G, x, w);
+  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+  clear_padding(workspace, dual);
+  memset(workspace->zero_row, 0, row_bytes);
+  memset(projected, 0, row_bytes);
+  memset(workspace->aim, 0, row_bytes);
+  conic_set_equalities(workspace);
+  double best = HUGE_VAL, last = HUGE_VAL;
+  int rises = 0;
+  for (int iteration = 0;; ++iteration) {
+    const double error = evaluate(workspace, r, x, dual, w, projected);
+    if (!(error <= HUGE_VAL)) return 0;
+    if (error < best) {
+      best = error;
+      memcpy(workspace->polish_x, x, column_bytes);
+      memcpy(workspace->polish_dual, projected, row_bytes);
+      for (int i = 0; i < workspace->slot_count; ++i)
+        workspace->polish_slack[i] = (projected[i] - workspace->aim[i]) / r;
+    }
+    rises += error >= last;
+    last = error;
+    if (best <= ROUNDING || rises >= 2 || iteration == NEWTON_LIMIT) break;
+    if (best <= ACCEPTED && rises > 0) break;
+    newton_step(workspace, r, x, dual, w);
+    ++info->factorizations;
+  }
+  (void)product;
+  if (best > ACCEPTED) return 0;
+  return 1;
+}

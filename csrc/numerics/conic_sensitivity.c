@@ -1,0 +1,184 @@
+/* Derivative of the solution map (formulation section 4).
+ *
+ * Differentiating the optimality conditions leaves, for each cone, ddual = -M (G dx + d_slack) with
+ * a symmetric stiffness M, so  (Q + G'MG) dx = -d_stationarity - G'M d_slack: on the path  M =
+ * W^-2, the barrier's Hessian times mu at the slack; open         M = 0; sticking     M = infinity
+ * in every direction: the rows do not move; sliding      dual = beta (1, u), slack = alpha (1, -u):
+ * M = infinity along (1, u), 0 along (1, -u), beta / alpha across; weakly active (slack and
+ * multiplier both vanish): a choice; M of the end of the path. Infinity is a large penalty, and the
+ * solve is repeated on what it leaves (the proximal method of multipliers): redundant hard rows
+ * share the load and do no harm. M = R R, S = R G: the solver's own system, factored once for all
+ * right-hand sides, four of them at a time. */
+#include <math.h>
+#include <string.h>
+
+#include "numerics/conic_workspace.h"
+#include "numerics/lanes.h"
+
+#define HARD_ROUNDS 4 /* most repetitions for hard rows */
+
+/* The path's scaling of one cone, computed for all by cones_scale. */
+static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int c) {
+  const cone_operator *path = &workspace->product.scaling;
+  const int at = group->cone + c;
+  if (group->kind == GROUP_LORENTZ)
+    conic_set_stiffness(workspace, at, path->diagonal[at] + path->cross[at],
+                        path->diagonal[at] - path->cross[at], path->tangent[at], 0, 0);
+  else
+    conic_set_stiffness(workspace, at, path->diagonal[at], path->diagonal[at], path->diagonal[at],
+                        0, 0);
+  for (int i = 1; i < group->dim; ++i)
+    workspace->rows.u[group->slot + i * group->padded + c] =
+        path->u[group->slot + i * group->padded + c];
+}
+
+qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_program *program,
+                                    const double *x, const double *slack, const double *dual,
+                                    const qd_cone_info *info, int *exact) {
+  cone_product *product = &workspace->product;
+  (void)program; /* the workspace holds all of it in its own form */
+  (void)x;
+  (void)slack;
+  (void)dual;
+  *exact = workspace->exact ? info->polished : 1;
+  int hard = workspace->equality_count > 0;
+  if (workspace->has_path && !cones_scale(product, workspace->slack, workspace->dual))
+    return QD_NUMERICAL_TROUBLE;
+  if (info->polished)
+    hard |= conic_set_active_rows(workspace, workspace->polish_dual, workspace->polish_slack);
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c) {
+      if (info->polished && workspace->state[group->cone + c] != CONE_WEAK) continue;
+      copy_path(workspace, group, c);
+      if (c < group->count && info->polished) *exact = 0;
+    }
+  }
+  conic_set_equalities(workspace);
+  tiles_assemble(&workspace->system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+  tiles_factor(&workspace->system);
+  workspace->hard_rounds = hard || !workspace->definite ? HARD_ROUNDS : 1;
+  return QD_OK;
+}
+
+/* ------------------------------------------------------------ right-hand sides, four at a time */
+
+/* y = A x for each cone, four right-hand sides; y += A x if add */
+static inline void apply4(const qd_cone_workspace *workspace, const cone_operator *A,
+                          const double *x, double *y, int add) {
+  const cone_product *product = &workspace->product;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count; ++c) {
+      const int cone = group->cone + c;
+      const size_t first = 4 * (size_t)(group->slot + c), step = 4 * (size_t)group->padded;
+      const lanes x0 = LANES_OF(x + first), zero = {0.0, 0.0, 0.0, 0.0};
+      const double diagonal = A->diagonal[cone];
+      if (group->kind != GROUP_LORENTZ) {
+        LANES_AT(y + first) = (add ? LANES_OF(y + first) : zero) + diagonal * x0;
+        continue;
+      }
+      const double *u = A->u + group->slot + c;
+      const double cross = A->cross[cone], tangent = A->tangent[cone];
+      lanes t = zero;
+      for (int i = 1; i < group->dim; ++i)
+        t += u[i * group->padded] * LANES_OF(x + first + (size_t)i * step);
+      const lanes shared = cross * x0 + (diagonal - tangent) * t;
+      LANES_AT(y + first) = (add ? LANES_OF(y + first) : zero) + (diagonal * x0 + cross * t);
+      for (int i = 1; i < group->dim; ++i) {
+        const size_t at = first + (size_t)i * step;
+        LANES_AT(y + at) = (add ? LANES_OF(y + at) : zero) +
+                           (tangent * LANES_OF(x + at) + u[i * group->padded] * shared);
+      }
+    }
+  }
+}
+
+/* Columns first .. first + width of the perturbations of the rows. */
+static void gather_rows(const qd_cone_workspace *workspace, int count, int first, int width,
+                        const double *d_slack, const double *d_equality, double *out) {
+  memset(out, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  for (int i = 0; i < workspace->row_count + workspace->equality_count; ++i) {
+    const double *row = i < workspace->row_count
+                            ? d_slack + (size_t)i * (size_t)count
+                            : d_equality + (size_t)(i - workspace->row_count) * (size_t)count;
+    for (int k = 0; k < width; ++k)
+      out[4 * workspace->slot_of[i] + k] = workspace->row_scale[i] * row[first + k];
+  }
+}
+
+static void gather_columns(const qd_cone_workspace *workspace, int count, int first, int width,
+                           const double *d_stationarity, double *out) {
+  memset(out, 0, 4 * (size_t)workspace->column_count * sizeof(double));
+  for (int i = 0; i < workspace->column_count; ++i)
+    if (workspace->column_of[i] >= 0)
+      for (int k = 0; k < width; ++k)
+        out[4 * i + k] = workspace->column_scale[i] *
+                         d_stationarity[workspace->column_of[i] * count + first + k];
+}
+
+static double largest(const double *a, size_t count) {
+  double part[4] = {0.0, 0.0, 0.0, 0.0};
+  for (size_t i = 0; i < count; i += 4)
+    for (size_t k = 0; k < 4; ++k) {
+      const double v = fabs(a[i + k]);
+      part[k] = v > part[k] ? v : part[k];
+    }
+  return fmax(fmax(part[0], part[1]), fmax(part[2], part[3]));
+}
+
+/* dx and scaled multipliers z, ddual = R z. With moved = R d_slack, e = S dx + moved: soft
+ * directions want z + e = 0, hard ones e = 0. From any (dx, z) the step is, with q = e (hard), z +
+ * e (soft), H step = -d_stationarity - Q dx + S'(z - q),   z <- z - q - S step, exact at once for
+ * soft directions, repeated until hard ones rest. */
+QD_CLONES
+static void solve_four(qd_cone_workspace *workspace, const double *d_stationarity,
+                       const double *moved, double *dx, double *z) {
+  const tile_system *system = &workspace->system;
+  const size_t columns = 4 * (size_t)workspace->column_count;
+  const size_t slots = 4 * (size_t)workspace->slot_count;
+  double *step = workspace->block4, *q = workspace->row4, *stiff = workspace->work_row4;
+  memset(dx, 0, columns * sizeof(double));
+  memset(z, 0, slots * sizeof(double));
+  for (int round = 0; round <= workspace->hard_rounds; ++round) {
+    tiles_multiply_Q4(system, dx, step);
+    for (size_t i = 0; i < columns; ++i) step[i] = -d_stationarity[i] - step[i];
+    if (round > 0) {
+      tiles_multiply4(system, system->S, dx, q);
+      for (size_t i = 0; i < slots; ++i) q[i] += moved[i];
+      apply4(workspace, &workspace->hard, z, stiff, 0);
+      for (size_t i = 0; i < slots; ++i)
+        z[i] = stiff[i] - q[i]; /* z - q: hard part of z, minus e */
+    } else {
+      for (size_t i = 0; i < slots; ++i) z[i] = -moved[i];
+    }
+    tiles_add_transposed4(system, system->S, z, step);
+    tiles_solve4(system, step);
+    for (size_t i = 0; i < columns; ++i) dx[i] += step[i];
+    tiles_multiply4(system, system->S, step, q);
+    for (size_t i = 0; i < slots; ++i) z[i] -= q[i];
+    if (round > 0 && largest(step, columns) <= 1e-15 * largest(dx, columns)) break;
+  }
+}
+
+void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
+                             const double *d_slack, const double *d_equality, double *dx,
+                             double *d_dual) {
+  for (int first = 0; first < count; first += 4) {
+    const int width = count - first < 4 ? count - first : 4;
+    gather_columns(workspace, count, first, width, d_stationarity, workspace->rhs4);
+    gather_rows(workspace, count, first, width, d_slack, d_equality, workspace->work_row4);
+    apply4(workspace, &workspace->rows, workspace->work_row4, workspace->moved4, 0);
+    solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
+    for (int i = 0; i < workspace->column_count; ++i)
+      if (workspace->column_of[i] >= 0)
+        for (int k = 0; k < width; ++k)
+          dx[workspace->column_of[i] * count + first + k] =
+              workspace->column_scale[i] * workspace->x4[4 * i + k];
+    if (!d_dual) continue;
+    apply4(workspace, &workspace->rows, workspace->dual4, workspace->row4, 0);
+    for (int i = 0; i < workspace->row_count; ++i)
+      for (int k = 0; k < width; ++k)
+        d_dual[i * count + first + k] = workspace->row4[4 * workspace->slot_of[i] + k];
+  }
+}

@@ -1,0 +1,101 @@
+/* What the stages of the cone solver share: the program in its internal form, and the iterate.
+ *
+ * Internal form: columns scaled by `column_scale` (unit diagonal of Q), permuted and padded into
+ * tiles; rows sorted into groups of cones, padded; equalities are rows of a group whose slack is
+ * held at zero by a proximal term: dual step = penalty * (what violates), repeated until nothing
+ * violates. Slacks, multipliers of cones, and the cost keep their units; equality rows are scaled
+ * to norm one. */
+#ifndef QD_NUMERICS_CONIC_WORKSPACE_H
+#define QD_NUMERICS_CONIC_WORKSPACE_H
+
+#include "numerics/cones.h"
+#include "numerics/conic.h"
+#include "numerics/tiles.h"
+
+/* Penalty of a hard row over the compliance it works against: large against 1, small against the
+ * 1e16 at which rounding takes over. Repeated solves remove what it leaves. */
+#define HARD_ROW_PENALTY 1e7
+
+/* Where Q alone does not hold x, a proximal term this small beside unit diagonals does. */
+#define PROXIMAL_SHIFT 1e-10
+
+typedef enum cone_state { CONE_OPEN, CONE_STICK, CONE_SLIDE, CONE_WEAK } cone_state;
+
+struct qd_cone_workspace {
+  int variable_capacity, row_capacity, equality_capacity;
+  size_t bytes;
+
+  /* the loaded program */
+  int variable_count, row_count, equality_count;
+  int column_count; /* 4 * tiles */
+  int slot_count;   /* numbers in a vector over rows */
+  int lane_count;   /* numbers in a vector over cones */
+  int exact;        /* every target is zero */
+  int definite;     /* Q is safely positive definite */
+  tile_system system;
+  cone_product product;
+  int *column_of;       /* (column_count) original column, -1 if padded */
+  double *column_scale; /* (column_count) x = column_scale * internal x */
+  int *slot_of;         /* (row_count + equality_count) */
+  double *row_scale; /* (row_count + equality_count) internal row = row_scale * row; 1 for cones */
+  double *b, *g;
+  double
+      *compliance; /* over cones: largest squared row norm, what a multiplier does to its slack */
+  double length, force, energy; /* natural units of slack, dual and their product */
+  double reach;                 /* natural size of internal x */
+  double b_size;                /* max-norm of internal b, with the forces' share */
+
+  /* the iterate and its direction, over columns (x) and over rows */
+  double *x, *Qx, *residual_x, *dx;
+  double *slack, *dual, *residual_row;
+  double *aim, *rhs, *dslack, *ddual, *dslack_aim, *ddual_aim, *work_row, *work_row2;
+  double *work_x;
+
+  /* where the path ended and what the polish found */
+  double *path_slack, *path_dual;
+  int *state; /* a cone_state, over cones */
+  double *polish_x, *polish_dual, *polish_slack;
+  double *newton_x, *newton_dual, *newton_slack, *zero_row;
+  int has_path;            /* 0: solved without the interior point */
+  int hard_rounds;         /* repetitions of a sensitivity solve */
+  cone_operator rows;      /* square root R of the stiffness of each cone: polish and sensitivity */
+  cone_operator stiffness; /* R R */
+  cone_operator hard;      /* projector on directions that may not move; all three share u */
+  /* four right-hand sides at once */
+  double *block4, *x4, *rhs4;                /* over columns */
+  double *row4, *work_row4, *moved4, *dual4; /* over rows */
+
+  /* structure */
+  uint64_t *row_mask;  /* tiles a row touches (original order) */
+  uint64_t *tile_mask; /* tiles coupled to a tile */
+  uint64_t *Q_mask;
+  int *tile_position; /* original tile -> place */
+  int *tile_original; /* place -> original tile */
+  int *dim_count;     /* cones of each dimension */
+  int *dim_group;
+};
+
+/* Reads, checks and converts a program. */
+qd_status conic_load(qd_cone_workspace *workspace, const qd_cone_program *program);
+/* Rows G x of the iterate and residuals: residual_row = Gx + g - slack, residual_x = Qx + b -
+ * G'dual. */
+void conic_residuals(qd_cone_workspace *workspace, const double *x, const double *slack,
+                     const double *dual);
+/* Interior point from a cold start down to a complementarity of `goal` (relative), at most
+ * iteration_limit iterations in all; goes on where it stopped when called with resume. */
+qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
+                            int resume, qd_cone_info *info);
+/* Newton on the active set; 1 if the KKT equations hold to rounding: then polish_x/dual/slack. */
+int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info);
+/* The same for directions given by their values: R, R R and the projector. */
+void conic_set_stiffness(qd_cone_workspace *workspace, int cone, double along, double against,
+                         double across, int hard_along, int hard_rest);
+/* Stiffness of each cone's certified state; 1 if any direction is hard. Weak and padded cones:
+ * zero. */
+int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, const double *slack);
+/* Equality rows: hard. */
+void conic_set_equalities(qd_cone_workspace *workspace);
+/* Square root of penalty for one cone's hard rows. */
+double conic_hard_root(const qd_cone_workspace *workspace, int cone);
+
+#endif

@@ -1,0 +1,76 @@
+/* Symmetric systems H = Q + S'S in 4 x 4 tiles.
+ *
+ * Columns are grouped in tiles of four, permuted against fill. The rows of G (and S = scaling * G)
+ * are stored in blocks: rows that touch the same tiles, one Lorentz cone or a run of orthant rows
+ * each. H is a lower triangle of tiles; a tile (i, j), i >= j, is stored column by column: its
+ * vector b holds the four entries H[4i..4i+3][4j+b], so that every kernel multiplies a vector of
+ * rows by one broadcast number. Vectors over columns have 4 * tile_count numbers (padded columns:
+ * zero in G, one in Q). */
+#ifndef QD_NUMERICS_TILES_H
+#define QD_NUMERICS_TILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct row_block {
+  int row_count;
+  int tile_count;
+  int tile_start; /* into tiles.block_tiles, ascending */
+  size_t values;  /* offset into G and S: (tile_count, row_count, 4) */
+  int slot;       /* row i lives at slot + i * slot_step of vectors over rows */
+  int slot_step;  /* 1: rows of an orthant or equalities; else one Lorentz cone */
+  int cone;       /* first index into vectors over cones */
+} row_block;
+
+typedef struct tile_system {
+  int tile_count;
+  int block_count;
+  row_block *blocks;
+  int *block_tiles;
+  double *G, *S;        /* values of the blocks */
+  double *Q;            /* lower triangle of tiles */
+  double *H;            /* the same; after tiles_factor its Cholesky factor */
+  double weakest_pivot; /* of the last factorisation: smallest pivot / diagonal entry before */
+  double *inverse; /* (tile_count, 2, 4, 4): inverse of each diagonal factor, by rows, by columns */
+  int Q_is_diagonal; /* Q is the identity */
+  int *column_start; /* (tile_count + 1) into column_tiles */
+  int *column_tiles; /* tiles i > j of the factor's column j, ascending */
+  int *Q_start;      /* (tile_count + 1) into Q_tiles: the same for Q */
+  int *Q_tiles;
+} tile_system;
+
+/* Symmetric operators on rows, one per cone: eigenvectors (1, u)/sqrt 2 and (1, -u)/sqrt 2 with
+ * values diagonal + cross and diagonal - cross, and `tangent` on what is orthogonal to both. One
+ * row: diagonal. */
+typedef struct cone_operator {
+  double *u;        /* over rows; first row of a cone unused */
+  double *diagonal; /* over cones, likewise cross and tangent */
+  double *cross;
+  double *tangent;
+} cone_operator;
+
+static inline size_t tile_offset(int i, int j) {
+  return ((size_t)i * (size_t)(i + 1) / 2 + (size_t)j) * 16;
+}
+
+/* S = operator G, H = Q + shift I + S'S */
+void tiles_assemble(tile_system *system, const cone_operator *scaling, double shift);
+/* H = L L' in place. Pivots below a rounding fraction of their column are dropped: returns how
+ * many. */
+int tiles_factor(tile_system *system);
+/* x = H^-1 x */
+void tiles_solve(const tile_system *system, double *x);
+/* y = A x, A: G or S */
+void tiles_multiply(const tile_system *system, const double *A, const double *x, double *y);
+/* x += A'y */
+void tiles_add_transposed(const tile_system *system, const double *A, const double *y, double *x);
+/* y = Q x */
+void tiles_multiply_Q(const tile_system *system, const double *x, double *y);
+
+/* The same for four right-hand sides at once: vectors hold four numbers an entry. */
+void tiles_solve4(const tile_system *system, double *x);
+void tiles_multiply4(const tile_system *system, const double *A, const double *x, double *y);
+void tiles_add_transposed4(const tile_system *system, const double *A, const double *y, double *x);
+void tiles_multiply_Q4(const tile_system *system, const double *x, double *y);
+
+#endif

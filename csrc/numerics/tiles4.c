@@ -1,0 +1,100 @@
+/* Tile kernels for four right-hand sides at once: every entry of a vector is four numbers, one for
+ * each side, so the matrix is read once and nothing is summed across a vector. */
+#include <string.h>
+
+#include "numerics/lanes.h"
+#include "numerics/tiles.h"
+
+/* y_a += sign * sum_b L[b][a] x_b, with L the tile's column vectors */
+static inline void add_tile(double *y, const double *L, const double *x, double sign) {
+  for (int b = 0; b < 4; ++b) {
+    const lanes xb = sign * LANES_OF(x + 4 * b);
+    for (int a = 0; a < 4; ++a) LANES_AT(y + 4 * a) += L[4 * b + a] * xb;
+  }
+}
+
+/* y_b += sign * sum_a L[b][a] x_a */
+static inline void add_tile_transposed(double *y, const double *L, const double *x, double sign) {
+  for (int b = 0; b < 4; ++b) {
+    lanes sum = L[4 * b] * LANES_OF(x);
+    for (int a = 1; a < 4; ++a) sum += L[4 * b + a] * LANES_OF(x + 4 * a);
+    LANES_AT(y + 4 * b) += sign * sum;
+  }
+}
+
+QD_CLONES
+void tiles_solve4(const tile_system *system, double *x) {
+  lanes work[4];
+  double *y = (double *)work;
+  for (int j = 0; j < system->tile_count; ++j) {
+    double *xj = x + 16 * (size_t)j;
+    memset(y, 0, sizeof work);
+    add_tile(y, system->inverse + 32 * (size_t)j + 16, xj, 1.0);
+    memcpy(xj, y, sizeof work);
+    for (int k = system->column_start[j]; k < system->column_start[j + 1]; ++k) {
+      const int i = system->column_tiles[k];
+      add_tile(x + 16 * (size_t)i, system->H + tile_offset(i, j), xj, -1.0);
+    }
+  }
+  for (int j = system->tile_count - 1; j >= 0; --j) {
+    double *xj = x + 16 * (size_t)j;
+    for (int k = system->column_start[j]; k < system->column_start[j + 1]; ++k) {
+      const int i = system->column_tiles[k];
+      add_tile_transposed(xj, system->H + tile_offset(i, j), x + 16 * (size_t)i, -1.0);
+    }
+    memset(y, 0, sizeof work);
+    add_tile(y, system->inverse + 32 * (size_t)j, xj, 1.0);
+    memcpy(xj, y, sizeof work);
+  }
+}
+
+QD_CLONES
+void tiles_multiply4(const tile_system *system, const double *A, const double *x, double *y) {
+  for (int b = 0; b < system->block_count; ++b) {
+    const row_block *block = &system->blocks[b];
+    const int *tiles = system->block_tiles + block->tile_start;
+    const size_t width = 4 * (size_t)block->row_count;
+    for (int i = 0; i < block->row_count; ++i) {
+      lanes sum = {0.0, 0.0, 0.0, 0.0};
+      for (int k = 0; k < block->tile_count; ++k) {
+        const double *values = A + block->values + (size_t)k * width + 4 * i;
+        const double *xk = x + 16 * (size_t)tiles[k];
+        sum += (values[0] * LANES_OF(xk) + values[1] * LANES_OF(xk + 4)) +
+               (values[2] * LANES_OF(xk + 8) + values[3] * LANES_OF(xk + 12));
+      }
+      LANES_AT(y + 4 * (size_t)(block->slot + i * block->slot_step)) = sum;
+    }
+  }
+}
+
+QD_CLONES
+void tiles_add_transposed4(const tile_system *system, const double *A, const double *y, double *x) {
+  for (int b = 0; b < system->block_count; ++b) {
+    const row_block *block = &system->blocks[b];
+    const int *tiles = system->block_tiles + block->tile_start;
+    const double *values = A + block->values;
+    for (int k = 0; k < block->tile_count; ++k)
+      for (int i = 0; i < block->row_count; ++i, values += 4) {
+        const lanes yi = LANES_OF(y + 4 * (size_t)(block->slot + i * block->slot_step));
+        for (int a = 0; a < 4; ++a) LANES_AT(x + 16 * (size_t)tiles[k] + 4 * a) += values[a] * yi;
+      }
+  }
+}
+
+QD_CLONES
+void tiles_multiply_Q4(const tile_system *system, const double *x, double *y) {
+  const size_t size = 16 * (size_t)system->tile_count;
+  memcpy(y, x, size * sizeof(double));
+  if (system->Q_is_diagonal) return;
+  memset(y, 0, size * sizeof(double));
+  for (int j = 0; j < system->tile_count; ++j) {
+    const double *xj = x + 16 * (size_t)j;
+    add_tile(y + 16 * (size_t)j, system->Q + tile_offset(j, j), xj, 1.0);
+    for (int k = system->Q_start[j]; k < system->Q_start[j + 1]; ++k) {
+      const int i = system->Q_tiles[k];
+      const double *A = system->Q + tile_offset(i, j);
+      add_tile(y + 16 * (size_t)i, A, xj, 1.0);
+      add_tile_transposed(y + 16 * (size_t)j, A, x + 16 * (size_t)i, 1.0);
+    }
+  }
+}
