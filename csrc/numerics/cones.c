@@ -4,6 +4,9 @@
 
 #include "numerics/lanes.h"
 
+#define EDGE 1e-16    /* smallest relative distance to the boundary that is taken for real */
+#define OUTSIDE 1e-13 /* farther out than this is not rounding */
+
 /* Lanes of cones are independent: plain loops over c that the compiler turns into vector code. */
 
 static inline void clear(double *a, int count) {
@@ -70,9 +73,11 @@ static inline int scale_lorentz(cone_product *product, const cone_group *group, 
   double outside = 0.0;
   for (int c = 0; c < n; ++c) {
     const double ns = sqrt(ss[c]), nz = sqrt(zz[c]);
-    outside += (s[c] > ns && z[c] > nz) ? 0.0 : 1.0;
-    const double root_s = sqrt((s[c] - ns) * (s[c] + ns)); /* sqrt(det) without cancellation */
-    const double root_z = sqrt((z[c] - nz) * (z[c] + nz));
+    /* sqrt(det) without cancellation; steps may round a point onto the boundary, hence the floor */
+    const double in_s = s[c] - ns > EDGE * s[c] ? s[c] - ns : EDGE * s[c];
+    const double in_z = z[c] - nz > EDGE * z[c] ? z[c] - nz : EDGE * z[c];
+    outside += (s[c] > (1.0 - OUTSIDE) * ns && z[c] > (1.0 - OUTSIDE) * nz) ? 0.0 : 1.0;
+    const double root_s = sqrt(in_s * (s[c] + ns)), root_z = sqrt(in_z * (z[c] + nz));
     const double rs = 1.0 / root_s, rz = 1.0 / root_z;
     const double gamma = sqrt(0.5 + 0.5 * (s[c] * z[c] + sz[c]) * rs * rz);
     const double half = 0.5 / gamma, size = sqrt(root_s * root_z);
