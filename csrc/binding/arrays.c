@@ -41,8 +41,9 @@ static PyArrayObject *array_from_object(PyObject *object, const char *name) {
   if (array) return (PyArrayObject *)array;
   if (PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError)) {
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "%s: expected an array of real numbers, got %s that is none",
-                 name, Py_TYPE(object)->tp_name);
+    PyErr_Format(PyExc_TypeError,
+                 "%s: expected an array of numbers, got a %s that is no such array", name,
+                 Py_TYPE(object)->tp_name);
   }
   return NULL;
 }
@@ -52,9 +53,9 @@ static PyArrayObject *array_convert(PyObject *object, const char *name, int type
   PyArrayObject *array = array_from_object(object, name);
   if (!array) return NULL;
   int kind = PyArray_TYPE(array);
-  /* An empty list has no type of its own (NumPy says float64). */
-  int is_int = PyTypeNum_ISINTEGER(kind) || PyArray_SIZE(array) == 0;
-  int is_real = is_int || PyTypeNum_ISFLOAT(kind);
+  int is_real = PyTypeNum_ISINTEGER(kind) || PyTypeNum_ISFLOAT(kind);
+  /* An empty list has no type of its own: NumPy says float64. */
+  int is_int = PyTypeNum_ISINTEGER(kind) || (is_real && PyArray_SIZE(array) == 0);
   if (type == NPY_DOUBLE ? !is_real : !is_int) {
     PyErr_Format(PyExc_TypeError, "%s: expected %s, got dtype %S", name,
                  type == NPY_DOUBLE ? "real numbers" : "integers",

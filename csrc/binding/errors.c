@@ -4,11 +4,12 @@
 static const char *status_reason(qd_status status) {
   switch (status) {
   case QD_INFEASIBLE:
-    return "no point satisfies the constraints (contacts, limits and held joints contradict each "
-           "other)";
+    return "infeasible: no point satisfies the constraints (in a step: contacts, joint limits and "
+           "held joints contradict each other)";
   case QD_UNBOUNDED:
-    return "the cost falls for ever: nothing holds some motion (epsilon = 0 and an object without "
-           "support?)";
+    return "unbounded: the cost falls for ever (in a step: nothing holds some motion; epsilon = 0 "
+           "and "
+           "an object without support?)";
   case QD_ITERATION_LIMIT:
     return "not converged within the iteration limit";
   case QD_NUMERICAL_TROUBLE:
@@ -26,9 +27,8 @@ static PyObject *solver_error_raise(const core_state *state, const char *caller,
   PyOS_snprintf(residuals, sizeof residuals,
                 "primal residual %.1e, dual residual %.1e, complementarity %.1e",
                 cone->primal_residual, cone->dual_residual, cone->complementarity);
-  PyObject *text =
-      PyUnicode_FromFormat("%s: %s: %s; %s after %d iterations", caller, qd_status_name(status),
-                           status_reason(status), residuals, cone->iterations);
+  PyObject *text = PyUnicode_FromFormat("%s: %s; %s after %d iterations", caller,
+                                        status_reason(status), residuals, cone->iterations);
   PyObject *report = text ? info_create(state, info) : NULL;
   PyObject *error = report ? PyObject_CallOneArg(state->solver_error, text) : NULL;
   if (error && PyObject_SetAttrString(error, "info", report) == 0)
@@ -48,8 +48,9 @@ PyObject *status_raise(const core_state *state, const char *caller, qd_status st
   case QD_BAD_ARGUMENT:
     return PyErr_Format(PyExc_ValueError, "%s: sizes or values of the arguments make no sense",
                         caller);
-  case QD_NOT_FINITE:
-    return PyErr_Format(PyExc_ValueError, "%s: an argument holds nan or inf", caller);
+  case QD_NOT_FINITE: /* the arguments were checked, so it arose on the way */
+    return PyErr_Format(PyExc_ValueError, "%s: the numbers overflow: an argument is too large",
+                        caller);
   default:
     return solver_error_raise(state, caller, status, info);
   }
