@@ -63,7 +63,7 @@ static int is_inertia(const double *I) {
 }
 
 static qd_status check_bodies(const qd_model_spec *s, const report *r) {
-  if (s->body_count < 1) {
+  if (s->body_count < 1 || s->body_parent[0] != 0) {
     return fail(r, "body_parent", 0, "body 0 must be the world");
   }
   for (int b = 1; b < s->body_count; ++b) {
