@@ -94,7 +94,7 @@ def _write_body(parent: Element, body: Body) -> Element:
 
 def _write_joint(parent: Element, joint: Joint) -> None:
     if joint.type == "free":
-        ElementTree.SubElement(parent, "freejoint", name=joint.name, align="false")
+        ElementTree.SubElement(parent, "freejoint", name=joint.name)
         return
     element = ElementTree.SubElement(
         parent, "joint", name=joint.name, type=joint.type, pos=_text(joint.pos)

@@ -31,18 +31,6 @@ _GEOM_NAMES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylind
 _GEOM_MESH, _GEOM_HFIELD = 7, 1
 _TRANSMISSIONS = {2: "slidercrank", 3: "tendon", 4: "site", 5: "body", 6: "so3"}  # mjtTrn
 _EQUALITIES = {0: "connect", 1: "weld", 2: "joint", 3: "tendon", 7: "distance"}  # mjtEq
-_DISABLE = {  # mjtDisableBit
-    "constraint": 1,
-    "equality": 2,
-    "frictionloss": 4,
-    "limit": 8,
-    "contact": 16,
-    "spring": 32,
-    "gravity": 128,
-    "clampctrl": 256,
-    "filterparent": 1024,
-    "actuation": 2048,
-}
 _ENABLE_OVERRIDE = 1
 _SOLREF = (0.02, 1.0)
 _SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
@@ -151,10 +139,17 @@ class _Reader:
         return table[: table.index(b"\0")].decode("utf-8", "replace") or "model"
 
     def disabled(self, what: str) -> bool:
-        flags = int(self.m.opt.disableflags)
+        """True if an option of the file switches this off. The bits move between versions."""
+        import mujoco
+
+        bits = mujoco.mjtDisableBit.__members__
+        names = [what]
         if what in ("equality", "frictionloss", "limit", "contact"):
-            return bool(flags & (_DISABLE[what] | _DISABLE["constraint"]))
-        return bool(flags & _DISABLE[what])
+            names.append("constraint")
+        elif what == "spring":
+            names.append("passive")
+        mask = sum(int(bits.get(f"mjDSBL_{name.upper()}", 0)) for name in names)
+        return bool(int(self.m.opt.disableflags) & mask)
 
     @property
     def overridden(self) -> bool:
@@ -236,15 +231,15 @@ class _Reader:
     def _equality_parts(self, i: int) -> str:
         m = self.m
         kind = _EQUALITIES.get(int(m.eq_type[i]))
+        ones = np.ones(m.neq)  # mjOBJ_BODY
         if kind == "joint":
             names = self.joint_names
-        elif kind in ("connect", "weld") and int(m.eq_objtype[i]) == 1:  # mjOBJ_BODY
+        elif kind in ("connect", "weld") and int(self._field("eq_objtype", ones)[i]) == 1:
             names = self.body_names
         else:
             return ""
         parts = [names[int(k)] for k in (m.eq_obj1id[i], m.eq_obj2id[i]) if k >= 0]
-        mimic = "mimic of " if self.origin.urdf else ""
-        return f" ({mimic}{' and '.join(repr(part) for part in parts)})"
+        return f" ({' and '.join(repr(part) for part in parts)})"
 
     def check_tendons(self) -> None:
         m = self.m

@@ -57,6 +57,11 @@ def prepare_urdf(
             _resolve_collision(element, name, label, resolver)
         prepared.frictions[name] = [_friction(item, link) for item in link.findall("collision")]
     for joint in root.iter("joint"):
+        if joint.find("mimic") is not None and joint.get("type") != "fixed":
+            raise ValueError(
+                f"source: {label}: joint {joint.get('name', '?')!r} mimics another joint, which is "
+                "not supported yet"
+            )
         if joint.find("safety_controller") is not None:
             prepared.ignored.append(f"joint '{joint.get('name', '?')}': safety_controller")
     if root.find("transmission") is not None:
