@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -17,6 +18,12 @@ from qdsim.description import SceneBuilder
 from qdsim.description.elements import GEOM_SIZES, GEOM_TYPES, SUPPORTED_PAIRS
 
 Generator = np.random.Generator
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MuJoCo's warnings go to a log file in the working folder."""
+    monkeypatch.chdir(tmp_path)
 
 
 def numbers(values: object) -> str:

@@ -20,7 +20,6 @@ from qdsim.description.arrays import model_arrays, rotation_matrix
 from qdsim.description.checks import QUATERNION_TOLERANCE
 from qdsim.description.elements import JOINT_NQ, JOINT_NV, SUPPORTED_PAIRS
 from qdsim.description.references import unknown_name
-from qdsim.formats import load_description
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -437,6 +436,8 @@ def load(
     priority and explicit pairs), harmonic mean 2ab / (a + b) (URDF). ``model.ignored`` lists what
     has no meaning in quasi-dynamics (damping, armature, gap, solver parameters).
     """
+    from qdsim.formats import load_description  # readers are imported only where they are used
+
     return Model(
         load_description(
             source,
