@@ -280,21 +280,13 @@ def test_capsule_lying_along_a_capsule_is_held_at_both_ends_of_the_overlap(angle
 
 
 @pytest.mark.parametrize("offset", [0.0, 1.0, 50.0])
-def test_balls_as_box_corners_on_a_plane(offset: float) -> None:
-    """Published systems put spheres of 1e-7 m on the corners of a box: rounding of coordinates is
-    all that may be lost."""
-    for types in (("plane", "sphere"), ("sphere", "box"), ("sphere", "capsule")):
-        for depth in (-5e-8, 0.0, 5e-8):
-            ball = Shape("sphere", np.array([1e-7, 0, 0]), np.zeros(3), np.array([1.0, 0, 0, 0]))
-            size = np.array([0.1, 0.1, 0.1])
-            other = Shape(
-                types[0] if types[0] != "sphere" else types[1],
-                size,
-                np.full(3, offset),
-                np.array([1.0, 0, 0, 0]),
-            )
-            top = {"plane": 0.0, "box": 0.1, "capsule": 0.2}[other.type]
-            ball.pos = other.pos + np.array([0.0, 0.0, top + 1e-7 - depth])
-            (contact,) = our_contacts(other, ball)
-            assert contact["dist"] == pytest.approx(-depth, abs=1e-15 * (1.0 + 10.0 * offset))
-            np.testing.assert_allclose(contact["frame"][0], [0, 0, 1], atol=1e-15)
+@pytest.mark.parametrize(("kind", "top"), [("plane", 0.0), ("box", 0.1), ("capsule", 0.2)])
+def test_tiny_balls_lose_nothing_but_rounding(kind: str, top: float, offset: float) -> None:
+    """Published systems put spheres of 1e-7 m on the corners of a box."""
+    upright = np.array([1.0, 0.0, 0.0, 0.0])
+    other = Shape(kind, np.full(3, 0.1), np.full(3, offset), upright)
+    for depth in (-5e-8, 0.0, 5e-8):
+        pos = other.pos + np.array([0.0, 0.0, top + 1e-7 - depth])
+        (contact,) = our_contacts(other, Shape("sphere", np.array([1e-7, 0, 0]), pos, upright))
+        assert contact["dist"] == pytest.approx(-depth, abs=1e-15 * (1.0 + 10.0 * offset))
+        np.testing.assert_allclose(contact["frame"][0], [0, 0, 1], atol=1e-15)

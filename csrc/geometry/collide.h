@@ -1,4 +1,4 @@
-/* Contacts between two shapes, and their derivatives. Knows shapes and poses, no bodies, no solver. */
+/* Contacts of two shapes and their derivatives. Knows shapes and poses, no bodies, no solver. */
 #ifndef QD_GEOMETRY_COLLIDE_H
 #define QD_GEOMETRY_COLLIDE_H
 
@@ -19,8 +19,8 @@ typedef struct contact_point {
   int feature;      /* which part of the shapes: same value, same smooth branch */
 } contact_point;
 
-/* Derivatives with respect to the twist (omega, v) of B relative to A: A stands still, a point x of B
- * moves with v + omega x (x - pos), where pos is the contact point. World axes. Rows as named. */
+/* Derivatives with respect to the twist (omega, v) of B relative to A: A stands still, a point x of
+ * B moves with v + omega x (x - pos), where pos is the contact point. World axes. Rows as named. */
 typedef struct contact_point_derivative {
   double dist[6];
   double pos[18];    /* (3, 6) */

@@ -1,113 +1,6 @@
-/* Contacts between shapes: values against independent signed distance functions, derivatives
- * against central differences, exchange of the two shapes, rigid motions, degenerate poses. */
-#include <float.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/quat.h"
-#include "base/vec3.h"
-#include "check.h"
-#include "geometry/collide.h"
-#include "qdsim.h"
-
-/* A check that prints what it was about. */
-#define CHECK_SAY(condition, ...)                                                                  \
-  do {                                                                                             \
-    const int check_before = check_failures;                                                       \
-    CHECK(condition);                                                                              \
-    if (check_failures > check_before) {                                                           \
-      fprintf(stderr, "  ");                                                                       \
-      fprintf(stderr, __VA_ARGS__);                                                                \
-      fprintf(stderr, "\n");                                                                       \
-    }                                                                                              \
-  } while (0)
-
-/* ---------------------------------------------------------------- random scenes */
-
-static uint64_t random_state = 1;
-
-static double uniform(double low, double high) {
-  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-  uint64_t x = random_state;
-  x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9u;
-  x ^= x >> 32;
-  return low + (high - low) * ((double)(x >> 11) / 9007199254740992.0);
-}
-
-static double log_uniform(double low, double high) { return exp(uniform(log(low), log(high))); }
-
-static void random_unit(double out[3]) {
-  double norm;
-  do {
-    vec3_set(out, uniform(-1, 1), uniform(-1, 1), uniform(-1, 1));
-    norm = vec3_norm(out);
-  } while (norm > 1.0 || norm < 0.1);
-  vec3_scale(out, out, 1.0 / norm);
-}
-
-static void random_rotation(double rot[9]) {
-  double axis[3];
-  random_unit(axis);
-  vec3_scale(axis, axis, uniform(0.0, 3.1));
-  rotation_exp(rot, axis);
-}
-
-typedef struct shape {
-  placed_shape placed;
-  double size[3];
-} shape;
-
-/* A shape that owns its size: set the pointer after every copy. */
-static const placed_shape *placed(shape *s) {
-  s->placed.size = s->size;
-  return &s->placed;
-}
-
-static shape shape_make(int type, double s0, double s1, double s2) {
-  shape s;
-  memset(&s, 0, sizeof s);
-  s.placed.type = type;
-  vec3_set(s.size, s0, s1, s2);
-  s.placed.rot[0] = s.placed.rot[4] = s.placed.rot[8] = 1.0;
-  return s;
-}
-
-static shape random_shape(int type, double scale) {
-  shape s = shape_make(type, scale * log_uniform(0.05, 1.0), scale * log_uniform(0.05, 1.0),
-                       scale * log_uniform(0.05, 1.0));
-  random_rotation(s.placed.rot);
-  vec3_set(s.placed.pos, scale * uniform(-1, 1), scale * uniform(-1, 1), scale * uniform(-1, 1));
-  return s;
-}
-
-static double skin(const shape *s) {
-  return s->placed.type == QD_SPHERE || s->placed.type == QD_CAPSULE ? s->size[0] : 0.0;
-}
-
-/* Moves b so that its nearest contact with a is at this distance, as far as the normal leads there.
- */
-static void shape_approach(shape *a, shape *b, double dist) {
-  contact_point contacts[CONTACTS_PER_PAIR_MAX];
-  const int count = shapes_collide(placed(a), placed(b), INFINITY, contacts);
-  int nearest = 0;
-  for (int i = 1; i < count; ++i) {
-    nearest = contacts[i].dist < contacts[nearest].dist ? i : nearest;
-  }
-  vec3_axpy(b->placed.pos, dist - contacts[nearest].dist, contacts[nearest].normal);
-}
-
-/* A pair near contact: penetrating to a part of the smallest size, touching or apart. */
-static void random_scene(int type_a, int type_b, double scale, shape *a, shape *b) {
-  *a = random_shape(type_a, scale);
-  *b = random_shape(type_b, scale);
-  double offset[3];
-  random_unit(offset);
-  vec3_axpy(b->placed.pos, 2.0 * scale, offset);
-  const double depth = fmax(skin(a) + skin(b), 0.05 * scale);
-  shape_approach(a, b, uniform(-0.8, 1.0) * depth);
-}
+/* Contacts between shapes: values against independent signed distance functions, exchange of the
+ * two shapes, rigid motions, poses where no normal or no unique point exists. */
+#include "geometry_scenes.h"
 
 /* ---------------------------------------------------------------- signed distances, independent */
 
@@ -153,100 +46,92 @@ static void random_point(const shape *s, double out[3]) {
   vec3_add(out, out, s->placed.pos);
 }
 
-static const char *const TYPE_NAME[] = {"plane", "sphere", "capsule", "box"};
-static const int PAIR_TYPES[][2] = {{QD_PLANE, QD_SPHERE},   {QD_PLANE, QD_CAPSULE},
-                                    {QD_PLANE, QD_BOX},      {QD_SPHERE, QD_SPHERE},
-                                    {QD_SPHERE, QD_CAPSULE}, {QD_SPHERE, QD_BOX},
-                                    {QD_CAPSULE, QD_CAPSULE}};
-enum { PAIR_COUNT = sizeof PAIR_TYPES / sizeof PAIR_TYPES[0] };
-
 /* Witness points lie in both shapes, of the nearest contact on both surfaces; the normal is a unit
  * vector; no point of B is closer to A than the nearest contact says (a bound from thousands of
  * points; exact where B penetrates nothing). */
-static void check_values(int type_a, int type_b, double scale) {
-  const double tolerance = 1e-14 * 100.0 * scale;
+static void check_values(shape a, shape b, double scale) {
+  const int type_a = a.placed.type, type_b = b.placed.type;
+  const double tolerance = 1e-12 * scale;
+  contact_point contacts[CONTACTS_PER_PAIR_MAX];
+  const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
+  CHECK_SAY(count > 0, "%s %s", TYPE_NAME[type_a], TYPE_NAME[type_b]);
+  double nearest = INFINITY;
+  for (int i = 0; i < count; ++i) {
+    nearest = fmin(nearest, contacts[i].dist);
+  }
+  for (int i = 0; i < count; ++i) {
+    const contact_point *c = contacts + i;
+    double on_a[3], on_b[3];
+    vec3_copy(on_a, c->pos);
+    vec3_copy(on_b, c->pos);
+    vec3_axpy(on_a, -0.5 * c->dist, c->normal);
+    vec3_axpy(on_b, 0.5 * c->dist, c->normal);
+    CHECK_SAY(fabs(vec3_norm(c->normal) - 1.0) < 1e-14, "%g", vec3_norm(c->normal) - 1.0);
+    CHECK_SAY(signed_distance(&a, on_a) < tolerance, "%s %s %g", TYPE_NAME[type_a],
+              TYPE_NAME[type_b], signed_distance(&a, on_a));
+    CHECK_SAY(signed_distance(&b, on_b) < tolerance, "%s %s %g", TYPE_NAME[type_a],
+              TYPE_NAME[type_b], signed_distance(&b, on_b));
+    if (c->dist == nearest) { /* the others may be inside: the far end of a tilted capsule */
+      CHECK_SAY(signed_distance(&a, on_a) > -tolerance, "%s %s %g", TYPE_NAME[type_a],
+                TYPE_NAME[type_b], signed_distance(&a, on_a));
+      CHECK_SAY(signed_distance(&b, on_b) > -tolerance, "%s %s %g", TYPE_NAME[type_a],
+                TYPE_NAME[type_b], signed_distance(&b, on_b));
+    }
+  }
+  for (int k = 0; k < 100; ++k) {
+    double x[3];
+    const int swap = type_b == QD_PLANE;
+    random_point(swap ? &a : &b, x);
+    CHECK_SAY(signed_distance(swap ? &b : &a, x) >= nearest - tolerance, "%s %s %g < %g",
+              TYPE_NAME[type_a], TYPE_NAME[type_b], signed_distance(&a, x), nearest);
+  }
+  /* the margin cuts, and nothing else */
+  const double margin = nearest + 0.1 * scale;
+  contact_point within[CONTACTS_PER_PAIR_MAX];
+  const int within_count = shapes_collide(placed(&a), placed(&b), margin, within);
+  int expected = 0;
+  for (int i = 0; i < count; ++i) {
+    if (contacts[i].dist <= margin) {
+      CHECK_SAY(expected < within_count && contacts[i].feature == within[expected].feature,
+                "order");
+      ++expected;
+    }
+  }
+  CHECK_SAY(expected == within_count, "%d %d", expected, within_count);
+  CHECK_SAY(shapes_collide(placed(&a), placed(&b), nearest - 1e-3 * scale, within) == 0, "margin");
+}
+static void check_random_values(int type_a, int type_b, double scale) {
   for (int scene = 0; scene < 500; ++scene) {
     shape a, b;
-    contact_point contacts[CONTACTS_PER_PAIR_MAX];
     random_scene(type_a, type_b, scale, &a, &b);
+    check_values(a, b, scale);
+  }
+}
+
+/* Capsules side by side touch at both ends of their overlap, in the order of A's axis. */
+static void check_side_by_side(void) {
+  for (int scene = 0; scene < 2000; ++scene) {
+    shape a, b;
+    contact_point contacts[CONTACTS_PER_PAIR_MAX];
+    double u[3], w[3], d[3], arm[3];
+    const double angle = scene % 3 ? log_uniform(1e-12, 5e-3) : 0.0;
+    side_by_side_scene(scene, angle, &a, &b);
+    check_values(a, b, 1.0);
+    mat3_column(u, a.placed.rot, 2);
+    mat3_column(w, b.placed.rot, 2);
+    vec3_sub(d, b.placed.pos, a.placed.pos);
+    const double end_1 = vec3_dot(u, d) + b.size[1] * vec3_dot(u, w);
+    const double end_2 = vec3_dot(u, d) - b.size[1] * vec3_dot(u, w);
+    const double overlap[2] = {fmax(-a.size[1], fmin(end_1, end_2)),
+                               fmin(a.size[1], fmax(end_1, end_2))};
     const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
-    CHECK_SAY(count > 0, "%s %s", TYPE_NAME[type_a], TYPE_NAME[type_b]);
-    double nearest = INFINITY;
-    for (int i = 0; i < count; ++i) {
-      nearest = fmin(nearest, contacts[i].dist);
-    }
-    for (int i = 0; i < count; ++i) {
-      const contact_point *c = contacts + i;
-      double on_a[3], on_b[3];
-      vec3_copy(on_a, c->pos);
-      vec3_copy(on_b, c->pos);
-      vec3_axpy(on_a, -0.5 * c->dist, c->normal);
-      vec3_axpy(on_b, 0.5 * c->dist, c->normal);
-      CHECK_SAY(fabs(vec3_norm(c->normal) - 1.0) < 1e-14, "%g", vec3_norm(c->normal) - 1.0);
-      CHECK_SAY(signed_distance(&a, on_a) < tolerance, "%s %s %g", TYPE_NAME[type_a],
-                TYPE_NAME[type_b], signed_distance(&a, on_a));
-      CHECK_SAY(signed_distance(&b, on_b) < tolerance, "%s %s %g", TYPE_NAME[type_a],
-                TYPE_NAME[type_b], signed_distance(&b, on_b));
-      if (c->dist == nearest) { /* the others may be inside: the far end of a tilted capsule */
-        CHECK_SAY(signed_distance(&a, on_a) > -tolerance, "%s %s %g", TYPE_NAME[type_a],
-                  TYPE_NAME[type_b], signed_distance(&a, on_a));
-        CHECK_SAY(signed_distance(&b, on_b) > -tolerance, "%s %s %g", TYPE_NAME[type_a],
-                  TYPE_NAME[type_b], signed_distance(&b, on_b));
-      }
-    }
-    for (int k = 0; k < 100; ++k) {
-      double x[3];
-      const int swap = type_b == QD_PLANE;
-      random_point(swap ? &a : &b, x);
-      CHECK_SAY(signed_distance(swap ? &b : &a, x) >= nearest - tolerance, "%s %s %g < %g",
-                TYPE_NAME[type_a], TYPE_NAME[type_b], signed_distance(&a, x), nearest);
-    }
-    /* the margin cuts, and nothing else */
-    const double margin = nearest + 0.1 * scale;
-    contact_point within[CONTACTS_PER_PAIR_MAX];
-    const int within_count = shapes_collide(placed(&a), placed(&b), margin, within);
-    int expected = 0;
-    for (int i = 0; i < count; ++i) {
-      if (contacts[i].dist <= margin) {
-        CHECK_SAY(expected < within_count && contacts[i].feature == within[expected].feature,
-                  "order");
-        ++expected;
-      }
-    }
-    CHECK_SAY(expected == within_count, "%d %d", expected, within_count);
-    CHECK_SAY(shapes_collide(placed(&a), placed(&b), nearest - 1e-3 * scale, within) == 0,
-              "margin");
-  }
-}
-
-/* ---------------------------------------------------------------- motions */
-
-/* x <- pivot + R (x - pivot) + shift for a shape */
-static void shape_move(shape *s, const double rotation[3], const double pivot[3],
-                       const double shift[3]) {
-  double R[9], arm[3], turned[3], rot[9];
-  rotation_exp(R, rotation);
-  vec3_sub(arm, s->placed.pos, pivot);
-  mat3_mul_vec(turned, R, arm);
-  vec3_add(s->placed.pos, pivot, turned);
-  vec3_add(s->placed.pos, s->placed.pos, shift);
-  mat3_mul(rot, R, s->placed.rot);
-  memcpy(s->placed.rot, rot, sizeof rot);
-}
-
-static const contact_point *find_feature(const contact_point *contacts, int count, int feature) {
-  for (int i = 0; i < count; ++i) {
-    if (contacts[i].feature == feature) {
-      return contacts + i;
+    CHECK_SAY(count == 2 || (count == 3 && angle > 0.0), "%d at %g", count, angle);
+    for (int k = 0; k < 2; ++k) {
+      vec3_sub(arm, contacts[k].pos, a.placed.pos);
+      CHECK_SAY(fabs(vec3_dot(u, arm) - overlap[k]) < 1e-14 + 2.0 * angle, "%g, not %g at %g",
+                vec3_dot(u, arm), overlap[k], angle);
     }
   }
-  return NULL;
-}
-
-static double vec3_error(const double a[3], const double b[3]) {
-  double difference[3];
-  vec3_sub(difference, a, b);
-  return vec3_norm(difference);
 }
 
 /* Exchange of the shapes: same set, opposite normals. Rigid motion of both: the contacts move
@@ -296,164 +181,6 @@ static void check_symmetry(int type_a, int type_b, double scale) {
                 vec3_error(moved->pos, pos) / scale);
       CHECK_SAY(vec3_error(moved->normal, normal) < tolerance * 1e3, "%g",
                 vec3_error(moved->normal, normal));
-    }
-  }
-}
-
-/* ---------------------------------------------------------------- derivatives */
-
-typedef struct tally {
-  double error[3]; /* largest error of dist, pos, normal rows */
-  int compared, skipped;
-} tally;
-
-/* Fourth-order central difference of one contact for one unit twist of b about the contact. Returns
- * 0 where a point of the stencil is on another branch. */
-static int difference_quotient(shape *a, const shape *b, const contact_point *contact,
-                               int direction, double step, double out[7]) {
-  static const double OFFSET[4] = {-2.0, -1.0, 1.0, 2.0};
-  static const double WEIGHT[4] = {1.0 / 12.0, -2.0 / 3.0, 2.0 / 3.0, -1.0 / 12.0};
-  memset(out, 0, 7 * sizeof(double));
-  for (int k = 0; k < 4; ++k) {
-    double twist[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    contact_point contacts[CONTACTS_PER_PAIR_MAX];
-    shape moved = *b;
-    twist[direction] = OFFSET[k] * step;
-    shape_move(&moved, twist, contact->pos, twist + 3);
-    const int count = shapes_collide(placed(a), placed(&moved), INFINITY, contacts);
-    const contact_point *found = find_feature(contacts, count, contact->feature);
-    if (!found || vec3_error(found->normal, contact->normal) > 0.1) {
-      return 0;
-    }
-    const double weight = WEIGHT[k] / step;
-    out[0] += weight * (found->dist - contact->dist);
-    for (int i = 0; i < 3; ++i) {
-      out[1 + i] += weight * (found->pos[i] - contact->pos[i]);
-      out[4 + i] += weight * (found->normal[i] - contact->normal[i]);
-    }
-  }
-  return 1;
-}
-
-/* Compares in the pair's own units: lengths in gap (distance between the cores), the scale on which
- * the normal turns. */
-static void compare_derivative(shape *a, shape *b, const contact_point *contact, double scale,
-                               double angle, tally *result) {
-  contact_point_derivative derivative;
-  shapes_collide_derivative(placed(a), placed(b), contact, &derivative);
-  const double gap = fabs(contact->dist + skin(a) + skin(b));
-  if (gap < 1e-4 * scale) {
-    ++result->skipped;
-    return;
-  }
-  const double length = fmin(gap, scale);
-  for (int j = 0; j < 6; ++j) {
-    double quotient[7];
-    const double unit = j < 3 ? 1.0 : 1.0 / length;
-    const double step = 1e-3 * (j < 3 ? fmin(angle, length / scale) : length);
-    if (!difference_quotient(a, b, contact, j, step, quotient)) {
-      ++result->skipped;
-      continue;
-    }
-    ++result->compared;
-    result->error[0] =
-        fmax(result->error[0], fabs(quotient[0] - derivative.dist[j]) / (unit * scale));
-    for (int i = 0; i < 3; ++i) {
-      const double pos = derivative.pos[6 * i + j], normal = derivative.normal[6 * i + j];
-      const double pos_size = fmax(unit * scale, fabs(pos));
-      const double normal_size = fmax(unit, fabs(normal));
-      result->error[1] = fmax(result->error[1], fabs(quotient[1 + i] - pos) / pos_size);
-      result->error[2] = fmax(result->error[2], fabs(quotient[4 + i] - normal) / normal_size);
-    }
-  }
-}
-
-static void check_derivatives(int type_a, int type_b, double scale) {
-  tally result = {{0.0, 0.0, 0.0}, 0, 0};
-  for (int scene = 0; scene < 2000; ++scene) {
-    shape a, b;
-    contact_point contacts[CONTACTS_PER_PAIR_MAX];
-    random_scene(type_a, type_b, scale, &a, &b);
-    double angle = 1.0;
-    if (type_a == QD_CAPSULE && type_b == QD_CAPSULE) {
-      double u[3], w[3], cross[3];
-      mat3_column(u, a.placed.rot, 2);
-      mat3_column(w, b.placed.rot, 2);
-      vec3_cross(cross, u, w);
-      angle = vec3_norm(cross);
-    }
-    const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
-    for (int i = 0; i < count; ++i) {
-      compare_derivative(&a, &b, contacts + i, scale, angle, &result);
-    }
-  }
-  printf("%-8s %-8s scale %-6g dist %.1e pos %.1e normal %.1e compared %d skipped %d\n",
-         TYPE_NAME[type_a], TYPE_NAME[type_b], scale, result.error[0], result.error[1],
-         result.error[2], result.compared, result.skipped);
-  for (int k = 0; k < 3; ++k) {
-    CHECK_SAY(result.error[k] < 1e-8, "%s %s %d: %g", TYPE_NAME[type_a], TYPE_NAME[type_b], k,
-              result.error[k]);
-  }
-  CHECK_SAY(10 * result.skipped < result.compared, "%d of %d skipped", result.skipped,
-            result.compared);
-}
-
-/* Capsules nearly side by side: all contacts of the manifold. */
-static void check_derivatives_parallel(void) {
-  tally result = {{0.0, 0.0, 0.0}, 0, 0};
-  int crossings = 0;
-  for (int scene = 0; scene < 2000; ++scene) {
-    shape a = random_shape(QD_CAPSULE, 1.0), b = random_shape(QD_CAPSULE, 1.0);
-    double turn[3], side[3];
-    const double angle = log_uniform(1e-7, 5e-3);
-    if (scene % 2) { /* tilted: ends are closest; turned about the normal: the axes cross */
-      random_unit(turn);
-    } else {
-      mat3_column(turn, a.placed.rot, 0);
-    }
-    vec3_scale(turn, turn, angle);
-    memcpy(b.placed.rot, a.placed.rot, sizeof b.placed.rot);
-    mat3_column(side, a.placed.rot, 0);
-    vec3_copy(b.placed.pos, a.placed.pos);
-    vec3_axpy(b.placed.pos, uniform(0.3, 1.2) * (a.size[0] + b.size[0]), side);
-    mat3_column(side, a.placed.rot, 2);
-    vec3_axpy(b.placed.pos, uniform(-0.9, 0.9) * (a.size[1] + b.size[1]), side);
-    const double nowhere[3] = {0.0, 0.0, 0.0};
-    shape_move(&b, turn, b.placed.pos, nowhere);
-    contact_point contacts[CONTACTS_PER_PAIR_MAX];
-    const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
-    CHECK_SAY(count == 2 || count == 3, "%d", count);
-    crossings += count == 3;
-    for (int i = 0; i < count; ++i) { /* the third is where the axes cross */
-      compare_derivative(&a, &b, contacts + i, 1.0, i < 2 ? 1.0 : angle, &result);
-    }
-  }
-  printf("capsules side by side: dist %.1e pos %.1e normal %.1e compared %d skipped %d\n",
-         result.error[0], result.error[1], result.error[2], result.compared, result.skipped);
-  CHECK_SAY(crossings > 100, "%d", crossings);
-  for (int k = 0; k < 3; ++k) {
-    CHECK_SAY(result.error[k] < 1e-7, "%d: %g", k, result.error[k]);
-  }
-}
-
-/* The gradient of the distance is the contact's own motion along the normal: d dist = n.v. */
-static void check_distance_row(int type_a, int type_b, double scale) {
-  for (int scene = 0; scene < 500; ++scene) {
-    shape a, b;
-    contact_point contacts[CONTACTS_PER_PAIR_MAX];
-    random_scene(type_a, type_b, scale, &a, &b);
-    const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
-    for (int i = 0; i < count; ++i) {
-      contact_point_derivative derivative;
-      shapes_collide_derivative(placed(&a), placed(&b), contacts + i, &derivative);
-      CHECK_SAY(vec3_norm(derivative.dist) < 1e-14 * scale, "turning about the contact");
-      CHECK_SAY(vec3_error(derivative.dist + 3, contacts[i].normal) < 1e-14, "moving the contact");
-      for (int j = 0; j < 6; ++j) { /* n stays a unit vector */
-        double column[3];
-        vec3_set(column, derivative.normal[j], derivative.normal[6 + j], derivative.normal[12 + j]);
-        CHECK_SAY(fabs(vec3_dot(column, contacts[i].normal)) < 1e-12 * fmax(1.0, vec3_norm(column)),
-                  "%g", vec3_dot(column, contacts[i].normal));
-      }
     }
   }
 }
@@ -518,6 +245,9 @@ static void check_degenerate_cases(void) {
   check_degenerate(rod, other, -0.5, "collinear capsules, hardly overlapping");
   vec3_set(other.placed.pos, 0.5, 0, 2.0);
   check_degenerate(rod, other, 0.0, "parallel capsules, overlapping in one point");
+  other = shape_make(QD_CAPSULE, 0.25, 1e-9, 0);
+  vec3_set(other.placed.pos, 0.5, 0, 0.3);
+  check_degenerate(rod, other, 0.0, "parallel capsule of hardly any length");
   other = shape_make(QD_CAPSULE, 0.25, 0.0, 0);
   check_degenerate(other, other, -0.5, "two capsules of no length");
   check_degenerate(rod, other, -0.5, "capsule of no length on an axis");
@@ -617,14 +347,12 @@ int main(void) {
     for (int swap = 0; swap < 2; ++swap) {
       const int type_a = PAIR_TYPES[k][swap], type_b = PAIR_TYPES[k][1 - swap];
       for (int s = 0; s < 3; ++s) {
-        check_values(type_a, type_b, SCALES[s]);
+        check_random_values(type_a, type_b, SCALES[s]);
         check_symmetry(type_a, type_b, SCALES[s]);
-        check_distance_row(type_a, type_b, SCALES[s]);
-        check_derivatives(type_a, type_b, SCALES[s]);
       }
     }
   }
-  check_derivatives_parallel();
+  check_side_by_side();
   check_known_values();
   check_degenerate_cases();
   check_tiny_sphere();

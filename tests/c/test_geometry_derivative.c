@@ -1,0 +1,162 @@
+/* Derivatives of contacts against fourth-order central differences, on random poses of all pairs in
+ * both orders, apart and in penetration; capsules nearly side by side. */
+#include "geometry_scenes.h"
+
+/* ---------------------------------------------------------------- derivatives */
+
+typedef struct tally {
+  double error[3]; /* largest error of dist, pos, normal rows */
+  int compared, skipped;
+} tally;
+
+/* Fourth-order central difference of one contact for one unit twist of b about the contact. Returns
+ * 0 where a point of the stencil is on another branch. */
+static int difference_quotient(shape *a, const shape *b, const contact_point *contact,
+                               int direction, double step, double out[7]) {
+  static const double OFFSET[4] = {-2.0, -1.0, 1.0, 2.0};
+  static const double WEIGHT[4] = {1.0 / 12.0, -2.0 / 3.0, 2.0 / 3.0, -1.0 / 12.0};
+  memset(out, 0, 7 * sizeof(double));
+  for (int k = 0; k < 4; ++k) {
+    double twist[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    contact_point contacts[CONTACTS_PER_PAIR_MAX];
+    shape moved = *b;
+    twist[direction] = OFFSET[k] * step;
+    shape_move(&moved, twist, contact->pos, twist + 3);
+    const int count = shapes_collide(placed(a), placed(&moved), INFINITY, contacts);
+    const contact_point *found = find_feature(contacts, count, contact->feature);
+    if (!found || vec3_error(found->normal, contact->normal) > 0.1) {
+      return 0;
+    }
+    const double weight = WEIGHT[k] / step;
+    out[0] += weight * (found->dist - contact->dist);
+    for (int i = 0; i < 3; ++i) {
+      out[1 + i] += weight * (found->pos[i] - contact->pos[i]);
+      out[4 + i] += weight * (found->normal[i] - contact->normal[i]);
+    }
+  }
+  return 1;
+}
+
+/* Compares in the pair's own units: lengths in gap (distance between the cores), the scale on which
+ * the normal turns. */
+static void compare_derivative(shape *a, shape *b, const contact_point *contact, double scale,
+                               double angle, tally *result) {
+  contact_point_derivative derivative;
+  shapes_collide_derivative(placed(a), placed(b), contact, &derivative);
+  const double gap = fabs(contact->dist + skin(a) + skin(b));
+  if (gap < 1e-4 * scale) {
+    ++result->skipped;
+    return;
+  }
+  const double length = fmin(gap, scale);
+  for (int j = 0; j < 6; ++j) {
+    double quotient[7];
+    const double unit = j < 3 ? 1.0 : 1.0 / length;
+    const double step = 1e-3 * (j < 3 ? fmin(angle, length / scale) : length);
+    if (!difference_quotient(a, b, contact, j, step, quotient)) {
+      ++result->skipped;
+      continue;
+    }
+    ++result->compared;
+    result->error[0] =
+        fmax(result->error[0], fabs(quotient[0] - derivative.dist[j]) / (unit * scale));
+    for (int i = 0; i < 3; ++i) {
+      const double pos = derivative.pos[6 * i + j], normal = derivative.normal[6 * i + j];
+      const double pos_size = fmax(unit * scale, fabs(pos));
+      const double normal_size = fmax(unit, fabs(normal));
+      result->error[1] = fmax(result->error[1], fabs(quotient[1 + i] - pos) / pos_size);
+      result->error[2] = fmax(result->error[2], fabs(quotient[4 + i] - normal) / normal_size);
+    }
+  }
+}
+
+static void check_derivatives(int type_a, int type_b, double scale) {
+  tally result = {{0.0, 0.0, 0.0}, 0, 0};
+  for (int scene = 0; scene < 2000; ++scene) {
+    shape a, b;
+    contact_point contacts[CONTACTS_PER_PAIR_MAX];
+    random_scene(type_a, type_b, scale, &a, &b);
+    double angle = 1.0;
+    if (type_a == QD_CAPSULE && type_b == QD_CAPSULE) {
+      double u[3], w[3], cross[3];
+      mat3_column(u, a.placed.rot, 2);
+      mat3_column(w, b.placed.rot, 2);
+      vec3_cross(cross, u, w);
+      angle = vec3_norm(cross);
+    }
+    const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
+    for (int i = 0; i < count; ++i) {
+      compare_derivative(&a, &b, contacts + i, scale, angle, &result);
+    }
+  }
+  printf("%-8s %-8s scale %-6g dist %.1e pos %.1e normal %.1e compared %d skipped %d\n",
+         TYPE_NAME[type_a], TYPE_NAME[type_b], scale, result.error[0], result.error[1],
+         result.error[2], result.compared, result.skipped);
+  for (int k = 0; k < 3; ++k) {
+    CHECK_SAY(result.error[k] < 1e-8, "%s %s %d: %g", TYPE_NAME[type_a], TYPE_NAME[type_b], k,
+              result.error[k]);
+  }
+  CHECK_SAY(10 * result.skipped < result.compared, "%d of %d skipped", result.skipped,
+            result.compared);
+}
+
+/* Capsules nearly side by side: all contacts of the manifold. */
+static void check_derivatives_parallel(void) {
+  tally result = {{0.0, 0.0, 0.0}, 0, 0};
+  int crossings = 0;
+  for (int scene = 0; scene < 2000; ++scene) {
+    shape a, b;
+    const double angle = log_uniform(1e-7, 5e-3);
+    side_by_side_scene(scene, angle, &a, &b);
+    contact_point contacts[CONTACTS_PER_PAIR_MAX];
+    const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
+    CHECK_SAY(count == 2 || count == 3, "%d", count);
+    crossings += count == 3;
+    for (int i = 0; i < count; ++i) { /* the third is where the axes cross */
+      compare_derivative(&a, &b, contacts + i, 1.0, i < 2 ? 1.0 : angle, &result);
+    }
+  }
+  printf("capsules side by side: dist %.1e pos %.1e normal %.1e compared %d skipped %d\n",
+         result.error[0], result.error[1], result.error[2], result.compared, result.skipped);
+  CHECK_SAY(crossings > 100, "%d", crossings);
+  for (int k = 0; k < 3; ++k) { /* the quotients' rounding grows as the axes become parallel */
+    CHECK_SAY(result.error[k] < 1e-6, "%d: %g", k, result.error[k]);
+  }
+}
+
+/* The gradient of the distance is the contact's own motion along the normal: d dist = n.v. */
+static void check_distance_row(int type_a, int type_b, double scale) {
+  for (int scene = 0; scene < 500; ++scene) {
+    shape a, b;
+    contact_point contacts[CONTACTS_PER_PAIR_MAX];
+    random_scene(type_a, type_b, scale, &a, &b);
+    const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
+    for (int i = 0; i < count; ++i) {
+      contact_point_derivative derivative;
+      shapes_collide_derivative(placed(&a), placed(&b), contacts + i, &derivative);
+      CHECK_SAY(vec3_norm(derivative.dist) < 1e-14 * scale, "turning about the contact");
+      CHECK_SAY(vec3_error(derivative.dist + 3, contacts[i].normal) < 1e-14, "moving the contact");
+      for (int j = 0; j < 6; ++j) { /* n stays a unit vector */
+        double column[3];
+        vec3_set(column, derivative.normal[j], derivative.normal[6 + j], derivative.normal[12 + j]);
+        CHECK_SAY(fabs(vec3_dot(column, contacts[i].normal)) < 1e-12 * fmax(1.0, vec3_norm(column)),
+                  "%g", vec3_dot(column, contacts[i].normal));
+      }
+    }
+  }
+}
+
+int main(void) {
+  static const double SCALES[] = {1.0, 1e-6, 1e4};
+  for (int k = 0; k < PAIR_COUNT; ++k) {
+    for (int swap = 0; swap < 2; ++swap) {
+      const int type_a = PAIR_TYPES[k][swap], type_b = PAIR_TYPES[k][1 - swap];
+      for (int s = 0; s < 3; ++s) {
+        check_distance_row(type_a, type_b, SCALES[s]);
+        check_derivatives(type_a, type_b, SCALES[s]);
+      }
+    }
+  }
+  check_derivatives_parallel();
+  return check_report();
+}
