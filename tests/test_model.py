@@ -76,7 +76,9 @@ class Twin:
         self.data = mujoco.MjData(self.mj_model)
         self.q = random_q(self.model, rng)
         self.data.qpos[:] = self.q
-        mujoco.mj_fwdPosition(self.mj_model, self.data)
+        # Poses and inertia only: MuJoCo logs a warning where it factors a matrix near to singular.
+        for stage in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_makeM):
+            stage(self.mj_model, self.data)
         # qvel = to_qvel v
         self.to_qvel = self.model.to_mujoco_qvel(self.q, np.eye(self.model.nv)).T
 
