@@ -260,11 +260,23 @@ static void scatter_rows(double *out, const qd_model *model, const qd_workspace 
   }
 }
 
+/* A contact without force on a certified active set stays without force: its rows do not count. */
+static int contact_counts(const qd_workspace *w, int index, int exact_active_set) {
+  const contact_block *block = w->problem.block + index;
+  int loaded = !exact_active_set;
+  for (int r = 0; r < block->rows.count && !loaded; ++r) {
+    loaded = w->problem.dual[block->row + r] != 0.0;
+  }
+  return loaded && block->rows.count > 0;
+}
+
 static void partial_derivatives(const qd_model *model, qd_workspace *w,
-                                const qd_step_options *options, const double *delta, int q_columns,
-                                int u_columns) {
+                                const qd_step_options *options, const qd_step_result *result,
+                                int q_columns, int u_columns) {
   sensitivity *s = &w->sensitivity;
+  const double *delta = result->delta;
   const int columns = q_columns + u_columns;
+  const int exact_active_set = isinf(options->kappa) && result->derivative_exact;
   memset(s->d_slack, 0, (size_t)(w->problem.row_count * columns) * sizeof(double));
   if (q_columns > 0) {
     memset(s->D, 0, (size_t)(model->nv * model->nv) * sizeof(double));
@@ -272,7 +284,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
     compute_subtree_wrenches(model, &w->collision, s);
     add_axis_derivative(model, &w->kinematics, s);
     for (int i = 0; i < w->collision.count; ++i) {
-      if (w->problem.block[i].rows.count > 0) {
+      if (contact_counts(w, i, exact_active_set)) {
         add_contact_derivative(model, w, i, columns);
       }
     }
@@ -301,7 +313,7 @@ qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_opt
       result->info.status = status;
       return status;
     }
-    partial_derivatives(model, w, options, result->delta, q_columns, u_columns);
+    partial_derivatives(model, w, options, result, q_columns, u_columns);
     conic_sensitivity_solve(w->cone, columns, w->sensitivity.d_stationarity, w->sensitivity.d_slack,
                             NULL, w->sensitivity.d_x, NULL);
   }
