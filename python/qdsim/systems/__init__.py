@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-import qdsim
 from qdsim.model import Model
+from qdsim.model import load as load_model
 from qdsim.planning.samplers import BoxSideSampler, PlanarHandSampler
 from qdsim.planning.task import Task
 from qdsim.step import Options
@@ -53,7 +53,7 @@ def load(name: str) -> System:
     if key not in _SYSTEMS:
         raise ValueError(f"name: no system {name!r}; there are {', '.join(NAMES)}")
     text = resources.files(__name__).joinpath(f"{key}.xml").read_text(encoding="utf-8")
-    return _SYSTEMS[key](key, qdsim.load(text))
+    return _SYSTEMS[key](key, load_model(text))
 
 
 def _planar_pushing(name: str, model: Model) -> System:
