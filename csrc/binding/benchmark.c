@@ -80,13 +80,12 @@ PyObject *step_benchmark_function(PyObject *module, PyObject *const *args, Py_ss
   if (linearize < 0 || step_call_begin(&call, PyModule_GetState(module), "_step_benchmark", in[0],
                                        in[1], in[2], in[3], NULL) < 0)
     return NULL;
-  double *A = linearize ? call.entry->A : NULL;
   qd_status status = QD_OK;
   double seconds;
   Py_BEGIN_ALLOW_THREADS;
   double start = clock_now();
   for (int i = 0; i < repeat && status == QD_OK; i++)
-    status = step_call_run(&call, A, call.entry->B);
+    status = step_call_run(&call, linearize, call.entry->A, call.entry->B);
   seconds = (clock_now() - start) / repeat;
   Py_END_ALLOW_THREADS;
   PyObject *out = step_call_check(&call, status) == 0 ? PyFloat_FromDouble(seconds) : NULL;

@@ -31,31 +31,38 @@ const char linearize_doc[] =
 #define WRT_Q 1
 #define WRT_U 2
 
+static int wrt_bit(PyObject *item) {
+  if (PyUnicode_Check(item) && PyUnicode_CompareWithASCIIString(item, "q") == 0) return WRT_Q;
+  if (PyUnicode_Check(item) && PyUnicode_CompareWithASCIIString(item, "u") == 0) return WRT_U;
+  PyErr_Format(PyExc_ValueError, "wrt: expected 'q' or 'u', got %R", item);
+  return -1;
+}
+
 static int wrt_read(PyObject *argument) {
   if (!argument) return WRT_Q | WRT_U;
-  PyObject *items = PySequence_Fast(argument, "wrt: expected names among 'q' and 'u'");
-  if (!items) return -1;
+  PyObject *items = PySequence_Tuple(argument);
+  if (!items) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError))
+      PyErr_Format(PyExc_TypeError, "wrt: expected names among 'q' and 'u', got %s",
+                   Py_TYPE(argument)->tp_name);
+    return -1;
+  }
   int wrt = 0;
-  for (Py_ssize_t i = 0; wrt >= 0 && i < PySequence_Fast_GET_SIZE(items); i++) {
-    PyObject *item = PySequence_Fast_GET_ITEM(items, i);
-    if (PyUnicode_Check(item) && PyUnicode_CompareWithASCIIString(item, "q") == 0) {
-      wrt |= WRT_Q;
-    } else if (PyUnicode_Check(item) && PyUnicode_CompareWithASCIIString(item, "u") == 0) {
-      wrt |= WRT_U;
-    } else {
-      PyErr_Format(PyExc_ValueError, "wrt: expected 'q' or 'u', got %R", item);
-      wrt = -1;
-    }
+  for (Py_ssize_t i = 0; wrt >= 0 && i < PyTuple_GET_SIZE(items); i++) {
+    int bit = wrt_bit(PyTuple_GET_ITEM(items, i));
+    wrt = bit < 0 ? -1 : wrt | bit;
   }
   Py_DECREF(items);
   return wrt;
 }
 
-/* The matrix as the core fills it: a new array if wanted, else scratch. */
-static double *matrix_target(int wanted, int rows, int columns, double *scratch, PyObject **array) {
-  *array = wanted ? array_new_matrix(rows, columns) : Py_NewRef(Py_None);
-  if (!wanted) return scratch;
-  return *array ? PyArray_DATA((PyArrayObject *)*array) : NULL;
+/* A new array if the matrix is wanted, else None. */
+static PyObject *matrix_create(int wanted, int rows, int columns) {
+  return wanted ? array_new_matrix(rows, columns) : Py_NewRef(Py_None);
+}
+
+static double *matrix_numbers(PyObject *array) {
+  return array == Py_None ? NULL : PyArray_DATA((PyArrayObject *)array);
 }
 
 static int matrix_finish(const step_call *call, PyObject *array) {
@@ -69,13 +76,14 @@ static int matrix_finish(const step_call *call, PyObject *array) {
 
 static PyObject *linearize_call(step_call *call, int wrt) {
   int nv = call->model->nv, nu = call->model->nu;
-  PyObject *A, *B, *step = NULL, *out = NULL;
-  double *A_numbers = matrix_target(wrt & WRT_Q, nv, nv, call->entry->A, &A);
-  double *B_numbers = matrix_target(wrt & WRT_U, nv, nu, call->entry->B, &B);
+  PyObject *A = matrix_create(wrt & WRT_Q, nv, nv);
+  PyObject *B = matrix_create(wrt & WRT_U, nv, nu);
+  PyObject *step = NULL, *out = NULL;
   if (A && B) {
+    double *A_numbers = matrix_numbers(A), *B_numbers = matrix_numbers(B);
     qd_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = step_call_run(call, A_numbers, B_numbers);
+    status = step_call_run(call, 1, A_numbers, B_numbers);
     Py_END_ALLOW_THREADS;
     if (step_call_check(call, status) == 0 && matrix_finish(call, A) == 0 &&
         matrix_finish(call, B) == 0)

@@ -190,11 +190,13 @@ static int model_fill_from(model_object *self, const qd_model_spec *spec) {
   return 0;
 }
 
-int model_fill(model_object *self, PyObject *dict) {
+int model_fill(model_object *self, PyObject *spec) {
   spec_reader reader;
   memset(&reader, 0, sizeof reader);
-  int result = spec_read(&reader, dict);
+  PyObject *dict = PyDict_Copy(spec); /* ours alone: other threads may change the argument */
+  int result = dict ? spec_read(&reader, dict) : -1;
   if (result == 0) result = model_fill_from(self, &reader.spec);
   for (int i = 0; i < SPEC_FIELD_COUNT; i++) Py_XDECREF(reader.arrays[i]);
+  Py_XDECREF(dict);
   return result;
 }

@@ -69,7 +69,7 @@ PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_
     return NULL;
   qd_status status;
   Py_BEGIN_ALLOW_THREADS;
-  status = step_call_run(&call, NULL, NULL);
+  status = step_call_run(&call, 0, NULL, NULL);
   Py_END_ALLOW_THREADS;
   PyObject *out = step_call_check(&call, status) == 0 ? step_create(&call, 0) : NULL;
   step_call_end(&call);

@@ -58,18 +58,19 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
   return 0;
 }
 
-qd_status step_call_run(step_call *call, double *A, double *B) {
+qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B) {
   const qd_model *model = call->model->model;
   workspace_entry *entry = call->entry;
-  for (;;) {
-    qd_status status = A ? qd_linearize(model, entry->workspace, &call->settings, entry->q,
-                                        entry->u, call->tau, &call->result, A, B)
-                         : qd_step(model, entry->workspace, &call->settings, entry->q, entry->u,
-                                   call->tau, &call->result);
-    if (status != QD_OUT_OF_CAPACITY) return status;
-    status = workspace_entry_grow(entry, model);
-    if (status != QD_OK) return status;
-  }
+  qd_status status;
+  do {
+    if (with_derivative)
+      status = qd_linearize(model, entry->workspace, &call->settings, entry->q, entry->u, call->tau,
+                            &call->result, A, B);
+    else
+      status = qd_step(model, entry->workspace, &call->settings, entry->q, entry->u, call->tau,
+                       &call->result);
+  } while (status == QD_OUT_OF_CAPACITY && (status = workspace_entry_grow(entry, model)) == QD_OK);
+  return status;
 }
 
 solver_info step_call_info(const step_call *call, int with_derivative) {

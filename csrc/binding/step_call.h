@@ -22,8 +22,9 @@ typedef struct step_call {
 /* -1 with an exception, and then nothing is left to end. options and tau may be NULL. */
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
                     PyObject *q, PyObject *u, PyObject *options, PyObject *tau);
-/* One qd_step, or qd_linearize if A is not NULL; grows the workspace as needed. Needs no GIL. */
-qd_status step_call_run(step_call *call, double *A, double *B);
+/* One qd_step, or qd_linearize into A and B (NULL: not wanted); grows the workspace as needed.
+ * Needs no GIL. */
+qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B);
 /* -1 with an exception unless status is QD_OK and every number that goes out is finite. */
 int step_call_check(const step_call *call, qd_status status);
 solver_info step_call_info(const step_call *call, int with_derivative);

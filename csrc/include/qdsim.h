@@ -246,7 +246,8 @@ typedef struct qd_step_result {
 /* q_next = f(q, u). q (nq) normalised, u (nu), tau (nv) applied generalised force or NULL. */
 qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
                   const double *q, const double *u, const double *tau, qd_step_result *result);
-/* The same step, and A = dq_next/dq (nv, nv), B = dq_next/du (nv, nu) in tangent coordinates. */
+/* The same step, and A = dq_next/dq (nv, nv), B = dq_next/du (nv, nu) in tangent coordinates; NULL
+ * for the one that is not wanted. */
 qd_status qd_linearize(const qd_model *model, qd_workspace *workspace,
                        const qd_step_options *options, const double *q, const double *u,
                        const double *tau, qd_step_result *result, double *A, double *B);
