@@ -9,13 +9,25 @@
 
 /* Lanes of cones are independent: plain loops over c that the compiler turns into vector code. */
 
-static inline void clear(double *a, int count) {
+/* Largest of count (a multiple of four) numbers and floor; NaN never wins, finiteness is checked
+ * elsewhere. */
+LANES_INLINE double largest(const double *restrict a, int count, double floor) {
+  double part[LANE_COUNT] = {floor, floor, floor, floor};
+  for (int c = 0; c < count; c += LANE_COUNT)
+    for (int lane = 0; lane < LANE_COUNT; ++lane)
+      part[lane] = a[c + lane] > part[lane] ? a[c + lane] : part[lane];
+  const double low = part[0] > part[1] ? part[0] : part[1];
+  const double high = part[2] > part[3] ? part[2] : part[3];
+  return low > high ? low : high;
+}
+
+LANES_INLINE void clear(double *a, int count) {
   for (int c = 0; c < count; ++c) a[c] = 0.0;
 }
 
 /* sum += x_1 y_1 + .. over the rows behind the first */
-static inline void add_tail_dot(const cone_group *group, const double *restrict x,
-                                const double *restrict y, double *restrict sum) {
+LANES_INLINE void add_tail_dot(const cone_group *group, const double *restrict x,
+                               const double *restrict y, double *restrict sum) {
   const int lanes_used = group->padded;
   for (int i = 1; i < group->dim; ++i)
     for (int c = 0; c < lanes_used; ++c) sum[c] += x[i * lanes_used + c] * y[i * lanes_used + c];
@@ -23,8 +35,8 @@ static inline void add_tail_dot(const cone_group *group, const double *restrict 
 
 /* ------------------------------------------------------------ scaling */
 
-static inline int scale_orthant(cone_product *product, const cone_group *group, const double *slack,
-                                const double *dual) {
+LANES_INLINE int scale_orthant(cone_product *product, const cone_group *group, const double *slack,
+                               const double *dual) {
   const double *restrict s = slack + group->slot, *restrict z = dual + group->slot;
   double *restrict point = product->point + group->slot;
   double *restrict norm = product->point_norm + group->cone;
@@ -49,8 +61,8 @@ static inline int scale_orthant(cone_product *product, const cone_group *group, 
  * v_0 = gamma, v_1 = ((gamma + s^_0) z^_1 + (gamma + z^_0) s^_1) / (s^_0 + z^_0 + 2 gamma), times
  * (det s det z)^(1/4): no differences of nearly equal numbers (Vandenberghe, cvxopt's cone
  * programs). */
-static inline int scale_lorentz(cone_product *product, const cone_group *group, const double *slack,
-                                const double *dual) {
+LANES_INLINE int scale_lorentz(cone_product *product, const cone_group *group, const double *slack,
+                               const double *dual) {
   const int n = group->padded, at = group->cone;
   const double *restrict s = slack + group->slot, *restrict z = dual + group->slot;
   double *restrict ss = product->scratch[0] + at, *restrict zz = product->scratch[1] + at;
@@ -215,8 +227,8 @@ void cones_aim(cone_product *product, double *p) { cones_correct(product, 0.0, N
 
 /* Lorentz: with v = norm (v^), the boundary is at 1 / (|r_1| - r_0), r the direction in the frame
  * where v^ is e: r_0 = v^'J d / norm, r_1 = (d_1 - (v^'J d + d_0) / (v^_0 + 1) v^_1) / norm. */
-static inline double lorentz_rate(const cone_product *product, const cone_group *group,
-                                  const double *direction) {
+LANES_INLINE double lorentz_rate(const cone_product *product, const cone_group *group,
+                                 const double *direction) {
   const int n = group->padded, at = group->cone;
   const double *restrict v = product->point + group->slot, *restrict d = direction + group->slot;
   const double *restrict norm = product->point_norm + at;
@@ -235,12 +247,8 @@ static inline double lorentz_rate(const cone_product *product, const cone_group 
       const double r = d[i * n + c] - factor[c] * v[i * n + c];
       size[c] += r * r;
     }
-  double rate = 0.0;
-  for (int c = 0; c < n; ++c) {
-    const double r = (sqrt(size[c]) - head[c]) / norm[c];
-    rate = r > rate ? r : rate;
-  }
-  return rate;
+  for (int c = 0; c < n; ++c) size[c] = (sqrt(size[c]) - head[c]) / norm[c];
+  return largest(size, n, 0.0);
 }
 
 QD_CLONES
@@ -251,10 +259,9 @@ double cones_step(cone_product *product, const double *d, double limit) {
     double r = 0.0;
     if (group->kind == GROUP_ORTHANT) {
       const double *restrict v = product->point + group->slot, *restrict x = d + group->slot;
-      for (int c = 0; c < group->padded; ++c) {
-        const double one = -x[c] / v[c];
-        r = one > r ? one : r;
-      }
+      double *restrict rates = product->scratch[0] + group->cone;
+      for (int c = 0; c < group->padded; ++c) rates[c] = -x[c] / v[c];
+      r = largest(rates, group->padded, 0.0);
     } else if (group->kind == GROUP_LORENTZ) {
       r = lorentz_rate(product, group, d);
     }
@@ -304,9 +311,9 @@ double cones_deviation(const cone_product *product, const double *slack, const d
       }
     for (int c = 0; c < n; ++c) {
       const double scale = relative * target[c] > floor ? relative * target[c] : floor;
-      const double value = weight[c] * sqrt(head[c] * head[c] + rest[c]) / scale;
-      worst = value > worst ? value : worst;
+      head[c] = weight[c] * sqrt(head[c] * head[c] + rest[c]) / scale;
     }
+    worst = largest(head, n, worst);
   }
   return worst;
 }

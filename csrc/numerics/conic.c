@@ -7,9 +7,10 @@
 #include "numerics/conic_workspace.h"
 #include "numerics/lanes.h"
 
-/* The path hands over to the polish at this relative complementarity, before its own accuracy ends.
- */
-#define POLISH_FROM 1e-6
+/* The path stops at these relative errors to try the polish: the sooner it verifies the cheaper. A
+ * guess counts only with its certificate, so an early failure costs a few factorisations and no
+ * accuracy. */
+static const double polish_from[] = {1e-2, 1e-4, 1e-6};
 
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
@@ -69,11 +70,11 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
                              &w->dx, &w->work_x, &w->polish_x, &w->newton_x};
   for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k)
     *over_columns[k] = arena_doubles(a, columns);
-  double **over_rows[] = {&w->g,           &w->slack,        &w->dual,        &w->residual_row,
-                          &w->aim,         &w->rhs,          &w->dslack,      &w->ddual,
-                          &w->dslack_aim,  &w->ddual_aim,    &w->work_row,    &w->work_row2,
-                          &w->path_slack,  &w->path_dual,    &w->polish_dual, &w->polish_slack,
-                          &w->newton_dual, &w->newton_slack, &w->zero_row};
+  double **over_rows[] = {&w->g,           &w->slack,       &w->dual,        &w->residual_row,
+                          &w->aim,         &w->rhs,         &w->dslack,      &w->ddual,
+                          &w->dslack_aim,  &w->ddual_aim,   &w->work_row,    &w->work_row2,
+                          &w->path_slack,  &w->path_dual,   &w->polish_dual, &w->polish_slack,
+                          &w->newton_dual, &w->newton_slack};
   for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k)
     *over_rows[k] = arena_doubles(a, slots);
   w->state = arena_ints(a, lanes_count);
@@ -226,15 +227,13 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
     return info->status;
   }
   const int polish = o->polish && workspace->exact;
-  const double first_goal = polish ? fmax(POLISH_FROM, o->tolerance) : o->tolerance;
-  info->status = conic_follow_path(workspace, first_goal, o->iteration_limit, 0, info);
+  const int stages = polish ? (int)(sizeof polish_from / sizeof polish_from[0]) : 0;
   int polished = 0;
-  if (polish && info->status == QD_OK) {
-    polished = conic_polish(workspace, info);
-    if (!polished && first_goal > o->tolerance) {
-      info->status = conic_follow_path(workspace, o->tolerance, o->iteration_limit, 1, info);
-      polished = info->status == QD_OK && conic_polish(workspace, info);
-    }
+  for (int stage = 0; stage <= stages && !polished; ++stage) {
+    const double goal = stage < stages ? fmax(polish_from[stage], o->tolerance) : o->tolerance;
+    info->status = conic_follow_path(workspace, goal, o->iteration_limit, stage > 0, info);
+    if (info->status != QD_OK) break;
+    polished = polish && conic_polish(workspace, info);
   }
   info->polished = polished;
   if (polished)

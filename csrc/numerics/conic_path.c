@@ -47,13 +47,14 @@ static int is_finite_vector(const double *a, int count) {
   return sum == 0.0;
 }
 
-QD_CLONES
-void conic_residuals(qd_cone_workspace *workspace, const double *x, const double *slack,
-                     const double *dual) {
-  tiles_multiply_Q(&workspace->system, x, workspace->Qx);
+void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack) {
   tiles_multiply(&workspace->system, workspace->system.G, x, workspace->residual_row);
   for (int i = 0; i < workspace->slot_count; ++i)
     workspace->residual_row[i] += workspace->g[i] - slack[i];
+}
+
+void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual) {
+  tiles_multiply_Q(&workspace->system, x, workspace->Qx);
   for (int i = 0; i < workspace->slot_count; ++i) workspace->work_row[i] = -dual[i];
   for (int i = 0; i < workspace->column_count; ++i)
     workspace->residual_x[i] = workspace->Qx[i] + workspace->b[i];
@@ -257,6 +258,7 @@ static void advance(qd_cone_workspace *workspace, double alpha) {
   for (int i = 0; i < workspace->slot_count; ++i) {
     workspace->slack[i] += alpha * ds[i];
     workspace->dual[i] += alpha * dz[i];
+    workspace->residual_row[i] *= 1.0 - alpha; /* G dx - dslack = -residual_row by construction */
   }
 }
 
@@ -375,9 +377,15 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
   double best = HUGE_VAL;
   qd_status status = QD_ITERATION_LIMIT;
   int stalled = 0;
+  conic_row_residual(workspace, workspace->x, workspace->slack);
   for (;; ++info->iterations) {
-    conic_residuals(workspace, workspace->x, workspace->slack, workspace->dual);
-    const double error = path_error(workspace, goal);
+    conic_column_residual(workspace, workspace->x, workspace->dual);
+    double error = path_error(workspace, goal);
+    if (error <=
+        1.0) { /* the rows' residual was carried along by its recurrence: now the true one */
+      conic_row_residual(workspace, workspace->x, workspace->slack);
+      error = path_error(workspace, goal);
+    }
     if (!(error <= HUGE_VAL)) {
       status = QD_NUMERICAL_TROUBLE;
       break;
@@ -385,8 +393,8 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
     if (error < best) {
       best = error;
       stalled = 0;
-      keep_best(workspace);
       if (error <= 1.0) return QD_OK;
+      keep_best(workspace);
     } else {
       ++stalled;
     }

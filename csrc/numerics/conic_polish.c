@@ -136,8 +136,7 @@ static void newton_step(qd_cone_workspace *workspace, double r, double *x, doubl
 static double evaluate(qd_cone_workspace *workspace, double r, const double *x, const double *dual,
                        const double *w, double *projected) {
   const double map = project(workspace, r, w, dual, workspace->aim, projected);
-  const double *zero = workspace->zero_row;
-  conic_residuals(workspace, x, zero, projected);
+  conic_column_residual(workspace, x, projected);
   const double size = fmax(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
   const double force = fmax(workspace->force, max_norm(projected, workspace->slot_count));
   return fmax(map / force, max_norm(workspace->residual_x, workspace->column_count) / size);
@@ -149,7 +148,6 @@ int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
   const double r = workspace->force / workspace->length;
   double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
   double *projected = workspace->ddual_aim;
-  const cone_product *product = &workspace->product;
   if (!workspace->has_path) { /* no cone is near: the minimiser of the cost is the answer */
     memcpy(workspace->polish_x, workspace->x, column_bytes);
     memcpy(workspace->polish_slack, workspace->slack, row_bytes);
@@ -163,7 +161,6 @@ int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
   for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
   clear_padding(workspace, dual);
-  memset(workspace->zero_row, 0, row_bytes);
   memset(projected, 0, row_bytes);
   memset(workspace->aim, 0, row_bytes);
   conic_set_equalities(workspace);
@@ -186,7 +183,6 @@ int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
     newton_step(workspace, r, x, dual, w);
     ++info->factorizations;
   }
-  (void)product;
   if (best > ACCEPTED) return 0;
   return 1;
 }

@@ -55,7 +55,7 @@ struct qd_cone_workspace {
   double *path_slack, *path_dual;
   int *state; /* a cone_state, over cones */
   double *polish_x, *polish_dual, *polish_slack;
-  double *newton_x, *newton_dual, *newton_slack, *zero_row;
+  double *newton_x, *newton_dual, *newton_slack;
   int has_path;            /* 0: solved without the interior point */
   int hard_rounds;         /* repetitions of a sensitivity solve */
   cone_operator rows;      /* square root R of the stiffness of each cone: polish and sensitivity */
@@ -77,10 +77,10 @@ struct qd_cone_workspace {
 
 /* Reads, checks and converts a program. */
 qd_status conic_load(qd_cone_workspace *workspace, const qd_cone_program *program);
-/* Rows G x of the iterate and residuals: residual_row = Gx + g - slack, residual_x = Qx + b -
- * G'dual. */
-void conic_residuals(qd_cone_workspace *workspace, const double *x, const double *slack,
-                     const double *dual);
+/* residual_row = Gx + g - slack */
+void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack);
+/* residual_x = Qx + b - G'dual, and Qx */
+void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual);
 /* Interior point from a cold start down to a complementarity of `goal` (relative), at most
  * iteration_limit iterations in all; goes on where it stopped when called with resume. */
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,

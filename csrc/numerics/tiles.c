@@ -8,14 +8,21 @@
 /* A pivot below this fraction of its diagonal entry before elimination is rounding. */
 #define PIVOT_FLOOR 1e-15
 
-static inline void tile_clear(double *tile) { memset(tile, 0, 16 * sizeof(double)); }
+LANES_INLINE void tile_clear(double *tile) {
+  const lanes zero = {0.0, 0.0, 0.0, 0.0};
+  for (int k = 0; k < 16; k += 4) LANES_AT(tile + k) = zero;
+}
+
+LANES_INLINE void tile_copy(double *tile, const double *from) {
+  for (int k = 0; k < 16; k += 4) LANES_AT(tile + k) = LANES_OF(from + k);
+}
 
 /* ------------------------------------------------------------ assembly */
 
 /* S = scaling * G for one Lorentz cone: with t = u'G, rows
  * S_0 = diagonal G_0 + cross t, S_i = tangent G_i + u_i (cross G_0 + (diagonal - tangent) t). */
-static inline void scale_cone(const row_block *block, const double *G, double *S,
-                              const cone_operator *scaling) {
+LANES_INLINE void scale_cone(const row_block *block, const double *G, double *S,
+                             const cone_operator *scaling) {
   const int rows = block->row_count, step = block->slot_step;
   const double *u = scaling->u + block->slot;
   const double diagonal = scaling->diagonal[block->cone], cross = scaling->cross[block->cone];
@@ -31,8 +38,8 @@ static inline void scale_cone(const row_block *block, const double *G, double *S
   }
 }
 
-static inline void scale_rows(const row_block *block, const double *G, double *S,
-                              const cone_operator *scaling) {
+LANES_INLINE void scale_rows(const row_block *block, const double *G, double *S,
+                             const cone_operator *scaling) {
   const int rows = block->row_count;
   const double *diagonal = scaling->diagonal + block->cone;
   for (int k = 0; k < block->tile_count; ++k, G += 4 * rows, S += 4 * rows)
@@ -40,7 +47,7 @@ static inline void scale_rows(const row_block *block, const double *G, double *S
 }
 
 /* tile += A_i' A_j */
-static inline void tile_add_product(double *tile, const double *Ai, const double *Aj, int rows) {
+LANES_INLINE void tile_add_product(double *tile, const double *Ai, const double *Aj, int rows) {
   lanes c0 = LANES_OF(tile), c1 = LANES_OF(tile + 4), c2 = LANES_OF(tile + 8);
   lanes c3 = LANES_OF(tile + 12);
   for (int r = 0; r < rows; ++r, Ai += 4, Aj += 4) {
@@ -56,21 +63,21 @@ static inline void tile_add_product(double *tile, const double *Ai, const double
   LANES_AT(tile + 12) = c3;
 }
 
-static void start_from_Q(tile_system *system, double shift) {
+LANES_INLINE void start_from_Q(tile_system *system, double shift) {
   for (int j = 0; j < system->tile_count; ++j) {
     double *diagonal = system->H + tile_offset(j, j);
     if (system->Q_is_diagonal) {
       tile_clear(diagonal);
       for (int k = 0; k < 4; ++k) diagonal[5 * k] = 1.0 + shift;
     } else {
-      memcpy(diagonal, system->Q + tile_offset(j, j), 16 * sizeof(double));
+      tile_copy(diagonal, system->Q + tile_offset(j, j));
       for (int k = 0; k < 4; ++k) diagonal[5 * k] += shift;
     }
     for (int k = system->column_start[j]; k < system->column_start[j + 1]; ++k)
       tile_clear(system->H + tile_offset(system->column_tiles[k], j));
     for (int k = system->Q_start[j]; k < system->Q_start[j + 1]; ++k) {
       const size_t at = tile_offset(system->Q_tiles[k], j);
-      memcpy(system->H + at, system->Q + at, 16 * sizeof(double));
+      tile_copy(system->H + at, system->Q + at);
     }
   }
 }
@@ -96,52 +103,48 @@ void tiles_assemble(tile_system *system, const cone_operator *scaling, double sh
 
 /* ------------------------------------------------------------ factorisation */
 
-/* Cholesky factor and its inverse of one 4 x 4 tile. by_rows: inverse[a][b]; by_columns: its
- * transpose. */
-static inline int factor_diagonal(double *tile, double *by_rows, double *by_columns,
-                                  double *weakest) {
-  double L[4][4], M[4][4];
+/* 1/pivot, or 0 for a dependent column: its unknown stays zero. */
+LANES_INLINE double pivot_reciprocal(double pivot, double before, double *weakest, int *dropped) {
+  if (pivot < *weakest * before) *weakest = pivot / before;
+  if (pivot > PIVOT_FLOOR * before) return 1.0 / pivot;
+  ++*dropped;
+  return 0.0;
+}
+
+/* Inverse M of the Cholesky factor of one tile, by rows (M[a][b]) and by columns. H = U D U' with
+ * unit U first: its chain has one division a column, and the four square roots wait for nobody. */
+LANES_INLINE int factor_diagonal(const double *tile, double *by_rows, double *by_columns,
+                                 double *weakest) {
   int dropped = 0;
-  for (int j = 0; j < 4; ++j) {
-    const double before = tile[5 * j];
-    double pivot = before;
-    for (int k = 0; k < j; ++k) pivot -= L[j][k] * L[j][k];
-    double reciprocal;
-    if (pivot < *weakest * before) *weakest = pivot / before;
-    if (pivot > PIVOT_FLOOR * before) {
-      reciprocal = 1.0 / sqrt(pivot);
-      L[j][j] = pivot * reciprocal;
-    } else { /* dependent column: this unknown stays zero */
-      reciprocal = 0.0;
-      L[j][j] = 0.0;
-      ++dropped;
-    }
-    M[j][j] = reciprocal;
-    for (int i = j + 1; i < 4; ++i) {
-      double sum = tile[4 * j + i];
-      for (int k = 0; k < j; ++k) sum -= L[i][k] * L[j][k];
-      L[i][j] = sum * reciprocal;
-    }
-  }
-  for (int j = 0; j < 4; ++j) {
-    for (int i = 0; i < j; ++i) M[i][j] = 0.0;
-    for (int i = j + 1; i < 4; ++i) {
-      double sum = 0.0;
-      for (int k = j; k < i; ++k) sum -= L[i][k] * M[k][j];
-      M[i][j] = sum * M[i][i];
-    }
-  }
-  for (int i = 0; i < 4; ++i)
-    for (int j = 0; j < 4; ++j) {
-      by_rows[4 * i + j] = M[i][j];
-      by_columns[4 * j + i] = M[i][j];
-    }
+  const double r0 = pivot_reciprocal(tile[0], tile[0], weakest, &dropped);
+  const double u10 = tile[1] * r0, u20 = tile[2] * r0, u30 = tile[3] * r0;
+  const double r1 = pivot_reciprocal(tile[5] - u10 * tile[1], tile[5], weakest, &dropped);
+  const double c21 = tile[6] - u20 * tile[1], c31 = tile[7] - u30 * tile[1];
+  const double u21 = c21 * r1, u31 = c31 * r1;
+  const double r2 =
+      pivot_reciprocal((tile[10] - u20 * tile[2]) - u21 * c21, tile[10], weakest, &dropped);
+  const double c32 = (tile[11] - u30 * tile[2]) - u31 * c21;
+  const double u32 = c32 * r2;
+  const double r3 = pivot_reciprocal(((tile[15] - u30 * tile[3]) - u31 * c31) - u32 * c32, tile[15],
+                                     weakest, &dropped);
+  const double m20 = u21 * u10 - u20, m31 = u32 * u21 - u31;
+  const double m30 = (u31 * u10 - u30) - u32 * m20;
+  const double s0 = sqrt(r0), s1 = sqrt(r1), s2 = sqrt(r2), s3 = sqrt(r3);
+  const lanes scale = {s0, s1, s2, s3};
+  LANES_AT(by_columns) = scale * (lanes){1.0, -u10, m20, m30};
+  LANES_AT(by_columns + 4) = scale * (lanes){0.0, 1.0, -u21, m31};
+  LANES_AT(by_columns + 8) = scale * (lanes){0.0, 0.0, 1.0, -u32};
+  LANES_AT(by_columns + 12) = scale * (lanes){0.0, 0.0, 0.0, 1.0};
+  LANES_AT(by_rows) = s0 * (lanes){1.0, 0.0, 0.0, 0.0};
+  LANES_AT(by_rows + 4) = s1 * (lanes){-u10, 1.0, 0.0, 0.0};
+  LANES_AT(by_rows + 8) = s2 * (lanes){m20, -u21, 1.0, 0.0};
+  LANES_AT(by_rows + 12) = s3 * (lanes){m30, m31, -u32, 1.0};
   return dropped;
 }
 
 /* L_ij' = M H_ij' with M the inverse diagonal factor: vector b is sum over c <= b of M[b][c] vector
  * c */
-static inline void tile_divide(double *tile, const double *M) {
+LANES_INLINE void tile_divide(double *tile, const double *M) {
   const lanes h0 = LANES_OF(tile), h1 = LANES_OF(tile + 4), h2 = LANES_OF(tile + 8);
   const lanes h3 = LANES_OF(tile + 12);
   LANES_AT(tile) = M[0] * h0;
@@ -151,7 +154,7 @@ static inline void tile_divide(double *tile, const double *M) {
 }
 
 /* H_ik -= L_ij L_kj' : vector c loses sum over b of L_kj[c][b] (vector b of L_ij) */
-static inline void tile_subtract_product(double *tile, const double *Lij, const double *Lkj) {
+LANES_INLINE void tile_subtract_product(double *tile, const double *Lij, const double *Lkj) {
   lanes c0 = LANES_OF(tile), c1 = LANES_OF(tile + 4), c2 = LANES_OF(tile + 8);
   lanes c3 = LANES_OF(tile + 12);
   for (int b = 0; b < 4; ++b) {
@@ -218,10 +221,11 @@ void tiles_solve(const tile_system *system, double *x) {
       a2 += xi * LANES_OF(L + 8);
       a3 += xi * LANES_OF(L + 12);
     }
-    const double z0 = xj[0] - lanes_sum(&a0), z1 = xj[1] - lanes_sum(&a1);
-    const double z2 = xj[2] - lanes_sum(&a2), z3 = xj[3] - lanes_sum(&a3);
-    LANES_AT(xj) = (z0 * LANES_OF(rows) + z1 * LANES_OF(rows + 4)) +
-                   (z2 * LANES_OF(rows + 8) + z3 * LANES_OF(rows + 12));
+    lanes z;
+    lanes_sums(&z, &a0, &a1, &a2, &a3);
+    z = LANES_OF(xj) - z;
+    LANES_AT(xj) = (z[0] * LANES_OF(rows) + z[1] * LANES_OF(rows + 4)) +
+                   (z[2] * LANES_OF(rows + 8) + z[3] * LANES_OF(rows + 12));
   }
 }
 
@@ -231,12 +235,32 @@ void tiles_multiply(const tile_system *system, const double *A, const double *x,
     const row_block *block = &system->blocks[b];
     const int *tiles = system->block_tiles + block->tile_start;
     const double *values = A + block->values;
-    const size_t width = 4 * (size_t)block->row_count;
-    for (int i = 0; i < block->row_count; ++i) {
+    double *out = y + block->slot;
+    const int rows = block->row_count, step = block->slot_step;
+    int i = 0;
+    for (; i + 3 <= rows; i += 4) { /* three or four rows at a time */
+      const int four = i + 3 < rows;
+      lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0}, sums;
+      const double *v = values + 4 * i;
+      for (int k = 0; k < block->tile_count; ++k, v += 4 * rows) {
+        const lanes xk = LANES_OF(x + 4 * (size_t)tiles[k]);
+        a0 += LANES_OF(v) * xk;
+        a1 += LANES_OF(v + 4) * xk;
+        a2 += LANES_OF(v + 8) * xk;
+        if (four) a3 += LANES_OF(v + 12) * xk;
+      }
+      lanes_sums(&sums, &a0, &a1, &a2, &a3);
+      out[i * step] = sums[0];
+      out[(i + 1) * step] = sums[1];
+      out[(i + 2) * step] = sums[2];
+      if (four) out[(i + 3) * step] = sums[3];
+    }
+    for (; i < rows; ++i) {
       lanes sum = {0.0, 0.0, 0.0, 0.0};
-      for (int k = 0; k < block->tile_count; ++k)
-        sum += LANES_OF(values + (size_t)k * width + 4 * i) * LANES_OF(x + 4 * (size_t)tiles[k]);
-      y[block->slot + i * block->slot_step] = lanes_sum(&sum);
+      const double *v = values + 4 * i;
+      for (int k = 0; k < block->tile_count; ++k, v += 4 * rows)
+        sum += LANES_OF(v) * LANES_OF(x + 4 * (size_t)tiles[k]);
+      out[i * step] = lanes_sum(&sum);
     }
   }
 }

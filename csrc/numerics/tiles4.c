@@ -6,7 +6,7 @@
 #include "numerics/tiles.h"
 
 /* y_a += sign * sum_b L[b][a] x_b, with L the tile's column vectors */
-static inline void add_tile(double *y, const double *L, const double *x, double sign) {
+LANES_INLINE void add_tile(double *y, const double *L, const double *x, double sign) {
   for (int b = 0; b < 4; ++b) {
     const lanes xb = sign * LANES_OF(x + 4 * b);
     for (int a = 0; a < 4; ++a) LANES_AT(y + 4 * a) += L[4 * b + a] * xb;
@@ -14,7 +14,7 @@ static inline void add_tile(double *y, const double *L, const double *x, double 
 }
 
 /* y_b += sign * sum_a L[b][a] x_a */
-static inline void add_tile_transposed(double *y, const double *L, const double *x, double sign) {
+LANES_INLINE void add_tile_transposed(double *y, const double *L, const double *x, double sign) {
   for (int b = 0; b < 4; ++b) {
     lanes sum = L[4 * b] * LANES_OF(x);
     for (int a = 1; a < 4; ++a) sum += L[4 * b + a] * LANES_OF(x + 4 * a);
