@@ -76,9 +76,7 @@ class Twin:
         self.data = mujoco.MjData(self.mj_model)
         self.q = random_q(self.model, rng)
         self.data.qpos[:] = self.q
-        # Poses and inertia only: MuJoCo logs a warning where it factors a matrix near to singular.
-        for stage in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_makeM):
-            stage(self.mj_model, self.data)
+        mujoco.mj_fwdPosition(self.mj_model, self.data)
         # qvel = to_qvel v
         self.to_qvel = self.model.to_mujoco_qvel(self.q, np.eye(self.model.nv)).T
 
@@ -285,7 +283,7 @@ HAND = """<mujoco model="hand"><worldbody>
     <geom name="pad" size="0.05" pos="0 -0.1 0" friction="0.6"/>
     <body name="tip" pos="0 -0.3 0">
       <joint name="spring" axis="1 0 0" stiffness="3" springref="20"/>
-      <joint name="distal" axis="1 0 0"/>
+      <joint name="distal" axis="1 0 0" pos="0 -0.2 0"/>
       <geom name="nail" size="0.05" pos="0 -0.1 0"/></body></body>
   <body name="marker" pos="1 0 0"/>
   <body name="ball" pos="5 0 0"><freejoint name="float"/><geom size="0.1"/></body>
