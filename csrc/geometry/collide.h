@@ -9,7 +9,7 @@ typedef struct placed_shape {
   int type;           /* a qd_shape_type */
   const double *size; /* (3) */
   double pos[3];      /* world */
-  double rot[9];      /* row-major, columns are the shape's axes in the world */
+  double rot[9]; /* row-major, columns are the shape's axes in the world; not read for spheres */
 } placed_shape;
 
 typedef struct contact_point {

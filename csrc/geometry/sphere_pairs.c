@@ -1,10 +1,11 @@
 /* Sphere against plane, sphere, capsule and box. The sphere is B: its centre c is projected on A's
  * core. One contact each.
  *
- * Choices where the normal is not determined: equal centres, or a centre on a capsule's axis: the
- * first axis of A. Centre inside a box: the face of least depth, of equal ones the axis of lowest
- * index, the positive side for a centre in the middle. Centre within rounding of a box edge or
- * vertex: the face it is farthest out of. All of them turn with A; distances stay continuous. */
+ * Choices where the normal is not determined: centres of spheres equal: world z (spheres have no
+ * axes). Centre on a capsule's axis: the capsule's first axis. Centre inside a box: the face of
+ * least depth, of equal ones the axis of lowest index, the positive side for a centre in the
+ * middle. Centre within rounding of a box edge or vertex: the face it is farthest out of. Distances
+ * stay continuous. */
 #include <math.h>
 
 #include "base/vec3.h"
@@ -44,9 +45,8 @@ void plane_sphere_derivative(const placed_shape *a, const placed_shape *b,
 /* ---------------------------------------------------------------- sphere */
 
 static void sphere_project(core_projection *out, const placed_shape *a, const placed_shape *b) {
-  double spare[3];
-  mat3_column(spare, a->rot, 0);
-  project_on_point(out, a->pos, b->pos, spare, a->size[0] + b->size[0]);
+  static const double up[3] = {0.0, 0.0, 1.0};
+  project_on_point(out, a->pos, b->pos, up, a->size[0] + b->size[0]);
 }
 
 int sphere_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,

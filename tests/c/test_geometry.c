@@ -8,12 +8,12 @@
 static double signed_distance(const shape *s, const double x[3]) {
   double difference[3], y[3];
   vec3_sub(difference, x, s->placed.pos);
+  if (s->placed.type == QD_SPHERE) {
+    return vec3_norm(difference) - s->size[0];
+  }
   mat3_tmul_vec(y, s->placed.rot, difference);
   if (s->placed.type == QD_PLANE) {
     return y[2];
-  }
-  if (s->placed.type == QD_SPHERE) {
-    return vec3_norm(y) - s->size[0];
   }
   if (s->placed.type == QD_CAPSULE) {
     const double along = fmax(fabs(y[2]) - s->size[1], 0.0);
@@ -32,15 +32,18 @@ static double signed_distance(const shape *s, const double x[3]) {
 static void random_point(const shape *s, double out[3]) {
   double y[3] = {0.0, 0.0, 0.0}, u[3];
   random_unit(u);
+  if (s->placed.type == QD_SPHERE) {
+    vec3_copy(out, s->placed.pos);
+    vec3_axpy(out, s->size[0], u);
+    return;
+  }
   if (s->placed.type == QD_BOX) {
     for (int i = 0; i < 3; ++i) {
       y[i] = s->size[i] * fmax(-1.0, fmin(1.0, uniform(-1.5, 1.5)));
     }
   } else {
     vec3_axpy(y, s->size[0], u);
-    if (s->placed.type == QD_CAPSULE) {
-      y[2] += s->size[1] * fmax(-1.0, fmin(1.0, uniform(-1.5, 1.5)));
-    }
+    y[2] += s->size[1] * fmax(-1.0, fmin(1.0, uniform(-1.5, 1.5)));
   }
   mat3_mul_vec(out, s->placed.rot, y);
   vec3_add(out, out, s->placed.pos);
