@@ -38,32 +38,33 @@ def bounded_least_squares(
         ``(m,)`` the minimiser.
     """
     m = B.shape[1]
+    if first_guess is not None and bool(((first_guess >= lower) & (first_guess <= upper)).all()):
+        return first_guess
     H = B.T @ B
     H.flat[:: m + 1] += regularization
     g = B.T @ target
     x = np.linalg.solve(H, g) if first_guess is None else first_guess
-    if bool(((x >= lower) & (x <= upper)).all()):
-        return x
 
-    x = np.clip(x, lower, upper)
+    x = np.minimum(np.maximum(x, lower), upper)
     free = (x > lower) & (x < upper)
     scale = float(np.abs(g).max()) + 1e-300
     for _ in range(10 * m + 10):
         # Go to the minimiser over the free variables, or as far as the first bound on the way.
         while free.any():
-            index = np.flatnonzero(free)
-            fixed = np.flatnonzero(~free)
-            rhs = g[index] - H[np.ix_(index, fixed)] @ x[fixed]
-            step = np.linalg.solve(H[np.ix_(index, index)], rhs) - x[index]
-            room = np.where(step > 0.0, upper[index] - x[index], lower[index] - x[index])
-            ratio = np.divide(room, step, out=np.full(len(index), np.inf), where=step != 0.0)
-            if ratio.min() >= 1.0:
-                x[index] += step
+            # Fixed variables keep an identity row, so that one solve of full size serves any working set.
+            masked = np.where(free[:, None] & free, H, np.eye(m))
+            step = np.linalg.solve(masked, np.where(free, g - H @ x, 0.0))
+            there = x + step
+            outside = (there < lower) | (there > upper)
+            if not outside.any():
+                x = there
                 break
+            room = np.where(step > 0.0, upper, lower) - x
+            ratio = np.where(outside, room, np.inf) / np.where(outside, step, 1.0)
             first = int(ratio.argmin())
-            x[index] += ratio[first] * step
-            x[index[first]] = upper[index[first]] if step[first] > 0.0 else lower[index[first]]
-            free[index[first]] = False
+            x = x + ratio[first] * step
+            x[first] = upper[first] if step[first] > 0.0 else lower[first]
+            free[first] = False
         # Let go of the bound whose multiplier has the wrong sign, the worst one first.
         slope = H @ x - g
         inward = np.where(x <= lower, -slope, np.where(x >= upper, slope, 0.0))

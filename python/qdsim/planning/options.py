@@ -50,14 +50,14 @@ class RRTOptions:
     max_nodes: int = 2000
     max_iterations: int = 20000
     goal_probability: float = 0.3
-    between_probability: float = 0.0
+    between_probability: float = 0.5
     kappa: float = 100.0
     gamma: float = 1e-4
     step: float = 0.5
     dynamics: Dynamics = "exact"
     sub_steps: int = 4
     rotation_length: float | None = None
-    grasp_probability: float = 0.1
+    grasp_probability: float = 0.3
     chain_length: int = 10
     progress: float = 0.01
     shots: int = 8
@@ -90,7 +90,7 @@ class RRTOptions:
             "step": 0.35,
             "sub_steps": 1,
             "rotation_length": 1.0,
-            "grasp_probability": 0.1,
+            "between_probability": 0.0,
         }
         return cls(**(settings | changes))
 

@@ -60,6 +60,7 @@ class _Search:
         self.step_options = step_options(task, options)
         assert task.command_lower is not None and task.command_upper is not None
         self.lower, self.upper = task.command_lower, task.command_upper
+        self.span = task.upper - task.lower
         self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
 
     def grow(self, progress: bool) -> None:
@@ -175,22 +176,27 @@ class _Search:
         if options.between_probability > 0.0 and rng.random() < options.between_probability:
             q = self.tree._q[self.tree.best_node]
             return task.with_object(q, rng.random() * task.space.difference(task.goal, q))
-        return task.with_object(task.start, rng.uniform(task.lower, task.upper))
+        return task.with_object(task.start, task.lower + rng.random(len(task.lower)) * self.span)
 
     def _room(self, node: int) -> tuple[Array, Array]:
         """How far the command may move from where the robot is: never further out than it is."""
-        command = self.task.model.command_from(self.tree._q[node])
+        command = self.tree._command[node]
         return np.minimum(self.lower - command, 0.0), np.maximum(self.upper - command, 0.0)
 
     def _steer(self, node: int, subgoal: Array) -> Array:
         """Change of the command that brings the smoothed model nearest to the subgoal (S3 Alg. 3, line 3).
 
-        Joint limits are bounds of the least squares; the result is at most ``options.step`` long.
+        Where the free solution is longer than ``options.step``, aim only that far. Joint limits are bounds of the
+        least squares: where they are met, the other joints take over.
         """
         B, target, free = self.tree.steering(node, subgoal)
+        longest = self.options.step
+        length = float(np.sqrt(free @ free))
+        if length > longest:
+            free, target = free * (longest / length), target * (longest / length)
         du = bounded_least_squares(B, target, *self._room(node), first_guess=free)
         length = float(np.sqrt(du @ du))
-        return du * (self.options.step / length) if length > self.options.step else du
+        return du * (longest / length) if length > longest else du
 
     def _simulate(self, node: int, du: Array) -> tuple[Array, Array] | None:
         """Move the command by ``du`` along a ramp.
@@ -198,8 +204,7 @@ class _Search:
         Returns:
             Commands ``(steps, nu)`` and configurations after them ``(steps, nq)``, None if the solver failed.
         """
-        q = self.tree._q[node]
-        return self._run(q, self.task.model.command_from(q) + self.ramp * du)
+        return self._run(self.tree._q[node], self.tree._command[node] + self.ramp * du)
 
     def _run(self, q: Array, inputs: Array) -> tuple[Array, Array] | None:
         model, options, tree = self.task.model, self.step_options, self.tree

@@ -82,6 +82,7 @@ class Tree:
         self.records: NDArray[np.void] = np.empty(0, dtype=RECORD)
         self._v = task.space.v
         self._q = np.empty((capacity, model.nq))
+        self._command = np.empty((capacity, nu))
         self._parent = np.full(capacity, -1, dtype=np.int64)
         self._kind = np.zeros(capacity, dtype=np.int8)
         self._depth = np.zeros(capacity)
@@ -124,7 +125,8 @@ class Tree:
         """
         task, i = self.task, self.count
         model, gamma = task.model, self.options.gamma
-        local = linearize(model, q, model.command_from(q), self.smoothed, wrt=("u",))
+        self._command[i] = command = model.command_from(q)
+        local = linearize(model, q, command, self.smoothed, wrt=("u",))
         B = local.B[self._v] * self.scale[:, None]
         n, nu = B.shape
         # One singular value decomposition gives the metric's square root and the inverse for steering.
@@ -140,7 +142,7 @@ class Tree:
         self._parent[i] = parent
         self._kind[i] = kind
         contacts = local.step.contacts
-        self._depth[i] = -min(0.0, float(contacts["dist"].min())) if len(contacts) else 0.0
+        self._depth[i] = max(0.0, -float(contacts["dist"].min())) if len(contacts) else 0.0
         shift, turn = self._errors[:, i] = task.space.errors(q, task.goal)
         self._distance[i] = distance = float(np.hypot(shift, task.length * turn))
         self._inputs.append(inputs)
