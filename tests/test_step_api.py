@@ -449,3 +449,27 @@ def test_results_outlive_the_model() -> None:
     del model
     assert result.contacts["dist"] == pytest.approx([0.05])
     assert result.q_next == pytest.approx([0.4])
+
+
+# ---------------------------------------------------------------- hooks of the benchmarks
+
+
+def test_benchmark_hooks() -> None:
+    """They run what the public functions run, so they fail where those fail."""
+    model = cart()
+    for linearize in (False, True):
+        assert _core._step_benchmark(model, [0.35], [0.6], None, 3, linearize) > 0
+    with pytest.raises(ValueError, match=r"^q: element 0 is nan"):
+        _core._step_benchmark(model, [np.nan], [0.6], None, 3, False)
+    with pytest.raises(ValueError, match=r"^repeat: "):
+        _core._step_benchmark(model, [0.35], [0.6], None, 0, False)
+    falling = free(gravity=-10.0)
+    with pytest.raises(qdsim.SolverError):
+        _core._step_benchmark(falling, falling.default_q, [], qdsim.Options(epsilon=0.0), 3, False)
+    program = (np.eye(2), [-1.0, 0.0], np.eye(2), [0.0, 0.0], [0], [2])
+    for target_mu in (None, [0.1]):
+        assert _core._cone_benchmark(*program, target_mu, 3) > 0
+    with pytest.raises(ValueError, match=r"^cones: "):
+        _core._cone_benchmark(*program[:5], [3], None, 3)
+    with pytest.raises(ValueError, match=r"^target_mu: "):
+        _core._cone_benchmark(*program, [-0.1], 3)
