@@ -53,12 +53,12 @@ def describe(
     """The scene, and warnings. Raises ValueError listing every element that cannot be honoured."""
     reader = _Reader(model, origin)
     reader.ignored.extend(ignored)
-    plan = reader.read_actuation(actuation)
-    reader.check_scene()
-    reader.check_bodies()
-    reader.check_equalities()
-    reader.check_tendons()
     try:
+        plan = reader.read_actuation(actuation)
+        reader.check_scene()
+        reader.check_bodies()
+        reader.check_equalities()
+        reader.check_tendons()
         bodies = reader.read_bodies() if not reader.problems else ()
         if not reader.problems:
             description = Description(
@@ -107,6 +107,7 @@ class _Reader:
         self.mesh_names = self._names("mesh", model.nmesh, model.name_meshadr)
         self.dropped_geoms: set[int] = set()
         self.dry_friction: list[str] = []
+        self.urdf_frictions = self._match_frictions()
 
     # ------------------------------------------------------------ names and options
 
@@ -366,8 +367,8 @@ class _Reader:
             begin, count = int(m.body_geomadr[i]), int(m.body_geomnum[i])
             geoms = tuple(
                 geom
-                for k, g in enumerate(range(begin, begin + count))
-                if begin >= 0 and (geom := self._geom(g, name, k)) is not None
+                for g in range(begin, begin + count)
+                if begin >= 0 and (geom := self._geom(g)) is not None
             )
             pos, quat = m.body_pos[i], m.body_quat[i]
             if joints and joints[0].type == "free":
@@ -445,7 +446,29 @@ class _Reader:
 
     # ------------------------------------------------------------ geometries and contacts
 
-    def _geom(self, g: int, body: str, position: int) -> Geom | None:
+    def _match_frictions(self) -> list[float | None]:
+        """Friction that a URDF gives to each geometry: collision elements in their links' order."""
+        m = self.m
+        result: list[float | None] = [None] * int(m.ngeom)
+        for link, frictions in self.origin.frictions.items():
+            if all(value is None for value in frictions):
+                continue
+            geoms = [
+                g
+                for g in range(m.ngeom)
+                if self.body_names[int(m.geom_bodyid[g])] == link and m.geom_contype[g]
+            ]
+            if len(geoms) != len(frictions):
+                self.problems.append(
+                    f"link '{link}': its friction cannot be matched with its geometries "
+                    '(<compiler fusestatic="false"/> keeps links apart)'
+                )
+                continue
+            for g, value in zip(geoms, frictions):
+                result[g] = value
+        return result
+
+    def _geom(self, g: int) -> Geom | None:
         m, name = self.m, self.geom_names[g]
         kind = int(m.geom_type[g])
         shape: Any = "mesh" if kind == _GEOM_MESH else _GEOM_NAMES.get(kind)
@@ -470,10 +493,8 @@ class _Reader:
             friction, margin = np.asarray(m.opt.o_friction)[[0, 2, 3]], 0.5 * m.opt.o_margin
             if len(set(m.opt.o_friction[:2])) > 1 or len(set(m.opt.o_friction[3:])) > 1:
                 self.problems.append("option o_friction: friction must be isotropic")
-        given = self.origin.frictions.get(body, [])
-        if given and len(given) == int(m.body_geomnum[m.geom_bodyid[g]]):
-            value = given[position]
-            friction = friction if value is None else (value, *friction[1:])
+        given = self.urdf_frictions[g]
+        friction = friction if given is None else (given, *friction[1:])
         mesh = int(m.geom_dataid[g])
         return Geom(
             name,

@@ -68,6 +68,8 @@ def _load_file(
         raise ValueError("source: the path is empty")
     if "\0" in path:
         raise ValueError("source: the path holds a null character")
+    if "\n" in path or ("<" in path and ">" in path):
+        raise ValueError(f"source: {path[:60]!r}... is neither a path nor XML that begins with '<'")
     if os.path.isdir(path):
         raise IsADirectoryError(f"source: {path!r} is a folder, not an MJCF or URDF file")
     if not os.path.exists(path):

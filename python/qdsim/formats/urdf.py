@@ -55,7 +55,11 @@ def prepare_urdf(
                     prepared.ignored.append(f"link '{name}': a visual whose mesh cannot be read")
         for element in link.findall("collision"):
             _resolve_collision(element, name, label, resolver)
-        prepared.frictions[name] = [_friction(item, link) for item in link.findall("collision")]
+        try:
+            frictions = [_friction(item, link) for item in link.findall("collision")]
+        except ValueError as error:
+            raise ValueError(f"source: {label}: link {name!r}: {error}") from None
+        prepared.frictions[name] = frictions
     for joint in root.iter("joint"):
         if joint.find("mimic") is not None and joint.get("type") != "fixed":
             raise ValueError(
@@ -243,20 +247,19 @@ def _friction(collision: ElementTree.Element, link: ElementTree.Element) -> floa
     for element in collision.iter():
         tag = element.tag.rpartition("}")[2]
         if tag == "mu_static" or (tag == "contact_coefficients" and element.get("mu")):
-            return _coefficient(element.get("value") or element.get("mu"), link)
+            return _coefficient(element.get("value") or element.get("mu"))
     for element in collision.iter():
         if element.tag.rpartition("}")[2] == "mu_dynamic":
-            return _coefficient(element.get("value"), link)
+            return _coefficient(element.get("value"))
     lateral = link.find("contact/lateral_friction")
-    return _coefficient(lateral.get("value"), link) if lateral is not None else None
+    return _coefficient(lateral.get("value")) if lateral is not None else None
 
 
-def _coefficient(value: str | None, link: ElementTree.Element) -> float:
-    name = link.get("name", "?")
+def _coefficient(value: str | None) -> float:
     try:
         result = float(value or "")
     except ValueError:
-        raise ValueError(f"link {name!r}: friction must be a number, got {value!r}") from None
+        raise ValueError(f"friction must be a number, got {value!r}") from None
     if not 0.0 <= result < float("inf"):
-        raise ValueError(f"link {name!r}: friction must be finite and not negative, got {value!r}")
+        raise ValueError(f"friction must be finite and not negative, got {value!r}")
     return result

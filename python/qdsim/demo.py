@@ -1,0 +1,85 @@
+"""``python -m qdsim demo``: plan a half turn of a disc by a planar hand, replay it, draw it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import time
+from pathlib import Path
+
+from qdsim import systems
+from qdsim.planning import RRTOptions, rrt
+
+__all__ = ["run"]
+
+ATTEMPTS = 3
+"""Seeds tried one after the other; one is enough in nearly all cases."""
+
+
+def run(output: Path, *, seed: int = 0, system: str = "planar_hand", movie: bool = True) -> bool:
+    """Plan, replay, judge, draw.
+
+    Args:
+        output: folder for the plan, pictures and movie; made if it is not there.
+        seed: of the planner.
+        system: one of ``qdsim.systems.NAMES``; its first task is planned.
+        movie: whether to write the movie, which takes longest.
+
+    Returns:
+        Whether the plan is good.
+    """
+    from qdsim.planning import pictures
+
+    pictures.new_figure(1.0, 1.0)  # a missing extra should show before the work, not after it
+    begin = time.perf_counter()
+    loaded = systems.load(system)
+    model, task = loaded.model, next(iter(loaded.tasks.values()))
+    loading = time.perf_counter() - begin
+    print(f"{task.name.capitalize()}: {model!r}, loaded in {loading:.2f} s")
+
+    for attempt in range(ATTEMPTS):
+        tree = rrt(task, RRTOptions(), rng=seed + attempt, progress=True)
+        if tree.reached:
+            break
+        print(f"Seed {seed + attempt} has not reached the goal in {tree.count} nodes.")
+    else:
+        return False
+    plan = tree.plan()
+    output.mkdir(parents=True, exist_ok=True)
+    plan.save(output / "plan.npz")
+
+    replay = plan.replay(model)
+    verdict = plan.check(model)
+    print(
+        f"  seed               {seed + attempt}\n"
+        f"  nodes              {tree.count} ({tree.regrasp_count} by contact sampling)\n"
+        f"  planning           {tree.seconds:.2f} s, {tree.steps} steps\n"
+        f"  plan               {plan.step_count} steps in {len(plan.segments)} segments, "
+        f"{len(plan.regrasps)} regrasps\n"
+        f"  distance to goal   {verdict.position_error:.4f} m (at most {plan.position_tolerance:g}), "
+        f"{verdict.rotation_error:.4f} rad (at most {plan.rotation_tolerance:g})\n"
+        f"  replay error       {verdict.replay_error:g}"
+        f"{' (the same bits)' if replay.identical else ''}\n"
+        f"  regrasps           at most {verdict.regrasp_penetration:.1e} m of penetration at either end\n"
+        f"  verdict            {'good' if verdict else '; '.join(verdict.faults)}"
+    )
+
+    files = ["plan.npz", "key_frames.png", "tree.png"]
+    pictures.draw_key_frames(plan, replay, model, output / "key_frames.png")
+    pictures.draw_tree(tree, output / "tree.png")
+    if movie:
+        movies = ["movie.gif"]
+        if importlib.util.find_spec("imageio_ffmpeg") is not None:
+            movies.append("movie.mp4")
+        pictures.write_movie(plan, replay, model, [output / name for name in movies])
+        files += movies
+    print(f"  written            {', '.join(files)} in {output}")
+    return verdict.good
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``python -m qdsim demo``."""
+    parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for the results")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the planner")
+    parser.add_argument("--system", choices=systems.NAMES, default="planar_hand")
+    parser.add_argument("--no-movie", action="store_true", help="leave out the movie")

@@ -1,0 +1,574 @@
+"""Pictures of plans and trees, drawn with matplotlib without a display.
+
+Nothing here is imported before a picture is asked for. Scenes are drawn in the plane in which a planar model
+moves; spheres appear as circles, boxes as their outlines, and spheres along a finger as one rounded link.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qdsim.model import Model
+from qdsim.planning.space import Array, ObjectSpace
+from qdsim.planning.tree import EdgeKind
+from qdsim.step import Step
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from qdsim.planning.plan import Plan, ReplayResult
+    from qdsim.planning.tree import Tree
+
+__all__ = ["PlanarScene", "draw_key_frames", "draw_tree", "key_frames", "write_movie"]
+
+INK, PAPER, QUIET = "#22303C", "#FFFFFF", "#8A97A3"
+OBJECT, OBJECT_DARK = "#F4C96B", "#B98520"
+LIMBS = ("#2F6F9F", "#2E9C86", "#7C5CA8", "#C76B52")
+FORCE, REGRASP, GOAL = "#D62839", "#7B2D8E", "#3C8D40"
+
+_FORCE_SHOWN = 0.05
+"""Contact forces below this share of the largest one in a picture are left out."""
+
+
+def _need(module: str) -> Any:
+    """An optional package, or an error of one line that says how to get it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.split(".")[0]
+        raise ImportError(
+            f"pictures need {package}: pip install 'qdsim[demo]'", name=package
+        ) from None
+
+
+def new_figure(width: float, height: float, dpi: int = 150) -> Figure:
+    """An empty figure (inches) that needs no display."""
+    figure_module, agg = _need("matplotlib.figure"), _need("matplotlib.backends.backend_agg")
+    figure = figure_module.Figure(figsize=(width, height), dpi=dpi, facecolor=PAPER)
+    agg.FigureCanvasAgg(figure)
+    return figure  # type: ignore[no-any-return]
+
+
+class PlanarScene:
+    """Draws configurations of a planar model.
+
+    Args:
+        model: a model all of whose joints move in one coordinate plane.
+        object: body of the manipulated object; it gets its own colour and a spoke that shows its angle.
+    """
+
+    def __init__(self, model: Model, object: str) -> None:
+        normal = model.planar_normal
+        if normal is None:
+            raise ValueError("model: pictures need a model that moves in one plane")
+        drop = int(np.argmax(np.abs(normal)))
+        self.axes = [k for k in range(3) if k != drop]
+        self.axis_names = ["xyz"[k] for k in self.axes]
+        self.model = model
+        self.object = model.body_names.index(object)
+        sizes = model.parameters.geom_size
+        self.circles: list[tuple[int, Array, float]] = []  # body, centre in body coordinates, radius
+        self.boxes: list[tuple[int, Array]] = []  # body, corners in body coordinates
+        index = 0
+        for b, body in enumerate(model.description.bodies):
+            for geom in body.geoms:
+                centre = np.asarray(geom.pos, dtype=np.float64)
+                if geom.type == "sphere" and sizes[index, 0] > 1e-4:
+                    self.circles.append((b, centre, float(sizes[index, 0])))
+                elif geom.type == "box":
+                    half = sizes[index][self.axes]
+                    corners = np.zeros((4, 3))
+                    corners[:, self.axes] = half * np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]])
+                    self.boxes.append((b, centre + corners))
+                index += 1
+        parents = [
+            model.body_names.index(body.parent) if b else 0
+            for b, body in enumerate(model.description.bodies)
+        ]
+        self.limb: dict[int, int] = {}
+        roots: list[int] = []
+        for b in range(1, len(parents)):
+            root = b
+            while parents[root] != 0:
+                root = parents[root]
+            if root != self.object:
+                if root not in roots:
+                    roots.append(root)
+                self.limb[b] = roots.index(root)
+
+    def window(self, configurations: Array, margin: float = 0.06) -> tuple[Array, Array]:
+        """Corners ``(2,)`` of a box around everything in configurations ``(N, nq)``, m."""
+        low, high = np.full(2, np.inf), np.full(2, -np.inf)
+        for q in configurations:
+            pos, rot = self.model.body_poses(q)
+            for b, centre, radius in self.circles:
+                p = (pos[b] + rot[b] @ centre)[self.axes]
+                low, high = np.minimum(low, p - radius), np.maximum(high, p + radius)
+            for b, corners in self.boxes:
+                p = (pos[b] + corners @ rot[b].T)[:, self.axes]
+                low, high = np.minimum(low, p.min(axis=0)), np.maximum(high, p.max(axis=0))
+        return low - margin, high + margin
+
+    def draw(self, ax: Axes, q: Array, *, robot: str = "solid", alpha: float = 1.0) -> None:
+        """Draw the object and the robot; ``robot`` is "solid", "ghost" (an outline) or "none"."""
+        pos, rot = self.model.body_poses(q)
+        if robot != "ghost":
+            self._draw_object(ax, pos, rot)
+        if robot != "none":
+            self._draw_robot(ax, pos, rot, ghost=robot == "ghost", alpha=alpha)
+
+    def draw_goal(self, ax: Axes, goal: Array) -> None:
+        """Outline of the object at the goal."""
+        pos, rot = self.model.body_poses(goal)
+        patches = _need("matplotlib.patches")
+        style = {"fill": False, "edgecolor": GOAL, "linestyle": (0, (4, 3)), "linewidth": 1.2, "zorder": 1}
+        for b, centre, radius in self.circles:
+            if b == self.object:
+                p = (pos[b] + rot[b] @ centre)[self.axes]
+                ax.add_patch(patches.Circle(p, radius, **style))
+                tip = p + radius * rot[b][self.axes, self.axes[0]]
+                ax.plot(*zip(0.4 * p + 0.6 * tip, tip), color=GOAL, linewidth=2.0, zorder=6)
+        for b, corners in self.boxes:
+            if b == self.object:
+                p = (pos[b] + corners @ rot[b].T)[:, self.axes]
+                ax.add_patch(patches.Polygon(p, closed=True, **style))
+
+    def draw_forces(self, ax: Axes, step: Step, metres_per_newton: float) -> None:
+        """Arrows of the contact forces on the object, heads at the contact points."""
+        forces = self.forces(step)
+        if not forces:
+            return
+        largest = max(float(np.hypot(*f)) for _, f in forces)
+        effects = _need("matplotlib.patheffects")
+        for point, force in forces:
+            if np.hypot(*force) < max(_FORCE_SHOWN * largest, 1e-3):
+                continue
+            tail = point - metres_per_newton * force
+            ax.annotate(
+                "",
+                xy=tuple(point),
+                xytext=tuple(tail),
+                zorder=8,
+                arrowprops={
+                    "arrowstyle": "-|>,head_width=0.28,head_length=0.5",
+                    "color": FORCE,
+                    "linewidth": 2.0,
+                    "shrinkA": 0,
+                    "shrinkB": 0,
+                    "mutation_scale": 12,
+                    "path_effects": [effects.withStroke(linewidth=4.0, foreground=PAPER)],
+                },
+            )
+
+    def forces(self, step: Step) -> list[tuple[Array, Array]]:
+        """Points ``(2,)`` (m) and forces ``(2,)`` on the object (N) of a step's contacts."""
+        result = []
+        for c in step.contacts:
+            if self.object not in (c["body_a"], c["body_b"]):
+                continue
+            force = c["frame"].T @ c["force"][:3]
+            sign = 1.0 if c["body_b"] == self.object else -1.0
+            result.append((c["pos"][self.axes], sign * force[self.axes]))
+        return result
+
+    def prepare(self, ax: Axes, low: Array, high: Array) -> None:
+        """Equal axes without ticks around a window."""
+        ax.set_aspect("equal")
+        ax.set_xlim(low[0], high[0])
+        ax.set_ylim(low[1], high[1])
+        ax.set_xticks([])
+        ax.set_yticks([])
+        for spine in ax.spines.values():
+            spine.set_color("#D5DBE0")
+
+    def _draw_object(self, ax: Axes, pos: Array, rot: Array) -> None:
+        patches = _need("matplotlib.patches")
+        b = self.object
+        angle = float(np.degrees(np.arctan2(*rot[b][self.axes[::-1], self.axes[0]])))
+        for body, centre, radius in self.circles:
+            if body != b:
+                continue
+            p = (pos[b] + rot[b] @ centre)[self.axes]
+            ax.add_patch(
+                patches.Circle(p, radius, facecolor=OBJECT, edgecolor=OBJECT_DARK, linewidth=1.5, zorder=2)
+            )
+            # A darker half and a spoke, so that the angle is seen at a glance.
+            ax.add_patch(
+                patches.Wedge(
+                    p, 0.97 * radius, angle, angle + 180.0, facecolor="#EDB644", edgecolor="none", zorder=2.1
+                )
+            )
+            tip = p + radius * rot[b][self.axes, self.axes[0]]
+            ax.plot(*zip(p, tip), color=INK, linewidth=2.2, solid_capstyle="round", zorder=2.5)
+            ax.plot(*p, "o", color=INK, markersize=4.5, zorder=2.6)
+        for body, corners in self.boxes:
+            if body != b:
+                continue
+            p = (pos[b] + corners @ rot[b].T)[:, self.axes]
+            ax.add_patch(
+                patches.Polygon(
+                    p, closed=True, facecolor=OBJECT, edgecolor=OBJECT_DARK, linewidth=1.5, zorder=2
+                )
+            )
+            centre, right = p.mean(axis=0), 0.5 * (p[0] + p[3])
+            ax.plot(*zip(centre, right), color=INK, linewidth=2.2, solid_capstyle="round", zorder=2.5)
+            ax.plot(*centre, "o", color=INK, markersize=4.5, zorder=2.6)
+
+    def _draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
+        patches = _need("matplotlib.patches")
+        for limb in sorted(set(self.limb.values())):
+            colour = LIMBS[limb % len(LIMBS)]
+            joints = [
+                ((pos[b] + rot[b] @ centre)[self.axes], radius)
+                for b, centre, radius in self.circles
+                if self.limb.get(b) == limb
+            ]
+            if ghost:
+                line = {"color": colour, "alpha": 0.55 * alpha, "linewidth": 1.0, "zorder": 3}
+                for p, radius in joints:
+                    ax.add_patch(patches.Circle(p, radius, fill=False, linestyle=(0, (2, 2)), **line))
+                continue
+            # The link between neighbouring spheres, as wide as they are.
+            for (p, r), (s, _) in zip(joints, joints[1:]):
+                along = s - p
+                length = float(np.hypot(*along))
+                if length > 0.0:
+                    side = r / length * np.array([-along[1], along[0]])
+                    ax.add_patch(
+                        patches.Polygon(
+                            [p + side, s + side, s - side, p - side],
+                            facecolor=colour,
+                            edgecolor="none",
+                            alpha=0.85 * alpha,
+                            zorder=4,
+                        )
+                    )
+            for k, (p, radius) in enumerate(joints):
+                ax.add_patch(
+                    patches.Circle(
+                        p,
+                        radius,
+                        facecolor=colour if k else INK,
+                        edgecolor=PAPER,
+                        linewidth=0.8,
+                        alpha=alpha,
+                        zorder=5,
+                    )
+                )
+
+
+# -------------------------------------------------------------------- key frames
+
+
+def key_frames(plan: Plan, most: int = 12) -> list[tuple[int, int]]:
+    """Frames that tell the story of a plan: the start, every new grasp, what its pushes did, the end.
+
+    Returns:
+        Pairs of segment and step within it, 0 being the segment's start; at most ``most`` of them, changes of
+        grasp and the end last to go.
+    """
+    frames: list[tuple[int, int]] = []
+    for k, segment in enumerate(plan.segments):
+        frames.append((k, 0))
+        if segment.steps:
+            frames.append((k, segment.steps))
+    droppable = [f for f in frames[1:-1] if f[1] > 0]
+    while len(frames) > most and droppable:
+        frames.remove(droppable.pop(len(droppable) // 2))
+    if len(frames) > most:
+        keep = np.unique(np.linspace(0, len(frames) - 1, most).astype(int))
+        frames = [frames[k] for k in keep]
+    # Room that is left goes to the middle of the longest stretches.
+    while len(frames) < most:
+        gaps = [
+            (b[1] - a[1], a[0], (a[1] + b[1]) // 2)
+            for a, b in zip(frames, frames[1:])
+            if a[0] == b[0] and b[1] - a[1] > 4
+        ]
+        if not gaps:
+            break
+        _, k, middle = max(gaps)
+        frames = sorted([*frames, (k, middle)])
+    return frames
+
+
+def draw_key_frames(
+    plan: Plan, replay: ReplayResult, model: Model, path: str | os.PathLike[str], *, most: int = 12
+) -> None:
+    """A picture of the plan's key frames with contact forces; regrasps are marked as such.
+
+    Args:
+        plan: the plan.
+        replay: its replay on the model, which holds the forces.
+        model: the model.
+        path: file to write, ``.png``, ``.svg`` or ``.pdf``.
+        most: frames at most.
+    """
+    scene = PlanarScene(model, plan.object)
+    frames = key_frames(plan, most)
+    everything = np.concatenate([s.configurations for s in plan.segments])
+    low, high = scene.window(everything)
+    columns = min(4, len(frames))
+    rows = -(-len(frames) // columns)
+    width = 3.0
+    height = width * float((high[1] - low[1]) / (high[0] - low[0]))
+    figure = new_figure(columns * width + 0.2, rows * (height + 0.34) + 0.95)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    scale = force_scale(scene, replay, low, high)
+    before = np.cumsum([0] + [s.steps for s in plan.segments])
+    for ax, (k, i) in zip(grid.flat, frames):
+        segment = plan.segments[k]
+        q = segment.configurations[i]
+        scene.prepare(ax, low, high)
+        scene.draw_goal(ax, plan.goal)
+        scene.draw(ax, q)
+        title, colour = f"step {before[k] + i}", INK
+        if i == 0 and k > 0:
+            scene.draw(ax, plan.segments[k - 1].end, robot="ghost")
+            title, colour = f"regrasp {k}", REGRASP
+            for spine in ax.spines.values():
+                spine.set_color(REGRASP)
+                spine.set_linewidth(1.8)
+        elif i > 0:
+            scene.draw_forces(ax, replay.steps[k][i - 1], scale)
+        elif k == 0:
+            title = "start"
+        if (k, i) == (len(plan.segments) - 1, plan.segments[-1].steps):
+            title += ", end"
+        ax.set_title(f"{title}  ·  {pose_text(plan, model, q)}", fontsize=10, color=colour, pad=5)
+    for ax in list(grid.flat)[len(frames) :]:
+        ax.set_visible(False)
+    figure.suptitle(plan.task.capitalize(), fontsize=16, color=INK, x=0.012, ha="left", y=0.992, va="top")
+    figure.text(
+        0.012,
+        0.012,
+        "Red arrows: contact forces on the object.  Dashed green: the goal.  Violet frames: regrasps; the fingers "
+        "leave the dotted configuration\nfor the solid one by contact sampling, without input, and the object stays.",
+        fontsize=9,
+        color=QUIET,
+        ha="left",
+        va="bottom",
+    )
+    top = 1.0 - 0.42 / figure.get_figheight()
+    bottom = 0.46 / figure.get_figheight()
+    figure.tight_layout(rect=(0.0, bottom, 1.0, top), w_pad=0.8, h_pad=0.8)
+    figure.savefig(path)
+
+
+def force_scale(scene: PlanarScene, replay: ReplayResult, low: Array, high: Array) -> float:
+    """Metres per newton, such that all but the largest forces of a replay fit well into the window."""
+    sizes = [
+        float(np.hypot(*force)) for taken in replay.steps for s in taken for _, force in scene.forces(s)
+    ]
+    strong = [f for f in sizes if f > 1e-3]
+    typical = float(np.quantile(strong, 0.95)) if strong else 1.0
+    return 0.2 * float(np.min(high - low)) / typical
+
+
+def pose_text(plan: Plan, model: Model, q: Array) -> str:
+    """What is left to the goal, in words."""
+    shift, turn = ObjectSpace(model, plan.object).errors(q, plan.goal)
+    return f"{np.degrees(turn):.0f}° and {100 * shift:.0f} cm to go"
+
+
+# -------------------------------------------------------------------- the tree
+
+
+def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
+    """The tree in the object's coordinates, and the distance to the goal per iteration.
+
+    Args:
+        tree: a grown tree of a task whose object has two or three coordinates.
+        path: file to write.
+    """
+    _need("mpl_toolkits.mplot3d")
+    figure = new_figure(12.0, 5.6)
+    space, task = tree.task.space, tree.task
+    left = figure.add_axes((0.0, 0.02, 0.52, 0.9), projection="3d")
+    _draw_projection(left, tree)
+    left.set_title(
+        f"{tree.count} nodes, {tree.regrasp_count} regrasps", fontsize=11, color=INK, y=0.98
+    )
+    right = figure.add_axes((0.6, 0.13, 0.37, 0.72))
+    records = tree.records
+    iteration = records["iteration"] + 1
+    right.step(iteration, records["distance"], where="post", color=INK, linewidth=2.0, label="distance (m)")
+    right.step(
+        iteration,
+        records["position_error"],
+        where="post",
+        color=LIMBS[0],
+        linewidth=1.3,
+        label="position error (m)",
+    )
+    if space.rotation.any():
+        right.step(
+            iteration,
+            records["rotation_error"],
+            where="post",
+            color=LIMBS[1],
+            linewidth=1.3,
+            label="rotation error (rad)",
+        )
+        right.axhline(task.rotation_tolerance, color=LIMBS[1], linestyle=":", linewidth=1.0)
+    right.axhline(task.position_tolerance, color=LIMBS[0], linestyle=":", linewidth=1.0)
+    right.set_yscale("log")
+    right.set_xlabel("iteration (subgoals)", color=INK)
+    right.set_title("Node nearest to the goal; dotted: tolerances", fontsize=11, color=INK)
+    right.grid(True, color="#E8ECEF", linewidth=0.8)
+    right.legend(frameon=False, fontsize=9, loc="lower left")
+    for side in ("top", "right"):
+        right.spines[side].set_visible(False)
+    if len(iteration) < 12:
+        right.set_xticks(iteration)
+    figure.suptitle(task.name.capitalize(), fontsize=16, color=INK, x=0.02, ha="left", y=0.98)
+    figure.savefig(path)
+
+
+def _draw_projection(ax: Any, tree: Tree) -> None:
+    collections = _need("mpl_toolkits.mplot3d.art3d")
+    space = tree.task.space
+    unit = np.where(space.rotation, 180.0 / np.pi, 1.0)
+
+    def coordinates(q: Array) -> Array:
+        x = np.asarray(q)[..., space.q[: space.size]] * unit
+        return np.concatenate([x, np.zeros((*x.shape[:-1], 3 - space.size))], axis=-1)
+
+    if space.size > 3 or len(space.q) != space.size:
+        raise ValueError("tree: only objects with at most three scalar joints can be drawn")
+    nodes = coordinates(tree.q)
+    on_path = set(tree.path(tree.goal_node)) if tree.goal_node is not None else set()
+    plain, chosen = [], []
+    for i in range(1, tree.count):
+        trajectory = tree.trajectory(i)
+        if trajectory is None:
+            continue
+        line = np.vstack([nodes[tree.parent[i]], coordinates(trajectory)])
+        (chosen if i in on_path else plain).append(line)
+    ax.add_collection3d(
+        collections.Line3DCollection(plain, colors=LIMBS[0], linewidths=0.8, alpha=0.45)
+    )
+    ax.scatter(*nodes.T, s=5, color=LIMBS[0], alpha=0.5, linewidths=0, depthshade=False)
+    if chosen:
+        ax.add_collection3d(collections.Line3DCollection(chosen, colors=FORCE, linewidths=2.4))
+    regrasps = [i for i in sorted(on_path) if tree.kind[i] == EdgeKind.REGRASP]
+    if regrasps:
+        ax.scatter(
+            *nodes[regrasps].T,
+            s=46,
+            marker="D",
+            color=REGRASP,
+            edgecolors=PAPER,
+            linewidths=0.8,
+            depthshade=False,
+            label="regrasp on the path",
+        )
+    start, goal = nodes[0], coordinates(tree.task.goal)
+    ax.scatter(*start, s=60, color=INK, depthshade=False, label="start")
+    ax.scatter(*goal, s=140, marker="*", color=GOAL, depthshade=False, label="goal")
+    low, high = np.minimum(nodes.min(axis=0), goal), np.maximum(nodes.max(axis=0), goal)
+    room = 0.05 * np.maximum(high - low, 1e-3)
+    ax.set(xlim=(low[0] - room[0], high[0] + room[0]))
+    ax.set(ylim=(low[1] - room[1], high[1] + room[1]), zlim=(low[2] - room[2], high[2] + room[2]))
+    names = [
+        f"{joint} ({'degrees' if turns else 'm'})".replace("_", " ")
+        for joint, turns in zip(space.joints, space.rotation)
+    ]
+    for setter, name in zip((ax.set_xlabel, ax.set_ylabel, ax.set_zlabel), names):
+        setter(name, color=INK, labelpad=8)
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        axis.pane.set_facecolor("#F7F9FA")
+        axis.pane.set_edgecolor("#D5DBE0")
+        axis._axinfo["grid"].update(color="#E3E8EB", linewidth=0.6)
+    ax.tick_params(labelsize=8)
+    ax.view_init(elev=20, azim=-58)
+    ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(0.02, 0.9))
+
+
+# -------------------------------------------------------------------- the movie
+
+
+def write_movie(
+    plan: Plan,
+    replay: ReplayResult,
+    model: Model,
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    frames_per_second: int = 20,
+    regrasp_frames: int = 14,
+    size: float = 5.0,
+) -> None:
+    """A movie of the plan, one frame a step; the fingers fade over where the grasp changes.
+
+    Args:
+        plan, replay, model: as for :func:`draw_key_frames`.
+        paths: files to write, ``.gif`` (needs imageio and pillow) or ``.mp4`` (needs imageio-ffmpeg).
+        frames_per_second: of the movie.
+        regrasp_frames: length of a change of grasp.
+        size: width in inches at 100 dots an inch.
+    """
+    writer = _need("imageio.v2")
+    images = list(_movie_frames(plan, replay, model, regrasp_frames, size, frames_per_second))
+    for path in paths:
+        if os.fspath(path).endswith(".gif"):
+            writer.mimsave(path, images, duration=1000.0 / frames_per_second, loop=0)
+        else:
+            _need("imageio_ffmpeg")
+            writer.mimsave(path, images, fps=frames_per_second, macro_block_size=2, quality=8)
+
+
+def _movie_frames(
+    plan: Plan, replay: ReplayResult, model: Model, fade: int, size: float, rate: int
+) -> Any:
+    scene = PlanarScene(model, plan.object)
+    everything = np.concatenate([s.configurations for s in plan.segments])
+    low, high = scene.window(everything)
+    scale = force_scale(scene, replay, low, high)
+    height = size * float((high[1] - low[1]) / (high[0] - low[0]))
+    figure = new_figure(size, height + 0.5, dpi=100)
+    ax = figure.add_axes((0.01, 0.01, 0.98, height / (height + 0.5) - 0.02))
+    total = plan.step_count
+
+    def shot(q: Array, title: str, colour: str, step: Step | None, old: Array | None, mix: float) -> Any:
+        ax.clear()
+        for text in list(figure.texts):
+            text.remove()
+        scene.prepare(ax, low, high)
+        scene.draw_goal(ax, plan.goal)
+        if old is None:
+            scene.draw(ax, q)
+        else:
+            scene.draw(ax, q, alpha=mix)
+            pos, rot = model.body_poses(old)
+            scene._draw_robot(ax, pos, rot, ghost=False, alpha=1.0 - mix)
+        if step is not None:
+            scene.draw_forces(ax, step, scale)
+        top = 1.0 - 0.12 / (height + 0.5)
+        figure.text(0.02, top, title, color=colour, fontsize=12, weight="bold", va="top")
+        figure.text(
+            0.98, top, pose_text(plan, model, q), color=QUIET, fontsize=11, ha="right", va="top"
+        )
+        figure.canvas.draw()
+        rgba = np.asarray(figure.canvas.buffer_rgba())  # type: ignore[attr-defined]
+        even = rgba[: rgba.shape[0] // 2 * 2, : rgba.shape[1] // 2 * 2, :3]
+        return np.array(even)
+
+    done = 0
+    yield from [shot(plan.start, "start", INK, None, None, 1.0)] * (rate // 2)
+    for k, segment in enumerate(plan.segments):
+        if k > 0:
+            old = plan.segments[k - 1].end
+            title = f"regrasp {k}: contact sampling, no input"
+            for i in range(fade):
+                yield shot(segment.start, title, REGRASP, None, old, (i + 1) / fade)
+        for i in range(segment.steps):
+            done += 1
+            title = f"step {done} of {total}"
+            yield shot(segment.configurations[i + 1], title, INK, replay.steps[k][i], None, 1.0)
+    yield from [shot(plan.end, f"end after {total} steps", GOAL, None, None, 1.0)] * rate
