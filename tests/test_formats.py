@@ -661,6 +661,25 @@ class TestUrdf:
         # The finger's parent is the tool, welded to the upper arm: no contact between the two.
         assert sliding == pytest.approx({(0, 1): 2 / 3, (0, 2): 1.0, (0, 3): 0.4})
 
+    @pytest.mark.parametrize("visuals", [0, 1, 3])
+    def test_friction_beside_visuals(self, visuals: int) -> None:
+        compiler = '<mujoco><compiler discardvisual="false"/></mujoco>'
+        visual = '<visual><geometry><sphere radius="0.1"/></geometry></visual>'
+        source = ARM.replace('<link name="base">', compiler + '<link name="base">')
+        source = source.replace('<link name="upper">', '<link name="upper">' + visual * visuals)
+        geoms = [g for g in load_description(source, stiffness=1).geoms if g.contype]
+        assert [geom.friction[0] for geom in geoms] == [1.0, 0.5, 1.0, 0.25]
+
+    def test_friction_of_fused_links(self) -> None:
+        compiler = '<mujoco><compiler fusestatic="true"/></mujoco>'
+        source = ARM.replace('<link name="base">', compiler + '<link name="base">')
+        assert len(load_description(source, stiffness=1).bodies) < 5
+        extra = '<contact><lateral_friction value="0.5"/></contact>'
+        extra += '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
+        source = source.replace('<link name="tool">', '<link name="tool">' + extra)
+        with pytest.raises(ValueError, match="link 'tool': its friction cannot be matched"):
+            load_description(source, stiffness=1)
+
     def test_needs_stiffness(self) -> None:
         with pytest.raises(ValueError, match="a URDF has no actuators"):
             load_description(ARM)
@@ -785,6 +804,7 @@ class TestSources:
             ("   ", ValueError, "the path is empty"),
             ("a\0b", ValueError, "null character"),
             (".", IsADirectoryError, "is a folder"),
+            ("x" + mjcf(TWO), ValueError, "neither a path nor XML"),
             (3, TypeError, "source must be a path"),
             (None, TypeError, "source must be a path"),
             (b"<mujoco/>", TypeError, "source must be a path"),
