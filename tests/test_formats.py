@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import struct
 import warnings
 from pathlib import Path
 
@@ -11,8 +10,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from qdsim.description import Actuator, Description, ModelWarning
-from qdsim.description.arrays import model_arrays
+from qdsim.description import Actuator, ModelWarning
 from qdsim.formats import load_description
 
 
@@ -27,6 +25,11 @@ def mjcf(body: str = "", rest: str = "", option: str = "") -> str:
 
 
 HINGE = '<body name="b"><joint name="h"{}/><geom name="g" size="0.1"/></body>'
+URDF = (
+    '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>'
+    '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+)
 TWO = (
     '<body name="b"><joint name="h"/><geom name="g" size="0.1"/>'
     '<body name="c" pos="0 0 1"><joint name="s" type="slide"/><geom name="k" size="0.1"/></body>'
@@ -421,355 +424,6 @@ class TestKeyframes:
         assert load_description(self.SOURCE, actuated=()).keyframes[0].u == ()
 
 
-# ---------------------------------------------------------------- contacts
-
-
-def mujoco_contacts(source: str) -> dict[tuple[int, int], tuple[int, np.ndarray]]:
-    """(geoms) -> (dim, friction) of MuJoCo's contacts in the default configuration.
-
-    MuJoCo also reports explicit pairs on bodies that are welded together. They have no relative
-    motion, so they are left out here as they are in qdsim.
-    """
-    model = mujoco.MjModel.from_xml_string(source)
-    data = mujoco.MjData(model)
-    mujoco.mj_forward(model, data)
-    weld = model.body_weldid[model.geom_bodyid]
-    return {
-        (min(a, b), max(a, b)): (int(contact.dim), np.array(contact.friction))
-        for contact in data.contact
-        for a, b in [contact.geom.tolist()]
-        if weld[a] != weld[b]
-    }
-
-
-def our_pairs(description: Description) -> dict[tuple[int, int], tuple[int, np.ndarray]]:
-    arrays = model_arrays(description)
-    return {
-        (int(a), int(b)): (int(dim), friction)
-        for (a, b), dim, friction in zip(
-            arrays["pair_geom"], arrays["pair_dim"], arrays["pair_friction"]
-        )
-    }
-
-
-def assert_pairs_are_mujocos(source: str) -> int:
-    """Every geometry of these scenes overlaps every other, so candidate pairs are contacts."""
-    ours, theirs = our_pairs(load_description(source)), mujoco_contacts(source)
-    assert ours.keys() == theirs.keys()
-    for key, (dim, friction) in ours.items():
-        assert dim == theirs[key][0], key
-        if dim > 1:
-            np.testing.assert_allclose(friction, theirs[key][1], rtol=1e-12, err_msg=str(key))
-    return len(ours)
-
-
-def random_contact_scene(rng: np.random.Generator) -> str:
-    """A random tree of spheres that all overlap, with random filters, priorities and pairs."""
-    count = int(rng.integers(2, 8))
-    parents = [int(rng.integers(-1, i)) for i in range(count)]
-
-    def geom(name: str) -> str:
-        friction = " ".join(f"{value:.3f}" for value in rng.uniform(0.1, 1.0, 3))
-        return (
-            f'<geom name="{name}" size="{rng.uniform(1.0, 1.2):.3f}" friction="{friction}" '
-            f'condim="{rng.choice([1, 3, 4, 6])}" priority="{rng.choice([0, 0, 0, 1, 2])}" '
-            f'contype="{rng.choice([1, 1, 2, 3])}" conaffinity="{rng.choice([1, 1, 2, 3])}"/>'
-        )
-
-    def body(i: int) -> str:
-        joint = rng.choice(["", "<joint/>", '<joint type="slide"/>', '<joint type="ball"/>'])
-        if parents[i] < 0 and rng.random() < 0.3:
-            joint = "<freejoint/>"
-        offset = " ".join(f"{value:.3f}" for value in rng.uniform(-0.05, 0.05, 3))
-        inner = "".join(geom(f"g{i}_{k}") for k in range(rng.integers(1, 3)))
-        inner += "".join(body(j) for j in range(count) if parents[j] == i)
-        return f'<body name="b{i}" pos="{offset}">{joint}{inner}</body>'
-
-    bodies = "".join(body(i) for i in range(count) if parents[i] < 0)
-    bodies = geom("ground") + bodies
-    names = [part.split('"')[0] for part in bodies.split('<geom name="')[1:]]
-    contact = ""
-    chosen = itertools.combinations(names, 2)
-    for a, b in [pair for pair in chosen if rng.random() < 0.1]:
-        if a.split("_")[0] == b.split("_")[0]:
-            continue
-        contact += (
-            f'<pair geom1="{a}" geom2="{b}" condim="{rng.choice([1, 3, 4, 6])}" '
-            f'friction="0.3 0.3 0.02 0.001 0.001"/>'
-        )
-    for a, b in itertools.combinations(range(count), 2):
-        if rng.random() < 0.1:
-            contact += f'<exclude body1="b{a}" body2="b{b}"/>'
-    return mjcf(bodies, f"<contact>{contact}</contact>")
-
-
-class TestContacts:
-    def test_random_scenes(self) -> None:
-        rng = np.random.default_rng(5)
-        checked = 0
-        for _ in range(60):
-            checked += assert_pairs_are_mujocos(random_contact_scene(rng))
-        assert checked > 300
-
-    @pytest.mark.parametrize("condims", list(itertools.product((1, 3, 4, 6), repeat=2)))
-    @pytest.mark.parametrize("priorities", [(0, 0), (1, 0), (0, 3)])
-    def test_condim_and_priority(
-        self, condims: tuple[int, int], priorities: tuple[int, int]
-    ) -> None:
-        bodies = "".join(
-            f'<body><freejoint/><geom size="1" condim="{condims[i]}" priority="{priorities[i]}" '
-            f'friction="0.{i + 2} 0.0{i + 3} 0.00{5 - i}"/></body>'
-            for i in range(2)
-        )
-        assert assert_pairs_are_mujocos(mjcf(bodies)) == 1
-
-    def test_parent_filter_switched_off(self) -> None:
-        chain = '<body><joint/><geom size="1"/><body><joint/><geom size="1"/></body></body>'
-        assert assert_pairs_are_mujocos(mjcf(chain)) == 0
-        option = '<option><flag filterparent="disable"/></option>'
-        assert assert_pairs_are_mujocos(mjcf(chain, option=option)) == 1
-
-    def test_child_of_the_world_touches_it(self) -> None:
-        scene = '<geom size="1"/><body><joint/><geom size="1"/></body>'
-        assert assert_pairs_are_mujocos(mjcf(scene)) == 1
-
-    def test_welded_bodies_count_as_one(self) -> None:
-        """grandparent - parent (welded to it) - child: the child's parent is the grandparent."""
-        chain = (
-            '<body><joint/><geom size="1"/><body><geom size="1"/>'
-            '<body><joint/><geom size="1"/></body></body></body>'
-        )
-        assert assert_pairs_are_mujocos(mjcf(chain)) == 0
-
-    def test_fixed_things_never_touch(self) -> None:
-        scene = '<geom size="1"/><body><geom size="1"/></body><body><geom size="1"/></body>'
-        assert assert_pairs_are_mujocos(mjcf(scene)) == 0
-
-    def test_override(self) -> None:
-        bodies = (
-            '<body><freejoint/><geom size="1"/></body><body><freejoint/><geom size="1"/></body>'
-        )
-        option = (
-            '<option o_margin="0.3" o_friction="0.2 0.2 0.03 0.004 0.004">'
-            '<flag override="enable"/></option>'
-        )
-        assert assert_pairs_are_mujocos(mjcf(bodies, option=option)) == 1
-        arrays = model_arrays(load_description(mjcf(bodies, option=option)))
-        assert arrays["pair_margin"].tolist() == [0.3]
-
-    def test_contacts_switched_off(self) -> None:
-        bodies = '<body><freejoint/><geom size="1"/></body><geom size="1"/>'
-        source = mjcf(bodies, option='<option><flag contact="disable"/></option>')
-        description = load_description(source)
-        assert len(model_arrays(description)["pair_geom"]) == 0
-        assert description.ignored == ("contacts: switched off by the file",)
-
-    def test_margins_add_up(self) -> None:
-        """MuJoCo's contacts begin where the margins of both geometries meet; so do ours."""
-        for gap, expected in ((0.29, 1), (0.31, 0)):
-            source = mjcf(
-                '<geom size="1" margin="0.1"/>'
-                f'<body pos="0 0 {2 + gap}"><freejoint/><geom size="1" margin="0.2"/></body>'
-            )
-            margin = model_arrays(load_description(source))["pair_margin"][0]
-            assert margin == pytest.approx(0.3)
-            assert len(mujoco_contacts(source)) == expected == int(gap <= margin)
-
-    def test_explicit_pairs_carry_everything(self) -> None:
-        source = mjcf(
-            '<body><freejoint/><geom name="a" size="1" contype="0" conaffinity="0"/></body>'
-            '<geom name="b" size="1" contype="0" conaffinity="0"/>',
-            '<contact><pair geom1="a" geom2="b" condim="6" friction="0.2 0.2 0.03 0.04 0.04" '
-            'margin="0.05"/></contact>',
-        )
-        assert assert_pairs_are_mujocos(source) == 1
-        assert model_arrays(load_description(source))["pair_margin"].tolist() == [0.05]
-
-    def test_anisotropic_pairs_are_errors(self) -> None:
-        source = mjcf(
-            '<body><freejoint/><geom name="a" size="1"/></body><geom name="b" size="1"/>',
-            '<contact><pair geom1="a" geom2="b" friction="0.2 0.3 0.03 0.04 0.04"/></contact>',
-        )
-        with pytest.raises(ValueError, match=r"pair 'b' - 'a'.*two different sliding"):
-            load_description(source)
-
-
-# ---------------------------------------------------------------- URDF
-
-INERTIAL = (
-    '<inertial><mass value="{}"/>'
-    '<inertia ixx="{}" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
-)
-ARM = f"""<?xml version="1.0"?>
-<!-- a comment --><robot name="arm">
-<link name="base"><collision><geometry><box size="1 1 1"/></geometry></collision>
-  <visual><geometry><mesh filename="package://nowhere/shell.dae"/></geometry></visual></link>
-<link name="upper">{INERTIAL.format(1, 0.1)}
-  <collision><origin xyz="0 0 1"/><geometry><sphere radius="0.1"/></geometry>
-    <drake:proximity_properties><drake:mu_dynamic value="0.4"/><drake:mu_static value="0.5"/>
-    </drake:proximity_properties></collision>
-  <collision><geometry><sphere radius="0.2"/></geometry></collision></link>
-<link name="tool">{INERTIAL.format(1, 0.1)}</link>
-<link name="finger">{INERTIAL.format(1, 0.1)}
-  <contact><lateral_friction value="0.25"/></contact>
-  <collision><geometry><sphere radius="0.3"/></geometry></collision></link>
-<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
-  <axis xyz="0 0 1"/><limit lower="-1" upper="2" effort="3" velocity="1"/>
-  <dynamics damping="0.1"/></joint>
-<joint name="flange" type="fixed"><parent link="upper"/><child link="tool"/>
-  <origin xyz="0 0 0.5"/></joint>
-<joint name="slider" type="prismatic"><parent link="tool"/><child link="finger"/>
-  <axis xyz="1 0 0"/><limit lower="0" upper="0.1" effort="3" velocity="1"/></joint>
-</robot>"""
-
-
-def write_tetrahedron(path: Path) -> None:
-    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype="<f4")
-    triangles = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
-    content = b"\0" * 80 + struct.pack("<I", len(triangles))
-    for triangle in triangles:
-        content += struct.pack("<3f", 0, 0, 0) + corners[list(triangle)].tobytes() + b"\0\0"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-
-
-class TestUrdf:
-    def test_arm(self) -> None:
-        description = load_description(ARM, stiffness=10.0)
-        names = [body.name for body in description.bodies]
-        assert names == ["world", "base", "upper", "tool", "finger"]
-        assert [joint.type for joint in description.joints] == ["hinge", "slide"]
-        assert description.joints[0].range == (-1.0, 2.0)
-        assert [(item.joint, item.stiffness) for item in description.actuators] == [
-            ("shoulder", 10.0),
-            ("slider", 10.0),
-        ]
-        assert description.gravity == (0.0, 0.0, -9.81)
-        assert description.friction_combination == "harmonic"
-        assert "joint 'shoulder': damping 0.1" in description.ignored
-        assert "joint 'shoulder': effort limit 3" in description.ignored
-
-    def test_friction_is_harmonic(self) -> None:
-        """base (1) - upper (0.5 and 1), base - finger (0.25), upper - finger: filtered or not."""
-        description = load_description(ARM, stiffness=10.0)
-        assert [geom.friction[0] for geom in description.geoms] == [1.0, 0.5, 1.0, 0.25]
-        arrays = model_arrays(description)
-        sliding = {
-            tuple(pair): friction[0]
-            for pair, friction in zip(arrays["pair_geom"].tolist(), arrays["pair_friction"])
-        }
-        # The finger's parent is the tool, welded to the upper arm: no contact between the two.
-        assert sliding == pytest.approx({(0, 1): 2 / 3, (0, 2): 1.0, (0, 3): 0.4})
-
-    @pytest.mark.parametrize("visuals", [0, 1, 3])
-    def test_friction_beside_visuals(self, visuals: int) -> None:
-        compiler = '<mujoco><compiler discardvisual="false"/></mujoco>'
-        visual = '<visual><geometry><sphere radius="0.1"/></geometry></visual>'
-        source = ARM.replace('<link name="base">', compiler + '<link name="base">')
-        source = source.replace('<link name="upper">', '<link name="upper">' + visual * visuals)
-        geoms = [g for g in load_description(source, stiffness=1).geoms if g.contype]
-        assert [geom.friction[0] for geom in geoms] == [1.0, 0.5, 1.0, 0.25]
-
-    def test_friction_of_fused_links(self) -> None:
-        compiler = '<mujoco><compiler fusestatic="true"/></mujoco>'
-        source = ARM.replace('<link name="base">', compiler + '<link name="base">')
-        assert len(load_description(source, stiffness=1).bodies) < 5
-        extra = '<contact><lateral_friction value="0.5"/></contact>'
-        extra += '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
-        source = source.replace('<link name="tool">', '<link name="tool">' + extra)
-        with pytest.raises(ValueError, match="link 'tool': its friction cannot be matched"):
-            load_description(source, stiffness=1)
-
-    def test_needs_stiffness(self) -> None:
-        with pytest.raises(ValueError, match="a URDF has no actuators"):
-            load_description(ARM)
-        assert load_description(ARM, actuated=()).actuators == ()
-        items = load_description(ARM, stiffness={"slider": 3}).actuators
-        assert [(item.joint, item.stiffness) for item in items] == [("slider", 3.0)]
-
-    def test_floating_object_needs_none(self) -> None:
-        source = (
-            f'<robot name="r"><link name="world"/><link name="o">{INERTIAL.format(1, 0.1)}'
-            '<collision><geometry><sphere radius="1"/></geometry></collision></link>'
-            '<joint name="f" type="floating"><parent link="world"/><child link="o"/></joint></robot>'
-        )
-        description = load_description(source)
-        assert [joint.type for joint in description.joints] == ["free"]
-        assert [body.name for body in description.bodies] == ["world", "o"]
-
-    def test_mimic_joints_are_errors(self) -> None:
-        source = ARM.replace(
-            '"slider" type="prismatic">', '"slider" type="prismatic"><mimic joint="shoulder"/>'
-        )
-        with pytest.raises(ValueError, match="joint 'slider' mimics another"):
-            load_description(source, stiffness=1)
-
-    @pytest.mark.parametrize(
-        ("inertial", "words"),
-        [
-            (INERTIAL.format(1, 5.0), r"A \+ B >= C"),
-            (INERTIAL.format(1, -0.1), "link 'finger' given positive moments"),
-            (INERTIAL.format(0, 0.1), "link 'finger' given mass"),
-        ],
-    )
-    def test_bad_inertias_are_repaired(self, inertial: str, words: str) -> None:
-        good = '<link name="finger">' + INERTIAL.format(1, 0.1)
-        source = ARM.replace(good, '<link name="finger">' + inertial)
-        with pytest.warns(ModelWarning, match=words):
-            description = load_description(source, stiffness=1)
-        finger = description.bodies[4]
-        assert finger.mass > 0
-        assert np.linalg.eigvalsh(finger.inertia)[0] > 0
-
-    def test_meshes_are_found(self, tmp_path: Path) -> None:
-        write_tetrahedron(tmp_path / "ws" / "hand" / "meshes" / "part.stl")
-        write_tetrahedron(tmp_path / "ws" / "other" / "meshes" / "part.stl")
-        source = (
-            f'<robot name="r"><link name="world"/><link name="o">{INERTIAL.format(1, 0.1)}'
-            "<collision><geometry>"
-            '<mesh filename="package://hand/meshes/part.stl" scale="2 2 2"/></geometry></collision>'
-            '<collision><geometry><mesh filename="package://other/meshes/part.stl"/>'
-            "</geometry></collision></link>"
-            '<joint name="f" type="floating"><parent link="world"/><child link="o"/></joint></robot>'
-        )
-        file = tmp_path / "ws" / "hand" / "urdf" / "hand.urdf"
-        file.parent.mkdir()
-        file.write_text(source)
-        beside = load_description(file)
-        below = load_description(source, package_dirs=[tmp_path / "ws"])
-        content = (tmp_path / "ws" / "hand" / "meshes" / "part.stl").read_bytes()
-        given = load_description(source, assets={"part.stl": content})
-        for description in (beside, below):
-            extents = [np.ptp(mesh.vertices, axis=0).max() for mesh in description.meshes]
-            assert len(extents) == 2
-            assert max(extents) / min(extents) == pytest.approx(2.0, rel=1e-3)
-        assert len(given.geoms) == 2
-
-    def test_missing_and_unreadable_meshes(self) -> None:
-        for name, words in (
-            (
-                "package://hand/part.stl",
-                "the collision mesh 'package://hand/part.stl' is not there",
-            ),
-            ("part.dae", "is not there"),
-        ):
-            source = ARM.replace('<box size="1 1 1"/>', f'<mesh filename="{name}"/>')
-            with pytest.raises(ValueError, match=f"link 'base': .*{words}"):
-                load_description(source, stiffness=1)
-        source = ARM.replace('<box size="1 1 1"/>', '<mesh filename="part.dae"/>')
-        with pytest.raises(ValueError, match=r"link 'base': MuJoCo cannot read .*convert"):
-            load_description(source, stiffness=1, assets={"part.dae": b"x"})
-
-    def test_bad_friction(self) -> None:
-        with pytest.raises(ValueError, match="link 'finger': friction must be"):
-            load_description(ARM.replace('"0.25"', '"rough"'), stiffness=1)
-
-    def test_entities_are_refused(self) -> None:
-        bomb = '<!DOCTYPE r [<!ENTITY a "aaaa">]>' + ARM.replace('<?xml version="1.0"?>', "")
-        with pytest.raises(ValueError, match="document type"):
-            load_description(bomb, stiffness=1)
-
-
 # ---------------------------------------------------------------- sources
 
 
@@ -828,7 +482,7 @@ class TestSources:
 
     def test_cut_files(self) -> None:
         """Every prefix of a good file is an error of ours, never anything else."""
-        for text in (ARM, mjcf(TWO, '<actuator><position joint="h" kp="3"/></actuator>')):
+        for text in (URDF, mjcf(TWO, '<actuator><position joint="h" kp="3"/></actuator>')):
             for end in range(1, len(text.rstrip()) - 1, 37):
                 with pytest.raises(ValueError, match="source"):
                     load_description(text[:end], stiffness=1)

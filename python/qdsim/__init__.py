@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ._core import SolverError
 from .cone import ConeSolution, solve_cone_program
-from .description import Description
-from .model import Model, build, load
+from .description import Description, ModelWarning, SceneBuilder
+from .model import Model, Parameters, build, load
 from .step import Linearization, Options, SolverInfo, Step, linearize, step
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ __all__ = [
     "Description",
     "Linearization",
     "Model",
+    "ModelWarning",
     "Options",
+    "Parameters",
+    "SceneBuilder",
     "SolverError",
     "SolverInfo",
     "Step",
