@@ -102,6 +102,37 @@ def weights(contact: np.void) -> Matrix:
     return np.asarray(contact["friction"])[: int(contact["dim"]) - 1]
 
 
+def clarabel_solution(program: Program) -> object:
+    """Clarabel's answer to the program with friction cones, held DOFs left out."""
+    import clarabel
+    from scipy import sparse
+
+    free = program.free
+    rows, offsets, cones = [np.zeros((0, int(free.sum())))], [np.zeros(0)], []
+    for J, contact in zip(program.J, program.contacts, strict=True):
+        if np.any(np.abs(J[0, free]) > 1e-12):
+            D = np.concatenate([[1.0], weights(contact)])
+            rows.append((D[:, None] * J[: len(D)])[:, free])
+            offsets.append(np.eye(len(D))[0] * contact["dist"])
+            cones.append(clarabel.SecondOrderConeT(len(D)))
+    for v, sign, gap in program.limits:
+        if free[v]:
+            rows.append(sign * np.eye(len(free))[v : v + 1, free])
+            offsets.append(np.array([gap]))
+            cones.append(clarabel.NonnegativeConeT(1))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    return clarabel.DefaultSolver(
+        sparse.triu(sparse.csc_matrix(program.Q[np.ix_(free, free)])).tocsc(),
+        program.b[free],
+        sparse.csc_matrix(-np.vstack(rows)),
+        np.concatenate(offsets),
+        cones,
+        settings,
+    ).solve()
+
+
 def rays(count: int) -> Matrix:
     angle = 2.0 * np.pi * np.arange(count) / count
     return np.stack([np.cos(angle), np.sin(angle)], axis=1)

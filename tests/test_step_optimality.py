@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from program import Program, assemble, pyramid_rows, weights
+from program import Program, assemble, clarabel_solution, pyramid_rows, weights
 from scenes import Scene, arm, floating, pendulum, planar_hand, pusher, spatial
 
 import qdsim
@@ -28,7 +28,14 @@ def generalised_force(program: Program, step: qdsim.Step) -> np.ndarray:
 
 def check_exact(scene: Scene, q, u, options: qdsim.Options, tau=None) -> None:
     model = scene.model
-    step = qdsim.step(model, q, u, options, tau=tau)
+    try:
+        step = qdsim.step(model, q, u, options, tau=tau)
+    except qdsim.SolverError as error:
+        # deep in a wedge no motion satisfies all friction cones; the other solver must agree
+        assert error.info.status == "infeasible"
+        program = assemble(model, q, u, options, model.collide(q, options.margin), tau)
+        assert "PrimalInfeasible" in str(clarabel_solution(program).status)
+        return
     program = assemble(model, q, u, options, step.contacts, tau)
     delta, free = step.delta, program.free
     assert np.all(delta[~free] == 0.0)
@@ -197,34 +204,9 @@ def test_mass_factor(epsilon: float) -> None:
 
 def test_agrees_with_clarabel() -> None:
     """The same program given to an independent solver."""
-    clarabel = pytest.importorskip("clarabel")
-    from scipy import sparse
-
     options = qdsim.Options()
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
     for scene in spatial(4).values():
         for q, u in states(scene, 3, seed=9):
             step = qdsim.step(scene.model, q, u, options)
             program = assemble(scene.model, q, u, options, step.contacts)
-            rows, offsets, cones = [], [], []
-            for J, contact in zip(program.J, step.contacts, strict=True):
-                D = np.concatenate([[1.0], weights(contact)])
-                rows.append(D[:, None] * J[: len(D)])
-                offsets.append(np.eye(len(D))[0] * contact["dist"])
-                cones.append(clarabel.SecondOrderConeT(len(D)))
-            for v, sign, gap in program.limits:
-                rows.append(sign * np.eye(scene.model.nv)[v : v + 1])
-                offsets.append(np.array([gap]))
-                cones.append(clarabel.NonnegativeConeT(1))
-            solver = clarabel.DefaultSolver(
-                sparse.triu(sparse.csc_matrix(program.Q)).tocsc(),
-                program.b,
-                sparse.csc_matrix(-np.vstack(rows)),
-                np.concatenate(offsets),
-                cones,
-                settings,
-            )
-            delta = np.array(solver.solve().x)
-            np.testing.assert_allclose(step.delta, delta, atol=2e-6)
+            np.testing.assert_allclose(step.delta, clarabel_solution(program).x, atol=2e-6)
