@@ -139,17 +139,23 @@ class PlanarScene:
                 p = (pos[b] + corners @ rot[b].T)[:, self.axes]
                 ax.add_patch(patches.Polygon(p, closed=True, **style))
 
-    def draw_forces(self, ax: Axes, step: Step, metres_per_newton: float) -> None:
-        """Arrows of the contact forces on the object, heads at the contact points."""
+    def draw_forces(self, ax: Axes, step: Step, typical: float, length: float) -> None:
+        """Arrows of the contact forces on the object, heads at the contact points.
+
+        A force of ``typical`` newtons gets ``length`` metres; lengths grow with the square root of the force, so
+        that small ones are seen.
+        """
         forces = self.forces(step)
         if not forces:
             return
         largest = max(float(np.hypot(*f)) for _, f in forces)
         effects = _need("matplotlib.patheffects")
         for point, force in forces:
-            if np.hypot(*force) < max(_FORCE_SHOWN * largest, 1e-3):
+            size = float(np.hypot(*force))
+            if size < max(_FORCE_SHOWN * largest, 0.02 * typical):
                 continue
-            tail = point - metres_per_newton * force
+            shown = length * float(np.clip(np.sqrt(size / typical), 0.45, 1.3))
+            tail = point - shown / size * force
             ax.annotate(
                 "",
                 xy=tuple(point),
@@ -230,7 +236,7 @@ class PlanarScene:
                 if self.limb.get(b) == limb
             ]
             if ghost:
-                line = {"color": colour, "alpha": 0.55 * alpha, "linewidth": 1.0, "zorder": 3}
+                line = {"color": colour, "alpha": 0.8 * alpha, "linewidth": 1.1, "zorder": 3}
                 for p, radius in joints:
                     ax.add_patch(patches.Circle(p, radius, fill=False, linestyle=(0, (2, 2)), **line))
                 continue
@@ -266,24 +272,32 @@ class PlanarScene:
 # -------------------------------------------------------------------- key frames
 
 
-def key_frames(plan: Plan, most: int = 12) -> list[tuple[int, int]]:
-    """Frames that tell the story of a plan: the start, every new grasp, what its pushes did, the end.
+def key_frames(
+    plan: Plan, replay: ReplayResult, model: Model, most: int = 12
+) -> list[tuple[int, int]]:
+    """Frames that tell the story of a plan: the start, every new grasp and how it pushed, the end.
 
     Returns:
-        Pairs of segment and step within it, 0 being the segment's start; at most ``most`` of them, changes of
-        grasp and the end last to go.
+        Pairs of segment and step within it, 0 being the segment's start; at most ``most`` of them.
     """
-    frames: list[tuple[int, int]] = []
+    scene = PlanarScene(model, plan.object)
+    last = len(plan.segments) - 1
+    starts = [(k, 0) for k in range(last + 1)]
+    pushes: list[tuple[int, int]] = []
     for k, segment in enumerate(plan.segments):
-        frames.append((k, 0))
         if segment.steps:
-            frames.append((k, segment.steps))
-    droppable = [f for f in frames[1:-1] if f[1] > 0]
-    while len(frames) > most and droppable:
-        frames.remove(droppable.pop(len(droppable) // 2))
+            strength = [sum(float(np.hypot(*f)) for _, f in scene.forces(s)) for s in replay.steps[k]]
+            # Late in the segment, where the fingers still push; then they settle or let go.
+            pushing = np.flatnonzero(np.array(strength) >= 0.25 * max(strength))
+            pushes.append((k, int(pushing[-1]) + 1))
+    end = (last, plan.segments[-1].steps)
+    frames = sorted({*starts, *pushes, end})
     if len(frames) > most:
-        keep = np.unique(np.linspace(0, len(frames) - 1, most).astype(int))
-        frames = [frames[k] for k in keep]
+        spare = [f for f in pushes if f != end]
+        drop = np.unique(np.linspace(0, len(spare) - 1, min(len(frames) - most, len(spare))).astype(int))
+        frames = sorted(set(frames) - {spare[i] for i in drop})
+    if len(frames) > most:
+        frames = [frames[i] for i in np.linspace(0, len(frames) - 1, most).astype(int)]
     # Room that is left goes to the middle of the longest stretches.
     while len(frames) < most:
         gaps = [
@@ -311,18 +325,33 @@ def draw_key_frames(
         most: frames at most.
     """
     scene = PlanarScene(model, plan.object)
-    frames = key_frames(plan, most)
+    frames = key_frames(plan, replay, model, most)
     everything = np.concatenate([s.configurations for s in plan.segments])
     low, high = scene.window(everything)
     columns = min(4, len(frames))
     rows = -(-len(frames) // columns)
     width = 3.0
     height = width * float((high[1] - low[1]) / (high[0] - low[0]))
-    figure = new_figure(columns * width + 0.2, rows * (height + 0.34) + 0.95)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    scale = force_scale(scene, replay, low, high)
+    top, bottom, title_height = 0.4, 0.6, 0.36  # inches
+    figure = new_figure(columns * (width + 0.1) + 0.1, rows * (height + title_height) + top + bottom)
+    across, up = figure.get_size_inches()
+    grid = np.array(
+        [
+            figure.add_axes(
+                (
+                    (0.1 + c * (width + 0.1)) / across,
+                    (bottom + (rows - 1 - r) * (height + title_height)) / up,
+                    width / across,
+                    height / up,
+                )
+            )
+            for r in range(rows)
+            for c in range(columns)
+        ]
+    )
+    typical, length = force_scale(scene, replay, low, high)
     before = np.cumsum([0] + [s.steps for s in plan.segments])
-    for ax, (k, i) in zip(grid.flat, frames):
+    for ax, (k, i) in zip(grid, frames):
         segment = plan.segments[k]
         q = segment.configurations[i]
         scene.prepare(ax, low, high)
@@ -336,18 +365,19 @@ def draw_key_frames(
                 spine.set_color(REGRASP)
                 spine.set_linewidth(1.8)
         elif i > 0:
-            scene.draw_forces(ax, replay.steps[k][i - 1], scale)
+            scene.draw_forces(ax, replay.steps[k][i - 1], typical, length)
         elif k == 0:
             title = "start"
         if (k, i) == (len(plan.segments) - 1, plan.segments[-1].steps):
             title += ", end"
         ax.set_title(f"{title}  ·  {pose_text(plan, model, q)}", fontsize=10, color=colour, pad=5)
-    for ax in list(grid.flat)[len(frames) :]:
+    for ax in grid[len(frames) :]:
         ax.set_visible(False)
-    figure.suptitle(plan.task.capitalize(), fontsize=16, color=INK, x=0.012, ha="left", y=0.992, va="top")
+    heading = plan.task[:1].upper() + plan.task[1:]
+    figure.text(0.1 / across, 1.0 - 0.1 / up, heading, fontsize=16, color=INK, ha="left", va="top")
     figure.text(
-        0.012,
-        0.012,
+        0.1 / across,
+        0.1 / up,
         "Red arrows: contact forces on the object.  Dashed green: the goal.  Violet frames: regrasps; the fingers "
         "leave the dotted configuration\nfor the solid one by contact sampling, without input, and the object stays.",
         fontsize=9,
@@ -355,20 +385,18 @@ def draw_key_frames(
         ha="left",
         va="bottom",
     )
-    top = 1.0 - 0.42 / figure.get_figheight()
-    bottom = 0.46 / figure.get_figheight()
-    figure.tight_layout(rect=(0.0, bottom, 1.0, top), w_pad=0.8, h_pad=0.8)
     figure.savefig(path)
 
 
-def force_scale(scene: PlanarScene, replay: ReplayResult, low: Array, high: Array) -> float:
-    """Metres per newton, such that all but the largest forces of a replay fit well into the window."""
+def force_scale(
+    scene: PlanarScene, replay: ReplayResult, low: Array, high: Array
+) -> tuple[float, float]:
+    """A typical strong force of a replay (N), and how long to draw it in a window (m)."""
     sizes = [
         float(np.hypot(*force)) for taken in replay.steps for s in taken for _, force in scene.forces(s)
     ]
     strong = [f for f in sizes if f > 1e-3]
-    typical = float(np.quantile(strong, 0.95)) if strong else 1.0
-    return 0.2 * float(np.min(high - low)) / typical
+    return float(np.quantile(strong, 0.9)) if strong else 1.0, 0.2 * float(np.min(high - low))
 
 
 def pose_text(plan: Plan, model: Model, q: Array) -> str:
@@ -397,11 +425,16 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
     )
     right = figure.add_axes((0.6, 0.13, 0.37, 0.72))
     records = tree.records
-    iteration = records["iteration"] + 1
-    right.step(iteration, records["distance"], where="post", color=INK, linewidth=2.0, label="distance (m)")
+    iteration = np.concatenate([[0], records["iteration"] + 1])
+    shift, turn = tree.errors[0]
+    first = {"distance": tree.distance[0], "position_error": shift, "rotation_error": turn}
+    curve = {name: np.concatenate([[value], records[name]]) for name, value in first.items()}
+    right.step(
+        iteration, curve["distance"], where="post", color=INK, linewidth=2.0, label="distance (m)"
+    )
     right.step(
         iteration,
-        records["position_error"],
+        curve["position_error"],
         where="post",
         color=LIMBS[0],
         linewidth=1.3,
@@ -410,7 +443,7 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
     if space.rotation.any():
         right.step(
             iteration,
-            records["rotation_error"],
+            curve["rotation_error"],
             where="post",
             color=LIMBS[1],
             linewidth=1.3,
@@ -420,14 +453,14 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
     right.axhline(task.position_tolerance, color=LIMBS[0], linestyle=":", linewidth=1.0)
     right.set_yscale("log")
     right.set_xlabel("iteration (subgoals)", color=INK)
-    right.set_title("Node nearest to the goal; dotted: tolerances", fontsize=11, color=INK)
+    right.set_title("Node nearest to the goal; dotted: tolerances", fontsize=11, color=INK, pad=26)
     right.grid(True, color="#E8ECEF", linewidth=0.8)
-    right.legend(frameon=False, fontsize=9, loc="lower left")
+    right.legend(frameon=False, fontsize=9, loc="lower center", ncol=3, bbox_to_anchor=(0.5, 1.0))
     for side in ("top", "right"):
         right.spines[side].set_visible(False)
     if len(iteration) < 12:
         right.set_xticks(iteration)
-    figure.suptitle(task.name.capitalize(), fontsize=16, color=INK, x=0.02, ha="left", y=0.98)
+    figure.suptitle(task.name[:1].upper() + task.name[1:], fontsize=16, color=INK, x=0.02, ha="left", y=0.98)
     figure.savefig(path)
 
 
@@ -486,6 +519,7 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
         axis.pane.set_facecolor("#F7F9FA")
         axis.pane.set_edgecolor("#D5DBE0")
         axis._axinfo["grid"].update(color="#E3E8EB", linewidth=0.6)
+        axis.set_major_locator(_need("matplotlib.ticker").MaxNLocator(5))
     ax.tick_params(labelsize=8)
     ax.view_init(elev=20, azim=-58)
     ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(0.02, 0.9))
@@ -529,10 +563,11 @@ def _movie_frames(
     scene = PlanarScene(model, plan.object)
     everything = np.concatenate([s.configurations for s in plan.segments])
     low, high = scene.window(everything)
-    scale = force_scale(scene, replay, low, high)
+    typical, length = force_scale(scene, replay, low, high)
     height = size * float((high[1] - low[1]) / (high[0] - low[0]))
-    figure = new_figure(size, height + 0.5, dpi=100)
-    ax = figure.add_axes((0.01, 0.01, 0.98, height / (height + 0.5) - 0.02))
+    strip = 0.36  # inches of text above the scene
+    figure = new_figure(size, height + strip, dpi=100)
+    ax = figure.add_axes((0.01, 0.01, 0.98, height / (height + strip) - 0.02))
     total = plan.step_count
 
     def shot(q: Array, title: str, colour: str, step: Step | None, old: Array | None, mix: float) -> Any:
@@ -548,8 +583,8 @@ def _movie_frames(
             pos, rot = model.body_poses(old)
             scene._draw_robot(ax, pos, rot, ghost=False, alpha=1.0 - mix)
         if step is not None:
-            scene.draw_forces(ax, step, scale)
-        top = 1.0 - 0.12 / (height + 0.5)
+            scene.draw_forces(ax, step, typical, length)
+        top = 1.0 - 0.1 / (height + strip)
         figure.text(0.02, top, title, color=colour, fontsize=12, weight="bold", va="top")
         figure.text(
             0.98, top, pose_text(plan, model, q), color=QUIET, fontsize=11, ha="right", va="top"
@@ -564,7 +599,7 @@ def _movie_frames(
     for k, segment in enumerate(plan.segments):
         if k > 0:
             old = plan.segments[k - 1].end
-            title = f"regrasp {k}: contact sampling, no input"
+            title = f"regrasp {k} (no input)"
             for i in range(fade):
                 yield shot(segment.start, title, REGRASP, None, old, (i + 1) / fade)
         for i in range(segment.steps):

@@ -210,6 +210,11 @@ class Tree:
         return self._errors[:, : self.count].T
 
     @property
+    def distance(self) -> Array:
+        """Distance of every node's object pose to the goal ``(count,)``, m, rotation times ``task.length``."""
+        return self._distance[: self.count]
+
+    @property
     def reached(self) -> bool:
         """Whether some node is within the task's tolerances of the goal."""
         return self.goal_node is not None
