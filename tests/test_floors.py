@@ -62,6 +62,7 @@ def test_includes(tmp_path, path, include, allowed):
         ("model.py", "import qdsim.step", False),
         ("model.py", "import qdsim", False),
         ("model.py", "from qdsim import Model", False),
+        ("__main__.py", "from qdsim import __version__, demo", True),
         ("model.py", "def f():\n    from .planning import rrt", False),
         ("step.py", "from .cone import solve", False),
         ("planning/tree.py", "from .task import Task", True),
