@@ -55,7 +55,7 @@ LANES_INLINE int scale_orthant(cone_product *product, const cone_group *group, c
 }
 
 /* Scaled point of a Lorentz cone, after the passes below have filled the scratch with
- *   0: 1/sqrt(det s), 1: 1/sqrt(det z), 2: gamma = sqrt((1 + s^'z^) / 2) of the normalised pair.
+ *   0: |s_1|^2, 1: |z_1|^2, 2: s_1'z_1; gamma = sqrt((1 + s^'z^) / 2) of the normalised pair.
  * w = (s^ + J z^) / (2 gamma), W^2 s.t. W^2 z = s; W^-1 has eigenvalues (w_0 -+ |w_1|) / eta along
  * (1, +-w_1/|w_1|) and 1/eta across, eta = (det s / det z)^(1/4). The point has
  * v_0 = gamma, v_1 = ((gamma + s^_0) z^_1 + (gamma + z^_0) s^_1) / (s^_0 + z^_0 + 2 gamma), times
@@ -84,15 +84,15 @@ LANES_INLINE int scale_lorentz(cone_product *product, const cone_group *group, c
   add_tail_dot(group, s, z, sz);
   double outside = 0.0;
   for (int c = 0; c < n; ++c) {
-    const double ns = sqrt(ss[c]), nz = sqrt(zz[c]);
-    /* sqrt(det) without cancellation; steps may round a point onto the boundary, hence the floor */
-    const double in_s = s[c] - ns > EDGE * s[c] ? s[c] - ns : EDGE * s[c];
-    const double in_z = z[c] - nz > EDGE * z[c] ? z[c] - nz : EDGE * z[c];
-    outside += (s[c] > (1.0 - OUTSIDE) * ns && z[c] > (1.0 - OUTSIDE) * nz) ? 0.0 : 1.0;
-    const double root_s = sqrt(in_s * (s[c] + ns)), root_z = sqrt(in_z * (z[c] + nz));
-    const double rs = 1.0 / root_s, rz = 1.0 / root_z;
-    const double gamma = sqrt(0.5 + 0.5 * (s[c] * z[c] + sz[c]) * rs * rz);
-    const double half = 0.5 / gamma, size = sqrt(root_s * root_z);
+    /* steps may round a point onto the boundary, hence the floors */
+    const double s2 = s[c] * s[c], z2 = z[c] * z[c], det_s = s2 - ss[c], det_z = z2 - zz[c];
+    outside +=
+        (s[c] > 0.0 && z[c] > 0.0 && det_s > -OUTSIDE * s2 && det_z > -OUTSIDE * z2) ? 0.0 : 1.0;
+    const double root_s = sqrt(det_s > EDGE * s2 ? det_s : EDGE * s2);
+    const double root_z = sqrt(det_z > EDGE * z2 ? det_z : EDGE * z2);
+    const double both = 1.0 / (root_s * root_z), rs = both * root_z, rz = both * root_s;
+    const double gamma = sqrt(0.5 + 0.5 * (s[c] * z[c] + sz[c]) * both);
+    const double half = 0.5 / gamma, forward = sqrt(root_z * rs), size = forward * root_s;
     const double divided = size / (s[c] * rs + z[c] * rz + 2.0 * gamma);
     norm[c] = size;
     point[c] = size * gamma;
@@ -100,9 +100,9 @@ LANES_INLINE int scale_lorentz(cone_product *product, const cone_group *group, c
     pz[c] = rz * (gamma + s[c] * rs) * divided;
     ss[c] = rs * half;
     zz[c] = rz * half;
+    ft[c] = forward; /* 1 / eta */
+    bt[c] = size * rz;
     sz[c] = s[c] * ss[c] + z[c] * zz[c];
-    ft[c] = sqrt(root_z * rs); /* 1 / eta */
-    bt[c] = sqrt(root_s * rz);
   }
   for (int i = 1; i < group->dim; ++i)
     for (int c = 0; c < n; ++c) {

@@ -10,7 +10,7 @@
 /* The path stops at these relative errors to try the polish: the sooner it verifies the cheaper. A
  * guess counts only with its certificate, so an early failure costs a few factorisations and no
  * accuracy. */
-static const double polish_from[] = {1e-2, 1e-4, 1e-6};
+static const double polish_from[] = {3e-2, 1e-3, 1e-6};
 
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
@@ -174,7 +174,7 @@ static void measure(const qd_cone_program *program, const double *x, const doubl
   }
   for (int i = 0; i < program->equality_count; ++i) {
     const double *row = program->C + (size_t)i * (size_t)n;
-    primal = fmax(primal, fabs(row_dot(row, x, n) + program->c[i]));
+    primal = larger(primal, fabs(row_dot(row, x, n) + program->c[i]));
     subtract_row(residual, row, dual_eq[i], n);
   }
   for (int k = 0, row = 0; k < program->cone_count; ++k) {
@@ -182,22 +182,22 @@ static void measure(const qd_cone_program *program, const double *x, const doubl
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
     if (linear) {
       for (int i = row; i < row + dim; ++i) {
-        primal = fmax(primal, -w[i]);
-        gap = fmax(gap, fabs(slack[i] * dual[i] - target));
+        primal = larger(primal, -w[i]);
+        gap = larger(gap, fabs(slack[i] * dual[i] - target));
       }
     } else {
       double size = 0.0, head = slack[row] * dual[row] - target;
       for (int i = row + 1; i < row + dim; ++i) {
         size += w[i] * w[i];
         head += slack[i] * dual[i];
-        gap = fmax(gap, fabs(slack[row] * dual[i] + dual[row] * slack[i]));
+        gap = larger(gap, fabs(slack[row] * dual[i] + dual[row] * slack[i]));
       }
-      gap = fmax(gap, fabs(head));
-      primal = fmax(primal, sqrt(size) - w[row]);
+      gap = larger(gap, fabs(head));
+      primal = larger(primal, sqrt(size) - w[row]);
     }
     row += dim;
   }
-  for (int i = 0; i < n; ++i) stationarity = fmax(stationarity, fabs(residual[i]));
+  for (int i = 0; i < n; ++i) stationarity = larger(stationarity, fabs(residual[i]));
   info->primal_residual = primal;
   info->dual_residual = stationarity;
   info->complementarity = gap;
@@ -230,7 +230,7 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
   const int stages = polish ? (int)(sizeof polish_from / sizeof polish_from[0]) : 0;
   int polished = 0;
   for (int stage = 0; stage <= stages && !polished; ++stage) {
-    const double goal = stage < stages ? fmax(polish_from[stage], o->tolerance) : o->tolerance;
+    const double goal = stage < stages ? larger(polish_from[stage], o->tolerance) : o->tolerance;
     info->status = conic_follow_path(workspace, goal, o->iteration_limit, stage > 0, info);
     if (info->status != QD_OK) break;
     polished = polish && conic_polish(workspace, info);

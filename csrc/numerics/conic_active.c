@@ -3,26 +3,6 @@
 
 #include "numerics/conic_workspace.h"
 
-double conic_hard_root(const qd_cone_workspace *workspace, int cone) {
-  const double compliance = workspace->compliance[cone];
-  return sqrt(HARD_ROW_PENALTY / (compliance > 0.0 ? compliance : 1.0));
-}
-
-void conic_set_stiffness(qd_cone_workspace *workspace, int cone, double along, double against,
-                         double across, int hard_along, int hard_rest) {
-  cone_operator *rows = &workspace->rows, *stiffness = &workspace->stiffness;
-  cone_operator *hard = &workspace->hard;
-  rows->diagonal[cone] = 0.5 * (along + against);
-  rows->cross[cone] = 0.5 * (along - against);
-  rows->tangent[cone] = across;
-  stiffness->diagonal[cone] = 0.5 * (along * along + against * against);
-  stiffness->cross[cone] = 0.5 * (along * along - against * against);
-  stiffness->tangent[cone] = across * across;
-  hard->diagonal[cone] = 0.5 * (hard_along + hard_rest);
-  hard->cross[cone] = 0.5 * (hard_along - hard_rest);
-  hard->tangent[cone] = hard_rest;
-}
-
 void conic_set_equalities(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   if (workspace->equality_count == 0) return;

@@ -41,17 +41,68 @@ static qd_status check_sizes(const qd_cone_workspace *workspace, const qd_cone_p
   return rows == m ? QD_OK : QD_BAD_ARGUMENT;
 }
 
-static qd_status check_values(const qd_cone_program *program) {
-  const size_t n = (size_t)program->variable_count, m = (size_t)program->row_count;
-  const size_t p = (size_t)program->equality_count;
-  if (!all_finite(program->Q, n * n) || !all_finite(program->b, n)) return QD_NOT_FINITE;
-  if (m > 0 && (!all_finite(program->G, m * n) || !all_finite(program->g, m))) return QD_NOT_FINITE;
-  if (p > 0 && (!all_finite(program->C, p * n) || !all_finite(program->c, p))) return QD_NOT_FINITE;
-  if (program->target_mu && !all_finite(program->target_mu, (size_t)program->cone_count))
+/* Tiles of four that hold a nonzero; *poison becomes NaN if any number is not finite. */
+LANES_INLINE uint64_t row_tiles(const double *row, int n, lanes *poison) {
+  uint64_t mask = 0;
+  int t = 0;
+  for (; 4 * t + 4 <= n; ++t) {
+    lanes values;
+    uint64_t bits[4];
+    memcpy(&values, row + 4 * t, sizeof values);
+    memcpy(bits, row + 4 * t, sizeof bits);
+    *poison += values * 0.0;
+    mask |= (uint64_t)(((bits[0] | bits[1]) | (bits[2] | bits[3])) << 1 != 0) << (t % MASK_BITS);
+  }
+  for (int k = 4 * t; k < n; ++k) {
+    (*poison)[0] += row[k] * 0.0;
+    mask |= (uint64_t)(row[k] != 0.0) << (t % MASK_BITS);
+  }
+  return n > 4 * MASK_BITS ? ~(uint64_t)0 : mask;
+}
+
+/* Masks of all rows of a matrix; 0 if a number is not finite. */
+QD_CLONES
+static int mask_rows(const double *matrix, int rows, int n, uint64_t *mask) {
+  lanes poison = {0.0, 0.0, 0.0, 0.0};
+  for (int i = 0; i < rows; ++i) mask[i] = row_tiles(matrix + (size_t)i * (size_t)n, n, &poison);
+  return lanes_sum(&poison) == 0.0;
+}
+
+/* The same for Q, where tile rows share a mask. Also: is it diagonal, is the diagonal nonnegative?
+ */
+QD_CLONES
+static int mask_Q(const double *Q, int n, uint64_t *mask, int *diagonal, int *nonnegative) {
+  lanes poison = {0.0, 0.0, 0.0, 0.0};
+  *diagonal = *nonnegative = 1;
+  for (int i = 0; i < n; ++i) {
+    const double *row = Q + (size_t)i * (size_t)n;
+    const uint64_t tiles = row_tiles(row, n, &poison);
+    const uint64_t own = (uint64_t)1 << (i / 4 % MASK_BITS);
+    mask[i / 4] = (i % 4 ? mask[i / 4] : own) | tiles;
+    *nonnegative &= row[i] >= 0.0;
+    if (n > 4 * MASK_BITS) {
+      for (int j = 0; j < n; ++j) *diagonal &= i == j || row[j] == 0.0;
+    } else {
+      *diagonal &= (tiles & ~own) == 0;
+      for (int j = i / 4 * 4; j < i / 4 * 4 + 4 && j < n; ++j) *diagonal &= i == j || row[j] == 0.0;
+    }
+  }
+  return lanes_sum(&poison) == 0.0;
+}
+
+/* Finiteness, signs, and on the way which tiles every row touches. */
+static qd_status read_masks(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
+  int nonnegative;
+  if (!mask_Q(program->Q, n, workspace->Q_mask, &workspace->system.Q_is_diagonal, &nonnegative) ||
+      !mask_rows(program->G, m, n, workspace->row_mask) ||
+      !mask_rows(program->C, p, n, workspace->row_mask + m))
     return QD_NOT_FINITE;
-  for (size_t i = 0; i < n; ++i)
-    if (program->Q[i * n + i] < 0.0) return QD_BAD_ARGUMENT;
-  return QD_OK;
+  if (!all_finite(program->b, (size_t)n) || !all_finite(program->g, (size_t)m) ||
+      !all_finite(program->c, (size_t)p) ||
+      (program->target_mu && !all_finite(program->target_mu, (size_t)program->cone_count)))
+    return QD_NOT_FINITE;
+  return nonnegative ? QD_OK : QD_BAD_ARGUMENT;
 }
 
 /* ------------------------------------------------------------ groups of cones */
@@ -130,20 +181,6 @@ static void place_cones(qd_cone_workspace *workspace, const qd_cone_program *pro
 }
 
 /* ------------------------------------------------------------ which tiles are coupled */
-
-static uint64_t row_tiles(const double *row, int n) {
-  uint64_t mask = 0;
-  const int tiles = (n + 3) / 4;
-  if (tiles > MASK_BITS) return ~(uint64_t)0;
-  for (int t = 0; t < tiles; ++t) {
-    double bits[4] = {0.0, 0.0, 0.0, 0.0};
-    const int width = n - 4 * t < 4 ? n - 4 * t : 4;
-    for (int k = 0; k < width; ++k) bits[k] = row[4 * t + k];
-    const int any = (bits[0] != 0.0) | (bits[1] != 0.0) | (bits[2] != 0.0) | (bits[3] != 0.0);
-    mask |= (uint64_t)any << t;
-  }
-  return mask;
-}
 
 static int bit_count(uint64_t mask) {
 #if defined(__GNUC__)
@@ -242,22 +279,11 @@ static void find_structure(qd_cone_workspace *workspace, const qd_cone_program *
   const int rows = m + program->equality_count, tiles = (n + 3) / 4;
   workspace->system.tile_count = tiles;
   workspace->column_count = 4 * tiles;
-  for (int i = 0; i < rows; ++i)
-    workspace->row_mask[i] = row_tiles(
-        i < m ? program->G + (size_t)i * (size_t)n : program->C + (size_t)(i - m) * (size_t)n, n);
-  int diagonal = 1;
-  for (int i = 0; i < n && diagonal; ++i)
-    for (int j = 0; j < i; ++j) diagonal &= program->Q[(size_t)i * (size_t)n + (size_t)j] == 0.0;
-  workspace->system.Q_is_diagonal = diagonal;
   for (int t = 0; t < tiles; ++t) {
     workspace->tile_position[t] = workspace->tile_original[t] = t;
-    if (tiles <= MASK_BITS) workspace->Q_mask[t] = workspace->tile_mask[t] = (uint64_t)1 << t;
   }
   if (tiles <= MASK_BITS) {
-    if (!diagonal)
-      for (int i = 0; i < n; ++i)
-        workspace->Q_mask[i / 4] |= row_tiles(program->Q + (size_t)i * (size_t)n, n);
-    for (int t = 0; t < tiles; ++t) workspace->tile_mask[t] |= workspace->Q_mask[t];
+    for (int t = 0; t < tiles; ++t) workspace->tile_mask[t] = workspace->Q_mask[t];
     int row = 0;
     for (int k = 0; k < program->cone_count; ++k) {
       const int linear = cone_is_linear(program, k);
@@ -283,7 +309,7 @@ static void find_structure(qd_cone_workspace *workspace, const qd_cone_program *
 static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const size_t n = (size_t)program->variable_count;
   double largest = 0.0;
-  for (size_t i = 0; i < n; ++i) largest = fmax(largest, program->Q[i * n + i]);
+  for (size_t i = 0; i < n; ++i) largest = larger(largest, program->Q[i * n + i]);
   workspace->definite = 1;
   for (int k = 0; k < workspace->column_count; ++k) {
     const int column = 4 * workspace->tile_original[k / 4] + k % 4;
@@ -298,9 +324,9 @@ static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *p
     } else {
       double size = 0.0;
       for (size_t i = 0; i < (size_t)program->row_count; ++i)
-        size = fmax(size, fabs(program->G[i * n + j]));
+        size = larger(size, fabs(program->G[i * n + j]));
       for (size_t i = 0; i < (size_t)program->equality_count; ++i)
-        size = fmax(size, fabs(program->C[i * n + j]));
+        size = larger(size, fabs(program->C[i * n + j]));
       workspace->column_scale[k] = size > 0.0 ? 1.0 / size : 1.0;
       workspace->definite = 0;
     }
@@ -310,8 +336,8 @@ static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *p
 }
 
 /* Four scaled columns of a row: internal columns 4 place .. 4 place + 3. */
-static inline void read_tile(const qd_cone_workspace *workspace, const double *row, int place,
-                             double scale, double *out) {
+LANES_INLINE void read_tile(const qd_cone_workspace *workspace, const double *row, int place,
+                            double scale, double *out) {
   const int first = 4 * workspace->tile_original[place];
   const int width = workspace->variable_count - first;
   const double *column_scale = workspace->column_scale + 4 * place;
@@ -347,6 +373,7 @@ static row_block *open_block(qd_cone_workspace *workspace, uint64_t mask, int fi
   row_block *block = &system->blocks[system->block_count++];
   const int tiles = system->tile_count;
   block->row_count = 0;
+  block->first_row = first_row;
   block->tile_start = *tile_total;
   block->tile_count = list_tiles(tiles > MASK_BITS ? mask : reorder(workspace, mask), tiles,
                                  system->block_tiles + *tile_total);
@@ -357,6 +384,7 @@ static row_block *open_block(qd_cone_workspace *workspace, uint64_t mask, int fi
   return block;
 }
 
+QD_CLONES
 static void fill_block(qd_cone_workspace *workspace, const qd_cone_program *program,
                        const row_block *block, int first_row) {
   const size_t n = (size_t)program->variable_count;
@@ -466,7 +494,7 @@ static void clear_rows(qd_cone_workspace *workspace) {
 
 qd_status conic_load(qd_cone_workspace *workspace, const qd_cone_program *program) {
   qd_status status = check_sizes(workspace, program);
-  if (status == QD_OK) status = check_values(program);
+  if (status == QD_OK) status = read_masks(workspace, program);
   if (status != QD_OK) return status;
   workspace->variable_count = program->variable_count;
   workspace->row_count = program->row_count;

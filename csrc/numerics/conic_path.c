@@ -27,18 +27,6 @@
 #define CERTIFICATE_FROM 8    /* iterations before rays are looked at */
 #define CERTIFICATE_SCALE 1e9 /* a ray excludes every solution up to this many natural sizes */
 
-static double max_norm(const double *a, int count) {
-  double part[4] = {0.0, 0.0, 0.0, 0.0};
-  int i = 0;
-  for (; i + 4 <= count; i += 4)
-    for (int k = 0; k < 4; ++k) {
-      const double v = fabs(a[i + k]);
-      part[k] = v > part[k] ? v : part[k];
-    }
-  for (; i < count; ++i) part[0] = fmax(part[0], fabs(a[i]));
-  return fmax(fmax(part[0], part[1]), fmax(part[2], part[3]));
-}
-
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
 
 static int is_finite_vector(const double *a, int count) {
@@ -129,16 +117,16 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
-      worst = fmax(worst, violation[group->cone + c]);
+      worst = larger(worst, violation[group->cone + c]);
       roots += sqrt(fabs(workspace->g[group->slot + c]));
-      row = fmax(row, workspace->compliance[group->cone + c]);
-      target = fmax(target, product->target[group->cone + c]);
+      row = larger(row, workspace->compliance[group->cone + c]);
+      target = larger(target, product->target[group->cone + c]);
     }
   }
   roots = product->cone_count > 0 ? roots / product->cone_count : 0.0;
   row = row > 0.0 ? sqrt(row) : 1.0;
   workspace->b_size = max_norm(workspace->b, workspace->column_count);
-  length = LENGTH_SHARE * fmax(roots * roots, 0.01 * worst);
+  length = LENGTH_SHARE * larger(roots * roots, 0.01 * worst);
   force = FORCE_SHARE * workspace->b_size / row;
   if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
   if (force == 0.0) force = length / (row * row);
@@ -146,7 +134,7 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
   workspace->length = length * more;
   workspace->force = force * more;
   workspace->energy = workspace->length * workspace->force;
-  workspace->reach = fmax(max_norm(workspace->x, workspace->column_count), length / row);
+  workspace->reach = larger(max_norm(workspace->x, workspace->column_count), length / row);
   if (workspace->b_size == 0.0) workspace->b_size = workspace->force * row;
 }
 
@@ -158,8 +146,8 @@ static void start_cones(qd_cone_workspace *workspace, const double *w, const dou
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
-      slack_shift = fmax(slack_shift, violation[group->cone + c]);
-      dual_shift = fmax(dual_shift, violation[group->cone + c] + 2.0 * w[group->slot + c]);
+      slack_shift = larger(slack_shift, violation[group->cone + c]);
+      dual_shift = larger(dual_shift, violation[group->cone + c] + 2.0 * w[group->slot + c]);
     }
   }
   slack_shift += workspace->length;
@@ -199,7 +187,7 @@ static int start(qd_cone_workspace *workspace, qd_cone_info *info) {
   if (workspace->exact && workspace->definite && workspace->equality_count == 0) {
     double nearest = HUGE_VAL;
     for (int c = 0; c < workspace->lane_count; ++c)
-      if (product->weight[c] > 0.0) nearest = fmin(nearest, -violation[c]);
+      if (product->weight[c] > 0.0) nearest = smaller(nearest, -violation[c]);
     if (nearest > STRICTLY_INSIDE * workspace->length) {
       memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
       memcpy(workspace->slack, w, (size_t)workspace->slot_count * sizeof(double));
@@ -245,7 +233,7 @@ static double common_step(qd_cone_workspace *workspace, const double *dslack, co
                           double fraction) {
   const double a = cones_step(&workspace->product, dslack, 1e3);
   const double b = cones_step(&workspace->product, ddual, 1e3);
-  return fmin(1.0, fraction * fmin(a, b));
+  return smaller(1.0, fraction * smaller(a, b));
 }
 
 QD_CLONES
@@ -276,7 +264,7 @@ static double take_step(qd_cone_workspace *workspace, double mu, double target, 
   solve_direction(workspace, workspace->aim, workspace->dslack_aim, workspace->ddual_aim, 0);
   double alpha = common_step(workspace, workspace->dslack_aim, workspace->ddual_aim, 1.0);
   const double sigma = (1.0 - alpha) * (1.0 - alpha) * (1.0 - alpha);
-  const double excess = fmax(mu - target, 0.0);
+  const double excess = larger(mu - target, 0.0);
   cones_correct(product, sigma * excess, workspace->dslack_aim, workspace->ddual_aim,
                 workspace->aim);
   solve_direction(workspace, workspace->aim, workspace->dslack, workspace->ddual, refinements);
@@ -316,16 +304,17 @@ static int proves_unbounded(qd_cone_workspace *workspace) {
   double fall = 0.0, bend = 0.0, leak = 0.0;
   for (int i = 0; i < workspace->column_count; ++i) {
     fall -= workspace->b[i] * workspace->x[i];
-    bend = fmax(bend, fabs(workspace->Qx[i]));
+    bend = larger(bend, fabs(workspace->Qx[i]));
   }
   if (fall <= 0.0 || max_norm(workspace->x, workspace->column_count) < 1e3 * workspace->reach)
     return 0;
   for (int i = 0; i < workspace->slot_count; ++i)
     Gd[i] = workspace->residual_row[i] + workspace->slack[i] - workspace->g[i];
-  if (workspace->product.cone_count > 0) leak = fmax(0.0, cones_violation(&workspace->product, Gd));
+  if (workspace->product.cone_count > 0)
+    leak = larger(0.0, cones_violation(&workspace->product, Gd));
   if (workspace->equality_count > 0) {
     const cone_group *group = &workspace->product.groups[workspace->product.group_count - 1];
-    leak = fmax(leak, max_norm(Gd + group->slot, group->count));
+    leak = larger(leak, max_norm(Gd + group->slot, group->count));
   }
   return fall > 1e-3 * CERTIFICATE_SCALE * (bend * workspace->reach + leak * workspace->force);
 }
@@ -362,8 +351,8 @@ static double path_error(qd_cone_workspace *workspace, double goal) {
   const double dual = max_norm(workspace->residual_x, workspace->column_count);
   const double gap = cones_deviation(&workspace->product, workspace->slack, workspace->dual,
                                      goal * (workspace->exact ? workspace->energy : 1e-300), goal);
-  const double size = fmax(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
-  return fmax(gap, fmax(primal / (goal * workspace->length), dual / (goal * size)));
+  const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
+  return larger(gap, larger(primal / (goal * workspace->length), dual / (goal * size)));
 }
 
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,

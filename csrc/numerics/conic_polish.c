@@ -24,8 +24,8 @@
 #define WEAK 1e-9      /* natural units: nearer to two states than this */
 
 /* Projection of z on the cone, in place of one lane; state and eigenvalues on the way. */
-static void project_lane(qd_cone_workspace *workspace, const cone_group *group, int c, double r,
-                         const double *z, double *projected) {
+LANES_INLINE void project_lane(qd_cone_workspace *workspace, const cone_group *group, int c,
+                               double r, const double *z, double *projected) {
   const int n = group->padded, at = group->slot + c, cone = group->cone + c;
   const double root = conic_hard_root(workspace, cone);
   double sum = 0.0;
@@ -52,6 +52,7 @@ static void project_lane(qd_cone_workspace *workspace, const cone_group *group, 
 }
 
 /* Projects z = dual - r w; returns the largest |dual - P_K(z)|. */
+QD_CLONES
 static double project(qd_cone_workspace *workspace, double r, const double *w, const double *dual,
                       double *z, double *projected) {
   const cone_product *product = &workspace->product;
@@ -61,7 +62,7 @@ static double project(qd_cone_workspace *workspace, double r, const double *w, c
     if (group->kind == GROUP_EQUALITY) {
       for (int c = 0; c < group->padded; ++c) {
         projected[group->slot + c] = dual[group->slot + c];
-        worst = fmax(worst, r * fabs(w[group->slot + c]));
+        worst = larger(worst, r * fabs(w[group->slot + c]));
       }
       continue;
     }
@@ -71,7 +72,7 @@ static double project(qd_cone_workspace *workspace, double r, const double *w, c
       project_lane(workspace, group, c, r, z, projected);
       for (int i = 0; i < group->dim; ++i) {
         const int at = group->slot + i * group->padded + c;
-        worst = fmax(worst, fabs(dual[at] - projected[at]));
+        worst = larger(worst, fabs(dual[at] - projected[at]));
       }
     }
   }
@@ -93,13 +94,8 @@ static void clear_padding(qd_cone_workspace *workspace, double *rows) {
   }
 }
 
-static double max_norm(const double *a, int count) {
-  double worst = 0.0;
-  for (int i = 0; i < count; ++i) worst = fabs(a[i]) > worst ? fabs(a[i]) : worst;
-  return worst;
-}
-
 /* One Newton step from (x, dual) with the set that project found. w: slack of x, updated. */
+QD_CLONES
 static void newton_step(qd_cone_workspace *workspace, double r, double *x, double *dual,
                         double *w) {
   tile_system *system = &workspace->system;
@@ -137,9 +133,9 @@ static double evaluate(qd_cone_workspace *workspace, double r, const double *x, 
                        const double *w, double *projected) {
   const double map = project(workspace, r, w, dual, workspace->aim, projected);
   conic_column_residual(workspace, x, projected);
-  const double size = fmax(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
-  const double force = fmax(workspace->force, max_norm(projected, workspace->slot_count));
-  return fmax(map / force, max_norm(workspace->residual_x, workspace->column_count) / size);
+  const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
+  const double force = larger(workspace->force, max_norm(projected, workspace->slot_count));
+  return larger(map / force, max_norm(workspace->residual_x, workspace->column_count) / size);
 }
 
 int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {

@@ -124,7 +124,7 @@ static double largest(const double *a, size_t count) {
       const double v = fabs(a[i + k]);
       part[k] = v > part[k] ? v : part[k];
     }
-  return fmax(fmax(part[0], part[1]), fmax(part[2], part[3]));
+  return larger(larger(part[0], part[1]), larger(part[2], part[3]));
 }
 
 /* dx and scaled multipliers z, ddual = R z. With moved = R d_slack, e = S dx + moved: soft

@@ -8,8 +8,11 @@
 #ifndef QD_NUMERICS_CONIC_WORKSPACE_H
 #define QD_NUMERICS_CONIC_WORKSPACE_H
 
+#include <math.h>
+
 #include "numerics/cones.h"
 #include "numerics/conic.h"
+#include "numerics/lanes.h"
 #include "numerics/tiles.h"
 
 /* Penalty of a hard row over the compliance it works against: large against 1, small against the
@@ -87,15 +90,34 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
                             int resume, qd_cone_info *info);
 /* Newton on the active set; 1 if the KKT equations hold to rounding: then polish_x/dual/slack. */
 int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info);
-/* The same for directions given by their values: R, R R and the projector. */
-void conic_set_stiffness(qd_cone_workspace *workspace, int cone, double along, double against,
-                         double across, int hard_along, int hard_rest);
+/* Square root of the penalty of one cone's hard rows. */
+LANES_INLINE double conic_hard_root(const qd_cone_workspace *workspace, int cone) {
+  const double compliance = workspace->compliance[cone];
+  return sqrt(HARD_ROW_PENALTY / (compliance > 0.0 ? compliance : 1.0));
+}
+
+/* One cone's operators R, R R and the projector on held directions, by their values along (1, u),
+ * (1, -u) and across. */
+LANES_INLINE void conic_set_stiffness(qd_cone_workspace *workspace, int cone, double along,
+                                      double against, double across, int hard_along,
+                                      int hard_rest) {
+  cone_operator *rows = &workspace->rows, *stiffness = &workspace->stiffness;
+  cone_operator *hard = &workspace->hard;
+  rows->diagonal[cone] = 0.5 * (along + against);
+  rows->cross[cone] = 0.5 * (along - against);
+  rows->tangent[cone] = across;
+  stiffness->diagonal[cone] = 0.5 * (along * along + against * against);
+  stiffness->cross[cone] = 0.5 * (along * along - against * against);
+  stiffness->tangent[cone] = across * across;
+  hard->diagonal[cone] = 0.5 * (hard_along + hard_rest);
+  hard->cross[cone] = 0.5 * (hard_along - hard_rest);
+  hard->tangent[cone] = hard_rest;
+}
+
 /* Stiffness of each cone's certified state; 1 if any direction is hard. Weak and padded cones:
  * zero. */
 int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, const double *slack);
 /* Equality rows: hard. */
 void conic_set_equalities(qd_cone_workspace *workspace);
-/* Square root of penalty for one cone's hard rows. */
-double conic_hard_root(const qd_cone_workspace *workspace, int cone);
 
 #endif

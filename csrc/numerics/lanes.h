@@ -20,6 +20,23 @@ typedef double lanes __attribute__((vector_size(32), may_alias));
 #define LANES_INLINE static inline
 #endif
 
+/* fmax and fmin call the library because of NaN; these do not, and prefer b to a NaN in a. */
+LANES_INLINE double larger(double a, double b) { return a > b ? a : b; }
+LANES_INLINE double smaller(double a, double b) { return a < b ? a : b; }
+
+/* max |a_i|; a NaN does not count */
+LANES_INLINE double max_norm(const double *a, int count) {
+  double part[LANE_COUNT] = {0.0, 0.0, 0.0, 0.0};
+  int i = 0;
+  for (; i + LANE_COUNT <= count; i += LANE_COUNT)
+    for (int k = 0; k < LANE_COUNT; ++k) {
+      const double value = a[i + k] < 0.0 ? -a[i + k] : a[i + k];
+      part[k] = larger(value, part[k]);
+    }
+  for (; i < count; ++i) part[0] = larger(a[i] < 0.0 ? -a[i] : a[i], part[0]);
+  return larger(larger(part[0], part[1]), larger(part[2], part[3]));
+}
+
 /* By address: passing wide vectors by value depends on the instruction set. */
 LANES_INLINE double lanes_sum(const lanes *a) { return ((*a)[0] + (*a)[1]) + ((*a)[2] + (*a)[3]); }
 

@@ -22,8 +22,8 @@ LANES_INLINE void tile_copy(double *tile, const double *from) {
 /* S = scaling * G for one Lorentz cone: with t = u'G, rows
  * S_0 = diagonal G_0 + cross t, S_i = tangent G_i + u_i (cross G_0 + (diagonal - tangent) t). */
 LANES_INLINE void scale_cone(const row_block *block, const double *G, double *S,
-                             const cone_operator *scaling) {
-  const int rows = block->row_count, step = block->slot_step;
+                             const cone_operator *scaling, int rows) {
+  const int step = block->slot_step;
   const double *u = scaling->u + block->slot;
   const double diagonal = scaling->diagonal[block->cone], cross = scaling->cross[block->cone];
   const double tangent = scaling->tangent[block->cone];
@@ -39,28 +39,28 @@ LANES_INLINE void scale_cone(const row_block *block, const double *G, double *S,
 }
 
 LANES_INLINE void scale_rows(const row_block *block, const double *G, double *S,
-                             const cone_operator *scaling) {
-  const int rows = block->row_count;
+                             const cone_operator *scaling, int rows) {
   const double *diagonal = scaling->diagonal + block->cone;
   for (int k = 0; k < block->tile_count; ++k, G += 4 * rows, S += 4 * rows)
     for (int i = 0; i < rows; ++i) LANES_AT(S + 4 * i) = diagonal[i] * LANES_OF(G + 4 * i);
 }
 
-/* tile += A_i' A_j */
+/* tile += A_i' A_j, summed before it meets the tile: blocks that share a tile do not wait in line
+ */
 LANES_INLINE void tile_add_product(double *tile, const double *Ai, const double *Aj, int rows) {
-  lanes c0 = LANES_OF(tile), c1 = LANES_OF(tile + 4), c2 = LANES_OF(tile + 8);
-  lanes c3 = LANES_OF(tile + 12);
-  for (int r = 0; r < rows; ++r, Ai += 4, Aj += 4) {
-    const lanes a = LANES_OF(Ai);
-    c0 += a * Aj[0];
-    c1 += a * Aj[1];
-    c2 += a * Aj[2];
-    c3 += a * Aj[3];
+  const lanes first = LANES_OF(Ai);
+  lanes c0 = first * Aj[0], c1 = first * Aj[1], c2 = first * Aj[2], c3 = first * Aj[3];
+  for (int r = 1; r < rows; ++r) {
+    const lanes a = LANES_OF(Ai + 4 * r);
+    c0 += a * Aj[4 * r];
+    c1 += a * Aj[4 * r + 1];
+    c2 += a * Aj[4 * r + 2];
+    c3 += a * Aj[4 * r + 3];
   }
-  LANES_AT(tile) = c0;
-  LANES_AT(tile + 4) = c1;
-  LANES_AT(tile + 8) = c2;
-  LANES_AT(tile + 12) = c3;
+  LANES_AT(tile) += c0;
+  LANES_AT(tile + 4) += c1;
+  LANES_AT(tile + 8) += c2;
+  LANES_AT(tile + 12) += c3;
 }
 
 LANES_INLINE void start_from_Q(tile_system *system, double shift) {
@@ -82,22 +82,42 @@ LANES_INLINE void start_from_Q(tile_system *system, double shift) {
   }
 }
 
+/* `rows` apart from the block: the common counts are constants, whose loops the compiler unrolls.
+ */
+LANES_INLINE void add_block(const tile_system *system, const row_block *block,
+                            const cone_operator *scaling, int rows) {
+  const int *tiles = system->block_tiles + block->tile_start;
+  const double *G = system->G + block->values;
+  double *S = system->S + block->values;
+  if (block->slot_step == 1)
+    scale_rows(block, G, S, scaling, rows);
+  else
+    scale_cone(block, G, S, scaling, rows);
+  for (int i = 0; i < block->tile_count; ++i)
+    for (int j = 0; j <= i; ++j)
+      tile_add_product(system->H + tile_offset(tiles[i], tiles[j]), S + 4 * rows * i,
+                       S + 4 * rows * j, rows);
+}
+
 QD_CLONES
 void tiles_assemble(tile_system *system, const cone_operator *scaling, double shift) {
   start_from_Q(system, shift);
   for (int b = 0; b < system->block_count; ++b) {
     const row_block *block = &system->blocks[b];
-    const int *tiles = system->block_tiles + block->tile_start;
-    double *S = system->S + block->values;
-    if (block->slot_step == 1)
-      scale_rows(block, system->G + block->values, S, scaling);
-    else
-      scale_cone(block, system->G + block->values, S, scaling);
-    const int width = 4 * block->row_count;
-    for (int i = 0; i < block->tile_count; ++i)
-      for (int j = 0; j <= i; ++j)
-        tile_add_product(system->H + tile_offset(tiles[i], tiles[j]), S + i * width, S + j * width,
-                         block->row_count);
+    switch (block->row_count) {
+    case 1:
+      add_block(system, block, scaling, 1);
+      break;
+    case 3:
+      add_block(system, block, scaling, 3);
+      break;
+    case 4:
+      add_block(system, block, scaling, 4);
+      break;
+    default:
+      add_block(system, block, scaling, block->row_count);
+      break;
+    }
   }
 }
 
@@ -229,39 +249,65 @@ void tiles_solve(const tile_system *system, double *x) {
   }
 }
 
+LANES_INLINE void multiply_block(const tile_system *system, const row_block *block, const double *A,
+                                 const double *x, double *y, int rows) {
+  const int *tiles = system->block_tiles + block->tile_start;
+  const double *values = A + block->values;
+  double *out = y + block->slot;
+  const int step = block->slot_step;
+  int i = 0;
+  for (; i + 3 <= rows; i += 4) { /* three or four rows at a time */
+    const int four = i + 3 < rows;
+    lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0}, sums;
+    const double *v = values + 4 * i;
+    for (int k = 0; k < block->tile_count; ++k, v += 4 * rows) {
+      const lanes xk = LANES_OF(x + 4 * (size_t)tiles[k]);
+      a0 += LANES_OF(v) * xk;
+      a1 += LANES_OF(v + 4) * xk;
+      a2 += LANES_OF(v + 8) * xk;
+      if (four) a3 += LANES_OF(v + 12) * xk;
+    }
+    lanes_sums(&sums, &a0, &a1, &a2, &a3);
+    out[i * step] = sums[0];
+    out[(i + 1) * step] = sums[1];
+    out[(i + 2) * step] = sums[2];
+    if (four) out[(i + 3) * step] = sums[3];
+  }
+  for (; i < rows; ++i) {
+    lanes sum = {0.0, 0.0, 0.0, 0.0};
+    const double *v = values + 4 * i;
+    for (int k = 0; k < block->tile_count; ++k, v += 4 * rows)
+      sum += LANES_OF(v) * LANES_OF(x + 4 * (size_t)tiles[k]);
+    out[i * step] = lanes_sum(&sum);
+  }
+}
+
 QD_CLONES
 void tiles_multiply(const tile_system *system, const double *A, const double *x, double *y) {
   for (int b = 0; b < system->block_count; ++b) {
     const row_block *block = &system->blocks[b];
-    const int *tiles = system->block_tiles + block->tile_start;
-    const double *values = A + block->values;
-    double *out = y + block->slot;
-    const int rows = block->row_count, step = block->slot_step;
-    int i = 0;
-    for (; i + 3 <= rows; i += 4) { /* three or four rows at a time */
-      const int four = i + 3 < rows;
-      lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0}, sums;
-      const double *v = values + 4 * i;
-      for (int k = 0; k < block->tile_count; ++k, v += 4 * rows) {
-        const lanes xk = LANES_OF(x + 4 * (size_t)tiles[k]);
-        a0 += LANES_OF(v) * xk;
-        a1 += LANES_OF(v + 4) * xk;
-        a2 += LANES_OF(v + 8) * xk;
-        if (four) a3 += LANES_OF(v + 12) * xk;
-      }
-      lanes_sums(&sums, &a0, &a1, &a2, &a3);
-      out[i * step] = sums[0];
-      out[(i + 1) * step] = sums[1];
-      out[(i + 2) * step] = sums[2];
-      if (four) out[(i + 3) * step] = sums[3];
+    switch (block->row_count) {
+    case 3:
+      multiply_block(system, block, A, x, y, 3);
+      break;
+    case 4:
+      multiply_block(system, block, A, x, y, 4);
+      break;
+    default:
+      multiply_block(system, block, A, x, y, block->row_count);
+      break;
     }
-    for (; i < rows; ++i) {
-      lanes sum = {0.0, 0.0, 0.0, 0.0};
-      const double *v = values + 4 * i;
-      for (int k = 0; k < block->tile_count; ++k, v += 4 * rows)
-        sum += LANES_OF(v) * LANES_OF(x + 4 * (size_t)tiles[k]);
-      out[i * step] = lanes_sum(&sum);
-    }
+  }
+}
+
+LANES_INLINE void add_transposed_block(const tile_system *system, const row_block *block,
+                                       const double *A, const double *y, double *x, int rows) {
+  const int *tiles = system->block_tiles + block->tile_start;
+  const double *values = A + block->values, *in = y + block->slot;
+  for (int k = 0; k < block->tile_count; ++k, values += 4 * rows) {
+    lanes sum = in[0] * LANES_OF(values);
+    for (int i = 1; i < rows; ++i) sum += in[i * block->slot_step] * LANES_OF(values + 4 * i);
+    LANES_AT(x + 4 * (size_t)tiles[k]) += sum;
   }
 }
 
@@ -269,14 +315,16 @@ QD_CLONES
 void tiles_add_transposed(const tile_system *system, const double *A, const double *y, double *x) {
   for (int b = 0; b < system->block_count; ++b) {
     const row_block *block = &system->blocks[b];
-    const int *tiles = system->block_tiles + block->tile_start;
-    const double *values = A + block->values, *rows = y + block->slot;
-    for (int k = 0; k < block->tile_count; ++k) {
-      double *at = x + 4 * (size_t)tiles[k];
-      lanes sum = LANES_OF(at);
-      for (int i = 0; i < block->row_count; ++i, values += 4)
-        sum += rows[i * block->slot_step] * LANES_OF(values);
-      LANES_AT(at) = sum;
+    switch (block->row_count) {
+    case 3:
+      add_transposed_block(system, block, A, y, x, 3);
+      break;
+    case 4:
+      add_transposed_block(system, block, A, y, x, 4);
+      break;
+    default:
+      add_transposed_block(system, block, A, y, x, block->row_count);
+      break;
     }
   }
 }

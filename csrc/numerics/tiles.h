@@ -14,6 +14,7 @@
 
 typedef struct row_block {
   int row_count;
+  int first_row; /* of the caller's program */
   int tile_count;
   int tile_start; /* into tiles.block_tiles, ascending */
   size_t values;  /* offset into G and S: (tile_count, row_count, 4) */
