@@ -30,7 +30,7 @@ def run(output: Path, *, seed: int = 0, system: str = "planar_hand", movie: bool
     """
     from qdsim.planning import pictures
 
-    pictures.new_figure(1.0, 1.0)  # a missing extra should show before the work, not after it
+    pictures.check_installed(movie)
     begin = time.perf_counter()
     loaded = systems.load(system)
     model, task = loaded.model, next(iter(loaded.tasks.values()))

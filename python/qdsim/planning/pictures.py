@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from qdsim.planning.plan import Plan, ReplayResult
     from qdsim.planning.tree import Tree
 
-__all__ = ["PlanarScene", "draw_key_frames", "draw_tree", "key_frames", "write_movie"]
+__all__ = [
+    "PlanarScene",
+    "check_installed",
+    "draw_key_frames",
+    "draw_tree",
+    "key_frames",
+    "write_movie",
+]
 
 INK, PAPER, QUIET = "#22303C", "#FFFFFF", "#8A97A3"
 OBJECT, OBJECT_DARK = "#F4C96B", "#B98520"
@@ -45,6 +52,12 @@ def _need(module: str) -> Any:
         raise ImportError(
             f"pictures need {package}: pip install 'qdsim[demo]'", name=package
         ) from None
+
+
+def check_installed(movie: bool) -> None:
+    """Raise the error of a missing package now, before work is done whose pictures it would spoil."""
+    for module in ["matplotlib", "imageio"] if movie else ["matplotlib"]:
+        _need(module)
 
 
 def new_figure(width: float, height: float, dpi: int = 150) -> Figure:
