@@ -56,11 +56,13 @@ def run(output: Path, *, seed: int = 0, system: str = "planar_hand", movie: bool
         f"  planning           {tree.seconds:.2f} s, {tree.steps} steps\n"
         f"  plan               {plan.step_count} steps in {len(plan.segments)} segments, "
         f"{len(plan.regrasps)} regrasps\n"
-        f"  distance to goal   {verdict.position_error:.4f} m (at most {plan.position_tolerance:g}), "
+        f"  distance to goal   {verdict.position_error:.4f} m "
+        f"(at most {plan.position_tolerance:g}), "
         f"{verdict.rotation_error:.4f} rad (at most {plan.rotation_tolerance:g})\n"
         f"  replay error       {verdict.replay_error:g}"
         f"{' (the same bits)' if replay.identical else ''}\n"
-        f"  regrasps           at most {verdict.regrasp_penetration:.1e} m of penetration at either end\n"
+        f"  regrasps           at most {verdict.regrasp_penetration:.1e} m of penetration "
+        f"at either end\n"
         f"  verdict            {'good' if verdict else '; '.join(verdict.faults)}"
     )
 

@@ -1,4 +1,8 @@
-"""Planning through contact: tasks, contact samplers, random trees, plans, pictures."""
+"""Planning through contact: tasks, contact samplers, random trees, plans, pictures.
+
+Docstrings call Pang, Suh, Yang and Tedrake 2023, "Global Planning for Contact-Rich Manipulation via
+Local Smoothing of Quasi-dynamic Contact Models", S3.
+"""
 
 from qdsim.planning.least_squares import bounded_least_squares
 from qdsim.planning.options import RRTOptions
@@ -14,8 +18,8 @@ __all__ = [
     "ContactSampler",
     "EdgeKind",
     "ObjectSpace",
-    "PlanarHandSampler",
     "Plan",
+    "PlanarHandSampler",
     "RRTOptions",
     "ReplayResult",
     "Segment",

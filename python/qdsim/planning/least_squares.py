@@ -21,17 +21,17 @@ def bounded_least_squares(
 ) -> Array:
     """Minimise ``|B x - target|^2 + regularization |x|^2`` subject to ``lower <= x <= upper``.
 
-    Clipping the free solution at the bounds would waste the joints that still can move; here they take
-    over. A primal active set method (Stark and Parker 1995, "Bounded-variable least-squares"): the program is
-    strictly convex, every full step lowers the cost on its working set, so it ends at the minimiser. Most
-    calls end at once, because the free solution lies within the bounds.
+    Clipping the free solution at the bounds would waste the joints that still can move; here they
+    take over. A primal active set method (Stark and Parker 1995, "Bounded-variable least-squares"):
+    the program is strictly convex, every full step lowers the cost on its working set, so it ends
+    at the minimiser. Most calls end at once, because the free solution lies within the bounds.
 
     Args:
         B: ``(n, m)`` matrix.
         target: ``(n,)`` right-hand side.
         lower, upper: ``(m,)`` bounds with ``lower <= 0 <= upper``; infinite where there is none.
-        regularization: makes the solution unique where ``B`` has a kernel; small against the squares of the
-            singular values that matter, it gives the solution of minimum norm.
+        regularization: makes the solution unique where ``B`` has a kernel; small against the
+            squares of the singular values that matter, it gives the solution of minimum norm.
         first_guess: ``(m,)`` the free solution, if the caller has it already.
 
     Returns:
@@ -51,7 +51,8 @@ def bounded_least_squares(
     for _ in range(10 * m + 10):
         # Go to the minimiser over the free variables, or as far as the first bound on the way.
         while free.any():
-            # Fixed variables keep an identity row, so that one solve of full size serves any working set.
+            # Fixed variables keep an identity row, so that one solve of full size serves any
+            # working set.
             masked = np.where(free[:, None] & free, H, np.eye(m))
             step = np.linalg.solve(masked, np.where(free, g - H @ x, 0.0))
             there = x + step

@@ -16,34 +16,35 @@ Dynamics = Literal["exact", "smoothed"]
 class RRTOptions:
     """Settings of :func:`qdsim.planning.rrt`.
 
-    The defaults are those of the chaining strategy; ``RRTOptions.published()`` gives the structure of S3
-    Alg. 2 and 3 with the constants of the authors' planar hand script.
+    The defaults are those of the chaining strategy; ``RRTOptions.published()`` gives the structure
+    of S3 Alg. 2 and 3 with the constants of the authors' planar hand script.
 
     Attributes:
-        strategy: ``"chain"`` pushes towards one subgoal for as long as that brings the object nearer, then tries
-            random inputs, then a new grasp, and goes on to the same subgoal. ``"published"`` takes one step an
-            iteration, or samples a contact with ``grasp_probability``.
+        strategy: ``"chain"`` pushes towards one subgoal for as long as that brings the object
+            nearer, then tries random inputs, then a new grasp, and goes on to the same subgoal.
+            ``"published"`` takes one step an iteration, or samples a contact with
+            ``grasp_probability``.
         max_nodes: the tree ends at this many nodes.
         max_iterations: and after this many subgoals.
         goal_probability: how often the subgoal is the goal.
-        between_probability: how often the other subgoals lie between the node nearest to the goal and the goal
-            rather than anywhere in the task's box.
+        between_probability: how often the other subgoals lie between the node nearest to the goal
+            and the goal rather than anywhere in the task's box.
         kappa: log-barrier weight of the smoothed model behind metric and inputs, 1/J.
         gamma: regularisation of the metric (S3 eq. 45), m^2.
         step: longest change of the command on one edge, in the units of the command.
-        dynamics: ``"exact"`` steps (S3 Alg. 3), or the ``"smoothed"`` ones at ``kappa`` that the authors'
-            released planner takes.
+        dynamics: ``"exact"`` steps (S3 Alg. 3), or the ``"smoothed"`` ones at ``kappa`` that the
+            authors' released planner takes.
         sub_steps: steps of ``task.options.h`` on one edge; the command moves along a ramp.
         rotation_length: metres that a radian counts for in the metric; None takes the task's.
         grasp_probability: published strategy: how often an iteration samples a contact.
         chain_length: chain: most pushes in a row.
         progress: chain: a push counts if the distance to the subgoal falls by this fraction.
         shots: chain: random inputs tried where a push does not count.
-        shot_spread: chain: standard deviation of the shots around the direction of least squares, relative to
-            its length.
+        shot_spread: chain: standard deviation of the shots around the direction of least squares,
+            relative to its length.
         regrasps: chain: new grasps an iteration may try.
-        contact_tolerance: m; a grasp is changed only where nothing penetrates by more than this. Robot and
-            object are first let to settle where they do.
+        contact_tolerance: m; a grasp is changed only where nothing penetrates by more than this.
+            Robot and object are first let to settle where they do.
     """
 
     strategy: Strategy = "chain"

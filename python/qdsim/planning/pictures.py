@@ -1,7 +1,8 @@
 """Pictures of plans and trees, drawn with matplotlib without a display.
 
-Nothing here is imported before a picture is asked for. Scenes are drawn in the plane in which a planar model
-moves; spheres appear as circles, boxes as their outlines, and spheres along a finger as one rounded link.
+Nothing here is imported before a picture is asked for. Scenes are drawn in the plane in which a
+planar model moves; spheres appear as circles, boxes as their outlines, and spheres along a finger
+as one rounded link.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +57,9 @@ def _need(module: str) -> Any:
 
 
 def check_installed(movie: bool) -> None:
-    """Raise the error of a missing package now, before work is done whose pictures it would spoil."""
+    """Raise the error of a missing package now, before work is done whose pictures it would
+    spoil.
+    """
     for module in ["matplotlib", "imageio"] if movie else ["matplotlib"]:
         _need(module)
 
@@ -73,7 +77,8 @@ class PlanarScene:
 
     Args:
         model: a model all of whose joints move in one coordinate plane.
-        object: body of the manipulated object; it gets its own colour and a spoke that shows its angle.
+        object: body of the manipulated object; it gets its own colour and a spoke that shows its
+            angle.
     """
 
     def __init__(self, model: Model, object: str) -> None:
@@ -86,7 +91,9 @@ class PlanarScene:
         self.model = model
         self.object = model.body_names.index(object)
         sizes = model.parameters.geom_size
-        self.circles: list[tuple[int, Array, float]] = []  # body, centre in body coordinates, radius
+        self.circles: list[
+            tuple[int, Array, float]
+        ] = []  # body, centre in body coordinates, radius
         self.boxes: list[tuple[int, Array]] = []  # body, corners in body coordinates
         index = 0
         for b, body in enumerate(model.description.bodies):
@@ -140,7 +147,13 @@ class PlanarScene:
         """Outline of the object at the goal."""
         pos, rot = self.model.body_poses(goal)
         patches = _need("matplotlib.patches")
-        style = {"fill": False, "edgecolor": GOAL, "linestyle": (0, (4, 3)), "linewidth": 1.2, "zorder": 1}
+        style = {
+            "fill": False,
+            "edgecolor": GOAL,
+            "linestyle": (0, (4, 3)),
+            "linewidth": 1.2,
+            "zorder": 1,
+        }
         for b, centre, radius in self.circles:
             if b == self.object:
                 p = (pos[b] + rot[b] @ centre)[self.axes]
@@ -155,8 +168,8 @@ class PlanarScene:
     def draw_forces(self, ax: Axes, step: Step, typical: float, length: float) -> None:
         """Arrows of the contact forces on the object, heads at the contact points.
 
-        A force of ``typical`` newtons gets ``length`` metres; lengths grow with the square root of the force, so
-        that small ones are seen.
+        A force of ``typical`` newtons gets ``length`` metres; lengths grow with the square root of
+        the force, so that small ones are seen.
         """
         forces = self.forces(step)
         if not forces:
@@ -215,12 +228,20 @@ class PlanarScene:
                 continue
             p = (pos[b] + rot[b] @ centre)[self.axes]
             ax.add_patch(
-                patches.Circle(p, radius, facecolor=OBJECT, edgecolor=OBJECT_DARK, linewidth=1.5, zorder=2)
+                patches.Circle(
+                    p, radius, facecolor=OBJECT, edgecolor=OBJECT_DARK, linewidth=1.5, zorder=2
+                )
             )
             # A darker half and a spoke, so that the angle is seen at a glance.
             ax.add_patch(
                 patches.Wedge(
-                    p, 0.97 * radius, angle, angle + 180.0, facecolor="#EDB644", edgecolor="none", zorder=2.1
+                    p,
+                    0.97 * radius,
+                    angle,
+                    angle + 180.0,
+                    facecolor="#EDB644",
+                    edgecolor="none",
+                    zorder=2.1,
                 )
             )
             tip = p + radius * rot[b][self.axes, self.axes[0]]
@@ -236,7 +257,9 @@ class PlanarScene:
                 )
             )
             centre, right = p.mean(axis=0), 0.5 * (p[0] + p[3])
-            ax.plot(*zip(centre, right), color=INK, linewidth=2.2, solid_capstyle="round", zorder=2.5)
+            ax.plot(
+                *zip(centre, right), color=INK, linewidth=2.2, solid_capstyle="round", zorder=2.5
+            )
             ax.plot(*centre, "o", color=INK, markersize=4.5, zorder=2.6)
 
     def _draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
@@ -251,10 +274,12 @@ class PlanarScene:
             if ghost:
                 line = {"color": colour, "alpha": 0.8 * alpha, "linewidth": 1.1, "zorder": 3}
                 for p, radius in joints:
-                    ax.add_patch(patches.Circle(p, radius, fill=False, linestyle=(0, (2, 2)), **line))
+                    ax.add_patch(
+                        patches.Circle(p, radius, fill=False, linestyle=(0, (2, 2)), **line)
+                    )
                 continue
             # The link between neighbouring spheres, as wide as they are.
-            for (p, r), (s, _) in zip(joints, joints[1:]):
+            for (p, r), (s, _) in pairwise(joints):
                 along = s - p
                 length = float(np.hypot(*along))
                 if length > 0.0:
@@ -299,7 +324,9 @@ def key_frames(
     pushes: list[tuple[int, int]] = []
     for k, segment in enumerate(plan.segments):
         if segment.steps:
-            strength = [sum(float(np.hypot(*f)) for _, f in scene.forces(s)) for s in replay.steps[k]]
+            strength = [
+                sum(float(np.hypot(*f)) for _, f in scene.forces(s)) for s in replay.steps[k]
+            ]
             # Late in the segment, where the fingers still push; then they settle or let go.
             pushing = np.flatnonzero(np.array(strength) >= 0.25 * max(strength))
             pushes.append((k, int(pushing[-1]) + 1))
@@ -307,7 +334,9 @@ def key_frames(
     frames = sorted({*starts, *pushes, end})
     if len(frames) > most:
         spare = [f for f in pushes if f != end]
-        drop = np.unique(np.linspace(0, len(spare) - 1, min(len(frames) - most, len(spare))).astype(int))
+        drop = np.unique(
+            np.linspace(0, len(spare) - 1, min(len(frames) - most, len(spare))).astype(int)
+        )
         frames = sorted(set(frames) - {spare[i] for i in drop})
     if len(frames) > most:
         frames = [frames[i] for i in np.linspace(0, len(frames) - 1, most).astype(int)]
@@ -315,7 +344,7 @@ def key_frames(
     while len(frames) < most:
         gaps = [
             (b[1] - a[1], a[0], (a[1] + b[1]) // 2)
-            for a, b in zip(frames, frames[1:])
+            for a, b in pairwise(frames)
             if a[0] == b[0] and b[1] - a[1] > 4
         ]
         if not gaps:
@@ -346,7 +375,9 @@ def draw_key_frames(
     width = 3.0
     height = width * float((high[1] - low[1]) / (high[0] - low[0]))
     top, bottom, title_height = 0.4, 0.6, 0.36  # inches
-    figure = new_figure(columns * (width + 0.1) + 0.1, rows * (height + title_height) + top + bottom)
+    figure = new_figure(
+        columns * (width + 0.1) + 0.1, rows * (height + title_height) + top + bottom
+    )
     across, up = figure.get_size_inches()
     grid = np.array(
         [
@@ -391,8 +422,9 @@ def draw_key_frames(
     figure.text(
         0.1 / across,
         0.1 / up,
-        "Red arrows: contact forces on the object.  Dashed green: the goal.  Violet frames: regrasps; the fingers "
-        "leave the dotted configuration\nfor the solid one by contact sampling, without input, and the object stays.",
+        "Red arrows: contact forces on the object.  Dashed green: the goal.  Violet frames: regrasps; "
+        "the fingers leave the dotted configuration\nfor the solid one by contact sampling, without "
+        "input, and the object stays.",
         fontsize=9,
         color=QUIET,
         ha="left",
@@ -406,7 +438,10 @@ def force_scale(
 ) -> tuple[float, float]:
     """A typical strong force of a replay (N), and how long to draw it in a window (m)."""
     sizes = [
-        float(np.hypot(*force)) for taken in replay.steps for s in taken for _, force in scene.forces(s)
+        float(np.hypot(*force))
+        for taken in replay.steps
+        for s in taken
+        for _, force in scene.forces(s)
     ]
     strong = [f for f in sizes if f > 1e-3]
     return float(np.quantile(strong, 0.9)) if strong else 1.0, 0.2 * float(np.min(high - low))
@@ -473,7 +508,9 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
         right.spines[side].set_visible(False)
     if len(iteration) < 12:
         right.set_xticks(iteration)
-    figure.suptitle(task.name[:1].upper() + task.name[1:], fontsize=16, color=INK, x=0.02, ha="left", y=0.98)
+    figure.suptitle(
+        task.name[:1].upper() + task.name[1:], fontsize=16, color=INK, x=0.02, ha="left", y=0.98
+    )
     figure.savefig(path)
 
 
@@ -490,7 +527,8 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
         raise ValueError("tree: only objects with at most three scalar joints can be drawn")
     nodes = coordinates(tree.q)
     on_path = set(tree.path(tree.goal_node)) if tree.goal_node is not None else set()
-    plain, chosen = [], []
+    plain: list[Array] = []
+    chosen: list[Array] = []
     for i in range(1, tree.count):
         trajectory = tree.trajectory(i)
         if trajectory is None:
@@ -555,7 +593,8 @@ def write_movie(
 
     Args:
         plan, replay, model: as for :func:`draw_key_frames`.
-        paths: files to write, ``.gif`` (needs imageio and pillow) or ``.mp4`` (needs imageio-ffmpeg).
+        paths: files to write, ``.gif`` (needs imageio and pillow) or ``.mp4`` (needs
+            imageio-ffmpeg).
         frames_per_second: of the movie.
         regrasp_frames: length of a change of grasp.
         size: width in inches at 100 dots an inch.
@@ -583,7 +622,9 @@ def _movie_frames(
     ax = figure.add_axes((0.01, 0.01, 0.98, height / (height + strip) - 0.02))
     total = plan.step_count
 
-    def shot(q: Array, title: str, colour: str, step: Step | None, old: Array | None, mix: float) -> Any:
+    def shot(
+        q: Array, title: str, colour: str, step: Step | None, old: Array | None, mix: float
+    ) -> Any:
         ax.clear()
         for text in list(figure.texts):
             text.remove()

@@ -1,4 +1,6 @@
-"""Plans: commands from a start to a goal, cut where the grasp changes; kept in a file, replayed, judged."""
+"""Plans: commands from a start to a goal, cut where the grasp changes; kept in a file, replayed,
+judged.
+"""
 
 from __future__ import annotations
 
@@ -65,10 +67,12 @@ class ReplayResult:
     """What stepping through a plan once more gave.
 
     Attributes:
-        steps: the :class:`qdsim.Step` of every command, a tuple for each segment, with contacts and forces.
+        steps: the :class:`qdsim.Step` of every command, a tuple for each segment, with contacts and
+            forces.
         max_error: largest difference to the plan's own configurations, over all entries.
         identical: whether every configuration has the same bits.
-        position_error, rotation_error: of the object's last pose with respect to the goal, m and rad.
+        position_error, rotation_error: of the object's last pose with respect to the goal, m and
+            rad.
     """
 
     steps: tuple[tuple[Step, ...], ...]
@@ -108,8 +112,9 @@ class Verdict:
 class Plan:
     """Commands that bring an object to its goal.
 
-    Within a segment the steps follow from the commands alone. Between two segments the grasp changes: the robot
-    goes to another configuration (no input, no path) while the object stays where it is.
+    Within a segment the steps follow from the commands alone. Between two segments the grasp
+    changes: the robot goes to another configuration (no input, no path) while the object stays
+        where it is.
 
     Attributes:
         task: name of the task.
@@ -202,10 +207,11 @@ class Plan:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to one ``.npz`` file (no pickles inside).
 
-        Entries: ``header``, a JSON text with ``format``, ``version``, ``task``, ``object``, ``options``, the
-        tolerances; ``goal`` (nq); ``steps`` (segments) and ``edges`` (segments), how many of each; and the
-        segments one after the other: ``inputs`` (sum of steps, nu), ``configurations`` (sum of steps + 1, nq),
-        ``knots`` (sum of edges).
+        Entries: ``header``, a JSON text with ``format``, ``version``, ``task``, ``object``,
+            ``options``, the
+        tolerances; ``goal`` (nq); ``steps`` (segments) and ``edges`` (segments), how many of each;
+        and the segments one after the other: ``inputs`` (sum of steps, nu), ``configurations`` (sum
+        of steps + 1, nq), ``knots`` (sum of edges).
         """
         header = {
             "format": FORMAT,
@@ -260,7 +266,9 @@ class Plan:
 
 
 def plan_from_tree(tree: Tree, node: int) -> Plan:
-    """The plan along a tree's path; runs of regrasps become their last one, trailing ones are dropped."""
+    """The plan along a tree's path; runs of regrasps become their last one, trailing ones are
+    dropped.
+    """
     path = tree.path(node)
     while len(path) > 1 and tree.kind[path[-1]] == EdgeKind.REGRASP:
         path.pop()
@@ -315,7 +323,8 @@ def _from_arrays(arrays: dict[str, Any]) -> Plan:
     options = dict(header["options"])
     options["held"] = tuple(options.get("held", ()))
     goal, inputs, configurations = (
-        _table(arrays, name, rank) for name, rank in (("goal", 1), ("inputs", 2), ("configurations", 2))
+        _table(arrays, name, rank)
+        for name, rank in (("goal", 1), ("inputs", 2), ("configurations", 2))
     )
     steps, edges, knots = (_counts(arrays, name) for name in ("steps", "edges", "knots"))
     if len(steps) == 0 or len(edges) != len(steps):
@@ -331,7 +340,9 @@ def _from_arrays(arrays: dict[str, Any]) -> Plan:
     segments = tuple(
         Segment(u, q, k)
         for u, q, k in zip(
-            np.split(inputs, split[0]), np.split(configurations, split[1]), np.split(knots, split[2])
+            np.split(inputs, split[0]),
+            np.split(configurations, split[1]),
+            np.split(knots, split[2]),
         )
     )
     if any(np.any(np.diff(s.knots, prepend=0) < 0) or np.any(s.knots > s.steps) for s in segments):

@@ -1,7 +1,10 @@
-"""Rapidly exploring random trees through contact (S3 Alg. 2 and 3), and a chaining variant of them."""
+"""Rapidly exploring random trees through contact (S3 Alg. 2 and 3), and a chaining variant of
+them.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -18,7 +21,9 @@ from qdsim.step import step
 __all__ = ["rrt"]
 
 SETTLING_STEPS = 5
-"""Steps allowed for a penetration to go away. Each leaves about the square of the last one, over a radius."""
+"""Steps allowed for a penetration to go away. Each leaves about the square of the last one, over a
+radius.
+"""
 
 
 def rrt(
@@ -34,7 +39,8 @@ def rrt(
         task: what to do.
         options: how; None is the chaining strategy with its defaults.
         rng: a seed or a generator. The same seed gives the same tree.
-        progress: show a bar with the distance to the goal (needs tqdm; without it nothing is shown).
+        progress: show a bar with the distance to the goal (needs tqdm; without it nothing is
+            shown).
 
     Returns:
         The tree. ``tree.reached`` tells whether the goal was found, ``tree.plan()`` gives the plan.
@@ -65,7 +71,9 @@ class _Search:
 
     def grow(self, progress: bool) -> None:
         tree, options = self.tree, self.options
-        iterate = self._chain_iteration if options.strategy == "chain" else self._published_iteration
+        iterate = (
+            self._chain_iteration if options.strategy == "chain" else self._published_iteration
+        )
         rows = []
         begin = time.perf_counter()
         with progress_bar(progress, options.max_nodes, self.task.name) as bar:
@@ -109,7 +117,9 @@ class _Search:
             self.tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
 
     def _chain_iteration(self) -> None:
-        """Push while that helps; where it does not, change the grasp and go on to the same subgoal."""
+        """Push while that helps; where it does not, change the grasp and go on to the same
+        subgoal.
+        """
         tree = self.tree
         subgoal = self._subgoal()
         node = tree.nearest(subgoal)
@@ -147,9 +157,11 @@ class _Search:
     def _shoot(
         self, node: int, du: Array, subgoal: Array, wanted: float
     ) -> tuple[Array, Array] | None:
-        """The best of some random inputs around ``du``, if it brings the object to the wanted distance."""
+        """The best of some random inputs around ``du``, if it brings the object to the wanted
+        distance.
+        """
         options, tree = self.options, self.tree
-        length = float(np.sqrt(du @ du))
+        length = math.sqrt(du @ du)
         room_down, room_up = self._room(node)
         noise = self.rng.standard_normal((options.shots, len(du))) / np.sqrt(len(du))
         reach = self.rng.uniform(0.1, 1.0, options.shots) * options.step
@@ -168,7 +180,9 @@ class _Search:
     # ---------------------------------------------------------------- their parts
 
     def _subgoal(self) -> Array:
-        """The goal, a pose between it and the node nearest to it, or one anywhere in the box ``(nq,)``."""
+        """The goal, a pose between it and the node nearest to it, or one anywhere in the box
+        ``(nq,)``.
+        """
         task, options, rng = self.task, self.options, self.rng
         coin = rng.random()
         if coin < options.goal_probability:
@@ -184,25 +198,27 @@ class _Search:
         return np.minimum(self.lower - command, 0.0), np.maximum(self.upper - command, 0.0)
 
     def _steer(self, node: int, subgoal: Array) -> Array:
-        """Change of the command that brings the smoothed model nearest to the subgoal (S3 Alg. 3, line 3).
+        """Change of the command that brings the smoothed model nearest to the subgoal (S3 Alg. 3,
+        line 3).
 
-        Where the free solution is longer than ``options.step``, aim only that far. Joint limits are bounds of the
-        least squares: where they are met, the other joints take over.
+        Where the free solution is longer than ``options.step``, aim only that far. Joint limits are
+        bounds of the least squares: where they are met, the other joints take over.
         """
         B, target, free = self.tree.steering(node, subgoal)
         longest = self.options.step
-        length = float(np.sqrt(free @ free))
+        length = math.sqrt(free @ free)
         if length > longest:
             free, target = free * (longest / length), target * (longest / length)
         du = bounded_least_squares(B, target, *self._room(node), first_guess=free)
-        length = float(np.sqrt(du @ du))
+        length = math.sqrt(du @ du)
         return du * (longest / length) if length > longest else du
 
     def _simulate(self, node: int, du: Array) -> tuple[Array, Array] | None:
         """Move the command by ``du`` along a ramp.
 
         Returns:
-            Commands ``(steps, nu)`` and configurations after them ``(steps, nq)``, None if the solver failed.
+            Commands ``(steps, nu)`` and configurations after them ``(steps, nq)``, None if the
+            solver failed.
         """
         return self._run(self.tree._q[node], self.tree._command[node] + self.ramp * du)
 
@@ -235,9 +251,11 @@ class _Search:
         return fresh
 
     def _settle(self, node: int) -> int | None:
-        """A node where nothing penetrates: this one, or one after holding the fingers still for a moment.
+        """A node where nothing penetrates: this one, or one after holding the fingers still for a
+        moment.
 
-        Large steps leave penetration by linearisation; a robot should not let go of an object inside of it.
+        Large steps leave penetration by linearisation; a robot should not let go of an object
+        inside of it.
         """
         tree, model = self.tree, self.task.model
         tolerance = self.options.contact_tolerance
@@ -259,7 +277,9 @@ class _Search:
 
 
 def step_options(task: Task, options: RRTOptions):  # type: ignore[no-untyped-def]
-    """Options of the steps along the edges: the task's, smoothed where the planner's dynamics are."""
+    """Options of the steps along the edges: the task's, smoothed where the planner's dynamics
+    are.
+    """
     if options.dynamics == "exact":
         return task.options
     return task.options.replace(kappa=options.kappa, joint_limits=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -17,10 +18,11 @@ Array = NDArray[np.float64]
 class ObjectSpace:
     """Coordinates of one object of a model, as tangent vectors of its unactuated joints.
 
-    A planner through contact steers the object; the robot only has to be somewhere useful (S3 §VI-B). This
-    class cuts the object's rows out of configurations and tangent vectors and subtracts configurations
-    on the manifold, over whole arrays of them: scalar joints by subtraction, ball and free joints by the
-    logarithm of the relative rotation, as ``Model.difference`` does one at a time.
+    A planner through contact steers the object; the robot only has to be somewhere useful (S3
+    §VI-B). This class cuts the object's rows out of configurations and tangent vectors and
+    subtracts configurations on the manifold, over whole arrays of them: scalar joints by
+    subtraction, ball and free joints by the logarithm of the relative rotation, as
+    ``Model.difference`` does one at a time.
 
     Args:
         model: the model.
@@ -31,7 +33,8 @@ class ObjectSpace:
         joints: names of the object's joints, in order of ``q``.
         q: indices of the object's entries of a configuration.
         v: indices of the object's entries of a tangent vector, ``size`` of them.
-        rotation: ``(size,)`` bool, which of these turn the object (radians) rather than shift it (metres).
+        rotation: ``(size,)`` bool, which of these turn the object (radians) rather than shift it
+            (metres).
     """
 
     def __init__(self, model: Model, body: str) -> None:
@@ -67,6 +70,7 @@ class ObjectSpace:
         self.v: NDArray[np.intp] = np.array(v_index, dtype=np.intp)
         angular = np.any(jacobian[3:][:, self.v] != 0.0, axis=0)
         self.rotation: NDArray[np.bool_] = np.asarray(angular, dtype=np.bool_)
+        self._kinds = np.array([~self.rotation, self.rotation], dtype=np.float64)
         self._scalar_q = np.array([i for i, _ in self._scalar], dtype=np.intp)
         self._scalar_v = np.array([j for _, j in self._scalar], dtype=np.intp)
 
@@ -87,7 +91,9 @@ class ObjectSpace:
         """
         if not self._quaternion:
             a, b = q1[self.q], q0[self.q]
-            return a[:, None] - b if a.ndim < b.ndim else a - b[:, None] if b.ndim < a.ndim else a - b
+            return (
+                a[:, None] - b if a.ndim < b.ndim else a - b[:, None] if b.ndim < a.ndim else a - b
+            )
         flat = q1.ndim == 1 and q0.ndim == 1
         a = q1[:, None] if q1.ndim == 1 else q1
         b = q0[:, None] if q0.ndim == 1 else q0
@@ -98,13 +104,17 @@ class ObjectSpace:
         return result[:, 0] if flat else result
 
     def errors(self, q: Array, goal: Array) -> tuple[float, float]:
-        """Distance (m) and angle (rad) between the object's poses in two configurations ``(nq,)``."""
+        """Distance (m) and angle (rad) between the object's poses in two configurations
+        ``(nq,)``.
+        """
         e = self.difference(goal, q)
-        shift, turn = e[~self.rotation], e[self.rotation]
-        return float(np.sqrt(shift @ shift)), float(np.sqrt(turn @ turn))
+        shift, turn = (self._kinds @ (e * e)).tolist()
+        return math.sqrt(shift), math.sqrt(turn)
 
     def scale(self, length: float) -> Array:
-        """``(size,)`` factors that turn displacements into metres: 1 for shifts, ``length`` for turns."""
+        """``(size,)`` factors that turn displacements into metres: 1 for shifts, ``length`` for
+        turns.
+        """
         return np.where(self.rotation, length, 1.0)
 
     def __repr__(self) -> str:

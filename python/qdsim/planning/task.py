@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,15 +25,17 @@ class Task:
     Attributes:
         name: for titles and files.
         model: the model.
-        options: of the exact step, with the step length ``h``. The smoothed model behind the metric takes them
-            too, at its own ``kappa`` and without joint limits, which would push at a distance.
+        options: of the exact step, with the step length ``h``. The smoothed model behind the metric
+            takes them too, at its own ``kappa`` and without joint limits, which would push at a
+            distance.
         start: ``(nq,)`` configuration, collision-free to ``start_tolerance``.
         goal: ``(nq,)`` configuration of which only the object's entries matter.
         object: name of the object's body.
-        lower, upper: box from which subgoals are drawn, as object displacements from the start; one entry per
-            tangent coordinate of the object, metres and radians.
+        lower, upper: box from which subgoals are drawn, as object displacements from the start; one
+            entry per tangent coordinate of the object, metres and radians.
         sampler: draws grasps for a given object pose, or None.
-        position_tolerance, rotation_tolerance: pose errors at which the goal counts as reached, m and rad.
+        position_tolerance, rotation_tolerance: pose errors at which the goal counts as reached, m
+            and rad.
         length: metres that one radian counts for, a typical radius of the object.
         command_lower, command_upper: ``(nu,)`` bounds of the command; None takes the joint limits.
         start_tolerance: deepest penetration that the start may have, m.
@@ -71,7 +73,9 @@ class Task:
         put("upper", as_vector("upper", self.upper, self.space.size))
         if np.any(self.lower > self.upper):
             i = int(np.argmax(self.lower > self.upper))
-            raise ValueError(f"lower: {self.lower[i]:g} at index {i} exceeds upper {self.upper[i]:g}")
+            raise ValueError(
+                f"lower: {self.lower[i]:g} at index {i} exceeds upper {self.upper[i]:g}"
+            )
         for name in ("position_tolerance", "rotation_tolerance", "length"):
             if not getattr(self, name) > 0.0:
                 raise ValueError(f"{name}: expected a positive number, got {getattr(self, name)!r}")
@@ -83,25 +87,26 @@ class Task:
         if np.any(outside):
             i = int(np.argmax(outside))
             raise ValueError(
-                f"start: actuator {model.actuator_names[i]!r} is at {command[i]:g}, outside its limits "
-                f"[{lower[i]:g}, {upper[i]:g}]"
+                f"start: actuator {model.actuator_names[i]!r} is at {command[i]:g}, outside its "
+                f"limits [{lower[i]:g}, {upper[i]:g}]"
             )
         depth = penetration(model, self.start)
         if depth > self.start_tolerance:
             raise ValueError(
-                f"start: bodies penetrate by {depth:.2g} m, more than start_tolerance {self.start_tolerance:g}"
+                f"start: bodies penetrate by {depth:.2g} m, more than start_tolerance "
+                f"{self.start_tolerance:g}"
             )
 
-    def replace(self, **changes: object) -> Task:
+    def replace(self, **changes: Any) -> Task:
         """The same task with some fields changed, e.g. another goal."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
-        return Task(**(fields | changes))  # type: ignore[arg-type]
+        return Task(**(fields | changes))
 
     def with_object(self, q: ArrayLike, displacement: ArrayLike) -> Array:
         """``q`` with the object displaced by a tangent vector ``(space.size,)``, m and rad."""
         v = np.zeros(self.model.nv)
         v[self.space.v] = displacement
-        return np.asarray(self.model.integrate(np.asarray(q, dtype=np.float64), v))
+        return self.model.integrate(q, v)
 
     def reached(self, q: Array) -> bool:
         """Whether the object's pose in ``q`` is within the tolerances of the goal."""
@@ -110,7 +115,7 @@ class Task:
 
 
 def command_range(model: Model) -> tuple[Array, Array]:
-    """Commands that keep the actuated joints and the commands within their limits, ``(nu,)`` each."""
+    """Bounds ``(nu,)`` on the commands that respect joint limits and those of the commands."""
     joints = {model.slice_v(name).start: i for i, name in enumerate(model.joint_names)}
     rows = [joints[int(v)] for v in model.actuated_v]
     ends = np.asarray(model.joint_range)[rows] * np.asarray(model.actuator_gear)[:, None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["EdgeKind", "Tree"]
 
 _KERNEL = 1e-6
-"""Singular values of B_u below this, relative to metres of object per unit of command, steer nothing."""
+"""Singular values of B_u below this, relative to metres of object per unit of command, steer
+nothing.
+"""
 
 RECORD = np.dtype(
     [
@@ -47,9 +50,9 @@ class EdgeKind(enum.IntEnum):
 class Tree:
     """Nodes of a search through contact, stored as arrays.
 
-    Each node carries the smoothed linear model at its own configuration with the robot commanded to stay
-    (S3 eq. 44): ``q+ = c + B du``. Distances to a subgoal are measured in its object rows, in metres (rotations
-    times ``length``), by the local Mahalanobis metric ``|x - c|`` weighted with
+    Each node carries the smoothed linear model at its own configuration with the robot commanded to
+    stay (S3 eq. 44): ``q+ = c + B du``. Distances to a subgoal are measured in its object rows, in
+    metres (rotations times ``length``), by the local Mahalanobis metric ``|x - c|`` weighted with
     ``(B_u B_u' + gamma I)^-1`` (S3 eq. 47, without the factor 1/2, as in the authors' code).
 
     Attributes:
@@ -59,8 +62,9 @@ class Tree:
         steps: simulator steps taken, edges that were not kept included.
         linearizations: smoothed steps with derivative, one a node.
         failures: simulator steps that the solver gave up; the iteration goes on without them.
-        records: structured array, one row an iteration: nodes, steps, regrasps so far, and distance (m, rotation
-            scaled), position error (m) and rotation error (rad) of the node nearest to the goal.
+        records: structured array, one row an iteration: nodes, steps, regrasps so far, and distance
+            (m, rotation scaled), position error (m) and rotation error (rad) of the node nearest to
+            the goal.
         seconds: time spent growing.
     """
 
@@ -71,6 +75,7 @@ class Tree:
         self.options = options
         self.length = task.length if options.rotation_length is None else options.rotation_length
         self.scale = task.space.scale(self.length)
+        self._scale_column = self.scale[:, None]
         self.smoothed = task.options.replace(kappa=options.kappa, joint_limits=False)
         self.count = 0
         self.steps = 0
@@ -127,15 +132,17 @@ class Tree:
         model, gamma = task.model, self.options.gamma
         self._command[i] = command = model.command_from(q)
         local = linearize(model, q, command, self.smoothed, wrt=("u",))
-        B = local.B[self._v] * self.scale[:, None]
-        n, nu = B.shape
-        # One singular value decomposition gives the metric's square root and the inverse for steering.
+        B = local.B[self._v] * self._scale_column
+        n = len(B)
+        # One singular value decomposition gives the metric's square root and the inverse for
+        # steering.
         U, s, Vt = np.linalg.svd(B)
         k = len(s)
+        squares = s * s
         weight = np.full(n, gamma)
-        weight[:k] += s * s
-        self._whiten[:, :, i] = U.T / np.sqrt(weight)[:, None]
-        self._inverse[i] = (Vt[:k].T * (s / (s * s + _KERNEL * _KERNEL))) @ U[:, :k].T
+        weight[:k] += squares
+        self._whiten[:, :, i] = (U / np.sqrt(weight)).T
+        self._inverse[i] = (Vt[:k].T * (s / (squares + _KERNEL * _KERNEL))) @ U[:, :k].T
         self._B[i] = B
         self._q[i] = q
         self._next[:, i] = local.q_next
@@ -144,7 +151,7 @@ class Tree:
         contacts = local.step.contacts
         self._depth[i] = max(0.0, -float(contacts["dist"].min())) if len(contacts) else 0.0
         shift, turn = self._errors[:, i] = task.space.errors(q, task.goal)
-        self._distance[i] = distance = float(np.hypot(shift, task.length * turn))
+        self._distance[i] = distance = math.hypot(shift, task.length * turn)
         self._inputs.append(inputs)
         self._trajectory.append(trajectory)
         self.count += 1
@@ -157,9 +164,11 @@ class Tree:
         return i
 
     def distances(self, subgoal: Array) -> Array:
-        """Local Mahalanobis distances ``(count,)`` of all nodes to a configuration ``(nq,)`` (S3 eq. 47)."""
+        """Local Mahalanobis distances ``(count,)`` of all nodes to a configuration ``(nq,)`` (S3
+        eq. 47).
+        """
         n = self.count
-        e = self.task.space.difference(subgoal, self._next[:, :n]) * self.scale[:, None]
+        e = self.task.space.difference(subgoal, self._next[:, :n]) * self._scale_column
         y = (self._whiten[:, :, :n] * e).sum(axis=1)
         return np.asarray((y * y).sum(axis=0))
 
@@ -168,16 +177,19 @@ class Tree:
         return int(self.distances(subgoal).argmin())
 
     def object_distance(self, q: Array, subgoal: Array) -> float:
-        """Distance (m, rotations times ``length``) between the object's poses in two configurations."""
-        e = self.task.space.difference(subgoal, q) * self.scale
-        return float(np.sqrt(e @ e))
+        """Distance (m, rotations times ``length``) between the object's poses in two
+        configurations.
+        """
+        e: Array = self.task.space.difference(subgoal, q) * self.scale
+        return math.sqrt(e @ e)
 
     def steering(self, node: int, subgoal: Array) -> tuple[Array, Array, Array]:
         """What Alg. 3's least squares need at a node.
 
         Returns:
-            ``B_u`` ``(n, nu)`` in metres per unit of command, the scaled displacement ``(n,)`` from ``c`` to the
-            subgoal, and the least squares solution of minimum norm ``(nu,)`` without bounds.
+            ``B_u`` ``(n, nu)`` in metres per unit of command, the scaled displacement ``(n,)`` from
+            ``c`` to the subgoal, and the least squares solution of minimum norm ``(nu,)`` without
+            bounds.
         """
         target = self.task.space.difference(subgoal, self._next[:, node]) * self.scale
         return self._B[node], target, self._inverse[node] @ target
@@ -206,12 +218,15 @@ class Tree:
 
     @property
     def errors(self) -> Array:
-        """Position (m) and rotation error (rad) of every node with respect to the goal ``(count, 2)``."""
-        return self._errors[:, : self.count].T
+        """Position (m) and rotation error (rad) of every node to the goal ``(count, 2)``."""
+        errors: Array = self._errors[:, : self.count].T
+        return errors
 
     @property
     def distance(self) -> Array:
-        """Distance of every node's object pose to the goal ``(count,)``, m, rotation times ``task.length``."""
+        """Distance of every node's object pose to the goal ``(count,)``, m, rotation times
+        ``task.length``.
+        """
         return self._distance[: self.count]
 
     @property
@@ -251,9 +266,9 @@ class Tree:
             if self.goal_node is None:
                 shift, turn = self.errors[self.best_node]
                 raise ValueError(
-                    f"the tree of {self.count} nodes has not reached the goal: node {self.best_node} comes "
-                    f"nearest, with {shift:.3g} m and {turn:.3g} rad left; give a node, or plan on with more "
-                    "nodes or another seed"
+                    f"the tree of {self.count} nodes has not reached the goal: node "
+                    f"{self.best_node} comes nearest, with {shift:.3g} m and {turn:.3g} rad left; "
+                    "give a node, or try more nodes or another seed"
                 )
             node = self.goal_node
         return plan_from_tree(self, node)

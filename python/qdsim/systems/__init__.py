@@ -1,7 +1,7 @@
 """Published systems: MJCF files that come with the package and a short configuration each.
 
-``load("planar_hand")`` gives the model, the options of its step and its tasks. Numbers are those of Pang, Suh,
-Yang and Tedrake 2023 and the scripts released with it.
+``load("planar_hand")`` gives the model, the options of its step and its tasks. Numbers are those of
+Pang, Suh, Yang and Tedrake 2023 and the scripts released with it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def _planar_hand(name: str, model: Model) -> System:
         start=start,
         goal=goal,
         object="disc",
-        # y from -0.3 to 0.3 m, z from 0.3 to 0.5 m, angle from 0 to pi with a margin; from the start.
+        # y from -0.3 to 0.3 m, z from 0.3 to 0.5 m, angle from 0 to pi with a margin; from the
+        # start.
         lower=np.array([-0.3, 0.3, -0.01]) - start[:3],
         upper=np.array([0.3, 0.5, math.pi + 0.01]) - start[:3],
         sampler=PlanarHandSampler(),

@@ -1,8 +1,9 @@
 """Contact samplers: grasps for a given pose of the object.
 
-A sampler is any callable ``sampler(model, q, rng) -> q_new | None``: it leaves the object where it is, moves
-the robot to where it can push, and returns a configuration in which nothing penetrates, or None if it
-found none. Samplers ask the model (``collide``, ``body_pose``) and know nothing of planners.
+A sampler is any callable ``sampler(model, q, rng) -> q_new | None``: it leaves the object where it
+is, moves the robot to where it can push, and returns a configuration in which nothing penetrates,
+or None if it found none. Samplers ask the model (``collide``, ``body_pose``) and know nothing of
+planners.
 """
 
 from __future__ import annotations

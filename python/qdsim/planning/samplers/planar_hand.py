@@ -23,16 +23,17 @@ class _Finger(NamedTuple):
     sign: float  # -1 left, +1 right: joint angles and the y axis are mirrored
     base: Array  # (2,) y and z, m
     first: int  # index of joint 1 in q; joint 2 follows
+    limits: Array  # (2, 2) lower and upper of both joints, rad
 
 
 @dataclasses.dataclass(frozen=True)
 class PlanarHandSampler:
     """The two published grasps of the planar hand, and the coin between them.
 
-    *Pinch*: each fingertip at a random place on its side of the disc, one millimetre away from it. *Enveloping*:
-    both fingers folded inwards joint by joint until the next bit would touch, right finger first. If no
-    pinch is found the enveloping grasp is tried. What is returned lies within the model's joint limits and
-    no pair of the whole model penetrates, the fingers' own included.
+    *Pinch*: each fingertip at a random place on its side of the disc, one millimetre away from it.
+    *Enveloping*: both fingers folded inwards joint by joint until the next bit would touch, right
+    finger first. If no pinch is found the enveloping grasp is tried. What is returned lies within
+    the model's joint limits and no pair of the whole model penetrates, the fingers' own included.
 
     Attributes:
         pinch_probability: how often a pinch is tried first.
@@ -40,8 +41,8 @@ class PlanarHandSampler:
         bases: bodies of the finger bases, left and right.
         joints: first joints of the fingers, left and right; the second joint comes next in q.
         link_lengths: base to knuckle and knuckle to fingertip, m.
-        tip_distance: from the disc's centre to that of a pinching fingertip: radius of the disc, radius of the
-            tip and a gap, m.
+        tip_distance: from the disc's centre to that of a pinching fingertip: radius of the disc,
+            radius of the tip and a gap, m.
         draws: fingertip places tried for each finger.
         resolution: the enveloping grasp closes joints to this angle, rad.
     """
@@ -56,7 +57,9 @@ class PlanarHandSampler:
     resolution: float = 1e-3
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A new configuration ``(nq,)`` with the object unmoved, or None if neither grasp exists."""
+        """A new configuration ``(nq,)`` with the object unmoved, or None if neither grasp
+        exists.
+        """
         if rng.random() < self.pinch_probability:
             grasp = self.pinch(model, q, rng)
             if grasp is not None:
@@ -65,7 +68,7 @@ class PlanarHandSampler:
 
     def envelop(self, model: Model, q: Array) -> Array | None:
         """The enveloping grasp at the object's pose, or None. Deterministic."""
-        left, right = self._fingers(model, q)
+        _, left, right = self._scene(model, q)
         result = np.array(q)
         for finger in (left, right):  # out of the way: pointing down
             self._put(result, finger, DOWN, STRAIGHT)
@@ -74,47 +77,52 @@ class PlanarHandSampler:
             # From pointing down to pointing up, then from straight to folded inwards.
             self._close(model, result, finger.first, -finger.sign * DOWN, finger.sign * DOWN)
             self._close(model, result, finger.first + 1, STRAIGHT, finger.sign * DOWN)
-        return result if self._valid(model, result) else None
+        for finger in (left, right):
+            if not _within(result[finger.first : finger.first + 2], finger.limits):
+                return None
+        return result if _free(model, result) else None
 
     def pinch(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A random pinch at the object's pose, or None."""
-        left, right = self._fingers(model, q)
-        centre = np.asarray(model.body_pose(q, self.object)[0][1:])
-        alone = np.array(q)
-        chosen: list[Array] = []
+        centre, left, right = self._scene(model, q)
+        alone, result = np.array(q), np.array(q)
         for finger, other in ((left, right), (right, left)):
+            own = slice(finger.first, finger.first + 2)
             angles = self._reachable_angles(finger, centre, rng)
             if angles is None:
                 return None
-            places = centre + self.tip_distance * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+            places = centre + self.tip_distance * np.array([np.cos(angles), np.sin(angles)]).T
             self._put(alone, other, STRAIGHT, STRAIGHT)
-            for joints in self._inverse_kinematics(finger, places):
-                alone[finger.first : finger.first + 2] = joints
-                if self._valid(model, alone):
-                    chosen.append(joints)
+            candidates = self._inverse_kinematics(finger, places)
+            for joints in candidates[_within(candidates, finger.limits)]:
+                alone[own] = joints
+                if _free(model, alone):
+                    result[own] = joints
                     break
             else:
                 return None
-        result = np.array(q)
-        for finger, joints in zip((left, right), chosen):
-            result[finger.first : finger.first + 2] = joints
-        return result if self._valid(model, result) else None
+        return result if _free(model, result) else None
 
-    def _fingers(self, model: Model, q: Array) -> tuple[_Finger, _Finger]:
+    def _scene(self, model: Model, q: Array) -> tuple[Array, _Finger, _Finger]:
+        """Centre ``(2,)`` of the disc, and the fingers."""
+        pos, _ = model.body_poses(q)
         left, right = (
             _Finger(
                 sign,
-                np.asarray(model.body_pose(q, base)[0][1:]),
-                int(model.slice_q(joint).start),
+                pos[model.body_names.index(base), 1:],
+                model.slice_q(joint).start,
+                model.joint_range[model.joint_names.index(joint) :][:2].T,
             )
             for sign, base, joint in zip((-1.0, 1.0), self.bases, self.joints)
         )
-        return left, right
+        return pos[model.body_names.index(self.object), 1:], left, right
 
     def _reachable_angles(
         self, finger: _Finger, centre: Array, rng: np.random.Generator
     ) -> Array | None:
-        """Random directions from the disc's centre to points that a fingertip can reach, on its own side."""
+        """Random directions from the disc's centre to points that a fingertip can reach, on its own
+        side.
+        """
         to_base = finger.base - centre
         b = math.hypot(*to_base)
         r, reach = self.tip_distance, sum(self.link_lengths)
@@ -128,9 +136,11 @@ class PlanarHandSampler:
         return rng.uniform(low, high, self.draws) if low < high else None
 
     def _inverse_kinematics(self, finger: _Finger, places: Array) -> Array:
-        """Joint angles ``(k, 2)`` that bring the fingertip to ``places`` ``(N, 2)``, unreachable ones left out.
+        """Joint angles ``(k, 2)`` that bring the fingertip to ``places`` ``(N, 2)``, unreachable
+        ones left out.
 
-        The elbow bends inwards. The left finger is the right one in a mirror: y and both angles change sign.
+        The elbow bends inwards. The left finger is the right one in a mirror: y and both angles
+        change sign.
         """
         l1, l2 = self.link_lengths
         y = finger.sign * (places[:, 0] - finger.base[0])
@@ -141,7 +151,8 @@ class PlanarHandSampler:
         second = np.arccos(bend[keep])
         first = np.arctan2(z, y) - np.arctan2(l2 * np.sin(second), l1 + l2 * np.cos(second))
         first = (first + math.pi) % (2.0 * math.pi) - math.pi
-        return finger.sign * np.stack([first, second], axis=1)
+        angles: Array = np.array([first, second]).T
+        return finger.sign * angles
 
     @staticmethod
     def _put(q: Array, finger: _Finger, down: float, fold: float) -> None:
@@ -149,7 +160,9 @@ class PlanarHandSampler:
         q[finger.first + 1] = finger.sign * fold
 
     def _close(self, model: Model, q: Array, index: int, clear: float, closed: float) -> None:
-        """Moves one joint from ``clear`` towards ``closed`` for as long as nothing penetrates, in place."""
+        """Moves one joint from ``clear`` towards ``closed`` for as long as nothing penetrates, in
+        place.
+        """
         while abs(closed - clear) > self.resolution:
             q[index] = 0.5 * (clear + closed)
             if _free(model, q):
@@ -158,15 +171,9 @@ class PlanarHandSampler:
                 closed = float(q[index])
         q[index] = clear
 
-    def _valid(self, model: Model, q: Array) -> bool:
-        names = model.joint_names
-        for joint in self.joints:
-            first, row = model.slice_q(joint).start, names.index(joint)
-            limits = model.joint_range[row : row + 2]
-            angles = q[first : first + 2]
-            if bool(((angles < limits[:, 0]) | (angles > limits[:, 1])).any()):
-                return False
-        return _free(model, q)
+
+def _within(angles: Array, limits: Array) -> NDArray[np.bool_]:
+    return np.asarray(((angles >= limits[0]) & (angles <= limits[1])).all(axis=-1))
 
 
 def _free(model: Model, q: Array) -> bool:

@@ -18,13 +18,14 @@ Array = NDArray[np.float64]
 class BoxSideSampler:
     """Puts the pusher at a random place on one of the four sides of the box.
 
-    The published sampler of planar pushing: side by side with equal probability, uniform along it, a little
-    past the corners, where a gap opens.
+    The published sampler of planar pushing: side by side with equal probability, uniform along it,
+    a little past the corners, where a gap opens.
 
     Attributes:
         object: body of the box, which moves in the yz plane.
         pusher: body of the pusher; its two slide joints along y and z are its configuration.
-        reach: distance of the pusher's centre from that of the box, and how far along a side it may be, m.
+        reach: distance of the pusher's centre from that of the box, and how far along a side it may
+            be, m.
         tolerance: deepest penetration that counts as none, m. (Corners are spheres of radius 1e-7.)
     """
 
@@ -34,7 +35,9 @@ class BoxSideSampler:
     tolerance: float = 1e-6
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A new configuration ``(nq,)`` with the pusher at a side, or None where that penetrates."""
+        """A new configuration ``(nq,)`` with the pusher at a side, or None where that
+        penetrates.
+        """
         side = int(rng.integers(4))
         along = float(rng.uniform(-self.reach, self.reach))
         away = self.reach if side % 2 == 0 else -self.reach
