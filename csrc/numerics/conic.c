@@ -141,41 +141,78 @@ static void hand_out(const qd_cone_workspace *workspace, const double *x, const 
   }
 }
 
-static inline double row_dot(const double *row, const double *x, int n) {
+/* row'x over the tiles of its block; four entries at a time, the last tile may be narrower */
+LANES_INLINE double row_dot(const qd_cone_workspace *workspace, const row_block *block,
+                            const double *row, const double *x) {
+  const int n = workspace->variable_count;
   double part[4] = {0.0, 0.0, 0.0, 0.0};
-  int i = 0;
-  for (; i + 4 <= n; i += 4)
-    for (int k = 0; k < 4; ++k) part[k] += row[i + k] * x[i + k];
-  for (; i < n; ++i) part[0] += row[i] * x[i];
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int place = workspace->system.block_tiles[block->tile_start + k];
+    const int first = 4 * workspace->tile_original[place], width = n - first;
+    if (width >= 4)
+      for (int j = 0; j < 4; ++j) part[j] += row[first + j] * x[first + j];
+    else
+      for (int j = 0; j < width; ++j) part[j] += row[first + j] * x[first + j];
+  }
   return (part[0] + part[1]) + (part[2] + part[3]);
 }
 
-static inline void subtract_row(double *restrict residual, const double *restrict row,
-                                double factor, int n) {
-  for (int i = 0; i < n; ++i) residual[i] -= factor * row[i];
+/* residual -= factor row */
+LANES_INLINE void subtract_row(const qd_cone_workspace *workspace, const row_block *block,
+                               const double *row, double factor, double *residual) {
+  const int n = workspace->variable_count;
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int place = workspace->system.block_tiles[block->tile_start + k];
+    const int first = 4 * workspace->tile_original[place], width = n - first;
+    if (width >= 4)
+      for (int j = 0; j < 4; ++j) residual[first + j] -= factor * row[first + j];
+    else
+      for (int j = 0; j < width; ++j) residual[first + j] -= factor * row[first + j];
+  }
 }
 
-/* Residuals from the caller's own data. `residual` (n) and `w` (m) are scratch. */
-QD_CLONES
-static void measure(const qd_cone_program *program, const double *x, const double *slack,
-                    const double *dual, const double *dual_eq, double *residual, double *w,
-                    qd_cone_info *info) {
-  const int n = program->variable_count;
-  double primal = 0.0, stationarity = 0.0, gap = 0.0, objective = 0.0;
-  for (int i = 0; i < n; ++i) {
-    const double Qx = row_dot(program->Q + (size_t)i * (size_t)n, x, n);
-    residual[i] = Qx + program->b[i];
+/* Qx + b and the objective */
+LANES_INLINE double cost_gradient(const qd_cone_program *program, int diagonal, const double *x,
+                                  double *gradient) {
+  const size_t n = (size_t)program->variable_count;
+  double objective = 0.0;
+  for (size_t i = 0; i < n; ++i) {
+    const double *row = program->Q + i * n;
+    double part[4] = {diagonal ? row[i] * x[i] : 0.0, 0.0, 0.0, 0.0};
+    size_t j = diagonal ? n : 0;
+    for (; j + 4 <= n; j += 4)
+      for (size_t k = 0; k < 4; ++k) part[k] += row[j + k] * x[j + k];
+    for (; j < n; ++j) part[0] += row[j] * x[j];
+    const double Qx = (part[0] + part[1]) + (part[2] + part[3]);
+    gradient[i] = Qx + program->b[i];
     objective += x[i] * (0.5 * Qx + program->b[i]);
   }
-  for (int i = 0; i < program->row_count; ++i) {
-    const double *row = program->G + (size_t)i * (size_t)n;
-    w[i] = row_dot(row, x, n) + program->g[i];
-    if (dual[i] != 0.0) subtract_row(residual, row, dual[i], n);
-  }
-  for (int i = 0; i < program->equality_count; ++i) {
-    const double *row = program->C + (size_t)i * (size_t)n;
-    primal = larger(primal, fabs(row_dot(row, x, n) + program->c[i]));
-    subtract_row(residual, row, dual_eq[i], n);
+  return objective;
+}
+
+/* Residuals from the caller's own numbers, where they are not zero. `residual` (n), `w` (m):
+ * scratch. */
+QD_CLONES
+static void measure(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                    const double *x, const double *slack, const double *dual, const double *dual_eq,
+                    double *residual, double *w, qd_cone_info *info) {
+  const int n = program->variable_count, m = program->row_count;
+  double primal = 0.0, gap = 0.0;
+  info->objective = cost_gradient(program, workspace->system.Q_is_diagonal, x, residual);
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
+      if (row < m) {
+        const double *data = program->G + (size_t)row * (size_t)n;
+        w[row] = row_dot(workspace, block, data, x) + program->g[row];
+        subtract_row(workspace, block, data, dual[row], residual);
+      } else {
+        const double *data = program->C + (size_t)(row - m) * (size_t)n;
+        const double value = row_dot(workspace, block, data, x) + program->c[row - m];
+        primal = larger(primal, value < 0.0 ? -value : value);
+        subtract_row(workspace, block, data, dual_eq[row - m], residual);
+      }
+    }
   }
   for (int k = 0, row = 0; k < program->cone_count; ++k) {
     const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
@@ -197,11 +234,9 @@ static void measure(const qd_cone_program *program, const double *x, const doubl
     }
     row += dim;
   }
-  for (int i = 0; i < n; ++i) stationarity = larger(stationarity, fabs(residual[i]));
   info->primal_residual = primal;
-  info->dual_residual = stationarity;
+  info->dual_residual = max_norm(residual, n);
   info->complementarity = gap;
-  info->objective = objective;
 }
 
 static void clear_outputs(const qd_cone_program *program, double *x, double *slack, double *dual,
@@ -241,6 +276,7 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
              slack, dual, dual_eq);
   else
     hand_out(workspace, workspace->x, workspace->slack, workspace->dual, x, slack, dual, dual_eq);
-  measure(program, x, slack, dual, dual_eq, workspace->work_x, workspace->work_row2, info);
+  measure(workspace, program, x, slack, dual, dual_eq, workspace->work_x, workspace->work_row2,
+          info);
   return info->status;
 }

@@ -11,15 +11,6 @@
 
 /* ------------------------------------------------------------ checks */
 
-static int all_finite(const double *values, size_t count) {
-  double part[4] = {0.0, 0.0, 0.0, 0.0};
-  size_t i = 0;
-  for (; i + 4 <= count; i += 4)
-    for (size_t k = 0; k < 4; ++k) part[k] += values[i + k] * 0.0;
-  for (; i < count; ++i) part[0] += values[i] * 0.0;
-  return (part[0] + part[1]) + (part[2] + part[3]) == 0.0;
-}
-
 static qd_status check_sizes(const qd_cone_workspace *workspace, const qd_cone_program *program) {
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
   if (n < 1 || m < 0 || p < 0 || program->cone_count < 0 || !program->Q || !program->b)
@@ -98,9 +89,8 @@ static qd_status read_masks(qd_cone_workspace *workspace, const qd_cone_program 
       !mask_rows(program->G, m, n, workspace->row_mask) ||
       !mask_rows(program->C, p, n, workspace->row_mask + m))
     return QD_NOT_FINITE;
-  if (!all_finite(program->b, (size_t)n) || !all_finite(program->g, (size_t)m) ||
-      !all_finite(program->c, (size_t)p) ||
-      (program->target_mu && !all_finite(program->target_mu, (size_t)program->cone_count)))
+  if (!all_finite(program->b, n) || !all_finite(program->g, m) || !all_finite(program->c, p) ||
+      (program->target_mu && !all_finite(program->target_mu, program->cone_count)))
     return QD_NOT_FINITE;
   return nonnegative ? QD_OK : QD_BAD_ARGUMENT;
 }

@@ -25,15 +25,9 @@
 #define SHORT_STEP 0.3
 #define STALLED_STEP 1e-6
 #define CERTIFICATE_FROM 8    /* iterations before rays are looked at */
-#define CERTIFICATE_SCALE 1e9 /* a ray excludes every solution up to this many natural sizes */
+#define CERTIFICATE_SCALE 1e6 /* a ray excludes every solution up to this many natural sizes */
 
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
-
-static int is_finite_vector(const double *a, int count) {
-  double sum = 0.0;
-  for (int i = 0; i < count; ++i) sum += a[i] * 0.0;
-  return sum == 0.0;
-}
 
 void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack) {
   tiles_multiply(&workspace->system, workspace->system.G, x, workspace->residual_row);
@@ -134,7 +128,9 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
   workspace->length = length * more;
   workspace->force = force * more;
   workspace->energy = workspace->length * workspace->force;
-  workspace->reach = larger(max_norm(workspace->x, workspace->column_count), length / row);
+  workspace->reach = length / row;
+  if (workspace->definite)
+    workspace->reach = larger(workspace->reach, max_norm(workspace->x, workspace->column_count));
   if (workspace->b_size == 0.0) workspace->b_size = workspace->force * row;
 }
 
@@ -274,28 +270,52 @@ static double take_step(qd_cone_workspace *workspace, double mu, double target, 
     solve_direction(workspace, workspace->aim, workspace->dslack, workspace->ddual, refinements);
     alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
   }
-  if (!is_finite_vector(workspace->dx, workspace->column_count)) return 0.0;
+  if (!all_finite(workspace->dx, workspace->column_count)) return 0.0;
   advance(workspace, alpha);
   return alpha;
 }
 
 /* ------------------------------------------------------------ certificates */
 
-/* A multiplier with G'z + C'y = 0, g'z + c'y < 0 excludes every feasible point: for all x of size
- * up to CERTIFICATE_SCALE natural units the rows' weighted sum stays negative. */
-static int proves_infeasible(const qd_cone_workspace *workspace) {
-  double value = 0.0, push = 0.0;
-  for (int i = 0; i < workspace->slot_count; ++i) value -= workspace->g[i] * workspace->dual[i];
-  for (int k = 0; k < workspace->product.group_count; ++k) { /* padded lanes carry g = dual = 1 */
-    const cone_group *group = &workspace->product.groups[k];
-    if (group->kind != GROUP_EQUALITY)
-      for (int c = group->count; c < group->padded; ++c)
-        value += workspace->g[group->slot + c] * workspace->dual[group->slot + c];
+/* Farkas: a multiplier z in K with G'z + C'y = 0 and g'z + c'y < 0 excludes every feasible point.
+ * Here for points up to CERTIFICATE_SCALE natural sizes. Tried: the multiplier itself and where the
+ * last Newton step would take it, which gets there long before the iterate does. For a barrier g'z
+ * = 0 is enough: it excludes interior points. `ray` (rows), x: Q x + b = G'ray up to the dual
+ * residual. */
+static int excludes_points(qd_cone_workspace *workspace, const double *ray, const double *x) {
+  const cone_product *product = &workspace->product;
+  double *push = workspace->work_x;
+  double value = 0.0, size = 0.0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int i = 0; i < group->dim; ++i)
+      for (int c = 0; c < group->count; ++c) {
+        const int at = group->slot + i * group->padded + c;
+        value -= workspace->g[at] * ray[at];
+        size = larger(size, fabs(ray[at]));
+      }
   }
-  if (value <= 0.0) return 0;
-  for (int i = 0; i < workspace->column_count; ++i)
-    push += fabs(workspace->Qx[i] + workspace->b[i] - workspace->residual_x[i]);
-  return value > CERTIFICATE_SCALE * workspace->reach * push;
+  tiles_multiply_Q(&workspace->system, x, push);
+  for (int i = 0; i < workspace->column_count; ++i) push[i] += workspace->b[i];
+  const double leak = product->cone_count > 0 ? larger(0.0, cones_violation(product, ray)) : 0.0;
+  const double moved =
+      CERTIFICATE_SCALE *
+      (max_norm(push, workspace->column_count) * workspace->reach + leak * workspace->length);
+  if (!workspace->exact && moved < size * workspace->length &&
+      value > -1e-6 * size * workspace->length)
+    return 1;
+  return value > moved;
+}
+
+static int proves_infeasible(qd_cone_workspace *workspace) {
+  double *ray = workspace->work_row, *x = workspace->newton_x;
+  const double primal = max_norm(workspace->residual_row, workspace->slot_count);
+  if (primal < 1e-12 * workspace->length && workspace->equality_count == 0) return 0;
+  if (excludes_points(workspace, workspace->dual, workspace->x)) return 1;
+  cones_apply(&workspace->product, &workspace->product.scaling, workspace->ddual, ray);
+  for (int i = 0; i < workspace->slot_count; ++i) ray[i] += workspace->dual[i];
+  for (int i = 0; i < workspace->column_count; ++i) x[i] = workspace->x[i] + workspace->dx[i];
+  return excludes_points(workspace, ray, x);
 }
 
 /* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0: the cost falls for ever. */
@@ -306,7 +326,7 @@ static int proves_unbounded(qd_cone_workspace *workspace) {
     fall -= workspace->b[i] * workspace->x[i];
     bend = larger(bend, fabs(workspace->Qx[i]));
   }
-  if (fall <= 0.0 || max_norm(workspace->x, workspace->column_count) < 1e3 * workspace->reach)
+  if (fall <= 0.0 || max_norm(workspace->x, workspace->column_count) < 1e4 * workspace->reach)
     return 0;
   for (int i = 0; i < workspace->slot_count; ++i)
     Gd[i] = workspace->residual_row[i] + workspace->slack[i] - workspace->g[i];
@@ -316,7 +336,7 @@ static int proves_unbounded(qd_cone_workspace *workspace) {
     const cone_group *group = &workspace->product.groups[workspace->product.group_count - 1];
     leak = larger(leak, max_norm(Gd + group->slot, group->count));
   }
-  return fall > 1e-3 * CERTIFICATE_SCALE * (bend * workspace->reach + leak * workspace->force);
+  return fall > CERTIFICATE_SCALE * (bend * workspace->reach + leak * workspace->force);
 }
 
 /* ------------------------------------------------------------ the loop */
@@ -369,13 +389,15 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
   conic_row_residual(workspace, workspace->x, workspace->slack);
   for (;; ++info->iterations) {
     conic_column_residual(workspace, workspace->x, workspace->dual);
+    if (workspace->equality_count > 0) /* proximal steps leave a part behind */
+      conic_row_residual(workspace, workspace->x, workspace->slack);
     double error = path_error(workspace, goal);
     if (error <=
         1.0) { /* the rows' residual was carried along by its recurrence: now the true one */
       conic_row_residual(workspace, workspace->x, workspace->slack);
       error = path_error(workspace, goal);
     }
-    if (!(error <= HUGE_VAL)) {
+    if (!all_finite(workspace->residual_x, workspace->column_count)) {
       status = QD_NUMERICAL_TROUBLE;
       break;
     }
@@ -388,19 +410,28 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
       ++stalled;
     }
     if (info->iterations >= iteration_limit) break;
-    if (info->iterations >= CERTIFICATE_FROM) {
-      if (proves_infeasible(workspace)) return QD_INFEASIBLE;
-      if (proves_unbounded(workspace)) return QD_UNBOUNDED;
-    }
     const double mu =
         product->cone_count > 0
             ? cones_gap(product, workspace->slack, workspace->dual) / product->cone_count
             : 0.0;
     const double alpha = take_step(workspace, mu, target, mu < 1e-4 * workspace->energy, info);
-    if (alpha < STALLED_STEP || (stalled > 15 && best < 1e6)) {
+    const int stuck = alpha < STALLED_STEP || (stalled > 15 && best < 1e6);
+    if (alpha > 0.0 && (stuck || alpha < SHORT_STEP || info->iterations >= CERTIFICATE_FROM)) {
+      const int infeasible = proves_infeasible(workspace);
+      if (infeasible || proves_unbounded(workspace)) {
+        restore_best(workspace);
+        return infeasible ? QD_INFEASIBLE : QD_UNBOUNDED;
+      }
+    }
+    if (stuck) {
       status = QD_NUMERICAL_TROUBLE;
       break;
     }
+  }
+  if (best == HUGE_VAL) { /* nothing finite was ever seen */
+    memset(workspace->polish_x, 0, (size_t)workspace->column_count * sizeof(double));
+    memset(workspace->path_slack, 0, (size_t)workspace->slot_count * sizeof(double));
+    memset(workspace->path_dual, 0, (size_t)workspace->slot_count * sizeof(double));
   }
   restore_best(workspace);
   return best <= 100.0 ? QD_OK : status;

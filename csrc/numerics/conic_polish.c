@@ -135,6 +135,7 @@ static double evaluate(qd_cone_workspace *workspace, double r, const double *x, 
   conic_column_residual(workspace, x, projected);
   const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
   const double force = larger(workspace->force, max_norm(projected, workspace->slot_count));
+  if (!all_finite(workspace->residual_x, workspace->column_count)) return HUGE_VAL;
   return larger(map / force, max_norm(workspace->residual_x, workspace->column_count) / size);
 }
 
@@ -164,7 +165,7 @@ int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
   int rises = 0;
   for (int iteration = 0;; ++iteration) {
     const double error = evaluate(workspace, r, x, dual, w, projected);
-    if (!(error <= HUGE_VAL)) return 0;
+    if (!(error < HUGE_VAL)) break;
     if (error < best) {
       best = error;
       memcpy(workspace->polish_x, x, column_bytes);

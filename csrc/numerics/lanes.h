@@ -24,6 +24,15 @@ typedef double lanes __attribute__((vector_size(32), may_alias));
 LANES_INLINE double larger(double a, double b) { return a > b ? a : b; }
 LANES_INLINE double smaller(double a, double b) { return a < b ? a : b; }
 
+LANES_INLINE int all_finite(const double *a, int count) {
+  double part[LANE_COUNT] = {0.0, 0.0, 0.0, 0.0};
+  int i = 0;
+  for (; i + LANE_COUNT <= count; i += LANE_COUNT)
+    for (int k = 0; k < LANE_COUNT; ++k) part[k] += a[i + k] * 0.0;
+  for (; i < count; ++i) part[0] += a[i] * 0.0;
+  return (part[0] + part[1]) + (part[2] + part[3]) == 0.0;
+}
+
 /* max |a_i|; a NaN does not count */
 LANES_INLINE double max_norm(const double *a, int count) {
   double part[LANE_COUNT] = {0.0, 0.0, 0.0, 0.0};
