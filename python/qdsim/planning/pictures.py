@@ -60,7 +60,7 @@ def check_installed(movie: bool) -> None:
     """Raise the error of a missing package now, before work is done whose pictures it would
     spoil.
     """
-    for module in ["matplotlib", "imageio"] if movie else ["matplotlib"]:
+    for module in ["matplotlib.figure", "imageio.v2"] if movie else ["matplotlib.figure"]:
         _need(module)
 
 

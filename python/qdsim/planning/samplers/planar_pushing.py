@@ -26,18 +26,14 @@ class BoxSideSampler:
         pusher: body of the pusher; its two slide joints along y and z are its configuration.
         reach: distance of the pusher's centre from that of the box, and how far along a side it may
             be, m.
-        tolerance: deepest penetration that counts as none, m. (Corners are spheres of radius 1e-7.)
     """
 
     object: str = "box"
     pusher: str = "pusher"
     reach: float = 0.6
-    tolerance: float = 1e-6
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """A new configuration ``(nq,)`` with the pusher at a side, or None where that
-        penetrates.
-        """
+        """A configuration ``(nq,)`` with the pusher at a side, or None where that penetrates."""
         side = int(rng.integers(4))
         along = float(rng.uniform(-self.reach, self.reach))
         away = self.reach if side % 2 == 0 else -self.reach
@@ -46,6 +42,4 @@ class BoxSideSampler:
         point = centre + turn @ local
         result = np.array(q)
         result[model.slice_q(self.pusher)] = point[1:]
-        contacts = model.collide(result, 0.0)
-        clear = len(contacts) == 0 or float(contacts["dist"].min()) >= -self.tolerance
-        return result if clear else None
+        return result if len(model.collide(result, 0.0)) == 0 else None
