@@ -7,6 +7,7 @@ Clarabel, and for barrier problems by a primal Newton method kept here.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -545,7 +546,7 @@ def contact_programs(kind: str, pyramid: bool, mu: float) -> list[Program]:
             continue
         starts = np.concatenate([[0], np.cumsum(dims)])
         rays, offsets = [], []
-        for first, last in zip(starts[:-1], starts[1:]):
+        for first, last in itertools.pairwise(starts):
             for s in G[first + 1 : last]:
                 if s.any():
                     rays += [G[first] + s, G[first] - s]

@@ -146,6 +146,7 @@ static void place_cones(qd_cone_workspace *workspace, const qd_cone_program *pro
       const int real = c < group->count && group->kind != GROUP_EQUALITY;
       product->weight[group->cone + c] = real ? 1.0 : 0.0;
       product->target[group->cone + c] = 1.0;
+      product->inverse.diagonal[group->cone + c] = 0.0; /* equalities have no slack to move */
       if (!real && group->kind != GROUP_EQUALITY) workspace->g[group->slot + c] = 1.0;
     }
   }

@@ -18,6 +18,7 @@
 #include "numerics/lanes.h"
 
 #define STEP_FRACTION 0.99
+#define BARRIER_FLOOR 1e-14 /* of the energy: products of slack and dual are not better known */
 #define LENGTH_SHARE 0.5
 #define FORCE_SHARE 2.0
 #define STRICTLY_INSIDE                                                                            \
@@ -369,8 +370,9 @@ static void restore_best(qd_cone_workspace *workspace) {
 static double path_error(qd_cone_workspace *workspace, double goal) {
   const double primal = max_norm(workspace->residual_row, workspace->slot_count);
   const double dual = max_norm(workspace->residual_x, workspace->column_count);
-  const double gap = cones_deviation(&workspace->product, workspace->slack, workspace->dual,
-                                     goal * (workspace->exact ? workspace->energy : 1e-300), goal);
+  const double gap =
+      cones_deviation(&workspace->product, workspace->slack, workspace->dual,
+                      (workspace->exact ? goal : BARRIER_FLOOR) * workspace->energy, goal);
   const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
   return larger(gap, larger(primal / (goal * workspace->length), dual / (goal * size)));
 }
