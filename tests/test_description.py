@@ -315,7 +315,7 @@ def test_default_q_is_mujocos() -> None:
     np.testing.assert_allclose(description.default_q, model.qpos0, atol=1e-15)
 
 
-finite = st.floats(-10.0, 10.0)
+finite = st.floats(-10.0, 10.0, allow_subnormal=False)  # strtod calls subnormals too large
 positive = st.floats(0.01, 10.0)
 
 
