@@ -183,6 +183,7 @@ WRONG_OPTIONS: list[tuple[dict[str, Any], type[Exception]]] = [
     ({"margin": np.nan}, ValueError),
     ({"margin": None}, TypeError),
     ({"joint_limits": 1}, TypeError),
+    ({"add_missed_pairs": 2}, TypeError),
     ({"gravity_on_actuated": "no"}, TypeError),
     ({"held": "l1"}, TypeError),
     ({"held": 3}, TypeError),

@@ -26,15 +26,23 @@ def generalised_force(program: Program, step: qdsim.Step) -> np.ndarray:
     return total
 
 
+def solve(scene: Scene, q, u, options: qdsim.Options, tau=None) -> qdsim.Step | None:
+    """The step; None where no motion satisfies all friction cones (deep in a wedge), which another
+    solver has to confirm."""
+    try:
+        return qdsim.step(scene.model, q, u, options, tau=tau)
+    except qdsim.SolverError as error:
+        assert error.info.status == "infeasible"
+    contacts = scene.model.collide(q, options.margin)
+    program = assemble(scene.model, q, u, options, contacts, tau)
+    assert "PrimalInfeasible" in str(clarabel_solution(program).status)
+    return None
+
+
 def check_exact(scene: Scene, q, u, options: qdsim.Options, tau=None) -> None:
     model = scene.model
-    try:
-        step = qdsim.step(model, q, u, options, tau=tau)
-    except qdsim.SolverError as error:
-        # deep in a wedge no motion satisfies all friction cones; the other solver must agree
-        assert error.info.status == "infeasible"
-        program = assemble(model, q, u, options, model.collide(q, options.margin), tau)
-        assert "PrimalInfeasible" in str(clarabel_solution(program).status)
+    step = solve(scene, q, u, options, tau)
+    if step is None:
         return
     program = assemble(model, q, u, options, step.contacts, tau)
     delta, free = step.delta, program.free
@@ -84,7 +92,9 @@ def check_exact(scene: Scene, q, u, options: qdsim.Options, tau=None) -> None:
 def check_smoothed(scene: Scene, q, u, options: qdsim.Options) -> None:
     """Stationarity of the barrier problem of formulation 3, from delta alone."""
     model, kappa = scene.model, options.kappa
-    step = qdsim.step(model, q, u, options)
+    step = solve(scene, q, u, options)
+    if step is None:
+        return
     program = assemble(model, q, u, options, step.contacts)
     delta, free = step.delta, program.free
     gradient = program.Q @ delta + program.b

@@ -93,6 +93,7 @@ typedef struct solver_info {
   qd_cone_info cone;
   int row_count;
   int contact_count;
+  int missed_pairs;
   int derivative_exact; /* -1: no derivative was asked for */
 } solver_info;
 

@@ -41,7 +41,7 @@ static PyObject *info_repr(PyObject *self) {
   static const char *const names[] = {"status",          "iterations",      "polished",
                                       "factorizations",  "primal_residual", "dual_residual",
                                       "complementarity", "objective",       "row_count",
-                                      "contact_count",   "derivative_exact"};
+                                      "contact_count",   "missed_pairs",    "derivative_exact"};
   PyObject *text = PyUnicode_FromString("SolverInfo(");
   for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
     PyObject *value = PyObject_GetAttrString(self, names[i]);
@@ -63,20 +63,21 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
   if (!restore) return NULL;
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
-  return Py_BuildValue("N(iiiiddddiii)", restore, (int)cone->status, cone->iterations,
+  return Py_BuildValue("N(iiiiddddiiii)", restore, (int)cone->status, cone->iterations,
                        cone->polished, cone->factorizations, cone->primal_residual,
                        cone->dual_residual, cone->complementarity, cone->objective, info->row_count,
-                       info->contact_count, info->derivative_exact);
+                       info->contact_count, info->missed_pairs, info->derivative_exact);
 }
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
   solver_info info;
   int status;
   qd_cone_info *cone = &info.cone;
-  if (!PyArg_ParseTuple(args, "iiiiddddiii:_restore_info", &status, &cone->iterations,
+  if (!PyArg_ParseTuple(args, "iiiiddddiiii:_restore_info", &status, &cone->iterations,
                         &cone->polished, &cone->factorizations, &cone->primal_residual,
                         &cone->dual_residual, &cone->complementarity, &cone->objective,
-                        &info.row_count, &info.contact_count, &info.derivative_exact))
+                        &info.row_count, &info.contact_count, &info.missed_pairs,
+                        &info.derivative_exact))
     return NULL;
   if (status < QD_OK || status > QD_NOT_FINITE)
     return PyErr_Format(PyExc_ValueError, "status: %d is not a status", status);
@@ -99,6 +100,9 @@ static PyMemberDef info_members[] = {
     INFO_MEMBER("objective", T_DOUBLE, cone.objective, "1/2 x'Qx + b'x (J in a step)."),
     INFO_MEMBER("row_count", T_INT, row_count, "Rows of the cone program."),
     INFO_MEMBER("contact_count", T_INT, contact_count, "Contacts in the step."),
+    INFO_MEMBER("missed_pairs", T_INT, missed_pairs,
+                "Pairs beyond the margin that the step ran into: added to an exact step, passed "
+                "through by a smoothed one."),
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef info_getset[] = {

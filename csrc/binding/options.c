@@ -11,18 +11,28 @@
 /* ---------------------------------------------------------------- life */
 
 static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"h",      "friction_model", "rays",
-                          "kappa",  "epsilon",        "mass_ratio",
-                          "margin", "joint_limits",   "gravity_on_actuated",
-                          "held",   "tolerance",      "iteration_limit",
+  static char *names[] = {"h",
+                          "friction_model",
+                          "rays",
+                          "kappa",
+                          "epsilon",
+                          "mass_ratio",
+                          "margin",
+                          "add_missed_pairs",
+                          "joint_limits",
+                          "gravity_on_actuated",
+                          "held",
+                          "tolerance",
+                          "iteration_limit",
                           NULL};
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
-  if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddppO!di:StepOptions", names, &settings.h, &settings.friction_model,
-          &settings.ray_count, &settings.kappa, &settings.epsilon, &settings.mass_ratio,
-          &settings.margin, &settings.joint_limits, &settings.gravity_on_actuated, &PyTuple_Type,
-          &held, &settings.tolerance, &settings.iteration_limit))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$diiddddpppO!di:StepOptions", names, &settings.h,
+                                   &settings.friction_model, &settings.ray_count, &settings.kappa,
+                                   &settings.epsilon, &settings.mass_ratio, &settings.margin,
+                                   &settings.add_missed_pairs, &settings.joint_limits,
+                                   &settings.gravity_on_actuated, &PyTuple_Type, &held,
+                                   &settings.tolerance, &settings.iteration_limit))
     return NULL;
   options_object *self = (options_object *)type->tp_alloc(type, 0);
   if (!self) return NULL;
@@ -162,6 +172,7 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("epsilon", T_DOUBLE, epsilon),
     SETTING_MEMBER("mass_ratio", T_DOUBLE, mass_ratio),
     SETTING_MEMBER("margin", T_DOUBLE, margin),
+    SETTING_MEMBER("add_missed_pairs", T_INT, add_missed_pairs),
     SETTING_MEMBER("joint_limits", T_INT, joint_limits),
     SETTING_MEMBER("gravity_on_actuated", T_INT, gravity_on_actuated),
     {"held", T_OBJECT_EX, offsetof(options_object, held), READONLY, NULL},

@@ -78,6 +78,7 @@ solver_info step_call_info(const step_call *call, int with_derivative) {
   return (solver_info){.cone = result->info,
                        .row_count = result->row_count,
                        .contact_count = result->contact_count,
+                       .missed_pairs = result->missed_pairs,
                        .derivative_exact = with_derivative ? result->derivative_exact != 0 : -1};
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dynamics/workspace.h"
+#include "mechanics/missed_pairs.h"
 
 qd_step_options qd_step_options_default(void) {
   qd_step_options o;
@@ -14,6 +15,7 @@ qd_step_options qd_step_options_default(void) {
   o.kappa = INFINITY;
   o.epsilon = 1.0;
   o.margin = 0.1;
+  o.add_missed_pairs = 1;
   o.joint_limits = 1;
   o.tolerance = 1e-9;
   o.iteration_limit = 100;
@@ -80,38 +82,59 @@ static qd_status fail(const qd_model *model, const double *q, qd_step_result *re
   return status;
 }
 
-qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                       const double *q, const double *u, const double *tau,
-                       qd_step_result *result) {
+static void result_reset(qd_step_result *result) {
   memset(&result->info, 0, sizeof result->info);
   result->contacts = NULL;
   result->contact_count = 0;
   result->row_count = 0;
+  result->missed_pairs = 0;
   result->derivative_exact = 0;
-  if (!options_make_sense(options, model)) {
-    return fail(model, q, result, QD_BAD_ARGUMENT);
+}
+
+/* The program of the contacts in the list, solved: fills delta and q_next. */
+static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
+                                const qd_step_options *options, const double *q, const double *u,
+                                const double *tau, qd_step_result *result) {
+  int contacts_needed = w->collision.count;
+  qd_status status = w->collision.count <= w->collision.capacity ? QD_OK : QD_OUT_OF_CAPACITY;
+  if (status == QD_OK) {
+    status = problem_assemble(&w->problem, model, options, &w->kinematics, &w->inertia,
+                              &w->collision, q, u, tau, &contacts_needed);
   }
-  kinematics_compute(model, q, &w->kinematics);
-  qd_status status = collision_compute(model, &w->kinematics, options->margin, &w->collision);
-  if (status != QD_OK) {
-    result->contact_count = w->collision.count;
-    return fail(model, q, result, status);
-  }
-  int contacts_needed;
-  status = problem_assemble(&w->problem, model, options, &w->kinematics, &w->inertia, &w->collision,
-                            q, u, tau, &contacts_needed);
-  if (status != QD_OK) {
+  if (status == QD_OUT_OF_CAPACITY) {
     result->contact_count = contacts_needed;
-    return fail(model, q, result, status);
+    return status;
   }
   status = solve(model, w, options, result);
   report_contacts(w, result);
-  if (status != QD_OK) {
-    return fail(model, q, result, status);
+  if (status == QD_OK) {
+    scatter_delta(model, &w->problem, result->delta);
+    qd_integrate(model, q, result->delta, result->q_next);
   }
-  scatter_delta(model, &w->problem, result->delta);
-  qd_integrate(model, q, result->delta, result->q_next);
-  return QD_OK;
+  return status;
+}
+
+qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                       const double *q, const double *u, const double *tau,
+                       qd_step_result *result) {
+  result_reset(result);
+  if (!options_make_sense(options, model)) {
+    return fail(model, q, result, QD_BAD_ARGUMENT);
+  }
+  const int add = options->add_missed_pairs && isinf(options->kappa);
+  kinematics_compute(model, q, &w->kinematics);
+  collision_compute(model, &w->kinematics, options->margin, &w->collision);
+  for (;;) {
+    const qd_status status = solve_contacts(model, w, options, q, u, tau, result);
+    if (status != QD_OK) {
+      return fail(model, q, result, status);
+    }
+    const int missed = missed_pairs_find(&w->collision, model, &w->next, result->q_next, add);
+    result->missed_pairs += missed;
+    if (missed == 0 || !add) {
+      return QD_OK; /* every round adds a pair, so the rounds end */
+    }
+  }
 }
 
 qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,

@@ -24,6 +24,7 @@ static void lay_out_sensitivity(sensitivity *s, const qd_model *model, int row_c
 static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity, arena *a) {
   const int row_capacity = ROWS_PER_CONTACT * contact_capacity + 2 * model->nv;
   kinematics_lay_out(&w->kinematics, model, a);
+  kinematics_lay_out(&w->next, model, a);
   inertia_lay_out(&w->inertia, model, a);
   collision_lay_out(&w->collision, model, contact_capacity, a);
   problem_lay_out(&w->problem, model, contact_capacity, row_capacity, a);

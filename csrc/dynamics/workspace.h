@@ -23,6 +23,7 @@ struct qd_workspace {
   char *block; /* the memory behind all arrays */
   size_t block_bytes;
   kinematics kinematics;
+  kinematics next; /* of q_next, where missed pairs are looked for */
   inertia inertia;
   collision collision;
   problem problem;

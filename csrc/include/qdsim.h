@@ -223,6 +223,7 @@ typedef struct qd_step_options {
   double epsilon;          /* mass factor, >= 0; used if mass_ratio is 0 */
   double mass_ratio;       /* > 0: epsilon per object from stiffness and mass (formulation 2) */
   double margin;           /* m; pairs within it count; infinity allowed */
+  int add_missed_pairs;    /* 1: pairs beyond the margin that an exact step runs into are added */
   int joint_limits;        /* 1: limits are constraints of the program */
   int gravity_on_actuated; /* 1: gravity acts on actuated joints too */
   const uint8_t *held;     /* (nv) 1: the DOF does not move; NULL: none */
@@ -239,6 +240,8 @@ typedef struct qd_step_result {
   const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
   int contact_count;          /* out */
   int row_count;              /* out: rows of the cone program */
+  int missed_pairs;           /* out: pairs beyond the margin that the step ran into: added in exact
+                                 mode (if the option is set), passed through otherwise */
   int derivative_exact;       /* out of qd_linearize: 1 unless the path's derivative was returned */
   qd_cone_info info;          /* out, always filled */
 } qd_step_result;

@@ -8,16 +8,18 @@
 
 void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a) {
   c->shape = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
+  c->next = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
+  c->counts = arena_take(a, (size_t)model->pair_count);
   c->contact = arena_take(a, (size_t)capacity * sizeof(qd_contact));
   c->feature = arena_ints(a, (size_t)capacity);
   c->capacity = capacity;
   c->count = 0;
 }
 
-static void place_shapes(const qd_model *model, const kinematics *k, collision *c) {
+void collision_place_shapes(placed_shape *shapes, const qd_model *model, const kinematics *k) {
   for (int i = 0; i < model->geom_count; ++i) {
     const int body = model->geom_body[i];
-    placed_shape *shape = c->shape + i;
+    placed_shape *shape = shapes + i;
     shape->type = model->geom_type[i];
     shape->size = model->parameters.geom_size + 3 * i;
     mat3_mul_vec(shape->pos, k->body_rot + 9 * body, model->geom_pos + 3 * i);
@@ -79,24 +81,34 @@ static void contact_fill(qd_contact *out, const qd_model *model, int pair,
   memcpy(out->friction, model->parameters.pair_friction + 5 * pair, sizeof out->friction);
 }
 
+void collision_add_pair(collision *c, const qd_model *model, int pair, double range) {
+  contact_point found[CONTACTS_PER_PAIR_MAX];
+  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
+  const int count = shapes_collide(c->shape + a, c->shape + b, range, found);
+  for (int i = 0; i < count; ++i) {
+    if (c->count < c->capacity) {
+      contact_fill(c->contact + c->count, model, pair, found + i);
+      c->feature[c->count] = found[i].feature;
+    }
+    ++c->count;
+  }
+  if (count > 0 && !c->counts[pair]) {
+    c->counts[pair] = 1;
+    --c->left_out;
+  }
+}
+
 qd_status collision_compute(const qd_model *model, const kinematics *k, double margin,
                             collision *c) {
-  contact_point found[CONTACTS_PER_PAIR_MAX];
-  place_shapes(model, k, c);
+  collision_place_shapes(c->shape, model, k);
   c->count = 0;
+  c->left_out = model->pair_count;
+  memset(c->counts, 0, (size_t)model->pair_count);
   for (int pair = 0; pair < model->pair_count; ++pair) {
     const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
     const double range = fmax(margin, model->pair_margin[pair]);
-    if (out_of_range(model, c, a, b, range)) {
-      continue;
-    }
-    const int count = shapes_collide(c->shape + a, c->shape + b, range, found);
-    for (int i = 0; i < count; ++i) {
-      if (c->count < c->capacity) {
-        contact_fill(c->contact + c->count, model, pair, found + i);
-        c->feature[c->count] = found[i].feature;
-      }
-      ++c->count;
+    if (!out_of_range(model, c, a, b, range)) {
+      collision_add_pair(c, model, pair, range);
     }
   }
   return c->count <= c->capacity ? QD_OK : QD_OUT_OF_CAPACITY;

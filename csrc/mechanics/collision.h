@@ -6,9 +6,12 @@
 #include "mechanics/kinematics.h"
 
 typedef struct collision {
-  placed_shape *shape; /* (geom_count) */
-  qd_contact *contact; /* (capacity) */
-  int *feature;        /* (capacity) the smooth branch of the pair, for the derivative */
+  placed_shape *shape;   /* (geom_count) */
+  placed_shape *next;    /* (geom_count) the shapes at another configuration, see missed_pairs.h */
+  unsigned char *counts; /* (pair_count) 1: the pair's contacts are in the list */
+  int left_out;          /* number of pairs that are not */
+  qd_contact *contact;   /* (capacity) */
+  int *feature;          /* (capacity) the smooth branch of the pair, for the derivative */
   int capacity;
   int count;
 } collision;
@@ -19,6 +22,12 @@ void collision_lay_out(collision *c, const qd_model *model, int capacity, arena 
  * when they do not fit: count then says how much room all of them need. */
 qd_status collision_compute(const qd_model *model, const kinematics *k, double margin,
                             collision *c);
+
+/* Places every shape by the poses of its body. */
+void collision_place_shapes(placed_shape *shapes, const qd_model *model, const kinematics *k);
+
+/* Appends all contacts of a pair within range (room permitting; count grows in any case). */
+void collision_add_pair(collision *c, const qd_model *model, int pair, double range);
 
 /* How the contact moves along one DOF: midpoint, distance, the three axes of the frame. */
 typedef struct contact_motion {

@@ -42,6 +42,10 @@ class Options:
             object's mass at the default configuration: epsilon = k_min h² / max(diag M) / mass_ratio.
         margin: Distance in m within which pairs count as contacts, >= 0, may be inf. A pair's own margin
             counts where it is larger. In a smoothed step pairs act at a distance up to it.
+        add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into (True):
+            a pair that penetrates at the next configuration, or was passed through on the way, is linearised
+            at `q` and the program solved again. False keeps the published behaviour. Without effect on
+            smoothed steps, whose margin is part of what smoothing means; `info.missed_pairs` counts either.
         joint_limits: Whether joint limits are constraints of the step (True). When smoothed they push at a
             distance like contacts do.
         gravity_on_actuated: Whether gravity acts on actuated joints too (False: they count as compensated).
@@ -61,6 +65,7 @@ class Options:
     epsilon: float | None = None
     mass_ratio: float | None = None
     margin: float = 0.1
+    add_missed_pairs: bool = True
     joint_limits: bool = True
     gravity_on_actuated: bool = False
     held: tuple[str, ...] = ()
@@ -76,6 +81,7 @@ class Options:
             _set(self, "kappa", _number("kappa", self.kappa, _positive, "> 0 or None"))
         self._settle_mass()
         _set(self, "margin", _number("margin", self.margin, _not_negative, ">= 0", infinite=True))
+        _set(self, "add_missed_pairs", _flag("add_missed_pairs", self.add_missed_pairs))
         _set(self, "joint_limits", _flag("joint_limits", self.joint_limits))
         _set(self, "gravity_on_actuated", _flag("gravity_on_actuated", self.gravity_on_actuated))
         _set(self, "held", _names("held", self.held))
@@ -101,6 +107,7 @@ class Options:
             epsilon=0.0 if self.epsilon is None else self.epsilon,
             mass_ratio=0.0 if self.mass_ratio is None else self.mass_ratio,
             margin=self.margin,
+            add_missed_pairs=self.add_missed_pairs,
             joint_limits=self.joint_limits,
             gravity_on_actuated=self.gravity_on_actuated,
             held=self.held,

@@ -1,0 +1,13 @@
+/* Pairs that were out of range at q and that the step runs into. */
+#ifndef QD_MECHANICS_MISSED_PAIRS_H
+#define QD_MECHANICS_MISSED_PAIRS_H
+
+#include "mechanics/collision.h"
+
+/* Looks at the pairs that collision_compute left out at q: how many penetrate at q_next, or were
+ * passed through on the way there (formulation 2, "which pairs count"). With add = 1 their contacts
+ * at q are appended, as far away as they are; check count against capacity then. k is scratch. */
+int missed_pairs_find(collision *c, const qd_model *model, kinematics *k, const double *q_next,
+                      int add);
+
+#endif
