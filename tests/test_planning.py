@@ -621,7 +621,7 @@ def test_pictures_show_the_plan(task, trees, tmp_path):
     assert frames[0] == (0, 0)
     assert frames[-1] == (len(plan.segments) - 1, plan.segments[-1].steps)
     assert {k for k, i in frames if i == 0} == set(range(len(plan.segments)))
-    assert len(frames) <= 12 and frames == sorted(set(frames))
+    assert len(frames) <= 16 and frames == sorted(set(frames))
 
     def share(path, colour):
         pixels = image.imread(path)[..., :3]

@@ -113,7 +113,7 @@ def test_hand_that_touches_nothing_goes_where_it_is_told(hand):
 
 
 def contact_rows(model, q, contacts):
-    """Rows of the planar law, ``J_n + mu J_t`` and ``J_n - mu J_t``, of every contact ``(nc, 2, nv)``."""
+    """Rows ``J_n + mu J_t`` and ``J_n - mu J_t`` of every contact ``(nc, 2, nv)``: the planar law."""
     rows = []
     for c in contacts:
         jacobians = []

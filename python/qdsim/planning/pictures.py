@@ -298,7 +298,7 @@ class PlanarScene:
                     patches.Circle(
                         p,
                         radius,
-                        facecolor=colour if k else INK,
+                        facecolor=INK if k == 0 and len(joints) > 1 else colour,
                         edgecolor=PAPER,
                         linewidth=0.8,
                         alpha=alpha,
@@ -311,7 +311,7 @@ class PlanarScene:
 
 
 def key_frames(
-    plan: Plan, replay: ReplayResult, model: Model, most: int = 12
+    plan: Plan, replay: ReplayResult, model: Model, most: int = 16
 ) -> list[tuple[int, int]]:
     """Frames that tell the story of a plan: the start, every new grasp and how it pushed, the end.
 
@@ -355,7 +355,7 @@ def key_frames(
 
 
 def draw_key_frames(
-    plan: Plan, replay: ReplayResult, model: Model, path: str | os.PathLike[str], *, most: int = 12
+    plan: Plan, replay: ReplayResult, model: Model, path: str | os.PathLike[str], *, most: int = 16
 ) -> None:
     """A picture of the plan's key frames with contact forces; regrasps are marked as such.
 
@@ -423,7 +423,7 @@ def draw_key_frames(
         0.1 / across,
         0.1 / up,
         "Red arrows: contact forces on the object.  Dashed green: the goal.  Violet frames: regrasps; "
-        "the fingers leave the dotted configuration\nfor the solid one by contact sampling, without "
+        "the robot leaves the dotted configuration\nfor the solid one by contact sampling, without "
         "input, and the object stays.",
         fontsize=9,
         color=QUIET,
@@ -506,8 +506,7 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
     right.legend(frameon=False, fontsize=9, loc="lower center", ncol=3, bbox_to_anchor=(0.5, 1.0))
     for side in ("top", "right"):
         right.spines[side].set_visible(False)
-    if len(iteration) < 12:
-        right.set_xticks(iteration)
+    right.xaxis.set_major_locator(_need("matplotlib.ticker").MaxNLocator(9, integer=True))
     figure.suptitle(
         task.name[:1].upper() + task.name[1:], fontsize=16, color=INK, x=0.02, ha="left", y=0.98
     )
@@ -534,7 +533,8 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
         if trajectory is None:
             continue
         line = np.vstack([nodes[tree.parent[i]], coordinates(trajectory)])
-        (chosen if i in on_path else plain).append(line)
+        # Piece by piece: Matplotlib 3.10 cannot measure lines of different lengths together.
+        (chosen if i in on_path else plain).extend(np.stack([line[:-1], line[1:]], axis=1))
     ax.add_collection3d(
         collections.Line3DCollection(plain, colors=LIMBS[0], linewidths=0.8, alpha=0.45)
     )
