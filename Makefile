@@ -15,7 +15,7 @@ PIP_FLAGS := --disable-pip-version-check --quiet
 DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 
 C_FILES = $(shell find csrc tests/c -name '*.[ch]')
-PYTHON_FOLDERS := python tests tools benchmarks third_party
+PYTHON_FOLDERS := python tests tools benchmarks notebooks third_party
 
 .PHONY: demo test lint bench asan format clean install-dev
 
