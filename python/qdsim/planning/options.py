@@ -33,7 +33,8 @@ class RRTOptions:
         gamma: regularisation of the metric (S3 eq. 45), m^2.
         step: longest change of the command on one edge, in the units of the command.
         dynamics: ``"exact"`` steps (S3 Alg. 3), or the ``"smoothed"`` ones at ``kappa`` that the
-            authors' released planner takes.
+            authors' released planner takes. Joint limits bound the commands in both, the steps
+            themselves only where they are exact.
         sub_steps: steps of ``task.options.h`` on one edge; the command moves along a ramp.
         rotation_length: metres that a radian counts for in the metric; None takes the task's.
         grasp_probability: published strategy: how often an iteration samples a contact.

@@ -89,7 +89,7 @@ class _Search:
     def _record(self, iteration: int) -> tuple[int, int, int, int, float, float, float, float]:
         tree = self.tree
         best = tree.best_node
-        shift, turn = tree._errors[:, best]
+        shift, turn = tree._errors[best]
         return (
             iteration,
             tree.count,

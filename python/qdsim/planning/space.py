@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,7 @@ class ObjectSpace:
         joints: names of the object's joints, in order of ``q``.
         q: indices of the object's entries of a configuration.
         v: indices of the object's entries of a tangent vector, ``size`` of them.
+        take_v: the same as ``v``, as a slice where they are neighbours.
         rotation: ``(size,)`` bool, which of these turn the object (radians) rather than shift it
             (metres).
     """
@@ -68,6 +68,9 @@ class ObjectSpace:
             raise ValueError(f"object: no unactuated joint moves the body {body!r}")
         self.q: NDArray[np.intp] = np.array(q_index, dtype=np.intp)
         self.v: NDArray[np.intp] = np.array(v_index, dtype=np.intp)
+        # Neighbouring entries are views, which cost nothing.
+        self._take_q = as_slice(self.q)
+        self.take_v = as_slice(self.v)
         angular = np.any(jacobian[3:][:, self.v] != 0.0, axis=0)
         self.rotation: NDArray[np.bool_] = np.asarray(angular, dtype=np.bool_)
         self._kinds = np.array([~self.rotation, self.rotation], dtype=np.float64)
@@ -90,10 +93,10 @@ class ObjectSpace:
             ``(size,)`` or ``(size, N)`` displacements, metres and radians.
         """
         if not self._quaternion:
-            a, b = q1[self.q], q0[self.q]
-            return (
-                a[:, None] - b if a.ndim < b.ndim else a - b[:, None] if b.ndim < a.ndim else a - b
-            )
+            a, b = q1[self._take_q], q0[self._take_q]
+            if a.ndim == b.ndim:
+                return a - b
+            return a[:, None] - b if a.ndim < b.ndim else a - b[:, None]
         flat = q1.ndim == 1 and q0.ndim == 1
         a = q1[:, None] if q1.ndim == 1 else q1
         b = q0[:, None] if q0.ndim == 1 else q0
@@ -140,6 +143,13 @@ def _cross(a: Array, b: Array) -> Array:
     )
 
 
+def as_slice(index: NDArray[np.intp]) -> slice | NDArray[np.intp]:
+    """Indices as a slice if they are neighbours, else as they are."""
+    first, count = int(index[0]), len(index)
+    neighbours = np.array_equal(index, np.arange(first, first + count))
+    return slice(first, first + count) if neighbours else index
+
+
 def as_vector(name: str, value: object, size: int) -> Array:
     """``value`` as ``size`` finite numbers, or a ValueError that names the argument."""
     try:
@@ -152,8 +162,3 @@ def as_vector(name: str, value: object, size: int) -> Array:
         raise ValueError(f"{name}: not finite at index {int(np.argmin(np.isfinite(array)))}")
     array.flags.writeable = False
     return array
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names for an error message."""
-    return ", ".join(sorted(names))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.planning.options import RRTOptions
-from qdsim.planning.space import Array
+from qdsim.planning.space import Array, as_slice
 from qdsim.planning.task import Task
 from qdsim.step import linearize
 
@@ -75,6 +75,8 @@ class Tree:
         self.options = options
         self.length = task.length if options.rotation_length is None else options.rotation_length
         self.scale = task.space.scale(self.length)
+        self._actuated, self._gear = as_slice(model.actuated_q), np.array(model.actuator_gear)
+        self._root = np.empty(n)
         self._scale_column = self.scale[:, None]
         self.smoothed = task.options.replace(kappa=options.kappa, joint_limits=False)
         self.count = 0
@@ -85,13 +87,13 @@ class Tree:
         self.goal_node: int | None = None
         self.best_node = 0
         self.records: NDArray[np.void] = np.empty(0, dtype=RECORD)
-        self._v = task.space.v
+        self._v = task.space.take_v
         self._q = np.empty((capacity, model.nq))
         self._command = np.empty((capacity, nu))
         self._parent = np.full(capacity, -1, dtype=np.int64)
         self._kind = np.zeros(capacity, dtype=np.int8)
         self._depth = np.zeros(capacity)
-        self._errors = np.empty((2, capacity))
+        self._errors = np.empty((capacity, 2))
         self._next = np.empty((model.nq, capacity))
         self._B = np.empty((capacity, n, nu))
         self._whiten = np.empty((n, n, capacity))
@@ -130,7 +132,7 @@ class Tree:
         """
         task, i = self.task, self.count
         model, gamma = task.model, self.options.gamma
-        self._command[i] = command = model.command_from(q)
+        self._command[i] = command = q[self._actuated] * self._gear
         local = linearize(model, q, command, self.smoothed, wrt=("u",))
         B = local.B[self._v] * self._scale_column
         n = len(B)
@@ -139,9 +141,10 @@ class Tree:
         U, s, Vt = np.linalg.svd(B)
         k = len(s)
         squares = s * s
-        weight = np.full(n, gamma)
-        weight[:k] += squares
-        self._whiten[:, :, i] = (U / np.sqrt(weight)).T
+        if k < n:
+            self._root[k:] = math.sqrt(gamma)
+        np.sqrt(squares + gamma, out=self._root[:k])
+        self._whiten[:, :, i] = (U / self._root).T
         self._inverse[i] = (Vt[:k].T * (s / (squares + _KERNEL * _KERNEL))) @ U[:, :k].T
         self._B[i] = B
         self._q[i] = q
@@ -150,7 +153,7 @@ class Tree:
         self._kind[i] = kind
         contacts = local.step.contacts
         self._depth[i] = max(0.0, -float(contacts["dist"].min())) if len(contacts) else 0.0
-        shift, turn = self._errors[:, i] = task.space.errors(q, task.goal)
+        shift, turn = self._errors[i] = task.space.errors(q, task.goal)
         self._distance[i] = distance = math.hypot(shift, task.length * turn)
         self._inputs.append(inputs)
         self._trajectory.append(trajectory)
@@ -169,8 +172,9 @@ class Tree:
         """
         n = self.count
         e = self.task.space.difference(subgoal, self._next[:, :n]) * self._scale_column
-        y = (self._whiten[:, :, :n] * e).sum(axis=1)
-        return np.asarray((y * y).sum(axis=0))
+        y = np.einsum("kjn,jn->kn", self._whiten[:, :, :n], e)
+        y *= y
+        return np.asarray(y.sum(axis=0))
 
     def nearest(self, subgoal: Array) -> int:
         """Index of the node nearest to a subgoal ``(nq,)`` in the local metric (S3 eq. 50)."""
@@ -219,8 +223,7 @@ class Tree:
     @property
     def errors(self) -> Array:
         """Position (m) and rotation error (rad) of every node to the goal ``(count, 2)``."""
-        errors: Array = self._errors[:, : self.count].T
-        return errors
+        return self._errors[: self.count]
 
     @property
     def distance(self) -> Array:
