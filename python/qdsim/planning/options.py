@@ -40,7 +40,8 @@ class RRTOptions:
         grasp_probability: published strategy: how often an iteration samples a contact.
         chain_length: chain: most pushes in a row.
         progress: chain: a push counts if the distance to the subgoal falls by this fraction.
-        shots: chain: random inputs tried where a push does not count.
+        shots: chain: random inputs tried where a push does not count. A lone pusher needs some (without
+            them planar pushing reaches its goal in 6 of 10 runs), the planar hand none.
         shot_spread: chain: standard deviation of the shots around the direction of least squares,
             relative to its length.
         regrasps: chain: new grasps an iteration may try.
