@@ -82,7 +82,9 @@ def contenders(margin: float) -> dict[str, Callable[[], float]]:
         "`mj_step`": rollout,
         "`mjd_transitionFD`, centred": lambda: seconds_per_call(transition, 20),
         "`qd_step`, exact": lambda: _core._step_benchmark(model, GRASP, u, exact, 500, False),
-        "`qd_step`, kappa = 100": lambda: _core._step_benchmark(model, GRASP, u, smooth, 500, False),
+        "`qd_step`, kappa = 100": lambda: _core._step_benchmark(
+            model, GRASP, u, smooth, 500, False
+        ),
         "`qd_linearize`, exact": lambda: _core._step_benchmark(model, GRASP, u, exact, 500, True),
         "`qd_linearize`, kappa = 100": lambda: _core._step_benchmark(
             model, GRASP, u, smooth, 500, True
