@@ -78,6 +78,17 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k)
     *over_rows[k] = arena_doubles(a, slots);
   w->state = arena_ints(a, lanes_count);
+  w->active.rows = arena_doubles(a, (ACTIVE_LIMIT + 1) * columns);
+  w->active_images = arena_doubles(a, (ACTIVE_LIMIT + 1) * columns);
+  w->active.factor = arena_doubles(a, ACTIVE_LIMIT * ACTIVE_LIMIT);
+  w->active.multiplier = arena_doubles(a, ACTIVE_LIMIT);
+  w->active.reduced = arena_doubles(a, ACTIVE_LIMIT);
+  w->active.rate = arena_doubles(a, ACTIVE_LIMIT);
+  w->active.id = arena_take(a, ACTIVE_LIMIT * sizeof(face_id));
+  w->row_weight = arena_doubles(a, lanes_count);
+  w->near_blocks = arena_ints(a, rows + 1);
+  w->is_near = arena_ints(a, rows + 1);
+  w->tail = arena_ints(a, rows + 1);
   w->block4 = arena_doubles(a, 4 * columns);
   w->x4 = arena_doubles(a, 4 * columns);
   w->rhs4 = arena_doubles(a, 4 * columns);
@@ -263,12 +274,19 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
   }
   const int polish = o->polish && workspace->exact;
   const int stages = polish ? (int)(sizeof polish_from / sizeof polish_from[0]) : 0;
-  int polished = 0;
-  for (int stage = 0; stage <= stages && !polished; ++stage) {
+  int polished = 0, done = conic_free_minimum(workspace, info);
+  workspace->origin = ORIGIN_FREE;
+  if (!done && polish && conic_dual_active_set(workspace)) {
+    workspace->origin = ORIGIN_ACTIVE_SET;
+    done = 1;
+  }
+  if (done) polished = polish && conic_polish(workspace, info);
+  if (workspace->origin == ORIGIN_ACTIVE_SET) done = polished;
+  for (int stage = 0; stage <= stages && !done; ++stage) {
     const double goal = stage < stages ? larger(polish_from[stage], o->tolerance) : o->tolerance;
     info->status = conic_follow_path(workspace, goal, o->iteration_limit, stage > 0, info);
     if (info->status != QD_OK) break;
-    polished = polish && conic_polish(workspace, info);
+    done = polished = polish && conic_polish(workspace, info);
   }
   info->polished = polished;
   if (polished)

@@ -50,3 +50,14 @@ int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, cons
   }
   return any_hard;
 }
+
+int conic_any_weak(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  int weak = 0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+      weak |= workspace->state[group->cone + c] == CONE_WEAK;
+  }
+  return weak;
+}

@@ -162,8 +162,7 @@ static void start_cones(qd_cone_workspace *workspace, const double *w, const dou
   }
 }
 
-/* 1 if the minimiser without cones lies inside all of them: then it is the exact solution. */
-static int start(qd_cone_workspace *workspace, qd_cone_info *info) {
+int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   const cone_product *product = &workspace->product;
   tile_system *system = &workspace->system;
   double *w = workspace->rhs, *violation = workspace->aim;
@@ -181,20 +180,21 @@ static int start(qd_cone_workspace *workspace, qd_cone_info *info) {
   if (!workspace->definite) least_squares(workspace, 1.0, info);
   start_rows(workspace, w, violation);
   find_units(workspace, violation);
-  if (workspace->exact && workspace->definite && workspace->equality_count == 0) {
-    double nearest = HUGE_VAL;
-    for (int c = 0; c < workspace->lane_count; ++c)
-      if (product->weight[c] > 0.0) nearest = smaller(nearest, -violation[c]);
-    if (nearest > STRICTLY_INSIDE * workspace->length) {
-      memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
-      memcpy(workspace->slack, w, (size_t)workspace->slot_count * sizeof(double));
-      return 1;
-    }
-  }
+  if (!workspace->exact || !workspace->definite || workspace->equality_count > 0) return 0;
+  double nearest = HUGE_VAL;
+  for (int c = 0; c < workspace->lane_count; ++c)
+    if (product->weight[c] > 0.0) nearest = smaller(nearest, -violation[c]);
+  if (nearest <= STRICTLY_INSIDE * workspace->length) return 0;
+  memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
+  memcpy(workspace->slack, w, (size_t)workspace->slot_count * sizeof(double));
+  return 1;
+}
+
+/* Least squares in natural units, then both slack and dual moved inside. */
+static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
   least_squares(workspace, workspace->force / workspace->length, info);
-  start_rows(workspace, w, violation);
-  start_cones(workspace, w, violation);
-  return 0;
+  start_rows(workspace, workspace->rhs, workspace->aim);
+  start_cones(workspace, workspace->rhs, workspace->aim);
 }
 
 /* ------------------------------------------------------------ one step */
@@ -380,10 +380,8 @@ static double path_error(qd_cone_workspace *workspace, double goal) {
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
                             int resume, qd_cone_info *info) {
   cone_product *product = &workspace->product;
-  if (!resume) {
-    workspace->has_path = !start(workspace, info);
-    if (!workspace->has_path) return QD_OK;
-  }
+  if (!resume) start(workspace, info);
+  workspace->origin = ORIGIN_PATH;
   const double target = mean_target(product);
   double best = HUGE_VAL;
   qd_status status = QD_ITERATION_LIMIT;

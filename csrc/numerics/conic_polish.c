@@ -139,28 +139,12 @@ static double evaluate(qd_cone_workspace *workspace, double r, const double *x, 
   return larger(map / force, max_norm(workspace->residual_x, workspace->column_count) / size);
 }
 
-int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
-  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+/* Newton from (newton_x, newton_dual, newton_slack); 1 if it arrives. */
+static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
   const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
   const double r = workspace->force / workspace->length;
   double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
   double *projected = workspace->ddual_aim;
-  if (!workspace->has_path) { /* no cone is near: the minimiser of the cost is the answer */
-    memcpy(workspace->polish_x, workspace->x, column_bytes);
-    memcpy(workspace->polish_slack, workspace->slack, row_bytes);
-    memset(workspace->polish_dual, 0, row_bytes);
-    for (int c = 0; c < workspace->lane_count; ++c) workspace->state[c] = CONE_OPEN;
-    return 1;
-  }
-  memcpy(x, workspace->x, column_bytes);
-  memcpy(dual, workspace->dual, row_bytes);
-  memset(w, 0, row_bytes);
-  tiles_multiply(&workspace->system, workspace->system.G, x, w);
-  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
-  clear_padding(workspace, dual);
-  memset(projected, 0, row_bytes);
-  memset(workspace->aim, 0, row_bytes);
-  conic_set_equalities(workspace);
   double best = HUGE_VAL, last = HUGE_VAL;
   int rises = 0;
   for (int iteration = 0;; ++iteration) {
@@ -169,7 +153,7 @@ int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
     if (error < best) {
       best = error;
       memcpy(workspace->polish_x, x, column_bytes);
-      memcpy(workspace->polish_dual, projected, row_bytes);
+      memcpy(workspace->polish_dual, projected, (size_t)workspace->slot_count * sizeof(double));
       for (int i = 0; i < workspace->slot_count; ++i)
         workspace->polish_slack[i] = (projected[i] - workspace->aim[i]) / r;
     }
@@ -180,6 +164,54 @@ int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
     newton_step(workspace, r, x, dual, w);
     ++info->factorizations;
   }
-  if (best > ACCEPTED) return 0;
-  return 1;
+  return best <= ACCEPTED;
+}
+
+/* An active set's answer is a vertex: of redundant rows (four corners of a box) some carry nothing.
+ * Loads such cones evenly before another Newton run, which returns to the solution nearest by. */
+static void spread_load(qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  double *dual = workspace->newton_dual;
+  double sum = 0.0;
+  int count = 0;
+  for (int k = 0; k < product->group_count; ++k)
+    for (int c = 0; c < product->groups[k].count; ++c) {
+      const double load = workspace->polish_dual[product->groups[k].slot + c];
+      sum += load;
+      count += load > 0.0;
+    }
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count; ++c)
+      if (workspace->state[group->cone + c] == CONE_WEAK)
+        dual[group->slot + c] += count > 0 ? sum / count : 0.0;
+  }
+}
+
+int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
+  double *w = workspace->newton_slack;
+  if (workspace->origin == ORIGIN_FREE) { /* no cone is near: the minimiser of the cost */
+    memcpy(workspace->polish_x, workspace->x, column_bytes);
+    memcpy(workspace->polish_slack, workspace->slack, row_bytes);
+    memset(workspace->polish_dual, 0, row_bytes);
+    for (int c = 0; c < workspace->lane_count; ++c) workspace->state[c] = CONE_OPEN;
+    return 1;
+  }
+  memcpy(workspace->newton_x, workspace->x, column_bytes);
+  memcpy(workspace->newton_dual, workspace->dual, row_bytes);
+  memset(w, 0, row_bytes);
+  tiles_multiply(&workspace->system, workspace->system.G, workspace->newton_x, w);
+  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+  clear_padding(workspace, workspace->newton_dual);
+  memset(workspace->ddual_aim, 0, row_bytes);
+  memset(workspace->aim, 0, row_bytes);
+  conic_set_equalities(workspace);
+  int verified = iterate(workspace, info);
+  if (verified && workspace->origin == ORIGIN_ACTIVE_SET && conic_any_weak(workspace)) {
+    spread_load(workspace);
+    verified = iterate(workspace, info) && !conic_any_weak(workspace); /* else: along the path */
+  }
+  return verified;
 }

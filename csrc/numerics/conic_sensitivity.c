@@ -16,6 +16,8 @@
 #include "numerics/lanes.h"
 
 #define HARD_ROUNDS 4 /* most repetitions for hard rows */
+#define PATH_END 1e-9
+#define PATH_ITERATIONS 100
 
 /* The path's scaling of one cone, computed for all by cones_scale. */
 static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int c) {
@@ -32,6 +34,17 @@ static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int
         path->u[group->slot + i * group->padded + c];
 }
 
+/* Weakly active cones: multipliers of redundant rows are a choice, and the path's end, which
+ * spreads the load, may show a strict set where an active set's vertex does not; if not, its
+ * scaling is needed. Returns whether the (new) polish holds. */
+static int settle_weak_cones(qd_cone_workspace *workspace) {
+  qd_cone_info effort = {0};
+  const int resume = workspace->origin == ORIGIN_PATH;
+  if (!resume) conic_free_minimum(workspace, &effort);
+  const qd_status status = conic_follow_path(workspace, PATH_END, PATH_ITERATIONS, resume, &effort);
+  return status == QD_OK && conic_polish(workspace, &effort);
+}
+
 qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_program *program,
                                     const double *x, const double *slack, const double *dual,
                                     const qd_cone_info *info, int *exact) {
@@ -40,19 +53,22 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
   (void)x;
   (void)slack;
   (void)dual;
-  *exact = workspace->exact ? info->polished : 1;
-  int hard = workspace->equality_count > 0;
-  if (workspace->has_path && !cones_scale(product, workspace->slack, workspace->dual))
+  int polished = info->polished, weak = polished && conic_any_weak(workspace);
+  if (weak) {
+    polished = settle_weak_cones(workspace);
+    weak = !polished || conic_any_weak(workspace);
+  }
+  *exact = workspace->exact ? polished && !weak : 1;
+  if ((weak || !polished) && !cones_scale(product, workspace->slack, workspace->dual))
     return QD_NUMERICAL_TROUBLE;
-  if (info->polished)
+  int hard = workspace->equality_count > 0;
+  if (polished)
     hard |= conic_set_active_rows(workspace, workspace->polish_dual, workspace->polish_slack);
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c) {
-      if (info->polished && workspace->state[group->cone + c] != CONE_WEAK) continue;
-      copy_path(workspace, group, c);
-      if (c < group->count && info->polished) *exact = 0;
-    }
+    for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c)
+      if (!polished || (c < group->count && workspace->state[group->cone + c] == CONE_WEAK))
+        copy_path(workspace, group, c);
   }
   conic_set_equalities(workspace);
   tiles_assemble(&workspace->system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);

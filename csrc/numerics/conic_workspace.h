@@ -24,6 +24,26 @@
 
 typedef enum cone_state { CONE_OPEN, CONE_STICK, CONE_SLIDE, CONE_WEAK } cone_state;
 
+typedef enum solution_origin { ORIGIN_FREE, ORIGIN_ACTIVE_SET, ORIGIN_PATH } solution_origin;
+
+/* Where a row of the dual active set comes from: row of a block, plus sign times a second one. */
+typedef struct face_id {
+  int block, row, tail;
+  double sign;
+} face_id;
+
+#define ACTIVE_LIMIT 48 /* rows of the dual active set */
+
+typedef struct active_set {
+  int count, columns;
+  double *rows;       /* (ACTIVE_LIMIT + 1, columns) */
+  double *images;     /* Q^-1 rows; rows itself where Q = I */
+  double *factor;     /* (ACTIVE_LIMIT, ACTIVE_LIMIT) lower triangle of rows images' */
+  double *multiplier; /* (ACTIVE_LIMIT), likewise reduced, rate, id */
+  double *reduced, *rate;
+  face_id *id;
+} active_set;
+
 struct qd_cone_workspace {
   int variable_capacity, row_capacity, equality_capacity;
   size_t bytes;
@@ -59,7 +79,7 @@ struct qd_cone_workspace {
   int *state; /* a cone_state, over cones */
   double *polish_x, *polish_dual, *polish_slack;
   double *newton_x, *newton_dual, *newton_slack;
-  int has_path;            /* 0: solved without the interior point */
+  solution_origin origin;  /* which method's answer the polish starts from */
   int hard_rounds;         /* repetitions of a sensitivity solve */
   cone_operator rows;      /* square root R of the stiffness of each cone: polish and sensitivity */
   cone_operator stiffness; /* R R */
@@ -67,6 +87,11 @@ struct qd_cone_workspace {
   /* four right-hand sides at once */
   double *block4, *x4, *rhs4;                /* over columns */
   double *row4, *work_row4, *moved4, *dual4; /* over rows */
+
+  active_set active;
+  double *active_images;             /* room for active.images */
+  double *row_weight;                /* over cones: 1 / largest row norm */
+  int *near_blocks, *is_near, *tail; /* (blocks) */
 
   /* structure */
   uint64_t *row_mask;  /* tiles a row touches (original order) */
@@ -84,8 +109,14 @@ qd_status conic_load(qd_cone_workspace *workspace, const qd_cone_program *progra
 void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack);
 /* residual_x = Qx + b - G'dual, and Qx */
 void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual);
-/* Interior point from a cold start down to a complementarity of `goal` (relative), at most
- * iteration_limit iterations in all; goes on where it stopped when called with resume. */
+/* Minimiser of the cost alone, natural units; 1 if it lies inside every cone and so solves the
+ * exact program. Leaves its rows Gx + g in `rhs`. */
+int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info);
+/* From there: exact solution of a polyhedral program with few active rows; 0 if it is not one.
+ * Leaves x and dual. */
+int conic_dual_active_set(qd_cone_workspace *workspace);
+/* Interior point from a cold start (or where it stopped, with resume) down to a complementarity of
+ * `goal` (relative), at most iteration_limit iterations in all. Leaves x, slack, dual. */
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
                             int resume, qd_cone_info *info);
 /* Newton on the active set; 1 if the KKT equations hold to rounding: then polish_x/dual/slack. */
@@ -117,6 +148,8 @@ LANES_INLINE void conic_set_stiffness(qd_cone_workspace *workspace, int cone, do
 /* Stiffness of each cone's certified state; 1 if any direction is hard. Weak and padded cones:
  * zero. */
 int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, const double *slack);
+/* 1 if some cone's state is weak. */
+int conic_any_weak(const qd_cone_workspace *workspace);
 /* Equality rows: hard. */
 void conic_set_equalities(qd_cone_workspace *workspace);
 

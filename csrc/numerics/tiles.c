@@ -282,22 +282,32 @@ LANES_INLINE void multiply_block(const tile_system *system, const row_block *blo
   }
 }
 
+LANES_INLINE void multiply_any_block(const tile_system *system, const row_block *block,
+                                     const double *A, const double *x, double *y) {
+  switch (block->row_count) {
+  case 3:
+    multiply_block(system, block, A, x, y, 3);
+    break;
+  case 4:
+    multiply_block(system, block, A, x, y, 4);
+    break;
+  default:
+    multiply_block(system, block, A, x, y, block->row_count);
+    break;
+  }
+}
+
 QD_CLONES
 void tiles_multiply(const tile_system *system, const double *A, const double *x, double *y) {
-  for (int b = 0; b < system->block_count; ++b) {
-    const row_block *block = &system->blocks[b];
-    switch (block->row_count) {
-    case 3:
-      multiply_block(system, block, A, x, y, 3);
-      break;
-    case 4:
-      multiply_block(system, block, A, x, y, 4);
-      break;
-    default:
-      multiply_block(system, block, A, x, y, block->row_count);
-      break;
-    }
-  }
+  for (int b = 0; b < system->block_count; ++b)
+    multiply_any_block(system, &system->blocks[b], A, x, y);
+}
+
+QD_CLONES
+void tiles_multiply_blocks(const tile_system *system, const int *blocks, int block_count,
+                           const double *A, const double *x, double *y) {
+  for (int b = 0; b < block_count; ++b)
+    multiply_any_block(system, &system->blocks[blocks[b]], A, x, y);
 }
 
 LANES_INLINE void add_transposed_block(const tile_system *system, const row_block *block,

@@ -1,0 +1,275 @@
+/* Dual active set method for polyhedral programs (Goldfarb, Idnani 1983): from the minimiser of the
+ * cost, take the most violated row, move the multipliers until it holds or one of theirs vanishes
+ * and leaves.
+ *
+ * Rows here are orthant rows, and the two faces w_0 +- w_1 >= 0 of a Lorentz cone with one tangent
+ * that can move (planar contact). With V = Q^-1 N the images of the active rows N and N'V = L L', a
+ * new row a needs d = L^-1 N'Q^-1 a, changes multipliers at the rate r = L^-T d, and moves along
+ * Q^-1 a - V r with curvature delta = a'Q^-1 a - d'd; delta = 0 means it depends on the others. A
+ * few active rows on a few unknowns cost less than one interior point iteration; many cost more, so
+ * there are limits, beyond which the caller follows the path. The answer is only a guess: the
+ * polish verifies it, all rows included. */
+#include <math.h>
+#include <string.h>
+
+#include "numerics/conic_workspace.h"
+#include "numerics/lanes.h"
+
+#define START_LIMIT 24  /* violated blocks at the minimiser of the cost: more go along the path */
+#define SATISFIED 1e-12 /* natural lengths */
+#define DEPENDENT 1e-11 /* of the row's own curvature */
+
+/* One face of one cone: sign 0 for an orthant row, else w_0 + sign w_tail. */
+typedef struct face {
+  int block, row, tail;
+  double sign, value; /* w at the current point, negative if violated */
+} face;
+
+/* The only row behind the first of a Lorentz block that is not zero: 0 if none, -1 if several. */
+static int only_tail(const qd_cone_workspace *workspace, const row_block *block) {
+  int tail = 0;
+  for (int i = 1; i < block->row_count; ++i) {
+    const double *values = workspace->system.G + block->values + 4 * i;
+    int any = workspace->g[block->slot + i * block->slot_step] != 0.0;
+    for (int k = 0; k < block->tile_count && !any; ++k)
+      for (int j = 0; j < 4; ++j) any |= values[4 * k * block->row_count + j] != 0.0;
+    if (any && tail > 0) return -1;
+    if (any) tail = i;
+  }
+  return tail;
+}
+
+/* 1 if every cone is polyhedral; then tail[block]. */
+static int find_tails(qd_cone_workspace *workspace) {
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    workspace->tail[b] = block->slot_step == 1 ? 0 : only_tail(workspace, block);
+    if (workspace->tail[b] < 0) return 0;
+  }
+  return 1;
+}
+
+/* The most violated face of a block, relative to the size of its rows, if worse than *worst. Faces
+ * above `enough` (slightly negative) count as satisfied. */
+LANES_INLINE void worst_face(const qd_cone_workspace *workspace, int b, double enough,
+                             const double *w, double *worst, face *found) {
+  const row_block *block = &workspace->system.blocks[b];
+  if (block->slot_step == 1) {
+    for (int i = 0; i < block->row_count; ++i) {
+      const double value = w[block->slot + i];
+      if (value < enough && value * workspace->row_weight[block->cone + i] < *worst) {
+        *worst = value * workspace->row_weight[block->cone + i];
+        *found = (face){b, i, 0, 0.0, value};
+      }
+    }
+    return;
+  }
+  const int tail = workspace->tail[b];
+  const double side = w[block->slot + tail * block->slot_step];
+  const double sign = tail == 0 ? 0.0 : (side > 0.0 ? -1.0 : 1.0);
+  const double value = w[block->slot] + sign * side;
+  if (value < enough && value * workspace->row_weight[block->cone] < *worst) {
+    *worst = value * workspace->row_weight[block->cone];
+    *found = (face){b, 0, tail, sign, value};
+  }
+}
+
+/* row (columns) of a face */
+LANES_INLINE void read_face(const qd_cone_workspace *workspace, const face *f, double *row) {
+  const row_block *block = &workspace->system.blocks[f->block];
+  memset(row, 0, (size_t)workspace->column_count * sizeof(double));
+  for (int k = 0; k < block->tile_count; ++k) {
+    const double *values = workspace->system.G + block->values + 4 * (size_t)(k * block->row_count);
+    lanes sum = LANES_OF(values + 4 * f->row);
+    if (f->tail > 0) sum += f->sign * LANES_OF(values + 4 * f->tail);
+    LANES_AT(row + 4 * workspace->system.block_tiles[block->tile_start + k]) = sum;
+  }
+}
+
+LANES_INLINE double dot(const double *a, const double *b, int count) {
+  lanes sum = {0.0, 0.0, 0.0, 0.0};
+  for (int i = 0; i < count; i += 4) sum += LANES_OF(a + i) * LANES_OF(b + i);
+  return lanes_sum(&sum);
+}
+
+LANES_INLINE void add_scaled(double *a, double factor, const double *b, int count) {
+  for (int i = 0; i < count; i += 4) LANES_AT(a + i) += factor * LANES_OF(b + i);
+}
+
+/* Takes row k out of the factor: rows below move up, and Givens rotations restore the triangle. */
+LANES_INLINE void drop_row(active_set *set, int k) {
+  const int n = set->count, columns = set->columns;
+  for (int i = k + 1; i < n; ++i) {
+    double *row = set->factor + (size_t)(i - 1) * ACTIVE_LIMIT;
+    memcpy(row, set->factor + (size_t)i * ACTIVE_LIMIT, (size_t)(i + 1) * sizeof(double));
+    set->multiplier[i - 1] = set->multiplier[i];
+    set->id[i - 1] = set->id[i];
+    memcpy(set->rows + (size_t)(i - 1) * (size_t)columns, set->rows + (size_t)i * (size_t)columns,
+           (size_t)columns * sizeof(double));
+    if (set->images != set->rows)
+      memcpy(set->images + (size_t)(i - 1) * (size_t)columns,
+             set->images + (size_t)i * (size_t)columns, (size_t)columns * sizeof(double));
+  }
+  set->count = n - 1;
+  for (int j = k; j < n - 1; ++j) { /* row j has one entry too many, at j + 1 */
+    double *pivot = set->factor + (size_t)j * ACTIVE_LIMIT;
+    const double size = sqrt(pivot[j] * pivot[j] + pivot[j + 1] * pivot[j + 1]);
+    const double cosine = pivot[j] / size, sine = pivot[j + 1] / size;
+    for (int i = j; i < n - 1; ++i) {
+      double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
+      const double a = row[j], b = row[j + 1];
+      row[j] = cosine * a + sine * b;
+      row[j + 1] = cosine * b - sine * a;
+    }
+  }
+}
+
+/* d = L^-1 N'image, rate = L^-T d; returns the curvature left for the new row. */
+LANES_INLINE double solve_rates(active_set *set, const double *image, double own) {
+  const int n = set->count;
+  for (int i = 0; i < n; ++i) {
+    const double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
+    double sum = dot(set->rows + (size_t)i * (size_t)set->columns, image, set->columns);
+    for (int j = 0; j < i; ++j) sum -= row[j] * set->reduced[j];
+    set->reduced[i] = sum / row[i];
+    own -= set->reduced[i] * set->reduced[i];
+    set->rate[i] = set->reduced[i];
+  }
+  for (int i = n - 1; i >= 0; --i) {
+    const double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
+    set->rate[i] /= row[i];
+    for (int j = 0; j < i; ++j) set->rate[j] -= row[j] * set->rate[i];
+  }
+  return own;
+}
+
+/* Brings one violated face into the set; 0 if that cannot be done (no room, or infeasible). */
+LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, face *f, double *x) {
+  const int columns = set->columns;
+  double *row = set->rows + (size_t)set->count * (size_t)columns, *image = row;
+  read_face(workspace, f, row);
+  if (set->images != set->rows) {
+    image = set->images + (size_t)set->count * (size_t)columns;
+    memcpy(image, row, (size_t)columns * sizeof(double));
+    tiles_solve(&workspace->system, image);
+  }
+  const double own = dot(row, image, columns);
+  double multiplier = 0.0;
+  for (;;) {
+    const double curvature = solve_rates(set, image, own);
+    const int independent = curvature > DEPENDENT * own;
+    double step = independent ? -f->value / curvature : HUGE_VAL;
+    int leaving = -1;
+    for (int i = 0; i < set->count; ++i)
+      if (set->rate[i] > 0.0 && set->multiplier[i] < step * set->rate[i]) {
+        step = set->multiplier[i] / set->rate[i];
+        leaving = i;
+      }
+    if (step == HUGE_VAL || (leaving < 0 && set->count + 1 >= ACTIVE_LIMIT)) return 0;
+    for (int i = 0; i < set->count; ++i) set->multiplier[i] -= step * set->rate[i];
+    multiplier += step;
+    if (independent) {
+      add_scaled(x, step, image, columns);
+      for (int i = 0; i < set->count; ++i)
+        add_scaled(x, -step * set->rate[i], set->images + (size_t)i * (size_t)columns, columns);
+      f->value += step * curvature;
+    }
+    if (leaving < 0) {
+      double *last = set->factor + (size_t)set->count * ACTIVE_LIMIT;
+      memcpy(last, set->reduced, (size_t)set->count * sizeof(double));
+      last[set->count] = sqrt(curvature);
+      set->multiplier[set->count] = multiplier;
+      set->id[set->count] = (face_id){f->block, f->row, f->tail, f->sign};
+      set->count += 1;
+      return 1;
+    }
+    drop_row(set, leaving);
+    memcpy(set->rows + (size_t)set->count * (size_t)columns, row, (size_t)columns * sizeof(double));
+    row = set->rows + (size_t)set->count * (size_t)columns;
+    if (set->images != set->rows) {
+      memcpy(set->images + (size_t)set->count * (size_t)columns, image,
+             (size_t)columns * sizeof(double));
+      image = set->images + (size_t)set->count * (size_t)columns;
+    } else {
+      image = row;
+    }
+  }
+}
+
+/* x and multipliers into the workspace's iterate. */
+static void write_back(qd_cone_workspace *workspace, const active_set *set) {
+  memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
+  for (int k = 0; k < set->count; ++k) {
+    const face_id *id = &set->id[k];
+    const row_block *block = &workspace->system.blocks[id->block];
+    workspace->dual[block->slot + id->row * block->slot_step] += set->multiplier[k];
+    if (id->tail > 0)
+      workspace->dual[block->slot + id->tail * block->slot_step] += id->sign * set->multiplier[k];
+  }
+}
+
+QD_CLONES
+int conic_dual_active_set(qd_cone_workspace *workspace) {
+  const tile_system *system = &workspace->system;
+  active_set *set = &workspace->active;
+  double *w = workspace->rhs, *x = workspace->x;
+  int near_count = 0;
+  if (!workspace->definite || workspace->equality_count > 0 || !find_tails(workspace)) return 0;
+  set->count = 0;
+  set->columns = workspace->column_count;
+  if (system->Q_is_diagonal)
+    set->images = set->rows;
+  else
+    set->images = workspace->active_images;
+  for (int c = 0; c < workspace->lane_count; ++c)
+    workspace->row_weight[c] =
+        workspace->compliance[c] > 0.0 ? 1.0 / sqrt(workspace->compliance[c]) : HUGE_VAL;
+  const double enough = -SATISFIED * workspace->length;
+  for (int b = 0; b < system->block_count; ++b) { /* w: rows at the minimiser of the cost */
+    double worst = 0.0;
+    face found = {0};
+    workspace->is_near[b] = 0;
+    worst_face(workspace, b, enough, w, &worst, &found);
+    if (worst == 0.0) continue;
+    workspace->is_near[b] = 1;
+    workspace->near_blocks[near_count++] = b;
+  }
+  if (near_count > START_LIMIT) return 0;
+  for (int round = 0; round < 4 * ACTIVE_LIMIT; ++round) {
+    double worst = 0.0;
+    face found = {0};
+    for (int k = 0; k < near_count; ++k)
+      worst_face(workspace, workspace->near_blocks[k], enough, w, &worst, &found);
+    if (worst == 0.0) { /* none nearby: look at all */
+      int added = 0;
+      tiles_multiply(system, system->G, x, w);
+      for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+      for (int b = 0; b < system->block_count; ++b) {
+        double own = 0.0;
+        face violated = {0};
+        worst_face(workspace, b, enough, w, &own, &violated);
+        if (own == 0.0) continue;
+        if (!workspace->is_near[b]) {
+          workspace->is_near[b] = 1;
+          workspace->near_blocks[near_count++] = b;
+        }
+        ++added;
+      }
+      if (added == 0) {
+        write_back(workspace, set);
+        return 1;
+      }
+      continue;
+    }
+    if (worst == -HUGE_VAL || !bring_in(workspace, set, &found, x)) return 0;
+    tiles_multiply_blocks(system, workspace->near_blocks, near_count, system->G, x, w);
+    for (int k = 0; k < near_count; ++k) {
+      const row_block *block = &system->blocks[workspace->near_blocks[k]];
+      for (int i = 0; i < block->row_count; ++i) {
+        const int at = block->slot + i * block->slot_step;
+        w[at] += workspace->g[at];
+      }
+    }
+  }
+  return 0;
+}
