@@ -196,8 +196,13 @@ LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, face *f
   }
 }
 
-/* x and multipliers into the workspace's iterate. */
-static void write_back(qd_cone_workspace *workspace, const active_set *set) {
+/* Multipliers into the workspace's iterate, and x = x0 + V multipliers, without the rounding that
+ * piled up on the way. */
+static void write_back(qd_cone_workspace *workspace, const active_set *set, const double *x0) {
+  memcpy(workspace->x, x0, (size_t)set->columns * sizeof(double));
+  for (int k = 0; k < set->count; ++k)
+    add_scaled(workspace->x, set->multiplier[k], set->images + (size_t)k * (size_t)set->columns,
+               set->columns);
   memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
   for (int k = 0; k < set->count; ++k) {
     const face_id *id = &set->id[k];
@@ -212,10 +217,11 @@ QD_CLONES
 int conic_dual_active_set(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   active_set *set = &workspace->active;
-  double *w = workspace->rhs, *x = workspace->x;
+  double *w = workspace->rhs, *x = workspace->x, *x0 = workspace->newton_x;
   int near_count = 0;
   if (!workspace->definite || workspace->equality_count > 0 || !find_tails(workspace)) return 0;
   set->count = 0;
+  memcpy(x0, x, (size_t)workspace->column_count * sizeof(double));
   set->columns = workspace->column_count;
   if (system->Q_is_diagonal)
     set->images = set->rows;
@@ -256,7 +262,7 @@ int conic_dual_active_set(qd_cone_workspace *workspace) {
         ++added;
       }
       if (added == 0) {
-        write_back(workspace, set);
+        write_back(workspace, set, x0);
         return 1;
       }
       continue;

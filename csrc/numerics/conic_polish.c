@@ -18,16 +18,18 @@
 #include "numerics/lanes.h"
 
 #define NEWTON_LIMIT 12
-#define REPEATS 3      /* solves with one factor */
-#define ROUNDING 1e-14 /* nothing left to gain */
-#define ACCEPTED 1e-11 /* relative error of the natural map of a certified answer */
-#define WEAK 1e-9      /* natural units: nearer to two states than this */
+#define REPEATS 2 /* solves with one factor */
+#define SAME_FACTOR 1e-8 /* error below which the last factor serves again, if no state changed */
+#define ROUNDING 5e-14   /* nothing left to gain */
+#define ACCEPTED 1e-11   /* relative error of the natural map of a certified answer */
+#define WEAK 1e-9        /* natural units: nearer to two states than this */
 
 /* Projection of z on the cone, in place of one lane; state and eigenvalues on the way. */
 LANES_INLINE void project_lane(qd_cone_workspace *workspace, const cone_group *group, int c,
                                double r, const double *z, double *projected) {
   const int n = group->padded, at = group->slot + c, cone = group->cone + c;
   const double root = conic_hard_root(workspace, cone);
+  const int before = workspace->state[cone];
   double sum = 0.0;
   for (int i = 1; i < group->dim; ++i) sum += z[at + i * n] * z[at + i * n];
   const double size = sqrt(sum), head = z[at], per = size > 0.0 ? 1.0 / size : 0.0;
@@ -49,6 +51,7 @@ LANES_INLINE void project_lane(qd_cone_workspace *workspace, const cone_group *g
     conic_set_stiffness(workspace, cone, root, 0.0, sqrt(r * beta / gap), 1, 0);
     workspace->state[cone] = beta > weak_force && gap > weak_length ? CONE_SLIDE : CONE_WEAK;
   }
+  workspace->state_changed |= workspace->state[cone] != before;
 }
 
 /* Projects z = dual - r w; returns the largest |dual - P_K(z)|. */
@@ -57,6 +60,7 @@ static double project(qd_cone_workspace *workspace, double r, const double *w, c
                       double *z, double *projected) {
   const cone_product *product = &workspace->product;
   double worst = 0.0;
+  workspace->state_changed = 0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     if (group->kind == GROUP_EQUALITY) {
@@ -96,15 +100,17 @@ static void clear_padding(qd_cone_workspace *workspace, double *rows) {
 
 /* One Newton step from (x, dual) with the set that project found. w: slack of x, updated. */
 QD_CLONES
-static void newton_step(qd_cone_workspace *workspace, double r, double *x, double *dual,
+static void newton_step(qd_cone_workspace *workspace, double r, int factor, double *x, double *dual,
                         double *w) {
   tile_system *system = &workspace->system;
   const cone_product *product = &workspace->product;
   const int slots = workspace->slot_count, columns = workspace->column_count;
   double *offset = workspace->dslack, *held = workspace->ddual, *load = workspace->dslack_aim;
   double *step = workspace->dx;
-  tiles_assemble(system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
-  tiles_factor(system);
+  if (factor) {
+    tiles_assemble(system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+    tiles_factor(system);
+  }
   /* soft directions: dual+ = -M (slack+ + offset), offset = dual / r - slack without its held part
    */
   for (int i = 0; i < slots; ++i) held[i] = dual[i] / r - w[i];
@@ -161,30 +167,29 @@ static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
     last = error;
     if (best <= ROUNDING || rises >= 2 || iteration == NEWTON_LIMIT) break;
     if (best <= ACCEPTED && rises > 0) break;
-    newton_step(workspace, r, x, dual, w);
-    ++info->factorizations;
+    const int factor = iteration == 0 || error > SAME_FACTOR || workspace->state_changed;
+    newton_step(workspace, r, factor, x, dual, w);
+    info->factorizations += factor;
   }
   return best <= ACCEPTED;
 }
 
 /* An active set's answer is a vertex: of redundant rows (four corners of a box) some carry nothing.
- * Loads such cones evenly before another Newton run, which returns to the solution nearest by. */
+ * Loads such cones a little before another Newton run, which returns to the solution nearest by; no
+ * more than the smallest load, so that what others give up leaves them loaded. */
 static void spread_load(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
-  double *dual = workspace->newton_dual;
-  double sum = 0.0;
-  int count = 0;
+  double smallest = HUGE_VAL;
   for (int k = 0; k < product->group_count; ++k)
     for (int c = 0; c < product->groups[k].count; ++c) {
       const double load = workspace->polish_dual[product->groups[k].slot + c];
-      sum += load;
-      count += load > 0.0;
+      if (load > 1e3 * WEAK * workspace->force) smallest = smaller(smallest, load);
     }
-  for (int k = 0; k < product->group_count; ++k) {
+  for (int k = 0; k < product->group_count && smallest < HUGE_VAL; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count; ++c)
       if (workspace->state[group->cone + c] == CONE_WEAK)
-        dual[group->slot + c] += count > 0 ? sum / count : 0.0;
+        workspace->newton_dual[group->slot + c] += smallest;
   }
 }
 

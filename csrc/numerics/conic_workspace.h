@@ -76,7 +76,8 @@ struct qd_cone_workspace {
 
   /* where the path ended and what the polish found */
   double *path_slack, *path_dual;
-  int *state; /* a cone_state, over cones */
+  int *state;        /* a cone_state, over cones */
+  int state_changed; /* by the last projection */
   double *polish_x, *polish_dual, *polish_slack;
   double *newton_x, *newton_dual, *newton_slack;
   solution_origin origin;  /* which method's answer the polish starts from */
