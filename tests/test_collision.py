@@ -22,8 +22,9 @@ import qdsim
 
 Array = npt.NDArray[np.float64]
 
-SIZE_COUNT = {"plane": 3, "sphere": 1, "capsule": 2, "box": 3}
-PAIRS = [
+SIZE_COUNT = {"plane": 3, "sphere": 1, "capsule": 2, "box": 3, "cylinder": 2, "ellipsoid": 3}
+# MuJoCo has closed forms for these ...
+CLOSED_FORMS = [
     ("plane", "sphere"),
     ("plane", "capsule"),
     ("plane", "box"),
@@ -31,8 +32,18 @@ PAIRS = [
     ("sphere", "capsule"),
     ("sphere", "box"),
     ("capsule", "capsule"),
+    ("plane", "cylinder"),
+    ("plane", "ellipsoid"),
+    ("sphere", "cylinder"),
 ]
-BOTH_ORDERS = sorted({order for a, b in PAIRS for order in ((a, b), (b, a))})
+# ... and iterates, or simplifies, for these.
+PAIRS = [
+    *CLOSED_FORMS,
+    ("sphere", "ellipsoid"),
+    ("capsule", "box"),
+    ("box", "box"),
+]
+BOTH_ORDERS = sorted({order for a, b in CLOSED_FORMS for order in ((a, b), (b, a))})
 
 
 @dataclasses.dataclass

@@ -187,8 +187,16 @@ SHAPES = {
 }
 
 
+# MuJoCo iterates, or simplifies, for boxes against boxes and capsules: tests/test_collision.py.
+CLOSED_FORMS = sorted(
+    pair
+    for pair in SUPPORTED_PAIRS - {("box", "box"), ("box", "capsule")}
+    if pair[0] <= pair[1] and pair[0] in SHAPES and pair[1] in SHAPES
+)
+
+
 class TestContacts:
-    @pytest.mark.parametrize("pair", sorted(pair for pair in SUPPORTED_PAIRS if pair[0] <= pair[1]))
+    @pytest.mark.parametrize("pair", CLOSED_FORMS)
     def test_distances_are_mujocos(self, pair: tuple[str, str]) -> None:
         """Nearest contact of two shapes at random poses apart from each other."""
         rng = np.random.default_rng(8)

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "geometry/face_manifold.h"
 #include "geometry/pairs.h"
 #include "geometry/projection.h"
 #include "qdsim.h"
@@ -22,6 +23,12 @@ static const shape_pair PAIRS[QD_SHAPE_TYPE_COUNT][QD_SHAPE_TYPE_COUNT] = {
     [QD_CAPSULE][QD_SPHERE] = {capsule_sphere_collide, capsule_sphere_derivative},
     [QD_CAPSULE][QD_CAPSULE] = {capsule_capsule_collide, capsule_capsule_derivative},
     [QD_BOX][QD_SPHERE] = {box_sphere_collide, box_sphere_derivative},
+    [QD_BOX][QD_CAPSULE] = {block_block_collide, closest_and_manifold_derivative},
+    [QD_BOX][QD_BOX] = {block_block_collide, closest_and_manifold_derivative},
+    [QD_PLANE][QD_CYLINDER] = {plane_cylinder_collide, closest_and_manifold_derivative},
+    [QD_PLANE][QD_ELLIPSOID] = {plane_ellipsoid_collide, closest_and_manifold_derivative},
+    [QD_CYLINDER][QD_SPHERE] = {cylinder_sphere_collide, closest_and_manifold_derivative},
+    [QD_ELLIPSOID][QD_SPHERE] = {ellipsoid_sphere_collide, closest_and_manifold_derivative},
 };
 
 static int is_shape_type(int type) { return type >= 0 && type < QD_SHAPE_TYPE_COUNT; }

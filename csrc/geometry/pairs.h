@@ -44,4 +44,18 @@ int capsule_capsule_collide(const placed_shape *a, const placed_shape *b, double
 void capsule_capsule_derivative(const placed_shape *a, const placed_shape *b,
                                 const contact_point *contact, contact_point_derivative *out);
 
+/* block_pairs.c: boxes and capsules, at least one box */
+int block_block_collide(const placed_shape *a, const placed_shape *b, double margin,
+                        contact_point *out);
+
+/* curved_pairs.c */
+int plane_cylinder_collide(const placed_shape *a, const placed_shape *b, double margin,
+                           contact_point *out);
+int plane_ellipsoid_collide(const placed_shape *a, const placed_shape *b, double margin,
+                            contact_point *out);
+int cylinder_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
+                            contact_point *out);
+int ellipsoid_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
+                             contact_point *out);
+
 #endif

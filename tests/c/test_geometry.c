@@ -4,6 +4,31 @@
 
 /* ---------------------------------------------------------------- signed distances, independent */
 
+/* Of an ellipsoid about the origin: the root of the secular equation by bisection. */
+static double ellipsoid_distance(const double size[3], const double y[3]) {
+  double low = -INFINITY, high = 0.0, inside = -1.0, square = 0.0;
+  int shortest = 0;
+  for (int i = 0; i < 3; ++i) {
+    shortest = size[i] < size[shortest] ? i : shortest;
+    inside += y[i] / size[i] * (y[i] / size[i]);
+    low = fmax(low, size[i] * fabs(y[i]) - size[i] * size[i]);
+    high += size[i] * fabs(y[i]);
+  }
+  for (int step = 0; step < 200; ++step) {
+    const double t = 0.5 * (low + high);
+    double F = -1.0;
+    for (int i = 0; i < 3; ++i) {
+      F += pow(size[i] * y[i] / (size[i] * size[i] + t), 2.0);
+    }
+    *(F > 0.0 ? &low : &high) = t;
+  }
+  for (int i = 0; i < 3; ++i) {
+    const double x = size[i] * size[i] * y[i] / (size[i] * size[i] + low);
+    square += (x - y[i]) * (x - y[i]);
+  }
+  return inside < 0.0 ? -sqrt(square) : sqrt(square);
+}
+
 /* Signed distance of the point x from a shape: closed forms, no closest points. */
 static double signed_distance(const shape *s, const double x[3]) {
   double difference[3], y[3];
@@ -19,7 +44,14 @@ static double signed_distance(const shape *s, const double x[3]) {
     const double along = fmax(fabs(y[2]) - s->size[1], 0.0);
     return sqrt(y[0] * y[0] + y[1] * y[1] + along * along) - s->size[0];
   }
+  if (s->placed.type == QD_ELLIPSOID) {
+    return ellipsoid_distance(s->size, y);
+  }
   double outside = 0.0, inside = -INFINITY;
+  if (s->placed.type == QD_CYLINDER) {
+    const double around = hypot(y[0], y[1]) - s->size[0], along = fabs(y[2]) - s->size[1];
+    return around > 0.0 && along > 0.0 ? hypot(around, along) : fmax(around, along);
+  }
   for (int i = 0; i < 3; ++i) {
     const double excess = fabs(y[i]) - s->size[i];
     outside += excess > 0.0 ? excess * excess : 0.0;
@@ -41,12 +73,84 @@ static void random_point(const shape *s, double out[3]) {
     for (int i = 0; i < 3; ++i) {
       y[i] = s->size[i] * fmax(-1.0, fmin(1.0, uniform(-1.5, 1.5)));
     }
+  } else if (s->placed.type == QD_ELLIPSOID) {
+    for (int i = 0; i < 3; ++i) {
+      y[i] = s->size[i] * u[i];
+    }
+  } else if (s->placed.type == QD_CYLINDER) {
+    y[0] = s->size[0] * u[0];
+    y[1] = s->size[0] * u[1];
+    y[2] = s->size[1] * fmax(-1.0, fmin(1.0, uniform(-1.5, 1.5)));
   } else {
     vec3_axpy(y, s->size[0], u);
     y[2] += s->size[1] * fmax(-1.0, fmin(1.0, uniform(-1.5, 1.5)));
   }
   mat3_mul_vec(out, s->placed.rot, y);
   vec3_add(out, out, s->placed.pos);
+}
+
+/* max of n.x over the points x of a shape, in closed form; n unit */
+static double support_height(const shape *s, const double n[3]) {
+  double y[3], height = vec3_dot(n, s->placed.pos);
+  if (s->placed.type == QD_SPHERE) {
+    return height + s->size[0];
+  }
+  mat3_tmul_vec(y, s->placed.rot, n);
+  switch (s->placed.type) {
+  case QD_PLANE:
+    return y[2] > 1.0 - 1e-14 ? height : INFINITY;
+  case QD_CAPSULE:
+    return height + s->size[0] + s->size[1] * fabs(y[2]);
+  case QD_BOX:
+    return height + s->size[0] * fabs(y[0]) + s->size[1] * fabs(y[1]) + s->size[2] * fabs(y[2]);
+  case QD_CYLINDER:
+    return height + s->size[0] * hypot(y[0], y[1]) + s->size[1] * fabs(y[2]);
+  default:
+    return height + vec3_norm((double[3]){s->size[0] * y[0], s->size[1] * y[1], s->size[2] * y[2]});
+  }
+}
+
+/* How far B is from A along n; the signed distance is the largest over all n. */
+static double separation(const shape *a, const shape *b, const double n[3]) {
+  double minus[3];
+  vec3_scale(minus, n, -1.0);
+  return -support_height(a, n) - support_height(b, minus);
+}
+
+/* The nearest contact's normal reaches its distance; no direction reaches more: random ones, each
+ * improved by a random search. */
+static void check_separation(const shape *a, const shape *b, const contact_point *nearest,
+                             double scale) {
+  const int type_a = a->placed.type, type_b = b->placed.type;
+  const double reached = separation(a, b, nearest->normal);
+  /* manifolds stand for closest points that are no closer than this */
+  const double covered = type_a == QD_CYLINDER || type_b == QD_CYLINDER ? 3e-7 : 1e-9;
+  CHECK_SAY(fabs(reached - nearest->dist) < covered * scale, "%s %s: %g along the normal, not %g",
+            TYPE_NAME[type_a], TYPE_NAME[type_b], reached / scale, nearest->dist / scale);
+  if (type_a == QD_PLANE || type_b == QD_PLANE) {
+    return;
+  }
+  for (int start = 0; start < 10; ++start) {
+    double n[3], width = 0.5;
+    random_unit(n);
+    double best = separation(a, b, n);
+    for (int k = 0; k < 40; ++k) {
+      double other[3], turn[3];
+      random_unit(turn);
+      vec3_copy(other, n);
+      vec3_axpy(other, width, turn);
+      vec3_normalize(other);
+      const double value = separation(a, b, other);
+      if (value > best) {
+        best = value;
+        vec3_copy(n, other);
+      } else {
+        width *= 0.9;
+      }
+    }
+    CHECK_SAY(best <= nearest->dist + covered * scale, "%s %s: %g found, %g given",
+              TYPE_NAME[type_a], TYPE_NAME[type_b], best / scale, nearest->dist / scale);
+  }
 }
 
 /* Witness points lie in both shapes, of the nearest contact on both surfaces; the normal is a unit
@@ -59,9 +163,12 @@ static void check_values(shape a, shape b, double scale) {
   const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
   CHECK_SAY(count > 0, "%s %s", TYPE_NAME[type_a], TYPE_NAME[type_b]);
   double nearest = INFINITY;
+  int first = 0;
   for (int i = 0; i < count; ++i) {
+    first = contacts[i].dist < contacts[first].dist ? i : first;
     nearest = fmin(nearest, contacts[i].dist);
   }
+  check_separation(&a, &b, contacts + first, scale);
   for (int i = 0; i < count; ++i) {
     const contact_point *c = contacts + i;
     double on_a[3], on_b[3];
@@ -260,6 +367,33 @@ static void check_degenerate_cases(void) {
   check_degenerate(rod, other, -0.5, "crossing axes");
   vec3_set(other.placed.pos, 0, 1.0, 0);
   check_degenerate(rod, other, -0.5, "end on the other's axis");
+  check_degenerate(box, rod, -0.75, "capsule in the middle of a box");
+  check_degenerate(box, box, -1.0, "equal boxes");
+  other = box;
+  vec3_set(other.placed.pos, 2.0, 1.0, 4.0);
+  check_degenerate(box, other, 0.0, "vertex on vertex");
+  vec3_set(other.placed.pos, 2.0, 1.0, 0.0);
+  check_degenerate(box, other, 0.0, "edge along edge");
+  vec3_set(other.placed.pos, 2.0, 0.0, 0.0);
+  check_degenerate(box, other, 0.0, "face on equal face");
+  vec3_set(rod.placed.pos, 1.25, 0.0, 0.0);
+  check_degenerate(box, rod, 0.0, "capsule along a face");
+  vec3_set(rod.placed.pos, 1.0, 0.5, 0.0);
+  check_degenerate(box, rod, -0.25, "capsule along an edge, axis on it");
+  vec3_set(rod.placed.pos, 1.0, 0.5, 3.0);
+  check_degenerate(box, rod, -0.25, "end of a capsule on a vertex");
+  shape can = shape_make(QD_CYLINDER, 0.5, 1.0, 0), egg = shape_make(QD_ELLIPSOID, 1.0, 2.0, 0.5);
+  check_degenerate(shape_make(QD_PLANE, 0, 0, 0), can, -1.0, "cylinder standing in a plane");
+  check_degenerate(shape_make(QD_PLANE, 0, 0, 0), egg, -0.5, "ellipsoid in a plane");
+  check_degenerate(ball, egg, -0.75, "centre of an ellipsoid");
+  check_degenerate(ball, shape_make(QD_ELLIPSOID, 1.0, 1.0, 1.0), -1.25, "centre of a ball");
+  check_degenerate(ball, shape_make(QD_ELLIPSOID, 1.0, 2.0, 1.0), -1.25, "two shortest axes");
+  check_degenerate(ball, can, -0.75, "centre of a cylinder");
+  corner = ball;
+  vec3_set(corner.placed.pos, 0.5, 0.0, 1.0);
+  check_degenerate(corner, can, -0.25, "centre on a rim");
+  vec3_set(corner.placed.pos, 0.0, 0.0, 0.5);
+  check_degenerate(corner, egg, -0.25, "centre on an ellipsoid");
   check_degenerate(shape_make(QD_PLANE, 0, 0, 0), box, -2.0, "box in a plane");
   check_degenerate(shape_make(QD_PLANE, 0, 0, 0), shape_make(QD_CAPSULE, 0.25, 0.0, 0), -0.25,
                    "plane and capsule of no length");
@@ -291,11 +425,42 @@ static void check_known_values(void) {
   CHECK_SAY(fabs(fabs(c[0].pos[1] - c[1].pos[1]) - 1.5) < 1e-15, "y from 0.5 to 2: %g %g",
             c[0].pos[1], c[1].pos[1]);
   CHECK_SAY(fabs(c[0].dist + 0.05) < 1e-15 && fabs(c[1].dist + 0.05) < 1e-15, "depth");
+  /* a cube over the corner of another: four contacts over a square of one */
+  shape cube = shape_make(QD_BOX, 1.0, 1.0, 1.0), upper = cube;
+  vec3_set(upper.placed.pos, 1.0, 1.0, 1.75);
+  CHECK_SAY(shapes_collide(placed(&cube), placed(&upper), 0.0, c) == 4, "corner over corner");
+  for (int k = 0; k < 4; ++k) {
+    CHECK_SAY(c[k].dist == -0.25 && c[k].normal[2] == 1.0 && fabs(c[k].pos[2] - 0.875) < 1e-15,
+              "depth %g", c[k].dist);
+    CHECK_SAY((c[k].pos[0] == 0.0 || c[k].pos[0] == 1.0) &&
+                  (c[k].pos[1] == 0.0 || c[k].pos[1] == 1.0),
+              "square %g %g", c[k].pos[0], c[k].pos[1]);
+  }
+  /* turned by 45 degrees about z over the middle: an octagon */
+  const double eighth[3] = {0.0, 0.0, 0.78539816339744831};
+  vec3_set(upper.placed.pos, 0.0, 0.0, 2.25);
+  shape_move(&upper, eighth, upper.placed.pos, zero);
+  CHECK_SAY(shapes_collide(placed(&cube), placed(&upper), 1.0, c) == 8, "octagon");
+  for (int k = 0; k < 8; ++k) {
+    CHECK_SAY(c[k].dist == 0.25 && fabs(hypot(c[k].pos[0], c[k].pos[1]) - 1.0823922) < 1e-7,
+              "octagon %g", hypot(c[k].pos[0], c[k].pos[1]));
+  }
+  /* a cylinder of radius 1/2 standing: six points of its rim; lying: both ends of its side */
+  shape can = shape_make(QD_CYLINDER, 0.5, 2.0, 0);
+  vec3_set(can.placed.pos, 0.0, 0.0, 2.0);
+  CHECK_SAY(shapes_collide(placed(&plane), placed(&can), 1e-9, c) == 6, "standing");
+  for (int k = 0; k < 6; ++k) {
+    CHECK_SAY(c[k].dist == 0.0 && fabs(hypot(c[k].pos[0], c[k].pos[1]) - 0.5) < 1e-15, "rim");
+  }
+  shape_move(&can, turn, zero, zero);
+  vec3_set(can.placed.pos, 0.0, 0.0, 0.5);
+  CHECK_SAY(shapes_collide(placed(&plane), placed(&can), 1e-9, c) == 2, "lying");
+  CHECK_SAY(fabs(c[0].pos[1] * c[1].pos[1] + 4.0) < 1e-14, "ends %g %g", c[0].pos[1], c[1].pos[1]);
   CHECK_SAY(qd_shape_pair_supported(QD_BOX, QD_SPHERE) &&
                 qd_shape_pair_supported(QD_SPHERE, QD_BOX),
             "order");
   CHECK_SAY(!qd_shape_pair_supported(QD_PLANE, QD_PLANE) &&
-                !qd_shape_pair_supported(QD_BOX, QD_BOX) && !qd_shape_pair_supported(-1, QD_BOX) &&
+                !qd_shape_pair_supported(QD_BOX, QD_MESH) && !qd_shape_pair_supported(-1, QD_BOX) &&
                 !qd_shape_pair_supported(QD_BOX, QD_SHAPE_TYPE_COUNT),
             "unsupported");
 }

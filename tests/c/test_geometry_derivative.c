@@ -1,5 +1,6 @@
 /* Derivatives of contacts against fourth-order central differences, on random poses of all pairs in
  * both orders, apart and in penetration; capsules nearly side by side. */
+#include "geometry/face_manifold.h"
 #include "geometry_scenes.h"
 
 /* ---------------------------------------------------------------- derivatives */
@@ -37,6 +38,19 @@ static int difference_quotient(shape *a, const shape *b, const contact_point *co
   return 1;
 }
 
+/* How much faster than the shapes themselves the contact moves and turns: steps must be smaller by
+ * that. length: of the gap. */
+static double amplification(const contact_point_derivative *derivative, double length,
+                            double scale) {
+  double largest = 1.0;
+  for (int k = 0; k < 18; ++k) {
+    const double unit = k % 6 < 3 ? 1.0 : 1.0 / length;
+    largest = fmax(largest, fabs(derivative->pos[k]) / (unit * scale));
+    largest = fmax(largest, fabs(derivative->normal[k]) / unit);
+  }
+  return largest;
+}
+
 /* Compares in the pair's own units: lengths in gap (distance between the cores), the scale on which
  * the normal turns. */
 static void compare_derivative(shape *a, shape *b, const contact_point *contact, double scale,
@@ -48,22 +62,24 @@ static void compare_derivative(shape *a, shape *b, const contact_point *contact,
     ++result->skipped;
     return;
   }
-  const double length = fmin(gap, scale);
+  const double length = fmin(gap, scale), ample = amplification(&derivative, length, scale);
+  /* two vertices: the normal holds rounding / gap, the quotient that / step */
+  const double noise = fmax(1.0, 1e-4 * pow(scale / length, 2.0));
   for (int j = 0; j < 6; ++j) {
     double quotient[7];
     const double unit = j < 3 ? 1.0 : 1.0 / length;
-    const double step = 1e-3 * (j < 3 ? fmin(angle, length / scale) : length);
+    const double step = 1e-3 / ample * (j < 3 ? fmin(angle, length / scale) : length);
     if (!difference_quotient(a, b, contact, j, step, quotient)) {
       ++result->skipped;
       continue;
     }
     ++result->compared;
     result->error[0] =
-        fmax(result->error[0], fabs(quotient[0] - derivative.dist[j]) / (unit * scale));
+        fmax(result->error[0], fabs(quotient[0] - derivative.dist[j]) / (unit * scale * ample));
     for (int i = 0; i < 3; ++i) {
       const double pos = derivative.pos[6 * i + j], normal = derivative.normal[6 * i + j];
-      const double pos_size = fmax(unit * scale, fabs(pos));
-      const double normal_size = fmax(unit, fabs(normal));
+      const double pos_size = ample * fmax(unit * scale, fabs(pos));
+      const double normal_size = noise * ample * fmax(unit, fabs(normal));
       result->error[1] = fmax(result->error[1], fabs(quotient[1 + i] - pos) / pos_size);
       result->error[2] = fmax(result->error[2], fabs(quotient[4 + i] - normal) / normal_size);
     }
@@ -134,8 +150,11 @@ static void check_distance_row(int type_a, int type_b, double scale) {
     for (int i = 0; i < count; ++i) {
       contact_point_derivative derivative;
       shapes_collide_derivative(placed(&a), placed(&b), contacts + i, &derivative);
-      CHECK_SAY(vec3_norm(derivative.dist) < 1e-14 * scale, "turning about the contact");
-      CHECK_SAY(vec3_error(derivative.dist + 3, contacts[i].normal) < 1e-14, "moving the contact");
+      if (contacts[i].feature < FACE_MANIFOLD_FEATURE) { /* clipped vertices slide */
+        CHECK_SAY(vec3_norm(derivative.dist) < 1e-14 * scale, "turning about the contact");
+        CHECK_SAY(vec3_error(derivative.dist + 3, contacts[i].normal) < 1e-14,
+                  "moving the contact");
+      }
       for (int j = 0; j < 6; ++j) { /* n stays a unit vector */
         double column[3];
         vec3_set(column, derivative.normal[j], derivative.normal[6 + j], derivative.normal[12 + j]);

@@ -50,6 +50,12 @@ _PAIRS = (  # as qd_shape_pair_supported
     ("sphere", "capsule"),
     ("sphere", "box"),
     ("capsule", "capsule"),
+    ("capsule", "box"),
+    ("box", "box"),
+    ("plane", "cylinder"),
+    ("plane", "ellipsoid"),
+    ("sphere", "cylinder"),
+    ("sphere", "ellipsoid"),
 )
 SUPPORTED_PAIRS = frozenset(_PAIRS) | frozenset((b, a) for a, b in _PAIRS)
 CONTACT_DIMENSIONS = (1, 3, 4, 6)

@@ -1,0 +1,42 @@
+/* Contacts of a flat or straight part of one shape over a face of another: what keeps boxes and
+ * cylinders standing on faces and lying on their sides. Floor: geometry. */
+#ifndef QD_GEOMETRY_FACE_MANIFOLD_H
+#define QD_GEOMETRY_FACE_MANIFOLD_H
+
+#include "geometry/collide.h"
+
+enum { FACE_MANIFOLD_CAPACITY = 32 };
+
+/* Features of these contacts have the first bit, and the second where the pair's second shape owns
+ * the face; smaller ones are free for others. */
+enum { FACE_MANIFOLD_FEATURE = 1 << 15, FACE_MANIFOLD_EXCHANGED = 1 << 14 };
+
+/* The face of a plane, box or cylinder whose normal is closest to direction (world, outward): its
+ * index, or -1 for shapes without faces. */
+int face_towards(const placed_shape *shape, const double direction[3]);
+/* Its outward normal in the world. */
+void face_normal(double normal[3], const placed_shape *shape, int face);
+
+/* Vertices of the part of other (box: face, capsule: axis, cylinder: cap or lowest line, nothing
+ * else) that looks against the face, clipped to the face's sides. dist and normal are along the
+ * normal of the face. Fills out (FACE_MANIFOLD_CAPACITY), returns their number; normals point from
+ * owner into other. */
+int face_manifold(const placed_shape *owner, int face, const placed_shape *other,
+                  contact_point *out);
+/* What of the other's size is round skin about its part: a capsule's radius. */
+double face_manifold_skin(const placed_shape *other);
+/* Derivative of such a contact. */
+void face_manifold_derivative(const placed_shape *owner, const placed_shape *other,
+                              const contact_point *contact, contact_point_derivative *out);
+
+/* Fills out (CONTACTS_PER_PAIR_MAX) with the contact of the closest points and the manifold of a
+ * face almost normal to it, if there is one: all of dist <= margin. The closest points are left out
+ * where the manifold is as close, to tolerance. */
+int closest_and_manifold(const placed_shape *a, const placed_shape *b, const contact_point *closest,
+                         int feature_a, int feature_b, double tolerance, double margin,
+                         contact_point *out);
+/* Derivative of any of them. */
+void closest_and_manifold_derivative(const placed_shape *a, const placed_shape *b,
+                                     const contact_point *contact, contact_point_derivative *out);
+
+#endif

@@ -1,0 +1,74 @@
+/* The part of a shape's surface around one point, as closest points see it: how far the point moves
+ * when the normal turns. Everything that closest points of two convex shapes need, values by Newton
+ * and derivatives alike, is in here. Floor: geometry. */
+#ifndef QD_GEOMETRY_SURFACE_H
+#define QD_GEOMETRY_SURFACE_H
+
+#include "geometry/collide.h"
+
+/* Features, by type of shape. Plane, sphere, ellipsoid: 0. Capsule: 0 lower end, 1 side, 2 upper
+ * end. Box: 13 + sum of s_i 3^i, s_i the sign of coordinate i if it is at its bound, else 0 (face,
+ * edge, vertex). Cylinder: the following. */
+enum {
+  CYLINDER_SIDE = 0,
+  CYLINDER_LOWER_CAP,
+  CYLINDER_UPPER_CAP,
+  CYLINDER_LOWER_RIM,
+  CYLINDER_UPPER_RIM
+};
+enum { SURFACE_FEATURE_COUNT = 32 }; /* all are smaller */
+
+/* A point of the surface and an outward normal there, in the frame of the shape. */
+typedef struct surface_point {
+  int feature;
+  double x[3];
+  double n[3];
+} surface_point;
+
+/* In each of two directions (unit, normal to n and to each other) the pairs (dx, dn) that the
+ * feature allows are multiples of (move length, turn): a radius of curvature R is (R, 1), a vertex
+ * (0, 1), a face (1, 0). */
+typedef struct local_surface {
+  double axis[2][3]; /* world */
+  double move[2];
+  double turn[2];
+} local_surface;
+
+/* Sum of the sizes that the type uses. */
+double shape_extent(const placed_shape *shape);
+
+/* The surface around a point. length: the unit of move, of the size of the shapes. */
+void surface_compute(local_surface *out, const placed_shape *shape, const surface_point *point,
+                     double length);
+
+/* The feature at a point near the surface: tolerance decides what is at its bound. */
+int surface_classify(const placed_shape *shape, const double x[3], double tolerance);
+
+/* Puts a point and normal that a step took off the feature back on it. */
+void surface_retract(const placed_shape *shape, surface_point *point);
+
+/* Where the point has left its feature, or the normal the feature's normal cone, goes over to the
+ * neighbour. Returns 1 if it did. */
+int surface_cross(const placed_shape *shape, surface_point *point);
+
+/* World to shape and back. */
+void surface_point_place(surface_point *out, const placed_shape *shape, const double x[3],
+                         const double n[3], int feature);
+
+/* The linear map of closest points: (twist of the normal, tangential offset of the points, in
+ * units of length, both in the axes t1 t2) -> steps of A's and B's surface. */
+typedef struct closest_system {
+  double tangent[2][3];
+  double inverse[16]; /* (4, 4): columns turn_1, turn_2, offset_1, offset_2; rows A_1 A_2 B_1 B_2 */
+} closest_system;
+
+/* n from A into B (world, unit), gap in units of the length of the surfaces. Where the points or
+ * the normal are not unique (parallel faces and lines) they stay. */
+void closest_system_compute(closest_system *out, const local_surface *a, const local_surface *b,
+                            const double n[3], double gap);
+
+/* The derivative of the contact of two closest points with these features. */
+void closest_derivative(const placed_shape *a, const placed_shape *b, int feature_a, int feature_b,
+                        const contact_point *contact, contact_point_derivative *out);
+
+#endif
