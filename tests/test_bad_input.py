@@ -310,6 +310,8 @@ def spec() -> dict[str, Any]:
         "geom_quat": np.array([[1.0, 0, 0, 0]]), "geom_size": np.array([[0.1, 0, 0]]),
         "pair_geom": np.zeros((0, 2), i), "pair_dim": np.zeros(0, i),
         "pair_friction": np.zeros((0, 5), f), "pair_margin": np.zeros(0),
+        "constraint_type": np.zeros(0, np.int32), "constraint_object": np.zeros((0, 2), np.int32),
+        "constraint_data": np.zeros((0, 10), f),
         "gravity": np.array([0, 0, -9.81]),
     }  # fmt: skip
 

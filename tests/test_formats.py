@@ -345,14 +345,10 @@ class TestIgnoredAndErrors:
                 "tendon 't': .* limits",
             ),
             (
-                '<equality><connect name="e" body1="b" anchor="0 0 0"/></equality>',
-                "equality 'e' .'b' and 'world'.: connect constraints",
+                '<tendon><fixed name="t"><joint joint="h" coef="1"/></fixed></tendon>'
+                '<equality><tendon name="e" tendon1="t"/></equality>',
+                "equality 'e': tendon constraints",
             ),
-            (
-                '<equality><joint name="e" joint1="h" joint2="s"/></equality>',
-                "equality 'e' .'h' and 's'.: joint constraints",
-            ),
-            ('<equality><weld name="e" body1="b"/></equality>', "equality 'e'.*: weld"),
         ],
     )
     def test_errors(self, rest: str, words: str) -> None:

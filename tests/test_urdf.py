@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qdsim.description import ModelWarning
+from qdsim.description import Coupling, ModelWarning
 from qdsim.description.arrays import model_arrays
 from qdsim.formats import load_description
 
@@ -113,12 +113,17 @@ class TestUrdf:
         assert [joint.type for joint in description.joints] == ["free"]
         assert [body.name for body in description.bodies] == ["world", "o"]
 
-    def test_mimic_joints_are_errors(self) -> None:
+    def test_mimic_joints_become_couplings(self) -> None:
         source = ARM.replace(
-            '"slider" type="prismatic">', '"slider" type="prismatic"><mimic joint="shoulder"/>'
+            '"slider" type="prismatic">',
+            '"slider" type="prismatic"><mimic joint="shoulder" multiplier="0.5" offset="0.1"/>',
         )
-        with pytest.raises(ValueError, match="joint 'slider' mimics another"):
-            load_description(source, stiffness=1)
+        description = load_description(source, stiffness=1)
+        (coupling,) = description.constraints
+        assert isinstance(coupling, Coupling)
+        assert (coupling.joint, coupling.follows) == ("slider", "shoulder")
+        assert coupling.coefficients == (0.1, 0.5, 0.0, 0.0, 0.0)
+        assert "slider" not in [actuator.joint for actuator in description.actuators]
 
     @pytest.mark.parametrize(
         ("inertial", "words"),

@@ -70,13 +70,8 @@ void rotation_exp(double R[9], const double theta[3]) {
   quat_to_mat3(R, q);
 }
 
-void rotation_left_jacobian(double J[9], const double theta[3]) {
-  /* J = I + (1 - cos t)/t^2 [theta] + (t - sin t)/t^3 [theta]^2 */
-  const double t2 = vec3_dot(theta, theta);
-  const double t = sqrt(t2);
-  const int small = t < 1e-3; /* (t - sin t) / t^3 cancels: 1e-16 / 1e-9 there */
-  const double a = small ? 0.5 - t2 / 24.0 : (1.0 - cos(t)) / t2;
-  const double b = small ? (1.0 - t2 / 20.0) / 6.0 : (t - sin(t)) / (t2 * t);
+/* J = 1 + a [theta] + b [theta]^2 */
+static void skew_polynomial(double J[9], const double theta[3], double a, double b) {
   const double x = theta[0], y = theta[1], z = theta[2];
   J[0] = 1.0 - b * (y * y + z * z);
   J[1] = b * x * y - a * z;
@@ -87,4 +82,23 @@ void rotation_left_jacobian(double J[9], const double theta[3]) {
   J[6] = b * x * z - a * y;
   J[7] = b * y * z + a * x;
   J[8] = 1.0 - b * (x * x + y * y);
+}
+
+void rotation_left_jacobian(double J[9], const double theta[3]) {
+  /* J = I + (1 - cos t)/t^2 [theta] + (t - sin t)/t^3 [theta]^2 */
+  const double t2 = vec3_dot(theta, theta);
+  const double t = sqrt(t2);
+  const int small = t < 1e-3; /* (t - sin t) / t^3 cancels: 1e-16 / 1e-9 there */
+  const double a = small ? 0.5 - t2 / 24.0 : (1.0 - cos(t)) / t2;
+  const double b = small ? (1.0 - t2 / 20.0) / 6.0 : (t - sin(t)) / (t2 * t);
+  skew_polynomial(J, theta, a, b);
+}
+
+void rotation_left_jacobian_inverse(double J[9], const double theta[3]) {
+  /* J = 1 - [theta]/2 + (1 - (t/2) cot(t/2)) / t^2 [theta]^2 */
+  const double t2 = vec3_dot(theta, theta);
+  const double half = 0.5 * sqrt(t2);
+  const double b =
+      half < 1e-3 ? (1.0 + t2 / 60.0) / 12.0 : (1.0 - half * cos(half) / sin(half)) / t2;
+  skew_polynomial(J, theta, -0.5, b);
 }

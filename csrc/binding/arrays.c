@@ -201,10 +201,18 @@ void array_freeze(PyObject *array) {
   PyArray_CLEARFLAGS((PyArrayObject *)array, NPY_ARRAY_WRITEABLE);
 }
 
-PyObject *array_from_numbers(const double *numbers, int count) {
-  PyObject *array = array_new_vector(count);
+static PyObject *fill_and_freeze(PyObject *array, const double *numbers) {
   if (!array) return NULL;
-  memcpy(PyArray_DATA((PyArrayObject *)array), numbers, (size_t)count * sizeof(double));
+  PyArrayObject *filled = (PyArrayObject *)array;
+  memcpy(PyArray_DATA(filled), numbers, (size_t)PyArray_NBYTES(filled));
   array_freeze(array);
   return array;
+}
+
+PyObject *array_from_numbers(const double *numbers, int count) {
+  return fill_and_freeze(array_new_vector(count), numbers);
+}
+
+PyObject *matrix_from_numbers(const double *numbers, int rows, int columns) {
+  return fill_and_freeze(array_new_matrix(rows, columns), numbers);
 }

@@ -78,6 +78,8 @@ PyObject *array_new_vector(int count);
 PyObject *array_new_matrix(int rows, int columns);
 /* New read-only vector with a copy of the numbers. */
 PyObject *array_from_numbers(const double *numbers, int count);
+/* The same as a matrix, row-major. */
+PyObject *matrix_from_numbers(const double *numbers, int rows, int columns);
 void array_freeze(PyObject *array);
 
 /* ---------------------------------------------------------------- contacts.c */

@@ -251,6 +251,7 @@ static PyMemberDef model_members[] = {
     COUNT_MEMBER(joint_count, "Joints."),
     COUNT_MEMBER(geom_count, "Geometries."),
     COUNT_MEMBER(pair_count, "Pairs of geometries that may touch."),
+    COUNT_MEMBER(constraint_count, "Bilateral constraints."),
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef model_getset[] = {

@@ -9,7 +9,7 @@ struct model_object {
   PyObject_HEAD qd_model *model; /* NULL until __init__ has run; never changes afterwards */
   uint64_t serial;               /* unlike the address never used twice */
   int nq, nv, nu;
-  int body_count, joint_count, geom_count, pair_count;
+  int body_count, joint_count, geom_count, pair_count, constraint_count;
   int is_planar;
   double planar_normal[3];
   int32_t *joint_type; /* (joint_count), owns the block of the next three */

@@ -11,6 +11,7 @@ typedef enum count_kind {
   COUNT_ACTUATOR,
   COUNT_GEOM,
   COUNT_PAIR,
+  COUNT_CONSTRAINT,
   COUNT_KIND_COUNT,
   COUNT_NQ = COUNT_KIND_COUNT,
   COUNT_THREE
@@ -57,6 +58,9 @@ static const spec_field spec_fields[] = {
     FIELD(pair_dim, NPY_INT32, COUNT_PAIR, 0, 0),
     FIELD(pair_friction, NPY_DOUBLE, COUNT_PAIR, 5, 0),
     FIELD(pair_margin, NPY_DOUBLE, COUNT_PAIR, 0, 0),
+    FIELD(constraint_type, NPY_INT32, COUNT_CONSTRAINT, 0, 0),
+    FIELD(constraint_object, NPY_INT32, COUNT_CONSTRAINT, 2, 0),
+    FIELD(constraint_data, NPY_DOUBLE, COUNT_CONSTRAINT, 10, 0),
     FIELD(gravity, NPY_DOUBLE, COUNT_THREE, 0, 0),
 };
 
@@ -135,6 +139,7 @@ static int spec_read(spec_reader *reader, PyObject *dict) {
   spec->actuator_count = (int)reader->counts[COUNT_ACTUATOR];
   spec->geom_count = (int)reader->counts[COUNT_GEOM];
   spec->pair_count = (int)reader->counts[COUNT_PAIR];
+  spec->constraint_count = (int)reader->counts[COUNT_CONSTRAINT];
   return 0;
 }
 
@@ -185,6 +190,7 @@ static int model_fill_from(model_object *self, const qd_model_spec *spec) {
   self->joint_count = spec->joint_count;
   self->geom_count = spec->geom_count;
   self->pair_count = spec->pair_count;
+  self->constraint_count = spec->constraint_count;
   self->is_planar = qd_model_planar_normal(model, self->planar_normal);
   self->model = model;
   return 0;

@@ -7,27 +7,34 @@
  * first read, and stays that array. */
 typedef struct step_object {
   PyObject_VAR_HEAD solver_info info;
-  int nq, nv, contact_count;
-  PyObject *q_next, *delta, *limit_force, *contacts; /* NULL until read */
-  double numbers[]; /* q_next (nq), delta (nv), limit_force (nv), then the contacts */
+  int nq, nv, constraint_count, contact_count;
+  PyObject *q_next, *delta, *limit_force, *constraint_force, *contacts; /* NULL until read */
+  double numbers[]; /* q_next (nq), delta (nv), limit_force (nv), constraint_force
+                       (constraint_count, 6), then the contacts */
 } step_object;
 
 static const double *step_delta(const step_object *self) { return self->numbers + self->nq; }
 static const double *step_limit_force(const step_object *self) {
   return self->numbers + self->nq + self->nv;
 }
-static const qd_contact *step_contacts(const step_object *self) {
-  return (const qd_contact *)(const void *)(self->numbers + self->nq + 2 * self->nv);
+static double *step_constraint_force(step_object *self) {
+  return self->numbers + self->nq + 2 * self->nv;
+}
+static qd_contact *step_contacts(step_object *self) {
+  return (qd_contact *)(void *)(step_constraint_force(self) +
+                                QD_CONSTRAINT_FORCE * self->constraint_count);
 }
 
-static step_object *step_alloc(const core_state *state, int nq, int nv, int contact_count) {
-  size_t bytes =
-      (size_t)(nq + 2 * nv) * sizeof(double) + (size_t)contact_count * sizeof(qd_contact);
+static step_object *step_alloc(const core_state *state, int nq, int nv, int constraint_count,
+                               int contact_count) {
+  size_t bytes = (size_t)(nq + 2 * nv + QD_CONSTRAINT_FORCE * constraint_count) * sizeof(double) +
+                 (size_t)contact_count * sizeof(qd_contact);
   step_object *self =
       (step_object *)state->step_type->tp_alloc(state->step_type, (Py_ssize_t)bytes);
   if (self) {
     self->nq = nq;
     self->nv = nv;
+    self->constraint_count = constraint_count;
     self->contact_count = contact_count;
   }
   return self;
@@ -36,15 +43,17 @@ static step_object *step_alloc(const core_state *state, int nq, int nv, int cont
 PyObject *step_create(const step_call *call, int with_derivative) {
   const qd_step_result *result = &call->result;
   size_t nq = (size_t)call->model->nq, nv = (size_t)call->model->nv;
-  step_object *self =
-      step_alloc(call->state, call->model->nq, call->model->nv, result->contact_count);
+  step_object *self = step_alloc(call->state, call->model->nq, call->model->nv,
+                                 call->model->constraint_count, result->contact_count);
   if (!self) return NULL;
   self->info = step_call_info(call, with_derivative);
   memcpy(self->numbers, result->q_next, nq * sizeof(double));
   memcpy(self->numbers + nq, result->delta, nv * sizeof(double));
   memcpy(self->numbers + nq + nv, result->limit_force, nv * sizeof(double));
+  memcpy(step_constraint_force(self), result->constraint_force,
+         QD_CONSTRAINT_FORCE * (size_t)self->constraint_count * sizeof(double));
   if (result->contact_count > 0)
-    memcpy(self->numbers + nq + 2 * nv, result->contacts,
+    memcpy(step_contacts(self), result->contacts,
            (size_t)result->contact_count * sizeof(qd_contact));
   return (PyObject *)self;
 }
@@ -84,6 +93,7 @@ static void step_dealloc(PyObject *object) {
   Py_XDECREF(self->q_next);
   Py_XDECREF(self->delta);
   Py_XDECREF(self->limit_force);
+  Py_XDECREF(self->constraint_force);
   Py_XDECREF(self->contacts);
   type->tp_free(object);
   Py_DECREF(type);
@@ -116,6 +126,20 @@ static PyObject *step_get_limit_force(PyObject *object, void *closure) {
   (void)closure;
   step_object *self = (step_object *)object;
   return lazy_vector(object, &self->limit_force, step_limit_force(self), self->nv);
+}
+
+static PyObject *step_get_constraint_force(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  PyObject *out;
+  OBJECT_LOCK(object);
+  if (!self->constraint_force)
+    self->constraint_force = matrix_from_numbers(step_constraint_force(self),
+                                                 self->constraint_count, QD_CONSTRAINT_FORCE);
+  out = self->constraint_force;
+  Py_XINCREF(out);
+  OBJECT_UNLOCK();
+  return out;
 }
 
 static PyObject *step_get_contacts(PyObject *object, void *closure) {
@@ -155,34 +179,48 @@ static PyObject *step_reduce(PyObject *object, PyObject *unused) {
   PyObject *module = PyType_GetModule(Py_TYPE(object));
   PyObject *restore = module ? PyObject_GetAttrString(module, "_restore_step") : NULL;
   if (!restore) return NULL;
-  return Py_BuildValue("N(NNNNN)", restore, step_get_q_next(object, NULL),
+  return Py_BuildValue("N(NNNNNN)", restore, step_get_q_next(object, NULL),
                        step_get_delta(object, NULL), step_get_limit_force(object, NULL),
-                       step_get_contacts(object, NULL), step_get_info(object, NULL));
+                       step_get_constraint_force(object, NULL), step_get_contacts(object, NULL),
+                       step_get_info(object, NULL));
+}
+
+static int constraint_force_read(step_object *self, PyObject *matrix) {
+  PyObject *flat = PyArray_Ravel((PyArrayObject *)matrix, NPY_CORDER);
+  int result = flat ? array_copy_vector(flat, "constraint_force",
+                                        QD_CONSTRAINT_FORCE * self->constraint_count,
+                                        step_constraint_force(self))
+                    : -1;
+  Py_XDECREF(flat);
+  return result;
 }
 
 PyObject *step_restore(PyObject *module, PyObject *args) {
   core_state *state = PyModule_GetState(module);
-  PyObject *q_next, *delta, *limit_force, *contacts, *info;
-  if (!PyArg_ParseTuple(args, "O!O!O!OO!:_restore_step", &PyArray_Type, &q_next, &PyArray_Type,
-                        &delta, &PyArray_Type, &limit_force, &contacts, state->info_type, &info))
+  PyObject *q_next, *delta, *limit_force, *constraint_force, *contacts, *info;
+  if (!PyArg_ParseTuple(args, "O!O!O!O!OO!:_restore_step", &PyArray_Type, &q_next, &PyArray_Type,
+                        &delta, &PyArray_Type, &limit_force, &PyArray_Type, &constraint_force,
+                        &contacts, state->info_type, &info))
     return NULL;
   npy_intp nq = PyArray_SIZE((PyArrayObject *)q_next), nv = PyArray_SIZE((PyArrayObject *)delta);
   PyArrayObject *rows = contact_array_read(state, contacts);
   if (!rows) return NULL;
   npy_intp nc = PyArray_DIM(rows, 0);
+  npy_intp forces = PyArray_SIZE((PyArrayObject *)constraint_force);
   step_object *self = NULL;
-  if (nq > INT32_MAX / 64 || nv > INT32_MAX / 64 || nc > INT32_MAX / 64)
+  if (forces > INT32_MAX / 64 || nq > INT32_MAX / 64 || nv > INT32_MAX / 64 || nc > INT32_MAX / 64)
     PyErr_SetString(PyExc_ValueError, "_restore_step: too long");
   else
-    self = step_alloc(state, (int)nq, (int)nv, (int)nc);
+    self = step_alloc(state, (int)nq, (int)nv, (int)(forces / QD_CONSTRAINT_FORCE), (int)nc);
   if (self) {
     self->info = *info_of(info);
     if (array_copy_vector(q_next, "q_next", (int)nq, self->numbers) < 0 ||
         array_copy_vector(delta, "delta", (int)nv, self->numbers + nq) < 0 ||
-        array_copy_vector(limit_force, "limit_force", (int)nv, self->numbers + nq + nv) < 0)
+        array_copy_vector(limit_force, "limit_force", (int)nv, self->numbers + nq + nv) < 0 ||
+        constraint_force_read(self, constraint_force) < 0)
       Py_CLEAR(self);
     else if (nc > 0)
-      memcpy(self->numbers + nq + 2 * nv, PyArray_DATA(rows), (size_t)nc * sizeof(qd_contact));
+      memcpy(step_contacts(self), PyArray_DATA(rows), (size_t)nc * sizeof(qd_contact));
   }
   Py_DECREF(rows);
   return (PyObject *)self;
@@ -193,6 +231,11 @@ static PyGetSetDef step_getset[] = {
     {"delta", step_get_delta, NULL, "Displacement (nv), q_next = q [+] delta, read-only.", NULL},
     {"limit_force", step_get_limit_force, NULL,
      "Generalised force of the joint limits (nv), N or Nm, read-only.", NULL},
+    {"constraint_force", step_get_constraint_force, NULL,
+     "Force of each bilateral constraint (constraint_count, 6), read-only: force N on the second\n"
+     "body at its anchor and moment Nm, world axes; of a joint coupling the generalised force on\n"
+     "the joint that follows, then zeros.",
+     NULL},
     {"contacts", step_get_contacts, NULL,
      "Structured array of the contacts in the program, read-only: geom_a, geom_b, body_a, body_b,\n"
      "pair, dim, dist (m, before the step), pos (3, world), frame (3, 3; rows normal from A into "

@@ -45,6 +45,7 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
   call->result.q_next = entry->q_next;
   call->result.delta = entry->delta;
   call->result.limit_force = entry->limit_force;
+  call->result.constraint_force = entry->constraint_force;
   int bad = model_read_q(call->model, q, "q", entry->q) < 0 ||
             array_copy_vector(u, "u", call->model->nu, entry->u) < 0;
   if (!bad && tau && tau != Py_None) {
@@ -86,7 +87,9 @@ int step_call_check(const step_call *call, qd_status status) {
   const model_object *model = call->model;
   if (status == QD_OK && (numbers_first_bad(call->result.q_next, model->nq) >= 0 ||
                           numbers_first_bad(call->result.delta, model->nv) >= 0 ||
-                          numbers_first_bad(call->result.limit_force, model->nv) >= 0))
+                          numbers_first_bad(call->result.limit_force, model->nv) >= 0 ||
+                          numbers_first_bad(call->result.constraint_force,
+                                            QD_CONSTRAINT_FORCE * model->constraint_count) >= 0))
     status = QD_NUMERICAL_TROUBLE;
   if (status == QD_OK) return 0;
   solver_info info = step_call_info(call, 0);

@@ -9,7 +9,8 @@ static workspace_entry *entry_create(const qd_model *model) {
   size_t nq = (size_t)qd_model_nq(model);
   size_t nv = (size_t)qd_model_nv(model);
   size_t nu = (size_t)qd_model_nu(model);
-  size_t count = 2 * nq + nu + 3 * nv + nv * nv + nv * nu;
+  size_t nf = QD_CONSTRAINT_FORCE * (size_t)qd_model_constraint_count(model);
+  size_t count = 2 * nq + nu + 3 * nv + nf + nv * nv + nv * nu;
   workspace_entry *entry = calloc(1, sizeof *entry + count * sizeof(double));
   if (!entry) return NULL;
   entry->workspace = qd_workspace_create(model, 0);
@@ -23,7 +24,8 @@ static workspace_entry *entry_create(const qd_model *model) {
   entry->q_next = entry->tau + nv;
   entry->delta = entry->q_next + nq;
   entry->limit_force = entry->delta + nv;
-  entry->A = entry->limit_force + nv;
+  entry->constraint_force = entry->limit_force + nv;
+  entry->A = entry->constraint_force + nf;
   entry->B = entry->A + nv * nv;
   return entry;
 }

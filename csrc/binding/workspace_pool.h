@@ -11,16 +11,17 @@
 typedef struct workspace_entry {
   struct workspace_entry *next;
   qd_workspace *workspace;
-  int contact_capacity; /* what was last asked for; 0: the default of the core */
-  double *q;            /* (nq) */
-  double *u;            /* (nu) */
-  double *tau;          /* (nv) */
-  double *q_next;       /* (nq) */
-  double *delta;        /* (nv) */
-  double *limit_force;  /* (nv) */
-  double *A;            /* (nv, nv) */
-  double *B;            /* (nv, nu) */
-  double numbers[];     /* the memory behind the pointers */
+  int contact_capacity;     /* what was last asked for; 0: the default of the core */
+  double *q;                /* (nq) */
+  double *u;                /* (nu) */
+  double *tau;              /* (nv) */
+  double *q_next;           /* (nq) */
+  double *delta;            /* (nv) */
+  double *limit_force;      /* (nv) */
+  double *constraint_force; /* (constraint_count, 6) */
+  double *A;                /* (nv, nv) */
+  double *B;                /* (nv, nu) */
+  double numbers[];         /* the memory behind the pointers */
 } workspace_entry;
 
 typedef struct workspace_pool {

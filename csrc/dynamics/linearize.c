@@ -47,13 +47,21 @@ static void contact_wrench(wrench *W, const qd_contact *contact) {
   vec3_axpy(W->m, 1.0, moment);
 }
 
-static void compute_subtree_wrenches(const qd_model *model, const collision *c, sensitivity *s) {
+static void compute_subtree_wrenches(const qd_model *model, const collision *c, const problem *p,
+                                     sensitivity *s) {
   memset(s->body_wrench, 0, (size_t)model->body_count * sizeof(wrench));
   for (int i = 0; i < c->count; ++i) {
     wrench W;
     contact_wrench(&W, c->contact + i);
     wrench_axpy(s->body_wrench + c->contact[i].body_b, 1.0, &W);
     wrench_axpy(s->body_wrench + c->contact[i].body_a, -1.0, &W);
+  }
+  for (int i = 0; i < model->constraint_count; ++i) {
+    const constraint_state *constraint = p->constraint + i;
+    wrench W[2];
+    constraint_wrenches(W, constraint, p->constraint_force + QD_CONSTRAINT_FORCE * i);
+    wrench_axpy(s->body_wrench + constraint->body[0], 1.0, W);
+    wrench_axpy(s->body_wrench + constraint->body[1], 1.0, W + 1);
   }
   for (int b = model->body_count - 1; b > 0; --b) {
     wrench_axpy(s->body_wrench + model->body_parent[b], 1.0, s->body_wrench + b);
@@ -226,6 +234,28 @@ static void add_limit_derivative(const problem *p, sensitivity *s, int columns) 
   }
 }
 
+/* ------------------------------------------------------- bilateral constraints */
+
+static void add_constraint_derivative(const qd_model *model, qd_workspace *w, const double *delta,
+                                      int columns) {
+  sensitivity *s = &w->sensitivity;
+  const problem *p = &w->problem;
+  const constraint_motion motion = {s->body_twist, s->unmoved_twist, delta};
+  for (int row = 0; row < p->equality_count; ++row) {
+    const int index = p->equality[row].constraint;
+    for (int j = 0; j < model->nv; ++j) {
+      double column[CONSTRAINT_ROWS_MAX];
+      constraint_motion_derivative(column, p->constraint + index, model, &w->kinematics, &motion,
+                                   j);
+      s->d_equality[row * columns + j] = column[p->equality[row].component];
+    }
+  }
+  for (int i = 0; i < model->constraint_count; ++i) {
+    constraint_subtract_force_derivative(s->D, p->constraint + i, model, &w->kinematics,
+                                         p->constraint_force + QD_CONSTRAINT_FORCE * i);
+  }
+}
+
 /* ------------------------------------------------------- assembly */
 
 /* Rows of the free DOFs of D, then the input columns dr/du = -k / gear. */
@@ -277,11 +307,12 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
   const double *delta = result->delta;
   const int columns = q_columns + u_columns;
   const int exact_active_set = isinf(options->kappa) && result->derivative_exact;
+  memset(s->d_equality, 0, (size_t)(w->problem.equality_count * columns) * sizeof(double));
   memset(s->d_slack, 0, (size_t)(w->problem.row_count * columns) * sizeof(double));
   if (q_columns > 0) {
     memset(s->D, 0, (size_t)(model->nv * model->nv) * sizeof(double));
     compute_twists(model, &w->kinematics, delta, s);
-    compute_subtree_wrenches(model, &w->collision, s);
+    compute_subtree_wrenches(model, &w->collision, &w->problem, s);
     add_axis_derivative(model, &w->kinematics, s);
     for (int i = 0; i < w->collision.count; ++i) {
       if (contact_counts(w, i, exact_active_set)) {
@@ -290,6 +321,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
     }
     add_cost_derivative(model, w, options, delta);
     add_limit_derivative(&w->problem, s, columns);
+    add_constraint_derivative(model, w, delta, columns);
   }
   write_stationarity(model, w, q_columns, u_columns);
 }
@@ -315,7 +347,7 @@ qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_opt
     }
     partial_derivatives(model, w, options, result, q_columns, u_columns);
     conic_sensitivity_solve(w->cone, columns, w->sensitivity.d_stationarity, w->sensitivity.d_slack,
-                            NULL, w->sensitivity.d_x, NULL);
+                            w->sensitivity.d_equality, w->sensitivity.d_x, NULL);
   }
   if (A != NULL) {
     scatter_rows(A, model, w, columns, 0, q_columns);

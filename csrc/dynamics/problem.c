@@ -22,6 +22,14 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, in
   p->cone_kind = arena_ints(a, cones);
   p->cone_dim = arena_ints(a, cones);
   p->target_mu = arena_doubles(a, cones);
+  const size_t nc = (size_t)model->constraint_count;
+  const size_t equalities = (size_t)model->constraint_row_count;
+  p->C = arena_doubles(a, equalities * nv);
+  p->c = arena_doubles(a, equalities);
+  p->dual_eq = arena_doubles(a, equalities);
+  p->constraint = arena_take(a, nc * sizeof(constraint_state));
+  p->equality = arena_take(a, equalities * sizeof(equality_row));
+  p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
   p->x = arena_doubles(a, nv);
   p->slack = arena_doubles(a, rows);
   p->dual = arena_doubles(a, rows);
@@ -239,6 +247,38 @@ static void assemble_limits(problem *p, const qd_model *model, const qd_step_opt
   }
 }
 
+/* ---------------------------------------------------------------- bilateral constraints */
+
+static void add_equality(problem *p, const constraint_state *s, int constraint, int component) {
+  const double *row = p->C + p->equality_count * p->n;
+  double largest = 0.0;
+  for (int i = 0; i < p->n; ++i) {
+    largest = fmax(largest, fabs(row[i]));
+  }
+  if (largest > MOTION_ZERO) {
+    p->c[p->equality_count] = s->violation[component];
+    p->equality[p->equality_count].constraint = constraint;
+    p->equality[p->equality_count++].component = component;
+  }
+}
+
+static void assemble_constraints(problem *p, const qd_model *model, const kinematics *k,
+                                 const double *q) {
+  p->equality_count = 0;
+  for (int index = 0; index < model->constraint_count; ++index) {
+    constraint_state *s = p->constraint + index;
+    constraint_compute(s, model, k, q, index);
+    for (int component = 0; component < s->rows; ++component) {
+      for (int i = 0; i < p->n; ++i) {
+        double column[CONSTRAINT_ROWS_MAX];
+        constraint_column(column, s, model, k, p->dof_of_variable[i]);
+        p->C[p->equality_count * p->n + i] = column[component];
+      }
+      add_equality(p, s, index, component);
+    }
+  }
+}
+
 qd_status problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                            const kinematics *k, inertia *I, const collision *c, const double *q,
                            const double *u, const double *tau, int *contacts_needed) {
@@ -251,6 +291,7 @@ qd_status problem_assemble(problem *p, const qd_model *model, const qd_step_opti
     assemble_contact(p, model, options, k, c->contact + i, p->block + i);
   }
   assemble_limits(p, model, options, q);
+  assemble_constraints(p, model, k, q);
   *contacts_needed = c->count;
   if (p->row_count > p->row_capacity) {
     /* capacity grows with the contacts: as many as the rows ask for, in proportion */
@@ -272,6 +313,9 @@ qd_cone_program problem_program(const problem *p) {
   program.cone_kind = p->cone_kind;
   program.cone_dim = p->cone_dim;
   program.target_mu = p->target_mu;
+  program.equality_count = p->equality_count;
+  program.C = p->C;
+  program.c = p->c;
   return program;
 }
 
@@ -285,6 +329,12 @@ void problem_forces(const problem *p, const qd_model *model, collision *c, doubl
         force[m] += block->rows.map[r][m] * p->dual[block->row + r];
       }
     }
+  }
+  memset(p->constraint_force, 0,
+         (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
+  for (int i = 0; i < p->equality_count; ++i) {
+    const equality_row *row = p->equality + i;
+    p->constraint_force[row->constraint * QD_CONSTRAINT_FORCE + row->component] = p->dual_eq[i];
   }
   memset(limit_force, 0, (size_t)model->nv * sizeof(double));
   for (int i = 0; i < p->limit_count; ++i) {

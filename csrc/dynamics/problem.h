@@ -5,6 +5,7 @@
 
 #include "dynamics/friction.h"
 #include "mechanics/collision.h"
+#include "mechanics/constraint.h"
 #include "mechanics/inertia.h"
 
 /* Where a contact stands in the program. Rows: [row, row + rows.count), none if the contact was
@@ -14,6 +15,12 @@ typedef struct contact_block {
   friction_rows rows;
 } contact_block;
 
+/* One row of a bilateral constraint. Rows that nothing free moves are left out. */
+typedef struct equality_row {
+  int constraint;
+  int component;
+} equality_row;
+
 /* A joint limit: one row, sign (q - bound) + sign d >= 0. */
 typedef struct limit_row {
   int dof;
@@ -21,22 +28,27 @@ typedef struct limit_row {
 } limit_row;
 
 typedef struct problem {
-  int n, row_count, cone_count, limit_count;
+  int n, row_count, cone_count, limit_count, equality_count;
   int row_capacity;
   int limit_first_row;
-  int *variable_of_dof;      /* (nv) -1: held */
-  int *dof_of_variable;      /* (nv) */
-  double *epsilon;           /* (nv) mass factor of each DOF's tree */
-  double *mass;              /* (nv, nv) */
-  double *gravity;           /* (nv) generalised force of gravity */
-  double *Q, *b;             /* (n, n), (n) */
-  double *G, *g;             /* (row_count, n), (row_count) */
-  int *cone_kind, *cone_dim; /* (cone_count) */
-  double *target_mu;         /* (cone_count) */
-  double *x, *slack, *dual;  /* solution */
-  contact_block *block;      /* (contacts) */
-  limit_row *limit;          /* (2 nv) */
-  double *motion;            /* (nv, MOTION_MAX) scratch: relative motion per DOF of one contact */
+  int *variable_of_dof;         /* (nv) -1: held */
+  int *dof_of_variable;         /* (nv) */
+  double *epsilon;              /* (nv) mass factor of each DOF's tree */
+  double *mass;                 /* (nv, nv) */
+  double *gravity;              /* (nv) generalised force of gravity */
+  double *Q, *b;                /* (n, n), (n) */
+  double *G, *g;                /* (row_count, n), (row_count) */
+  int *cone_kind, *cone_dim;    /* (cone_count) */
+  double *target_mu;            /* (cone_count) */
+  double *C, *c;                /* (equality_count, n), (equality_count) */
+  double *x, *slack, *dual;     /* solution */
+  double *dual_eq;              /* (equality_count) */
+  constraint_state *constraint; /* (constraint_count) */
+  equality_row *equality;       /* (equality_count) */
+  double *constraint_force;     /* (constraint_count, 6) */
+  contact_block *block;         /* (contacts) */
+  limit_row *limit;             /* (2 nv) */
+  double *motion; /* (nv, MOTION_MAX) scratch: relative motion per DOF of one contact */
   double rays[2 * RAYS_MAX];
 } problem;
 

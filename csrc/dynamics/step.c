@@ -37,6 +37,7 @@ static void nothing_moves(const qd_model *model, qd_workspace *w, qd_step_result
   memset(&result->info, 0, sizeof result->info);
   result->info.status = QD_OK;
   w->problem.limit_count = 0;
+  w->problem.equality_count = 0;
   problem_forces(&w->problem, model, &w->collision, result->limit_force);
 }
 
@@ -51,8 +52,8 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
   cone_options.tolerance = options->tolerance;
   cone_options.iteration_limit = options->iteration_limit;
   const qd_cone_program program = problem_program(p);
-  const qd_status status =
-      qd_cone_solve(w->cone, &cone_options, &program, p->x, p->slack, p->dual, NULL, &result->info);
+  const qd_status status = qd_cone_solve(w->cone, &cone_options, &program, p->x, p->slack, p->dual,
+                                         p->dual_eq, &result->info);
   if (status == QD_OK) {
     problem_forces(p, model, &w->collision, result->limit_force);
   }
@@ -109,6 +110,10 @@ static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
   report_contacts(w, result);
   if (status == QD_OK) {
     scatter_delta(model, &w->problem, result->delta);
+    if (model->constraint_count > 0 && result->constraint_force != NULL) {
+      memcpy(result->constraint_force, w->problem.constraint_force,
+             (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
+    }
     qd_integrate(model, q, result->delta, result->q_next);
   }
   return status;

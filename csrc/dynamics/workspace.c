@@ -18,6 +18,7 @@ static void lay_out_sensitivity(sensitivity *s, const qd_model *model, int row_c
   s->masked_delta = arena_doubles(a, nv);
   s->d_stationarity = arena_doubles(a, nv * columns);
   s->d_slack = arena_doubles(a, (size_t)row_capacity * columns);
+  s->d_equality = arena_doubles(a, (size_t)model->constraint_row_count * columns);
   s->d_x = arena_doubles(a, nv * columns);
 }
 
@@ -36,7 +37,8 @@ static qd_status allocate(const qd_model *model, qd_workspace *w, int contact_ca
   arena counting = {NULL, 0};
   lay_out(w, model, contact_capacity, &counting);
   w->block = aligned_alloc(ARENA_ALIGNMENT, counting.offset + ARENA_ALIGNMENT);
-  w->cone = qd_cone_workspace_create(model->nv > 0 ? model->nv : 1, w->problem.row_capacity, 0);
+  w->cone = qd_cone_workspace_create(model->nv > 0 ? model->nv : 1, w->problem.row_capacity,
+                                     model->constraint_row_count);
   if (w->block == NULL || w->cone == NULL) {
     return QD_OUT_OF_MEMORY;
   }

@@ -16,6 +16,7 @@ typedef struct sensitivity {
   double *masked_delta;   /* (nv) */
   double *d_stationarity; /* (nv, nv + nu) */
   double *d_slack;        /* (row_capacity, nv + nu) */
+  double *d_equality;     /* (constraint_row_count, nv + nu) */
   double *d_x;            /* (nv, nv + nu) */
 } sensitivity;
 

@@ -107,6 +107,14 @@ typedef enum qd_shape_type {
 /* 1 if contacts between the two shapes can be computed, in either order. */
 int qd_shape_pair_supported(int type_a, int type_b);
 
+typedef enum qd_constraint_type {
+  QD_CONNECT = 0, /* two points of two bodies coincide */
+  QD_WELD,        /* two frames of two bodies coincide */
+  QD_COUPLING     /* a scalar joint follows another one by a polynomial */
+} qd_constraint_type;
+
+#define QD_CONSTRAINT_FORCE 6 /* numbers per bilateral constraint in its force */
+
 /* Input of qd_model_create: flat arrays, copied. Body 0 is the world; parents come before children.
  * Joints are listed in q order: sorted by body, and in their order on the body. */
 typedef struct qd_model_spec {
@@ -148,6 +156,15 @@ typedef struct qd_model_spec {
   const double *pair_friction; /* (pair_count, 5) two tangential, torsional (m), two rolling (m) */
   const double *pair_margin;   /* (pair_count) m; the larger of this and the option counts */
 
+  int constraint_count;             /* bilateral constraints */
+  const int32_t *constraint_type;   /* (constraint_count) a qd_constraint_type */
+  const int32_t *constraint_object; /* (constraint_count, 2) bodies; coupling: the joint that
+                                       follows and the one it follows, -1: none */
+  const double *constraint_data;    /* (constraint_count, 10) connect and weld: anchor in the first
+                                       body's frame (3), in the second's (3), weld: rotation of the
+                                       second body in the first's frame (4). Coupling: a0..a4 of
+                                       q1 - ref1 = sum a_i (q2 - ref2)^i */
+
   double gravity[3]; /* m/s^2, world */
 } qd_model_spec;
 
@@ -161,6 +178,7 @@ void qd_model_destroy(qd_model *model);
 int qd_model_nq(const qd_model *model);
 int qd_model_nv(const qd_model *model);
 int qd_model_nu(const qd_model *model);
+int qd_model_constraint_count(const qd_model *model);
 /* 1 if every joint moves in one plane; then normal (3) holds the unit normal of that plane. */
 int qd_model_planar_normal(const qd_model *model, double *normal);
 
@@ -237,6 +255,9 @@ typedef struct qd_step_result {
   double *q_next;      /* (nq) out, caller's memory */
   double *delta;       /* (nv) out, caller's memory */
   double *limit_force; /* (nv) out, caller's memory: generalised force of joint limits, N or Nm */
+  double *constraint_force; /* (constraint_count, 6) out, caller's memory, may be NULL without any:
+                               force N on the second body at its anchor and moment Nm, world axes;
+                               coupling: generalised force on the first joint, then zeros */
   const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
   int contact_count;          /* out */
   int row_count;              /* out: rows of the cone program */

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/quat.h"
 #include "base/vec3.h"
+#include "mechanics/constraint.h"
 #include "mechanics/model_check.h"
 #include "mechanics/model_tables.h"
 
@@ -27,6 +28,10 @@ static void count_sizes(qd_model *model, const qd_model_spec *spec) {
   model->geom_count = spec->geom_count;
   model->pair_count = spec->pair_count;
   model->nu = spec->actuator_count;
+  model->constraint_count = spec->constraint_count;
+  for (int i = 0; i < spec->constraint_count; ++i) {
+    model->constraint_row_count += constraint_row_count(spec->constraint_type[i]);
+  }
   for (int j = 0; j < spec->joint_count; ++j) {
     model->nq += joint_q_count(spec->joint_type[j]);
     model->nv += joint_v_count(spec->joint_type[j]);
@@ -94,6 +99,10 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->pair_geom = arena_ints(a, 2 * np);
   m->pair_dim = arena_ints(a, np);
   m->pair_margin = arena_doubles(a, np);
+  const size_t nc = (size_t)m->constraint_count;
+  m->constraint_type = arena_ints(a, nc);
+  m->constraint_object = arena_ints(a, 2 * nc);
+  m->constraint_data = arena_doubles(a, CONSTRAINT_DATA * nc);
   lay_out_parameters(m, a);
 }
 
@@ -148,6 +157,10 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_ints(m->pair_geom, spec->pair_geom, 2 * np);
   copy_ints(m->pair_dim, spec->pair_dim, np);
   copy_doubles(m->pair_margin, spec->pair_margin, np);
+  const size_t nc = (size_t)m->constraint_count;
+  copy_ints(m->constraint_type, spec->constraint_type, nc);
+  copy_ints(m->constraint_object, spec->constraint_object, 2 * nc);
+  copy_doubles(m->constraint_data, spec->constraint_data, CONSTRAINT_DATA * nc);
   copy_parameters(m, spec);
 }
 
@@ -203,6 +216,7 @@ void qd_model_destroy(qd_model *model) { free(model); }
 int qd_model_nq(const qd_model *model) { return model->nq; }
 int qd_model_nv(const qd_model *model) { return model->nv; }
 int qd_model_nu(const qd_model *model) { return model->nu; }
+int qd_model_constraint_count(const qd_model *model) { return model->constraint_count; }
 
 int qd_model_planar_normal(const qd_model *model, double *normal) {
   if (model->planar) {

@@ -23,9 +23,11 @@ typedef struct model_parameters {
 struct qd_model {
   int nq, nv, nu;
   int body_count, joint_count, geom_count, pair_count, tree_count;
-  int planar;              /* 1: all joints move in one plane */
-  double planar_normal[3]; /* its unit normal, world */
-  int contact_capacity;    /* default room of a workspace */
+  int constraint_count;
+  int constraint_row_count; /* rows of all bilateral constraints */
+  int planar;               /* 1: all joints move in one plane */
+  double planar_normal[3];  /* its unit normal, world */
+  int contact_capacity;     /* default room of a workspace */
 
   int *body_parent;      /* (nb) */
   int *body_joint_start; /* (nb + 1) joints of body b: [start[b], start[b + 1]) */
@@ -59,6 +61,10 @@ struct qd_model {
   int *pair_geom;      /* (pair_count, 2) */
   int *pair_dim;       /* (pair_count) */
   double *pair_margin; /* (pair_count) */
+
+  int *constraint_type;    /* (constraint_count) */
+  int *constraint_object;  /* (constraint_count, 2) */
+  double *constraint_data; /* (constraint_count, 10) */
 
   model_parameters parameters;
 };

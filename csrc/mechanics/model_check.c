@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "mechanics/constraint.h"
 #include "mechanics/model.h"
 
 typedef struct report {
@@ -217,6 +218,43 @@ static qd_status check_pairs(const qd_model_spec *s, const report *r) {
   return QD_OK;
 }
 
+static qd_status check_constraint(const qd_model_spec *s, int i, const report *r) {
+  const int type = s->constraint_type[i];
+  const int32_t *object = s->constraint_object + 2 * i;
+  const double *data = s->constraint_data + CONSTRAINT_DATA * i;
+  if (type < QD_CONNECT || type > QD_COUPLING) {
+    return fail(r, "constraint_type", i, "unknown constraint");
+  }
+  if (type == QD_COUPLING) {
+    for (int k = 0; k < 2; ++k) {
+      const int joint = object[k];
+      const int none = k == 1 && joint == -1;
+      if (!none && (joint < 0 || joint >= s->joint_count || s->joint_type[joint] > QD_SLIDE)) {
+        return fail(r, "constraint_object", i, "must be hinge or slide joints");
+      }
+    }
+    return object[0] != object[1] ? QD_OK
+                                  : fail(r, "constraint_object", i, "a joint cannot follow itself");
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (object[k] < 0 || object[k] >= s->body_count) {
+      return fail(r, "constraint_object", i, "no such body");
+    }
+  }
+  if (object[0] == object[1]) {
+    return fail(r, "constraint_object", i, "must be two different bodies");
+  }
+  return type == QD_WELD ? check_quats(r, "constraint_data", data + 6, 1) : QD_OK;
+}
+
+static qd_status check_constraints(const qd_model_spec *s, const report *r) {
+  TRY(check_finite(r, "constraint_data", s->constraint_data, s->constraint_count, CONSTRAINT_DATA));
+  for (int i = 0; i < s->constraint_count; ++i) {
+    TRY(check_constraint(s, i, r));
+  }
+  return QD_OK;
+}
+
 qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t message_size) {
   const report r = {message, message_size};
   TRY(check_bodies(spec, &r));
@@ -224,5 +262,6 @@ qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t mess
   TRY(check_actuators(spec, &r));
   TRY(check_geoms(spec, &r));
   TRY(check_pairs(spec, &r));
+  TRY(check_constraints(spec, &r));
   return check_finite(&r, "gravity", spec->gravity, 3, 1);
 }

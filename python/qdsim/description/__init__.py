@@ -9,6 +9,9 @@ from qdsim.description.builder import SceneBuilder
 from qdsim.description.elements import (
     Actuator,
     Body,
+    Connect,
+    Constraint,
+    Coupling,
     Description,
     Exclude,
     Geom,
@@ -17,11 +20,15 @@ from qdsim.description.elements import (
     Mesh,
     ModelWarning,
     Pair,
+    Weld,
 )
 
 __all__ = [
     "Actuator",
     "Body",
+    "Connect",
+    "Constraint",
+    "Coupling",
     "Description",
     "Exclude",
     "Geom",
@@ -31,4 +38,5 @@ __all__ = [
     "ModelWarning",
     "Pair",
     "SceneBuilder",
+    "Weld",
 ]

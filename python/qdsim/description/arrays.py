@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.description.elements import GEOM_TYPES, JOINT_TYPES
+from qdsim.description.elements import GEOM_TYPES, JOINT_TYPES, Coupling, Weld
 from qdsim.description.pairs import candidate_pairs
 
 if TYPE_CHECKING:
-    from qdsim.description.elements import Description
+    from qdsim.description.elements import Constraint, Description
 
 Array = npt.NDArray[Any]
 
@@ -59,12 +59,31 @@ def model_arrays(description: Description) -> dict[str, Array]:
         "geom_size": _floats([geom.size for geom in geoms], 3),
         "gravity": _floats(description.gravity),
     }
+    constraints = [_constraint(item, body_index, joint_index) for item in description.constraints]
+    arrays["constraint_type"] = _ints([kind for kind, _, _ in constraints])
+    arrays["constraint_object"] = np.array(
+        [objects for _, objects, _ in constraints], dtype=np.int32
+    ).reshape(len(constraints), 2)
+    arrays["constraint_data"] = _floats([data for _, _, data in constraints], 10)
     pairs = candidate_pairs(description)
     arrays["pair_geom"] = np.ascontiguousarray(pairs.geom)
     arrays["pair_dim"] = np.ascontiguousarray(pairs.dim)
     arrays["pair_friction"] = np.ascontiguousarray(pairs.friction)
     arrays["pair_margin"] = np.ascontiguousarray(pairs.margin)
     return arrays
+
+
+def _constraint(
+    item: Constraint, body_index: dict[str, int], joint_index: dict[str, int]
+) -> tuple[int, tuple[int, int], tuple[float, ...]]:
+    """qd_constraint_type, the two objects, ten numbers."""
+    if isinstance(item, Coupling):
+        other = -1 if item.follows is None else joint_index[item.follows]
+        return 2, (joint_index[item.joint], other), (*item.coefficients, *(0.0,) * 5)
+    bodies = (body_index[item.body_a], body_index[item.body_b])
+    if isinstance(item, Weld):
+        return 1, bodies, (*item.anchor_a, *item.anchor_b, *item.quat)
+    return 0, bodies, (*item.anchor_a, *item.anchor_b, 1.0, 0.0, 0.0, 0.0)
 
 
 def _ints(values: Any) -> npt.NDArray[np.int32]:

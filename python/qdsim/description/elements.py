@@ -347,6 +347,71 @@ class Exclude:
 
 
 @dataclass(frozen=True)
+class Connect:
+    """Two points stay together: ``anchor_a`` (3) fixed to ``body_a`` and ``anchor_b`` (3) to
+    ``body_b``, each in the frame of its body, m."""
+
+    name: str
+    body_a: str
+    body_b: str
+    anchor_a: Vector = (0.0, 0.0, 0.0)
+    anchor_b: Vector = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        _check_bilateral(self, "connect")
+
+
+@dataclass(frozen=True)
+class Weld:
+    """Two frames stay together: points as in ``Connect``, and body_b is turned against body_a by
+    the quaternion ``quat`` (4), w x y z."""
+
+    name: str
+    body_a: str
+    body_b: str
+    anchor_a: Vector = (0.0, 0.0, 0.0)
+    anchor_b: Vector = (0.0, 0.0, 0.0)
+    quat: Vector = (1.0, 0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        owner = _check_bilateral(self, "weld")
+        _set(self, quat=checks.quaternion(owner, "quat", self.quat))
+
+
+def _check_bilateral(constraint: Connect | Weld, kind: str) -> str:
+    owner = f"{kind} {checks.text(kind, 'name', constraint.name)!r}"
+    checks.text(owner, "body_a", constraint.body_a)
+    checks.text(owner, "body_b", constraint.body_b)
+    _set(
+        constraint,
+        anchor_a=checks.vector(owner, "anchor_a", constraint.anchor_a, 3),
+        anchor_b=checks.vector(owner, "anchor_b", constraint.anchor_b, 3),
+    )
+    return owner
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """``joint`` follows ``follows`` (None: it stays): with the displacements x and y of the two from
+    their ref, y = sum of ``coefficients[i]`` x^i, five coefficients; hinge and slide joints."""
+
+    name: str
+    joint: str
+    follows: str | None = None
+    coefficients: Vector = (0.0, 1.0, 0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        owner = f"coupling {checks.text('coupling', 'name', self.name)!r}"
+        checks.text(owner, "joint", self.joint)
+        if self.follows is not None:
+            checks.text(owner, "follows", self.follows)
+        _set(self, coefficients=checks.vector(owner, "coefficients", self.coefficients, 5))
+
+
+Constraint = Connect | Weld | Coupling
+
+
+@dataclass(frozen=True)
 class Keyframe:
     """A named configuration ``q`` (nq) with a command ``u`` (nu)."""
 
@@ -374,6 +439,7 @@ class Description:
     actuators: tuple[Actuator, ...] = ()
     pairs: tuple[Pair, ...] = ()
     excludes: tuple[Exclude, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     keyframes: tuple[Keyframe, ...] = ()
     meshes: tuple[Mesh, ...] = ()
     gravity: Vector = (0.0, 0.0, -9.81)
@@ -392,6 +458,9 @@ class Description:
             actuators=_elements(owner, "actuators", self.actuators, Actuator),
             pairs=_elements(owner, "pairs", self.pairs, Pair),
             excludes=_elements(owner, "excludes", self.excludes, Exclude),
+            constraints=_elements(
+                owner, "constraints", self.constraints, (Connect, Weld, Coupling)
+            ),
             keyframes=_elements(owner, "keyframes", self.keyframes, Keyframe),
             meshes=_elements(owner, "meshes", self.meshes, Mesh),
             gravity=checks.vector(owner, "gravity", self.gravity, 3),
@@ -442,13 +511,13 @@ class Description:
         )
 
 
-def _elements(owner: str, name: str, values: Any, kind: type) -> tuple[Any, ...]:
+def _elements(owner: str, name: str, values: Any, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    wanted = " or ".join(item.__name__ for item in kinds)
     if isinstance(values, kind) or not isinstance(values, Iterable):
-        raise TypeError(f"{owner}: {name} must be a sequence of {kind.__name__}")
+        raise TypeError(f"{owner}: {name} must be a sequence of {wanted}")
     result = tuple(values)
     for item in result:
         if not isinstance(item, kind):
-            raise TypeError(
-                f"{owner}: {name} must hold {kind.__name__} only, got {type(item).__name__}"
-            )
+            raise TypeError(f"{owner}: {name} must hold {wanted} only, got {type(item).__name__}")
     return result

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from qdsim.description import checks
-from qdsim.description.elements import JOINT_NQ, WORLD, Keyframe
+from qdsim.description.elements import JOINT_NQ, WORLD, Coupling, Keyframe
 
 if TYPE_CHECKING:
     from qdsim.description.elements import Description
@@ -34,9 +34,11 @@ def check_references(description: Description) -> tuple[Keyframe, ...]:
     _check_unique("geom", (geom.name for geom in description.geoms))
     _check_unique("actuator", (actuator.name for actuator in description.actuators))
     _check_unique("keyframe", (keyframe.name for keyframe in description.keyframes))
+    _check_unique("constraint", (item.name for item in description.constraints))
     _check_unique("mesh", (mesh.name for mesh in description.meshes))
     _check_actuators(description)
     _check_contacts(description)
+    _check_constraints(description)
     return tuple(_checked_keyframe(description, keyframe) for keyframe in description.keyframes)
 
 
@@ -110,6 +112,30 @@ def _check_contacts(description: Description) -> None:
     for geom in description.geoms:
         if geom.mesh is not None and geom.mesh not in meshes:
             raise ValueError(f"geom {geom.name!r}: {unknown_name('mesh', geom.mesh, meshes)}")
+
+
+def _check_constraints(description: Description) -> None:
+    bodies = [body.name for body in description.bodies]
+    joints = {joint.name: joint for joint in description.joints}
+    for item in description.constraints:
+        owner = f"constraint {item.name!r}"
+        if isinstance(item, Coupling):
+            for name in (item.joint, item.follows):
+                if name is not None and name not in joints:
+                    raise ValueError(f"{owner}: {unknown_name('joint', name, joints)}")
+                if name is not None and not joints[name].scalar:
+                    raise ValueError(
+                        f"{owner}: joint {name!r} is a {joints[name].type} joint, only hinge and "
+                        "slide joints can be coupled"
+                    )
+            if item.joint == item.follows:
+                raise ValueError(f"{owner}: joint {item.joint!r} cannot follow itself")
+            continue
+        for name in (item.body_a, item.body_b):
+            if name not in bodies:
+                raise ValueError(f"{owner}: {unknown_name('body', name, bodies)}")
+        if item.body_a == item.body_b:
+            raise ValueError(f"{owner}: body_a and body_b are both {item.body_a!r}")
 
 
 def _checked_keyframe(description: Description, keyframe: Keyframe) -> Keyframe:

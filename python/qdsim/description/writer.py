@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from qdsim.description.elements import WORLD
+from qdsim.description.elements import WORLD, Coupling, Weld
 from qdsim.description.pairs import candidate_pairs
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def write_mjcf(description: Description) -> str:
             )
     _write_bodies(root, description)
     _write_contacts(root, description)
+    _write_constraints(root, description)
     _write_actuators(root, description)
     if description.keyframes:
         keyframes = ElementTree.SubElement(root, "keyframe")
@@ -169,6 +170,42 @@ def _write_contacts(root: Element, description: Description) -> None:
             )
     for exclude in description.excludes:
         ElementTree.SubElement(contact, "exclude", body1=exclude.body_a, body2=exclude.body_b)
+
+
+def _write_constraints(root: Element, description: Description) -> None:
+    """MuJoCo derives the second anchor of a connect from the configuration that the file shows, so
+    both it and welds are written with a site at either anchor."""
+    if not description.constraints:
+        return
+    parent = ElementTree.SubElement(root, "equality")
+    bodies = {element.get("name"): element for element in root.iter("body")}
+    world = root.find("worldbody")
+    for item in description.constraints:
+        if isinstance(item, Coupling):
+            element = ElementTree.SubElement(
+                parent,
+                "joint",
+                name=item.name,
+                joint1=item.joint,
+                polycoef=_text(item.coefficients),
+            )
+            if item.follows is not None:
+                element.set("joint2", item.follows)
+            continue
+        kind = "weld" if isinstance(item, Weld) else "connect"
+        element = ElementTree.SubElement(parent, kind, name=item.name)
+        for side, body, anchor in (
+            ("1", item.body_a, item.anchor_a),
+            ("2", item.body_b, item.anchor_b),
+        ):
+            owner = bodies[body] if body != WORLD else world
+            assert owner is not None
+            site = ElementTree.SubElement(
+                owner, "site", name=f"{item.name} {side}", pos=_text(anchor)
+            )
+            if side == "1" and isinstance(item, Weld):
+                site.set("quat", _text(item.quat))
+            element.set(f"site{side}", f"{item.name} {side}")
 
 
 def _write_actuators(root: Element, description: Description) -> None:

@@ -8,7 +8,7 @@ scaled by a / kp, so its gear in our sense is g kp / a.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from qdsim.description import Actuator
@@ -85,13 +85,16 @@ class Actuation:
         file: Sequence[FileActuator],
         scalar_joints: Sequence[str],
         other_joints: Sequence[str],
+        followers: Collection[str],
         urdf: bool,
     ) -> Plan:
-        """The file's actuators in the file's order, then new ones in joint order."""
+        """The file's actuators in the file's order, then new ones in joint order. ``followers``: joints
+        coupled to others (mimic), which one stiffness for all leaves to their coupling."""
         self._check_names(scalar_joints, other_joints)
         plan = Plan()
         driven: set[str] = set()
-        wanted = self._wanted(file, scalar_joints, urdf, plan)
+        leading = [joint for joint in scalar_joints if joint not in followers]
+        wanted = self._wanted(file, leading, urdf, plan)
         for item in file:
             if item.joint is not None and item.joint not in wanted:
                 plan.ignored.append(f"actuator '{item.name}': left out, actuated= does not name it")

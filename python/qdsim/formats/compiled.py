@@ -15,6 +15,9 @@ import numpy as np
 
 from qdsim.description import (
     Body,
+    Connect,
+    Constraint,
+    Coupling,
     Description,
     Exclude,
     Geom,
@@ -22,6 +25,7 @@ from qdsim.description import (
     Keyframe,
     Mesh,
     Pair,
+    Weld,
 )
 from qdsim.description.arrays import rotation_matrix
 from qdsim.formats.actuation import Actuation, FileActuator, Plan
@@ -31,6 +35,7 @@ _GEOM_NAMES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylind
 _GEOM_MESH, _GEOM_HFIELD = 7, 1
 _TRANSMISSIONS = {2: "slidercrank", 3: "tendon", 4: "site", 5: "body", 6: "so3"}  # mjtTrn
 _EQUALITIES = {0: "connect", 1: "weld", 2: "joint", 3: "tendon", 7: "distance"}  # mjtEq
+_OBJECT_SITE = 6  # mjtObj
 _ENABLE_OVERRIDE = 1
 _SOLREF = (0.02, 1.0)
 _SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
@@ -66,6 +71,7 @@ def describe(
                 actuators=tuple(plan.actuators),
                 pairs=reader.read_pairs(),
                 excludes=reader.read_excludes(),
+                constraints=tuple(reader.constraints),
                 keyframes=reader.read_keyframes(plan),
                 meshes=reader.read_meshes(),
                 gravity=reader.read_gravity(),
@@ -90,6 +96,15 @@ def _listed(title: str, problems: Sequence[str]) -> str:
     return "\n".join([f"{title}:", *shown])
 
 
+def _conjugate(quat: Any) -> Any:
+    return np.asarray(quat) * (1.0, -1.0, -1.0, -1.0)
+
+
+def _quat_mul(a: Any, b: Any) -> Any:
+    vector = a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
+    return np.concatenate([[a[0] * b[0] - a[1:] @ b[1:]], vector])
+
+
 class _Reader:
     """One pass over a compiled model."""
 
@@ -106,6 +121,7 @@ class _Reader:
         )
         self.mesh_names = self._names("mesh", model.nmesh, model.name_meshadr)
         self.dropped_geoms: set[int] = set()
+        self.constraints: list[Constraint] = []
         self.dry_friction: list[str] = []
         self.urdf_frictions = self._match_frictions()
 
@@ -221,26 +237,42 @@ class _Reader:
         names = self._names("equality", m.neq, m.name_eqadr)
         for i, name in enumerate(names):
             kind = _EQUALITIES.get(int(m.eq_type[i]), "flex")
-            if m.eq_active0[i]:
-                self.problems.append(
-                    f"equality '{name}'{self._equality_parts(i)}: {kind} constraints are not "
-                    "supported yet"
-                )
-            else:
+            if not m.eq_active0[i]:
                 self.ignored.append(f"equality '{name}': {kind} constraint, switched off")
+            elif kind == "joint":
+                self.constraints.append(self._read_coupling(i, name))
+            elif kind in ("connect", "weld"):
+                self.constraints.append(self._read_bilateral(i, name, kind))
+            else:
+                self.problems.append(f"equality '{name}': {kind} constraints are not supported")
 
-    def _equality_parts(self, i: int) -> str:
+    def _read_coupling(self, i: int, name: str) -> Coupling:
         m = self.m
-        kind = _EQUALITIES.get(int(m.eq_type[i]))
-        ones = np.ones(m.neq)  # mjOBJ_BODY
-        if kind == "joint":
-            names = self.joint_names
-        elif kind in ("connect", "weld") and int(self._field("eq_objtype", ones)[i]) == 1:
-            names = self.body_names
+        other = int(m.eq_obj2id[i])
+        return Coupling(
+            name=name,
+            joint=self.joint_names[int(m.eq_obj1id[i])],
+            follows=self.joint_names[other] if other >= 0 else None,
+            coefficients=tuple(map(float, m.eq_data[i][:5])),
+        )
+
+    def _read_bilateral(self, i: int, name: str, kind: str) -> Connect | Weld:
+        """Between bodies MuJoCo keeps the anchors in eq_data (welds: the second one first), between
+        sites they are the sites."""
+        m, data = self.m, self.m.eq_data[i]
+        objects = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
+        if int(self._field("eq_objtype", np.ones(m.neq))[i]) == _OBJECT_SITE:
+            anchors = [m.site_pos[k] for k in objects]
+            quat = _quat_mul(m.site_quat[objects[0]], _conjugate(m.site_quat[objects[1]]))
+            objects = [int(m.site_bodyid[k]) for k in objects]
         else:
-            return ""
-        parts = [names[int(k)] for k in (m.eq_obj1id[i], m.eq_obj2id[i]) if k >= 0]
-        return f" ({' and '.join(repr(part) for part in parts)})"
+            anchors = [data[3:6], data[0:3]] if kind == "weld" else [data[0:3], data[3:6]]
+            quat = data[6:10] if kind == "weld" else np.array([1.0, 0.0, 0.0, 0.0])
+        bodies = [self.body_names[k] for k in objects]
+        points = [tuple(map(float, anchor)) for anchor in anchors]
+        if kind == "connect":
+            return Connect(name, bodies[0], bodies[1], points[0], points[1])
+        return Weld(name, bodies[0], bodies[1], points[0], points[1], tuple(map(float, quat)))
 
     def check_tendons(self) -> None:
         m = self.m
@@ -288,11 +320,23 @@ class _Reader:
                 self.ignored.append(f"actuator '{name}': switched off by the file")
             else:
                 file.append(self._file_actuator(i))
-        plan = actuation.plan(file, scalar, other, self.origin.urdf)
+        plan = actuation.plan(file, scalar, other, self._followers(), self.origin.urdf)
         self.problems.extend(plan.problems)
         self.ignored.extend(plan.ignored)
         self.actuated = {actuator.joint for actuator in plan.actuators}
         return plan
+
+    def _followers(self) -> set[str]:
+        m = self.m
+        if self.disabled("equality"):
+            return set()
+        return {
+            self.joint_names[int(m.eq_obj1id[i])]
+            for i in range(m.neq)
+            if _EQUALITIES.get(int(m.eq_type[i])) == "joint"
+            and m.eq_active0[i]
+            and m.eq_obj2id[i] >= 0
+        }
 
     def _file_actuator(self, i: int) -> FileActuator:
         m, name = self.m, self.actuator_names[i]

@@ -61,11 +61,6 @@ def prepare_urdf(
             raise ValueError(f"source: {label}: link {name!r}: {error}") from None
         prepared.frictions[name] = frictions
     for joint in root.iter("joint"):
-        if joint.find("mimic") is not None and joint.get("type") != "fixed":
-            raise ValueError(
-                f"source: {label}: joint {joint.get('name', '?')!r} mimics another joint, which is "
-                "not supported yet"
-            )
         if joint.find("safety_controller") is not None:
             prepared.ignored.append(f"joint '{joint.get('name', '?')}': safety_controller")
     if root.find("transmission") is not None:

@@ -1,0 +1,167 @@
+#include "mechanics/constraint.h"
+
+#include "base/quat.h"
+
+int constraint_row_count(int constraint_type) {
+  static const int counts[] = {3, 6, 1};
+  return counts[constraint_type];
+}
+
+static void compute_coupling(constraint_state *s, const qd_model *model, const double *q,
+                             const int *joint, const double *a) {
+  const int other = joint[1];
+  const double x = other < 0 ? 0.0 : q[model->joint_q[other]] - model->joint_ref[other];
+  const double value = a[0] + x * (a[1] + x * (a[2] + x * (a[3] + x * a[4])));
+  s->dof[0] = model->joint_v[joint[0]];
+  s->dof[1] = other < 0 ? -1 : model->joint_v[other];
+  s->slope = other < 0 ? 0.0 : a[1] + x * (2.0 * a[2] + x * (3.0 * a[3] + x * 4.0 * a[4]));
+  s->curvature = other < 0 ? 0.0 : 2.0 * a[2] + x * (6.0 * a[3] + x * 12.0 * a[4]);
+  s->violation[0] = q[model->joint_q[joint[0]]] - model->joint_ref[joint[0]] - value;
+}
+
+/* turn = log(R2 (R1 R)^-1): where body 2 is, seen from where it should be */
+static void weld_turn(double turn[3], const kinematics *k, const int *body,
+                      const double *relative) {
+  double wanted[4], quat[4];
+  quat_mul(wanted, k->body_quat + 4 * body[0], relative);
+  const double inverse[4] = {wanted[0], -wanted[1], -wanted[2], -wanted[3]};
+  quat_mul(quat, k->body_quat + 4 * body[1], inverse);
+  quat_normalize(quat);
+  quat_log(turn, quat);
+}
+
+void constraint_compute(constraint_state *s, const qd_model *model, const kinematics *k,
+                        const double *q, int index) {
+  const int type = model->constraint_type[index];
+  const int *object = model->constraint_object + 2 * index;
+  const double *data = model->constraint_data + CONSTRAINT_DATA * index;
+  memset(s, 0, sizeof *s);
+  s->rows = constraint_row_count(type);
+  if (type == QD_COUPLING) {
+    compute_coupling(s, model, q, object, data);
+    return;
+  }
+  for (int side = 0; side < 2; ++side) {
+    const int body = s->body[side] = object[side];
+    mat3_mul_vec(s->anchor[side], k->body_rot + 9 * body, data + 3 * side);
+    vec3_axpy(s->anchor[side], 1.0, k->body_pos + 3 * body);
+  }
+  vec3_sub(s->violation, s->anchor[1], s->anchor[0]);
+  if (type == QD_WELD) {
+    weld_turn(s->turn, k, s->body, data + 6);
+    vec3_copy(s->violation + 3, s->turn);
+  }
+}
+
+static int on_path(const qd_model *model, int body, int dof) {
+  int count;
+  const int *chain = body_chain(model, body, &count);
+  for (int c = 0; c < count; ++c) {
+    if (chain[c] == dof) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+void constraint_column(double *column, const constraint_state *s, const qd_model *model,
+                       const kinematics *k, int dof) {
+  memset(column, 0, (size_t)s->rows * sizeof(double));
+  if (s->rows == 1) {
+    column[0] = dof == s->dof[0] ? 1.0 : (dof == s->dof[1] ? -s->slope : 0.0);
+    return;
+  }
+  for (int side = 0; side < 2; ++side) {
+    const double sign = side == 0 ? -1.0 : 1.0;
+    if (on_path(model, s->body[side], dof)) {
+      double velocity[3];
+      screw_point_velocity(velocity, k->dof_screw + dof, s->anchor[side]);
+      vec3_axpy(column, sign, velocity);
+      if (s->rows == 6) {
+        vec3_axpy(column + 3, sign, k->dof_screw[dof].w);
+      }
+    }
+  }
+}
+
+/* d turn = J_l^-1(turn) (w2 - exp(turn) w1) when the bodies turn with w1 and w2 */
+static void add_turn_derivative(double out[3], const double turn[3], const double w[3], int side) {
+  double J[9], R[9], moved[3], part[3];
+  rotation_left_jacobian_inverse(J, turn);
+  rotation_exp(R, turn);
+  mat3_mul_vec(moved, R, w);
+  mat3_mul_vec(part, J, side == 0 ? moved : w);
+  vec3_axpy(out, side == 0 ? -1.0 : 1.0, part);
+}
+
+void constraint_motion_derivative(double *column, const constraint_state *s, const qd_model *model,
+                                  const kinematics *k, const constraint_motion *m, int j) {
+  const screw *S = k->dof_screw + j;
+  memset(column, 0, (size_t)s->rows * sizeof(double));
+  if (s->rows == 1) {
+    column[0] = j == s->dof[0] ? 1.0 : 0.0;
+    if (j == s->dof[1]) {
+      column[0] -= s->slope + s->curvature * m->delta[j];
+    }
+    return;
+  }
+  for (int side = 0; side < 2; ++side) {
+    const double sign = side == 0 ? -1.0 : 1.0;
+    const screw *twist = m->body_twist + s->body[side];
+    if (!on_path(model, s->body[side], j)) {
+      continue;
+    }
+    screw behind;
+    double d_anchor[3], part[3];
+    screw_sub(&behind, twist, m->unmoved_twist + j);
+    screw_bracket(&behind, S, &behind);
+    screw_point_velocity(d_anchor, S, s->anchor[side]);
+    screw_point_velocity(part, &behind, s->anchor[side]);
+    vec3_axpy(column, sign, part);
+    vec3_cross(part, twist->w, d_anchor);
+    vec3_axpy(column, sign, part);
+    vec3_axpy(column, sign, d_anchor);
+    if (s->rows == 6) {
+      vec3_axpy(column + 3, sign, behind.w);
+      add_turn_derivative(column + 3, s->turn, S->w, side);
+    }
+  }
+}
+
+void constraint_wrenches(wrench W[2], const constraint_state *s, const double *force) {
+  memset(W, 0, 2 * sizeof *W);
+  for (int side = 0; side < 2 && s->rows > 1; ++side) {
+    const double sign = side == 0 ? -1.0 : 1.0;
+    vec3_cross(W[side].m, s->anchor[side], force);
+    vec3_scale(W[side].m, W[side].m, sign);
+    vec3_axpy(W[side].f, sign, force);
+    if (s->rows == 6) {
+      vec3_axpy(W[side].m, sign, force + 3);
+    }
+  }
+}
+
+void constraint_subtract_force_derivative(double *D, const constraint_state *s,
+                                          const qd_model *model, const kinematics *k,
+                                          const double *force) {
+  const int nv = model->nv;
+  if (s->rows == 1) {
+    if (s->dof[1] >= 0) {
+      D[s->dof[1] * nv + s->dof[1]] += force[0] * s->curvature;
+    }
+    return;
+  }
+  for (int side = 0; side < 2; ++side) {
+    const double sign = side == 0 ? -1.0 : 1.0;
+    int count;
+    const int *chain = body_chain(model, s->body[side], &count);
+    for (int c = 0; c < count; ++c) {
+      double d_anchor[3], d_moment[3];
+      screw_point_velocity(d_anchor, k->dof_screw + chain[c], s->anchor[side]);
+      vec3_cross(d_moment, d_anchor, force);
+      for (int i = 0; i < count; ++i) {
+        D[chain[i] * nv + chain[c]] -= sign * vec3_dot(k->dof_screw[chain[i]].w, d_moment);
+      }
+    }
+  }
+}

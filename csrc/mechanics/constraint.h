@@ -1,0 +1,54 @@
+/* Bilateral constraints (connect, weld, joint coupling): C delta + c = 0 with c the violation at q.
+ * The violation is the second body's anchor minus the first's, and the rotation vector from where
+ * the weld wants the second body to where it is, both in world axes. */
+#ifndef QD_MECHANICS_CONSTRAINT_H
+#define QD_MECHANICS_CONSTRAINT_H
+
+#include "mechanics/kinematics.h"
+
+#define CONSTRAINT_DATA 10
+#define CONSTRAINT_ROWS_MAX 6
+
+int constraint_row_count(int constraint_type);
+
+/* What a constraint is at a configuration. */
+typedef struct constraint_state {
+  int rows;
+  int body[2];         /* connect and weld */
+  double anchor[2][3]; /* world */
+  double turn[3];      /* weld: rotation vector of the violation */
+  int dof[2];          /* coupling; second -1: none */
+  double slope;        /* coupling: derivative of the polynomial */
+  double curvature;    /* coupling: its second derivative */
+  double violation[CONSTRAINT_ROWS_MAX];
+} constraint_state;
+
+void constraint_compute(constraint_state *out, const qd_model *model, const kinematics *k,
+                        const double *q, int index);
+
+/* column (rows) = column of C for a DOF */
+void constraint_column(double *column, const constraint_state *s, const qd_model *model,
+                       const kinematics *k, int dof);
+
+/* The motion along delta: twists of the bodies, and the parts of them that a DOF does not move (as
+ * in linearize.c). */
+typedef struct constraint_motion {
+  const screw *body_twist;
+  const screw *unmoved_twist;
+  const double *delta;
+} constraint_motion;
+
+/* column (rows) = d (C delta + c) / dq_j at fixed delta */
+void constraint_motion_derivative(double *column, const constraint_state *s, const qd_model *model,
+                                  const kinematics *k, const constraint_motion *m, int j);
+
+/* W (2) = wrenches of the constraint on its two bodies about the world origin, zero for couplings
+ */
+void constraint_wrenches(wrench W[2], const constraint_state *s, const double *force);
+
+/* D (nv, nv) -= d (C' force) / dq by the motion of the anchors (not of the joint axes). */
+void constraint_subtract_force_derivative(double *D, const constraint_state *s,
+                                          const qd_model *model, const kinematics *k,
+                                          const double *force);
+
+#endif

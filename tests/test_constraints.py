@@ -1,0 +1,232 @@
+"""Bilateral constraints inside the step: connect, weld, joint coupling."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+from scenes import Scene, _around
+from test_linearize import STANDARD, compare
+
+import qdsim
+from qdsim.description import Connect, Coupling, Weld
+
+# A four-bar linkage closed by a connect, next to a ball that it pushes over a plane.
+FOUR_BAR = """
+<mujoco><option gravity="0 0 -9.81"/>
+  <default><geom friction="0.6 0.02 0.01" contype="0" conaffinity="0"/></default>
+  <worldbody>
+    <geom name="ground" type="plane" size="1 1 1"/>
+    <body name="crank" pos="0 0 0.3"><joint name="crank" axis="0 1 0"/>
+      <geom type="capsule" size="0.02" fromto="0 0 0 0 0 0.15" mass="0.3"/>
+      <body name="coupler" pos="0 0 0.15"><joint name="coupler" axis="0 1 0"/>
+        <geom name="coupler" type="capsule" size="0.02" fromto="0 0 0 0.3 0 0.05" mass="0.3"/></body></body>
+    <body name="rocker" pos="0.3 0 0.3"><joint name="rocker" axis="0 1 0"/>
+      <geom type="capsule" size="0.02" fromto="0 0 0 0 0 0.2" mass="0.3"/></body>
+    <body name="ball" pos="0.15 0.0 0.6"><freejoint/><geom name="ball" type="sphere" size="0.05" mass="0.4"/></body>
+  </worldbody>
+  <contact><pair geom1="coupler" geom2="ball" friction="0.6 0.6 0.01 0.001 0.001"/></contact>
+  <equality><connect name="pin" body1="coupler" body2="rocker" anchor="0.3 0 0.05"/></equality>
+  <actuator><position joint="crank" kp="80"/></actuator>
+</mujoco>"""
+
+# Two free boxes welded with a turn, dragged by an actuated slider that is connected to one of them.
+WELDED = """
+<mujoco><option gravity="0.2 0 -9.81"/>
+  <worldbody>
+    <body name="cart" pos="0 0 0.5"><joint name="x" type="slide" axis="1 0 0"/>
+      <joint name="z" type="slide" axis="0 0 1"/><geom type="sphere" size="0.05" mass="0.2"/></body>
+    <body name="a" pos="0.1 0.05 0.3" euler="10 20 30"><freejoint name="a"/>
+      <inertial pos="0.01 0.02 0" mass="0.5" diaginertia="0.002 0.003 0.004"/></body>
+    <body name="b" pos="0.3 0 0.2" euler="-20 5 60"><freejoint name="b"/>
+      <inertial pos="0 0.02 0.01" mass="0.3" diaginertia="0.002 0.001 0.002"/></body>
+  </worldbody>
+  <equality><connect name="pin" body1="cart" body2="a" anchor="0.02 0 -0.1"/>
+    <weld name="weld" body1="a" body2="b"/></equality>
+  <actuator><position joint="x" kp="200"/><position joint="z" kp="300"/></actuator>
+</mujoco>"""
+
+# A gripper: the second finger mimics the first by a polynomial, a spring pulls on both.
+COUPLED = """
+<mujoco><option gravity="0 0 0"/>
+  <worldbody>
+    <body name="left" pos="-0.1 0 0"><joint name="left" type="slide" axis="1 0 0" stiffness="20" springref="-0.05"/>
+      <geom type="sphere" size="0.03" mass="0.1"/></body>
+    <body name="right" pos="0.1 0 0"><joint name="right" type="slide" axis="-1 0 0" stiffness="5"/>
+      <geom type="sphere" size="0.03" mass="0.1"/></body>
+    <body name="disc" pos="0.01 0.01 0"><joint name="dx" type="slide" axis="1 0 0"/>
+      <joint name="dy" type="slide" axis="0 1 0"/><joint name="dt" type="hinge" axis="0 0 1"/>
+      <geom type="sphere" size="0.04" mass="0.2"/></body>
+  </worldbody>
+  <equality><joint name="mimic" joint1="right" joint2="left" polycoef="0.01 0.9 0.5 -2 1"/></equality>
+  <actuator><position joint="left" kp="300"/></actuator>
+</mujoco>"""
+
+
+def scene(text: str, spread: float, push: float) -> Scene:
+    model = qdsim.load(text)
+    return Scene(model, _around(model, np.array(model.default_q), np.full(model.nv, spread), push))
+
+
+SCENES = {
+    "four bar": scene(FOUR_BAR, 0.05, 0.3),
+    "welded": scene(WELDED, 0.05, 0.05),
+    "coupled": scene(COUPLED, 0.02, 0.05),
+}
+
+
+def violation(model: qdsim.Model, q: np.ndarray) -> np.ndarray:
+    """From public queries: anchors apart, rotations apart (sine of the angle), couplings missed."""
+    out = []
+    for item in model.description.constraints:
+        if isinstance(item, Coupling):
+            y = q[model.slice_q(item.joint)][0]
+            x = q[model.slice_q(item.follows)][0]
+            out.append([y - np.polyval(item.coefficients[::-1], x)])
+            continue
+        (pa, Ra), (pb, Rb) = model.body_pose(q, item.body_a), model.body_pose(q, item.body_b)
+        out.append(pb + Rb @ item.anchor_b - pa - Ra @ item.anchor_a)
+        if isinstance(item, Weld):
+            relative = np.zeros(9)
+            mujoco.mju_quat2Mat(relative, np.array(item.quat))
+            error = Rb @ (Ra @ relative.reshape(3, 3)).T
+            out.append(
+                [error[2, 1] - error[1, 2], error[0, 2] - error[2, 0], error[1, 0] - error[0, 1]]
+            )
+    return np.concatenate(out)
+
+
+@pytest.mark.parametrize("name", list(SCENES))
+@pytest.mark.parametrize("kappa", [None, 1e2])
+def test_steps_close_the_constraints(name: str, kappa: float | None) -> None:
+    """The violation is solved for to first order: repeated steps converge quadratically."""
+    model = SCENES[name].model
+    q, u = SCENES[name].sample(np.random.default_rng(0))
+    options = qdsim.Options(kappa=kappa)
+    assert np.abs(violation(model, q)).max() > 1e-3
+    for _ in range(8):
+        q = qdsim.step(model, q, u, options).q_next
+    for _ in range(40):
+        q = qdsim.step(model, q, u, options).q_next
+        assert np.abs(violation(model, q)).max() < 1e-3
+    settled = np.abs(qdsim.step(model, q, u, options).delta).max()
+    assert np.abs(violation(model, q)).max() < 1e-9 + settled
+
+
+@pytest.mark.parametrize("name", list(SCENES))
+@pytest.mark.parametrize("kappa", [None, 1e2])
+def test_derivatives(name: str, kappa: float | None) -> None:
+    report = compare(SCENES[name], qdsim.Options(kappa=kappa, margin=0.3), 8)
+    print(name, report)
+    assert report.share >= 0.8
+    assert report.worst <= STANDARD
+
+
+def test_hanging_load_is_carried_by_the_connect() -> None:
+    model = SCENES["welded"].model
+    q, u = np.array(model.default_q), model.command_from(model.default_q)
+    for _ in range(300):
+        step = qdsim.step(model, q, u, qdsim.Options())
+        q = step.q_next
+    pin, weld = step.constraint_force
+    gravity = np.array([0.2, 0.0, -9.81])
+    np.testing.assert_allclose(pin[:3], -0.8 * gravity, atol=1e-5)
+    np.testing.assert_allclose(weld[:3], -0.3 * gravity, atol=1e-5)
+    np.testing.assert_array_equal(pin[3:], 0.0)
+    # the cart sinks on its own springs by the load
+    lift = u[1] - q[model.slice_q("z")][0]
+    assert lift == pytest.approx(0.8 * 9.81 / 300.0, abs=1e-6)
+
+
+def test_coupling_force_balances_the_follower() -> None:
+    model = SCENES["coupled"].model
+    q, u = np.array(model.default_q), np.array([0.02])
+    q[model.slice_q("dy")] += 1.0  # the disc out of the way
+    for _ in range(30):
+        step = qdsim.step(model, q, u, qdsim.Options(margin=0.0))
+        q = step.q_next
+    follower = q[model.slice_q("right")][0]
+    np.testing.assert_allclose(step.constraint_force[0], [5.0 * follower, 0, 0, 0, 0, 0], atol=1e-9)
+
+
+def test_redundant_constraints_share_the_load() -> None:
+    twice = WELDED.replace(
+        '<weld name="weld" body1="a" body2="b"/>',
+        '<weld name="weld" body1="a" body2="b"/><weld name="again" body1="a" body2="b"/>',
+    )
+    once, double = qdsim.load(WELDED), qdsim.load(twice)
+    u = once.command_from(once.default_q) + 0.02
+    a, b = (qdsim.step(model, model.default_q, u, qdsim.Options()) for model in (once, double))
+    np.testing.assert_allclose(a.q_next, b.q_next, atol=1e-9)
+    np.testing.assert_allclose(a.constraint_force[1], b.constraint_force[1:].sum(axis=0), atol=1e-6)
+
+
+def test_contradicting_constraints_are_infeasible() -> None:
+    text = COUPLED.replace(
+        "</equality>",
+        '<joint name="other" joint1="right" joint2="left" polycoef="0.2 0.9 0.5 -2 1"/></equality>',
+    )
+    model = qdsim.load(text)
+    with pytest.raises(qdsim.SolverError, match="infeasible"):
+        qdsim.step(model, model.default_q, [0.0], qdsim.Options())
+
+
+@pytest.mark.parametrize("name", list(SCENES))
+def test_same_rest_as_mujoco(name: str) -> None:
+    """MuJoCo's own residuals vanish where ours do: anchors and frames are read as it means them."""
+    ours = SCENES[name].model
+    theirs = mujoco.MjModel.from_xml_string(
+        {"four bar": FOUR_BAR, "welded": WELDED, "coupled": COUPLED}[name]
+    )
+    data = mujoco.MjData(theirs)
+    q, u = SCENES[name].sample(np.random.default_rng(3))
+    for _ in range(200):
+        q = qdsim.step(ours, q, u, qdsim.Options()).q_next
+    data.qpos[:] = q
+    mujoco.mj_forward(theirs, data)
+    equality = data.efc_type[: data.nefc] == mujoco.mjtConstraint.mjCNSTR_EQUALITY
+    assert equality.sum() > 0
+    np.testing.assert_allclose(data.efc_pos[: data.nefc][equality], 0.0, atol=1e-6)
+
+
+def test_sites_and_round_trip() -> None:
+    text = (
+        WELDED.replace('<body name="a"', '<body name="a"')
+        .replace(
+            '<inertial pos="0.01 0.02 0"',
+            '<site name="s" pos="0.1 0 0.02" euler="30 0 10"/><inertial pos="0.01 0.02 0"',
+        )
+        .replace(
+            '<inertial pos="0 0.02 0.01"',
+            '<site name="t" pos="0 0.1 0" euler="0 0 40"/><inertial pos="0 0.02 0.01"',
+        )
+    )
+    text = text.replace(
+        '<weld name="weld" body1="a" body2="b"/>', '<weld name="weld" site1="s" site2="t"/>'
+    )
+    model = qdsim.load(text)
+    again = qdsim.load(model.description.to_mjcf())
+    q, u = model.default_q, model.command_from(model.default_q)
+    a, b = (qdsim.step(m, q, u, qdsim.Options()) for m in (model, again))
+    np.testing.assert_allclose(a.q_next, b.q_next, atol=1e-9)
+    site_s, site_t = (mujoco.MjModel.from_xml_string(text).site(n).pos for n in ("s", "t"))
+    weld = model.description.constraints[1]
+    assert isinstance(weld, Weld)
+    np.testing.assert_allclose([weld.anchor_a, weld.anchor_b], [site_s, site_t])
+
+
+@pytest.mark.parametrize(
+    ("constraint", "words"),
+    [
+        (Connect("c", "cart", "nobody"), "no body is named 'nobody'"),
+        (Connect("c", "cart", "cart"), "both 'cart'"),
+        (Coupling("c", "x", "a"), "only hinge and slide"),
+        (Coupling("c", "x", "x"), "cannot follow itself"),
+    ],
+)
+def test_bad_constraints_name_the_element(constraint, words: str) -> None:
+    import dataclasses
+
+    description = SCENES["welded"].model.description
+    with pytest.raises(ValueError, match=words):
+        dataclasses.replace(description, constraints=(constraint,))
