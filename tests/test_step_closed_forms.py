@@ -98,7 +98,7 @@ def test_coulomb_friction_of_a_pushed_box(mu: float, friction: str) -> None:
     options = qdsim.Options(friction=friction, epsilon=1e-6, joint_limits=False)
     weight = 20.0
     stick = qdsim.step(model, [0, 0, 0], [0.5 * mu * weight / 1000], options)
-    np.testing.assert_allclose(stick.q_next, 0.0, atol=1e-9)
+    np.testing.assert_allclose(stick.q_next, 0.0, atol=1e-8)  # m, the solver's standard
     slide = qdsim.step(model, [0, 0, 0], [0.1], options)
     ground = slide.contacts[slide.contacts["dim"] == 3]
     assert ground["force"][:, 0].sum() == pytest.approx(weight, rel=1e-4)
