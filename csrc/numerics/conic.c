@@ -84,7 +84,10 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->active.multiplier = arena_doubles(a, ACTIVE_LIMIT);
   w->active.reduced = arena_doubles(a, ACTIVE_LIMIT);
   w->active.rate = arena_doubles(a, ACTIVE_LIMIT);
+  w->active.product = arena_doubles(a, ACTIVE_LIMIT);
+  w->active.reciprocal = arena_doubles(a, ACTIVE_LIMIT);
   w->active.id = arena_take(a, ACTIVE_LIMIT * sizeof(face_id));
+  w->active.directions = arena_doubles(a, ACTIVE_LIMIT * DIMENSION_LIMIT);
   w->row_weight = arena_doubles(a, lanes_count);
   w->near_blocks = arena_ints(a, rows + 1);
   w->is_near = arena_ints(a, rows + 1);

@@ -1,29 +1,37 @@
-/* Dual active set method for polyhedral programs (Goldfarb, Idnani 1983): from the minimiser of the
- * cost, take the most violated row, move the multipliers until it holds or one of theirs vanishes
- * and leaves.
+/* Dual active set method (Goldfarb, Idnani 1983) with cuts: from the minimiser of the cost, take
+ * the most violated row, move the multipliers until it holds or one of theirs vanishes and leaves.
  *
- * Rows here are orthant rows, and the two faces w_0 +- w_1 >= 0 of a Lorentz cone with one tangent
- * that can move (planar contact). With V = Q^-1 N the images of the active rows N and N'V = L L', a
- * new row a needs d = L^-1 N'Q^-1 a, changes multipliers at the rate r = L^-T d, and moves along
- * Q^-1 a - V r with curvature delta = a'Q^-1 a - d'd; delta = 0 means it depends on the others. A
- * few active rows on a few unknowns cost less than one interior point iteration; many cost more, so
- * there are limits, beyond which the caller follows the path. The answer is only a guess: the
- * polish verifies it, all rows included. */
+ * Rows are orthant rows, and cuts w_0 + u'w_1 >= 0 of Lorentz cones, u = -w_1 / |w_1| where they
+ * are violated. A cone with a single tangent that can move (planar contact) is the intersection of
+ * two cuts: then the method ends exactly. Others it only brings near, and the polish takes over.
+ * With V = Q^-1 N the images of the active rows N and N'V = L L', a new row a needs d = L^-1 N'Q^-1
+ * a, changes multipliers at the rate r = L^-T d, and moves along Q^-1 a - V r with curvature delta
+ * = a'Q^-1 a - d'd; delta = 0 means it depends on the others. A few active rows on a few unknowns
+ * cost less than one interior point iteration; many cost more, so there are limits, beyond which
+ * the caller follows the path. The answer is only a guess: the polish verifies it, all rows
+ * included. */
 #include <math.h>
 #include <string.h>
 
 #include "numerics/conic_workspace.h"
 #include "numerics/lanes.h"
 
-#define START_LIMIT 24  /* violated blocks at the minimiser of the cost: more go along the path */
-#define SATISFIED 1e-12 /* natural lengths */
-#define DEPENDENT 1e-11 /* of the row's own curvature */
+#define START_LIMIT 24   /* violated blocks at the minimiser of the cost: more go along the path */
+#define START_WORK 900   /* their number times columns, likewise */
+#define ROUND_LIMIT 64   /* rows brought in, and looks at all rows */
+#define SATISFIED 1e-12  /* natural lengths, polyhedral programs */
+#define NEAR_ENOUGH 1e-2 /* the same where the polish has to finish */
+#define DEPENDENT 1e-11  /* of the row's own curvature */
 
-/* One face of one cone: sign 0 for an orthant row, else w_0 + sign w_tail. */
+/* A row of an orthant (sign 0), a cut w_0 + sign w_tail (sign +-1), or one along `direction` (tail
+ * -1). */
 typedef struct face {
   int block, row, tail;
   double sign, value; /* w at the current point, negative if violated */
+  double direction[DIMENSION_LIMIT];
 } face;
+
+static const face no_face = {-1, 0, 0, 0.0, 0.0, {0.0}};
 
 /* The only row behind the first of a Lorentz block that is not zero: 0 if none, -1 if several. */
 static int only_tail(const qd_cone_workspace *workspace, const row_block *block) {
@@ -39,14 +47,18 @@ static int only_tail(const qd_cone_workspace *workspace, const row_block *block)
   return tail;
 }
 
-/* 1 if every cone is polyhedral; then tail[block]. */
+/* tail[block] for every block; 1 if all cones are polyhedral, -1 if a cone is too large for cuts.
+ */
 static int find_tails(qd_cone_workspace *workspace) {
+  int polyhedral = 1;
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     workspace->tail[b] = block->slot_step == 1 ? 0 : only_tail(workspace, block);
-    if (workspace->tail[b] < 0) return 0;
+    if (workspace->tail[b] >= 0) continue;
+    if (block->row_count > DIMENSION_LIMIT) return -1;
+    polyhedral = 0;
   }
-  return 1;
+  return polyhedral;
 }
 
 /* The most violated face of a block, relative to the size of its rows, if worse than *worst. Faces
@@ -59,19 +71,35 @@ LANES_INLINE void worst_face(const qd_cone_workspace *workspace, int b, double e
       const double value = w[block->slot + i];
       if (value < enough && value * workspace->row_weight[block->cone + i] < *worst) {
         *worst = value * workspace->row_weight[block->cone + i];
-        *found = (face){b, i, 0, 0.0, value};
+        found->block = b;
+        found->row = i;
+        found->tail = 0;
+        found->sign = 0.0;
+        found->value = value;
       }
     }
     return;
   }
-  const int tail = workspace->tail[b];
-  const double side = w[block->slot + tail * block->slot_step];
-  const double sign = tail == 0 ? 0.0 : (side > 0.0 ? -1.0 : 1.0);
-  const double value = w[block->slot] + sign * side;
-  if (value < enough && value * workspace->row_weight[block->cone] < *worst) {
-    *worst = value * workspace->row_weight[block->cone];
-    *found = (face){b, 0, tail, sign, value};
+  const int tail = workspace->tail[b], step = block->slot_step;
+  double side = 0.0, sign = 0.0;
+  if (tail > 0) {
+    sign = w[block->slot + tail * step] > 0.0 ? -1.0 : 1.0;
+    side = sign * w[block->slot + tail * step];
+  } else if (tail < 0) {
+    for (int i = 1; i < block->row_count; ++i)
+      side += w[block->slot + i * step] * w[block->slot + i * step];
+    side = -sqrt(side);
   }
+  const double value = w[block->slot] + side;
+  if (value >= enough || value * workspace->row_weight[block->cone] >= *worst) return;
+  *worst = value * workspace->row_weight[block->cone];
+  found->block = b;
+  found->row = 0;
+  found->tail = tail;
+  found->sign = sign;
+  found->value = value;
+  for (int i = 1; i < block->row_count && tail < 0; ++i)
+    found->direction[i] = side < 0.0 ? w[block->slot + i * step] / side : 0.0;
 }
 
 /* row (columns) of a face */
@@ -82,6 +110,8 @@ LANES_INLINE void read_face(const qd_cone_workspace *workspace, const face *f, d
     const double *values = workspace->system.G + block->values + 4 * (size_t)(k * block->row_count);
     lanes sum = LANES_OF(values + 4 * f->row);
     if (f->tail > 0) sum += f->sign * LANES_OF(values + 4 * f->tail);
+    for (int i = 1; f->tail < 0 && i < block->row_count; ++i)
+      sum += f->direction[i] * LANES_OF(values + 4 * i);
     LANES_AT(row + 4 * workspace->system.block_tiles[block->tile_start + k]) = sum;
   }
 }
@@ -103,7 +133,10 @@ LANES_INLINE void drop_row(active_set *set, int k) {
     double *row = set->factor + (size_t)(i - 1) * ACTIVE_LIMIT;
     memcpy(row, set->factor + (size_t)i * ACTIVE_LIMIT, (size_t)(i + 1) * sizeof(double));
     set->multiplier[i - 1] = set->multiplier[i];
+    set->product[i - 1] = set->product[i];
     set->id[i - 1] = set->id[i];
+    memcpy(set->directions + (size_t)(i - 1) * DIMENSION_LIMIT,
+           set->directions + (size_t)i * DIMENSION_LIMIT, DIMENSION_LIMIT * sizeof(double));
     memcpy(set->rows + (size_t)(i - 1) * (size_t)columns, set->rows + (size_t)i * (size_t)columns,
            (size_t)columns * sizeof(double));
     if (set->images != set->rows)
@@ -115,30 +148,35 @@ LANES_INLINE void drop_row(active_set *set, int k) {
     double *pivot = set->factor + (size_t)j * ACTIVE_LIMIT;
     const double size = sqrt(pivot[j] * pivot[j] + pivot[j + 1] * pivot[j + 1]);
     const double cosine = pivot[j] / size, sine = pivot[j + 1] / size;
-    for (int i = j; i < n - 1; ++i) {
+    for (int i = j + 1; i < n - 1; ++i) {
       double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
       const double a = row[j], b = row[j + 1];
       row[j] = cosine * a + sine * b;
       row[j + 1] = cosine * b - sine * a;
     }
+    pivot[j] = size;
+    pivot[j + 1] = 0.0;
+    set->reciprocal[j] = 1.0 / size;
   }
 }
 
-/* d = L^-1 N'image, rate = L^-T d; returns the curvature left for the new row. */
-LANES_INLINE double solve_rates(active_set *set, const double *image, double own) {
+/* d = L^-1 product (product = N'image), rate = L^-T d; returns the curvature left for the new row.
+ * Rows of the factor are zero behind their diagonal, so that dots may run to the next multiple of
+ * four. */
+LANES_INLINE double solve_rates(active_set *set, double own) {
   const int n = set->count;
+  double *restrict reduced = set->reduced, *restrict rate = set->rate;
+  memset(reduced, 0, ACTIVE_LIMIT * sizeof(double));
   for (int i = 0; i < n; ++i) {
     const double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
-    double sum = dot(set->rows + (size_t)i * (size_t)set->columns, image, set->columns);
-    for (int j = 0; j < i; ++j) sum -= row[j] * set->reduced[j];
-    set->reduced[i] = sum / row[i];
-    own -= set->reduced[i] * set->reduced[i];
-    set->rate[i] = set->reduced[i];
+    reduced[i] = (set->product[i] - dot(row, reduced, (i + 3) / 4 * 4)) * set->reciprocal[i];
+    own -= reduced[i] * reduced[i];
+    rate[i] = reduced[i];
   }
   for (int i = n - 1; i >= 0; --i) {
-    const double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
-    set->rate[i] /= row[i];
-    for (int j = 0; j < i; ++j) set->rate[j] -= row[j] * set->rate[i];
+    const double *restrict row = set->factor + (size_t)i * ACTIVE_LIMIT;
+    rate[i] *= set->reciprocal[i];
+    for (int j = 0; j < i; ++j) rate[j] -= row[j] * rate[i];
   }
   return own;
 }
@@ -154,9 +192,11 @@ LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, face *f
     tiles_solve(&workspace->system, image);
   }
   const double own = dot(row, image, columns);
+  for (int i = 0; i < set->count; ++i)
+    set->product[i] = dot(set->rows + (size_t)i * (size_t)columns, image, columns);
   double multiplier = 0.0;
   for (;;) {
-    const double curvature = solve_rates(set, image, own);
+    const double curvature = solve_rates(set, own);
     const int independent = curvature > DEPENDENT * own;
     double step = independent ? -f->value / curvature : HUGE_VAL;
     int leaving = -1;
@@ -176,10 +216,13 @@ LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, face *f
     }
     if (leaving < 0) {
       double *last = set->factor + (size_t)set->count * ACTIVE_LIMIT;
-      memcpy(last, set->reduced, (size_t)set->count * sizeof(double));
+      memcpy(last, set->reduced, ACTIVE_LIMIT * sizeof(double)); /* zero behind count */
       last[set->count] = sqrt(curvature);
+      set->reciprocal[set->count] = 1.0 / last[set->count];
       set->multiplier[set->count] = multiplier;
       set->id[set->count] = (face_id){f->block, f->row, f->tail, f->sign};
+      memcpy(set->directions + (size_t)set->count * DIMENSION_LIMIT, f->direction,
+             sizeof f->direction);
       set->count += 1;
       return 1;
     }
@@ -210,6 +253,9 @@ static void write_back(qd_cone_workspace *workspace, const active_set *set, cons
     workspace->dual[block->slot + id->row * block->slot_step] += set->multiplier[k];
     if (id->tail > 0)
       workspace->dual[block->slot + id->tail * block->slot_step] += id->sign * set->multiplier[k];
+    for (int i = 1; id->tail < 0 && i < block->row_count; ++i)
+      workspace->dual[block->slot + i * block->slot_step] +=
+          set->directions[(size_t)k * DIMENSION_LIMIT + (size_t)i] * set->multiplier[k];
   }
 }
 
@@ -219,7 +265,9 @@ int conic_dual_active_set(qd_cone_workspace *workspace) {
   active_set *set = &workspace->active;
   double *w = workspace->rhs, *x = workspace->x, *x0 = workspace->newton_x;
   int near_count = 0;
-  if (!workspace->definite || workspace->equality_count > 0 || !find_tails(workspace)) return 0;
+  if (!workspace->definite || workspace->equality_count > 0) return 0;
+  const int polyhedral = find_tails(workspace);
+  if (polyhedral < 0) return 0;
   set->count = 0;
   memcpy(x0, x, (size_t)workspace->column_count * sizeof(double));
   set->columns = workspace->column_count;
@@ -230,20 +278,20 @@ int conic_dual_active_set(qd_cone_workspace *workspace) {
   for (int c = 0; c < workspace->lane_count; ++c)
     workspace->row_weight[c] =
         workspace->compliance[c] > 0.0 ? 1.0 / sqrt(workspace->compliance[c]) : HUGE_VAL;
-  const double enough = -SATISFIED * workspace->length;
+  const double enough = -(polyhedral ? SATISFIED : NEAR_ENOUGH) * workspace->length;
   for (int b = 0; b < system->block_count; ++b) { /* w: rows at the minimiser of the cost */
     double worst = 0.0;
-    face found = {0};
+    face found = no_face;
     workspace->is_near[b] = 0;
     worst_face(workspace, b, enough, w, &worst, &found);
     if (worst == 0.0) continue;
     workspace->is_near[b] = 1;
     workspace->near_blocks[near_count++] = b;
   }
-  if (near_count > START_LIMIT) return 0;
-  for (int round = 0; round < 4 * ACTIVE_LIMIT; ++round) {
+  if (near_count > START_LIMIT || near_count * set->columns > START_WORK) return 0;
+  for (int round = 0; round < ROUND_LIMIT; ++round) {
     double worst = 0.0;
-    face found = {0};
+    face found = no_face;
     for (int k = 0; k < near_count; ++k)
       worst_face(workspace, workspace->near_blocks[k], enough, w, &worst, &found);
     if (worst == 0.0) { /* none nearby: look at all */
@@ -252,7 +300,7 @@ int conic_dual_active_set(qd_cone_workspace *workspace) {
       for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
       for (int b = 0; b < system->block_count; ++b) {
         double own = 0.0;
-        face violated = {0};
+        face violated = no_face;
         worst_face(workspace, b, enough, w, &own, &violated);
         if (own == 0.0) continue;
         if (!workspace->is_near[b]) {

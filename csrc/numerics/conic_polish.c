@@ -18,7 +18,7 @@
 #include "numerics/lanes.h"
 
 #define NEWTON_LIMIT 12
-#define REPEATS 2 /* solves with one factor */
+#define REPEATS 2        /* solves with one factor */
 #define SAME_FACTOR 1e-8 /* error below which the last factor serves again, if no state changed */
 #define ROUNDING 5e-14   /* nothing left to gain */
 #define ACCEPTED 1e-11   /* relative error of the natural map of a certified answer */

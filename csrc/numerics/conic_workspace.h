@@ -32,7 +32,8 @@ typedef struct face_id {
   double sign;
 } face_id;
 
-#define ACTIVE_LIMIT 48 /* rows of the dual active set */
+#define ACTIVE_LIMIT 48   /* rows of the dual active set */
+#define DIMENSION_LIMIT 8 /* rows of Lorentz cones it can cut */
 
 typedef struct active_set {
   int count, columns;
@@ -40,8 +41,9 @@ typedef struct active_set {
   double *images;     /* Q^-1 rows; rows itself where Q = I */
   double *factor;     /* (ACTIVE_LIMIT, ACTIVE_LIMIT) lower triangle of rows images' */
   double *multiplier; /* (ACTIVE_LIMIT), likewise reduced, rate, id */
-  double *reduced, *rate;
+  double *reduced, *rate, *product, *reciprocal;
   face_id *id;
+  double *directions; /* (ACTIVE_LIMIT, DIMENSION_LIMIT) */
 } active_set;
 
 struct qd_cone_workspace {
