@@ -15,7 +15,6 @@ import numpy as np
 
 from qdsim.description import (
     Body,
-    Connect,
     Constraint,
     Coupling,
     Description,
@@ -25,17 +24,15 @@ from qdsim.description import (
     Keyframe,
     Mesh,
     Pair,
-    Weld,
 )
 from qdsim.description.arrays import rotation_matrix
 from qdsim.formats.actuation import Actuation, FileActuator, Plan
+from qdsim.formats.equalities import Names, read_equalities
 
 _JOINT_NAMES = {0: "free", 1: "ball", 2: "slide", 3: "hinge"}  # mjtJoint
 _GEOM_NAMES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box"}
 _GEOM_MESH, _GEOM_HFIELD = 7, 1
 _TRANSMISSIONS = {2: "slidercrank", 3: "tendon", 4: "site", 5: "body", 6: "so3"}  # mjtTrn
-_EQUALITIES = {0: "connect", 1: "weld", 2: "joint", 3: "tendon", 7: "distance"}  # mjtEq
-_OBJECT_SITE = 6  # mjtObj
 _ENABLE_OVERRIDE = 1
 _SOLREF = (0.02, 1.0)
 _SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
@@ -59,10 +56,10 @@ def describe(
     reader = _Reader(model, origin)
     reader.ignored.extend(ignored)
     try:
+        reader.check_equalities()
         plan = reader.read_actuation(actuation)
         reader.check_scene()
         reader.check_bodies()
-        reader.check_equalities()
         reader.check_tendons()
         bodies = reader.read_bodies() if not reader.problems else ()
         if not reader.problems:
@@ -94,15 +91,6 @@ def _listed(title: str, problems: Sequence[str]) -> str:
     if len(problems) > 20:
         shown.append(f"  and {len(problems) - 20} more")
     return "\n".join([f"{title}:", *shown])
-
-
-def _conjugate(quat: Any) -> Any:
-    return np.asarray(quat) * (1.0, -1.0, -1.0, -1.0)
-
-
-def _quat_mul(a: Any, b: Any) -> Any:
-    vector = a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
-    return np.concatenate([[a[0] * b[0] - a[1:] @ b[1:]], vector])
 
 
 class _Reader:
@@ -231,48 +219,13 @@ class _Reader:
         return result
 
     def check_equalities(self) -> None:
-        m = self.m
-        if self.disabled("equality"):
-            return
-        names = self._names("equality", m.neq, m.name_eqadr)
-        for i, name in enumerate(names):
-            kind = _EQUALITIES.get(int(m.eq_type[i]), "flex")
-            if not m.eq_active0[i]:
-                self.ignored.append(f"equality '{name}': {kind} constraint, switched off")
-            elif kind == "joint":
-                self.constraints.append(self._read_coupling(i, name))
-            elif kind in ("connect", "weld"):
-                self.constraints.append(self._read_bilateral(i, name, kind))
-            else:
-                self.problems.append(f"equality '{name}': {kind} constraints are not supported")
-
-    def _read_coupling(self, i: int, name: str) -> Coupling:
-        m = self.m
-        other = int(m.eq_obj2id[i])
-        return Coupling(
-            name=name,
-            joint=self.joint_names[int(m.eq_obj1id[i])],
-            follows=self.joint_names[other] if other >= 0 else None,
-            coefficients=tuple(map(float, m.eq_data[i][:5])),
-        )
-
-    def _read_bilateral(self, i: int, name: str, kind: str) -> Connect | Weld:
-        """Between bodies MuJoCo keeps the anchors in eq_data (welds: the second one first), between
-        sites they are the sites."""
-        m, data = self.m, self.m.eq_data[i]
-        objects = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
-        if int(self._field("eq_objtype", np.ones(m.neq))[i]) == _OBJECT_SITE:
-            anchors = [m.site_pos[k] for k in objects]
-            quat = _quat_mul(m.site_quat[objects[0]], _conjugate(m.site_quat[objects[1]]))
-            objects = [int(m.site_bodyid[k]) for k in objects]
-        else:
-            anchors = [data[3:6], data[0:3]] if kind == "weld" else [data[0:3], data[3:6]]
-            quat = data[6:10] if kind == "weld" else np.array([1.0, 0.0, 0.0, 0.0])
-        bodies = [self.body_names[k] for k in objects]
-        points = [tuple(map(float, anchor)) for anchor in anchors]
-        if kind == "connect":
-            return Connect(name, bodies[0], bodies[1], points[0], points[1])
-        return Weld(name, bodies[0], bodies[1], points[0], points[1], tuple(map(float, quat)))
+        if not self.disabled("equality"):
+            names = Names(self.body_names, self.joint_names)
+            labels = self._names("equality", self.m.neq, self.m.name_eqadr)
+            found = read_equalities(self.m, labels, names)
+            self.constraints = found.constraints
+            self.problems.extend(found.problems)
+            self.ignored.extend(found.ignored)
 
     def check_tendons(self) -> None:
         m = self.m
@@ -320,23 +273,12 @@ class _Reader:
                 self.ignored.append(f"actuator '{name}': switched off by the file")
             else:
                 file.append(self._file_actuator(i))
-        plan = actuation.plan(file, scalar, other, self._followers(), self.origin.urdf)
+        followers = {item.joint for item in self.constraints if isinstance(item, Coupling)}
+        plan = actuation.plan(file, scalar, other, followers, self.origin.urdf)
         self.problems.extend(plan.problems)
         self.ignored.extend(plan.ignored)
         self.actuated = {actuator.joint for actuator in plan.actuators}
         return plan
-
-    def _followers(self) -> set[str]:
-        m = self.m
-        if self.disabled("equality"):
-            return set()
-        return {
-            self.joint_names[int(m.eq_obj1id[i])]
-            for i in range(m.neq)
-            if _EQUALITIES.get(int(m.eq_type[i])) == "joint"
-            and m.eq_active0[i]
-            and m.eq_obj2id[i] >= 0
-        }
 
     def _file_actuator(self, i: int) -> FileActuator:
         m, name = self.m, self.actuator_names[i]
