@@ -24,8 +24,13 @@
 #define STRICTLY_INSIDE                                                                            \
   1e-6 /* lengths; nearer ones go along the path, whose derivative they need */
 #define SHORT_STEP 0.3
+#define TINY_STEP 0.03 /* then up the path, without feasibility */
+#define OUTWARDS 10.0
 #define STALLED_STEP 1e-6
-#define CERTIFICATE_FROM 8    /* iterations before rays are looked at */
+#define STALLED_COUNT 15   /* iterations without progress, */
+#define STALLED_ERROR 1e-3 /* once relative errors are this small: rounding */
+#define ACCEPTABLE 1e-7    /* relative error that counts as solved where rounding ends the path */
+#define CERTIFICATE_FROM 8 /* iterations before rays are looked at */
 #define CERTIFICATE_SCALE 1e6 /* a ray excludes every solution up to this many natural sizes */
 
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
@@ -199,16 +204,17 @@ static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
 
 /* ------------------------------------------------------------ one step */
 
-/* ddual (scaled), dslack (scaled) and dx for the aim p; `rhs` holds W^-1 residual_row. */
+/* ddual (scaled), dslack (scaled) and dx for the aim p, and `share` of the residuals; `rhs` holds
+ * W^-1 residual_row. */
 QD_CLONES
-static void solve_direction(qd_cone_workspace *workspace, const double *p, double *dslack,
-                            double *ddual, int refinements) {
+static void solve_direction(qd_cone_workspace *workspace, const double *p, double share,
+                            double *dslack, double *ddual, int refinements) {
   const tile_system *system = &workspace->system;
   double *dx = workspace->dx;
   const int slots = workspace->slot_count, columns = workspace->column_count;
   double *restrict product = workspace->work_row2; /* padded lanes stay zero */
-  for (int i = 0; i < slots; ++i) ddual[i] = p[i] - workspace->rhs[i];
-  for (int i = 0; i < columns; ++i) dx[i] = -workspace->residual_x[i];
+  for (int i = 0; i < slots; ++i) ddual[i] = p[i] - share * workspace->rhs[i];
+  for (int i = 0; i < columns; ++i) dx[i] = -share * workspace->residual_x[i];
   tiles_add_transposed(system, system->S, ddual, dx);
   tiles_solve(system, dx);
   tiles_multiply(system, system->S, dx, product);
@@ -216,7 +222,8 @@ static void solve_direction(qd_cone_workspace *workspace, const double *p, doubl
   for (int round = 0; round < refinements; ++round) {
     double *correction = workspace->work_x;
     tiles_multiply_Q(system, dx, correction);
-    for (int i = 0; i < columns; ++i) correction[i] = -workspace->residual_x[i] - correction[i];
+    for (int i = 0; i < columns; ++i)
+      correction[i] = -share * workspace->residual_x[i] - correction[i];
     tiles_add_transposed(system, system->S, ddual, correction);
     tiles_solve(system, correction);
     tiles_multiply(system, system->S, correction, product);
@@ -234,7 +241,7 @@ static double common_step(qd_cone_workspace *workspace, const double *dslack, co
 }
 
 QD_CLONES
-static void advance(qd_cone_workspace *workspace, double alpha) {
+static void advance(qd_cone_workspace *workspace, double alpha, double share) {
   const cone_product *product = &workspace->product;
   double *restrict ds = workspace->work_row, *restrict dz = workspace->rhs;
   cones_apply(product, &product->inverse, workspace->dslack, ds);
@@ -243,7 +250,7 @@ static void advance(qd_cone_workspace *workspace, double alpha) {
   for (int i = 0; i < workspace->slot_count; ++i) {
     workspace->slack[i] += alpha * ds[i];
     workspace->dual[i] += alpha * dz[i];
-    workspace->residual_row[i] *= 1.0 - alpha; /* G dx - dslack = -residual_row by construction */
+    workspace->residual_row[i] *= 1.0 - share * alpha; /* G dx - dslack = -share residual_row */
   }
 }
 
@@ -258,21 +265,32 @@ static double take_step(qd_cone_workspace *workspace, double mu, double target, 
   ++info->factorizations;
   cones_apply(product, &product->scaling, workspace->residual_row, workspace->rhs);
   cones_aim(product, workspace->aim);
-  solve_direction(workspace, workspace->aim, workspace->dslack_aim, workspace->ddual_aim, 0);
+  solve_direction(workspace, workspace->aim, 1.0, workspace->dslack_aim, workspace->ddual_aim, 0);
   double alpha = common_step(workspace, workspace->dslack_aim, workspace->ddual_aim, 1.0);
   const double sigma = (1.0 - alpha) * (1.0 - alpha) * (1.0 - alpha);
   const double excess = larger(mu - target, 0.0);
   cones_correct(product, sigma * excess, workspace->dslack_aim, workspace->ddual_aim,
                 workspace->aim);
-  solve_direction(workspace, workspace->aim, workspace->dslack, workspace->ddual, refinements);
+  solve_direction(workspace, workspace->aim, 1.0, workspace->dslack, workspace->ddual, refinements);
   alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
   if (alpha < SHORT_STEP) {
     cones_correct(product, excess, NULL, NULL, workspace->aim);
-    solve_direction(workspace, workspace->aim, workspace->dslack, workspace->ddual, refinements);
+    solve_direction(workspace, workspace->aim, 1.0, workspace->dslack, workspace->ddual,
+                    refinements);
     alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
   }
+  double share = 1.0;
+  if (alpha < TINY_STEP) { /* residuals cannot shrink: multipliers grow, towards a certificate */
+    share = 0.0;
+    cones_correct(product, OUTWARDS * excess, NULL, NULL, workspace->aim);
+    cones_apply(product, &product->scaling, workspace->residual_row, workspace->rhs);
+    solve_direction(workspace, workspace->aim, share, workspace->dslack, workspace->ddual,
+                    refinements);
+    alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
+  }
+  workspace->share = share;
   if (!all_finite(workspace->dx, workspace->column_count)) return 0.0;
-  advance(workspace, alpha);
+  advance(workspace, alpha, share);
   return alpha;
 }
 
@@ -281,9 +299,10 @@ static double take_step(qd_cone_workspace *workspace, double mu, double target, 
 /* Farkas: a multiplier z in K with G'z + C'y = 0 and g'z + c'y < 0 excludes every feasible point.
  * Here for points up to CERTIFICATE_SCALE natural sizes. Tried: the multiplier itself and where the
  * last Newton step would take it, which gets there long before the iterate does. For a barrier g'z
- * = 0 is enough: it excludes interior points. `ray` (rows), x: Q x + b = G'ray up to the dual
- * residual. */
-static int excludes_points(qd_cone_workspace *workspace, const double *ray, const double *x) {
+ * = 0 is enough: it excludes interior points. `ray` (rows), x: Q x + b - residual
+ * residual_x = G'ray. */
+static int excludes_points(qd_cone_workspace *workspace, const double *ray, const double *x,
+                           double residual) {
   const cone_product *product = &workspace->product;
   double *push = workspace->work_x;
   double value = 0.0, size = 0.0;
@@ -297,7 +316,8 @@ static int excludes_points(qd_cone_workspace *workspace, const double *ray, cons
       }
   }
   tiles_multiply_Q(&workspace->system, x, push);
-  for (int i = 0; i < workspace->column_count; ++i) push[i] += workspace->b[i];
+  for (int i = 0; i < workspace->column_count; ++i)
+    push[i] += workspace->b[i] - residual * workspace->residual_x[i];
   const double leak = product->cone_count > 0 ? larger(0.0, cones_violation(product, ray)) : 0.0;
   const double moved =
       CERTIFICATE_SCALE *
@@ -312,11 +332,12 @@ static int proves_infeasible(qd_cone_workspace *workspace) {
   double *ray = workspace->work_row, *x = workspace->newton_x;
   const double primal = max_norm(workspace->residual_row, workspace->slot_count);
   if (primal < 1e-12 * workspace->length && workspace->equality_count == 0) return 0;
-  if (excludes_points(workspace, workspace->dual, workspace->x)) return 1;
+  if (excludes_points(workspace, workspace->dual, workspace->x, 1.0)) return 1;
+  if (workspace->share < 1.0) return 0;
   cones_apply(&workspace->product, &workspace->product.scaling, workspace->ddual, ray);
   for (int i = 0; i < workspace->slot_count; ++i) ray[i] += workspace->dual[i];
   for (int i = 0; i < workspace->column_count; ++i) x[i] = workspace->x[i] + workspace->dx[i];
-  return excludes_points(workspace, ray, x);
+  return excludes_points(workspace, ray, x, 0.0);
 }
 
 /* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0: the cost falls for ever. */
@@ -415,7 +436,8 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
             ? cones_gap(product, workspace->slack, workspace->dual) / product->cone_count
             : 0.0;
     const double alpha = take_step(workspace, mu, target, mu < 1e-4 * workspace->energy, info);
-    const int stuck = alpha < STALLED_STEP || (stalled > 15 && best < 1e6);
+    const int stuck =
+        alpha < STALLED_STEP || (stalled > STALLED_COUNT && best * goal < STALLED_ERROR);
     if (alpha > 0.0 && (stuck || alpha < SHORT_STEP || info->iterations >= CERTIFICATE_FROM)) {
       const int infeasible = proves_infeasible(workspace);
       if (infeasible || proves_unbounded(workspace)) {
@@ -434,5 +456,5 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
     memset(workspace->path_dual, 0, (size_t)workspace->slot_count * sizeof(double));
   }
   restore_best(workspace);
-  return best <= 100.0 ? QD_OK : status;
+  return best * goal <= ACCEPTABLE ? QD_OK : status;
 }

@@ -79,6 +79,7 @@ struct qd_cone_workspace {
   /* where the path ended and what the polish found */
   double *path_slack, *path_dual;
   int *state;        /* a cone_state, over cones */
+  double share;      /* of the residuals that the last step of the path went for */
   int state_changed; /* by the last projection */
   double *polish_x, *polish_dual, *polish_slack;
   double *newton_x, *newton_dual, *newton_slack;
