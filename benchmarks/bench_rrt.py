@@ -34,7 +34,7 @@ SEARCH = {
 
 
 def tasks() -> dict[str, Task]:
-    return {name: next(iter(systems.load(name).tasks.values())) for name in systems.NAMES}
+    return {name: next(iter(systems.load(name).tasks.values())) for name in systems.TASK_NAMES}
 
 
 def seconds_per_1000(task: Task, options: RRTOptions, seed: int) -> float:

@@ -22,7 +22,7 @@ def run(output: Path, *, seed: int = 0, system: str = "planar_hand", movie: bool
     Args:
         output: folder for the plan, pictures and movie; made if it is not there.
         seed: of the planner.
-        system: one of ``qdsim.systems.NAMES``; its first task is planned.
+        system: one of ``qdsim.systems.TASK_NAMES``; its first task is planned.
         movie: whether to write the movie, which takes longest.
 
     Returns:
@@ -83,5 +83,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``python -m qdsim demo``."""
     parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for the results")
     parser.add_argument("--seed", type=int, default=0, help="seed of the planner")
-    parser.add_argument("--system", choices=systems.NAMES, default="planar_hand")
+    parser.add_argument("--system", choices=systems.TASK_NAMES, default="planar_hand")
     parser.add_argument("--no-movie", action="store_true", help="leave out the movie")

@@ -1,14 +1,14 @@
 """Published systems: MJCF files that come with the package and a short configuration each.
 
-``load("planar_hand")`` gives the model, the options of its step and its tasks. Numbers are those of
-Pang, Suh, Yang and Tedrake 2023 and the scripts released with it.
+``load("planar_hand")`` gives the model, the options of its step, its tasks, its published start and
+motion. Numbers are those of Pang, Suh, Yang and Tedrake 2023, of Pang and Tedrake 2021, and of the
+scripts released with them.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import resources
 from types import MappingProxyType
 
@@ -19,28 +19,10 @@ from qdsim.model import load as load_model
 from qdsim.planning.samplers import BoxSideSampler, PlanarHandSampler
 from qdsim.planning.task import Task
 from qdsim.step import Options
+from qdsim.systems.published import PUBLISHED, about, load_published
+from qdsim.systems.system import System
 
-__all__ = ["NAMES", "System", "load"]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class System:
-    """A published system.
-
-    Attributes:
-        name: as given to :func:`load`.
-        model: the model.
-        options: of its exact step, as published.
-        tasks: its tasks by name; the first one is the published RRT task.
-    """
-
-    name: str
-    model: Model
-    options: Options
-    tasks: Mapping[str, Task]
-
-    def __repr__(self) -> str:
-        return f"System({self.name!r}, nq={self.model.nq}, tasks={list(self.tasks)})"
+__all__ = ["NAMES", "TASK_NAMES", "System", "load"]
 
 
 def load(name: str) -> System:
@@ -50,6 +32,8 @@ def load(name: str) -> System:
         ValueError: for an unknown name.
     """
     key = name.lower().replace("-", "_") if isinstance(name, str) else name
+    if key in PUBLISHED:
+        return load_published(key)
     if key not in _SYSTEMS:
         raise ValueError(f"name: no system {name!r}; there are {', '.join(NAMES)}")
     text = resources.files(__name__).joinpath(f"{key}.xml").read_text(encoding="utf-8")
@@ -73,7 +57,7 @@ def _planar_pushing(name: str, model: Model) -> System:
         sampler=BoxSideSampler(),
         length=0.5,
     )
-    return System(name, model, options, MappingProxyType({"move_back": task}))
+    return System(name, model, options, MappingProxyType({"move_back": task}), about=about(name))
 
 
 def _planar_hand(name: str, model: Model) -> System:
@@ -94,7 +78,7 @@ def _planar_hand(name: str, model: Model) -> System:
         sampler=PlanarHandSampler(),
         length=0.25,
     )
-    return System(name, model, options, MappingProxyType({"half_turn": task}))
+    return System(name, model, options, MappingProxyType({"half_turn": task}), about=about(name))
 
 
 _SYSTEMS: dict[str, Callable[[str, Model], System]] = {
@@ -102,5 +86,8 @@ _SYSTEMS: dict[str, Callable[[str, Model], System]] = {
     "planar_pushing": _planar_pushing,
 }
 
-NAMES = tuple(_SYSTEMS)
+TASK_NAMES = tuple(_SYSTEMS)
+"""Names of the systems that come with tasks for the planners."""
+
+NAMES = TASK_NAMES + PUBLISHED
 """Names of the systems that :func:`load` knows."""

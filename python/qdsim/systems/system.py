@@ -1,0 +1,121 @@
+"""What a published system is, and how its files are read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from importlib import resources
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.formats import load_description
+from qdsim.model import KeyframeState, Model, build
+from qdsim.planning.task import Task
+from qdsim.step import Options
+
+Array = npt.NDArray[np.float64]
+
+__all__ = ["System", "published_system", "ramp", "read_model"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class System:
+    """A published system.
+
+    Attributes:
+        name: as given to :func:`qdsim.systems.load`.
+        model: the model. Key frame "start" is where the published task begins; others are named in
+            ``about``.
+        options: of its exact step, as published: step length, friction rays, contact distance, mass
+            ratio. Systems in space have cones; ``options.rays`` is what the published pyramids have.
+        tasks: its tasks by name, empty where no planner of ours has one yet; the first one is the
+            published RRT task.
+        commands: ``(steps, nu)`` published motion, the command of each step from key frame
+            ``commands_from`` on; ``(0, nu)`` where none is published.
+        commands_from: key frame at which ``commands`` begin.
+        about: what it is, and what was decided where the published files disagree or say nothing.
+    """
+
+    name: str
+    model: Model
+    options: Options
+    tasks: Mapping[str, Task] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    commands: Array = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
+    commands_from: str = "start"
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        if self.commands.size == 0:
+            object.__setattr__(self, "commands", np.zeros((0, self.model.nu)))
+
+    @property
+    def start(self) -> KeyframeState:
+        """Configuration ``q`` (nq) and command ``u`` (nu) where the published task begins."""
+        return self.model.keyframes["start"]
+
+    def __repr__(self) -> str:
+        return f"System({self.name!r}, nq={self.model.nq}, tasks={list(self.tasks)})"
+
+
+def read_model(name: str, *, without_geoms: str | None = None) -> Model:
+    """The model of ``<name>.xml`` in this package; frictions combine by the harmonic mean.
+
+    The published simulator combines them as ``2 a b / (a + b)``, which MJCF cannot say.
+
+    Args:
+        name: of the file.
+        without_geoms: bodies whose names begin with this lose their geometries, as published models
+            that share an arm do.
+    """
+    folder = resources.files(__package__)
+    files = {
+        file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(".xml")
+    }
+    text = files[f"{name}.xml"].decode("utf-8")
+    description = load_description(text, assets=files)
+    bodies = tuple(
+        dataclasses.replace(body, geoms=())
+        if without_geoms is not None and body.name.startswith(without_geoms)
+        else body
+        for body in description.bodies
+    )
+    return build(dataclasses.replace(description, bodies=bodies, friction_combination="harmonic"))
+
+
+def published_system(
+    name: str,
+    model: Model,
+    options: Options,
+    about: str,
+    *,
+    commands: npt.ArrayLike | None = None,
+    commands_from: str = "start",
+) -> System:
+    """A system without tasks."""
+    motion = np.zeros((0, model.nu)) if commands is None else np.array(commands, dtype=float)
+    if motion.shape[1:] != (model.nu,):
+        raise ValueError(f"commands: expected shape (steps, {model.nu}), got {motion.shape}")
+    motion.flags.writeable = False
+    return System(
+        name, model, options, commands=motion, commands_from=commands_from, about=about.strip()
+    )
+
+
+def ramp(times: npt.ArrayLike, knots: npt.ArrayLike, h: float, *, smooth: bool = False) -> Array:
+    """Commands ``(steps, nu)`` along straight lines between ``knots`` (n, nu) at ``times`` (n), s.
+
+    The step from ``l h`` to ``(l + 1) h`` gets the value at its end, as in the published simulator.
+
+    Args:
+        times, knots, h: seconds, commands, step length in s.
+        smooth: cubics with zero velocity at the knots in place of lines.
+    """
+    t, values = np.asarray(times, dtype=float), np.asarray(knots, dtype=float)
+    at = np.arange(1, round((t[-1] - t[0]) / h) + 1) * h + t[0]
+    k = np.clip(np.searchsorted(t, at, side="left") - 1, 0, len(t) - 2)
+    s = ((at - t[k]) / (t[k + 1] - t[k]))[:, None]
+    if smooth:
+        s = s * s * (3.0 - 2.0 * s)
+    return np.asarray((1.0 - s) * values[k] + s * values[k + 1])
