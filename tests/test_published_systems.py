@@ -564,3 +564,55 @@ def test_gripper_puts_the_small_cube_onto_the_stack():
         )
         assert grip == pytest.approx(2 * 7.0, abs=1.5)
     assert np.mean([len(step.contacts) for step in steps]) > 56
+
+
+# -------------------------------------------------------------------- derivatives
+
+
+def column(model, q, u, options, dq, du, width):
+    """Fourth-order central difference of the step along (dq, du)."""
+    center = qdsim.step(model, q, u, options).q_next
+    result = np.zeros(model.nv)
+    for scale, weight in ((1.0, 8.0 / 12.0), (2.0, -1.0 / 12.0)):
+        for sign in (1.0, -1.0):
+            s = sign * scale * width
+            moved = qdsim.step(model, model.integrate(q, s * dq), u + s * du, options).q_next
+            result += sign * weight * model.difference(moved, center)
+    return result / width
+
+
+@pytest.mark.parametrize("kappa", [None, 100.0])
+def test_derivatives_are_central_differences(system, kappa):
+    """``A dq + B du`` in random directions, near the start and along the motion.
+
+    To 1e-6 of the largest entry where the step is differentiable; many of these lie on kinks that
+    are 1e-6 away (corner spheres of 1e-7 m), so the stencils are narrow. Boxes that rest on more
+    corners than they need are degenerate in exact steps: then the derivative along the smoothed path
+    is an estimate, and says so.
+    """
+    model, options = system.model, system.options.replace(kappa=kappa)
+    rng = np.random.default_rng(5)
+    start, command = model.keyframes[system.commands_from]
+    for state in range(3):
+        q = model.integrate(start, 1e-3 * rng.uniform(-1, 1, model.nv))
+        u = command + 0.03 * rng.uniform(-1, 1, model.nu)
+        if state and len(system.commands) > 5:
+            q = start
+            for u in system.commands[: 2 + 2 * state]:
+                q = qdsim.step(model, q, u, system.options).q_next
+            q = model.integrate(q, 1e-4 * rng.uniform(-1, 1, model.nv))
+            u = u + 0.01 * rng.uniform(-1, 1, model.nu)
+        linear = qdsim.linearize(model, q, u, options)
+        scale = max(1.0, np.abs(linear.A).max(), np.abs(linear.B).max(initial=0.0))
+        exact = linear.step.info.derivative_exact
+        assert exact or kappa is None
+        for _ in range(2):
+            dq, du = rng.normal(size=model.nv), rng.normal(size=model.nu)
+            ours = linear.A @ dq + linear.B @ du
+            # A kink or strong curvature inside the stencil spoils wide ones, rounding narrow ones.
+            error = INF
+            for width in (1e-5, 1e-6, 1e-7, 2e-8):
+                if error > 1e-6:
+                    there = column(model, q, u, options, dq, du, width)
+                    error = min(error, np.abs(ours - there).max() / scale)
+            assert error <= (1e-6 if exact else 0.05), (state, exact, error)
