@@ -148,11 +148,21 @@ LANES_INLINE void drop_row(active_set *set, int k) {
     double *pivot = set->factor + (size_t)j * ACTIVE_LIMIT;
     const double size = sqrt(pivot[j] * pivot[j] + pivot[j + 1] * pivot[j + 1]);
     const double cosine = pivot[j] / size, sine = pivot[j + 1] / size;
+    /* two passes: side by side, the pair of a sum and a difference becomes one fused instruction in
+     * gcc 12, -ffp-contract=off or not, and bits would depend on the instruction set */
+    double *kept = set->rate, *moved = set->reduced;
+    for (int i = j + 1; i < n - 1; ++i) {
+      const double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
+      kept[i] = cosine * row[j] + sine * row[j + 1];
+    }
+    for (int i = j + 1; i < n - 1; ++i) {
+      const double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
+      moved[i] = cosine * row[j + 1] - sine * row[j];
+    }
     for (int i = j + 1; i < n - 1; ++i) {
       double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
-      const double a = row[j], b = row[j + 1];
-      row[j] = cosine * a + sine * b;
-      row[j + 1] = cosine * b - sine * a;
+      row[j] = kept[i];
+      row[j + 1] = moved[i];
     }
     pivot[j] = size;
     pivot[j + 1] = 0.0;
