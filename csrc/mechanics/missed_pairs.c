@@ -2,18 +2,18 @@
 
 #include <math.h>
 
-/* Smallest distance of B's centre from A's while both move in a straight line. */
+/* Squared smallest distance of B's centre from A's while both move in a straight line. */
 static double closest_approach(const placed_shape *a0, const placed_shape *b0,
                                const placed_shape *a1, const placed_shape *b1) {
-  double from[3], to[3], way[3], nearest[3];
+  double from[3], to[3], way[3];
   vec3_sub(from, b0->pos, a0->pos);
   vec3_sub(to, b1->pos, a1->pos);
   vec3_sub(way, to, from);
-  const double length = vec3_dot(way, way);
-  const double t = length > 0.0 ? fmin(1.0, fmax(0.0, -vec3_dot(from, way) / length)) : 0.0;
-  vec3_copy(nearest, from);
-  vec3_axpy(nearest, t, way);
-  return vec3_norm(nearest);
+  const double length = vec3_dot(way, way), along = -vec3_dot(from, way);
+  if (along <= 0.0) {
+    return vec3_dot(from, from);
+  }
+  return along >= length ? vec3_dot(to, to) : vec3_dot(from, from) - along * along / length;
 }
 
 /* Bounds that never meet rule a pair out. A plane's bounds are its half space: only where B's
@@ -26,8 +26,8 @@ static int bounds_met(const qd_model *model, const collision *c, int a, int b) {
     vec3_sub(offset, c->next[other].pos, c->next[plane].pos);
     return vec3_dot(up, offset) <= model->geom_radius[other];
   }
-  return closest_approach(c->shape + a, c->shape + b, c->next + a, c->next + b) <=
-         model->geom_radius[a] + model->geom_radius[b];
+  const double reach = model->geom_radius[a] + model->geom_radius[b];
+  return closest_approach(c->shape + a, c->shape + b, c->next + a, c->next + b) <= reach * reach;
 }
 
 /* Penetration at the end, or a normal that has turned round: one shape came out on the other side.
