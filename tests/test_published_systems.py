@@ -2,7 +2,9 @@
 
 import itertools
 import math
+from importlib import resources
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -18,6 +20,7 @@ OVERVIEW = {
     "two_spheres_3d": (3, 3, 3, 3, -10, 4, 0.2, None),
     "box_ball_grazing": (1, 2, 2, 1, 0, 2, INF, None),
     "pinch_gripper": (2, 3, 4, 3, -10, 2, INF, None),
+    "spinning_sphere": (6, 0, 2, 1, -10, 4, 0.1, None),
     "ball_on_platform": (0, 2, 3, 2, -10, 2, INF, None),
     "planar_hand_fixed_y": (2, 4, 13, 51, 0, 2, 10, None),
     "planar_hand_small_ball": (3, 4, 13, 51, 0, 2, 10, None),
@@ -426,6 +429,83 @@ def replay(system):
     return steps
 
 
+@pytest.mark.parametrize("h", [0.01, 0.001])
+@pytest.mark.parametrize("friction", ["cone", "pyramid"])
+def test_spun_sphere_moves_beyond_the_torque_limit_only(friction, h):
+    """Nothing until c m g; beyond it the relaxed cone lifts by c times the turn (c: torsional).
+
+    m d / h^2 = N - m g and I w / h^2 = t - c N with lift d = c w: w = (t - c m g) / ((I + c^2 m) / h^2).
+    """
+    system = systems.load("spinning_sphere")
+    model, options = system.model, system.options.replace(friction=friction, h=h)
+    q, u = system.start
+    c, m, inertia, g = 0.05, 1.0, 0.004, 10.0
+    for torque in (0.1, 0.45, 0.499, 0.501, 0.6, 1.0):
+        tau = np.zeros(6)
+        tau[5] = torque
+        delta = qdsim.step(model, q, u, options, tau=tau).delta
+        turn = max(0.0, torque - c * m * g) * h**2 / (inertia + c**2 * m)
+        np.testing.assert_allclose(delta, [0, 0, c * turn, 0, 0, turn], rtol=1e-7, atol=1e-10)
+
+
+def test_ball_grazes_as_the_hand_written_program_says():
+    """Two rays, two constraints: the minimum among all active sets, by hand."""
+    system = systems.load("box_ball_grazing")
+    model, h = system.model, system.options.h
+    Q = np.diag([1.0 / h**2, 100.0, 100.0])
+    J = np.array([[1.0, -1.0, 1.0], [-1.0, 1.0, 1.0]])  # n + mu t, n - mu t in (box y; ball y, z)
+    q = ours = np.array(system.start.q)
+    for u in system.commands:
+        b = np.array([0.0, *(100.0 * (u - q[1:]))])
+        best = None
+        for active in ((), (0,), (1,), (0, 1)):
+            rows = J[list(active)]
+            n = len(active)
+            kkt = np.block([[Q, -rows.T], [rows, np.zeros((n, n))]])
+            solution = np.linalg.lstsq(kkt, np.concatenate([b, -np.full(n, q[2])]), rcond=None)[0]
+            x, force = solution[:3], solution[3:]
+            if np.all(J @ x + q[2] >= -1e-9) and np.all(force >= -1e-9):
+                cost = 0.5 * x @ Q @ x - b @ x
+                best = (cost, x) if best is None or cost < best[0] else best
+        q = q + best[1]
+        ours = qdsim.step(model, ours, u, system.options).q_next
+        np.testing.assert_allclose(ours, q, atol=1e-8)
+    assert q[0] > 0.04
+
+
+def test_smoothed_grazing_gradient_is_that_of_the_hand_written_program():
+    """The published check: q = 0, u = (0.1, -0.1), kappa = 100, differences of 1e-3 to 1e-4."""
+    system = systems.load("box_ball_grazing")
+    model, options = system.model, system.options.replace(kappa=100.0)
+    h, kappa = options.h, 100.0
+    Q = np.diag([1.0, 100.0 * h**2, 100.0 * h**2])  # of velocities, as the published program
+    J = np.array([[1.0, -1.0, 1.0], [-1.0, 1.0, 1.0]])
+
+    def minimum(u):
+        tau = h * np.array([0.0, *(100.0 * u)])
+        v = np.array([0.0, 0.0, 1.0])
+        cost = lambda v: (  # noqa: E731
+            INF if np.any(J @ v <= 0) else kappa * (0.5 * v @ Q @ v - tau @ v) - np.log(J @ v).sum()
+        )
+        for _ in range(100):
+            slack = J @ v
+            gradient = kappa * (Q @ v - tau) - J.T @ (1 / slack)
+            step = -np.linalg.solve(kappa * Q + J.T @ np.diag(1 / slack**2) @ J, gradient)
+            length = 1.0
+            while cost(v + length * step) > cost(v) + 1e-4 * length * gradient @ step:
+                length *= 0.5
+                if length < 1e-12:
+                    return h * v
+            v = v + length * step
+        return h * v
+
+    u = np.array([0.1, -0.1])
+    linear = qdsim.linearize(model, np.zeros(3), u, options)
+    np.testing.assert_allclose(linear.step.delta, minimum(u), atol=1e-9)
+    published = np.array([(minimum(u + e) - minimum(u - e)) / 2e-3 for e in 1e-3 * np.eye(2)]).T
+    np.testing.assert_allclose(linear.B, published, atol=1e-4)
+
+
 def test_pushed_sphere_keeps_its_direction():
     steps = replay(systems.load("two_spheres_3d"))
     for step in steps:
@@ -513,6 +593,100 @@ def test_arm_bends_under_a_load_by_stiffness():
     residual = stiffness * (u - q) + model.jacobian(q, "arm_link_7")[:3].T @ load
     assert np.abs(residual).max() < 1e-8
     assert np.abs(q - u).max() > 0.05
+
+
+def second_order(system, damping, timestep=1e-3):
+    """Configurations at the ends of the motion's steps, by MuJoCo's forward dynamics.
+
+    Gravity of the arm's links is compensated; springs are the actuators, and joints are damped.
+    """
+    model = system.model
+    folder = resources.files("qdsim.systems")
+    files = {f.name: f.read_bytes() for f in folder.iterdir() if f.name.endswith(".xml")}
+    spec = mujoco.MjSpec.from_string(files[f"{system.name}.xml"].decode(), assets=files)
+    for (a, b), friction in zip(model.pair_geom, model.parameters.pair_friction, strict=True):
+        pair = spec.add_pair()
+        pair.geomname1, pair.geomname2 = model.geom_names[a], model.geom_names[b]
+        pair.friction[:], pair.condim = friction, 3
+    for joint in spec.joints:
+        if joint.name in model.joint_names and joint.name in model.actuator_names:
+            joint.damping = [damping, 0, 0]
+    for body in spec.bodies:
+        if body.name.startswith("link_"):
+            body.gravcomp = 1.0
+    spec.option.timestep = timestep
+    spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 10
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    compiled = spec.compile()
+    data = mujoco.MjData(compiled)
+    data.qpos[:], before = system.start
+    result = []
+    for u in system.commands:
+        count = round(system.options.h / timestep)
+        for i in range(1, count + 1):
+            data.ctrl[:] = before + (u - before) * i / count
+            mujoco.mj_step(compiled, data)
+        before = u
+        result.append(data.qpos.copy())
+    return np.array(result)
+
+
+@pytest.mark.parametrize(
+    ("name", "angle_bound", "position_bound"),
+    [("three_link_arm_2d", 0.15, 0.1), ("three_link_arm_3d", 0.4, 0.4)],
+)
+def test_three_link_arm_pushes_as_second_order_dynamics(name, angle_bound, position_bound):
+    """The published bounds on errors integrated over the ten seconds, in rad s and m s."""
+    system = systems.load(name)
+    model, h = system.model, system.options.h
+    ours = np.array([step.q_next for step in replay(system)])
+    judge = second_order(system, damping=20.0)
+    error = np.array([model.difference(a, b) for a, b in zip(ours, judge, strict=True)])
+    arm, box = error[:, model.actuated_v], error[:, model.unactuated_v]
+    place, turn = (box[:, :2], box[:, 2:]) if box.shape[1] == 3 else (box[:, :3], box[:, 3:])
+    for part, bound in ((arm, 0.1), (turn, angle_bound), (place, position_bound)):
+        assert np.linalg.norm(part, axis=1).sum() * h < bound
+    pushed = model.difference(ours[-1], system.start.q)[model.unactuated_v]
+    assert np.abs(pushed).max() > 0.1  # and the box did move
+
+
+def test_plate_is_pinched_at_the_wall_and_lifted():
+    system = systems.load("plate_pickup")
+    height = np.array([step.q_next[1] for step in replay(system)])
+    times = np.arange(1, 61) * system.options.h
+    assert height[np.abs(times - 2.0) < 1e-9] == pytest.approx(0.05, abs=1e-6)  # on the ground
+    assert height[(times > 9.5) & (times < 10.3)].max() > 0.12
+    assert height[-1] == pytest.approx(0.05, abs=1e-6)  # dropped again where the gripper leaves
+
+
+def test_rope_gives_way_and_carrots_are_swept():
+    system = systems.load("rope")
+    model = system.model
+    steps = replay(system)
+    end = np.array([model.body_pose(step.q_next, "link_29")[0] for step in steps[::50]])
+    assert end[0, 1] == pytest.approx(0.0, abs=1e-9) and end[:, 1].max() > 0.15
+    assert max(penetration(model, step.q_next) for step in steps[::50]) < 1e-3
+
+    system = systems.load("carrots")
+    model = system.model
+    steps = replay(system)
+    assert all(penetration(model, step.q_next) < 1e-9 for step in steps)
+    before, after = system.start.q[:200].reshape(-1, 2), steps[-1].q_next[:200].reshape(-1, 2)
+    path = (before[:, 0] > 0.05) & (before[:, 0] < 0.3) & (np.abs(before[:, 1] - 0.25) < 0.03)
+    assert path.sum() >= 3 and np.all(after[path, 0] > 0.3)  # in the gripper's way
+
+
+def test_box_topples_over_the_edge():
+    system = systems.load("box_pivoting")
+    angle = np.array([step.q_next[2] for step in replay(system)])
+    assert angle[0] == pytest.approx(0.0, abs=1e-3) and angle[-1] < -1.3
+
+
+def test_hand_closes_on_the_ball_and_keeps_it():
+    system = systems.load("allegro_sphere")
+    q = replay(system)[-1].q_next
+    assert np.linalg.norm(q[16:19] - [-0.08, 0.0, 0.071]) < 0.02
+    assert penetration(system.model, q) < 1e-4
 
 
 def test_stacking_motion_passes_its_way_points():

@@ -32,6 +32,7 @@ _OPTIONS: Mapping[str, Options] = {
     "two_spheres_3d": Options(h=0.1, margin=0.2, **_SPACE),
     "box_ball_grazing": Options(h=0.1, margin=_INF, **_PLANE),
     "pinch_gripper": Options(h=0.01, margin=_INF, **_PLANE),
+    "spinning_sphere": Options(h=0.01, margin=0.1, **_SPACE),
     "ball_on_platform": Options(h=0.05, margin=_INF, **_PLANE),
     "planar_hand_fixed_y": Options(h=0.1, margin=10.0, **_PLANE),
     "planar_hand_small_ball": Options(h=0.1, margin=10.0, **_PLANE),
