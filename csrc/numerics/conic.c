@@ -64,6 +64,7 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->column_of = arena_ints(a, columns);
   w->column_scale = arena_doubles(a, columns);
   w->slot_of = arena_ints(a, rows + 1);
+  w->cone_rows = arena_ints(a, rows + 1);
   w->row_scale = arena_doubles(a, rows + 1);
   w->compliance = arena_doubles(a, lanes_count);
   double **over_columns[] = {&w->b,  &w->x,      &w->Qx,       &w->residual_x,
@@ -146,8 +147,9 @@ static void hand_out(const qd_cone_workspace *workspace, const double *x, const 
     if (workspace->column_of[k] >= 0)
       x_out[workspace->column_of[k]] = workspace->column_scale[k] * x[k];
   for (int i = 0; i < workspace->row_count; ++i) {
-    slack_out[i] = slack[workspace->slot_of[i]];
-    dual_out[i] = dual[workspace->slot_of[i]];
+    const int slot = workspace->slot_of[i];
+    slack_out[i] = slot < 0 ? 0.0 : slack[slot];
+    dual_out[i] = slot < 0 ? 0.0 : dual[slot];
   }
   for (int i = 0; i < workspace->equality_count; ++i) {
     const int at = workspace->row_count + i;
@@ -213,6 +215,7 @@ static void measure(const qd_cone_workspace *workspace, const qd_cone_program *p
   const int n = program->variable_count, m = program->row_count;
   double primal = 0.0, gap = 0.0;
   info->objective = cost_gradient(program, workspace->system.Q_is_diagonal, x, residual);
+  memset(w, 0, (size_t)m * sizeof(double)); /* rows left out */
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {

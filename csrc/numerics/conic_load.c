@@ -111,8 +111,22 @@ static void add_group(qd_cone_workspace *workspace, int kind, int dim, int count
   if (kind != GROUP_EQUALITY) product->cone_count += count;
 }
 
-static int cone_is_linear(const qd_cone_program *program, int k) {
-  return program->cone_kind[k] == QD_ORTHANT || program->cone_dim[k] == 1;
+/* Rows of each cone that can matter: trailing ones without entry and offset (tangents that a planar
+ * contact cannot move along, friction zero) stay at zero whatever x is, and are left out. */
+static void count_cone_rows(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k], ++k) {
+    int rows = program->cone_dim[k];
+    if (program->cone_kind[k] == QD_LORENTZ)
+      while (rows > 1 && workspace->row_mask[row + rows - 1] == 0 &&
+             program->g[row + rows - 1] == 0.0)
+        --rows;
+    workspace->cone_rows[k] = rows;
+  }
+}
+
+static int cone_is_linear(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                          int k) {
+  return program->cone_kind[k] == QD_ORTHANT || workspace->cone_rows[k] == 1;
 }
 
 /* One group for all linear rows, one for each dimension of Lorentz cones, one for equalities. */
@@ -122,9 +136,9 @@ static void make_groups(qd_cone_workspace *workspace, const qd_cone_program *pro
   workspace->product.group_count = workspace->product.cone_count = 0;
   workspace->dim_count[1] = 0;
   for (int k = 0; k < program->cone_count; ++k) {
-    const int dim = cone_is_linear(program, k) ? 1 : program->cone_dim[k];
+    const int dim = cone_is_linear(workspace, program, k) ? 1 : workspace->cone_rows[k];
     for (; largest < dim; ++largest) workspace->dim_count[largest + 1] = 0;
-    workspace->dim_count[dim] += dim == 1 ? program->cone_dim[k] : 1;
+    workspace->dim_count[dim] += dim == 1 ? workspace->cone_rows[k] : 1;
   }
   for (int dim = 1; dim <= largest; ++dim)
     if (workspace->dim_count[dim] > 0) {
@@ -154,10 +168,11 @@ static void place_cones(qd_cone_workspace *workspace, const qd_cone_program *pro
   workspace->exact = 1;
   for (int k = 0; k < program->cone_count; ++k) {
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
-    const int linear = cone_is_linear(program, k), dim = linear ? 1 : program->cone_dim[k];
+    const int linear = cone_is_linear(workspace, program, k),
+              dim = linear ? 1 : workspace->cone_rows[k];
     const cone_group *group = &product->groups[workspace->dim_group[dim]];
     if (target > 0.0) workspace->exact = 0;
-    for (int copy = 0; copy < (linear ? program->cone_dim[k] : 1); ++copy) {
+    for (int copy = 0; copy < (linear ? workspace->cone_rows[k] : 1); ++copy) {
       const int lane = workspace->dim_count[dim]++;
       product->target[group->cone + lane] = target;
       for (int i = 0; i < dim; ++i, ++row) {
@@ -165,6 +180,10 @@ static void place_cones(qd_cone_workspace *workspace, const qd_cone_program *pro
         workspace->g[workspace->slot_of[row]] = program->g[row];
         workspace->row_scale[row] = 1.0;
       }
+    }
+    for (int i = workspace->cone_rows[k]; i < program->cone_dim[k]; ++i, ++row) {
+      workspace->slot_of[row] = -1;
+      workspace->row_scale[row] = 1.0;
     }
   }
   for (int i = 0; i < program->equality_count; ++i)
@@ -277,7 +296,7 @@ static void find_structure(qd_cone_workspace *workspace, const qd_cone_program *
     for (int t = 0; t < tiles; ++t) workspace->tile_mask[t] = workspace->Q_mask[t];
     int row = 0;
     for (int k = 0; k < program->cone_count; ++k) {
-      const int linear = cone_is_linear(program, k);
+      const int linear = cone_is_linear(workspace, program, k);
       uint64_t mask = 0;
       for (int i = 0; i < program->cone_dim[k]; ++i, ++row) {
         mask |= workspace->row_mask[row];
@@ -400,15 +419,20 @@ static void make_blocks(qd_cone_workspace *workspace, const qd_cone_program *pro
   int tile_total = 0, row = 0, cone = 0, left_in_cone = 0;
   system->block_count = 0;
   while (row < rows) {
+    if (workspace->slot_of[row] < 0) { /* left out, behind a cone of one row */
+      ++row;
+      --left_in_cone;
+      continue;
+    }
     const int first = row;
     if (left_in_cone == 0 && cone < program->cone_count) left_in_cone = program->cone_dim[cone++];
     const int equality = first >= program->row_count;
     uint64_t mask = workspace->row_mask[row];
     int count, step = 1, at;
-    if (!equality && !cone_is_linear(program, cone - 1)) {
-      const cone_group *group = &product->groups[workspace->dim_group[left_in_cone]];
-      count = left_in_cone;
-      left_in_cone = 0;
+    if (!equality && !cone_is_linear(workspace, program, cone - 1)) {
+      count = workspace->cone_rows[cone - 1];
+      left_in_cone -= count;
+      const cone_group *group = &product->groups[workspace->dim_group[count]];
       for (int i = 1; i < count; ++i) mask |= workspace->row_mask[row + i];
       step = group->padded;
       at = group->cone + workspace->slot_of[row] - group->slot;
@@ -419,9 +443,9 @@ static void make_blocks(qd_cone_workspace *workspace, const qd_cone_program *pro
       count = 1;
       left_in_cone -= 1;
       while (count < BLOCK_ROWS && row + count < (equality ? rows : program->row_count) &&
-             workspace->row_mask[row + count] == mask) {
+             workspace->row_mask[row + count] == mask && workspace->slot_of[row + count] >= 0) {
         if (!equality && left_in_cone == 0) {
-          if (cone == program->cone_count || !cone_is_linear(program, cone)) break;
+          if (cone == program->cone_count || !cone_is_linear(workspace, program, cone)) break;
           left_in_cone = program->cone_dim[cone++];
         }
         ++count;
@@ -490,6 +514,7 @@ qd_status conic_load(qd_cone_workspace *workspace, const qd_cone_program *progra
   workspace->variable_count = program->variable_count;
   workspace->row_count = program->row_count;
   workspace->equality_count = program->equality_count;
+  count_cone_rows(workspace, program);
   make_groups(workspace, program);
   place_cones(workspace, program);
   find_structure(workspace, program);

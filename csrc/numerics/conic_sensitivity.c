@@ -118,7 +118,7 @@ static void gather_rows(const qd_cone_workspace *workspace, int count, int first
     const double *row = i < workspace->row_count
                             ? d_slack + (size_t)i * (size_t)count
                             : d_equality + (size_t)(i - workspace->row_count) * (size_t)count;
-    for (int k = 0; k < width; ++k)
+    for (int k = 0; k < width && workspace->slot_of[i] >= 0; ++k)
       out[4 * workspace->slot_of[i] + k] = workspace->row_scale[i] * row[first + k];
   }
 }
@@ -195,6 +195,7 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const doub
     apply4(workspace, &workspace->rows, workspace->dual4, workspace->row4, 0);
     for (int i = 0; i < workspace->row_count; ++i)
       for (int k = 0; k < width; ++k)
-        d_dual[i * count + first + k] = workspace->row4[4 * workspace->slot_of[i] + k];
+        d_dual[i * count + first + k] =
+            workspace->slot_of[i] < 0 ? 0.0 : workspace->row4[4 * workspace->slot_of[i] + k];
   }
 }

@@ -61,7 +61,8 @@ struct qd_cone_workspace {
   cone_product product;
   int *column_of;       /* (column_count) original column, -1 if padded */
   double *column_scale; /* (column_count) x = column_scale * internal x */
-  int *slot_of;         /* (row_count + equality_count) */
+  int *slot_of;         /* (row_count + equality_count), -1 for rows left out */
+  int *cone_rows;       /* (cones) rows of each cone that are kept */
   double *row_scale; /* (row_count + equality_count) internal row = row_scale * row; 1 for cones */
   double *b, *g;
   double
