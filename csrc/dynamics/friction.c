@@ -1,7 +1,6 @@
 #include "dynamics/friction.h"
 
 #include <math.h>
-#include <string.h>
 
 void friction_rays(double *rays, int ray_count) {
   for (int j = 0; j < ray_count; ++j) {
@@ -16,32 +15,28 @@ void friction_rays(double *rays, int ray_count) {
   }
 }
 
-static double *add_row(friction_rows *out) {
-  double *row = out->map[out->count++];
-  memset(row, 0, MOTION_MAX * sizeof(double));
-  row[0] = 1.0;
-  return row;
+static void add_row(friction_rows *out, double normal, int component, double weight) {
+  const friction_row row = {normal, {weight, 0.0}, {component, component}};
+  out->row[out->count++] = row;
 }
 
 /* Component c of the motion is weighted with this coefficient: mu, mu, torsion, roll, roll. */
 static double coefficient(const double *friction, int c) { return friction[c - 1]; }
 
 static void add_opposite_rows(friction_rows *out, int component, double weight) {
-  add_row(out)[component] = weight;
-  add_row(out)[component] = -weight;
+  add_row(out, 1.0, component, weight);
+  add_row(out, 1.0, component, -weight);
 }
 
 /* w_n >= |D w_rest|; components that cannot move are constants equal to zero and drop out. */
 static void fill_cone(friction_rows *out, const double *friction, int dim, const int *present) {
   out->kind = QD_LORENTZ;
   out->log_count = 2;
-  add_row(out);
+  add_row(out, 1.0, 0, 0.0);
   int only = 0;
   for (int c = 1; c < dim; ++c) {
     if (present[c] && coefficient(friction, c) > 0.0) {
-      double *row = add_row(out);
-      row[0] = 0.0;
-      row[c] = coefficient(friction, c);
+      add_row(out, 0.0, c, coefficient(friction, c));
       only = c;
     }
   }
@@ -61,9 +56,9 @@ static void fill_pyramid(friction_rows *out, const double *friction, int dim, in
                          const double *rays) {
   out->kind = QD_ORTHANT;
   for (int j = 0; j < ray_count; ++j) {
-    double *row = add_row(out);
-    row[1] = friction[0] * rays[2 * j];
-    row[2] = friction[0] * rays[2 * j + 1];
+    const friction_row row = {
+        1.0, {friction[0] * rays[2 * j], friction[0] * rays[2 * j + 1]}, {1, 2}};
+    out->row[out->count++] = row;
   }
   for (int c = 3; c < dim; ++c) {
     add_opposite_rows(out, c, coefficient(friction, c));
@@ -77,7 +72,7 @@ void friction_rows_fill(friction_rows *out, const double *friction, int dim,
   out->log_count = 1;
   if (dim == 1) {
     out->kind = QD_ORTHANT;
-    add_row(out);
+    add_row(out, 1.0, 0, 0.0);
   } else if (friction_model == QD_CONE) {
     fill_cone(out, friction, dim, present);
   } else {

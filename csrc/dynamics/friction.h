@@ -1,6 +1,5 @@
 /* Friction laws as rows: how the rows of the cone program follow from the relative motion at a
- * contact. Row r asks for sum_c map[r][c] w_c, where w = (normal gap, t1, t2, spin, roll1, roll2).
- */
+ * contact, w = (normal gap, t1, t2, spin, roll1, roll2). */
 #ifndef QD_DYNAMICS_FRICTION_H
 #define QD_DYNAMICS_FRICTION_H
 
@@ -10,11 +9,18 @@
 #define RAYS_MAX 64  /* of a pyramid */
 #define FRICTION_ROWS_MAX (RAYS_MAX + 6)
 
+/* normal w_0 + weight[0] w_component[0] + weight[1] w_component[1] */
+typedef struct friction_row {
+  double normal;
+  double weight[2];
+  int component[2];
+} friction_row;
+
 typedef struct friction_rows {
   int count;     /* rows */
   int kind;      /* QD_ORTHANT or QD_LORENTZ */
   int log_count; /* logs of the barrier per row, or per Lorentz cone */
-  double map[FRICTION_ROWS_MAX][MOTION_MAX];
+  friction_row row[FRICTION_ROWS_MAX];
 } friction_rows;
 
 /* Rays (ray_count, 2) of unit length in the (t1, t2) plane, t1 first. */
@@ -27,5 +33,19 @@ void friction_rays(double *rays, int ray_count);
 void friction_rows_fill(friction_rows *out, const double *friction, int dim,
                         const int present[MOTION_MAX], int friction_model, int ray_count,
                         const double *rays);
+
+/* A row of a motion, or of anything that is linear in it. */
+static inline double friction_row_of(const friction_row *row, const double motion[MOTION_MAX]) {
+  return row->normal * motion[0] + row->weight[0] * motion[row->component[0]] +
+         row->weight[1] * motion[row->component[1]];
+}
+
+/* force += the row's multiplier as a force in the contact frame */
+static inline void friction_row_add_force(double force[MOTION_MAX], const friction_row *row,
+                                          double multiplier) {
+  force[0] += row->normal * multiplier;
+  force[row->component[0]] += row->weight[0] * multiplier;
+  force[row->component[1]] += row->weight[1] * multiplier;
+}
 
 #endif

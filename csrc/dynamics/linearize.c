@@ -119,7 +119,9 @@ static void motion_derivative(double d_motion[MOTION_MAX], const contact_state *
   for (int axis = 0; axis < 3; ++axis) {
     const double *t = cs->contact->frame + 3 * axis, *dt = m->frame + 3 * axis;
     d_motion[axis] = vec3_dot(dt, cs->velocity) + vec3_dot(t, d_velocity);
-    d_motion[3 + axis] = vec3_dot(dt, cs->relative.w) + vec3_dot(t, d_relative->w);
+    if (cs->contact->dim > 3) {
+      d_motion[3 + axis] = vec3_dot(dt, cs->relative.w) + vec3_dot(t, d_relative->w);
+    }
   }
   d_motion[0] += m->dist;
 }
@@ -130,7 +132,9 @@ static void wrench_derivative(wrench *dW, const contact_state *cs, const contact
   memset(dW, 0, sizeof *dW);
   for (int axis = 0; axis < 3; ++axis) {
     vec3_axpy(dW->f, cs->contact->force[axis], m->frame + 3 * axis);
-    vec3_axpy(dW->m, cs->contact->force[3 + axis], m->frame + 3 * axis);
+    if (cs->contact->dim > 3) {
+      vec3_axpy(dW->m, cs->contact->force[3 + axis], m->frame + 3 * axis);
+    }
   }
   vec3_cross(part, m->pos, cs->force);
   vec3_axpy(dW->m, 1.0, part);
@@ -168,11 +172,8 @@ static void contact_along_dof(const qd_model *model, qd_workspace *w, const cont
   }
   motion_derivative(d_motion, cs, &m, &d_relative);
   for (int r = 0; r < cs->block->rows.count; ++r) {
-    double value = 0.0;
-    for (int c = 0; c < contact->dim; ++c) {
-      value += cs->block->rows.map[r][c] * d_motion[c];
-    }
-    s->d_slack[(cs->block->row + r) * columns + j] = value;
+    s->d_slack[(cs->block->row + r) * columns + j] =
+        friction_row_of(cs->block->rows.row + r, d_motion);
   }
   wrench_derivative(&dW, cs, &m);
   add_wrench_rows(s, model, &w->kinematics, &dW, dofs->a, dofs->a_count, -1.0, j);

@@ -126,13 +126,15 @@ void contact_dofs_find(contact_dofs *d, const qd_model *model, const qd_contact 
   }
 }
 
-/* motion = relative motion at the contact per unit rate of one DOF */
+/* motion = relative motion at the contact per unit rate of one DOF: its first `dim` components */
 static void dof_motion(double motion[MOTION_MAX], const qd_contact *contact, const screw *s,
                        double sign) {
   double velocity[3];
   screw_point_velocity(velocity, s, contact->pos);
   for (int axis = 0; axis < 3; ++axis) {
     motion[axis] = sign * vec3_dot(contact->frame + 3 * axis, velocity);
+  }
+  for (int axis = 0; axis < 3 && contact->dim > 3; ++axis) {
     motion[3 + axis] = sign * vec3_dot(contact->frame + 3 * axis, s->w);
   }
 }
@@ -147,15 +149,14 @@ static void contact_motion_rows(problem *p, const kinematics *k, const qd_contac
       continue;
     }
     dof_motion(motion, contact, k->dof_screw + dof, sign);
-    for (int c = 0; c < MOTION_MAX; ++c) {
+    for (int c = 0; c < contact->dim; ++c) {
       present[c] |= fabs(motion[c]) > MOTION_ZERO;
     }
   }
 }
 
 /* Columns of G for the DOFs given: map times motion. */
-static void write_columns(problem *p, const contact_block *block, const int *dofs, int count,
-                          int dim) {
+static void write_columns(problem *p, const contact_block *block, const int *dofs, int count) {
   for (int i = 0; i < count; ++i) {
     const int column = p->variable_of_dof[dofs[i]];
     const double *motion = p->motion + MOTION_MAX * dofs[i];
@@ -163,11 +164,7 @@ static void write_columns(problem *p, const contact_block *block, const int *dof
       continue;
     }
     for (int r = 0; r < block->rows.count; ++r) {
-      double value = 0.0;
-      for (int c = 0; c < dim; ++c) {
-        value += block->rows.map[r][c] * motion[c];
-      }
-      p->G[(block->row + r) * p->n + column] = value;
+      p->G[(block->row + r) * p->n + column] = friction_row_of(block->rows.row + r, motion);
     }
   }
 }
@@ -201,10 +198,10 @@ static void assemble_contact(problem *p, const qd_model *model, const qd_step_op
     return;
   }
   memset(p->G + p->row_count * p->n, 0, (size_t)(block->rows.count * p->n) * sizeof(double));
-  write_columns(p, block, dofs.a, dofs.a_count, contact->dim);
-  write_columns(p, block, dofs.b, dofs.b_count, contact->dim);
+  write_columns(p, block, dofs.a, dofs.a_count);
+  write_columns(p, block, dofs.b, dofs.b_count);
   for (int r = 0; r < block->rows.count; ++r) {
-    p->g[block->row + r] = block->rows.map[r][0] * contact->dist;
+    p->g[block->row + r] = block->rows.row[r].normal * contact->dist;
   }
   add_cone(p, block->rows.kind, block->rows.count, barrier_target(o, block->rows.log_count));
   p->row_count += block->rows.count;
@@ -325,9 +322,7 @@ void problem_forces(const problem *p, const qd_model *model, collision *c, doubl
     double *force = c->contact[i].force;
     memset(force, 0, MOTION_MAX * sizeof(double));
     for (int r = 0; r < block->rows.count; ++r) {
-      for (int m = 0; m < c->contact[i].dim; ++m) {
-        force[m] += block->rows.map[r][m] * p->dual[block->row + r];
-      }
+      friction_row_add_force(force, block->rows.row + r, p->dual[block->row + r]);
     }
   }
   memset(p->constraint_force, 0,
