@@ -42,6 +42,17 @@ PAIRS = [
     ("sphere", "ellipsoid"),
     ("capsule", "box"),
     ("box", "box"),
+    *(
+        CURVED := [
+            ("capsule", "cylinder"),
+            ("capsule", "ellipsoid"),
+            ("box", "cylinder"),
+            ("box", "ellipsoid"),
+            ("cylinder", "cylinder"),
+            ("cylinder", "ellipsoid"),
+            ("ellipsoid", "ellipsoid"),
+        ]
+    ),
 ]
 BOTH_ORDERS = sorted({order for a, b in CLOSED_FORMS for order in ((a, b), (b, a))})
 
@@ -134,6 +145,8 @@ def random_pair(
     types: tuple[str, str], sizes: list[float], seed: int, aligned: bool
 ) -> list[Shape]:
     """Two shapes near contact: from penetrating by half the smaller size to as far apart."""
+    if types in CURVED:  # thin, but no needles
+        sizes = [size**0.5 for size in sizes]
     rng = np.random.default_rng(seed)
     a, b = (
         Shape(

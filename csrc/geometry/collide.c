@@ -29,6 +29,13 @@ static const shape_pair PAIRS[QD_SHAPE_TYPE_COUNT][QD_SHAPE_TYPE_COUNT] = {
     [QD_PLANE][QD_ELLIPSOID] = {plane_ellipsoid_collide, closest_and_manifold_derivative},
     [QD_CYLINDER][QD_SPHERE] = {cylinder_sphere_collide, closest_and_manifold_derivative},
     [QD_ELLIPSOID][QD_SPHERE] = {ellipsoid_sphere_collide, closest_and_manifold_derivative},
+    [QD_CYLINDER][QD_CAPSULE] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_CYLINDER][QD_BOX] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_CYLINDER][QD_CYLINDER] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_ELLIPSOID][QD_CAPSULE] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_ELLIPSOID][QD_BOX] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_ELLIPSOID][QD_CYLINDER] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_ELLIPSOID][QD_ELLIPSOID] = {convex_convex_collide, closest_and_manifold_derivative},
 };
 
 static int is_shape_type(int type) { return type >= 0 && type < QD_SHAPE_TYPE_COUNT; }

@@ -48,6 +48,10 @@ void capsule_capsule_derivative(const placed_shape *a, const placed_shape *b,
 int block_block_collide(const placed_shape *a, const placed_shape *b, double margin,
                         contact_point *out);
 
+/* convex_pairs.c: capsules, boxes, cylinders and ellipsoids */
+int convex_convex_collide(const placed_shape *a, const placed_shape *b, double margin,
+                          contact_point *out);
+
 /* curved_pairs.c */
 int plane_cylinder_collide(const placed_shape *a, const placed_shape *b, double margin,
                            contact_point *out);

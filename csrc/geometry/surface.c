@@ -197,6 +197,13 @@ int surface_classify(const placed_shape *shape, const double x[3], double tolera
   return 0;
 }
 
+int surface_face(const placed_shape *shape, int face) {
+  if (shape->type == QD_CYLINDER) {
+    return face ? CYLINDER_UPPER_CAP : CYLINDER_LOWER_CAP;
+  }
+  return shape->type == QD_BOX ? 13 + (face % 2 ? 1 : -1) * BOX_PLACE[face / 2] : 0;
+}
+
 static double clamp(double x, double half) { return fmax(-half, fmin(half, x)); }
 
 static void cylinder_retract(const placed_shape *shape, surface_point *point) {

@@ -44,6 +44,10 @@ void surface_compute(local_surface *out, const placed_shape *shape, const surfac
 /* The feature at a point near the surface: tolerance decides what is at its bound. */
 int surface_classify(const placed_shape *shape, const double x[3], double tolerance);
 
+/* The feature of a face, numbered as in face_manifold.h: box 2 axis + positive, cylinder 0 lower, 1
+ * upper cap. */
+int surface_face(const placed_shape *shape, int face);
+
 /* Puts a point and normal that a step took off the feature back on it. */
 void surface_retract(const placed_shape *shape, surface_point *point);
 

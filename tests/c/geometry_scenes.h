@@ -118,11 +118,13 @@ static inline void random_scene(int type_a, int type_b, double scale, shape *a, 
 static const char *const TYPE_NAME[] = {"plane", "sphere",   "capsule",
                                         "box",   "cylinder", "ellipsoid"};
 static const int PAIR_TYPES[][2] = {
-    {QD_PLANE, QD_SPHERE},    {QD_PLANE, QD_CAPSULE},   {QD_PLANE, QD_BOX},
-    {QD_SPHERE, QD_SPHERE},   {QD_SPHERE, QD_CAPSULE},  {QD_SPHERE, QD_BOX},
-    {QD_CAPSULE, QD_CAPSULE}, {QD_CAPSULE, QD_BOX},     {QD_BOX, QD_BOX},
-    {QD_PLANE, QD_CYLINDER},  {QD_PLANE, QD_ELLIPSOID}, {QD_SPHERE, QD_CYLINDER},
-    {QD_SPHERE, QD_ELLIPSOID}};
+    {QD_PLANE, QD_SPHERE},       {QD_PLANE, QD_CAPSULE},      {QD_PLANE, QD_BOX},
+    {QD_SPHERE, QD_SPHERE},      {QD_SPHERE, QD_CAPSULE},     {QD_SPHERE, QD_BOX},
+    {QD_CAPSULE, QD_CAPSULE},    {QD_CAPSULE, QD_BOX},        {QD_BOX, QD_BOX},
+    {QD_PLANE, QD_CYLINDER},     {QD_PLANE, QD_ELLIPSOID},    {QD_SPHERE, QD_CYLINDER},
+    {QD_SPHERE, QD_ELLIPSOID},   {QD_CAPSULE, QD_CYLINDER},   {QD_BOX, QD_CYLINDER},
+    {QD_CYLINDER, QD_CYLINDER},  {QD_CAPSULE, QD_ELLIPSOID},  {QD_BOX, QD_ELLIPSOID},
+    {QD_CYLINDER, QD_ELLIPSOID}, {QD_ELLIPSOID, QD_ELLIPSOID}};
 enum { PAIR_COUNT = sizeof PAIR_TYPES / sizeof PAIR_TYPES[0] };
 
 /* x <- pivot + R (x - pivot) + shift for a shape */

@@ -125,7 +125,9 @@ static void check_separation(const shape *a, const shape *b, const contact_point
   const double reached = separation(a, b, nearest->normal);
   /* manifolds stand for closest points that are no closer than this */
   const double covered = type_a == QD_CYLINDER || type_b == QD_CYLINDER ? 3e-7 : 1e-9;
-  CHECK_SAY(fabs(reached - nearest->dist) < covered * scale, "%s %s: %g along the normal, not %g",
+  /* beside which capsules lying side by side tilt by a small angle */
+  const double tilted = type_a == QD_CAPSULE && type_b == QD_CAPSULE ? 1e-6 : covered;
+  CHECK_SAY(fabs(reached - nearest->dist) < tilted * scale, "%s %s: %g along the normal, not %g",
             TYPE_NAME[type_a], TYPE_NAME[type_b], reached / scale, nearest->dist / scale);
   if (type_a == QD_PLANE || type_b == QD_PLANE) {
     return;
@@ -323,7 +325,7 @@ static void check_degenerate(shape a, shape b, double dist, const char *name) {
       CHECK_SAY(fabs(vec3_norm(contacts[i].normal) - 1.0) < 1e-14, "%s", name);
       nearest = fmin(nearest, contacts[i].dist);
     }
-    CHECK_SAY(fabs(nearest - dist) < 1e-15, "%s: %.17g, not %.17g", name, nearest, dist);
+    CHECK_SAY(fabs(nearest - dist) < 4e-15, "%s: %.17g, not %.17g", name, nearest, dist);
   }
 }
 
@@ -394,6 +396,45 @@ static void check_degenerate_cases(void) {
   check_degenerate(corner, can, -0.25, "centre on a rim");
   vec3_set(corner.placed.pos, 0.0, 0.0, 0.5);
   check_degenerate(corner, egg, -0.25, "centre on an ellipsoid");
+  rod = shape_make(QD_CAPSULE, 0.25, 1.0, 0);
+  shape other_can = can, block = shape_make(QD_BOX, 2.0, 2.0, 1.0), long_egg = egg;
+  check_degenerate(can, can, -1.0, "equal cylinders");
+  check_degenerate(egg, egg, -1.0, "equal ellipsoids");
+  check_degenerate(can, rod, -0.75, "capsule on a cylinder's axis");
+  check_degenerate(egg, rod, -1.25, "capsule in the middle of an ellipsoid");
+  check_degenerate(can, egg, -1.5, "ellipsoid in the middle of a cylinder");
+  check_degenerate(block, can, -2.0, "cylinder in the middle of a box");
+  check_degenerate(block, egg, -1.5, "ellipsoid in the middle of a box");
+  vec3_set(other_can.placed.pos, 0.0, 0.0, 2.0);
+  check_degenerate(can, other_can, 0.0, "cylinders end to end");
+  vec3_set(other_can.placed.pos, 1.0, 0.0, 0.0);
+  check_degenerate(can, other_can, 0.0, "cylinders side by side");
+  vec3_set(other_can.placed.pos, 1.0, 0.0, 2.0);
+  check_degenerate(can, other_can, 0.0, "rim on rim");
+  vec3_set(other_can.placed.pos, 0.0, 0.0, 2.0);
+  check_degenerate(block, other_can, 0.0, "cylinder standing on a box");
+  vec3_set(other_can.placed.pos, 2.0, 0.0, 2.0);
+  check_degenerate(block, other_can, 0.0, "cylinder standing half over an edge");
+  vec3_set(other_can.placed.pos, 2.5, 0.0, 2.0);
+  check_degenerate(block, other_can, 0.0, "cylinder standing beside an edge");
+  shape_move(&other_can, turn, zero, zero);
+  vec3_set(other_can.placed.pos, 0.3, 0.2, 1.5);
+  check_degenerate(block, other_can, 0.0, "cylinder lying on a box");
+  vec3_set(other_can.placed.pos, 0.0, 0.0, 1.5);
+  check_degenerate(can, other_can, 0.0, "cylinder lying on a cylinder's cap");
+  vec3_set(other_can.placed.pos, 1.0, 0.0, 0.0);
+  check_degenerate(can, other_can, 0.0, "cylinders crossed");
+  vec3_set(rod.placed.pos, 0.75, 0.0, 0.0);
+  check_degenerate(can, rod, 0.0, "capsule beside a cylinder");
+  vec3_set(rod.placed.pos, 0.0, 0.0, 2.25);
+  check_degenerate(can, rod, 0.0, "capsule standing on a cylinder");
+  vec3_set(long_egg.placed.pos, 0.0, 0.0, 1.5);
+  check_degenerate(block, long_egg, 0.0, "ellipsoid on a box");
+  check_degenerate(can, long_egg, 0.0, "ellipsoid on a cylinder");
+  vec3_set(long_egg.placed.pos, 0.0, 0.0, 1.0);
+  check_degenerate(egg, long_egg, 0.0, "ellipsoid on an ellipsoid");
+  vec3_set(rod.placed.pos, 0.0, 0.0, 1.75);
+  check_degenerate(egg, rod, 0.0, "capsule standing on an ellipsoid");
   check_degenerate(shape_make(QD_PLANE, 0, 0, 0), box, -2.0, "box in a plane");
   check_degenerate(shape_make(QD_PLANE, 0, 0, 0), shape_make(QD_CAPSULE, 0.25, 0.0, 0), -0.25,
                    "plane and capsule of no length");
@@ -456,6 +497,22 @@ static void check_known_values(void) {
   vec3_set(can.placed.pos, 0.0, 0.0, 0.5);
   CHECK_SAY(shapes_collide(placed(&plane), placed(&can), 1e-9, c) == 2, "lying");
   CHECK_SAY(fabs(c[0].pos[1] * c[1].pos[1] + 4.0) < 1e-14, "ends %g %g", c[0].pos[1], c[1].pos[1]);
+  /* the same on a box */
+  shape table = shape_make(QD_BOX, 5.0, 5.0, 1.0);
+  vec3_set(table.placed.pos, 0.0, 0.0, -1.0);
+  CHECK_SAY(shapes_collide(placed(&table), placed(&can), 1e-9, c) == 2, "lying on a box");
+  shape_move(&can, turn, zero, zero);
+  vec3_set(can.placed.pos, 0.0, 0.0, 2.0);
+  CHECK_SAY(shapes_collide(placed(&table), placed(&can), 1e-9, c) == 6, "standing on a box");
+  shape puck = shape_make(QD_CYLINDER, 0.5, 0.25, 0), other_puck = puck;
+  vec3_set(other_puck.placed.pos, 0.5, 0.0, 0.5);
+  const int lens = shapes_collide(placed(&puck), placed(&other_puck), 1e-9, c);
+  CHECK_SAY(lens >= 3, "cylinder half over a cylinder: %d", lens);
+  for (int k = 0; k < lens; ++k) {
+    CHECK_SAY(fabs(c[k].dist) < 1e-15 && hypot(c[k].pos[0], c[k].pos[1]) < 0.5 + 1e-12 &&
+                  hypot(c[k].pos[0] - 0.5, c[k].pos[1]) < 0.5 + 1e-12,
+              "in the lens of both caps");
+  }
   CHECK_SAY(qd_shape_pair_supported(QD_BOX, QD_SPHERE) &&
                 qd_shape_pair_supported(QD_SPHERE, QD_BOX),
             "order");

@@ -65,10 +65,12 @@ static void compare_derivative(shape *a, shape *b, const contact_point *contact,
   const double length = fmin(gap, scale), ample = amplification(&derivative, length, scale);
   /* two vertices: the normal holds rounding / gap, the quotient that / step */
   const double noise = fmax(1.0, 1e-4 * pow(scale / length, 2.0));
+  /* tips of ellipsoids and rims bend within a part of the sizes */
+  const double curved = fmax(a->placed.type, b->placed.type) >= QD_CYLINDER ? 0.2 : 1.0;
   for (int j = 0; j < 6; ++j) {
     double quotient[7];
     const double unit = j < 3 ? 1.0 : 1.0 / length;
-    const double step = 1e-3 / ample * (j < 3 ? fmin(angle, length / scale) : length);
+    const double step = 1e-3 * curved / ample * (j < 3 ? fmin(angle, length / scale) : length);
     if (!difference_quotient(a, b, contact, j, step, quotient)) {
       ++result->skipped;
       continue;
@@ -108,8 +110,10 @@ static void check_derivatives(int type_a, int type_b, double scale) {
   printf("%-8s %-8s scale %-6g dist %.1e pos %.1e normal %.1e compared %d skipped %d\n",
          TYPE_NAME[type_a], TYPE_NAME[type_b], scale, result.error[0], result.error[1],
          result.error[2], result.compared, result.skipped);
+  /* shorter steps leave more rounding */
+  const double tolerance = type_a >= QD_CYLINDER || type_b >= QD_CYLINDER ? 1e-7 : 1e-8;
   for (int k = 0; k < 3; ++k) {
-    CHECK_SAY(result.error[k] < 1e-8, "%s %s %d: %g", TYPE_NAME[type_a], TYPE_NAME[type_b], k,
+    CHECK_SAY(result.error[k] < tolerance, "%s %s %d: %g", TYPE_NAME[type_a], TYPE_NAME[type_b], k,
               result.error[k]);
   }
   CHECK_SAY(10 * result.skipped < result.compared, "%d of %d skipped", result.skipped,

@@ -56,6 +56,13 @@ _PAIRS = (  # as qd_shape_pair_supported
     ("plane", "ellipsoid"),
     ("sphere", "cylinder"),
     ("sphere", "ellipsoid"),
+    ("capsule", "cylinder"),
+    ("capsule", "ellipsoid"),
+    ("box", "cylinder"),
+    ("box", "ellipsoid"),
+    ("cylinder", "cylinder"),
+    ("cylinder", "ellipsoid"),
+    ("ellipsoid", "ellipsoid"),
 )
 SUPPORTED_PAIRS = frozenset(_PAIRS) | frozenset((b, a) for a, b in _PAIRS)
 CONTACT_DIMENSIONS = (1, 3, 4, 6)

@@ -1,0 +1,47 @@
+/* Closest points of any two convex shapes, in three steps: a rough normal from support points (GJK
+ * where the cores are apart, a growing polytope where they are not), the closest-point conditions
+ * solved to rounding by Newton, and a certificate that needs neither. Floor: geometry. */
+#ifndef QD_GEOMETRY_CONVEX_H
+#define QD_GEOMETRY_CONVEX_H
+
+#include "geometry/surface.h"
+
+/* Two shapes and their cores: a capsule's core is its axis, with its radius as skin. Positions are
+ * relative to the centre of A. */
+typedef struct convex_pair {
+  const placed_shape *shape[2];
+  double d[3];    /* from A's centre to B's */
+  double skin[2]; /* of the cores */
+  double size;    /* sum of the shapes' extents */
+} convex_pair;
+
+/* Points x[0] of A and x[1] of B (without skin), n from A into B, unit. gap is the cores'
+ * separation along n: a lower bound of their signed distance for any n. */
+typedef struct convex_witness {
+  double n[3];
+  double x[2][3];
+  double gap;
+} convex_witness;
+
+void convex_pair_init(convex_pair *out, const placed_shape *a, const placed_shape *b);
+
+/* support.c: points of the cores farthest along n (A) and against it (B); returns the gap. */
+double convex_support(const convex_pair *pair, const double n[3], double x_a[3], double x_b[3]);
+
+/* gjk.c: closest points of the cores, to tolerance (relative, of the distance). Returns 0 if they
+ * overlap or almost touch; then the witness means nothing. */
+int gjk_closest(const convex_pair *pair, double tolerance, convex_witness *out);
+
+/* epa.c: the direction in which the cores overlap least, to tolerance (a length). Also for cores
+ * that are apart by rounding. Returns 0 where no direction can be better than the given depth. */
+int epa_deepest(const convex_pair *pair, double tolerance, double depth, convex_witness *out);
+
+/* refine.c: Newton on the closest-point conditions of the shapes with their skins. Returns 1 if
+ * they hold to rounding and n reaches the gap; then *contact and the features are final. */
+int closest_refine(const convex_pair *pair, const convex_witness *start, contact_point *contact,
+                   int feature[2]);
+/* The contact of a witness as it is. */
+void closest_take(const convex_pair *pair, const convex_witness *witness, contact_point *contact,
+                  int feature[2]);
+
+#endif

@@ -1,0 +1,139 @@
+/* Any two of capsule, box, cylinder and ellipsoid: closest points, and the manifold of a face.
+ *
+ * Choices: of several equally short ways out of a penetration the one that the polytope meets
+ * first. Parallel lines and faces: closest points anywhere in their overlap, and the manifold's
+ * vertices at its ends. */
+#include <math.h>
+
+#include "base/vec3.h"
+#include "geometry/convex.h"
+#include "geometry/face_manifold.h"
+#include "geometry/pairs.h"
+#include "qdsim.h"
+
+/* Coarse first: Newton mostly takes over from there. */
+static const double GJK_TOLERANCE[] = {1e-4, 1e-8, 1e-12};
+static const double EPA_TOLERANCE[] = {1e-6, 1e-9, 1e-12}; /* relative to the shapes */
+enum { STAGES = 3 };
+/* Cores are parted to this many depths. */
+static const double PARTED = 1.5;
+/* A refined depth may exceed the rough one by rounding only: else it is another, worse way out. */
+static const double DEEPER = 1e-12;
+
+/* The face of a box or cylinder against the other's support along its normal, the one of least
+ * overlap: exact as it is. Returns the gap of the cores; -infinity without faces. */
+static double face_closest(const convex_pair *pair, contact_point *contact, int feature[2]) {
+  convex_witness witness, best;
+  int owner = -1;
+  best.gap = -INFINITY;
+  for (int k = 0; k < 2; ++k) {
+    const placed_shape *shape = pair->shape[k];
+    const int first = shape->type == QD_CYLINDER ? 2 : 0;
+    const int last = shape->type == QD_CYLINDER || shape->type == QD_BOX ? 2 : -1;
+    for (int i = first; i <= last; ++i) {
+      mat3_column(witness.n, shape->rot, i);
+      if (vec3_dot(witness.n, pair->d) < 0.0) {
+        vec3_scale(witness.n, witness.n, -1.0);
+      }
+      witness.gap = convex_support(pair, witness.n, witness.x[0], witness.x[1]);
+      if (witness.gap > best.gap) {
+        best = witness;
+        owner = k;
+      }
+    }
+  }
+  if (owner < 0) {
+    return best.gap;
+  }
+  double along[3];
+  vec3_scale(along, best.n, owner == 0 ? 1.0 : -1.0);
+  vec3_copy(best.x[owner], best.x[1 - owner]);
+  vec3_axpy(best.x[owner], (owner == 0 ? -1.0 : 1.0) * best.gap, best.n);
+  closest_take(pair, &best, contact, feature);
+  feature[owner] = surface_face(pair->shape[owner], face_towards(pair->shape[owner], along));
+  return best.gap;
+}
+
+/* A better start for shallow overlaps of unequal shapes, where the polytope has facets of needles:
+ * part the cores along the witness's n, find closest points, move back. Returns 0 if they still
+ * overlap. */
+static int parted_start(const convex_pair *pair, const convex_witness *from, convex_witness *out) {
+  const double shift = PARTED * fmax(-from->gap, DEEPER * pair->size);
+  double x_a[3], x_b[3];
+  convex_pair parted = *pair;
+  vec3_axpy(parted.d, shift, from->n);
+  if (!gjk_closest(&parted, GJK_TOLERANCE[1], out)) {
+    return 0;
+  }
+  vec3_axpy(out->x[1], -shift, from->n);
+  out->gap = convex_support(pair, out->n, x_a, x_b);
+  return 1;
+}
+
+/* Closest points of overlapping cores: a face's, or better ones. */
+static void overlap_closest(const convex_pair *pair, contact_point *closest, int feature[2]) {
+  convex_witness witness, parted;
+  contact_point refined;
+  int refined_feature[2];
+  const double skin = pair->skin[0] + pair->skin[1], rounding = DEEPER * pair->size;
+  const double face_gap = face_closest(pair, closest, feature);
+  for (int stage = 0; stage < STAGES; ++stage) {
+    if (!epa_deepest(pair, EPA_TOLERANCE[stage] * pair->size, -face_gap, &witness)) {
+      return;
+    }
+    const double least = fmax(witness.gap, face_gap) - skin - rounding;
+    if ((closest_refine(pair, &witness, &refined, refined_feature) && refined.dist >= least) ||
+        (parted_start(pair, &witness, &parted) &&
+         closest_refine(pair, &parted, &refined, refined_feature) && refined.dist >= least)) {
+      if (refined.dist > face_gap - skin + 1e-2 * rounding) {
+        *closest = refined;
+        memcpy(feature, refined_feature, sizeof refined_feature);
+      }
+      return;
+    }
+  }
+  if (witness.gap > face_gap) {
+    closest_take(pair, &witness, closest, feature);
+  }
+}
+
+/* Closest points; range: farther apart they need not be found. Returns 0 beyond it. */
+static int convex_closest(const convex_pair *pair, double range, contact_point *closest,
+                          int feature[2]) {
+  convex_witness witness;
+  const double skin = pair->skin[0] + pair->skin[1];
+  for (int stage = 0; stage < STAGES; ++stage) {
+    if (!gjk_closest(pair, GJK_TOLERANCE[stage], &witness)) {
+      overlap_closest(pair, closest, feature);
+      return 1;
+    }
+    if (witness.gap - skin > range) {
+      return 0;
+    }
+    if (closest_refine(pair, &witness, closest, feature) &&
+        closest->dist >= witness.gap - skin - DEEPER * pair->size) {
+      return 1;
+    }
+  }
+  closest_take(pair, &witness, closest, feature);
+  return 1;
+}
+
+static double covered_tolerance(const placed_shape *a, const placed_shape *b) {
+  double tolerance = 1e-10 * (shape_extent(a) + shape_extent(b));
+  tolerance = a->type == QD_CYLINDER ? fmax(tolerance, 1e-7 * a->size[0]) : tolerance;
+  return b->type == QD_CYLINDER ? fmax(tolerance, 1e-7 * b->size[0]) : tolerance;
+}
+
+int convex_convex_collide(const placed_shape *a, const placed_shape *b, double margin,
+                          contact_point *out) {
+  convex_pair pair;
+  contact_point closest;
+  int feature[2];
+  convex_pair_init(&pair, a, b);
+  if (!convex_closest(&pair, margin, &closest, feature)) {
+    return 0;
+  }
+  return closest_and_manifold(a, b, &closest, feature[0], feature[1], covered_tolerance(a, b),
+                              margin, out);
+}

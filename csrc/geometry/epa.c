@@ -1,0 +1,194 @@
+/* Van den Bergen's expanding polytope, started from any tetrahedron of support points of D = B - A:
+ * the origin need not be inside. The facet of least offset (outward normal m, m.w = offset,
+ * negative if the origin is outside of it) is pushed out to the support point along m until that
+ * gains nothing. The depth is the least h(m) = max m.D over unit m: offsets of the polytope inside
+ * D bound it from below, h(m) of any m from above. n = -m. */
+#include <math.h>
+
+#include "base/vec3.h"
+#include "geometry/convex.h"
+
+enum { EPA_VERTICES = 256, EPA_FACES = 2 * EPA_VERTICES, EPA_EDGES = 3 * EPA_VERTICES };
+
+/* Offsets hold this rounding, relative to the shapes; faces see points this far out. */
+static const double ROUNDING = 1e-13, SEEN = 1e-15;
+
+typedef struct facet {
+  int corner[3]; /* counterclockwise seen from outside */
+  double m[3], offset;
+} facet;
+
+typedef struct polytope {
+  int vertex_count, face_count;
+  double w[EPA_VERTICES][3];
+  double x[EPA_VERTICES][2][3];
+  facet face[EPA_FACES];
+} polytope;
+
+/* Support point along m; returns h(m). */
+static double add_vertex(polytope *p, const convex_pair *pair, const double m[3]) {
+  const int i = p->vertex_count++;
+  double n[3];
+  vec3_scale(n, m, -1.0);
+  const double gap = convex_support(pair, n, p->x[i][0], p->x[i][1]);
+  vec3_sub(p->w[i], p->x[i][1], p->x[i][0]);
+  return -gap;
+}
+
+/* Returns 0 if the corners are in line. */
+static int add_face(polytope *p, int i, int j, int k) {
+  facet *f = p->face + p->face_count;
+  double u[3], v[3];
+  vec3_sub(u, p->w[j], p->w[i]);
+  vec3_sub(v, p->w[k], p->w[i]);
+  vec3_cross(f->m, u, v);
+  if (!(vec3_normalize(f->m) > 1e-14 * (vec3_dot(u, u) + vec3_dot(v, v)))) {
+    return 0;
+  }
+  vec3_normalize(f->m);
+  f->offset = (vec3_dot(f->m, p->w[i]) + vec3_dot(f->m, p->w[j]) + vec3_dot(f->m, p->w[k])) / 3.0;
+  f->corner[0] = i;
+  f->corner[1] = j;
+  f->corner[2] = k;
+  ++p->face_count;
+  return 1;
+}
+
+/* The axis of A or B along which D is thinnest is a bad start; any three directions that are not
+ * in a plane will do. */
+static void add_farther(polytope *p, const convex_pair *pair, const double m[3], const double *w) {
+  double minus[3], up[3], down[3];
+  vec3_scale(minus, m, -1.0);
+  const int i = p->vertex_count;
+  add_vertex(p, pair, m);
+  add_vertex(p, pair, minus);
+  vec3_sub(up, p->w[i], w);
+  vec3_sub(down, p->w[i + 1], w);
+  if (fabs(vec3_dot(m, down)) > fabs(vec3_dot(m, up))) {
+    memcpy(p->w[i], p->w[i + 1], sizeof p->w[i]);
+    memcpy(p->x[i], p->x[i + 1], sizeof p->x[i]);
+  }
+  --p->vertex_count;
+}
+
+static void start(polytope *p, const convex_pair *pair) {
+  double m[3], u[3], v[3];
+  p->vertex_count = p->face_count = 0;
+  vec3_copy(m, pair->d);
+  if (vec3_normalize(m) == 0.0) {
+    vec3_set(m, 0.0, 0.0, 1.0);
+  }
+  add_vertex(p, pair, m);
+  vec3_scale(m, m, -1.0);
+  add_vertex(p, pair, m);
+  vec3_sub(u, p->w[1], p->w[0]);
+  vec3_normalize(u);
+  const int least = fabs(u[0]) < fabs(u[1]) ? (fabs(u[0]) < fabs(u[2]) ? 0 : 2)
+                                            : (fabs(u[1]) < fabs(u[2]) ? 1 : 2);
+  vec3_set(m, 0.0, 0.0, 0.0);
+  m[least] = 1.0;
+  vec3_axpy(m, -u[least], u);
+  vec3_normalize(m);
+  add_farther(p, pair, m, p->w[0]);
+  vec3_sub(v, p->w[2], p->w[0]);
+  vec3_cross(m, u, v);
+  vec3_normalize(m);
+  add_farther(p, pair, m, p->w[0]);
+  vec3_sub(v, p->w[3], p->w[0]);
+  const int flip = vec3_dot(m, v) > 0.0;
+  add_face(p, 0, flip ? 2 : 1, flip ? 1 : 2);
+  add_face(p, 0, flip ? 1 : 3, flip ? 3 : 1);
+  add_face(p, 1, flip ? 2 : 3, flip ? 3 : 2);
+  add_face(p, 2, flip ? 0 : 3, flip ? 3 : 0);
+}
+
+/* Replaces the faces that see the last vertex by a cone from it over their border. Returns 0 if
+ * that fails in rounding. */
+static int expand(polytope *p, double tolerance) {
+  int edge[EPA_EDGES][2], edge_count = 0, kept = 0;
+  const int vertex = p->vertex_count - 1;
+  for (int f = 0; f < p->face_count; ++f) {
+    const facet *face = p->face + f;
+    if (vec3_dot(face->m, p->w[vertex]) <= face->offset + tolerance) {
+      p->face[kept++] = *face;
+      continue;
+    }
+    for (int k = 0; k < 3; ++k) {
+      const int from = face->corner[k], to = face->corner[(k + 1) % 3];
+      int inner = -1;
+      for (int e = 0; e < edge_count; ++e) {
+        if (edge[e][0] == to && edge[e][1] == from) {
+          inner = e;
+        }
+      }
+      if (inner >= 0) {
+        --edge_count;
+        edge[inner][0] = edge[edge_count][0];
+        edge[inner][1] = edge[edge_count][1];
+      } else if (edge_count < EPA_EDGES) {
+        edge[edge_count][0] = from;
+        edge[edge_count++][1] = to;
+      }
+    }
+  }
+  p->face_count = kept;
+  if (edge_count < 3 || kept + edge_count > EPA_FACES) {
+    return 0;
+  }
+  int whole = 1;
+  for (int e = 0; e < edge_count; ++e) {
+    whole &= add_face(p, edge[e][0], edge[e][1], vertex);
+  }
+  return whole;
+}
+
+/* The points of A and B under the origin's projection on the facet. */
+static void facet_points(double x[2][3], const polytope *p, const facet *f) {
+  double foot[3], u[3], v[3], c[3], weight[3], sum = 0.0;
+  vec3_scale(foot, f->m, f->offset);
+  for (int k = 0; k < 3; ++k) {
+    vec3_sub(u, p->w[f->corner[(k + 1) % 3]], foot);
+    vec3_sub(v, p->w[f->corner[(k + 2) % 3]], foot);
+    vec3_cross(c, u, v);
+    weight[k] = fmax(vec3_dot(c, f->m), 0.0);
+    sum += weight[k];
+  }
+  for (int s = 0; s < 2; ++s) {
+    vec3_set(x[s], 0.0, 0.0, 0.0);
+    for (int k = 0; k < 3; ++k) {
+      vec3_axpy(x[s], sum > 0.0 ? weight[k] / sum : 1.0 / 3.0, p->x[f->corner[k]][s]);
+    }
+  }
+}
+
+int epa_deepest(const convex_pair *pair, double tolerance, double depth, convex_witness *out) {
+  polytope p;
+  double best = INFINITY;
+  start(&p, pair);
+  while (p.face_count > 0) {
+    int least = 0;
+    for (int f = 1; f < p.face_count; ++f) {
+      least = p.face[f].offset < p.face[least].offset ? f : least;
+    }
+    const facet nearest = p.face[least];
+    if (nearest.offset >= depth - ROUNDING * pair->size && best < INFINITY) {
+      return 0;
+    }
+    const double height = add_vertex(&p, pair, nearest.m);
+    if (height < best) {
+      best = height;
+      out->gap = -height;
+      vec3_scale(out->n, nearest.m, -1.0);
+      facet_points(out->x, &p, &nearest);
+    }
+    if (height - nearest.offset <= tolerance || p.vertex_count >= EPA_VERTICES ||
+        !expand(&p, SEEN * pair->size)) {
+      break;
+    }
+  }
+  if (best == INFINITY) { /* no volume at all */
+    vec3_set(out->n, 0.0, 0.0, 1.0);
+    out->gap = convex_support(pair, out->n, out->x[0], out->x[1]);
+  }
+  return 1;
+}

@@ -1,0 +1,211 @@
+/* Newton on the closest-point conditions (closest.c) from a rough start. The features are those of
+ * an active set: a step that leaves a face goes on along its edge, a normal that leaves an edge's
+ * cone goes on on the face.
+ *
+ * Certificate. gap = n.(x_B - x_A) with both points on the shapes and x_B - x_A along n; if the
+ * shapes' supports along n are as far apart as gap, then for gap >= 0 nothing is closer, and for
+ * gap < 0 moving by -gap n parts them. */
+#include <math.h>
+
+#include "base/vec3.h"
+#include "geometry/convex.h"
+
+enum { REFINE_ITERATIONS = 40, STUCK_MOST = 3 };
+/* Feature of the start: points this close to a bound, relative to the shapes, are at it. */
+static const double CLASSIFY = 1e-6;
+/* What rounding leaves of the conditions, relative to the shapes. */
+static const double CERTIFIED = 1e-13;
+/* Less progress than this in a step on the same features is none. The first steps of very unequal
+ * shapes may show none. */
+static const double STUCK = 0.9;
+static const double TURN_LEAST = 0.1;
+static const double TURN_MOST = 0.5, MOVE_MOST = 1.0;
+
+typedef struct refinement {
+  const convex_pair *pair;
+  surface_point point[2];
+  double n[3], x[2][3], minus_n_b[3]; /* world, from A's centre */
+} refinement;
+
+static void to_world(refinement *r) {
+  for (int k = 0; k < 2; ++k) {
+    mat3_mul_vec(r->x[k], r->pair->shape[k]->rot, r->point[k].x);
+  }
+  vec3_add(r->x[1], r->x[1], r->pair->d);
+  mat3_mul_vec(r->n, r->pair->shape[0]->rot, r->point[0].n);
+  mat3_mul_vec(r->minus_n_b, r->pair->shape[1]->rot, r->point[1].n);
+  vec3_scale(r->minus_n_b, r->minus_n_b, -1.0);
+}
+
+/* The shape's surface point for x, n (world, from A's centre; n outward). Returns how far n had to
+ * turn to be a normal there. */
+static double surface_start(surface_point *out, const convex_pair *pair, int k, const double x[3],
+                            const double n[3]) {
+  const placed_shape *shape = pair->shape[k];
+  double arm[3], before[3];
+  vec3_copy(arm, x);
+  if (k == 1) {
+    vec3_sub(arm, arm, pair->d);
+  }
+  mat3_tmul_vec(out->n, shape->rot, n);
+  mat3_tmul_vec(out->x, shape->rot, arm);
+  vec3_copy(before, out->n);
+  out->feature = surface_classify(shape, out->x, CLASSIFY * shape_extent(shape));
+  vec3_axpy(out->x, pair->skin[k], out->n);
+  surface_retract(shape, out);
+  vec3_sub(before, before, out->n);
+  return vec3_norm(before);
+}
+
+/* A witness that mixes points of several features may lie on one that n is no normal of: then the
+ * support point is the better start. */
+static void refine_start(refinement *r, const convex_pair *pair, const convex_witness *start) {
+  double support[2][3], n[3];
+  convex_support(pair, start->n, support[0], support[1]);
+  r->pair = pair;
+  for (int k = 0; k < 2; ++k) {
+    vec3_scale(n, start->n, k == 0 ? 1.0 : -1.0);
+    if (surface_start(&r->point[k], pair, k, start->x[k], n) > TURN_LEAST) {
+      surface_start(&r->point[k], pair, k, support[k], n);
+    }
+  }
+  to_world(r);
+}
+
+/* Twist between the normals and offset of the points across n, both over the shapes' size. */
+static double residual(const refinement *r, double twist[3], double offset[3]) {
+  vec3_sub(twist, r->minus_n_b, r->n);
+  vec3_sub(offset, r->x[1], r->x[0]);
+  vec3_axpy(offset, -vec3_dot(r->n, offset), r->n);
+  vec3_scale(offset, offset, 1.0 / r->pair->size);
+  return vec3_norm(twist) + vec3_norm(offset);
+}
+
+static double current_gap(const refinement *r) {
+  double difference[3];
+  vec3_sub(difference, r->x[1], r->x[0]);
+  return vec3_dot(r->n, difference);
+}
+
+/* x += move step axis, n += turn step axis, back in the frame of the shape, onto the feature. */
+static void advance(surface_point *point, const placed_shape *shape, const local_surface *surface,
+                    const double step[2], double length) {
+  double local[3];
+  for (int i = 0; i < 2; ++i) {
+    mat3_tmul_vec(local, shape->rot, surface->axis[i]);
+    vec3_axpy(point->x, step[i] * surface->move[i] * length, local);
+    vec3_axpy(point->n, step[i] * surface->turn[i], local);
+  }
+  surface_retract(shape, point);
+}
+
+static void newton_step(refinement *r, const double twist[3], const double offset[3]) {
+  const convex_pair *pair = r->pair;
+  local_surface surface[2];
+  closest_system system;
+  double step[4], turn = 0.0, move = 0.0;
+  for (int k = 0; k < 2; ++k) {
+    surface_compute(surface + k, pair->shape[k], &r->point[k], pair->size);
+  }
+  closest_system_compute(&system, surface, surface + 1, r->n, current_gap(r) / pair->size);
+  const double right[4] = {vec3_dot(system.tangent[0], twist), vec3_dot(system.tangent[1], twist),
+                           vec3_dot(system.tangent[0], offset),
+                           vec3_dot(system.tangent[1], offset)};
+  for (int i = 0; i < 4; ++i) {
+    step[i] = 0.0;
+    for (int k = 0; k < 4; ++k) {
+      step[i] += system.inverse[4 * i + k] * right[k];
+    }
+    turn = fmax(turn, fabs(step[i] * surface[i / 2].turn[i % 2]));
+    move = fmax(move, fabs(step[i] * surface[i / 2].move[i % 2]));
+  }
+  const double shrink =
+      fmin(1.0, fmin(TURN_MOST / fmax(turn, TURN_MOST), MOVE_MOST / fmax(move, MOVE_MOST)));
+  const double step_a[2] = {shrink * step[0], shrink * step[1]};
+  const double step_b[2] = {-shrink * step[2], -shrink * step[3]};
+  advance(&r->point[0], pair->shape[0], surface, step_a, pair->size);
+  advance(&r->point[1], pair->shape[1], surface + 1, step_b, pair->size);
+}
+
+static void take(const refinement *r, contact_point *contact, int feature[2]) {
+  contact->dist = current_gap(r);
+  vec3_copy(contact->normal, r->n);
+  vec3_add(contact->pos, r->x[0], r->x[1]);
+  vec3_scale(contact->pos, contact->pos, 0.5);
+  vec3_add(contact->pos, contact->pos, r->pair->shape[0]->pos);
+  feature[0] = r->point[0].feature;
+  feature[1] = r->point[1].feature;
+}
+
+/* Newton is stuck where a flat feature meets the wrong one, a face an edge that is not parallel: go
+ * on from the support points along the better of the two normals. */
+static void restart(refinement *r) {
+  convex_witness witness, other;
+  vec3_copy(witness.n, r->n);
+  vec3_copy(other.n, r->minus_n_b);
+  witness.gap = convex_support(r->pair, witness.n, witness.x[0], witness.x[1]);
+  other.gap = convex_support(r->pair, other.n, other.x[0], other.x[1]);
+  refine_start(r, r->pair, other.gap > witness.gap ? &other : &witness);
+}
+
+static int certified(const refinement *r) {
+  double x_a[3], x_b[3];
+  const double bound =
+      convex_support(r->pair, r->n, x_a, x_b) - r->pair->skin[0] - r->pair->skin[1];
+  return fabs(bound - current_gap(r)) <= CERTIFIED * r->pair->size;
+}
+
+int closest_refine(const convex_pair *pair, const convex_witness *start, contact_point *contact,
+                   int feature[2]) {
+  refinement r;
+  double least = INFINITY;
+  int stuck = 0;
+  refine_start(&r, pair, start);
+  for (int iteration = 0; iteration < REFINE_ITERATIONS; ++iteration) {
+    double twist[3], offset[3];
+    const double error = residual(&r, twist, offset);
+    if (error <= CERTIFIED && !(error < 0.1 * least && error > 1e-15)) {
+      if (!certified(&r)) {
+        return 0;
+      }
+      take(&r, contact, feature);
+      return 1;
+    }
+    stuck = error < STUCK * least ? 0 : stuck + 1;
+    if (stuck == STUCK_MOST) {
+      restart(&r);
+      least = INFINITY;
+      stuck = 0;
+      continue;
+    }
+    least = fmin(error, least);
+    newton_step(&r, twist, offset);
+    const int crossed_a = surface_cross(pair->shape[0], &r.point[0]);
+    const int crossed_b = surface_cross(pair->shape[1], &r.point[1]);
+    if (crossed_a || crossed_b) {
+      least = INFINITY;
+      stuck = 0;
+    }
+    to_world(&r);
+  }
+  return 0;
+}
+
+void closest_take(const convex_pair *pair, const convex_witness *witness, contact_point *contact,
+                  int feature[2]) {
+  contact->dist = witness->gap - pair->skin[0] - pair->skin[1];
+  vec3_copy(contact->normal, witness->n);
+  vec3_add(contact->pos, witness->x[0], witness->x[1]);
+  vec3_axpy(contact->pos, pair->skin[0] - pair->skin[1], witness->n);
+  vec3_scale(contact->pos, contact->pos, 0.5);
+  vec3_add(contact->pos, contact->pos, pair->shape[0]->pos);
+  for (int k = 0; k < 2; ++k) {
+    double y[3], x[3];
+    vec3_copy(x, witness->x[k]);
+    if (k == 1) {
+      vec3_sub(x, x, pair->d);
+    }
+    mat3_tmul_vec(y, pair->shape[k]->rot, x);
+    feature[k] = surface_classify(pair->shape[k], y, CLASSIFY * shape_extent(pair->shape[k]));
+  }
+}
