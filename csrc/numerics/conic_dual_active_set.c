@@ -4,12 +4,17 @@
  * Rows are orthant rows, and cuts w_0 + u'w_1 >= 0 of Lorentz cones, u = -w_1 / |w_1| where they
  * are violated. A cone with a single tangent that can move (planar contact) is the intersection of
  * two cuts: then the method ends exactly. Others it only brings near, and the polish takes over.
- * With V = Q^-1 N the images of the active rows N and N'V = L L', a new row a needs d = L^-1 N'Q^-1
- * a, changes multipliers at the rate r = L^-T d, and moves along Q^-1 a - V r with curvature delta
- * = a'Q^-1 a - d'd; delta = 0 means it depends on the others. A few active rows on a few unknowns
- * cost less than one interior point iteration; many cost more, so there are limits, beyond which
- * the caller follows the path. The answer is only a guess: the polish verifies it, all rows
- * included. */
+ *
+ * With V = Q^-1 N the images of the active rows N, and N'V = L L', a new row a needs
+ *
+ *     d = L^-1 N'Q^-1 a,    r = L^-T d,    delta = a'Q^-1 a - d'd:
+ *
+ * multipliers change at the rate -r, x moves along Q^-1 a - V r, the row's value grows at the rate
+ * delta; delta = 0 means that the row depends on the others.
+ *
+ * A few active rows on a few unknowns cost less than one interior point iteration, many cost more:
+ * so there are limits, beyond which the caller follows the path. The answer is only a guess: the
+ * polish verifies it, all rows included. */
 #include <math.h>
 #include <string.h>
 

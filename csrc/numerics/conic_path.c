@@ -1,16 +1,28 @@
 /* The primal-dual interior point method: follows the central path from an infeasible start down to
  * the wanted complementarity of each cone.
  *
- * With the Nesterov-Todd scaling W of (slack, dual), v = W^-1 slack = W dual and S = W^-1 G, one
- * Newton step on  Qx + b - G'dual = 0,  Gx + g - slack = 0,  slack o dual = target  is (Q + S'S) dx
- * = -residual_x + S'u,     u = p - W^-1 residual_row, W ddual = u - S dx,                   W^-1
- * dslack = p - W ddual, where v o p = target - v o v - (second-order term). Equality rows have p =
- * 0, W^-1 = sqrt(penalty) and no slack: a proximal step on their multipliers that becomes exact as
- * the iteration converges.
+ * The equations are
  *
- * Predictor and corrector (Mehrotra) with three changes (see the design notes in docs): the
- * predictor aims at the final target and not at 0, sigma = (1 - alpha)^3, and a corrected step
- * below SHORT_STEP is replaced by pure centring without the second-order term. */
+ *     Qx + b - G'dual = 0,    Gx + g - slack = 0,    slack o dual = target.
+ *
+ * With the Nesterov-Todd scaling W of (slack, dual), v = W^-1 slack = W dual and S = W^-1 G, one
+ * Newton step is
+ *
+ *     (Q + S'S) dx = -residual_x + S'u,    u = p - W^-1 residual_row,
+ *     W ddual = u - S dx,
+ *     W^-1 dslack = p - W ddual,
+ *
+ * where v o p = target - v o v - (second-order term). Equality rows have p = 0, W^-1 =
+ * sqrt(penalty) and no slack: a proximal step on their multipliers that becomes exact as the
+ * iteration converges.
+ *
+ * Predictor and corrector are Mehrotra's, but
+ *
+ * - the predictor aims at the final target, not at 0: aiming at 0 overshoots a smoothed problem;
+ * - sigma = (1 - alpha)^3;
+ * - a corrected step below SHORT_STEP is replaced by pure centring without the second-order term;
+ * - where even that hardly moves (infeasible programs), the path is climbed with the residuals as
+ *   they are: multipliers grow in proportion, and soon prove that there is no point. */
 #include <math.h>
 #include <string.h>
 
@@ -413,8 +425,7 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
     if (workspace->equality_count > 0) /* proximal steps leave a part behind */
       conic_row_residual(workspace, workspace->x, workspace->slack);
     double error = path_error(workspace, goal);
-    if (error <=
-        1.0) { /* the rows' residual was carried along by its recurrence: now the true one */
+    if (error <= 1.0) { /* so far by the recurrence of the rows' residual: now the true one */
       conic_row_residual(workspace, workspace->x, workspace->slack);
       error = path_error(workspace, goal);
     }

@@ -1,16 +1,23 @@
-/* Newton on the active set, from the end of the path.
+/* Newton on the active set, from the end of the path or from the dual active set.
  *
  * The solution is a root of the natural map: with z = dual - r slack, dual = P_K(z). Its derivative
  * at z says which directions of a cone are held (eigenvalue 1: the slack does not move), which are
- * free (0: the multiplier vanishes) and, while sliding, how stiff the tangents are: open   z in -K
- * all free stick  z in K         all held slide  otherwise      (1, u) held, (1, -u) free, across:
- * stiffness k = r v / (1 - v), u = z_1 / |z_1|, v = (1 + z_0 / |z_1|) / 2 (Fukushima, Luo, Tseng
- * 2002). With H the held projector and M the stiffness, the Newton step is Q x+ + b = G'dual+,
- * slack+ = 0 along H,  dual+ = H dual - M (dual / r + slack+ - slack) elsewhere, and held rows
- * carry a large stiffness instead of infinity: dual+ = H dual - M slack+ along H, repeated with the
- * same factor until they rest. Redundant held rows (coplanar contacts) share the load and leave x
- * alone. r = force unit / length unit decides which set is found from afar; at the solution any
- * will do. */
+ * free (0: the multiplier vanishes) and, while sliding, how stiff the tangents are:
+ *
+ *     open     z in -K      all free
+ *     stick    z in K       all held
+ *     slide    otherwise    (1, u) held, (1, -u) free, across it stiffness k = r v / (1 - v)
+ *
+ * with u = z_1 / |z_1|, v = (1 + z_0 / |z_1|) / 2 (Fukushima, Luo, Tseng 2002). With H the held
+ * projector and M the stiffness, the Newton step solves Qx + b = G'dual and
+ *
+ *     new slack = 0                                              along H,
+ *     new dual = H dual - M (dual / r + new slack - slack)       elsewhere.
+ *
+ * Held rows carry a large stiffness instead of infinity, new dual = H dual - M (new slack) along H,
+ * repeated with the same factor until they rest. Redundant held rows (coplanar contacts) share the
+ * load and leave x alone. r = force unit / length unit decides which set is found from afar; at the
+ * solution any will do. */
 #include <math.h>
 #include <string.h>
 
@@ -111,7 +118,7 @@ static void newton_step(qd_cone_workspace *workspace, double r, int factor, doub
     tiles_assemble(system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
     tiles_factor(system);
   }
-  /* soft directions: dual+ = -M (slack+ + offset), offset = dual / r - slack without its held part
+  /* soft directions: new dual = -M (new slack + offset), offset = dual / r - slack, held part off
    */
   for (int i = 0; i < slots; ++i) held[i] = dual[i] / r - w[i];
   cones_apply(product, &workspace->hard, held, offset);

@@ -1,14 +1,20 @@
 /* Derivative of the solution map (formulation section 4).
  *
- * Differentiating the optimality conditions leaves, for each cone, ddual = -M (G dx + d_slack) with
- * a symmetric stiffness M, so  (Q + G'MG) dx = -d_stationarity - G'M d_slack: on the path  M =
- * W^-2, the barrier's Hessian times mu at the slack; open         M = 0; sticking     M = infinity
- * in every direction: the rows do not move; sliding      dual = beta (1, u), slack = alpha (1, -u):
- * M = infinity along (1, u), 0 along (1, -u), beta / alpha across; weakly active (slack and
- * multiplier both vanish): a choice; M of the end of the path. Infinity is a large penalty, and the
- * solve is repeated on what it leaves (the proximal method of multipliers): redundant hard rows
- * share the load and do no harm. M = R R, S = R G: the solver's own system, factored once for all
- * right-hand sides, four of them at a time. */
+ * Differentiating the optimality conditions leaves ddual = -M (G dx + d_slack) for each cone, with
+ * a symmetric stiffness M, so
+ *
+ *     (Q + G'MG) dx = -d_stationarity - G'M d_slack.
+ *
+ *     on the path      M = W^-2, the barrier's Hessian times mu at the slack
+ *     open             M = 0
+ *     sticking         M = infinity in every direction: the rows do not move
+ *     sliding          dual = beta (1, u), slack = alpha (1, -u):
+ *                      M = infinity along (1, u), 0 along (1, -u), beta / alpha across
+ *     weakly active    slack and multiplier both vanish; a choice: M of the end of the path
+ *
+ * Infinity is a large penalty, and the solve is repeated on what it leaves (the proximal method of
+ * multipliers): redundant hard rows share the load and do no harm. M = R R, S = R G: the solver's
+ * own system, factored once for all right-hand sides, four of them at a time. */
 #include <math.h>
 #include <string.h>
 
