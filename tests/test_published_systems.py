@@ -48,6 +48,8 @@ OVERVIEW = {
     "iiwa_bimanual_cylinder": (6, 14, 34, 475, 0, 4, 0.2, 5),
     "iiwa_box_push": (3, 7, 2, 1, 0, 4, 0.2, 5),
     "iiwa_box_push_free": (6, 7, 11, 19, 0, 4, 0.5, 5),
+    "cloud_grasp": (6, 3, 995, 2979, -10, 4, 0.002, None),
+    "cloud_grasp_without_torsion": (6, 3, 995, 2979, -10, 4, 0.002, None),
     "block_stacking": (60, 9, 102, 4761, -10, 4, 0.02, 5),
 }
 # Deepest penetration at the start, m: what the published starts have, and the 1e-7 m of the corner
@@ -698,6 +700,32 @@ def test_rope_gives_way_and_carrots_are_swept():
     before, after = system.start.q[:200].reshape(-1, 2), steps[-1].q_next[:200].reshape(-1, 2)
     path = (before[:, 0] > 0.05) & (before[:, 0] < 0.3) & (np.abs(before[:, 1] - 0.25) < 0.03)
     assert path.sum() >= 3 and np.all(after[path, 0] > 0.3)  # in the gripper's way
+
+
+def test_torsional_friction_holds_the_grasped_cloud():
+    """Lifted at one end it keeps its attitude; without torsional friction it turns until its centre of
+    mass hangs below the fingers."""
+    turns = {}
+    for name in ("cloud_grasp", "cloud_grasp_without_torsion"):
+        system = systems.load(name)
+        model = system.model
+        assert sum(geom.startswith("p") for geom in model.geom_names) == 992
+        steps = replay(system)
+        held, end = steps[60].q_next, steps[-1].q_next
+        grasp, lift = model.body_pose(end, "gripper")[0], model.slice_q("lift")
+        assert end[lift] - held[lift] > 0.08
+        com = model.parameters.body_com[model.body_index("rabbit")]
+        position, rotation = model.body_pose(end, "rabbit")
+        hanging = position + rotation @ com - grasp
+        turns[name] = math.degrees(
+            np.linalg.norm(model.difference(end, held)[model.slice_v("rabbit")][3:])
+        )
+        assert penetration(model, end) < 1e-3
+        if "without" in name:
+            assert abs(hanging[0]) < 0.25 * abs(hanging[2])
+        else:
+            np.testing.assert_allclose(end[2] - held[2], end[lift] - held[lift], atol=2e-3)
+    assert turns["cloud_grasp"] < 1.0 and turns["cloud_grasp_without_torsion"] > 30.0
 
 
 def test_box_topples_over_the_edge():

@@ -60,6 +60,8 @@ _OPTIONS: Mapping[str, Options] = {
     "iiwa_bimanual_cylinder": Options(h=0.05, margin=0.2, mass_ratio=5.0, **_SPACE),
     "iiwa_box_push": Options(h=0.02, margin=0.2, mass_ratio=5.0, **_SPACE),
     "iiwa_box_push_free": Options(h=0.01, margin=0.5, mass_ratio=5.0, **_SPACE),
+    "cloud_grasp": Options(h=0.01, margin=0.002, **_SPACE),
+    "cloud_grasp_without_torsion": Options(h=0.01, margin=0.002, **_SPACE),
     "block_stacking": Options(h=0.1, margin=0.02, mass_ratio=5.0, **_SPACE),
 }
 
@@ -150,6 +152,12 @@ def _drag_book(model: Model, h: float) -> Array:
     return command
 
 
+# Slowly: a step starts from rest, so lifting at v costs m v / h, here 1.5 N.
+_GRASP = _knots(
+    [0.0, 0.4, 0.5, 3.5],
+    [[0.0, 0.04, -0.04], [0.0, 0.01, -0.01], [0.0, 0.01, -0.01], [0.09, 0.01, -0.01]],
+)
+
 _MOTIONS: Mapping[str, Motion] = {
     "two_spheres_1d": _line(2.0, None, [0.8]),
     "two_spheres_2d": lambda model, h: np.array([[0.1, 0.0]]),
@@ -183,5 +191,7 @@ _MOTIONS: Mapping[str, Motion] = {
     "allegro_book": _drag_book,
     "iiwa": _cubic(10.0, 0.5),
     "iiwa_bimanual_box": _hold(1.0, "demo"),
+    "cloud_grasp": _GRASP,
+    "cloud_grasp_without_torsion": _GRASP,
     "block_stacking": stacking_motion,
 }
