@@ -342,8 +342,9 @@ static int excludes_points(qd_cone_workspace *workspace, const double *ray, cons
 
 static int proves_infeasible(qd_cone_workspace *workspace) {
   double *ray = workspace->work_row, *x = workspace->newton_x;
+  conic_row_residual(workspace, workspace->x, workspace->slack);
   const double primal = max_norm(workspace->residual_row, workspace->slot_count);
-  if (primal < 1e-12 * workspace->length && workspace->equality_count == 0) return 0;
+  if (primal < (workspace->exact ? 1e-9 : 1e-12) * workspace->length) return 0; /* it is feasible */
   if (excludes_points(workspace, workspace->dual, workspace->x, 1.0)) return 1;
   if (workspace->share < 1.0) return 0;
   cones_apply(&workspace->product, &workspace->product.scaling, workspace->ddual, ray);
@@ -429,7 +430,9 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
       conic_row_residual(workspace, workspace->x, workspace->slack);
       error = path_error(workspace, goal);
     }
-    if (!all_finite(workspace->residual_x, workspace->column_count)) {
+    if (!all_finite(workspace->residual_x, workspace->column_count) ||
+        !all_finite(workspace->slack, workspace->slot_count) ||
+        !all_finite(workspace->dual, workspace->slot_count)) {
       status = QD_NUMERICAL_TROUBLE;
       break;
     }
