@@ -314,3 +314,71 @@ def test_tiny_balls_lose_nothing_but_rounding(kind: str, top: float, offset: flo
         (contact,) = our_contacts(other, Shape("sphere", np.array([1e-7, 0, 0]), pos, upright))
         assert contact["dist"] == pytest.approx(-depth, abs=1e-15 * (1.0 + 10.0 * offset))
         np.testing.assert_allclose(contact["frame"][0], [0, 0, 1], atol=1e-15)
+
+
+UPRIGHT, ALONG_Y = "1 0 0 0", "0.70710678118654752 0.70710678118654752 0 0"
+YAWED = "0.98006657784124163 0 0 0.19866933079506122"
+
+
+def resting(*bodies: tuple[str, str, str, str]) -> str:
+    """Free bodies (type, size, position, quaternion) over the ground."""
+    free = "".join(
+        f'<body pos="{pos}" quat="{quat}"><freejoint/>'
+        f'<geom type="{kind}" size="{size}" mass="1"/></body>'
+        for kind, size, pos, quat in bodies
+    )
+    return (
+        '<mujoco><option gravity="0 0 -9.81"/><worldbody>'
+        f'<geom type="plane" size="1 1 1"/>{free}</worldbody></mujoco>'
+    )
+
+
+GROUND_BOX = ("box", "0.1 0.1 0.1", "0 0 0.1", UPRIGHT)
+RESTING = {
+    "cylinder standing": (resting(("cylinder", "0.05 0.1", "0 0 0.1", UPRIGHT)), 6),
+    "cylinder lying": (resting(("cylinder", "0.05 0.1", "0 0 0.05", ALONG_Y)), 2),
+    "box on box": (resting(GROUND_BOX, ("box", "0.1 0.1 0.1", "0.02 0.03 0.3", YAWED)), 4 + 8),
+    "cylinder on box": (
+        resting(GROUND_BOX, ("cylinder", "0.05 0.1", "0.02 0.03 0.3", UPRIGHT)),
+        4 + 6,
+    ),
+    "cylinder lying on box": (
+        resting(GROUND_BOX, ("cylinder", "0.05 0.07", "0.02 0.01 0.25", ALONG_Y)),
+        4 + 2,
+    ),
+    "capsule on box": (
+        resting(GROUND_BOX, ("capsule", "0.05 0.2", "0 0 0.25", ALONG_Y)),
+        4 + 2,
+    ),
+    "ellipsoid on box": (
+        resting(GROUND_BOX, ("ellipsoid", "0.05 0.06 0.04", "0 0 0.24", UPRIGHT)),
+        4 + 1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESTING)
+def test_resting_shapes_stay_and_their_smoothed_steps_are_differentiable(name: str) -> None:
+    """Flat on flat no closest point is unique: the manifold holds the shapes, and stays on one
+    smooth branch when they move by a millionth."""
+    source, count = RESTING[name]
+    model = qdsim.load(source)
+    q, u = model.default_q.copy(), np.zeros(model.nu)
+    assert len(model.collide(q, 1e-6)) == count
+    options = qdsim.Options(h=0.05, margin=1e-3)
+    for _ in range(5):
+        q = qdsim.step(model, q, u, options).q_next
+    np.testing.assert_allclose(model.difference(q, model.default_q), 0.0, atol=1e-9)
+    smoothed = qdsim.Options(h=0.05, kappa=1e3, margin=1e-3)
+    nominal = qdsim.step(model, q, u, smoothed).q_next
+    A = qdsim.linearize(model, q, u, smoothed).A
+    eps = 1e-6
+    for j, unit in enumerate(np.eye(model.nv)):
+        ahead, behind = (
+            model.difference(
+                qdsim.step(model, model.integrate(q, sign * eps * unit), u, smoothed).q_next,
+                nominal,
+            )
+            for sign in (1.0, -1.0)
+        )
+        np.testing.assert_allclose(A[:, j], (ahead - behind) / (2.0 * eps), atol=1e-6)

@@ -15,8 +15,14 @@
 
 /* Some six degrees: faces further from the normal of the closest points hold nothing. */
 static const double MANIFOLD_COSINE = 0.995;
-/* cosine of a normal that is the face's own */
-static const double ALIGNED = 1e-14;
+/* 1 - cosine of normals that count as the face's own, some 1e-5 rad, where dist / cos is dist to
+ * 5e-11. Faces this parallel are both the normal's: A owns the manifold then, so that resting
+ * shapes stay on one branch. */
+static const double ALIGNED = 5e-11;
+/* The same for caps, whose hexagons are as coarse as that anyway: some 1e-3 rad (CAP_COVERED). */
+static const double CAP_ALIGNED = 5e-7;
+/* What closest points are known to, relative to the shapes. */
+static const double KNOWN = 1e-10;
 
 /* Keeps limit of the contacts: the nearest one, then again and again the one farthest from those
  * kept, the first of equals; in their order. */
@@ -102,10 +108,11 @@ static int manifold(const placed_shape *a, const placed_shape *b, const contact_
   for (int i = 0; i < count; ++i) {
     *covered |= fabs(out[i].dist - closest->dist) <= tolerance;
   }
-  if (cosine[exchanged] < 1.0 - ALIGNED) {
+  const double known = KNOWN * (shape_extent(a) + shape_extent(b));
+  if (cosine[exchanged] < 1.0 - (tolerance > known && *covered ? CAP_ALIGNED : ALIGNED)) {
     *covered = 0;
     count = drop_crossing(out, count, closest, cosine[exchanged],
-                          face_manifold_skin(exchanged ? a : b), tolerance);
+                          face_manifold_skin(exchanged ? a : b), known);
   }
   return count;
 }

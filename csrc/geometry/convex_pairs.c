@@ -121,8 +121,8 @@ static int convex_closest(const convex_pair *pair, double range, contact_point *
 
 static double covered_tolerance(const placed_shape *a, const placed_shape *b) {
   double tolerance = 1e-10 * (shape_extent(a) + shape_extent(b));
-  tolerance = a->type == QD_CYLINDER ? fmax(tolerance, 1e-7 * a->size[0]) : tolerance;
-  return b->type == QD_CYLINDER ? fmax(tolerance, 1e-7 * b->size[0]) : tolerance;
+  tolerance = a->type == QD_CYLINDER ? fmax(tolerance, CAP_COVERED * a->size[0]) : tolerance;
+  return b->type == QD_CYLINDER ? fmax(tolerance, CAP_COVERED * b->size[0]) : tolerance;
 }
 
 int convex_convex_collide(const placed_shape *a, const placed_shape *b, double margin,

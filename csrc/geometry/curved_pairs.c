@@ -1,10 +1,10 @@
 /* Closed forms for cylinder and ellipsoid: against a plane and against a sphere.
  *
- * Choices: a cylinder standing on a plane (axis within some 1e-6 of the normal) has the six fixed
- * points of its cap only: the lowest one runs round the rim there. A centre on a cylinder's axis,
- * nearest to its side: the cylinder's first axis. Within rounding of a rim: the side or cap it is
- * farthest out of. A centre in the middle plane of an ellipsoid, nearest to both sides of its
- * shortest axis: the positive side. */
+ * Choices: a cylinder standing on a plane (axis within some 1e-3 of the normal, CAP_COVERED) has
+ * the six fixed points of its cap only: the lowest one runs round the rim there. A centre on a
+ * cylinder's axis, nearest to its side: the cylinder's first axis. Within rounding of a rim: the
+ * side or cap it is farthest out of. A centre in the middle plane of an ellipsoid, nearest to both
+ * sides of its shortest axis: the positive side. */
 #include <math.h>
 
 #include "base/vec3.h"
@@ -13,9 +13,6 @@
 #include "geometry/projection.h"
 #include "geometry/surface.h"
 #include "qdsim.h"
-
-/* Closest points that a cap's fixed points are as close as, relative to its radius. */
-static const double CAP_COVERED = 1e-7;
 
 /* ---------------------------------------------------------------- plane */
 

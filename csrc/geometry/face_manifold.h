@@ -7,6 +7,11 @@
 
 enum { FACE_MANIFOLD_CAPACITY = 32 };
 
+/* Closest points on the rim of a cap count as held by its six fixed points if these are as close to
+ * this part of the radius: up to a tilt of some 1e-3. Nearer to standing the closest point runs
+ * round the rim, and a contact that comes and goes there makes smoothed steps jump. */
+#define CAP_COVERED 1e-4
+
 /* Features of these contacts have the first bit, and the second where the pair's second shape owns
  * the face; smaller ones are free for others. */
 enum { FACE_MANIFOLD_FEATURE = 1 << 15, FACE_MANIFOLD_EXCHANGED = 1 << 14 };
