@@ -91,6 +91,7 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->active.directions = arena_doubles(a, ACTIVE_LIMIT * DIMENSION_LIMIT);
   w->row_weight = arena_doubles(a, lanes_count);
   w->near_blocks = arena_ints(a, rows + 1);
+  w->stiff_blocks = arena_ints(a, rows + 1);
   w->is_near = arena_ints(a, rows + 1);
   w->tail = arena_ints(a, rows + 1);
   w->block4 = arena_doubles(a, 4 * columns);

@@ -51,6 +51,21 @@ static int settle_weak_cones(qd_cone_workspace *workspace) {
   return status == QD_OK && conic_polish(workspace, &effort);
 }
 
+/* Blocks with a stiffness that is not zero: the others (open cones) have S = 0 and move nothing. */
+static void list_stiff_blocks(qd_cone_workspace *workspace) {
+  const tile_system *system = &workspace->system;
+  const cone_operator *rows = &workspace->rows;
+  workspace->stiff_count = 0;
+  for (int b = 0; b < system->block_count; ++b) {
+    const row_block *block = &system->blocks[b];
+    const int cones = block->slot_step == 1 ? block->row_count : 1;
+    int stiff = 0;
+    for (int c = block->cone; c < block->cone + cones; ++c)
+      stiff |= rows->diagonal[c] != 0.0 || rows->tangent[c] != 0.0;
+    if (stiff) workspace->stiff_blocks[workspace->stiff_count++] = b;
+  }
+}
+
 qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_program *program,
                                     const double *x, const double *slack, const double *dual,
                                     const qd_cone_info *info, int *exact) {
@@ -79,6 +94,7 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
   conic_set_equalities(workspace);
   tiles_assemble(&workspace->system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
   tiles_factor(&workspace->system);
+  list_stiff_blocks(workspace);
   workspace->hard_rounds = hard || !workspace->definite ? HARD_ROUNDS : 1;
   return QD_OK;
 }
@@ -116,16 +132,19 @@ static inline void apply4(const qd_cone_workspace *workspace, const cone_operato
   }
 }
 
-/* Columns first .. first + width of the perturbations of the rows. */
+/* Columns first .. first + width of the perturbations of the rows that count. */
 static void gather_rows(const qd_cone_workspace *workspace, int count, int first, int width,
                         const double *d_slack, const double *d_equality, double *out) {
   memset(out, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
-  for (int i = 0; i < workspace->row_count + workspace->equality_count; ++i) {
-    const double *row = i < workspace->row_count
-                            ? d_slack + (size_t)i * (size_t)count
-                            : d_equality + (size_t)(i - workspace->row_count) * (size_t)count;
-    for (int k = 0; k < width && workspace->slot_of[i] >= 0; ++k)
-      out[4 * workspace->slot_of[i] + k] = workspace->row_scale[i] * row[first + k];
+  for (int b = 0; b < workspace->stiff_count; ++b) {
+    const row_block *block = &workspace->system.blocks[workspace->stiff_blocks[b]];
+    for (int i = block->first_row; i < block->first_row + block->row_count; ++i) {
+      const double *row = i < workspace->row_count
+                              ? d_slack + (size_t)i * (size_t)count
+                              : d_equality + (size_t)(i - workspace->row_count) * (size_t)count;
+      for (int k = 0; k < width; ++k)
+        out[4 * workspace->slot_of[i] + k] = workspace->row_scale[i] * row[first + k];
+    }
   }
 }
 
@@ -162,11 +181,12 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
   double *step = workspace->block4, *q = workspace->row4, *stiff = workspace->work_row4;
   memset(dx, 0, columns * sizeof(double));
   memset(z, 0, slots * sizeof(double));
+  double before = HUGE_VAL;
   for (int round = 0; round <= workspace->hard_rounds; ++round) {
     tiles_multiply_Q4(system, dx, step);
     for (size_t i = 0; i < columns; ++i) step[i] = -d_stationarity[i] - step[i];
     if (round > 0) {
-      tiles_multiply4(system, system->S, dx, q);
+      tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, dx, q);
       for (size_t i = 0; i < slots; ++i) q[i] += moved[i];
       apply4(workspace, &workspace->hard, z, stiff, 0);
       for (size_t i = 0; i < slots; ++i)
@@ -174,18 +194,24 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
     } else {
       for (size_t i = 0; i < slots; ++i) z[i] = -moved[i];
     }
-    tiles_add_transposed4(system, system->S, z, step);
+    tiles_add_transposed4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, z,
+                          step);
     tiles_solve4(system, step);
     for (size_t i = 0; i < columns; ++i) dx[i] += step[i];
-    tiles_multiply4(system, system->S, step, q);
+    tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, step, q);
     for (size_t i = 0; i < slots; ++i) z[i] -= q[i];
-    if (round > 0 && largest(step, columns) <= 1e-15 * largest(dx, columns)) break;
+    /* the rounds contract geometrically: enough if the next step would be lost in rounding */
+    const double now = largest(step, columns);
+    if (round > 0 && now * now <= 1e-15 * before * largest(dx, columns)) break;
+    before = now;
   }
 }
 
 void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
                              const double *d_slack, const double *d_equality, double *dx,
                              double *d_dual) {
+  /* rows that are not stiff are never written, and stay zero */
+  memset(workspace->row4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
   for (int first = 0; first < count; first += 4) {
     const int width = count - first < 4 ? count - first : 4;
     gather_columns(workspace, count, first, width, d_stationarity, workspace->rhs4);

@@ -97,6 +97,8 @@ struct qd_cone_workspace {
   double *active_images;             /* room for active.images */
   double *row_weight;                /* over cones: 1 / largest row norm */
   int *near_blocks, *is_near, *tail; /* (blocks) */
+  int *stiff_blocks;                 /* (blocks) whose multipliers move; sensitivity */
+  int stiff_count;
 
   /* structure */
   uint64_t *row_mask;  /* tiles a row touches (original order) */

@@ -71,10 +71,13 @@ void tiles_add_transposed(const tile_system *system, const double *A, const doub
 /* y = Q x */
 void tiles_multiply_Q(const tile_system *system, const double *x, double *y);
 
-/* The same for four right-hand sides at once: vectors hold four numbers an entry. */
+/* The same for four right-hand sides at once: vectors hold four numbers an entry. Products with G
+ * or S are for some blocks only. */
 void tiles_solve4(const tile_system *system, double *x);
-void tiles_multiply4(const tile_system *system, const double *A, const double *x, double *y);
-void tiles_add_transposed4(const tile_system *system, const double *A, const double *y, double *x);
+void tiles_multiply4(const tile_system *system, const int *blocks, int block_count, const double *A,
+                     const double *x, double *y);
+void tiles_add_transposed4(const tile_system *system, const int *blocks, int block_count,
+                           const double *A, const double *y, double *x);
 void tiles_multiply_Q4(const tile_system *system, const double *x, double *y);
 
 #endif

@@ -49,9 +49,10 @@ void tiles_solve4(const tile_system *system, double *x) {
 }
 
 QD_CLONES
-void tiles_multiply4(const tile_system *system, const double *A, const double *x, double *y) {
-  for (int b = 0; b < system->block_count; ++b) {
-    const row_block *block = &system->blocks[b];
+void tiles_multiply4(const tile_system *system, const int *blocks, int block_count, const double *A,
+                     const double *x, double *y) {
+  for (int b = 0; b < block_count; ++b) {
+    const row_block *block = &system->blocks[blocks[b]];
     const int *tiles = system->block_tiles + block->tile_start;
     const size_t width = 4 * (size_t)block->row_count;
     for (int i = 0; i < block->row_count; ++i) {
@@ -68,9 +69,10 @@ void tiles_multiply4(const tile_system *system, const double *A, const double *x
 }
 
 QD_CLONES
-void tiles_add_transposed4(const tile_system *system, const double *A, const double *y, double *x) {
-  for (int b = 0; b < system->block_count; ++b) {
-    const row_block *block = &system->blocks[b];
+void tiles_add_transposed4(const tile_system *system, const int *blocks, int block_count,
+                           const double *A, const double *y, double *x) {
+  for (int b = 0; b < block_count; ++b) {
+    const row_block *block = &system->blocks[blocks[b]];
     const int *tiles = system->block_tiles + block->tile_start;
     const double *values = A + block->values;
     for (int k = 0; k < block->tile_count; ++k)
