@@ -842,3 +842,14 @@ def test_derivatives_are_central_differences(system, kappa):
                     there = column(model, q, u, options, dq, du, width)
                     error = min(error, np.abs(ours - there).max() / scale)
             assert error <= (1e-6 if exact else 0.05), (state, exact, error)
+
+
+def test_a_book_on_twenty_spheres_is_differentiable_everywhere():
+    """A body on many more supports than it needs, and commands at random: the states of the polish
+    once belonged to another iterate than its multipliers, which gave infinite stiffnesses."""
+    system = systems.load("allegro_book")
+    q, u = system.start
+    for seed in range(100):
+        change = 0.02 * np.random.default_rng(seed).normal(size=u.size)
+        linear = qdsim.linearize(system.model, q, u + change, system.options)
+        assert np.isfinite(linear.A).all() and np.abs(linear.A).max() < 10.0

@@ -159,11 +159,12 @@ static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
   double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
   double *projected = workspace->ddual_aim;
   double best = HUGE_VAL, last = HUGE_VAL;
-  int rises = 0;
+  int rises = 0, best_is_last = 0;
   for (int iteration = 0;; ++iteration) {
     const double error = evaluate(workspace, r, x, dual, w, projected);
+    best_is_last = error < best;
     if (!(error < HUGE_VAL)) break;
-    if (error < best) {
+    if (best_is_last) {
       best = error;
       memcpy(workspace->polish_x, x, column_bytes);
       memcpy(workspace->polish_dual, projected, (size_t)workspace->slot_count * sizeof(double));
@@ -178,6 +179,9 @@ static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
     newton_step(workspace, r, factor, x, dual, w);
     info->factorizations += factor;
   }
+  if (best < HUGE_VAL && !best_is_last) /* states of the best iterate: z = dual - r slack again */
+    project(workspace, r, workspace->polish_slack, workspace->polish_dual, workspace->aim,
+            projected);
   return best <= ACCEPTED;
 }
 
