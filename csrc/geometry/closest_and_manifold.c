@@ -10,6 +10,7 @@
 
 #include "base/vec3.h"
 #include "geometry/face_manifold.h"
+#include "geometry/line_manifold.h"
 #include "geometry/projection.h"
 #include "geometry/surface.h"
 
@@ -117,6 +118,22 @@ static int manifold(const placed_shape *a, const placed_shape *b, const contact_
   return count;
 }
 
+/* The contacts along parallel lines that are not nearer than the closest points. */
+static int lines(const placed_shape *a, const placed_shape *b, const contact_point *closest,
+                 contact_point *out, int *covered) {
+  const double known = KNOWN * (shape_extent(a) + shape_extent(b));
+  const int found = line_manifold(a, b, closest, out);
+  int kept = 0;
+  *covered = 0;
+  for (int i = 0; i < found; ++i) {
+    if (out[i].dist >= closest->dist - known) {
+      *covered |= out[i].dist <= closest->dist + known;
+      out[kept++] = out[i];
+    }
+  }
+  return kept;
+}
+
 int closest_and_manifold(const placed_shape *a, const placed_shape *b, const contact_point *closest,
                          int feature_a, int feature_b, double tolerance, double margin,
                          contact_point *out) {
@@ -126,6 +143,9 @@ int closest_and_manifold(const placed_shape *a, const placed_shape *b, const con
     return 0;
   }
   int found = manifold(a, b, closest, tolerance, candidates, &covered);
+  if (found == 0) {
+    found = lines(a, b, closest, candidates, &covered);
+  }
   found = reduce(candidates, found, CONTACTS_PER_PAIR_MAX - !covered);
   if (!covered) {
     out[count] = *closest;

@@ -40,6 +40,10 @@ int epa_deepest(const convex_pair *pair, double tolerance, double depth, convex_
  * they hold to rounding and n reaches the gap; then *contact and the features are final. */
 int closest_refine(const convex_pair *pair, const convex_witness *start, contact_point *contact,
                    int feature[2]);
+/* Newton on these features, wherever it leads; start has points of the surfaces. Returns 1 if the
+ * conditions hold to rounding. */
+int closest_on_features(const convex_pair *pair, const convex_witness *start, const int feature[2],
+                        contact_point *contact);
 /* The contact of a witness as it is. */
 void closest_take(const convex_pair *pair, const convex_witness *witness, contact_point *contact,
                   int feature[2]);

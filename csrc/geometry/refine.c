@@ -191,6 +191,39 @@ int closest_refine(const convex_pair *pair, const convex_witness *start, contact
   return 0;
 }
 
+int closest_on_features(const convex_pair *pair, const convex_witness *start, const int feature[2],
+                        contact_point *contact) {
+  refinement r = {.pair = pair};
+  for (int k = 0; k < 2; ++k) {
+    double n[3], arm[3];
+    vec3_scale(n, start->n, k == 0 ? 1.0 : -1.0);
+    vec3_copy(arm, start->x[k]);
+    if (k == 1) {
+      vec3_sub(arm, arm, pair->d);
+    }
+    mat3_tmul_vec(r.point[k].n, pair->shape[k]->rot, n);
+    mat3_tmul_vec(r.point[k].x, pair->shape[k]->rot, arm);
+    r.point[k].feature = feature[k];
+    surface_retract(pair->shape[k], &r.point[k]);
+  }
+  to_world(&r);
+  double least = INFINITY;
+  for (int iteration = 0; iteration < REFINE_ITERATIONS; ++iteration) {
+    double twist[3], offset[3];
+    int same[2];
+    const double error = residual(&r, twist, offset);
+    if (error <= CERTIFIED && !(error < 0.1 * least && error > 1e-15)) {
+      take(&r, contact, same);
+      contact->feature = feature[0] + SURFACE_FEATURE_COUNT * feature[1];
+      return 1;
+    }
+    least = fmin(least, error);
+    newton_step(&r, twist, offset);
+    to_world(&r);
+  }
+  return 0;
+}
+
 void closest_take(const convex_pair *pair, const convex_witness *witness, contact_point *contact,
                   int feature[2]) {
   contact->dist = witness->gap - pair->skin[0] - pair->skin[1];

@@ -513,6 +513,24 @@ static void check_known_values(void) {
                   hypot(c[k].pos[0] - 0.5, c[k].pos[1]) < 0.5 + 1e-12,
               "in the lens of both caps");
   }
+  /* side by side, ends at z = 0 and 1/4: both ends of the overlap */
+  shape wheel = puck, post = shape_make(QD_CYLINDER, 0.5, 1.0, 0);
+  vec3_set(post.placed.pos, 1.0, 0.0, 1.0);
+  shape pole = shape_make(QD_CAPSULE, 0.5, 1.0, 0), beam = shape_make(QD_BOX, 0.25, 0.25, 1.0);
+  const double diagonal = 0.5 + sqrt(0.125);
+  vec3_set(pole.placed.pos, 0.0, 1.0, 1.0);
+  shape_move(&beam, eighth, zero, zero);
+  vec3_set(beam.placed.pos, -diagonal, 0.0, 1.0);
+  shape *const beside[3] = {&post, &pole, &beam};
+  for (int i = 0; i < 3; ++i) {
+    const int ends = shapes_collide(placed(&wheel), placed(beside[i]), 1e-9, c);
+    CHECK_SAY(ends == 2, "%d contacts beside a cylinder", ends);
+    CHECK_SAY(fabs(c[0].dist) < 1e-15 && fabs(c[1].dist) < 1e-15, "%g %g", c[0].dist, c[1].dist);
+    CHECK_SAY(fabs(c[0].pos[2]) < 1e-15 && fabs(c[1].pos[2] - 0.25) < 1e-15, "ends %g %g",
+              c[0].pos[2], c[1].pos[2]);
+  }
+  vec3_set(pole.placed.pos, -diagonal + 0.5 + sqrt(0.125), 0.0, 2.0);
+  CHECK_SAY(shapes_collide(placed(&beam), placed(&pole), 1e-9, c) == 2, "capsule along an edge");
   CHECK_SAY(qd_shape_pair_supported(QD_BOX, QD_SPHERE) &&
                 qd_shape_pair_supported(QD_SPHERE, QD_BOX),
             "order");
