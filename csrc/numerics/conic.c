@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "numerics/conic_workspace.h"
+#include "numerics/dense_tiles.h"
 #include "numerics/lanes.h"
 
 /* The path stops at these relative errors to try the polish: the sooner it verifies the cheaper. A
@@ -43,6 +44,8 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   system->Q_tiles = arena_ints(a, triangle);
   system->G = arena_doubles(a, rows * columns + 4);
   system->S = arena_doubles(a, rows * columns + 4);
+  const size_t scratch = dense_tiles_scratch(columns, rows);
+  system->dense = scratch > 0 ? arena_doubles(a, scratch) : NULL;
   system->Q = arena_doubles(a, 16 * triangle);
   system->H = arena_doubles(a, 16 * triangle);
   system->inverse = arena_doubles(a, 32 * tiles);
@@ -129,6 +132,7 @@ qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capac
   const uintptr_t past = after % ARENA_ALIGNMENT;
   arena laying = {block + sizeof count + (past ? ARENA_ALIGNMENT - past : 0), 0};
   lay_out(&count, &laying);
+  if (count.system.dense) dense_tiles_use_one_thread();
   memcpy(block, &count, sizeof count);
   return (qd_cone_workspace *)(void *)block;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "numerics/conic_workspace.h"
+#include "numerics/dense_tiles.h"
 #include "numerics/lanes.h"
 
 #define MASK_BITS 64
@@ -522,6 +523,7 @@ qd_status conic_load(qd_cone_workspace *workspace, const qd_cone_program *progra
   copy_Q(workspace, program);
   scale_equalities(workspace, program);
   make_blocks(workspace, program);
+  workspace->system.is_dense = dense_tiles_is_dense(&workspace->system);
   measure_compliance(workspace);
   clear_rows(workspace);
   return QD_OK;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "numerics/dense_tiles.h"
 #include "numerics/lanes.h"
 
 /* A pivot below this fraction of its diagonal entry before elimination is rounding. */
@@ -93,6 +94,7 @@ LANES_INLINE void add_block(const tile_system *system, const row_block *block,
     scale_rows(block, G, S, scaling, rows);
   else
     scale_cone(block, G, S, scaling, rows);
+  if (system->is_dense) return;
   for (int i = 0; i < block->tile_count; ++i)
     for (int j = 0; j <= i; ++j)
       tile_add_product(system->H + tile_offset(tiles[i], tiles[j]), S + 4 * rows * i,
@@ -119,6 +121,7 @@ void tiles_assemble(tile_system *system, const cone_operator *scaling, double sh
       break;
     }
   }
+  if (system->is_dense) dense_tiles_add_products(system);
 }
 
 /* ------------------------------------------------------------ factorisation */
@@ -194,6 +197,13 @@ QD_CLONES
 int tiles_factor(tile_system *system) {
   int dropped = 0;
   double weakest = 1.0;
+  if (system->is_dense && dense_tiles_factor(system)) {
+    for (int j = 0; j < system->tile_count; ++j) {
+      double *inverse = system->inverse + 32 * (size_t)j;
+      factor_diagonal(system->H + tile_offset(j, j), inverse, inverse + 16, &weakest);
+    }
+    return 0;
+  }
   for (int j = 0; j < system->tile_count; ++j) {
     double *inverse = system->inverse + 32 * (size_t)j;
     dropped += factor_diagonal(system->H + tile_offset(j, j), inverse, inverse + 16, &weakest);

@@ -33,6 +33,8 @@ typedef struct tile_system {
   double *H;            /* the same; after tiles_factor its Cholesky factor */
   double weakest_pivot; /* of the last factorisation: smallest pivot / diagonal entry before */
   double *inverse; /* (tile_count, 2, 4, 4): inverse of each diagonal factor, by rows, by columns */
+  double *dense;   /* scratch of dense_tiles.h, NULL where the system is too small for it */
+  int is_dense;    /* goes the way of dense_tiles.h */
   int Q_is_diagonal; /* Q is the identity */
   int *column_start; /* (tile_count + 1) into column_tiles */
   int *column_tiles; /* tiles i > j of the factor's column j, ascending */

@@ -1,0 +1,27 @@
+/* Large systems without structure: assembly and factorisation by CBLAS and LAPACKE.
+ *
+ * Tiles win where the system is small or sparse. Where the factor fills, one dsyrk and one dpotrf
+ * are faster in spite of the copies, over whole solves (AVX-512, one thread, rows = 2 columns): the
+ * same at 160 columns, 1.1 times at 200 to 300, 1.2 to 1.4 times at 512. */
+#ifndef QD_NUMERICS_DENSE_TILES_H
+#define QD_NUMERICS_DENSE_TILES_H
+
+#include "numerics/tiles.h"
+
+#define DENSE_COLUMNS 192
+
+/* Numbers of scratch that a system of this many columns and rows needs; 0: it never goes this way.
+ */
+size_t dense_tiles_scratch(size_t columns, size_t rows);
+/* Keeps our copy of OpenBLAS to the calling thread: its own threads cost more than they give at
+ * these sizes, and batches bring their own. */
+void dense_tiles_use_one_thread(void);
+/* Says from its structure whether a system goes this way; scratch NULL: never. */
+int dense_tiles_is_dense(const tile_system *system);
+/* H += S'S */
+void dense_tiles_add_products(tile_system *system);
+/* Cholesky factor of H: tiles below the diagonal hold L, diagonal tiles L_jj L_jj'. 0 if H is not
+ * safely positive definite; H is unchanged then. */
+int dense_tiles_factor(tile_system *system);
+
+#endif
