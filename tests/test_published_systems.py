@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from importlib import resources
 
 import mujoco
 import numpy as np
@@ -605,8 +604,7 @@ def second_order(system, friction, timestep=1e-3, damping=20.0):
     two counts.
     """
     model, h = system.model, system.options.h
-    folder = resources.files("qdsim.systems")
-    files = {f.name: f.read_bytes() for f in folder.iterdir() if f.name.endswith(".xml")}
+    files = systems.files()
     judge = mujoco.MjModel.from_xml_string(files[f"{system.name}.xml"].decode(), files)
     for body in range(judge.nbody):
         if judge.body(body).name.startswith(("link_", "arm_")):

@@ -20,9 +20,9 @@ from qdsim.planning.samplers import BoxSideSampler, PlanarHandSampler
 from qdsim.planning.task import Task
 from qdsim.step import Options
 from qdsim.systems.published import PUBLISHED, about, load_published
-from qdsim.systems.system import System
+from qdsim.systems.system import System, files
 
-__all__ = ["NAMES", "TASK_NAMES", "System", "load"]
+__all__ = ["NAMES", "TASK_NAMES", "System", "files", "load"]
 
 
 def load(name: str) -> System:

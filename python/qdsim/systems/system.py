@@ -17,7 +17,7 @@ from qdsim.step import Options
 
 Array = npt.NDArray[np.float64]
 
-__all__ = ["System", "published_system", "ramp", "read_model"]
+__all__ = ["System", "files", "published_system", "ramp", "read_model"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,6 +59,17 @@ class System:
         return f"System({self.name!r}, nq={self.model.nq}, tasks={list(self.tasks)})"
 
 
+def files() -> dict[str, bytes]:
+    """All MJCF files of the package by name: parts include and attach each other.
+
+    MuJoCo itself reads a system with
+    ``mujoco.MjModel.from_xml_string(files()["rope.xml"].decode(), files())``; it combines frictions
+    by their maximum.
+    """
+    folder = resources.files(__package__)
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(".xml")}
+
+
 def read_model(name: str, *, without_geoms: str | None = None) -> Model:
     """The model of ``<name>.xml`` in this package; frictions combine by the harmonic mean.
 
@@ -69,12 +80,8 @@ def read_model(name: str, *, without_geoms: str | None = None) -> Model:
         without_geoms: bodies whose names begin with this lose their geometries, as published models
             that share an arm do.
     """
-    folder = resources.files(__package__)
-    files = {
-        file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(".xml")
-    }
-    text = files[f"{name}.xml"].decode("utf-8")
-    description = load_description(text, assets=files)
+    assets = files()
+    description = load_description(assets[f"{name}.xml"].decode("utf-8"), assets=assets)
     bodies = tuple(
         dataclasses.replace(body, geoms=())
         if without_geoms is not None and body.name.startswith(without_geoms)
