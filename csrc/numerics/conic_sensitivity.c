@@ -21,7 +21,8 @@
 #include "numerics/conic_workspace.h"
 #include "numerics/lanes.h"
 
-#define HARD_ROUNDS 4 /* most repetitions for hard rows */
+#define HARD_ROUNDS 4         /* most repetitions for hard rows */
+#define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
 #define PATH_END 1e-9
 #define PATH_ITERATIONS 100
 
@@ -95,7 +96,9 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
   tiles_assemble(&workspace->system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
   tiles_factor(&workspace->system);
   list_stiff_blocks(workspace);
-  workspace->hard_rounds = hard || !workspace->definite ? HARD_ROUNDS : 1;
+  /* one refinement of a soft system, none where its factor is as good as exact */
+  const int soft_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
+  workspace->hard_rounds = hard || !workspace->definite ? HARD_ROUNDS : soft_rounds;
   return QD_OK;
 }
 
