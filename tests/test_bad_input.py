@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,7 @@ WRONG_OPTIONS: list[tuple[dict[str, Any], type[Exception]]] = [
     ({"rays": -4}, ValueError),
     ({"rays": 4.0}, TypeError),
     ({"rays": 2**40}, ValueError),
+    ({"rays": 65}, ValueError),
     ({"kappa": 0}, ValueError),
     ({"kappa": -1.0}, ValueError),
     ({"kappa": np.nan}, ValueError),
@@ -250,6 +252,39 @@ def test_held_name_with_two_meanings() -> None:
 
 
 # ---------------------------------------------------------------- queries
+
+
+FAR = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+  <body name="a"><joint type="slide"/><joint name="turn"/><geom size="0.1"/>
+  <body name="b"><joint type="slide" axis="1 0 1"/><geom size="0.1" pos="0 0 0.5"/></body></body>
+  <body name="c"><freejoint/><geom type="box" size="0.1 0.1 0.1"/></body></worldbody></mujoco>"""
+
+
+def test_finite_numbers_too_large_for_the_answer() -> None:
+    model = qdsim.load(FAR)
+    q = np.array(model.default_q)
+    q[[0, 2]] = 1.5e308
+    opposite = np.array(model.default_q)
+    opposite[[0, 2]] = -1.5e308
+    queries: dict[str, Callable[[], object]] = {
+        "integrate": lambda: model.integrate(q, np.full(model.nv, 1e308)),
+        "difference": lambda: model.difference(q, opposite),
+        "body_poses": lambda: model.body_poses(q),
+        "mass_matrix": lambda: model.mass_matrix(q),
+        "point_jacobian": lambda: model.jacobian(q, "b", [1e308, 1e308, 1e308]),
+        "contacts": lambda: model.collide(q, np.inf),
+        "step": lambda: qdsim.step(model, q, []),
+    }
+    for name, query in queries.items():
+        with pytest.raises(ValueError, match=f"^{name}: the numbers overflow"):
+            query()
+
+
+@pytest.mark.parametrize("name", [None, 3, b"a", ["a"], np.zeros(2)])
+def test_names_that_are_no_strings(name: Any) -> None:
+    for query in (MODEL.slice_q, MODEL.slice_v, MODEL.slice_u):
+        with pytest.raises(TypeError, match="name must be a string"):
+            query(name)
 
 
 @pytest.mark.parametrize("kind", WRONG_VECTORS)
@@ -425,6 +460,9 @@ def test_wrong_arrays_of_a_program(name: str) -> None:
         ({"cones": [("orthant", 1), ("ice", 3)]}, ValueError, r"^cones\[1\]: .*'ice'"),
         ({"cones": [("orthant", 1.0), ("lorentz", 3)]}, TypeError, r"^cones\[0\]: "),
         ({"cones": [3, 1]}, TypeError, r"^cones\[0\]: "),
+        ({"cones": None}, TypeError, r"^cones: .*NoneType"),
+        ({"cones": "orthant"}, TypeError, r"^cones: .*str"),
+        ({"cones": [(["orthant"], 4)]}, ValueError, r"^cones\[0\]: "),
         ({"C": np.ones((1, 2))}, ValueError, "^c: C and c come together"),
         ({"c": np.ones(1)}, ValueError, "^C: C and c come together"),
         ({"target_mu": -1.0}, ValueError, "^target_mu: "),

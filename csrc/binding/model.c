@@ -95,6 +95,14 @@ int model_read_q(model_object *self, PyObject *argument, const char *name, doubl
   return -1;
 }
 
+/* Gives out back if its numbers are finite: finite arguments may be too large for the result. */
+static PyObject *without_overflow(PyObject *out, const char *caller) {
+  PyArrayObject *array = (PyArrayObject *)out;
+  if (!out || numbers_first_bad(PyArray_DATA(array), PyArray_SIZE(array)) < 0) return out;
+  Py_DECREF(out);
+  return status_raise(NULL, caller, QD_NOT_FINITE, NULL);
+}
+
 static PyObject *model_integrate(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
                                  PyObject *kwnames) {
   static const char *const names[] = {"q", "v"};
@@ -109,7 +117,7 @@ static PyObject *model_integrate(PyObject *object, PyObject *const *args, Py_ssi
       (out = array_new_vector(self->nq)))
     qd_integrate(self->model, entry->q, entry->tau, PyArray_DATA((PyArrayObject *)out));
   if (entry) workspace_pool_release(&self->pool, entry);
-  return out;
+  return without_overflow(out, "integrate");
 }
 
 static PyObject *model_difference(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
@@ -125,7 +133,7 @@ static PyObject *model_difference(PyObject *object, PyObject *const *args, Py_ss
       model_read_q(self, in[1], "q0", entry->q) == 0 && (out = array_new_vector(self->nv)))
     qd_difference(self->model, entry->q_next, entry->q, PyArray_DATA((PyArrayObject *)out));
   if (entry) workspace_pool_release(&self->pool, entry);
-  return out;
+  return without_overflow(out, "difference");
 }
 
 static PyObject *model_normalize(PyObject *object, PyObject *q) {
@@ -148,7 +156,8 @@ static PyObject *model_body_poses(PyObject *object, PyObject *q) {
   if (entry && model_read_q(self, q, "q", entry->q) == 0) {
     qd_body_poses(self->model, entry->workspace, entry->q, PyArray_DATA((PyArrayObject *)pos),
                   PyArray_DATA((PyArrayObject *)rot));
-    out = PyTuple_Pack(2, pos, rot);
+    pos = without_overflow(pos, "body_poses");
+    out = pos ? PyTuple_Pack(2, pos, rot) : NULL;
   }
   if (entry) workspace_pool_release(&self->pool, entry);
   Py_XDECREF(pos);
@@ -187,7 +196,7 @@ static PyObject *model_point_jacobian(PyObject *object, PyObject *const *args, P
     qd_point_jacobian(self->model, entry->workspace, entry->q, body, point,
                       PyArray_DATA((PyArrayObject *)out));
   if (entry) workspace_pool_release(&self->pool, entry);
-  return out;
+  return without_overflow(out, "point_jacobian");
 }
 
 static PyObject *model_mass_matrix(PyObject *object, PyObject *q) {
@@ -198,7 +207,16 @@ static PyObject *model_mass_matrix(PyObject *object, PyObject *q) {
       (out = array_new_matrix(self->nv, self->nv)))
     qd_mass_matrix(self->model, entry->workspace, entry->q, PyArray_DATA((PyArrayObject *)out));
   if (entry) workspace_pool_release(&self->pool, entry);
-  return out;
+  return without_overflow(out, "mass_matrix");
+}
+
+static int contacts_overflow(const qd_contact *contacts, int count) {
+  int overflow = 0;
+  for (int i = 0; i < count && !overflow; ++i)
+    overflow = numbers_first_bad(&contacts[i].dist, 1) >= 0 ||
+               numbers_first_bad(contacts[i].pos, 3) >= 0 ||
+               numbers_first_bad(contacts[i].frame, 9) >= 0;
+  return overflow;
 }
 
 static PyObject *model_contacts(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
@@ -223,6 +241,7 @@ static PyObject *model_contacts(PyObject *object, PyObject *const *args, Py_ssiz
     } while (status == QD_OUT_OF_CAPACITY &&
              (status = workspace_entry_grow(entry, self->model)) == QD_OK);
     Py_END_ALLOW_THREADS;
+    if (status == QD_OK && contacts_overflow(contacts, count)) status = QD_NOT_FINITE;
     solver_info none = {.derivative_exact = -1};
     out = status == QD_OK ? contact_array_create(state, contacts, count)
                           : status_raise(state, "contacts", status, &none);

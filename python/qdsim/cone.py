@@ -8,7 +8,7 @@ K is a product of orthants and Lorentz cones {w : w_0 >= |w_1..|}, in row order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,7 +90,7 @@ def solve_cone_program(
     g_array = _vector("g", g, None)
     m = g_array.size
     Q_array = _matrix("Q", Q, n, n)
-    _check_symmetric(Q_array)
+    _check_cost(Q_array)
     G_array = _matrix("G", G, m, n)
     if (C is None) != (c is None):
         raise ValueError(f"{'C' if C is None else 'c'}: C and c come together, or neither")
@@ -144,12 +144,15 @@ def _matrix(name: str, value: npt.ArrayLike, rows: int, columns: int) -> _Array:
     return array
 
 
-def _check_symmetric(Q: _Array) -> None:
+def _check_cost(Q: _Array) -> None:
     scale = float(np.abs(Q).max())
     difference = np.abs(Q - Q.T)
     if difference.max() > _SYMMETRY_TOLERANCE * scale:
         i, j = (int(k) for k in np.unravel_index(int(difference.argmax()), Q.shape))
         raise ValueError(f"Q: not symmetric, [{i}, {j}] is {Q[i, j]} and [{j}, {i}] {Q[j, i]}")
+    if (np.diagonal(Q) < 0).any():
+        i = int(np.diagonal(Q).argmin())
+        raise ValueError(f"Q: not positive semidefinite, [{i}, {i}] is {Q[i, i]}")
 
 
 def _read_cones(
@@ -157,12 +160,15 @@ def _read_cones(
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     kinds: list[int] = []
     dims: list[int] = []
+    given: object = cones
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"cones: expected a list of (kind, rows), got {type(cones).__name__}")
     for i, entry in enumerate(cones):
         try:
             kind, rows = entry
         except (TypeError, ValueError):
             raise TypeError(f"cones[{i}]: expected (kind, rows), got {entry!r}") from None
-        if kind not in _KINDS:
+        if not isinstance(kind, str) or kind not in _KINDS:
             raise ValueError(f"cones[{i}]: expected 'orthant' or 'lorentz', got {kind!r}")
         if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)):
             raise TypeError(f"cones[{i}]: expected a number of rows, got {type(rows).__name__}")

@@ -238,6 +238,8 @@ class Model(_core.Model):
 
     def slice_u(self, name: str) -> slice:
         """Where an actuator, or the actuator of a joint, lies in u. Actuators go first."""
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a string, got {type(name).__name__}")
         if name in self._slices_u:
             return self._slices_u[name]
         if name in self.joint_names:
@@ -266,6 +268,8 @@ class Model(_core.Model):
         return int(rows[0])
 
     def _slice(self, slices: Mapping[str, slice], name: str) -> slice:
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a string, got {type(name).__name__}")
         if name in slices:
             return slices[name]
         if name in self.body_names:

@@ -19,6 +19,7 @@ from ._core import Linearization, SolverInfo, Step, StepOptions, linearize, step
 __all__ = ["Linearization", "Options", "SolverInfo", "Step", "linearize", "step"]
 
 _FRICTION_MODELS = {"cone": 0, "pyramid": 1}
+_MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Options:
             sliding contacts keep a gap that shrinks with h.
         friction: "cone" (isotropic second-order cone, the default) or "pyramid" (`rays` rays a contact;
             the program becomes a QP).
-        rays: Rays of the friction pyramid per contact, >= 3; 2 is the planar law and needs a model whose
+        rays: Rays of the friction pyramid per contact, 3 to 64; 2 is the planar law and needs a model whose
             joints all move in one plane. Without effect on cones.
         kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step (analytic smoothing,
             CQDC IV-B): the larger, the closer to the exact one. This is `kappa` of the published scripts,
@@ -76,7 +77,7 @@ class Options:
     def __post_init__(self) -> None:
         _check_friction(self.friction)
         _set(self, "h", _number("h", self.h, _positive, "> 0"))
-        _set(self, "rays", _integer("rays", self.rays, 2))
+        _set(self, "rays", _integer("rays", self.rays, 2, _MOST_RAYS))
         if self.kappa is not None:
             _set(self, "kappa", _number("kappa", self.kappa, _positive, "> 0 or None"))
         self._settle_mass()
@@ -86,7 +87,9 @@ class Options:
         _set(self, "gravity_on_actuated", _flag("gravity_on_actuated", self.gravity_on_actuated))
         _set(self, "held", _names("held", self.held))
         _set(self, "tolerance", _number("tolerance", self.tolerance, _is_fraction, "in (0, 1)"))
-        _set(self, "iteration_limit", _integer("iteration_limit", self.iteration_limit, 1))
+        _set(
+            self, "iteration_limit", _integer("iteration_limit", self.iteration_limit, 1, 2**31 - 1)
+        )
         _set(self, "_native", self._make_native())
 
     def _settle_mass(self) -> None:
@@ -177,11 +180,12 @@ def _number(
     return number
 
 
-def _integer(name: str, value: object, least: int) -> int:
+def _integer(name: str, value: object, least: int, most: int) -> int:
+    wanted = f"an integer from {least} to {most}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}: expected an integer >= {least}, got {type(value).__name__}")
-    if not least <= value <= 2**31 - 1:
-        raise ValueError(f"{name}: expected an integer >= {least}, got {int(value)}")
+        raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+    if not least <= value <= most:
+        raise ValueError(f"{name}: expected {wanted}, got {int(value)}")
     return int(value)
 
 
