@@ -5,14 +5,14 @@ judged.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qdsim.model import Model
 from qdsim.planning.rrt import step_options
@@ -250,11 +250,10 @@ class Plan:
             OSError: if the file cannot be read.
             ValueError: if it is not a plan, or is cut or damaged; the message names the file.
         """
+        content = Path(path).read_bytes()
         try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            return _from_arrays(arrays)
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            return _from_arrays(_read_arrays(content))
+        except Exception as error:  # NumPy and zipfile raise all sorts at damaged archives
             reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
             raise ValueError(f"{Path(path)}: not a plan of qdsim: {reason}") from None
 
@@ -270,6 +269,11 @@ class Plan:
             f"Plan({self.task!r}, {len(self.segments)} segments, {self.step_count} steps, "
             f"{len(self.segments) - 1} regrasps)"
         )
+
+
+def _read_arrays(content: bytes) -> dict[str, NDArray[Any]]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
 
 
 def plan_from_tree(tree: Tree, node: int) -> Plan:

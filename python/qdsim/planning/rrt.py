@@ -49,7 +49,13 @@ def rrt(
     """
     if not isinstance(task, Task):
         raise TypeError(f"task: expected a Task, got {type(task).__name__}")
-    search = _Search(task, options or RRTOptions(), np.random.default_rng(rng))
+    if options is not None and not isinstance(options, RRTOptions):
+        raise TypeError(f"options: expected RRTOptions, got {type(options).__name__}")
+    try:
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"rng: expected a seed or a generator: {error}") from None
+    search = _Search(task, options or RRTOptions(), generator)
     search.grow(progress)
     return search.tree
 
