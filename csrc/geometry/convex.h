@@ -29,8 +29,9 @@ void convex_pair_init(convex_pair *out, const placed_shape *a, const placed_shap
 double convex_support(const convex_pair *pair, const double n[3], double x_a[3], double x_b[3]);
 
 /* gjk.c: closest points of the cores, to tolerance (relative, of the distance). Returns 0 if they
- * overlap or almost touch; then the witness means nothing. */
-int gjk_closest(const convex_pair *pair, double tolerance, convex_witness *out);
+ * overlap or almost touch; then the witness means nothing. A gap beyond range is only a bound,
+ * without points. */
+int gjk_closest(const convex_pair *pair, double tolerance, double range, convex_witness *out);
 
 /* epa.c: the direction in which the cores overlap least, to tolerance (a length). Also for cores
  * that are apart by rounding. Returns 0 where no direction can be better than the given depth. */

@@ -94,7 +94,7 @@ static void simplex_reduce(simplex *s, double v[3]) {
   s->count = kept;
 }
 
-int gjk_closest(const convex_pair *pair, double tolerance, convex_witness *out) {
+int gjk_closest(const convex_pair *pair, double tolerance, double range, convex_witness *out) {
   simplex s = {.count = 0};
   double v[3], best = -INFINITY;
   vec3_copy(v, pair->d);
@@ -112,6 +112,9 @@ int gjk_closest(const convex_pair *pair, double tolerance, convex_witness *out) 
       best = gap;
       out->gap = gap;
       vec3_copy(out->n, n);
+      if (gap > range) {
+        return 1;
+      }
     }
     if (last > 0 && distance - gap <= tolerance * distance) {
       --s.count;

@@ -89,7 +89,7 @@ static void line_point(double x[3], const line *l, double coordinate, const doub
 int line_manifold(const placed_shape *a, const placed_shape *b, const contact_point *closest,
                   contact_point out[2]) {
   convex_pair pair;
-  line la, lb;
+  line la = {.half = 0.0}, lb = la;
   double minus[3], cross[3], d[3];
   const double *n = closest->normal;
   vec3_scale(minus, n, -1.0);

@@ -15,6 +15,9 @@ enum { REFINE_ITERATIONS = 40, STUCK_MOST = 3 };
 static const double CLASSIFY = 1e-6;
 /* What rounding leaves of the conditions, relative to the shapes. */
 static const double CERTIFIED = 1e-13;
+/* What will do where the conditions meet in the border of two features, or sizes are very unequal:
+ * the distance is in error by the square of it. */
+static const double ENOUGH = 1e-8;
 /* Less progress than this in a step on the same features is none. The first steps of very unequal
  * shapes may show none. */
 static const double STUCK = 0.9;
@@ -173,6 +176,10 @@ int closest_refine(const convex_pair *pair, const convex_witness *start, contact
     }
     stuck = error < STUCK * least ? 0 : stuck + 1;
     if (stuck == STUCK_MOST) {
+      if (error <= ENOUGH && certified(&r)) {
+        take(&r, contact, feature);
+        return 1;
+      }
       restart(&r);
       least = INFINITY;
       stuck = 0;
