@@ -98,9 +98,9 @@ typedef enum qd_shape_type {
   QD_SPHERE,    /* size: radius */
   QD_CAPSULE,   /* size: radius, half length; along z of the geometry frame */
   QD_BOX,       /* size: half lengths */
-  QD_CYLINDER,  /* size: radius, half length (no pair yet) */
-  QD_ELLIPSOID, /* size: half axes (no pair yet) */
-  QD_MESH,      /* (no pair yet) */
+  QD_CYLINDER,  /* size: radius, half length; along z of the geometry frame */
+  QD_ELLIPSOID, /* size: half axes */
+  QD_MESH,      /* no pair yet */
   QD_SHAPE_TYPE_COUNT
 } qd_shape_type;
 
