@@ -128,8 +128,10 @@ static void ellipsoid_surface(local_surface *out, const placed_shape *shape,
   /* the product of the radii, the determinant, is (a b c)^2 / h^4: no cancellation */
   const double volume = shape->size[0] / h * (shape->size[1] / h) * (shape->size[2] / length) *
                         (shape->size[0] / h * (shape->size[1] / h) * (shape->size[2] / length));
-  set_curved(out, 0, mean + swing, 1.0);
-  set_curved(out, 1, volume / (mean + swing), 1.0);
+  set_curved(out, 0, fmax(mean + swing, 0.0), 1.0);
+  const double larger = mean + swing;
+  /* needles: rounding may leave nothing of either */
+  set_curved(out, 1, larger > 0.0 ? fmin(volume / larger, larger) : 0.0, 1.0);
 }
 
 void surface_compute(local_surface *out, const placed_shape *shape, const surface_point *point,

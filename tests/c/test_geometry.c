@@ -440,6 +440,46 @@ static void check_degenerate_cases(void) {
                    "plane and capsule of no length");
 }
 
+/* Sizes over sixteen decades, quarter steps, eighth turns and hardly off them: whatever the contact
+ * is there, it is finite, with a unit normal, and so is its derivative. */
+static void check_wild_cases(void) {
+  const double zero[3] = {0.0, 0.0, 0.0};
+  for (int scene = 0; scene < 40000; ++scene) {
+    const int *types = PAIR_TYPES[scene % PAIR_COUNT], swap = scene / PAIR_COUNT % 2;
+    shape s[2];
+    for (int k = 0; k < 2; ++k) {
+      double size[3], turn[3] = {0.0, 0.0, 0.0};
+      for (int i = 0; i < 3; ++i) {
+        size[i] = uniform(0, 1) < 0.4 ? 0.25 * ceil(uniform(0, 4)) : log_uniform(1e-8, 1e8);
+      }
+      const int type = types[k ^ swap];
+      if (type == QD_CAPSULE && uniform(0, 1) < 0.1) {
+        size[1] = 0.0;
+      }
+      s[k] = shape_make(type, size[0], size[1], size[2]);
+      turn[(int)uniform(0, 3)] = 0.78539816339744831 * floor(uniform(0, 8));
+      turn[0] += uniform(0, 1) < 0.5 ? 0.0 : log_uniform(1e-16, 1.0);
+      if (type != QD_SPHERE) {
+        shape_move(&s[k], turn, zero, zero);
+      }
+      for (int i = 0; i < 3; ++i) {
+        const double at = uniform(-1, 1);
+        s[k].placed.pos[i] = at < -0.3 ? 0.0 : at < 0.3 ? floor(10.0 * at) * 0.25 : at * size[i];
+      }
+    }
+    contact_point contacts[CONTACTS_PER_PAIR_MAX];
+    const int count = shapes_collide(placed(&s[0]), placed(&s[1]), INFINITY, contacts);
+    CHECK_SAY(count > 0 && count <= CONTACTS_PER_PAIR_MAX, "%d", count);
+    for (int i = 0; i < count; ++i) {
+      contact_point_derivative derivative;
+      shapes_collide_derivative(placed(&s[0]), placed(&s[1]), contacts + i, &derivative);
+      CHECK_SAY(is_finite_contact(contacts + i, &derivative) &&
+                    fabs(vec3_norm(contacts[i].normal) - 1.0) < 1e-12,
+                "%s %s scene %d", TYPE_NAME[s[0].placed.type], TYPE_NAME[s[1].placed.type], scene);
+    }
+  }
+}
+
 /* Numbers one can work out in the head. */
 static void check_known_values(void) {
   contact_point c[CONTACTS_PER_PAIR_MAX];
@@ -597,6 +637,7 @@ int main(void) {
   }
   check_side_by_side();
   check_known_values();
+  check_wild_cases();
   check_degenerate_cases();
   check_tiny_sphere();
   check_continuity();
