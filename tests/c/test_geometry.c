@@ -480,6 +480,48 @@ static void check_wild_cases(void) {
   }
 }
 
+static double nearest_distance(shape *a, shape *b) {
+  contact_point contacts[CONTACTS_PER_PAIR_MAX];
+  const int count = shapes_collide(placed(a), placed(b), INFINITY, contacts);
+  double nearest = INFINITY;
+  for (int i = 0; i < count; ++i) {
+    nearest = fmin(nearest, contacts[i].dist);
+  }
+  return nearest;
+}
+
+/* B drawn out of A along the normal: n stays a direction that parts them by as much, and nothing
+ * can gain more than the way, so the distance grows by exactly the way: through touching, too. */
+static void check_through_touching(void) {
+  static const double AFTER[] = {-1e-3, -1e-6, -1e-9, -1e-12, -1e-15, 0.0,
+                                 1e-15, 1e-12, 1e-9,  1e-6,   1e-3,   0.3};
+  for (int k = 0; k < PAIR_COUNT; ++k) {
+    const int type_a = PAIR_TYPES[k][0], type_b = PAIR_TYPES[k][1];
+    const int capped = type_a == QD_CYLINDER || type_b == QD_CYLINDER;
+    for (int scene = 0; scene < 300; ++scene) {
+      shape a, b;
+      contact_point contacts[CONTACTS_PER_PAIR_MAX];
+      random_scene(type_a, type_b, 1.0, &a, &b);
+      const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
+      int first = 0;
+      for (int i = 1; i < count; ++i) {
+        first = contacts[i].dist < contacts[first].dist ? i : first;
+      }
+      const double dist = contacts[first].dist;
+      if (!(dist < -2e-3)) {
+        continue;
+      }
+      for (int i = 0; i < 12; ++i) {
+        shape moved = b;
+        vec3_axpy(moved.placed.pos, AFTER[i] - dist, contacts[first].normal);
+        const double error = nearest_distance(&a, &moved) - AFTER[i];
+        CHECK_SAY(fabs(error) < (capped ? 1e-9 : 1e-12), "%s %s at %g: off by %g",
+                  TYPE_NAME[type_a], TYPE_NAME[type_b], AFTER[i], error);
+      }
+    }
+  }
+}
+
 /* Numbers one can work out in the head. */
 static void check_known_values(void) {
   contact_point c[CONTACTS_PER_PAIR_MAX];
@@ -637,6 +679,7 @@ int main(void) {
   }
   check_side_by_side();
   check_known_values();
+  check_through_touching();
   check_wild_cases();
   check_degenerate_cases();
   check_tiny_sphere();
