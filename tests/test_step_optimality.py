@@ -220,3 +220,32 @@ def test_agrees_with_clarabel() -> None:
             step = qdsim.step(scene.model, q, u, options)
             program = assemble(scene.model, q, u, options, step.contacts)
             np.testing.assert_allclose(step.delta, clarabel_solution(program).x, atol=2e-6)
+
+
+WRIST = """<mujoco><option gravity="0 0 -9.81"/><worldbody><geom type="plane" size="2 2 .1" friction="0.6 .01 .001"/>
+  <body pos="0 0 .3"><joint name="j1" axis="0 0 1"/><joint name="j2" axis="0 1 0"/>
+    <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03" density="500"/>
+    <body pos=".3 0 0"><joint axis="0 1 0" stiffness="5" springref="0.2"/>
+      <geom type="capsule" fromto="0 0 0 .2 0 0" size=".02"/>
+      <body pos=".2 0 0"><joint type="ball"/><geom type="sphere" size=".03" condim="4"/></body></body></body>
+  <body pos=".45 0 .05"><freejoint/>
+    <geom type="box" size=".05 .05 .05" mass="0.5" condim="6" friction=".5 .01 .002"/></body></worldbody>
+  <actuator><position joint="j1" kp="100"/><position joint="j2" kp="100"/></actuator></mujoco>"""
+
+
+def test_a_link_that_spins_beside_a_box_at_rest() -> None:
+    """Slacks from 1e-8 m (the box) to 0.2 m and displacements from 1e-8 to 10 rad in one program."""
+    model = qdsim.load(WRIST)
+    q = np.array([
+        -4.43217e-01, 4.11343e-01, 1.21588e-01, 5.97566e-01, 7.03191e-01, 2.67484e-01, 2.77290e-01,
+        4.42589e-01, -3.36896e-03, 5e-02, 9.85608e-01, -4.64389e-09, 3.75269e-09, -1.69045e-01,
+    ])  # fmt: skip
+    tau = np.array([
+        -0.14998, 0.13576, -0.00637, -0.05424, 0.07492, 0.10599, 0.07698, 0.19995, 0.10807,
+        0.12835, -0.05399, 0.01065,
+    ])  # fmt: skip
+    rng = np.random.default_rng(0)
+    scene = Scene(model, lambda rng: (q, model.command_from(q)))
+    for _ in range(100):
+        near = model.integrate(q, 1e-8 * rng.standard_normal(model.nv))
+        check_exact(scene, near, [-0.04622, 0.32416], qdsim.Options(), tau)
