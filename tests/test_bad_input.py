@@ -530,3 +530,22 @@ def test_any_numbers_raise_or_give_numbers(q: list[float], u: list[float]) -> No
             continue
         for array in (lin.q_next, lin.A, lin.B, lin.step.contacts["force"]):
             assert np.isfinite(array).all()
+
+
+def test_an_indefinite_cost_is_named() -> None:
+    """Unit diagonal, eigenvalues -1 and 3; singular ones pass."""
+    with pytest.raises(
+        ValueError, match="Q: not positive semidefinite, its smallest eigenvalue is -1"
+    ):
+        qdsim.solve_cone_program(
+            [[1.0, 2.0], [2.0, 1.0]], [0, 0], np.eye(2), [0, 0], [("orthant", 2)]
+        )
+    singular = qdsim.solve_cone_program(
+        [[1.0, 1.0], [1.0, 1.0]], [-1.0, -1.0], np.eye(2), [0, 0], [("orthant", 2)]
+    )
+    assert singular.x.sum() == pytest.approx(1.0, abs=1e-8)
+
+
+def test_a_system_has_a_name() -> None:
+    with pytest.raises(TypeError, match="name: expected a string, got list"):
+        qdsim.systems.load([1])

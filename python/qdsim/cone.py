@@ -22,6 +22,7 @@ __all__ = ["ConeSolution", "solve_cone_program"]
 _Array = npt.NDArray[np.float64]
 _KINDS = {"orthant": 0, "lorentz": 1}
 _SYMMETRY_TOLERANCE = 1e-9
+_ROUNDING = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,6 +154,17 @@ def _check_cost(Q: _Array) -> None:
     if (np.diagonal(Q) < 0).any():
         i = int(np.diagonal(Q).argmin())
         raise ValueError(f"Q: not positive semidefinite, [{i}, {i}] is {Q[i, i]}")
+    # scaled to a unit diagonal; a shift above rounding lets singular matrices pass
+    root = np.sqrt(np.diagonal(Q))
+    root = np.where(root > 0.0, root, 1.0)
+    scaled = Q / np.outer(root, root)
+    try:
+        np.linalg.cholesky(scaled + _ROUNDING * len(Q) * np.eye(len(Q)))
+    except np.linalg.LinAlgError:
+        smallest = float(np.linalg.eigvalsh(Q)[0])
+        raise ValueError(
+            f"Q: not positive semidefinite, its smallest eigenvalue is {smallest:.3g}"
+        ) from None
 
 
 def _read_cones(

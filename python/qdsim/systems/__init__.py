@@ -29,9 +29,12 @@ def load(name: str) -> System:
     """A system by name, one of ``systems.NAMES``.
 
     Raises:
+        TypeError: if the name is no string.
         ValueError: for an unknown name.
     """
-    key = name.lower().replace("-", "_") if isinstance(name, str) else name
+    if not isinstance(name, str):
+        raise TypeError(f"name: expected a string, got {type(name).__name__}")
+    key = name.lower().replace("-", "_")
     if key in PUBLISHED:
         return load_published(key)
     if key not in _SYSTEMS:
