@@ -13,6 +13,8 @@
  * accuracy. */
 static const double polish_from[] = {3e-2, 1e-3, 1e-6};
 
+#define RESCUED 1e-8 /* relative error that counts as solved where rounding ended the path */
+
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
   return options;
@@ -93,6 +95,7 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->active.id = arena_take(a, ACTIVE_LIMIT * sizeof(face_id));
   w->active.directions = arena_doubles(a, ACTIVE_LIMIT * DIMENSION_LIMIT);
   w->row_weight = arena_doubles(a, lanes_count);
+  w->penalty = arena_doubles(a, lanes_count);
   w->near_blocks = arena_ints(a, rows + 1);
   w->stiff_blocks = arena_ints(a, rows + 1);
   w->is_near = arena_ints(a, rows + 1);
@@ -270,6 +273,31 @@ static void clear_outputs(const qd_cone_program *program, double *x, double *sla
   if (p > 0 && dual_eq) memset(dual_eq, 0, (size_t)p * sizeof(double));
 }
 
+/* An exact program whose path ended early, for `status`: by the method of multipliers, from where
+ * the path was best. */
+static qd_status rescue(qd_cone_workspace *workspace, const qd_cone_options *options,
+                        qd_status status, int *polished, qd_cone_info *info) {
+  const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  const double error =
+      conic_multipliers(workspace, options->iteration_limit - info->iterations, info);
+  if (error > larger(options->tolerance, workspace->path_error)) {
+    workspace->origin = ORIGIN_PATH;
+    return status;
+  }
+  memcpy(workspace->x, workspace->polish_x, column_bytes);
+  memcpy(workspace->slack, workspace->polish_slack, row_bytes);
+  memcpy(workspace->dual, workspace->polish_dual, row_bytes);
+  *polished = options->polish && conic_polish(workspace, info);
+  if (!*polished) {
+    memcpy(workspace->polish_x, workspace->x, column_bytes);
+    memcpy(workspace->polish_slack, workspace->slack, row_bytes);
+    memcpy(workspace->polish_dual, workspace->dual, row_bytes);
+    conic_read_states(workspace);
+  }
+  return *polished || error <= larger(options->tolerance, RESCUED) ? QD_OK : status;
+}
+
 qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
                         const qd_cone_program *program, double *x, double *slack, double *dual,
                         double *dual_eq, qd_cone_info *info) {
@@ -285,6 +313,8 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
   }
   const int polish = o->polish && workspace->exact;
   const int stages = polish ? (int)(sizeof polish_from / sizeof polish_from[0]) : 0;
+  const int kept = workspace->exact ? (o->iteration_limit < 80 ? o->iteration_limit / 2 : 40) : 0;
+  const int path_limit = o->iteration_limit - kept; /* the rest: method of multipliers */
   int polished = 0, done = conic_free_minimum(workspace, info);
   workspace->origin = ORIGIN_FREE;
   if (!done && polish && conic_dual_active_set(workspace)) {
@@ -295,10 +325,12 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
   if (workspace->origin == ORIGIN_ACTIVE_SET) done = polished;
   for (int stage = 0; stage <= stages && !done; ++stage) {
     const double goal = stage < stages ? larger(polish_from[stage], o->tolerance) : o->tolerance;
-    info->status = conic_follow_path(workspace, goal, o->iteration_limit, stage > 0, info);
+    info->status = conic_follow_path(workspace, goal, path_limit, stage > 0, info);
     if (info->status != QD_OK) break;
     done = polished = polish && conic_polish(workspace, info);
   }
+  if (info->status != QD_OK && info->status != QD_UNBOUNDED && workspace->exact)
+    info->status = rescue(workspace, o, info->status, &polished, info);
   info->polished = polished;
   if (polished)
     hand_out(workspace, workspace->polish_x, workspace->polish_slack, workspace->polish_dual, x,

@@ -41,8 +41,8 @@
 #define STALLED_STEP 1e-6
 #define STALLED_COUNT 15   /* iterations without progress, */
 #define STALLED_ERROR 1e-3 /* once relative errors are this small: rounding */
-#define ACCEPTABLE 1e-7    /* relative error that counts as solved where rounding ends the path */
-#define ROUNDING 1e-8 /* what counts as zero there, relative to the largest slack and the work */
+#define ACCEPTABLE                                                                                 \
+  1e-7 /* relative error that counts as solved where rounding ends a barrier's path */
 #define CERTIFICATE_FROM 8    /* iterations before rays are looked at */
 #define CERTIFICATE_SCALE 1e6 /* a ray excludes every solution up to this many natural sizes */
 
@@ -412,27 +412,6 @@ static double path_error(qd_cone_workspace *workspace, double goal) {
   return larger(gap, larger(primal / (goal * workspace->length), dual / (goal * size)));
 }
 
-/* Whether the errors are small against the work that the cost asks for and the largest slack, if
- * not against natural units: in a program with slacks from 1e-8 to 1 (a box at rest beside a link
- * that may spin freely) the former is what rounding leaves. Only asked where rounding ends the
- * path. */
-static int solved_to_rounding(qd_cone_workspace *workspace) {
-  const double length = workspace->length, energy = workspace->energy;
-  const double share = ROUNDING / ACCEPTABLE;
-  double work = 0.0, slack = 0.0;
-  for (int i = 0; i < workspace->column_count; ++i) work += fabs(workspace->b[i] * workspace->x[i]);
-  for (int i = 0; i < workspace->row_count; ++i)
-    if (workspace->slot_of[i] >= 0) slack = larger(slack, workspace->slack[workspace->slot_of[i]]);
-  conic_column_residual(workspace, workspace->x, workspace->dual);
-  conic_row_residual(workspace, workspace->x, workspace->slack);
-  workspace->length = larger(length, share * slack);
-  workspace->energy = larger(energy, share * work);
-  const double error = path_error(workspace, ACCEPTABLE);
-  workspace->length = length;
-  workspace->energy = energy;
-  return workspace->exact && error <= 1.0;
-}
-
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
                             int resume, qd_cone_info *info) {
   cone_product *product = &workspace->product;
@@ -478,6 +457,7 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
       const int infeasible = proves_infeasible(workspace);
       if (infeasible || proves_unbounded(workspace)) {
         restore_best(workspace);
+        workspace->path_error = best * goal;
         return infeasible ? QD_INFEASIBLE : QD_UNBOUNDED;
       }
     }
@@ -492,5 +472,6 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
     memset(workspace->path_dual, 0, (size_t)workspace->slot_count * sizeof(double));
   }
   restore_best(workspace);
-  return best * goal <= ACCEPTABLE || solved_to_rounding(workspace) ? QD_OK : status;
+  workspace->path_error = best * goal;
+  return !workspace->exact && best * goal <= ACCEPTABLE ? QD_OK : status;
 }

@@ -10,7 +10,8 @@
  *     sticking         M = infinity in every direction: the rows do not move
  *     sliding          dual = beta (1, u), slack = alpha (1, -u):
  *                      M = infinity along (1, u), 0 along (1, -u), beta / alpha across
- *     weakly active    slack and multiplier both vanish; a choice: M of the end of the path
+ *     weakly active    slack and multiplier both vanish; a choice: M of the end of the path,
+ *                      or halfway where the method of multipliers found the solution
  *
  * Infinity is a large penalty, and the solve is repeated on what it leaves (the proximal method of
  * multipliers): redundant hard rows share the load and do no harm. M = R R, S = R G: the solver's
@@ -52,6 +53,22 @@ static int settle_weak_cones(qd_cone_workspace *workspace) {
   return status == QD_OK && conic_polish(workspace, &effort);
 }
 
+/* The states that the end of a path shows which has reached the boundary. */
+static void read_path_end(qd_cone_workspace *workspace) {
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  memcpy(workspace->polish_slack, workspace->slack, row_bytes);
+  memcpy(workspace->polish_dual, workspace->dual, row_bytes);
+  conic_read_states(workspace);
+}
+
+/* A weakly active cone without a path: as stiff as what it works against, halfway between open and
+ * held. */
+static void share_motion(qd_cone_workspace *workspace, int cone) {
+  const double compliance = workspace->compliance[cone];
+  const double root = compliance > 0.0 ? sqrt(1.0 / compliance) : 0.0;
+  conic_set_stiffness(workspace, cone, root, root, root, 0, 0);
+}
+
 /* Blocks with a stiffness that is not zero: the others (open cones) have S = 0 and move nothing. */
 static void list_stiff_blocks(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
@@ -75,22 +92,30 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
   (void)x;
   (void)slack;
   (void)dual;
-  int polished = info->polished, weak = polished && conic_any_weak(workspace);
-  if (weak) {
-    polished = settle_weak_cones(workspace);
-    weak = !polished || conic_any_weak(workspace);
+  int by_path = workspace->origin != ORIGIN_MULTIPLIERS, active = !by_path || info->polished;
+  int settled = info->polished, weak = active && conic_any_weak(workspace);
+  if (weak && by_path) {
+    active = settled = settle_weak_cones(workspace);
+    weak = !active || conic_any_weak(workspace);
   }
-  *exact = workspace->exact ? polished && !weak : 1;
-  if ((weak || !polished) && !cones_scale(product, workspace->slack, workspace->dual))
-    return QD_NUMERICAL_TROUBLE;
+  *exact = workspace->exact ? settled && !weak : 1;
+  if (by_path && (weak || !active) && !cones_scale(product, workspace->slack, workspace->dual)) {
+    read_path_end(workspace); /* on the boundary already: there is no scaling */
+    by_path = 0;
+    active = 1;
+  }
   int hard = workspace->equality_count > 0;
-  if (polished)
+  if (active)
     hard |= conic_set_active_rows(workspace, workspace->polish_dual, workspace->polish_slack);
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c)
-      if (!polished || (c < group->count && workspace->state[group->cone + c] == CONE_WEAK))
-        copy_path(workspace, group, c);
+      if (!active || (c < group->count && workspace->state[group->cone + c] == CONE_WEAK)) {
+        if (by_path)
+          copy_path(workspace, group, c);
+        else
+          share_motion(workspace, group->cone + c);
+      }
   }
   conic_set_equalities(workspace);
   tiles_assemble(&workspace->system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);

@@ -24,7 +24,12 @@
 
 typedef enum cone_state { CONE_OPEN, CONE_STICK, CONE_SLIDE, CONE_WEAK } cone_state;
 
-typedef enum solution_origin { ORIGIN_FREE, ORIGIN_ACTIVE_SET, ORIGIN_PATH } solution_origin;
+typedef enum solution_origin {
+  ORIGIN_FREE,
+  ORIGIN_ACTIVE_SET,
+  ORIGIN_PATH,
+  ORIGIN_MULTIPLIERS
+} solution_origin;
 
 /* Where a row of the dual active set comes from: row of a block, plus sign times a second one. */
 typedef struct face_id {
@@ -80,6 +85,7 @@ struct qd_cone_workspace {
   /* where the path ended and what the polish found */
   double *path_slack, *path_dual;
   int *state;        /* a cone_state, over cones */
+  double path_error; /* relative, where it ended short of its goal */
   double share;      /* of the residuals that the last step of the path went for */
   int state_changed; /* by the last projection */
   double *polish_x, *polish_dual, *polish_slack;
@@ -96,6 +102,7 @@ struct qd_cone_workspace {
   active_set active;
   double *active_images;             /* room for active.images */
   double *row_weight;                /* over cones: 1 / largest row norm */
+  double *penalty;                   /* over cones: of the method of multipliers */
   int *near_blocks, *is_near, *tail; /* (blocks) */
   int *stiff_blocks;                 /* (blocks) whose multipliers move; sensitivity */
   int stiff_count;
@@ -128,6 +135,11 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
                             int resume, qd_cone_info *info);
 /* Newton on the active set; 1 if the KKT equations hold to rounding: then polish_x/dual/slack. */
 int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info);
+/* Method of multipliers from (x, dual), at most `limit` times, for exact programs; returns the
+ * relative error of what it leaves in polish_x/dual/slack (HUGE_VAL: nothing), and its states. */
+double conic_multipliers(qd_cone_workspace *workspace, int limit, qd_cone_info *info);
+/* The states that polish_dual and polish_slack show. */
+void conic_read_states(qd_cone_workspace *workspace);
 /* Square root of the penalty of one cone's hard rows. */
 LANES_INLINE double conic_hard_root(const qd_cone_workspace *workspace, int cone) {
   const double compliance = workspace->compliance[cone];
