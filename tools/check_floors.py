@@ -36,7 +36,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"description"},
     {"formats"},
     {"model"},
-    {"step", "cone"},
+    {"step", "batch", "cone"},
     {"planning"},
     {"systems"},
     {"demo"},

@@ -45,8 +45,9 @@ typedef struct core_state {
   PyObject *solver_error;
   PyObject *default_options;
   PyArray_Descr *contact_descr;
-  _Atomic uint64_t next_serial; /* of models */
-  PyObject *text_native;        /* interned attribute names */
+  _Atomic uint64_t next_serial;          /* of models */
+  _Atomic(qd_thread_pool *) thread_pool; /* NULL until the first batch */
+  PyObject *text_native;                 /* interned attribute names */
   PyObject *text_joint_names;
   PyObject *text_body_names;
 } core_state;
@@ -143,6 +144,18 @@ PyObject *step_restore(PyObject *module, PyObject *args);
 PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                              PyObject *kwnames);
 PyObject *linearization_restore(PyObject *module, PyObject *args);
+
+/* ---------------------------------------------------------------- batch.c */
+
+extern const char batch_doc[];
+extern const char rollout_doc[];
+extern const char batch_failure_doc[];
+PyObject *status_names_create(void);
+PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                         PyObject *kwnames);
+PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                           PyObject *kwnames);
+PyObject *batch_failure_raise(PyObject *module, PyObject *args);
 
 /* ---------------------------------------------------------------- cone_program.c, benchmark.c */
 

@@ -27,6 +27,7 @@ static void model_dealloc(PyObject *object) {
   model_object *self = (model_object *)object;
   PyTypeObject *type = Py_TYPE(object);
   workspace_pool_clear(&self->pool);
+  qd_batch_destroy(atomic_load(&self->batch));
   qd_model_destroy(self->model);
   PyMem_Free(self->joint_type);
   type->tp_free(object);

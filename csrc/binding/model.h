@@ -17,6 +17,7 @@ struct model_object {
   int32_t *joint_q; /* first index in q */
   int32_t *joint_v; /* first index in v */
   workspace_pool pool;
+  _Atomic(qd_batch *) batch; /* idle scratch of a batch, or NULL; taken and put back whole */
 };
 
 /* The argument as an initialised model, or NULL with TypeError / RuntimeError. Borrowed. */

@@ -90,6 +90,10 @@ static int module_exec(PyObject *module) {
   if (!state->contact_descr ||
       PyModule_AddObjectRef(module, "CONTACT_DTYPE", (PyObject *)state->contact_descr) < 0)
     return -1;
+  PyObject *names = status_names_create();
+  int named = names ? PyModule_AddObjectRef(module, "STATUS_NAMES", names) : -1;
+  Py_XDECREF(names);
+  if (named < 0) return -1;
   state->default_options = PyObject_CallNoArgs((PyObject *)state->options_type);
   return state->default_options ? 0 : -1;
 }
@@ -125,7 +129,11 @@ static int module_clear(PyObject *module) {
   return 0;
 }
 
-static void module_free(void *module) { module_clear(module); }
+static void module_free(void *module) {
+  core_state *state = PyModule_GetState(module);
+  if (state) qd_thread_pool_destroy(atomic_load(&state->thread_pool));
+  module_clear(module);
+}
 
 #define FAST_FUNCTION(name, function, doc)                                                         \
   {name, METHOD_CAST(function), METH_FASTCALL | METH_KEYWORDS, doc}
@@ -133,6 +141,9 @@ static void module_free(void *module) { module_clear(module); }
 static PyMethodDef module_methods[] = {
     FAST_FUNCTION("step", step_function, step_doc),
     FAST_FUNCTION("linearize", linearize_function, linearize_doc),
+    FAST_FUNCTION("_batch", batch_function, batch_doc),
+    FAST_FUNCTION("_rollout", rollout_function, rollout_doc),
+    {"_raise_batch_failure", batch_failure_raise, METH_VARARGS, batch_failure_doc},
     FAST_FUNCTION("_solve_cone_program", cone_solve_function, cone_solve_doc),
     FAST_FUNCTION("_cone_benchmark", cone_benchmark_function, cone_benchmark_doc),
     FAST_FUNCTION("_step_benchmark", step_benchmark_function, step_benchmark_doc),

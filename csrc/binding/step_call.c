@@ -19,8 +19,8 @@ static int settings_check(const step_call *call) {
   return 0;
 }
 
-int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
-                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau) {
+int step_call_configure(step_call *call, const core_state *state, const char *name, PyObject *model,
+                        PyObject *options) {
   memset(call, 0, sizeof *call);
   call->state = state;
   call->name = name;
@@ -35,6 +35,12 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
     return -1;
   }
   if (call->held) call->settings.held = (const uint8_t *)PyBytes_AS_STRING(call->held);
+  return 0;
+}
+
+int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
+                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau) {
+  if (step_call_configure(call, state, name, model, options) < 0) return -1;
   workspace_entry *entry = workspace_pool_acquire(&call->model->pool, call->model->model);
   if (!entry) {
     step_call_end(call);

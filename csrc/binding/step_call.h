@@ -19,6 +19,10 @@ typedef struct step_call {
   qd_step_result result;    /* filled by step_call_run, points into the entry */
 } step_call;
 
+/* Model and options only, no workspace. -1 with an exception, and then nothing is left to end.
+ * options may be NULL. */
+int step_call_configure(step_call *call, const core_state *state, const char *name, PyObject *model,
+                        PyObject *options);
 /* -1 with an exception, and then nothing is left to end. options and tau may be NULL. */
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
                     PyObject *q, PyObject *u, PyObject *options, PyObject *tau);

@@ -276,6 +276,85 @@ qd_status qd_linearize(const qd_model *model, qd_workspace *workspace,
                        const qd_step_options *options, const double *q, const double *u,
                        const double *tau, qd_step_result *result, double *A, double *B);
 
+/* ---------------------------------------------------------------- batches
+ * Many steps of one model on several threads. Samples do not know each other, so results have the
+ * same bits whatever the number of threads. A sample that fails keeps its q, has a status, and does
+ * not stop the others. */
+
+#define QD_THREADS_MAX 1024
+
+/* Threads that wait for work; the first batch that wants them starts them. One pool serves any
+ * number of models and callers. After fork, the child's pool starts threads of its own. */
+typedef struct qd_thread_pool qd_thread_pool;
+
+qd_thread_pool *qd_thread_pool_create(void);
+/* Ends the threads. The pool must not be in use. */
+void qd_thread_pool_destroy(qd_thread_pool *pool);
+
+/* Scratch of one batch call at a time: a workspace for each thread that takes part, and the
+ * contacts of the latest call. Grows as needed. */
+typedef struct qd_batch qd_batch;
+
+qd_batch *qd_batch_create(const qd_model *model);
+void qd_batch_destroy(qd_batch *batch);
+
+/* Sample i begins at q + i * q_stride, and so on; a stride of 0 gives all samples the same. */
+typedef struct qd_batch_input {
+  int64_t sample_count;
+  const double *q;                          /* (nq) a sample */
+  const double *u;                          /* (nu) a sample */
+  const double *tau;                        /* (nv) a sample, N or Nm; NULL: none */
+  ptrdiff_t q_stride, u_stride, tau_stride; /* doubles from one sample to the next */
+} qd_batch_input;
+
+/* Caller's memory; every array but q_next and status may be NULL. */
+typedef struct qd_batch_output {
+  double *q_next;            /* (sample_count, nq) */
+  double *delta;             /* (sample_count, nv), zero where a sample failed */
+  double *limit_force;       /* (sample_count, nv) N or Nm, zero where a sample failed */
+  double *constraint_force;  /* (sample_count, constraint_count, 6), zero where a sample failed */
+  double *A;                 /* (sample_count, nv, nv), NaN where a sample failed */
+  double *B;                 /* (sample_count, nv, nu), NaN where a sample failed */
+  uint8_t *derivative_exact; /* (sample_count) 1: exact; 0: the path's derivative, or failed */
+  int32_t *status;           /* (sample_count) a qd_status each */
+  int64_t *contact_start;    /* (sample_count + 1) contacts of sample i are contact_start[i] up to
+                                contact_start[i + 1] of qd_batch_contacts; NULL: contacts not kept */
+} qd_batch_output;
+
+/* The failed sample of the smallest index. */
+typedef struct qd_batch_failure {
+  int64_t sample; /* -1: none failed */
+  int64_t step;   /* of a rollout, from 0 */
+  qd_status status;
+  qd_cone_info info;
+  int row_count, contact_count, missed_pairs; /* of its program */
+} qd_batch_failure;
+
+/* qd_step for every sample on up to thread_count threads, the caller's included (pool may be NULL:
+ * the caller's alone). A and B of the output are not touched. Returns QD_OK once every sample has
+ * a status, QD_OUT_OF_MEMORY if the batch could not begin. */
+qd_status qd_step_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                        const qd_step_options *options, const qd_batch_input *input,
+                        const qd_batch_output *output, qd_batch_failure *failure);
+/* The same with qd_linearize. */
+qd_status qd_linearize_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                             const qd_step_options *options, const qd_batch_input *input,
+                             const qd_batch_output *output, qd_batch_failure *failure);
+/* Copies the contacts of the latest qd_step_batch or qd_linearize_batch, in the order of samples;
+ * contact_start (sample_count + 1) is what that call filled, and contacts has room for
+ * contact_start[sample_count]. */
+void qd_batch_contacts(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                       int64_t sample_count, const int64_t *contact_start, qd_contact *contacts);
+
+/* step_count steps in a row from each sample's q. u holds step_count rows (nu) a sample, u_step
+ * doubles from row to row; tau of the input is applied in every step. Fills q (sample_count,
+ * step_count + 1, nq), which begins with the normalised q, and per sample the status and the number
+ * of steps that were done; after a failed step the last configuration is repeated. */
+qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                           const qd_step_options *options, const qd_batch_input *input,
+                           int64_t step_count, ptrdiff_t u_step, double *q, int32_t *status,
+                           int64_t *steps_done, qd_batch_failure *failure);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,7 @@
 """Convex quasi-dynamic contact: simulate, differentiate, smooth, and plan manipulation with it.
 
-`load` reads a model, `step` moves it, `linearize` differentiates the step. `qdsim.systems` holds the
+`load` reads a model, `step` moves it, `linearize` differentiates the step; `step_batch`,
+`linearize_batch` and `rollout` do so for many states on all cores. `qdsim.systems` holds the
 published tasks, `qdsim.planning` the planners; both are imported when first used.
 """
 
@@ -10,6 +11,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._core import SolverError
+from .batch import (
+    BatchLinearizations,
+    BatchSteps,
+    Rollouts,
+    linearize_batch,
+    rollout,
+    step_batch,
+)
 from .cone import ConeSolution, solve_cone_program
 from .description import Description, ModelWarning, SceneBuilder
 from .model import Model, Parameters, build, load
@@ -21,6 +30,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BatchLinearizations",
+    "BatchSteps",
     "ConeSolution",
     "Description",
     "Linearization",
@@ -28,16 +39,20 @@ __all__ = [
     "ModelWarning",
     "Options",
     "Parameters",
+    "Rollouts",
     "SceneBuilder",
     "SolverError",
     "SolverInfo",
     "Step",
     "build",
     "linearize",
+    "linearize_batch",
     "load",
     "planning",
+    "rollout",
     "solve_cone_program",
     "step",
+    "step_batch",
     "systems",
 ]
 

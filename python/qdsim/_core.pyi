@@ -1,7 +1,7 @@
 """Types of the C extension. What is private here is for qdsim's own modules and benchmarks."""
 
 from collections.abc import Iterable
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, NoReturn, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,11 @@ _Vector = npt.NDArray[np.float64]
 _Contacts = npt.NDArray[np.void]
 
 CONTACT_DTYPE: Final[np.dtype[np.void]]
+STATUS_NAMES: Final[tuple[str, ...]]
+
+_Codes = npt.NDArray[np.int32]
+_Counts = npt.NDArray[np.int64]
+_Failure = tuple[int, int, SolverInfo]  # sample, step of a rollout, what happened
 
 class _OptionsLike(Protocol):  # qdsim.Options, which lives a floor higher
     @property
@@ -170,6 +175,38 @@ def linearize(
     tau: npt.ArrayLike | None = None,
     wrt: Iterable[str] = ("q", "u"),
 ) -> Linearization: ...
+def _batch(
+    model: Model,
+    options: _OptionsLike | StepOptions | None,
+    q: _Vector,
+    u: _Vector,
+    tau: _Vector | None,
+    threads: int,
+    derivative: bool,
+    with_A: bool,
+    with_B: bool,
+    contacts: bool,
+) -> tuple[
+    _Vector,
+    _Vector,
+    _Vector,
+    _Vector,
+    _Codes,
+    npt.NDArray[np.bool_] | None,
+    _Vector | None,
+    _Vector | None,
+    _Counts | None,
+    _Contacts | None,
+    _Failure | None,
+]: ...
+def _rollout(
+    model: Model,
+    options: _OptionsLike | StepOptions | None,
+    q: _Vector,
+    u: _Vector,
+    threads: int,
+) -> tuple[_Vector, _Codes, _Counts, _Failure | None]: ...
+def _raise_batch_failure(caller: str, info: SolverInfo, /) -> NoReturn: ...
 def _solve_cone_program(
     Q: _Vector,
     b: _Vector,

@@ -1,0 +1,147 @@
+"""Steps per second of batches against threads, beside `mujoco.rollout` with as many threads.
+
+Every contender takes the same number of steps from states near a grasp; they take turns inside every
+round, so that a machine that drifts drifts for all of them. The table gives medians over rounds, the ratio
+to MuJoCo's on the same threads, and the speed on all threads over that on one.
+
+- `step_batch`, `linearize_batch`: independent samples. `rollout`: 50 steps in a row per sample.
+- `mujoco.rollout`: 50 steps of 2 ms per sample, on the same file with the same position commands, MuJoCo's
+  own margins and its `implicitfast` integrator.
+
+A quasi-dynamic step is 50 times as long as MuJoCo's (0.1 s and 2 ms), so equal steps per second are 50 times
+the simulated time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from importlib import resources
+
+import mujoco
+import mujoco.rollout
+import numpy as np
+
+import qdsim
+from qdsim import systems
+
+ROUNDS = 9
+SAMPLES = 64
+STEPS = 50
+PLANAR_GRASP = np.array([0.0, 0.35, 0.0, -0.880505, -0.605922, 0.880505, 0.605922])
+START = {"planar_hand": PLANAR_GRASP}
+
+
+def all_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def mujoco_speed(name: str, q: np.ndarray, u: np.ndarray, threads: int) -> Callable[[], float]:
+    folder = resources.files("qdsim.systems")
+    with resources.as_file(folder.joinpath(f"{name}.xml")) as path:
+        spec = mujoco.MjSpec.from_file(str(path))
+    for actuator in spec.actuators:
+        actuator.set_to_position(kp=actuator.gainprm[0], kv=0.1 * actuator.gainprm[0])
+    spec.option.timestep = 0.002
+    # Explicit steps of 2 ms are unstable with these stiff drives on light fingers.
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    twin = spec.compile()
+    if (twin.nq, twin.nu) != (q.shape[1], u.shape[2]):
+        raise ValueError(f"{name}: MuJoCo counts other joints or actuators than qdsim")
+    data = mujoco.MjData(twin)
+    kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    state = np.zeros((len(q), mujoco.mj_stateSize(twin, kind)))
+    for row, position in zip(state, q):
+        data.qpos[:] = position
+        mujoco.mj_getState(twin, data, row, kind)
+    copies = [mujoco.MjData(twin) for _ in range(threads)]
+    pool = mujoco.rollout.Rollout(nthread=threads if threads > 1 else 0)
+
+    def call() -> float:
+        start = time.perf_counter()
+        pool.rollout(twin, copies, initial_state=state, control=u)
+        return len(q) * u.shape[1] / (time.perf_counter() - start)
+
+    return call
+
+
+def speed(call: Callable[[], object], steps: int) -> Callable[[], float]:
+    def timed() -> float:
+        start = time.perf_counter()
+        call()
+        return steps / (time.perf_counter() - start)
+
+    return timed
+
+
+def contenders(name: str, threads: int) -> dict[str, Callable[[], float]]:
+    system = systems.load(name)
+    model = system.model
+    rng = np.random.default_rng(0)
+    start = START.get(name, model.default_q)
+    q = np.stack(
+        [model.integrate(start, 0.005 * rng.standard_normal(model.nv)) for _ in range(SAMPLES)]
+    )
+    hold = np.stack([model.command_from(row) for row in q])
+    u = hold[:, None] + 0.05 * rng.standard_normal((SAMPLES, STEPS, model.nu))
+    exact = qdsim.Options(margin=0.05)
+    smooth = exact.replace(kappa=100.0)
+    many_q = np.repeat(q, STEPS, axis=0)
+    many_u = u.reshape(-1, model.nu)
+    count = SAMPLES * STEPS
+    common = {"threads": threads, "errors": "mark"}
+    return {
+        "`mujoco.rollout`": mujoco_speed(name, q, u, threads),
+        "`step_batch`, exact": speed(
+            lambda: qdsim.step_batch(model, many_q, many_u, exact, **common), count
+        ),
+        "`step_batch`, kappa = 100": speed(
+            lambda: qdsim.step_batch(model, many_q, many_u, smooth, **common), count
+        ),
+        "`linearize_batch`, kappa = 100": speed(
+            lambda: qdsim.linearize_batch(model, many_q, many_u, smooth, **common), count
+        ),
+        "`rollout`, exact": speed(lambda: qdsim.rollout(model, q, u, exact, **common), count),
+    }
+
+
+def table(name: str, rounds: int) -> str:
+    counts = sorted({1, 2, all_cores()} & set(range(1, all_cores() + 1)))
+    calls = {
+        (k, threads): call for threads in counts for k, call in contenders(name, threads).items()
+    }
+    speeds: dict[tuple[str, int], list[float]] = {key: [] for key in calls}
+    for round_index in range(rounds + 1):
+        for key, call in calls.items():
+            found = call()
+            if round_index > 0:  # the first round warms up
+                speeds[key].append(found)
+    median = {key: statistics.median(values) for key, values in speeds.items()}
+    lines = [
+        f"{name}, {SAMPLES} samples of {STEPS} steps",
+        "",
+        "| contender | threads | steps/s | / `mujoco.rollout` | / one thread |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for (contender, threads), value in median.items():
+        lines.append(
+            f"| {contender} | {threads} | {value:,.0f} "
+            f"| {value / median[('`mujoco.rollout`', threads)]:.2f} "
+            f"| {value / median[(contender, 1)]:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    arguments = parser.parse_args()
+    for name in ("planar_hand", "allegro_sphere"):
+        print(table(name, arguments.rounds), end="\n\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+/* Batches of steps: rows that qdsim.batch has prepared -> qd_step_batch and its like. */
+#include "binding/step_call.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- what is kept between calls */
+
+static qd_thread_pool *thread_pool_of(core_state *state) {
+  qd_thread_pool *pool = atomic_load(&state->thread_pool);
+  if (pool) return pool;
+  qd_thread_pool *fresh = qd_thread_pool_create();
+  if (fresh && !atomic_compare_exchange_strong(&state->thread_pool, &pool, fresh)) {
+    qd_thread_pool_destroy(fresh);
+    fresh = pool;
+  }
+  return fresh;
+}
+
+/* A model keeps the scratch of one batch; calls at the same time make their own. */
+static qd_batch *batch_acquire(model_object *model) {
+  qd_batch *batch = atomic_exchange(&model->batch, NULL);
+  return batch ? batch : qd_batch_create(model->model);
+}
+
+static void batch_release(model_object *model, qd_batch *batch) {
+  if (batch) qd_batch_destroy(atomic_exchange(&model->batch, batch));
+}
+
+/* ---------------------------------------------------------------- arguments */
+
+typedef struct batch_call {
+  step_call step; /* model and settings */
+  qd_thread_pool *pool;
+  qd_batch *batch;
+  int threads;
+  qd_batch_input input;
+  qd_batch_failure failure;
+} batch_call;
+
+/* The last dimension is contiguous and the others step by whole doubles; strides of an array
+ * without elements mean nothing. */
+static int strides_fit(PyArrayObject *array) {
+  const npy_intp item = (npy_intp)sizeof(double);
+  int last = PyArray_NDIM(array) - 1;
+  if (PyArray_SIZE(array) == 0) return 1;
+  if (PyArray_DIM(array, last) > 1 && PyArray_STRIDE(array, last) != item) return 0;
+  for (int i = 0; i < last; i++)
+    if (PyArray_STRIDE(array, i) % item != 0) return 0;
+  return 1;
+}
+
+/* Rows (count, width) of doubles. qdsim.batch hands over nothing else. */
+static const double *rows_read(PyObject *object, const char *name, npy_intp *count, int width,
+                               ptrdiff_t *stride) {
+  PyArrayObject *array = (PyArrayObject *)object;
+  if (!PyArray_Check(object) || PyArray_TYPE(array) != NPY_DOUBLE || PyArray_NDIM(array) != 2 ||
+      !PyArray_ISALIGNED(array) || PyArray_ISBYTESWAPPED(array) || PyArray_DIM(array, 1) != width ||
+      (*count >= 0 && PyArray_DIM(array, 0) != *count) || !strides_fit(array)) {
+    PyErr_Format(PyExc_ValueError, "%s: expected rows of %d doubles", name, width);
+    return NULL;
+  }
+  *count = PyArray_DIM(array, 0);
+  *stride = PyArray_STRIDE(array, 0) / (npy_intp)sizeof(double);
+  return PyArray_DATA(array);
+}
+
+static int batch_begin(batch_call *call, core_state *state, const char *name, PyObject *model,
+                       PyObject *options, PyObject *threads) {
+  memset(call, 0, sizeof *call);
+  if (int_read(threads, "threads", &call->threads) < 0) return -1;
+  if (step_call_configure(&call->step, state, name, model, options) < 0) {
+    memset(&call->step, 0, sizeof call->step); /* it has ended itself */
+    return -1;
+  }
+  call->pool = thread_pool_of(state);
+  call->batch = batch_acquire(call->step.model);
+  if (call->pool && call->batch) return 0;
+  PyErr_NoMemory();
+  return -1;
+}
+
+static void batch_end(batch_call *call) {
+  if (call->step.model) batch_release(call->step.model, call->batch);
+  step_call_end(&call->step);
+}
+
+/* (index, step, SolverInfo) of the first failed sample, or None. */
+static PyObject *failure_report(const batch_call *call, int with_derivative) {
+  const qd_batch_failure *failure = &call->failure;
+  if (failure->sample < 0) Py_RETURN_NONE;
+  solver_info info = {.cone = failure->info,
+                      .row_count = failure->row_count,
+                      .contact_count = failure->contact_count,
+                      .missed_pairs = failure->missed_pairs,
+                      .derivative_exact = with_derivative ? 0 : -1};
+  return Py_BuildValue("LLN", (long long)failure->sample, (long long)failure->step,
+                       info_create(call->step.state, &info));
+}
+
+PyObject *status_names_create(void) {
+  PyObject *names = PyTuple_New(QD_NOT_FINITE + 1);
+  for (int status = QD_OK; names && status <= QD_NOT_FINITE; status++) {
+    PyObject *name = PyUnicode_FromString(qd_status_name((qd_status)status));
+    if (name)
+      PyTuple_SET_ITEM(names, status, name);
+    else
+      Py_CLEAR(names);
+  }
+  return names;
+}
+
+const char batch_failure_doc[] = "_raise_batch_failure($module, caller, info, /)\n--\n\nRaises "
+                                 "what a step with this info raises.";
+
+PyObject *batch_failure_raise(PyObject *module, PyObject *args) {
+  core_state *state = PyModule_GetState(module);
+  const char *caller;
+  PyObject *info;
+  if (!PyArg_ParseTuple(args, "sO!:_raise_batch_failure", &caller, state->info_type, &info))
+    return NULL;
+  return status_raise(state, caller, info_of(info)->cone.status, info_of(info));
+}
+
+/* ---------------------------------------------------------------- steps */
+
+const char batch_doc[] =
+    "_batch($module, /, model, options, q, u, tau, threads, derivative, with_A, with_B, contacts)\n"
+    "--\n\n"
+    "Steps (derivative: linearizations) of the rows of q, u and tau (or None). Returns q_next,\n"
+    "delta, limit_force, constraint_force, status, derivative_exact, A, B, contact_start, "
+    "contacts\n"
+    "(None where not asked for) and (sample, step, SolverInfo) of the first failure or None.";
+
+enum {
+  BATCH_Q_NEXT,
+  BATCH_DELTA,
+  BATCH_LIMIT_FORCE,
+  BATCH_CONSTRAINT_FORCE,
+  BATCH_STATUS,
+  BATCH_DERIVATIVE_EXACT,
+  BATCH_A,
+  BATCH_B,
+  BATCH_CONTACT_START,
+  BATCH_CONTACTS,
+  BATCH_FAILURE,
+  BATCH_ITEMS
+};
+
+/* Puts a new array at the index of the tuple and gives its data; None and NULL if not wanted. */
+static void *item_create(PyObject *items, int index, int wanted, int type, npy_intp count,
+                         npy_intp rows, npy_intp columns) {
+  npy_intp shape[3] = {count, rows, columns};
+  int ndim = rows < 0 ? 1 : (columns < 0 ? 2 : 3);
+  PyObject *array = wanted ? PyArray_SimpleNew(ndim, shape, type) : Py_NewRef(Py_None);
+  if (!array) return NULL;
+  PyTuple_SET_ITEM(items, index, array);
+  return wanted ? PyArray_DATA((PyArrayObject *)array) : NULL;
+}
+
+static int output_create(PyObject *items, const model_object *model, npy_intp count, int derivative,
+                         int with_A, int with_B, int contacts, qd_batch_output *out) {
+  npy_intp nq = model->nq, nv = model->nv, nu = model->nu;
+  out->q_next = item_create(items, BATCH_Q_NEXT, 1, NPY_DOUBLE, count, nq, -1);
+  out->delta = item_create(items, BATCH_DELTA, 1, NPY_DOUBLE, count, nv, -1);
+  out->limit_force = item_create(items, BATCH_LIMIT_FORCE, 1, NPY_DOUBLE, count, nv, -1);
+  out->constraint_force = item_create(items, BATCH_CONSTRAINT_FORCE, 1, NPY_DOUBLE, count,
+                                      model->constraint_count, QD_CONSTRAINT_FORCE);
+  out->status = item_create(items, BATCH_STATUS, 1, NPY_INT32, count, -1, -1);
+  out->derivative_exact =
+      item_create(items, BATCH_DERIVATIVE_EXACT, derivative, NPY_BOOL, count, -1, -1);
+  out->A = item_create(items, BATCH_A, with_A, NPY_DOUBLE, count, nv, nv);
+  out->B = item_create(items, BATCH_B, with_B, NPY_DOUBLE, count, nv, nu);
+  out->contact_start =
+      item_create(items, BATCH_CONTACT_START, contacts, NPY_INT64, count + 1, -1, -1);
+  return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *contacts_collect(batch_call *call, const int64_t *start) {
+  if (!start) Py_RETURN_NONE;
+  npy_intp shape[1] = {(npy_intp)start[call->input.sample_count]};
+  PyArray_Descr *descr = call->step.state->contact_descr;
+  Py_INCREF(descr);
+  PyObject *array = PyArray_NewFromDescr(&PyArray_Type, descr, 1, shape, NULL, NULL, 0, NULL);
+  if (!array) return NULL;
+  qd_contact *contacts = PyArray_DATA((PyArrayObject *)array);
+  Py_BEGIN_ALLOW_THREADS;
+  qd_batch_contacts(call->pool, call->threads, call->batch, call->input.sample_count, start,
+                    contacts);
+  Py_END_ALLOW_THREADS;
+  return array;
+}
+
+static int input_read(batch_call *call, PyObject *q, PyObject *u, PyObject *tau) {
+  const model_object *model = call->step.model;
+  qd_batch_input *in = &call->input;
+  npy_intp count = -1;
+  if (!(in->q = rows_read(q, "q", &count, model->nq, &in->q_stride)) ||
+      !(in->u = rows_read(u, "u", &count, model->nu, &in->u_stride)) ||
+      (tau && tau != Py_None &&
+       !(in->tau = rows_read(tau, "tau", &count, model->nv, &in->tau_stride))))
+    return -1;
+  in->sample_count = count;
+  return 0;
+}
+
+static PyObject *batch_run(batch_call *call, int derivative, int with_A, int with_B, int contacts) {
+  PyObject *items = PyTuple_New(BATCH_ITEMS);
+  if (!items) return NULL;
+  qd_batch_output out;
+  if (output_create(items, call->step.model, (npy_intp)call->input.sample_count, derivative, with_A,
+                    with_B, contacts, &out) < 0) {
+    Py_DECREF(items);
+    return NULL;
+  }
+  qd_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = (derivative ? qd_linearize_batch : qd_step_batch)(call->pool, call->threads, call->batch,
+                                                             &call->step.settings, &call->input,
+                                                             &out, &call->failure);
+  Py_END_ALLOW_THREADS;
+  PyObject *collected = status == QD_OK
+                            ? contacts_collect(call, out.contact_start)
+                            : status_raise(call->step.state, call->step.name, status, NULL);
+  PyObject *report = collected ? failure_report(call, derivative) : NULL;
+  if (!report) {
+    Py_XDECREF(collected);
+    Py_DECREF(items);
+    return NULL;
+  }
+  PyTuple_SET_ITEM(items, BATCH_CONTACTS, collected);
+  PyTuple_SET_ITEM(items, BATCH_FAILURE, report);
+  return items;
+}
+
+PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                         PyObject *kwnames) {
+  static const char *const names[] = {"model",   "options",    "q",      "u",      "tau",
+                                      "threads", "derivative", "with_A", "with_B", "contacts"};
+  PyObject *in[10], *out = NULL;
+  int flags[4];
+  batch_call call;
+  if (arguments_parse("_batch", names, 10, 10, 10, args, arg_count, kwnames, in) < 0) return NULL;
+  for (int i = 0; i < 4; i++)
+    if ((flags[i] = PyObject_IsTrue(in[6 + i])) < 0) return NULL;
+  if (batch_begin(&call, PyModule_GetState(module), flags[0] ? "linearize_batch" : "step_batch",
+                  in[0], in[1], in[5]) == 0 &&
+      input_read(&call, in[2], in[3], in[4]) == 0)
+    out = batch_run(&call, flags[0], flags[1], flags[2], flags[3]);
+  batch_end(&call);
+  return out;
+}
+
+/* ---------------------------------------------------------------- rollouts */
+
+const char rollout_doc[] =
+    "_rollout($module, /, model, options, q, u, threads)\n--\n\n"
+    "Rollouts from the rows of q (samples, nq) under u (samples, steps, nu), rows contiguous.\n"
+    "Returns q (samples, steps + 1, nq), status, steps done, and (sample, step, SolverInfo) of "
+    "the\n"
+    "first failure or None.";
+
+static int commands_read(batch_call *call, PyObject *object, npy_intp *step_count,
+                         ptrdiff_t *u_step) {
+  PyArrayObject *array = (PyArrayObject *)object;
+  const npy_intp item = (npy_intp)sizeof(double);
+  if (!PyArray_Check(object) || PyArray_TYPE(array) != NPY_DOUBLE || PyArray_NDIM(array) != 3 ||
+      !PyArray_ISALIGNED(array) || PyArray_ISBYTESWAPPED(array) ||
+      PyArray_DIM(array, 0) != call->input.sample_count ||
+      PyArray_DIM(array, 2) != call->step.model->nu || !strides_fit(array)) {
+    PyErr_SetString(PyExc_ValueError, "u: expected rows of doubles for every step of every sample");
+    return -1;
+  }
+  call->input.u = PyArray_DATA(array);
+  call->input.u_stride = PyArray_STRIDE(array, 0) / item;
+  *u_step = PyArray_STRIDE(array, 1) / item;
+  *step_count = PyArray_DIM(array, 1);
+  return 0;
+}
+
+static PyObject *rollout_run(batch_call *call, npy_intp step_count, ptrdiff_t u_step) {
+  npy_intp count = (npy_intp)call->input.sample_count;
+  PyObject *items = PyTuple_New(4);
+  if (!items) return NULL;
+  double *q = item_create(items, 0, 1, NPY_DOUBLE, count, step_count + 1, call->step.model->nq);
+  int32_t *statuses = item_create(items, 1, 1, NPY_INT32, count, -1, -1);
+  int64_t *steps_done = item_create(items, 2, 1, NPY_INT64, count, -1, -1);
+  PyObject *report = NULL;
+  if (!PyErr_Occurred()) {
+    qd_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status =
+        qd_rollout_batch(call->pool, call->threads, call->batch, &call->step.settings, &call->input,
+                         step_count, u_step, q, statuses, steps_done, &call->failure);
+    Py_END_ALLOW_THREADS;
+    report = status == QD_OK ? failure_report(call, 0)
+                             : status_raise(call->step.state, call->step.name, status, NULL);
+  }
+  if (report)
+    PyTuple_SET_ITEM(items, 3, report);
+  else
+    Py_CLEAR(items);
+  return items;
+}
+
+PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                           PyObject *kwnames) {
+  static const char *const names[] = {"model", "options", "q", "u", "threads"};
+  PyObject *in[5], *out = NULL;
+  batch_call call;
+  npy_intp count = -1, step_count;
+  ptrdiff_t u_step;
+  if (arguments_parse("_rollout", names, 5, 5, 5, args, arg_count, kwnames, in) < 0) return NULL;
+  if (batch_begin(&call, PyModule_GetState(module), "rollout", in[0], in[1], in[4]) == 0 &&
+      (call.input.q = rows_read(in[2], "q0", &count, call.step.model->nq, &call.input.q_stride))) {
+    call.input.sample_count = count;
+    if (commands_read(&call, in[3], &step_count, &u_step) == 0)
+      out = rollout_run(&call, step_count, u_step);
+  }
+  batch_end(&call);
+  return out;
+}

@@ -1,0 +1,483 @@
+/* Many steps of one model: blocks of samples, claimed from a counter by whoever takes part. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mechanics/model.h"
+#include "runtime/thread_pool.h"
+
+#define CONTACT_CAPACITY_FIRST 128
+#define CONTACT_CAPACITY_MAX (1 << 24)
+/* Blocks per thread: enough to even out what the samples cost, few enough to leave the counter in
+ * peace. */
+#define BLOCKS_PER_THREAD 16
+#define BLOCK_MAX 64
+
+/* What one thread has to itself, in its own allocation. */
+typedef struct participant {
+  qd_workspace *workspace;
+  int contact_capacity; /* what was last asked for; 0: the default */
+  qd_contact *contacts; /* of the samples this one did, in the order it did them */
+  int64_t contact_count, contact_room;
+  qd_batch_failure failure;                       /* the smallest index among its samples */
+  double *q, *u, *tau;                            /* copies: what was checked is what is used */
+  double *delta, *limit_force, *constraint_force; /* where the caller does not want them */
+  double numbers[];
+} participant;
+
+/* Where the contacts of a sample are. */
+typedef struct contact_place {
+  int64_t first;
+  int participant;
+} contact_place;
+
+struct qd_batch {
+  const qd_model *model;
+  participant **participants; /* (participant_capacity), NULL until one takes part */
+  int participant_capacity;
+  contact_place *places; /* (place_capacity) of the latest call */
+  int64_t place_capacity;
+};
+
+/* One call, as all of its participants see it. */
+typedef struct run {
+  qd_batch *batch;
+  const qd_step_options *options;
+  const qd_batch_input *input;
+  const qd_batch_output *output; /* of steps */
+  int with_derivative;
+  int64_t step_count; /* of rollouts, with the next four */
+  ptrdiff_t u_step;
+  double *path;
+  int32_t *path_status;
+  int64_t *steps_done;
+  const int64_t *contact_start; /* of qd_batch_contacts, with the next */
+  qd_contact *gathered;
+  void (*sample)(const struct run *r, int k, int64_t i);
+  int64_t sample_count, block;
+  _Atomic int64_t next;
+} run;
+
+/* ---------------------------------------------------------------- scratch */
+
+static participant *participant_create(const qd_model *model) {
+  const size_t nq = (size_t)model->nq, nv = (size_t)model->nv, nu = (size_t)model->nu;
+  const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
+  participant *p = calloc(1, sizeof *p + (nq + nu + 3 * nv + nf) * sizeof(double));
+  if (p == NULL || (p->workspace = qd_workspace_create(model, 0)) == NULL) {
+    free(p);
+    return NULL;
+  }
+  p->q = p->numbers;
+  p->u = p->q + nq;
+  p->tau = p->u + nu;
+  p->delta = p->tau + nv;
+  p->limit_force = p->delta + nv;
+  p->constraint_force = p->limit_force + nv;
+  return p;
+}
+
+static void participant_destroy(participant *p) {
+  if (p != NULL) {
+    qd_workspace_destroy(p->workspace);
+    free(p->contacts);
+    free(p);
+  }
+}
+
+qd_batch *qd_batch_create(const qd_model *model) {
+  qd_batch *batch = calloc(1, sizeof *batch);
+  if (batch != NULL) {
+    batch->model = model;
+  }
+  return batch;
+}
+
+void qd_batch_destroy(qd_batch *batch) {
+  if (batch != NULL) {
+    for (int k = 0; k < batch->participant_capacity; ++k) {
+      participant_destroy(batch->participants[k]);
+    }
+    free(batch->participants);
+    free(batch->places);
+    free(batch);
+  }
+}
+
+/* Room for this many participants, with the caller's made; the others make theirs. */
+static qd_status participants_reserve(qd_batch *batch, int count) {
+  if (batch->participant_capacity < count) {
+    participant **larger = realloc(batch->participants, (size_t)count * sizeof *larger);
+    if (larger == NULL) {
+      return QD_OUT_OF_MEMORY;
+    }
+    for (int k = batch->participant_capacity; k < count; ++k) {
+      larger[k] = NULL;
+    }
+    batch->participants = larger;
+    batch->participant_capacity = count;
+  }
+  for (int k = 0; k < batch->participant_capacity; ++k) {
+    if (batch->participants[k] != NULL) {
+      batch->participants[k]->contact_count = 0;
+      batch->participants[k]->failure.sample = -1;
+    }
+  }
+  if (batch->participants[0] == NULL) {
+    batch->participants[0] = participant_create(batch->model);
+    if (batch->participants[0] == NULL) {
+      return QD_OUT_OF_MEMORY;
+    }
+    batch->participants[0]->failure.sample = -1;
+  }
+  return QD_OK;
+}
+
+static qd_status places_reserve(qd_batch *batch, int64_t count) {
+  if (batch->place_capacity < count) {
+    contact_place *larger = malloc((size_t)count * sizeof *larger);
+    if (larger == NULL) {
+      return QD_OUT_OF_MEMORY;
+    }
+    free(batch->places);
+    batch->places = larger;
+    batch->place_capacity = count;
+  }
+  return QD_OK;
+}
+
+/* ---------------------------------------------------------------- one step */
+
+static int all_finite(const double *numbers, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!isfinite(numbers[i])) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static qd_status workspace_grow(participant *p, const qd_model *model, int needed) {
+  int wanted = p->contact_capacity > 0 ? 2 * p->contact_capacity : CONTACT_CAPACITY_FIRST;
+  wanted = needed > wanted ? needed : wanted;
+  if (wanted > CONTACT_CAPACITY_MAX) {
+    return QD_OUT_OF_MEMORY;
+  }
+  const qd_status status = qd_workspace_reserve(model, p->workspace, wanted);
+  p->contact_capacity = status == QD_OK ? wanted : p->contact_capacity;
+  return status;
+}
+
+/* Copies and checks what goes in; q is normalised on the way. */
+static qd_status read_sample(const run *r, participant *p, int64_t i, const double *q,
+                             const double *u) {
+  const qd_model *model = r->batch->model;
+  const qd_batch_input *in = r->input;
+  memcpy(p->u, u, (size_t)model->nu * sizeof(double));
+  if (in->tau != NULL) {
+    memcpy(p->tau, in->tau + i * in->tau_stride, (size_t)model->nv * sizeof(double));
+  }
+  int joint;
+  const qd_status status = qd_normalize(model, q, p->q, &joint);
+  if (status != QD_OK) {
+    memmove(p->q, q, (size_t)model->nq * sizeof(double));
+    return status;
+  }
+  return all_finite(p->u, model->nu) && (in->tau == NULL || all_finite(p->tau, model->nv))
+             ? QD_OK
+             : QD_NOT_FINITE;
+}
+
+static int result_is_finite(const qd_model *model, const qd_step_result *result, const double *A,
+                            const double *B) {
+  const int64_t nv = model->nv;
+  return all_finite(result->q_next, model->nq) && all_finite(result->delta, nv) &&
+         all_finite(result->limit_force, nv) &&
+         all_finite(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count) &&
+         (A == NULL || all_finite(A, nv * nv)) && (B == NULL || all_finite(B, nv * model->nu));
+}
+
+static void fill(double *numbers, int64_t count, double value) {
+  for (int64_t i = 0; numbers != NULL && i < count; ++i) {
+    numbers[i] = value;
+  }
+}
+
+/* What a failed sample leaves: its own q, no motion, no forces, no derivative. */
+static void leave_failed(const qd_model *model, const double *q, qd_step_result *result, double *A,
+                         double *B) {
+  memmove(result->q_next, q, (size_t)model->nq * sizeof(double));
+  fill(result->delta, model->nv, 0.0);
+  fill(result->limit_force, model->nv, 0.0);
+  fill(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count, 0.0);
+  fill(A, (int64_t)model->nv * model->nv, NAN);
+  fill(B, (int64_t)model->nv * model->nu, NAN);
+  result->derivative_exact = 0;
+}
+
+/* The step from the participant's q, u and tau; grows the workspace as needed. */
+static qd_status step_run(const run *r, participant *p, qd_step_result *result, double *A,
+                          double *B) {
+  const qd_model *model = r->batch->model;
+  const double *tau = r->input->tau != NULL ? p->tau : NULL;
+  qd_status status;
+  do {
+    if (r->with_derivative) {
+      status = qd_linearize(model, p->workspace, r->options, p->q, p->u, tau, result, A, B);
+    } else {
+      status = qd_step(model, p->workspace, r->options, p->q, p->u, tau, result);
+    }
+  } while (status == QD_OUT_OF_CAPACITY &&
+           (status = workspace_grow(p, model, result->contact_count)) == QD_OK);
+  if (status == QD_OK && !result_is_finite(model, result, A, B)) {
+    status = QD_NUMERICAL_TROUBLE;
+  }
+  return status;
+}
+
+static void note_failure(participant *p, int64_t i, int64_t step, qd_status status,
+                         const qd_step_result *result) {
+  qd_batch_failure *f = &p->failure;
+  if (f->sample >= 0 && f->sample < i) {
+    return;
+  }
+  *f = (qd_batch_failure){.sample = i,
+                          .step = step,
+                          .status = status,
+                          .info = result->info,
+                          .row_count = result->row_count,
+                          .contact_count = result->contact_count,
+                          .missed_pairs = result->missed_pairs};
+  f->info.status = status;
+}
+
+static qd_status contacts_append(participant *p, const qd_step_result *result) {
+  const int64_t wanted = p->contact_count + result->contact_count;
+  if (wanted > p->contact_room) {
+    const int64_t room = 2 * wanted;
+    qd_contact *larger = realloc(p->contacts, (size_t)room * sizeof *larger);
+    if (larger == NULL) {
+      return QD_OUT_OF_MEMORY;
+    }
+    p->contacts = larger;
+    p->contact_room = room;
+  }
+  if (result->contact_count > 0) {
+    memcpy(p->contacts + p->contact_count, result->contacts,
+           (size_t)result->contact_count * sizeof(qd_contact));
+  }
+  p->contact_count = wanted;
+  return QD_OK;
+}
+
+/* ---------------------------------------------------------------- samples */
+
+static double *row(double *array, int64_t i, int64_t width) {
+  return array != NULL ? array + i * width : NULL;
+}
+
+static double *row_or(double *array, int64_t i, int64_t width, double *otherwise) {
+  return array != NULL ? array + i * width : otherwise;
+}
+
+static void sample_step(const run *r, int k, int64_t i) {
+  const qd_model *model = r->batch->model;
+  const qd_batch_input *in = r->input;
+  const qd_batch_output *out = r->output;
+  participant *p = r->batch->participants[k];
+  const int64_t nv = model->nv, nu = model->nu, nc = model->constraint_count;
+  double *A = r->with_derivative ? row(out->A, i, nv * nv) : NULL;
+  double *B = r->with_derivative ? row(out->B, i, nv * nu) : NULL;
+  qd_step_result result;
+  memset(&result, 0, sizeof result);
+  result.q_next = row(out->q_next, i, model->nq);
+  result.delta = row_or(out->delta, i, nv, p->delta);
+  result.limit_force = row_or(out->limit_force, i, nv, p->limit_force);
+  result.constraint_force =
+      row_or(out->constraint_force, i, QD_CONSTRAINT_FORCE * nc, p->constraint_force);
+  qd_status status = read_sample(r, p, i, in->q + i * in->q_stride, in->u + i * in->u_stride);
+  if (status == QD_OK) {
+    status = step_run(r, p, &result, A, B);
+  }
+  const int64_t first = p->contact_count;
+  if (status == QD_OK && out->contact_start != NULL) {
+    status = contacts_append(p, &result);
+  }
+  if (status != QD_OK) {
+    note_failure(p, i, 0, status, &result);
+    leave_failed(model, p->q, &result, A, B);
+  }
+  if (out->contact_start != NULL) {
+    r->batch->places[i] = (contact_place){.first = first, .participant = k};
+    out->contact_start[i + 1] = p->contact_count - first; /* summed up at the end */
+  }
+  if (out->derivative_exact != NULL) {
+    out->derivative_exact[i] = (uint8_t)(result.derivative_exact != 0);
+  }
+  out->status[i] = (int32_t)status;
+}
+
+static void sample_rollout(const run *r, int k, int64_t i) {
+  const qd_model *model = r->batch->model;
+  const qd_batch_input *in = r->input;
+  participant *p = r->batch->participants[k];
+  const int64_t nq = model->nq;
+  double *path = r->path + i * (r->step_count + 1) * nq;
+  int joint;
+  qd_status status = qd_normalize(model, in->q + i * in->q_stride, path, &joint);
+  int64_t t = 0;
+  qd_step_result result;
+  memset(&result, 0, sizeof result);
+  if (status != QD_OK) {
+    memcpy(path, in->q + i * in->q_stride, (size_t)nq * sizeof(double));
+  }
+  while (status == QD_OK && t < r->step_count) {
+    result.q_next = path + (t + 1) * nq;
+    result.delta = p->delta;
+    result.limit_force = p->limit_force;
+    result.constraint_force = p->constraint_force;
+    status = read_sample(r, p, i, path + t * nq, in->u + i * in->u_stride + t * r->u_step);
+    if (status == QD_OK) {
+      status = step_run(r, p, &result, NULL, NULL);
+    }
+    t += status == QD_OK;
+  }
+  if (status != QD_OK) {
+    note_failure(p, i, t, status, &result);
+  }
+  r->steps_done[i] = t;
+  r->path_status[i] = (int32_t)status;
+  for (; t < r->step_count; ++t) {
+    memcpy(path + (t + 1) * nq, path + t * nq, (size_t)nq * sizeof(double));
+  }
+}
+
+static void sample_gather(const run *r, int k, int64_t i) {
+  (void)k;
+  const int64_t start = r->contact_start[i];
+  const int64_t count = r->contact_start[i + 1] - start;
+  if (count > 0) {
+    const contact_place place = r->batch->places[i];
+    memcpy(r->gathered + start, r->batch->participants[place.participant]->contacts + place.first,
+           (size_t)count * sizeof(qd_contact));
+  }
+}
+
+/* ---------------------------------------------------------------- the blocks */
+
+static void take_part(void *context, int k) {
+  run *r = context;
+  participant **mine = &r->batch->participants[k];
+  if (*mine == NULL && r->gathered == NULL) {
+    if ((*mine = participant_create(r->batch->model)) == NULL) {
+      return; /* no memory: the others do its blocks */
+    }
+    (*mine)->failure.sample = -1;
+  }
+  for (;;) {
+    const int64_t first = atomic_fetch_add_explicit(&r->next, r->block, memory_order_relaxed);
+    if (first >= r->sample_count) {
+      return;
+    }
+    const int64_t end = first + r->block < r->sample_count ? first + r->block : r->sample_count;
+    for (int64_t i = first; i < end; ++i) {
+      r->sample(r, k, i);
+    }
+  }
+}
+
+static int threads_useful(int thread_count, int64_t sample_count) {
+  const int most = thread_count < QD_THREADS_MAX ? thread_count : QD_THREADS_MAX;
+  return sample_count < most ? (int)sample_count : most;
+}
+
+static void run_all(run *r, qd_thread_pool *pool, int thread_count, int64_t sample_count) {
+  const int threads = threads_useful(thread_count, sample_count);
+  const int64_t block = sample_count / ((int64_t)BLOCKS_PER_THREAD * (threads > 0 ? threads : 1));
+  r->sample_count = sample_count;
+  r->block = block < 1 ? 1 : (block > BLOCK_MAX ? BLOCK_MAX : block);
+  atomic_init(&r->next, 0);
+  thread_pool_run(pool, threads - 1, take_part, r);
+}
+
+static void first_failure(const qd_batch *batch, qd_batch_failure *failure) {
+  memset(failure, 0, sizeof *failure);
+  failure->sample = -1;
+  for (int k = 0; k < batch->participant_capacity; ++k) {
+    const participant *p = batch->participants[k];
+    if (p != NULL && p->failure.sample >= 0 &&
+        (failure->sample < 0 || p->failure.sample < failure->sample)) {
+      *failure = p->failure;
+    }
+  }
+}
+
+static qd_status step_batch(run *r, qd_thread_pool *pool, int thread_count,
+                            qd_batch_failure *failure) {
+  const int64_t count = r->input->sample_count;
+  const int threads = threads_useful(thread_count, count);
+  int64_t *start = r->output->contact_start;
+  qd_status status = participants_reserve(r->batch, threads > 1 ? threads : 1);
+  if (status == QD_OK && start != NULL) {
+    status = places_reserve(r->batch, count);
+  }
+  if (status != QD_OK) {
+    return status;
+  }
+  r->sample = sample_step;
+  run_all(r, pool, thread_count, count);
+  if (start != NULL) {
+    start[0] = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      start[i + 1] += start[i];
+    }
+  }
+  first_failure(r->batch, failure);
+  return QD_OK;
+}
+
+qd_status qd_step_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                        const qd_step_options *options, const qd_batch_input *input,
+                        const qd_batch_output *output, qd_batch_failure *failure) {
+  run r = {.batch = batch, .options = options, .input = input, .output = output};
+  return step_batch(&r, pool, thread_count, failure);
+}
+
+qd_status qd_linearize_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                             const qd_step_options *options, const qd_batch_input *input,
+                             const qd_batch_output *output, qd_batch_failure *failure) {
+  run r = {.batch = batch, .options = options, .input = input, .output = output};
+  r.with_derivative = 1;
+  return step_batch(&r, pool, thread_count, failure);
+}
+
+void qd_batch_contacts(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                       int64_t sample_count, const int64_t *contact_start, qd_contact *contacts) {
+  run r = {.batch = batch, .contact_start = contact_start, .gathered = contacts};
+  r.sample = sample_gather;
+  run_all(&r, pool,
+          thread_count < batch->participant_capacity ? thread_count : batch->participant_capacity,
+          sample_count);
+}
+
+qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                           const qd_step_options *options, const qd_batch_input *input,
+                           int64_t step_count, ptrdiff_t u_step, double *q, int32_t *status,
+                           int64_t *steps_done, qd_batch_failure *failure) {
+  const int threads = threads_useful(thread_count, input->sample_count);
+  const qd_status ready = participants_reserve(batch, threads > 1 ? threads : 1);
+  if (ready != QD_OK) {
+    return ready;
+  }
+  run r = {.batch = batch, .options = options, .input = input};
+  r.step_count = step_count;
+  r.u_step = u_step;
+  r.path = q;
+  r.path_status = status;
+  r.steps_done = steps_done;
+  r.sample = sample_rollout;
+  run_all(&r, pool, thread_count, input->sample_count);
+  first_failure(batch, failure);
+  return QD_OK;
+}

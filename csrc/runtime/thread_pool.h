@@ -1,0 +1,16 @@
+/* Threads that wait for work, over POSIX threads: the one place that knows them. Several callers
+ * may run work at the same time, each from its own thread. */
+#ifndef QD_RUNTIME_THREAD_POOL_H
+#define QD_RUNTIME_THREAD_POOL_H
+
+#include "qdsim.h"
+
+/* work(context, participant): participants are numbered from 0, the calling thread. */
+typedef void (*thread_pool_work)(void *context, int participant);
+
+/* Runs work on the calling thread and on up to helper_count others at the same time; returns when
+ * all that began have ended. Helpers may come late or never (others may be using them), so the work
+ * shares itself out between whoever takes part. Threads are made when first wanted and kept. */
+void thread_pool_run(qd_thread_pool *pool, int helper_count, thread_pool_work work, void *context);
+
+#endif

@@ -1,0 +1,365 @@
+/* Batches: the same bits as a loop of steps, whatever the threads; failures, forks, many callers.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "qdsim.h"
+
+#define PAIRS_MAX 400
+#define SAMPLES 300
+#define STEPS 20
+
+/* A ball on an actuated slide pushes a carriage on a passive one along x; the carriage carries
+ * `spheres` balls, all of which can touch the pusher. */
+static qd_model *pusher_create(int spheres) {
+  static const int32_t parent[3] = {0, 0, 0};
+  static const double body_pos[9] = {0}, mass[3] = {0, 0.5, 1}, com[9] = {0};
+  static const double body_quat[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
+  static const int32_t joint_type[2] = {QD_SLIDE, QD_SLIDE}, joint_body[2] = {1, 2};
+  static const double axis[6] = {1, 0, 0, 1, 0, 0}, zeros[6] = {0};
+  static const double range[4] = {-INFINITY, INFINITY, -INFINITY, INFINITY};
+  static const int32_t actuator_joint[1] = {0};
+  static const double stiffness[1] = {200}, gear[1] = {1};
+  double inertia[27] = {0}, *geom_pos = calloc(3 * (PAIRS_MAX + 1), sizeof(double));
+  double *geom_quat = calloc(4 * (PAIRS_MAX + 1), sizeof(double));
+  double *geom_size = calloc(3 * (PAIRS_MAX + 1), sizeof(double));
+  double *friction = calloc(5 * PAIRS_MAX, sizeof(double));
+  double *margin = calloc(PAIRS_MAX, sizeof(double));
+  int32_t type[PAIRS_MAX + 1], body[PAIRS_MAX + 1], dim[PAIRS_MAX], pair[2 * PAIRS_MAX];
+  for (int i = 0; i < 3; ++i) {
+    inertia[9 + 4 * i] = inertia[18 + 4 * i] = 0.01;
+  }
+  for (int i = 0; i <= spheres; ++i) {
+    type[i] = QD_SPHERE;
+    body[i] = i == 0 ? 1 : 2;
+    geom_quat[4 * i] = 1;
+    geom_size[3 * i] = 0.1;
+    geom_pos[3 * i] = i == 0 ? 0.0 : 0.25;
+    geom_pos[3 * i + 1] = i == 0 ? 0.0 : 1e-4 * i;
+    if (i > 0) {
+      pair[2 * (i - 1)] = 0;
+      pair[2 * (i - 1) + 1] = i;
+      dim[i - 1] = 1;
+    }
+  }
+  const qd_model_spec spec = {.body_count = 3,
+                              .body_parent = parent,
+                              .body_pos = body_pos,
+                              .body_quat = body_quat,
+                              .body_mass = mass,
+                              .body_com = com,
+                              .body_inertia = inertia,
+                              .joint_count = 2,
+                              .joint_type = joint_type,
+                              .joint_body = joint_body,
+                              .joint_pos = zeros,
+                              .joint_axis = axis,
+                              .joint_ref = zeros,
+                              .joint_range = range,
+                              .joint_stiffness = zeros,
+                              .joint_springref = zeros,
+                              .default_q = zeros,
+                              .actuator_count = 1,
+                              .actuator_joint = actuator_joint,
+                              .actuator_stiffness = stiffness,
+                              .actuator_gear = gear,
+                              .geom_count = spheres + 1,
+                              .geom_type = type,
+                              .geom_body = body,
+                              .geom_pos = geom_pos,
+                              .geom_quat = geom_quat,
+                              .geom_size = geom_size,
+                              .pair_count = spheres,
+                              .pair_geom = pair,
+                              .pair_dim = dim,
+                              .pair_friction = friction,
+                              .pair_margin = margin,
+                              .gravity = {0, 0, -9.81}};
+  qd_model *model = NULL;
+  char message[200] = "";
+  if (qd_model_create(&spec, &model, message, sizeof message) != QD_OK) {
+    fprintf(stderr, "%s\n", message);
+  }
+  free(geom_pos);
+  free(geom_quat);
+  free(geom_size);
+  free(friction);
+  free(margin);
+  return model;
+}
+
+typedef struct numbers {
+  double q[SAMPLES][2], u[SAMPLES][1];
+} numbers;
+
+static void numbers_fill(numbers *n) {
+  for (int i = 0; i < SAMPLES; ++i) {
+    n->q[i][0] = 0.001 * (i % 7);
+    n->q[i][1] = -0.0005 * (i % 11);
+    n->u[i][0] = 0.0007 * i;
+  }
+}
+
+typedef struct found {
+  double q_next[SAMPLES][2], delta[SAMPLES][2], limit_force[SAMPLES][2];
+  double A[SAMPLES][4], B[SAMPLES][2];
+  uint8_t exact[SAMPLES];
+  int32_t status[SAMPLES];
+  int64_t contact_start[SAMPLES + 1];
+} found;
+
+static qd_batch_output output_of(found *f) {
+  memset(f, 0, sizeof *f);
+  return (qd_batch_output){.q_next = f->q_next[0],
+                           .delta = f->delta[0],
+                           .limit_force = f->limit_force[0],
+                           .A = f->A[0],
+                           .B = f->B[0],
+                           .derivative_exact = f->exact,
+                           .status = f->status,
+                           .contact_start = f->contact_start};
+}
+
+static qd_batch_input input_of(const numbers *n) {
+  return (qd_batch_input){
+      .sample_count = SAMPLES, .q = n->q[0], .u = n->u[0], .q_stride = 2, .u_stride = 1};
+}
+
+/* One linearized batch; the contacts go to the caller, who frees them. */
+static qd_contact *linearize_all(const qd_model *model, qd_thread_pool *pool, int threads,
+                                 const numbers *n, found *f, qd_batch_failure *failure) {
+  const qd_step_options options = qd_step_options_default();
+  const qd_batch_input input = input_of(n);
+  const qd_batch_output output = output_of(f);
+  qd_batch *batch = qd_batch_create(model);
+  CHECK(qd_linearize_batch(pool, threads, batch, &options, &input, &output, failure) == QD_OK);
+  const int64_t count = f->contact_start[SAMPLES];
+  qd_contact *contacts = calloc((size_t)count + 1, sizeof *contacts);
+  qd_batch_contacts(pool, threads, batch, SAMPLES, f->contact_start, contacts);
+  qd_batch_destroy(batch);
+  return contacts;
+}
+
+static void test_equals_a_loop(const qd_model *model, qd_thread_pool *pool) {
+  numbers n;
+  found f;
+  qd_batch_failure failure;
+  numbers_fill(&n);
+  qd_contact *contacts = linearize_all(model, pool, 4, &n, &f, &failure);
+  CHECK(failure.sample == -1);
+  const qd_step_options options = qd_step_options_default();
+  qd_workspace *workspace = qd_workspace_create(model, PAIRS_MAX);
+  int with_contacts = 0;
+  for (int i = 0; i < SAMPLES; ++i) {
+    double q_next[2], delta[2], limit_force[2], A[4], B[2];
+    qd_step_result result = {.q_next = q_next, .delta = delta, .limit_force = limit_force};
+    CHECK(qd_linearize(model, workspace, &options, n.q[i], n.u[i], NULL, &result, A, B) == QD_OK);
+    CHECK(f.status[i] == QD_OK);
+    CHECK(memcmp(q_next, f.q_next[i], sizeof q_next) == 0);
+    CHECK(memcmp(delta, f.delta[i], sizeof delta) == 0);
+    CHECK(memcmp(A, f.A[i], sizeof A) == 0);
+    CHECK(memcmp(B, f.B[i], sizeof B) == 0);
+    CHECK(f.exact[i] == result.derivative_exact);
+    CHECK(f.contact_start[i + 1] - f.contact_start[i] == result.contact_count);
+    CHECK(memcmp(contacts + f.contact_start[i], result.contacts,
+                 (size_t)result.contact_count * sizeof *contacts) == 0);
+    with_contacts += result.contact_count > 0;
+  }
+  CHECK(with_contacts > SAMPLES / 2);
+  qd_workspace_destroy(workspace);
+  free(contacts);
+}
+
+static void test_threads_give_the_same_bits(const qd_model *model, qd_thread_pool *pool) {
+  numbers n;
+  found alone, together;
+  qd_batch_failure failure;
+  numbers_fill(&n);
+  qd_contact *one = linearize_all(model, NULL, 1, &n, &alone, &failure);
+  static const int threads[] = {1, 2, 3, 8, 64};
+  for (size_t k = 0; k < sizeof threads / sizeof *threads; ++k) {
+    qd_contact *many = linearize_all(model, pool, threads[k], &n, &together, &failure);
+    CHECK(memcmp(&alone, &together, sizeof alone) == 0);
+    CHECK(memcmp(one, many, (size_t)alone.contact_start[SAMPLES] * sizeof *one) == 0);
+    free(many);
+  }
+  free(one);
+}
+
+static void test_failures_are_marked(const qd_model *model, qd_thread_pool *pool) {
+  numbers n;
+  found f, clean;
+  qd_batch_failure failure;
+  numbers_fill(&n);
+  free(linearize_all(model, pool, 4, &n, &clean, &failure));
+  n.u[200][0] = NAN;
+  n.u[17][0] = INFINITY;
+  n.q[255][1] = NAN;
+  free(linearize_all(model, pool, 4, &n, &f, &failure));
+  CHECK(failure.sample == 17);
+  CHECK(failure.status == QD_NOT_FINITE);
+  for (int i = 0; i < SAMPLES; ++i) {
+    if (i == 17 || i == 200 || i == 255) {
+      CHECK(f.status[i] == QD_NOT_FINITE);
+      CHECK(memcmp(f.q_next[i], n.q[i], sizeof n.q[i]) == 0);
+      CHECK(f.delta[i][0] == 0.0 && f.delta[i][1] == 0.0);
+      CHECK(isnan(f.A[i][0]) && isnan(f.B[i][1]));
+      CHECK(f.contact_start[i] == f.contact_start[i + 1]);
+    } else {
+      CHECK(f.status[i] == QD_OK);
+      CHECK(memcmp(f.q_next[i], clean.q_next[i], sizeof f.q_next[i]) == 0);
+    }
+  }
+}
+
+static void test_rollouts(const qd_model *model, qd_thread_pool *pool) {
+  static double q[SAMPLES][STEPS + 1][2];
+  double u[STEPS];
+  int32_t status[SAMPLES];
+  int64_t steps_done[SAMPLES];
+  numbers n;
+  numbers_fill(&n);
+  for (int t = 0; t < STEPS; ++t) {
+    u[t] = 0.01 * t;
+  }
+  const qd_step_options options = qd_step_options_default();
+  const qd_batch_input input = {.sample_count = SAMPLES, .q = n.q[0], .u = u, .q_stride = 2};
+  qd_batch *batch = qd_batch_create(model);
+  qd_batch_failure failure;
+  CHECK(qd_rollout_batch(pool, 4, batch, &options, &input, STEPS, 1, q[0][0], status, steps_done,
+                         &failure) == QD_OK);
+  CHECK(failure.sample == -1);
+  qd_workspace *workspace = qd_workspace_create(model, PAIRS_MAX);
+  for (int i = 0; i < SAMPLES; ++i) {
+    CHECK(status[i] == QD_OK && steps_done[i] == STEPS);
+    double now[2], delta[2], limit_force[2];
+    memcpy(now, n.q[i], sizeof now);
+    for (int t = 0; t < STEPS; ++t) {
+      qd_step_result result = {.q_next = now, .delta = delta, .limit_force = limit_force};
+      double before[2];
+      memcpy(before, now, sizeof now);
+      CHECK(qd_step(model, workspace, &options, before, u + t, NULL, &result) == QD_OK);
+      CHECK(memcmp(now, q[i][t + 1], sizeof now) == 0);
+    }
+  }
+  u[5] = NAN;
+  CHECK(qd_rollout_batch(pool, 4, batch, &options, &input, STEPS, 1, q[0][0], status, steps_done,
+                         &failure) == QD_OK);
+  CHECK(failure.sample == 0 && failure.step == 5);
+  CHECK(steps_done[9] == 5 && status[9] == QD_NOT_FINITE);
+  CHECK(memcmp(q[9][5], q[9][STEPS], sizeof q[9][5]) == 0);
+  CHECK(memcmp(q[9][4], q[9][5], sizeof q[9][5]) != 0);
+  qd_workspace_destroy(workspace);
+  qd_batch_destroy(batch);
+}
+
+typedef struct caller {
+  const qd_model *model;
+  qd_thread_pool *pool;
+  const found *want;
+  int same;
+} caller;
+
+static void *call_often(void *argument) {
+  caller *c = argument;
+  const qd_step_options options = qd_step_options_default();
+  numbers n;
+  numbers_fill(&n);
+  const qd_batch_input input = input_of(&n);
+  qd_batch *batch = qd_batch_create(c->model);
+  for (int i = 0; i < 20; ++i) {
+    found f;
+    const qd_batch_output output = output_of(&f);
+    qd_batch_failure failure;
+    const qd_status status =
+        qd_linearize_batch(c->pool, 1 + i % 4, batch, &options, &input, &output, &failure);
+    c->same += status == QD_OK && memcmp(&f, c->want, sizeof f) == 0;
+  }
+  qd_batch_destroy(batch);
+  return NULL;
+}
+
+static void test_many_callers_share_a_pool(const qd_model *model, qd_thread_pool *pool) {
+  numbers n;
+  found want;
+  qd_batch_failure failure;
+  numbers_fill(&n);
+  free(linearize_all(model, NULL, 1, &n, &want, &failure));
+  caller callers[6];
+  pthread_t threads[6];
+  for (int k = 0; k < 6; ++k) {
+    callers[k] = (caller){.model = model, .pool = pool, .want = &want};
+    CHECK(pthread_create(&threads[k], NULL, call_often, &callers[k]) == 0);
+  }
+  for (int k = 0; k < 6; ++k) {
+    pthread_join(threads[k], NULL);
+    CHECK(callers[k].same == 20);
+  }
+}
+
+static void test_empty_batch(const qd_model *model, qd_thread_pool *pool) {
+  const qd_step_options options = qd_step_options_default();
+  const qd_batch_input input = {.sample_count = 0};
+  int64_t start[1] = {-1};
+  const qd_batch_output output = {.contact_start = start};
+  qd_batch_failure failure;
+  qd_batch *batch = qd_batch_create(model);
+  CHECK(qd_step_batch(pool, 8, batch, &options, &input, &output, &failure) == QD_OK);
+  CHECK(failure.sample == -1);
+  CHECK(start[0] == 0);
+  qd_batch_destroy(batch);
+}
+
+/* The child has no threads of the pool's, and the sanitizer forbids it to start any. */
+static void test_fork(const qd_model *model, qd_thread_pool *pool) {
+#ifndef __SANITIZE_THREAD__
+  numbers n;
+  found want, f;
+  qd_batch_failure failure;
+  numbers_fill(&n);
+  free(linearize_all(model, pool, 4, &n, &want, &failure));
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    free(linearize_all(model, pool, 4, &n, &f, &failure));
+    _exit(memcmp(&f, &want, sizeof f) == 0 ? 0 : 1);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  free(linearize_all(model, pool, 4, &n, &f, &failure));
+  CHECK(memcmp(&f, &want, sizeof f) == 0);
+#else
+  (void)model;
+  (void)pool;
+#endif
+}
+
+int main(void) {
+  qd_thread_pool *pool = qd_thread_pool_create();
+  static const int spheres[] = {1, PAIRS_MAX}; /* the second: more than a workspace starts with */
+  for (int k = 0; k < 2; ++k) {
+    qd_model *model = pusher_create(spheres[k]);
+    CHECK(model != NULL);
+    if (model != NULL) {
+      test_equals_a_loop(model, pool);
+      test_threads_give_the_same_bits(model, pool);
+      test_failures_are_marked(model, pool);
+      test_empty_batch(model, pool);
+      if (k == 0) {
+        test_rollouts(model, pool);
+        test_many_callers_share_a_pool(model, pool);
+        test_fork(model, pool);
+      }
+    }
+    qd_model_destroy(model);
+  }
+  qd_thread_pool_destroy(pool);
+  qd_thread_pool_destroy(qd_thread_pool_create());
+  return check_report();
+}
