@@ -603,3 +603,81 @@ def test_barrier_tends_to_the_exact_solution() -> None:
     for kappa, allowed in ((1e4, 1e-2), (1e8, 1e-4), (1e11, 1e-5)):
         for p, q in zip(exact, contact_programs("a_planar_hand", False, 1 / kappa)):
             assert np.abs(p.solve().x - q.solve().x).max() <= allowed
+
+
+# ---------------------------------------------------------------- piles: redundant, nearly degenerate contacts
+
+# Programs and states from random piles of one to six boxes, cylinders, capsules, ellipsoids and spheres on a
+# plane, pushed by a box: steps at which an interior point method alone ends in rounding, because faces touch in
+# more points than needed and multipliers are not unique. The last program has no feasible point.
+PILES = np.load(DATA / "random_piles.npz")
+
+
+def pile(k: int) -> Program:
+    kinds = ["lorentz" if kind else "orthant" for kind in PILES[f"kind_{k}"]]
+    cones = list(zip(kinds, PILES[f"dim_{k}"].tolist()))
+    return Program(PILES[f"Q_{k}"], PILES[f"b_{k}"], PILES[f"G_{k}"], PILES[f"g_{k}"], cones)
+
+
+@pytest.mark.parametrize("polish", [True, False])
+@pytest.mark.parametrize("k", np.flatnonzero(PILES["solvable"]))
+def test_programs_of_piles_are_solved(k: int, polish: bool) -> None:
+    p = pile(k)
+    s = p.solve(polish=polish)
+    force = max(np.abs(p.b).max(), np.abs(p.Q @ s.x).max(), np.abs(s.dual).max())
+    length = max(np.abs(p.g).max(), 1e-3)
+    r = residuals(p, s)
+    assert s.info.status == "solved"
+    assert r["primal"] <= 1e-8
+    assert r["dual"] <= 1e-8 * force
+    assert r["cone"] <= 1e-8 * force
+    assert r["gap"] <= 1e-8 * force * length
+
+
+@pytest.mark.parametrize("k", np.flatnonzero(PILES["solvable"]))
+def test_programs_of_piles_are_solved_in_other_units(k: int) -> None:
+    p = pile(k)
+    a, b = p.solve(), replace(p, b=1e3 * p.b, g=1e3 * p.g).solve()  # x and slacks in millimetres
+    cost = max(abs(a.info.objective), 1e-3)
+    np.testing.assert_allclose(1e-6 * b.info.objective, a.info.objective, atol=1e-8 * cost)
+
+
+@pytest.mark.parametrize("k", np.flatnonzero(PILES["solvable"] == 0))
+def test_piles_that_contradict_themselves_are_infeasible(k: int) -> None:
+    p = pile(k)
+    with pytest.raises(qdsim.SolverError) as caught:
+        p.solve()
+    assert caught.value.info.status == "infeasible"
+    # nearest to feasible: least t with Gx + g + t e in K, by the witness
+    heads = np.cumsum([0] + [dim for _, dim in p.cones])[:-1]
+    e = np.zeros(len(p.g))
+    e[heads] = 1.0
+    for (kind, dim), head in zip(p.cones, heads):
+        if kind == "orthant":
+            e[head : head + dim] = 1.0
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [
+        clarabel.SecondOrderConeT(d) if kind == "lorentz" else clarabel.NonnegativeConeT(d)
+        for kind, d in p.cones
+    ]
+    A = sp.csc_matrix(-np.column_stack([p.G, e]))
+    cost = np.concatenate([np.zeros(len(p.b)), [1.0]])
+    nothing = sp.csc_matrix((len(cost), len(cost)))
+    least = clarabel.DefaultSolver(nothing, cost, A, p.g, cones, settings).solve()
+    assert least.x[-1] > 1e-3
+
+
+@pytest.mark.parametrize("k", range(3))
+def test_steps_of_piles_have_derivatives(k: int) -> None:
+    model = qdsim.load(str(PILES[f"model_{k}"]))
+    h, epsilon, margin = PILES[f"settings_{k}"].tolist()
+    options = qdsim.Options(h=h, epsilon=epsilon, margin=margin)
+    q, u = PILES[f"q_{k}"], PILES[f"u_{k}"]
+    linear = qdsim.linearize(model, q, u, options)
+    for i in range(model.nu):
+        du = 1e-5 * np.eye(model.nu)[i]
+        after = qdsim.step(model, q, u + du, options).q_next
+        before = qdsim.step(model, q, u - du, options).q_next
+        column = np.asarray(model.difference(after, before)) / 2e-5
+        np.testing.assert_allclose(linear.B[:, i], column, atol=1e-3)

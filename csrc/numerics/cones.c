@@ -91,7 +91,8 @@ LANES_INLINE int scale_lorentz(cone_product *product, const cone_group *group, c
     const double root_s = sqrt(det_s > EDGE * s2 ? det_s : EDGE * s2);
     const double root_z = sqrt(det_z > EDGE * z2 ? det_z : EDGE * z2);
     const double both = 1.0 / (root_s * root_z), rs = both * root_z, rz = both * root_s;
-    const double gamma = sqrt(0.5 + 0.5 * (s[c] * z[c] + sz[c]) * both);
+    const double product_of_units = (s[c] * z[c] + sz[c]) * both; /* >= 1, but for rounding */
+    const double gamma = sqrt(0.5 + 0.5 * (product_of_units > 1.0 ? product_of_units : 1.0));
     const double half = 0.5 / gamma, forward = sqrt(root_z * rs), size = forward * root_s;
     const double divided = size / (s[c] * rs + z[c] * rz + 2.0 * gamma);
     norm[c] = size;

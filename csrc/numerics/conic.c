@@ -13,8 +13,6 @@
  * accuracy. */
 static const double polish_from[] = {3e-2, 1e-3, 1e-6};
 
-#define RESCUED 1e-8 /* relative error that counts as solved where rounding ended the path */
-
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
   return options;
@@ -273,31 +271,6 @@ static void clear_outputs(const qd_cone_program *program, double *x, double *sla
   if (p > 0 && dual_eq) memset(dual_eq, 0, (size_t)p * sizeof(double));
 }
 
-/* An exact program whose path ended early, for `status`: by the method of multipliers, from where
- * the path was best. */
-static qd_status rescue(qd_cone_workspace *workspace, const qd_cone_options *options,
-                        qd_status status, int *polished, qd_cone_info *info) {
-  const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
-  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
-  const double error =
-      conic_multipliers(workspace, options->iteration_limit - info->iterations, info);
-  if (error > larger(options->tolerance, workspace->path_error)) {
-    workspace->origin = ORIGIN_PATH;
-    return status;
-  }
-  memcpy(workspace->x, workspace->polish_x, column_bytes);
-  memcpy(workspace->slack, workspace->polish_slack, row_bytes);
-  memcpy(workspace->dual, workspace->polish_dual, row_bytes);
-  *polished = options->polish && conic_polish(workspace, info);
-  if (!*polished) {
-    memcpy(workspace->polish_x, workspace->x, column_bytes);
-    memcpy(workspace->polish_slack, workspace->slack, row_bytes);
-    memcpy(workspace->polish_dual, workspace->dual, row_bytes);
-    conic_read_states(workspace);
-  }
-  return *polished || error <= larger(options->tolerance, RESCUED) ? QD_OK : status;
-}
-
 qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
                         const qd_cone_program *program, double *x, double *slack, double *dual,
                         double *dual_eq, qd_cone_info *info) {
@@ -330,7 +303,9 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
     done = polished = polish && conic_polish(workspace, info);
   }
   if (info->status != QD_OK && info->status != QD_UNBOUNDED && workspace->exact)
-    info->status = rescue(workspace, o, info->status, &polished, info);
+    if (conic_rescue(workspace, o->tolerance, o->iteration_limit - info->iterations, o->polish,
+                     &polished, info))
+      info->status = QD_OK;
   info->polished = polished;
   if (polished)
     hand_out(workspace, workspace->polish_x, workspace->polish_slack, workspace->polish_dual, x,

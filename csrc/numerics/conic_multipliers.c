@@ -25,6 +25,7 @@
 #define HIGHEST_STIFFNESS 1e9 /* where even that hardly moves: nearly infeasible */
 #define GROWTH 10.0
 #define SLOW 0.7        /* rate of the repetitions that counts as none */
+#define RESCUED 1e-8    /* relative error that counts as solved where rounding ended the path */
 #define ARRIVED 1e-13   /* relative gradient, of the inner problem; shift of slack, of the outer */
 #define SEARCH_LIMIT 20 /* points on one line */
 #define FLAT 0.3        /* share of the first slope that ends a search */
@@ -232,7 +233,9 @@ static double span(const qd_cone_workspace *workspace) {
   return largest;
 }
 
-double conic_multipliers(qd_cone_workspace *workspace, int limit, qd_cone_info *info) {
+/* From (x, dual); the relative error of what it leaves in polish_x/dual/slack, HUGE_VAL: nothing.
+ */
+static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info) {
   const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
   double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
   double *after = workspace->ddual_aim;
@@ -266,4 +269,27 @@ double conic_multipliers(qd_cone_workspace *workspace, int limit, qd_cone_info *
     last = error;
   }
   return best;
+}
+
+int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
+                 int *polished, qd_cone_info *info) {
+  const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  const double error = repeat(workspace, limit, info);
+  *polished = 0;
+  if (error > larger(tolerance, workspace->path_error)) {
+    workspace->origin = ORIGIN_PATH;
+    return 0;
+  }
+  memcpy(workspace->x, workspace->polish_x, column_bytes);
+  memcpy(workspace->slack, workspace->polish_slack, row_bytes);
+  memcpy(workspace->dual, workspace->polish_dual, row_bytes);
+  *polished = polish && conic_polish(workspace, info);
+  if (!*polished) {
+    memcpy(workspace->polish_x, workspace->x, column_bytes);
+    memcpy(workspace->polish_slack, workspace->slack, row_bytes);
+    memcpy(workspace->polish_dual, workspace->dual, row_bytes);
+    conic_read_states(workspace);
+  }
+  return *polished || error <= larger(tolerance, RESCUED);
 }

@@ -11,7 +11,7 @@
  *     sliding          dual = beta (1, u), slack = alpha (1, -u):
  *                      M = infinity along (1, u), 0 along (1, -u), beta / alpha across
  *     weakly active    slack and multiplier both vanish; a choice: M of the end of the path,
- *                      or halfway where the method of multipliers found the solution
+ *                      or halfway where there is none
  *
  * Infinity is a large penalty, and the solve is repeated on what it leaves (the proximal method of
  * multipliers): redundant hard rows share the load and do no harm. M = R R, S = R G: the solver's
@@ -25,18 +25,22 @@
 #define HARD_ROUNDS 4         /* most repetitions for hard rows */
 #define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
 #define PATH_END 1e-9
-#define PATH_ITERATIONS 100
+#define PATH_ITERATIONS 60
+#define RESCUE_LIMIT 40
 
-/* The path's scaling of one cone, computed for all by cones_scale. */
+/* The path's scaling of one cone, computed for all by cones_scale. At its end, for an exact
+ * program, no stiffer than a hard row: beside more than that Q would be lost in rounding. */
 static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int c) {
   const cone_operator *path = &workspace->product.scaling;
   const int at = group->cone + c;
+  const double limit = workspace->exact ? conic_hard_root(workspace, at) : HUGE_VAL;
+  const double diagonal = smaller(path->diagonal[at], limit);
   if (group->kind == GROUP_LORENTZ)
-    conic_set_stiffness(workspace, at, path->diagonal[at] + path->cross[at],
-                        path->diagonal[at] - path->cross[at], path->tangent[at], 0, 0);
+    conic_set_stiffness(workspace, at, smaller(path->diagonal[at] + path->cross[at], limit),
+                        smaller(path->diagonal[at] - path->cross[at], limit),
+                        smaller(path->tangent[at], limit), 0, 0);
   else
-    conic_set_stiffness(workspace, at, path->diagonal[at], path->diagonal[at], path->diagonal[at],
-                        0, 0);
+    conic_set_stiffness(workspace, at, diagonal, diagonal, diagonal, 0, 0);
   for (int i = 1; i < group->dim; ++i)
     workspace->rows.u[group->slot + i * group->padded + c] =
         path->u[group->slot + i * group->padded + c];
@@ -98,10 +102,19 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
     active = settled = settle_weak_cones(workspace);
     weak = !active || conic_any_weak(workspace);
   }
+  if (workspace->exact && by_path && !active) { /* rounding ended the path, or no polish held */
+    qd_cone_info effort = {0};
+    workspace->path_error = HUGE_VAL;
+    active = conic_rescue(workspace, PATH_END, RESCUE_LIMIT, 1, &settled, &effort);
+    by_path = !active;
+    weak = 1; /* one set of several that are as good: an estimate */
+  }
   *exact = workspace->exact ? settled && !weak : 1;
-  if (by_path && (weak || !active) && !cones_scale(product, workspace->slack, workspace->dual)) {
-    read_path_end(workspace); /* on the boundary already: there is no scaling */
-    by_path = 0;
+  const int scaled =
+      (weak || !active) && cones_scale(product, by_path ? workspace->slack : workspace->path_slack,
+                                       by_path ? workspace->dual : workspace->path_dual);
+  if (!active && !scaled) { /* on the boundary already */
+    read_path_end(workspace);
     active = 1;
   }
   int hard = workspace->equality_count > 0;
@@ -111,7 +124,7 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c)
       if (!active || (c < group->count && workspace->state[group->cone + c] == CONE_WEAK)) {
-        if (by_path)
+        if (scaled)
           copy_path(workspace, group, c);
         else
           share_motion(workspace, group->cone + c);

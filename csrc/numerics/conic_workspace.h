@@ -135,9 +135,11 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
                             int resume, qd_cone_info *info);
 /* Newton on the active set; 1 if the KKT equations hold to rounding: then polish_x/dual/slack. */
 int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info);
-/* Method of multipliers from (x, dual), at most `limit` times, for exact programs; returns the
- * relative error of what it leaves in polish_x/dual/slack (HUGE_VAL: nothing), and its states. */
-double conic_multipliers(qd_cone_workspace *workspace, int limit, qd_cone_info *info);
+/* An exact program where the path ended: method of multipliers from its end, at most `limit` times,
+ * then the polish if asked. Leaves x, slack, dual, the same in polish_*, and the states; 1 if that
+ * solves the program. Where it got no nearer than the path: as it was. */
+int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
+                 int *polished, qd_cone_info *info);
 /* The states that polish_dual and polish_slack show. */
 void conic_read_states(qd_cone_workspace *workspace);
 /* Square root of the penalty of one cone's hard rows. */
