@@ -140,7 +140,8 @@ static inline void shape_move(shape *s, const double rotation[3], const double p
   memcpy(s->placed.rot, rot, sizeof rot);
 }
 
-static const contact_point *find_feature(const contact_point *contacts, int count, int feature) {
+static inline const contact_point *find_feature(const contact_point *contacts, int count,
+                                                int feature) {
   for (int i = 0; i < count; ++i) {
     if (contacts[i].feature == feature) {
       return contacts + i;
