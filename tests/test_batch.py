@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
