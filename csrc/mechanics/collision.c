@@ -14,6 +14,7 @@ void collision_lay_out(collision *c, const qd_model *model, int capacity, arena 
   c->feature = arena_ints(a, (size_t)capacity);
   c->capacity = capacity;
   c->count = 0;
+  broad_phase_lay_out(&c->broad, model, a);
 }
 
 void collision_place_shapes(placed_shape *shapes, const qd_model *model, const kinematics *k) {
@@ -30,6 +31,9 @@ void collision_place_shapes(placed_shape *shapes, const qd_model *model, const k
   }
 }
 
+/* Relative room for rounding: a pair is ruled out only where its distance is safely larger. */
+#define SLACK 1e-12
+
 /* A lower bound of the distance, from bounding spheres and half spaces. */
 static int out_of_range(const qd_model *model, const collision *c, int a, int b, double margin) {
   const placed_shape *A = c->shape + a, *B = c->shape + b;
@@ -40,9 +44,11 @@ static int out_of_range(const qd_model *model, const collision *c, int a, int b,
     const double radius = model->geom_radius[plane_is_a ? b : a];
     double up[3];
     mat3_column(up, plane_is_a ? A->rot : B->rot, 2);
-    return (plane_is_a ? 1.0 : -1.0) * vec3_dot(up, d) - radius > margin;
+    const double slack = SLACK * (fabs(d[0]) + fabs(d[1]) + fabs(d[2]) + radius + fabs(margin));
+    return (plane_is_a ? 1.0 : -1.0) * vec3_dot(up, d) - radius > margin + slack;
   }
-  const double reach = model->geom_radius[a] + model->geom_radius[b] + margin;
+  const double radii = model->geom_radius[a] + model->geom_radius[b];
+  const double reach = radii + margin + SLACK * (radii + fabs(margin));
   return reach < 0.0 || vec3_dot(d, d) > reach * reach;
 }
 
@@ -104,7 +110,9 @@ qd_status collision_compute(const qd_model *model, const kinematics *k, double m
   c->count = 0;
   c->left_out = model->pair_count;
   memset(c->counts, 0, (size_t)model->pair_count);
-  for (int pair = 0; pair < model->pair_count; ++pair) {
+  broad_phase_in_range(&c->broad, model, c->shape, margin);
+  for (int pair = 0; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
+       ++pair) {
     const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
     const double range = fmax(margin, model->pair_margin[pair]);
     if (!out_of_range(model, c, a, b, range)) {

@@ -3,6 +3,7 @@
 #define QD_MECHANICS_COLLISION_H
 
 #include "geometry/collide.h"
+#include "mechanics/broad_phase.h"
 #include "mechanics/kinematics.h"
 
 typedef struct collision {
@@ -14,6 +15,7 @@ typedef struct collision {
   int *feature;          /* (capacity) the smooth branch of the pair, for the derivative */
   int capacity;
   int count;
+  broad_phase broad;
 } collision;
 
 void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a);

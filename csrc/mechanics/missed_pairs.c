@@ -56,7 +56,9 @@ int missed_pairs_find(collision *c, const qd_model *model, kinematics *k, const 
   }
   kinematics_compute(model, q_next, k);
   collision_place_shapes(c->next, model, k);
-  for (int pair = 0; pair < model->pair_count; ++pair) {
+  broad_phase_on_the_way(&c->broad, model, c->shape, c->next);
+  for (int pair = 0; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
+       ++pair) {
     if (!c->counts[pair] && passed(model, c, pair)) {
       ++count;
       if (add) {

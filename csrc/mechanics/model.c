@@ -27,6 +27,7 @@ static void count_sizes(qd_model *model, const qd_model_spec *spec) {
   model->joint_count = spec->joint_count;
   model->geom_count = spec->geom_count;
   model->pair_count = spec->pair_count;
+  model->pair_table.in_use = pair_table_wanted(spec);
   model->nu = spec->actuator_count;
   model->constraint_count = spec->constraint_count;
   for (int i = 0; i < spec->constraint_count; ++i) {
@@ -99,6 +100,7 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->pair_geom = arena_ints(a, 2 * np);
   m->pair_dim = arena_ints(a, np);
   m->pair_margin = arena_doubles(a, np);
+  pair_table_lay_out(&m->pair_table, m->geom_count, m->pair_count, a);
   const size_t nc = (size_t)m->constraint_count;
   m->constraint_type = arena_ints(a, nc);
   m->constraint_object = arena_ints(a, 2 * nc);

@@ -2,6 +2,7 @@
 #ifndef QD_MECHANICS_MODEL_H
 #define QD_MECHANICS_MODEL_H
 
+#include "mechanics/pair_table.h"
 #include "qdsim.h"
 
 /* What may vary between two robots of one topology: all doubles, one contiguous block. */
@@ -61,6 +62,7 @@ struct qd_model {
   int *pair_geom;      /* (pair_count, 2) */
   int *pair_dim;       /* (pair_count) */
   double *pair_margin; /* (pair_count) */
+  pair_table pair_table;
 
   int *constraint_type;    /* (constraint_count) */
   int *constraint_object;  /* (constraint_count, 2) */

@@ -128,6 +128,7 @@ void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
   fill_trees(m);
   fill_actuators(m, spec);
   fill_geoms(m, spec);
+  pair_table_fill(&m->pair_table, spec, m->geom_radius);
   fill_capacity(m);
 }
 

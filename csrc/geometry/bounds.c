@@ -1,0 +1,41 @@
+/* The half extent along a world axis e is the support function of the shape at e. */
+#include "geometry/bounds.h"
+
+#include <math.h>
+
+#include "base/vec3.h"
+#include "qdsim.h"
+
+/* Of a disc of this radius normal to the axis: radius times the sine between axis and e. */
+static double disc_half_extent(double radius, double axis_component) {
+  return radius * sqrt(fmax(1.0 - axis_component * axis_component, 0.0));
+}
+
+int shape_half_extents(const placed_shape *shape, double half[3]) {
+  const double *size = shape->size;
+  for (int i = 0; i < 3; ++i) {
+    const double *R = shape->rot + 3 * i;
+    switch (shape->type) {
+    case QD_SPHERE:
+      half[i] = size[0];
+      break;
+    case QD_CAPSULE:
+      half[i] = size[0] + size[1] * fabs(R[2]);
+      break;
+    case QD_BOX:
+      half[i] = size[0] * fabs(R[0]) + size[1] * fabs(R[1]) + size[2] * fabs(R[2]);
+      break;
+    case QD_CYLINDER:
+      half[i] = disc_half_extent(size[0], R[2]) + size[1] * fabs(R[2]);
+      break;
+    case QD_ELLIPSOID: {
+      const double scaled[3] = {size[0] * R[0], size[1] * R[1], size[2] * R[2]};
+      half[i] = vec3_norm(scaled);
+      break;
+    }
+    default:
+      return 0;
+    }
+  }
+  return 1;
+}

@@ -1,0 +1,182 @@
+/* Sweep and prune. Boxes sorted by their lower ends along one axis: those that overlap a box there
+ * begin before it ends. Sorting is done from scratch on every call, since a step has no memory. */
+#include "mechanics/broad_phase.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/vec3.h"
+#include "geometry/bounds.h"
+
+/* Relative room for rounding: boxes may be larger than the shapes, never smaller. */
+#define SLACK 1e-9
+/* Comparisons of boxes per pair of the model after which testing each pair is as fast. */
+#define WORK_PER_PAIR 1
+
+void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a) {
+  const size_t count = (size_t)model->pair_table.swept_count;
+  b->every = 1;
+  if (!model->pair_table.in_use) {
+    return;
+  }
+  b->maybe = arena_take(a, (size_t)model->pair_table.bitmap_words * sizeof(uint64_t));
+  b->box = arena_take(a, count * sizeof(world_box));
+  b->sorted = arena_take(a, count * sizeof(world_box));
+  b->key = arena_take(a, 4 * count * sizeof(uint32_t));
+}
+
+/* ---------------------------------------------------------------- sorting */
+
+/* Bits of a float that sort as it does. Conversion rounds, which keeps the order of doubles but may
+ * make them equal. */
+static uint32_t sort_key(double value) {
+  const float rounded = (float)fmin(fmax(value, -FLT_MAX), FLT_MAX);
+  uint32_t bits;
+  memcpy(&bits, &rounded, sizeof bits);
+  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+/* Sorts key (count) and what it carries, by bytes from the lowest; stable. */
+static void radix_sort(uint32_t *key, uint32_t *carried, uint32_t *key_spare,
+                       uint32_t *carried_spare, int count) {
+  uint32_t *from_key = key, *from = carried, *to_key = key_spare, *to = carried_spare;
+  for (int shift = 0; shift < 32; shift += 8) {
+    uint32_t place[256] = {0}, total = 0;
+    for (int i = 0; i < count; ++i) {
+      ++place[from_key[i] >> shift & 255u];
+    }
+    for (int digit = 0; digit < 256; ++digit) {
+      const uint32_t here = place[digit];
+      place[digit] = total;
+      total += here;
+    }
+    for (int i = 0; i < count; ++i) {
+      const uint32_t at = place[from_key[i] >> shift & 255u]++;
+      to_key[at] = from_key[i];
+      to[at] = from[i];
+    }
+    uint32_t *swap_key = from_key, *swap = from;
+    from_key = to_key;
+    from = to;
+    to_key = swap_key;
+    to = swap;
+  } /* four passes: the result is back where it began */
+}
+
+/* ---------------------------------------------------------------- sweeping */
+
+/* The axis along which the boxes' middles are spread most; -1 where numbers are not finite. */
+static int sweep_axis(const world_box *box, int count) {
+  double sum[3] = {0.0, 0.0, 0.0}, square[3] = {0.0, 0.0, 0.0};
+  for (int i = 0; i < count; ++i) {
+    for (int k = 0; k < 3; ++k) {
+      const double middle = (box[i].low[k] + box[i].high[k]) - (box[0].low[k] + box[0].high[k]);
+      sum[k] += middle;
+      square[k] += middle * middle;
+    }
+  }
+  int axis = 0;
+  for (int k = 0; k < 3; ++k) {
+    square[k] -= sum[k] * sum[k] / count;
+    if (!isfinite(square[k])) {
+      return -1;
+    }
+    axis = square[k] > square[axis] ? k : axis;
+  }
+  return axis;
+}
+
+static int apart(const world_box *a, const world_box *b) {
+  return (a->low[0] > b->high[0]) | (b->low[0] > a->high[0]) | (a->low[1] > b->high[1]) |
+         (b->low[1] > a->high[1]) | (a->low[2] > b->high[2]) | (b->low[2] > a->high[2]);
+}
+
+static void mark(broad_phase *b, const pair_table *table, int g, int h) {
+  const int low = g < h ? g : h, high = g < h ? h : g;
+  for (int i = pair_table_find(table, low, high);
+       i < table->row_start[low + 1] && table->other[i] == high; ++i) {
+    b->maybe[table->pair[i] / 64] |= (uint64_t)1 << (table->pair[i] % 64);
+  }
+}
+
+/* Marks the pairs of boxes that overlap. Returns 0 if that is no cheaper than asking every pair. */
+static int sweep(broad_phase *b, const qd_model *model) {
+  const pair_table *table = &model->pair_table;
+  const int count = table->swept_count, axis = sweep_axis(b->box, count);
+  uint32_t *key = b->key, *order = key + count;
+  int64_t work = (int64_t)WORK_PER_PAIR * model->pair_count;
+  if (axis < 0) {
+    return 0;
+  }
+  for (int i = 0; i < count; ++i) {
+    key[i] = sort_key(b->box[i].low[axis]);
+    order[i] = (uint32_t)i;
+  }
+  radix_sort(key, order, key + 2 * count, key + 3 * count, count);
+  for (int i = 0; i < count; ++i) {
+    b->sorted[i] = b->box[order[i]];
+  }
+  for (int i = 0; i < count; ++i) {
+    const world_box *box = b->sorted + i;
+    const uint32_t end = sort_key(box->high[axis]);
+    for (int j = i + 1; j < count && key[j] <= end; ++j, --work) {
+      if (!apart(box, b->sorted + j)) {
+        mark(b, table, table->swept[order[i]], table->swept[order[j]]);
+      }
+    }
+    if (work < 0) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static void find(broad_phase *b, const qd_model *model) {
+  const pair_table *table = &model->pair_table;
+  memcpy(b->maybe, table->unbounded, (size_t)table->bitmap_words * sizeof(uint64_t));
+  b->every = table->swept_count > 0 && !sweep(b, model);
+}
+
+/* ---------------------------------------------------------------- boxes */
+
+void broad_phase_in_range(broad_phase *b, const qd_model *model, const placed_shape *shape,
+                          double margin) {
+  const pair_table *table = &model->pair_table;
+  b->every = 1;
+  if (!table->in_use || margin == INFINITY) {
+    return;
+  }
+  for (int i = 0; i < table->swept_count; ++i) {
+    const int g = table->swept[i];
+    const placed_shape *s = shape + g;
+    const double radius = model->geom_radius[g], range = fmax(margin, table->margin[g]);
+    double half[3] = {radius, radius, radius};
+    shape_half_extents(s, half);
+    for (int k = 0; k < 3; ++k) {
+      const double reach = half[k] + 0.5 * range + SLACK * (fabs(s->pos[k]) + radius + fabs(range));
+      b->box[i].low[k] = s->pos[k] - reach;
+      b->box[i].high[k] = s->pos[k] + reach;
+    }
+  }
+  find(b, model);
+}
+
+void broad_phase_on_the_way(broad_phase *b, const qd_model *model, const placed_shape *shape,
+                            const placed_shape *next) {
+  const pair_table *table = &model->pair_table;
+  b->every = 1;
+  if (!table->in_use) {
+    return;
+  }
+  for (int i = 0; i < table->swept_count; ++i) {
+    const int g = table->swept[i];
+    const double *from = shape[g].pos, *to = next[g].pos, radius = model->geom_radius[g];
+    for (int k = 0; k < 3; ++k) {
+      const double reach = radius + SLACK * (fabs(from[k]) + fabs(to[k]) + radius);
+      b->box[i].low[k] = fmin(from[k], to[k]) - reach;
+      b->box[i].high[k] = fmax(from[k], to[k]) + reach;
+    }
+  }
+  find(b, model);
+}

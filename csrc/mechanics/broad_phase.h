@@ -1,0 +1,46 @@
+/* Which candidate pairs may be in range. Never leaves one out that is; asks for each when the model
+ * is small or the boxes do not help. The answer is a function of the poses alone. */
+#ifndef QD_MECHANICS_BROAD_PHASE_H
+#define QD_MECHANICS_BROAD_PHASE_H
+
+#include "geometry/collide.h"
+#include "mechanics/model.h"
+
+typedef struct world_box {
+  double low[3], high[3];
+} world_box;
+
+typedef struct broad_phase {
+  int every;         /* 1: all pairs may be in range */
+  uint64_t *maybe;   /* bit p: pair p may be in range */
+  world_box *box;    /* (swept_count) in the order of the model's swept geometries */
+  world_box *sorted; /* (swept_count) by lower end on the sweep's axis */
+  uint32_t *key;     /* (4, swept_count) lower ends, their order, and scratch of the sort */
+} broad_phase;
+
+void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a);
+
+/* Pairs whose shapes may be within max(margin, the pair's margin). */
+void broad_phase_in_range(broad_phase *b, const qd_model *model, const placed_shape *shape,
+                          double margin);
+/* Pairs whose bounding spheres may meet while their centres move straight from here to next. */
+void broad_phase_on_the_way(broad_phase *b, const qd_model *model, const placed_shape *shape,
+                            const placed_shape *next);
+
+/* The first pair from this one on that may be in range; pair_count if there is none. */
+static inline int broad_phase_next(const broad_phase *b, const qd_model *model, int pair) {
+  if (b->every || pair >= model->pair_count) {
+    return pair;
+  }
+  int word = pair / 64;
+  uint64_t bits = b->maybe[word] >> (pair % 64) << (pair % 64);
+  while (bits == 0) {
+    if (++word == model->pair_table.bitmap_words) {
+      return model->pair_count;
+    }
+    bits = b->maybe[word];
+  }
+  return 64 * word + __builtin_ctzll(bits);
+}
+
+#endif

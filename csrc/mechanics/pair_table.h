@@ -1,0 +1,33 @@
+/* From two geometries to their candidate pair, for models with so many pairs that testing each is
+ * slower than sorting boxes. Built once, with the model. */
+#ifndef QD_MECHANICS_PAIR_TABLE_H
+#define QD_MECHANICS_PAIR_TABLE_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "qdsim.h"
+
+/* Row g lists the pairs in which g is the geometry of lower index, sorted by the other one, equal
+ * ones in their order. */
+typedef struct pair_table {
+  int in_use;          /* 0: a small model, nothing below is filled */
+  int *row_start;      /* (geom_count + 1) */
+  int *other;          /* (pair_count) the geometry of higher index */
+  int *pair;           /* (pair_count) */
+  int swept_count;     /* geometries with bounds that may touch another one with bounds */
+  int *swept;          /* (geom_count) these */
+  double *margin;      /* (geom_count) the largest margin of its pairs */
+  uint64_t *unbounded; /* bit p: one geometry of pair p has no bounds */
+  int bitmap_words;    /* of one bit per pair */
+} pair_table;
+
+int pair_table_wanted(const qd_model_spec *spec);
+void pair_table_lay_out(pair_table *table, int geom_count, int pair_count, arena *a);
+/* radius (geom_count): of bounding spheres, infinite without bounds. */
+void pair_table_fill(pair_table *table, const qd_model_spec *spec, const double *radius);
+
+/* The first place of a row at which the other geometry is not less than this one. */
+int pair_table_find(const pair_table *table, int low, int high);
+
+#endif
