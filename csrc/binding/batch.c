@@ -124,9 +124,11 @@ PyObject *batch_failure_raise(PyObject *module, PyObject *args) {
 /* ---------------------------------------------------------------- steps */
 
 const char batch_doc[] =
-    "_batch($module, /, model, options, q, u, tau, threads, derivative, with_A, with_B, contacts)\n"
+    "_batch($module, /, model, options, q, u, tau, wrench, threads, derivative, with_A, with_B, "
+    "contacts)\n"
     "--\n\n"
-    "Steps (derivative: linearizations) of the rows of q, u and tau (or None). Returns q_next,\n"
+    "Steps (derivative: linearizations) of the rows of q, u, tau and wrench (or None).\n"
+    "Returns q_next,\n"
     "delta, limit_force, constraint_force, status, derivative_exact, A, B, contact_start, "
     "contacts\n"
     "(None where not asked for) and (sample, step, SolverInfo) of the first failure or None.";
@@ -190,14 +192,17 @@ static PyObject *contacts_collect(batch_call *call, const int64_t *start) {
   return array;
 }
 
-static int input_read(batch_call *call, PyObject *q, PyObject *u, PyObject *tau) {
+static int input_read(batch_call *call, PyObject *q, PyObject *u, PyObject *tau, PyObject *wrench) {
   const model_object *model = call->step.model;
   qd_batch_input *in = &call->input;
   npy_intp count = -1;
   if (!(in->q = rows_read(q, "q", &count, model->nq, &in->q_stride)) ||
       !(in->u = rows_read(u, "u", &count, model->nu, &in->u_stride)) ||
       (tau && tau != Py_None &&
-       !(in->tau = rows_read(tau, "tau", &count, model->nv, &in->tau_stride))))
+       !(in->tau = rows_read(tau, "tau", &count, model->nv, &in->tau_stride))) ||
+      (wrench && wrench != Py_None &&
+       !(in->wrench =
+             rows_read(wrench, "wrench", &count, 6 * model->body_count, &in->wrench_stride))))
     return -1;
   in->sample_count = count;
   return 0;
@@ -234,17 +239,18 @@ static PyObject *batch_run(batch_call *call, int derivative, int with_A, int wit
 
 PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                          PyObject *kwnames) {
-  static const char *const names[] = {"model",   "options",    "q",      "u",      "tau",
-                                      "threads", "derivative", "with_A", "with_B", "contacts"};
-  PyObject *in[10], *out = NULL;
+  static const char *const names[] = {"model",  "options", "q",       "u",
+                                      "tau",    "wrench",  "threads", "derivative",
+                                      "with_A", "with_B",  "contacts"};
+  PyObject *in[11], *out = NULL;
   int flags[4];
   batch_call call;
-  if (arguments_parse("_batch", names, 10, 10, 10, args, arg_count, kwnames, in) < 0) return NULL;
+  if (arguments_parse("_batch", names, 11, 11, 11, args, arg_count, kwnames, in) < 0) return NULL;
   for (int i = 0; i < 4; i++)
-    if ((flags[i] = PyObject_IsTrue(in[6 + i])) < 0) return NULL;
+    if ((flags[i] = PyObject_IsTrue(in[7 + i])) < 0) return NULL;
   if (batch_begin(&call, PyModule_GetState(module), flags[0] ? "linearize_batch" : "step_batch",
-                  in[0], in[1], in[5]) == 0 &&
-      input_read(&call, in[2], in[3], in[4]) == 0)
+                  in[0], in[1], in[6]) == 0 &&
+      input_read(&call, in[2], in[3], in[4], in[5]) == 0)
     out = batch_run(&call, flags[0], flags[1], flags[2], flags[3]);
   batch_end(&call);
   return out;
@@ -253,31 +259,50 @@ PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg
 /* ---------------------------------------------------------------- rollouts */
 
 const char rollout_doc[] =
-    "_rollout($module, /, model, options, q, u, threads)\n--\n\n"
-    "Rollouts from the rows of q (samples, nq) under u (samples, steps, nu), rows contiguous.\n"
+    "_rollout($module, /, model, options, q, u, tau, wrench, threads)\n--\n\n"
+    "Rollouts from the rows of q (samples, nq) under u (samples, steps, nu), and tau and wrench "
+    "of\n"
+    "that kind or None, rows contiguous.\n"
     "Returns q (samples, steps + 1, nq), status, steps done, and (sample, step, SolverInfo) of "
     "the\n"
     "first failure or None.";
 
-static int commands_read(batch_call *call, PyObject *object, npy_intp *step_count,
-                         ptrdiff_t *u_step) {
+/* (samples, steps, width); *step_count -1: not known yet */
+static const double *course_read(const batch_call *call, PyObject *object, const char *name,
+                                 int width, npy_intp *step_count, ptrdiff_t *stride,
+                                 ptrdiff_t *step) {
   PyArrayObject *array = (PyArrayObject *)object;
   const npy_intp item = (npy_intp)sizeof(double);
   if (!PyArray_Check(object) || PyArray_TYPE(array) != NPY_DOUBLE || PyArray_NDIM(array) != 3 ||
       !PyArray_ISALIGNED(array) || PyArray_ISBYTESWAPPED(array) ||
-      PyArray_DIM(array, 0) != call->input.sample_count ||
-      PyArray_DIM(array, 2) != call->step.model->nu || !strides_fit(array)) {
-    PyErr_SetString(PyExc_ValueError, "u: expected rows of doubles for every step of every sample");
-    return -1;
+      PyArray_DIM(array, 0) != call->input.sample_count || PyArray_DIM(array, 2) != width ||
+      !strides_fit(array) || (*step_count >= 0 && PyArray_DIM(array, 1) != *step_count)) {
+    PyErr_Format(PyExc_ValueError, "%s: expected rows of doubles for every step of every sample",
+                 name);
+    return NULL;
   }
-  call->input.u = PyArray_DATA(array);
-  call->input.u_stride = PyArray_STRIDE(array, 0) / item;
-  *u_step = PyArray_STRIDE(array, 1) / item;
+  *stride = PyArray_STRIDE(array, 0) / item;
+  *step = PyArray_STRIDE(array, 1) / item;
   *step_count = PyArray_DIM(array, 1);
+  return PyArray_DATA(array);
+}
+
+static int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *wrench,
+                        npy_intp *step_count) {
+  const model_object *model = call->step.model;
+  qd_batch_input *in = &call->input;
+  *step_count = -1;
+  if (!(in->u = course_read(call, u, "u", model->nu, step_count, &in->u_stride, &in->u_step)) ||
+      (tau != Py_None && !(in->tau = course_read(call, tau, "tau", model->nv, step_count,
+                                                 &in->tau_stride, &in->tau_step))) ||
+      (wrench != Py_None &&
+       !(in->wrench = course_read(call, wrench, "wrench", 6 * model->body_count, step_count,
+                                  &in->wrench_stride, &in->wrench_step))))
+    return -1;
   return 0;
 }
 
-static PyObject *rollout_run(batch_call *call, npy_intp step_count, ptrdiff_t u_step) {
+static PyObject *rollout_run(batch_call *call, npy_intp step_count) {
   npy_intp count = (npy_intp)call->input.sample_count;
   PyObject *items = PyTuple_New(4);
   if (!items) return NULL;
@@ -288,9 +313,8 @@ static PyObject *rollout_run(batch_call *call, npy_intp step_count, ptrdiff_t u_
   if (!PyErr_Occurred()) {
     qd_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status =
-        qd_rollout_batch(call->pool, call->threads, call->batch, &call->step.settings, &call->input,
-                         step_count, u_step, q, statuses, steps_done, &call->failure);
+    status = qd_rollout_batch(call->pool, call->threads, call->batch, &call->step.settings,
+                              &call->input, step_count, q, statuses, steps_done, &call->failure);
     Py_END_ALLOW_THREADS;
     report = status == QD_OK ? failure_report(call, 0)
                              : status_raise(call->step.state, call->step.name, status, NULL);
@@ -304,17 +328,16 @@ static PyObject *rollout_run(batch_call *call, npy_intp step_count, ptrdiff_t u_
 
 PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                            PyObject *kwnames) {
-  static const char *const names[] = {"model", "options", "q", "u", "threads"};
-  PyObject *in[5], *out = NULL;
+  static const char *const names[] = {"model", "options", "q", "u", "tau", "wrench", "threads"};
+  PyObject *in[7], *out = NULL;
   batch_call call;
   npy_intp count = -1, step_count;
-  ptrdiff_t u_step;
-  if (arguments_parse("_rollout", names, 5, 5, 5, args, arg_count, kwnames, in) < 0) return NULL;
-  if (batch_begin(&call, PyModule_GetState(module), "rollout", in[0], in[1], in[4]) == 0 &&
+  if (arguments_parse("_rollout", names, 7, 7, 7, args, arg_count, kwnames, in) < 0) return NULL;
+  if (batch_begin(&call, PyModule_GetState(module), "rollout", in[0], in[1], in[6]) == 0 &&
       (call.input.q = rows_read(in[2], "q0", &count, call.step.model->nq, &call.input.q_stride))) {
     call.input.sample_count = count;
-    if (commands_read(&call, in[3], &step_count, &u_step) == 0)
-      out = rollout_run(&call, step_count, u_step);
+    if (courses_read(&call, in[3], in[4], in[5], &step_count) == 0)
+      out = rollout_run(&call, step_count);
   }
   batch_end(&call);
   return out;

@@ -78,7 +78,7 @@ PyObject *step_benchmark_function(PyObject *module, PyObject *const *args, Py_ss
   int linearize = PyObject_IsTrue(in[5]);
   step_call call;
   if (linearize < 0 || step_call_begin(&call, PyModule_GetState(module), "_step_benchmark", in[0],
-                                       in[1], in[2], in[3], NULL) < 0)
+                                       in[1], in[2], in[3], NULL, NULL) < 0)
     return NULL;
   qd_status status = QD_OK;
   double seconds;

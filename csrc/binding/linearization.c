@@ -20,7 +20,8 @@ static PyObject *linearization_create(const core_state *state, PyObject *step, P
 }
 
 const char linearize_doc[] =
-    "linearize($module, /, model, q, u, options=None, *, tau=None, wrt=('q', 'u'))\n--\n\n"
+    "linearize($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
+    "wrt=('q', 'u'))\n--\n\n"
     "A step and its derivatives A = dq_next/dq (nv, nv) and B = dq_next/du (nv, nu) in tangent\n"
     "coordinates, exact (formulation 4).\n\n"
     "Arguments and errors as in step(). wrt: which of 'q' (A) and 'u' (B) are wanted; the other "
@@ -98,13 +99,13 @@ static PyObject *linearize_call(step_call *call, int wrt) {
 
 PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                              PyObject *kwnames) {
-  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrt"};
-  PyObject *in[6];
+  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrench", "wrt"};
+  PyObject *in[7];
   step_call call;
-  if (arguments_parse("linearize", names, 6, 4, 3, args, arg_count, kwnames, in) < 0) return NULL;
-  int wrt = wrt_read(in[5]);
+  if (arguments_parse("linearize", names, 7, 4, 3, args, arg_count, kwnames, in) < 0) return NULL;
+  int wrt = wrt_read(in[6]);
   if (wrt < 0 || step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], in[2],
-                                 in[3], in[4]) < 0)
+                                 in[3], in[4], in[5]) < 0)
     return NULL;
   PyObject *out = linearize_call(&call, wrt);
   step_call_end(&call);

@@ -59,22 +59,27 @@ PyObject *step_create(const step_call *call, int with_derivative) {
 }
 
 const char step_doc[] =
-    "step($module, /, model, q, u, options=None, *, tau=None)\n--\n\n"
+    "step($module, /, model, q, u, options=None, *, tau=None, wrench=None)\n--\n\n"
     "One quasi-dynamic step q_next = f(q, u) (Pang et al. 2023, section III; formulation 2).\n\n"
     "model: qdsim.Model. q: configuration (nq). u: commands (nu), in the units of the actuators.\n"
     "options: qdsim.Options, None for the defaults. tau: applied generalised force (nv), N or Nm.\n"
+    "wrench: applied to the bodies, (body_count, 6) or a mapping from names of bodies to (6): "
+    "force N\n"
+    "at the centre of mass, then moment Nm, world axes (MuJoCo's xfrc_applied). Forces on "
+    "actuated\n"
+    "joints add to those of their springs.\n"
     "Returns a Step. Raises TypeError or ValueError that names the argument, and SolverError "
     "(with\n"
     "its info) where the program has no solution or was not solved.";
 
 PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                         PyObject *kwnames) {
-  static const char *const names[] = {"model", "q", "u", "options", "tau"};
-  PyObject *in[5];
+  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrench"};
+  PyObject *in[6];
   step_call call;
-  if (arguments_parse("step", names, 5, 4, 3, args, arg_count, kwnames, in) < 0 ||
-      step_call_begin(&call, PyModule_GetState(module), "step", in[0], in[1], in[2], in[3], in[4]) <
-          0)
+  if (arguments_parse("step", names, 6, 4, 3, args, arg_count, kwnames, in) < 0 ||
+      step_call_begin(&call, PyModule_GetState(module), "step", in[0], in[1], in[2], in[3], in[4],
+                      in[5]) < 0)
     return NULL;
   qd_status status;
   Py_BEGIN_ALLOW_THREADS;

@@ -39,7 +39,7 @@ int step_call_configure(step_call *call, const core_state *state, const char *na
 }
 
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
-                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau) {
+                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau, PyObject *wrench) {
   if (step_call_configure(call, state, name, model, options) < 0) return -1;
   workspace_entry *entry = workspace_pool_acquire(&call->model->pool, call->model->model);
   if (!entry) {
@@ -48,6 +48,7 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
     return -1;
   }
   call->entry = entry;
+  call->input = (qd_step_input){.q = entry->q, .u = entry->u};
   call->result.q_next = entry->q_next;
   call->result.delta = entry->delta;
   call->result.limit_force = entry->limit_force;
@@ -56,7 +57,11 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
             array_copy_vector(u, "u", call->model->nu, entry->u) < 0;
   if (!bad && tau && tau != Py_None) {
     bad = array_copy_vector(tau, "tau", call->model->nv, entry->tau) < 0;
-    call->tau = entry->tau;
+    call->input.tau = entry->tau;
+  }
+  if (!bad && wrench && wrench != Py_None) {
+    bad = wrench_read(state, call->model, model, wrench, entry->wrench) < 0;
+    call->input.wrench = entry->wrench;
   }
   if (bad) {
     step_call_end(call);
@@ -71,11 +76,10 @@ qd_status step_call_run(step_call *call, int with_derivative, double *A, double 
   qd_status status;
   do {
     if (with_derivative)
-      status = qd_linearize(model, entry->workspace, &call->settings, entry->q, entry->u, call->tau,
-                            &call->result, A, B);
+      status =
+          qd_linearize(model, entry->workspace, &call->settings, &call->input, &call->result, A, B);
     else
-      status = qd_step(model, entry->workspace, &call->settings, entry->q, entry->u, call->tau,
-                       &call->result);
+      status = qd_step(model, entry->workspace, &call->settings, &call->input, &call->result);
   } while (status == QD_OUT_OF_CAPACITY && (status = workspace_entry_grow(entry, model)) == QD_OK);
   return status;
 }

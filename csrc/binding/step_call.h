@@ -14,7 +14,7 @@ typedef struct step_call {
   PyObject *options_owner;  /* strong or NULL */
   PyObject *held;           /* bytes, strong, or NULL */
   workspace_entry *entry;   /* ours until step_call_end */
-  const double *tau;        /* in the entry, or NULL */
+  qd_step_input input;      /* points into the entry */
   qd_step_options settings; /* the options with this model's held mask */
   qd_step_result result;    /* filled by step_call_run, points into the entry */
 } step_call;
@@ -23,9 +23,9 @@ typedef struct step_call {
  * options may be NULL. */
 int step_call_configure(step_call *call, const core_state *state, const char *name, PyObject *model,
                         PyObject *options);
-/* -1 with an exception, and then nothing is left to end. options and tau may be NULL. */
+/* -1 with an exception, and then nothing is left to end. options, tau and wrench may be NULL. */
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
-                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau);
+                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau, PyObject *wrench);
 /* One qd_step, or qd_linearize into A and B (NULL: not wanted); grows the workspace as needed.
  * Needs no GIL. */
 qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B);
@@ -33,6 +33,10 @@ qd_status step_call_run(step_call *call, int with_derivative, double *A, double 
 int step_call_check(const step_call *call, qd_status status);
 solver_info step_call_info(const step_call *call, int with_derivative);
 void step_call_end(step_call *call);
+/* wrench.c: reads (body_count, 6) or a mapping from names of bodies to (6) into out (body_count,
+ * 6). -1 with an exception. */
+int wrench_read(const core_state *state, const model_object *model, PyObject *model_argument,
+                PyObject *wrench, double *out);
 /* step.c: a Step with copies of the results. */
 PyObject *step_create(const step_call *call, int with_derivative);
 

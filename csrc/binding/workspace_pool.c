@@ -10,7 +10,8 @@ static workspace_entry *entry_create(const qd_model *model) {
   size_t nv = (size_t)qd_model_nv(model);
   size_t nu = (size_t)qd_model_nu(model);
   size_t nf = QD_CONSTRAINT_FORCE * (size_t)qd_model_constraint_count(model);
-  size_t count = 2 * nq + nu + 3 * nv + nf + nv * nv + nv * nu;
+  size_t nw = 6 * (size_t)qd_model_body_count(model);
+  size_t count = 2 * nq + nu + 3 * nv + nw + nf + nv * nv + nv * nu;
   workspace_entry *entry = calloc(1, sizeof *entry + count * sizeof(double));
   if (!entry) return NULL;
   entry->workspace = qd_workspace_create(model, 0);
@@ -21,7 +22,8 @@ static workspace_entry *entry_create(const qd_model *model) {
   entry->q = entry->numbers;
   entry->u = entry->q + nq;
   entry->tau = entry->u + nu;
-  entry->q_next = entry->tau + nv;
+  entry->wrench = entry->tau + nv;
+  entry->q_next = entry->wrench + nw;
   entry->delta = entry->q_next + nq;
   entry->limit_force = entry->delta + nv;
   entry->constraint_force = entry->limit_force + nv;

@@ -15,6 +15,7 @@ typedef struct workspace_entry {
   double *q;                /* (nq) */
   double *u;                /* (nu) */
   double *tau;              /* (nv) */
+  double *wrench;           /* (body_count, 6) */
   double *q_next;           /* (nq) */
   double *delta;            /* (nv) */
   double *limit_force;      /* (nv) */

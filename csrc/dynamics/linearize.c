@@ -10,6 +10,7 @@
 
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
+#include "mechanics/applied.h"
 #include "mechanics/retraction.h"
 #include "numerics/conic.h"
 
@@ -47,8 +48,9 @@ static void contact_wrench(wrench *W, const qd_contact *contact) {
   vec3_axpy(W->m, 1.0, moment);
 }
 
-static void compute_subtree_wrenches(const qd_model *model, const collision *c, const problem *p,
-                                     sensitivity *s) {
+/* Wrenches of contacts, constraints and the caller on each body and all behind it. */
+static void compute_subtree_wrenches(const qd_model *model, const kinematics *k, const collision *c,
+                                     const problem *p, const double *applied, sensitivity *s) {
   memset(s->body_wrench, 0, (size_t)model->body_count * sizeof(wrench));
   for (int i = 0; i < c->count; ++i) {
     wrench W;
@@ -62,6 +64,11 @@ static void compute_subtree_wrenches(const qd_model *model, const collision *c, 
     constraint_wrenches(W, constraint, p->constraint_force + QD_CONSTRAINT_FORCE * i);
     wrench_axpy(s->body_wrench + constraint->body[0], 1.0, W);
     wrench_axpy(s->body_wrench + constraint->body[1], 1.0, W + 1);
+  }
+  for (int b = 1; applied != NULL && b < model->body_count; ++b) {
+    wrench W;
+    applied_wrench(&W, model, k, b, applied + APPLIED_WRENCH * b);
+    wrench_axpy(s->body_wrench + b, 1.0, &W);
   }
   for (int b = model->body_count - 1; b > 0; --b) {
     wrench_axpy(s->body_wrench + model->body_parent[b], 1.0, s->body_wrench + b);
@@ -302,8 +309,8 @@ static int contact_counts(const qd_workspace *w, int index, int exact_active_set
 }
 
 static void partial_derivatives(const qd_model *model, qd_workspace *w,
-                                const qd_step_options *options, const qd_step_result *result,
-                                int q_columns, int u_columns) {
+                                const qd_step_options *options, const qd_step_input *input,
+                                const qd_step_result *result, int q_columns, int u_columns) {
   sensitivity *s = &w->sensitivity;
   const double *delta = result->delta;
   const int columns = q_columns + u_columns;
@@ -313,7 +320,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
   if (q_columns > 0) {
     memset(s->D, 0, (size_t)(model->nv * model->nv) * sizeof(double));
     compute_twists(model, &w->kinematics, delta, s);
-    compute_subtree_wrenches(model, &w->collision, &w->problem, s);
+    compute_subtree_wrenches(model, &w->kinematics, &w->collision, &w->problem, input->wrench, s);
     add_axis_derivative(model, &w->kinematics, s);
     for (int i = 0; i < w->collision.count; ++i) {
       if (contact_counts(w, i, exact_active_set)) {
@@ -321,6 +328,9 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
       }
     }
     add_cost_derivative(model, w, options, delta);
+    if (input->wrench != NULL) {
+      applied_subtract_derivative(s->D, model, &w->kinematics, input->wrench);
+    }
     add_limit_derivative(&w->problem, s, columns);
     add_constraint_derivative(model, w, delta, columns);
   }
@@ -328,11 +338,10 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
 }
 
 qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                       const double *q, const double *u, const double *tau, qd_step_result *result,
-                       double *A, double *B) {
+                       const qd_step_input *input, qd_step_result *result, double *A, double *B) {
   const int q_columns = A != NULL ? model->nv : 0, u_columns = B != NULL ? model->nu : 0;
   const int columns = q_columns + u_columns;
-  qd_status status = step_compute(model, w, options, q, u, tau, result);
+  qd_status status = step_compute(model, w, options, input, result);
   if (status != QD_OK) {
     return status;
   }
@@ -346,7 +355,7 @@ qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_opt
       result->info.status = status;
       return status;
     }
-    partial_derivatives(model, w, options, result, q_columns, u_columns);
+    partial_derivatives(model, w, options, input, result, q_columns, u_columns);
     conic_sensitivity_solve(w->cone, columns, w->sensitivity.d_stationarity, w->sensitivity.d_slack,
                             w->sensitivity.d_equality, w->sensitivity.d_x, NULL);
   }

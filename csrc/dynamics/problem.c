@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "mechanics/applied.h"
+
 /* A component of the relative motion below this cannot move: exact zeros up to rounding. */
 #define MOTION_ZERO 1e-12
 
@@ -15,6 +17,7 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, in
   p->epsilon = arena_doubles(a, nv);
   p->mass = arena_doubles(a, nv * nv);
   p->gravity = arena_doubles(a, nv);
+  p->applied = arena_doubles(a, nv);
   p->Q = arena_doubles(a, nv * nv);
   p->b = arena_doubles(a, nv);
   p->G = arena_doubles(a, rows * nv);
@@ -97,20 +100,32 @@ static void add_springs(problem *p, const qd_model *model, const double *q, cons
   }
 }
 
+static void fill_applied(problem *p, const qd_model *model, const kinematics *k, inertia *I,
+                         const qd_step_input *input) {
+  if (input->tau != NULL) {
+    memcpy(p->applied, input->tau, (size_t)model->nv * sizeof(double));
+  } else {
+    memset(p->applied, 0, (size_t)model->nv * sizeof(double));
+  }
+  if (input->wrench != NULL) {
+    applied_add_force(p->applied, I->momentum, model, k, input->wrench);
+  }
+}
+
 static void assemble_cost(problem *p, const qd_model *model, const qd_step_options *o,
-                          const kinematics *k, inertia *I, const double *q, const double *u,
-                          const double *tau) {
+                          const kinematics *k, inertia *I, const qd_step_input *input) {
   inertia_compute(model, k, I);
   inertia_mass_matrix(p->mass, model, k, I);
   inertia_gravity_force(p->gravity, model, k, I);
+  fill_applied(p, model, k, I, input);
   fill_epsilon(p, model, o);
   fill_mass_block(p, model, o->h);
   for (int i = 0; i < p->n; ++i) {
     const int dof = p->dof_of_variable[i];
     const int falls = model->dof_actuator[dof] < 0 || o->gravity_on_actuated;
-    p->b[i] = -(falls ? p->gravity[dof] : 0.0) - (tau != NULL ? tau[dof] : 0.0);
+    p->b[i] = -(falls ? p->gravity[dof] : 0.0) - p->applied[dof];
   }
-  add_springs(p, model, q, u);
+  add_springs(p, model, input->q, input->u);
 }
 
 /* ---------------------------------------------------------------- contacts */
@@ -277,18 +292,18 @@ static void assemble_constraints(problem *p, const qd_model *model, const kinema
 }
 
 qd_status problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                           const kinematics *k, inertia *I, const collision *c, const double *q,
-                           const double *u, const double *tau, int *contacts_needed) {
+                           const kinematics *k, inertia *I, const collision *c,
+                           const qd_step_input *input, int *contacts_needed) {
   number_variables(p, model, options->held);
-  assemble_cost(p, model, options, k, I, q, u, tau);
+  assemble_cost(p, model, options, k, I, input);
   p->row_count = 0;
   p->cone_count = 0;
   friction_rays(p->rays, options->ray_count);
   for (int i = 0; i < c->count; ++i) {
     assemble_contact(p, model, options, k, c->contact + i, p->block + i);
   }
-  assemble_limits(p, model, options, q);
-  assemble_constraints(p, model, k, q);
+  assemble_limits(p, model, options, input->q);
+  assemble_constraints(p, model, k, input->q);
   *contacts_needed = c->count;
   if (p->row_count > p->row_capacity) {
     /* capacity grows with the contacts: as many as the rows ask for, in proportion */

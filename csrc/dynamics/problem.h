@@ -36,6 +36,7 @@ typedef struct problem {
   double *epsilon;              /* (nv) mass factor of each DOF's tree */
   double *mass;                 /* (nv, nv) */
   double *gravity;              /* (nv) generalised force of gravity */
+  double *applied;              /* (nv) that of tau and the wrenches */
   double *Q, *b;                /* (n, n), (n) */
   double *G, *g;                /* (row_count, n), (row_count) */
   int *cone_kind, *cone_dim;    /* (cone_count) */
@@ -66,8 +67,8 @@ void contact_dofs_find(contact_dofs *d, const qd_model *model, const qd_contact 
 /* QD_OUT_OF_CAPACITY if the rows do not fit; *contacts_needed then says for how many contacts the
  * workspace must be made. */
 qd_status problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                           const kinematics *k, inertia *I, const collision *c, const double *q,
-                           const double *u, const double *tau, int *contacts_needed);
+                           const kinematics *k, inertia *I, const collision *c,
+                           const qd_step_input *input, int *contacts_needed);
 
 /* The assembled program. */
 qd_cone_program problem_program(const problem *p);

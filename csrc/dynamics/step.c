@@ -94,13 +94,13 @@ static void result_reset(qd_step_result *result) {
 
 /* The program of the contacts in the list, solved: fills delta and q_next. */
 static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
-                                const qd_step_options *options, const double *q, const double *u,
-                                const double *tau, qd_step_result *result) {
+                                const qd_step_options *options, const qd_step_input *input,
+                                qd_step_result *result) {
   int contacts_needed = w->collision.count;
   qd_status status = w->collision.count <= w->collision.capacity ? QD_OK : QD_OUT_OF_CAPACITY;
   if (status == QD_OK) {
     status = problem_assemble(&w->problem, model, options, &w->kinematics, &w->inertia,
-                              &w->collision, q, u, tau, &contacts_needed);
+                              &w->collision, input, &contacts_needed);
   }
   if (status == QD_OUT_OF_CAPACITY) {
     result->contact_count = contacts_needed;
@@ -114,25 +114,24 @@ static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
       memcpy(result->constraint_force, w->problem.constraint_force,
              (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
     }
-    qd_integrate(model, q, result->delta, result->q_next);
+    qd_integrate(model, input->q, result->delta, result->q_next);
   }
   return status;
 }
 
 qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                       const double *q, const double *u, const double *tau,
-                       qd_step_result *result) {
+                       const qd_step_input *input, qd_step_result *result) {
   result_reset(result);
   if (!options_make_sense(options, model)) {
-    return fail(model, q, result, QD_BAD_ARGUMENT);
+    return fail(model, input->q, result, QD_BAD_ARGUMENT);
   }
   const int add = options->add_missed_pairs && isinf(options->kappa);
-  kinematics_compute(model, q, &w->kinematics);
+  kinematics_compute(model, input->q, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
   for (;;) {
-    const qd_status status = solve_contacts(model, w, options, q, u, tau, result);
+    const qd_status status = solve_contacts(model, w, options, input, result);
     if (status != QD_OK) {
-      return fail(model, q, result, status);
+      return fail(model, input->q, result, status);
     }
     const int missed = missed_pairs_find(&w->collision, model, &w->next, result->q_next, add);
     result->missed_pairs += missed;
@@ -143,6 +142,6 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
 }
 
 qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
-                  const double *q, const double *u, const double *tau, qd_step_result *result) {
-  return step_compute(model, workspace, options, q, u, tau, result);
+                  const qd_step_input *input, qd_step_result *result) {
+  return step_compute(model, workspace, options, input, result);
 }

@@ -6,7 +6,7 @@
 
 /* qd_step, leaving every stage's result in the workspace. */
 qd_status step_compute(const qd_model *model, qd_workspace *workspace,
-                       const qd_step_options *options, const double *q, const double *u,
-                       const double *tau, qd_step_result *result);
+                       const qd_step_options *options, const qd_step_input *input,
+                       qd_step_result *result);
 
 #endif

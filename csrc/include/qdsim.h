@@ -179,6 +179,7 @@ int qd_model_nq(const qd_model *model);
 int qd_model_nv(const qd_model *model);
 int qd_model_nu(const qd_model *model);
 int qd_model_constraint_count(const qd_model *model);
+int qd_model_body_count(const qd_model *model);
 /* 1 if every joint moves in one plane; then normal (3) holds the unit normal of that plane. */
 int qd_model_planar_normal(const qd_model *model, double *normal);
 
@@ -267,14 +268,25 @@ typedef struct qd_step_result {
   qd_cone_info info;          /* out, always filled */
 } qd_step_result;
 
-/* q_next = f(q, u). q (nq) normalised, u (nu), tau (nv) applied generalised force or NULL. */
+/* What a step is a function of, beside the model and the options. Forces that actuated DOFs feel
+ * add to those of their springs (tau_a of formulation 2). */
+typedef struct qd_step_input {
+  const double *q;      /* (nq) normalised */
+  const double *u;      /* (nu) commands */
+  const double *tau;    /* (nv) applied generalised force, N or Nm; NULL: none */
+  const double *wrench; /* (body_count, 6) applied to the bodies: force N at the centre of mass,
+                           then moment Nm, world axes; the world's row is without effect. NULL: none
+                         */
+} qd_step_input;
+
+/* q_next = f(q, u, tau, wrench). */
 qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
-                  const double *q, const double *u, const double *tau, qd_step_result *result);
+                  const qd_step_input *input, qd_step_result *result);
 /* The same step, and A = dq_next/dq (nv, nv), B = dq_next/du (nv, nu) in tangent coordinates; NULL
  * for the one that is not wanted. */
 qd_status qd_linearize(const qd_model *model, qd_workspace *workspace,
-                       const qd_step_options *options, const double *q, const double *u,
-                       const double *tau, qd_step_result *result, double *A, double *B);
+                       const qd_step_options *options, const qd_step_input *input,
+                       qd_step_result *result, double *A, double *B);
 
 /* ---------------------------------------------------------------- batches
  * Many steps of one model on several threads. Samples do not know each other, so results have the
@@ -301,10 +313,12 @@ void qd_batch_destroy(qd_batch *batch);
 /* Sample i begins at q + i * q_stride, and so on; a stride of 0 gives all samples the same. */
 typedef struct qd_batch_input {
   int64_t sample_count;
-  const double *q;                          /* (nq) a sample */
-  const double *u;                          /* (nu) a sample */
-  const double *tau;                        /* (nv) a sample, N or Nm; NULL: none */
-  ptrdiff_t q_stride, u_stride, tau_stride; /* doubles from one sample to the next */
+  const double *q;      /* (nq) a sample */
+  const double *u;      /* (nu) a sample */
+  const double *tau;    /* (nv) a sample, N or Nm; NULL: none */
+  const double *wrench; /* (body_count, 6) a sample, as in qd_step_input; NULL: none */
+  ptrdiff_t q_stride, u_stride, tau_stride, wrench_stride; /* doubles from sample to sample */
+  ptrdiff_t u_step, tau_step, wrench_step; /* of rollouts: doubles from step to step */
 } qd_batch_input;
 
 /* Caller's memory; every array but q_next and status may be NULL. */
@@ -346,14 +360,15 @@ qd_status qd_linearize_batch(qd_thread_pool *pool, int thread_count, qd_batch *b
 void qd_batch_contacts(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                        int64_t sample_count, const int64_t *contact_start, qd_contact *contacts);
 
-/* step_count steps in a row from each sample's q. u holds step_count rows (nu) a sample, u_step
- * doubles from row to row; tau of the input is applied in every step. Fills q (sample_count,
- * step_count + 1, nq), which begins with the normalised q, and per sample the status and the number
- * of steps that were done; after a failed step the last configuration is repeated. */
+/* step_count steps in a row from each sample's q. u, tau and wrench hold one value a step, u_step
+ * (tau_step, wrench_step) doubles from step to step; 0: the same in every step. Fills q
+ * (sample_count, step_count + 1, nq), which begins with the normalised q, and per sample the status
+ * and the number of steps that were done; after a failed step the last configuration is repeated.
+ */
 qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                            const qd_step_options *options, const qd_batch_input *input,
-                           int64_t step_count, ptrdiff_t u_step, double *q, int32_t *status,
-                           int64_t *steps_done, qd_batch_failure *failure);
+                           int64_t step_count, double *q, int32_t *status, int64_t *steps_done,
+                           qd_batch_failure *failure);
 
 #ifdef __cplusplus
 }

@@ -219,6 +219,7 @@ int qd_model_nq(const qd_model *model) { return model->nq; }
 int qd_model_nv(const qd_model *model) { return model->nv; }
 int qd_model_nu(const qd_model *model) { return model->nu; }
 int qd_model_constraint_count(const qd_model *model) { return model->constraint_count; }
+int qd_model_body_count(const qd_model *model) { return model->body_count; }
 
 int qd_model_planar_normal(const qd_model *model, double *normal) {
   if (model->planar) {

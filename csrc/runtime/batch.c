@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mechanics/applied.h"
 #include "mechanics/model.h"
 #include "runtime/thread_pool.h"
 
@@ -21,7 +22,7 @@ typedef struct participant {
   qd_contact *contacts; /* of the samples this one did, in the order it did them */
   int64_t contact_count, contact_room;
   qd_batch_failure failure;                       /* the smallest index among its samples */
-  double *q, *u, *tau;                            /* copies: what was checked is what is used */
+  double *q, *u, *tau, *wrench;                   /* copies: what was checked is what is used */
   double *delta, *limit_force, *constraint_force; /* where the caller does not want them */
   double numbers[];
 } participant;
@@ -47,8 +48,7 @@ typedef struct run {
   const qd_batch_input *input;
   const qd_batch_output *output; /* of steps */
   int with_derivative;
-  int64_t step_count; /* of rollouts, with the next four */
-  ptrdiff_t u_step;
+  int64_t step_count; /* of rollouts, with the next three */
   double *path;
   int32_t *path_status;
   int64_t *steps_done;
@@ -64,7 +64,8 @@ typedef struct run {
 static participant *participant_create(const qd_model *model) {
   const size_t nq = (size_t)model->nq, nv = (size_t)model->nv, nu = (size_t)model->nu;
   const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
-  participant *p = calloc(1, sizeof *p + (nq + nu + 3 * nv + nf) * sizeof(double));
+  const size_t nw = APPLIED_WRENCH * (size_t)model->body_count;
+  participant *p = calloc(1, sizeof *p + (nq + nu + 3 * nv + nw + nf) * sizeof(double));
   if (p == NULL || (p->workspace = qd_workspace_create(model, 0)) == NULL) {
     free(p);
     return NULL;
@@ -72,7 +73,8 @@ static participant *participant_create(const qd_model *model) {
   p->q = p->numbers;
   p->u = p->q + nq;
   p->tau = p->u + nu;
-  p->delta = p->tau + nv;
+  p->wrench = p->tau + nv;
+  p->delta = p->wrench + nw;
   p->limit_force = p->delta + nv;
   p->constraint_force = p->limit_force + nv;
   return p;
@@ -169,14 +171,18 @@ static qd_status workspace_grow(participant *p, const qd_model *model, int neede
   return status;
 }
 
-/* Copies and checks what goes in; q is normalised on the way. */
-static qd_status read_sample(const run *r, participant *p, int64_t i, const double *q,
-                             const double *u) {
+/* Copies and checks what goes in to step t of sample i; q is normalised on the way. */
+static qd_status read_sample(const run *r, participant *p, int64_t i, int64_t t, const double *q) {
   const qd_model *model = r->batch->model;
   const qd_batch_input *in = r->input;
-  memcpy(p->u, u, (size_t)model->nu * sizeof(double));
+  const size_t nv = (size_t)model->nv, nw = APPLIED_WRENCH * (size_t)model->body_count;
+  memcpy(p->u, in->u + i * in->u_stride + t * in->u_step, (size_t)model->nu * sizeof(double));
   if (in->tau != NULL) {
-    memcpy(p->tau, in->tau + i * in->tau_stride, (size_t)model->nv * sizeof(double));
+    memcpy(p->tau, in->tau + i * in->tau_stride + t * in->tau_step, nv * sizeof(double));
+  }
+  if (in->wrench != NULL) {
+    memcpy(p->wrench, in->wrench + i * in->wrench_stride + t * in->wrench_step,
+           nw * sizeof(double));
   }
   int joint;
   const qd_status status = qd_normalize(model, q, p->q, &joint);
@@ -184,7 +190,8 @@ static qd_status read_sample(const run *r, participant *p, int64_t i, const doub
     memmove(p->q, q, (size_t)model->nq * sizeof(double));
     return status;
   }
-  return all_finite(p->u, model->nu) && (in->tau == NULL || all_finite(p->tau, model->nv))
+  return all_finite(p->u, model->nu) && (in->tau == NULL || all_finite(p->tau, model->nv)) &&
+                 (in->wrench == NULL || all_finite(p->wrench, (int64_t)nw))
              ? QD_OK
              : QD_NOT_FINITE;
 }
@@ -216,17 +223,20 @@ static void leave_failed(const qd_model *model, const double *q, qd_step_result 
   result->derivative_exact = 0;
 }
 
-/* The step from the participant's q, u and tau; grows the workspace as needed. */
+/* The step from the participant's copies; grows the workspace as needed. */
 static qd_status step_run(const run *r, participant *p, qd_step_result *result, double *A,
                           double *B) {
   const qd_model *model = r->batch->model;
-  const double *tau = r->input->tau != NULL ? p->tau : NULL;
+  const qd_step_input input = {.q = p->q,
+                               .u = p->u,
+                               .tau = r->input->tau != NULL ? p->tau : NULL,
+                               .wrench = r->input->wrench != NULL ? p->wrench : NULL};
   qd_status status;
   do {
     if (r->with_derivative) {
-      status = qd_linearize(model, p->workspace, r->options, p->q, p->u, tau, result, A, B);
+      status = qd_linearize(model, p->workspace, r->options, &input, result, A, B);
     } else {
-      status = qd_step(model, p->workspace, r->options, p->q, p->u, tau, result);
+      status = qd_step(model, p->workspace, r->options, &input, result);
     }
   } while (status == QD_OUT_OF_CAPACITY &&
            (status = workspace_grow(p, model, result->contact_count)) == QD_OK);
@@ -296,7 +306,7 @@ static void sample_step(const run *r, int k, int64_t i) {
   result.limit_force = row_or(out->limit_force, i, nv, p->limit_force);
   result.constraint_force =
       row_or(out->constraint_force, i, QD_CONSTRAINT_FORCE * nc, p->constraint_force);
-  qd_status status = read_sample(r, p, i, in->q + i * in->q_stride, in->u + i * in->u_stride);
+  qd_status status = read_sample(r, p, i, 0, in->q + i * in->q_stride);
   if (status == QD_OK) {
     status = step_run(r, p, &result, A, B);
   }
@@ -337,7 +347,7 @@ static void sample_rollout(const run *r, int k, int64_t i) {
     result.delta = p->delta;
     result.limit_force = p->limit_force;
     result.constraint_force = p->constraint_force;
-    status = read_sample(r, p, i, path + t * nq, in->u + i * in->u_stride + t * r->u_step);
+    status = read_sample(r, p, i, t, path + t * nq);
     if (status == QD_OK) {
       status = step_run(r, p, &result, NULL, NULL);
     }
@@ -463,8 +473,8 @@ void qd_batch_contacts(qd_thread_pool *pool, int thread_count, qd_batch *batch,
 
 qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                            const qd_step_options *options, const qd_batch_input *input,
-                           int64_t step_count, ptrdiff_t u_step, double *q, int32_t *status,
-                           int64_t *steps_done, qd_batch_failure *failure) {
+                           int64_t step_count, double *q, int32_t *status, int64_t *steps_done,
+                           qd_batch_failure *failure) {
   const int threads = threads_useful(thread_count, input->sample_count);
   const qd_status ready = participants_reserve(batch, threads > 1 ? threads : 1);
   if (ready != QD_OK) {
@@ -472,7 +482,6 @@ qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *bat
   }
   run r = {.batch = batch, .options = options, .input = input};
   r.step_count = step_count;
-  r.u_step = u_step;
   r.path = q;
   r.path_status = status;
   r.steps_done = steps_done;

@@ -1,6 +1,6 @@
 """Types of the C extension. What is private here is for qdsim's own modules and benchmarks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NoReturn, Protocol, final
 
 import numpy as np
@@ -9,6 +9,7 @@ from typing_extensions import disjoint_base
 
 _Vector = npt.NDArray[np.float64]
 _Contacts = npt.NDArray[np.void]
+_Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]  # (body_count, 6), or (6) per body
 
 CONTACT_DTYPE: Final[np.dtype[np.void]]
 STATUS_NAMES: Final[tuple[str, ...]]
@@ -165,6 +166,7 @@ def step(
     options: _OptionsLike | StepOptions | None = None,
     *,
     tau: npt.ArrayLike | None = None,
+    wrench: _Wrench | None = None,
 ) -> Step: ...
 def linearize(
     model: Model,
@@ -173,6 +175,7 @@ def linearize(
     options: _OptionsLike | StepOptions | None = None,
     *,
     tau: npt.ArrayLike | None = None,
+    wrench: _Wrench | None = None,
     wrt: Iterable[str] = ("q", "u"),
 ) -> Linearization: ...
 def _batch(
@@ -181,6 +184,7 @@ def _batch(
     q: _Vector,
     u: _Vector,
     tau: _Vector | None,
+    wrench: _Vector | None,
     threads: int,
     derivative: bool,
     with_A: bool,
@@ -204,6 +208,8 @@ def _rollout(
     options: _OptionsLike | StepOptions | None,
     q: _Vector,
     u: _Vector,
+    tau: _Vector | None,
+    wrench: _Vector | None,
     threads: int,
 ) -> tuple[_Vector, _Codes, _Counts, _Failure | None]: ...
 def _raise_batch_failure(caller: str, info: SolverInfo, /) -> NoReturn: ...

@@ -8,7 +8,7 @@ the interpreter lock. Samples do not know each other, so results do not depend o
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ __all__ = [
 
 _Vector = npt.NDArray[np.float64]
 _Errors = Literal["raise", "mark"]
+_Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _OK = STATUS_NAMES.index("solved")
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
 _OUT_OF_MEMORY = STATUS_NAMES.index("out of memory")
@@ -126,11 +127,12 @@ def step_batch(
     options: _core._OptionsLike | _core.StepOptions | None = None,
     *,
     tau: npt.ArrayLike | None = None,
+    wrench: _Wrench | None = None,
     threads: int | None = None,
     errors: _Errors = "raise",
     contacts: bool = True,
 ) -> BatchSteps:
-    """Step every sample of a batch: `step` over the leading dimensions of q, u and tau.
+    """Step every sample of a batch: `step` over the leading dimensions of q, u, tau and wrench.
 
     Args:
         model: The model, the same for all samples; so are its parameters.
@@ -138,6 +140,8 @@ def step_batch(
         u: Commands (..., nu), in the units of the actuators. Leading dimensions broadcast.
         options: qdsim.Options, None for the defaults.
         tau: Applied generalised forces (..., nv), N or Nm.
+        wrench: Applied to the bodies, (..., body_count, 6), or a mapping from names of bodies to (..., 6): force
+            N at the centre of mass, then moment Nm, world axes.
         threads: How many threads take part, this one included, 1 to 1024; None: as many as the process has
             cores. Without effect on the results.
         errors: What happens if samples fail. "raise": SolverError that names the first one, after all of
@@ -153,20 +157,21 @@ def step_batch(
     into, and parameters that vary by sample, are not there yet.
     """
     _check_errors(errors)
-    lead, q_rows, u_rows, tau_rows = _rows(model, q, u, tau)
+    lead, rows = _rows(model, q, u, tau, wrench)
     found = _core._batch(
         model,
         options,
-        q_rows,
-        u_rows,
-        tau_rows,
+        rows["q"],
+        rows["u"],
+        rows.get("tau"),
+        rows.get("wrench"),
         _thread_count(threads),
         derivative=False,
         with_A=False,
         with_B=False,
         contacts=contacts,
     )
-    _settle("step_batch", model, "q", q_rows, found[4], found[10], lead, errors)
+    _settle("step_batch", model, "q", rows["q"], found[4], found[10], lead, errors)
     return BatchSteps(**_common(found, lead))
 
 
@@ -177,6 +182,7 @@ def linearize_batch(
     options: _core._OptionsLike | _core.StepOptions | None = None,
     *,
     tau: npt.ArrayLike | None = None,
+    wrench: _Wrench | None = None,
     wrt: Iterable[str] = ("q", "u"),
     threads: int | None = None,
     errors: _Errors = "raise",
@@ -186,27 +192,28 @@ def linearize_batch(
 
     Args:
         wrt: Which of "q" (A) and "u" (B) are wanted; the other is None.
-        model, q, u, options, tau, threads, errors, contacts: As in `step_batch`.
+        model, q, u, options, tau, wrench, threads, errors, contacts: As in `step_batch`.
 
     Raises:
         As `step_batch`.
     """
     _check_errors(errors)
     with_A, with_B = _wrt(wrt)
-    lead, q_rows, u_rows, tau_rows = _rows(model, q, u, tau)
+    lead, rows = _rows(model, q, u, tau, wrench)
     found = _core._batch(
         model,
         options,
-        q_rows,
-        u_rows,
-        tau_rows,
+        rows["q"],
+        rows["u"],
+        rows.get("tau"),
+        rows.get("wrench"),
         _thread_count(threads),
         derivative=True,
         with_A=with_A,
         with_B=with_B,
         contacts=contacts,
     )
-    _settle("linearize_batch", model, "q", q_rows, found[4], found[10], lead, errors)
+    _settle("linearize_batch", model, "q", rows["q"], found[4], found[10], lead, errors)
     exact, A, B = found[5], found[6], found[7]
     assert exact is not None
     return BatchLinearizations(
@@ -223,6 +230,8 @@ def rollout(
     u: npt.ArrayLike,
     options: _core._OptionsLike | _core.StepOptions | None = None,
     *,
+    tau: npt.ArrayLike | None = None,
+    wrench: _Wrench | None = None,
     threads: int | None = None,
     errors: _Errors = "raise",
 ) -> Rollouts:
@@ -231,7 +240,10 @@ def rollout(
     Args:
         model, options, threads: As in `step_batch`.
         q0: First configurations (..., nq).
-        u: Commands (..., T, nu). The leading dimensions of q0 and u broadcast.
+        u: Commands (..., T, nu). The leading dimensions of all inputs broadcast.
+        tau: Applied generalised forces (..., T, nv), N or Nm; with 1 in place of T the same in every step.
+        wrench: Applied to the bodies, (..., T, body_count, 6) or a mapping from names of bodies to (..., T, 6), as
+            in `step_batch`; with 1 in place of T the same in every step.
         errors: As in `step_batch`; a rollout fails with its first failed step.
 
     Raises:
@@ -239,13 +251,29 @@ def rollout(
     """
     _check_errors(errors)
     _check_model(model)
-    start, commands = _numbers("q0", q0, (model.nq,)), _numbers("u", u, (-1, model.nu))
-    lead = _broadcast({"q0": start.shape[:-1], "u": commands.shape[:-2]})
-    flat = (_flat(start, lead, 1), _flat(commands, lead, 2))
-    _check_finite("q0", flat[0], lead)
-    _check_finite("u", flat[1], lead)
-    q, status, steps_done, failure = _core._rollout(model, options, *flat, _thread_count(threads))
-    _settle("rollout", model, "q0", flat[0], status, failure, lead, errors)
+    start = _numbers("q0", q0, (model.nq,))
+    courses = {"u": _numbers("u", u, (-1, model.nu))}
+    step_count = courses["u"].shape[-2]
+    if tau is not None:
+        courses["tau"] = _every_step("tau", _numbers("tau", tau, (-1, model.nv)), step_count)
+    if wrench is not None:
+        courses["wrench"] = _every_step("wrench", _wrenches(model, wrench, (-1,)), step_count)
+    leads = {name: course.shape[:-2] for name, course in courses.items()}
+    lead = _broadcast({"q0": start.shape[:-1], **leads})
+    q_rows = _flat(start, lead, 1)
+    rows = {name: _flat(course, lead, 2) for name, course in courses.items()}
+    for name, flat in {"q0": q_rows, **rows}.items():
+        _check_finite(name, flat, lead)
+    q, status, steps_done, failure = _core._rollout(
+        model,
+        options,
+        q_rows,
+        rows["u"],
+        rows.get("tau"),
+        rows.get("wrench"),
+        _thread_count(threads),
+    )
+    _settle("rollout", model, "q0", q_rows, status, failure, lead, errors)
     return Rollouts(
         q=q.reshape(*lead, *q.shape[1:]),
         status=status.reshape(lead),
@@ -349,19 +377,55 @@ def _check_finite(name: str, flat: _Vector, lead: tuple[int, ...]) -> None:
     raise ValueError(f"{name}: {_sample(index[0], lead)}: element {where} is {value}")
 
 
+def _wrenches(model: _core.Model, wrench: _Wrench, steps: tuple[int, ...] = ()) -> _Vector:
+    """Wrenches (..., 6 body_count), also from a mapping; steps: what stands before the bodies."""
+    if not isinstance(wrench, Mapping):
+        array = _numbers("wrench", wrench, (*steps, model.body_count, 6))
+        return array.reshape(*array.shape[:-2], 6 * model.body_count)
+    names: tuple[str, ...] = getattr(model, "body_names", ())
+    given = {}
+    for name, value in wrench.items():
+        if not isinstance(name, str):
+            raise TypeError(f"wrench: expected names of bodies as keys, got {type(name).__name__}")
+        if name not in names:
+            raise ValueError(f"wrench: the model has no body {name!r}")
+        given[names.index(name)] = _numbers(f"wrench[{name!r}]", value, (*steps, 6))
+    leads = {f"wrench[{names[body]!r}]": array.shape[:-1] for body, array in given.items()}
+    lead = _broadcast(leads) if given else (1,) * len(steps)
+    out = np.zeros((*lead, model.body_count, 6))
+    for body, array in given.items():
+        out[..., body, :] = array
+    return out.reshape(*lead, 6 * model.body_count)
+
+
+def _every_step(name: str, course: _Vector, step_count: int) -> _Vector:
+    """A course (..., T or 1, n) for every step."""
+    if course.shape[-2] not in (1, step_count):
+        raise ValueError(
+            f"{name}: expected {step_count} steps as in u, or 1, got {course.shape[-2]}"
+        )
+    return np.broadcast_to(course, (*course.shape[:-2], step_count, course.shape[-1]))
+
+
 def _rows(
-    model: _core.Model, q: npt.ArrayLike, u: npt.ArrayLike, tau: npt.ArrayLike | None
-) -> tuple[tuple[int, ...], _Vector, _Vector, _Vector | None]:
+    model: _core.Model,
+    q: npt.ArrayLike,
+    u: npt.ArrayLike,
+    tau: npt.ArrayLike | None,
+    wrench: _Wrench | None,
+) -> tuple[tuple[int, ...], dict[str, _Vector]]:
     """Leading dimensions, and the samples of each argument in a row, checked."""
     _check_model(model)
     arrays = {"q": _numbers("q", q, (model.nq,)), "u": _numbers("u", u, (model.nu,))}
     if tau is not None:
         arrays["tau"] = _numbers("tau", tau, (model.nv,))
+    if wrench is not None:
+        arrays["wrench"] = _wrenches(model, wrench)
     lead = _broadcast({name: array.shape[:-1] for name, array in arrays.items()})
     flat = {name: _flat(array, lead, 1) for name, array in arrays.items()}
     for name, rows in flat.items():
         _check_finite(name, rows, lead)
-    return lead, flat["q"], flat["u"], flat.get("tau")
+    return lead, flat
 
 
 # ---------------------------------------------------------------- results

@@ -157,7 +157,8 @@ static void test_equals_a_loop(const qd_model *model, qd_thread_pool *pool) {
   for (int i = 0; i < SAMPLES; ++i) {
     double q_next[2], delta[2], limit_force[2], A[4], B[2];
     qd_step_result result = {.q_next = q_next, .delta = delta, .limit_force = limit_force};
-    CHECK(qd_linearize(model, workspace, &options, n.q[i], n.u[i], NULL, &result, A, B) == QD_OK);
+    const qd_step_input one = {.q = n.q[i], .u = n.u[i]};
+    CHECK(qd_linearize(model, workspace, &options, &one, &result, A, B) == QD_OK);
     CHECK(f.status[i] == QD_OK);
     CHECK(memcmp(q_next, f.q_next[i], sizeof q_next) == 0);
     CHECK(memcmp(delta, f.delta[i], sizeof delta) == 0);
@@ -227,10 +228,11 @@ static void test_rollouts(const qd_model *model, qd_thread_pool *pool) {
     u[t] = 0.01 * t;
   }
   const qd_step_options options = qd_step_options_default();
-  const qd_batch_input input = {.sample_count = SAMPLES, .q = n.q[0], .u = u, .q_stride = 2};
+  const qd_batch_input input = {
+      .sample_count = SAMPLES, .q = n.q[0], .u = u, .q_stride = 2, .u_step = 1};
   qd_batch *batch = qd_batch_create(model);
   qd_batch_failure failure;
-  CHECK(qd_rollout_batch(pool, 4, batch, &options, &input, STEPS, 1, q[0][0], status, steps_done,
+  CHECK(qd_rollout_batch(pool, 4, batch, &options, &input, STEPS, q[0][0], status, steps_done,
                          &failure) == QD_OK);
   CHECK(failure.sample == -1);
   qd_workspace *workspace = qd_workspace_create(model, PAIRS_MAX);
@@ -242,12 +244,13 @@ static void test_rollouts(const qd_model *model, qd_thread_pool *pool) {
       qd_step_result result = {.q_next = now, .delta = delta, .limit_force = limit_force};
       double before[2];
       memcpy(before, now, sizeof now);
-      CHECK(qd_step(model, workspace, &options, before, u + t, NULL, &result) == QD_OK);
+      const qd_step_input one = {.q = before, .u = u + t};
+      CHECK(qd_step(model, workspace, &options, &one, &result) == QD_OK);
       CHECK(memcmp(now, q[i][t + 1], sizeof now) == 0);
     }
   }
   u[5] = NAN;
-  CHECK(qd_rollout_batch(pool, 4, batch, &options, &input, STEPS, 1, q[0][0], status, steps_done,
+  CHECK(qd_rollout_batch(pool, 4, batch, &options, &input, STEPS, q[0][0], status, steps_done,
                          &failure) == QD_OK);
   CHECK(failure.sample == 0 && failure.step == 5);
   CHECK(steps_done[9] == 5 && status[9] == QD_NOT_FINITE);

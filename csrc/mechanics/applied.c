@@ -1,0 +1,47 @@
+#include "mechanics/applied.h"
+
+void body_com(double com[3], const qd_model *model, const kinematics *k, int body) {
+  mat3_mul_vec(com, k->body_rot + 9 * body, model->parameters.body_com + 3 * body);
+  vec3_axpy(com, 1.0, k->body_pos + 3 * body);
+}
+
+void applied_wrench(wrench *W, const qd_model *model, const kinematics *k, int body,
+                    const double *applied) {
+  double com[3];
+  body_com(com, model, k, body);
+  vec3_copy(W->f, applied);
+  vec3_cross(W->m, com, W->f);
+  vec3_axpy(W->m, 1.0, applied + 3);
+}
+
+void applied_add_force(double *force, wrench *scratch, const qd_model *model, const kinematics *k,
+                       const double *applied) {
+  for (int b = 0; b < model->body_count; ++b) {
+    applied_wrench(scratch + b, model, k, b, applied + APPLIED_WRENCH * b);
+  }
+  for (int b = model->body_count - 1; b > 0; --b) {
+    wrench_axpy(scratch + model->body_parent[b], 1.0, scratch + b);
+  }
+  for (int dof = 0; dof < model->nv; ++dof) {
+    force[dof] += screw_dot(k->dof_screw + dof, scratch + model->dof_body[dof]);
+  }
+}
+
+void applied_subtract_derivative(double *D, const qd_model *model, const kinematics *k,
+                                 const double *applied) {
+  for (int b = 1; b < model->body_count; ++b) {
+    const double *force = applied + APPLIED_WRENCH * b;
+    double com[3];
+    int count;
+    const int *chain = body_chain(model, b, &count);
+    body_com(com, model, k, b);
+    for (int j = 0; vec3_dot(force, force) > 0.0 && j < count; ++j) {
+      double d_com[3], d_moment[3];
+      screw_point_velocity(d_com, k->dof_screw + chain[j], com);
+      vec3_cross(d_moment, d_com, force);
+      for (int i = 0; i < count; ++i) {
+        D[chain[i] * model->nv + chain[j]] -= vec3_dot(k->dof_screw[chain[i]].w, d_moment);
+      }
+    }
+  }
+}

@@ -1,0 +1,25 @@
+/* Wrenches applied to bodies: a force at the centre of mass and a moment, world axes. */
+#ifndef QD_MECHANICS_APPLIED_H
+#define QD_MECHANICS_APPLIED_H
+
+#include "mechanics/kinematics.h"
+
+#define APPLIED_WRENCH 6 /* numbers per body: force N, moment Nm */
+
+/* com = a body's centre of mass in the world */
+void body_com(double com[3], const qd_model *model, const kinematics *k, int body);
+
+/* W = the wrench (6) on a body, about the world origin */
+void applied_wrench(wrench *W, const qd_model *model, const kinematics *k, int body,
+                    const double *applied);
+
+/* force (nv) += generalised force of the wrenches (nb, 6); scratch (nb) */
+void applied_add_force(double *force, wrench *scratch, const qd_model *model, const kinematics *k,
+                       const double *applied);
+
+/* D (nv, nv) -= d (generalised force) / dq by the motion of the centres of mass (not of the joint
+ * axes). */
+void applied_subtract_derivative(double *D, const qd_model *model, const kinematics *k,
+                                 const double *applied);
+
+#endif
