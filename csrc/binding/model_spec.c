@@ -10,6 +10,9 @@ typedef enum count_kind {
   COUNT_JOINT,
   COUNT_ACTUATOR,
   COUNT_GEOM,
+  COUNT_MESH,
+  COUNT_MESH_VERTEX,
+  COUNT_MESH_FACE,
   COUNT_PAIR,
   COUNT_CONSTRAINT,
   COUNT_KIND_COUNT,
@@ -54,6 +57,11 @@ static const spec_field spec_fields[] = {
     FIELD(geom_pos, NPY_DOUBLE, COUNT_GEOM, 3, 0),
     FIELD(geom_quat, NPY_DOUBLE, COUNT_GEOM, 4, 0),
     FIELD(geom_size, NPY_DOUBLE, COUNT_GEOM, 3, 0),
+    FIELD(geom_mesh, NPY_INT32, COUNT_GEOM, 0, 0),
+    FIELD(mesh_vertex_count, NPY_INT32, COUNT_MESH, 0, 0),
+    FIELD(mesh_face_count, NPY_INT32, COUNT_MESH, 0, 0),
+    FIELD(mesh_vertex, NPY_DOUBLE, COUNT_MESH_VERTEX, 3, 0),
+    FIELD(mesh_face, NPY_INT32, COUNT_MESH_FACE, 3, 0),
     FIELD(pair_geom, NPY_INT32, COUNT_PAIR, 2, 0),
     FIELD(pair_dim, NPY_INT32, COUNT_PAIR, 0, 0),
     FIELD(pair_friction, NPY_DOUBLE, COUNT_PAIR, 5, 0),
@@ -138,6 +146,9 @@ static int spec_read(spec_reader *reader, PyObject *dict) {
   spec->joint_count = (int)reader->counts[COUNT_JOINT];
   spec->actuator_count = (int)reader->counts[COUNT_ACTUATOR];
   spec->geom_count = (int)reader->counts[COUNT_GEOM];
+  spec->mesh_count = (int)reader->counts[COUNT_MESH];
+  spec->mesh_vertex_total = (int)reader->counts[COUNT_MESH_VERTEX];
+  spec->mesh_face_total = (int)reader->counts[COUNT_MESH_FACE];
   spec->pair_count = (int)reader->counts[COUNT_PAIR];
   spec->constraint_count = (int)reader->counts[COUNT_CONSTRAINT];
   return 0;

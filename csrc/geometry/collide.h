@@ -2,6 +2,8 @@
 #ifndef QD_GEOMETRY_COLLIDE_H
 #define QD_GEOMETRY_COLLIDE_H
 
+#include "geometry/mesh.h"
+
 #define CONTACTS_PER_PAIR_MAX 8
 
 /* A shape placed in the world. Floor: geometry. */
@@ -10,6 +12,7 @@ typedef struct placed_shape {
   const double *size; /* (3) */
   double pos[3];      /* world */
   double rot[9]; /* row-major, columns are the shape's axes in the world; not read for spheres */
+  const convex_mesh *mesh; /* of QD_MESH: pos is its centroid */
 } placed_shape;
 
 typedef struct contact_point {

@@ -100,7 +100,7 @@ typedef enum qd_shape_type {
   QD_BOX,       /* size: half lengths */
   QD_CYLINDER,  /* size: radius, half length; along z of the geometry frame */
   QD_ELLIPSOID, /* size: half axes */
-  QD_MESH,      /* no pair yet */
+  QD_MESH,      /* convex: see mesh_vertex_count; size unused */
   QD_SHAPE_TYPE_COUNT
 } qd_shape_type;
 
@@ -149,6 +149,17 @@ typedef struct qd_model_spec {
   const double *geom_pos;   /* (geom_count, 3) body frame */
   const double *geom_quat;  /* (geom_count, 4) */
   const double *geom_size;  /* (geom_count, 3) */
+  const int32_t
+      *geom_mesh; /* (geom_count) its mesh, or -1; QD_MESH in a pair needs one; NULL: none */
+
+  int mesh_count;                   /* convex hulls, each shared by any number of geometries */
+  const int32_t *mesh_vertex_count; /* (mesh_count) vertices of each mesh */
+  const int32_t *mesh_face_count;   /* (mesh_count) triangles of each mesh */
+  int mesh_vertex_total;
+  const double *mesh_vertex; /* (mesh_vertex_total, 3) mesh after mesh, geometry frame */
+  int mesh_face_total;
+  const int32_t *mesh_face; /* (mesh_face_total, 3) mesh after mesh; vertices counted from the first
+                               of the mesh, counterclockwise seen from outside */
 
   int pair_count;              /* candidate pairs, filtered by the caller */
   const int32_t *pair_geom;    /* (pair_count, 2) */

@@ -1,6 +1,7 @@
 #include "mechanics/model.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ static void count_sizes(qd_model *model, const qd_model_spec *spec) {
   model->geom_count = spec->geom_count;
   model->pair_count = spec->pair_count;
   model->pair_table.in_use = pair_table_wanted(spec);
+  model->mesh_count = spec->mesh_count;
   model->nu = spec->actuator_count;
   model->constraint_count = spec->constraint_count;
   for (int i = 0; i < spec->constraint_count; ++i) {
@@ -94,9 +96,11 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->actuator_gear = arena_doubles(a, nu);
   m->geom_type = arena_ints(a, ng);
   m->geom_body = arena_ints(a, ng);
+  m->geom_mesh = arena_ints(a, ng);
   m->geom_pos = arena_doubles(a, 3 * ng);
   m->geom_rot = arena_doubles(a, 9 * ng);
   m->geom_radius = arena_doubles(a, ng);
+  m->mesh = arena_take(a, (size_t)m->mesh_count * sizeof *m->mesh);
   m->pair_geom = arena_ints(a, 2 * np);
   m->pair_dim = arena_ints(a, np);
   m->pair_margin = arena_doubles(a, np);
@@ -155,6 +159,9 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_doubles(m->actuator_gear, spec->actuator_gear, (size_t)m->nu);
   copy_ints(m->geom_type, spec->geom_type, ng);
   copy_ints(m->geom_body, spec->geom_body, ng);
+  for (size_t i = 0; i < ng; ++i) {
+    m->geom_mesh[i] = spec->geom_mesh != NULL ? spec->geom_mesh[i] : -1;
+  }
   copy_doubles(m->geom_pos, spec->geom_pos, 3 * ng);
   copy_ints(m->pair_geom, spec->pair_geom, 2 * np);
   copy_ints(m->pair_dim, spec->pair_dim, np);
@@ -192,10 +199,35 @@ static qd_model *allocate(const qd_model_spec *spec) {
   return model;
 }
 
+static qd_status create_meshes(qd_model *m, const qd_model_spec *spec, char *message,
+                               size_t message_size) {
+  const double *vertex = spec->mesh_vertex;
+  const int32_t *face = spec->mesh_face;
+  for (int i = 0; i < m->mesh_count; ++i) {
+    const char *reason = NULL;
+    int at;
+    const qd_status status = convex_mesh_create(m->mesh + i, vertex, spec->mesh_vertex_count[i],
+                                                face, spec->mesh_face_count[i], &reason, &at);
+    if (status != QD_OK) {
+      if (message != NULL && message_size > 0 && reason != NULL) {
+        if (at >= 0) {
+          snprintf(message, message_size, "mesh[%d]: face %d: %s", i, at, reason);
+        } else {
+          snprintf(message, message_size, "mesh[%d]: %s", i, reason);
+        }
+      }
+      return status;
+    }
+    vertex += 3 * spec->mesh_vertex_count[i];
+    face += 3 * spec->mesh_face_count[i];
+  }
+  return QD_OK;
+}
+
 qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *message,
                           size_t message_size) {
   *model = NULL;
-  const qd_status status = model_spec_check(spec, message, message_size);
+  qd_status status = model_spec_check(spec, message, message_size);
   if (status != QD_OK) {
     return status;
   }
@@ -204,6 +236,11 @@ qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *mes
     return QD_OUT_OF_MEMORY;
   }
   copy_spec(m, spec);
+  status = create_meshes(m, spec, message, message_size);
+  if (status != QD_OK) {
+    qd_model_destroy(m);
+    return status;
+  }
   model_tables_fill(m, spec);
   if (!model_inertia_tables_fill(m, spec->default_q)) {
     qd_model_destroy(m);
@@ -213,7 +250,12 @@ qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *mes
   return QD_OK;
 }
 
-void qd_model_destroy(qd_model *model) { free(model); }
+void qd_model_destroy(qd_model *model) {
+  for (int i = 0; model != NULL && i < model->mesh_count; ++i) {
+    convex_mesh_destroy(model->mesh[i]);
+  }
+  free(model);
+}
 
 int qd_model_nq(const qd_model *model) { return model->nq; }
 int qd_model_nv(const qd_model *model) { return model->nv; }

@@ -2,6 +2,7 @@
 #ifndef QD_MECHANICS_MODEL_H
 #define QD_MECHANICS_MODEL_H
 
+#include "geometry/mesh.h"
 #include "mechanics/pair_table.h"
 #include "qdsim.h"
 
@@ -23,7 +24,7 @@ typedef struct model_parameters {
  * three rotations of a free joint; every other DOF is a block of its own. */
 struct qd_model {
   int nq, nv, nu;
-  int body_count, joint_count, geom_count, pair_count, tree_count;
+  int body_count, joint_count, geom_count, pair_count, tree_count, mesh_count;
   int constraint_count;
   int constraint_row_count; /* rows of all bilateral constraints */
   int planar;               /* 1: all joints move in one plane */
@@ -55,9 +56,12 @@ struct qd_model {
   double *actuator_gear; /* (nu) */
 
   int *geom_type, *geom_body; /* (geom_count) */
-  double *geom_pos;           /* (geom_count, 3) body frame */
+  int *geom_mesh;             /* (geom_count) -1: none */
+  double *geom_pos;           /* (geom_count, 3) body frame; of meshes their centroid */
   double *geom_rot;           /* (geom_count, 9) */
   double *geom_radius;        /* (geom_count) of the bounding sphere, infinite for planes */
+
+  convex_mesh **mesh; /* (mesh_count) a block each */
 
   int *pair_geom;      /* (pair_count, 2) */
   int *pair_dim;       /* (pair_count) */

@@ -190,6 +190,39 @@ static qd_status check_geoms(const qd_model_spec *s, const report *r) {
   return QD_OK;
 }
 
+static int geom_mesh(const qd_model_spec *s, int geom) {
+  return s->geom_mesh != NULL ? s->geom_mesh[geom] : -1;
+}
+
+static qd_status check_meshes(const qd_model_spec *s, const report *r) {
+  int vertices = 0, faces = 0;
+  for (int i = 0; i < s->mesh_count; ++i) {
+    if (s->mesh_vertex_count[i] < 0 || s->mesh_vertex_count[i] > s->mesh_vertex_total - vertices) {
+      return fail(r, "mesh_vertex_count", i, "more than there are");
+    }
+    if (s->mesh_face_count[i] < 0 || s->mesh_face_count[i] > s->mesh_face_total - faces) {
+      return fail(r, "mesh_face_count", i, "more than there are");
+    }
+    vertices += s->mesh_vertex_count[i];
+    faces += s->mesh_face_count[i];
+  }
+  if (vertices != s->mesh_vertex_total) {
+    return fail(r, "mesh_vertex", vertices, "belongs to no mesh");
+  }
+  if (faces != s->mesh_face_total) {
+    return fail(r, "mesh_face", faces, "belongs to no mesh");
+  }
+  for (int i = 0; i < s->geom_count; ++i) {
+    if (geom_mesh(s, i) < -1 || geom_mesh(s, i) >= s->mesh_count) {
+      return fail(r, "geom_mesh", i, "no such mesh");
+    }
+    if (geom_mesh(s, i) >= 0 && s->geom_type[i] != QD_MESH) {
+      return fail(r, "geom_mesh", i, "only meshes have one");
+    }
+  }
+  return check_finite(r, "mesh_vertex", s->mesh_vertex, s->mesh_vertex_total, 3);
+}
+
 static qd_status check_pairs(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "pair_friction", s->pair_friction, s->pair_count, 5));
   TRY(check_finite(r, "pair_margin", s->pair_margin, s->pair_count, 1));
@@ -200,6 +233,10 @@ static qd_status check_pairs(const qd_model_spec *s, const report *r) {
     }
     if (!qd_shape_pair_supported(s->geom_type[a], s->geom_type[b])) {
       return fail(r, "pair_geom", i, "this pair of shapes is not supported");
+    }
+    if ((s->geom_type[a] == QD_MESH && geom_mesh(s, a) < 0) ||
+        (s->geom_type[b] == QD_MESH && geom_mesh(s, b) < 0)) {
+      return fail(r, "pair_geom", i, "a geometry of type mesh has no mesh");
     }
     const int dim = s->pair_dim[i];
     if (dim != 1 && dim != 3 && dim != 4 && dim != 6) {
@@ -261,6 +298,7 @@ qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t mess
   TRY(check_joints(spec, &r));
   TRY(check_actuators(spec, &r));
   TRY(check_geoms(spec, &r));
+  TRY(check_meshes(spec, &r));
   TRY(check_pairs(spec, &r));
   TRY(check_constraints(spec, &r));
   return check_finite(&r, "gravity", spec->gravity, 3, 1);

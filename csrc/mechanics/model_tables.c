@@ -80,7 +80,8 @@ static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
   }
 }
 
-static double bounding_radius(int type, const double *size) {
+/* The bounding sphere about the geometry's centre. mesh: of QD_MESH, may be NULL. */
+static double bounding_radius(int type, const double *size, const convex_mesh *mesh) {
   switch (type) {
   case QD_SPHERE:
     return size[0];
@@ -92,6 +93,8 @@ static double bounding_radius(int type, const double *size) {
     return hypot(size[0], size[1]);
   case QD_ELLIPSOID:
     return fmax(size[0], fmax(size[1], size[2]));
+  case QD_MESH:
+    return mesh != NULL ? mesh->radius : INFINITY;
   default:
     return INFINITY;
   }
@@ -103,7 +106,13 @@ static void fill_geoms(qd_model *m, const qd_model_spec *spec) {
     memcpy(quat, spec->geom_quat + 4 * i, sizeof quat);
     quat_normalize(quat);
     quat_to_mat3(m->geom_rot + 9 * i, quat);
-    m->geom_radius[i] = bounding_radius(m->geom_type[i], m->parameters.geom_size + 3 * i);
+    const convex_mesh *mesh = m->geom_mesh[i] >= 0 ? m->mesh[m->geom_mesh[i]] : NULL;
+    if (mesh != NULL) { /* the mesh has moved its frame to its centroid */
+      double center[3];
+      mat3_mul_vec(center, m->geom_rot + 9 * i, mesh->center);
+      vec3_axpy(m->geom_pos + 3 * i, 1.0, center);
+    }
+    m->geom_radius[i] = bounding_radius(m->geom_type[i], m->parameters.geom_size + 3 * i, mesh);
   }
 }
 
@@ -112,7 +121,9 @@ static void fill_capacity(qd_model *m) {
   int capacity = 0;
   for (int i = 0; i < m->pair_count && capacity < 64; ++i) {
     const int a = m->geom_type[m->pair_geom[2 * i]], b = m->geom_type[m->pair_geom[2 * i + 1]];
-    capacity += a == QD_BOX || b == QD_BOX ? 4 : (a == QD_CAPSULE || b == QD_CAPSULE ? 2 : 1);
+    capacity += a == QD_BOX || b == QD_BOX || a == QD_MESH || b == QD_MESH
+                    ? 4
+                    : (a == QD_CAPSULE || b == QD_CAPSULE ? 2 : 1);
   }
   m->contact_capacity = capacity < 8 ? 8 : capacity;
 }

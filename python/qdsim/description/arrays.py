@@ -70,7 +70,37 @@ def model_arrays(description: Description) -> dict[str, Array]:
     arrays["pair_dim"] = np.ascontiguousarray(pairs.dim)
     arrays["pair_friction"] = np.ascontiguousarray(pairs.friction)
     arrays["pair_margin"] = np.ascontiguousarray(pairs.margin)
+    arrays.update(_mesh_arrays(description, {int(i) for i in np.unique(pairs.geom)}))
     return arrays
+
+
+def _mesh_arrays(description: Description, colliding: set[int]) -> dict[str, Array]:
+    """Hulls of the meshes that can collide; equal ones stand once."""
+    meshes = {mesh.name: mesh for mesh in description.meshes}
+    index: dict[bytes, int] = {}
+    vertices: list[Array] = []
+    faces: list[Array] = []
+    geom_mesh = np.full(len(description.geoms), -1, dtype=np.int32)
+    for i, geom in enumerate(description.geoms):
+        if geom.type != "mesh" or geom.mesh is None or i not in colliding:
+            continue
+        mesh = meshes[geom.mesh]
+        used, hull = np.unique(mesh.hull_faces, return_inverse=True)
+        points = mesh.vertices[used]
+        triangles = hull.reshape(-1, 3).astype(np.int32)
+        key = points.tobytes() + triangles.tobytes()
+        if key not in index:
+            index[key] = len(vertices)
+            vertices.append(points)
+            faces.append(triangles)
+        geom_mesh[i] = index[key]
+    return {
+        "geom_mesh": geom_mesh,
+        "mesh_vertex_count": _ints([len(item) for item in vertices]),
+        "mesh_face_count": _ints([len(item) for item in faces]),
+        "mesh_vertex": np.concatenate([np.zeros((0, 3)), *vertices]),
+        "mesh_face": np.concatenate([np.zeros((0, 3), dtype=np.int32), *faces]),
+    }
 
 
 def _constraint(

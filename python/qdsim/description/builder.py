@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -144,8 +145,8 @@ class SceneBuilder:
         self._bodies[body] = dataclasses.replace(owner, geoms=(*owner.geoms, geom))
         return name
 
-    def mesh(self, name: str, vertices: Any, faces: Any) -> str:
-        """Adds triangles for geometries of type "mesh"."""
+    def mesh(self, name: str, vertices: Any, faces: Any = None) -> str:
+        """Adds a shape for geometries of type "mesh", which collide as its convex hull; see ``Mesh``."""
         self._meshes.append(Mesh(name, vertices, faces))
         return name
 
@@ -186,7 +187,7 @@ class SceneBuilder:
         while stack:
             name = stack.pop()
             body = self._bodies[name]
-            order.append(_filled_evenly(body) if name in self._uniform else body)
+            order.append(_filled_evenly(body, self._meshes) if name in self._uniform else body)
             stack.extend(reversed(children[name]))
         return Description(
             bodies=tuple(order),
@@ -207,21 +208,46 @@ class SceneBuilder:
         return self._bodies[body]
 
 
-def _filled_evenly(body: Body) -> Body:
+def _filled_evenly(body: Body, meshes: Sequence[Mesh]) -> Body:
     """The body with centre of mass and inertia of its geometries at equal density."""
-    parts = [(geom, *_solid(geom)) for geom in body.geoms if geom.type not in ("plane", "mesh")]
+    known = {mesh.name: mesh for mesh in meshes}
+    parts = []
+    for geom in body.geoms:
+        if geom.type == "mesh" and geom.mesh in known:
+            volume, middle, second = _hull_solid(known[geom.mesh])
+            parts.append((geom, volume, middle, second))
+        elif geom.type not in ("plane", "mesh"):
+            volume, moments = _solid(geom)
+            parts.append((geom, volume, np.zeros(3), np.diag(moments)))
     if not parts:
         raise ValueError(f"body {body.name!r}: has mass but neither inertia nor a solid geometry")
-    total = sum(volume for _, volume, _ in parts)
-    com = sum(volume / total * np.array(geom.pos) for geom, volume, _ in parts)
+    total = sum(volume for _, volume, _, _ in parts)
+    centers = [rotation_matrix(geom.quat) @ middle + geom.pos for geom, _, middle, _ in parts]
+    com = sum(volume / total * at for (_, volume, _, _), at in zip(parts, centers))
     inertia = np.zeros((3, 3))
-    for geom, volume, moments in parts:
+    for (geom, volume, _, moments), at in zip(parts, centers):
         rotation = rotation_matrix(geom.quat)
-        offset = np.array(geom.pos) - com
+        offset = at - com
         mass = body.mass * volume / total
-        inertia += mass * (rotation @ np.diag(moments) @ rotation.T)
+        inertia += mass * (rotation @ moments @ rotation.T)
         inertia += mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))
     return dataclasses.replace(body, com=tuple(com), inertia=inertia)  # type: ignore[arg-type]
+
+
+def _hull_solid(mesh: Mesh) -> tuple[float, Any, Any]:
+    """Volume, centroid (3), and inertia (3, 3) about it per unit of mass, of the convex hull: sums
+    over tetrahedra, whose second moments about their common vertex are v/20 (sum p p' + s s'),
+    with s the sum of the other vertices."""
+    origin = mesh.vertices.mean(axis=0)
+    corners = mesh.vertices[mesh.hull_faces] - origin
+    volumes = np.linalg.det(corners) / 6.0
+    volume = float(volumes.sum())
+    sums = corners.sum(axis=1)
+    middle = np.einsum("k,ki->i", volumes, sums) / (4.0 * volume)
+    second = np.einsum("k,kpi,kpj->ij", volumes, corners, corners)
+    second = (second + np.einsum("k,ki,kj->ij", volumes, sums, sums)) / (20.0 * volume)
+    second -= np.outer(middle, middle)
+    return volume, middle + origin, np.trace(second) * np.eye(3) - second
 
 
 def _solid(geom: Geom) -> tuple[float, tuple[float, float, float]]:

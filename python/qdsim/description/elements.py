@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from qdsim.description import checks
 from qdsim.description.checks import Matrix, Vector
+from qdsim.description.hulls import hull_faces
 
 JointType = Literal["hinge", "slide", "ball", "free"]
 GeomType = Literal["plane", "sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh"]
@@ -188,25 +189,45 @@ class Geom:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Triangles: ``vertices`` (n, 3), m, and ``faces`` (k, 3), indices of vertices."""
+    """Vertices and triangles. Geometries that show a mesh collide as its convex hull.
+
+    ``vertices`` (n, 3), m. ``faces`` (k, 3): indices of vertices, for pictures; None: those of the
+    hull. ``hull`` (m, 3): triangles of the convex hull, indices of vertices, counterclockwise seen
+    from outside; None: computed when it is first needed (``hull_faces``), by the qhull inside
+    MuJoCo. The arrays are copied and read-only.
+    """
 
     name: str
     vertices: npt.NDArray[np.float64]
-    faces: npt.NDArray[np.int32]
+    faces: npt.NDArray[np.int32] | None = None
+    hull: npt.NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         owner = f"mesh {checks.text('mesh', 'name', self.name)!r}"
         vertices = np.array(self.vertices, dtype=np.float64)
-        faces = np.array(self.faces, dtype=np.int32)
         if vertices.ndim != 2 or vertices.shape[1] != 3 or not np.all(np.isfinite(vertices)):
             raise ValueError(f"{owner}: vertices must be finite, of shape (n, 3)")
-        if faces.ndim != 2 or faces.shape[1] != 3:
-            raise ValueError(f"{owner}: faces must have shape (k, 3), got {faces.shape}")
-        if faces.size and not 0 <= int(faces.min()) <= int(faces.max()) < len(vertices):
-            raise ValueError(f"{owner}: faces name vertices that do not exist")
         vertices.setflags(write=False)
-        faces.setflags(write=False)
-        _set(self, vertices=vertices, faces=faces)
+        _set(self, vertices=vertices)
+        hull = None if self.hull is None else _triangles(owner, "hull", self.hull, len(vertices))
+        _set(self, hull=hull)
+        if self.faces is None:
+            _set(self, faces=self.hull_faces)
+        else:
+            _set(self, faces=_triangles(owner, "faces", self.faces, len(vertices)))
+
+    @property
+    def hull_faces(self) -> npt.NDArray[np.int32]:
+        """(m, 3) Triangles of the convex hull, indices of vertices.
+
+        Raises ValueError where the vertices lie in a plane.
+        """
+        if self.hull is None:
+            faces = hull_faces(f"mesh {self.name!r}", self.vertices)
+            faces.setflags(write=False)
+            _set(self, hull=faces)
+        assert self.hull is not None
+        return self.hull
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):
@@ -214,11 +235,21 @@ class Mesh:
         return (
             self.name == other.name
             and np.array_equal(self.vertices, other.vertices)
-            and np.array_equal(self.faces, other.faces)
+            and np.array_equal(self.faces, other.faces)  # type: ignore[arg-type]
         )
 
     def __hash__(self) -> int:
-        return hash((self.name, self.vertices.shape, self.faces.shape))
+        return hash((self.name, self.vertices.shape, np.shape(self.faces)))
+
+
+def _triangles(owner: str, name: str, values: Any, vertex_count: int) -> npt.NDArray[np.int32]:
+    faces = np.array(values, dtype=np.int32)
+    if faces.ndim != 2 or faces.shape[1] != 3:
+        raise ValueError(f"{owner}: {name} must have shape (k, 3), got {faces.shape}")
+    if faces.size and not 0 <= int(faces.min()) <= int(faces.max()) < vertex_count:
+        raise ValueError(f"{owner}: {name} name vertices that do not exist")
+    faces.setflags(write=False)
+    return faces
 
 
 @dataclass(frozen=True)
