@@ -199,7 +199,7 @@ class Mesh:
 
     name: str
     vertices: npt.NDArray[np.float64]
-    faces: npt.NDArray[np.int32] | None = None
+    faces: npt.NDArray[np.int32] = None  # type: ignore[assignment]
     hull: npt.NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
@@ -235,11 +235,11 @@ class Mesh:
         return (
             self.name == other.name
             and np.array_equal(self.vertices, other.vertices)
-            and np.array_equal(self.faces, other.faces)  # type: ignore[arg-type]
+            and np.array_equal(self.faces, other.faces)
         )
 
     def __hash__(self) -> int:
-        return hash((self.name, self.vertices.shape, np.shape(self.faces)))
+        return hash((self.name, self.vertices.shape, self.faces.shape))
 
 
 def _triangles(owner: str, name: str, values: Any, vertex_count: int) -> npt.NDArray[np.int32]:
