@@ -211,10 +211,11 @@ class Mesh:
         _set(self, vertices=vertices)
         hull = None if self.hull is None else _triangles(owner, "hull", self.hull, len(vertices))
         _set(self, hull=hull)
-        if self.faces is None:
-            _set(self, faces=self.hull_faces)
-        else:
-            _set(self, faces=_triangles(owner, "faces", self.faces, len(vertices)))
+        faces: Any = self.faces
+        faces = (
+            self.hull_faces if faces is None else _triangles(owner, "faces", faces, len(vertices))
+        )
+        _set(self, faces=faces)
 
     @property
     def hull_faces(self) -> npt.NDArray[np.int32]:
