@@ -74,29 +74,75 @@ static int parted_start(const convex_pair *pair, const convex_witness *from, con
   return 1;
 }
 
-/* Closest points of overlapping cores: a face's, or better ones. */
-static void overlap_closest(const convex_pair *pair, contact_point *closest, int feature[2]) {
-  convex_witness witness, parted;
-  contact_point refined;
-  int refined_feature[2];
-  const double skin = pair->skin[0] + pair->skin[1], rounding = DEEPER * pair->size;
-  const double face_gap = face_closest(pair, closest, feature);
-  for (int stage = 0; stage < STAGES; ++stage) {
-    if (!epa_deepest(pair, EPA_TOLERANCE[stage] * pair->size, -face_gap, &witness)) {
-      return;
-    }
-    const double least = fmax(witness.gap, face_gap) - skin - rounding;
-    if ((closest_refine(pair, &witness, &refined, refined_feature) && refined.dist >= least) ||
-        (parted_start(pair, &witness, &parted) &&
-         closest_refine(pair, &parted, &refined, refined_feature) && refined.dist >= least)) {
-      if (refined.dist > face_gap - skin + 1e-2 * rounding) {
-        *closest = refined;
-        memcpy(feature, refined_feature, sizeof refined_feature);
-      }
-      return;
+/* Sides of cylinders and capsules: the polytope needs many facets for them, and where axes are
+ * parallel or meet it may end before it has seen the best. The ways out straight from an axis, and
+ * along both axes' common normal. Returns the gap of the cores; -infinity without axes. */
+static double side_closest(const convex_pair *pair, convex_witness *best) {
+  double axis[2][3], n[3][3];
+  int count = 0;
+  best->gap = -INFINITY;
+  for (int k = 0; k < 2; ++k) {
+    const int type = pair->shape[k]->type;
+    if (type == QD_CYLINDER || type == QD_CAPSULE) {
+      mat3_column(axis[count], pair->shape[k]->rot, 2);
+      vec3_copy(n[count], pair->d);
+      vec3_axpy(n[count], -vec3_dot(pair->d, axis[count]), axis[count]);
+      ++count;
     }
   }
-  if (witness.gap > face_gap) {
+  if (count == 2) {
+    vec3_cross(n[count++], axis[0], axis[1]);
+  }
+  for (int i = 0; i < count; ++i) {
+    convex_witness witness;
+    if (!(vec3_normalize(n[i]) > 0.0)) {
+      continue;
+    }
+    vec3_scale(witness.n, n[i], vec3_dot(n[i], pair->d) < 0.0 ? -1.0 : 1.0);
+    witness.gap = convex_support(pair, witness.n, witness.x[0], witness.x[1]);
+    if (witness.gap > best->gap) {
+      *best = witness;
+    }
+  }
+  return best->gap;
+}
+
+/* Newton from a witness, which it may not fall short of. */
+static int refine_overlap(const convex_pair *pair, const convex_witness *witness, double least,
+                          contact_point *refined, int feature[2]) {
+  convex_witness parted;
+  return (closest_refine(pair, witness, refined, feature) && refined->dist >= least) ||
+         (parted_start(pair, witness, &parted) && closest_refine(pair, &parted, refined, feature) &&
+          refined->dist >= least);
+}
+
+/* Closest points of overlapping cores: a face's, a side's, or better ones. */
+static void overlap_closest(const convex_pair *pair, contact_point *closest, int feature[2]) {
+  convex_witness witness, side;
+  contact_point refined;
+  int refined_feature[2], found = 0;
+  const double skin = pair->skin[0] + pair->skin[1], rounding = DEEPER * pair->size;
+  const double face_gap = face_closest(pair, closest, feature);
+  const double side_gap = side_closest(pair, &side), known = fmax(face_gap, side_gap);
+  witness.gap = -INFINITY;
+  for (int stage = 0; stage < STAGES && !found; ++stage) {
+    if (!epa_deepest(pair, EPA_TOLERANCE[stage] * pair->size, -known, &witness)) {
+      witness.gap = -INFINITY;
+      break;
+    }
+    found = refine_overlap(pair, &witness, fmax(witness.gap, known) - skin - rounding, &refined,
+                           refined_feature);
+  }
+  if (!found && side_gap > face_gap && side_gap >= witness.gap) {
+    witness = side;
+    found = refine_overlap(pair, &side, side_gap - skin - rounding, &refined, refined_feature);
+  }
+  if (found) {
+    if (refined.dist > face_gap - skin + 1e-2 * rounding) {
+      *closest = refined;
+      memcpy(feature, refined_feature, sizeof refined_feature);
+    }
+  } else if (witness.gap > face_gap) {
     closest_take(pair, &witness, closest, feature);
   }
 }

@@ -18,6 +18,9 @@ static const double CERTIFIED = 1e-13;
 /* What will do where the conditions meet in the border of two features, or sizes are very unequal:
  * the distance is in error by the square of it. */
 static const double ENOUGH = 1e-8;
+/* Lines and faces that are hardly not parallel: the pivots of closest.c let them turn no further,
+ * and the distance is in error by this tilt over their lengths. */
+static const double TILTED = 1e-10;
 /* Less progress than this in a step on the same features is none. The first steps of very unequal
  * shapes may show none. */
 static const double STUCK = 0.9;
@@ -140,43 +143,88 @@ static void take(const refinement *r, contact_point *contact, int feature[2]) {
   feature[1] = r->point[1].feature;
 }
 
-/* Newton is stuck where a flat feature meets the wrong one, a face an edge that is not parallel: go
- * on from the support points along the better of the two normals. */
+/* The flat feature of shape k stays, the other shape comes with its support point, which an almost
+ * parallel line or face has at an end. Returns 0 if that is not beside the feature. */
+static int restart_beside(refinement *r, int k, const double n[3]) {
+  const convex_pair *pair = r->pair;
+  const double outward = k == 0 ? 1.0 : -1.0;
+  surface_point kept = r->point[k], end, shrunk;
+  double support[2][3], foot[3], normal[3];
+  const double gap = convex_support(pair, n, support[0], support[1]);
+  vec3_copy(foot, support[1 - k]);
+  vec3_axpy(foot, -outward * gap, n);
+  if (k == 1) {
+    vec3_sub(foot, foot, pair->d);
+  }
+  mat3_tmul_vec(kept.x, pair->shape[k]->rot, foot);
+  surface_retract(pair->shape[k], &kept);
+  shrunk = kept;
+  vec3_scale(shrunk.x, shrunk.x, 1.0 - CLASSIFY); /* an end that is level with its end is beside */
+  if (surface_cross(pair->shape[k], &shrunk)) {
+    return 0;
+  }
+  vec3_scale(normal, n, -outward);
+  if (surface_start(&end, pair, 1 - k, support[1 - k], normal) > TURN_MOST) {
+    return 0;
+  }
+  r->point[k] = kept;
+  r->point[1 - k] = end;
+  to_world(r);
+  return 1;
+}
+
+/* Newton is stuck where a flat feature meets the wrong one, a face or a line an edge that is not
+ * parallel: go on with its end beside the flat feature, else from the support points along the
+ * better of the two normals. */
 static void restart(refinement *r) {
   convex_witness witness, other;
   vec3_copy(witness.n, r->n);
   vec3_copy(other.n, r->minus_n_b);
+  if (restart_beside(r, 0, witness.n) || restart_beside(r, 1, other.n)) {
+    return;
+  }
   witness.gap = convex_support(r->pair, witness.n, witness.x[0], witness.x[1]);
   other.gap = convex_support(r->pair, other.n, other.x[0], other.x[1]);
   refine_start(r, r->pair, other.gap > witness.gap ? &other : &witness);
 }
 
-static int certified(const refinement *r) {
+static int certified(const refinement *r, double tolerance) {
   double x_a[3], x_b[3];
+  if (vec3_dot(r->n, r->minus_n_b) < 0.5) { /* a normal that vanished on a feature it is not of */
+    return 0;
+  }
   const double bound =
       convex_support(r->pair, r->n, x_a, x_b) - r->pair->skin[0] - r->pair->skin[1];
-  return fabs(bound - current_gap(r)) <= CERTIFIED * r->pair->size;
+  return fabs(bound - current_gap(r)) <= tolerance * r->pair->size;
+}
+
+static int enough(const refinement *r, double error) {
+  return error <= ENOUGH && certified(r, error <= TILTED ? 2.0 * error + CERTIFIED : CERTIFIED);
 }
 
 int closest_refine(const convex_pair *pair, const convex_witness *start, contact_point *contact,
                    int feature[2]) {
-  refinement r;
-  double least = INFINITY;
+  refinement r, best;
+  double least = INFINITY, best_error = INFINITY;
   int stuck = 0;
   refine_start(&r, pair, start);
   for (int iteration = 0; iteration < REFINE_ITERATIONS; ++iteration) {
     double twist[3], offset[3];
     const double error = residual(&r, twist, offset);
     if (error <= CERTIFIED && !(error < 0.1 * least && error > 1e-15)) {
-      if (!certified(&r)) {
+      if (!certified(&r, CERTIFIED)) {
         return 0;
       }
       take(&r, contact, feature);
       return 1;
     }
+    if (error <= ENOUGH && error < best_error) {
+      best = r;
+      best_error = error;
+    }
     stuck = error < STUCK * least ? 0 : stuck + 1;
     if (stuck == STUCK_MOST) {
-      if (error <= ENOUGH && certified(&r)) {
+      if (enough(&r, error)) {
         take(&r, contact, feature);
         return 1;
       }
@@ -194,6 +242,10 @@ int closest_refine(const convex_pair *pair, const convex_witness *start, contact
       stuck = 0;
     }
     to_world(&r);
+  }
+  if (best_error <= ENOUGH && enough(&best, best_error)) { /* to and fro over a border */
+    take(&best, contact, feature);
+    return 1;
   }
   return 0;
 }

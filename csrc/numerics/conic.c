@@ -314,5 +314,8 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
     hand_out(workspace, workspace->x, workspace->slack, workspace->dual, x, slack, dual, dual_eq);
   measure(workspace, program, x, slack, dual, dual_eq, workspace->work_x, workspace->work_row2,
           info);
+  if (info->status == QD_OK && !isfinite(info->objective + info->primal_residual +
+                                         info->dual_residual + info->complementarity))
+    info->status = QD_NUMERICAL_TROUBLE; /* numbers beyond the range of a double */
   return info->status;
 }

@@ -1,0 +1,91 @@
+/* Any two shapes anywhere: contacts are finite, unit, in range, and the same in either order; their
+ * derivatives are finite; and moving the shapes apart along the normal by t adds t to the distance,
+ * which holds for the true distance of convex shapes, separated or not. */
+#include "base/quat.h"
+#include "base/vec3.h"
+#include "fuzz_input.h"
+#include "geometry/collide.h"
+#include "qdsim.h"
+
+/* Relative to the size of the scene: what rounding explains, far below what a wrong feature gives.
+ */
+#define TOLERANCE 1e-7
+
+typedef struct fuzz_shape {
+  placed_shape placed;
+  double size[3];
+  double extent;
+} fuzz_shape;
+
+static void read_shape(fuzz_input *in, fuzz_shape *out) {
+  double quat[4];
+  out->placed = (placed_shape){.type = fuzz_integer(in, QD_PLANE, QD_ELLIPSOID)};
+  out->placed.size = out->size;
+  out->extent = 0.0;
+  for (int i = 0; i < 3; ++i) {
+    out->size[i] = fuzz_size(in, 1e-4, 1e2);
+    out->extent += out->size[i];
+    out->placed.pos[i] = 2.0 * fuzz_unit(in);
+  }
+  fuzz_quaternion(in, quat);
+  quat_to_mat3(out->placed.rot, quat);
+}
+
+static void check_finite(const double *values, int count, const char *what) {
+  for (int i = 0; i < count; ++i) {
+    FUZZ_CHECK(isfinite(values[i]), "%s %d", what, i);
+  }
+}
+
+/* Returns the index of the nearest contact, -1 without any. */
+static int check_contacts(const placed_shape *a, const placed_shape *b, double margin,
+                          contact_point *contacts) {
+  const int count = shapes_collide(a, b, margin, contacts);
+  int nearest = -1;
+  FUZZ_CHECK(count >= 0 && count <= CONTACTS_PER_PAIR_MAX, "%d contacts", count);
+  for (int i = 0; i < count; ++i) {
+    const contact_point *c = contacts + i;
+    contact_point_derivative d;
+    FUZZ_CHECK(isfinite(c->dist) && c->dist <= margin, "dist %g, margin %g", c->dist, margin);
+    check_finite(c->pos, 3, "pos");
+    FUZZ_CHECK(fabs(vec3_norm(c->normal) - 1.0) < 1e-12, "normal of length %.17g",
+               vec3_norm(c->normal));
+    shapes_collide_derivative(a, b, c, &d);
+    check_finite(d.dist, 6, "derivative of dist");
+    check_finite(d.pos, 18, "derivative of pos");
+    check_finite(d.normal, 18, "derivative of normal");
+    nearest = nearest < 0 || c->dist < contacts[nearest].dist ? i : nearest;
+  }
+  return nearest;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  fuzz_input in = {data, size};
+  fuzz_shape a, b;
+  contact_point straight[CONTACTS_PER_PAIR_MAX], swapped[CONTACTS_PER_PAIR_MAX];
+  read_shape(&in, &a);
+  read_shape(&in, &b);
+  const double margin = fuzz_integer(&in, 0, 3) == 0 ? fuzz_size(&in, 1e-3, 10.0) : INFINITY;
+  if (!qd_shape_pair_supported(a.placed.type, b.placed.type)) {
+    return 0;
+  }
+  const int first = check_contacts(&a.placed, &b.placed, margin, straight);
+  const int second = check_contacts(&b.placed, &a.placed, margin, swapped);
+  if (isfinite(margin)) {
+    return 0; /* at the margin itself rounding decides */
+  }
+  double apart[3];
+  vec3_sub(apart, a.placed.pos, b.placed.pos);
+  const double scale = a.extent + b.extent + vec3_norm(apart);
+  FUZZ_CHECK(first >= 0 && second >= 0, "no contact within an infinite margin");
+  const double dist = straight[first].dist;
+  FUZZ_CHECK(fabs(dist - swapped[second].dist) <= TOLERANCE * scale, "%.17g, swapped %.17g", dist,
+             swapped[second].dist);
+  const double step = fuzz_size(&in, 1e-3, 1.0) * scale;
+  vec3_axpy(b.placed.pos, step, straight[first].normal);
+  const int moved = check_contacts(&a.placed, &b.placed, margin, swapped);
+  FUZZ_CHECK(moved >= 0 && fabs(swapped[moved].dist - dist - step) <= TOLERANCE * (scale + step),
+             "types %d %d: %.17g, moved by %.17g: %.17g", a.placed.type, b.placed.type, dist, step,
+             moved < 0 ? NAN : swapped[moved].dist);
+  return 0;
+}
