@@ -74,34 +74,49 @@ static int parted_start(const convex_pair *pair, const convex_witness *from, con
   return 1;
 }
 
-/* Sides of cylinders and capsules: the polytope needs many facets for them, and where axes are
+static void keep_better(const convex_pair *pair, const double n[3], convex_witness *best) {
+  convex_witness witness;
+  vec3_copy(witness.n, n);
+  if (!(vec3_normalize(witness.n) > 0.0)) {
+    return;
+  }
+  vec3_scale(witness.n, witness.n, vec3_dot(n, pair->d) < 0.0 ? -1.0 : 1.0);
+  witness.gap = convex_support(pair, witness.n, witness.x[0], witness.x[1]);
+  if (witness.gap > best->gap) {
+    *best = witness;
+  }
+}
+
+/* Straight lines on the shape: the axis of a capsule or cylinder, the edges of a box. Returns how
+ * many. */
+static int shape_lines(double lines[3][3], const placed_shape *shape) {
+  const int first = shape->type == QD_BOX ? 0 : 2;
+  const int count = shape->type == QD_ELLIPSOID ? 0 : 3 - first;
+  for (int i = 0; i < count; ++i) {
+    mat3_column(lines[i], shape->rot, first + i);
+  }
+  return count;
+}
+
+/* Sides of cylinders and capsules: the polytope needs many facets for them, and where lines are
  * parallel or meet it may end before it has seen the best. The ways out straight from an axis, and
- * along both axes' common normal. Returns the gap of the cores; -infinity without axes. */
+ * along the common normal of two lines. Returns the gap of the cores; -infinity without lines. */
 static double side_closest(const convex_pair *pair, convex_witness *best) {
-  double axis[2][3], n[3][3];
-  int count = 0;
+  double lines[2][3][3], n[3];
+  int count[2];
   best->gap = -INFINITY;
   for (int k = 0; k < 2; ++k) {
-    const int type = pair->shape[k]->type;
-    if (type == QD_CYLINDER || type == QD_CAPSULE) {
-      mat3_column(axis[count], pair->shape[k]->rot, 2);
-      vec3_copy(n[count], pair->d);
-      vec3_axpy(n[count], -vec3_dot(pair->d, axis[count]), axis[count]);
-      ++count;
+    count[k] = shape_lines(lines[k], pair->shape[k]);
+    if (count[k] == 1) {
+      vec3_copy(n, pair->d);
+      vec3_axpy(n, -vec3_dot(pair->d, lines[k][0]), lines[k][0]);
+      keep_better(pair, n, best);
     }
   }
-  if (count == 2) {
-    vec3_cross(n[count++], axis[0], axis[1]);
-  }
-  for (int i = 0; i < count; ++i) {
-    convex_witness witness;
-    if (!(vec3_normalize(n[i]) > 0.0)) {
-      continue;
-    }
-    vec3_scale(witness.n, n[i], vec3_dot(n[i], pair->d) < 0.0 ? -1.0 : 1.0);
-    witness.gap = convex_support(pair, witness.n, witness.x[0], witness.x[1]);
-    if (witness.gap > best->gap) {
-      *best = witness;
+  for (int i = 0; i < count[0]; ++i) {
+    for (int j = 0; j < count[1]; ++j) {
+      vec3_cross(n, lines[0][i], lines[1][j]);
+      keep_better(pair, n, best);
     }
   }
   return best->gap;
