@@ -9,7 +9,7 @@
 
 /* Relative to the size of the scene: what rounding explains, far below what a wrong feature gives.
  */
-#define TOLERANCE 1e-7
+#define TOLERANCE 1e-6
 
 typedef struct fuzz_shape {
   placed_shape placed;
@@ -23,7 +23,7 @@ static void read_shape(fuzz_input *in, fuzz_shape *out) {
   out->placed.size = out->size;
   out->extent = 0.0;
   for (int i = 0; i < 3; ++i) {
-    out->size[i] = fuzz_size(in, 1e-4, 1e2);
+    out->size[i] = fuzz_size(in, 1e-2, 1e1);
     out->extent += out->size[i];
     out->placed.pos[i] = 2.0 * fuzz_unit(in);
   }
