@@ -3,6 +3,7 @@
 #   make test    C tests and Python tests, the notebook included
 #   make lint    formatters, linters, types, floors, compiler warnings as errors
 #   make bench   measure; writes benchmarks/results/
+#   make fuzz    the fuzzers under those sanitizers, FUZZ_SECONDS each (needs clang)
 #   make asan    the tests again under the address and undefined-behaviour sanitizers
 #   make format  put the sources in their format;  make clean  remove what the targets made
 
@@ -14,10 +15,10 @@ PIP_FLAGS := --disable-pip-version-check --quiet
 # meson and ninja of the development environment come first.
 DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 
-C_FILES = $(shell find csrc tests/c -name '*.[ch]')
+C_FILES = $(shell find csrc tests/c tests/fuzz -name '*.[ch]')
 PYTHON_FOLDERS := python tests tools benchmarks notebooks third_party
 
-.PHONY: demo test lint bench asan format clean install-dev
+.PHONY: demo test lint bench asan fuzz format clean install-dev
 
 # ---------------------------------------------------------------- users
 
@@ -73,6 +74,25 @@ asan: $(DEV)/installed
 	  "-Csetup-args=-Dc_args=-fno-sanitize-recover=all -fno-omit-frame-pointer" .
 	$(DEV_PATH) meson test -C $(BUILD)/asan --no-rebuild --print-errorlogs --timeout-multiplier 10
 	$(ASAN_ENVIRONMENT) $(DEV)/bin/python -m pytest -q -m "not slow" tests
+
+# libFuzzer on the narrow phase, model creation with a step, and the cone solver. Finds are kept in
+# build/fuzz/found: an input that broke a promise, to be run again as `build/fuzz/tests/fuzz/fuzz_x FILE`.
+FUZZ_CC ?= $(firstword $(shell command -v clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14))
+FUZZ_SECONDS ?= 600
+FUZZERS := narrow_phase model cone
+
+fuzz: $(DEV)/installed
+	test -n "$(FUZZ_CC)" || { echo "make fuzz needs clang with libFuzzer (Debian: clang libclang-rt-dev)"; exit 1; }
+	test -f $(BUILD)/fuzz/build.ninja || CC="$(FUZZ_CC)" $(DEV_PATH) meson setup $(BUILD)/fuzz \
+	  -Dpython=false -Dtests=false -Dfuzz=true -Dclones=false -Dbuildtype=debugoptimized \
+	  -Db_lundef=false -Db_sanitize=address,undefined \
+	  "-Dc_args=-fsanitize=fuzzer-no-link -fno-sanitize-recover=all -fno-omit-frame-pointer"
+	$(DEV_PATH) meson compile -C $(BUILD)/fuzz
+	mkdir -p $(BUILD)/fuzz/found $(FUZZERS:%=$(BUILD)/fuzz/corpus/%)
+	for name in $(FUZZERS); do \
+	  $(BUILD)/fuzz/tests/fuzz/fuzz_$$name -max_total_time=$(FUZZ_SECONDS) -max_len=2048 -print_final_stats=1 \
+	    -artifact_prefix=$(BUILD)/fuzz/found/$$name- $(BUILD)/fuzz/corpus/$$name || exit 1; \
+	done
 
 format: $(DEV)/installed
 	$(DEV_PATH) clang-format -i $(C_FILES)

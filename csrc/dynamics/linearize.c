@@ -337,6 +337,14 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
   write_stationarity(model, w, q_columns, u_columns);
 }
 
+static int all_finite(const double *values, int count) {
+  double sum = 0.0; /* NaN if one of them is not finite */
+  for (int i = 0; i < count; ++i) {
+    sum += 0.0 * values[i];
+  }
+  return sum == 0.0;
+}
+
 qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                        const qd_step_input *input, qd_step_result *result, double *A, double *B) {
   const int q_columns = A != NULL ? model->nv : 0, u_columns = B != NULL ? model->nu : 0;
@@ -368,5 +376,8 @@ qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_opt
     scatter_rows(B, model, w, columns, q_columns, u_columns);
     retraction_apply_derivative(B, model, result->delta, u_columns);
   }
-  return QD_OK;
+  if (!all_finite(A, model->nv * q_columns) || !all_finite(B, model->nv * u_columns)) {
+    result->info.status = QD_NUMERICAL_TROUBLE; /* numbers beyond the range of a double */
+  }
+  return result->info.status;
 }

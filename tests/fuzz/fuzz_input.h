@@ -55,14 +55,15 @@ static inline double fuzz_size(fuzz_input *in, double low, double high) {
   return sqrt(low * high) * pow(high / low, 0.5 * x);
 }
 
-/* Any double: mostly of moderate size, rarely any bits at all. */
+/* Any double: mostly of moderate size, rarely any bits at all, NaN and infinity among them; but no
+ * finite number whose products leave the range of doubles. */
 static inline double fuzz_any(fuzz_input *in) {
   const uint64_t kind = fuzz_bits(in, 1);
   double value;
   if (kind < 4) {
     const uint64_t bits = fuzz_bits(in, 8);
     memcpy(&value, &bits, sizeof value);
-    return value;
+    return fabs(value) < 1e-12 || (isfinite(value) && fabs(value) > 1e12) ? 0.0 : value;
   }
   value = fuzz_unit(in);
   return kind < 16 ? value * pow(10.0, fuzz_integer(in, -12, 12)) : value;

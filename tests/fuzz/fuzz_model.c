@@ -183,10 +183,11 @@ static qd_step_options read_options(fuzz_input *in) {
   return options;
 }
 
-static void exercise(fuzz_input *in, const qd_model *model, const double *start) {
+static void exercise(fuzz_input *in, const qd_model *model, int body_count, const double *start) {
   const int nq = qd_model_nq(model), nv = qd_model_nv(model), nu = qd_model_nu(model);
   const qd_step_options options = read_options(in);
   double q[Q_MAX], q_next[Q_MAX], delta[Q_MAX], limit_force[Q_MAX], u[JOINTS_MAX], tau[Q_MAX];
+  double wrench[6 * BODIES_MAX];
   double A[Q_MAX * Q_MAX], B[Q_MAX * JOINTS_MAX], forces[6 * CONSTRAINTS_MAX];
   int joint;
   if (nv == 0 || qd_normalize(model, start, q, &joint) != QD_OK) {
@@ -194,11 +195,13 @@ static void exercise(fuzz_input *in, const qd_model *model, const double *start)
   }
   fill(in, u, nu);
   fill(in, tau, nv);
+  fill(in, wrench, 6 * body_count);
+  const qd_step_input input = {.q = q, .u = u, .tau = tau, .wrench = wrench};
   qd_workspace *workspace = qd_workspace_create(model, 0);
   qd_step_result result = {
       .q_next = q_next, .delta = delta, .limit_force = limit_force, .constraint_force = forces};
   for (int i = 0; i < 2; ++i) {
-    const qd_status status = qd_linearize(model, workspace, &options, q, u, tau, &result, A, B);
+    const qd_status status = qd_linearize(model, workspace, &options, &input, &result, A, B);
     FUZZ_CHECK(status == result.info.status, "status %d, info %d", status, result.info.status);
     if (status != QD_OK) {
       break;
@@ -227,7 +230,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   FUZZ_CHECK((status == QD_OK) == (model != NULL), "status %d, model %p", status, (void *)model);
   FUZZ_CHECK(status == QD_OK || message[0] != '\0', "status %d without a message", status);
   if (model != NULL) {
-    exercise(&in, model, d.default_q);
+    exercise(&in, model, spec.body_count, d.default_q);
     qd_model_destroy(model);
   }
   return 0;
