@@ -36,7 +36,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"description"},
     {"formats"},
     {"model"},
-    {"step", "batch", "cone"},
+    {"step", "batch", "cone", "ocp"},
     {"planning"},
     {"systems"},
     {"demo"},

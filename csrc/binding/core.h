@@ -157,6 +157,12 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
                            PyObject *kwnames);
 PyObject *batch_failure_raise(PyObject *module, PyObject *args);
 
+/* ---------------------------------------------------------------- ocp.c */
+
+extern const char ocp_solve_doc[];
+PyObject *ocp_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                             PyObject *kwnames);
+
 /* ---------------------------------------------------------------- cone_program.c, benchmark.c */
 
 extern const char cone_solve_doc[];

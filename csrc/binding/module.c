@@ -145,6 +145,7 @@ static PyMethodDef module_methods[] = {
     FAST_FUNCTION("_rollout", rollout_function, rollout_doc),
     {"_raise_batch_failure", batch_failure_raise, METH_VARARGS, batch_failure_doc},
     FAST_FUNCTION("_solve_cone_program", cone_solve_function, cone_solve_doc),
+    FAST_FUNCTION("_solve_ocp_qp", ocp_solve_function, ocp_solve_doc),
     FAST_FUNCTION("_cone_benchmark", cone_benchmark_function, cone_benchmark_doc),
     FAST_FUNCTION("_step_benchmark", step_benchmark_function, step_benchmark_doc),
     {"_restore_info", info_restore, METH_VARARGS, "A SolverInfo out of a pickle."},

@@ -89,6 +89,61 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
                         const qd_cone_program *program, double *x, double *slack, double *dual,
                         double *dual_eq, qd_cone_info *info);
 
+/* ---------------------------------------------------------------- optimal control
+ *   minimise    sum_{t=0}^{T-1}  1/2 u_t'R_t u_t + r_t'u_t + 1/2 d_t'S_t d_t + s_t'd_t
+ *                                + 1/2 x_{t+1}'Q_t x_{t+1} + q_t'x_{t+1}
+ *   subject to  x_{t+1} = A_t x_t + B_t u_t + c_t,   d_t = u_t - u_{t-1}
+ *               lower <= x_{t+1}, u_t, d_t <= upper
+ * with x_0 and u_{-1} given. Solved in time linear in T by an interior point method whose Newton
+ * systems are Riccati recursions on the state (x_t, u_{t-1}). Columns of x that no A_t reads cost
+ * nothing. */
+
+typedef struct qd_ocp_qp {
+  int horizon;            /* T >= 1 */
+  int state_count;        /* nx >= 1 */
+  int input_count;        /* nu >= 1 */
+  const double *A;        /* (T, nx, nx) */
+  const double *B;        /* (T, nx, nu) */
+  const double *c;        /* (T, nx), NULL: zero; likewise every array below but Q */
+  const double *x_first;  /* (nx) x_0 */
+  const double *u_before; /* (nu) u_{-1} */
+  const double *Q;        /* (T, nx, nx) weights of x_1 .. x_T, symmetric, positive semidefinite */
+  const double *q;        /* (T, nx) */
+  const double *R;        /* (T, nu, nu) symmetric, positive semidefinite */
+  const double *r;        /* (T, nu) */
+  const double *S;        /* (T, nu, nu) symmetric, positive semidefinite */
+  const double *s;        /* (T, nu) */
+  const double *x_lower, *x_upper; /* (T, nx) of x_1 .. x_T, infinite where free; NULL: all free */
+  const double *u_lower, *u_upper; /* (T, nu) */
+  const double *d_lower, *d_upper; /* (T, nu) */
+} qd_ocp_qp;
+
+/* Caller's memory; every array but x and u may be NULL. */
+typedef struct qd_ocp_solution {
+  double *x;       /* (T + 1, nx), x_0 included */
+  double *u;       /* (T, nu) */
+  double *costate; /* (T, nx) derivative of the optimal cost by c_t */
+  double *x_dual;  /* (T, nx) multiplier of the upper bound minus that of the lower bound */
+  double *u_dual;  /* (T, nu) */
+  double *d_dual;  /* (T, nu) */
+  double *x_gain;  /* (T, nu, nx) feedback: u_t + x_gain (x - x_t) + u_gain (w - u_{t-1}), where */
+  double *u_gain;  /* (T, nu, nu) x and w are the state and the input before that were met */
+} qd_ocp_solution;
+
+typedef struct qd_ocp_workspace qd_ocp_workspace;
+
+/* Heap block for problems of exactly these sizes. NULL if memory is exhausted or a size is < 1. */
+qd_ocp_workspace *qd_ocp_workspace_create(int horizon, int state_count, int input_count);
+void qd_ocp_workspace_destroy(qd_ocp_workspace *workspace);
+size_t qd_ocp_workspace_bytes(const qd_ocp_workspace *workspace);
+/* Solves, without allocating; fills the solution and info, always. Of the options, tolerance and
+ * iteration_limit count. info: primal_residual in units of the bounds, dual_residual in those of
+ * the gradient by u, complementarity the largest slack times multiplier. QD_INFEASIBLE comes with a
+ * certificate: multipliers under which no input satisfies all bounds. */
+qd_status qd_ocp_solve(qd_ocp_workspace *workspace, const qd_cone_options *options,
+                       const qd_ocp_qp *problem, const qd_ocp_solution *solution,
+                       qd_cone_info *info);
+
 /* ---------------------------------------------------------------- model */
 
 typedef enum qd_joint_type { QD_HINGE = 0, QD_SLIDE = 1, QD_BALL = 2, QD_FREE = 3 } qd_joint_type;

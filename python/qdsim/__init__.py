@@ -22,6 +22,7 @@ from .batch import (
 from .cone import ConeSolution, solve_cone_program
 from .description import Description, ModelWarning, SceneBuilder
 from .model import Model, Parameters, build, load
+from .ocp import OcpSolution, solve_ocp_qp
 from .step import Linearization, Options, SolverInfo, Step, linearize, step
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ __all__ = [
     "Linearization",
     "Model",
     "ModelWarning",
+    "OcpSolution",
     "Options",
     "Parameters",
     "Rollouts",
@@ -51,6 +53,7 @@ __all__ = [
     "planning",
     "rollout",
     "solve_cone_program",
+    "solve_ocp_qp",
     "step",
     "step_batch",
     "systems",

@@ -1,0 +1,191 @@
+"""Linear-quadratic optimal control with bounds: the quadratic program inside trajectory optimisation.
+
+minimise    sum_{t=0}^{T-1}  1/2 u_t'R_t u_t + r_t'u_t + 1/2 d_t'S_t d_t + s_t'd_t
+                             + 1/2 x_{t+1}'Q_t x_{t+1} + q_t'x_{t+1}
+subject to  x_{t+1} = A_t x_t + B_t u_t + c_t,   d_t = u_t - u_{t-1}
+            lower <= x_{t+1}, u_t, d_t <= upper
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._core import SolverInfo, _solve_ocp_qp
+
+__all__ = ["OcpSolution", "solve_ocp_qp"]
+
+_Array = npt.NDArray[np.float64]
+_SYMMETRY_TOLERANCE = 1e-9
+_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OcpSolution:
+    """A solution, its multipliers and its feedback.
+
+    Attributes:
+        x: States (T + 1, nx), the first one included.
+        u: Inputs (T, nu).
+        costate: Derivative (T, nx) of the optimal cost by c.
+        x_dual: Multipliers (T, nx) of the bounds on x_1 .. x_T: that of the upper bound minus that of
+            the lower one.
+        u_dual, d_dual: The same (T, nu) for the inputs and their changes.
+        x_gain, u_gain: Feedback (T, nu, nx) and (T, nu, nu): where other states x and previous inputs w
+            are met than x[t] and u[t - 1], u[t] + x_gain[t] (x - x[t]) + u_gain[t] (w - u[t - 1]) is
+            optimal as long as the same bounds are active. Inputs at a bound do not react. None if not
+            asked for.
+        info: Status, effort and residuals: primal_residual in units of the bounds, dual_residual in
+            those of the gradient by u, complementarity in those of the cost.
+    """
+
+    x: _Array
+    u: _Array
+    costate: _Array
+    x_dual: _Array
+    u_dual: _Array
+    d_dual: _Array
+    x_gain: _Array | None
+    u_gain: _Array | None
+    info: SolverInfo
+
+
+def solve_ocp_qp(
+    A: npt.ArrayLike,
+    B: npt.ArrayLike,
+    c: npt.ArrayLike | None = None,
+    *,
+    x_first: npt.ArrayLike | None = None,
+    u_before: npt.ArrayLike | None = None,
+    Q: npt.ArrayLike | None = None,
+    q: npt.ArrayLike | None = None,
+    R: npt.ArrayLike | None = None,
+    r: npt.ArrayLike | None = None,
+    S: npt.ArrayLike | None = None,
+    s: npt.ArrayLike | None = None,
+    x_lower: npt.ArrayLike | None = None,
+    x_upper: npt.ArrayLike | None = None,
+    u_lower: npt.ArrayLike | None = None,
+    u_upper: npt.ArrayLike | None = None,
+    d_lower: npt.ArrayLike | None = None,
+    d_upper: npt.ArrayLike | None = None,
+    gains: bool = False,
+    tolerance: float = 1e-9,
+    iteration_limit: int = 100,
+) -> OcpSolution:
+    """Solve a linear-quadratic optimal control problem with bounds.
+
+    An interior point method whose Newton systems are Riccati recursions on the state and the previous
+    input, so that time grows linearly with the horizon T. States that no A_t reads, that follow from
+    none and whose cost is their own (those of a robot that goes where it is told) are left out of them.
+
+    Args:
+        A: Dynamics (T, nx, nx).
+        B: Effect of the inputs (T, nx, nu).
+        c: Offsets (T, nx); None is zero, as for every argument that follows.
+        x_first: First state (nx,).
+        u_before: Input before the first one (nu,), which d_0 is taken from.
+        Q, q: Cost of x_1 .. x_T: symmetric, positive semidefinite (T, nx, nx), and linear (T, nx).
+        R, r: Cost of the inputs, (T, nu, nu) and (T, nu).
+        S, s: Cost of their changes d, (T, nu, nu) and (T, nu). A weight without the leading dimension
+            T, (nx, nx) or (nu, nu), holds for every stage.
+        x_lower, x_upper: Bounds (T, nx) of x_1 .. x_T, or (nx,) for all of them; infinite where free.
+        u_lower, u_upper: Bounds (T, nu) or (nu,) of the inputs.
+        d_lower, d_upper: Bounds (T, nu) or (nu,) of their changes.
+        gains: Whether to return the feedback gains.
+        tolerance: Relative, on residuals and complementarity.
+        iteration_limit: Iterations after which SolverError is raised.
+
+    Raises:
+        TypeError, ValueError: naming the argument and what was wrong with it.
+        SolverError: infeasible bounds, a cost that falls for ever, or no convergence; carries the info.
+    """
+    B_array = _real("B", B)
+    if B_array.ndim != 3 or 0 in B_array.shape:
+        raise ValueError(f"B: expected shape (T, nx, nu), none of them 0, got {B_array.shape}")
+    T, nx, nu = B_array.shape
+    A_array = _real("A", A)
+    if A_array.shape != (T, nx, nx):
+        raise ValueError(f"A: expected shape ({T}, {nx}, {nx}), got {A_array.shape}")
+    if not 0 < float(tolerance) < 1:
+        raise ValueError(f"tolerance: expected a number in (0, 1), got {tolerance!r}")
+    if isinstance(iteration_limit, bool) or int(iteration_limit) < 1:
+        raise ValueError(f"iteration_limit: expected an integer >= 1, got {iteration_limit!r}")
+    x_range = _bounds("x", x_lower, x_upper, T, nx)
+    u_range = _bounds("u", u_lower, u_upper, T, nu)
+    d_range = _bounds("d", d_lower, d_upper, T, nu)
+    found = _solve_ocp_qp(
+        A_array, B_array, _rows("c", c, (T, nx)), _rows("x_first", x_first, (nx,)),
+        _rows("u_before", u_before, (nu,)), _weight("Q", Q, T, nx), _rows("q", q, (T, nx)),
+        _weight("R", R, T, nu), _rows("r", r, (T, nu)), _weight("S", S, T, nu),
+        _rows("s", s, (T, nu)), *x_range, *u_range, *d_range,
+        bool(gains), 1, float(tolerance), int(iteration_limit),
+    )  # fmt: skip
+    return OcpSolution(*found[:9])
+
+
+def _real(name: str, value: npt.ArrayLike, infinite: bool = False) -> _Array:
+    try:
+        array: npt.NDArray[Any] = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: expected an array of real numbers ({error})") from None
+    if array.size and array.dtype.kind not in "iuf":
+        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
+    out = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    bad = np.isnan(out) if infinite else ~np.isfinite(out)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(f"{name}: element [{', '.join(map(str, where))}] is {out[where]}")
+    return out
+
+
+def _rows(name: str, value: npt.ArrayLike | None, shape: tuple[int, ...]) -> _Array | None:
+    if value is None:
+        return None
+    array = _real(name, value)
+    if array.shape != shape:
+        raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
+    return array
+
+
+def _weight(name: str, value: npt.ArrayLike | None, T: int, n: int) -> _Array | None:
+    if value is None:
+        return None
+    array = _real(name, value)
+    if array.shape not in ((n, n), (T, n, n)):
+        raise ValueError(f"{name}: expected shape ({T}, {n}, {n}) or ({n}, {n}), got {array.shape}")
+    scale = np.abs(array).max(initial=0.0)
+    if np.abs(array - array.swapaxes(-1, -2)).max(initial=0.0) > _SYMMETRY_TOLERANCE * scale:
+        raise ValueError(f"{name}: not symmetric")
+    smallest = float(np.linalg.eigvalsh(array).min())
+    if smallest < -_ROUNDING * n * scale:
+        raise ValueError(
+            f"{name}: not positive semidefinite, its smallest eigenvalue is {smallest:.3g}"
+        )
+    return np.ascontiguousarray(np.broadcast_to(array, (T, n, n)))
+
+
+def _bounds(
+    name: str, lower: npt.ArrayLike | None, upper: npt.ArrayLike | None, T: int, n: int
+) -> tuple[_Array | None, _Array | None]:
+    ends: list[_Array | None] = []
+    for end, value in (("lower", lower), ("upper", upper)):
+        if value is None:
+            ends.append(None)
+            continue
+        array = _real(f"{name}_{end}", value, infinite=True)
+        if array.shape not in ((n,), (T, n)):
+            raise ValueError(
+                f"{name}_{end}: expected shape ({T}, {n}) or ({n},), got {array.shape}"
+            )
+        ends.append(np.ascontiguousarray(np.broadcast_to(array, (T, n))))
+    low, high = ends
+    if low is not None and high is not None and (low > high).any():
+        t, i = (int(k) for k in np.argwhere(low > high)[0])
+        raise ValueError(
+            f"{name}_lower: {low[t, i]:g} at [{t}, {i}] exceeds {name}_upper, {high[t, i]:g}"
+        )
+    return low, high
