@@ -260,7 +260,6 @@ def test_costates_are_derivatives_of_the_cost() -> None:
 
 def test_fixed_inputs_and_states_are_allowed() -> None:
     problem = random_problem(5)
-    T, _, nu = problem.sizes
     u = problem.solve().u
     fixed = Problem(problem.terms | {"u_lower": u, "u_upper": u}).solve()
     np.testing.assert_allclose(fixed.u, u, atol=1e-7)
