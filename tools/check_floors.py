@@ -37,6 +37,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"formats"},
     {"model"},
     {"step", "batch", "cone", "ocp"},
+    {"smoothing"},
     {"planning"},
     {"systems"},
     {"demo"},

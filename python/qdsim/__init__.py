@@ -2,7 +2,8 @@
 
 `load` reads a model, `step` moves it, `linearize` differentiates the step; `step_batch`,
 `linearize_batch` and `rollout` do so for many states on all cores. `qdsim.systems` holds the
-published tasks, `qdsim.planning` the planners; both are imported when first used.
+published tasks, `qdsim.smoothing` the smoothed local models, `qdsim.planning` the planners; they are
+imported when first used.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .ocp import OcpSolution, solve_ocp_qp
 from .step import Linearization, Options, SolverInfo, Step, linearize, step
 
 if TYPE_CHECKING:
-    from . import planning, systems
+    from . import planning, smoothing, systems
 
 __version__ = "0.1.0"
 
@@ -52,6 +53,7 @@ __all__ = [
     "load",
     "planning",
     "rollout",
+    "smoothing",
     "solve_cone_program",
     "solve_ocp_qp",
     "step",
@@ -59,7 +61,7 @@ __all__ = [
     "systems",
 ]
 
-_LAZY = frozenset({"planning", "systems"})
+_LAZY = frozenset({"planning", "smoothing", "systems"})
 
 
 def __getattr__(name: str) -> Any:

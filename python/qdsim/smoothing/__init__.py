@@ -1,0 +1,22 @@
+"""Smoothed local models of the step: exact, analytic (log-barrier) and randomized.
+
+Every scheme has ``linearize(model, q, u, options, ...) -> LocalModel``, over leading dimensions of q
+and u, and gives A, B and c of ``q_next ~ c ⊞ (A (q ⊟ q̄) + B (u - ū))`` (Pang, Suh, Yang and Tedrake
+2023, section II-D).
+"""
+
+from .densities import DENSITIES, Density, barrier_scale
+from .local_model import LocalModel, StandardError
+from .schemes import Analytic, Exact, Randomized, Scheme
+
+__all__ = [
+    "DENSITIES",
+    "Analytic",
+    "Density",
+    "Exact",
+    "LocalModel",
+    "Randomized",
+    "Scheme",
+    "StandardError",
+    "barrier_scale",
+]

@@ -1,0 +1,353 @@
+"""Samples around points: drawn, stepped on all cores, averaged in pieces of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim import _core
+from qdsim.batch import _broadcast, _check_model, _numbers, linearize_batch, step_batch
+from qdsim.model import Model
+from qdsim.step import Options, linearize
+
+from .charts import Chart
+from .densities import Density
+from .estimates import Estimate, Means, block_mean, score_slope, slope
+from .local_model import LocalModel, StandardError
+from .sampling import Design, draw
+
+__all__ = ["Points", "Sampler", "points_of"]
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+# Doubles of sampled derivatives that are held at a time. Samples of a point are always cut in the same
+# way, so results do not depend on how many points there are.
+_HELD = 1 << 22
+_HELD_OF_POINT = 1 << 19
+
+
+@dataclass(frozen=True)
+class Points:
+    """Nominal points in a row, and the leading dimensions they came with."""
+
+    lead: tuple[int, ...]
+    q: Array
+    u: Array
+    tau: Array | None
+
+
+def points_of(
+    model: Model, q: npt.ArrayLike, u: npt.ArrayLike, tau: npt.ArrayLike | None
+) -> Points:
+    _check_model(model)
+    arrays = {"q": _numbers("q", q, (model.nq,)), "u": _numbers("u", u, (model.nu,))}
+    if tau is not None:
+        arrays["tau"] = _numbers("tau", tau, (model.nv,))
+    lead = _broadcast({name: array.shape[:-1] for name, array in arrays.items()})
+    rows = {
+        name: np.broadcast_to(array, (*lead, array.shape[-1])).reshape(-1, array.shape[-1])
+        for name, array in arrays.items()
+    }
+    return Points(lead, rows["q"], rows["u"], rows.get("tau"))
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What the samples of some points have given."""
+
+    shift: Array  # (points, samples, nv) next states from the nominal one's
+    slopes: (
+        Array | None
+    )  # (points, samples, nv, columns) derivatives, in the nominal points' charts
+    ok: Flags  # (points, samples)
+    exact: Flags  # (points, samples)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A randomized scheme for one model. Coordinates of samples are those of q (nv), then u (nu)."""
+
+    model: Model
+    options: Options
+    design: Design
+    density: Density
+    alpha: float
+    by_score: bool
+    std: Array  # (nv + nu)
+    sampled_q: bool
+    with_A: bool
+    with_B: bool
+
+    def run(
+        self,
+        points: Points,
+        key: int,
+        common: bool,
+        threads: int | None,
+        errors: Literal["drop", "raise"],
+    ) -> LocalModel:
+        """The local models at all points."""
+        self._check_columns()
+        model, count = self.model, len(points.q)
+        nominal = step_batch(
+            model, points.q, points.u, self.options, tau=points.tau, threads=threads, contacts=False
+        ).q_next
+        first = draw(self.design, self.density, key, 0, self._active.size)[None]
+        parts = []
+        for part in _cuts(count, max(1, _HELD // (self._cut * self._width))):
+            noise = first
+            if not common:
+                streams = range(part.start, part.stop)
+                noise = np.stack(
+                    [draw(self.design, self.density, key, k, self._active.size) for k in streams]
+                )
+            parts.append(self._estimate(points, nominal, part, noise, threads, errors))
+        return self._collect(points.lead, parts)
+
+    # ------------------------------------------------------------ sizes
+
+    @property
+    def _active(self) -> npt.NDArray[np.intp]:
+        """Coordinates that are sampled."""
+        return np.flatnonzero(self.std > 0.0)
+
+    @property
+    def _columns(self) -> npt.NDArray[np.intp]:
+        """Coordinates whose derivatives are wanted: columns of [A B]."""
+        nv, n = self.model.nv, self.model.nv + self.model.nu
+        return np.arange(0 if self.with_A else nv, n if self.with_B else nv)
+
+    @property
+    def _share(self) -> Array:
+        """(columns) The zeroth order's share."""
+        zeroth = (self._columns >= self.model.nv) | self.sampled_q
+        return np.where(zeroth, self.alpha, 0.0)
+
+    @property
+    def _width(self) -> int:
+        model = self.model
+        return max(1, model.nq + model.nv * (2 + model.nv + model.nu))
+
+    @property
+    def _cut(self) -> int:
+        """Samples of a point in a piece."""
+        block = self.design.block
+        return min(self.design.samples, max(1, _HELD_OF_POINT // (self._width * block)) * block)
+
+    def _check_columns(self) -> None:
+        zeroth = self._columns[self._share > 0.0]
+        idle = zeroth[self.std[zeroth] == 0.0]
+        if idle.size:
+            at = int(idle[0]) - self.model.nv
+            name = f"std: of actuator {at}" if at >= 0 else f"sample_q: of DOF {int(idle[0])}"
+            raise ValueError(f"{name} is 0, and zeroth order needs noise in every direction")
+        if zeroth.size and not self.by_score:
+            own = self.design.samples // (2 if self.design.antithetic else 1)
+            least = self._least_own
+            if own < least:
+                least *= 2 if self.design.antithetic else 1
+                raise ValueError(
+                    f"samples: least squares over {self._active.size} coordinates needs at least "
+                    f"{least}, got {self.design.samples}"
+                )
+
+    @property
+    def _least_own(self) -> int:
+        """Samples, mirrored ones not counted, below which a regression is not determined."""
+        return self._active.size + (0 if self.design.antithetic else 1)
+
+    # ------------------------------------------------------------ some points
+
+    def _estimate(
+        self,
+        points: Points,
+        nominal: Array,
+        part: slice,
+        noise: Array,
+        threads: int | None,
+        errors: str,
+    ) -> tuple[Estimate, Estimate, Flags, Flags, Array]:
+        """c's shift, [A B], which samples failed, where derivatives are exact, and c."""
+        chart = Chart(self.model)
+        n, block = part.stop - part.start, self.design.block
+        shift = Means(n, self.model.nv)
+        slopes = Means(n, self.model.nv, self._columns.size)
+        share = self._share
+        pieces, kept = [], []
+        for cut in _cuts(self.design.samples, self._cut):
+            piece = self._piece(points, nominal, part, cut, noise[:, cut], threads, chart)
+            good: Flags = np.all(piece.ok.reshape(n, -1, block), axis=2)
+            shift.add(block_mean(piece.shift, block), good)
+            if piece.slopes is not None:
+                slopes.add(block_mean(piece.slopes, block), good)
+            pieces.append((piece.ok, piece.exact, good))
+            if share.any():
+                kept.append(piece.shift)
+        ok, exact, good = (np.concatenate(parts, axis=1) for parts in zip(*pieces))
+        self._check_failures(points, part, noise, ok, good, chart, errors)
+        found = slopes.estimate()
+        if share.any():
+            found = self._mix(found, self._zeroth(np.concatenate(kept, axis=1), noise, good))
+        moved = shift.estimate()
+        value = chart.rows_from(found.value, moved.value)
+        c = chart.retract(nominal[part], moved.value)
+        return moved, Estimate(value, found.error), ok, (exact | ~ok).all(axis=1), c
+
+    def _samples(
+        self, points: Points, part: slice, unit: Array, chart: Chart
+    ) -> tuple[Array, Array, Array]:
+        """q and u of samples with this noise, and the part w_q of the noise."""
+        nv = self.model.nv
+        noise = np.zeros((*unit.shape[:-1], self.std.size))
+        noise[..., self._active] = unit * self.std[self._active]
+        q = points.q[part, None]
+        if self.sampled_q:
+            q = chart.retract(q, noise[..., :nv])
+        return q, points.u[part, None] + noise[..., nv:], noise[..., :nv]
+
+    def _piece(
+        self,
+        points: Points,
+        nominal: Array,
+        part: slice,
+        cut: slice,
+        unit: Array,
+        threads: int | None,
+        chart: Chart,
+    ) -> _Piece:
+        q, u, noise_q = self._samples(points, part, unit, chart)
+        tau = None if points.tau is None else points.tau[part, None]
+        derivative = bool((self._share < 1.0).any())
+        common: dict[str, Any] = {
+            "tau": tau,
+            "threads": threads,
+            "errors": "mark",
+            "contacts": False,
+        }
+        if not derivative:
+            steps = step_batch(self.model, q, u, self.options, **common)
+            shift = chart.difference(steps.q_next, nominal[part, None])
+            return _Piece(shift, None, steps.ok, np.ones_like(steps.ok))
+        wrt = ("q",) * self.with_A + ("u",) * self.with_B
+        found = linearize_batch(self.model, q, u, self.options, wrt=wrt, **common)
+        shift = chart.difference(found.q_next, nominal[part, None])
+        blocks = []
+        if found.A is not None:
+            blocks.append(chart.columns_at(found.A, noise_q) if self.sampled_q else found.A)
+        if found.B is not None:
+            blocks.append(found.B)
+        slopes = chart.rows_at(np.concatenate(blocks, axis=-1), shift)
+        return _Piece(shift, slopes, found.ok, found.derivative_exact)
+
+    def _zeroth(self, shift: Array, noise: Array, good: Flags) -> Estimate:
+        """Slopes of the active coordinates, put at their columns."""
+        score = self.density.score
+        assert score is not None
+        active, columns = self._active, self._columns
+        std = self.std[active]
+        count = len(shift)
+        value = np.broadcast_to(score(noise), (count, *noise.shape[1:]))
+        if self.by_score:
+            found = score_slope(shift, value, good, self.design.block)
+        else:
+            found = slope(shift, value / self.density.fisher, good, self.design.block)
+        at = np.searchsorted(active, columns)
+        there = at < active.size
+        there[there] = active[at[there]] == columns[there]
+        result = np.zeros((2, count, self.model.nv, columns.size))
+        for into, estimate in zip(result, (found.value, found.error)):
+            into[..., there] = (estimate / std)[..., at[there]]
+        return Estimate(result[0], result[1])
+
+    def _mix(self, first: Estimate, zeroth: Estimate) -> Estimate:
+        """Errors add up: the two estimates share their samples, so this is a bound."""
+        a, b = self._share, 1.0 - self._share
+        # 0 times an infinite error is nothing
+        error = [
+            np.where(s > 0, np.where(s > 0, s, 1.0) * e, 0.0)
+            for s, e in ((a, zeroth.error), (b, first.error))
+        ]
+        return Estimate(a * zeroth.value + b * first.value, error[0] + error[1])
+
+    # ------------------------------------------------------------ failures
+
+    def _check_failures(
+        self,
+        points: Points,
+        part: slice,
+        noise: Array,
+        ok: Flags,
+        good: Flags,
+        chart: Chart,
+        errors: str,
+    ) -> None:
+        if ok.all():
+            return
+        least = 1
+        if (self._share > 0).any() and not self.by_score:
+            own = self.design.block // 2 if self.design.antithetic else self.design.block
+            least = -(-self._least_own // own)
+        bad = np.flatnonzero(~ok.all(axis=1) if errors == "raise" else good.sum(axis=1) < least)
+        if bad.size == 0:
+            return
+        k = int(bad[0])
+        i = int(np.flatnonzero(~ok[k])[0])
+        q, u, _ = self._samples(
+            points,
+            slice(part.start + k, part.start + k + 1),
+            noise[k % len(noise) :][:1, i : i + 1],
+            chart,
+        )
+        tau = None if points.tau is None else points.tau[part.start + k]
+        where = "" if points.lead == () else f"point {_index(part.start + k, points.lead)}: "
+        said = f"Randomized.linearize: {where}{int((~ok[k]).sum())} of {ok.shape[1]} samples failed"
+        try:
+            linearize(self.model, q[0, 0], u[0, 0], self.options, tau=tau)
+        except _core.SolverError as error:
+            _core._raise_batch_failure(f"{said}, sample {i}", error.info)
+        raise RuntimeError(f"{said}, but sample {i} does not fail on its own")  # never seen
+
+    # ------------------------------------------------------------ together
+
+    def _collect(
+        self, lead: tuple[int, ...], parts: list[tuple[Estimate, Estimate, Flags, Flags, Array]]
+    ) -> LocalModel:
+        nv = self.model.nv
+
+        def joined(arrays: list[Any], *tail: int) -> Array:
+            empty = np.zeros((0, *tail))
+            return np.concatenate([empty, *arrays]).reshape((*lead, *tail))
+
+        def split(both: Array) -> tuple[Array | None, Array | None]:
+            A = np.ascontiguousarray(both[..., :nv]) if self.with_A else None
+            B = np.ascontiguousarray(both[..., nv if self.with_A else 0 :]) if self.with_B else None
+            return A, B
+
+        columns = self._columns.size
+        A, B = split(joined([p[1].value for p in parts], nv, columns))
+        error_A, error_B = split(joined([p[1].error for p in parts], nv, columns))
+        failed = joined([(~p[2]).sum(axis=1) for p in parts])
+        return LocalModel(
+            A=A,
+            B=B,
+            c=joined([p[4] for p in parts], self.model.nq),
+            std_error=StandardError(error_A, error_B, joined([p[0].error for p in parts], nv)),
+            samples=self.design.samples,
+            failed=failed.astype(np.int64),
+            derivative_exact=joined([p[3] for p in parts]).astype(np.bool_),
+        )
+
+
+def _cuts(count: int, size: int) -> Iterator[slice]:
+    for start in range(0, count, size):
+        yield slice(start, min(count, start + size))
+
+
+def _index(flat: int, lead: tuple[int, ...]) -> str:
+    index = [int(i) for i in np.unravel_index(flat, lead)]
+    return str(index[0] if len(index) == 1 else index)

@@ -1,0 +1,75 @@
+"""Samples of a unit density: pseudo-random, antithetic or quasi-random, from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .densities import Density
+from .philox import raw_numbers
+from .sobol import scrambled_sobol
+
+__all__ = ["Design", "Seed", "draw", "key_of"]
+
+Array = npt.NDArray[np.float64]
+Seed = int | np.random.Generator
+
+_KEYS = 1 << 64
+
+
+def key_of(rng: Seed) -> int:
+    """The key of the stream: the seed itself, or a number drawn from a generator."""
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(_KEYS >> 1))
+    if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)):
+        raise TypeError(
+            f"rng: expected an integer or a numpy.random.Generator, got {type(rng).__name__}"
+        )
+    if not 0 <= rng < _KEYS:
+        raise ValueError(f"rng: expected a seed from 0 to 2**64 - 1, got {int(rng)}")
+    return int(rng)
+
+
+@dataclass(frozen=True)
+class Design:
+    """How samples hang together. Blocks, of equal size and in order, are independent of each other."""
+
+    samples: int
+    antithetic: bool
+    sobol: bool
+    replicates: int
+
+    @property
+    def block(self) -> int:
+        """Samples in a block."""
+        if self.sobol:
+            return self.samples // self.replicates
+        return 2 if self.antithetic else 1
+
+
+def draw(design: Design, density: Density, key: int, stream: int, dimension: int) -> Array:
+    """(samples, dimension) of unit scale.
+
+    Sample i has the numbers i * dimension up to (i + 1) * dimension of its stream: more samples begin with
+    the same ones.
+    """
+    own = design.samples // 2 if design.antithetic else design.samples
+    if design.sobol:
+        count = own // design.replicates
+        parts = [
+            scrambled_sobol(key, stream, r, count, dimension) for r in range(design.replicates)
+        ]
+        uniform = np.concatenate(parts)
+    else:
+        raw = raw_numbers(key, stream, own * dimension).reshape(own, dimension)
+        uniform = ((raw >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    samples = np.asarray(density.quantile(uniform), dtype=np.float64)
+    if samples.shape != uniform.shape or not np.isfinite(samples).all():
+        raise ValueError(
+            f"density: the quantile of {density.name!r} is not finite, or has lost the shape"
+        )
+    if design.antithetic:
+        samples = np.stack([samples, -samples], axis=1).reshape(design.samples, dimension)
+    return samples

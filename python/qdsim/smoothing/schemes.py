@@ -1,0 +1,327 @@
+"""The schemes: exact, analytic, randomized of any order (formulation of CQDC, sections II and IV)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.batch import _wrt, linearize_batch
+from qdsim.model import Model
+from qdsim.step import Options
+
+from .densities import DENSITIES, Density
+from .local_model import LocalModel
+from .sampler import Sampler, points_of
+from .sampling import Design, Seed, key_of
+
+__all__ = ["Analytic", "Exact", "Randomized", "Scheme"]
+
+Array = npt.NDArray[np.float64]
+Scales = float | tuple[float, ...]
+
+
+class Scheme(Protocol):
+    """A way to make a local model of the step."""
+
+    def linearize(
+        self,
+        model: Model,
+        q: npt.ArrayLike,
+        u: npt.ArrayLike,
+        options: Options | None = None,
+        *,
+        tau: npt.ArrayLike | None = None,
+        wrt: Iterable[str] | None = None,
+        rng: Seed = 0,
+        threads: int | None = None,
+    ) -> LocalModel:
+        """The local model at every (q, u); see `Exact.linearize`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Exact:
+    """No smoothing: derivatives of the exact step (CQDC, section III-C)."""
+
+    def linearize(
+        self,
+        model: Model,
+        q: npt.ArrayLike,
+        u: npt.ArrayLike,
+        options: Options | None = None,
+        *,
+        tau: npt.ArrayLike | None = None,
+        wrt: Iterable[str] | None = None,
+        rng: Seed = 0,
+        threads: int | None = None,
+    ) -> LocalModel:
+        """The local model at every (q, u).
+
+        Args:
+            model: The model.
+            q: Configurations (..., nq).
+            u: Commands (..., nu). Leading dimensions broadcast.
+            options: Options of the step, None for the defaults; their kappa gives way to the scheme's.
+            tau: Applied generalised forces (..., nv), N or Nm.
+            wrt: Which of "q" (A) and "u" (B) are wanted; None: all that the scheme estimates.
+            rng: Seed or generator, for schemes that sample. The same seed gives the same samples, whatever
+                the number of threads; a generator moves on with every call.
+            threads: As in `step_batch`.
+
+        Raises:
+            TypeError, ValueError: naming the argument.
+            SolverError: if a step fails; of a scheme that samples, see there.
+        """
+        key_of(rng)
+        return _at_points(model, q, u, _with_kappa(options, None), tau, wrt, threads)
+
+
+@dataclass(frozen=True)
+class Analytic:
+    """The log-barrier step and its derivatives (CQDC, section IV-B).
+
+    Attributes:
+        kappa: Weight of the barrier, 1/J, > 0; as in `Options`.
+    """
+
+    kappa: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kappa", _scale("kappa", self.kappa))
+
+    def linearize(
+        self,
+        model: Model,
+        q: npt.ArrayLike,
+        u: npt.ArrayLike,
+        options: Options | None = None,
+        *,
+        tau: npt.ArrayLike | None = None,
+        wrt: Iterable[str] | None = None,
+        rng: Seed = 0,
+        threads: int | None = None,
+    ) -> LocalModel:
+        """The local model at every (q, u); arguments as in `Exact.linearize`."""
+        key_of(rng)
+        return _at_points(model, q, u, _with_kappa(options, self.kappa), tau, wrt, threads)
+
+
+@dataclass(frozen=True)
+class Randomized:
+    """Averages over samples q̄ ⊞ w_q, ū + w_u around the point (CQDC, sections II-D and IV-A).
+
+    c is the mean of the samples' next states in the tangent space at the exact next state of the point.
+    First order: A and B are means of the samples' derivatives. Zeroth order: they are estimated from the
+    next states alone. In between, order times the zeroth plus (1 - order) times the first.
+
+    Attributes:
+        std: Standard deviation of w_u, in the units of u, >= 0: one number, or one per actuator. Of the
+            density "barrier" it is the scale, see `barrier_scale`.
+        samples: Steps per point, >= 1; a power of two times `replicates` suits Sobol points.
+        order: "first", "zeroth", or a number from 0 (first) to 1 (zeroth).
+        density: A name among `DENSITIES`, or a `Density`; coordinates are independent.
+        antithetic: Samples come in pairs w, -w (an even number of them).
+        sobol: Samples are points of a Sobol sequence, in `replicates` independent random scramblings (linear
+            matrix and digital shift). Coordinates beyond its `MAX_DIMENSION` are pseudo-random.
+        replicates: Scramblings of a Sobol sequence, >= 2; the standard error is that of their means.
+        sample_q: Standard deviation of w_q in tangent coordinates, m or rad: one number, or one per DOF;
+            None: q is not sampled, A is a mean of derivatives, and zeroth order has no A.
+        estimator: Of the zeroth order. "least_squares": the slope of a regression on S(w) / E[S²] with an
+            intercept (eq. 15, 22; for a Gaussian, on w), "score": the mean of (f - f(q̄, ū)) S(w)' (eq. 14).
+            The first has the smaller spread, the second has no bias at finite samples.
+        common: Whether all points of a call have the same samples (common random numbers); else point i
+            has stream i of the generator.
+        kappa: Weight of the barrier of the sampled steps, 1/J; None: they are exact.
+
+    A direction whose standard deviation is 0 is not sampled; its column is a mean of derivatives in first
+    order, and an error where zeroth order takes part.
+    """
+
+    std: float | npt.ArrayLike
+    samples: int = 100
+    order: float | Literal["first", "zeroth"] = "first"
+    density: str | Density = "gaussian"
+    antithetic: bool = False
+    sobol: bool = False
+    sample_q: float | npt.ArrayLike | None = None
+    replicates: int = 4
+    estimator: Literal["least_squares", "score"] = "least_squares"
+    common: bool = True
+    kappa: float | None = None
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__.__get__(self)
+        put("std", _scales("std", self.std))
+        put("samples", _count("samples", self.samples, 1))
+        put("replicates", _count("replicates", self.replicates, 2))
+        if self.sample_q is not None:
+            put("sample_q", _scales("sample_q", self.sample_q))
+        if self.kappa is not None:
+            put("kappa", _scale("kappa", self.kappa))
+        for name in ("antithetic", "sobol", "common"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise TypeError(f"{name}: expected True or False, got {getattr(self, name)!r}")
+        if self.estimator not in ("least_squares", "score"):
+            raise ValueError(
+                f"estimator: expected 'least_squares' or 'score', got {self.estimator!r}"
+            )
+        if not isinstance(self.density, Density) and self.density not in DENSITIES:
+            raise ValueError(f"density: expected one of {sorted(DENSITIES)}, got {self.density!r}")
+        if self._alpha > 0.0 and self._density.score is None:
+            raise ValueError(f"density: {self._density.name!r} has no score, only the first order")
+        unit = (self.replicates if self.sobol else 1) * (2 if self.antithetic else 1)
+        if self.samples % unit != 0:
+            raise ValueError(f"samples: expected a multiple of {unit}, got {self.samples}")
+
+    @property
+    def _alpha(self) -> float:
+        if isinstance(self.order, str):
+            if self.order not in ("first", "zeroth"):
+                raise ValueError(
+                    f"order: expected 'first', 'zeroth' or a number from 0 to 1, got {self.order!r}"
+                )
+            return float(self.order == "zeroth")
+        if isinstance(self.order, (bool, np.bool_)) or not isinstance(
+            self.order, (int, float, np.integer, np.floating)
+        ):
+            raise TypeError(f"order: expected a name or a number, got {type(self.order).__name__}")
+        if not 0.0 <= self.order <= 1.0:
+            raise ValueError(f"order: expected a number from 0 to 1, got {self.order!r}")
+        return float(self.order)
+
+    @property
+    def _density(self) -> Density:
+        return self.density if isinstance(self.density, Density) else DENSITIES[self.density]
+
+    @property
+    def _design(self) -> Design:
+        return Design(self.samples, bool(self.antithetic), bool(self.sobol), self.replicates)
+
+    def linearize(
+        self,
+        model: Model,
+        q: npt.ArrayLike,
+        u: npt.ArrayLike,
+        options: Options | None = None,
+        *,
+        tau: npt.ArrayLike | None = None,
+        wrt: Iterable[str] | None = None,
+        rng: Seed = 0,
+        threads: int | None = None,
+        errors: Literal["drop", "raise"] = "drop",
+    ) -> LocalModel:
+        """The local model at every (q, u); arguments as in `Exact.linearize`.
+
+        Args:
+            errors: "drop": a sample that fails is left out, with the pair or the replicate it belongs to, and
+                counted in `failed`. "raise": it raises, after all samples have run.
+
+        Raises:
+            SolverError: if the step at a point itself fails, or a sample and errors is "raise", or if so many
+                samples failed at a point that nothing can be estimated there.
+        """
+        if errors not in ("drop", "raise"):
+            raise ValueError(f"errors: expected 'drop' or 'raise', got {errors!r}")
+        points = points_of(model, q, u, tau)
+        alpha, sampled_q = self._alpha, self.sample_q is not None
+        with_A, with_B = (alpha < 1.0 or sampled_q, True) if wrt is None else _wrt(wrt)
+        if with_A and alpha == 1.0 and not sampled_q:
+            raise ValueError("wrt: zeroth order estimates A only where q is sampled; give sample_q")
+        std_q = np.zeros(model.nv) if self.sample_q is None else self.sample_q
+        return Sampler(
+            model=model,
+            options=_with_kappa(options, self.kappa),
+            design=self._design,
+            density=self._density,
+            alpha=alpha,
+            by_score=self.estimator == "score",
+            std=np.concatenate(
+                [_spread("sample_q", std_q, model.nv), _spread("std", self.std, model.nu)]
+            ),
+            sampled_q=sampled_q,
+            with_A=with_A,
+            with_B=with_B,
+        ).run(points, key_of(rng), bool(self.common), threads, errors)
+
+
+# ---------------------------------------------------------------- what schemes share
+
+
+def _with_kappa(options: Options | None, kappa: float | None) -> Options:
+    if options is None:
+        options = Options()
+    elif not isinstance(options, Options):
+        raise TypeError(f"options: expected a qdsim.Options, got {type(options).__name__}")
+    return options if options.kappa == kappa else options.replace(kappa=kappa)
+
+
+def _scale(name: str, value: object) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise TypeError(f"{name}: expected a number > 0, got {type(value).__name__}")
+    if not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"{name}: expected a number > 0, got {float(value)!r}")
+    return float(value)
+
+
+def _scales(name: str, value: npt.ArrayLike) -> Scales:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.asarray(None)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name}: expected a number or one per coordinate, got {value!r}")
+    if array.ndim > 1 or not np.isfinite(array).all() or (array < 0).any():
+        raise ValueError(f"{name}: expected a number >= 0 or one per coordinate, got {value!r}")
+    return float(array) if array.ndim == 0 else tuple(float(x) for x in array)
+
+
+def _spread(name: str, scales: npt.ArrayLike, size: int) -> Array:
+    array: Array = np.asarray(scales, dtype=np.float64)
+    if array.ndim == 1 and array.shape != (size,):
+        raise ValueError(f"{name}: expected a number or {size} of them, got {array.size}")
+    return np.broadcast_to(array, (size,))
+
+
+def _count(name: str, value: object, least: int) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}: expected an integer >= {least}, got {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name}: expected an integer >= {least}, got {int(value)}")
+    return int(value)
+
+
+def _at_points(
+    model: Model,
+    q: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: Options,
+    tau: npt.ArrayLike | None,
+    wrt: Iterable[str] | None,
+    threads: int | None,
+) -> LocalModel:
+    found = linearize_batch(
+        model,
+        q,
+        u,
+        options,
+        tau=tau,
+        wrt=("q", "u") if wrt is None else wrt,
+        threads=threads,
+        contacts=False,
+    )
+    return LocalModel(
+        A=found.A,
+        B=found.B,
+        c=found.q_next,
+        std_error=None,
+        samples=1,
+        failed=np.zeros(found.status.shape, dtype=np.int64),
+        derivative_exact=found.derivative_exact,
+    )
