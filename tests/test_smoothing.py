@@ -18,7 +18,7 @@ CART = f"""
   <actuator><position joint="x" kp="{STIFFNESS}"/></actuator></mujoco>"""
 RAIL = f"""
 <mujoco><option gravity="0 0 0"/><worldbody><body>
-  <joint name="x" type="slide" axis="1 0 0" range="0 1000"/><geom type="sphere" size="0.1" mass="1"/>
+  <joint name="x" type="slide" axis="1 0 0" range="0 1e12"/><geom type="sphere" size="0.1" mass="1"/>
   </body></worldbody>
   <actuator><position joint="x" kp="{STIFFNESS}"/></actuator></mujoco>"""
 FAR = qdsim.Options(margin=np.inf)
