@@ -80,7 +80,8 @@ qd_status step_call_run(step_call *call, int with_derivative, double *A, double 
           qd_linearize(model, entry->workspace, &call->settings, &call->input, &call->result, A, B);
     else
       status = qd_step(model, entry->workspace, &call->settings, &call->input, &call->result);
-  } while (status == QD_OUT_OF_CAPACITY && (status = workspace_entry_grow(entry, model)) == QD_OK);
+  } while (status == QD_OUT_OF_CAPACITY &&
+           (status = workspace_entry_grow(entry, model, call->result.contact_count)) == QD_OK);
   return status;
 }
 

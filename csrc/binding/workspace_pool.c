@@ -55,8 +55,9 @@ void workspace_pool_release(workspace_pool *pool, workspace_entry *entry) {
 #endif
 }
 
-qd_status workspace_entry_grow(workspace_entry *entry, const qd_model *model) {
-  int wanted = entry->contact_capacity ? 2 * entry->contact_capacity : CONTACT_CAPACITY_FIRST;
+qd_status workspace_entry_grow(workspace_entry *entry, const qd_model *model, int contact_count) {
+  int wanted = entry->contact_capacity ? entry->contact_capacity : CONTACT_CAPACITY_FIRST;
+  while (wanted < contact_count && wanted <= CONTACT_CAPACITY_MAX) wanted *= 2;
   if (wanted > CONTACT_CAPACITY_MAX) return QD_OUT_OF_MEMORY;
   qd_status status = qd_workspace_reserve(model, entry->workspace, wanted);
   if (status == QD_OK) entry->contact_capacity = wanted;

@@ -20,16 +20,16 @@ typedef struct friction_rows {
   int count;     /* rows */
   int kind;      /* QD_ORTHANT or QD_LORENTZ */
   int log_count; /* logs of the barrier per row, or per Lorentz cone */
-  friction_row row[FRICTION_ROWS_MAX];
+  friction_row *row;
 } friction_rows;
 
 /* Rays (ray_count, 2) of unit length in the (t1, t2) plane, t1 first. */
 void friction_rays(double *rays, int ray_count);
 
-/* The rows of one contact of dimension dim. present[c] = 0 says that component c cannot move: it is
- * left out of the cone, and a cone of two rows is written as the two half planes that it is (its
- * barrier splits exactly, log(w0^2 - w1^2) = log(w0 - w1) + log(w0 + w1)), a cone of one row as one
- * row with two logs. */
+/* The rows of one contact of dimension dim, at most FRICTION_ROWS_MAX, into out->row. present[c] =
+ * 0 says that component c cannot move: it is left out of the cone, and a cone of two rows is
+ * written as the two half planes that it is (its barrier splits exactly, log(w0^2 - w1^2) = log(w0
+ * - w1) + log(w0 + w1)), a cone of one row as one row with two logs. */
 void friction_rows_fill(friction_rows *out, const double *friction, int dim,
                         const int present[MOTION_MAX], int friction_model, int ray_count,
                         const double *rays);

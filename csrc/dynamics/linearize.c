@@ -77,13 +77,14 @@ static void compute_subtree_wrenches(const qd_model *model, const kinematics *k,
 
 /* -d(S_k . W_k)/dq_j by the motion of the axes, W_k the contact wrench on all that k carries. */
 static void add_axis_derivative(const qd_model *model, const kinematics *k, sensitivity *s) {
-  for (int i = 0; i < model->nv; ++i) {
+  for (int d = 0; d < s->q_count; ++d) {
     int count;
+    const int i = s->dofs[d];
     const int *chain = body_chain(model, model->dof_body[i], &count);
     for (int c = 0; c < count && dof_moves(model, chain[c], i); ++c) {
       screw turned;
       screw_bracket(&turned, k->dof_screw + chain[c], k->dof_screw + i);
-      s->D[i * model->nv + chain[c]] -= screw_dot(&turned, s->body_wrench + model->dof_body[i]);
+      *dof_matrix_at(&s->D, i, chain[c]) -= screw_dot(&turned, s->body_wrench + model->dof_body[i]);
     }
   }
 }
@@ -150,16 +151,22 @@ static void wrench_derivative(wrench *dW, const contact_state *cs, const contact
 }
 
 /* D[k][j] -= sign S_k . dW for the DOFs k given */
-static void add_wrench_rows(sensitivity *s, const qd_model *model, const kinematics *k,
-                            const wrench *dW, const int *dofs, int count, double sign, int j) {
+static void add_wrench_rows(const dof_matrix *D, const kinematics *k, const wrench *dW,
+                            const int *dofs, int count, double sign, int j) {
   for (int i = 0; i < count; ++i) {
-    s->D[dofs[i] * model->nv + j] -= sign * screw_dot(k->dof_screw + dofs[i], dW);
+    *dof_matrix_at(D, dofs[i], j) -= sign * screw_dot(k->dof_screw + dofs[i], dW);
   }
 }
 
+/* A row of d_slack. */
+static double *d_slack_row(const sensitivity *s, const island *one, int row) {
+  return s->d_slack + (size_t)(row - one->row) * (size_t)(s->q_count + s->u_count);
+}
+
 /* The contact along DOF j, which moves body A (on_a) and body B (on_b). */
-static void contact_along_dof(const qd_model *model, qd_workspace *w, const contact_state *cs,
-                              const contact_dofs *dofs, int j, int on_a, int on_b, int columns) {
+static void contact_along_dof(const qd_model *model, qd_workspace *w, const island *one,
+                              const contact_state *cs, const contact_dofs *dofs, int j, int on_a,
+                              int on_b) {
   static const screw still = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
   sensitivity *s = &w->sensitivity;
   const screw *S = w->kinematics.dof_screw + j;
@@ -178,16 +185,17 @@ static void contact_along_dof(const qd_model *model, qd_workspace *w, const cont
     }
   }
   motion_derivative(d_motion, cs, &m, &d_relative);
+  double *d_slack = d_slack_row(s, one, cs->block->row) + s->place[j];
   for (int r = 0; r < cs->block->rows.count; ++r) {
-    s->d_slack[(cs->block->row + r) * columns + j] =
-        friction_row_of(cs->block->rows.row + r, d_motion);
+    d_slack[r * (s->q_count + s->u_count)] = friction_row_of(cs->block->rows.row + r, d_motion);
   }
   wrench_derivative(&dW, cs, &m);
-  add_wrench_rows(s, model, &w->kinematics, &dW, dofs->a, dofs->a_count, -1.0, j);
-  add_wrench_rows(s, model, &w->kinematics, &dW, dofs->b, dofs->b_count, 1.0, j);
+  add_wrench_rows(&s->D, &w->kinematics, &dW, dofs->a, dofs->a_count, -1.0, j);
+  add_wrench_rows(&s->D, &w->kinematics, &dW, dofs->b, dofs->b_count, 1.0, j);
 }
 
-static void add_contact_derivative(const qd_model *model, qd_workspace *w, int index, int columns) {
+static void add_contact_derivative(const qd_model *model, qd_workspace *w, const island *one,
+                                   int index) {
   contact_state cs;
   contact_dofs dofs;
   contact_state_fill(&cs, w, index);
@@ -196,104 +204,172 @@ static void add_contact_derivative(const qd_model *model, qd_workspace *w, int i
   const int *chain = body_chain(model, cs.contact->body_a, &common);
   common -= dofs.a_count;
   for (int i = 0; i < common; ++i) {
-    contact_along_dof(model, w, &cs, &dofs, chain[i], 1, 1, columns);
+    contact_along_dof(model, w, one, &cs, &dofs, chain[i], 1, 1);
   }
   for (int i = 0; i < dofs.a_count; ++i) {
-    contact_along_dof(model, w, &cs, &dofs, dofs.a[i], 1, 0, columns);
+    contact_along_dof(model, w, one, &cs, &dofs, dofs.a[i], 1, 0);
   }
   for (int i = 0; i < dofs.b_count; ++i) {
-    contact_along_dof(model, w, &cs, &dofs, dofs.b[i], 0, 1, columns);
+    contact_along_dof(model, w, one, &cs, &dofs, dofs.b[i], 0, 1);
   }
 }
 
 /* ------------------------------------------------------- cost and limits */
 
-static void add_cost_derivative(const qd_model *model, qd_workspace *w,
-                                const qd_step_options *options, const double *delta) {
+/* Scales of the mass rows; 1 if any counts. Momenta of all bodies on the way. */
+static int prepare_mass_derivative(const qd_model *model, qd_workspace *w,
+                                   const qd_step_options *options, const double *delta) {
   sensitivity *s = &w->sensitivity;
-  const int nv = model->nv;
   int any_mass = 0;
-  for (int i = 0; i < nv; ++i) {
+  for (int i = 0; i < model->nv; ++i) {
     const int actuator = model->dof_actuator[i];
-    const int joint = model->dof_joint[i];
-    s->D[i * nv + i] += model->parameters.joint_stiffness[joint];
-    if (actuator >= 0) {
-      s->D[i * nv + i] += model->parameters.actuator_stiffness[actuator];
-    }
     s->row_scale[i] = actuator >= 0 ? 0.0 : w->problem.epsilon[i] / (options->h * options->h);
     s->masked_delta[i] = actuator >= 0 ? 0.0 : delta[i];
     any_mass |= s->row_scale[i] * fabs(s->masked_delta[i]) > 0.0;
   }
   if (any_mass) {
-    inertia_add_mass_derivative(s->D, model, &w->kinematics, &w->inertia, s->row_scale,
+    inertia_momenta(model, &w->kinematics, &w->inertia, s->masked_delta);
+  }
+  return any_mass;
+}
+
+static void add_cost_derivative(const qd_model *model, qd_workspace *w,
+                                const qd_step_options *options, int any_mass) {
+  sensitivity *s = &w->sensitivity;
+  for (int d = 0; d < s->q_count; ++d) {
+    const int i = s->dofs[d], actuator = model->dof_actuator[i];
+    *dof_matrix_at(&s->D, i, i) += model->parameters.joint_stiffness[model->dof_joint[i]];
+    if (actuator >= 0) {
+      *dof_matrix_at(&s->D, i, i) += model->parameters.actuator_stiffness[actuator];
+    }
+  }
+  if (any_mass) {
+    inertia_add_mass_derivative(&s->D, model, &w->kinematics, &w->inertia, s->row_scale,
                                 s->masked_delta);
   }
   if (vec3_norm(model->parameters.gravity) > 0.0) {
-    for (int i = 0; i < nv; ++i) {
-      s->row_scale[i] = model->dof_actuator[i] < 0 || options->gravity_on_actuated ? -1.0 : 0.0;
+    for (int d = 0; d < s->q_count; ++d) {
+      const int i = s->dofs[d];
+      s->falls[i] = model->dof_actuator[i] < 0 || options->gravity_on_actuated ? -1.0 : 0.0;
     }
-    inertia_add_gravity_derivative(s->D, model, &w->kinematics, &w->inertia, s->row_scale);
+    inertia_add_gravity_derivative(&s->D, model, &w->kinematics, &w->inertia, s->falls);
   }
 }
 
-static void add_limit_derivative(const problem *p, sensitivity *s, int columns) {
-  for (int i = 0; i < p->limit_count; ++i) {
-    s->d_slack[(p->limit_first_row + i) * columns + p->limit[i].dof] = p->limit[i].sign;
+static void add_limit_derivative(const problem *p, const island *one, const sensitivity *s) {
+  for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
+    d_slack_row(s, one, p->limit[i].row)[s->place[p->limit[i].dof]] = p->limit[i].sign;
   }
 }
 
 /* ------------------------------------------------------- bilateral constraints */
 
-static void add_constraint_derivative(const qd_model *model, qd_workspace *w, const double *delta,
-                                      int columns) {
+/* Columns of one row's derivative for the DOFs given. */
+static void constraint_row_derivative(double *row, const qd_model *model, const qd_workspace *w,
+                                      const equality_row *equality, const constraint_motion *motion,
+                                      const int *dofs, int count) {
+  for (int i = 0; i < count; ++i) {
+    double column[CONSTRAINT_ROWS_MAX];
+    if (dofs[i] >= 0) {
+      constraint_motion_derivative(column, w->problem.constraint + equality->constraint, model,
+                                   &w->kinematics, motion, dofs[i]);
+      row[w->sensitivity.place[dofs[i]]] = column[equality->component];
+    }
+  }
+}
+
+static void add_constraint_derivative(const qd_model *model, qd_workspace *w, const island *one,
+                                      const double *delta) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
   const constraint_motion motion = {s->body_twist, s->unmoved_twist, delta};
-  for (int row = 0; row < p->equality_count; ++row) {
-    const int index = p->equality[row].constraint;
-    for (int j = 0; j < model->nv; ++j) {
-      double column[CONSTRAINT_ROWS_MAX];
-      constraint_motion_derivative(column, p->constraint + index, model, &w->kinematics, &motion,
-                                   j);
-      s->d_equality[row * columns + j] = column[p->equality[row].component];
+  for (int i = 0; i < one->equality_count; ++i) {
+    const equality_row *equality = p->equality + one->equality + i;
+    const constraint_state *state = p->constraint + equality->constraint;
+    double *row = s->d_equality + (size_t)i * (size_t)(s->q_count + s->u_count);
+    if (state->rows == 1) {
+      constraint_row_derivative(row, model, w, equality, &motion, state->dof, 2);
+      continue;
+    }
+    for (int side = 0; side < 2; ++side) {
+      int count;
+      const int *chain = body_chain(model, state->body[side], &count);
+      constraint_row_derivative(row, model, w, equality, &motion, chain, count);
     }
   }
-  for (int i = 0; i < model->constraint_count; ++i) {
-    constraint_subtract_force_derivative(s->D, p->constraint + i, model, &w->kinematics,
-                                         p->constraint_force + QD_CONSTRAINT_FORCE * i);
+  for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
+    const int index = p->islands.constraint_order[i];
+    constraint_subtract_force_derivative(&s->D, p->constraint + index, model, &w->kinematics,
+                                         p->constraint_force + QD_CONSTRAINT_FORCE * index);
   }
 }
 
 /* ------------------------------------------------------- assembly */
 
-/* Rows of the free DOFs of D, then the input columns dr/du = -k / gear. */
-static void write_stationarity(const qd_model *model, qd_workspace *w, int q_columns,
-                               int u_columns) {
+/* The island's columns: DOFs that it depends on, actuators of its own. */
+static void choose_columns(const qd_model *model, qd_workspace *w, const island *one,
+                           const step_columns *wanted) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
-  const int columns = q_columns + u_columns;
-  for (int i = 0; i < p->n; ++i) {
-    const int dof = p->dof_of_variable[i], actuator = model->dof_actuator[dof];
-    double *row = s->d_stationarity + i * columns;
-    memcpy(row, s->D + dof * model->nv, (size_t)q_columns * sizeof(double));
-    memset(row + q_columns, 0, (size_t)u_columns * sizeof(double));
-    if (u_columns > 0 && actuator >= 0) {
-      row[q_columns + actuator] =
-          -model->parameters.actuator_stiffness[actuator] / model->actuator_gear[actuator];
+  s->q_count = s->u_count = 0;
+  if (wanted->q > 0) {
+    s->q_count = islands_dofs(&w->problem.islands, model, &w->collision,
+                              (int)(one - p->islands.island), p->dof_of_variable, s->dofs);
+  }
+  for (int d = 0; d < s->q_count; ++d) {
+    s->place[s->dofs[d]] = d;
+  }
+  s->D.count = s->q_count;
+  s->D.dofs = s->dofs;
+  s->D.place = s->place;
+  for (int i = one->variable; i < one->variable + one->variable_count && wanted->u > 0; ++i) {
+    const int actuator = model->dof_actuator[p->dof_of_variable[i]];
+    int at = s->u_count;
+    if (actuator < 0) {
+      continue;
     }
+    for (; at > 0 && s->actuators[at - 1] > actuator; --at) {
+      s->actuators[at] = s->actuators[at - 1];
+    }
+    s->actuators[at] = actuator;
+    ++s->u_count;
   }
 }
 
-/* out (nv, width) = columns [first, first + width) of dx, zero rows for held DOFs */
-static void scatter_rows(double *out, const qd_model *model, const qd_workspace *w, int columns,
-                         int first, int width) {
-  for (int dof = 0; dof < model->nv; ++dof) {
-    const int variable = w->problem.variable_of_dof[dof];
-    double *row = out + dof * width;
-    if (variable < 0) {
-      memset(row, 0, (size_t)width * sizeof(double));
-    } else {
-      memcpy(row, w->sensitivity.d_x + variable * columns + first, (size_t)width * sizeof(double));
+/* Rows of the free DOFs of D, then the input columns dr/du = -k / gear. */
+static void write_stationarity(const qd_model *model, qd_workspace *w, const island *one) {
+  sensitivity *s = &w->sensitivity;
+  const problem *p = &w->problem;
+  const size_t columns = (size_t)(s->q_count + s->u_count), width = (size_t)s->q_count;
+  for (int i = 0; i < one->variable_count; ++i) {
+    const int dof = p->dof_of_variable[one->variable + i];
+    double *row = s->d_stationarity + (size_t)i * columns;
+    if (width > 0) {
+      memcpy(row, s->D.values + (size_t)s->place[dof] * width, width * sizeof(double));
+    }
+    memset(row + width, 0, (size_t)s->u_count * sizeof(double));
+  }
+  for (int i = 0; i < s->u_count; ++i) {
+    const int actuator = s->actuators[i];
+    const int variable = p->variable_of_dof[model->actuator_dof[actuator]] - one->variable;
+    s->d_stationarity[(size_t)variable * columns + width + (size_t)i] =
+        -model->parameters.actuator_stiffness[actuator] / model->actuator_gear[actuator];
+  }
+}
+
+/* The island's dx into A (nv, nv) and B (nv, nu), which are zero elsewhere; either may be NULL. */
+static void scatter_rows(const qd_model *model, const qd_workspace *w, const island *one, double *A,
+                         double *B) {
+  const sensitivity *s = &w->sensitivity;
+  const size_t columns = (size_t)(s->q_count + s->u_count);
+  for (int i = 0; i < one->variable_count; ++i) {
+    const size_t dof = (size_t)w->problem.dof_of_variable[one->variable + i];
+    const double *row = s->d_x + (size_t)i * columns;
+    for (int k = 0; k < s->q_count; ++k) {
+      A[dof * (size_t)model->nv + (size_t)s->dofs[k]] = row[k];
+    }
+    for (int k = 0; k < s->u_count; ++k) {
+      B[dof * (size_t)model->nu + (size_t)s->actuators[k]] = row[s->q_count + k];
     }
   }
 }
@@ -310,31 +386,63 @@ static int contact_counts(const qd_workspace *w, int index, int exact_active_set
 
 static void partial_derivatives(const qd_model *model, qd_workspace *w,
                                 const qd_step_options *options, const qd_step_input *input,
-                                const qd_step_result *result, int q_columns, int u_columns) {
+                                const island *one, const double *delta, int any_mass,
+                                int exact_active_set) {
   sensitivity *s = &w->sensitivity;
-  const double *delta = result->delta;
-  const int columns = q_columns + u_columns;
-  const int exact_active_set = isinf(options->kappa) && result->derivative_exact;
-  memset(s->d_equality, 0, (size_t)(w->problem.equality_count * columns) * sizeof(double));
-  memset(s->d_slack, 0, (size_t)(w->problem.row_count * columns) * sizeof(double));
-  if (q_columns > 0) {
-    memset(s->D, 0, (size_t)(model->nv * model->nv) * sizeof(double));
-    compute_twists(model, &w->kinematics, delta, s);
-    compute_subtree_wrenches(model, &w->kinematics, &w->collision, &w->problem, input->wrench, s);
+  const size_t columns = (size_t)(s->q_count + s->u_count), width = (size_t)s->q_count;
+  memset(s->d_equality, 0, (size_t)one->equality_count * columns * sizeof(double));
+  memset(s->d_slack, 0, (size_t)one->row_count * columns * sizeof(double));
+  if (width > 0) {
+    memset(s->D.values, 0, width * width * sizeof(double));
     add_axis_derivative(model, &w->kinematics, s);
-    for (int i = 0; i < w->collision.count; ++i) {
-      if (contact_counts(w, i, exact_active_set)) {
-        add_contact_derivative(model, w, i, columns);
+    for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
+      const int index = w->problem.islands.contact_order[i];
+      if (contact_counts(w, index, exact_active_set)) {
+        add_contact_derivative(model, w, one, index);
       }
     }
-    add_cost_derivative(model, w, options, delta);
+    add_cost_derivative(model, w, options, any_mass);
     if (input->wrench != NULL) {
-      applied_subtract_derivative(s->D, model, &w->kinematics, input->wrench);
+      applied_subtract_derivative(&s->D, model, &w->kinematics, input->wrench);
     }
-    add_limit_derivative(&w->problem, s, columns);
-    add_constraint_derivative(model, w, delta, columns);
+    add_limit_derivative(&w->problem, one, s);
+    add_constraint_derivative(model, w, one, delta);
   }
-  write_stationarity(model, w, q_columns, u_columns);
+  write_stationarity(model, w, one);
+}
+
+/* One island's rows of A and B. */
+static qd_status linearize_island(const qd_model *model, qd_workspace *w,
+                                  const qd_step_options *options, const qd_step_input *input,
+                                  const island *one, const step_columns *wanted, int any_mass,
+                                  qd_step_result *result, double *A, double *B) {
+  const problem *p = &w->problem;
+  const sensitivity *s = &w->sensitivity;
+  const qd_cone_program program = problem_program(p, one);
+  int exact = 1;
+  choose_columns(model, w, one, wanted);
+  if (s->q_count + s->u_count == 0) {
+    return QD_OK;
+  }
+  const qd_status status =
+      conic_sensitivity_prepare(one->cone_workspace, &program, p->x + one->variable,
+                                p->slack + one->row, p->dual + one->row, &one->info, &exact);
+  if (status != QD_OK) {
+    return status;
+  }
+  result->derivative_exact &= exact;
+  partial_derivatives(model, w, options, input, one, result->delta, any_mass,
+                      isinf(options->kappa) && exact);
+  conic_sensitivity_solve(one->cone_workspace, s->q_count + s->u_count, s->d_stationarity,
+                          s->d_slack, s->d_equality, s->d_x, NULL);
+  scatter_rows(model, w, one, A, B);
+  return QD_OK;
+}
+
+static void clear(double *matrix, int rows, int columns) {
+  if (matrix != NULL) {
+    memset(matrix, 0, (size_t)rows * (size_t)columns * sizeof(double));
+  }
 }
 
 static int all_finite(const double *values, int count) {
@@ -347,36 +455,38 @@ static int all_finite(const double *values, int count) {
 
 qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                        const qd_step_input *input, qd_step_result *result, double *A, double *B) {
-  const int q_columns = A != NULL ? model->nv : 0, u_columns = B != NULL ? model->nu : 0;
-  const int columns = q_columns + u_columns;
-  qd_status status = step_compute(model, w, options, input, result);
+  const step_columns wanted = {A != NULL ? model->nv : 0, B != NULL ? model->nu : 0};
+  qd_status status = step_compute(model, w, options, input, &wanted, result);
   if (status != QD_OK) {
     return status;
   }
   const problem *p = &w->problem;
+  int any_mass = 0;
   result->derivative_exact = 1;
-  if (p->n > 0 && columns > 0) {
-    const qd_cone_program program = problem_program(p);
-    status = conic_sensitivity_prepare(w->cone, &program, p->x, p->slack, p->dual, &result->info,
-                                       &result->derivative_exact);
+  clear(A, model->nv, model->nv);
+  clear(B, model->nv, model->nu);
+  if (wanted.q > 0) {
+    compute_twists(model, &w->kinematics, result->delta, &w->sensitivity);
+    compute_subtree_wrenches(model, &w->kinematics, &w->collision, p, input->wrench,
+                             &w->sensitivity);
+    any_mass = prepare_mass_derivative(model, w, options, result->delta);
+  }
+  for (int i = 0; i < p->islands.count; ++i) {
+    status = linearize_island(model, w, options, input, p->islands.island + i, &wanted, any_mass,
+                              result, A, B);
     if (status != QD_OK) {
       result->info.status = status;
       return status;
     }
-    partial_derivatives(model, w, options, input, result, q_columns, u_columns);
-    conic_sensitivity_solve(w->cone, columns, w->sensitivity.d_stationarity, w->sensitivity.d_slack,
-                            w->sensitivity.d_equality, w->sensitivity.d_x, NULL);
   }
   if (A != NULL) {
-    scatter_rows(A, model, w, columns, 0, q_columns);
-    retraction_apply_derivative(A, model, result->delta, q_columns);
+    retraction_apply_derivative(A, model, result->delta, model->nv);
     retraction_add_base_derivative(A, model, result->delta);
   }
   if (B != NULL) {
-    scatter_rows(B, model, w, columns, q_columns, u_columns);
-    retraction_apply_derivative(B, model, result->delta, u_columns);
+    retraction_apply_derivative(B, model, result->delta, model->nu);
   }
-  if (!all_finite(A, model->nv * q_columns) || !all_finite(B, model->nv * u_columns)) {
+  if (!all_finite(A, model->nv * wanted.q) || !all_finite(B, model->nv * wanted.u)) {
     result->info.status = QD_NUMERICAL_TROUBLE; /* numbers beyond the range of a double */
   }
   return result->info.status;

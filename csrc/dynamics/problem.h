@@ -1,9 +1,10 @@
-/* The quasi-dynamic step as a cone program (formulation 2; S3 section III):
+/* The quasi-dynamic step as cone programs, one for each island (formulation 2; S3 section III):
  *   minimise 1/2 d'Qd + b'd  subject to  contacts and joint limits. */
 #ifndef QD_DYNAMICS_PROBLEM_H
 #define QD_DYNAMICS_PROBLEM_H
 
 #include "dynamics/friction.h"
+#include "dynamics/islands.h"
 #include "mechanics/collision.h"
 #include "mechanics/constraint.h"
 #include "mechanics/inertia.h"
@@ -24,24 +25,26 @@ typedef struct equality_row {
 /* A joint limit: one row, sign (q - bound) + sign d >= 0. */
 typedef struct limit_row {
   int dof;
+  int row;
   double sign;
 } limit_row;
 
 typedef struct problem {
-  int n, row_count, cone_count, limit_count, equality_count;
-  int row_capacity;
-  int limit_first_row;
-  int *variable_of_dof;         /* (nv) -1: held */
-  int *dof_of_variable;         /* (nv) */
-  double *epsilon;              /* (nv) mass factor of each DOF's tree */
-  double *mass;                 /* (nv, nv) */
-  double *gravity;              /* (nv) generalised force of gravity */
-  double *applied;              /* (nv) that of tau and the wrenches */
-  double *Q, *b;                /* (n, n), (n) */
-  double *G, *g;                /* (row_count, n), (row_count) */
+  int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
+  islands islands;
+  int *variable_of_dof;       /* (nv) -1: held */
+  int *dof_of_variable;       /* (nv) */
+  double *epsilon;            /* (nv) mass factor of each DOF's tree */
+  double *mass_row;           /* (nv) scratch */
+  double *gravity;            /* (nv) generalised force of gravity */
+  double *applied;            /* (nv) that of tau and the wrenches */
+  double *b;                  /* (n) */
+  double *g;                  /* (row_count) */
+  friction_row *friction_row; /* (row_count) of contacts */
+  int friction_row_count;
   int *cone_kind, *cone_dim;    /* (cone_count) */
   double *target_mu;            /* (cone_count) */
-  double *C, *c;                /* (equality_count, n), (equality_count) */
+  double *c;                    /* (equality_count) */
   double *x, *slack, *dual;     /* solution */
   double *dual_eq;              /* (equality_count) */
   constraint_state *constraint; /* (constraint_count) */
@@ -53,8 +56,11 @@ typedef struct problem {
   double rays[2 * RAYS_MAX];
 } problem;
 
-void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, int row_capacity,
-                     arena *a);
+void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, arena *a);
+/* Numbers the variables by the islands found: the first stage of an assembly. */
+void problem_number_variables(problem *p, const qd_model *model, const uint8_t *held);
+/* What depends on the islands' sizes: rows and matrices. */
+void problem_lay_out_program(problem *p, arena *a);
 
 /* DOFs that move body A and B of a contact against each other: those on one path but not on both.
  * Calls visit once per DOF with the sign of its motion: +1 moves B, -1 moves A. */
@@ -64,14 +70,12 @@ typedef struct contact_dofs {
 } contact_dofs;
 void contact_dofs_find(contact_dofs *d, const qd_model *model, const qd_contact *contact);
 
-/* QD_OUT_OF_CAPACITY if the rows do not fit; *contacts_needed then says for how many contacts the
- * workspace must be made. */
-qd_status problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                           const kinematics *k, inertia *I, const collision *c,
-                           const qd_step_input *input, int *contacts_needed);
+void problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
+                      const kinematics *k, inertia *I, const collision *c,
+                      const qd_step_input *input);
 
-/* The assembled program. */
-qd_cone_program problem_program(const problem *p);
+/* The assembled program of one island. */
+qd_cone_program problem_program(const problem *p, const island *one);
 
 /* Physical forces of a solution: contact forces into the contacts, generalised limit forces (nv).
  */

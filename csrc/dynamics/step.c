@@ -41,6 +41,19 @@ static void nothing_moves(const qd_model *model, qd_workspace *w, qd_step_result
   problem_forces(&w->problem, model, &w->collision, result->limit_force);
 }
 
+/* What a caller sees of many programs: sums of the effort, the worst residuals. */
+static void add_info(qd_cone_info *sum, const qd_cone_info *one) {
+  sum->status = one->status;
+  sum->iterations += one->iterations;
+  sum->factorizations += one->factorizations;
+  sum->polished &= one->polished;
+  sum->primal_residual = fmax(sum->primal_residual, one->primal_residual);
+  sum->dual_residual = fmax(sum->dual_residual, one->dual_residual);
+  sum->complementarity = fmax(sum->complementarity, one->complementarity);
+  sum->objective += one->objective;
+}
+
+/* Solves the islands one after the other, up to one that fails. */
 static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                        qd_step_result *result) {
   problem *p = &w->problem;
@@ -51,13 +64,21 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
   qd_cone_options cone_options = qd_cone_options_default();
   cone_options.tolerance = options->tolerance;
   cone_options.iteration_limit = options->iteration_limit;
-  const qd_cone_program program = problem_program(p);
-  const qd_status status = qd_cone_solve(w->cone, &cone_options, &program, p->x, p->slack, p->dual,
-                                         p->dual_eq, &result->info);
-  if (status == QD_OK) {
-    problem_forces(p, model, &w->collision, result->limit_force);
+  memset(&result->info, 0, sizeof result->info);
+  result->info.polished = 1;
+  for (int i = 0; i < p->islands.count; ++i) {
+    island *one = p->islands.island + i;
+    const qd_cone_program program = problem_program(p, one);
+    const qd_status status = qd_cone_solve(
+        one->cone_workspace, &cone_options, &program, p->x + one->variable, p->slack + one->row,
+        p->dual + one->row, p->dual_eq + one->equality, &one->info);
+    add_info(&result->info, &one->info);
+    if (status != QD_OK) {
+      return status;
+    }
   }
-  return status;
+  problem_forces(p, model, &w->collision, result->limit_force);
+  return QD_OK;
 }
 
 static void report_contacts(const qd_workspace *w, qd_step_result *result) {
@@ -92,20 +113,23 @@ static void result_reset(qd_step_result *result) {
   result->derivative_exact = 0;
 }
 
-/* The program of the contacts in the list, solved: fills delta and q_next. */
+/* The programs of the contacts in the list, solved: fills delta and q_next. */
 static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
                                 const qd_step_options *options, const qd_step_input *input,
-                                qd_step_result *result) {
-  int contacts_needed = w->collision.count;
+                                const step_columns *kept, qd_step_result *result) {
+  problem *p = &w->problem;
   qd_status status = w->collision.count <= w->collision.capacity ? QD_OK : QD_OUT_OF_CAPACITY;
   if (status == QD_OK) {
-    status = problem_assemble(&w->problem, model, options, &w->kinematics, &w->inertia,
-                              &w->collision, input, &contacts_needed);
+    islands_find(&p->islands, model, options, &w->collision);
+    problem_number_variables(p, model, options->held);
+    status = workspace_place_islands(w, model, kept != NULL, kept != NULL ? kept->q : 0,
+                                     kept != NULL ? kept->u : 0);
   }
   if (status == QD_OUT_OF_CAPACITY) {
-    result->contact_count = contacts_needed;
+    result->contact_count = w->collision.count;
     return status;
   }
+  problem_assemble(p, model, options, &w->kinematics, &w->inertia, &w->collision, input);
   status = solve(model, w, options, result);
   report_contacts(w, result);
   if (status == QD_OK) {
@@ -120,7 +144,8 @@ static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
 }
 
 qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                       const qd_step_input *input, qd_step_result *result) {
+                       const qd_step_input *input, const step_columns *kept,
+                       qd_step_result *result) {
   result_reset(result);
   if (!options_make_sense(options, model)) {
     return fail(model, input->q, result, QD_BAD_ARGUMENT);
@@ -129,7 +154,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   kinematics_compute(model, input->q, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
   for (;;) {
-    const qd_status status = solve_contacts(model, w, options, input, result);
+    const qd_status status = solve_contacts(model, w, options, input, kept, result);
     if (status != QD_OK) {
       return fail(model, input->q, result, status);
     }
@@ -143,5 +168,5 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
 
 qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
                   const qd_step_input *input, qd_step_result *result) {
-  return step_compute(model, workspace, options, input, result);
+  return step_compute(model, workspace, options, input, NULL, result);
 }

@@ -4,9 +4,15 @@
 
 #include "qdsim.h"
 
-/* qd_step, leaving every stage's result in the workspace. */
+/* Columns of the derivatives that will be asked for. */
+typedef struct step_columns {
+  int q, u;
+} step_columns;
+
+/* qd_step, leaving every stage's result in the workspace; kept: also what the derivatives of every
+ * island's solution need, NULL for none. */
 qd_status step_compute(const qd_model *model, qd_workspace *workspace,
                        const qd_step_options *options, const qd_step_input *input,
-                       qd_step_result *result);
+                       const step_columns *kept, qd_step_result *result);
 
 #endif

@@ -3,64 +3,194 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Row capacity per contact: pyramids of up to eight rows fit as they are; more rays make the
- * workspace grow by its contact capacity. */
-#define ROWS_PER_CONTACT 8
+#include "numerics/conic.h"
 
-static void lay_out_sensitivity(sensitivity *s, const qd_model *model, int row_capacity, arena *a) {
+/* Rows per contact that a small model's workspace has room for from the start: cones, and pyramids
+ * of up to eight rays. */
+#define ROWS_PER_CONTACT 8
+/* What a workspace gets for programs before any asked for more. */
+#define PROGRAM_BYTES_FIRST ((size_t)4 << 20)
+
+/* ---------------------------------------------------------------- the fixed part */
+
+static void lay_out_sensitivity(sensitivity *s, const qd_model *model, arena *a) {
   const size_t nb = (size_t)model->body_count, nv = (size_t)model->nv;
-  const size_t columns = nv + (size_t)model->nu;
   s->body_twist = arena_take(a, nb * sizeof(screw));
   s->unmoved_twist = arena_take(a, nv * sizeof(screw));
   s->body_wrench = arena_take(a, nb * sizeof(wrench));
-  s->D = arena_doubles(a, nv * nv);
   s->row_scale = arena_doubles(a, nv);
   s->masked_delta = arena_doubles(a, nv);
-  s->d_stationarity = arena_doubles(a, nv * columns);
-  s->d_slack = arena_doubles(a, (size_t)row_capacity * columns);
-  s->d_equality = arena_doubles(a, (size_t)model->constraint_row_count * columns);
-  s->d_x = arena_doubles(a, nv * columns);
+  s->falls = arena_doubles(a, nv);
+  s->dofs = arena_ints(a, nv);
+  s->place = arena_ints(a, nv);
+  s->actuators = arena_ints(a, (size_t)model->nu);
 }
 
 static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity, arena *a) {
-  const int row_capacity = ROWS_PER_CONTACT * contact_capacity + 2 * model->nv;
   kinematics_lay_out(&w->kinematics, model, a);
   kinematics_lay_out(&w->next, model, a);
   inertia_lay_out(&w->inertia, model, a);
   collision_lay_out(&w->collision, model, contact_capacity, a);
-  problem_lay_out(&w->problem, model, contact_capacity, row_capacity, a);
-  lay_out_sensitivity(&w->sensitivity, model, row_capacity, a);
+  problem_lay_out(&w->problem, model, contact_capacity, a);
+  lay_out_sensitivity(&w->sensitivity, model, a);
 }
 
-/* Fills an empty workspace; on failure it stays empty. */
-static qd_status allocate(const qd_model *model, qd_workspace *w, int contact_capacity) {
+/* ---------------------------------------------------------------- what islands need */
+
+typedef struct program_size {
+  int variables, rows, equalities;
+} program_size;
+
+static void size_include(program_size *size, const island *one) {
+  size->variables = one->variable_count > size->variables ? one->variable_count : size->variables;
+  size->rows = one->row_bound > size->rows ? one->row_bound : size->rows;
+  size->equalities =
+      one->equality_bound > size->equalities ? one->equality_bound : size->equalities;
+}
+
+static void lay_out_matrices(sensitivity *s, const program_size *size, size_t q_columns,
+                             size_t u_columns, arena *a) {
+  const size_t columns = q_columns + u_columns;
+  s->D.values = arena_doubles(a, q_columns * q_columns);
+  s->d_stationarity = arena_doubles(a, (size_t)size->variables * columns);
+  s->d_slack = arena_doubles(a, (size_t)size->rows * columns);
+  s->d_equality = arena_doubles(a, (size_t)size->equalities * columns);
+  s->d_x = arena_doubles(a, (size_t)size->variables * columns);
+}
+
+static int standing_serves(const qd_workspace *w, const program_size *size) {
+  return w->one != NULL &&
+         conic_workspace_serves(w->one, size->variables, size->rows, size->equalities);
+}
+
+/* One workspace for all islands. */
+static void lay_out_one(qd_workspace *w, const program_size *size, arena *a) {
+  const int serves = standing_serves(w, size);
+  const size_t bytes = serves ? qd_cone_workspace_bytes(w->one)
+                              : conic_workspace_size(size->variables, size->rows, size->equalities);
+  char *memory = arena_take(a, bytes);
+  if (memory == NULL) {
+    return;
+  }
+  if (!serves) {
+    w->one = conic_workspace_place(memory, size->variables, size->rows, size->equalities);
+  }
+  for (int i = 0; i < w->problem.islands.count; ++i) {
+    w->problem.islands.island[i].cone_workspace = w->one;
+  }
+}
+
+static void lay_out_each(qd_workspace *w, arena *a) {
+  for (int i = 0; i < w->problem.islands.count; ++i) {
+    island *one = w->problem.islands.island + i;
+    const int n = one->variable_count, m = one->row_bound, p = one->equality_bound;
+    char *memory = arena_take(a, conic_workspace_size(n, m, p));
+    if (memory != NULL) {
+      one->cone_workspace = conic_workspace_place(memory, n, m, p);
+      w->one = NULL;
+    }
+  }
+}
+
+/* The widest of the islands' q columns. */
+static int widest_island(qd_workspace *w, const qd_model *model) {
+  int widest = 0;
+  for (int i = 0; i < w->problem.islands.count; ++i) {
+    const int count = islands_dofs(&w->problem.islands, model, &w->collision, i,
+                                   w->problem.dof_of_variable, w->sensitivity.dofs);
+    widest = count > widest ? count : widest;
+  }
+  return widest;
+}
+
+qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int keep, int q_columns,
+                                  int u_columns) {
+  const islands *s = &w->problem.islands;
+  program_size size = {0, 0, 0};
+  for (int i = 0; i < s->count; ++i) {
+    size_include(&size, s->island + i);
+  }
+  u_columns = u_columns < size.variables ? u_columns : size.variables;
+  q_columns = q_columns > 0 ? widest_island(w, model) : 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    arena a = {pass == 0 ? NULL : w->program_block, 0};
+    if (keep && s->count > 1) {
+      lay_out_each(w, &a);
+    } else {
+      lay_out_one(w, &size, &a);
+    }
+    problem_lay_out_program(&w->problem, &a);
+    lay_out_matrices(&w->sensitivity, &size, (size_t)q_columns, (size_t)u_columns, &a);
+    w->program_needed = a.offset;
+    if (a.offset > w->program_bytes) {
+      return QD_OUT_OF_CAPACITY;
+    }
+  }
+  return QD_OK;
+}
+
+/* ---------------------------------------------------------------- allocation */
+
+/* All DOFs in one island that fills the contact capacity. */
+static size_t program_bytes_whole(const qd_model *model, const program_size *size, int contacts) {
+  qd_workspace counting;
+  memset(&counting, 0, sizeof counting);
+  island whole;
+  memset(&whole, 0, sizeof whole);
+  whole.variable_count = size->variables;
+  whole.row_bound = size->rows;
+  whole.equality_bound = size->equalities;
+  whole.contact_count = contacts;
+  counting.problem.islands.island = &whole;
+  counting.problem.islands.count = 1;
+  arena a = {NULL, 0};
+  lay_out_one(&counting, size, &a);
+  problem_lay_out_program(&counting.problem, &a);
+  lay_out_matrices(&counting.sensitivity, size, (size_t)model->nv, (size_t)model->nu, &a);
+  return a.offset;
+}
+
+/* Fills an empty workspace; on failure it stays without memory. */
+static qd_status allocate(const qd_model *model, qd_workspace *w, int contact_capacity,
+                          size_t program_bytes) {
+  const program_size size = {model->nv > 0 ? model->nv : 1,
+                             ROWS_PER_CONTACT * contact_capacity + 2 * model->nv,
+                             model->constraint_row_count};
+  const size_t whole = program_bytes_whole(model, &size, contact_capacity);
+  const size_t first = whole < PROGRAM_BYTES_FIRST ? whole : PROGRAM_BYTES_FIRST;
   arena counting = {NULL, 0};
   lay_out(w, model, contact_capacity, &counting);
-  w->block = aligned_alloc(ARENA_ALIGNMENT, counting.offset + ARENA_ALIGNMENT);
-  w->cone = qd_cone_workspace_create(model->nv > 0 ? model->nv : 1, w->problem.row_capacity,
-                                     model->constraint_row_count);
-  if (w->block == NULL || w->cone == NULL) {
+  w->block_bytes = counting.offset + ARENA_ALIGNMENT;
+  w->program_bytes = (program_bytes > first ? program_bytes : first) + ARENA_ALIGNMENT;
+  w->program_bytes -= w->program_bytes % ARENA_ALIGNMENT;
+  w->block = aligned_alloc(ARENA_ALIGNMENT, w->block_bytes);
+  w->program_block = aligned_alloc(ARENA_ALIGNMENT, w->program_bytes);
+  if (w->block == NULL || w->program_block == NULL) {
     return QD_OUT_OF_MEMORY;
   }
-  w->block_bytes = counting.offset + ARENA_ALIGNMENT;
 #ifndef NDEBUG
   memset(w->block, 0xff, w->block_bytes); /* NaN: nothing may be read before it is written */
+  memset(w->program_block, 0xff, w->program_bytes);
 #endif
   arena a = {w->block, 0};
   lay_out(w, model, contact_capacity, &a);
+  memset(w->sensitivity.place, 0, (size_t)model->nv * sizeof(int));
+  if (whole <= w->program_bytes) {
+    w->one = conic_workspace_place(w->program_block, size.variables, size.rows, size.equalities);
+  }
   return QD_OK;
 }
 
 static void release(qd_workspace *w) {
   free(w->block);
-  qd_cone_workspace_destroy(w->cone);
+  free(w->program_block);
   memset(w, 0, sizeof *w);
 }
 
 qd_workspace *qd_workspace_create(const qd_model *model, int contact_capacity) {
   qd_workspace *w = calloc(1, sizeof *w);
   const int capacity = contact_capacity > 0 ? contact_capacity : model->contact_capacity;
-  if (w != NULL && allocate(model, w, capacity) != QD_OK) {
+  if (w != NULL && allocate(model, w, capacity, 0) != QD_OK) {
     qd_workspace_destroy(w);
     w = NULL;
   }
@@ -76,12 +206,17 @@ void qd_workspace_destroy(qd_workspace *workspace) {
 
 qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
                                int contact_capacity) {
-  if (contact_capacity <= workspace->collision.capacity) {
+  const int capacity = workspace->collision.capacity;
+  const size_t needed = workspace->program_needed;
+  if (contact_capacity <= capacity && needed <= workspace->program_bytes) {
     return QD_OK;
   }
   qd_workspace larger;
   memset(&larger, 0, sizeof larger);
-  const qd_status status = allocate(model, &larger, contact_capacity);
+  const qd_status status =
+      allocate(model, &larger, contact_capacity > capacity ? contact_capacity : capacity,
+               needed <= workspace->program_bytes ? workspace->program_bytes - ARENA_ALIGNMENT
+                                                  : needed + needed / 4);
   if (status != QD_OK) {
     release(&larger); /* the old workspace stays usable */
     return status;
@@ -92,5 +227,5 @@ qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
 }
 
 size_t qd_workspace_bytes(const qd_workspace *workspace) {
-  return sizeof *workspace + workspace->block_bytes + qd_cone_workspace_bytes(workspace->cone);
+  return sizeof *workspace + workspace->block_bytes + workspace->program_bytes;
 }

@@ -6,30 +6,45 @@
 #include "mechanics/collision.h"
 #include "mechanics/inertia.h"
 
-/* Scratch of the derivatives. */
+/* Scratch of the derivatives. Matrices are of one island at a time: its columns are the DOFs that
+ * it depends on, then the actuators of its own. */
 typedef struct sensitivity {
   screw *body_twist;      /* (nb) twists under delta */
   screw *unmoved_twist;   /* (nv) part of the twist that DOF j does not move, see linearize.c */
   wrench *body_wrench;    /* (nb) contact wrenches, then of whole subtrees */
-  double *D;              /* (nv, nv) d stationarity / dq */
   double *row_scale;      /* (nv) */
   double *masked_delta;   /* (nv) */
-  double *d_stationarity; /* (nv, nv + nu) */
-  double *d_slack;        /* (row_capacity, nv + nu) */
-  double *d_equality;     /* (constraint_row_count, nv + nu) */
-  double *d_x;            /* (nv, nv + nu) */
+  double *falls;          /* (nv) -1: gravity acts on the DOF */
+  int *dofs;              /* (nv) q columns of the island */
+  int *place;             /* (nv) column of a DOF */
+  int *actuators;         /* (nu) u columns of the island */
+  int q_count, u_count;   /* columns */
+  dof_matrix D;           /* (q_count, q_count) d stationarity / dq */
+  double *d_stationarity; /* (n, columns) */
+  double *d_slack;        /* (row_count, columns) */
+  double *d_equality;     /* (equality_count, columns) */
+  double *d_x;            /* (n, columns) */
 } sensitivity;
 
 struct qd_workspace {
-  char *block; /* the memory behind all arrays */
+  char *block; /* the memory behind all arrays but the islands' */
   size_t block_bytes;
+  char *program_block; /* cone workspaces, matrices and rows of the islands at hand */
+  size_t program_bytes;
+  size_t program_needed;  /* bytes that the last step asked for */
+  qd_cone_workspace *one; /* at the start of it, for one program at a time; NULL: none there */
   kinematics kinematics;
   kinematics next; /* of q_next, where missed pairs are looked for */
   inertia inertia;
   collision collision;
   problem problem;
   sensitivity sensitivity;
-  qd_cone_workspace *cone;
 };
+
+/* Memory for the programs of the islands found: one cone workspace that serves them one after the
+ * other, or (keep) one for each, which keeps what it found for derivatives by up to u_columns
+ * actuators and (q_columns) DOFs. QD_OUT_OF_CAPACITY if it does not fit. */
+qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int keep, int q_columns,
+                                  int u_columns);
 
 #endif

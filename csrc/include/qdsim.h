@@ -23,7 +23,7 @@ typedef enum qd_status {
   QD_OK = 0,
   QD_BAD_ARGUMENT,    /* sizes or values that make no sense */
   QD_OUT_OF_MEMORY,   /* heap exhausted while creating or growing a block */
-  QD_OUT_OF_CAPACITY, /* more contacts than the workspace holds: qd_workspace_reserve, call again */
+  QD_OUT_OF_CAPACITY, /* more than the workspace holds: qd_workspace_reserve, call again */
   QD_INFEASIBLE,      /* no point satisfies the constraints */
   QD_UNBOUNDED,       /* the cost falls for ever: nothing holds some motion */
   QD_ITERATION_LIMIT, /* not converged within the iteration limit */
@@ -257,7 +257,8 @@ typedef struct qd_workspace qd_workspace;
  */
 qd_workspace *qd_workspace_create(const qd_model *model, int contact_capacity);
 void qd_workspace_destroy(qd_workspace *workspace);
-/* Makes room for at least this many contacts. Contents are lost. Allocates; not inside a step. */
+/* Makes room for at least this many contacts, and for the programs that a step which returned
+ * QD_OUT_OF_CAPACITY asked for. Contents are lost. Allocates; not inside a step. */
 qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
                                int contact_capacity);
 size_t qd_workspace_bytes(const qd_workspace *workspace);

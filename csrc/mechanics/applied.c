@@ -27,7 +27,7 @@ void applied_add_force(double *force, wrench *scratch, const qd_model *model, co
   }
 }
 
-void applied_subtract_derivative(double *D, const qd_model *model, const kinematics *k,
+void applied_subtract_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
                                  const double *applied) {
   for (int b = 1; b < model->body_count; ++b) {
     const double *force = applied + APPLIED_WRENCH * b;
@@ -35,12 +35,12 @@ void applied_subtract_derivative(double *D, const qd_model *model, const kinemat
     int count;
     const int *chain = body_chain(model, b, &count);
     body_com(com, model, k, b);
-    for (int j = 0; vec3_dot(force, force) > 0.0 && j < count; ++j) {
+    for (int j = 0; vec3_dot(force, force) > 0.0 && j < count && dof_matrix_has(D, chain[0]); ++j) {
       double d_com[3], d_moment[3];
       screw_point_velocity(d_com, k->dof_screw + chain[j], com);
       vec3_cross(d_moment, d_com, force);
       for (int i = 0; i < count; ++i) {
-        D[chain[i] * model->nv + chain[j]] -= vec3_dot(k->dof_screw[chain[i]].w, d_moment);
+        *dof_matrix_at(D, chain[i], chain[j]) -= vec3_dot(k->dof_screw[chain[i]].w, d_moment);
       }
     }
   }

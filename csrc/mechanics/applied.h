@@ -2,6 +2,7 @@
 #ifndef QD_MECHANICS_APPLIED_H
 #define QD_MECHANICS_APPLIED_H
 
+#include "mechanics/dof_matrix.h"
 #include "mechanics/kinematics.h"
 
 #define APPLIED_WRENCH 6 /* numbers per body: force N, moment Nm */
@@ -17,9 +18,9 @@ void applied_wrench(wrench *W, const qd_model *model, const kinematics *k, int b
 void applied_add_force(double *force, wrench *scratch, const qd_model *model, const kinematics *k,
                        const double *applied);
 
-/* D (nv, nv) -= d (generalised force) / dq by the motion of the centres of mass (not of the joint
+/* D -= d (generalised force) / dq by the motion of the centres of mass (not of the joint
  * axes). */
-void applied_subtract_derivative(double *D, const qd_model *model, const kinematics *k,
+void applied_subtract_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
                                  const double *applied);
 
 #endif

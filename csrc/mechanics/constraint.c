@@ -141,13 +141,12 @@ void constraint_wrenches(wrench W[2], const constraint_state *s, const double *f
   }
 }
 
-void constraint_subtract_force_derivative(double *D, const constraint_state *s,
+void constraint_subtract_force_derivative(const dof_matrix *D, const constraint_state *s,
                                           const qd_model *model, const kinematics *k,
                                           const double *force) {
-  const int nv = model->nv;
   if (s->rows == 1) {
     if (s->dof[1] >= 0) {
-      D[s->dof[1] * nv + s->dof[1]] += force[0] * s->curvature;
+      *dof_matrix_at(D, s->dof[1], s->dof[1]) += force[0] * s->curvature;
     }
     return;
   }
@@ -160,7 +159,8 @@ void constraint_subtract_force_derivative(double *D, const constraint_state *s,
       screw_point_velocity(d_anchor, k->dof_screw + chain[c], s->anchor[side]);
       vec3_cross(d_moment, d_anchor, force);
       for (int i = 0; i < count; ++i) {
-        D[chain[i] * nv + chain[c]] -= sign * vec3_dot(k->dof_screw[chain[i]].w, d_moment);
+        *dof_matrix_at(D, chain[i], chain[c]) -=
+            sign * vec3_dot(k->dof_screw[chain[i]].w, d_moment);
       }
     }
   }

@@ -4,6 +4,7 @@
 #ifndef QD_MECHANICS_CONSTRAINT_H
 #define QD_MECHANICS_CONSTRAINT_H
 
+#include "mechanics/dof_matrix.h"
 #include "mechanics/kinematics.h"
 
 #define CONSTRAINT_DATA 10
@@ -46,8 +47,8 @@ void constraint_motion_derivative(double *column, const constraint_state *s, con
  */
 void constraint_wrenches(wrench W[2], const constraint_state *s, const double *force);
 
-/* D (nv, nv) -= d (C' force) / dq by the motion of the anchors (not of the joint axes). */
-void constraint_subtract_force_derivative(double *D, const constraint_state *s,
+/* D -= d (C' force) / dq by the motion of the anchors (not of the joint axes). */
+void constraint_subtract_force_derivative(const dof_matrix *D, const constraint_state *s,
                                           const qd_model *model, const kinematics *k,
                                           const double *force);
 

@@ -6,6 +6,8 @@ void inertia_lay_out(inertia *I, const qd_model *model, arena *a) {
   I->body = arena_take(a, nb * sizeof(spatial_inertia));
   I->momentum = arena_take(a, nb * sizeof(wrench));
   I->twist = arena_take(a, nb * sizeof(screw));
+  I->turned = arena_take(a, (size_t)model->nv * sizeof(screw));
+  I->row = arena_doubles(a, (size_t)model->nv);
 }
 
 /* tensor += m (|c|^2 1 - c c') */
@@ -63,17 +65,28 @@ static void momentum(wrench *h, const spatial_inertia *I, const screw *s) {
   vec3_axpy(h->f, I->mass, s->v);
 }
 
+int inertia_mass_row(double *row, const qd_model *model, const kinematics *k, const inertia *I,
+                     int dof) {
+  wrench h;
+  int count, c = 0;
+  const int *chain = body_chain(model, model->dof_body[dof], &count);
+  momentum(&h, I->subtree + model->dof_body[dof], k->dof_screw + dof);
+  for (; c < count && chain[c] <= dof; ++c) {
+    row[c] = screw_dot(k->dof_screw + chain[c], &h);
+  }
+  return c;
+}
+
 void inertia_mass_matrix(double *M, const qd_model *model, const kinematics *k, const inertia *I) {
   const int nv = model->nv;
-  memset(M, 0, (size_t)(nv * nv) * sizeof(double));
+  memset(M, 0, (size_t)nv * (size_t)nv * sizeof(double));
   for (int i = 0; i < nv; ++i) {
-    wrench h;
     int count;
     const int *chain = body_chain(model, model->dof_body[i], &count);
-    momentum(&h, I->subtree + model->dof_body[i], k->dof_screw + i);
-    for (int c = 0; c < count && chain[c] <= i; ++c) {
-      const int j = chain[c];
-      M[i * nv + j] = M[j * nv + i] = screw_dot(k->dof_screw + j, &h);
+    double *row = M + (size_t)i * (size_t)nv;
+    count = inertia_mass_row(I->row, model, k, I, i);
+    for (int c = 0; c < count; ++c) {
+      row[chain[c]] = M[(size_t)chain[c] * (size_t)nv + (size_t)i] = I->row[c];
     }
   }
 }
@@ -102,9 +115,7 @@ void inertia_gravity_force(double *tau, const qd_model *model, const kinematics 
   }
 }
 
-/* Twists of all bodies under delta, and the momenta of their subtrees. */
-static void subtree_momenta(const qd_model *model, const kinematics *k, inertia *I,
-                            const double *delta) {
+void inertia_momenta(const qd_model *model, const kinematics *k, inertia *I, const double *delta) {
   memset(I->twist, 0, sizeof(screw));
   memset(I->momentum, 0, sizeof(wrench));
   for (int b = 1; b < model->body_count; ++b) {
@@ -139,36 +150,30 @@ static void unmoved_twist(screw *P, const qd_model *model, const kinematics *k, 
  *   d(M delta)_i / dq_j = -S_i . I_i (S_j x P_j)                       where j moves i
  *                       =  S_i . (S_j x* H_j - I_j (S_j x P_j))        elsewhere on one path
  * (in the first case the motion of S_i itself cancels S_j x* H_i). */
-void inertia_add_mass_derivative(double *D, const qd_model *model, const kinematics *k, inertia *I,
-                                 const double *row_scale, const double *delta) {
-  const int nv = model->nv;
-  subtree_momenta(model, k, I, delta);
-  for (int j = 0; j < nv; ++j) {
-    const int body = model->dof_body[j];
-    screw P, X;
-    wrench W, IX;
+void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
+                                 inertia *I, const double *row_scale, const double *delta) {
+  wrench W, IX;
+  int count;
+  for (int d = 0; d < D->count; ++d) {
+    const int j = D->dofs[d], body = model->dof_body[j];
+    screw P;
     unmoved_twist(&P, model, k, I, delta, j);
-    screw_bracket(&X, k->dof_screw + j, &P);
+    screw_bracket(I->turned + j, k->dof_screw + j, &P);
     screw_cross_wrench(&W, k->dof_screw + j, I->momentum + body);
-    momentum(&IX, I->subtree + body, &X);
+    momentum(&IX, I->subtree + body, I->turned + j);
     wrench_axpy(&W, -1.0, &IX);
-    int count;
     const int *chain = body_chain(model, body, &count);
     for (int c = 0; c < count && chain[c] <= model->dof_block_last[j]; ++c) {
-      D[chain[c] * nv + j] += row_scale[chain[c]] * screw_dot(k->dof_screw + chain[c], &W);
+      *dof_matrix_at(D, chain[c], j) +=
+          row_scale[chain[c]] * screw_dot(k->dof_screw + chain[c], &W);
     }
-    for (int i = model->dof_block_last[j] + 1; i < nv; ++i) {
-      const int behind = model->dof_body[i];
-      int length;
-      const int *path = body_chain(model, behind, &length);
-      int on_path = 0;
-      for (int c = 0; c < length && path[c] <= j; ++c) {
-        on_path |= path[c] == j;
-      }
-      if (on_path && row_scale[i] != 0.0) {
-        momentum(&IX, I->subtree + behind, &X);
-        D[i * nv + j] -= row_scale[i] * screw_dot(k->dof_screw + i, &IX);
-      }
+  }
+  for (int d = 0; d < D->count; ++d) {
+    const int i = D->dofs[d], body = model->dof_body[i];
+    const int *chain = body_chain(model, body, &count);
+    for (int c = 0; c < count && model->dof_block_last[chain[c]] < i && row_scale[i] != 0.0; ++c) {
+      momentum(&IX, I->subtree + body, I->turned + chain[c]);
+      *dof_matrix_at(D, i, chain[c]) -= row_scale[i] * screw_dot(k->dof_screw + i, &IX);
     }
   }
 }
@@ -183,11 +188,10 @@ static void gravity_wrench_derivative(wrench *dW, const qd_model *model, const s
   vec3_cross(dW->m, d_moment, model->parameters.gravity);
 }
 
-void inertia_add_gravity_derivative(double *D, const qd_model *model, const kinematics *k,
+void inertia_add_gravity_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
                                     const inertia *I, const double *row_scale) {
-  const int nv = model->nv;
-  for (int i = 0; i < nv; ++i) {
-    const int body = model->dof_body[i];
+  for (int d = 0; d < D->count; ++d) {
+    const int i = D->dofs[d], body = model->dof_body[i];
     int count;
     const int *chain = body_chain(model, body, &count);
     wrench W;
@@ -201,13 +205,13 @@ void inertia_add_gravity_derivative(double *D, const qd_model *model, const kine
       screw turned;
       gravity_wrench_derivative(&dW, model, I->subtree + body, k->dof_screw + j);
       const double own = screw_dot(k->dof_screw + i, &dW);
-      D[i * nv + j] += row_scale[i] * own;
+      *dof_matrix_at(D, i, j) += row_scale[i] * own;
       if (dof_moves(model, j, i)) {
         screw_bracket(&turned, k->dof_screw + j, k->dof_screw + i);
-        D[i * nv + j] += row_scale[i] * screw_dot(&turned, &W);
+        *dof_matrix_at(D, i, j) += row_scale[i] * screw_dot(&turned, &W);
         /* the other way round j's axis stands still while i moves the lump behind it */
         gravity_wrench_derivative(&dW, model, I->subtree + body, k->dof_screw + i);
-        D[j * nv + i] += row_scale[j] * screw_dot(k->dof_screw + j, &dW);
+        *dof_matrix_at(D, j, i) += row_scale[j] * screw_dot(k->dof_screw + j, &dW);
       }
     }
   }

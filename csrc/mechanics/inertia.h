@@ -2,6 +2,7 @@
 #ifndef QD_MECHANICS_INERTIA_H
 #define QD_MECHANICS_INERTIA_H
 
+#include "mechanics/dof_matrix.h"
 #include "mechanics/kinematics.h"
 
 /* Inertia of a rigid lump about the world origin. */
@@ -16,6 +17,8 @@ typedef struct inertia {
   spatial_inertia *body;    /* (nb) body b alone */
   wrench *momentum;         /* (nb) scratch of the derivatives */
   screw *twist;             /* (nb) scratch of the derivatives */
+  screw *turned;            /* (nv) scratch of the derivatives */
+  double *row;              /* (nv) scratch */
 } inertia;
 
 void inertia_lay_out(inertia *I, const qd_model *model, arena *a);
@@ -23,6 +26,11 @@ void inertia_compute(const qd_model *model, const kinematics *k, inertia *I);
 
 /* M (nv, nv) = joint-space mass matrix */
 void inertia_mass_matrix(double *M, const qd_model *model, const kinematics *k, const inertia *I);
+/* row (its return value) = entries of M between a DOF and the DOFs of its body's chain up to
+ * itself.
+ */
+int inertia_mass_row(double *row, const qd_model *model, const kinematics *k, const inertia *I,
+                     int dof);
 /* M_dd */
 double inertia_diagonal(const qd_model *model, const kinematics *k, const inertia *I, int dof);
 /* Gravity wrench on a body alone. */
@@ -31,13 +39,15 @@ void inertia_gravity_wrench(wrench *W, const qd_model *model, const inertia *I, 
 void inertia_gravity_force(double *tau, const qd_model *model, const kinematics *k,
                            const inertia *I);
 
-/* D (nv, nv) += row_scale_i d(M(q) delta)_i / dq_j for the rows with row_scale_i != 0; delta fixed.
- */
-void inertia_add_mass_derivative(double *D, const qd_model *model, const kinematics *k, inertia *I,
-                                 const double *row_scale, const double *delta);
+/* Twists and momenta of all bodies under delta (nv), for the derivative. */
+void inertia_momenta(const qd_model *model, const kinematics *k, inertia *I, const double *delta);
+/* D += row_scale_i d(M(q) delta)_i / dq_j for the rows with row_scale_i != 0; delta fixed, its
+ * momenta known. D's DOFs are those of whole trees. */
+void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
+                                 inertia *I, const double *row_scale, const double *delta);
 
-/* D (nv, nv) += scale_i d(gravity force)_i / dq_j for the rows with scale_i != 0. */
-void inertia_add_gravity_derivative(double *D, const qd_model *model, const kinematics *k,
+/* D += scale_i d(gravity force)_i / dq_j for the rows with scale_i != 0. */
+void inertia_add_gravity_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
                                     const inertia *I, const double *row_scale);
 
 #endif

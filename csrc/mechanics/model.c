@@ -90,6 +90,9 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->dof_block_last = arena_ints(a, nv);
   m->dof_actuator = arena_ints(a, nv);
   m->dof_tree = arena_ints(a, nv);
+  m->body_tree = arena_ints(a, nb);
+  m->tree_dof_start = arena_ints(a, nv + 1);
+  m->tree_dofs = arena_ints(a, nv);
   m->dof_q = arena_ints(a, nv);
   m->tree_inertia = arena_doubles(a, nb);
   m->actuator_dof = arena_ints(a, nu);

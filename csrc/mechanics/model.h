@@ -48,6 +48,9 @@ struct qd_model {
   int *dof_block_last;       /* (nv) last DOF of the block */
   int *dof_actuator;         /* (nv) -1: unactuated */
   int *dof_tree;             /* (nv) kinematic tree */
+  int *body_tree;            /* (nb) the tree that moves the body; -1: none */
+  int *tree_dof_start;       /* (tree_count + 1) into tree_dofs */
+  int *tree_dofs;            /* (nv) DOFs tree by tree, ascending */
   int *dof_q;                /* (nv) index in q of a scalar joint, -1 otherwise */
   double *tree_inertia;      /* (tree_count) largest unactuated mass diagonal at default q */
   double smallest_stiffness; /* of the actuators; 0 without any */

@@ -68,6 +68,24 @@ static void fill_trees(qd_model *m) {
     const int root = chain[0];
     m->dof_tree[dof] = root == dof ? m->tree_count++ : m->dof_tree[root];
   }
+  for (int body = 0; body < m->body_count; ++body) {
+    int count;
+    const int *chain = body_chain(m, body, &count);
+    m->body_tree[body] = count > 0 ? m->dof_tree[chain[0]] : -1;
+  }
+  for (int dof = 0; dof < m->nv; ++dof) {
+    ++m->tree_dof_start[m->dof_tree[dof] + 1];
+  }
+  for (int tree = 0; tree < m->tree_count; ++tree) {
+    m->tree_dof_start[tree + 1] += m->tree_dof_start[tree];
+  }
+  for (int dof = m->nv - 1; dof >= 0; --dof) { /* fills each tree from its end ... */
+    m->tree_dofs[--m->tree_dof_start[m->dof_tree[dof] + 1]] = dof;
+  }
+  for (int tree = 0; tree < m->tree_count; ++tree) { /* ... which moves the starts down by one */
+    m->tree_dof_start[tree] = m->tree_dof_start[tree + 1];
+  }
+  m->tree_dof_start[m->tree_count] = m->nv;
 }
 
 static void fill_actuators(qd_model *m, const qd_model_spec *spec) {

@@ -114,28 +114,46 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->dim_group = arena_ints(a, dims);
 }
 
-/* The block starts with the struct and ends with what alignment may eat. */
-qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capacity,
-                                            int equality_capacity) {
+size_t conic_workspace_size(int variable_capacity, int row_capacity, int equality_capacity) {
   qd_cone_workspace count = {.variable_capacity = variable_capacity > 1 ? variable_capacity : 1,
                              .row_capacity = row_capacity > 0 ? row_capacity : 0,
                              .equality_capacity = equality_capacity > 0 ? equality_capacity : 0};
   arena counting = {NULL, 0};
+  arena_take(&counting, sizeof count);
   lay_out(&count, &counting);
-  const size_t bytes = sizeof count + counting.offset + ARENA_ALIGNMENT;
-  char *block = malloc(bytes);
-  if (!block) return NULL;
+  return counting.offset;
+}
+
+qd_cone_workspace *conic_workspace_place(void *memory, int variable_capacity, int row_capacity,
+                                         int equality_capacity) {
+  arena laying = {memory, 0};
+  qd_cone_workspace *w = arena_take(&laying, sizeof *w);
 #ifndef NDEBUG
-  memset(block, 0xff, bytes); /* every double is NaN: what is read before it is written shows */
+  /* every double is NaN: what is read before it is written shows */
+  memset(memory, 0xff, conic_workspace_size(variable_capacity, row_capacity, equality_capacity));
 #endif
-  count.bytes = bytes;
-  const uintptr_t after = (uintptr_t)(block + sizeof count);
-  const uintptr_t past = after % ARENA_ALIGNMENT;
-  arena laying = {block + sizeof count + (past ? ARENA_ALIGNMENT - past : 0), 0};
-  lay_out(&count, &laying);
-  if (count.system.dense) dense_tiles_use_one_thread();
-  memcpy(block, &count, sizeof count);
-  return (qd_cone_workspace *)(void *)block;
+  memset(w, 0, sizeof *w);
+  w->variable_capacity = variable_capacity > 1 ? variable_capacity : 1;
+  w->row_capacity = row_capacity > 0 ? row_capacity : 0;
+  w->equality_capacity = equality_capacity > 0 ? equality_capacity : 0;
+  lay_out(w, &laying);
+  w->bytes = laying.offset;
+  if (w->system.dense) dense_tiles_use_one_thread();
+  return w;
+}
+
+int conic_workspace_serves(const qd_cone_workspace *workspace, int variable_count, int row_count,
+                           int equality_count) {
+  return variable_count <= workspace->variable_capacity && row_count <= workspace->row_capacity &&
+         equality_count <= workspace->equality_capacity;
+}
+
+qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capacity,
+                                            int equality_capacity) {
+  void *block = aligned_alloc(
+      ARENA_ALIGNMENT, conic_workspace_size(variable_capacity, row_capacity, equality_capacity));
+  return block ? conic_workspace_place(block, variable_capacity, row_capacity, equality_capacity)
+               : NULL;
 }
 
 void qd_cone_workspace_destroy(qd_cone_workspace *workspace) { free(workspace); }

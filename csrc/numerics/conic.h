@@ -4,6 +4,14 @@
 
 #include "qdsim.h"
 
+/* A workspace in memory of the caller, aligned as an arena (base/arena.h), of this many bytes. */
+size_t conic_workspace_size(int variable_capacity, int row_capacity, int equality_capacity);
+qd_cone_workspace *conic_workspace_place(void *memory, int variable_capacity, int row_capacity,
+                                         int equality_capacity);
+/* 1 if it serves programs of these sizes. */
+int conic_workspace_serves(const qd_cone_workspace *workspace, int variable_count, int row_count,
+                           int equality_count);
+
 /* Differentiates the solution map of a program that qd_cone_solve has just solved in this workspace
  * with the same program, x, slack and dual (all still unchanged).
  * Smoothed (target_mu > 0): implicit function theorem on the central path, exact to rounding.

@@ -161,8 +161,10 @@ static int all_finite(const double *numbers, int64_t count) {
 }
 
 static qd_status workspace_grow(participant *p, const qd_model *model, int needed) {
-  int wanted = p->contact_capacity > 0 ? 2 * p->contact_capacity : CONTACT_CAPACITY_FIRST;
-  wanted = needed > wanted ? needed : wanted;
+  int wanted = p->contact_capacity > 0 ? p->contact_capacity : CONTACT_CAPACITY_FIRST;
+  while (wanted < needed && wanted <= CONTACT_CAPACITY_MAX) {
+    wanted *= 2;
+  }
   if (wanted > CONTACT_CAPACITY_MAX) {
     return QD_OUT_OF_MEMORY;
   }

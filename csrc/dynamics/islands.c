@@ -1,0 +1,222 @@
+#include "dynamics/islands.h"
+
+#include <math.h>
+
+#define NO_ISLAND (-1)
+
+void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a) {
+  const size_t trees = (size_t)model->tree_count, contacts = (size_t)contact_capacity;
+  const size_t constraints = (size_t)model->constraint_count;
+  s->island = arena_take(a, trees * sizeof(island));
+  s->parent = arena_ints(a, trees);
+  s->contact_order = arena_ints(a, contacts);
+  s->constraint_order = arena_ints(a, constraints);
+  s->of_contact = arena_ints(a, contacts);
+  s->of_constraint = arena_ints(a, constraints);
+  s->tree_seen = arena_ints(a, trees);
+  s->tree_list = arena_ints(a, trees);
+}
+
+/* ---------------------------------------------------------------- who is connected */
+
+static int root_of(int *parent, int tree) {
+  while (parent[tree] != tree) {
+    parent[tree] = parent[parent[tree]];
+    tree = parent[tree];
+  }
+  return tree;
+}
+
+/* The trees of the two objects of a constraint, -1 for none. */
+static void constraint_trees(const qd_model *model, int constraint, int tree[2]) {
+  const int *object = model->constraint_object + 2 * constraint;
+  for (int side = 0; side < 2; ++side) {
+    if (model->constraint_type[constraint] != QD_COUPLING) {
+      tree[side] = model->body_tree[object[side]];
+    } else {
+      tree[side] = object[side] < 0 ? -1 : model->dof_tree[model->joint_v[object[side]]];
+    }
+  }
+}
+
+/* Connects two trees that are free to move; returns one that is, or -1. */
+static int connect(islands *s, int a, int b) {
+  const int a_moves = a >= 0 && s->parent[a] >= 0, b_moves = b >= 0 && s->parent[b] >= 0;
+  if (a_moves && b_moves && a != b) {
+    const int root_a = root_of(s->parent, a), root_b = root_of(s->parent, b);
+    if (root_a < root_b) {
+      s->parent[root_b] = root_a;
+    } else {
+      s->parent[root_a] = root_b;
+    }
+  }
+  return a_moves ? a : (b_moves ? b : -1);
+}
+
+/* of_contact and of_constraint hold a tree of each first, and its island when islands are known. */
+static void connect_trees(islands *s, const qd_model *model, const uint8_t *held,
+                          const collision *c) {
+  for (int tree = 0; tree < model->tree_count; ++tree) {
+    s->parent[tree] = held != NULL ? -1 : tree;
+  }
+  for (int dof = 0; dof < model->nv && held != NULL; ++dof) {
+    if (!held[dof]) {
+      s->parent[model->dof_tree[dof]] = model->dof_tree[dof];
+    }
+  }
+  for (int i = 0; i < c->count; ++i) {
+    s->of_contact[i] =
+        connect(s, model->body_tree[c->contact[i].body_a], model->body_tree[c->contact[i].body_b]);
+  }
+  for (int i = 0; i < model->constraint_count; ++i) {
+    int tree[2];
+    constraint_trees(model, i, tree);
+    s->of_constraint[i] = connect(s, tree[0], tree[1]);
+  }
+}
+
+/* ---------------------------------------------------------------- numbering and sizes */
+
+static void number_islands(islands *s, const qd_model *model) {
+  s->count = 0;
+  for (int tree = 0; tree < model->tree_count; ++tree) { /* a root is the first tree of its set */
+    if (s->parent[tree] == tree) {
+      island *one = s->island + s->count;
+      memset(one, 0, sizeof *one);
+      s->tree_seen[tree] = s->count++;
+    } else if (s->parent[tree] >= 0) {
+      s->tree_seen[tree] = s->tree_seen[root_of(s->parent, tree)];
+    } else {
+      s->tree_seen[tree] = NO_ISLAND;
+    }
+  }
+  memcpy(s->parent, s->tree_seen, (size_t)model->tree_count * sizeof(int));
+}
+
+/* Most rows that a contact gives. */
+static int contact_row_bound(const qd_contact *contact, const qd_step_options *o) {
+  if (contact->dim == 1) {
+    return 1;
+  }
+  if (o->friction_model == QD_PYRAMID) {
+    return o->ray_count + 2 * (contact->dim > 3 ? contact->dim - 3 : 0);
+  }
+  return contact->dim;
+}
+
+static int limit_rows(const qd_model *model, int dof) {
+  const double *range = model->joint_range + 2 * model->dof_joint[dof];
+  return model->dof_q[dof] < 0 ? 0 : (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0);
+}
+
+static void count_members(islands *s, const qd_model *model, const qd_step_options *o,
+                          const collision *c) {
+  for (int dof = 0; dof < model->nv; ++dof) {
+    if (o->held == NULL || !o->held[dof]) {
+      island *one = s->island + s->parent[model->dof_tree[dof]];
+      ++one->variable_count;
+      one->row_bound += o->joint_limits ? limit_rows(model, dof) : 0;
+    }
+  }
+  for (int i = 0; i < c->count; ++i) {
+    const int tree = s->of_contact[i], index = tree < 0 ? NO_ISLAND : s->parent[tree];
+    s->of_contact[i] = index;
+    if (index >= 0) {
+      ++s->island[index].contact_count;
+      s->island[index].row_bound += contact_row_bound(c->contact + i, o);
+    }
+  }
+  for (int i = 0; i < model->constraint_count; ++i) {
+    const int tree = s->of_constraint[i], index = tree < 0 ? NO_ISLAND : s->parent[tree];
+    s->of_constraint[i] = index;
+    if (index >= 0) {
+      ++s->island[index].constraint_count;
+      s->island[index].equality_bound += constraint_row_count(model->constraint_type[i]);
+    }
+  }
+}
+
+/* order = indices sorted by island, those without one left out. */
+static void sort_contacts(islands *s, const collision *c) {
+  for (int i = 0; i < c->count; ++i) {
+    if (s->of_contact[i] >= 0) {
+      island *one = s->island + s->of_contact[i];
+      s->contact_order[one->contact + one->contact_count++] = i;
+    }
+  }
+}
+
+static void sort_constraints(islands *s, const qd_model *model) {
+  for (int i = 0; i < model->constraint_count; ++i) {
+    if (s->of_constraint[i] >= 0) {
+      island *one = s->island + s->of_constraint[i];
+      s->constraint_order[one->constraint + one->constraint_count++] = i;
+    }
+  }
+}
+
+void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
+                  const collision *c) {
+  connect_trees(s, model, options->held, c);
+  number_islands(s, model);
+  count_members(s, model, options, c);
+  int variable = 0, contact = 0, constraint = 0;
+  for (int i = 0; i < s->count; ++i) {
+    island *one = s->island + i;
+    one->variable = variable;
+    one->contact = contact;
+    one->constraint = constraint;
+    variable += one->variable_count;
+    contact += one->contact_count;
+    constraint += one->constraint_count;
+    one->contact_count = one->constraint_count = 0; /* counted again as they are put in place */
+  }
+  sort_contacts(s, c);
+  sort_constraints(s, model);
+  for (int tree = 0; tree < model->tree_count; ++tree) {
+    s->tree_seen[tree] = NO_ISLAND;
+  }
+}
+
+/* ---------------------------------------------------------------- what an island depends on */
+
+/* Puts a tree that was not seen before into the list, ascending. */
+static void see_tree(islands *s, int tree, int index, int *count) {
+  if (tree < 0 || s->tree_seen[tree] == index) {
+    return;
+  }
+  s->tree_seen[tree] = index;
+  int at = (*count)++;
+  for (; at > 0 && s->tree_list[at - 1] > tree; --at) {
+    s->tree_list[at] = s->tree_list[at - 1];
+  }
+  s->tree_list[at] = tree;
+}
+
+int islands_dofs(islands *s, const qd_model *model, const collision *c, int index,
+                 const int *variable_dof, int *dofs) {
+  const island *one = s->island + index;
+  int trees = 0, count = 0;
+  for (int i = one->variable; i < one->variable + one->variable_count; ++i) {
+    see_tree(s, model->dof_tree[variable_dof[i]], index, &trees);
+  }
+  for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
+    const qd_contact *contact = c->contact + s->contact_order[i];
+    see_tree(s, model->body_tree[contact->body_a], index, &trees);
+    see_tree(s, model->body_tree[contact->body_b], index, &trees);
+  }
+  for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
+    int tree[2];
+    constraint_trees(model, s->constraint_order[i], tree);
+    see_tree(s, tree[0], index, &trees);
+    see_tree(s, tree[1], index, &trees);
+  }
+  for (int i = 0; i < trees; ++i) {
+    const int tree = s->tree_list[i];
+    for (int k = model->tree_dof_start[tree]; k < model->tree_dof_start[tree + 1]; ++k) {
+      dofs[count++] = model->tree_dofs[k];
+    }
+    s->tree_seen[tree] = NO_ISLAND; /* as it was */
+  }
+  return count;
+}

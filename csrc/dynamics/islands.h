@@ -1,0 +1,47 @@
+/* Contact islands: the kinematic trees that contacts and bilateral constraints connect, by DOFs
+ * that are free to move. What one island does has no part in the program of another, so a step is
+ * one small cone program for each.
+ *
+ * Variables, contacts and constraints are sorted by island, and keep their order inside. Islands
+ * are numbered by their first free DOF, so nothing depends on the order of contacts. */
+#ifndef QD_DYNAMICS_ISLANDS_H
+#define QD_DYNAMICS_ISLANDS_H
+
+#include "mechanics/collision.h"
+#include "mechanics/constraint.h"
+
+typedef struct island {
+  int variable, variable_count;     /* of the problem's variables */
+  int contact, contact_count;       /* of islands.contact_order */
+  int constraint, constraint_count; /* of islands.constraint_order */
+  int row, row_count, row_bound;    /* of the problem's rows, limits behind contacts */
+  int cone, cone_count;
+  int limit, limit_count;
+  int equality, equality_count, equality_bound;
+  double *Q, *G, *C; /* (n, n), (row_count, n), (equality_count, n) in the island's own variables */
+  qd_cone_workspace *cone_workspace;
+  qd_cone_info info;
+} island;
+
+typedef struct islands {
+  int count;
+  island *island;     /* (tree_count) */
+  int *parent;        /* (tree_count) union-find; then the tree's island, -1: all of it is held */
+  int *contact_order; /* (contacts) those of each island one after the other */
+  int *constraint_order;      /* (constraints) likewise */
+  int *of_contact;            /* (contacts) -1: nothing free takes part */
+  int *of_constraint;         /* (constraints) likewise */
+  int *tree_seen, *tree_list; /* (tree_count) scratch */
+} islands;
+
+void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a);
+/* Finds the islands of a contact list, and how many variables, contacts, constraints and rows each
+ * has at most. */
+void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
+                  const collision *c);
+/* dofs (nv) = those that the island's program depends on, ascending by tree: all of its own trees,
+ * and of held trees that it touches. variable_dof: DOF of each variable. Returns their number. */
+int islands_dofs(islands *s, const qd_model *model, const collision *c, int index,
+                 const int *variable_dof, int *dofs);
+
+#endif
