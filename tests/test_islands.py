@@ -107,7 +107,9 @@ def test_all_islands_together_solve_the_whole_program(scene: Scene, held) -> Non
 
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 @pytest.mark.parametrize("kappa", [None, 300.0])
-def test_an_island_moves_as_it_would_alone(scene: Scene, friction: str, kappa: float | None) -> None:
+def test_an_island_moves_as_it_would_alone(
+    scene: Scene, friction: str, kappa: float | None
+) -> None:
     model, options = scene.model, OPTIONS.replace(friction=friction, kappa=kappa)
     for seed in range(6):
         q, u = scene.sample(np.random.default_rng(seed))

@@ -21,12 +21,12 @@ extern "C" {
 
 typedef enum qd_status {
   QD_OK = 0,
-  QD_BAD_ARGUMENT,    /* sizes or values that make no sense */
-  QD_OUT_OF_MEMORY,   /* heap exhausted while creating or growing a block */
-  QD_OUT_OF_CAPACITY, /* more than the workspace holds: qd_workspace_reserve, call again */
-  QD_INFEASIBLE,      /* no point satisfies the constraints */
-  QD_UNBOUNDED,       /* the cost falls for ever: nothing holds some motion */
-  QD_ITERATION_LIMIT, /* not converged within the iteration limit */
+  QD_BAD_ARGUMENT,      /* sizes or values that make no sense */
+  QD_OUT_OF_MEMORY,     /* heap exhausted while creating or growing a block */
+  QD_OUT_OF_CAPACITY,   /* more than the workspace holds: qd_workspace_reserve, call again */
+  QD_INFEASIBLE,        /* no point satisfies the constraints */
+  QD_UNBOUNDED,         /* the cost falls for ever: nothing holds some motion */
+  QD_ITERATION_LIMIT,   /* not converged within the iteration limit */
   QD_NUMERICAL_TROUBLE, /* factorisation or step failed; residuals are in the info */
   QD_NOT_FINITE         /* an input holds NaN or infinity */
 } qd_status;
