@@ -266,7 +266,8 @@ void capsule_capsule_derivative(const placed_shape *a, const placed_shape *b,
   double c[3];
   int exchanged;
   segment_pair_init(&pair, a, b);
-  const int region_a = contact->feature % 3 - 1, region_b = contact->feature / 3 - 1;
+  const int feature = (int)contact->feature;
+  const int region_a = feature % 3 - 1, region_b = feature / 3 - 1;
   if (region_a == 0 && region_b == 0) {
     crossing_derivative(out, &pair, contact);
     return;

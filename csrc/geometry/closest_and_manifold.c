@@ -25,6 +25,26 @@ static const double CAP_ALIGNED = 5e-7;
 /* What closest points are known to, relative to the shapes. */
 static const double KNOWN = 1e-10;
 
+static double known_to(const placed_shape *a, const placed_shape *b) {
+  return KNOWN * (shape_extent(a) + shape_extent(b)) + shape_roughness(a) + shape_roughness(b);
+}
+
+/* Round caps take part as polygons that lack most of their rim ... */
+static double cap_coarseness(const placed_shape *shape) {
+  return shape->type == QD_CYLINDER ? CAP_COVERED * shape->size[0] : 0.0;
+}
+
+/* ... and so do faces of meshes with many corners. */
+static double face_coarseness(const placed_shape *shape, int face) {
+  return shape->type == QD_MESH && mesh_polygon_is_round(shape->mesh, face)
+             ? CAP_COVERED * shape->mesh->radius
+             : 0.0;
+}
+
+double covered_tolerance(const placed_shape *a, const placed_shape *b) {
+  return fmax(known_to(a, b), fmax(cap_coarseness(a), cap_coarseness(b)));
+}
+
 /* Keeps limit of the contacts: the nearest one, then again and again the one farthest from those
  * kept, the first of equals; in their order. */
 static int reduce(contact_point *contacts, int count, int limit) {
@@ -95,6 +115,7 @@ static int manifold(const placed_shape *a, const placed_shape *b, const contact_
     }
   }
   const int exchanged = cosine[1] > cosine[0] + ALIGNED;
+  tolerance = fmax(tolerance, fmax(face_coarseness(a, face[0]), face_coarseness(b, face[1])));
   *covered = 0;
   if (!(cosine[exchanged] > MANIFOLD_COSINE)) {
     return 0;
@@ -109,7 +130,7 @@ static int manifold(const placed_shape *a, const placed_shape *b, const contact_
   for (int i = 0; i < count; ++i) {
     *covered |= fabs(out[i].dist - closest->dist) <= tolerance;
   }
-  const double known = KNOWN * (shape_extent(a) + shape_extent(b));
+  const double known = known_to(a, b);
   if (cosine[exchanged] < 1.0 - (tolerance > known && *covered ? CAP_ALIGNED : ALIGNED)) {
     *covered = 0;
     count = drop_crossing(out, count, closest, cosine[exchanged],
@@ -121,7 +142,7 @@ static int manifold(const placed_shape *a, const placed_shape *b, const contact_
 /* The contacts along parallel lines that are not nearer than the closest points. */
 static int lines(const placed_shape *a, const placed_shape *b, const contact_point *closest,
                  contact_point *out, int *covered) {
-  const double known = KNOWN * (shape_extent(a) + shape_extent(b));
+  const double known = known_to(a, b);
   const int found = line_manifold(a, b, closest, out);
   int kept = 0;
   *covered = 0;
@@ -149,7 +170,7 @@ int closest_and_manifold(const placed_shape *a, const placed_shape *b, const con
   found = reduce(candidates, found, CONTACTS_PER_PAIR_MAX - !covered);
   if (!covered) {
     out[count] = *closest;
-    out[count++].feature = feature_a + SURFACE_FEATURE_COUNT * feature_b;
+    out[count++].feature = closest_feature(feature_a, feature_b);
   }
   for (int i = 0; i < found; ++i) {
     if (candidates[i].dist <= margin) {
@@ -161,10 +182,10 @@ int closest_and_manifold(const placed_shape *a, const placed_shape *b, const con
 
 void closest_and_manifold_derivative(const placed_shape *a, const placed_shape *b,
                                      const contact_point *contact, contact_point_derivative *out) {
-  const int feature = contact->feature;
+  const contact_feature feature = contact->feature;
   if (feature < FACE_MANIFOLD_FEATURE) {
-    closest_derivative(a, b, feature % SURFACE_FEATURE_COUNT, feature / SURFACE_FEATURE_COUNT,
-                       contact, out);
+    closest_derivative(a, b, (int)(feature % SURFACE_FEATURE_COUNT),
+                       (int)(feature / SURFACE_FEATURE_COUNT), contact, out);
   } else if (feature & FACE_MANIFOLD_EXCHANGED) {
     face_manifold_derivative(b, a, contact, out);
     contact_point_derivative_exchange(out, contact->normal);

@@ -36,6 +36,13 @@ static const shape_pair PAIRS[QD_SHAPE_TYPE_COUNT][QD_SHAPE_TYPE_COUNT] = {
     [QD_ELLIPSOID][QD_BOX] = {convex_convex_collide, closest_and_manifold_derivative},
     [QD_ELLIPSOID][QD_CYLINDER] = {convex_convex_collide, closest_and_manifold_derivative},
     [QD_ELLIPSOID][QD_ELLIPSOID] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_PLANE][QD_MESH] = {plane_mesh_collide, closest_and_manifold_derivative},
+    [QD_MESH][QD_SPHERE] = {mesh_sphere_collide, closest_and_manifold_derivative},
+    [QD_MESH][QD_CAPSULE] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_MESH][QD_BOX] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_MESH][QD_CYLINDER] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_MESH][QD_ELLIPSOID] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_MESH][QD_MESH] = {convex_convex_collide, closest_and_manifold_derivative},
 };
 
 static int is_shape_type(int type) { return type >= 0 && type < QD_SHAPE_TYPE_COUNT; }

@@ -2,9 +2,14 @@
 #ifndef QD_GEOMETRY_COLLIDE_H
 #define QD_GEOMETRY_COLLIDE_H
 
+#include <stdint.h>
+
 #include "geometry/mesh.h"
 
 #define CONTACTS_PER_PAIR_MAX 8
+
+/* Which parts of the shapes a contact is between: same value, same smooth branch. */
+typedef int64_t contact_feature;
 
 /* A shape placed in the world. Floor: geometry. */
 typedef struct placed_shape {
@@ -19,7 +24,7 @@ typedef struct contact_point {
   double dist;      /* signed distance, negative in penetration, m */
   double pos[3];    /* midway between the two witness points, world */
   double normal[3]; /* unit, from A into B, world */
-  int feature;      /* which part of the shapes: same value, same smooth branch */
+  contact_feature feature;
 } contact_point;
 
 /* Derivatives with respect to the twist (omega, v) of B relative to A: A stands still, a point x of

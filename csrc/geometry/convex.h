@@ -10,9 +10,10 @@
  * relative to the centre of A. */
 typedef struct convex_pair {
   const placed_shape *shape[2];
-  double d[3];    /* from A's centre to B's */
-  double skin[2]; /* of the cores */
-  double size;    /* sum of the shapes' extents */
+  double d[3];      /* from A's centre to B's */
+  double skin[2];   /* of the cores */
+  double size;      /* sum of the shapes' extents */
+  double roughness; /* and of what their features leave open */
 } convex_pair;
 
 /* Points x[0] of A and x[1] of B (without skin), n from A into B, unit. gap is the cores'

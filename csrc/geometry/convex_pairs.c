@@ -1,4 +1,5 @@
-/* Any two of capsule, box, cylinder and ellipsoid: closest points, and the manifold of a face.
+/* Any two of capsule, box, cylinder, ellipsoid and mesh: closest points, and the manifold of a
+ * face.
  *
  * Cores that overlap by a ten-thousandth of their length and less (needles) may end without Newton,
  * with the polytope's direction: the distance is then right to some 1e-10 of the lengths, the point
@@ -18,31 +19,49 @@
 /* Coarse first: Newton mostly takes over from there. */
 static const double GJK_TOLERANCE[] = {1e-4, 1e-8, 1e-12};
 static const double EPA_TOLERANCE[] = {1e-6, 1e-9, 1e-12}; /* relative to the shapes */
-enum { STAGES = 3 };
+enum { STAGES = 3, TRIED_FACES_MOST = 64 };
 /* Cores are parted to this many depths. */
 static const double PARTED = 1.5;
 /* A refined depth may exceed the rough one by rounding only: else it is another, worse way out. */
 static const double DEEPER = 1e-12;
 
-/* The face of a box or cylinder against the other's support along its normal, the one of least
- * overlap: exact as it is. Returns the gap of the cores; -infinity without faces. */
+/* Face i of those that are tried: its normal, from A into B. Returns 0 beyond the last one. Meshes
+ * of many faces leave them to the polytope. */
+static int tried_face(double n[3], const convex_pair *pair, int k, int i) {
+  const placed_shape *shape = pair->shape[k];
+  if (shape->type == QD_MESH) {
+    const int count = shape->mesh->polygon_count;
+    if (count > TRIED_FACES_MOST || i >= count) {
+      return 0;
+    }
+    mat3_mul_vec(n, shape->rot, shape->mesh->normal + 3 * i);
+    vec3_scale(n, n, k == 0 ? 1.0 : -1.0);
+    return 1;
+  }
+  const int first = shape->type == QD_CYLINDER ? 2 : 0;
+  if ((shape->type != QD_CYLINDER && shape->type != QD_BOX) || first + i > 2) {
+    return 0;
+  }
+  mat3_column(n, shape->rot, first + i);
+  if (vec3_dot(n, pair->d) < 0.0) {
+    vec3_scale(n, n, -1.0);
+  }
+  return 1;
+}
+
+/* The face of a shape against the other's support along its normal, the one of least overlap: exact
+ * as it is. Returns the gap of the cores; -infinity without faces. */
 static double face_closest(const convex_pair *pair, contact_point *contact, int feature[2]) {
   convex_witness witness, best;
-  int owner = -1;
+  int owner = -1, face = 0;
   best.gap = -INFINITY;
   for (int k = 0; k < 2; ++k) {
-    const placed_shape *shape = pair->shape[k];
-    const int first = shape->type == QD_CYLINDER ? 2 : 0;
-    const int last = shape->type == QD_CYLINDER || shape->type == QD_BOX ? 2 : -1;
-    for (int i = first; i <= last; ++i) {
-      mat3_column(witness.n, shape->rot, i);
-      if (vec3_dot(witness.n, pair->d) < 0.0) {
-        vec3_scale(witness.n, witness.n, -1.0);
-      }
+    for (int i = 0; tried_face(witness.n, pair, k, i); ++i) {
       witness.gap = convex_support(pair, witness.n, witness.x[0], witness.x[1]);
       if (witness.gap > best.gap) {
         best = witness;
         owner = k;
+        face = i;
       }
     }
   }
@@ -50,11 +69,12 @@ static double face_closest(const convex_pair *pair, contact_point *contact, int 
     return best.gap;
   }
   double along[3];
+  const placed_shape *shape = pair->shape[owner];
   vec3_scale(along, best.n, owner == 0 ? 1.0 : -1.0);
   vec3_copy(best.x[owner], best.x[1 - owner]);
   vec3_axpy(best.x[owner], (owner == 0 ? -1.0 : 1.0) * best.gap, best.n);
   closest_take(pair, &best, contact, feature);
-  feature[owner] = surface_face(pair->shape[owner], face_towards(pair->shape[owner], along));
+  feature[owner] = surface_face(shape, shape->type == QD_MESH ? face : face_towards(shape, along));
   return best.gap;
 }
 
@@ -91,7 +111,7 @@ static void keep_better(const convex_pair *pair, const double n[3], convex_witne
  * many. */
 static int shape_lines(double lines[3][3], const placed_shape *shape) {
   const int first = shape->type == QD_BOX ? 0 : 2;
-  const int count = shape->type == QD_ELLIPSOID ? 0 : 3 - first;
+  const int count = shape->type == QD_ELLIPSOID || shape->type == QD_MESH ? 0 : 3 - first;
   for (int i = 0; i < count; ++i) {
     mat3_column(lines[i], shape->rot, first + i);
   }
@@ -136,7 +156,8 @@ static void overlap_closest(const convex_pair *pair, contact_point *closest, int
   convex_witness witness, side;
   contact_point refined;
   int refined_feature[2], found = 0;
-  const double skin = pair->skin[0] + pair->skin[1], rounding = DEEPER * pair->size;
+  const double skin = pair->skin[0] + pair->skin[1];
+  const double rounding = DEEPER * pair->size + pair->roughness;
   const double face_gap = face_closest(pair, closest, feature);
   const double side_gap = side_closest(pair, &side), known = fmax(face_gap, side_gap);
   witness.gap = -INFINITY;
@@ -168,13 +189,15 @@ static int convex_closest(const convex_pair *pair, double range, contact_point *
   convex_witness witness;
   const double skin = pair->skin[0] + pair->skin[1];
   int apart = 1;
-  for (int stage = 0; stage < STAGES && apart; ++stage) {
+  /* polyhedra of many features are better met on the right one */
+  const int mesh = pair->shape[0]->type == QD_MESH || pair->shape[1]->type == QD_MESH;
+  for (int stage = mesh; stage < STAGES && apart; ++stage) {
     apart = gjk_closest(pair, GJK_TOLERANCE[stage], range + skin, &witness);
     if (apart && witness.gap - skin > range) {
       return 0;
     }
     if (apart && closest_refine(pair, &witness, closest, feature) &&
-        closest->dist >= witness.gap - skin - DEEPER * pair->size) {
+        closest->dist >= witness.gap - skin - DEEPER * pair->size - pair->roughness) {
       return 1;
     }
   }
@@ -184,12 +207,6 @@ static int convex_closest(const convex_pair *pair, double range, contact_point *
     closest_take(pair, &witness, closest, feature);
   }
   return 1;
-}
-
-static double covered_tolerance(const placed_shape *a, const placed_shape *b) {
-  double tolerance = 1e-10 * (shape_extent(a) + shape_extent(b));
-  tolerance = a->type == QD_CYLINDER ? fmax(tolerance, CAP_COVERED * a->size[0]) : tolerance;
-  return b->type == QD_CYLINDER ? fmax(tolerance, CAP_COVERED * b->size[0]) : tolerance;
 }
 
 int convex_convex_collide(const placed_shape *a, const placed_shape *b, double margin,

@@ -21,7 +21,10 @@
 #include "geometry/surface.h"
 #include "qdsim.h"
 
-enum { CAP_SIDES = 6, LABEL_EDGE = 8, LABEL_LOWER_END = 9, LABEL_UPPER_END = 10 };
+enum { CAP_SIDES = 6, LABEL_EDGE = MESH_SIDES_MAX };
+enum { LABEL_LOWER_END = LABEL_EDGE + 1, LABEL_UPPER_END = LABEL_EDGE + 2 };
+/* Bits of a feature: two labels, the part, the face. */
+enum { LABEL_BITS = 6, PART_AT = 2 * LABEL_BITS, INDEX_BITS = 23, FACE_AT = PART_AT + INDEX_BITS };
 enum { CYLINDER_LOWEST_LINE = 2 }; /* of the other; 0 and 1 are the caps, as for owners */
 
 static const double PI = 3.14159265358979323846;
@@ -43,10 +46,13 @@ int face_towards(const placed_shape *shape, const double direction[3]) {
   if (shape->type == QD_PLANE) {
     return 0;
   }
-  if (shape->type != QD_BOX && shape->type != QD_CYLINDER) {
+  if (shape->type != QD_BOX && shape->type != QD_CYLINDER && shape->type != QD_MESH) {
     return -1;
   }
   mat3_tmul_vec(y, shape->rot, direction);
+  if (shape->type == QD_MESH) {
+    return mesh_polygon_towards(shape->mesh, mesh_support(shape->mesh, y), y);
+  }
   if (shape->type == QD_CYLINDER) {
     return y[2] > 0.0;
   }
@@ -62,6 +68,10 @@ void face_normal(double normal[3], const placed_shape *shape, int face) {
     mat3_column(normal, shape->rot, 2);
     return;
   }
+  if (shape->type == QD_MESH) {
+    mat3_mul_vec(normal, shape->rot, shape->mesh->normal + 3 * face);
+    return;
+  }
   mat3_column(normal, shape->rot, shape->type == QD_BOX ? face / 2 : 2);
   vec3_scale(normal, normal, face % 2 ? 1.0 : -1.0);
 }
@@ -71,19 +81,57 @@ static void face_center(double center[3], const placed_shape *shape, int face) {
   vec3_copy(center, shape->pos);
   if (shape->type != QD_PLANE) {
     face_normal(normal, shape, face);
-    vec3_axpy(center, shape->size[shape->type == QD_BOX ? face / 2 : 1], normal);
+    vec3_axpy(center,
+              shape->type == QD_MESH ? shape->mesh->offset[face]
+                                     : shape->size[shape->type == QD_BOX ? face / 2 : 1],
+              normal);
   }
 }
 
-static int face_side_count(const placed_shape *shape) {
+/* A mesh's polygon has more corners where it clips than where it is clipped. */
+typedef enum face_role { CLIPS, IS_CLIPPED } face_role;
+
+/* The corners of a mesh's polygon in a role. */
+static const int *mesh_corners(const convex_mesh *mesh, int face, face_role role, int *count) {
+  const int *start = (role == CLIPS ? mesh->clip_start : mesh->outline_start) + face;
+  *count = start[1] - start[0];
+  return (role == CLIPS ? mesh->clip : mesh->outline) + start[0];
+}
+
+static int face_side_count(const placed_shape *shape, int face, face_role role) {
+  int count = CAP_SIDES;
+  if (shape->type == QD_MESH) {
+    mesh_corners(shape->mesh, face, role, &count);
+    return count;
+  }
   return shape->type == QD_PLANE ? 0 : shape->type == QD_BOX ? 4 : CAP_SIDES;
+}
+
+static double mesh_face_side(double normal[3], double vertex[3], const placed_shape *shape,
+                             int face, face_role role, int k) {
+  const convex_mesh *mesh = shape->mesh;
+  const double *plane = mesh->normal + 3 * face;
+  int count;
+  const int *corner = mesh_corners(mesh, face, role, &count);
+  double from[3], along[3], side[3];
+  vec3_copy(from, mesh->vertex + 3 * corner[k]);
+  vec3_sub(along, mesh->vertex + 3 * corner[(k + 1) % count], from);
+  vec3_cross(side, along, plane);
+  vec3_normalize(side);
+  vec3_axpy(from, -mesh->offset[face], plane);
+  mat3_mul_vec(normal, shape->rot, side);
+  mat3_mul_vec(vertex, shape->rot, from);
+  return vec3_dot(side, from);
 }
 
 /* Unit normal of side k in the world, its vertex k (which sides k-1 and k share) from the centre,
  * and the side's distance from the centre. */
 static double face_side(double normal[3], double vertex[3], const placed_shape *shape, int face,
-                        int k) {
+                        face_role role, int k) {
   double u[3], v[3];
+  if (shape->type == QD_MESH) {
+    return mesh_face_side(normal, vertex, shape, face, role, k);
+  }
   if (shape->type == QD_BOX) {
     static const int COSINE[4] = {1, 0, -1, 0};
     const int i = (face / 2 + 1) % 3, j = (face / 2 + 2) % 3;
@@ -121,7 +169,7 @@ static double lowest_direction(double p[3], const double axis[3], const double n
 static int opposing_face(const placed_shape *other, const double normal[3]) {
   double minus[3], axis[3];
   vec3_scale(minus, normal, -1.0);
-  if (other->type == QD_BOX) {
+  if (other->type == QD_BOX || other->type == QD_MESH) {
     return face_towards(other, minus);
   }
   if (other->type == QD_CYLINDER) {
@@ -153,11 +201,11 @@ static int part_polygon(polygon_vertex *out, const placed_shape *other, int part
     }
     return other->size[1] > 0.0 ? 2 : 0;
   }
-  const int count = face_side_count(other);
+  const int count = face_side_count(other, part, IS_CLIPPED);
   double center[3], side[3], vertex[3];
   face_center(center, other, part);
   for (int k = 0; k < count; ++k) {
-    face_side(side, vertex, other, part, k);
+    face_side(side, vertex, other, part, IS_CLIPPED, k);
     vec3_add(out[k].x, center, vertex);
     out[k].before = LABEL_EDGE + (k + count - 1) % count;
     out[k].after = LABEL_EDGE + k;
@@ -175,7 +223,7 @@ static void between(double x[3], const double from[3], const double to[3], doubl
 static int clip_polygon(polygon_vertex *vertices, int count, const double *excess, int k) {
   polygon_vertex kept[FACE_MANIFOLD_CAPACITY];
   int kept_count = 0;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count && kept_count < FACE_MANIFOLD_CAPACITY - 1; ++i) {
     const int next = (i + 1) % count;
     const int in = excess[i] <= 0.0, next_in = excess[next] <= 0.0;
     if (in) {
@@ -210,8 +258,8 @@ static int clip(polygon_vertex *vertices, int count, const placed_shape *owner, 
   double center[3], side[3], vertex[3], arm[3], excess[FACE_MANIFOLD_CAPACITY];
   const int line = count == 2;
   face_center(center, owner, face);
-  for (int k = 0; k < face_side_count(owner) && count > 0; ++k) {
-    const double reach = face_side(side, vertex, owner, face, k);
+  for (int k = 0; k < face_side_count(owner, face, CLIPS) && count > 0; ++k) {
+    const double reach = face_side(side, vertex, owner, face, CLIPS, k);
     for (int i = 0; i < count; ++i) {
       vec3_sub(arm, vertices[i].x, center);
       excess[i] = vec3_dot(side, arm) - reach;
@@ -228,10 +276,11 @@ double face_manifold_skin(const placed_shape *other) {
   return other->type == QD_CAPSULE ? other->size[0] : 0.0;
 }
 
-static int feature_code(int face, int part, const polygon_vertex *vertex) {
+static contact_feature feature_code(int face, int part, const polygon_vertex *vertex) {
   const int low = vertex->before < vertex->after ? vertex->before : vertex->after;
   const int high = vertex->before < vertex->after ? vertex->after : vertex->before;
-  return FACE_MANIFOLD_FEATURE | face << 11 | part << 8 | low << 4 | high;
+  return FACE_MANIFOLD_FEATURE | (contact_feature)face << FACE_AT |
+         (contact_feature)part << PART_AT | low << LABEL_BITS | high;
 }
 
 static int same_place(const polygon_vertex *a, const polygon_vertex *b, double tolerance) {
@@ -280,11 +329,15 @@ typedef struct vertex_motion {
   double radius, steepness; /* of the lowest line: r, |y| */
 } vertex_motion;
 
+static int bits(contact_feature feature, int at, int count) {
+  return (int)(feature >> at & ((1 << count) - 1));
+}
+
 static void vertex_motion_init(vertex_motion *out, const placed_shape *other,
-                               const double normal[3], int feature) {
-  const int part = feature >> 8 & 7;
-  out->low = feature >> 4 & 15;
-  out->high = feature & 15;
+                               const double normal[3], contact_feature feature) {
+  const int part = bits(feature, PART_AT, INDEX_BITS);
+  out->low = bits(feature, LABEL_BITS, LABEL_BITS);
+  out->high = bits(feature, 0, LABEL_BITS);
   out->line = is_line(other, part);
   out->radius = 0.0;
   mat3_column(out->axis, other->rot, 2);
@@ -299,7 +352,7 @@ static void vertex_motion_init(vertex_motion *out, const placed_shape *other,
   double side[3], vertex[3];
   face_normal(out->opposing, other, part);
   if (out->high >= LABEL_EDGE) {
-    face_side(side, vertex, other, part, out->high - LABEL_EDGE);
+    face_side(side, vertex, other, part, IS_CLIPPED, out->high - LABEL_EDGE);
     vec3_cross(out->direction, out->opposing, side);
   }
 }
@@ -327,7 +380,7 @@ static void slide(double dx[3], const vertex_motion *motion, const placed_shape 
   }
   if (motion->high >= LABEL_EDGE) {
     double side[3], vertex[3];
-    face_side(side, vertex, owner, face, motion->low);
+    face_side(side, vertex, owner, face, CLIPS, motion->low);
     const double *d = motion->direction;
     vec3_axpy(dx, -vec3_dot(side, m) / vec3_dot(side, d), d);
     return;
@@ -337,7 +390,7 @@ static void slide(double dx[3], const vertex_motion *motion, const placed_shape 
 
 void face_manifold_derivative(const placed_shape *owner, const placed_shape *other,
                               const contact_point *contact, contact_point_derivative *out) {
-  const int face = contact->feature >> 11 & 7;
+  const int face = bits(contact->feature, FACE_AT, INDEX_BITS);
   double normal[3];
   vertex_motion motion;
   face_normal(normal, owner, face);

@@ -5,7 +5,7 @@
 
 #include "geometry/collide.h"
 
-enum { FACE_MANIFOLD_CAPACITY = 32 };
+enum { FACE_MANIFOLD_CAPACITY = MESH_SIDES_MAX + 2 * MESH_OUTLINE_MAX };
 
 /* Closest points on the rim of a cap count as held by its six fixed points if these are as close to
  * this part of the radius: up to a tilt of some 1e-3. Nearer to standing the closest point runs
@@ -14,18 +14,19 @@ enum { FACE_MANIFOLD_CAPACITY = 32 };
 
 /* Features of these contacts have the first bit, and the second where the pair's second shape owns
  * the face; smaller ones are free for others. */
-enum { FACE_MANIFOLD_FEATURE = 1 << 15, FACE_MANIFOLD_EXCHANGED = 1 << 14 };
+#define FACE_MANIFOLD_FEATURE ((contact_feature)1 << 61)
+#define FACE_MANIFOLD_EXCHANGED ((contact_feature)1 << 60)
 
-/* The face of a plane, box or cylinder whose normal is closest to direction (world, outward): its
- * index, or -1 for shapes without faces. */
+/* The face of a plane, box, cylinder or mesh (there: at its support) whose normal is closest to
+ * direction (world, outward): its index, or -1 for shapes without faces. */
 int face_towards(const placed_shape *shape, const double direction[3]);
 /* Its outward normal in the world. */
 void face_normal(double normal[3], const placed_shape *shape, int face);
 
-/* Vertices of the part of other (box: face, capsule: axis, cylinder: cap or lowest line, nothing
- * else) that looks against the face, clipped to the face's sides. dist and normal are along the
- * normal of the face. Fills out (FACE_MANIFOLD_CAPACITY), returns their number; normals point from
- * owner into other. */
+/* Vertices of the part of other (box and mesh: face, capsule: axis, cylinder: cap or lowest line,
+ * nothing else) that looks against the face, clipped to the face's sides. dist and normal are along
+ * the normal of the face. Fills out (FACE_MANIFOLD_CAPACITY), returns their number; normals point
+ * from owner into other. */
 int face_manifold(const placed_shape *owner, int face, const placed_shape *other,
                   contact_point *out);
 /* What of the other's size is round skin about its part: a capsule's radius. */
@@ -33,6 +34,9 @@ double face_manifold_skin(const placed_shape *other);
 /* Derivative of such a contact. */
 void face_manifold_derivative(const placed_shape *owner, const placed_shape *other,
                               const contact_point *contact, contact_point_derivative *out);
+
+/* To what distance vertices of a manifold stand for the closest points. */
+double covered_tolerance(const placed_shape *a, const placed_shape *b);
 
 /* Fills out (CONTACTS_PER_PAIR_MAX) with the contact of the closest points and the manifold of a
  * face almost normal to it, if there is one: all of dist <= margin. The closest points are left out

@@ -9,6 +9,7 @@
 
 #include "base/vec3.h"
 #include "geometry/convex.h"
+#include "geometry/mesh_surface.h"
 #include "qdsim.h"
 
 /* Lines closer to parallel than this, and as close to normal to the contact's normal. */
@@ -59,10 +60,45 @@ static int box_line(line *out, const placed_shape *box, const double n[3]) {
   return 1;
 }
 
+/* The edge of a mesh at its support along n that is almost normal to n, if it is the only one. */
+static int mesh_line(line *out, const placed_shape *shape, const double n[3]) {
+  const convex_mesh *m = shape->mesh;
+  double y[3], along[3], middle[3];
+  int found = -1;
+  mat3_tmul_vec(y, shape->rot, n);
+  const int support = mesh_support(m, y);
+  for (int k = m->fan_start[support]; k < m->fan_start[support + 1]; ++k) {
+    mesh_edge_direction(along, m, m->fan[k]);
+    if (fabs(vec3_dot(along, y)) < PARALLEL_SINE) {
+      if (found >= 0) {
+        return 0;
+      }
+      found = m->fan[k];
+    }
+  }
+  if (found < 0) {
+    return 0;
+  }
+  const int *end = m->edge_vertex + 2 * found;
+  out->half = 0.5 * mesh_edge_direction(along, m, found);
+  mat3_mul_vec(out->axis, shape->rot, along);
+  vec3_add(middle, m->vertex + 3 * end[0], m->vertex + 3 * end[1]);
+  vec3_scale(middle, middle, 0.5);
+  mat3_mul_vec(out->center, shape->rot, middle);
+  out->radius = 0.0;
+  out->side = mesh_edge_feature(m, found);
+  out->end[0] = end[0];
+  out->end[1] = end[1];
+  return 1;
+}
+
 /* n: outward normal of the shape. */
 static int shape_line(line *out, const placed_shape *shape, const double n[3]) {
   if (shape->type == QD_BOX) {
     return box_line(out, shape, n);
+  }
+  if (shape->type == QD_MESH) {
+    return mesh_line(out, shape, n);
   }
   if (shape->type != QD_CAPSULE && shape->type != QD_CYLINDER) {
     return 0;

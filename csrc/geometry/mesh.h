@@ -20,7 +20,6 @@ typedef struct convex_mesh {
   double lower[3];  /* of the box that holds all vertices */
   double upper[3];  /*   "  */
   double roughness; /* vertices lie this far behind the planes of their polygons, or nearer */
-  int partial;      /* 1: some polygon has more corners than its outline */
   int vertex_count, edge_count, polygon_count;
   double *vertex;      /* (vertex_count, 3) */
   int *neighbor_start; /* (vertex_count + 1) */
@@ -43,6 +42,11 @@ typedef struct convex_mesh {
   int cells;           /* start cells along a side of the cube of directions, 0: none */
   int *cell;           /* (6, cells, cells) a vertex to start from */
 } convex_mesh;
+
+/* 1 if a polygon has more corners than its outline. */
+static inline int mesh_polygon_is_round(const convex_mesh *m, int polygon) {
+  return m->side_start[polygon + 1] - m->side_start[polygon] > MESH_OUTLINE_MAX;
+}
 
 /* A copy of the hull with everything else computed. faces: triangles, counterclockwise seen from
  * outside. Vertices that no face names are left out. On failure *reason says why, *face_index where

@@ -294,7 +294,6 @@ static void fill_corners(convex_mesh *m, int *scratch) {
   for (int r = 0; r < m->polygon_count; ++r) {
     int count = m->side_start[r + 1] - m->side_start[r];
     memcpy(scratch, m->side_vertex + m->side_start[r], (size_t)count * sizeof(int));
-    m->partial |= count > MESH_OUTLINE_MAX;
     count = thin_out(scratch, count, MESH_SIDES_MAX, m->vertex);
     m->clip_start[r] = clip;
     memcpy(m->clip + clip, scratch, (size_t)count * sizeof(int));

@@ -48,7 +48,7 @@ void capsule_capsule_derivative(const placed_shape *a, const placed_shape *b,
 int block_block_collide(const placed_shape *a, const placed_shape *b, double margin,
                         contact_point *out);
 
-/* convex_pairs.c: capsules, boxes, cylinders and ellipsoids */
+/* convex_pairs.c: capsules, boxes, cylinders, ellipsoids and meshes */
 int convex_convex_collide(const placed_shape *a, const placed_shape *b, double margin,
                           contact_point *out);
 
@@ -61,5 +61,11 @@ int cylinder_sphere_collide(const placed_shape *a, const placed_shape *b, double
                             contact_point *out);
 int ellipsoid_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
                              contact_point *out);
+
+/* mesh_pairs.c */
+int plane_mesh_collide(const placed_shape *a, const placed_shape *b, double margin,
+                       contact_point *out);
+int mesh_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
+                        contact_point *out);
 
 #endif

@@ -195,7 +195,7 @@ static int certified(const refinement *r, double tolerance) {
   }
   const double bound =
       convex_support(r->pair, r->n, x_a, x_b) - r->pair->skin[0] - r->pair->skin[1];
-  return fabs(bound - current_gap(r)) <= tolerance * r->pair->size;
+  return fabs(bound - current_gap(r)) <= tolerance * r->pair->size + r->pair->roughness;
 }
 
 static int enough(const refinement *r, double error) {
@@ -273,7 +273,7 @@ int closest_on_features(const convex_pair *pair, const convex_witness *start, co
     const double error = residual(&r, twist, offset);
     if (error <= CERTIFIED && !(error < 0.1 * least && error > 1e-15)) {
       take(&r, contact, same);
-      contact->feature = feature[0] + SURFACE_FEATURE_COUNT * feature[1];
+      contact->feature = closest_feature(feature[0], feature[1]);
       return 1;
     }
     least = fmin(least, error);

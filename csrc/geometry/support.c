@@ -24,6 +24,9 @@ static void core_support(double x[3], const placed_shape *shape, const double n[
              n[2] < 0.0 ? -size[1] : size[1]);
     break;
   }
+  case QD_MESH:
+    vec3_copy(x, shape->mesh->vertex + 3 * mesh_support(shape->mesh, n));
+    break;
   case QD_ELLIPSOID: {
     const double Dn[3] = {size[0] * n[0], size[1] * n[1], size[2] * n[2]};
     const double h = vec3_norm(Dn);
@@ -62,4 +65,5 @@ void convex_pair_init(convex_pair *out, const placed_shape *a, const placed_shap
     out->skin[k] = out->shape[k]->type == QD_CAPSULE ? out->shape[k]->size[0] : 0.0;
   }
   out->size = shape_extent(a) + shape_extent(b);
+  out->roughness = shape_roughness(a) + shape_roughness(b);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/vec3.h"
+#include "geometry/mesh_surface.h"
 #include "qdsim.h"
 
 static const int BOX_PLACE[3] = {1, 3, 9};
@@ -22,9 +23,15 @@ double shape_extent(const placed_shape *shape) {
   case QD_BOX:
   case QD_ELLIPSOID:
     return size[0] + size[1] + size[2];
+  case QD_MESH:
+    return shape->mesh->radius;
   default:
     return 0.0;
   }
+}
+
+double shape_roughness(const placed_shape *shape) {
+  return shape->type == QD_MESH ? shape->mesh->roughness : 0.0;
 }
 
 static void set_flat(local_surface *out, int k) {
@@ -73,6 +80,24 @@ static void box_surface(local_surface *out, const surface_point *point) {
     } else {
       set_curved(out, k, 0.0, 1.0);
     }
+  }
+}
+
+static void mesh_surface(local_surface *out, const convex_mesh *mesh, const surface_point *point) {
+  const int edge = mesh_feature_edge(mesh, point->feature);
+  double along[3];
+  vec3_copy(along, UNIT[0]);
+  if (edge >= 0) {
+    mesh_edge_direction(along, mesh, edge);
+  }
+  set_axes(out, point->n, along);
+  set_curved(out, 0, 0.0, 1.0);
+  set_curved(out, 1, 0.0, 1.0);
+  if (point->feature >= mesh->vertex_count) {
+    set_flat(out, 0);
+  }
+  if (mesh_feature_polygon(mesh, point->feature) >= 0) {
+    set_flat(out, 1);
   }
 }
 
@@ -159,6 +184,9 @@ void surface_compute(local_surface *out, const placed_shape *shape, const surfac
   case QD_ELLIPSOID:
     ellipsoid_surface(out, shape, point, length);
     break;
+  case QD_MESH:
+    mesh_surface(out, shape->mesh, point);
+    break;
   default:
     set_axes(out, point->n, UNIT[0]);
     set_flat(out, 0);
@@ -196,10 +224,13 @@ int surface_classify(const placed_shape *shape, const double x[3], double tolera
     }
     return CYLINDER_SIDE;
   }
-  return 0;
+  return shape->type == QD_MESH ? mesh_classify(shape->mesh, x, tolerance) : 0;
 }
 
 int surface_face(const placed_shape *shape, int face) {
+  if (shape->type == QD_MESH) {
+    return mesh_polygon_feature(shape->mesh, face);
+  }
   if (shape->type == QD_CYLINDER) {
     return face ? CYLINDER_UPPER_CAP : CYLINDER_LOWER_CAP;
   }
@@ -274,6 +305,9 @@ void surface_retract(const placed_shape *shape, surface_point *point) {
     }
     break;
   }
+  case QD_MESH:
+    mesh_retract(shape->mesh, point->feature, x, n);
+    break;
   default:
     break;
   }
@@ -347,6 +381,10 @@ int surface_cross(const placed_shape *shape, surface_point *point) {
     crossed = cylinder_cross(shape, point);
   } else if (shape->type == QD_CAPSULE) {
     crossed = capsule_cross(shape, point);
+  } else if (shape->type == QD_MESH) {
+    const int before = point->feature;
+    point->feature = mesh_cross(shape->mesh, before, point->x, point->n);
+    crossed = point->feature != before;
   }
   if (crossed) {
     surface_retract(shape, point);

@@ -8,7 +8,7 @@
 
 /* Features, by type of shape. Plane, sphere, ellipsoid: 0. Capsule: 0 lower end, 1 side, 2 upper
  * end. Box: 13 + sum of s_i 3^i, s_i the sign of coordinate i if it is at its bound, else 0 (face,
- * edge, vertex). Cylinder: the following. */
+ * edge, vertex). Mesh: see mesh_surface.h. Cylinder: the following. */
 enum {
   CYLINDER_SIDE = 0,
   CYLINDER_LOWER_CAP,
@@ -16,7 +16,12 @@ enum {
   CYLINDER_LOWER_RIM,
   CYLINDER_UPPER_RIM
 };
-enum { SURFACE_FEATURE_COUNT = 32 }; /* all are smaller */
+enum { SURFACE_FEATURE_COUNT = 1 << 24 }; /* all are smaller */
+
+/* Of the closest points of two shapes. */
+static inline contact_feature closest_feature(int feature_a, int feature_b) {
+  return feature_a + (contact_feature)SURFACE_FEATURE_COUNT * feature_b;
+}
 
 /* A point of the surface and an outward normal there, in the frame of the shape. */
 typedef struct surface_point {
@@ -34,8 +39,10 @@ typedef struct local_surface {
   double turn[2];
 } local_surface;
 
-/* Sum of the sizes that the type uses. */
+/* Sum of the sizes that the type uses; of a mesh its radius. */
 double shape_extent(const placed_shape *shape);
+/* How far its surface is from what its features say: of meshes whose polygons are not flat. */
+double shape_roughness(const placed_shape *shape);
 
 /* The surface around a point. length: the unit of move, of the size of the shapes. */
 void surface_compute(local_surface *out, const placed_shape *shape, const surface_point *point,
@@ -45,7 +52,7 @@ void surface_compute(local_surface *out, const placed_shape *shape, const surfac
 int surface_classify(const placed_shape *shape, const double x[3], double tolerance);
 
 /* The feature of a face, numbered as in face_manifold.h: box 2 axis + positive, cylinder 0 lower, 1
- * upper cap. */
+ * upper cap, mesh polygon. */
 int surface_face(const placed_shape *shape, int face);
 
 /* Puts a point and normal that a step took off the feature back on it. */

@@ -11,7 +11,7 @@ void collision_lay_out(collision *c, const qd_model *model, int capacity, arena 
   c->next = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
   c->counts = arena_take(a, (size_t)model->pair_count);
   c->contact = arena_take(a, (size_t)capacity * sizeof(qd_contact));
-  c->feature = arena_ints(a, (size_t)capacity);
+  c->feature = arena_take(a, (size_t)capacity * sizeof *c->feature);
   c->capacity = capacity;
   c->count = 0;
   broad_phase_lay_out(&c->broad, model, a);

@@ -12,7 +12,7 @@ typedef struct collision {
   unsigned char *counts; /* (pair_count) 1: the pair's contacts are in the list */
   int left_out;          /* number of pairs that are not */
   qd_contact *contact;   /* (capacity) */
-  int *feature;          /* (capacity) the smooth branch of the pair, for the derivative */
+  contact_feature *feature; /* (capacity) the smooth branch of the pair, for the derivative */
   int capacity;
   int count;
   broad_phase broad;

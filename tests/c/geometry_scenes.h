@@ -115,8 +115,8 @@ static inline void random_scene(int type_a, int type_b, double scale, shape *a, 
   shape_approach(a, b, uniform(-0.8, 1.0) * depth);
 }
 
-static const char *const TYPE_NAME[] = {"plane", "sphere",   "capsule",
-                                        "box",   "cylinder", "ellipsoid"};
+static const char *const TYPE_NAME[] = {"plane",    "sphere",    "capsule", "box",
+                                        "cylinder", "ellipsoid", "mesh"};
 static const int PAIR_TYPES[][2] = {
     {QD_PLANE, QD_SPHERE},       {QD_PLANE, QD_CAPSULE},      {QD_PLANE, QD_BOX},
     {QD_SPHERE, QD_SPHERE},      {QD_SPHERE, QD_CAPSULE},     {QD_SPHERE, QD_BOX},
@@ -141,7 +141,7 @@ static inline void shape_move(shape *s, const double rotation[3], const double p
 }
 
 static inline const contact_point *find_feature(const contact_point *contacts, int count,
-                                                int feature) {
+                                                contact_feature feature) {
   for (int i = 0; i < count; ++i) {
     if (contacts[i].feature == feature) {
       return contacts + i;

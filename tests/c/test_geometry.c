@@ -282,7 +282,7 @@ static void check_symmetry(int type_a, int type_b, double scale) {
       const contact_point *moved = find_feature(other, other_count, straight[i].feature);
       double pos[3], normal[3];
       if (!moved) {
-        CHECK_SAY(0, "feature %d lost", straight[i].feature);
+        CHECK_SAY(0, "feature %d lost", (int)straight[i].feature);
         continue;
       }
       mat3_mul_vec(pos, R, straight[i].pos);

@@ -64,6 +64,13 @@ _PAIRS = (  # as qd_shape_pair_supported
     ("cylinder", "cylinder"),
     ("cylinder", "ellipsoid"),
     ("ellipsoid", "ellipsoid"),
+    ("plane", "mesh"),
+    ("sphere", "mesh"),
+    ("capsule", "mesh"),
+    ("box", "mesh"),
+    ("cylinder", "mesh"),
+    ("ellipsoid", "mesh"),
+    ("mesh", "mesh"),
 )
 SUPPORTED_PAIRS = frozenset(_PAIRS) | frozenset((b, a) for a, b in _PAIRS)
 CONTACT_DIMENSIONS = (1, 3, 4, 6)

@@ -26,6 +26,7 @@ from qdsim.description import (
     Pair,
 )
 from qdsim.description.arrays import rotation_matrix
+from qdsim.description.hulls import hull_of_compiled
 from qdsim.formats.actuation import Actuation, FileActuator, Plan
 from qdsim.formats.equalities import Names, read_equalities
 
@@ -546,7 +547,8 @@ class _Reader:
             vertex, face = int(m.mesh_vertadr[i]), int(m.mesh_faceadr[i])
             vertices = m.mesh_vert[vertex : vertex + int(m.mesh_vertnum[i])]
             faces = m.mesh_face[face : face + int(m.mesh_facenum[i])]
-            meshes.append(Mesh(self.mesh_names[i], vertices, faces))
+            hull = hull_of_compiled(m, i)  # MuJoCo has one where it collides
+            meshes.append(Mesh(self.mesh_names[i], vertices, faces, hull if len(hull) else None))
         return tuple(meshes)
 
     def read_keyframes(self, plan: Plan) -> tuple[Keyframe, ...]:
