@@ -82,16 +82,7 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k)
     *over_rows[k] = arena_doubles(a, slots);
   w->state = arena_ints(a, lanes_count);
-  w->active.rows = arena_doubles(a, (ACTIVE_LIMIT + 1) * columns);
-  w->active_images = arena_doubles(a, (ACTIVE_LIMIT + 1) * columns);
-  w->active.factor = arena_doubles(a, ACTIVE_LIMIT * ACTIVE_LIMIT);
-  w->active.multiplier = arena_doubles(a, ACTIVE_LIMIT);
-  w->active.reduced = arena_doubles(a, ACTIVE_LIMIT);
-  w->active.rate = arena_doubles(a, ACTIVE_LIMIT);
-  w->active.product = arena_doubles(a, ACTIVE_LIMIT);
-  w->active.reciprocal = arena_doubles(a, ACTIVE_LIMIT);
-  w->active.id = arena_take(a, ACTIVE_LIMIT * sizeof(face_id));
-  w->active.directions = arena_doubles(a, ACTIVE_LIMIT * DIMENSION_LIMIT);
+  active_set_lay_out(&w->active, columns, a);
   w->row_weight = arena_doubles(a, lanes_count);
   w->penalty = arena_doubles(a, lanes_count);
   w->near_blocks = arena_ints(a, rows + 1);

@@ -3,14 +3,8 @@
  *
  * Rows are orthant rows, and cuts w_0 + u'w_1 >= 0 of Lorentz cones, u = -w_1 / |w_1| where they
  * are violated. A cone with a single tangent that can move (planar contact) is the intersection of
- * two cuts: then the method ends exactly. Others it only brings near, and the polish takes over.
- *
- * With V = Q^-1 N the images of the active rows N, and N'V = L L', a new row a needs
- *
- *     d = L^-1 N'Q^-1 a,    r = L^-T d,    delta = a'Q^-1 a - d'd:
- *
- * multipliers change at the rate -r, x moves along Q^-1 a - V r, the row's value grows at the rate
- * delta; delta = 0 means that the row depends on the others.
+ * two cuts: then the method ends exactly, at a vertex of the multipliers. Others it only brings
+ * near, and the polish takes over.
  *
  * A few active rows on a few unknowns cost less than one interior point iteration, many cost more:
  * so there are limits, beyond which the caller follows the path. The answer is only a guess: the
@@ -18,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "numerics/active_set.h"
 #include "numerics/conic_workspace.h"
 #include "numerics/lanes.h"
 
@@ -25,29 +20,20 @@
 #define START_WORK 900   /* their number times columns, likewise */
 #define ROUND_LIMIT 64   /* rows brought in, and looks at all rows */
 #define SATISFIED 1e-12  /* natural lengths, polyhedral programs */
-#define NEAR_ENOUGH 1e-2 /* the same where the polish has to finish */
+#define NEAR_ENOUGH 1e-3 /* the same where the polish has to finish */
 #define DEPENDENT 1e-11  /* of the row's own curvature */
-
-/* A row of an orthant (sign 0), a cut w_0 + sign w_tail (sign +-1), or one along `direction` (tail
- * -1). */
-typedef struct face {
-  int block, row, tail;
-  double sign, value; /* w at the current point, negative if violated */
-  double direction[DIMENSION_LIMIT];
-} face;
-
-static const face no_face = {-1, 0, 0, 0.0, 0.0, {0.0}};
+#define REDUNDANT 1e-9   /* likewise, of rows that share a vertex's load */
+#define TOUCHING 1e-9    /* near lengths: rows at rest */
 
 /* The only row behind the first of a Lorentz block that is not zero: 0 if none, -1 if several. */
 static int only_tail(const qd_cone_workspace *workspace, const row_block *block) {
   int tail = 0;
   for (int i = 1; i < block->row_count; ++i) {
-    const double *values = workspace->system.G + block->values + 4 * i;
-    int any = workspace->g[block->slot + i * block->slot_step] != 0.0;
-    for (int k = 0; k < block->tile_count && !any; ++k)
-      for (int j = 0; j < 4; ++j) any |= values[4 * k * block->row_count + j] != 0.0;
-    if (any && tail > 0) return -1;
-    if (any) tail = i;
+    if (workspace->row_mask[block->first_row + i] == 0 &&
+        workspace->g[block->slot + i * block->slot_step] == 0.0)
+      continue;
+    if (tail > 0) return -1;
+    tail = i;
   }
   return tail;
 }
@@ -121,97 +107,23 @@ LANES_INLINE void read_face(const qd_cone_workspace *workspace, const face *f, d
   }
 }
 
-LANES_INLINE double dot(const double *a, const double *b, int count) {
-  lanes sum = {0.0, 0.0, 0.0, 0.0};
-  for (int i = 0; i < count; i += 4) sum += LANES_OF(a + i) * LANES_OF(b + i);
-  return lanes_sum(&sum);
-}
-
-LANES_INLINE void add_scaled(double *a, double factor, const double *b, int count) {
-  for (int i = 0; i < count; i += 4) LANES_AT(a + i) += factor * LANES_OF(b + i);
-}
-
-/* Takes row k out of the factor: rows below move up, and Givens rotations restore the triangle. */
-LANES_INLINE void drop_row(active_set *set, int k) {
-  const int n = set->count, columns = set->columns;
-  for (int i = k + 1; i < n; ++i) {
-    double *row = set->factor + (size_t)(i - 1) * ACTIVE_LIMIT;
-    memcpy(row, set->factor + (size_t)i * ACTIVE_LIMIT, (size_t)(i + 1) * sizeof(double));
-    set->multiplier[i - 1] = set->multiplier[i];
-    set->product[i - 1] = set->product[i];
-    set->id[i - 1] = set->id[i];
-    memcpy(set->directions + (size_t)(i - 1) * DIMENSION_LIMIT,
-           set->directions + (size_t)i * DIMENSION_LIMIT, DIMENSION_LIMIT * sizeof(double));
-    memcpy(set->rows + (size_t)(i - 1) * (size_t)columns, set->rows + (size_t)i * (size_t)columns,
-           (size_t)columns * sizeof(double));
-    if (set->images != set->rows)
-      memcpy(set->images + (size_t)(i - 1) * (size_t)columns,
-             set->images + (size_t)i * (size_t)columns, (size_t)columns * sizeof(double));
+/* A face as the set's candidate. */
+LANES_INLINE void read_candidate(qd_cone_workspace *workspace, active_set *set, const face *f) {
+  double *image = active_set_image(set, set->count), *row = active_set_row(set, set->count);
+  read_face(workspace, f, row);
+  if (image != row) {
+    memcpy(image, row, (size_t)set->columns * sizeof(double));
+    tiles_solve(&workspace->system, image);
   }
-  set->count = n - 1;
-  for (int j = k; j < n - 1; ++j) { /* row j has one entry too many, at j + 1 */
-    double *pivot = set->factor + (size_t)j * ACTIVE_LIMIT;
-    const double size = sqrt(pivot[j] * pivot[j] + pivot[j + 1] * pivot[j + 1]);
-    const double cosine = pivot[j] / size, sine = pivot[j + 1] / size;
-    /* two passes: side by side, the pair of a sum and a difference becomes one fused instruction in
-     * gcc 12, -ffp-contract=off or not, and bits would depend on the instruction set */
-    double *kept = set->rate, *moved = set->reduced;
-    for (int i = j + 1; i < n - 1; ++i) {
-      const double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
-      kept[i] = cosine * row[j] + sine * row[j + 1];
-    }
-    for (int i = j + 1; i < n - 1; ++i) {
-      const double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
-      moved[i] = cosine * row[j + 1] - sine * row[j];
-    }
-    for (int i = j + 1; i < n - 1; ++i) {
-      double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
-      row[j] = kept[i];
-      row[j + 1] = moved[i];
-    }
-    pivot[j] = size;
-    pivot[j + 1] = 0.0;
-    set->reciprocal[j] = 1.0 / size;
-  }
-}
-
-/* d = L^-1 product (product = N'image), rate = L^-T d; returns the curvature left for the new row.
- * Rows of the factor are zero behind their diagonal, so that dots may run to the next multiple of
- * four. */
-LANES_INLINE double solve_rates(active_set *set, double own) {
-  const int n = set->count;
-  double *restrict reduced = set->reduced, *restrict rate = set->rate;
-  memset(reduced, 0, ACTIVE_LIMIT * sizeof(double));
-  for (int i = 0; i < n; ++i) {
-    const double *row = set->factor + (size_t)i * ACTIVE_LIMIT;
-    reduced[i] = (set->product[i] - dot(row, reduced, (i + 3) / 4 * 4)) * set->reciprocal[i];
-    own -= reduced[i] * reduced[i];
-    rate[i] = reduced[i];
-  }
-  for (int i = n - 1; i >= 0; --i) {
-    const double *restrict row = set->factor + (size_t)i * ACTIVE_LIMIT;
-    rate[i] *= set->reciprocal[i];
-    for (int j = 0; j < i; ++j) rate[j] -= row[j] * rate[i];
-  }
-  return own;
 }
 
 /* Brings one violated face into the set; 0 if that cannot be done (no room, or infeasible). */
 LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, face *f, double *x) {
-  const int columns = set->columns;
-  double *row = set->rows + (size_t)set->count * (size_t)columns, *image = row;
-  read_face(workspace, f, row);
-  if (set->images != set->rows) {
-    image = set->images + (size_t)set->count * (size_t)columns;
-    memcpy(image, row, (size_t)columns * sizeof(double));
-    tiles_solve(&workspace->system, image);
-  }
-  const double own = dot(row, image, columns);
-  for (int i = 0; i < set->count; ++i)
-    set->product[i] = dot(set->rows + (size_t)i * (size_t)columns, image, columns);
   double multiplier = 0.0;
+  read_candidate(workspace, set, f);
+  const double own = active_set_measure(set);
   for (;;) {
-    const double curvature = solve_rates(set, own);
+    const double curvature = active_set_rates(set, own);
     const int independent = curvature > DEPENDENT * own;
     double step = independent ? -f->value / curvature : HUGE_VAL;
     int leaving = -1;
@@ -224,121 +136,188 @@ LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, face *f
     for (int i = 0; i < set->count; ++i) set->multiplier[i] -= step * set->rate[i];
     multiplier += step;
     if (independent) {
-      add_scaled(x, step, image, columns);
-      for (int i = 0; i < set->count; ++i)
-        add_scaled(x, -step * set->rate[i], set->images + (size_t)i * (size_t)columns, columns);
+      active_set_move(set, step, x);
       f->value += step * curvature;
     }
     if (leaving < 0) {
-      double *last = set->factor + (size_t)set->count * ACTIVE_LIMIT;
-      memcpy(last, set->reduced, ACTIVE_LIMIT * sizeof(double)); /* zero behind count */
-      last[set->count] = sqrt(curvature);
-      set->reciprocal[set->count] = 1.0 / last[set->count];
-      set->multiplier[set->count] = multiplier;
-      set->id[set->count] = (face_id){f->block, f->row, f->tail, f->sign};
-      memcpy(set->directions + (size_t)set->count * DIMENSION_LIMIT, f->direction,
-             sizeof f->direction);
-      set->count += 1;
+      set->face[set->place[set->count]] = *f;
+      active_set_push(set, curvature, multiplier);
       return 1;
     }
-    drop_row(set, leaving);
-    memcpy(set->rows + (size_t)set->count * (size_t)columns, row, (size_t)columns * sizeof(double));
-    row = set->rows + (size_t)set->count * (size_t)columns;
-    if (set->images != set->rows) {
-      memcpy(set->images + (size_t)set->count * (size_t)columns, image,
-             (size_t)columns * sizeof(double));
-      image = set->images + (size_t)set->count * (size_t)columns;
-    } else {
-      image = row;
+    active_set_drop(set, leaving);
+  }
+}
+
+/* Slacks of the blocks nearby. */
+LANES_INLINE void look_near(const qd_cone_workspace *workspace, int near_count, const double *x,
+                            double *w) {
+  const tile_system *system = &workspace->system;
+  tiles_multiply_blocks(system, workspace->near_blocks, near_count, system->G, x, w);
+  for (int k = 0; k < near_count; ++k) {
+    const row_block *block = &system->blocks[workspace->near_blocks[k]];
+    for (int i = 0; i < block->row_count; ++i) {
+      const int at = block->slot + i * block->slot_step;
+      w[at] += workspace->g[at];
     }
   }
 }
 
-/* Multipliers into the workspace's iterate, and x = x0 + V multipliers, without the rounding that
- * piled up on the way. */
-static void write_back(qd_cone_workspace *workspace, const active_set *set, const double *x0) {
-  memcpy(workspace->x, x0, (size_t)set->columns * sizeof(double));
+/* Slack of a face. */
+LANES_INLINE double face_value(const qd_cone_workspace *workspace, const face *f, const double *w) {
+  const row_block *block = &workspace->system.blocks[f->block];
+  const int step = block->slot_step;
+  double value = w[block->slot + f->row * step];
+  if (f->tail > 0) value += f->sign * w[block->slot + f->tail * step];
+  for (int i = 1; f->tail < 0 && i < block->row_count; ++i)
+    value += f->direction[i] * w[block->slot + i * step];
+  return value;
+}
+
+/* Multipliers of faces into those of rows. */
+LANES_INLINE void add_multiplier(qd_cone_workspace *workspace, const face *f, double multiplier) {
+  const row_block *block = &workspace->system.blocks[f->block];
+  double *dual = workspace->dual + block->slot;
+  dual[f->row * block->slot_step] += multiplier;
+  if (f->tail > 0) dual[f->tail * block->slot_step] += f->sign * multiplier;
+  for (int i = 1; f->tail < 0 && i < block->row_count; ++i)
+    dual[i * block->slot_step] += f->direction[i] * multiplier;
+}
+
+/* x = base + V multiplier, without the rounding that piled up on the way. */
+LANES_INLINE void set_point(qd_cone_workspace *workspace, const active_set *set,
+                            const double *base) {
+  memcpy(workspace->x, base, (size_t)set->columns * sizeof(double));
+  active_set_add_images(set, set->multiplier, workspace->x);
+}
+
+/* A vertex to rounding: once more what the active rows miss. A small step: x itself would bring
+ * back what cancels between base and V multiplier. */
+LANES_INLINE void refine(qd_cone_workspace *workspace, active_set *set, int near_count, double *w) {
+  look_near(workspace, near_count, workspace->x, w);
   for (int k = 0; k < set->count; ++k)
-    add_scaled(workspace->x, set->multiplier[k], set->images + (size_t)k * (size_t)set->columns,
-               set->columns);
-  memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
+    set->product[k] = face_value(workspace, &set->face[set->place[k]], w);
+  active_set_solve(set);
   for (int k = 0; k < set->count; ++k) {
-    const face_id *id = &set->id[k];
-    const row_block *block = &workspace->system.blocks[id->block];
-    workspace->dual[block->slot + id->row * block->slot_step] += set->multiplier[k];
-    if (id->tail > 0)
-      workspace->dual[block->slot + id->tail * block->slot_step] += id->sign * set->multiplier[k];
-    for (int i = 1; id->tail < 0 && i < block->row_count; ++i)
-      workspace->dual[block->slot + i * block->slot_step] +=
-          set->directions[(size_t)k * DIMENSION_LIMIT + (size_t)i] * set->multiplier[k];
+    set->multiplier[k] -= set->rate[k];
+    set->rate[k] = -set->rate[k];
   }
+  active_set_add_images(set, set->rate, workspace->x);
+}
+
+/* Share of the candidate, an idle row that depends on the active ones (the fourth ray of a contact
+ * that sticks, the fourth corner of a box): where the multipliers' sum of squares is least, but so
+ * that the others keep half. 0 if it moves the point after all. */
+LANES_INLINE double share_load(active_set *set) {
+  const double own = active_set_measure(set), curvature = active_set_rates(set, own);
+  double projection = 0.0, size = 1.0, limit = HUGE_VAL, smallest = HUGE_VAL;
+  if (curvature > REDUNDANT * own) return 0.0;
+  for (int k = 0; k < set->count; ++k) {
+    projection += set->rate[k] * set->multiplier[k];
+    size += set->rate[k] * set->rate[k];
+    smallest = smaller(smallest, set->multiplier[k]);
+    if (set->rate[k] > 0.0) limit = smaller(limit, 0.5 * set->multiplier[k] / set->rate[k]);
+  }
+  return smaller(larger(projection / size, 0.1 * smallest), limit);
+}
+
+LANES_INLINE int is_active(const active_set *set, int block, int row) {
+  int found = 0;
+  for (int k = 0; k < set->count; ++k) {
+    const face *f = &set->face[set->place[k]];
+    found |= f->block == block && f->row == row;
+  }
+  return found;
+}
+
+/* A vertex loads as few rows as it can; idle rows at rest that depend on them take their share.
+ * Without it they would be nearer to two states than to one. Adds their images to `base`. */
+LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, const double *w,
+                                double *base) {
+  const double touching = TOUCHING * workspace->near_length;
+  for (int b = 0; b < workspace->system.block_count && set->count > 0; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    for (int i = 0; i < block->row_count && block->slot_step == 1; ++i) {
+      if (w[block->slot + i] > touching || is_active(set, b, i)) continue;
+      const face f = {.block = b, .row = i};
+      read_candidate(workspace, set, &f);
+      const double load = share_load(set), *image = active_set_image(set, set->count);
+      if (!(load > 0.0)) continue;
+      for (int k = 0; k < set->count; ++k) set->multiplier[k] -= load * set->rate[k];
+      for (int c = 0; c < set->columns; ++c) base[c] += load * image[c];
+      workspace->dual[block->slot + i] = load;
+    }
+  }
+}
+
+/* The set's point and multipliers into the workspace's iterate. */
+LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int polyhedral,
+                             int near_count, double *base, double *w) {
+  memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
+  if (polyhedral) spread_vertex(workspace, set, w, base);
+  set_point(workspace, set, base);
+  if (polyhedral) refine(workspace, set, near_count, w);
+  for (int k = 0; k < set->count; ++k)
+    add_multiplier(workspace, &set->face[set->place[k]], set->multiplier[k]);
+}
+
+/* Blocks that x violates, or all of them that do and are not listed yet: returns how many do. */
+LANES_INLINE int list_violated(qd_cone_workspace *workspace, double enough, const double *w,
+                               int *near_count) {
+  int count = 0;
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    double worst = 0.0;
+    face found;
+    worst_face(workspace, b, enough, w, &worst, &found);
+    if (worst == 0.0) continue;
+    ++count;
+    if (workspace->is_near[b]) continue;
+    workspace->is_near[b] = 1;
+    workspace->near_blocks[(*near_count)++] = b;
+  }
+  return count;
+}
+
+/* What cuts and polish reckon with: 0 if the program is not for them. */
+static int prepare(qd_cone_workspace *workspace, int *polyhedral) {
+  if (!workspace->definite || workspace->equality_count > 0) return 0;
+  *polyhedral = find_tails(workspace);
+  if (*polyhedral < 0) return 0;
+  for (int c = 0; c < workspace->lane_count; ++c)
+    workspace->row_weight[c] =
+        workspace->compliance[c] > 0.0 ? 1.0 / sqrt(workspace->compliance[c]) : HUGE_VAL;
+  for (int b = 0; b < workspace->system.block_count; ++b) workspace->is_near[b] = 0;
+  return 1;
 }
 
 QD_CLONES
 int conic_dual_active_set(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   active_set *set = &workspace->active;
-  double *w = workspace->rhs, *x = workspace->x, *x0 = workspace->newton_x;
-  int near_count = 0;
-  if (!workspace->definite || workspace->equality_count > 0) return 0;
-  const int polyhedral = find_tails(workspace);
-  if (polyhedral < 0) return 0;
-  set->count = 0;
-  memcpy(x0, x, (size_t)workspace->column_count * sizeof(double));
-  set->columns = workspace->column_count;
-  if (system->Q_is_diagonal)
-    set->images = set->rows;
-  else
-    set->images = workspace->active_images;
-  for (int c = 0; c < workspace->lane_count; ++c)
-    workspace->row_weight[c] =
-        workspace->compliance[c] > 0.0 ? 1.0 / sqrt(workspace->compliance[c]) : HUGE_VAL;
-  const double enough = -(polyhedral ? SATISFIED : NEAR_ENOUGH) * workspace->length;
-  for (int b = 0; b < system->block_count; ++b) { /* w: rows at the minimiser of the cost */
-    double worst = 0.0;
-    face found = no_face;
-    workspace->is_near[b] = 0;
-    worst_face(workspace, b, enough, w, &worst, &found);
-    if (worst == 0.0) continue;
-    workspace->is_near[b] = 1;
-    workspace->near_blocks[near_count++] = b;
-  }
+  double *w = workspace->rhs, *x = workspace->x, *base = workspace->newton_x;
+  int near_count = 0, polyhedral;
+  if (!prepare(workspace, &polyhedral)) return 0;
+  memcpy(base, x, (size_t)workspace->column_count * sizeof(double));
+  active_set_clear(set, workspace->column_count, system->Q_is_diagonal);
+  const double enough =
+      polyhedral ? -SATISFIED * workspace->length : -NEAR_ENOUGH * workspace->near_length;
+  list_violated(workspace, enough, w, &near_count); /* w: rows at the minimiser of the cost */
   if (near_count > START_LIMIT || near_count * set->columns > START_WORK) return 0;
   for (int round = 0; round < ROUND_LIMIT; ++round) {
     double worst = 0.0;
-    face found = no_face;
+    face found;
     for (int k = 0; k < near_count; ++k)
       worst_face(workspace, workspace->near_blocks[k], enough, w, &worst, &found);
     if (worst == 0.0) { /* none nearby: look at all */
-      int added = 0;
       tiles_multiply(system, system->G, x, w);
       for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
-      for (int b = 0; b < system->block_count; ++b) {
-        double own = 0.0;
-        face violated = no_face;
-        worst_face(workspace, b, enough, w, &own, &violated);
-        if (own == 0.0) continue;
-        if (!workspace->is_near[b]) {
-          workspace->is_near[b] = 1;
-          workspace->near_blocks[near_count++] = b;
-        }
-        ++added;
-      }
-      if (added == 0) {
-        write_back(workspace, set, x0);
+      if (list_violated(workspace, enough, w, &near_count) == 0) {
+        write_back(workspace, set, polyhedral, near_count, base, w);
         return 1;
       }
       continue;
     }
     if (worst == -HUGE_VAL || !bring_in(workspace, set, &found, x)) return 0;
-    tiles_multiply_blocks(system, workspace->near_blocks, near_count, system->G, x, w);
-    for (int k = 0; k < near_count; ++k) {
-      const row_block *block = &system->blocks[workspace->near_blocks[k]];
-      for (int i = 0; i < block->row_count; ++i) {
-        const int at = block->slot + i * block->slot_step;
-        w[at] += workspace->g[at];
-      }
-    }
+    look_near(workspace, near_count, x, w);
   }
   return 0;
 }

@@ -127,11 +127,18 @@ static void start_rows(qd_cone_workspace *workspace, double *w, double *violatio
 static void find_units(qd_cone_workspace *workspace, const double *violation) {
   const cone_product *product = &workspace->product;
   double worst = 0.0, roots = 0.0, row = 0.0, target = 0.0, length, force;
+  double near_roots = 0.0;
+  int near_count = 0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       worst = larger(worst, violation[group->cone + c]);
-      roots += sqrt(fabs(workspace->g[group->slot + c]));
+      const double root = sqrt(fabs(workspace->g[group->slot + c]));
+      roots += root;
+      if (violation[group->cone + c] >= 0.0) {
+        near_roots += root;
+        ++near_count;
+      }
       row = larger(row, workspace->compliance[group->cone + c]);
       target = larger(target, product->target[group->cone + c]);
     }
@@ -143,6 +150,9 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
   force = FORCE_SHARE * workspace->b_size / row;
   if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
   if (force == 0.0) force = length / (row * row);
+  near_roots = near_count > 0 ? near_roots / near_count : roots;
+  workspace->near_length = LENGTH_SHARE * larger(near_roots * near_roots, 0.01 * worst);
+  if (workspace->near_length == 0.0) workspace->near_length = length;
   const double more = target > length * force ? sqrt(target / (length * force)) : 1.0;
   workspace->length = length * more;
   workspace->force = force * more;

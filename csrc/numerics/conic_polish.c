@@ -25,6 +25,7 @@
 #include "numerics/lanes.h"
 
 #define NEWTON_LIMIT 12
+#define FROM_CUTS 10.0   /* times force / length: r from the dual active set */
 #define REPEATS 2        /* solves with one factor */
 #define SAME_FACTOR 1e-8 /* error below which the last factor serves again, if no state changed */
 #define ROUNDING 5e-14   /* nothing left to gain */
@@ -155,7 +156,8 @@ static double evaluate(qd_cone_workspace *workspace, double r, const double *x, 
 /* Newton from (newton_x, newton_dual, newton_slack); 1 if it arrives. */
 static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
   const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
-  const double r = workspace->force / workspace->length;
+  const int from_path = workspace->origin == ORIGIN_PATH;
+  const double r = (from_path ? 1.0 : FROM_CUTS) * workspace->force / workspace->near_length;
   double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
   double *projected = workspace->ddual_aim;
   double best = HUGE_VAL, last = HUGE_VAL;
@@ -173,7 +175,7 @@ static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
     }
     rises += error >= last;
     last = error;
-    if (best <= ROUNDING || rises >= 2 || iteration == NEWTON_LIMIT) break;
+    if (best <= ROUNDING || rises >= (from_path ? 2 : 3) || iteration == NEWTON_LIMIT) break;
     if (best <= ACCEPTED && rises > 0) break;
     const int factor = iteration == 0 || error > SAME_FACTOR || workspace->state_changed;
     newton_step(workspace, r, factor, x, dual, w);

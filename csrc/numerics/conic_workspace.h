@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "numerics/active_set.h"
 #include "numerics/cones.h"
 #include "numerics/conic.h"
 #include "numerics/lanes.h"
@@ -30,26 +31,6 @@ typedef enum solution_origin {
   ORIGIN_PATH,
   ORIGIN_MULTIPLIERS
 } solution_origin;
-
-/* Where a row of the dual active set comes from: row of a block, plus sign times a second one. */
-typedef struct face_id {
-  int block, row, tail;
-  double sign;
-} face_id;
-
-#define ACTIVE_LIMIT 48   /* rows of the dual active set */
-#define DIMENSION_LIMIT 8 /* rows of Lorentz cones it can cut */
-
-typedef struct active_set {
-  int count, columns;
-  double *rows;       /* (ACTIVE_LIMIT + 1, columns) */
-  double *images;     /* Q^-1 rows; rows itself where Q = I */
-  double *factor;     /* (ACTIVE_LIMIT, ACTIVE_LIMIT) lower triangle of rows images' */
-  double *multiplier; /* (ACTIVE_LIMIT), likewise reduced, rate, id */
-  double *reduced, *rate, *product, *reciprocal;
-  face_id *id;
-  double *directions; /* (ACTIVE_LIMIT, DIMENSION_LIMIT) */
-} active_set;
 
 struct qd_cone_workspace {
   int variable_capacity, row_capacity, equality_capacity;
@@ -73,6 +54,7 @@ struct qd_cone_workspace {
   double
       *compliance; /* over cones: largest squared row norm, what a multiplier does to its slack */
   double length, force, energy; /* natural units of slack, dual and their product */
+  double near_length;           /* of the slacks of cones that the minimiser of the cost violates */
   double reach;                 /* natural size of internal x */
   double b_size;                /* max-norm of internal b, with the forces' share */
 
@@ -100,7 +82,6 @@ struct qd_cone_workspace {
   double *row4, *work_row4, *moved4, *dual4; /* over rows */
 
   active_set active;
-  double *active_images;             /* room for active.images */
   double *row_weight;                /* over cones: 1 / largest row norm */
   double *penalty;                   /* over cones: of the method of multipliers */
   int *near_blocks, *is_near, *tail; /* (blocks) */

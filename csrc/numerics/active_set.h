@@ -1,0 +1,68 @@
+/* A few rows held by multipliers, and what one more of them does to the point.
+ *
+ * With N the active rows (as columns), V = Q^-1 N their images and N'V = L L', the inverse M = L^-1
+ * is kept: its products are rows side by side, where triangular solves wait for one another. A new
+ * row a with image v = Q^-1 a needs
+ *
+ *     d = M N'v,    rate = M'd,    curvature = a'v - d'd:
+ *
+ * multipliers change at the rate -rate, the point moves along v - V rate, and the row's value grows
+ * at the rate `curvature`, which is zero if the row depends on the others. */
+#ifndef QD_NUMERICS_ACTIVE_SET_H
+#define QD_NUMERICS_ACTIVE_SET_H
+
+#include <stddef.h>
+
+#include "base/arena.h"
+
+#define ACTIVE_LIMIT 48   /* rows of the set, a multiple of four */
+#define DIMENSION_LIMIT 8 /* rows of Lorentz cones it can cut */
+
+/* A row of an orthant (sign 0), a cut w_0 + sign w_tail of a Lorentz cone (sign +-1), or one along
+ * `direction` (tail -1). */
+typedef struct face {
+  int block, row, tail;
+  double sign, value; /* w at the current point, negative if violated */
+  double direction[DIMENSION_LIMIT];
+} face;
+
+/* Row k of the set is at place[k]; the candidate's at place[count]. */
+typedef struct active_set {
+  int count, columns;
+  int *place;         /* (ACTIVE_LIMIT) a permutation */
+  face *face;         /* (ACTIVE_LIMIT) by place */
+  double *rows;       /* (ACTIVE_LIMIT, columns) by place */
+  double *images;     /* Q^-1 rows, by place; rows itself where Q = I */
+  double *inverse;    /* (ACTIVE_LIMIT, ACTIVE_LIMIT) M; zero behind the diagonal, up to four */
+  double *multiplier; /* (ACTIVE_LIMIT), likewise product, reduced, rate */
+  double *product, *reduced, *rate;
+  double *kept, *moved; /* (ACTIVE_LIMIT + 4) scratch */
+  double *own_images;   /* room for images */
+} active_set;
+
+void active_set_lay_out(active_set *set, size_t columns, arena *a);
+void active_set_clear(active_set *set, int columns, int Q_is_identity);
+/* Products of the candidate's image with the rows; returns that with its own row. */
+double active_set_measure(active_set *set);
+/* Rates for the candidate, whose product with its own image is `own`; returns the curvature. */
+double active_set_rates(active_set *set, double own);
+/* x += step (image - images' rate) */
+void active_set_move(const active_set *set, double step, double *x);
+/* x += images' multiplier */
+void active_set_add_images(const active_set *set, const double *multiplier, double *x);
+/* The candidate becomes a row. */
+void active_set_push(active_set *set, double curvature, double multiplier);
+/* Takes row k out. */
+void active_set_drop(active_set *set, int k);
+/* rate = (N'V)^-1 product */
+void active_set_solve(active_set *set);
+
+static inline double *active_set_row(const active_set *set, int k) {
+  return set->rows + (size_t)set->place[k] * (size_t)set->columns;
+}
+
+static inline double *active_set_image(const active_set *set, int k) {
+  return set->images + (size_t)set->place[k] * (size_t)set->columns;
+}
+
+#endif
