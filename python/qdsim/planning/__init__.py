@@ -10,7 +10,15 @@ from qdsim.planning.plan import Plan, ReplayResult, Segment, Verdict
 from qdsim.planning.rrt import rrt
 from qdsim.planning.samplers import BoxSideSampler, ContactSampler, PlanarHandSampler
 from qdsim.planning.space import ObjectSpace
+from qdsim.planning.stabilizer import Stabilizer
 from qdsim.planning.task import Task
+from qdsim.planning.transfer import (
+    SegmentTransfer,
+    Transfer,
+    TransferOptions,
+    second_order,
+    transfer,
+)
 from qdsim.planning.tree import EdgeKind, Tree
 
 __all__ = [
@@ -23,9 +31,15 @@ __all__ = [
     "RRTOptions",
     "ReplayResult",
     "Segment",
+    "SegmentTransfer",
+    "Stabilizer",
     "Task",
+    "Transfer",
+    "TransferOptions",
     "Tree",
     "Verdict",
     "bounded_least_squares",
     "rrt",
+    "second_order",
+    "transfer",
 ]
