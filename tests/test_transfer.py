@@ -1,0 +1,165 @@
+"""Plans executed in MuJoCo: a push whose outcome is known, the measures of S3 section IX, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import qdsim
+from qdsim import planning
+
+PUSHER = """
+<mujoco>
+  <option gravity="0 0 -9.81"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 1" friction="0.5"/>
+    <body name="pusher" pos="-0.3 0 0.1">
+      <joint name="x" type="slide" axis="1 0 0"/>
+      <geom name="ball" type="sphere" size="0.05" mass="0.2"/>
+    </body>
+    <body name="box" pos="0 0 0.1">
+      <joint name="box_x" type="slide" axis="1 0 0"/>
+      <joint name="box_z" type="slide" axis="0 0 1"/>
+      <joint name="turn" type="hinge" axis="0 1 0"/>
+      <geom name="block" type="box" size="0.2 0.2 0.1" mass="0.5" friction="0.5"/>
+    </body>
+  </worldbody>
+  <actuator><position name="x" joint="x" kp="1000"/></actuator>
+</mujoco>
+"""
+
+
+def push_plan(model: qdsim.Model, way: float = 0.3, steps: int = 30) -> planning.Plan:
+    options = qdsim.Options(h=0.1, margin=0.05)
+    inputs = np.linspace(0.0, way, steps + 1)[1:, None] * np.ones(model.nu)
+    q = [model.default_q]
+    for u in inputs:
+        q.append(qdsim.step(model, q[-1], u, options).q_next)
+    segment = planning.Segment(inputs, np.array(q), np.array([steps]))
+    return planning.Plan("push", "box", options, q[-1], 0.02, 0.05, 1e-3, (segment,))
+
+
+@pytest.fixture(scope="module")
+def model() -> qdsim.Model:
+    return qdsim.load(PUSHER)
+
+
+def test_push_arrives_where_statics_says(model: qdsim.Model) -> None:
+    """At rest the spring carries at most the friction limit: the box stands within mu m g / k of the
+    command, in both models."""
+    plan = push_plan(model)
+    result = planning.transfer(plan, model)
+    box, pusher = model.slice_q("box_x").start, model.slice_q("x").start
+    segment = result.segments[0]
+    limit = 0.5 * 0.5 * 9.81 / 1000.0
+    # the pusher's front is 0.05 m from touching; then both move together
+    assert abs(segment.executed[-1][pusher] - 0.3) < limit + 1e-3
+    assert abs(segment.executed[-1][box] - 0.25) < limit + 2e-3
+    assert abs(plan.end[box] - 0.25) < 5e-3
+    assert result.reached
+    assert segment.final[0] < 6e-3  # the planned box slides with a gap of 5 mm (formulation 2)
+    assert segment.controller_failures == 0
+
+
+def test_measures(model: qdsim.Model) -> None:
+    """Delta, L and their ratio from the samples that the result itself holds (S3 eq. 52 to 54)."""
+    plan = push_plan(model)
+    segment = planning.transfer(plan, model).segments[0]
+    columns = [model.slice_q("box_x").start, model.slice_q("box_z").start]
+    turn = model.slice_q("turn").start
+    moving = segment.time <= segment.time[-1] - planning.TransferOptions().settle + 1e-9
+    away = segment.executed - segment.planned
+    assert segment.error[0] == pytest.approx(
+        np.linalg.norm(away[moving][:, columns], axis=1).mean(), rel=1e-9
+    )
+    assert segment.error[1] == pytest.approx(np.abs(away[moving][:, turn]).mean(), rel=1e-9)
+    path = np.diff(plan.segments[0].configurations[:, columns], axis=0)
+    assert segment.length[0] == pytest.approx(np.linalg.norm(path, axis=1).sum(), rel=1e-9)
+    assert segment.normalized_error[0] == pytest.approx(segment.error[0] / segment.length[0])
+
+
+def test_commands_obey_the_speed(model: qdsim.Model) -> None:
+    segment = planning.transfer(
+        push_plan(model), model, planning.TransferOptions(speed=0.2)
+    ).segments[0]
+    rate = np.abs(np.diff(segment.commands[:, 0])) / np.diff(segment.time)
+    assert rate.max() <= 0.2 + 1e-9
+    assert segment.time[-1] == pytest.approx(0.3 / 0.2 + 0.5, abs=0.011)
+
+
+def test_stabilizer_minimises_what_it_says() -> None:
+    """Against SciPy's bounded least squares, at displaced configurations of the planar hand."""
+    system = qdsim.systems.load("planar_hand")
+    model, task = system.model, system.tasks["half_turn"]
+    smooth = system.options.replace(kappa=300.0, joint_limits=False)
+    controller = planning.Stabilizer(model, "disc", smooth, reach=0.05)
+    rng = np.random.default_rng(3)
+    u_plan = model.command_from(task.start)
+    free = 0
+    for _ in range(10):
+        q = model.integrate(task.start, rng.normal(size=7) * [0.01, 0.01, 0.05, 0, 0, 0, 0])
+        u_last = u_plan + 0.01 * rng.normal(size=4)
+        u = controller(q, u_plan, task.start, u_last)
+        B = qdsim.linearize(model, q, u_plan, smooth).B[:3]
+        there = qdsim.step(model, q, u_plan, smooth.replace(kappa=None)).q_next
+        weight = np.sqrt([1e3, 1e3, 1e2])
+        matrix = np.vstack((weight[:, None] * B, np.eye(4), np.sqrt(0.5) * np.eye(4)))
+        target = np.concatenate(
+            (weight * (task.start - there)[:3], np.zeros(4), np.sqrt(0.5) * (u_last - u_plan))
+        )
+        expected = scipy.optimize.lsq_linear(matrix, target, (-0.05, 0.05), tol=1e-14)
+        assert np.abs(u - u_plan - expected.x).max() < 1e-6
+        free += int(np.abs(u - u_plan).max() < 0.0499)
+    assert 0 < free < 10  # with and without active bounds
+
+
+def test_controller_is_called_every_period(model: qdsim.Model) -> None:
+    times = []
+
+    def controller(q: np.ndarray, u: np.ndarray, at: np.ndarray, last: np.ndarray) -> np.ndarray:
+        times.append(q[0])
+        return u
+
+    plan = push_plan(model)
+    followed = planning.transfer(plan, model, controller=controller)
+    duration = followed.segments[0].time[-1]
+    assert len(times) == int(duration / 0.05) + 1
+    assert followed.reached
+
+
+def test_segments_carry_on(model: qdsim.Model) -> None:
+    """The object begins a segment where it was left, or where it was planned."""
+    plan = push_plan(model)
+    first = plan.segments[0]
+    back = np.array(first.end)
+    back[model.slice_q("x")] = 0.0
+    still = planning.Segment(np.zeros((1, 1)), np.array([back, back]), np.array([1]))
+    two = planning.Plan("two", "box", plan.options, back, 0.02, 0.05, 1e-3, (first, still))
+    columns = model.slice_q("box_x").start
+    for carry_on in (True, False):
+        result = planning.transfer(two, model, planning.TransferOptions(carry_on=carry_on))
+        left, begun = result.segments[0].executed[-1], result.segments[1].executed[0]
+        assert (begun[columns] == left[columns]) is np.bool_(carry_on)
+        assert (begun[columns] == back[columns]) is np.bool_(not carry_on)
+
+
+def test_bad_input(model: qdsim.Model) -> None:
+    plan = push_plan(model, steps=2)
+    with pytest.raises(TypeError, match="plan"):
+        planning.transfer("plan", model)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="speed"):
+        planning.TransferOptions(speed=0.0)
+    with pytest.raises(ValueError, match="settle"):
+        planning.TransferOptions(settle=float("nan"))
+    with pytest.raises(ValueError, match="control_period"):
+        planning.TransferOptions(control_period=1e-5)
+    with pytest.raises(ValueError, match="kappa"):
+        planning.Stabilizer(model, "box", qdsim.Options())
+    with pytest.raises(ValueError, match="reach"):
+        planning.Stabilizer(model, "box", qdsim.Options(kappa=100.0), reach=-1.0)
+    other = qdsim.systems.load("planar_hand").model
+    with pytest.raises(ValueError, match="nq"):
+        planning.transfer(plan, other)
+    with pytest.raises(ValueError, match="simulator"):
+        planning.transfer(plan, model, simulator=planning.second_order(other, "disc"))
