@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import mujoco
 import numpy as np
 
 from qdsim._core import SolverError
@@ -19,6 +19,9 @@ from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.space import Array, ObjectSpace
 from qdsim.planning.task import penetration
 from qdsim.step import step
+
+if TYPE_CHECKING:
+    import mujoco
 
 __all__ = [
     "Controller",
@@ -157,6 +160,8 @@ def second_order(
     Raises:
         ValueError: if MuJoCo cannot compile the model.
     """
+    import mujoco  # when first used: planning loads without it
+
     given = options or TransferOptions()
     mj = mujoco.MjModel.from_xml_string(model.description.to_mjcf())
     mj.opt.timestep = given.timestep
@@ -237,6 +242,9 @@ class _Execution:
         options: TransferOptions,
         controller: Controller | None,
     ) -> None:
+        import mujoco
+
+        self.mujoco = mujoco
         self.plan, self.model, self.mj = plan, model, mj
         self.options, self.controller = options, controller
         self.space = ObjectSpace(model, plan.object)
@@ -251,7 +259,7 @@ class _Execution:
         if self.options.carry_on and self.last_q is not None:
             start[self.space.q] = self.last_q[self.space.q]
             start = self._placed(start, commands[0])
-        mujoco.mj_resetData(self.mj, self.data)
+        self.mujoco.mj_resetData(self.mj, self.data)
         self.data.qpos[:] = start
         knots = _knot_times(commands, self.options)
         samples: list[tuple[float, Array, Array, Array]] = []
@@ -299,7 +307,7 @@ class _Execution:
         self.data.ctrl[:] = u
         if self.compensated:
             self.data.qfrc_applied[self.held] = self.data.qfrc_bias[self.held]
-        mujoco.mj_step(self.mj, self.data)
+        self.mujoco.mj_step(self.mj, self.data)
 
     def _planned(self, segment: Segment, knots: Array, time: float) -> Array:
         """The planned configuration at a time: straight between knots, on the manifold."""
