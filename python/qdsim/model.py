@@ -396,6 +396,7 @@ def load(
     actuated: Iterable[str] | None = None,
     package_dirs: Any = (),
     assets: Mapping[str, bytes] | None = None,
+    decompose: bool | Iterable[str] = False,
 ) -> Model:
     """A model of a robot file. Reading needs the ``mujoco`` package, using the model does not.
 
@@ -418,6 +419,10 @@ def load(
         file.
     assets
         Contents of files by name, for sources that are not on disk.
+    decompose
+        Meshes collide as their convex hull, as in MuJoCo. True: those that are not convex collide
+        as convex pieces instead, which CoACD finds and a cache keeps (``qdsim.formats.decompose``);
+        names of geometries: these do.
 
     Raises
     ------
@@ -428,6 +433,9 @@ def load(
         source and every such element.
     TypeError
         An argument has the wrong type.
+    ImportError
+        A mesh file needs trimesh (.ply, .glb, text .stl, ...) or pycollada (.dae), or ``decompose``
+        needs coacd, and it is not installed: ``pip install 'qdsim[meshes]'``.
 
     Warns
     -----
@@ -449,6 +457,7 @@ def load(
             actuated=actuated,
             package_dirs=package_dirs,
             assets=assets,
+            decompose=decompose,
         )
     )
 

@@ -30,7 +30,7 @@ def write_mjcf(description: Description) -> str:
     if description.meshes:
         assets = ElementTree.SubElement(root, "asset")
         for mesh in description.meshes:
-            ElementTree.SubElement(
+            element = ElementTree.SubElement(
                 assets,
                 "mesh",
                 name=mesh.name,
@@ -38,6 +38,8 @@ def write_mjcf(description: Description) -> str:
                 vertex=_text(mesh.vertices.ravel()),
                 face=" ".join(str(item) for item in mesh.faces.ravel()),
             )
+            if mesh.hull is not None:  # where a file limits it, it is part of the shape
+                element.set("maxhullvert", str(len(np.unique(mesh.hull))))
     _write_bodies(root, description)
     _write_contacts(root, description)
     _write_constraints(root, description)

@@ -1,6 +1,7 @@
 """Files and MuJoCo objects to descriptions. MuJoCo's compiler reads MJCF and URDF; it is imported
 only when something is loaded, and nothing of it is needed afterwards."""
 
+from qdsim.formats.decomposition import decompose
 from qdsim.formats.source import load_description
 
-__all__ = ["load_description"]
+__all__ = ["decompose", "load_description"]

@@ -11,6 +11,8 @@ from typing import Any
 from qdsim.description import Description, ModelWarning
 from qdsim.formats.actuation import Actuation
 from qdsim.formats.compiled import Origin, describe
+from qdsim.formats.decomposition import decompose as decompose_meshes
+from qdsim.formats.mesh_files import mujoco_reads, read_triangles
 from qdsim.formats.urdf import prepare_urdf, repair_inertias
 
 Described = tuple[Description, list[str]]
@@ -26,6 +28,7 @@ def load_description(
     actuated: Iterable[str] | None = None,
     package_dirs: Any = (),
     assets: Mapping[str, bytes] | None = None,
+    decompose: bool | Iterable[str] = False,
 ) -> Description:
     """A scene from a file, XML text, ``mujoco.MjSpec`` or ``mujoco.MjModel``; see ``qdsim.load``.
 
@@ -38,12 +41,16 @@ def load_description(
         message names the source and the element.
     TypeError
         An argument has the wrong type.
+    ImportError
+        A package that a mesh file, or ``decompose``, needs is not installed.
     """
     actuation = Actuation.parse(stiffness, actuated)
     description, messages = _load(source, actuation, package_dirs, assets)
     for message in messages:
         warnings.warn(message, ModelWarning, stacklevel=3)
-    return description
+    if decompose is False:
+        return description
+    return decompose_meshes(description, None if decompose is True else decompose)
 
 
 def _load(
@@ -102,7 +109,7 @@ def _load_text(
     if root == "robot":
         folder = os.path.dirname(os.path.abspath(path)) if path else None
         prepared = prepare_urdf(text, label, folder, folders, assets)
-        model, repaired = _compile_urdf(mujoco, prepared.text, label, assets)
+        model, repaired = _compile_urdf(mujoco, prepared.text, label, {**assets, **prepared.assets})
         origin = Origin(label, urdf=True, frictions=prepared.frictions, repaired=repaired)
         return describe(model, origin, actuation, prepared.ignored)
     try:
@@ -111,8 +118,57 @@ def _load_text(
         else:
             model = mujoco.MjModel.from_xml_string(text, assets)
     except Exception as error:  # MuJoCo raises ValueError and several classes of its own
-        raise _compile_error(label, error) from error
+        model = _compile_converted(mujoco, text, path, label, assets, error)
     return describe(model, Origin(label), actuation)
+
+
+def _compile_converted(
+    mujoco: Any,
+    text: str,
+    path: str | None,
+    label: str,
+    assets: dict[str, bytes],
+    error: Exception,
+) -> Any:
+    """A second attempt after this error: with the mesh files that MuJoCo cannot read converted."""
+    try:
+        if path is not None:
+            spec = mujoco.MjSpec.from_file(path, assets=assets)
+        else:
+            spec = mujoco.MjSpec.from_string(text, assets=assets)
+    except Exception:
+        raise _compile_error(label, error) from error
+    converted = 0
+    for mesh in spec.meshes:
+        found = _find_mesh(mesh.file, spec, path, assets) if mesh.file else None
+        if found is None or mujoco_reads(mesh.file, found):
+            continue
+        vertices, faces = read_triangles(f"source: {label}: mesh {mesh.name!r}", mesh.file, found)
+        if not mesh.name:
+            mesh.name = os.path.splitext(os.path.basename(mesh.file))[0]
+        mesh.file = ""
+        mesh.uservert = vertices.ravel()
+        mesh.userface = faces.ravel()
+        converted += 1
+    if not converted:
+        raise _compile_error(label, error) from error
+    try:
+        return spec.compile()
+    except Exception as second:
+        raise _compile_error(label, second) from second
+
+
+def _find_mesh(name: str, spec: Any, path: str | None, assets: dict[str, bytes]) -> bytes | None:
+    folder = os.path.dirname(os.path.abspath(path)) if path is not None else os.getcwd()
+    inner = os.path.join(spec.meshdir, name) if spec.meshdir else name
+    for key in (name, inner, os.path.basename(name)):
+        if key in assets:
+            return assets[key]
+    file = os.path.join(folder, inner)
+    if not os.path.isfile(file):
+        return None
+    with open(file, "rb") as stream:
+        return stream.read()
 
 
 def _load_object(source: object, actuation: Actuation) -> Described:

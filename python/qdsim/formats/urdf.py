@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
 import numpy as np
 
+from qdsim.formats.mesh_files import as_obj, mujoco_reads, read_triangles
+
 _DEPTH_LIMIT = 100
-_MJ_MESHES = (".stl", ".obj", ".msh")
 
 
 @dataclass
 class PreparedUrdf:
-    """The rewritten text; friction of each link's collision elements, None where unset."""
+    """The rewritten text; friction of each link's collision elements, None where unset; meshes that
+    were converted, by the names that the text gives them."""
 
     text: str
     frictions: dict[str, list[float | None]] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)
+    assets: dict[str, bytes] = field(default_factory=dict)
 
 
 def prepare_urdf(
@@ -45,14 +48,14 @@ def prepare_urdf(
     mesh_dir = compiler.attrib.pop("meshdir", "")
     compiler.set("strippath", "false")
     prepared = PreparedUrdf("")
-    resolver = _Resolver(folder, mesh_dir, package_dirs, assets)
+    resolver = _Resolver(folder, mesh_dir, package_dirs, assets, prepared.assets)
     for link in root.iter("link"):
         name = link.get("name", "?")
         for element in link.findall("visual"):
-            if discard_visual or not _resolve(element, resolver):
+            if discard_visual or (problem := _resolve_visual(element, resolver)):
                 link.remove(element)
                 if not discard_visual:
-                    prepared.ignored.append(f"link '{name}': a visual whose mesh cannot be read")
+                    prepared.ignored.append(f"link '{name}': a visual: {problem}")
         for element in link.findall("collision"):
             _resolve_collision(element, name, label, resolver)
         try:
@@ -172,6 +175,7 @@ class _Resolver:
     mesh_dir: str
     package_dirs: tuple[str, ...]
     assets: Mapping[str, bytes]
+    converted: MutableMapping[str, bytes]
 
     def find(self, name: str) -> str | None:
         """The absolute path, or the key of an asset; None if there is no such file."""
@@ -206,15 +210,33 @@ class _Resolver:
             found.append(os.path.join(folder, plain))
         return list(dict.fromkeys(found))
 
+    def readable(self, found: str, owner: str) -> str:
+        """The name of a file that MuJoCo reads: of this one, or of what it is converted to."""
+        name = f"{found}.obj"
+        if name in self.converted:
+            return name
+        content = self.assets.get(found)
+        if content is None:
+            with open(found, "rb") as file:
+                content = file.read()
+        if mujoco_reads(found, content):
+            return found
+        self.converted[name] = as_obj(read_triangles(owner, found, content))
+        return name
 
-def _resolve(element: ElementTree.Element, resolver: _Resolver) -> bool:
-    """Makes the mesh name of an element absolute. False if MuJoCo could not read that mesh."""
+
+def _resolve_visual(element: ElementTree.Element, resolver: _Resolver) -> str:
+    """Makes the mesh name of an element absolute; what is wrong with the mesh, if anything."""
     for mesh in element.iter("mesh"):
-        found = resolver.find(mesh.get("filename", ""))
-        if found is None or not found.lower().endswith(_MJ_MESHES):
-            return False
-        mesh.set("filename", found)
-    return True
+        name = mesh.get("filename", "")
+        found = resolver.find(name)
+        if found is None:
+            return f"the mesh {name!r} is not there"
+        try:
+            mesh.set("filename", resolver.readable(found, "mesh"))
+        except (OSError, ValueError, ImportError) as error:
+            return str(error)
+    return ""
 
 
 def _resolve_collision(
@@ -229,12 +251,7 @@ def _resolve_collision(
                 f"source: {label}: link {link!r}: the collision mesh {name!r} is not there "
                 f"(looked for {looked}); package_dirs= names more folders, assets= holds files"
             )
-        if not found.lower().endswith(_MJ_MESHES):
-            raise ValueError(
-                f"source: {label}: link {link!r}: MuJoCo cannot read the collision mesh {name!r}; "
-                "convert it to .obj or binary .stl (for example with trimesh)"
-            )
-        mesh.set("filename", found)
+        mesh.set("filename", resolver.readable(found, f"source: {label}: link {link!r}"))
 
 
 def _friction(collision: ElementTree.Element, link: ElementTree.Element) -> float | None:
