@@ -12,6 +12,10 @@ from qdsim.planning.samplers import BoxSideSampler, ContactSampler, PlanarHandSa
 from qdsim.planning.space import ObjectSpace
 from qdsim.planning.stabilizer import Stabilizer
 from qdsim.planning.task import Task
+from qdsim.planning.tracking.cost import TrackingCost
+from qdsim.planning.tracking.impc import ImpcResult, impc
+from qdsim.planning.tracking.mpc import Mpc, MpcReport
+from qdsim.planning.tracking.options import ImpcOptions
 from qdsim.planning.transfer import (
     SegmentTransfer,
     Transfer,
@@ -25,6 +29,10 @@ __all__ = [
     "BoxSideSampler",
     "ContactSampler",
     "EdgeKind",
+    "ImpcOptions",
+    "ImpcResult",
+    "Mpc",
+    "MpcReport",
     "ObjectSpace",
     "Plan",
     "PlanarHandSampler",
@@ -34,11 +42,13 @@ __all__ = [
     "SegmentTransfer",
     "Stabilizer",
     "Task",
+    "TrackingCost",
     "Transfer",
     "TransferOptions",
     "Tree",
     "Verdict",
     "bounded_least_squares",
+    "impc",
     "rrt",
     "second_order",
     "transfer",

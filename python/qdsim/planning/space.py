@@ -82,6 +82,11 @@ class ObjectSpace:
         """Number of tangent coordinates of the object."""
         return len(self.v)
 
+    @property
+    def rotation_vectors(self) -> list[int]:
+        """First coordinate of each rotation vector (of ball and free joints)."""
+        return [row for _, row in self._quaternion]
+
     def difference(self, q1: Array, q0: Array) -> Array:
         """Object displacement ``q1 - q0`` on the manifold.
 

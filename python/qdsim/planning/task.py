@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qdsim.model import Model
 from qdsim.planning.space import Array, ObjectSpace, as_vector
+from qdsim.planning.tracking.options import ImpcOptions
 from qdsim.step import Options
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Task:
         length: metres that one radian counts for, a typical radius of the object.
         command_lower, command_upper: ``(nu,)`` bounds of the command; None takes the joint limits.
         start_tolerance: deepest penetration that the start may have, m.
+        impc: settings of trajectory optimisation that suit the task; None: its own defaults.
         space: the object's coordinates (filled in).
     """
 
@@ -57,6 +59,7 @@ class Task:
     command_lower: Array | None = None
     command_upper: Array | None = None
     start_tolerance: float = 1e-4
+    impc: ImpcOptions | None = None
     space: ObjectSpace = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ from qdsim.planning.task import Task
 from qdsim.step import Options
 from qdsim.systems.published import PUBLISHED, about, load_published
 from qdsim.systems.system import System, files
+from qdsim.systems.trajectory_tasks import with_trajectory_tasks
 
 __all__ = ["NAMES", "TASK_NAMES", "System", "files", "load"]
 
@@ -36,11 +37,11 @@ def load(name: str) -> System:
         raise TypeError(f"name: expected a string, got {type(name).__name__}")
     key = name.lower().replace("-", "_")
     if key in PUBLISHED:
-        return load_published(key)
+        return with_trajectory_tasks(load_published(key))
     if key not in _SYSTEMS:
         raise ValueError(f"name: no system {name!r}; there are {', '.join(NAMES)}")
     text = resources.files(__name__).joinpath(f"{key}.xml").read_text(encoding="utf-8")
-    return _SYSTEMS[key](key, load_model(text))
+    return with_trajectory_tasks(_SYSTEMS[key](key, load_model(text)))
 
 
 def _planar_pushing(name: str, model: Model) -> System:

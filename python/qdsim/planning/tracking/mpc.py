@@ -1,0 +1,188 @@
+"""iMPC in closed loop: one iteration at every control step."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qdsim._core import SolverError
+from qdsim.planning.space import Array, as_vector
+from qdsim.planning.task import Task
+from qdsim.planning.tracking.impc import check_arguments, check_commands
+from qdsim.planning.tracking.options import ImpcOptions
+from qdsim.planning.tracking.shooting import Policy, Shooting, Trajectory
+from qdsim.planning.tracking.starts import first_commands
+
+__all__ = ["Mpc", "MpcReport"]
+
+WORSE = 1.5
+"""A new trajectory may cost that much more than the old one. Taking only better ones sticks where small
+moves do nothing (across a gap) though large ones help.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class MpcReport:
+    """What the last call of :meth:`Mpc.act` did.
+
+    Attributes:
+        cost: predicted cost over the horizon; NaN if nothing could be predicted.
+        radius: half width of the box that the trajectory came from; 0 where the old one was kept.
+        iterations: iterations of the optimiser.
+        fallback: "" or why the commands of the call before were kept: what failed.
+        seconds: how long the call took.
+    """
+
+    cost: float
+    radius: float
+    iterations: int
+    fallback: str
+    seconds: float
+
+
+class Mpc:
+    """Steers an object to the task's goal from whatever configuration it is told.
+
+    Every call shifts the trajectory of the call before by one step, rolls it out from the measured
+    configuration, improves it by an iteration of ``options.method`` ``"feedback"``, and returns its
+    first command. The old trajectory stays where every new one is predicted to cost much more.
+
+    Args:
+        task: what to do; its start only counts as the reference of ``options.state_lower`` and
+            ``state_upper``.
+        options: how; None takes the task's own, or the defaults. ``h`` is the control period,
+            ``iterations`` does not count.
+        rng: a seed or a generator, for schemes and starts that sample.
+        iterations: iterations of every call.
+        first_iterations: iterations of the first call, and of the first after a reset.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        options: ImpcOptions | None = None,
+        rng: int | np.random.Generator = 0,
+        *,
+        iterations: int = 1,
+        first_iterations: int = 5,
+    ) -> None:
+        self.task, settings, generator = check_arguments(task, options, rng)
+        if settings.method != "feedback":
+            raise ValueError("options: closed loop needs the method 'feedback'")
+        for name, value in (("iterations", iterations), ("first_iterations", first_iterations)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name}: expected an integer of at least 1, got {value!r}")
+        self.options = settings
+        self._seed, self._rng = rng, generator
+        self._iterations, self._first = iterations, first_iterations
+        self._parts = Shooting(task, settings)
+        self._u: Array | None = None
+        self._before: Array | None = None
+        self._calls = 0
+        self._report = MpcReport(math.nan, 0.0, 0, "", 0.0)
+        self._path: Trajectory | None = None
+
+    @property
+    def report(self) -> MpcReport:
+        """What the last call did."""
+        return self._report
+
+    @property
+    def commands(self) -> Array | None:
+        """Commands ``(T, nu)`` that the last call intends, the one it returned first."""
+        return None if self._u is None else self._u.copy()
+
+    @property
+    def prediction(self) -> Array | None:
+        """Configurations ``(T + 1, nq)`` that they are expected to lead to; None if unknown."""
+        return None if self._path is None else self._path.q.copy()
+
+    def reset(self, u: ArrayLike | None = None) -> None:
+        """Forget everything, as if new; a seed starts again, a generator goes on.
+
+        Args:
+            u: ``(T, nu)`` commands to begin with, in place of ``options.start``.
+        """
+        self._u = None
+        if u is not None:
+            self._u = check_commands(u, self.options.horizon, self.task.model.nu)
+        self._before, self._path, self._calls = None, None, 0
+        self._rng = np.random.default_rng(self._seed)
+
+    def act(self, q: ArrayLike) -> Array:
+        """The command ``(nu,)`` for the next step, from the configuration ``q`` (nq).
+
+        A configuration for which a solver fails is no error: the trajectory of the last call goes on,
+        and :attr:`report` says so.
+
+        Raises:
+            ValueError: if ``q`` is no configuration of the model.
+        """
+        begin = time.perf_counter()
+        model = self.task.model
+        now = np.asarray(model.normalize(as_vector("q", q, model.nq)))
+        u, before = self._warm_start(now)
+        path, fallback, radius, done = None, "", 0.0, 0
+        try:
+            scheme = self.options.scheme(self._calls)
+            dynamics = self._parts.dynamics(scheme)
+            path = self._parts.roll_out(now, u, before, dynamics)
+            for _ in range(self._iterations if self._calls else self._first):
+                better = self._improve(path, now, before, dynamics)
+                done += 1
+                if better is None:
+                    break
+                path, radius = better
+        except SolverError as error:
+            fallback = str(error)
+        self._path = path
+        self._u = u if path is None else path.u
+        self._before = self._u[0].copy()
+        self._calls += 1
+        cost = math.nan if path is None else path.cost
+        self._report = MpcReport(cost, radius, done, fallback, time.perf_counter() - begin)
+        return self._before.copy()
+
+    def _warm_start(self, q: Array) -> tuple[Array, Array]:
+        """Commands of the horizon, and the one before."""
+        model = self.task.model
+        before = self._before if self._before is not None else np.asarray(model.command_from(q))
+        if self._u is None:
+            try:
+                h = self._parts.step_options.h
+                return first_commands(self.task, self.options, q, self._rng, h), before
+            except SolverError:
+                return np.tile(before, (self.options.horizon, 1)), before
+        if self._calls == 0:  # those given to reset
+            return self._u, before
+        return np.concatenate([self._u[1:], self._u[-1:]]), before
+
+    def _improve(
+        self, path: Trajectory, q: Array, before: Array, dynamics: object
+    ) -> tuple[Trajectory, float] | None:
+        """The best new trajectory and the radius it came from; None if it is no good."""
+        parts = self._parts
+        local = parts.linearize(path, self.options.scheme(self._calls), self._rng)
+        policies: list[Policy] = []
+        radii = []
+        for radius in parts.boxes:
+            policy = parts.solve(local, path, path.u, radius, before)
+            if policy is not None:
+                policies.append(policy)
+                radii.append(float(radius.max()))
+        if not policies:
+            return None
+        tried = parts.follow(policies, path, q, before, dynamics)
+        costs = [math.inf if t is None else t.cost for t in tried]
+        k = int(np.argmin(costs))
+        found = tried[k]
+        if found is None or found.cost >= WORSE * path.cost:
+            return None
+        return found, radii[k]
+
+    def __repr__(self) -> str:
+        return f"Mpc({self.task.name!r}, horizon={self.options.horizon}, calls={self._calls})"

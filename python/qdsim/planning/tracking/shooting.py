@@ -1,0 +1,291 @@
+"""The parts of iMPC: local models along a trajectory, the quadratic program, roll-outs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim._core import SolverError, _solve_ocp_qp
+from qdsim.batch import rollout, step_batch
+from qdsim.planning.space import Array
+from qdsim.planning.tracking.cost import CostModel, TrackingCost
+from qdsim.planning.tracking.options import ImpcOptions
+
+if TYPE_CHECKING:
+    from qdsim.planning.task import Task
+    from qdsim.smoothing import Scheme
+
+__all__ = ["Counts", "LocalTrajectory", "Shooting", "Trajectory"]
+
+QP_TOLERANCE = 1e-7
+"""Of the quadratic programs, whose models are worse than that."""
+
+
+@dataclasses.dataclass
+class Counts:
+    """What the work was."""
+
+    steps: int = 0
+    linearizations: int = 0
+    programs: int = 0
+    program_iterations: int = 0
+    failures: int = 0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Commands (T, nu) and the configurations (T + 1, nq) they lead to, with their cost."""
+
+    q: Array
+    u: Array
+    cost: float
+    final: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LocalTrajectory:
+    """The linear-quadratic model along a trajectory, in displacements from its configurations."""
+
+    A: Array
+    B: Array
+    c: Array  # (T, nv) predicted displacement for the nominal commands
+    Q: Array
+    linear: Array
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Policy:
+    """A program's answer: commands (T, nu), displacements (T + 1, nv), gains, the box it kept."""
+
+    u: Array
+    x: Array
+    x_gain: Array
+    u_gain: Array
+    lower: Array
+    upper: Array
+
+
+class Shooting:
+    """A task, its options, and what iterations are made of.
+
+    Args:
+        task: what to do.
+        options: how.
+    """
+
+    def __init__(self, task: Task, options: ImpcOptions) -> None:
+        model = task.model
+        self.task, self.options, self.model = task, options, model
+        self.cost = CostModel(task, options.cost or TrackingCost.for_task(task))
+        step = task.options if options.h is None else task.options.replace(h=options.h)
+        self.step_options = step if options.limits else step.replace(joint_limits=False)
+        self.smooth_options = step.replace(joint_limits=False)
+        self.boxes = options.boxes(model.nu)
+        self.moves = np.tile(self.cost.moves, (options.horizon, 1, 1))
+        self.is_flat = model.nq == model.nv  # no quaternions: displacements are differences
+        assert task.command_lower is not None and task.command_upper is not None
+        free = np.full(model.nu, np.inf)
+        self.lower = task.command_lower if options.limits else -free
+        self.upper = task.command_upper if options.limits else free
+        self.state_bounds = state_bounds(task, options)
+        self.counts = Counts()
+        if not options.use_A:
+            self.identity_A = np.zeros((model.nv, model.nv))
+            objects = np.array(model.unactuated_v)
+            self.identity_A[objects, objects] = 1.0
+
+    # ---------------------------------------------------------------- models
+
+    def linearize(
+        self, path: Trajectory, scheme: Scheme, rng: int | np.random.Generator
+    ) -> LocalTrajectory:
+        """The local model along a trajectory.
+
+        Raises:
+            SolverError: if a step of the scheme fails.
+        """
+        options, model = self.options, self.model
+        local = scheme.linearize(
+            model,
+            path.q[:-1],
+            path.u,
+            self.smooth_options,
+            wrt=("q", "u") if options.use_A else ("u",),
+            rng=rng,
+            threads=options.threads,
+        )
+        self.counts.linearizations += len(path.u) * local.samples
+        B, A = local.B, local.A
+        assert B is not None
+        if A is None:
+            A = np.broadcast_to(self.identity_A, (len(B), model.nv, model.nv))
+            B = np.array(B)
+            B[:, model.actuated_v] = np.diag(1.0 / np.asarray(model.actuator_gear))
+        c = np.zeros((len(B), model.nv))
+        if options.offset == "smoothed":
+            c = self.difference(local.c, path.q[1:])
+        Q, linear = self.cost.expand(path.q[1:])
+        return LocalTrajectory(
+            np.ascontiguousarray(A), np.ascontiguousarray(B), c, Q, np.ascontiguousarray(linear)
+        )
+
+    def difference(self, q1: Array, q0: Array) -> Array:
+        """Displacements (..., nv) of configurations (..., nq)."""
+        if self.is_flat:
+            return q1 - q0
+        shape = np.broadcast_shapes(q1.shape, q0.shape)
+        pairs = zip(
+            np.broadcast_to(q1, shape).reshape(-1, shape[-1]),
+            np.broadcast_to(q0, shape).reshape(-1, shape[-1]),
+        )
+        rows = np.array([self.model.difference(a, b) for a, b in pairs])
+        return rows.reshape(*shape[:-1], self.model.nv)
+
+    # ---------------------------------------------------------------- the program
+
+    def solve(
+        self,
+        local: LocalTrajectory,
+        path: Trajectory,
+        center: Array,
+        radius: Array,
+        before: Array,
+        first: int = 0,
+        x_first: Array | None = None,
+    ) -> Policy | None:
+        """The quadratic program from step ``first`` on; None if it has no solution.
+
+        Args:
+            local: the model along ``path``.
+            center: (T, nu) middle of the box for the commands.
+            radius: (nu,) its half width.
+            before: (nu,) command before the first.
+            x_first: (nv,) displacement of the first configuration; None: none.
+        """
+        lower = np.clip(center[first:] - radius, self.lower, self.upper)
+        upper = np.clip(center[first:] + radius, self.lower, self.upper)
+        B, c = local.B[first:], local.c[first:]
+        offset = c - (B @ path.u[first:, :, None])[..., 0]
+        x_lower, x_upper = self._state_box(path.q[first + 1 :])
+        self.counts.programs += 1
+        try:
+            found = _solve_ocp_qp(
+                local.A[first:], B, offset, x_first, before, local.Q[first:], local.linear[first:],
+                None, None, self.moves[first:], None, x_lower, x_upper, lower, upper, None, None,
+                True, 1, QP_TOLERANCE, 60,
+            )  # fmt: skip
+        except SolverError as error:
+            self.counts.program_iterations += error.info.iterations
+            return None
+        self.counts.program_iterations += found[8].iterations
+        x_gain, u_gain = found[6], found[7]
+        assert x_gain is not None and u_gain is not None
+        return Policy(found[1], found[0], x_gain, u_gain, lower, upper)
+
+    def _state_box(self, q: Array) -> tuple[Array | None, Array | None]:
+        """Bounds of the displacements from ``q`` (T, nq); the nominal is always inside."""
+        if self.state_bounds is None:
+            return None, None
+        lower, upper = self.state_bounds
+        shift = self.difference(q, self.task.start)
+        return (
+            np.ascontiguousarray(np.minimum(lower - shift, 0.0)),
+            np.ascontiguousarray(np.maximum(upper - shift, 0.0)),
+        )
+
+    # ---------------------------------------------------------------- roll-outs
+
+    def dynamics(self, scheme: Scheme) -> object:
+        """Options of the steps of the roll-out."""
+        if self.options.dynamics == "exact":
+            return self.step_options
+        kappa = getattr(scheme, "kappa", None)
+        if kappa is None:
+            raise ValueError("dynamics: 'smoothed' needs a scheme with kappa")
+        return self.smooth_options.replace(kappa=kappa)
+
+    def roll_out(self, start: Array, u: Array, before: Array, options: object) -> Trajectory:
+        """Where commands (T, nu) lead from ``start``.
+
+        Raises:
+            SolverError: if a step fails.
+        """
+        u = np.clip(u, self.lower, self.upper)
+        self.counts.steps += len(u)
+        q = rollout(self.model, start, u, options, threads=1).q  # type: ignore[arg-type]
+        cost, final = self.cost.values(q, u, before)
+        return Trajectory(q, u, float(cost), float(final))
+
+    def follow(
+        self,
+        policies: list[Policy],
+        path: Trajectory,
+        start: Array,
+        before: Array,
+        options: object,
+    ) -> list[Trajectory | None]:
+        """Roll out all policies at once, with their feedback; None where a step failed."""
+        count, T = len(policies), len(path.u)
+        model = self.model
+        K_x, K_u, x_qp, u_qp, lower, upper = (
+            np.array([getattr(p, name) for p in policies])
+            for name in ("x_gain", "u_gain", "x", "u", "lower", "upper")
+        )
+        u_before_qp = np.concatenate([np.tile(before, (count, 1, 1)), u_qp[:, :-1]], axis=1)
+        q = np.empty((count, T + 1, model.nq))
+        u = np.empty((count, T, model.nu))
+        alive = np.ones(count, dtype=bool)
+        q[:, 0] = start
+        last = np.tile(before, (count, 1))
+        for t in range(T):
+            dx = self.difference(q[:, t], path.q[t]) - x_qp[:, t]
+            du = last - u_before_qp[:, t]
+            wanted = u_qp[:, t] + (K_x[:, t] @ dx[..., None] + K_u[:, t] @ du[..., None])[..., 0]
+            u[:, t] = last = np.minimum(np.maximum(wanted, lower[:, t]), upper[:, t])
+            found = step_batch(
+                model,
+                q[:, t],
+                last,
+                options,  # type: ignore[arg-type]
+                threads=1,
+                errors="mark",
+                contacts=False,
+            )
+            q[:, t + 1] = found.q_next
+            alive &= found.ok
+        self.counts.steps += count * T
+        self.counts.failures += int(count - alive.sum())
+        cost, final = self.cost.values(q, u, before)
+        return [
+            Trajectory(q[k], u[k], float(cost[k]), float(final[k])) if alive[k] else None
+            for k in range(count)
+        ]
+
+
+def state_bounds(task: Task, options: ImpcOptions) -> tuple[Array, Array] | None:
+    """Bounds of the displacement from the start (nv,), None where there are none."""
+    if options.state_lower is None and options.state_upper is None:
+        return None
+    nv = task.model.nv
+    ends = []
+    for name, value, default in (
+        ("state_lower", options.state_lower, -np.inf),
+        ("state_upper", options.state_upper, np.inf),
+    ):
+        array: NDArray[np.float64] = np.full(nv, default) if value is None else np.array(value)
+        if array.shape != (nv,) or np.isnan(array).any():
+            raise ValueError(f"{name}: expected {nv} numbers, got shape {array.shape}")
+        bounded = np.isfinite(array)
+        for joint in task.model.joint_names:
+            v = task.model.slice_v(joint)
+            turns = slice(v.stop - 3, v.stop) if v.stop - v.start > 1 else slice(0, 0)
+            if bounded[turns].any():
+                raise ValueError(f"{name}: the rotation of joint {joint!r} cannot be bounded")
+        ends.append(array)
+    if (ends[0] > ends[1]).any():
+        i = int(np.argmax(ends[0] > ends[1]))
+        raise ValueError(f"state_lower: {ends[0][i]:g} at {i} exceeds state_upper {ends[1][i]:g}")
+    return ends[0], ends[1]

@@ -1,0 +1,93 @@
+"""First guesses of the commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qdsim.planning.options import RRTOptions
+from qdsim.planning.space import Array
+from qdsim.planning.tracking.options import ImpcOptions
+from qdsim.step import step
+
+if TYPE_CHECKING:
+    from qdsim.planning.task import Task
+
+__all__ = ["first_commands", "squeeze_direction"]
+
+RAMP = 0.5
+"""Share of the horizon over which the squeeze grows."""
+
+
+def first_commands(
+    task: Task, options: ImpcOptions, q: Array, rng: np.random.Generator, h: float
+) -> Array:
+    """Commands ``(T, nu)`` to begin with, from configuration ``q``."""
+    hold = np.asarray(task.model.command_from(q))
+    commands = np.tile(hold, (options.horizon, 1))
+    if options.start == "squeeze" and options.squeeze > 0.0:
+        t = np.arange(1, options.horizon + 1) / options.horizon
+        ramp = np.minimum(t / RAMP, 1.0)
+        direction = squeeze_direction(task, q, options.kappa)
+        commands += options.squeeze * ramp[:, None] * direction
+    if options.start == "rrt":
+        commands = _tree_commands(task, options, q, rng, commands)
+    return commands
+
+
+def squeeze_direction(task: Task, q: Array, kappa: float) -> Array:
+    """Change of the command ``(nu,)``, at most 1, that presses the robot onto the object.
+
+    Against the generalised force with which the object's smoothed contacts push the robot back,
+    divided by its stiffness; zero where the object is beyond the margin.
+    """
+    model = task.model
+    options = task.options.replace(kappa=kappa, joint_limits=False)
+    contacts = step(model, q, model.command_from(q), options).contacts
+    force = np.zeros(model.nv)
+    objects = object_bodies(task)
+    for contact in contacts:
+        a, b = int(contact["body_a"]), int(contact["body_b"])
+        if (a in objects) == (b in objects):
+            continue
+        robot, sign = (a, -1.0) if b in objects else (b, 1.0)
+        push = sign * contact["force"][0] * contact["frame"][0]
+        position, rotation = model.body_pose(q, robot)
+        point = rotation.T @ (contact["pos"] - position)
+        force += np.asarray(model.jacobian(q, robot, point))[:3].T @ push
+    gear = np.asarray(model.actuator_gear)
+    stiffness = np.asarray(model.parameters.actuator_stiffness)
+    direction = -force[np.asarray(model.actuated_v)] / stiffness * gear
+    largest = float(np.abs(direction).max(initial=0.0))
+    return direction / largest if largest > 0.0 else direction
+
+
+def object_bodies(task: Task) -> set[int]:
+    """Indices of the bodies that the object's joints move."""
+    model, v = task.model, task.space.v
+    moved = set()
+    for name in model.body_names:
+        jacobian = np.asarray(model.jacobian(model.default_q, name, np.zeros(3)))
+        if np.any(jacobian[:, v] != 0.0):
+            moved.add(model.body_index(name))
+    return moved
+
+
+def _tree_commands(
+    task: Task, options: ImpcOptions, q: Array, rng: np.random.Generator, fallback: Array
+) -> Array:
+    """The path of a small tree to its node nearest to the goal, stretched over the horizon."""
+    from qdsim.planning.rrt import rrt
+
+    begin = task.replace(start=q, sampler=None, start_tolerance=np.inf)
+    settings = RRTOptions(max_nodes=options.rrt_nodes, max_iterations=10 * options.rrt_nodes)
+    tree = rrt(begin, settings, rng)
+    path = [n for n in tree.path(tree.best_node) if tree.inputs(n) is not None]
+    if not path:
+        return fallback
+    commands = np.concatenate([tree.inputs(n) for n in path])
+    at = np.linspace(0.0, len(commands) - 1.0, options.horizon)
+    return np.asarray(
+        np.stack([np.interp(at, np.arange(len(commands)), row) for row in commands.T], axis=1)
+    )
