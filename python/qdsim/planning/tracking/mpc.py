@@ -16,6 +16,7 @@ from qdsim.planning.tracking.impc import check_arguments, check_commands
 from qdsim.planning.tracking.options import ImpcOptions
 from qdsim.planning.tracking.shooting import Policy, Shooting, Trajectory
 from qdsim.planning.tracking.starts import first_commands
+from qdsim.step import Options
 
 __all__ = ["Mpc", "MpcReport"]
 
@@ -145,7 +146,7 @@ class Mpc:
         self._calls += 1
         cost = math.nan if path is None else path.cost
         self._report = MpcReport(cost, radius, done, fallback, time.perf_counter() - begin)
-        return self._before.copy()
+        return np.array(self._before)
 
     def _warm_start(self, q: Array) -> tuple[Array, Array]:
         """Commands of the horizon, and the one before."""
@@ -162,7 +163,7 @@ class Mpc:
         return np.concatenate([self._u[1:], self._u[-1:]]), before
 
     def _improve(
-        self, path: Trajectory, q: Array, before: Array, dynamics: object
+        self, path: Trajectory, q: Array, before: Array, dynamics: Options
     ) -> tuple[Trajectory, float] | None:
         """The best new trajectory and the radius it came from; None if it is no good."""
         parts = self._parts

@@ -164,7 +164,8 @@ class ImpcOptions:
         if self.final_kappa is None:
             return self.kappa
         span = self.iterations if self.kappa_iterations is None else self.kappa_iterations
-        return self.kappa * (self.final_kappa / self.kappa) ** (iteration / max(1, span))
+        share = iteration / max(1, span)
+        return self.kappa * math.exp(share * math.log(self.final_kappa / self.kappa))
 
     def boxes(self, nu: int) -> list[Array]:
         """The radii as arrays ``(nu,)``."""

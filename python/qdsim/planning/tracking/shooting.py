@@ -13,6 +13,7 @@ from qdsim.batch import rollout, step_batch
 from qdsim.planning.space import Array
 from qdsim.planning.tracking.cost import CostModel, TrackingCost
 from qdsim.planning.tracking.options import ImpcOptions
+from qdsim.step import Options
 
 if TYPE_CHECKING:
     from qdsim.planning.task import Task
@@ -198,7 +199,7 @@ class Shooting:
 
     # ---------------------------------------------------------------- roll-outs
 
-    def dynamics(self, scheme: Scheme) -> object:
+    def dynamics(self, scheme: Scheme) -> Options:
         """Options of the steps of the roll-out."""
         if self.options.dynamics == "exact":
             return self.step_options
@@ -207,7 +208,7 @@ class Shooting:
             raise ValueError("dynamics: 'smoothed' needs a scheme with kappa")
         return self.smooth_options.replace(kappa=kappa)
 
-    def roll_out(self, start: Array, u: Array, before: Array, options: object) -> Trajectory:
+    def roll_out(self, start: Array, u: Array, before: Array, options: Options) -> Trajectory:
         """Where commands (T, nu) lead from ``start``.
 
         Raises:
@@ -215,7 +216,7 @@ class Shooting:
         """
         u = np.clip(u, self.lower, self.upper)
         self.counts.steps += len(u)
-        q = rollout(self.model, start, u, options, threads=1).q  # type: ignore[arg-type]
+        q = rollout(self.model, start, u, options, threads=1).q
         cost, final = self.cost.values(q, u, before)
         return Trajectory(q, u, float(cost), float(final))
 
@@ -225,7 +226,7 @@ class Shooting:
         path: Trajectory,
         start: Array,
         before: Array,
-        options: object,
+        options: Options,
     ) -> list[Trajectory | None]:
         """Roll out all policies at once, with their feedback; None where a step failed."""
         count, T = len(policies), len(path.u)
@@ -249,7 +250,7 @@ class Shooting:
                 model,
                 q[:, t],
                 last,
-                options,  # type: ignore[arg-type]
+                options,
                 threads=1,
                 errors="mark",
                 contacts=False,
