@@ -346,6 +346,8 @@ def spec() -> dict[str, Any]:
         "geom_mesh": np.array([-1], i), "mesh_vertex_count": np.zeros(0, i),
         "mesh_face_count": np.zeros(0, i), "mesh_vertex": np.zeros((0, 3), f),
         "mesh_face": np.zeros((0, 3), i),
+        "geom_cloud": np.array([-1], i), "cloud_point_count": np.zeros(0, i),
+        "cloud_contact_count": np.zeros(0, i), "cloud_point": np.zeros((0, 3), f),
         "pair_geom": np.zeros((0, 2), i), "pair_dim": np.zeros(0, i),
         "pair_friction": np.zeros((0, 5), f), "pair_margin": np.zeros(0),
         "constraint_type": np.zeros(0, np.int32), "constraint_object": np.zeros((0, 2), np.int32),

@@ -13,6 +13,8 @@ typedef enum count_kind {
   COUNT_MESH,
   COUNT_MESH_VERTEX,
   COUNT_MESH_FACE,
+  COUNT_CLOUD,
+  COUNT_CLOUD_POINT,
   COUNT_PAIR,
   COUNT_CONSTRAINT,
   COUNT_KIND_COUNT,
@@ -62,6 +64,10 @@ static const spec_field spec_fields[] = {
     FIELD(mesh_face_count, NPY_INT32, COUNT_MESH, 0, 0),
     FIELD(mesh_vertex, NPY_DOUBLE, COUNT_MESH_VERTEX, 3, 0),
     FIELD(mesh_face, NPY_INT32, COUNT_MESH_FACE, 3, 0),
+    FIELD(geom_cloud, NPY_INT32, COUNT_GEOM, 0, 0),
+    FIELD(cloud_point_count, NPY_INT32, COUNT_CLOUD, 0, 0),
+    FIELD(cloud_contact_count, NPY_INT32, COUNT_CLOUD, 0, 0),
+    FIELD(cloud_point, NPY_DOUBLE, COUNT_CLOUD_POINT, 3, 0),
     FIELD(pair_geom, NPY_INT32, COUNT_PAIR, 2, 0),
     FIELD(pair_dim, NPY_INT32, COUNT_PAIR, 0, 0),
     FIELD(pair_friction, NPY_DOUBLE, COUNT_PAIR, 5, 0),
@@ -149,6 +155,8 @@ static int spec_read(spec_reader *reader, PyObject *dict) {
   spec->mesh_count = (int)reader->counts[COUNT_MESH];
   spec->mesh_vertex_total = (int)reader->counts[COUNT_MESH_VERTEX];
   spec->mesh_face_total = (int)reader->counts[COUNT_MESH_FACE];
+  spec->cloud_count = (int)reader->counts[COUNT_CLOUD];
+  spec->cloud_point_total = (int)reader->counts[COUNT_CLOUD_POINT];
   spec->pair_count = (int)reader->counts[COUNT_PAIR];
   spec->constraint_count = (int)reader->counts[COUNT_CONSTRAINT];
   return 0;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/vec3.h"
+#include "geometry/cloud.h"
 #include "qdsim.h"
 
 /* Of a disc of this radius normal to the axis: radius times the sine between axis and e. */
@@ -31,6 +32,11 @@ int shape_half_extents(const placed_shape *shape, double half[3]) {
     case QD_ELLIPSOID: {
       const double scaled[3] = {size[0] * R[0], size[1] * R[1], size[2] * R[2]};
       half[i] = vec3_norm(scaled);
+      break;
+    }
+    case QD_CLOUD: {
+      const double *edge = shape->cloud->half;
+      half[i] = edge[0] * fabs(R[0]) + edge[1] * fabs(R[1]) + edge[2] * fabs(R[2]) + size[0];
       break;
     }
     default:

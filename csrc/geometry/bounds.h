@@ -5,7 +5,7 @@
 #include "geometry/collide.h"
 
 /* The smallest box along the world's axes about the shape's centre that holds it: half its edges.
- * Returns 0 for shapes without one (planes) or without a closed form (meshes, clouds). */
+ * Returns 0 for shapes without one (planes) or without a closed form (meshes). */
 int shape_half_extents(const placed_shape *shape, double half[3]);
 
 #endif

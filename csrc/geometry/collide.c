@@ -43,6 +43,14 @@ static const shape_pair PAIRS[QD_SHAPE_TYPE_COUNT][QD_SHAPE_TYPE_COUNT] = {
     [QD_MESH][QD_CYLINDER] = {convex_convex_collide, closest_and_manifold_derivative},
     [QD_MESH][QD_ELLIPSOID] = {convex_convex_collide, closest_and_manifold_derivative},
     [QD_MESH][QD_MESH] = {convex_convex_collide, closest_and_manifold_derivative},
+    [QD_PLANE][QD_CLOUD] = {convex_cloud_collide, convex_cloud_derivative},
+    [QD_SPHERE][QD_CLOUD] = {convex_cloud_collide, convex_cloud_derivative},
+    [QD_CAPSULE][QD_CLOUD] = {convex_cloud_collide, convex_cloud_derivative},
+    [QD_BOX][QD_CLOUD] = {convex_cloud_collide, convex_cloud_derivative},
+    [QD_CYLINDER][QD_CLOUD] = {convex_cloud_collide, convex_cloud_derivative},
+    [QD_ELLIPSOID][QD_CLOUD] = {convex_cloud_collide, convex_cloud_derivative},
+    [QD_MESH][QD_CLOUD] = {convex_cloud_collide, convex_cloud_derivative},
+    [QD_CLOUD][QD_CLOUD] = {cloud_cloud_collide, cloud_cloud_derivative},
 };
 
 static int is_shape_type(int type) { return type >= 0 && type < QD_SHAPE_TYPE_COUNT; }

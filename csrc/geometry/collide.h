@@ -11,13 +11,16 @@
 /* Which parts of the shapes a contact is between: same value, same smooth branch. */
 typedef int64_t contact_feature;
 
+typedef struct point_cloud point_cloud; /* cloud.h */
+
 /* A shape placed in the world. Floor: geometry. */
 typedef struct placed_shape {
   int type;           /* a qd_shape_type */
   const double *size; /* (3) */
   double pos[3];      /* world */
   double rot[9]; /* row-major, columns are the shape's axes in the world; not read for spheres */
-  const convex_mesh *mesh; /* of QD_MESH: pos is its centroid */
+  const convex_mesh *mesh;  /* of QD_MESH: pos is its centroid */
+  const point_cloud *cloud; /* of QD_CLOUD: pos is the middle of its box */
 } placed_shape;
 
 typedef struct contact_point {

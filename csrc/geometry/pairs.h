@@ -68,4 +68,14 @@ int plane_mesh_collide(const placed_shape *a, const placed_shape *b, double marg
 int mesh_sphere_collide(const placed_shape *a, const placed_shape *b, double margin,
                         contact_point *out);
 
+/* cloud_pairs.c */
+int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double margin,
+                         contact_point *out);
+void convex_cloud_derivative(const placed_shape *a, const placed_shape *b,
+                             const contact_point *contact, contact_point_derivative *out);
+int cloud_cloud_collide(const placed_shape *a, const placed_shape *b, double margin,
+                        contact_point *out);
+void cloud_cloud_derivative(const placed_shape *a, const placed_shape *b,
+                            const contact_point *contact, contact_point_derivative *out);
+
 #endif

@@ -156,6 +156,7 @@ typedef enum qd_shape_type {
   QD_CYLINDER,  /* size: radius, half length; along z of the geometry frame */
   QD_ELLIPSOID, /* size: half axes */
   QD_MESH,      /* convex: see mesh_vertex_count; size unused */
+  QD_CLOUD,     /* size: radius of the points, may be zero; see cloud_point */
   QD_SHAPE_TYPE_COUNT
 } qd_shape_type;
 
@@ -215,6 +216,14 @@ typedef struct qd_model_spec {
   int mesh_face_total;
   const int32_t *mesh_face; /* (mesh_face_total, 3) mesh after mesh; vertices counted from the first
                                of the mesh, counterclockwise seen from outside */
+
+  const int32_t *geom_cloud; /* (geom_count) its cloud, or -1; QD_CLOUD needs one; NULL: none */
+  int cloud_count;           /* rigid point clouds, each shared by any number of geometries */
+  const int32_t *cloud_point_count;   /* (cloud_count) points of each, at least one */
+  const int32_t *cloud_contact_count; /* (cloud_count) contacts with one other geometry: of the
+                                         nearest points, 1 to 8 */
+  int cloud_point_total;
+  const double *cloud_point; /* (cloud_point_total, 3) cloud after cloud, geometry frame */
 
   int pair_count;              /* candidate pairs, filtered by the caller */
   const int32_t *pair_geom;    /* (pair_count, 2) */

@@ -30,6 +30,7 @@ static void count_sizes(qd_model *model, const qd_model_spec *spec) {
   model->pair_count = spec->pair_count;
   model->pair_table.in_use = pair_table_wanted(spec);
   model->mesh_count = spec->mesh_count;
+  model->cloud_count = spec->cloud_count;
   model->nu = spec->actuator_count;
   model->constraint_count = spec->constraint_count;
   for (int i = 0; i < spec->constraint_count; ++i) {
@@ -100,10 +101,12 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->geom_type = arena_ints(a, ng);
   m->geom_body = arena_ints(a, ng);
   m->geom_mesh = arena_ints(a, ng);
+  m->geom_cloud = arena_ints(a, ng);
   m->geom_pos = arena_doubles(a, 3 * ng);
   m->geom_rot = arena_doubles(a, 9 * ng);
   m->geom_radius = arena_doubles(a, ng);
   m->mesh = arena_take(a, (size_t)m->mesh_count * sizeof *m->mesh);
+  m->cloud = arena_take(a, (size_t)m->cloud_count * sizeof *m->cloud);
   m->pair_geom = arena_ints(a, 2 * np);
   m->pair_dim = arena_ints(a, np);
   m->pair_margin = arena_doubles(a, np);
@@ -164,6 +167,7 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_ints(m->geom_body, spec->geom_body, ng);
   for (size_t i = 0; i < ng; ++i) {
     m->geom_mesh[i] = spec->geom_mesh != NULL ? spec->geom_mesh[i] : -1;
+    m->geom_cloud[i] = spec->geom_cloud != NULL ? spec->geom_cloud[i] : -1;
   }
   copy_doubles(m->geom_pos, spec->geom_pos, 3 * ng);
   copy_ints(m->pair_geom, spec->pair_geom, 2 * np);
@@ -227,6 +231,19 @@ static qd_status create_meshes(qd_model *m, const qd_model_spec *spec, char *mes
   return QD_OK;
 }
 
+static qd_status create_clouds(qd_model *m, const qd_model_spec *spec) {
+  const double *point = spec->cloud_point;
+  for (int i = 0; i < m->cloud_count; ++i) {
+    m->cloud[i] =
+        point_cloud_create(point, spec->cloud_point_count[i], spec->cloud_contact_count[i]);
+    if (m->cloud[i] == NULL) {
+      return QD_OUT_OF_MEMORY;
+    }
+    point += 3 * spec->cloud_point_count[i];
+  }
+  return QD_OK;
+}
+
 qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *message,
                           size_t message_size) {
   *model = NULL;
@@ -240,6 +257,9 @@ qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *mes
   }
   copy_spec(m, spec);
   status = create_meshes(m, spec, message, message_size);
+  if (status == QD_OK) {
+    status = create_clouds(m, spec);
+  }
   if (status != QD_OK) {
     qd_model_destroy(m);
     return status;
@@ -256,6 +276,9 @@ qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *mes
 void qd_model_destroy(qd_model *model) {
   for (int i = 0; model != NULL && i < model->mesh_count; ++i) {
     convex_mesh_destroy(model->mesh[i]);
+  }
+  for (int i = 0; model != NULL && i < model->cloud_count; ++i) {
+    point_cloud_destroy(model->cloud[i]);
   }
   free(model);
 }

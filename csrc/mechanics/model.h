@@ -2,6 +2,7 @@
 #ifndef QD_MECHANICS_MODEL_H
 #define QD_MECHANICS_MODEL_H
 
+#include "geometry/cloud.h"
 #include "geometry/mesh.h"
 #include "mechanics/pair_table.h"
 #include "qdsim.h"
@@ -25,6 +26,7 @@ typedef struct model_parameters {
 struct qd_model {
   int nq, nv, nu;
   int body_count, joint_count, geom_count, pair_count, tree_count, mesh_count;
+  int cloud_count;
   int constraint_count;
   int constraint_row_count; /* rows of all bilateral constraints */
   int planar;               /* 1: all joints move in one plane */
@@ -60,11 +62,13 @@ struct qd_model {
 
   int *geom_type, *geom_body; /* (geom_count) */
   int *geom_mesh;             /* (geom_count) -1: none */
-  double *geom_pos;           /* (geom_count, 3) body frame; of meshes their centroid */
+  int *geom_cloud;            /* (geom_count) -1: none */
+  double *geom_pos;           /* (geom_count, 3) body frame; of meshes and clouds their centre */
   double *geom_rot;           /* (geom_count, 9) */
   double *geom_radius;        /* (geom_count) of the bounding sphere, infinite for planes */
 
-  convex_mesh **mesh; /* (mesh_count) a block each */
+  convex_mesh **mesh;  /* (mesh_count) a block each */
+  point_cloud **cloud; /* (cloud_count) a block each */
 
   int *pair_geom;      /* (pair_count, 2) */
   int *pair_dim;       /* (pair_count) */

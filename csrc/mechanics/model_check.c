@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "geometry/collide.h"
 #include "mechanics/constraint.h"
 #include "mechanics/model.h"
 
@@ -163,7 +164,7 @@ static qd_status check_actuators(const qd_model_spec *s, const report *r) {
 }
 
 static int size_count(int type) {
-  static const int counts[QD_SHAPE_TYPE_COUNT] = {0, 1, 2, 3, 2, 3, 0};
+  static const int counts[QD_SHAPE_TYPE_COUNT] = {0, 1, 2, 3, 2, 3, 0, 1};
   return counts[type];
 }
 
@@ -181,7 +182,8 @@ static qd_status check_geoms(const qd_model_spec *s, const report *r) {
     }
     for (int k = 0; k < size_count(s->geom_type[i]); ++k) {
       const double size = s->geom_size[3 * i + k];
-      const int may_be_zero = s->geom_type[i] == QD_CAPSULE && k == 1;
+      const int may_be_zero =
+          (s->geom_type[i] == QD_CAPSULE && k == 1) || s->geom_type[i] == QD_CLOUD;
       if (!(size > 0.0) && !(may_be_zero && size == 0.0)) {
         return fail(r, "geom_size", i, "must be positive");
       }
@@ -223,6 +225,38 @@ static qd_status check_meshes(const qd_model_spec *s, const report *r) {
   return check_finite(r, "mesh_vertex", s->mesh_vertex, s->mesh_vertex_total, 3);
 }
 
+/* Beyond this squares of lengths overflow. */
+#define POINT_MAX 1e100
+
+static qd_status check_clouds(const qd_model_spec *s, const report *r) {
+  int points = 0;
+  for (int i = 0; i < s->cloud_count; ++i) {
+    if (s->cloud_point_count[i] < 1 || s->cloud_point_count[i] > s->cloud_point_total - points) {
+      return fail(r, "cloud_point_count", i, "less than one, or more than there are");
+    }
+    if (s->cloud_contact_count[i] < 1 || s->cloud_contact_count[i] > CONTACTS_PER_PAIR_MAX) {
+      return fail(r, "cloud_contact_count", i, "must be 1 to 8");
+    }
+    points += s->cloud_point_count[i];
+  }
+  if (points != s->cloud_point_total) {
+    return fail(r, "cloud_point", points, "belongs to no cloud");
+  }
+  for (int i = 0; i < s->geom_count; ++i) {
+    const int cloud = s->geom_cloud != NULL ? s->geom_cloud[i] : -1;
+    if (cloud < -1 || cloud >= s->cloud_count || (cloud >= 0) != (s->geom_type[i] == QD_CLOUD)) {
+      return fail(r, "geom_cloud", i, "clouds have one, other shapes have none");
+    }
+  }
+  TRY(check_finite(r, "cloud_point", s->cloud_point, s->cloud_point_total, 3));
+  for (int i = 0; i < 3 * s->cloud_point_total; ++i) {
+    if (fabs(s->cloud_point[i]) > POINT_MAX) {
+      return fail(r, "cloud_point", i / 3, "too large");
+    }
+  }
+  return QD_OK;
+}
+
 static qd_status check_pairs(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "pair_friction", s->pair_friction, s->pair_count, 5));
   TRY(check_finite(r, "pair_margin", s->pair_margin, s->pair_count, 1));
@@ -237,6 +271,10 @@ static qd_status check_pairs(const qd_model_spec *s, const report *r) {
     if ((s->geom_type[a] == QD_MESH && geom_mesh(s, a) < 0) ||
         (s->geom_type[b] == QD_MESH && geom_mesh(s, b) < 0)) {
       return fail(r, "pair_geom", i, "a geometry of type mesh has no mesh");
+    }
+    if (s->geom_type[a] == QD_CLOUD && s->geom_type[b] == QD_CLOUD &&
+        s->geom_size[3 * a] + s->geom_size[3 * b] == 0.0) {
+      return fail(r, "pair_geom", i, "two clouds of points without radius never touch");
     }
     const int dim = s->pair_dim[i];
     if (dim != 1 && dim != 3 && dim != 4 && dim != 6) {
@@ -299,6 +337,7 @@ qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t mess
   TRY(check_actuators(spec, &r));
   TRY(check_geoms(spec, &r));
   TRY(check_meshes(spec, &r));
+  TRY(check_clouds(spec, &r));
   TRY(check_pairs(spec, &r));
   TRY(check_constraints(spec, &r));
   return check_finite(&r, "gravity", spec->gravity, 3, 1);

@@ -98,8 +98,10 @@ static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
   }
 }
 
-/* The bounding sphere about the geometry's centre. mesh: of QD_MESH, may be NULL. */
-static double bounding_radius(int type, const double *size, const convex_mesh *mesh) {
+/* The bounding sphere about the geometry's centre. mesh: of QD_MESH, may be NULL; cloud: of
+ * QD_CLOUD. */
+static double bounding_radius(int type, const double *size, const convex_mesh *mesh,
+                              const point_cloud *cloud) {
   switch (type) {
   case QD_SPHERE:
     return size[0];
@@ -113,6 +115,8 @@ static double bounding_radius(int type, const double *size, const convex_mesh *m
     return fmax(size[0], fmax(size[1], size[2]));
   case QD_MESH:
     return mesh != NULL ? mesh->radius : INFINITY;
+  case QD_CLOUD:
+    return cloud->extent + size[0];
   default:
     return INFINITY;
   }
@@ -130,7 +134,28 @@ static void fill_geoms(qd_model *m, const qd_model_spec *spec) {
       mat3_mul_vec(center, m->geom_rot + 9 * i, mesh->center);
       vec3_axpy(m->geom_pos + 3 * i, 1.0, center);
     }
-    m->geom_radius[i] = bounding_radius(m->geom_type[i], m->parameters.geom_size + 3 * i, mesh);
+    const point_cloud *cloud = m->geom_cloud[i] >= 0 ? m->cloud[m->geom_cloud[i]] : NULL;
+    if (cloud != NULL) { /* so has the cloud, to the middle of its box */
+      double center[3];
+      mat3_mul_vec(center, m->geom_rot + 9 * i, cloud->center);
+      vec3_axpy(m->geom_pos + 3 * i, 1.0, center);
+    }
+    m->geom_radius[i] =
+        bounding_radius(m->geom_type[i], m->parameters.geom_size + 3 * i, mesh, cloud);
+  }
+}
+
+static int usual_contacts(const qd_model *m, int geom) {
+  switch (m->geom_type[geom]) {
+  case QD_BOX:
+  case QD_MESH:
+    return 4;
+  case QD_CAPSULE:
+    return 2;
+  case QD_CLOUD:
+    return m->cloud[m->geom_cloud[geom]]->contact_count;
+  default:
+    return 1;
   }
 }
 
@@ -138,10 +163,9 @@ static void fill_geoms(qd_model *m, const qd_model_spec *spec) {
 static void fill_capacity(qd_model *m) {
   int capacity = 0;
   for (int i = 0; i < m->pair_count && capacity < 64; ++i) {
-    const int a = m->geom_type[m->pair_geom[2 * i]], b = m->geom_type[m->pair_geom[2 * i + 1]];
-    capacity += a == QD_BOX || b == QD_BOX || a == QD_MESH || b == QD_MESH
-                    ? 4
-                    : (a == QD_CAPSULE || b == QD_CAPSULE ? 2 : 1);
+    const int a = usual_contacts(m, m->pair_geom[2 * i]);
+    const int b = usual_contacts(m, m->pair_geom[2 * i + 1]);
+    capacity += a > b ? a : b;
   }
   m->contact_capacity = capacity < 8 ? 8 : capacity;
 }

@@ -21,7 +21,7 @@ from .batch import (
     step_batch,
 )
 from .cone import ConeSolution, solve_cone_program
-from .description import Description, ModelWarning, SceneBuilder
+from .description import Description, ModelWarning, PointCloud, SceneBuilder
 from .model import Model, Parameters, build, load
 from .ocp import OcpSolution, solve_ocp_qp
 from .step import Linearization, Options, SolverInfo, Step, linearize, step
@@ -42,6 +42,7 @@ __all__ = [
     "OcpSolution",
     "Options",
     "Parameters",
+    "PointCloud",
     "Rollouts",
     "SceneBuilder",
     "SolverError",

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
-from qdsim.description import Description, Pair
+from qdsim.description import Description, Pair, PointCloud
 from qdsim.description.arrays import model_arrays, rotation_matrix
 from qdsim.description.checks import QUATERNION_TOLERANCE
 from qdsim.description.elements import JOINT_NQ, JOINT_NV, SUPPORTED_PAIRS
@@ -397,6 +397,7 @@ def load(
     package_dirs: Any = (),
     assets: Mapping[str, bytes] | None = None,
     decompose: bool | Iterable[str] = False,
+    clouds: Mapping[str, PointCloud] | None = None,
 ) -> Model:
     """A model of a robot file. Reading needs the ``mujoco`` package, using the model does not.
 
@@ -423,6 +424,12 @@ def load(
         Meshes collide as their convex hull, as in MuJoCo. True: those that are not convex collide
         as convex pieces instead, which CoACD finds and a cache keeps (``qdsim.formats.decompose``);
         names of geometries: these do.
+    clouds
+        Point clouds that stand in for geometries of the file, by their names: neither MJCF nor URDF
+        knows clouds. Everything but the shape stays as the file says (body, pose, friction,
+        filters). Points are in the frame that the file gives to the geometry; of a mesh, these are
+        the coordinates of the mesh's own file, so a mesh that is not convex can be replaced by
+        points on its surface: ``clouds={"bunny": PointCloud(read_points("bunny.stl", 1000))}``.
 
     Raises
     ------
@@ -458,6 +465,7 @@ def load(
             package_dirs=package_dirs,
             assets=assets,
             decompose=decompose,
+            clouds=clouds,
         )
     )
 
@@ -478,6 +486,12 @@ def _check_shape_pairs(description: Description, arrays: Mapping[str, npt.NDArra
         for a, b in arrays["pair_geom"].tolist()
         if (geoms[a].type, geoms[b].type) not in SUPPORTED_PAIRS
     ]
+    for a, b in arrays["pair_geom"][_both_clouds(description, arrays)].tolist():
+        if geoms[a].size[0] + geoms[b].size[0] == 0.0:
+            raise ValueError(
+                f"geoms {geoms[a].name!r} and {geoms[b].name!r} can collide, but two clouds of "
+                "points without radius never touch; give one of them a radius, or exclude the pair"
+            )
     if not bad:
         return
     a, b = bad[0]
@@ -487,6 +501,15 @@ def _check_shape_pairs(description: Description, arrays: Mapping[str, npt.NDArra
         f"these shapes are not supported yet{more}; exclude their bodies, set contype and "
         "conaffinity to 0, or use spheres, capsules and boxes instead"
     )
+
+
+def _both_clouds(
+    description: Description, arrays: Mapping[str, npt.NDArray[Any]]
+) -> npt.NDArray[np.bool_]:
+    """(pairs) True for pairs of two clouds."""
+    cloud = np.array([geom.type == "cloud" for geom in description.geoms], dtype=bool)
+    result: npt.NDArray[np.bool_] = cloud[arrays["pair_geom"]].all(axis=1)
+    return result
 
 
 def _with_parameters(description: Description, parameters: Parameters, model: Model) -> Description:

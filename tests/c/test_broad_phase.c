@@ -170,7 +170,7 @@ static int same_contacts(const twins *t) {
   if (found->count == expected->count && found->count > 0) {
     const size_t count = (size_t)found->count;
     CHECK(memcmp(found->contact, expected->contact, count * sizeof(qd_contact)) == 0);
-    CHECK(memcmp(found->feature, expected->feature, count * sizeof(int)) == 0);
+    CHECK(memcmp(found->feature, expected->feature, count * sizeof *found->feature) == 0);
   }
   return found->count;
 }

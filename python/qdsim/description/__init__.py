@@ -6,6 +6,7 @@ lays a description out flat for the core, ``writer`` writes it as MJCF.
 """
 
 from qdsim.description.builder import SceneBuilder
+from qdsim.description.clouds import PointCloud
 from qdsim.description.elements import (
     Actuator,
     Body,
@@ -37,6 +38,7 @@ __all__ = [
     "Mesh",
     "ModelWarning",
     "Pair",
+    "PointCloud",
     "SceneBuilder",
     "Weld",
 ]

@@ -11,6 +11,7 @@ from qdsim.description.elements import GEOM_TYPES, JOINT_TYPES, Coupling, Weld
 from qdsim.description.pairs import candidate_pairs
 
 if TYPE_CHECKING:
+    from qdsim.description.clouds import PointCloud
     from qdsim.description.elements import Constraint, Description
 
 Array = npt.NDArray[Any]
@@ -71,7 +72,29 @@ def model_arrays(description: Description) -> dict[str, Array]:
     arrays["pair_friction"] = np.ascontiguousarray(pairs.friction)
     arrays["pair_margin"] = np.ascontiguousarray(pairs.margin)
     arrays.update(_mesh_arrays(description, {int(i) for i in np.unique(pairs.geom)}))
+    arrays.update(_cloud_arrays(description))
     return arrays
+
+
+def _cloud_arrays(description: Description) -> dict[str, Array]:
+    """The point clouds; equal ones stand once."""
+    index: dict[tuple[bytes, int], int] = {}
+    clouds: list[PointCloud] = []
+    geom_cloud = np.full(len(description.geoms), -1, dtype=np.int32)
+    for i, geom in enumerate(description.geoms):
+        if geom.cloud is None:
+            continue
+        key = geom.cloud.points.tobytes(), geom.cloud.contacts
+        if key not in index:
+            index[key] = len(clouds)
+            clouds.append(geom.cloud)
+        geom_cloud[i] = index[key]
+    return {
+        "geom_cloud": geom_cloud,
+        "cloud_point_count": _ints([len(item) for item in clouds]),
+        "cloud_contact_count": _ints([item.contacts for item in clouds]),
+        "cloud_point": np.concatenate([np.zeros((0, 3)), *(item.points for item in clouds)]),
+    }
 
 
 def _mesh_arrays(description: Description, colliding: set[int]) -> dict[str, Array]:

@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from qdsim.description import checks
 from qdsim.description.checks import Matrix, Vector
+from qdsim.description.clouds import PointCloud
 from qdsim.description.hulls import hull_faces
 
 JointType = Literal["hinge", "slide", "ball", "free"]
-GeomType = Literal["plane", "sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh"]
+GeomType = Literal["plane", "sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh", "cloud"]
 FrictionCombination = Literal["max", "harmonic"]
 
 # Order and values of qd_joint_type and qd_shape_type.
@@ -31,6 +32,7 @@ GEOM_TYPES: tuple[str, ...] = (
     "cylinder",
     "ellipsoid",
     "mesh",
+    "cloud",
 )
 JOINT_NQ = {"hinge": 1, "slide": 1, "ball": 4, "free": 7}
 JOINT_NV = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
@@ -42,6 +44,7 @@ GEOM_SIZES = {
     "cylinder": 2,
     "ellipsoid": 3,
     "mesh": 0,
+    "cloud": 1,
 }
 _PAIRS = (  # as qd_shape_pair_supported
     ("plane", "sphere"),
@@ -71,6 +74,14 @@ _PAIRS = (  # as qd_shape_pair_supported
     ("cylinder", "mesh"),
     ("ellipsoid", "mesh"),
     ("mesh", "mesh"),
+    ("plane", "cloud"),
+    ("sphere", "cloud"),
+    ("capsule", "cloud"),
+    ("box", "cloud"),
+    ("cylinder", "cloud"),
+    ("ellipsoid", "cloud"),
+    ("mesh", "cloud"),
+    ("cloud", "cloud"),
 )
 SUPPORTED_PAIRS = frozenset(_PAIRS) | frozenset((b, a) for a, b in _PAIRS)
 CONTACT_DIMENSIONS = (1, 3, 4, 6)
@@ -142,7 +153,8 @@ class Geom:
     of higher ``priority`` decides friction and condim of a pair. Two geometries may touch if
     ``contype`` of one shares a bit with ``conaffinity`` of the other. ``margin``, m: the pair
     counts from this distance on, whatever the options say (margins of both geometries add up).
-    ``mesh``: name of a mesh, for type "mesh". ``rgba`` is for pictures.
+    ``mesh``: name of a mesh, for type "mesh". ``cloud``: a ``PointCloud``, for type "cloud"; size is
+    the radius of its points then. ``rgba`` is for pictures.
     """
 
     name: str
@@ -158,16 +170,26 @@ class Geom:
     margin: float = 0.0
     mesh: str | None = None
     rgba: Vector = (0.5, 0.5, 0.5, 1.0)
+    cloud: PointCloud | None = None
 
     def __post_init__(self) -> None:
         owner = f"geom {checks.text('geom', 'name', self.name)!r}"
         if self.type not in GEOM_TYPES:
             raise ValueError(f"{owner}: type must be one of {GEOM_TYPES}, got {self.type!r}")
         size = checks.vector_or_number(owner, "size", self.size)
+        if (self.type == "cloud") != (self.cloud is not None):
+            raise ValueError(f"{owner}: a geometry has a cloud if its type is 'cloud'")
+        if self.cloud is not None:
+            if not isinstance(self.cloud, PointCloud):
+                found = type(self.cloud).__name__
+                raise TypeError(f"{owner}: cloud must be a PointCloud, got {found}")
+            size = size or (self.cloud.radius,)
         needed = GEOM_SIZES[self.type]
         if not needed <= len(size) <= 3:
             raise ValueError(f"{owner}: a {self.type} needs {needed} sizes, got {len(size)}")
-        if any(item <= 0.0 for item in size[:needed]):
+        if self.type == "cloud" and size[0] < 0.0:
+            raise ValueError(f"{owner}: size must not be negative, got {size[:needed]}")
+        if self.type != "cloud" and any(item <= 0.0 for item in size[:needed]):
             raise ValueError(f"{owner}: size must be positive, got {size[:needed]}")
         friction = checks.vector_or_number(owner, "friction", self.friction)
         if not 1 <= len(friction) <= 3:

@@ -115,6 +115,8 @@ def _write_joint(parent: Element, joint: Joint) -> None:
 
 
 def _write_geom(parent: Element, geom: Geom) -> None:
+    if geom.type == "cloud":
+        raise ValueError(f"geom {geom.name!r}: MJCF has no point clouds")
     element = ElementTree.SubElement(
         parent,
         "geom",

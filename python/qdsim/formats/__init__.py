@@ -2,6 +2,7 @@
 only when something is loaded, and nothing of it is needed afterwards."""
 
 from qdsim.formats.decomposition import decompose
+from qdsim.formats.points import read_points
 from qdsim.formats.source import load_description
 
-__all__ = ["decompose", "load_description"]
+__all__ = ["decompose", "load_description", "read_points"]

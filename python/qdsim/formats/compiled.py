@@ -7,7 +7,7 @@ would give a wrong answer. Dry friction of joints lies between and warns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,9 +24,11 @@ from qdsim.description import (
     Keyframe,
     Mesh,
     Pair,
+    PointCloud,
 )
 from qdsim.description.arrays import rotation_matrix
 from qdsim.description.hulls import hull_of_compiled
+from qdsim.description.references import unknown_name
 from qdsim.formats.actuation import Actuation, FileActuator, Plan
 from qdsim.formats.equalities import Names, read_equalities
 
@@ -51,12 +53,17 @@ class Origin:
 
 
 def describe(
-    model: Any, origin: Origin, actuation: Actuation, ignored: Sequence[str] = ()
+    model: Any,
+    origin: Origin,
+    actuation: Actuation,
+    ignored: Sequence[str] = (),
+    clouds: Mapping[str, PointCloud] | None = None,
 ) -> tuple[Description, list[str]]:
     """The scene, and warnings. Raises ValueError listing every element that cannot be honoured."""
-    reader = _Reader(model, origin)
+    reader = _Reader(model, origin, clouds or {})
     reader.ignored.extend(ignored)
     try:
+        reader.check_clouds()
         reader.check_equalities()
         plan = reader.read_actuation(actuation)
         reader.check_scene()
@@ -97,8 +104,9 @@ def _listed(title: str, problems: Sequence[str]) -> str:
 class _Reader:
     """One pass over a compiled model."""
 
-    def __init__(self, model: Any, origin: Origin) -> None:
+    def __init__(self, model: Any, origin: Origin, clouds: Mapping[str, PointCloud]) -> None:
         self.m = model
+        self.clouds = clouds
         self.origin = origin
         self.problems: list[str] = []
         self.ignored: list[str] = []
@@ -166,6 +174,11 @@ class _Reader:
         return (0.0, 0.0, 0.0) if self.disabled("gravity") else tuple(self.m.opt.gravity)
 
     # ------------------------------------------------------------ what cannot be honoured
+
+    def check_clouds(self) -> None:
+        for name in self.clouds:
+            if name not in self.geom_names:
+                self.problems.append(f"clouds: {unknown_name('geom', name, self.geom_names)}")
 
     def check_scene(self) -> None:
         m = self.m
@@ -462,6 +475,9 @@ class _Reader:
         off = self.disabled("contact")
         contype = 0 if off else int(m.geom_contype[g])
         conaffinity = 0 if off else int(m.geom_conaffinity[g])
+        cloud = self.clouds.get(name)
+        if cloud is not None:
+            shape = "cloud"
         if shape is None:
             what = "height fields" if kind == _GEOM_HFIELD else "signed distance fields"
             paired = not off and any(
@@ -483,21 +499,37 @@ class _Reader:
         given = self.urdf_frictions[g]
         friction = friction if given is None else (given, *friction[1:])
         mesh = int(m.geom_dataid[g])
+        pos, quat = m.geom_pos[g], m.geom_quat[g]
+        if cloud is not None and kind == _GEOM_MESH:
+            pos, quat = self._frame_of_file(g)
         return Geom(
             name,
             shape,
-            () if kind == _GEOM_MESH else m.geom_size[g],
-            pos=m.geom_pos[g],
-            quat=m.geom_quat[g],
+            () if shape in ("mesh", "cloud") else m.geom_size[g],
+            pos=pos,
+            quat=quat,
             friction=friction,
             condim=int(m.geom_condim[g]),
             priority=int(m.geom_priority[g]),
             contype=contype,
             conaffinity=conaffinity,
             margin=margin,
-            mesh=self.mesh_names[mesh] if kind == _GEOM_MESH else None,
+            mesh=self.mesh_names[mesh] if shape == "mesh" else None,
             rgba=tuple(float(item) for item in m.geom_rgba[g]),
+            cloud=cloud,
         )
+
+    def _frame_of_file(self, g: int) -> tuple[Any, Any]:
+        """Pose of a mesh geometry as the file gives it: the compiler turns and shifts vertices, so
+        that x in the file's mesh is mesh_quat x + mesh_pos of what it keeps, and the pose back."""
+        import mujoco
+
+        m, mesh = self.m, int(self.m.geom_dataid[g])
+        back, quat, shift = np.zeros(4), np.zeros(4), np.zeros(3)
+        mujoco.mju_negQuat(back, m.mesh_quat[mesh])
+        mujoco.mju_mulQuat(quat, m.geom_quat[g], back)
+        mujoco.mju_rotVecQuat(shift, m.mesh_pos[mesh], quat)
+        return m.geom_pos[g] - shift, quat
 
     def _note_geom(self, g: int) -> None:
         m, name = self.m, self.geom_names[g]
@@ -541,7 +573,11 @@ class _Reader:
 
     def read_meshes(self) -> tuple[Mesh, ...]:
         m = self.m
-        used = {int(m.geom_dataid[g]) for g in range(m.ngeom) if m.geom_type[g] == _GEOM_MESH}
+        used = {
+            int(m.geom_dataid[g])
+            for g in range(m.ngeom)
+            if m.geom_type[g] == _GEOM_MESH and self.geom_names[g] not in self.clouds
+        }
         meshes = []
         for i in sorted(used):
             vertex, face = int(m.mesh_vertadr[i]), int(m.mesh_faceadr[i])

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from qdsim.description import Description, ModelWarning
+from qdsim.description import Description, ModelWarning, PointCloud
 from qdsim.formats.actuation import Actuation
 from qdsim.formats.compiled import Origin, describe
 from qdsim.formats.decomposition import decompose as decompose_meshes
@@ -16,6 +16,7 @@ from qdsim.formats.mesh_files import mujoco_reads, read_triangles
 from qdsim.formats.urdf import prepare_urdf, repair_inertias
 
 Described = tuple[Description, list[str]]
+Clouds = dict[str, PointCloud]
 
 _PROLOGUE = re.compile(r"\s*(<\?.*?\?>|<!--.*?-->|<![^\[>]*(\[.*?\]\s*)?>)", re.DOTALL)
 _ROOT = re.compile(r"\s*<\s*([A-Za-z_][\w.:-]*)")
@@ -29,6 +30,7 @@ def load_description(
     package_dirs: Any = (),
     assets: Mapping[str, bytes] | None = None,
     decompose: bool | Iterable[str] = False,
+    clouds: Mapping[str, PointCloud] | None = None,
 ) -> Description:
     """A scene from a file, XML text, ``mujoco.MjSpec`` or ``mujoco.MjModel``; see ``qdsim.load``.
 
@@ -45,7 +47,8 @@ def load_description(
         A package that a mesh file, or ``decompose``, needs is not installed.
     """
     actuation = Actuation.parse(stiffness, actuated)
-    description, messages = _load(source, actuation, package_dirs, assets)
+    replaced = _checked_clouds(clouds)
+    description, messages = _load(source, actuation, package_dirs, assets, replaced)
     for message in messages:
         warnings.warn(message, ModelWarning, stacklevel=3)
     if decompose is False:
@@ -54,7 +57,11 @@ def load_description(
 
 
 def _load(
-    source: object, actuation: Actuation, package_dirs: Any, assets: Mapping[str, bytes] | None
+    source: object,
+    actuation: Actuation,
+    package_dirs: Any,
+    assets: Mapping[str, bytes] | None,
+    clouds: Clouds,
 ) -> Described:
     assets = _checked_assets(assets)
     folders = _checked_folders(package_dirs)
@@ -63,13 +70,17 @@ def _load(
         if not isinstance(text, str):
             raise TypeError("source: paths must be text, not bytes")
         if text.lstrip().startswith("<"):
-            return _load_text(text, "the XML text", None, actuation, folders, assets)
-        return _load_file(text, actuation, folders, assets)
-    return _load_object(source, actuation)
+            return _load_text(text, "the XML text", None, actuation, folders, assets, clouds)
+        return _load_file(text, actuation, folders, assets, clouds)
+    return _load_object(source, actuation, clouds)
 
 
 def _load_file(
-    path: str, actuation: Actuation, folders: tuple[str, ...], assets: dict[str, bytes]
+    path: str,
+    actuation: Actuation,
+    folders: tuple[str, ...],
+    assets: dict[str, bytes],
+    clouds: Clouds,
 ) -> Described:
     if not path.strip():
         raise ValueError("source: the path is empty")
@@ -87,7 +98,7 @@ def _load_file(
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"source: {path!r} is not UTF-8 text ({error})") from None
-    return _load_text(text, repr(path), path, actuation, folders, assets)
+    return _load_text(text, repr(path), path, actuation, folders, assets, clouds)
 
 
 def _load_text(
@@ -97,6 +108,7 @@ def _load_text(
     actuation: Actuation,
     folders: tuple[str, ...],
     assets: dict[str, bytes],
+    clouds: Clouds,
 ) -> Described:
     import mujoco
 
@@ -111,7 +123,7 @@ def _load_text(
         prepared = prepare_urdf(text, label, folder, folders, assets)
         model, repaired = _compile_urdf(mujoco, prepared.text, label, {**assets, **prepared.assets})
         origin = Origin(label, urdf=True, frictions=prepared.frictions, repaired=repaired)
-        return describe(model, origin, actuation, prepared.ignored)
+        return describe(model, origin, actuation, prepared.ignored, clouds)
     try:
         if path is not None:
             model = mujoco.MjModel.from_xml_path(path, assets)
@@ -119,7 +131,7 @@ def _load_text(
             model = mujoco.MjModel.from_xml_string(text, assets)
     except Exception as error:  # MuJoCo raises ValueError and several classes of its own
         model = _compile_converted(mujoco, text, path, label, assets, error)
-    return describe(model, Origin(label), actuation)
+    return describe(model, Origin(label), actuation, clouds=clouds)
 
 
 def _compile_converted(
@@ -171,7 +183,7 @@ def _find_mesh(name: str, spec: Any, path: str | None, assets: dict[str, bytes])
         return stream.read()
 
 
-def _load_object(source: object, actuation: Actuation) -> Described:
+def _load_object(source: object, actuation: Actuation, clouds: Clouds) -> Described:
     import mujoco
 
     if isinstance(source, mujoco.MjSpec):
@@ -179,9 +191,9 @@ def _load_object(source: object, actuation: Actuation) -> Described:
             model = source.compile()
         except Exception as error:
             raise _compile_error("the MjSpec", error) from error
-        return describe(model, Origin("the MjSpec"), actuation)
+        return describe(model, Origin("the MjSpec"), actuation, clouds=clouds)
     if isinstance(source, mujoco.MjModel):
-        return describe(source, Origin("the MjModel"), actuation)
+        return describe(source, Origin("the MjModel"), actuation, clouds=clouds)
     raise TypeError(
         "source must be a path, an XML text that begins with '<', a mujoco.MjSpec or a "
         f"mujoco.MjModel, got {type(source).__name__}"
@@ -229,6 +241,17 @@ def _checked_assets(assets: object) -> dict[str, bytes]:
         if not isinstance(name, str) or not isinstance(content, bytes):
             raise TypeError(f"assets must map file names to bytes, got {name!r}")
     return dict(assets)
+
+
+def _checked_clouds(clouds: object) -> Clouds:
+    if clouds is None:
+        return {}
+    if not isinstance(clouds, Mapping):
+        raise TypeError(f"clouds must map geometries to clouds, got {type(clouds).__name__}")
+    for name, cloud in clouds.items():
+        if not isinstance(name, str) or not isinstance(cloud, PointCloud):
+            raise TypeError(f"clouds must map names of geometries to PointCloud, got {name!r}")
+    return dict(clouds)
 
 
 def _checked_folders(package_dirs: object) -> tuple[str, ...]:

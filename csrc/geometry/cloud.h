@@ -1,0 +1,38 @@
+/* Rigid point clouds: points fixed to a frame, each a ball of the same radius (possibly none),
+ * found through a tree of discs. Immutable, shared by every geometry that shows the cloud. Floor:
+ * geometry. */
+#ifndef QD_GEOMETRY_CLOUD_H
+#define QD_GEOMETRY_CLOUD_H
+
+#include "geometry/collide.h"
+#include "qdsim.h"
+
+/* Holds points x with |normal.(x - center)| <= thickness that lie within radius of the axis through
+ * center along normal. Nodes stand before their children: the first child is the next node. */
+typedef struct cloud_node {
+  double center[3], normal[3];
+  double radius, thickness;
+  int begin, end; /* its points */
+  int second;     /* the second child, 0: none, its points are to be looked at */
+  int rank;       /* smallest of its points */
+} cloud_node;
+
+struct point_cloud {
+  double center[3];  /* middle of the box that holds the points, given frame: origin of the own */
+  double half[3];    /* edges of that box */
+  double extent;     /* largest distance of a point from the centre */
+  int point_count;   /* at least 1 */
+  int contact_count; /* k: contacts with one other geometry */
+  int node_count;
+  double *point;    /* (point_count, 3) own frame, in the order of the tree */
+  int *index;       /* (point_count) of each in the given order */
+  int *place;       /* (point_count) the other way round */
+  int *rank;        /* (point_count) who comes first among equally near ones */
+  cloud_node *node; /* (node_count) */
+};
+
+/* A copy, with its tree. NULL if memory is exhausted. Points are finite, at least one. */
+point_cloud *point_cloud_create(const double *points, int point_count, int contact_count);
+void point_cloud_destroy(point_cloud *cloud);
+
+#endif

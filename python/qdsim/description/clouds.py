@@ -1,0 +1,141 @@
+"""Rigid point clouds: points fixed to a geometry's frame, which touch other shapes one by one."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+CONTACTS_MAX = 8
+"""Contacts that a pair of geometries may have."""
+_COORDINATE_MAX = 1e100  # beyond this squares of lengths overflow
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class PointCloud:
+    """Points as a collision shape: of a geometry of type "cloud", or in place of a file's geometry
+    (``clouds=`` of ``qdsim.load``).
+
+    Against every other geometry, the ``contacts`` points nearest to it are in contact: five, as in
+    Tracy and Manchester, "Convex Quasi-Dynamic Simulation of Rigid Point Clouds with Torsional
+    Friction". Each is a ball of ``radius`` fixed to the cloud. Distances are signed: a point inside
+    the other shape is pushed out. Equally near points (to rounding) are taken far apart from each
+    other, always the same ones, so that a cloud can stand on a flat part. Two clouds touch in their
+    nearest pairs of points, if their radii are not both zero.
+
+    Attributes:
+        points: (n, 3) in the geometry's frame, m; copied, read-only. Repeated points are allowed.
+        radius: of the points, m, 0 or more.
+        contacts: with one other geometry, 1 to 8.
+
+    Raises:
+        ValueError: no point, a wrong shape, numbers that are not finite.
+        TypeError: not numbers.
+    """
+
+    points: npt.NDArray[np.float64]
+    radius: float = 0.0
+    contacts: int = 5
+
+    def __post_init__(self) -> None:
+        radius, contacts = self.radius, self.contacts
+        if isinstance(radius, bool) or not isinstance(radius, (int, float, np.number)):
+            raise TypeError(f"point cloud: radius must be a number, got {radius!r}")
+        if not 0.0 <= float(radius) < np.inf:
+            raise ValueError(f"point cloud: radius must be finite, 0 or more, got {radius!r}")
+        if isinstance(contacts, bool) or not isinstance(contacts, (int, np.integer)):
+            raise TypeError(f"point cloud: contacts must be an integer, got {contacts!r}")
+        if not 1 <= contacts <= CONTACTS_MAX:
+            raise ValueError(
+                f"point cloud: contacts must be 1 to {CONTACTS_MAX}, got {int(contacts)}"
+            )
+        set_now = object.__setattr__
+        set_now(self, "points", checked_points("point cloud: points", self.points))
+        set_now(self, "radius", float(radius))
+        set_now(self, "contacts", int(contacts))
+
+    @classmethod
+    def from_mesh(
+        cls,
+        vertices: npt.ArrayLike,
+        faces: npt.ArrayLike,
+        count: int,
+        *,
+        seed: int = 0,
+        radius: float = 0.0,
+        contacts: int = 5,
+    ) -> PointCloud:
+        """Points on the triangles ``faces`` (k, 3) of ``vertices`` (n, 3), convex or not; see
+        ``sample_surface``."""
+        points = sample_surface(vertices, faces, count, seed=seed)
+        return cls(points, radius=radius, contacts=contacts)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PointCloud):
+            return NotImplemented
+        same = (self.radius, self.contacts) == (other.radius, other.contacts)
+        return same and np.array_equal(self.points, other.points)
+
+    def __hash__(self) -> int:
+        return hash((self.points.shape, self.radius, self.contacts))
+
+    def __repr__(self) -> str:
+        return f"PointCloud({len(self)} points, radius={self.radius:g}, contacts={self.contacts})"
+
+
+def checked_points(owner: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """A read-only copy (n, 3), n >= 1, of finite numbers. Errors begin with ``owner``."""
+    try:
+        points = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{owner} must be numbers of shape (n, 3): {error}") from None
+    if points.ndim != 2 or points.shape[1] != 3:
+        raise ValueError(f"{owner} must have shape (n, 3), got {points.shape}")
+    if len(points) == 0:
+        raise ValueError(f"{owner}: there is none, a cloud has one at least")
+    bad = np.flatnonzero(~(np.abs(points) <= _COORDINATE_MAX).all(axis=1))
+    if bad.size:
+        raise ValueError(f"{owner}: point {bad[0]} is not finite: {points[bad[0]].tolist()}")
+    points.setflags(write=False)
+    return points
+
+
+def sample_surface(
+    vertices: npt.ArrayLike, faces: npt.ArrayLike, count: int, *, seed: int = 0
+) -> npt.NDArray[np.float64]:
+    """``count`` points (count, 3) spread evenly at random over triangles.
+
+    Args:
+        vertices: (n, 3), m.
+        faces: (k, 3) indices of vertices.
+        count: number of points, 1 or more.
+        seed: the same seed gives the same points.
+
+    Raises:
+        ValueError: wrong shapes, faces that name no vertices, or no area at all.
+    """
+    corners = checked_points("vertices", vertices)
+    triangles = np.asarray(faces)
+    if triangles.ndim != 2 or triangles.shape[1] != 3 or triangles.dtype.kind not in "iu":
+        raise ValueError(f"faces must be indices of shape (k, 3), got {triangles.shape}")
+    if triangles.size and not 0 <= triangles.min() <= triangles.max() < len(corners):
+        raise ValueError("faces name vertices that do not exist")
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)):
+        raise TypeError(f"count must be an integer, got {count!r}")
+    if count < 1:
+        raise ValueError(f"count must be 1 or more, got {int(count)}")
+    a, b, c = (corners[triangles[:, k]] for k in range(3))
+    areas = np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    total = float(areas.sum())
+    if not total > 0.0:
+        raise ValueError("faces have no area")
+    rng = np.random.default_rng(seed)
+    at = rng.choice(len(areas), size=int(count), p=areas / total)
+    s, t = rng.random((2, int(count), 1))
+    beyond = s + t > 1.0
+    s, t = np.where(beyond, 1.0 - s, s), np.where(beyond, 1.0 - t, t)
+    return np.asarray(a[at] + s * (b - a)[at] + t * (c - a)[at])

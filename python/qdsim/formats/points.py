@@ -1,0 +1,92 @@
+"""Files of points. NPY is read by NumPy; PLY, OBJ and STL by trimesh, imported when one is read."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.description.clouds import checked_points, sample_surface
+
+_MESH_SUFFIXES = (".ply", ".obj", ".stl")
+
+
+def read_points(
+    path: str | os.PathLike[str], count: int | None = None, *, seed: int = 0, scale: float = 1.0
+) -> npt.NDArray[np.float64]:
+    """Points (n, 3) of a file, for ``qdsim.PointCloud``.
+
+    Args:
+        path: PLY, OBJ or STL (points, or a mesh: its vertices, every one once), or NPY with an array
+            (n, 3). All but NPY need ``pip install 'qdsim[meshes]'``.
+        count: how many points to take. Of a mesh they are spread evenly at random over its surface;
+            of mere points it is a random choice. None: all points, or the mesh's vertices.
+        seed: of the random choice; the same seed gives the same points.
+        scale: the numbers of the file times this are metres.
+
+    Raises:
+        FileNotFoundError, IsADirectoryError: there is no such file.
+        ImportError: trimesh is not installed.
+        ValueError: the file cannot be read, holds no points or numbers that are not finite, or holds
+            fewer than ``count`` points and no surface; the message names it.
+    """
+    name = os.fspath(path)
+    if not isinstance(name, str):
+        raise TypeError(f"path must be text, got {type(path).__name__}")
+    if os.path.isdir(name):
+        raise IsADirectoryError(f"path: {name!r} is a folder")
+    if not os.path.exists(name):
+        raise FileNotFoundError(f"path: there is no file {name!r}")
+    if not 0.0 < float(scale) < np.inf:
+        raise ValueError(f"scale must be positive and finite, got {scale!r}")
+    suffix = os.path.splitext(name)[1].lower()
+    if suffix == ".npy":
+        points, faces = _read_array(name), None
+    elif suffix in _MESH_SUFFIXES:
+        points, faces = _read_mesh(name, suffix[1:])
+    else:
+        raise ValueError(f"path: {name!r} is none of PLY, OBJ, STL and NPY by its name")
+    points = checked_points(f"path: {name!r}: points", points) * float(scale)
+    if count is None:
+        return np.unique(points, axis=0) if suffix == ".stl" else points
+    if faces is not None and len(faces):
+        try:
+            return sample_surface(points, faces, count, seed=seed)
+        except ValueError as error:
+            raise ValueError(f"path: {name!r}: {error}") from None
+    if not 1 <= count <= len(points):
+        raise ValueError(f"path: {name!r} holds {len(points)} points and no surface, not {count}")
+    chosen = np.random.default_rng(seed).choice(len(points), size=count, replace=False)
+    return np.asarray(points[np.sort(chosen)])
+
+
+def _read_array(name: str) -> Any:
+    try:
+        return np.load(name, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"path: {name!r} cannot be read as NPY: {error}") from None
+
+
+def _read_mesh(name: str, kind: str) -> tuple[Any, Any]:
+    """Points and triangles; no triangles where the file has points only."""
+    try:
+        import trimesh
+    except ImportError as error:
+        raise ImportError(
+            f"reading {kind.upper()} files needs trimesh; pip install 'qdsim[meshes]'"
+        ) from error
+    try:
+        with open(name, "rb") as file:
+            loaded = trimesh.load(file, file_type=kind, process=False)
+        if isinstance(loaded, trimesh.Scene):
+            parts = [part for part in loaded.dump() if len(getattr(part, "vertices", ()))]
+            loaded = trimesh.util.concatenate(parts) if parts else None
+    except Exception as error:  # whatever a damaged file makes the parser stumble over
+        message = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"path: {name!r} cannot be read as {kind.upper()}: {message}") from None
+    vertices = getattr(loaded, "vertices", None)
+    if vertices is None or len(vertices) == 0:
+        raise ValueError(f"path: {name!r} holds no points")
+    return np.asarray(vertices), getattr(loaded, "faces", None)
