@@ -2,6 +2,7 @@
 #include "geometry/bounds.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #include "base/vec3.h"
 #include "geometry/cloud.h"
@@ -34,6 +35,12 @@ int shape_half_extents(const placed_shape *shape, double half[3]) {
       half[i] = vec3_norm(scaled);
       break;
     }
+    case QD_MESH: /* not the same to both sides of the centroid */
+      half[i] = 0.0;
+      for (int k = 0; k < 3 && shape->mesh != NULL; ++k) {
+        half[i] += fmax(-shape->mesh->lower[k], shape->mesh->upper[k]) * fabs(R[k]);
+      }
+      break;
     case QD_CLOUD: {
       const double *edge = shape->cloud->half;
       half[i] = edge[0] * fabs(R[0]) + edge[1] * fabs(R[1]) + edge[2] * fabs(R[2]) + size[0];

@@ -4,8 +4,8 @@
 
 #include "geometry/collide.h"
 
-/* The smallest box along the world's axes about the shape's centre that holds it: half its edges.
- * Returns 0 for shapes without one (planes) or without a closed form (meshes). */
+/* Half the edges of a box along the world's axes, about the shape's centre, that holds it: of
+ * meshes and clouds that of their own box, of other shapes the smallest. Returns 0 for planes. */
 int shape_half_extents(const placed_shape *shape, double half[3]);
 
 #endif

@@ -3,6 +3,7 @@
  * same way wherever the shapes are. */
 #include "geometry/cloud.h"
 #include "geometry_scenes.h"
+#include "mesh_scenes.h"
 
 #include <stdlib.h>
 
@@ -49,6 +50,15 @@ static shape cloud_shape(const point_cloud *cloud, double radius) {
   shape s = shape_make(QD_CLOUD, radius, 0.0, 0.0);
   s.placed.cloud = cloud;
   random_rotation(s.placed.rot);
+  return s;
+}
+
+static convex_mesh *meshes[2]; /* of flat faces, and nearly round */
+
+/* Of any type but clouds. */
+static shape other_shape(int type) {
+  shape s = random_shape(type, 1.0);
+  s.placed.mesh = type == QD_MESH ? meshes[uniform(0.0, 1.0) < 0.5] : NULL;
   return s;
 }
 
@@ -170,9 +180,9 @@ static void test_nearest(void) {
     for (int i = 0; i < 6; ++i) {
       fill_points(kind, COUNTS[i], 1.0);
       point_cloud *cloud = point_cloud_create(points, COUNTS[i], 1 + (kind + i) % 8);
-      for (int type = QD_PLANE; type <= QD_ELLIPSOID; ++type) {
+      for (int type = QD_PLANE; type <= QD_MESH; ++type) {
         for (int repeat = 0; repeat < 6; ++repeat) {
-          shape a = random_shape(type, 1.0), b = cloud_shape(cloud, repeat % 2 ? 0.0 : 0.05);
+          shape a = other_shape(type), b = cloud_shape(cloud, repeat % 2 ? 0.0 : 0.05);
           double offset[3];
           random_unit(offset);
           vec3_axpy(b.placed.pos, 3.0 * uniform(0.0, 1.0), offset);
@@ -232,7 +242,7 @@ static void test_derivatives(void) {
   point_cloud *other = point_cloud_create(points, 200, 5);
   for (int type = QD_PLANE; type <= QD_CLOUD; ++type) {
     for (int repeat = 0; repeat < 40 && qd_shape_pair_supported(type, QD_CLOUD); ++repeat) {
-      shape a = type == QD_CLOUD ? cloud_shape(other, 0.02) : random_shape(type, 1.0);
+      shape a = type == QD_CLOUD ? cloud_shape(other, 0.02) : other_shape(type);
       shape b = cloud_shape(cloud, repeat % 2 ? 0.0 : 0.05);
       vec3_set(b.placed.pos, 0.0, 0.0, 3.0);
       for (int round = 0; round < 3; ++round) { /* points of a cloud block each other */
@@ -260,7 +270,7 @@ static void test_derivatives(void) {
 static void test_ties(void) {
   fill_points(FLAT, 1600, 0.3);
   point_cloud *cloud = point_cloud_create(points, 1600, 8);
-  int first[8];
+  contact_feature first[8];
   for (int repeat = 0; repeat < 50; ++repeat) {
     shape a = shape_make(QD_PLANE, 0.0, 0.0, 0.0), b = cloud_shape(cloud, 0.0);
     contact_point contacts[CONTACTS_PER_PAIR_MAX];
@@ -344,10 +354,17 @@ static void test_two_clouds(void) {
 }
 
 int main(void) {
+  static hull h;
+  random_hull(&h, 14, 0.6);
+  meshes[0] = hull_mesh(&h);
+  sphere_hull(&h, 3, 0.5);
+  meshes[1] = hull_mesh(&h);
   test_trees();
   test_nearest();
   test_derivatives();
   test_ties();
   test_two_clouds();
+  convex_mesh_destroy(meshes[0]);
+  convex_mesh_destroy(meshes[1]);
   return check_report();
 }
