@@ -180,8 +180,9 @@ class Geom:
         if (self.type == "cloud") != (self.cloud is not None):
             raise ValueError(f"{owner}: a geometry has a cloud if its type is 'cloud'")
         if self.cloud is not None:
-            if not isinstance(self.cloud, PointCloud):
-                found = type(self.cloud).__name__
+            given: object = self.cloud
+            if not isinstance(given, PointCloud):
+                found = type(given).__name__
                 raise TypeError(f"{owner}: cloud must be a PointCloud, got {found}")
             size = size or (self.cloud.radius,)
         needed = GEOM_SIZES[self.type]

@@ -79,7 +79,7 @@ def _read_mesh(name: str, kind: str) -> tuple[Any, Any]:
         ) from error
     try:
         with open(name, "rb") as file:
-            loaded = trimesh.load(file, file_type=kind, process=False)
+            loaded: Any = trimesh.load(file, file_type=kind, process=False)
         if isinstance(loaded, trimesh.Scene):
             parts = [part for part in loaded.dump() if len(getattr(part, "vertices", ()))]
             loaded = trimesh.util.concatenate(parts) if parts else None
