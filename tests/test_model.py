@@ -260,7 +260,8 @@ class TestContacts:
                 builder.joint(name, "free")
                 mesh = "m" if kind == "mesh" else None
                 sizes = (0.1,) * GEOM_SIZES[kind]
-                builder.geom(name, kind, sizes, mesh=mesh)  # type: ignore[arg-type]
+                cloud = qdsim.PointCloud(np.eye(3)) if kind == "cloud" else None
+                builder.geom(name, kind, sizes, mesh=mesh, cloud=cloud)  # type: ignore[arg-type]
             description = builder.build()
             if (a, b) in SUPPORTED_PAIRS:
                 assert qdsim.build(description).pair_count == 1
