@@ -36,7 +36,7 @@ def configuration(system: systems.System) -> np.ndarray:
 
 
 def paint(model: mujoco.MjModel, actuated: set[str]) -> None:
-    """Colours by what moves a body; tiny spheres large enough to see, grounds that fill no picture."""
+    """Colours by what moves a body; grounds that fill no picture."""
     for g in range(model.ngeom):
         body, moved = int(model.geom_bodyid[g]), None
         while body and moved is None:
@@ -46,9 +46,6 @@ def paint(model: mujoco.MjModel, actuated: set[str]) -> None:
         model.geom_rgba[g] = SCENE if moved is None else ROBOT if moved else OBJECT
         if moved is None and model.geom_type[g] == mujoco.mjtGeom.mjGEOM_BOX:
             model.geom_rgba[g, 3] = 0.3  # walls would hide what happens
-        if model.geom_size[g, 0] == 1e-7:
-            cloud = model.body_geomnum[model.geom_bodyid[g]] > 100
-            model.geom_size[g, 0] = 1.5e-3 if cloud else 1e-7
 
 
 def add_links(model: mujoco.MjModel, data: mujoco.MjData, scene: mujoco.MjvScene) -> None:
@@ -68,6 +65,22 @@ def add_links(model: mujoco.MjModel, data: mujoco.MjData, scene: mujoco.MjvScene
         scene.ngeom += 1
 
 
+def show_clouds(
+    system: systems.System, model: mujoco.MjModel, data: mujoco.MjData, scene: mujoco.MjvScene
+) -> None:
+    """Point clouds as small spheres: MuJoCo has the hull of their points, which ``paint`` hid."""
+    sphere, frame = mujoco.mjtGeom.mjGEOM_SPHERE, np.eye(3).ravel()
+    colour = np.array(OBJECT, dtype=np.float32)
+    for body in system.model.description.bodies:
+        for cloud in [geom.cloud for geom in body.geoms if geom.cloud is not None]:
+            index = model.body(body.name).id
+            places = data.xpos[index] + cloud.points @ data.xmat[index].reshape(3, 3).T
+            for place in places[: scene.maxgeom - scene.ngeom]:
+                geom = scene.geoms[scene.ngeom]
+                mujoco.mjv_initGeom(geom, sphere, np.full(3, 1.5e-3), place, frame, colour)
+                scene.ngeom += 1
+
+
 def draw(name: str) -> Image.Image:
     system = systems.load(name)
     files = systems.files()
@@ -76,6 +89,9 @@ def draw(name: str) -> Image.Image:
     indices = {int(i) for i in system.model.actuated_v}
     actuated = {joint for joint in driven if system.model.slice_v(joint).start in indices}
     paint(model, actuated)
+    for geom in system.model.description.geoms:
+        if geom.cloud is not None:
+            model.geom(geom.name).rgba[3] = 0.0
     data = mujoco.MjData(model)
     data.qpos[:] = configuration(system)
     mujoco.mj_forward(model, data)
@@ -101,6 +117,7 @@ def draw(name: str) -> Image.Image:
         renderer.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
         renderer.update_scene(data, camera)
         add_links(model, data, renderer.scene)
+        show_clouds(system, model, data, renderer.scene)
         pixels = np.array(renderer.render())
         renderer.enable_depth_rendering()
         pixels[renderer.render() > 0.99 * model.vis.map.zfar * model.stat.extent] = 255

@@ -12,13 +12,15 @@ import re
 from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
+from qdsim.description import PointCloud
 from qdsim.model import Model
 from qdsim.step import Options
 from qdsim.systems.stacking import stacking_motion
-from qdsim.systems.system import Array, System, published_system, ramp, read_model
+from qdsim.systems.system import Array, System, files, published_system, ramp, read_model
 
 __all__ = ["PUBLISHED", "load_published"]
 
@@ -71,7 +73,8 @@ PUBLISHED = tuple(_OPTIONS)
 
 def load_published(name: str) -> System:
     """A published system without tasks, by its name in ``PUBLISHED``."""
-    model = read_model(name, without_geoms="arm_" if name == "iiwa" else None)
+    clouds = {"rabbit": _rabbit()} if name.startswith("cloud_grasp") else None
+    model = read_model(name, without_geoms="arm_" if name == "iiwa" else None, clouds=clouds)
     options = _OPTIONS[name]
     motion = _MOTIONS.get(name)
     begin = "demo" if "demo" in model.keyframes else "start"
@@ -79,6 +82,14 @@ def load_published(name: str) -> System:
     return published_system(
         name, model, options, about(name), commands=commands, commands_from=begin
     )
+
+
+def _rabbit() -> PointCloud:
+    """The cloud of both cloud grasps; the exact numbers of the file, which MuJoCo rounds."""
+    root = ElementTree.fromstring(files()["cloud_points.xml"])
+    mesh = root.find(".//mesh[@name='rabbit']")
+    assert mesh is not None
+    return PointCloud(np.array(mesh.attrib["vertex"].split(), dtype=float).reshape(-1, 3))
 
 
 def about(name: str) -> str:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.description import PointCloud
 from qdsim.formats import load_description
 from qdsim.model import KeyframeState, Model, build
 from qdsim.planning.task import Task
@@ -70,7 +71,12 @@ def files() -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(".xml")}
 
 
-def read_model(name: str, *, without_geoms: str | None = None) -> Model:
+def read_model(
+    name: str,
+    *,
+    without_geoms: str | None = None,
+    clouds: Mapping[str, PointCloud] | None = None,
+) -> Model:
     """The model of ``<name>.xml`` in this package; frictions combine by the harmonic mean.
 
     The published simulator combines them as ``2 a b / (a + b)``, which MJCF cannot say.
@@ -79,9 +85,12 @@ def read_model(name: str, *, without_geoms: str | None = None) -> Model:
         name: of the file.
         without_geoms: bodies whose names begin with this lose their geometries, as published models
             that share an arm do.
+        clouds: point clouds in place of geometries, by name.
     """
     assets = files()
-    description = load_description(assets[f"{name}.xml"].decode("utf-8"), assets=assets)
+    description = load_description(
+        assets[f"{name}.xml"].decode("utf-8"), assets=assets, clouds=clouds
+    )
     bodies = tuple(
         dataclasses.replace(body, geoms=())
         if without_geoms is not None and body.name.startswith(without_geoms)
