@@ -106,11 +106,11 @@ static double shape_distance(const placed_shape *shape, const double x[3], doubl
 
 /* Of all points of a node. */
 static double node_distance(const cloud_node *node, const placed_shape *shape) {
-  double n[3];
+  double n[3], across[3];
   const double distance = shape_distance(shape, node->center, n);
-  const double along = fabs(vec3_dot(n, node->normal));
-  const double across = sqrt(fmax(1.0 - along * along, 0.0));
-  return distance - along * node->thickness - across * node->radius;
+  vec3_cross(across, n, node->normal); /* its length: 1 - cosine^2 would round away what is small */
+  return distance - fabs(vec3_dot(n, node->normal)) * node->thickness -
+         vec3_norm(across) * node->radius;
 }
 
 /* shape and all distances in the cloud's frame, points without radius. */
