@@ -87,6 +87,21 @@ double active_set_rates(active_set *set, double own) {
 }
 
 QD_CLONES
+int active_set_leaving(active_set *set, double *step) {
+  const int n = set->count, width = padded(n);
+  double *restrict when = set->kept;
+  const double *restrict multiplier = set->multiplier, *restrict rate = set->rate;
+  for (int k = 0; k < width; ++k) when[k] = rate[k] > 0.0 ? multiplier[k] / rate[k] : HUGE_VAL;
+  for (int k = n; k < width; ++k) when[k] = HUGE_VAL;
+  const double first = smallest_of(when, width, *step);
+  if (!(first < *step)) return -1;
+  int found = 0;
+  while (when[found] != first) ++found;
+  *step = first;
+  return found;
+}
+
+QD_CLONES
 void active_set_solve(active_set *set) {
   for (int k = set->count; k < padded(set->count); ++k) set->product[k] = 0.0;
   apply_inverse(set);

@@ -46,6 +46,8 @@ void active_set_clear(active_set *set, int columns, int Q_is_identity);
 double active_set_measure(active_set *set);
 /* Rates for the candidate, whose product with its own image is `own`; returns the curvature. */
 double active_set_rates(active_set *set, double own);
+/* The row whose multiplier vanishes first, sooner than *step, which becomes when; -1: none does. */
+int active_set_leaving(active_set *set, double *step);
 /* x += step (image - images' rate) */
 void active_set_move(const active_set *set, double step, double *x);
 /* x += images' multiplier */

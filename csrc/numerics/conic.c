@@ -84,6 +84,8 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->state = arena_ints(a, lanes_count);
   active_set_lay_out(&w->active, columns, a);
   w->row_weight = arena_doubles(a, lanes_count);
+  w->score = arena_doubles(a, lanes_count);
+  w->block_of_cone = arena_ints(a, lanes_count);
   w->penalty = arena_doubles(a, lanes_count);
   w->near_blocks = arena_ints(a, rows + 1);
   w->stiff_blocks = arena_ints(a, rows + 1);
@@ -237,7 +239,7 @@ static void measure(const qd_cone_workspace *workspace, const qd_cone_program *p
       if (row < m) {
         const double *data = program->G + (size_t)row * (size_t)n;
         w[row] = row_dot(workspace, block, data, x) + program->g[row];
-        subtract_row(workspace, block, data, dual[row], residual);
+        if (dual[row] != 0.0) subtract_row(workspace, block, data, dual[row], residual);
       } else {
         const double *data = program->C + (size_t)(row - m) * (size_t)n;
         const double value = row_dot(workspace, block, data, x) + program->c[row - m];

@@ -20,7 +20,7 @@
 #define START_WORK 900   /* their number times columns, likewise */
 #define ROUND_LIMIT 64   /* rows brought in, and looks at all rows */
 #define SATISFIED 1e-12  /* natural lengths, polyhedral programs */
-#define NEAR_ENOUGH 1e-3 /* the same where the polish has to finish */
+#define NEAR_ENOUGH 3e-3 /* the same where the polish has to finish */
 #define DEPENDENT 1e-11  /* of the row's own curvature */
 #define REDUNDANT 1e-9   /* likewise, of rows that share a vertex's load */
 #define TOUCHING 1e-9    /* near lengths: rows at rest */
@@ -52,45 +52,67 @@ static int find_tails(qd_cone_workspace *workspace) {
   return polyhedral;
 }
 
-/* The most violated face of a block, relative to the size of its rows, if worse than *worst. Faces
- * above `enough` (slightly negative) count as satisfied. */
-LANES_INLINE void worst_face(const qd_cone_workspace *workspace, int b, double enough,
-                             const double *w, double *worst, face *found) {
-  const row_block *block = &workspace->system.blocks[b];
-  if (block->slot_step == 1) {
-    for (int i = 0; i < block->row_count; ++i) {
-      const double value = w[block->slot + i];
-      if (value < enough && value * workspace->row_weight[block->cone + i] < *worst) {
-        *worst = value * workspace->row_weight[block->cone + i];
-        found->block = b;
-        found->row = i;
-        found->tail = 0;
-        found->sign = 0.0;
-        found->value = value;
+/* Slack of one row; `product` = Gx. */
+LANES_INLINE double row_value(const qd_cone_workspace *workspace, const row_block *block, int row,
+                              const double *product) {
+  const int at = block->slot + row * block->slot_step;
+  return product[at] + workspace->g[at];
+}
+
+/* By how much every cone is violated, relative to the size of its rows, into `score` (over cones,
+ * negative if violated). Cones above `enough` (slightly negative) count as satisfied: zero. */
+LANES_INLINE void score_cones(const qd_cone_workspace *workspace, double enough,
+                              const double *restrict product, double *restrict score) {
+  const cone_product *cones = &workspace->product;
+  const double *restrict g = workspace->g, *restrict weight = workspace->row_weight;
+  for (int k = 0; k < cones->group_count; ++k) {
+    const cone_group *group = &cones->groups[k];
+    const int n = group->padded, at = group->slot, cone = group->cone;
+    for (int c = 0; c < n; ++c) score[cone + c] = 0.0;
+    for (int i = 1; i < group->dim; ++i)
+      for (int c = 0; c < n; ++c) {
+        const double value = product[at + i * n + c] + g[at + i * n + c];
+        score[cone + c] += value * value;
       }
+    for (int c = 0; c < n; ++c) {
+      const double value = (product[at + c] + g[at + c]) - sqrt(score[cone + c]);
+      score[cone + c] = value < enough ? value * weight[cone + c] : 0.0;
     }
-    return;
   }
-  const int tail = workspace->tail[b], step = block->slot_step;
-  double side = 0.0, sign = 0.0;
-  if (tail > 0) {
-    sign = w[block->slot + tail * step] > 0.0 ? -1.0 : 1.0;
-    side = sign * w[block->slot + tail * step];
-  } else if (tail < 0) {
-    for (int i = 1; i < block->row_count; ++i)
-      side += w[block->slot + i * step] * w[block->slot + i * step];
-    side = -sqrt(side);
-  }
-  const double value = w[block->slot] + side;
-  if (value >= enough || value * workspace->row_weight[block->cone] >= *worst) return;
-  *worst = value * workspace->row_weight[block->cone];
+}
+
+/* The cone that is worst, -1 if all are satisfied. */
+LANES_INLINE int worst_cone(const qd_cone_workspace *workspace, const double *score) {
+  const double worst = smallest_of(score, workspace->lane_count, 0.0);
+  int found = worst < 0.0 ? 0 : -1;
+  while (worst < 0.0 && score[found] != worst) ++found;
+  return found;
+}
+
+/* The face of a cone that its slack violates. */
+LANES_INLINE void violated_face(const qd_cone_workspace *workspace, int cone, const double *product,
+                                face *found) {
+  const int b = workspace->block_of_cone[cone];
+  const row_block *block = &workspace->system.blocks[b];
   found->block = b;
-  found->row = 0;
-  found->tail = tail;
-  found->sign = sign;
-  found->value = value;
-  for (int i = 1; i < block->row_count && tail < 0; ++i)
-    found->direction[i] = side < 0.0 ? w[block->slot + i * step] / side : 0.0;
+  found->row = block->slot_step == 1 ? cone - block->cone : 0;
+  found->tail = workspace->tail[b];
+  found->sign = 0.0;
+  found->value = row_value(workspace, block, found->row, product);
+  if (found->tail > 0) {
+    const double side = row_value(workspace, block, found->tail, product);
+    found->sign = side > 0.0 ? -1.0 : 1.0;
+    found->value += found->sign * side;
+  } else if (found->tail < 0) {
+    double sum = 0.0;
+    for (int i = 1; i < block->row_count; ++i) {
+      found->direction[i] = row_value(workspace, block, i, product);
+      sum += found->direction[i] * found->direction[i];
+    }
+    const double size = sqrt(sum), factor = size > 0.0 ? -1.0 / size : 0.0;
+    for (int i = 1; i < block->row_count; ++i) found->direction[i] *= factor;
+    found->value -= size;
+  }
 }
 
 /* row (columns) of a face */
@@ -126,12 +148,7 @@ LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, face *f
     const double curvature = active_set_rates(set, own);
     const int independent = curvature > DEPENDENT * own;
     double step = independent ? -f->value / curvature : HUGE_VAL;
-    int leaving = -1;
-    for (int i = 0; i < set->count; ++i)
-      if (set->rate[i] > 0.0 && set->multiplier[i] < step * set->rate[i]) {
-        step = set->multiplier[i] / set->rate[i];
-        leaving = i;
-      }
+    const int leaving = active_set_leaving(set, &step);
     if (step == HUGE_VAL || (leaving < 0 && set->count + 1 >= ACTIVE_LIMIT)) return 0;
     for (int i = 0; i < set->count; ++i) set->multiplier[i] -= step * set->rate[i];
     multiplier += step;
@@ -148,28 +165,14 @@ LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, face *f
   }
 }
 
-/* Slacks of the blocks nearby. */
-LANES_INLINE void look_near(const qd_cone_workspace *workspace, int near_count, const double *x,
-                            double *w) {
-  const tile_system *system = &workspace->system;
-  tiles_multiply_blocks(system, workspace->near_blocks, near_count, system->G, x, w);
-  for (int k = 0; k < near_count; ++k) {
-    const row_block *block = &system->blocks[workspace->near_blocks[k]];
-    for (int i = 0; i < block->row_count; ++i) {
-      const int at = block->slot + i * block->slot_step;
-      w[at] += workspace->g[at];
-    }
-  }
-}
-
 /* Slack of a face. */
-LANES_INLINE double face_value(const qd_cone_workspace *workspace, const face *f, const double *w) {
+LANES_INLINE double face_value(const qd_cone_workspace *workspace, const face *f,
+                               const double *product) {
   const row_block *block = &workspace->system.blocks[f->block];
-  const int step = block->slot_step;
-  double value = w[block->slot + f->row * step];
-  if (f->tail > 0) value += f->sign * w[block->slot + f->tail * step];
+  double value = row_value(workspace, block, f->row, product);
+  if (f->tail > 0) value += f->sign * row_value(workspace, block, f->tail, product);
   for (int i = 1; f->tail < 0 && i < block->row_count; ++i)
-    value += f->direction[i] * w[block->slot + i * step];
+    value += f->direction[i] * row_value(workspace, block, i, product);
   return value;
 }
 
@@ -192,10 +195,12 @@ LANES_INLINE void set_point(qd_cone_workspace *workspace, const active_set *set,
 
 /* A vertex to rounding: once more what the active rows miss. A small step: x itself would bring
  * back what cancels between base and V multiplier. */
-LANES_INLINE void refine(qd_cone_workspace *workspace, active_set *set, int near_count, double *w) {
-  look_near(workspace, near_count, workspace->x, w);
+LANES_INLINE void refine(qd_cone_workspace *workspace, active_set *set, int near_count,
+                         double *product) {
+  tiles_multiply_blocks(&workspace->system, workspace->near_blocks, near_count, workspace->system.G,
+                        workspace->x, product);
   for (int k = 0; k < set->count; ++k)
-    set->product[k] = face_value(workspace, &set->face[set->place[k]], w);
+    set->product[k] = face_value(workspace, &set->face[set->place[k]], product);
   active_set_solve(set);
   for (int k = 0; k < set->count; ++k) {
     set->multiplier[k] -= set->rate[k];
@@ -231,13 +236,13 @@ LANES_INLINE int is_active(const active_set *set, int block, int row) {
 
 /* A vertex loads as few rows as it can; idle rows at rest that depend on them take their share.
  * Without it they would be nearer to two states than to one. Adds their images to `base`. */
-LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, const double *w,
-                                double *base) {
+LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set,
+                                const double *product, double *base) {
   const double touching = TOUCHING * workspace->near_length;
   for (int b = 0; b < workspace->system.block_count && set->count > 0; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     for (int i = 0; i < block->row_count && block->slot_step == 1; ++i) {
-      if (w[block->slot + i] > touching || is_active(set, b, i)) continue;
+      if (row_value(workspace, block, i, product) > touching || is_active(set, b, i)) continue;
       const face f = {.block = b, .row = i};
       read_candidate(workspace, set, &f);
       const double load = share_load(set), *image = active_set_image(set, set->count);
@@ -251,24 +256,21 @@ LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, c
 
 /* The set's point and multipliers into the workspace's iterate. */
 LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int polyhedral,
-                             int near_count, double *base, double *w) {
+                             int near_count, double *base, double *product) {
   memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
-  if (polyhedral) spread_vertex(workspace, set, w, base);
+  if (polyhedral) spread_vertex(workspace, set, product, base);
   set_point(workspace, set, base);
-  if (polyhedral) refine(workspace, set, near_count, w);
+  if (polyhedral) refine(workspace, set, near_count, product);
   for (int k = 0; k < set->count; ++k)
     add_multiplier(workspace, &set->face[set->place[k]], set->multiplier[k]);
 }
 
-/* Blocks that x violates, or all of them that do and are not listed yet: returns how many do. */
-LANES_INLINE int list_violated(qd_cone_workspace *workspace, double enough, const double *w,
-                               int *near_count) {
+/* Lists the blocks with cones that are violated; returns how many cones are. */
+LANES_INLINE int list_violated(qd_cone_workspace *workspace, const double *score, int *near_count) {
   int count = 0;
-  for (int b = 0; b < workspace->system.block_count; ++b) {
-    double worst = 0.0;
-    face found;
-    worst_face(workspace, b, enough, w, &worst, &found);
-    if (worst == 0.0) continue;
+  for (int c = 0; c < workspace->lane_count; ++c) {
+    if (score[c] == 0.0) continue;
+    const int b = workspace->block_of_cone[c];
     ++count;
     if (workspace->is_near[b]) continue;
     workspace->is_near[b] = 1;
@@ -285,7 +287,12 @@ static int prepare(qd_cone_workspace *workspace, int *polyhedral) {
   for (int c = 0; c < workspace->lane_count; ++c)
     workspace->row_weight[c] =
         workspace->compliance[c] > 0.0 ? 1.0 / sqrt(workspace->compliance[c]) : HUGE_VAL;
-  for (int b = 0; b < workspace->system.block_count; ++b) workspace->is_near[b] = 0;
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    workspace->is_near[b] = 0;
+    for (int i = 0; i < (block->slot_step == 1 ? block->row_count : 1); ++i)
+      workspace->block_of_cone[block->cone + i] = b;
+  }
   return 1;
 }
 
@@ -293,31 +300,34 @@ QD_CLONES
 int conic_dual_active_set(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   active_set *set = &workspace->active;
-  double *w = workspace->rhs, *x = workspace->x, *base = workspace->newton_x;
+  double *x = workspace->x, *base = workspace->newton_x, *score = workspace->score;
+  double *product = workspace->work_row2; /* padded lanes stay zero */
   int near_count = 0, polyhedral;
   if (!prepare(workspace, &polyhedral)) return 0;
   memcpy(base, x, (size_t)workspace->column_count * sizeof(double));
   active_set_clear(set, workspace->column_count, system->Q_is_diagonal);
   const double enough =
       polyhedral ? -SATISFIED * workspace->length : -NEAR_ENOUGH * workspace->near_length;
-  list_violated(workspace, enough, w, &near_count); /* w: rows at the minimiser of the cost */
+  tiles_multiply(system, system->G, x, product);
+  score_cones(workspace, enough, product, score);
+  list_violated(workspace, score, &near_count);
   if (near_count > START_LIMIT || near_count * set->columns > START_WORK) return 0;
   for (int round = 0; round < ROUND_LIMIT; ++round) {
-    double worst = 0.0;
-    face found;
-    for (int k = 0; k < near_count; ++k)
-      worst_face(workspace, workspace->near_blocks[k], enough, w, &worst, &found);
-    if (worst == 0.0) { /* none nearby: look at all */
-      tiles_multiply(system, system->G, x, w);
-      for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
-      if (list_violated(workspace, enough, w, &near_count) == 0) {
-        write_back(workspace, set, polyhedral, near_count, base, w);
+    int worst = worst_cone(workspace, score);
+    if (worst < 0) { /* none nearby: look at all */
+      tiles_multiply(system, system->G, x, product);
+      score_cones(workspace, enough, product, score);
+      if (list_violated(workspace, score, &near_count) == 0) {
+        write_back(workspace, set, polyhedral, near_count, base, product);
         return 1;
       }
-      continue;
+      worst = worst_cone(workspace, score);
     }
-    if (worst == -HUGE_VAL || !bring_in(workspace, set, &found, x)) return 0;
-    look_near(workspace, near_count, x, w);
+    face found;
+    violated_face(workspace, worst, product, &found);
+    if (score[worst] == -HUGE_VAL || !bring_in(workspace, set, &found, x)) return 0;
+    tiles_multiply_blocks(system, workspace->near_blocks, near_count, system->G, x, product);
+    score_cones(workspace, enough, product, score);
   }
   return 0;
 }

@@ -14,8 +14,8 @@
  *     new slack = 0                                              along H,
  *     new dual = H dual - M (dual / r + new slack - slack)       elsewhere.
  *
- * Held rows carry a large stiffness instead of infinity, new dual = H dual - M (new slack) along H,
- * repeated with the same factor until they rest. Redundant held rows (coplanar contacts) share the
+ * Held rows carry a large stiffness instead of infinity, new dual = H dual - M (new slack) along H:
+ * what it leaves goes with the next iterations. Redundant held rows (coplanar contacts) share the
  * load and leave x alone. r = force unit / length unit decides which set is found from afar; at the
  * solution any will do. */
 #include <math.h>
@@ -26,7 +26,6 @@
 
 #define NEWTON_LIMIT 12
 #define FROM_CUTS 10.0   /* times force / length: r from the dual active set */
-#define REPEATS 2        /* solves with one factor */
 #define SAME_FACTOR 1e-8 /* error below which the last factor serves again, if no state changed */
 #define ROUNDING 5e-14   /* nothing left to gain */
 #define ACCEPTED 1e-11   /* relative error of the natural map of a certified answer */
@@ -114,7 +113,7 @@ static void newton_step(qd_cone_workspace *workspace, double r, int factor, doub
   const cone_product *product = &workspace->product;
   const int slots = workspace->slot_count, columns = workspace->column_count;
   double *offset = workspace->dslack, *held = workspace->ddual, *load = workspace->dslack_aim;
-  double *step = workspace->dx;
+  double *step = workspace->dx, *moved = workspace->work_row2; /* padded lanes stay zero */
   if (factor) {
     tiles_assemble(system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
     tiles_factor(system);
@@ -124,21 +123,20 @@ static void newton_step(qd_cone_workspace *workspace, double r, int factor, doub
   for (int i = 0; i < slots; ++i) held[i] = dual[i] / r - w[i];
   cones_apply(product, &workspace->hard, held, offset);
   for (int i = 0; i < slots; ++i) offset[i] = held[i] - offset[i];
-  for (int repeat = 0; repeat < REPEATS; ++repeat) {
-    cones_apply(product, &workspace->hard, dual, held);
-    for (int i = 0; i < slots; ++i) load[i] = w[i] + offset[i];
-    cones_apply(product, &workspace->stiffness, load, dual);
-    for (int i = 0; i < slots; ++i) dual[i] = held[i] - dual[i];
-    tiles_multiply_Q(system, x, step);
-    for (int i = 0; i < columns; ++i) step[i] = -workspace->b[i] - step[i];
-    tiles_add_transposed(system, system->G, dual, step);
-    tiles_solve(system, step);
-    for (int i = 0; i < columns; ++i) x[i] += step[i];
-    tiles_multiply(system, system->G, step, workspace->work_row2);
-    cones_apply(product, &workspace->stiffness, workspace->work_row2, load);
-    for (int i = 0; i < slots; ++i) dual[i] -= load[i];
-    tiles_multiply(system, system->G, x, w);
-    for (int i = 0; i < slots; ++i) w[i] += workspace->g[i];
+  cones_apply(product, &workspace->hard, dual, held);
+  for (int i = 0; i < slots; ++i) load[i] = w[i] + offset[i];
+  cones_apply(product, &workspace->stiffness, load, dual);
+  for (int i = 0; i < slots; ++i) dual[i] = held[i] - dual[i];
+  tiles_multiply_Q(system, x, step);
+  for (int i = 0; i < columns; ++i) step[i] = -workspace->b[i] - step[i];
+  tiles_add_transposed(system, system->G, dual, step);
+  tiles_solve(system, step);
+  for (int i = 0; i < columns; ++i) x[i] += step[i];
+  tiles_multiply(system, system->G, step, moved);
+  cones_apply(product, &workspace->stiffness, moved, load);
+  for (int i = 0; i < slots; ++i) {
+    dual[i] -= load[i];
+    w[i] += moved[i];
   }
 }
 

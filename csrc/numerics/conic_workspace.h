@@ -84,6 +84,8 @@ struct qd_cone_workspace {
   active_set active;
   double *row_weight;                /* over cones: 1 / largest row norm */
   double *penalty;                   /* over cones: of the method of multipliers */
+  double *score;                     /* over cones: how much each is violated */
+  int *block_of_cone;                /* over cones */
   int *near_blocks, *is_near, *tail; /* (blocks) */
   int *stiff_blocks;                 /* (blocks) whose multipliers move; sensitivity */
   int stiff_count;

@@ -46,6 +46,14 @@ LANES_INLINE double max_norm(const double *a, int count) {
   return larger(larger(part[0], part[1]), larger(part[2], part[3]));
 }
 
+/* Smallest of count (a multiple of four) numbers and `ceiling`; a NaN does not count. */
+LANES_INLINE double smallest_of(const double *a, int count, double ceiling) {
+  double part[LANE_COUNT] = {ceiling, ceiling, ceiling, ceiling};
+  for (int i = 0; i < count; i += LANE_COUNT)
+    for (int k = 0; k < LANE_COUNT; ++k) part[k] = smaller(a[i + k], part[k]);
+  return smaller(smaller(part[0], part[1]), smaller(part[2], part[3]));
+}
+
 /* By address: passing wide vectors by value depends on the instruction set. */
 LANES_INLINE double lanes_sum(const lanes *a) { return ((*a)[0] + (*a)[1]) + ((*a)[2] + (*a)[3]); }
 
