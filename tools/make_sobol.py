@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 DIMENSIONS = 64
 BITS = 16
-CANDIDATES = 24
+CANDIDATES = 150
 SIZES = (5, 7, 9)
 
 
@@ -90,7 +90,7 @@ def main() -> None:
             v = directions(degree, polynomial, initial)
             blocks = {size: rows(v, size) for size in SIZES}
             cost = sum(
-                quality(blocks[size], other[size], size) ** 3 for size in SIZES for other in chosen
+                quality(blocks[size], other[size], size) ** 5 for size in SIZES for other in chosen
             )
             if best is None or cost < best[0]:
                 best = cost, initial, blocks

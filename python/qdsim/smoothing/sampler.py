@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -49,8 +50,9 @@ def points_of(
     if tau is not None:
         arrays["tau"] = _numbers("tau", tau, (model.nv,))
     lead = _broadcast({name: array.shape[:-1] for name, array in arrays.items()})
+    count = math.prod(lead)
     rows = {
-        name: np.broadcast_to(array, (*lead, array.shape[-1])).reshape(-1, array.shape[-1])
+        name: np.broadcast_to(array, (*lead, array.shape[-1])).reshape(count, array.shape[-1])
         for name, array in arrays.items()
     }
     return Points(lead, rows["q"], rows["u"], rows.get("tau"))
