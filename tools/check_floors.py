@@ -35,7 +35,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"_core"},
     {"description"},
     {"formats"},
-    {"model"},
+    {"model", "batch_out"},
     {"step", "batch", "cone", "ocp"},
     {"smoothing"},
     {"planning"},

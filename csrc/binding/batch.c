@@ -64,6 +64,69 @@ static const double *rows_read(PyObject *object, const char *name, npy_intp *cou
   return PyArray_DATA(array);
 }
 
+/* Parameters of the samples: None, or a tuple with rows or None for each qd_parameter. */
+static int parameters_read(batch_call *call, PyObject *object) {
+  qd_batch_input *in = &call->input;
+  if (object == Py_None) return 0;
+  if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != QD_PARAMETER_COUNT) {
+    PyErr_SetString(PyExc_ValueError, "parameters: expected rows or None for every parameter");
+    return -1;
+  }
+  npy_intp count = (npy_intp)in->sample_count;
+  for (int i = 0; i < QD_PARAMETER_COUNT; i++) {
+    PyObject *rows = PyTuple_GET_ITEM(object, i);
+    int size = qd_parameter_size(call->step.model->model, (qd_parameter)i);
+    if (rows != Py_None && !(in->parameter[i] = rows_read(rows, qd_parameter_name((qd_parameter)i),
+                                                          &count, size, &in->parameter_stride[i])))
+      return -1;
+  }
+  return 0;
+}
+
+PyObject *parameter_names_create(void) {
+  PyObject *names = PyTuple_New(QD_PARAMETER_COUNT);
+  for (int i = 0; names && i < QD_PARAMETER_COUNT; i++) {
+    PyObject *name = PyUnicode_FromString(qd_parameter_name((qd_parameter)i));
+    if (name)
+      PyTuple_SET_ITEM(names, i, name);
+    else
+      Py_CLEAR(names);
+  }
+  return names;
+}
+
+const char parameter_fault_doc[] =
+    "_parameter_fault($module, model, parameter, rows, /)\n--\n\n"
+    "None, or (sample, element, what is wrong with it) of the first row that no model could have.";
+
+PyObject *parameter_fault(PyObject *module, PyObject *args) {
+  core_state *state = PyModule_GetState(module);
+  PyObject *model, *object;
+  int parameter;
+  npy_intp count = -1;
+  ptrdiff_t stride;
+  if (!PyArg_ParseTuple(args, "O!iO:_parameter_fault", state->model_type, &model, &parameter,
+                        &object))
+    return NULL;
+  if (parameter < 0 || parameter >= QD_PARAMETER_COUNT) {
+    PyErr_SetString(PyExc_ValueError, "parameter: there is none of this number");
+    return NULL;
+  }
+  const qd_model *native = ((model_object *)model)->model;
+  const double *rows = rows_read(object, qd_parameter_name((qd_parameter)parameter), &count,
+                                 qd_parameter_size(native, (qd_parameter)parameter), &stride);
+  if (!rows) return NULL;
+  if (stride == 0 && count > 1) count = 1;
+  for (npy_intp i = 0; i < count; i++) {
+    int index;
+    const char *reason;
+    if (qd_parameter_check(native, (qd_parameter)parameter, rows + i * stride, &index, &reason) !=
+        QD_OK)
+      return Py_BuildValue("nis", i, index, reason);
+  }
+  Py_RETURN_NONE;
+}
+
 static int batch_begin(batch_call *call, core_state *state, const char *name, PyObject *model,
                        PyObject *options, PyObject *threads) {
   memset(call, 0, sizeof *call);
@@ -124,11 +187,12 @@ PyObject *batch_failure_raise(PyObject *module, PyObject *args) {
 /* ---------------------------------------------------------------- steps */
 
 const char batch_doc[] =
-    "_batch($module, /, model, options, q, u, tau, wrench, threads, derivative, with_A, with_B, "
-    "contacts)\n"
+    "_batch($module, /, model, options, q, u, tau, wrench, parameters, out, threads, derivative, "
+    "with_A, with_B, contacts)\n"
     "--\n\n"
-    "Steps (derivative: linearizations) of the rows of q, u, tau and wrench (or None).\n"
-    "Returns q_next,\n"
+    "Steps (derivative: linearizations) of the rows of q, u, tau and wrench (or None), with\n"
+    "parameters (None, or a tuple of rows or None). out: None, or a tuple of arrays or None for\n"
+    "the items up to B, which are then written to. Returns q_next,\n"
     "delta, limit_force, constraint_force, status, derivative_exact, A, B, contact_start, "
     "contacts\n"
     "(None where not asked for) and (sample, step, SolverInfo) of the first failure or None.";
@@ -148,32 +212,57 @@ enum {
   BATCH_ITEMS
 };
 
-/* Puts a new array at the index of the tuple and gives its data; None and NULL if not wanted. */
-static void *item_create(PyObject *items, int index, int wanted, int type, npy_intp count,
-                         npy_intp rows, npy_intp columns) {
+/* The array at the index of out, if it can be written to as it is; NULL without an error if there
+ * is none. qdsim.batch hands over nothing else. */
+static PyObject *item_given(PyObject *out, int index, int type, int ndim, const npy_intp *shape) {
+  if (out == Py_None || index >= PyTuple_GET_SIZE(out)) return NULL;
+  PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(out, index);
+  if ((PyObject *)array == Py_None) return NULL;
+  if (!PyArray_Check((PyObject *)array) || PyArray_TYPE(array) != type ||
+      PyArray_NDIM(array) != ndim || !PyArray_CompareLists(PyArray_DIMS(array), shape, ndim) ||
+      !PyArray_ISCARRAY(array)) {
+    PyErr_Format(PyExc_ValueError, "out: item %d cannot be written to", index);
+    return NULL;
+  }
+  return Py_NewRef((PyObject *)array);
+}
+
+/* Puts a new or given array at the index of the tuple and gives its data; None and NULL if not
+ * wanted. */
+static void *item_create(PyObject *items, PyObject *out, int index, int wanted, int type,
+                         npy_intp count, npy_intp rows, npy_intp columns) {
   npy_intp shape[3] = {count, rows, columns};
   int ndim = rows < 0 ? 1 : (columns < 0 ? 2 : 3);
-  PyObject *array = wanted ? PyArray_SimpleNew(ndim, shape, type) : Py_NewRef(Py_None);
+  PyObject *array = wanted ? item_given(out, index, type, ndim, shape) : Py_NewRef(Py_None);
+  if (!array && !PyErr_Occurred()) array = PyArray_SimpleNew(ndim, shape, type);
   if (!array) return NULL;
   PyTuple_SET_ITEM(items, index, array);
   return wanted ? PyArray_DATA((PyArrayObject *)array) : NULL;
 }
 
-static int output_create(PyObject *items, const model_object *model, npy_intp count, int derivative,
-                         int with_A, int with_B, int contacts, qd_batch_output *out) {
+/* A tuple of this many arrays or None, or None. */
+static int out_check(PyObject *out, Py_ssize_t size) {
+  if (out == Py_None || (PyTuple_Check(out) && PyTuple_GET_SIZE(out) == size)) return 0;
+  PyErr_SetString(PyExc_ValueError, "out: expected a tuple of arrays");
+  return -1;
+}
+
+static int output_create(PyObject *items, PyObject *given, const model_object *model,
+                         npy_intp count, int derivative, int with_A, int with_B, int contacts,
+                         qd_batch_output *out) {
   npy_intp nq = model->nq, nv = model->nv, nu = model->nu;
-  out->q_next = item_create(items, BATCH_Q_NEXT, 1, NPY_DOUBLE, count, nq, -1);
-  out->delta = item_create(items, BATCH_DELTA, 1, NPY_DOUBLE, count, nv, -1);
-  out->limit_force = item_create(items, BATCH_LIMIT_FORCE, 1, NPY_DOUBLE, count, nv, -1);
-  out->constraint_force = item_create(items, BATCH_CONSTRAINT_FORCE, 1, NPY_DOUBLE, count,
+  out->q_next = item_create(items, given, BATCH_Q_NEXT, 1, NPY_DOUBLE, count, nq, -1);
+  out->delta = item_create(items, given, BATCH_DELTA, 1, NPY_DOUBLE, count, nv, -1);
+  out->limit_force = item_create(items, given, BATCH_LIMIT_FORCE, 1, NPY_DOUBLE, count, nv, -1);
+  out->constraint_force = item_create(items, given, BATCH_CONSTRAINT_FORCE, 1, NPY_DOUBLE, count,
                                       model->constraint_count, QD_CONSTRAINT_FORCE);
-  out->status = item_create(items, BATCH_STATUS, 1, NPY_INT32, count, -1, -1);
+  out->status = item_create(items, given, BATCH_STATUS, 1, NPY_INT32, count, -1, -1);
   out->derivative_exact =
-      item_create(items, BATCH_DERIVATIVE_EXACT, derivative, NPY_BOOL, count, -1, -1);
-  out->A = item_create(items, BATCH_A, with_A, NPY_DOUBLE, count, nv, nv);
-  out->B = item_create(items, BATCH_B, with_B, NPY_DOUBLE, count, nv, nu);
+      item_create(items, given, BATCH_DERIVATIVE_EXACT, derivative, NPY_BOOL, count, -1, -1);
+  out->A = item_create(items, given, BATCH_A, with_A, NPY_DOUBLE, count, nv, nv);
+  out->B = item_create(items, given, BATCH_B, with_B, NPY_DOUBLE, count, nv, nu);
   out->contact_start =
-      item_create(items, BATCH_CONTACT_START, contacts, NPY_INT64, count + 1, -1, -1);
+      item_create(items, given, BATCH_CONTACT_START, contacts, NPY_INT64, count + 1, -1, -1);
   return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -208,12 +297,13 @@ static int input_read(batch_call *call, PyObject *q, PyObject *u, PyObject *tau,
   return 0;
 }
 
-static PyObject *batch_run(batch_call *call, int derivative, int with_A, int with_B, int contacts) {
+static PyObject *batch_run(batch_call *call, PyObject *given, int derivative, int with_A,
+                           int with_B, int contacts) {
   PyObject *items = PyTuple_New(BATCH_ITEMS);
   if (!items) return NULL;
   qd_batch_output out;
-  if (output_create(items, call->step.model, (npy_intp)call->input.sample_count, derivative, with_A,
-                    with_B, contacts, &out) < 0) {
+  if (output_create(items, given, call->step.model, (npy_intp)call->input.sample_count, derivative,
+                    with_A, with_B, contacts, &out) < 0) {
     Py_DECREF(items);
     return NULL;
   }
@@ -239,19 +329,20 @@ static PyObject *batch_run(batch_call *call, int derivative, int with_A, int wit
 
 PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                          PyObject *kwnames) {
-  static const char *const names[] = {"model",  "options", "q",       "u",
-                                      "tau",    "wrench",  "threads", "derivative",
-                                      "with_A", "with_B",  "contacts"};
-  PyObject *in[11], *out = NULL;
+  static const char *const names[] = {"model",  "options",    "q",       "u",       "tau",
+                                      "wrench", "parameters", "out",     "threads", "derivative",
+                                      "with_A", "with_B",     "contacts"};
+  PyObject *in[13], *out = NULL;
   int flags[4];
   batch_call call;
-  if (arguments_parse("_batch", names, 11, 11, 11, args, arg_count, kwnames, in) < 0) return NULL;
+  if (arguments_parse("_batch", names, 13, 13, 13, args, arg_count, kwnames, in) < 0) return NULL;
   for (int i = 0; i < 4; i++)
-    if ((flags[i] = PyObject_IsTrue(in[7 + i])) < 0) return NULL;
+    if ((flags[i] = PyObject_IsTrue(in[9 + i])) < 0) return NULL;
   if (batch_begin(&call, PyModule_GetState(module), flags[0] ? "linearize_batch" : "step_batch",
-                  in[0], in[1], in[6]) == 0 &&
-      input_read(&call, in[2], in[3], in[4], in[5]) == 0)
-    out = batch_run(&call, flags[0], flags[1], flags[2], flags[3]);
+                  in[0], in[1], in[8]) == 0 &&
+      input_read(&call, in[2], in[3], in[4], in[5]) == 0 && parameters_read(&call, in[6]) == 0 &&
+      out_check(in[7], BATCH_B + 1) == 0)
+    out = batch_run(&call, in[7], flags[0], flags[1], flags[2], flags[3]);
   batch_end(&call);
   return out;
 }
@@ -259,10 +350,10 @@ PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg
 /* ---------------------------------------------------------------- rollouts */
 
 const char rollout_doc[] =
-    "_rollout($module, /, model, options, q, u, tau, wrench, threads)\n--\n\n"
+    "_rollout($module, /, model, options, q, u, tau, wrench, parameters, out, threads)\n--\n\n"
     "Rollouts from the rows of q (samples, nq) under u (samples, steps, nu), and tau and wrench "
     "of\n"
-    "that kind or None, rows contiguous.\n"
+    "that kind or None, rows contiguous; parameters and out (q, status, steps done) as in _batch.\n"
     "Returns q (samples, steps + 1, nq), status, steps done, and (sample, step, SolverInfo) of "
     "the\n"
     "first failure or None.";
@@ -302,13 +393,14 @@ static int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *
   return 0;
 }
 
-static PyObject *rollout_run(batch_call *call, npy_intp step_count) {
+static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_count) {
   npy_intp count = (npy_intp)call->input.sample_count;
   PyObject *items = PyTuple_New(4);
   if (!items) return NULL;
-  double *q = item_create(items, 0, 1, NPY_DOUBLE, count, step_count + 1, call->step.model->nq);
-  int32_t *statuses = item_create(items, 1, 1, NPY_INT32, count, -1, -1);
-  int64_t *steps_done = item_create(items, 2, 1, NPY_INT64, count, -1, -1);
+  double *q =
+      item_create(items, out, 0, 1, NPY_DOUBLE, count, step_count + 1, call->step.model->nq);
+  int32_t *statuses = item_create(items, out, 1, 1, NPY_INT32, count, -1, -1);
+  int64_t *steps_done = item_create(items, out, 2, 1, NPY_INT64, count, -1, -1);
   PyObject *report = NULL;
   if (!PyErr_Occurred()) {
     qd_status status;
@@ -328,16 +420,18 @@ static PyObject *rollout_run(batch_call *call, npy_intp step_count) {
 
 PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                            PyObject *kwnames) {
-  static const char *const names[] = {"model", "options", "q", "u", "tau", "wrench", "threads"};
-  PyObject *in[7], *out = NULL;
+  static const char *const names[] = {"model",  "options",    "q",   "u",      "tau",
+                                      "wrench", "parameters", "out", "threads"};
+  PyObject *in[9], *out = NULL;
   batch_call call;
   npy_intp count = -1, step_count;
-  if (arguments_parse("_rollout", names, 7, 7, 7, args, arg_count, kwnames, in) < 0) return NULL;
-  if (batch_begin(&call, PyModule_GetState(module), "rollout", in[0], in[1], in[6]) == 0 &&
+  if (arguments_parse("_rollout", names, 9, 9, 9, args, arg_count, kwnames, in) < 0) return NULL;
+  if (batch_begin(&call, PyModule_GetState(module), "rollout", in[0], in[1], in[8]) == 0 &&
       (call.input.q = rows_read(in[2], "q0", &count, call.step.model->nq, &call.input.q_stride))) {
     call.input.sample_count = count;
-    if (courses_read(&call, in[3], in[4], in[5], &step_count) == 0)
-      out = rollout_run(&call, step_count);
+    if (courses_read(&call, in[3], in[4], in[5], &step_count) == 0 &&
+        parameters_read(&call, in[6]) == 0 && out_check(in[7], 3) == 0)
+      out = rollout_run(&call, in[7], step_count);
   }
   batch_end(&call);
   return out;

@@ -151,6 +151,9 @@ extern const char batch_doc[];
 extern const char rollout_doc[];
 extern const char batch_failure_doc[];
 PyObject *status_names_create(void);
+PyObject *parameter_names_create(void);
+extern const char parameter_fault_doc[];
+PyObject *parameter_fault(PyObject *module, PyObject *args);
 PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                          PyObject *kwnames);
 PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,

@@ -93,6 +93,9 @@ static int module_exec(PyObject *module) {
   PyObject *names = status_names_create();
   int named = names ? PyModule_AddObjectRef(module, "STATUS_NAMES", names) : -1;
   Py_XDECREF(names);
+  PyObject *parameters = named < 0 ? NULL : parameter_names_create();
+  named = parameters ? PyModule_AddObjectRef(module, "PARAMETER_NAMES", parameters) : -1;
+  Py_XDECREF(parameters);
   if (named < 0) return -1;
   state->default_options = PyObject_CallNoArgs((PyObject *)state->options_type);
   return state->default_options ? 0 : -1;
@@ -143,6 +146,7 @@ static PyMethodDef module_methods[] = {
     FAST_FUNCTION("linearize", linearize_function, linearize_doc),
     FAST_FUNCTION("_batch", batch_function, batch_doc),
     FAST_FUNCTION("_rollout", rollout_function, rollout_doc),
+    {"_parameter_fault", parameter_fault, METH_VARARGS, parameter_fault_doc},
     {"_raise_batch_failure", batch_failure_raise, METH_VARARGS, batch_failure_doc},
     FAST_FUNCTION("_solve_cone_program", cone_solve_function, cone_solve_doc),
     FAST_FUNCTION("_solve_ocp_qp", ocp_solve_function, ocp_solve_doc),

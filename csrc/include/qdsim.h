@@ -258,6 +258,32 @@ int qd_model_body_count(const qd_model *model);
 /* 1 if every joint moves in one plane; then normal (3) holds the unit normal of that plane. */
 int qd_model_planar_normal(const qd_model *model, double *normal);
 
+/* ---------------------------------------------------------------- parameters
+ * What may vary between two models of one topology: arrays of qd_model_spec, by number. */
+
+typedef enum qd_parameter {
+  QD_PARAMETER_BODY_MASS = 0,
+  QD_PARAMETER_BODY_COM,
+  QD_PARAMETER_BODY_INERTIA,
+  QD_PARAMETER_JOINT_STIFFNESS,
+  QD_PARAMETER_JOINT_SPRINGREF,
+  QD_PARAMETER_ACTUATOR_STIFFNESS,
+  QD_PARAMETER_GEOM_SIZE,
+  QD_PARAMETER_PAIR_FRICTION,
+  QD_PARAMETER_GRAVITY,
+  QD_PARAMETER_COUNT
+} qd_parameter;
+
+/* The name of the array. */
+const char *qd_parameter_name(qd_parameter parameter);
+/* How many numbers it has in this model, and which. */
+int qd_parameter_size(const qd_model *model, qd_parameter parameter);
+const double *qd_parameter_values(const qd_model *model, qd_parameter parameter);
+/* Whether a model could be made with these values; else *index is the first element that is wrong
+ * and *reason says why. */
+qd_status qd_parameter_check(const qd_model *model, qd_parameter parameter, const double *values,
+                             int *index, const char **reason);
+
 /* ---------------------------------------------------------------- queries */
 
 typedef struct qd_workspace qd_workspace;
@@ -394,7 +420,10 @@ typedef struct qd_batch_input {
   const double *tau;    /* (nv) a sample, N or Nm; NULL: none */
   const double *wrench; /* (body_count, 6) a sample, as in qd_step_input; NULL: none */
   ptrdiff_t q_stride, u_stride, tau_stride, wrench_stride; /* doubles from sample to sample */
-  ptrdiff_t u_step, tau_step, wrench_step; /* of rollouts: doubles from step to step */
+  ptrdiff_t u_step, tau_step, wrench_step;     /* of rollouts: doubles from step to step */
+  const double *parameter[QD_PARAMETER_COUNT]; /* a sample's own parameters, which have passed
+                                                  qd_parameter_check; NULL: the model's */
+  ptrdiff_t parameter_stride[QD_PARAMETER_COUNT];
 } qd_batch_input;
 
 /* Caller's memory; every array but q_next and status may be NULL. */

@@ -54,7 +54,7 @@ static int chain_total(const qd_model_spec *spec, int *depth) {
   return total;
 }
 
-static void lay_out_parameters(qd_model *m, arena *a) {
+void model_parameters_lay_out(qd_model *m, arena *a) {
   model_parameters *p = &m->parameters;
   const size_t nb = (size_t)m->body_count, nj = (size_t)m->joint_count;
   p->gravity = arena_doubles(a, 3);
@@ -95,6 +95,7 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->tree_dof_start = arena_ints(a, nv + 1);
   m->tree_dofs = arena_ints(a, nv);
   m->dof_q = arena_ints(a, nv);
+  m->default_q = arena_doubles(a, (size_t)m->nq);
   m->tree_inertia = arena_doubles(a, nb);
   m->actuator_dof = arena_ints(a, nu);
   m->actuator_gear = arena_doubles(a, nu);
@@ -115,7 +116,7 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->constraint_type = arena_ints(a, nc);
   m->constraint_object = arena_ints(a, 2 * nc);
   m->constraint_data = arena_doubles(a, CONSTRAINT_DATA * nc);
-  lay_out_parameters(m, a);
+  model_parameters_lay_out(m, a);
 }
 
 static void copy_ints(int *to, const int32_t *from, size_t count) {

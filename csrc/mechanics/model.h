@@ -2,6 +2,7 @@
 #ifndef QD_MECHANICS_MODEL_H
 #define QD_MECHANICS_MODEL_H
 
+#include "base/arena.h"
 #include "geometry/cloud.h"
 #include "geometry/mesh.h"
 #include "mechanics/pair_table.h"
@@ -54,6 +55,7 @@ struct qd_model {
   int *tree_dof_start;       /* (tree_count + 1) into tree_dofs */
   int *tree_dofs;            /* (nv) DOFs tree by tree, ascending */
   int *dof_q;                /* (nv) index in q of a scalar joint, -1 otherwise */
+  double *default_q;         /* (nq) normalised */
   double *tree_inertia;      /* (tree_count) largest unactuated mass diagonal at default q */
   double smallest_stiffness; /* of the actuators; 0 without any */
 
@@ -93,6 +95,9 @@ static inline const int *body_chain(const qd_model *model, int body, int *count)
 static inline int dof_moves(const qd_model *model, int j, int k) {
   return j < model->dof_block_start[k];
 }
+
+/* Lays out room for the parameters of a model of these counts. */
+void model_parameters_lay_out(qd_model *model, arena *a);
 
 int joint_q_count(int joint_type);
 int joint_v_count(int joint_type);

@@ -50,7 +50,7 @@ static qd_status check_quats(const report *r, const char *array, const double *q
   } while (0)
 
 /* Positive semidefinite up to rounding, by its principal minors. */
-static int is_inertia(const double *I) {
+int is_inertia(const double *I) {
   const double scale = fabs(I[0]) + fabs(I[4]) + fabs(I[8]);
   const double asymmetry = fabs(I[1] - I[3]) + fabs(I[2] - I[6]) + fabs(I[5] - I[7]);
   if (asymmetry > 1e-9 * scale) {
@@ -168,6 +168,28 @@ static int size_count(int type) {
   return counts[type];
 }
 
+const char *geom_size_fault(int type, const double *size) {
+  for (int k = 0; k < size_count(type); ++k) {
+    const int may_be_zero = (type == QD_CAPSULE && k == 1) || type == QD_CLOUD;
+    if (!(size[k] > 0.0) && !(may_be_zero && size[k] == 0.0)) {
+      return "must be positive";
+    }
+  }
+  return NULL;
+}
+
+const char *pair_friction_fault(int dim, const double *mu) {
+  for (int k = 0; k < 5; ++k) {
+    if (mu[k] < 0.0) {
+      return "negative";
+    }
+  }
+  if ((dim >= 3 && mu[0] != mu[1]) || (dim == 6 && mu[3] != mu[4])) {
+    return "two different coefficients (anisotropic friction)";
+  }
+  return NULL;
+}
+
 static qd_status check_geoms(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "geom_pos", s->geom_pos, s->geom_count, 3));
   TRY(check_finite(r, "geom_quat", s->geom_quat, s->geom_count, 4));
@@ -180,13 +202,9 @@ static qd_status check_geoms(const qd_model_spec *s, const report *r) {
     if (s->geom_body[i] < 0 || s->geom_body[i] >= s->body_count) {
       return fail(r, "geom_body", i, "no such body");
     }
-    for (int k = 0; k < size_count(s->geom_type[i]); ++k) {
-      const double size = s->geom_size[3 * i + k];
-      const int may_be_zero =
-          (s->geom_type[i] == QD_CAPSULE && k == 1) || s->geom_type[i] == QD_CLOUD;
-      if (!(size > 0.0) && !(may_be_zero && size == 0.0)) {
-        return fail(r, "geom_size", i, "must be positive");
-      }
+    const char *fault = geom_size_fault(s->geom_type[i], s->geom_size + 3 * i);
+    if (fault != NULL) {
+      return fail(r, "geom_size", i, fault);
     }
   }
   return QD_OK;
@@ -280,14 +298,9 @@ static qd_status check_pairs(const qd_model_spec *s, const report *r) {
     if (dim != 1 && dim != 3 && dim != 4 && dim != 6) {
       return fail(r, "pair_dim", i, "must be 1, 3, 4 or 6");
     }
-    const double *mu = s->pair_friction + 5 * i;
-    for (int k = 0; k < 5; ++k) {
-      if (mu[k] < 0.0) {
-        return fail(r, "pair_friction", i, "negative");
-      }
-    }
-    if ((dim >= 3 && mu[0] != mu[1]) || (dim == 6 && mu[3] != mu[4])) {
-      return fail(r, "pair_friction", i, "two different coefficients (anisotropic friction)");
+    const char *fault = pair_friction_fault(dim, s->pair_friction + 5 * i);
+    if (fault != NULL) {
+      return fail(r, "pair_friction", i, fault);
     }
   }
   return QD_OK;

@@ -7,4 +7,9 @@
 /* QD_OK, or QD_BAD_ARGUMENT / QD_NOT_FINITE with a message that names array, index and reason. */
 qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t message_size);
 
+/* The same for one element; NULL, or what is wrong with it. */
+int is_inertia(const double *I);
+const char *geom_size_fault(int type, const double *size);
+const char *pair_friction_fault(int dim, const double *friction);
+
 #endif

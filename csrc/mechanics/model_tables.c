@@ -89,11 +89,17 @@ static void fill_trees(qd_model *m) {
 }
 
 static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
-  m->smallest_stiffness = m->nu > 0 ? INFINITY : 0.0;
   for (int i = 0; i < m->nu; ++i) {
     const int dof = m->joint_v[spec->actuator_joint[i]];
     m->actuator_dof[i] = dof;
     m->dof_actuator[dof] = i;
+  }
+  model_stiffness_fill(m);
+}
+
+void model_stiffness_fill(qd_model *m) {
+  m->smallest_stiffness = m->nu > 0 ? INFINITY : 0.0;
+  for (int i = 0; i < m->nu; ++i) {
     m->smallest_stiffness = fmin(m->smallest_stiffness, m->parameters.actuator_stiffness[i]);
   }
 }
@@ -140,6 +146,14 @@ static void fill_geoms(qd_model *m, const qd_model_spec *spec) {
       mat3_mul_vec(center, m->geom_rot + 9 * i, cloud->center);
       vec3_axpy(m->geom_pos + 3 * i, 1.0, center);
     }
+  }
+  model_radii_fill(m);
+}
+
+void model_radii_fill(qd_model *m) {
+  for (int i = 0; i < m->geom_count; ++i) {
+    const convex_mesh *mesh = m->geom_mesh[i] >= 0 ? m->mesh[m->geom_mesh[i]] : NULL;
+    const point_cloud *cloud = m->geom_cloud[i] >= 0 ? m->cloud[m->geom_cloud[i]] : NULL;
     m->geom_radius[i] =
         bounding_radius(m->geom_type[i], m->parameters.geom_size + 3 * i, mesh, cloud);
   }
@@ -247,7 +261,10 @@ static void fill_planar(qd_model *m, const kinematics *k) {
   m->planar = 1;
 }
 
-static void fill_tree_inertia(qd_model *m, const kinematics *k, const inertia *I) {
+void model_tree_inertia_fill(qd_model *m, const kinematics *k, const inertia *I) {
+  for (int tree = 0; tree < m->tree_count; ++tree) {
+    m->tree_inertia[tree] = 0.0;
+  }
   for (int dof = 0; dof < m->nv; ++dof) {
     if (m->dof_actuator[dof] < 0) {
       double *largest = m->tree_inertia + m->dof_tree[dof];
@@ -263,24 +280,20 @@ int model_inertia_tables_fill(qd_model *m, const double *q) {
   kinematics_lay_out(&k, m, &counting);
   inertia_lay_out(&I, m, &counting);
   char *block = malloc(counting.offset);
-  double *normalized = malloc(((size_t)m->nq + 1) * sizeof(double));
-  if (block == NULL || normalized == NULL) {
-    free(block);
-    free(normalized);
+  if (block == NULL) {
     return 0;
   }
   arena a = {block, 0};
   kinematics_lay_out(&k, m, &a);
   inertia_lay_out(&I, m, &a);
   int joint;
-  if (qd_normalize(m, q, normalized, &joint) != QD_OK) {
-    memcpy(normalized, q, (size_t)m->nq * sizeof(double));
+  if (qd_normalize(m, q, m->default_q, &joint) != QD_OK) {
+    memcpy(m->default_q, q, (size_t)m->nq * sizeof(double));
   }
-  kinematics_compute(m, normalized, &k);
+  kinematics_compute(m, m->default_q, &k);
   inertia_compute(m, &k, &I);
   fill_planar(m, &k);
-  fill_tree_inertia(m, &k, &I);
-  free(normalized);
+  model_tree_inertia_fill(m, &k, &I);
   free(block);
   return 1;
 }

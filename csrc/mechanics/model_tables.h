@@ -2,11 +2,19 @@
 #ifndef QD_MECHANICS_MODEL_TABLES_H
 #define QD_MECHANICS_MODEL_TABLES_H
 
+#include "mechanics/inertia.h"
+#include "mechanics/kinematics.h"
 #include "mechanics/model.h"
 
 /* Chains, DOF tables, actuated DOFs, geometry bounds, the plane of planar models. */
 void model_tables_fill(qd_model *model, const qd_model_spec *spec);
-/* Largest mass diagonal per tree at q. 0 if memory is exhausted. */
+/* default_q, and what follows from it: the plane, the largest mass diagonal per tree. 0 if memory
+ * is exhausted. */
 int model_inertia_tables_fill(qd_model *model, const double *q);
+
+/* What follows from parameters, of a model whose topology is filled. */
+void model_stiffness_fill(qd_model *model);
+void model_radii_fill(qd_model *model);
+void model_tree_inertia_fill(qd_model *model, const kinematics *k, const inertia *I);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "mechanics/applied.h"
-#include "mechanics/model.h"
+#include "mechanics/variant.h"
 #include "runtime/thread_pool.h"
 
 #define CONTACT_CAPACITY_FIRST 128
@@ -18,8 +18,10 @@
 /* What one thread has to itself, in its own allocation. */
 typedef struct participant {
   qd_workspace *workspace;
-  int contact_capacity; /* what was last asked for; 0: the default */
-  qd_contact *contacts; /* of the samples this one did, in the order it did them */
+  model_variant *variant; /* the model with a sample's own parameters; NULL until wanted */
+  int variant_is_set;     /* 1: parameters that all samples share are in it */
+  int contact_capacity;   /* what was last asked for; 0: the default */
+  qd_contact *contacts;   /* of the samples this one did, in the order it did them */
   int64_t contact_count, contact_room;
   qd_batch_failure failure;                       /* the smallest index among its samples */
   double *q, *u, *tau, *wrench;                   /* copies: what was checked is what is used */
@@ -48,6 +50,7 @@ typedef struct run {
   const qd_batch_input *input;
   const qd_batch_output *output; /* of steps */
   int with_derivative;
+  int with_parameters;
   int64_t step_count; /* of rollouts, with the next three */
   double *path;
   int32_t *path_status;
@@ -83,6 +86,7 @@ static participant *participant_create(const qd_model *model) {
 static void participant_destroy(participant *p) {
   if (p != NULL) {
     qd_workspace_destroy(p->workspace);
+    model_variant_destroy(p->variant);
     free(p->contacts);
     free(p);
   }
@@ -105,6 +109,23 @@ void qd_batch_destroy(qd_batch *batch) {
     free(batch->places);
     free(batch);
   }
+}
+
+static int has_parameters(const qd_batch_input *input) {
+  for (int i = 0; i < QD_PARAMETER_COUNT; ++i) {
+    if (input->parameter[i] != NULL) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* A fresh variant for this call: what the last one has put into it is gone. 0: no memory. */
+static int variant_reserve(participant *p, const qd_model *model) {
+  model_variant_destroy(p->variant);
+  p->variant = model_variant_create(model);
+  p->variant_is_set = 0;
+  return p->variant != NULL;
 }
 
 /* Room for this many participants, with the caller's made; the others make theirs. */
@@ -225,10 +246,26 @@ static void leave_failed(const qd_model *model, const double *q, qd_step_result 
   result->derivative_exact = 0;
 }
 
+/* The model that a sample is stepped with. */
+static const qd_model *model_of(const run *r, participant *p, int64_t i) {
+  const qd_batch_input *in = r->input;
+  if (!r->with_parameters) {
+    return r->batch->model;
+  }
+  const double *values[QD_PARAMETER_COUNT];
+  for (int k = 0; k < QD_PARAMETER_COUNT; ++k) {
+    const int known =
+        in->parameter[k] == NULL || (in->parameter_stride[k] == 0 && p->variant_is_set);
+    values[k] = known ? NULL : in->parameter[k] + i * in->parameter_stride[k];
+  }
+  model_variant_set(p->variant, values);
+  p->variant_is_set = 1;
+  return model_variant_model(p->variant);
+}
+
 /* The step from the participant's copies; grows the workspace as needed. */
-static qd_status step_run(const run *r, participant *p, qd_step_result *result, double *A,
-                          double *B) {
-  const qd_model *model = r->batch->model;
+static qd_status step_run(const run *r, participant *p, const qd_model *model,
+                          qd_step_result *result, double *A, double *B) {
   const qd_step_input input = {.q = p->q,
                                .u = p->u,
                                .tau = r->input->tau != NULL ? p->tau : NULL,
@@ -310,7 +347,7 @@ static void sample_step(const run *r, int k, int64_t i) {
       row_or(out->constraint_force, i, QD_CONSTRAINT_FORCE * nc, p->constraint_force);
   qd_status status = read_sample(r, p, i, 0, in->q + i * in->q_stride);
   if (status == QD_OK) {
-    status = step_run(r, p, &result, A, B);
+    status = step_run(r, p, model_of(r, p, i), &result, A, B);
   }
   const int64_t first = p->contact_count;
   if (status == QD_OK && out->contact_start != NULL) {
@@ -335,6 +372,7 @@ static void sample_rollout(const run *r, int k, int64_t i) {
   const qd_batch_input *in = r->input;
   participant *p = r->batch->participants[k];
   const int64_t nq = model->nq;
+  const qd_model *stepped = model_of(r, p, i);
   double *path = r->path + i * (r->step_count + 1) * nq;
   int joint;
   qd_status status = qd_normalize(model, in->q + i * in->q_stride, path, &joint);
@@ -351,7 +389,7 @@ static void sample_rollout(const run *r, int k, int64_t i) {
     result.constraint_force = p->constraint_force;
     status = read_sample(r, p, i, t, path + t * nq);
     if (status == QD_OK) {
-      status = step_run(r, p, &result, NULL, NULL);
+      status = step_run(r, p, stepped, &result, NULL, NULL);
     }
     t += status == QD_OK;
   }
@@ -387,6 +425,9 @@ static void take_part(void *context, int k) {
     }
     (*mine)->failure.sample = -1;
   }
+  if (k > 0 && r->with_parameters && !variant_reserve(*mine, r->batch->model)) {
+    return;
+  }
   for (;;) {
     const int64_t first = atomic_fetch_add_explicit(&r->next, r->block, memory_order_relaxed);
     if (first >= r->sample_count) {
@@ -402,6 +443,14 @@ static void take_part(void *context, int k) {
 static int threads_useful(int thread_count, int64_t sample_count) {
   const int most = thread_count < QD_THREADS_MAX ? thread_count : QD_THREADS_MAX;
   return sample_count < most ? (int)sample_count : most;
+}
+
+/* The caller's own variant, without which nobody might do the work. */
+static qd_status parameters_begin(run *r) {
+  r->with_parameters = has_parameters(r->input);
+  return !r->with_parameters || variant_reserve(r->batch->participants[0], r->batch->model)
+             ? QD_OK
+             : QD_OUT_OF_MEMORY;
 }
 
 static void run_all(run *r, qd_thread_pool *pool, int thread_count, int64_t sample_count) {
@@ -433,6 +482,9 @@ static qd_status step_batch(run *r, qd_thread_pool *pool, int thread_count,
   qd_status status = participants_reserve(r->batch, threads > 1 ? threads : 1);
   if (status == QD_OK && start != NULL) {
     status = places_reserve(r->batch, count);
+  }
+  if (status == QD_OK) {
+    status = parameters_begin(r);
   }
   if (status != QD_OK) {
     return status;
@@ -478,11 +530,14 @@ qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *bat
                            int64_t step_count, double *q, int32_t *status, int64_t *steps_done,
                            qd_batch_failure *failure) {
   const int threads = threads_useful(thread_count, input->sample_count);
-  const qd_status ready = participants_reserve(batch, threads > 1 ? threads : 1);
+  run r = {.batch = batch, .options = options, .input = input};
+  qd_status ready = participants_reserve(batch, threads > 1 ? threads : 1);
+  if (ready == QD_OK) {
+    ready = parameters_begin(&r);
+  }
   if (ready != QD_OK) {
     return ready;
   }
-  run r = {.batch = batch, .options = options, .input = input};
   r.step_count = step_count;
   r.path = q;
   r.path_status = status;

@@ -13,6 +13,7 @@ _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]  # (body_count, 6), or (6)
 
 CONTACT_DTYPE: Final[np.dtype[np.void]]
 STATUS_NAMES: Final[tuple[str, ...]]
+PARAMETER_NAMES: Final[tuple[str, ...]]
 
 _Codes = npt.NDArray[np.int32]
 _Counts = npt.NDArray[np.int64]
@@ -185,6 +186,8 @@ def _batch(
     u: _Vector,
     tau: _Vector | None,
     wrench: _Vector | None,
+    parameters: tuple[_Vector | None, ...] | None,
+    out: tuple[npt.NDArray[Any] | None, ...] | None,
     threads: int,
     derivative: bool,
     with_A: bool,
@@ -210,8 +213,13 @@ def _rollout(
     u: _Vector,
     tau: _Vector | None,
     wrench: _Vector | None,
+    parameters: tuple[_Vector | None, ...] | None,
+    out: tuple[npt.NDArray[Any] | None, ...] | None,
     threads: int,
 ) -> tuple[_Vector, _Codes, _Counts, _Failure | None]: ...
+def _parameter_fault(
+    model: Model, parameter: int, rows: _Vector, /
+) -> tuple[int, int, str] | None: ...
 def _raise_batch_failure(caller: str, info: SolverInfo, /) -> NoReturn: ...
 def _solve_cone_program(
     Q: _Vector,

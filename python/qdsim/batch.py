@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._core import STATUS_NAMES
+from ._core import PARAMETER_NAMES, STATUS_NAMES
+from .batch_out import Wanted, flat_outputs, outputs
 
 __all__ = [
     "BatchLinearizations",
@@ -29,6 +30,13 @@ __all__ = [
 
 _Vector = npt.NDArray[np.float64]
 _Errors = Literal["raise", "mark"]
+_PARAMETER = "parameters[{!r}]"
+# What can be written into arrays of the caller, in the core's order.
+_BATCH_OUT: tuple[str, ...] = (
+    *("q_next", "delta", "limit_force", "constraint_force", "status"),
+    *("derivative_exact", "A", "B"),
+)
+_ROLLOUT_OUT = ("q", "status", "steps_done")
 _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _OK = STATUS_NAMES.index("solved")
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
@@ -131,11 +139,13 @@ def step_batch(
     threads: int | None = None,
     errors: _Errors = "raise",
     contacts: bool = True,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    out: Mapping[str, npt.NDArray[Any]] | BatchSteps | None = None,
 ) -> BatchSteps:
     """Step every sample of a batch: `step` over the leading dimensions of q, u, tau and wrench.
 
     Args:
-        model: The model, the same for all samples; so are its parameters.
+        model: The model.
         q: Configurations (..., nq).
         u: Commands (..., nu), in the units of the actuators. Leading dimensions broadcast.
         options: qdsim.Options, None for the defaults.
@@ -147,17 +157,23 @@ def step_batch(
         errors: What happens if samples fail. "raise": SolverError that names the first one, after all of
             them have run. "mark": they get a `status`. Bad arguments always raise.
         contacts: Whether to keep the contacts (216 bytes each).
+        parameters: Values of the samples' own in place of the model's: from names of `model.parameters` to
+            arrays of their shapes, with leading dimensions in front that broadcast with the others. Results
+            are those of models made with these values, `model.with_parameters`.
+        out: Arrays to write results into: a mapping from names of fields of the result to arrays of exactly
+            their shapes and types, C-contiguous, that share no memory with each other or with an input; or an
+            earlier result, whose arrays are used again. What it does not name is new, as contacts always are.
+            They are filled where the batch raises, too.
 
     Raises:
         TypeError, ValueError: naming the argument, and the sample where it is one that is wrong.
         SolverError: with the `info` of the first failed sample, if errors is "raise".
         MemoryError: if memory is exhausted.
-
-    Results are new arrays, and all samples share the model's parameters: arrays of the caller to write
-    into, and parameters that vary by sample, are not there yet.
     """
     _check_errors(errors)
-    lead, rows = _rows(model, q, u, tau, wrench)
+    lead, rows = _rows(model, q, u, tau, wrench, parameters)
+    wanted = _wanted(model, lead)
+    given = outputs(out, wanted, rows.values())
     found = _core._batch(
         model,
         options,
@@ -165,6 +181,8 @@ def step_batch(
         rows["u"],
         rows.get("tau"),
         rows.get("wrench"),
+        _parameter_rows(rows),
+        flat_outputs(given, _BATCH_OUT, lead),
         _thread_count(threads),
         derivative=False,
         with_A=False,
@@ -172,7 +190,7 @@ def step_batch(
         contacts=contacts,
     )
     _settle("step_batch", model, "q", rows["q"], found[4], found[10], lead, errors)
-    return BatchSteps(**_common(found, lead))
+    return BatchSteps(**{**_common(found, lead), **given})
 
 
 def linearize_batch(
@@ -187,19 +205,23 @@ def linearize_batch(
     threads: int | None = None,
     errors: _Errors = "raise",
     contacts: bool = True,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    out: Mapping[str, npt.NDArray[Any]] | BatchLinearizations | None = None,
 ) -> BatchLinearizations:
     """Linearize the step at every sample of a batch: `linearize` over the leading dimensions.
 
     Args:
         wrt: Which of "q" (A) and "u" (B) are wanted; the other is None.
-        model, q, u, options, tau, wrench, threads, errors, contacts: As in `step_batch`.
+        model, q, u, options, tau, wrench, threads, errors, contacts, parameters, out: As in `step_batch`.
 
     Raises:
         As `step_batch`.
     """
     _check_errors(errors)
     with_A, with_B = _wrt(wrt)
-    lead, rows = _rows(model, q, u, tau, wrench)
+    lead, rows = _rows(model, q, u, tau, wrench, parameters)
+    wanted = _wanted(model, lead, "derivative_exact", *"A" * with_A, *"B" * with_B)
+    given = outputs(out, wanted, rows.values())
     found = _core._batch(
         model,
         options,
@@ -207,6 +229,8 @@ def linearize_batch(
         rows["u"],
         rows.get("tau"),
         rows.get("wrench"),
+        _parameter_rows(rows),
+        flat_outputs(given, _BATCH_OUT, lead),
         _thread_count(threads),
         derivative=True,
         with_A=with_A,
@@ -216,12 +240,13 @@ def linearize_batch(
     _settle("linearize_batch", model, "q", rows["q"], found[4], found[10], lead, errors)
     exact, A, B = found[5], found[6], found[7]
     assert exact is not None
-    return BatchLinearizations(
+    fields = {
         **_common(found, lead),
-        derivative_exact=exact.reshape(lead),
-        A=None if A is None else A.reshape(*lead, *A.shape[1:]),
-        B=None if B is None else B.reshape(*lead, *B.shape[1:]),
-    )
+        "derivative_exact": exact.reshape(lead),
+        "A": None if A is None else A.reshape(*lead, *A.shape[1:]),
+        "B": None if B is None else B.reshape(*lead, *B.shape[1:]),
+    }
+    return BatchLinearizations(**{**fields, **given})
 
 
 def rollout(
@@ -234,11 +259,13 @@ def rollout(
     wrench: _Wrench | None = None,
     threads: int | None = None,
     errors: _Errors = "raise",
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    out: Mapping[str, npt.NDArray[Any]] | Rollouts | None = None,
 ) -> Rollouts:
     """Step T times in a row from q0, for every sample of a batch.
 
     Args:
-        model, options, threads: As in `step_batch`.
+        model, options, threads, parameters, out: As in `step_batch`.
         q0: First configurations (..., nq).
         u: Commands (..., T, nu). The leading dimensions of all inputs broadcast.
         tau: Applied generalised forces (..., T, nv), N or Nm; with 1 in place of T the same in every step.
@@ -258,12 +285,22 @@ def rollout(
         courses["tau"] = _every_step("tau", _numbers("tau", tau, (-1, model.nv)), step_count)
     if wrench is not None:
         courses["wrench"] = _every_step("wrench", _wrenches(model, wrench, (-1,)), step_count)
+    values = _parameters(model, parameters)
     leads = {name: course.shape[:-2] for name, course in courses.items()}
+    leads.update({name: array.shape[:-1] for name, array in values.items()})
     lead = _broadcast({"q0": start.shape[:-1], **leads})
     q_rows = _flat(start, lead, 1)
     rows = {name: _flat(course, lead, 2) for name, course in courses.items()}
     for name, flat in {"q0": q_rows, **rows}.items():
         _check_finite(name, flat, lead)
+    own = {name: _flat(array, lead, 1) for name, array in values.items()}
+    _check_parameters(model, own, lead)
+    wanted: Wanted = {
+        "q": ((*lead, step_count + 1, model.nq), np.float64),
+        "status": (lead, np.int32),
+        "steps_done": (lead, np.int64),
+    }
+    given = outputs(out, wanted, (q_rows, *rows.values(), *own.values()))
     q, status, steps_done, failure = _core._rollout(
         model,
         options,
@@ -271,14 +308,17 @@ def rollout(
         rows["u"],
         rows.get("tau"),
         rows.get("wrench"),
+        _parameter_rows(own),
+        flat_outputs(given, _ROLLOUT_OUT, lead),
         _thread_count(threads),
     )
     _settle("rollout", model, "q0", q_rows, status, failure, lead, errors)
-    return Rollouts(
-        q=q.reshape(*lead, *q.shape[1:]),
-        status=status.reshape(lead),
-        steps_done=steps_done.reshape(lead),
-    )
+    fields: dict[str, Any] = {
+        "q": q.reshape(*lead, *q.shape[1:]),
+        "status": status.reshape(lead),
+        "steps_done": steps_done.reshape(lead),
+    }
+    return Rollouts(**{**fields, **given})
 
 
 # ---------------------------------------------------------------- arguments
@@ -413,6 +453,7 @@ def _rows(
     u: npt.ArrayLike,
     tau: npt.ArrayLike | None,
     wrench: _Wrench | None,
+    parameters: Mapping[str, npt.ArrayLike] | None,
 ) -> tuple[tuple[int, ...], dict[str, _Vector]]:
     """Leading dimensions, and the samples of each argument in a row, checked."""
     _check_model(model)
@@ -421,11 +462,57 @@ def _rows(
         arrays["tau"] = _numbers("tau", tau, (model.nv,))
     if wrench is not None:
         arrays["wrench"] = _wrenches(model, wrench)
-    lead = _broadcast({name: array.shape[:-1] for name, array in arrays.items()})
-    flat = {name: _flat(array, lead, 1) for name, array in arrays.items()}
-    for name, rows in flat.items():
-        _check_finite(name, rows, lead)
+    values = _parameters(model, parameters)
+    both = {**arrays, **values}
+    lead = _broadcast({name: array.shape[:-1] for name, array in both.items()})
+    flat = {name: _flat(array, lead, 1) for name, array in both.items()}
+    for name in arrays:
+        _check_finite(name, flat[name], lead)
+    _check_parameters(model, {name: flat[name] for name in values}, lead)
     return lead, flat
+
+
+def _parameters(
+    model: _core.Model, parameters: Mapping[str, npt.ArrayLike] | None
+) -> dict[str, _Vector]:
+    """Parameters (..., size) of the samples' own, by their names in messages."""
+    if parameters is None:
+        return {}
+    if not isinstance(parameters, Mapping):
+        raise TypeError(
+            f"parameters: expected a mapping from names to arrays, got {type(parameters).__name__}"
+        )
+    found: dict[str, _Vector] = {}
+    for name, value in parameters.items():
+        if name not in PARAMETER_NAMES:
+            raise ValueError(
+                f"parameters: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
+            )
+        shape = np.shape(getattr(model.parameters, name))  # type: ignore[attr-defined]
+        array = _numbers(_PARAMETER.format(name), value, shape)
+        size = 1
+        for n in shape:
+            size *= n
+        found[_PARAMETER.format(name)] = array.reshape(
+            *array.shape[: array.ndim - len(shape)], size
+        )
+    return found
+
+
+def _check_parameters(model: _core.Model, rows: dict[str, _Vector], lead: tuple[int, ...]) -> None:
+    for k, name in enumerate(PARAMETER_NAMES):
+        own = rows.get(_PARAMETER.format(name))
+        fault = None if own is None else _core._parameter_fault(model, k, own)
+        if fault is not None:
+            sample, element, reason = fault
+            raise ValueError(
+                f"{_PARAMETER.format(name)}: {_sample(sample, lead)}: element {element}: {reason}"
+            )
+
+
+def _parameter_rows(rows: dict[str, _Vector]) -> tuple[_Vector | None, ...] | None:
+    found = tuple(rows.get(_PARAMETER.format(name)) for name in PARAMETER_NAMES)
+    return None if all(array is None for array in found) else found
 
 
 # ---------------------------------------------------------------- results
@@ -464,6 +551,25 @@ def _settle(
         sample, step, info = failure
         where = f"{caller}: {_sample(sample, lead)}"
         _core._raise_batch_failure(where + (f", step {step}" if caller == "rollout" else ""), info)
+
+
+def _wanted(model: _core.Model, lead: tuple[int, ...], *derivatives: str) -> Wanted:
+    """Results of steps, and of linearizations these."""
+    nq, nv, nu = model.nq, model.nv, model.nu
+    wanted: Wanted = {
+        "q_next": ((*lead, nq), np.float64),
+        "delta": ((*lead, nv), np.float64),
+        "limit_force": ((*lead, nv), np.float64),
+        "constraint_force": ((*lead, model.constraint_count, 6), np.float64),
+        "status": (lead, np.int32),
+        "derivative_exact": (lead, np.bool_),
+        "A": ((*lead, nv, nv), np.float64),
+        "B": ((*lead, nv, nu), np.float64),
+    }
+    late = ("derivative_exact", "A", "B")
+    return {
+        name: entry for name, entry in wanted.items() if name not in late or name in derivatives
+    }
 
 
 def _common(found: tuple[Any, ...], lead: tuple[int, ...]) -> dict[str, Any]:

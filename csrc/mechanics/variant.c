@@ -1,0 +1,166 @@
+#include "mechanics/variant.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "mechanics/inertia.h"
+#include "mechanics/kinematics.h"
+#include "mechanics/model_check.h"
+#include "mechanics/model_tables.h"
+
+struct model_variant {
+  qd_model model;
+  kinematics at_default; /* of default_q, whatever the parameters */
+  inertia inertia;
+};
+
+/* ---------------------------------------------------------------- parameters by number */
+
+static const char *const names[QD_PARAMETER_COUNT] = {
+    "body_mass",          "body_com",  "body_inertia",  "joint_stiffness", "joint_springref",
+    "actuator_stiffness", "geom_size", "pair_friction", "gravity",
+};
+
+const char *qd_parameter_name(qd_parameter parameter) {
+  return parameter >= 0 && parameter < QD_PARAMETER_COUNT ? names[parameter] : "unknown";
+}
+
+/* Elements of the parameter, and numbers of each. */
+static int shape(const qd_model *m, qd_parameter parameter, int *width) {
+  static const int widths[QD_PARAMETER_COUNT] = {1, 3, 9, 1, 1, 1, 3, 5, 3};
+  const int counts[QD_PARAMETER_COUNT] = {m->body_count,  m->body_count,  m->body_count,
+                                          m->joint_count, m->joint_count, m->nu,
+                                          m->geom_count,  m->pair_count,  1};
+  *width = widths[parameter];
+  return counts[parameter];
+}
+
+int qd_parameter_size(const qd_model *model, qd_parameter parameter) {
+  int width;
+  const int count = shape(model, parameter, &width);
+  return count * width;
+}
+
+static double *parameter_values(const model_parameters *p, qd_parameter parameter) {
+  double *const all[QD_PARAMETER_COUNT] = {
+      p->body_mass,          p->body_com,  p->body_inertia,  p->joint_stiffness, p->joint_springref,
+      p->actuator_stiffness, p->geom_size, p->pair_friction, p->gravity,
+  };
+  return all[parameter];
+}
+
+const double *qd_parameter_values(const qd_model *model, qd_parameter parameter) {
+  return parameter_values(&model->parameters, parameter);
+}
+
+/* ---------------------------------------------------------------- checks */
+
+/* What model_spec_check says of these arrays; NULL if it has nothing against the element. */
+static const char *element_fault(const qd_model *m, qd_parameter parameter, int i,
+                                 const double *value) {
+  switch (parameter) {
+  case QD_PARAMETER_BODY_MASS:
+    return value[0] < 0.0 ? "negative" : NULL;
+  case QD_PARAMETER_BODY_INERTIA:
+    return is_inertia(value) ? NULL : "not symmetric positive semidefinite";
+  case QD_PARAMETER_JOINT_STIFFNESS:
+    if (value[0] > 0.0 && m->joint_type[i] > QD_SLIDE) {
+      return "springs are for hinge and slide joints";
+    }
+    return value[0] < 0.0 ? "negative" : NULL;
+  case QD_PARAMETER_ACTUATOR_STIFFNESS:
+    return value[0] > 0.0 ? NULL : "must be positive";
+  case QD_PARAMETER_GEOM_SIZE:
+    return geom_size_fault(m->geom_type[i], value);
+  case QD_PARAMETER_PAIR_FRICTION:
+    return pair_friction_fault(m->pair_dim[i], value);
+  default:
+    return NULL;
+  }
+}
+
+qd_status qd_parameter_check(const qd_model *model, qd_parameter parameter, const double *values,
+                             int *index, const char **reason) {
+  int width;
+  const int count = shape(model, parameter, &width);
+  for (int i = 0; i < count; ++i) {
+    const double *value = values + i * width;
+    *index = i;
+    for (int k = 0; k < width; ++k) {
+      if (!isfinite(value[k])) {
+        *reason = "not finite";
+        return QD_NOT_FINITE;
+      }
+    }
+    *reason = element_fault(model, parameter, i, value);
+    if (*reason != NULL) {
+      return QD_BAD_ARGUMENT;
+    }
+  }
+  *index = -1;
+  *reason = NULL;
+  return QD_OK;
+}
+
+/* ---------------------------------------------------------------- the variant */
+
+static void lay_out(model_variant *v, const qd_model *base, arena *a) {
+  qd_model *m = &v->model;
+  model_parameters_lay_out(m, a);
+  m->tree_inertia = arena_doubles(a, (size_t)base->body_count);
+  m->geom_radius = arena_doubles(a, (size_t)base->geom_count);
+  kinematics_lay_out(&v->at_default, base, a);
+  inertia_lay_out(&v->inertia, base, a);
+}
+
+model_variant *model_variant_create(const qd_model *base) {
+  model_variant sizes;
+  memset(&sizes, 0, sizeof sizes);
+  sizes.model = *base;
+  arena counting = {NULL, 0};
+  arena_take(&counting, sizeof(model_variant));
+  lay_out(&sizes, base, &counting);
+  char *block = aligned_alloc(ARENA_ALIGNMENT, counting.offset);
+  if (block == NULL) {
+    return NULL;
+  }
+  memset(block, 0, counting.offset);
+  arena a = {block, 0};
+  model_variant *v = arena_take(&a, sizeof(model_variant));
+  v->model = *base;
+  lay_out(v, base, &a);
+  const double *own[QD_PARAMETER_COUNT];
+  for (int i = 0; i < QD_PARAMETER_COUNT; ++i) {
+    own[i] = qd_parameter_values(base, (qd_parameter)i);
+  }
+  kinematics_compute(base, base->default_q, &v->at_default);
+  model_variant_set(v, own);
+  return v;
+}
+
+void model_variant_destroy(model_variant *variant) { free(variant); }
+
+void model_variant_set(model_variant *variant, const double *const values[QD_PARAMETER_COUNT]) {
+  qd_model *m = &variant->model;
+  for (int i = 0; i < QD_PARAMETER_COUNT; ++i) {
+    const size_t size = (size_t)qd_parameter_size(m, (qd_parameter)i);
+    if (values[i] != NULL && size > 0) {
+      memcpy(parameter_values(&m->parameters, (qd_parameter)i), values[i], size * sizeof(double));
+    }
+  }
+  if (values[QD_PARAMETER_ACTUATOR_STIFFNESS] != NULL) {
+    model_stiffness_fill(m);
+  }
+  if (values[QD_PARAMETER_GEOM_SIZE] != NULL) {
+    model_radii_fill(m);
+  }
+  if (values[QD_PARAMETER_BODY_MASS] != NULL || values[QD_PARAMETER_BODY_COM] != NULL ||
+      values[QD_PARAMETER_BODY_INERTIA] != NULL) {
+    inertia_compute(m, &variant->at_default, &variant->inertia);
+    model_tree_inertia_fill(m, &variant->at_default, &variant->inertia);
+  }
+}
+
+const qd_model *model_variant_model(const model_variant *variant) { return &variant->model; }

@@ -1,0 +1,78 @@
+"""Arrays of the caller for the results of a batch to be written into."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Wanted", "flat_outputs", "outputs"]
+
+Wanted = dict[str, tuple[tuple[int, ...], type[np.generic]]]
+"""Shape and type of every result that can be written into an array of the caller."""
+
+
+def outputs(out: object, wanted: Wanted, inputs: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of `out`, a mapping from names of results or an earlier result, checked."""
+    if out is None:
+        return {}
+    if isinstance(out, Mapping):
+        given = dict(out)
+    else:
+        given = {name: getattr(out, name, None) for name in wanted}
+        given = {name: array for name, array in given.items() if array is not None}
+        if not given:
+            raise TypeError(
+                f"out: expected a mapping from names to arrays or a result, got {type(out).__name__}"
+            )
+    for name, array in given.items():
+        if name not in wanted:
+            raise ValueError(f"out: expected names among {', '.join(wanted)}, got {name!r}")
+        _check(name, array, *wanted[name])
+    arrays = list(given.items())
+    for i, (name, array) in enumerate(arrays):
+        for other, before in arrays[:i]:
+            if np.may_share_memory(array, before):
+                raise ValueError(f"out[{name!r}]: shares memory with out[{other!r}]")
+        if any(_overlap(array, read) for read in inputs):
+            raise ValueError(f"out[{name!r}]: shares memory with an input")
+    return given
+
+
+def _check(name: str, array: object, shape: tuple[int, ...], kind: type[np.generic]) -> None:
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"out[{name!r}]: expected an array, got {type(array).__name__}")
+    if array.dtype != np.dtype(kind) or not array.dtype.isnative:
+        raise TypeError(f"out[{name!r}]: expected dtype {np.dtype(kind)}, got {array.dtype}")
+    if array.shape != shape:
+        raise ValueError(f"out[{name!r}]: expected shape {shape}, got {array.shape}")
+    if not array.flags.c_contiguous or not array.flags.aligned:
+        raise ValueError(f"out[{name!r}]: expected a C-contiguous array")
+    if not array.flags.writeable:
+        raise ValueError(f"out[{name!r}]: cannot be written to")
+
+
+def _overlap(array: npt.NDArray[Any], read: npt.NDArray[Any]) -> bool:
+    """Exact for what can be found out fast, else whether the two have bounds in common."""
+    try:
+        work: Any = 10_000  # the stubs know of none and all only
+        return bool(np.shares_memory(array, read, max_work=work))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def flat_outputs(
+    given: dict[str, npt.NDArray[Any]], names: Iterable[str], lead: tuple[int, ...]
+) -> tuple[npt.NDArray[Any] | None, ...] | None:
+    """The arrays in the order of these names, samples in a row; None for those that are to be new."""
+    if not given:
+        return None
+    count = math.prod(lead)
+    arrays = (given.get(name) for name in names)
+    return tuple(
+        None if array is None else array.reshape(count, *array.shape[len(lead) :])
+        for array in arrays
+    )
