@@ -32,7 +32,10 @@ ROUNDS = 9
 SAMPLES = 64
 STEPS = 50
 PLANAR_GRASP = np.array([0.0, 0.35, 0.0, -0.880505, -0.605922, 0.880505, 0.605922])
-START = {"planar_hand": PLANAR_GRASP}
+START = {
+    "planar_pushing": np.array([0.0, 0.5, 0.0, 0.0, -0.1]),
+    "planar_hand": PLANAR_GRASP,
+}
 
 
 def all_cores() -> int:
@@ -139,7 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     arguments = parser.parse_args()
-    for name in ("planar_hand", "allegro_sphere"):
+    for name in ("planar_pushing", "planar_hand", "allegro_sphere"):
         print(table(name, arguments.rounds), end="\n\n")
 
 

@@ -444,6 +444,7 @@ def test_interpreter_ends_while_a_batch_runs() -> None:
 def test_interrupt_comes_after_the_batch() -> None:
     out = run_script("""
     import os, signal, threading
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     want = work(4)
     try:
         threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -35,6 +35,9 @@ class Means:
 
     def add(self, blocks: Array, good: Flags) -> None:
         """blocks (points, blocks, ...); what `good` (points, blocks) does not name is left out."""
+        if good.all():
+            self._merge(float(blocks.shape[1]), *_moments(blocks))
+            return
         wide = (slice(None), slice(None)) + (None,) * (blocks.ndim - 2)
         weight = good.astype(np.float64)
         count = weight.sum(axis=1)
@@ -42,7 +45,10 @@ class Means:
         one = wide[:1] + wide[2:]
         mean = kept.sum(axis=1) / np.maximum(count, 1.0)[one]
         off = np.where(good[wide], blocks - mean[:, None], 0.0)
-        spread = np.einsum("kb...,kb...->k...", off, off)
+        self._merge(count, mean, np.einsum("kb...,kb...->k...", off, off))
+
+    def _merge(self, count: Array | float, mean: Array, spread: Array) -> None:
+        one = (slice(None),) + (None,) * (mean.ndim - 1)
         total = np.maximum(self.count + count, 1.0)
         shift = mean - self.mean
         self.mean += shift * (count / total)[one]
@@ -54,6 +60,13 @@ class Means:
         n = self.count.reshape(-1, *(1,) * (self.mean.ndim - 1))
         error = np.sqrt(self.spread / np.maximum(n * (n - 1.0), 1.0))
         return Estimate(self.mean, np.where(n >= 2, error, np.inf))
+
+
+def _moments(blocks: Array) -> tuple[Array, Array]:
+    """Mean and spread over axis 1; two passes over the numbers and no copies but one."""
+    mean = blocks.mean(axis=1)
+    off = blocks - mean[:, None]
+    return mean, np.einsum("kb...,kb...->k...", off, off)
 
 
 def block_mean(samples: Array, block: int) -> Array:
