@@ -63,13 +63,12 @@ static int box_line(line *out, const placed_shape *box, const double n[3]) {
 /* The edge of a mesh at its support along n that is almost normal to n, if it is the only one. */
 static int mesh_line(line *out, const placed_shape *shape, const double n[3]) {
   const convex_mesh *m = shape->mesh;
-  double y[3], along[3], middle[3];
+  double y[3], middle[3];
   int found = -1;
   mat3_tmul_vec(y, shape->rot, n);
   const int support = mesh_support(m, y);
   for (int k = m->fan_start[support]; k < m->fan_start[support + 1]; ++k) {
-    mesh_edge_direction(along, m, m->fan[k]);
-    if (fabs(vec3_dot(along, y)) < PARALLEL_SINE) {
+    if (fabs(vec3_dot(m->edge_axis + 3 * m->fan[k], y)) < PARALLEL_SINE) {
       if (found >= 0) {
         return 0;
       }
@@ -80,8 +79,8 @@ static int mesh_line(line *out, const placed_shape *shape, const double n[3]) {
     return 0;
   }
   const int *end = m->edge_vertex + 2 * found;
-  out->half = 0.5 * mesh_edge_direction(along, m, found);
-  mat3_mul_vec(out->axis, shape->rot, along);
+  out->half = 0.5 * m->edge_length[found];
+  mat3_mul_vec(out->axis, shape->rot, m->edge_axis + 3 * found);
   vec3_add(middle, m->vertex + 3 * end[0], m->vertex + 3 * end[1]);
   vec3_scale(middle, middle, 0.5);
   mat3_mul_vec(out->center, shape->rot, middle);

@@ -102,13 +102,14 @@ int mesh_polygon_towards(const convex_mesh *mesh, int vertex, const double direc
 
 int mesh_polygon_nearest(const convex_mesh *mesh, const double x[3], double *excess) {
   int best = 0;
-  *excess = -INFINITY;
+  double height = -INFINITY;
   for (int i = 0; i < mesh->polygon_count; ++i) {
-    const double other = vec3_dot(mesh->normal + 3 * i, x) - mesh->offset[i];
-    if (other > *excess) {
-      *excess = other;
+    const double other = vec3_dot(mesh->normal + 3 * i, x) - mesh->offset[i] - mesh->slack[i];
+    if (other > height) {
+      height = other;
       best = i;
     }
   }
+  *excess = height + mesh->slack[best];
   return best;
 }

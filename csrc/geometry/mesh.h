@@ -30,11 +30,16 @@ typedef struct convex_mesh {
   int *edge_vertex;    /* (edge_count, 2) */
   int *edge_polygon;   /* (edge_count, 2) the one in which the edge runs first to second vertex,
                           and the other one */
+  double *edge_axis;   /* (edge_count, 3) unit, first to second vertex */
+  double *edge_length; /* (edge_count) */
   double *normal;      /* (polygon_count, 3) unit, outward */
-  double *offset;      /* (polygon_count) normal.x <= offset, > 0 */
+  double *offset;      /* (polygon_count) > 0; normal.x <= offset for the polygon's corners */
+  double *slack;       /* (polygon_count) how far the farthest vertex stands out of the plane */
   int *side_start;     /* (polygon_count + 1) */
   int *side_vertex;    /* first vertex of each side, in order */
   int *side_edge;      /* edge of each side */
+  double *side_normal; /* of each side, (3): unit, in the polygon's plane, out of the polygon */
+  double *side_level;  /* normal.x along it */
   int *clip_start;     /* (polygon_count + 1) at most MESH_SIDES_MAX of a polygon's corners */
   int *clip;           /*   " vertices */
   int *outline_start;  /* (polygon_count + 1) at most MESH_OUTLINE_MAX of a polygon's corners */
@@ -63,7 +68,8 @@ int mesh_support(const convex_mesh *mesh, const double direction[3]);
 int mesh_polygon_behind(const convex_mesh *mesh, const double x[3]);
 /* The polygon at a vertex whose normal is closest to direction (unit), the first of equals. */
 int mesh_polygon_towards(const convex_mesh *mesh, int vertex, const double direction[3]);
-/* The polygon of largest normal.x - offset: the nearest one for points inside. */
+/* The polygon of largest normal.x - offset - slack: the nearest one for points inside; excess is
+ * without the slack. */
 int mesh_polygon_nearest(const convex_mesh *mesh, const double x[3], double *excess);
 
 #endif

@@ -1,7 +1,8 @@
 /* From the triangles of a convex hull to polygons, edges and everything that questions need.
  *
  * Files hold coordinates in single precision, so what was drawn as one plane is a set of triangles
- * whose normals differ. They are put together: from large triangles to small ones, neighbours join
+ * whose normals differ, and small triangles have planes that vertices far away stand out of. They
+ * are put together: from large triangles to small ones, neighbours join
  * that lie in the plane of the first to FLAT. What comes out must be a polyhedron again, polygons
  * with three neighbours at least, each met along one edge; sets that are none fall apart into their
  * triangles. */
@@ -16,7 +17,7 @@
 
 /* Relative to the radius: what counts as one plane; how far a vertex may stand out of a face that
  * was said to be of the hull; the least thickness of a solid. */
-static const double FLAT = 1e-6, CONVEX = 1e-5, THICK = 1e-5;
+static const double FLAT = 1e-6, CONVEX = 1e-3, THICK = 1e-5;
 /* So many products of vertices and faces are all looked at. */
 static const double CHECK_ALL_MOST = 1e7;
 
@@ -88,6 +89,18 @@ static qd_status measure(builder *b) {
 
 /* ---------------------------------------------------------------- polygons */
 
+/* 1 if the normal of a triangle says nothing: its height is that of single precision. */
+static int is_sliver(const builder *b, int f) {
+  double longest = 0.0;
+  for (int k = 0; k < 3; ++k) {
+    double side[3];
+    vec3_sub(side, b->t.vertex + 3 * half_edge_to(&b->t, 3 * f + k),
+             b->t.vertex + 3 * half_edge_from(&b->t, 3 * f + k));
+    longest = fmax(longest, vec3_dot(side, side));
+  }
+  return !(2.0 * b->area[f] > FLAT * b->radius * sqrt(longest));
+}
+
 /* 1 if the triangle lies in the plane of another one. */
 static int in_plane(const builder *b, int f, int seed) {
   const double *normal = b->normal + 3 * seed;
@@ -99,8 +112,7 @@ static int in_plane(const builder *b, int f, int seed) {
       return 0;
     }
   }
-  /* the normal of a sliver says nothing */
-  return vec3_dot(normal, b->normal + 3 * f) > 0.0 || b->area[f] <= tolerance * tolerance;
+  return vec3_dot(normal, b->normal + 3 * f) > 0.0 || is_sliver(b, f);
 }
 
 typedef struct sized {
@@ -126,7 +138,7 @@ static qd_status grow_regions(builder *b) {
     return QD_OUT_OF_MEMORY;
   }
   for (int f = 0; f < t->face_count; ++f) {
-    order[f] = (sized){b->area[f], f};
+    order[f] = (sized){is_sliver(b, f) ? 0.0 : b->area[f], f};
     t->region[f] = -1;
   }
   qsort(order, (size_t)t->face_count, sizeof *order, larger_first);
@@ -191,11 +203,16 @@ static void lay_out(convex_mesh *m, arena *a, const builder *b) {
   m->some_polygon = arena_ints(a, nv);
   m->edge_vertex = arena_ints(a, 2 * ne);
   m->edge_polygon = arena_ints(a, 2 * ne);
+  m->edge_axis = arena_doubles(a, 3 * ne);
+  m->edge_length = arena_doubles(a, ne);
   m->normal = arena_doubles(a, 3 * np);
   m->offset = arena_doubles(a, np);
+  m->slack = arena_doubles(a, np);
   m->side_start = arena_ints(a, np + 1);
   m->side_vertex = arena_ints(a, ns);
   m->side_edge = arena_ints(a, ns);
+  m->side_normal = arena_doubles(a, 3 * ns);
+  m->side_level = arena_doubles(a, ns);
   m->clip_start = arena_ints(a, np + 1);
   m->clip = arena_ints(a, clip);
   m->outline_start = arena_ints(a, np + 1);
@@ -307,18 +324,18 @@ static void fill_corners(convex_mesh *m, int *scratch) {
   m->outline_start[m->polygon_count] = outline;
 }
 
-/* The plane of a polygon is as far out as the farthest vertex. */
+/* The plane of a polygon is as far out as the farthest of its corners. */
 static qd_status fill_planes(convex_mesh *m, builder *b) {
   const int all = (double)m->vertex_count * m->polygon_count <= CHECK_ALL_MOST;
   memcpy(m->normal, b->region_normal, 3 * (size_t)m->polygon_count * sizeof(double));
   for (int r = 0; r < m->polygon_count; ++r) {
     const double *normal = m->normal + 3 * r;
-    double low = INFINITY, high = -INFINITY;
+    double low = INFINITY, level = -INFINITY, high = -INFINITY;
     for (int k = m->side_start[r]; k < m->side_start[r + 1]; ++k) {
       const int corner = m->side_vertex[k];
       const double height = vec3_dot(normal, m->vertex + 3 * corner);
       low = fmin(low, height);
-      high = fmax(high, height);
+      level = fmax(level, height);
       for (int j = m->neighbor_start[corner]; j < m->neighbor_start[corner + 1]; ++j) {
         high = fmax(high, vec3_dot(normal, m->vertex + 3 * m->neighbor[j]));
       }
@@ -326,14 +343,35 @@ static qd_status fill_planes(convex_mesh *m, builder *b) {
     for (int i = 0; all && i < m->vertex_count; ++i) {
       high = fmax(high, vec3_dot(normal, m->vertex + 3 * i));
     }
+    high = fmax(high, level);
     if (!(high - low <= CONVEX * m->radius) || !(low > 0.0)) {
       return fail(b, "not a face of the convex hull: vertices stand out of it",
                   b->side_first[m->side_start[r]] / 3);
     }
-    m->offset[r] = high;
-    m->roughness = fmax(m->roughness, high - low);
+    m->offset[r] = level;
+    m->slack[r] = high - level;
+    m->roughness = fmax(m->roughness, level - low);
   }
   return QD_OK;
+}
+
+static void fill_sides(convex_mesh *m) {
+  for (int e = 0; e < m->edge_count; ++e) {
+    double *axis = m->edge_axis + 3 * e;
+    vec3_sub(axis, m->vertex + 3 * m->edge_vertex[2 * e + 1],
+             m->vertex + 3 * m->edge_vertex[2 * e]);
+    m->edge_length[e] = vec3_normalize(axis);
+  }
+  for (int r = 0; r < m->polygon_count; ++r) {
+    for (int k = m->side_start[r]; k < m->side_start[r + 1]; ++k) {
+      const int e = m->side_edge[k];
+      double *normal = m->side_normal + 3 * k;
+      vec3_cross(normal, m->edge_axis + 3 * e, m->normal + 3 * r);
+      vec3_scale(normal, normal, m->edge_polygon[2 * e] == r ? 1.0 : -1.0);
+      vec3_normalize(normal);
+      m->side_level[k] = vec3_dot(normal, m->vertex + 3 * m->side_vertex[k]);
+    }
+  }
 }
 
 static void fill_cells(convex_mesh *m) {
@@ -382,6 +420,7 @@ static qd_status assemble(convex_mesh **out, builder *b) {
     free(block);
     return status;
   }
+  fill_sides(m);
   fill_cells(m);
   *out = m;
   return QD_OK;

@@ -7,40 +7,46 @@
 /* Normals this far out of a feature's cone, in radians, still belong to it: rounding. */
 static const double CONE = 1e-14;
 
-double mesh_edge_direction(double direction[3], const convex_mesh *m, int edge) {
-  vec3_sub(direction, m->vertex + 3 * m->edge_vertex[2 * edge + 1],
-           m->vertex + 3 * m->edge_vertex[2 * edge]);
-  return vec3_normalize(direction);
+static double edge_slack(const convex_mesh *m, int edge) {
+  const int *pair = m->edge_polygon + 2 * edge;
+  return fmax(m->slack[pair[0]], m->slack[pair[1]]);
+}
+
+double mesh_feature_slack(const convex_mesh *m, int feature) {
+  const int edge = mesh_feature_edge(m, feature), polygon = mesh_feature_polygon(m, feature);
+  if (polygon >= 0) {
+    return m->slack[polygon];
+  }
+  if (edge >= 0) {
+    return edge_slack(m, edge);
+  }
+  double slack = 0.0;
+  for (int k = m->fan_start[feature]; k < m->fan_start[feature + 1]; ++k) {
+    slack = fmax(slack, edge_slack(m, m->fan[k]));
+  }
+  return slack;
 }
 
 /* The side of a polygon that x is farthest out of; its edge. */
 static int farthest_side(const convex_mesh *m, int polygon, const double x[3], double *out_of) {
-  const double *normal = m->normal + 3 * polygon;
-  int farthest = -1;
+  int farthest = m->side_start[polygon];
   *out_of = -INFINITY;
   for (int k = m->side_start[polygon]; k < m->side_start[polygon + 1]; ++k) {
-    const int edge = m->side_edge[k];
-    double along[3], outward[3], arm[3];
-    mesh_edge_direction(along, m, edge);
-    vec3_cross(outward, along, normal);
-    vec3_scale(outward, outward, m->edge_polygon[2 * edge] == polygon ? 1.0 : -1.0);
-    vec3_sub(arm, x, m->vertex + 3 * m->edge_vertex[2 * edge]);
-    const double excess = vec3_dot(outward, arm);
+    const double excess = vec3_dot(m->side_normal + 3 * k, x) - m->side_level[k];
     if (excess > *out_of) {
       *out_of = excess;
-      farthest = edge;
+      farthest = k;
     }
   }
-  return farthest;
+  return m->side_edge[farthest];
 }
 
 /* Which end of an edge x is beyond, nearer than tolerance to it: 0, 1, or -1 for neither. */
 static int edge_end(const convex_mesh *m, int edge, const double x[3], double tolerance) {
-  double along[3], arm[3];
-  const double length = mesh_edge_direction(along, m, edge);
+  double arm[3];
   vec3_sub(arm, x, m->vertex + 3 * m->edge_vertex[2 * edge]);
-  const double t = vec3_dot(along, arm);
-  return t < tolerance ? 0 : t > length - tolerance ? 1 : -1;
+  const double t = vec3_dot(m->edge_axis + 3 * edge, arm);
+  return t < tolerance ? 0 : t > m->edge_length[edge] - tolerance ? 1 : -1;
 }
 
 int mesh_classify(const convex_mesh *m, const double x[3], double tolerance) {
@@ -61,9 +67,9 @@ void mesh_retract(const convex_mesh *m, int feature, double x[3], double n[3]) {
     vec3_axpy(x, m->offset[polygon] - vec3_dot(normal, x), normal);
     vec3_copy(n, normal);
   } else if (edge >= 0) {
-    double along[3], arm[3];
+    double arm[3];
     const double *first = m->vertex + 3 * m->edge_vertex[2 * edge];
-    mesh_edge_direction(along, m, edge);
+    const double *along = m->edge_axis + 3 * edge;
     vec3_sub(arm, x, first);
     const double t = vec3_dot(along, arm);
     vec3_copy(x, first);
@@ -78,9 +84,9 @@ void mesh_retract(const convex_mesh *m, int feature, double x[3], double n[3]) {
 
 /* From an edge to the polygon that n leans over, if any. */
 static int leave_edge(const convex_mesh *m, int edge, const double n[3]) {
-  double along[3], inward[3], most = CONE;
+  double inward[3], most = CONE;
   int polygon = -1;
-  mesh_edge_direction(along, m, edge);
+  const double *along = m->edge_axis + 3 * edge;
   for (int k = 0; k < 2; ++k) {
     const int p = m->edge_polygon[2 * edge + k];
     vec3_cross(inward, m->normal + 3 * p, along);
@@ -98,10 +104,9 @@ static int leave_vertex(const convex_mesh *m, int vertex, const double n[3]) {
   double most = CONE;
   int edge = -1;
   for (int k = m->fan_start[vertex]; k < m->fan_start[vertex + 1]; ++k) {
-    double along[3];
     const int e = m->fan[k];
-    mesh_edge_direction(along, m, e);
-    const double lean = (m->edge_vertex[2 * e] == vertex ? 1.0 : -1.0) * vec3_dot(n, along);
+    const double lean =
+        (m->edge_vertex[2 * e] == vertex ? 1.0 : -1.0) * vec3_dot(n, m->edge_axis + 3 * e);
     if (lean > most) {
       most = lean;
       edge = e;

@@ -21,8 +21,8 @@ static inline int mesh_feature_polygon(const convex_mesh *m, int feature) {
   return polygon >= 0 ? polygon : -1;
 }
 
-/* Unit vector from the first to the second vertex of an edge; returns its length. */
-double mesh_edge_direction(double direction[3], const convex_mesh *m, int edge);
+/* How far vertices elsewhere stand out of the planes about a feature. */
+double mesh_feature_slack(const convex_mesh *m, int feature);
 
 /* The feature at a point near the surface. */
 int mesh_classify(const convex_mesh *m, const double x[3], double tolerance);

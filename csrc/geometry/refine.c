@@ -9,6 +9,8 @@
 
 #include "base/vec3.h"
 #include "geometry/convex.h"
+#include "geometry/mesh_surface.h"
+#include "qdsim.h"
 
 enum { REFINE_ITERATIONS = 40, STUCK_MOST = 3 };
 /* Feature of the start: points this close to a bound, relative to the shapes, are at it. */
@@ -195,7 +197,14 @@ static int certified(const refinement *r, double tolerance) {
   }
   const double bound =
       convex_support(r->pair, r->n, x_a, x_b) - r->pair->skin[0] - r->pair->skin[1];
-  return fabs(bound - current_gap(r)) <= tolerance * r->pair->size + r->pair->roughness;
+  double slack = r->pair->roughness;
+  for (int k = 0; k < 2; ++k) {
+    const placed_shape *shape = r->pair->shape[k];
+    if (shape->type == QD_MESH) {
+      slack += mesh_feature_slack(shape->mesh, r->point[k].feature);
+    }
+  }
+  return fabs(bound - current_gap(r)) <= tolerance * r->pair->size + slack;
 }
 
 static int enough(const refinement *r, double error) {

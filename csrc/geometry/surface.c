@@ -88,7 +88,7 @@ static void mesh_surface(local_surface *out, const convex_mesh *mesh, const surf
   double along[3];
   vec3_copy(along, UNIT[0]);
   if (edge >= 0) {
-    mesh_edge_direction(along, mesh, edge);
+    vec3_copy(along, mesh->edge_axis + 3 * edge);
   }
   set_axes(out, point->n, along);
   set_curved(out, 0, 0.0, 1.0);

@@ -10,7 +10,7 @@ static void check_mesh(const convex_mesh *m) {
     const double *n = m->normal + 3 * p;
     CHECK_NEAR(vec3_norm(n), 1.0, 1e-14);
     for (int i = 0; i < m->vertex_count; ++i) {
-      CHECK(vec3_dot(n, m->vertex + 3 * i) <= m->offset[p] + 1e-15 * m->radius);
+      CHECK(vec3_dot(n, m->vertex + 3 * i) <= m->offset[p] + m->slack[p] + 1e-15 * m->radius);
     }
     const int begin = m->side_start[p], count = m->side_start[p + 1] - begin;
     CHECK(count >= 3);
@@ -53,12 +53,12 @@ static void check_questions(const convex_mesh *m) {
     vec3_scale(x, x, m->radius * uniform(0.0, 2.0));
     for (int p = 0; p < m->polygon_count; ++p) {
       ratio = fmax(ratio, vec3_dot(m->normal + 3 * p, x) / m->offset[p]);
-      largest = fmax(largest, vec3_dot(m->normal + 3 * p, x) - m->offset[p]);
+      largest = fmax(largest, vec3_dot(m->normal + 3 * p, x) - m->offset[p] - m->slack[p]);
     }
     const int behind = mesh_polygon_behind(m, x);
     CHECK_NEAR(vec3_dot(m->normal + 3 * behind, x) / m->offset[behind], ratio, 1e-12 * ratio);
-    mesh_polygon_nearest(m, x, &excess);
-    CHECK(excess == largest);
+    const int nearest = mesh_polygon_nearest(m, x, &excess);
+    CHECK_NEAR(excess - m->slack[nearest], largest, 1e-14 * m->radius);
   }
 }
 

@@ -1,6 +1,7 @@
 /* Any two shapes anywhere: contacts are finite, unit, in range, and the same in either order; their
  * derivatives are finite; and moving the shapes apart along the normal by t adds t to the distance,
  * which holds for the true distance of convex shapes, separated or not. */
+#include "../c/mesh_scenes.h"
 #include "base/quat.h"
 #include "base/vec3.h"
 #include "fuzz_input.h"
@@ -17,9 +18,31 @@ typedef struct fuzz_shape {
   double extent;
 } fuzz_shape;
 
+/* A box, a prism or the hull of a few points, of these sizes. NULL where it is none. */
+static convex_mesh *read_mesh(fuzz_input *in, const double size[3]) {
+  static hull h;
+  convex_mesh *mesh;
+  const char *reason;
+  int at;
+  const int kind = fuzz_integer(in, 0, 2);
+  if (kind == 0) {
+    box_hull(&h, size[0], size[1], size[2]);
+  } else if (kind == 1) {
+    prism_hull(&h, fuzz_integer(in, 3, 40), size[0], size[1]);
+  } else {
+    h.vertex_count = fuzz_integer(in, 4, 10);
+    for (int i = 0; i < 3 * h.vertex_count; ++i) {
+      h.vertex[i] = size[i % 3] * fuzz_unit(in);
+    }
+    hull_of_points(&h);
+  }
+  convex_mesh_create(&mesh, h.vertex, h.vertex_count, h.face, h.face_count, &reason, &at);
+  return mesh;
+}
+
 static void read_shape(fuzz_input *in, fuzz_shape *out) {
   double quat[4];
-  out->placed = (placed_shape){.type = fuzz_integer(in, QD_PLANE, QD_ELLIPSOID)};
+  out->placed = (placed_shape){.type = fuzz_integer(in, QD_PLANE, QD_MESH)};
   out->placed.size = out->size;
   out->extent = 0.0;
   for (int i = 0; i < 3; ++i) {
@@ -29,6 +52,9 @@ static void read_shape(fuzz_input *in, fuzz_shape *out) {
   }
   fuzz_quaternion(in, quat);
   quat_to_mat3(out->placed.rot, quat);
+  if (out->placed.type == QD_MESH) {
+    out->placed.mesh = read_mesh(in, out->size);
+  }
 }
 
 static void check_finite(const double *values, int count, const char *what) {
@@ -59,20 +85,15 @@ static int check_contacts(const placed_shape *a, const placed_shape *b, double m
   return nearest;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  fuzz_input in = {data, size};
-  fuzz_shape a, b;
+static void check_pair(fuzz_input *in, fuzz_shape a, fuzz_shape b) {
   contact_point straight[CONTACTS_PER_PAIR_MAX], swapped[CONTACTS_PER_PAIR_MAX];
-  read_shape(&in, &a);
-  read_shape(&in, &b);
-  const double margin = fuzz_integer(&in, 0, 3) == 0 ? fuzz_size(&in, 1e-3, 10.0) : INFINITY;
-  if (!qd_shape_pair_supported(a.placed.type, b.placed.type)) {
-    return 0;
-  }
+  const double margin = fuzz_integer(in, 0, 3) == 0 ? fuzz_size(in, 1e-3, 10.0) : INFINITY;
+  a.placed.size = a.size;
+  b.placed.size = b.size;
   const int first = check_contacts(&a.placed, &b.placed, margin, straight);
   const int second = check_contacts(&b.placed, &a.placed, margin, swapped);
   if (isfinite(margin)) {
-    return 0; /* at the margin itself rounding decides */
+    return; /* at the margin itself rounding decides */
   }
   double apart[3];
   vec3_sub(apart, a.placed.pos, b.placed.pos);
@@ -81,11 +102,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const double dist = straight[first].dist;
   FUZZ_CHECK(fabs(dist - swapped[second].dist) <= TOLERANCE * scale, "%.17g, swapped %.17g", dist,
              swapped[second].dist);
-  const double step = fuzz_size(&in, 1e-3, 1.0) * scale;
+  const double step = fuzz_size(in, 1e-3, 1.0) * scale;
   vec3_axpy(b.placed.pos, step, straight[first].normal);
   const int moved = check_contacts(&a.placed, &b.placed, margin, swapped);
   FUZZ_CHECK(moved >= 0 && fabs(swapped[moved].dist - dist - step) <= TOLERANCE * (scale + step),
              "types %d %d: %.17g, moved by %.17g: %.17g", a.placed.type, b.placed.type, dist, step,
              moved < 0 ? NAN : swapped[moved].dist);
+}
+
+static int is_complete(const fuzz_shape *s) {
+  return s->placed.type != QD_MESH || s->placed.mesh != NULL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  fuzz_input in = {data, size};
+  fuzz_shape a, b;
+  read_shape(&in, &a);
+  read_shape(&in, &b);
+  if (qd_shape_pair_supported(a.placed.type, b.placed.type) && is_complete(&a) && is_complete(&b)) {
+    check_pair(&in, a, b);
+  }
+  free((void *)a.placed.mesh);
+  free((void *)b.placed.mesh);
   return 0;
 }
