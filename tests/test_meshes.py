@@ -449,6 +449,18 @@ class TestFiles:
         description = load_description(source, assets={"part.stl": content})
         assert len(description.meshes) == 2
 
+    def test_open_surface_of_a_urdf(self) -> None:
+        """It encloses no volume that MuJoCo would accept; its hull does."""
+        points = CUBE.copy()
+        faces = np.concatenate(
+            [Mesh("m", CUBE).hull_faces[:6], Mesh("m", CUBE).hull_faces[:6, ::-1]]
+        )
+        content = binary_stl(points, faces)
+        source = URDF.format("part.stl", "part.stl")
+        description = load_description(source, assets={"part.stl": content})
+        assert model_arrays(description)["mesh_vertex"].size == 0
+        assert all(len(mesh.hull_faces) >= 4 for mesh in description.meshes)
+
     def test_units_of_collada(self) -> None:
         content = exported("dae").decode()
         centimetres = content.replace(

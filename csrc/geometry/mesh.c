@@ -49,7 +49,8 @@ int mesh_support(const convex_mesh *mesh, const double direction[3]) {
   if (mesh->vertex_count <= SCAN_MOST) {
     return scan_support(mesh, direction);
   }
-  int best = mesh->cells > 0 ? mesh->cell[direction_cell(direction, mesh->cells)] : 0, last = -1;
+  int best = mesh->cells > 0 ? mesh->cell_vertex[direction_cell(direction, mesh->cells)] : 0,
+      last = -1;
   double height = vec3_dot(direction, mesh->vertex + 3 * best);
   while (best != last) {
     last = best;
@@ -67,7 +68,7 @@ int mesh_support(const convex_mesh *mesh, const double direction[3]) {
 
 /* n.x / offset is linear on the dual polyhedron, whose vertices are n / offset. */
 int mesh_polygon_behind(const convex_mesh *mesh, const double x[3]) {
-  int best = mesh->some_polygon[mesh_support(mesh, x)], last = -1;
+  int best = mesh->cells > 0 ? mesh->cell_polygon[direction_cell(x, mesh->cells)] : 0, last = -1;
   double height = vec3_dot(mesh->normal + 3 * best, x) / mesh->offset[best];
   while (best != last) {
     last = best;

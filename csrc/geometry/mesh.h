@@ -45,7 +45,8 @@ typedef struct convex_mesh {
   int *outline_start;  /* (polygon_count + 1) at most MESH_OUTLINE_MAX of a polygon's corners */
   int *outline;        /*   " vertices */
   int cells;           /* start cells along a side of the cube of directions, 0: none */
-  int *cell;           /* (6, cells, cells) a vertex to start from */
+  int *cell_vertex;    /* (6, cells, cells) a vertex to start from */
+  int *cell_polygon;   /* (6, cells, cells) a polygon to start from */
 } convex_mesh;
 
 /* 1 if a polygon has more corners than its outline. */

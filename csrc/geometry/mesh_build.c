@@ -217,7 +217,8 @@ static void lay_out(convex_mesh *m, arena *a, const builder *b) {
   m->clip = arena_ints(a, clip);
   m->outline_start = arena_ints(a, np + 1);
   m->outline = arena_ints(a, outline);
-  m->cell = arena_ints(a, 6 * MESH_CELLS_MAX * MESH_CELLS_MAX);
+  m->cell_vertex = arena_ints(a, 6 * MESH_CELLS_MAX * MESH_CELLS_MAX);
+  m->cell_polygon = arena_ints(a, 6 * MESH_CELLS_MAX * MESH_CELLS_MAX);
 }
 
 static void fill_vertices(convex_mesh *m, const builder *b) {
@@ -385,7 +386,9 @@ static void fill_cells(convex_mesh *m) {
         d[axis] = side % 2 ? 1.0 : -1.0;
         d[(axis + 1) % 3] = (2.0 * u + 1.0) / cells - 1.0;
         d[(axis + 2) % 3] = (2.0 * v + 1.0) / cells - 1.0;
-        m->cell[(side * cells + u) * cells + v] = mesh_support(m, d);
+        const int cell = (side * cells + u) * cells + v;
+        m->cell_vertex[cell] = mesh_support(m, d);
+        m->cell_polygon[cell] = mesh_polygon_behind(m, d);
       }
     }
   }

@@ -205,18 +205,31 @@ def _compile_urdf(
 ) -> tuple[Any, str | None]:
     """The model, and what was done to its inertias if MuJoCo did not take them as they are."""
     try:
-        return mujoco.MjModel.from_xml_string(text, assets), None
+        return _compile_thin(mujoco, text, assets), None
     except Exception as error:
         if "inertia" not in str(error):
             raise _compile_error(label, error) from error
     repaired, links = repair_inertias(text)
     repaired = re.sub(r"<compiler\b", '<compiler balanceinertia="true"', repaired, count=1)
     try:
-        model = mujoco.MjModel.from_xml_string(repaired, assets)
+        model = _compile_thin(mujoco, repaired, assets)
     except Exception as error:
         raise _compile_error(label, error) from error
     names = "; ".join(links) if links else "balanced so that A + B >= C"
     return model, f"inertias that no body can have were repaired: {names}"
+
+
+def _compile_thin(mujoco: Any, text: str, assets: dict[str, bytes]) -> Any:
+    """The model of a URDF. Meshes that enclose no volume (open or flat surfaces) count as shells."""
+    try:
+        return mujoco.MjModel.from_xml_string(text, assets)
+    except Exception as error:
+        if "inertia to shell" not in str(error):
+            raise
+    spec = mujoco.MjSpec.from_string(text, assets=assets)
+    for mesh in spec.meshes:
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
+    return spec.compile()
 
 
 def _compile_error(label: str, error: Exception) -> ValueError:
