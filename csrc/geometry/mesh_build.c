@@ -19,7 +19,7 @@
  * was said to be of the hull; the least thickness of a solid. */
 static const double FLAT = 1e-6, CONVEX = 1e-3, THICK = 1e-5;
 /* So many products of vertices and faces are all looked at. */
-static const double CHECK_ALL_MOST = 1e7;
+static const double CHECK_ALL_MOST = 1e6;
 
 typedef struct builder {
   mesh_topology t;
