@@ -208,17 +208,18 @@ static void store_duals(const qd_ocp_workspace *w, int kind, double *to) {
 }
 
 /* K = -U^-1 Y of the last factorisation; dead states have none. */
-static void store_gains(const qd_ocp_workspace *w, const qd_ocp_solution *out) {
+QD_CLONES static void store_gains(const qd_ocp_workspace *w, const qd_ocp_solution *out) {
   const size_t n = (size_t)w->nx, m = (size_t)w->nu, up = w->up, gp = w->gp, zp = w->zp;
   double *K = w->VF; /* (up, zp) */
   for (size_t t = 0; t < (size_t)w->T; ++t) {
     const double *G = w->G + t * up * gp;
     for (size_t i = up; i-- > 0;) {
-      for (size_t j = 0; j < zp; ++j) {
-        double sum = G[i * gp + up + j];
-        for (size_t k = i + 1; k < up; ++k) sum += G[i * gp + k] * K[k * zp + j];
-        K[i * zp + j] = -sum * G[i * gp + i];
-      }
+      const double *row = G + i * gp;
+      double *to = K + i * zp;
+      for (size_t j = 0; j < zp; ++j) to[j] = -row[up + j];
+      for (size_t k = i + 1; k < up; ++k)
+        for (size_t j = 0; j < zp; ++j) to[j] -= row[k] * K[k * zp + j];
+      for (size_t j = 0; j < zp; ++j) to[j] *= row[i];
     }
     for (size_t i = 0; i < m; ++i) {
       for (size_t j = 0; out->x_gain && j < n; ++j) {
