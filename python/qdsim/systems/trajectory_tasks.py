@@ -53,9 +53,7 @@ def _planar_hand(system: System) -> dict[str, Task]:
     start = np.array(system.start.q)
     goal = start + np.array([-0.3, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0])
     goal[3:] = math.pi / 4 * np.array([-1.0, -1.0, 1.0, 1.0])
-    options = ImpcOptions(
-        cost=TrackingCost(object=10.0, robot=1e-3, command=10.0), kappa=500.0, iterations=20
-    )
+    options = ImpcOptions(cost=TrackingCost(object=10.0, robot=1e-3, command=10.0), kappa=500.0)
     task = Task(
         name="shift and turn the disc",
         model=system.model,
@@ -99,7 +97,7 @@ def _allegro_sphere(system: System) -> dict[str, Task]:
     cost = TrackingCost(
         object=(1.0, 1.0, 1.0, 2.5, 2.5, 2.5), robot=1e-3, command=10.0, final_robot=1e-3
     )
-    options = ImpcOptions(cost=cost, kappa=100.0, radii=(0.1, 0.035, 0.01), iterations=10)
+    options = ImpcOptions(cost=cost, kappa=1000.0, radii=(0.1, 0.035, 0.01), start="hold")
     return _ball(system, options, math.pi / 4)
 
 
@@ -107,7 +105,7 @@ def _allegro_sphere_hardware(system: System) -> dict[str, Task]:
     cost = TrackingCost(
         object=(1.0, 1.0, 1.0, 2.5, 2.5, 2.5), robot=5e-2, command=20.0, final_robot=5e-2
     )
-    options = ImpcOptions(cost=cost, kappa=200.0, radii=(0.03, 0.01, 0.003), iterations=15)
+    options = ImpcOptions(cost=cost, kappa=1e4, radii=(0.03, 0.01, 0.003), start="hold")
     return _ball(system, options, math.pi / 6)
 
 

@@ -64,7 +64,7 @@ class ImpcOptions:
 
     method: Literal["feedback", "published"] = "feedback"
     horizon: int = 20
-    iterations: int = 20
+    iterations: int = 30
     h: float | None = None
     cost: TrackingCost | None = None
     kappa: float = 100.0
@@ -77,7 +77,7 @@ class ImpcOptions:
     radii: tuple[float | tuple[float, ...], ...] = (0.2, 0.07, 0.02)
     center: Literal["command", "robot"] = "command"
     start: Start = "squeeze"
-    squeeze: float = 0.1
+    squeeze: float = 0.05
     rrt_nodes: int = 30
     final_cost: float = 0.0
     patience: int | None = None
