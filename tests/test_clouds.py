@@ -486,3 +486,45 @@ def test_arrays_of_a_file_are_checked(tmp_path: Path) -> None:
     np.save(path, CUBE)
     with pytest.raises(ValueError, match="scale must be positive"):
         read_points(path, scale=0.0)
+
+
+# ------------------------------------------------------------------------------ missed points
+
+
+def test_points_beyond_the_nearest_do_not_fall_through() -> None:
+    """A tilted plate over a floor falls far in one step. The five nearest points are at its lower
+    edge; an exact step adds those at the other edge when it would run into the floor with them, and
+    ends where a body with a sphere per point does."""
+    grid = np.mgrid[0:11, 0:11].reshape(2, -1).T * 0.05 - 0.25
+    points = np.c_[grid, np.zeros(len(grid))]
+    cloud, twin = qdsim.build(scene(PointCloud(points)).build()), spheres(points, 1e-9)
+    tilt = 0.15
+    q = np.array([0, 0, 0.06, np.cos(tilt / 2), 0, np.sin(tilt / 2), 0])
+    options = qdsim.Options(h=0.15, margin=0.05)
+    step = qdsim.step(cloud, q, [], options)
+    assert step.info.missed_pairs >= 1 and len(step.contacts) > 5
+    expected = qdsim.step(twin, q, [], options.replace(margin=np.inf)).q_next
+    np.testing.assert_allclose(step.q_next, expected, atol=1e-3)
+    lowest = step.q_next[2] + (points @ rotation(step.q_next[3:])[2]).min()
+    assert lowest > -1e-3
+
+    loose = qdsim.step(cloud, q, [], options.replace(add_missed_pairs=False))
+    assert loose.info.missed_pairs == 1 and len(loose.contacts) <= 5
+    assert loose.q_next[2] + (points @ rotation(loose.q_next[3:])[2]).min() < -0.01
+
+
+def test_a_cloud_beyond_the_margin_is_added() -> None:
+    """Also one that goes through a thin shelf to the other side."""
+    points = np.random.default_rng(0).normal(size=(200, 3))
+    points *= 0.05 / np.linalg.norm(points, axis=1)[:, None]
+    builder = qdsim.SceneBuilder(gravity=(0, 0, -10))
+    builder.geom("world", "box", (0.3, 0.3, 0.01))
+    builder.body("ball", pos=(0, 0, 0.2), mass=1.0, inertia=(1e-3, 1e-3, 1e-3))
+    builder.joint("ball", "free")
+    builder.geom("ball", "cloud", cloud=PointCloud(points))
+    model = qdsim.build(builder.build())
+    for h in (0.15, 0.25):  # into the shelf; far beyond it
+        step = qdsim.step(model, model.default_q, [], qdsim.Options(h=h, margin=0.02))
+        assert step.info.missed_pairs >= 1
+        lowest = step.q_next[2] + (points @ rotation(step.q_next[3:])[2]).min()
+        assert 0.0098 < lowest < 0.011

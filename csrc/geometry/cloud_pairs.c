@@ -194,6 +194,18 @@ static void sort_by_index(nearest *n, const int *index, const int *other_index) 
   }
 }
 
+/* The point given at this index, against a convex shape. */
+static void point_contact(const placed_shape *a, const placed_shape *b, contact_feature index,
+                          contact_point *out) {
+  contact_point found[CONTACTS_PER_PAIR_MAX];
+  placed_shape ball;
+  double x[3];
+  world_point(x, b, b->cloud->place[index]);
+  place_ball(&ball, b->size, x);
+  shapes_collide(a, &ball, INFINITY, found);
+  *out = *found;
+}
+
 int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double margin,
                          contact_point *out) {
   const point_cloud *cloud = b->cloud;
@@ -221,13 +233,13 @@ int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double ma
 /* The ball's twist about the contact is the cloud's: the derivative is the ball's. */
 void convex_cloud_derivative(const placed_shape *a, const placed_shape *b,
                              const contact_point *contact, contact_point_derivative *out) {
-  contact_point found[CONTACTS_PER_PAIR_MAX];
+  contact_point found;
   placed_shape ball;
   double x[3];
+  point_contact(a, b, contact->feature, &found);
   world_point(x, b, b->cloud->place[contact->feature]);
   place_ball(&ball, b->size, x);
-  shapes_collide(a, &ball, INFINITY, found);
-  shapes_collide_derivative(a, &ball, found, out);
+  shapes_collide_derivative(a, &ball, &found, out);
 }
 
 /* ---------------------------------------------------------------- two clouds */
@@ -311,6 +323,19 @@ static void search_clouds(nearest *n, const two_clouds *t) {
   }
 }
 
+/* feature: index of A's point * count of B's + index of B's */
+static void points_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
+                           contact_point *out) {
+  placed_shape ball_a, ball_b;
+  double x[3];
+  world_point(x, a, a->cloud->place[feature / b->cloud->point_count]);
+  place_ball(&ball_a, a->size, x);
+  world_point(x, b, b->cloud->place[feature % b->cloud->point_count]);
+  place_ball(&ball_b, b->size, x);
+  sphere_sphere_collide(&ball_a, &ball_b, INFINITY, out);
+  out->feature = feature;
+}
+
 int cloud_cloud_collide(const placed_shape *a, const placed_shape *b, double margin,
                         contact_point *out) {
   const int k_a = a->cloud->contact_count, k_b = b->cloud->contact_count;
@@ -325,16 +350,11 @@ int cloud_cloud_collide(const placed_shape *a, const placed_shape *b, double mar
   search_clouds(&n, &t);
   sort_by_index(&n, a->cloud->index, b->cloud->index);
   for (int i = 0; i < n.count; ++i) {
-    placed_shape ball_a, ball_b;
-    double x[3];
-    world_point(x, a, n.found[i].place);
-    place_ball(&ball_a, a->size, x);
-    world_point(x, b, n.found[i].other);
-    place_ball(&ball_b, b->size, x);
-    if (sphere_sphere_collide(&ball_a, &ball_b, margin, out + count)) {
-      const contact_feature index_a = a->cloud->index[n.found[i].place];
-      out[count++].feature = index_a * b->cloud->point_count + b->cloud->index[n.found[i].other];
-    }
+    const contact_feature index_a = a->cloud->index[n.found[i].place];
+    const contact_feature feature =
+        index_a * b->cloud->point_count + b->cloud->index[n.found[i].other];
+    points_contact(a, b, feature, out + count);
+    count += out[count].dist <= margin;
   }
   return count;
 }
@@ -349,4 +369,19 @@ void cloud_cloud_derivative(const placed_shape *a, const placed_shape *b,
     projection.curvature = 1.0 / projection.gap;
   }
   round_contact_derivative(out, &projection, a->size[0], b->size[0]);
+}
+
+/* ---------------------------------------------------------------- one point */
+
+void cloud_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
+                   contact_point *out) {
+  if (a->type == QD_CLOUD && b->type == QD_CLOUD) {
+    points_contact(a, b, feature, out);
+  } else if (b->type == QD_CLOUD) {
+    point_contact(a, b, feature, out);
+  } else {
+    point_contact(b, a, feature, out);
+    contact_point_exchange(out);
+  }
+  out->feature = feature;
 }

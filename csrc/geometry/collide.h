@@ -41,6 +41,11 @@ typedef struct contact_point_derivative {
 /* Fills out[] (CONTACTS_PER_PAIR_MAX) with the contacts of dist <= margin, returns their number. */
 int shapes_collide(const placed_shape *a, const placed_shape *b, double margin, contact_point *out);
 
+/* The contact of one point of a cloud, by a feature that shapes_collide gave, wherever the two are
+ * now. At least one is a cloud. */
+void cloud_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
+                   contact_point *out);
+
 /* Derivative of a contact that shapes_collide returned for the same a and b. Where none exists
  * (parallel faces, equal centres) the documented choice of the pair; never NaN. */
 void shapes_collide_derivative(const placed_shape *a, const placed_shape *b,

@@ -364,7 +364,8 @@ typedef struct qd_step_result {
   const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
   int contact_count;          /* out */
   int row_count;              /* out: rows of the cone program */
-  int missed_pairs;           /* out: pairs beyond the margin that the step ran into: added in exact
+  int missed_pairs;           /* out: pairs beyond the margin (or with points of a cloud beyond the
+                                 nearest) that the step ran into: added in exact
                                  mode (if the option is set), passed through otherwise */
   int derivative_exact;       /* out of qd_linearize: 1 unless the path's derivative was returned */
   qd_cone_info info;          /* out, always filled */

@@ -89,16 +89,21 @@ static void contact_fill(qd_contact *out, const qd_model *model, int pair,
   memcpy(out->friction, model->parameters.pair_friction + 5 * pair, sizeof out->friction);
 }
 
+void collision_add_contact(collision *c, const qd_model *model, int pair,
+                           const contact_point *contact) {
+  if (c->count < c->capacity) {
+    contact_fill(c->contact + c->count, model, pair, contact);
+    c->feature[c->count] = contact->feature;
+  }
+  ++c->count;
+}
+
 void collision_add_pair(collision *c, const qd_model *model, int pair, double range) {
   contact_point found[CONTACTS_PER_PAIR_MAX];
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
   const int count = shapes_collide(c->shape + a, c->shape + b, range, found);
   for (int i = 0; i < count; ++i) {
-    if (c->count < c->capacity) {
-      contact_fill(c->contact + c->count, model, pair, found + i);
-      c->feature[c->count] = found[i].feature;
-    }
-    ++c->count;
+    collision_add_contact(c, model, pair, found + i);
   }
   if (count > 0 && !c->counts[pair]) {
     c->counts[pair] = 1;

@@ -31,6 +31,10 @@ void collision_place_shapes(placed_shape *shapes, const qd_model *model, const k
 /* Appends all contacts of a pair within range (room permitting; count grows in any case). */
 void collision_add_pair(collision *c, const qd_model *model, int pair, double range);
 
+/* Appends one contact of a pair that has others in the list. */
+void collision_add_contact(collision *c, const qd_model *model, int pair,
+                           const contact_point *contact);
+
 /* How the contact moves along one DOF: midpoint, distance, the three axes of the frame. */
 typedef struct contact_motion {
   double pos[3];

@@ -30,28 +30,97 @@ static int bounds_met(const qd_model *model, const collision *c, int a, int b) {
   return closest_approach(c->shape + a, c->shape + b, c->next + a, c->next + b) <= reach * reach;
 }
 
+static int is_cloud_pair(const collision *c, int a, int b) {
+  return c->shape[a].type == QD_CLOUD || c->shape[b].type == QD_CLOUD;
+}
+
+/* 1 if the normal of a contact at q has turned round: of a cloud, of the same point. */
+static int turned_round(const collision *c, int a, int b, const contact_point *after) {
+  contact_point before[CONTACTS_PER_PAIR_MAX], moved;
+  const int count = shapes_collide(c->shape + a, c->shape + b, INFINITY, before);
+  if (!is_cloud_pair(c, a, b)) {
+    return count > 0 && vec3_dot(before[0].normal, after->normal) < 0.0;
+  }
+  for (int i = 0; i < count; ++i) {
+    cloud_contact(c->next + a, c->next + b, before[i].feature, &moved);
+    if (vec3_dot(before[i].normal, moved.normal) < 0.0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
 /* Penetration at the end, or a normal that has turned round: one shape came out on the other side.
  */
 static int passed(const qd_model *model, const collision *c, int pair) {
-  contact_point before[CONTACTS_PER_PAIR_MAX], after[CONTACTS_PER_PAIR_MAX];
+  contact_point after[CONTACTS_PER_PAIR_MAX];
   const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
   if (!bounds_met(model, c, a, b)) {
     return 0;
   }
-  const int after_count = shapes_collide(c->next + a, c->next + b, INFINITY, after);
-  for (int i = 0; i < after_count; ++i) {
+  const int count = shapes_collide(c->next + a, c->next + b, INFINITY, after);
+  for (int i = 0; i < count; ++i) {
     if (after[i].dist < 0.0) {
       return 1;
     }
   }
-  const int before_count = shapes_collide(c->shape + a, c->shape + b, INFINITY, before);
-  return before_count > 0 && after_count > 0 && vec3_dot(before[0].normal, after[0].normal) < 0.0;
+  return count > 0 && turned_round(c, a, b, after);
+}
+
+/* Of the size of a cloud: how deep a point may come to lie before it counts as missed, */
+#define POINT_DEPTH 1e-4
+/* and how much deeper than points that are in the list: these sink by the curvature of the way. */
+#define POINT_DEEPER 2.0
+
+static int is_listed(const collision *c, int pair, contact_feature feature) {
+  for (int i = 0; i < c->count && i < c->capacity; ++i) {
+    if (c->contact[i].pair == pair && c->feature[i] == feature) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* Points of a cloud that were not among the nearest at q and that the step runs into, though the
+ * pair is in the list: 1 if there are any. Every round adds a point, so the rounds end. */
+static int find_points(collision *c, const qd_model *model, int pair, int add) {
+  contact_point after[CONTACTS_PER_PAIR_MAX], here;
+  int missed[CONTACTS_PER_PAIR_MAX], found = 0;
+  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
+  const int cloud = c->shape[a].type == QD_CLOUD ? a : b;
+  double allowed = POINT_DEPTH * model->geom_radius[cloud];
+  const int count = shapes_collide(c->next + a, c->next + b, -allowed, after);
+  for (int i = 0; i < count; ++i) {
+    missed[i] = !is_listed(c, pair, after[i].feature);
+    allowed = missed[i] ? allowed : fmax(allowed, -POINT_DEEPER * after[i].dist);
+  }
+  for (int i = 0; i < count; ++i) {
+    if (missed[i] && after[i].dist < -allowed) {
+      found = 1;
+      if (add) {
+        cloud_contact(c->shape + a, c->shape + b, after[i].feature, &here);
+        collision_add_contact(c, model, pair, &here);
+      }
+    }
+  }
+  return found;
+}
+
+/* The same for a pair that is not in the list. */
+static int find_pair(collision *c, const qd_model *model, int pair, int add) {
+  const int found = passed(model, c, pair);
+  if (found && add) {
+    collision_add_pair(c, model, pair, INFINITY);
+    c->left_out -= !c->counts[pair];
+    c->counts[pair] = 1; /* also a pair that gave no contact: it is not asked again */
+  }
+  return found;
 }
 
 int missed_pairs_find(collision *c, const qd_model *model, kinematics *k, const double *q_next,
                       int add) {
   int count = 0;
-  if (c->left_out == 0) {
+  if (c->left_out == 0 && model->cloud_pair_count == 0) {
     return 0;
   }
   kinematics_compute(model, q_next, k);
@@ -59,13 +128,11 @@ int missed_pairs_find(collision *c, const qd_model *model, kinematics *k, const 
   broad_phase_on_the_way(&c->broad, model, c->shape, c->next);
   for (int pair = 0; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
        ++pair) {
-    if (!c->counts[pair] && passed(model, c, pair)) {
-      ++count;
-      if (add) {
-        collision_add_pair(c, model, pair, INFINITY);
-        c->left_out -= !c->counts[pair];
-        c->counts[pair] = 1; /* also a pair that gave no contact: it is not asked again */
-      }
+    if (!c->counts[pair]) {
+      count += find_pair(c, model, pair, add);
+    } else if (model->cloud_pair_count > 0 &&
+               is_cloud_pair(c, model->pair_geom[2 * pair], model->pair_geom[2 * pair + 1])) {
+      count += find_points(c, model, pair, add);
     }
   }
   return count;

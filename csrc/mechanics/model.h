@@ -27,7 +27,7 @@ typedef struct model_parameters {
 struct qd_model {
   int nq, nv, nu;
   int body_count, joint_count, geom_count, pair_count, tree_count, mesh_count;
-  int cloud_count;
+  int cloud_count, cloud_pair_count;
   int constraint_count;
   int constraint_row_count; /* rows of all bilateral constraints */
   int planar;               /* 1: all joints move in one plane */

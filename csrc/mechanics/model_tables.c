@@ -184,6 +184,13 @@ static void fill_capacity(qd_model *m) {
   m->contact_capacity = capacity < 8 ? 8 : capacity;
 }
 
+static void count_cloud_pairs(qd_model *m) {
+  for (int i = 0; i < m->pair_count; ++i) {
+    m->cloud_pair_count += m->geom_type[m->pair_geom[2 * i]] == QD_CLOUD ||
+                           m->geom_type[m->pair_geom[2 * i + 1]] == QD_CLOUD;
+  }
+}
+
 void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
   fill_joints(m, spec);
   fill_chains(m);
@@ -197,6 +204,7 @@ void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
   fill_geoms(m, spec);
   pair_table_fill(&m->pair_table, spec, m->geom_radius);
   fill_capacity(m);
+  count_cloud_pairs(m);
 }
 
 /* ------------------------------------------------------------ the plane of planar models */

@@ -45,8 +45,9 @@ class Options:
             counts where it is larger. In a smoothed step pairs act at a distance up to it.
         add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into (True):
             a pair that penetrates at the next configuration, or was passed through on the way, is linearised
-            at `q` and the program solved again. False keeps the published behaviour. Without effect on
-            smoothed steps, whose margin is part of what smoothing means; `info.missed_pairs` counts either.
+            at `q` and the program solved again. So is a point of a cloud that was not among its nearest
+            ones. False keeps the published behaviour. Without effect on smoothed steps, whose margin is part
+            of what smoothing means; `info.missed_pairs` counts either.
         joint_limits: Whether joint limits are constraints of the step (True). When smoothed they push at a
             distance like contacts do.
         gravity_on_actuated: Whether gravity acts on actuated joints too (False: they count as compensated).
