@@ -5,10 +5,10 @@
 #include "mechanics/collision.h"
 
 /* Looks at the pairs that collision_compute left out at q: how many penetrate at q_next, or were
- * passed through on the way there (formulation 2, "which pairs count"); and at pairs with clouds that
- * are in the list: how many have points that were not among the nearest and penetrate at q_next. With
- * add = 1 their contacts at q are appended, as far away as they are; check count against capacity
- * then. k is scratch. */
+ * passed through on the way there (formulation 2, "which pairs count"); and at pairs with clouds
+ * that are in the list: how many have points that were not among the nearest and penetrate at
+ * q_next. With add = 1 their contacts at q are appended, as far away as they are; check count
+ * against capacity then. k is scratch. */
 int missed_pairs_find(collision *c, const qd_model *model, kinematics *k, const double *q_next,
                       int add);
 
