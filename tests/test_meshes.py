@@ -242,6 +242,23 @@ class TestStanding:
         low = result.contacts[result.contacts["dist"] < 1e-9]
         assert sorted(low["pos"][:, 0].round(9)) == [-0.2, 0.2]
 
+    @pytest.mark.parametrize("noise", [3e-4, 3e-3])
+    def test_on_a_bumpy_face(self, noise: float) -> None:
+        """A block as it was measured: its underside is a heap of small triangles. In long steps, too,
+        it stays where it is."""
+        rng = np.random.default_rng(1)
+        grid = np.stack(np.meshgrid(*[np.linspace(-0.05, 0.05, 12)] * 2), axis=-1).reshape(-1, 2)
+        points = np.concatenate([np.c_[grid, np.full(144, z)] for z in (-0.05, 0.05)])
+        points[:, 2] += noise * rng.normal(size=288)
+        model = free_mesh(points, (0, 0, 0.0505 + 2 * noise))
+        q = model.default_q
+        for _ in range(60):
+            result = qdsim.step(model, q, (), qdsim.Options(h=0.1))
+            q = result.q_next
+        moved = model.difference(q, model.default_q)
+        assert np.abs(moved[[0, 1, 3, 4, 5]]).max() < 20 * noise
+        assert model.collide(q)["dist"].min() > -noise
+
     def test_tumbling_mesh_comes_to_rest_on_a_face(self) -> None:
         rng = np.random.default_rng(6)
         points = sphere_points(rng, 30, 0.05) * (1.0, 0.8, 0.6)

@@ -23,6 +23,7 @@
 
 enum { CAP_SIDES = 6, LABEL_EDGE = MESH_SIDES_MAX };
 enum { LABEL_LOWER_END = LABEL_EDGE + 1, LABEL_UPPER_END = LABEL_EDGE + 2 };
+enum { LABEL_BRACE = LABEL_EDGE + MESH_OUTLINE_MAX }; /* vertices about the part (mesh.h) */
 /* Bits of a feature: two labels, the part, the face. */
 enum { LABEL_BITS = 6, PART_AT = 2 * LABEL_BITS, INDEX_BITS = 23, FACE_AT = PART_AT + INDEX_BITS };
 enum { CYLINDER_LOWEST_LINE = 2 }; /* of the other; 0 and 1 are the caps, as for owners */
@@ -270,6 +271,28 @@ static int clip(polygon_vertex *vertices, int count, const placed_shape *owner, 
   return count;
 }
 
+/* Appends the braces of a mesh's polygon that are over the face. */
+static int add_braces(polygon_vertex *vertices, int count, const placed_shape *owner, int face,
+                      const placed_shape *other, int part, double tolerance) {
+  const convex_mesh *mesh = other->mesh;
+  double center[3], side[3], vertex[3], arm[3];
+  face_center(center, owner, face);
+  for (int i = 0; i < mesh->brace_count[part] && count < FACE_MANIFOLD_CAPACITY; ++i) {
+    polygon_vertex *brace = vertices + count;
+    int over = 1;
+    mat3_mul_vec(brace->x, other->rot, mesh->vertex + 3 * mesh->brace[MESH_BRACES_MAX * part + i]);
+    vec3_add(brace->x, brace->x, other->pos);
+    vec3_sub(arm, brace->x, center);
+    for (int k = 0; k < face_side_count(owner, face, CLIPS) && over; ++k) {
+      const double reach = face_side(side, vertex, owner, face, CLIPS, k);
+      over = vec3_dot(side, arm) - reach <= tolerance;
+    }
+    brace->before = brace->after = LABEL_BRACE + i;
+    count += over;
+  }
+  return count;
+}
+
 /* ---------------------------------------------------------------- contacts */
 
 double face_manifold_skin(const placed_shape *other) {
@@ -302,6 +325,9 @@ int face_manifold(const placed_shape *owner, int face, const placed_shape *other
   const double tolerance = SIDE_TOLERANCE * (shape_extent(owner) + shape_extent(other));
   int count = part_polygon(vertices, other, part, normal), kept = 0;
   count = clip(vertices, count, owner, face, tolerance);
+  if (other->type == QD_MESH) {
+    count = add_braces(vertices, count, owner, face, other, part, tolerance);
+  }
   for (int i = 0; i < count; ++i) {
     int repeated = 0;
     for (int j = 0; j < i; ++j) {
@@ -351,7 +377,7 @@ static void vertex_motion_init(vertex_motion *out, const placed_shape *other,
   }
   double side[3], vertex[3];
   face_normal(out->opposing, other, part);
-  if (out->high >= LABEL_EDGE) {
+  if (out->high >= LABEL_EDGE && out->high < LABEL_BRACE) {
     face_side(side, vertex, other, part, IS_CLIPPED, out->high - LABEL_EDGE);
     vec3_cross(out->direction, out->opposing, side);
   }

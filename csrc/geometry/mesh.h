@@ -8,6 +8,7 @@
 enum {
   MESH_SIDES_MAX = 32,  /* sides of a polygon that clips others */
   MESH_OUTLINE_MAX = 8, /* corners of a polygon that is clipped */
+  MESH_BRACES_MAX = 8,  /* vertices about a polygon that keep it from rocking */
   MESH_CELLS_MAX = 16   /* start cells along a side of the cube of directions */
 };
 
@@ -44,6 +45,9 @@ typedef struct convex_mesh {
   int *clip;           /*   " vertices */
   int *outline_start;  /* (polygon_count + 1) at most MESH_OUTLINE_MAX of a polygon's corners */
   int *outline;        /*   " vertices */
+  int *brace_count;    /* (polygon_count) */
+  int *brace;          /* (polygon_count, MESH_BRACES_MAX) the outermost vertices of the polygons
+                          about each that face almost the same way: bumpy faces stand on them */
   int cells;           /* start cells along a side of the cube of directions, 0: none */
   int *cell_vertex;    /* (6, cells, cells) a vertex to start from */
   int *cell_polygon;   /* (6, cells, cells) a polygon to start from */

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/vec3.h"
 #include "geometry/mesh.h"
+#include "geometry/mesh_braces.h"
 #include "geometry/mesh_topology.h"
 
 /* Relative to the radius: what counts as one plane; how far a vertex may stand out of a face that
@@ -217,6 +218,8 @@ static void lay_out(convex_mesh *m, arena *a, const builder *b) {
   m->clip = arena_ints(a, clip);
   m->outline_start = arena_ints(a, np + 1);
   m->outline = arena_ints(a, outline);
+  m->brace_count = arena_ints(a, np);
+  m->brace = arena_ints(a, MESH_BRACES_MAX * np);
   m->cell_vertex = arena_ints(a, 6 * MESH_CELLS_MAX * MESH_CELLS_MAX);
   m->cell_polygon = arena_ints(a, 6 * MESH_CELLS_MAX * MESH_CELLS_MAX);
 }
@@ -418,13 +421,15 @@ static qd_status assemble(convex_mesh **out, builder *b) {
   fill_fans(m);
   fill_corners(m, scratch);
   const qd_status status = fill_planes(m, b);
-  free(scratch);
   if (status != QD_OK) {
+    free(scratch);
     free(block);
     return status;
   }
   fill_sides(m);
+  mesh_fill_braces(m, scratch);
   fill_cells(m);
+  free(scratch);
   *out = m;
   return QD_OK;
 }

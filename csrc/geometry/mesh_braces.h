@@ -1,0 +1,10 @@
+/* What bumpy faces of meshes stand on. Used while a mesh is built. Floor: geometry. */
+#ifndef QD_GEOMETRY_MESH_BRACES_H
+#define QD_GEOMETRY_MESH_BRACES_H
+
+#include "geometry/mesh.h"
+
+/* scratch: (2 polygon_count). */
+void mesh_fill_braces(convex_mesh *m, int *scratch);
+
+#endif
