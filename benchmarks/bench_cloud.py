@@ -116,7 +116,7 @@ def growth(name: str, shape: Callable[[int], np.ndarray], gap: float, rounds: in
     lines = [
         f"{name}: growth with the number of points",
         "",
-        "| points | build ms | contacts us | step us | step with A and B us |",
+        "| points | build ms | contacts us: median (min) | step us | step with A and B us |",
         "| --- | --- | --- | --- | --- |",
     ]
     options = qdsim.Options(h=0.01, margin=0.002)
@@ -135,7 +135,10 @@ def growth(name: str, shape: Callable[[int], np.ndarray], gap: float, rounds: in
             },
             rounds,
         )
-        row = " | ".join(f"{1e6 * statistics.median(values):.1f}" for values in times.values())
+        row = " | ".join(
+            f"{1e6 * statistics.median(values):.1f} ({1e6 * min(values):.1f})"
+            for values in times.values()
+        )
         lines.append(f"| {len(points)} | {1e3 * built:.1f} | {row} |")
     return "\n".join(lines)
 

@@ -94,40 +94,49 @@ static void place_ball(placed_shape *ball, const double radius[3], const double 
 
 static const double NO_RADIUS[3] = {0.0, 0.0, 0.0};
 
+/* The shape in the cloud's frame, and a point without radius to ask for. */
+typedef struct question {
+  placed_shape shape, point;
+} question;
+
 /* Signed distance of x and its gradient. */
-static double shape_distance(const placed_shape *shape, const double x[3], double gradient[3]) {
+static double shape_distance(question *ask, const double x[3], double gradient[3]) {
   contact_point contact[CONTACTS_PER_PAIR_MAX];
-  placed_shape point;
-  place_ball(&point, NO_RADIUS, x);
-  shapes_collide(shape, &point, INFINITY, contact);
+  if (ask->shape.type == QD_PLANE) { /* most clouds stand on one */
+    double difference[3];
+    vec3_sub(difference, x, ask->shape.pos);
+    mat3_column(gradient, ask->shape.rot, 2);
+    return vec3_dot(gradient, difference);
+  }
+  vec3_copy(ask->point.pos, x);
+  shapes_collide(&ask->shape, &ask->point, INFINITY, contact);
   vec3_copy(gradient, contact->normal);
   return contact->dist;
 }
 
 /* Of all points of a node. */
-static double node_distance(const cloud_node *node, const placed_shape *shape) {
+static double node_distance(const cloud_node *node, question *ask) {
   double n[3], across[3];
-  const double distance = shape_distance(shape, node->center, n);
+  const double distance = shape_distance(ask, node->center, n);
   vec3_cross(across, n, node->normal); /* its length: 1 - cosine^2 would round away what is small */
   return distance - fabs(vec3_dot(n, node->normal)) * node->thickness -
          vec3_norm(across) * node->radius;
 }
 
-/* shape and all distances in the cloud's frame, points without radius. */
-static void search(nearest *n, const point_cloud *cloud, const placed_shape *shape) {
+static void search(nearest *n, const point_cloud *cloud, question *ask) {
   struct {
     int node;
     double distance;
   } stack[DEPTH_MAX];
   int depth = 0, here = 0;
-  double distance = node_distance(cloud->node, shape) - n->rounding;
+  double distance = node_distance(cloud->node, ask) - n->rounding;
   for (;;) {
     const cloud_node *node = cloud->node + here;
     if (!too_far(n, distance, node->rank)) {
       if (node->second > 0) {
         int first = here + 1, second = node->second;
-        double d_first = node_distance(cloud->node + first, shape) - n->rounding;
-        double d_second = node_distance(cloud->node + second, shape) - n->rounding;
+        double d_first = node_distance(cloud->node + first, ask) - n->rounding;
+        double d_second = node_distance(cloud->node + second, ask) - n->rounding;
         if (d_second < d_first) {
           const double swap = d_first;
           d_first = d_second, d_second = swap;
@@ -141,7 +150,7 @@ static void search(nearest *n, const point_cloud *cloud, const placed_shape *sha
       }
       for (int i = node->begin; i < node->end; ++i) {
         double gradient[3];
-        const double d = shape_distance(shape, cloud->point + 3 * i, gradient);
+        const double d = shape_distance(ask, cloud->point + 3 * i, gradient);
         consider(n, d, cloud->rank[i], i, 0);
       }
     }
@@ -209,12 +218,13 @@ static void point_contact(const placed_shape *a, const placed_shape *b, contact_
 int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double margin,
                          contact_point *out) {
   const point_cloud *cloud = b->cloud;
-  const placed_shape shape = relative_shape(a, b);
+  question ask = {.shape = relative_shape(a, b)};
   nearest n;
   int count = 0;
+  place_ball(&ask.point, NO_RADIUS, cloud->center);
   nearest_init(&n, cloud->contact_count, margin + b->size[0],
-               cloud->extent + shape_extent(a) + vec3_norm(shape.pos));
-  search(&n, cloud, &shape);
+               cloud->extent + shape_extent(a) + vec3_norm(ask.shape.pos));
+  search(&n, cloud, &ask);
   sort_by_index(&n, cloud->index, NULL);
   for (int i = 0; i < n.count; ++i) {
     contact_point contact[CONTACTS_PER_PAIR_MAX];

@@ -18,7 +18,7 @@ from qdsim import _core
 from qdsim.description import Description, Pair, PointCloud
 from qdsim.description.arrays import model_arrays, rotation_matrix
 from qdsim.description.checks import QUATERNION_TOLERANCE
-from qdsim.description.elements import JOINT_NQ, JOINT_NV, SUPPORTED_PAIRS
+from qdsim.description.elements import GEOM_TYPES, JOINT_NQ, JOINT_NV, SUPPORTED_PAIRS
 from qdsim.description.references import unknown_name
 
 FloatArray = npt.NDArray[np.float64]
@@ -481,35 +481,28 @@ def build(description: Description) -> Model:
 def _check_shape_pairs(description: Description, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """A shape that is not supported is an error only where a pair that can collide needs it."""
     geoms = description.geoms
-    bad = [
-        (geoms[a], geoms[b])
-        for a, b in arrays["pair_geom"].tolist()
-        if (geoms[a].type, geoms[b].type) not in SUPPORTED_PAIRS
-    ]
-    for a, b in arrays["pair_geom"][_both_clouds(description, arrays)].tolist():
-        if geoms[a].size[0] + geoms[b].size[0] == 0.0:
+    kind = np.array([GEOM_TYPES.index(geom.type) for geom in geoms], dtype=np.int64)
+    supported = np.array([[(a, b) in SUPPORTED_PAIRS for b in GEOM_TYPES] for a in GEOM_TYPES])
+    pairs = arrays["pair_geom"]
+    a, b = kind[pairs[:, 0]], kind[pairs[:, 1]]
+    bad = [(geoms[first], geoms[second]) for first, second in pairs[~supported[a, b]].tolist()]
+    clouds = pairs[(a == b) & (a == GEOM_TYPES.index("cloud"))]
+    for first, second in clouds.tolist():
+        if geoms[first].size[0] + geoms[second].size[0] == 0.0:
             raise ValueError(
-                f"geoms {geoms[a].name!r} and {geoms[b].name!r} can collide, but two clouds of "
-                "points without radius never touch; give one of them a radius, or exclude the pair"
+                f"geoms {geoms[first].name!r} and {geoms[second].name!r} can collide, but two "
+                "clouds of points without radius never touch; give one of them a radius, or "
+                "exclude the pair"
             )
     if not bad:
         return
-    a, b = bad[0]
+    one, other = bad[0]
     more = f" (and {len(bad) - 1} more pairs of such shapes)" if len(bad) > 1 else ""
     raise ValueError(
-        f"geoms {a.name!r} ({a.type}) and {b.name!r} ({b.type}) can collide, but contacts between "
-        f"these shapes are not supported yet{more}; exclude their bodies, set contype and "
+        f"geoms {one.name!r} ({one.type}) and {other.name!r} ({other.type}) can collide, but "
+        f"contacts between these shapes are not supported yet{more}; exclude their bodies, set contype and "
         "conaffinity to 0, or use spheres, capsules and boxes instead"
     )
-
-
-def _both_clouds(
-    description: Description, arrays: Mapping[str, npt.NDArray[Any]]
-) -> npt.NDArray[np.bool_]:
-    """(pairs) True for pairs of two clouds."""
-    cloud = np.array([geom.type == "cloud" for geom in description.geoms], dtype=bool)
-    result: npt.NDArray[np.bool_] = cloud[arrays["pair_geom"]].all(axis=1)
-    return result
 
 
 def _with_parameters(description: Description, parameters: Parameters, model: Model) -> Description:

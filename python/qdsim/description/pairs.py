@@ -53,7 +53,7 @@ def candidate_pairs(description: Description) -> CandidatePairs:
     allowed &= ~(plane[:, None] & plane[None, :])
     pairs = np.argwhere(np.triu(allowed, 1))
     dim, friction, margin = _combine(description, geoms, pairs)
-    for i, (a, b) in enumerate(pairs.tolist()):
+    for i, (a, b) in enumerate(pairs.tolist() if explicit else ()):
         if (a, b) in explicit:
             pair = description.pairs[explicit[a, b]]
             dim[i], friction[i], margin[i] = pair.condim, pair.friction, pair.margin
