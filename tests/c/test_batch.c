@@ -304,6 +304,79 @@ static void test_many_callers_share_a_pool(const qd_model *model, qd_thread_pool
   }
 }
 
+/* A softer spring, a heavier carriage and a larger ball in every sample: with all threads as one by
+ * one, where a stride of 0 hands the sample's numbers to a batch of its own. */
+static void test_own_parameters(const qd_model *model, qd_thread_pool *pool) {
+  enum { K = QD_PARAMETER_ACTUATOR_STIFFNESS, S = QD_PARAMETER_GEOM_SIZE };
+  const int ns = qd_parameter_size(model, S);
+  double *stiffness = calloc(SAMPLES, sizeof(double));
+  double *mass = calloc(3 * SAMPLES, sizeof(double));
+  double *size = calloc((size_t)(SAMPLES * ns), sizeof(double));
+  for (int i = 0; i < SAMPLES; ++i) {
+    stiffness[i] = 200.0 - 0.3 * i;
+    mass[3 * i + 1] = 0.5;
+    mass[3 * i + 2] = 1.0 + 0.01 * i;
+    memcpy(size + i * ns, qd_parameter_values(model, S), (size_t)ns * sizeof(double));
+    size[i * ns] += 1e-4 * i;
+  }
+  numbers n;
+  numbers_fill(&n);
+  qd_step_options options = qd_step_options_default();
+  options.mass_ratio = 0.1; /* what follows from parameters counts */
+  qd_batch_input input = input_of(&n);
+  input.parameter[K] = stiffness;
+  input.parameter_stride[K] = 1;
+  input.parameter[QD_PARAMETER_BODY_MASS] = mass;
+  input.parameter_stride[QD_PARAMETER_BODY_MASS] = 3;
+  input.parameter[S] = size;
+  input.parameter_stride[S] = ns;
+  found alone, together, plain;
+  qd_batch_failure failure;
+  qd_batch *batch = qd_batch_create(model);
+  const qd_batch_output out_alone = output_of(&alone), out_together = output_of(&together);
+  CHECK(qd_linearize_batch(NULL, 1, batch, &options, &input, &out_alone, &failure) == QD_OK);
+  CHECK(qd_linearize_batch(pool, 8, batch, &options, &input, &out_together, &failure) == QD_OK);
+  CHECK(failure.sample == -1 && memcmp(&alone, &together, sizeof alone) == 0);
+  for (int i = 0; i < SAMPLES; i += 37) {
+    double q_next[2];
+    int32_t status;
+    qd_batch_input one = {.sample_count = 1, .q = n.q[i], .u = n.u[i]};
+    one.parameter[K] = stiffness + i;
+    one.parameter[QD_PARAMETER_BODY_MASS] = mass + 3 * i;
+    one.parameter[S] = size + i * ns;
+    const qd_batch_output output = {.q_next = q_next, .status = &status};
+    CHECK(qd_step_batch(pool, 2, batch, &options, &one, &output, &failure) == QD_OK);
+    CHECK(memcmp(q_next, alone.q_next[i], sizeof q_next) == 0);
+  }
+  const qd_batch_input without = input_of(&n);
+  const qd_batch_output out_plain = output_of(&plain);
+  CHECK(qd_linearize_batch(pool, 8, batch, &options, &without, &out_plain, &failure) == QD_OK);
+  CHECK(memcmp(plain.q_next[0], alone.q_next[0], sizeof plain.q_next[0]) == 0);
+  CHECK(memcmp(plain.q_next[299], alone.q_next[299], sizeof plain.q_next[299]) != 0);
+  qd_batch_destroy(batch);
+  free(stiffness);
+  free(mass);
+  free(size);
+}
+
+static void test_parameters_are_checked(const qd_model *model) {
+  int index;
+  const char *reason;
+  double stiffness = 0.0, mass[3] = {0.0, 1.0, NAN};
+  CHECK(strcmp(qd_parameter_name(QD_PARAMETER_BODY_MASS), "body_mass") == 0);
+  CHECK(qd_parameter_size(model, QD_PARAMETER_BODY_MASS) == 3);
+  CHECK(qd_parameter_check(model, QD_PARAMETER_BODY_MASS, mass, &index, &reason) == QD_NOT_FINITE);
+  CHECK(index == 2);
+  CHECK(qd_parameter_check(model, QD_PARAMETER_ACTUATOR_STIFFNESS, &stiffness, &index, &reason) ==
+        QD_BAD_ARGUMENT);
+  CHECK(index == 0 && strcmp(reason, "must be positive") == 0);
+  for (int k = 0; k < QD_PARAMETER_COUNT; ++k) {
+    const double *own = qd_parameter_values(model, (qd_parameter)k);
+    CHECK(qd_parameter_check(model, (qd_parameter)k, own, &index, &reason) == QD_OK);
+    CHECK(index == -1 && reason == NULL);
+  }
+}
+
 static void test_empty_batch(const qd_model *model, qd_thread_pool *pool) {
   const qd_step_options options = qd_step_options_default();
   const qd_batch_input input = {.sample_count = 0};
@@ -353,6 +426,8 @@ int main(void) {
       test_equals_a_loop(model, pool);
       test_threads_give_the_same_bits(model, pool);
       test_failures_are_marked(model, pool);
+      test_own_parameters(model, pool);
+      test_parameters_are_checked(model);
       test_empty_batch(model, pool);
       if (k == 0) {
         test_rollouts(model, pool);
