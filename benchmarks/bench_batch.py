@@ -2,7 +2,8 @@
 
 Every contender takes the same number of steps from states near a grasp; they take turns inside every
 round, so that a machine that drifts drifts for all of them. The table gives medians over rounds, the ratio
-to MuJoCo's on the same threads, and the speed on all threads over that on one.
+to MuJoCo's on the same threads, the speed on all threads over that on one, and the processor time of a step on one
+thread over that on all of them (what sharing costs, even on a machine that others use too).
 
 - `step_batch`, `linearize_batch`: independent samples. `rollout`: 50 steps in a row per sample.
 - `mujoco.rollout`: 50 steps of 2 ms per sample, on the same file with the same position commands, MuJoCo's
@@ -117,23 +118,28 @@ def table(name: str, rounds: int) -> str:
         (k, threads): call for threads in counts for k, call in contenders(name, threads).items()
     }
     speeds: dict[tuple[str, int], list[float]] = {key: [] for key in calls}
+    busy: dict[tuple[str, int], list[float]] = {key: [] for key in calls}
     for round_index in range(rounds + 1):
         for key, call in calls.items():
+            before = time.process_time()
             found = call()
             if round_index > 0:  # the first round warms up
                 speeds[key].append(found)
+                busy[key].append(time.process_time() - before)
     median = {key: statistics.median(values) for key, values in speeds.items()}
+    effort = {key: statistics.median(values) for key, values in busy.items()}
     lines = [
         f"{name}, {SAMPLES} samples of {STEPS} steps",
         "",
-        "| contender | threads | steps/s | / `mujoco.rollout` | / one thread |",
-        "| --- | --- | --- | --- | --- |",
+        "| contender | threads | steps/s | / `mujoco.rollout` | / one thread | processor time |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     for (contender, threads), value in median.items():
         lines.append(
             f"| {contender} | {threads} | {value:,.0f} "
             f"| {value / median[('`mujoco.rollout`', threads)]:.2f} "
-            f"| {value / median[(contender, 1)]:.2f} |"
+            f"| {value / median[(contender, 1)]:.2f} "
+            f"| {effort[(contender, 1)] / effort[(contender, threads)]:.2f} |"
         )
     return "\n".join(lines)
 

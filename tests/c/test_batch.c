@@ -307,7 +307,7 @@ static void test_many_callers_share_a_pool(const qd_model *model, qd_thread_pool
 /* A softer spring, a heavier carriage and a larger ball in every sample: with all threads as one by
  * one, where a stride of 0 hands the sample's numbers to a batch of its own. */
 static void test_own_parameters(const qd_model *model, qd_thread_pool *pool) {
-  enum { K = QD_PARAMETER_ACTUATOR_STIFFNESS, S = QD_PARAMETER_GEOM_SIZE };
+  const qd_parameter K = QD_PARAMETER_ACTUATOR_STIFFNESS, S = QD_PARAMETER_GEOM_SIZE;
   const int ns = qd_parameter_size(model, S);
   double *stiffness = calloc(SAMPLES, sizeof(double));
   double *mass = calloc(3 * SAMPLES, sizeof(double));

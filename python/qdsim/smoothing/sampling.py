@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from .densities import Density
+from .densities import DENSITIES, Density
 from .philox import raw_numbers
 from .sobol import scrambled_sobol
 
@@ -50,11 +51,17 @@ class Design:
 
 
 def draw(design: Design, density: Density, key: int, stream: int, dimension: int) -> Array:
-    """(samples, dimension) of unit scale.
+    """(samples, dimension) of unit scale, read-only.
 
     Sample i has the numbers i * dimension up to (i + 1) * dimension of its stream: more samples begin with
-    the same ones.
+    the same ones. Small draws are kept: who plans asks for the same ones again and again.
     """
+    small = design.samples * dimension <= _SMALL
+    make = _kept if small and DENSITIES.get(density.name) is density else _made
+    return make(design, density, key, stream, dimension)
+
+
+def _made(design: Design, density: Density, key: int, stream: int, dimension: int) -> Array:
     own = design.samples // 2 if design.antithetic else design.samples
     if design.sobol:
         count = own // design.replicates
@@ -65,11 +72,16 @@ def draw(design: Design, density: Density, key: int, stream: int, dimension: int
     else:
         raw = raw_numbers(key, stream, own * dimension).reshape(own, dimension)
         uniform = ((raw >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    samples = np.asarray(density.quantile(uniform), dtype=np.float64)
+    samples = np.array(density.quantile(uniform), dtype=np.float64)
     if samples.shape != uniform.shape or not np.isfinite(samples).all():
         raise ValueError(
             f"density: the quantile of {density.name!r} is not finite, or has lost the shape"
         )
     if design.antithetic:
         samples = np.stack([samples, -samples], axis=1).reshape(design.samples, dimension)
+    samples.setflags(write=False)
     return samples
+
+
+_SMALL = 1 << 14
+_kept = lru_cache(maxsize=64)(_made)
