@@ -20,6 +20,7 @@ from qdsim.smoothing import (
     barrier_scale,
     sampler,
 )
+from qdsim.smoothing.charts import Chart
 from qdsim.smoothing.philox import raw_numbers
 from qdsim.smoothing.sampling import draw
 from qdsim.smoothing.sobol import MAX_DIMENSION, scrambled_sobol
@@ -339,6 +340,38 @@ def test_seeds_and_generators() -> None:
     assert two.c[0] == two.c[1]
     apart = Randomized(SIGMA, samples=10, common=False).linearize(model, [[0.3], [0.3]], [0.0], FAR)
     assert apart.c[0] == two.c[0] != apart.c[1]
+
+
+# ---------------------------------------------------------------- charts
+
+
+@pytest.mark.parametrize("name", ["planar_hand", "box", "pendulum", "floating"])
+def test_charts_are_the_models(name: str) -> None:
+    """Retraction and difference are those of the model, and carried matrices those of moved points."""
+    made = {"box": lambda: scenes.pusher("box")}.get(name) or getattr(scenes, name)
+    model = made().model
+    chart = Chart(model)
+    rng = np.random.default_rng(0)
+    q = model.integrate(model.default_q, 0.5 * rng.standard_normal(model.nv))
+    v = 0.8 * rng.standard_normal((5, model.nv))
+    v[0] *= 1e-6  # where angles are small, series take over
+    moved = chart.retract(q, v)
+    for row, want in zip(moved, v):
+        np.testing.assert_allclose(row, model.integrate(q, want), atol=1e-14)
+    np.testing.assert_allclose(chart.difference(moved, q), v, atol=1e-13)
+    other = chart.retract(moved, 0.3 * rng.standard_normal((5, model.nv)))
+    for row, q1, q0 in zip(chart.difference(other, moved), other, moved):
+        np.testing.assert_allclose(row, model.difference(q1, q0), atol=1e-13)
+    eye, eps = np.eye(model.nv), 1e-6
+    for k in range(5):
+        # how the point at v moves, in its own tangent space, where v moves by e; and the inverse
+        steps = (chart.retract(q, v[k] + eps * eye), chart.retract(q, v[k] - eps * eye))
+        forward = (chart.difference(steps[0], moved[k]) - chart.difference(steps[1], moved[k])).T
+        forward /= 2 * eps
+        np.testing.assert_allclose(chart.columns_at(eye, v[k]), forward, atol=1e-8)
+        np.testing.assert_allclose(chart.rows_from(eye, v[k]), forward, atol=1e-8)
+        back = chart.rows_at(chart.rows_from(eye, v[k]), v[k])
+        np.testing.assert_allclose(back, eye, atol=1e-12)
 
 
 # ---------------------------------------------------------------- failures and arguments

@@ -138,6 +138,8 @@ class Randomized:
             has stream i of the generator.
         kappa: Weight of the barrier of the sampled steps, 1/J; None: they are exact.
 
+    Standard errors are those of means over independent blocks (samples, pairs, scramblings); for least squares
+    they hold whatever the spread of the residuals (White 1980); of a mixture they are a bound, the sum of its parts.
     A direction whose standard deviation is 0 is not sampled; its column is a mean of derivatives in first
     order, and an error where zeroth order takes part.
     """
