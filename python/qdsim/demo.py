@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from qdsim import systems
-from qdsim.planning import RRTOptions, rrt
+from qdsim.planning import rrt
 
 __all__ = ["run"]
 
@@ -38,7 +38,7 @@ def run(output: Path, *, seed: int = 0, system: str = "planar_hand", movie: bool
     print(f"{task.name.capitalize()}: {model!r}, loaded in {loading:.2f} s")
 
     for attempt in range(ATTEMPTS):
-        tree = rrt(task, RRTOptions(), rng=seed + attempt, progress=True)
+        tree = rrt(task, rng=seed + attempt, progress=True)
         if tree.reached:
             break
         print(f"Seed {seed + attempt} has not reached the goal in {tree.count} nodes.")

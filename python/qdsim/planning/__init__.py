@@ -4,11 +4,17 @@ Docstrings call Pang, Suh, Yang and Tedrake 2023, "Global Planning for Contact-R
 Local Smoothing of Quasi-dynamic Contact Models", S3.
 """
 
+from qdsim.planning.closing import Closing, close_grasp
 from qdsim.planning.least_squares import bounded_least_squares
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.plan import Plan, ReplayResult, Segment, Verdict
 from qdsim.planning.rrt import rrt
-from qdsim.planning.samplers import BoxSideSampler, ContactSampler, PlanarHandSampler
+from qdsim.planning.samplers import (
+    BoxSideSampler,
+    ClosingSampler,
+    ContactSampler,
+    PlanarHandSampler,
+)
 from qdsim.planning.space import ObjectSpace
 from qdsim.planning.stabilizer import Stabilizer
 from qdsim.planning.task import Task
@@ -27,6 +33,8 @@ from qdsim.planning.tree import EdgeKind, Tree
 
 __all__ = [
     "BoxSideSampler",
+    "Closing",
+    "ClosingSampler",
     "ContactSampler",
     "EdgeKind",
     "ImpcOptions",
@@ -48,6 +56,7 @@ __all__ = [
     "Tree",
     "Verdict",
     "bounded_least_squares",
+    "close_grasp",
     "impc",
     "rrt",
     "second_order",

@@ -1,8 +1,8 @@
 """Pictures of plans and trees, drawn with matplotlib without a display.
 
-Nothing here is imported before a picture is asked for. Scenes are drawn in the plane in which a
-planar model moves; spheres appear as circles, boxes as their outlines, and spheres along a finger
-as one rounded link.
+Nothing here is imported before a picture is asked for. Planar models are drawn in the plane in which
+they move: spheres appear as circles, boxes as their outlines, and spheres along a finger as one
+rounded link. Other models are seen from a corner, in parallel projection.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from qdsim.planning.scene import (
     new_figure,
 )
 from qdsim.planning.space import Array, ObjectSpace
+from qdsim.planning.spatial_scene import SpatialScene, scene_of
 from qdsim.planning.tree import EdgeKind
 from qdsim.step import Step
 
@@ -38,11 +39,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PlanarScene",
+    "SpatialScene",
     "check_installed",
     "draw_key_frames",
     "draw_tree",
     "key_frames",
     "new_figure",
+    "scene_of",
     "write_movie",
 ]
 
@@ -57,7 +60,7 @@ def key_frames(
     Returns:
         Pairs of segment and step within it, 0 being the segment's start; at most ``most`` of them.
     """
-    scene = PlanarScene(model, plan.object)
+    scene = scene_of(model, plan.object)
     last = len(plan.segments) - 1
     starts = [(k, 0) for k in range(last + 1)]
     pushes: list[tuple[int, int]] = []
@@ -105,7 +108,7 @@ def draw_key_frames(
         path: file to write, ``.png``, ``.svg`` or ``.pdf``.
         most: frames at most.
     """
-    scene = PlanarScene(model, plan.object)
+    scene = scene_of(model, plan.object)
     frames = key_frames(plan, replay, model, most)
     everything = np.concatenate([s.configurations for s in plan.segments])
     low, high = scene.window(everything)
@@ -173,7 +176,7 @@ def draw_key_frames(
 
 
 def force_scale(
-    scene: PlanarScene, replay: ReplayResult, low: Array, high: Array
+    scene: PlanarScene | SpatialScene, replay: ReplayResult, low: Array, high: Array
 ) -> tuple[float, float]:
     """A typical strong force of a replay (N), and how long to draw it in a window (m)."""
     sizes = [
@@ -199,7 +202,8 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
     """The tree in the object's coordinates, and the distance to the goal per iteration.
 
     Args:
-        tree: a grown tree of a task whose object has two or three coordinates.
+        tree: a grown tree. Of objects with more than three coordinates the three in which the task's
+            box is widest are shown, as displacements from the start.
         path: file to write.
     """
     need("mpl_toolkits.mplot3d")
@@ -254,15 +258,17 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
 
 def _draw_projection(ax: Any, tree: Tree) -> None:
     collections = need("mpl_toolkits.mplot3d.art3d")
-    space = tree.task.space
-    unit = np.where(space.rotation, 180.0 / np.pi, 1.0)
+    task, space = tree.task, tree.task.space
+    widest = np.argsort(-(task.upper - task.lower) * space.scale(task.length), kind="stable")
+    shown = np.sort(widest[:3])
+    unit = np.where(space.rotation, 180.0 / np.pi, 1.0)[shown]
 
     def coordinates(q: Array) -> Array:
-        x = np.asarray(q)[..., space.q[: space.size]] * unit
-        return np.concatenate([x, np.zeros((*x.shape[:-1], 3 - space.size))], axis=-1)
+        rows = np.atleast_2d(q)
+        x = space.difference(rows.T, task.start)[shown].T * unit
+        x = np.concatenate([x, np.zeros((len(x), 3 - len(shown)))], axis=1)
+        return x[0] if np.ndim(q) == 1 else x
 
-    if space.size > 3 or len(space.q) != space.size:
-        raise ValueError("tree: only objects with at most three scalar joints can be drawn")
     nodes = coordinates(tree.q)
     on_path = set(tree.path(tree.goal_node)) if tree.goal_node is not None else set()
     plain: list[Array] = []
@@ -299,10 +305,7 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
     room = 0.05 * np.maximum(high - low, 1e-3)
     ax.set(xlim=(low[0] - room[0], high[0] + room[0]))
     ax.set(ylim=(low[1] - room[1], high[1] + room[1]), zlim=(low[2] - room[2], high[2] + room[2]))
-    names = [
-        f"{joint} ({'degrees' if turns else 'm'})".replace("_", " ")
-        for joint, turns in zip(space.joints, space.rotation)
-    ]
+    names = [_coordinate(space, int(i)) for i in shown]
     for setter, name in zip((ax.set_xlabel, ax.set_ylabel, ax.set_zlabel), names):
         setter(name, color=INK, labelpad=8)
     for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
@@ -313,6 +316,16 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
     ax.tick_params(labelsize=8)
     ax.view_init(elev=20, azim=-58)
     ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(0.02, 0.9))
+
+
+def _coordinate(space: ObjectSpace, index: int) -> str:
+    """What one of the object's tangent coordinates is called in a picture."""
+    turns = bool(space.rotation[index])
+    if space.size == len(space.joints):
+        name = space.joints[index].replace("_", " ")
+    else:
+        name = f"turn about {'xyz'[index % 3]}" if turns else "xyz"[index % 3]
+    return f"{name} ({'degrees' if turns else 'm'})"
 
 
 # -------------------------------------------------------------------- the movie
@@ -351,7 +364,7 @@ def write_movie(
 def _movie_frames(
     plan: Plan, replay: ReplayResult, model: Model, fade: int, size: float, rate: int
 ) -> Any:
-    scene = PlanarScene(model, plan.object)
+    scene = scene_of(model, plan.object)
     everything = np.concatenate([s.configurations for s in plan.segments])
     low, high = scene.window(everything)
     typical, length = force_scale(scene, replay, low, high)

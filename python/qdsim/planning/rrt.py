@@ -37,7 +37,7 @@ def rrt(
 
     Args:
         task: what to do.
-        options: how; None is the chaining strategy with its defaults.
+        options: how; None takes ``task.planner``, or the chaining strategy with its defaults.
         rng: a seed or a generator. The same seed gives the same tree.
         progress: show a bar with the distance to the goal (needs tqdm; without it nothing is
             shown).
@@ -55,7 +55,7 @@ def rrt(
         generator = np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         raise type(error)(f"rng: expected a seed or a generator: {error}") from None
-    search = _Search(task, options or RRTOptions(), generator)
+    search = _Search(task, options or task.planner or RRTOptions(), generator)
     search.grow(progress)
     return search.tree
 

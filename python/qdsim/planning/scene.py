@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PlanarScene", "check_installed", "need", "new_figure"]
+__all__ = ["PlanarScene", "arrow", "check_installed", "need", "new_figure", "prepare_axes"]
 
 INK, PAPER, QUIET = "#22303C", "#FFFFFF", "#8A97A3"
 OBJECT, OBJECT_DARK = "#F4C96B", "#B98520"
@@ -54,6 +54,43 @@ def new_figure(width: float, height: float, dpi: int = 150) -> Figure:
     return figure  # type: ignore[no-any-return]
 
 
+def prepare_axes(ax: Axes, low: Array, high: Array) -> None:
+    """Equal axes without ticks around a window."""
+    ax.set_aspect("equal")
+    ax.set_xlim(low[0], high[0])
+    ax.set_ylim(low[1], high[1])
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for spine in ax.spines.values():
+        spine.set_color("#D5DBE0")
+
+
+def arrow(
+    ax: Axes, point: Array, force: Array, largest: float, typical: float, length: float
+) -> None:
+    """A force as an arrow whose head is at its point; nothing for one that is small beside others."""
+    size = float(np.hypot(*force))
+    if size < max(_FORCE_SHOWN * largest, 0.02 * typical) or size == 0.0:
+        return
+    shown = length * float(np.clip(np.sqrt(size / typical), 0.45, 1.3))
+    effects = need("matplotlib.patheffects")
+    ax.annotate(
+        "",
+        xy=tuple(point),
+        xytext=tuple(point - shown / size * force),
+        zorder=8,
+        arrowprops={
+            "arrowstyle": "-|>,head_width=0.28,head_length=0.5",
+            "color": FORCE,
+            "linewidth": 2.0,
+            "shrinkA": 0,
+            "shrinkB": 0,
+            "mutation_scale": 12,
+            "path_effects": [effects.withStroke(linewidth=4.0, foreground=PAPER)],
+        },
+    )
+
+
 class PlanarScene:
     """Draws configurations of a planar model.
 
@@ -81,7 +118,9 @@ class PlanarScene:
         for b, body in enumerate(model.description.bodies):
             for geom in body.geoms:
                 centre = np.asarray(geom.pos, dtype=np.float64)
-                if geom.type == "sphere" and sizes[index, 0] > 1e-4:
+                if (geom.type == "sphere" and sizes[index, 0] > 1e-4) or (
+                    geom.type == "cylinder" and drop == 2 and geom.quat[1] == geom.quat[2] == 0.0
+                ):
                     self.circles.append((b, centre, float(sizes[index, 0])))
                 elif geom.type == "box":
                     half = sizes[index][self.axes]
@@ -157,28 +196,8 @@ class PlanarScene:
         if not forces:
             return
         largest = max(float(np.hypot(*f)) for _, f in forces)
-        effects = need("matplotlib.patheffects")
         for point, force in forces:
-            size = float(np.hypot(*force))
-            if size < max(_FORCE_SHOWN * largest, 0.02 * typical):
-                continue
-            shown = length * float(np.clip(np.sqrt(size / typical), 0.45, 1.3))
-            tail = point - shown / size * force
-            ax.annotate(
-                "",
-                xy=tuple(point),
-                xytext=tuple(tail),
-                zorder=8,
-                arrowprops={
-                    "arrowstyle": "-|>,head_width=0.28,head_length=0.5",
-                    "color": FORCE,
-                    "linewidth": 2.0,
-                    "shrinkA": 0,
-                    "shrinkB": 0,
-                    "mutation_scale": 12,
-                    "path_effects": [effects.withStroke(linewidth=4.0, foreground=PAPER)],
-                },
-            )
+            arrow(ax, point, force, largest, typical, length)
 
     def forces(self, step: Step) -> list[tuple[Array, Array]]:
         """Points ``(2,)`` (m) and forces ``(2,)`` on the object (N) of a step's contacts."""
@@ -193,13 +212,7 @@ class PlanarScene:
 
     def prepare(self, ax: Axes, low: Array, high: Array) -> None:
         """Equal axes without ticks around a window."""
-        ax.set_aspect("equal")
-        ax.set_xlim(low[0], high[0])
-        ax.set_ylim(low[1], high[1])
-        ax.set_xticks([])
-        ax.set_yticks([])
-        for spine in ax.spines.values():
-            spine.set_color("#D5DBE0")
+        prepare_axes(ax, low, high)
 
     def _draw_object(self, ax: Axes, pos: Array, rot: Array) -> None:
         patches = need("matplotlib.patches")

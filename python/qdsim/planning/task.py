@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim.model import Model
+from qdsim.planning.options import RRTOptions
 from qdsim.planning.space import Array, ObjectSpace, as_vector
 from qdsim.planning.tracking.options import ImpcOptions
 from qdsim.step import Options
@@ -39,6 +40,7 @@ class Task:
             and rad.
         length: metres that one radian counts for, a typical radius of the object.
         command_lower, command_upper: ``(nu,)`` bounds of the command; None takes the joint limits.
+        planner: settings of the planner that suit the task; None: the planner's own defaults.
         start_tolerance: deepest penetration that the start may have, m.
         impc: settings of trajectory optimisation that suit the task; None: its own defaults.
         space: the object's coordinates (filled in).
@@ -60,6 +62,7 @@ class Task:
     command_upper: Array | None = None
     start_tolerance: float = 1e-4
     impc: ImpcOptions | None = None
+    planner: RRTOptions | None = None
     space: ObjectSpace = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -29,6 +29,8 @@ _SPACE: Mapping[str, Any] = {"friction": "cone", "rays": 4, "joint_limits": Fals
 _INF = math.inf
 
 _OPTIONS: Mapping[str, Options] = {
+    "planar_hand": Options(h=0.1, friction="pyramid", rays=2, margin=10.0),
+    "planar_pushing": Options(h=0.1, friction="pyramid", rays=2, margin=_INF),
     "two_spheres_1d": Options(h=0.05, margin=_INF, **_PLANE),
     "two_spheres_2d": Options(h=0.1, margin=_INF, **_PLANE),
     "two_spheres_3d": Options(h=0.1, margin=0.2, **_SPACE),
@@ -74,7 +76,12 @@ PUBLISHED = tuple(_OPTIONS)
 def load_published(name: str) -> System:
     """A published system without tasks, by its name in ``PUBLISHED``."""
     clouds = {"rabbit": _rabbit()} if name.startswith("cloud_grasp") else None
-    model = read_model(name, without_geoms="arm_" if name == "iiwa" else None, clouds=clouds)
+    model = read_model(
+        name,
+        without_geoms="arm_" if name == "iiwa" else None,
+        clouds=clouds,
+        harmonic=name not in ("planar_hand", "planar_pushing"),  # their files say it all
+    )
     options = _OPTIONS[name]
     motion = _MOTIONS.get(name)
     begin = "demo" if "demo" in model.keyframes else "start"

@@ -76,21 +76,25 @@ def read_model(
     *,
     without_geoms: str | None = None,
     clouds: Mapping[str, PointCloud] | None = None,
+    harmonic: bool = True,
 ) -> Model:
-    """The model of ``<name>.xml`` in this package; frictions combine by the harmonic mean.
+    """The model of ``<name>.xml`` in this package.
 
-    The published simulator combines them as ``2 a b / (a + b)``, which MJCF cannot say.
+    The published simulator combines frictions as ``2 a b / (a + b)``, which MJCF cannot say.
 
     Args:
         name: of the file.
         without_geoms: bodies whose names begin with this lose their geometries, as published models
             that share an arm do.
         clouds: point clouds in place of geometries, by name.
+        harmonic: whether frictions combine by the harmonic mean, or as the file says.
     """
     assets = files()
     description = load_description(
         assets[f"{name}.xml"].decode("utf-8"), assets=assets, clouds=clouds
     )
+    if not harmonic:
+        return build(description)
     bodies = tuple(
         dataclasses.replace(body, geoms=())
         if without_geoms is not None and body.name.startswith(without_geoms)

@@ -1,0 +1,120 @@
+"""Grasps by closing fingers along a random direction of the hand: for hands of any kind."""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.model import Model
+from qdsim.planning.closing import close_grasp, joint_limits, moved_bodies, near_pairs
+from qdsim.planning.space import Array
+
+__all__ = ["ClosingSampler"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ClosingSampler:
+    """Opens the hand, draws a direction of its joints and closes along it until contact.
+
+    S3 §VII-C: "we pick a random direction in the hand configuration space using EigenGrasps, and
+    simulate closing the hand along that direction until contact is established". The closing is
+    geometric here (:func:`qdsim.planning.close_grasp`): each joint stops where something it moves
+    meets the object, another finger or its limit, on the free side of it; so samples lie within the
+    limits, do not penetrate and do not move the object.
+
+    Attributes:
+        object: name of the object's body; contacts with any body that it carries count too.
+        opened: ``(nu,)`` joints of the open hand, or None to begin with where the robot is; entries
+            that are NaN keep the robot's own value.
+        basis: ``(k, nu)`` motions of the joints (eigengrasps), e.g. all flexions.
+        mean, spread: ``(k,)`` their weights are ``mean + spread (U - 1/2)``, U uniform in [0, 1).
+        reach: joints travel at most ``reach`` times the drawn direction.
+        place: puts the wrist where the hand reaches the object: called with model, configuration
+            (with the opened hand) and generator before the fingers close, changes it in place.
+            None leaves the wrist.
+        contacts: fingers (bodies of the robot) that have to touch the object.
+        near: bodies of the robot nearer to the object than this touch it, m.
+        gap: distance that the fingers keep, m.
+        draws: how often to try.
+    """
+
+    object: str
+    basis: Array
+    mean: Array
+    spread: Array
+    opened: Array | None = None
+    reach: float = 1.0
+    place: Callable[[Model, Array, np.random.Generator], None] | None = None
+    contacts: int = 1
+    near: float = 1e-3
+    gap: float = 0.0
+    draws: int = 20
+
+    def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
+        """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""
+        for _ in range(self.draws):
+            begin = self.open(model, q, rng)
+            weights = self.mean + self.spread * (rng.random(len(self.mean)) - 0.5)
+            if begin is None:
+                continue
+            closed = close_grasp(
+                model, begin, weights @ self.basis, reach=self.reach, gap=self.gap
+            ).q
+            if len(self.touching(model, closed)) >= self.contacts:
+                return closed
+        return None
+
+    def open(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
+        """The opened hand at its place, within its limits; None where something penetrates."""
+        result = np.array(q)
+        rows = model.actuated_q
+        if self.opened is not None:
+            result[rows] = np.where(np.isnan(self.opened), result[rows], self.opened)
+        if self.place is not None:
+            self.place(model, result, rng)
+        lower, upper = joint_limits(model)
+        result[rows] = np.clip(result[rows], lower, upper)
+        return result if len(near_pairs(model, result, 0.0)) == 0 else None
+
+    def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
+        """Indices of the robot's bodies that touch the object."""
+        return bodies_touching(model, q, self.object, self.near)
+
+
+def bodies_touching(model: Model, q: Array, object: str, near: float) -> NDArray[np.intp]:
+    """Indices of bodies that actuators move and that are nearer than ``near`` (m) to an object or
+    what it carries.
+    """
+    contacts = model.collide(q, near)
+    own, robot = _sides(model, object)
+    a, b = contacts["body_a"], contacts["body_b"]
+    hit = contacts["dist"] < near
+    found = np.concatenate((a[hit & own[b] & robot[a]], b[hit & own[a] & robot[b]]))
+    return np.unique(found).astype(np.intp)
+
+
+_SIDES: weakref.WeakKeyDictionary[Model, dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]]]
+_SIDES = weakref.WeakKeyDictionary()
+
+
+def _sides(model: Model, object: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """``(bodies,)`` which bodies belong to the object (those that carry it and those that it
+    carries), and which the robot moves.
+    """
+    known = _SIDES.setdefault(model, {})
+    if object not in known:
+        index = {name: i for i, name in enumerate(model.body_names)}
+        if object not in index:
+            raise ValueError(f"object: the model has no body {object!r}")
+        chains: list[set[int]] = [set()]
+        for body in model.description.bodies[1:]:
+            chains.append({len(chains), *chains[index[body.parent or "world"]]})
+        target = index[object]
+        own = np.array([target in chain or b in chains[target] for b, chain in enumerate(chains)])
+        robot: NDArray[np.bool_] = np.asarray(np.any(moved_bodies(model), axis=0))
+        known[object] = own, robot
+    return known[object]

@@ -1,0 +1,304 @@
+"""Planning tasks of the published systems: starts, goals, boxes of subgoals, contact samplers.
+
+Numbers are those of the scripts released with Pang, Suh, Yang and Tedrake 2023 (S3) where they give
+them; what is ours says so. Rotations of a box of subgoals are rotation vectors (the scripts draw roll,
+pitch and yaw, which is the same to second order in the two small ones).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.model import Model
+from qdsim.planning.closing import joint_limits
+from qdsim.planning.options import RRTOptions
+from qdsim.planning.samplers import BoxSideSampler, ClosingSampler, PlanarHandSampler
+from qdsim.planning.task import Task
+from qdsim.step import Options
+from qdsim.systems.system import Array
+
+__all__ = ["TASKS"]
+
+Tasks = dict[str, Task]
+PI = math.pi
+
+
+def _start(model: Model, key: str = "start") -> Array:
+    return np.array(model.keyframes[key].q)
+
+
+def _within_limits(model: Model, q: Array) -> Array:
+    """``q`` with the actuated joints moved into their limits, which a published pose may exceed."""
+    lower, upper = joint_limits(model)
+    result = np.array(q)
+    result[model.actuated_q] = np.clip(q[model.actuated_q], lower, upper)
+    return result
+
+
+def _rotation_vector(roll: float, pitch: float, yaw: float) -> Array:
+    """Rotation vector of ``Rz(yaw) Ry(pitch) Rx(roll)``."""
+    (a, b, c), (x, y, z) = (f(0.5 * np.array([roll, pitch, yaw])) for f in (np.cos, np.sin))
+    w = a * b * c + x * y * z
+    v = np.array([x * b * c - a * y * z, a * y * c + x * b * z, a * b * z - x * y * c])
+    length = float(np.linalg.norm(v))
+    return v * (2.0 * math.atan2(length, w) / length) if length > 0.0 else v
+
+
+def _displaced(model: Model, q: Array, body: str, shift: npt.ArrayLike) -> Array:
+    """``q`` with an object displaced by a tangent vector of its joints."""
+    v = np.zeros(model.nv)
+    v[model.slice_v(body)] = shift
+    return model.integrate(q, v)
+
+
+# -------------------------------------------------------------------- planar pushing and hand
+
+
+def _planar_pushing(model: Model, options: Options) -> Tasks:
+    start = _start(model)
+    task = Task(
+        name="push the box back",
+        model=model,
+        options=options,
+        start=start,
+        goal=start + np.array([0.0, -1.0, 0.0, 0.0, 0.0]),
+        object="box",
+        # y and z from -2 to 2 m, any angle; from the start.
+        lower=np.array([-2.0, -2.0, -PI]) - start[:3],
+        upper=np.array([2.0, 2.0, PI]) - start[:3],
+        sampler=BoxSideSampler(),
+        length=0.5,
+    )
+    return {"move_back": task}
+
+
+def _planar_hand(model: Model, options: Options) -> Tasks:
+    start = _start(model)
+    task = Task(
+        name="half turn of the disc",
+        model=model,
+        options=options,
+        start=start,
+        goal=start + np.array([0.0, 0.0, PI, 0.0, 0.0, 0.0, 0.0]),
+        object="disc",
+        # y from -0.3 to 0.3 m, z from 0.3 to 0.5 m, angle from 0 to pi with a margin; from the
+        # start.
+        lower=np.array([-0.3, 0.3, -0.01]) - start[:3],
+        upper=np.array([0.3, 0.5, PI + 0.01]) - start[:3],
+        sampler=PlanarHandSampler(),
+        length=0.25,
+    )
+    return {"half_turn": task}
+
+
+# -------------------------------------------------------------------- the Allegro hand
+
+
+def _hand_sampler(
+    model: Model,
+    body: str,
+    place: Callable[[Model, Array, np.random.Generator], None] | None,
+    *,
+    steps: int,
+    flexion: float,
+    pinch: float = 0.01,
+    contacts: int = 1,
+) -> ClosingSampler:
+    """The published random direction of the hand: two torsions, all flexions, the outer flexions.
+
+    Weights are a joint's travel per simulated step of the published closing, which lasts ``steps``.
+    The thumb opens as far as its joint goes; the published pi/2 is beyond that.
+    """
+    motions = np.zeros((4, model.nu))
+
+    def put(row: int, joints: tuple[int, ...], value: float = 1.0) -> None:
+        for joint in joints:
+            motions[row, model.slice_u(f"joint_{joint}")] = value
+
+    put(0, (0, 4, 8, 13))
+    put(1, (0,), -1.0)
+    put(1, (8,))
+    put(2, (1, 2, 3, 5, 6, 7, 9, 10, 11, 12, 14, 15))
+    put(3, (3, 7, 11, 15))
+    opened = np.zeros(model.nu)
+    opened[model.slice_u("joint_13")] = PI / 2
+    for slide in range(model.nu - 16):
+        opened[slide] = np.nan  # where place puts it
+    return ClosingSampler(
+        object=body,
+        basis=motions * steps,
+        mean=np.array([0.0, 0.0, flexion, pinch]),
+        spread=np.array([0.03, 0.03, 0.03 if model.nu == 16 else 0.02, 0.03]),
+        opened=opened,
+        place=place,
+        contacts=contacts,
+    )
+
+
+def _allegro_sphere(model: Model, options: Options) -> Tasks:
+    start = _start(model)
+    # x from -0.086 to -0.075 m, y from -0.005 to 0.005, z from 0.068 to 0.075, roll and pitch to
+    # 0.1 rad either way, yaw from 0 to the goal's with a margin; from (-0.081, 0.001, 0.071).
+    lower = np.array([-0.005, -0.006, -0.003, -0.1, -0.1, -0.1])
+    upper = np.array([0.006, 0.004, 0.004, 0.1, 0.1, 0.1])
+    sampler = _hand_sampler(model, "ball", None, steps=24, flexion=0.05)
+
+    def turn(name: str, axis: int, angle: float) -> Task:
+        rotation = np.zeros(6)
+        rotation[3 + axis] = angle
+        return Task(
+            name=name,
+            model=model,
+            options=options.replace(joint_limits=True),
+            start=start,
+            goal=_displaced(model, start, "ball", rotation),
+            object="ball",
+            lower=lower + np.minimum(rotation, 0.0),
+            upper=upper + np.maximum(rotation, 0.0),
+            sampler=sampler,
+            position_tolerance=0.01,
+            rotation_tolerance=0.1,
+            length=0.06,
+            start_tolerance=3e-4,  # the published start: 0.2 mm in a fingertip, 0.1 mm in the palm
+            planner=RRTOptions(step=0.4, gamma=1e-6),
+        )
+
+    return {
+        "half_turn": turn("half turn of the ball", 2, PI),
+        "quarter_turn": turn("quarter turn of the ball", 2, PI / 2),
+        "quarter_turn_back": turn("quarter turn of the ball, the other way", 2, -PI / 2),
+        "roll": turn("quarter turn of the ball about the fingers' axis", 1, PI / 2),
+    }
+
+
+def _slides(model: Model, q: Array, values: npt.ArrayLike) -> None:
+    q[model.actuated_q[:3]] = values
+
+
+def _above_pen(model: Model, q: Array, rng: np.random.Generator) -> None:
+    x, y, z = q[model.slice_q("pen")][:3]
+    u = rng.random(2) - 0.5
+    _slides(model, q, [-y - 0.01 * u[0], -x - 0.07 - 0.02 * u[1], z - 0.05])
+
+
+def _allegro_pen(model: Model, options: Options) -> Tasks:
+    # In the published start the pen is inside a finger; as in the older script the hand's first
+    # grasp is one of the sampler's.
+    sampler = _hand_sampler(model, "pen", _above_pen, steps=20, flexion=0.06)
+    first = sampler(model, _start(model), np.random.default_rng(0))
+    assert first is not None
+    goal = np.concatenate(([0.15, 0.15, 0.15 - 0.05], _rotation_vector(0.3, 0.2, 1.0)))
+    task = Task(
+        name="place the pen",
+        model=model,
+        options=options.replace(joint_limits=True),
+        start=first,
+        goal=_displaced(model, first, "pen", goal),
+        object="pen",
+        lower=np.array([0.0, 0.0, -0.05, 0.0, 0.0, 0.0]),
+        upper=np.array([0.2, 0.2, 0.15, 0.5, 0.5, 1.2]),
+        sampler=sampler,
+        position_tolerance=0.01,
+        rotation_tolerance=0.1,
+        length=0.1,
+        planner=RRTOptions(step=0.2, gamma=1e-4),
+    )
+    return {"place": task}
+
+
+def _over_plate(body: str) -> Callable[[Model, Array, np.random.Generator], None]:
+    def place(model: Model, q: Array, rng: np.random.Generator) -> None:
+        pos, rot = model.body_pose(q, body)
+        roll = math.atan2(rot[2, 1], rot[2, 2])
+        _slides(
+            model,
+            q,
+            [pos[0] + 0.05 * (rng.random() - 0.5), pos[1], pos[2] + 0.06 + 0.1 * math.sin(roll)],
+        )
+
+    return place
+
+
+def _allegro_plate(model: Model, options: Options) -> Tasks:
+    start = _start(model)
+    goal = np.array([0.0, 0.05, 0.23, PI / 2, 0.0, 0.0])
+    task = Task(
+        name="pick the plate up",
+        model=model,
+        options=options.replace(joint_limits=True),
+        start=start,
+        goal=_displaced(model, start, "plate", goal),
+        object="plate",
+        # x to 0.1 m either way, y from -0.5 to -0.3, z from 0 to 0.3; roll from 0 to pi/2 with a
+        # margin, pitch and yaw to 0.2 rad either way; from (0, -0.35, 0.07).
+        lower=np.array([-0.1, -0.15, -0.07, -0.1, -0.2, -0.2]),
+        upper=np.array([0.1, 0.05, 0.23, PI / 2 + 0.1, 0.2, 0.2]),
+        sampler=_hand_sampler(model, "plate", _over_plate("plate"), steps=20, flexion=0.04),
+        position_tolerance=0.02,
+        rotation_tolerance=0.1,
+        length=0.1,
+        planner=RRTOptions(step=0.2, gamma=1e-4),
+    )
+    return {"pick_up": task}
+
+
+def _allegro_book(model: Model, options: Options) -> Tasks:
+    start = _within_limits(model, _start(model))
+    goal = np.array([0.0, -0.15, 0.0, 0.0, 0.0, 0.0])
+    task = Task(
+        name="drag the book",
+        model=model,
+        options=options.replace(joint_limits=True),
+        start=start,
+        goal=_displaced(model, start, "book", goal),
+        object="book",
+        lower=np.array([-0.1, -0.2, -0.01, -0.1, -0.1, -0.2]),
+        upper=np.array([0.1, 0.05, 0.05, 0.1, 0.1, 0.2]),
+        sampler=_hand_sampler(model, "book", _over_plate("book"), steps=20, flexion=0.04),
+        position_tolerance=0.01,
+        rotation_tolerance=0.1,
+        length=0.1,
+        planner=RRTOptions(step=0.2, gamma=1e-4),
+    )
+    return {"drag": task}
+
+
+def _at_knob(model: Model, q: Array, rng: np.random.Generator) -> None:
+    pos, _ = model.body_pose(q, "knob")
+    u = rng.random(2)
+    _slides(model, q, pos + np.array([-0.075, -0.06 + 0.04 * u[0], -0.06 + 0.01 * u[1]]))
+
+
+def _allegro_door(model: Model, options: Options) -> Tasks:
+    start = _start(model)
+    task = Task(
+        name="open the door",
+        model=model,
+        options=options.replace(joint_limits=True),
+        start=start,
+        goal=np.concatenate(([-5 * PI / 12, PI / 2], start[2:])),
+        object="knob",
+        lower=np.array([-5 * PI / 12, PI / 4]),
+        upper=np.array([0.0, PI / 2]),
+        sampler=_hand_sampler(model, "knob", _at_knob, steps=25, flexion=0.04),
+        rotation_tolerance=0.1,
+        length=0.1,
+        planner=RRTOptions(step=0.2, gamma=1e-6),
+    )
+    return {"open": task}
+
+
+TASKS: Mapping[str, Callable[[Model, Options], Tasks]] = {
+    "planar_hand": _planar_hand,
+    "planar_pushing": _planar_pushing,
+    "allegro_sphere": _allegro_sphere,
+    "allegro_pen": _allegro_pen,
+    "allegro_plate": _allegro_plate,
+    "allegro_book": _allegro_book,
+    "allegro_door": _allegro_door,
+}
+"""Makes the tasks of a system by name, the published one first."""
