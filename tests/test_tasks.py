@@ -9,7 +9,12 @@ from qdsim import planning, systems
 from qdsim.planning.closing import joint_limits, near_pairs
 from qdsim.planning.task import penetration
 
-TASKS = [(name, task) for name in systems.TASK_NAMES for task in systems.load(name).tasks]
+TASKS = [
+    (name, key)
+    for name in systems.TASK_NAMES
+    for key, task in systems.load(name).tasks.items()
+    if task.sampler is not None
+]
 SPATIAL = [pair for pair in TASKS if pair[0] not in ("planar_hand", "planar_pushing")]
 
 

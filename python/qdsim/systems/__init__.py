@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from qdsim.systems.published import PUBLISHED, load_published
 from qdsim.systems.system import System, files
-from qdsim.systems.trajectory_tasks import with_trajectory_tasks
 from qdsim.systems.tasks import TASKS
+from qdsim.systems.trajectory_tasks import with_trajectory_tasks
 
 __all__ = ["NAMES", "TASK_NAMES", "System", "files", "load"]
 
