@@ -89,6 +89,8 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->penalty = arena_doubles(a, lanes_count);
   w->near_blocks = arena_ints(a, rows + 1);
   w->stiff_blocks = arena_ints(a, rows + 1);
+  w->stiff_cones = arena_take(a, (rows + 1) * sizeof(stiff_cone));
+  w->stiff_slots = arena_ints(a, rows + 1);
   w->is_near = arena_ints(a, rows + 1);
   w->tail = arena_ints(a, rows + 1);
   w->block4 = arena_doubles(a, 4 * columns);

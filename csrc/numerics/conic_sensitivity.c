@@ -22,6 +22,7 @@
 #include "numerics/conic_workspace.h"
 #include "numerics/lanes.h"
 
+#define NEXT_ROUND 1e-13      /* relative change that is not worth one */
 #define HARD_ROUNDS 4         /* most repetitions for hard rows */
 #define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
 #define PATH_END 1e-9
@@ -73,18 +74,25 @@ static void share_motion(qd_cone_workspace *workspace, int cone) {
   conic_set_stiffness(workspace, cone, root, root, root, 0, 0);
 }
 
-/* Blocks with a stiffness that is not zero: the others (open cones) have S = 0 and move nothing. */
+/* Blocks with a stiffness that is not zero, their cones and rows: the others (open cones) have S =
+ * 0 and move nothing. */
 static void list_stiff_blocks(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   const cone_operator *rows = &workspace->rows;
-  workspace->stiff_count = 0;
+  workspace->stiff_count = workspace->stiff_cone_count = workspace->stiff_slot_count = 0;
   for (int b = 0; b < system->block_count; ++b) {
     const row_block *block = &system->blocks[b];
-    const int cones = block->slot_step == 1 ? block->row_count : 1;
+    const int linear = block->slot_step == 1, cones = linear ? block->row_count : 1;
     int stiff = 0;
     for (int c = block->cone; c < block->cone + cones; ++c)
       stiff |= rows->diagonal[c] != 0.0 || rows->tangent[c] != 0.0;
-    if (stiff) workspace->stiff_blocks[workspace->stiff_count++] = b;
+    if (!stiff) continue;
+    workspace->stiff_blocks[workspace->stiff_count++] = b;
+    for (int c = 0; c < cones; ++c)
+      workspace->stiff_cones[workspace->stiff_cone_count++] = (stiff_cone){
+          block->slot + c, block->cone + c, linear ? 1 : block->row_count, block->slot_step};
+    for (int i = 0; i < block->row_count; ++i)
+      workspace->stiff_slots[workspace->stiff_slot_count++] = block->slot + i * block->slot_step;
   }
 }
 
@@ -142,33 +150,27 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
 
 /* ------------------------------------------------------------ right-hand sides, four at a time */
 
-/* y = A x for each cone, four right-hand sides; y += A x if add */
-static inline void apply4(const qd_cone_workspace *workspace, const cone_operator *A,
-                          const double *x, double *y, int add) {
-  const cone_product *product = &workspace->product;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count; ++c) {
-      const int cone = group->cone + c;
-      const size_t first = 4 * (size_t)(group->slot + c), step = 4 * (size_t)group->padded;
-      const lanes x0 = LANES_OF(x + first), zero = {0.0, 0.0, 0.0, 0.0};
-      const double diagonal = A->diagonal[cone];
-      if (group->kind != GROUP_LORENTZ) {
-        LANES_AT(y + first) = (add ? LANES_OF(y + first) : zero) + diagonal * x0;
-        continue;
-      }
-      const double *u = A->u + group->slot + c;
-      const double cross = A->cross[cone], tangent = A->tangent[cone];
-      lanes t = zero;
-      for (int i = 1; i < group->dim; ++i)
-        t += u[i * group->padded] * LANES_OF(x + first + (size_t)i * step);
-      const lanes shared = cross * x0 + (diagonal - tangent) * t;
-      LANES_AT(y + first) = (add ? LANES_OF(y + first) : zero) + (diagonal * x0 + cross * t);
-      for (int i = 1; i < group->dim; ++i) {
-        const size_t at = first + (size_t)i * step;
-        LANES_AT(y + at) = (add ? LANES_OF(y + at) : zero) +
-                           (tangent * LANES_OF(x + at) + u[i * group->padded] * shared);
-      }
+/* y = A x for each stiff cone, four right-hand sides */
+LANES_INLINE void apply4(const qd_cone_workspace *workspace, const cone_operator *A,
+                         const double *x, double *y) {
+  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->stiff_cones[k];
+    const size_t first = 4 * (size_t)at->slot, step = 4 * (size_t)at->step;
+    const lanes x0 = LANES_OF(x + first);
+    const double diagonal = A->diagonal[at->cone];
+    if (at->dim == 1) {
+      LANES_AT(y + first) = diagonal * x0;
+      continue;
+    }
+    const double *u = A->u + at->slot;
+    const double cross = A->cross[at->cone], tangent = A->tangent[at->cone];
+    lanes t = {0.0, 0.0, 0.0, 0.0};
+    for (int i = 1; i < at->dim; ++i) t += u[i * at->step] * LANES_OF(x + first + (size_t)i * step);
+    const lanes shared = cross * x0 + (diagonal - tangent) * t;
+    LANES_AT(y + first) = diagonal * x0 + cross * t;
+    for (int i = 1; i < at->dim; ++i) {
+      const size_t row = first + (size_t)i * step;
+      LANES_AT(y + row) = tangent * LANES_OF(x + row) + u[i * at->step] * shared;
     }
   }
 }
@@ -176,15 +178,16 @@ static inline void apply4(const qd_cone_workspace *workspace, const cone_operato
 /* Columns first .. first + width of the perturbations of the rows that count. */
 static void gather_rows(const qd_cone_workspace *workspace, int count, int first, int width,
                         const double *d_slack, const double *d_equality, double *out) {
-  memset(out, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
   for (int b = 0; b < workspace->stiff_count; ++b) {
     const row_block *block = &workspace->system.blocks[workspace->stiff_blocks[b]];
-    for (int i = block->first_row; i < block->first_row + block->row_count; ++i) {
-      const double *row = i < workspace->row_count
-                              ? d_slack + (size_t)i * (size_t)count
-                              : d_equality + (size_t)(i - workspace->row_count) * (size_t)count;
-      for (int k = 0; k < width; ++k)
-        out[4 * workspace->slot_of[i] + k] = workspace->row_scale[i] * row[first + k];
+    for (int i = 0; i < block->row_count; ++i) {
+      const int row = block->first_row + i;
+      const double *from = row < workspace->row_count
+                               ? d_slack + (size_t)row * (size_t)count
+                               : d_equality + (size_t)(row - workspace->row_count) * (size_t)count;
+      double *to = out + 4 * (size_t)(block->slot + i * block->slot_step);
+      for (int k = 0; k < 4; ++k)
+        to[k] = k < width ? workspace->row_scale[row] * from[first + k] : 0.0;
     }
   }
 }
@@ -218,32 +221,34 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
                        const double *moved, double *dx, double *z) {
   const tile_system *system = &workspace->system;
   const size_t columns = 4 * (size_t)workspace->column_count;
-  const size_t slots = 4 * (size_t)workspace->slot_count;
+  const int *slots = workspace->stiff_slots, slot_count = workspace->stiff_slot_count;
   double *step = workspace->block4, *q = workspace->row4, *stiff = workspace->work_row4;
   memset(dx, 0, columns * sizeof(double));
-  memset(z, 0, slots * sizeof(double));
   double before = HUGE_VAL;
   for (int round = 0; round <= workspace->hard_rounds; ++round) {
     tiles_multiply_Q4(system, dx, step);
     for (size_t i = 0; i < columns; ++i) step[i] = -d_stationarity[i] - step[i];
     if (round > 0) {
       tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, dx, q);
-      for (size_t i = 0; i < slots; ++i) q[i] += moved[i];
-      apply4(workspace, &workspace->hard, z, stiff, 0);
-      for (size_t i = 0; i < slots; ++i)
-        z[i] = stiff[i] - q[i]; /* z - q: hard part of z, minus e */
+      apply4(workspace, &workspace->hard, z, stiff);
+      for (int k = 0; k < slot_count; ++k) { /* z - q: hard part of z, minus e */
+        const size_t at = 4 * (size_t)slots[k];
+        LANES_AT(z + at) = LANES_OF(stiff + at) - (LANES_OF(q + at) + LANES_OF(moved + at));
+      }
     } else {
-      for (size_t i = 0; i < slots; ++i) z[i] = -moved[i];
+      for (int k = 0; k < slot_count; ++k)
+        LANES_AT(z + 4 * (size_t)slots[k]) = -LANES_OF(moved + 4 * (size_t)slots[k]);
     }
     tiles_add_transposed4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, z,
                           step);
     tiles_solve4(system, step);
     for (size_t i = 0; i < columns; ++i) dx[i] += step[i];
     tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, step, q);
-    for (size_t i = 0; i < slots; ++i) z[i] -= q[i];
-    /* the rounds contract geometrically: enough if the next step would be lost in rounding */
+    for (int k = 0; k < slot_count; ++k)
+      LANES_AT(z + 4 * (size_t)slots[k]) -= LANES_OF(q + 4 * (size_t)slots[k]);
+    /* the rounds contract geometrically: enough if the next step would hardly be seen */
     const double now = largest(step, columns);
-    if (round > 0 && now * now <= 1e-15 * before * largest(dx, columns)) break;
+    if (round > 0 && now * now <= NEXT_ROUND * before * largest(dx, columns)) break;
     before = now;
   }
 }
@@ -257,7 +262,7 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const doub
     const int width = count - first < 4 ? count - first : 4;
     gather_columns(workspace, count, first, width, d_stationarity, workspace->rhs4);
     gather_rows(workspace, count, first, width, d_slack, d_equality, workspace->work_row4);
-    apply4(workspace, &workspace->rows, workspace->work_row4, workspace->moved4, 0);
+    apply4(workspace, &workspace->rows, workspace->work_row4, workspace->moved4);
     solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
     for (int i = 0; i < workspace->column_count; ++i)
       if (workspace->column_of[i] >= 0)
@@ -265,7 +270,7 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const doub
           dx[workspace->column_of[i] * count + first + k] =
               workspace->column_scale[i] * workspace->x4[4 * i + k];
     if (!d_dual) continue;
-    apply4(workspace, &workspace->rows, workspace->dual4, workspace->row4, 0);
+    apply4(workspace, &workspace->rows, workspace->dual4, workspace->row4);
     for (int i = 0; i < workspace->row_count; ++i)
       for (int k = 0; k < width; ++k)
         d_dual[i * count + first + k] =

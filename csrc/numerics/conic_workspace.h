@@ -18,7 +18,7 @@
 
 /* Penalty of a hard row over the compliance it works against: large against 1, small against the
  * 1e16 at which rounding takes over. Repeated solves remove what it leaves. */
-#define HARD_ROW_PENALTY 1e7
+#define HARD_ROW_PENALTY 1e9
 
 /* Where Q alone does not hold x, a proximal term this small beside unit diagonals does. */
 #define PROXIMAL_SHIFT 1e-10
@@ -31,6 +31,12 @@ typedef enum solution_origin {
   ORIGIN_PATH,
   ORIGIN_MULTIPLIERS
 } solution_origin;
+
+/* A cone of a block that a sensitivity moves: first slot, place among cones, rows, from row to row.
+ */
+typedef struct stiff_cone {
+  int slot, cone, dim, step;
+} stiff_cone;
 
 struct qd_cone_workspace {
   int variable_capacity, row_capacity, equality_capacity;
@@ -88,7 +94,9 @@ struct qd_cone_workspace {
   int *block_of_cone;                /* over cones */
   int *near_blocks, *is_near, *tail; /* (blocks) */
   int *stiff_blocks;                 /* (blocks) whose multipliers move; sensitivity */
-  int stiff_count;
+  stiff_cone *stiff_cones;           /* their cones */
+  int *stiff_slots;                  /* their rows */
+  int stiff_count, stiff_cone_count, stiff_slot_count;
 
   /* structure */
   uint64_t *row_mask;  /* tiles a row touches (original order) */
