@@ -11,7 +11,7 @@ stay ahead of the joints by a constant angle, 80 steps of 0.1 s; the last comman
 MuJoCo simulates the same file with the same pairs at the same detection distance (0.01 m), its own default
 solver and friction pyramids (its elliptic cones are slower), 2 ms, position servos of the same stiffness and
 joint damping of a tenth of it, which its Euler integrator takes implicitly; both the contacts that each
-detects and those that carry load are printed. Since MuJoCo 3.4 `margin` makes contacts push at a distance
+detects and those that carry load are printed. In this MuJoCo `margin` makes contacts push at a distance
 and `gap` only widens detection, the gaps of two geometries adding up: here margin 0, gap 0.005 m each.
 A quasi-dynamic step is 50 times as long as MuJoCo's.
 
@@ -46,10 +46,15 @@ FLEX = [1, 2, 3, 5, 6, 7, 9, 10, 11]
 LOOP = 50
 
 
-def close_hand(model: qdsim.Model, options: qdsim.Options) -> tuple[Array, Array]:
-    """Return a configuration in a power grasp and the command that holds it."""
+def close_hand(
+    model: qdsim.Model, options: qdsim.Options, bend: float = 0.3
+) -> tuple[Array, Array]:
+    """Return a configuration in a power grasp and the command that holds it.
+
+    bend: of the fingers' joints before they close, rad.
+    """
     q = np.array(model.keyframes["start"].q)
-    q[FLEX], q[12], q[13:16], q[16:19] = 0.3, 0.9, 0.3, (-0.08, 0.01, 0.0715)
+    q[FLEX], q[12], q[13:16], q[16:19] = bend, 0.9, 0.3, (-0.08, 0.01, 0.0715)
     u = model.command_from(q)
     for step in range(80):
         if step < 60:
@@ -97,7 +102,7 @@ def mean_seconds(calls: list[Callable[[], object]], repeat: int) -> float:
 
 
 def grasp_contenders(
-    model: qdsim.Model, q: Array, commands: list[Array], hold: Array
+    model: qdsim.Model, q: Array, commands: list[Array]
 ) -> tuple[dict[str, Callable[[], float]], str]:
     exact = qdsim.Options(margin=MARGIN)
     smooth = exact.replace(kappa=100.0)
@@ -171,7 +176,7 @@ def grasp_tables(rounds: int) -> list[str]:
     moved = [hold + 0.03 * rng.standard_normal(model.nu) for _ in range(8)]
     tables = []
     for title, commands in (("in motion", moved), ("at rest", [hold])):
-        calls, note = grasp_contenders(model, q, commands, hold)
+        calls, note = grasp_contenders(model, q, commands)
         times = race(calls, rounds)
         median = {name: statistics.median(values) for name, values in times.items()}
         lines = [
@@ -208,8 +213,7 @@ def stacking_table(rounds: int) -> str:
     def core(derivatives: bool) -> Callable[[], float]:
         def run() -> float:
             return statistics.median(
-                _core._step_benchmark(model, q, u, system.options, 3, derivatives)
-                for q, u in knots
+                _core._step_benchmark(model, q, u, system.options, 3, derivatives) for q, u in knots
             )
 
         return run

@@ -9,8 +9,9 @@ table gives medians and minima over rounds and the ratio of the medians. One thr
 - `mjd_transitionFD`: centred differences of `mj_step`, one call from Python (its overhead is nothing
   beside the call).
 
-MuJoCo sees the same candidate pairs at the same margin; its gap equals the margin, so that contacts at a
-distance exert no force, as in the exact quasi-dynamic step.
+MuJoCo sees the same candidate pairs at the same detection distance. In this MuJoCo `margin` makes contacts push
+at a distance and `gap` only widens detection, the gaps of two geometries adding up: here margin 0 and half
+the distance each, so that contacts at a distance exert no force, as in the exact quasi-dynamic step.
 """
 
 from __future__ import annotations
@@ -38,11 +39,7 @@ def mujoco_twin(margin: float) -> mujoco.MjModel:
         resources.files("qdsim.systems").joinpath("planar_hand.xml").read_text(encoding="utf-8")
     )
     for geom in spec.geoms:
-        geom.margin = margin
-        geom.gap = margin
-    for pair in spec.pairs:
-        pair.margin = margin
-        pair.gap = margin
+        geom.margin, geom.gap = 0.0, 0.5 * margin
     for actuator in spec.actuators:
         actuator.set_to_position(kp=actuator.gainprm[0], kv=0.1 * actuator.gainprm[0])
     spec.option.timestep = 0.002
