@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 import qdsim
-from qdsim import PointCloud
+from qdsim import PointCloud, _core
 from qdsim.description.clouds import sample_surface
 from qdsim.formats import read_points
 
@@ -528,3 +528,43 @@ def test_a_cloud_beyond_the_margin_is_added() -> None:
         assert step.info.missed_pairs >= 1
         lowest = step.q_next[2] + (points @ rotation(step.q_next[3:])[2]).min()
         assert 0.0098 < lowest < 0.011
+
+
+def flat_cloud() -> dict:
+    """A cloud and a sphere in the form that the C core takes."""
+    from qdsim.description.arrays import model_arrays
+
+    return model_arrays(scene(PointCloud(np.eye(3)), "sphere").build())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"geom_cloud": [-1, 1]}, r"geom_cloud\[1\]: clouds have one, other shapes have none"),
+        ({"geom_cloud": [-1, -2]}, r"geom_cloud\[1\]"),
+        ({"geom_cloud": [-1, -1]}, r"geom_cloud\[1\]"),
+        ({"geom_cloud": [0, 0]}, r"geom_cloud\[0\]"),
+        ({"cloud_point_count": [0]}, r"cloud_point_count\[0\]: less than one"),
+        ({"cloud_point_count": [4]}, r"cloud_point_count\[0\]: less than one, or more than"),
+        ({"cloud_point_count": [-(2**31)]}, r"cloud_point_count\[0\]"),
+        ({"cloud_point_count": [2]}, r"cloud_point\[2\]: belongs to no cloud"),
+        ({"cloud_contact_count": [0]}, r"cloud_contact_count\[0\]: must be 1 to 8"),
+        ({"cloud_contact_count": [9]}, r"cloud_contact_count\[0\]: must be 1 to 8"),
+        ({"cloud_point": [[0, 0, 0], [0, np.nan, 0], [0, 0, 0]]}, r"cloud_point\[1\]: not finite"),
+        ({"cloud_point": [[0, 0, 0], [0, 0, 0], [1e101, 0, 0]]}, r"cloud_point\[2\]: too large"),
+        ({"geom_size": [[0.1, 0, 0], [-0.1, 0, 0]]}, r"geom_size\[1\]: must be positive"),
+    ],
+)
+def test_flat_clouds_that_make_no_sense(change: dict, message: str) -> None:
+    assert _core.Model(flat_cloud()).pair_count == 1
+    wrong = {k: np.array(v, dtype=flat_cloud()[k].dtype) for k, v in change.items()}
+    with pytest.raises(ValueError, match=message):
+        _core.Model({**flat_cloud(), **wrong})
+
+
+def test_numbers_that_overflow_are_said_so() -> None:
+    model = qdsim.build(scene(PointCloud(np.eye(3)), "box").build())
+    for far in (1e160, 1e300):
+        with pytest.raises(ValueError, match="overflow"):
+            model.collide([far, -far, far, 1, 0, 0, 0], np.inf)
+    assert len(model.collide([1e10, 0, 0, 1, 0, 0, 0], np.inf)) == 3
