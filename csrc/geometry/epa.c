@@ -12,6 +12,8 @@ enum { EPA_VERTICES = 256, EPA_FACES = 2 * EPA_VERTICES, EPA_EDGES = 3 * EPA_VER
 
 /* Offsets hold this rounding, relative to the shapes; faces see points this far out. */
 static const double ROUNDING = 1e-13, SEEN = 1e-15;
+/* Twice the area over the squares of two sides: below this, corners are in line. */
+static const double SLIVER = 1e-12;
 
 typedef struct facet {
   int corner[3]; /* counterclockwise seen from outside */
@@ -102,45 +104,161 @@ static void start(polytope *p, const convex_pair *pair) {
   add_face(p, 2, flip ? 0 : 3, flip ? 3 : 0);
 }
 
-/* Replaces the faces that see the last vertex by a cone from it over their border. Returns 0 if
- * that fails in rounding. */
-static int expand(polytope *p, double tolerance) {
-  int edge[EPA_EDGES][2], edge_count = 0, kept = 0;
-  const int vertex = p->vertex_count - 1;
+/* ---------------------------------------------------------------- expansion */
+
+/* Faces that a new vertex replaces, and their border. */
+typedef struct horizon {
+  unsigned char inside[EPA_FACES];
+  int edge[EPA_EDGES][2], edge_count, inside_count;
+} horizon;
+
+static int has_edge(const facet *f, int from, int to) {
+  return (f->corner[0] == from && f->corner[1] == to) ||
+         (f->corner[1] == from && f->corner[2] == to) ||
+         (f->corner[2] == from && f->corner[0] == to);
+}
+
+/* The faces that see the last vertex and hang together with the first one. Others see it by
+ * rounding only: together they would have several borders. */
+static void find_seeing(horizon *h, const polytope *p, int first, double tolerance) {
+  int seeing[EPA_FACES], count = 0, found[EPA_FACES], found_count = 0;
+  const double *w = p->w[p->vertex_count - 1];
+  memset(h->inside, 0, sizeof h->inside);
   for (int f = 0; f < p->face_count; ++f) {
-    const facet *face = p->face + f;
-    if (vec3_dot(face->m, p->w[vertex]) <= face->offset + tolerance) {
-      p->face[kept++] = *face;
+    if (f != first && vec3_dot(p->face[f].m, w) > p->face[f].offset + tolerance) {
+      seeing[count++] = f;
+    }
+  }
+  h->inside[first] = 1;
+  found[found_count++] = first;
+  for (int i = 0; i < found_count; ++i) {
+    const facet *face = p->face + found[i];
+    for (int k = 0; k < count; ++k) {
+      const facet *other = p->face + seeing[k];
+      if (!h->inside[seeing[k]] && (has_edge(other, face->corner[1], face->corner[0]) ||
+                                    has_edge(other, face->corner[2], face->corner[1]) ||
+                                    has_edge(other, face->corner[0], face->corner[2]))) {
+        h->inside[seeing[k]] = 1;
+        found[found_count++] = seeing[k];
+      }
+    }
+  }
+}
+
+/* The edges between faces inside and outside. Returns 0 where there is no room. */
+static int find_border(horizon *h, const polytope *p) {
+  h->edge_count = h->inside_count = 0;
+  for (int f = 0; f < p->face_count; ++f) {
+    if (!h->inside[f]) {
       continue;
     }
+    ++h->inside_count;
     for (int k = 0; k < 3; ++k) {
-      const int from = face->corner[k], to = face->corner[(k + 1) % 3];
+      const int from = p->face[f].corner[k], to = p->face[f].corner[(k + 1) % 3];
       int inner = -1;
-      for (int e = 0; e < edge_count; ++e) {
-        if (edge[e][0] == to && edge[e][1] == from) {
+      for (int e = 0; e < h->edge_count; ++e) {
+        if (h->edge[e][0] == to && h->edge[e][1] == from) {
           inner = e;
         }
       }
       if (inner >= 0) {
-        --edge_count;
-        edge[inner][0] = edge[edge_count][0];
-        edge[inner][1] = edge[edge_count][1];
-      } else if (edge_count < EPA_EDGES) {
-        edge[edge_count][0] = from;
-        edge[edge_count++][1] = to;
+        --h->edge_count;
+        h->edge[inner][0] = h->edge[h->edge_count][0];
+        h->edge[inner][1] = h->edge[h->edge_count][1];
+      } else if (h->edge_count < EPA_EDGES) {
+        h->edge[h->edge_count][0] = from;
+        h->edge[h->edge_count++][1] = to;
+      } else {
+        return 0;
       }
     }
   }
-  p->face_count = kept;
-  if (edge_count < 3 || kept + edge_count > EPA_FACES) {
-    return 0;
+  return h->edge_count >= 3 && p->face_count - h->inside_count + h->edge_count <= EPA_FACES;
+}
+
+static void take_inside(horizon *h, const polytope *p, int from, int to) {
+  for (int f = 0; f < p->face_count; ++f) {
+    h->inside[f] |= (unsigned char)has_edge(p->face + f, from, to);
   }
-  int whole = 1;
-  for (int e = 0; e < edge_count; ++e) {
-    whole &= add_face(p, edge[e][0], edge[e][1], vertex);
+}
+
+/* An edge in line with the new vertex makes no face: the face beyond it, which the vertex lies in
+ * the plane of, comes inside. Returns how many there were. */
+static int take_slivers(horizon *h, const polytope *p) {
+  const int vertex = p->vertex_count - 1;
+  int count = 0;
+  for (int e = 0; e < h->edge_count; ++e) {
+    double u[3], v[3], cross[3];
+    vec3_sub(u, p->w[h->edge[e][1]], p->w[h->edge[e][0]]);
+    vec3_sub(v, p->w[vertex], p->w[h->edge[e][0]]);
+    vec3_cross(cross, u, v);
+    if (!(vec3_norm(cross) > SLIVER * (vec3_dot(u, u) + vec3_dot(v, v)))) {
+      take_inside(h, p, h->edge[e][1], h->edge[e][0]);
+      ++count;
+    }
+  }
+  return count;
+}
+
+/* A border of several loops has islands: what lies beyond its shorter ones comes inside. Returns
+ * how many edges they have. */
+static int take_islands(horizon *h, const polytope *p) {
+  unsigned char longest[EPA_EDGES] = {0}, walked[EPA_EDGES], seen[EPA_EDGES] = {0};
+  int most = 0, count = 0;
+  for (int start = 0; start < h->edge_count; ++start) {
+    int length = 0;
+    if (seen[start]) {
+      continue;
+    }
+    memset(walked, 0, sizeof walked);
+    for (int e = start; e >= 0 && !seen[e];) {
+      int next = -1;
+      seen[e] = walked[e] = 1;
+      ++length;
+      for (int k = 0; k < h->edge_count; ++k) {
+        next = !seen[k] && h->edge[k][0] == h->edge[e][1] ? k : next;
+      }
+      e = next;
+    }
+    if (length > most) {
+      most = length;
+      memcpy(longest, walked, sizeof longest);
+    }
+  }
+  for (int e = 0; e < h->edge_count && most < h->edge_count; ++e) {
+    if (!longest[e]) {
+      take_inside(h, p, h->edge[e][1], h->edge[e][0]);
+      ++count;
+    }
+  }
+  return count;
+}
+
+/* Replaces the faces that see the last vertex by a cone from it over their border. Returns 0 if
+ * that fails in rounding. */
+static int expand(polytope *p, int first, double tolerance) {
+  horizon h;
+  int kept = 0, whole = 1, settled = 0;
+  find_seeing(&h, p, first, tolerance);
+  while (!settled) {
+    if (!find_border(&h, p)) {
+      return 0;
+    }
+    settled = take_slivers(&h, p) == 0 && take_islands(&h, p) == 0;
+  }
+  for (int f = 0; f < p->face_count; ++f) {
+    if (!h.inside[f]) {
+      p->face[kept++] = p->face[f];
+    }
+  }
+  p->face_count = kept;
+  for (int e = 0; e < h.edge_count; ++e) {
+    whole &= add_face(p, h.edge[e][0], h.edge[e][1], p->vertex_count - 1);
   }
   return whole;
 }
+
+/* ---------------------------------------------------------------- search */
 
 /* The points of A and B under the origin's projection on the facet. */
 static void facet_points(double x[2][3], const polytope *p, const facet *f) {
@@ -182,7 +300,7 @@ int epa_deepest(const convex_pair *pair, double tolerance, double depth, convex_
       facet_points(out->x, &p, &nearest);
     }
     if (height - nearest.offset <= tolerance || p.vertex_count >= EPA_VERTICES ||
-        !expand(&p, SEEN * pair->size)) {
+        !expand(&p, least, SEEN * pair->size)) {
       break;
     }
   }
