@@ -7,6 +7,7 @@ A model never changes. It computes poses, Jacobians, mass matrices and contacts 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -172,7 +173,10 @@ class Model(_core.Model):
             )
         arrays = model_arrays(description)
         _check_shape_pairs(description, arrays)
-        super().__init__(arrays)
+        try:
+            super().__init__(arrays)
+        except ValueError as error:
+            raise _with_mesh_name(error, description, arrays) from None
         set_now = object.__setattr__.__get__(self)
         set_now("description", description)
         set_now("ignored", description.ignored)
@@ -503,6 +507,17 @@ def _check_shape_pairs(description: Description, arrays: Mapping[str, npt.NDArra
         f"contacts between these shapes are not supported yet{more}; exclude their bodies, set contype and "
         "conaffinity to 0, or use spheres, capsules and boxes instead"
     )
+
+
+def _with_mesh_name(
+    error: ValueError, description: Description, arrays: Mapping[str, npt.NDArray[Any]]
+) -> ValueError:
+    """What the core says about a mesh by index, said by name."""
+    found = re.match(r"mesh\[(\d+)\]: (.*)", str(error), re.DOTALL)
+    if not found:
+        return error
+    geom = int(np.flatnonzero(arrays["geom_mesh"] == int(found.group(1)))[0])
+    return ValueError(f"mesh {description.geoms[geom].mesh!r}: its hull: {found.group(2)}")
 
 
 def _with_parameters(description: Description, parameters: Parameters, model: Model) -> Description:

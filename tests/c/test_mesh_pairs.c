@@ -223,6 +223,49 @@ static void check_values(int kind, int type, double scale) {
          TYPE_NAME[type], scale, worst[0], worst[1]);
 }
 
+/* The axis of a capsule deep inside a thin disc of many corners, where most faces of the polytope
+ * are slivers: the best of all faces and of all products of edges with the axis. */
+static void check_thin_discs(void) {
+  double worst = 0.0;
+  for (int scene = 0; scene < 400; ++scene) {
+    prism_hull(&H, 3 + scene % 50, 1.0, log_uniform(2e-3, 0.1));
+    convex_mesh *mesh = hull_mesh(&H);
+    shape a = mesh_shape(mesh, 1.0);
+    shape b = shape_make(QD_CAPSULE, uniform(0.1, 0.5), uniform(0.5, 2.5), 0.0);
+    contact_point contacts[CONTACTS_PER_PAIR_MAX];
+    double offset[3], axis[3], best = -INFINITY, n[3];
+    random_rotation(b.placed.rot);
+    random_unit(offset);
+    vec3_copy(b.placed.pos, a.placed.pos);
+    vec3_axpy(b.placed.pos, 0.3, offset);
+    const int count = shapes_collide(placed(&a), placed(&b), INFINITY, contacts);
+    for (int p = 0; p < mesh->polygon_count; ++p) {
+      mat3_mul_vec(n, a.placed.rot, mesh->normal + 3 * p);
+      best = fmax(best, separation(&a, &b, n));
+    }
+    mat3_column(axis, b.placed.rot, 2);
+    for (int e = 0; e < mesh->edge_count; ++e) {
+      mat3_mul_vec(n, a.placed.rot, mesh->edge_axis + 3 * e);
+      vec3_cross(n, n, axis);
+      for (int k = 0; k < 2 && vec3_normalize(n) > 1e-6; ++k) {
+        best = fmax(best, separation(&a, &b, n));
+        vec3_scale(n, n, -1.0);
+      }
+    }
+    if (best < -skin(&b)) { /* the axis is inside */
+      double nearest = INFINITY;
+      for (int i = 0; i < count; ++i) {
+        nearest = fmin(nearest, contacts[i].dist);
+      }
+      worst = fmax(worst, fabs(best - nearest));
+      CHECK_SAY(fabs(best - nearest) < 3e-4, "%d corners: %g, not %g", 3 + scene % 50, nearest,
+                best);
+    }
+    convex_mesh_destroy(mesh);
+  }
+  printf("thin discs and capsules: %.1e\n", worst);
+}
+
 /* ---------------------------------------------------------------- boxes that are meshes */
 
 static double nearest_dist(const contact_point *contacts, int count) {
@@ -351,5 +394,6 @@ int main(void) {
       check_boxes(TYPES[i]);
     }
   }
+  check_thin_discs();
   return check_report();
 }
