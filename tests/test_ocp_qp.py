@@ -258,6 +258,28 @@ def test_costates_are_derivatives_of_the_cost() -> None:
         assert found.costate[t, i] == pytest.approx((costs[1] - costs[0]) / (2 * h), rel=1e-4, abs=1e-5)  # fmt: skip
 
 
+def test_unstable_dynamics_do_not_blow_rounding_up() -> None:
+    """Thrice as far at every step, 10^14 over the horizon; conditions stage by stage."""
+    rng = np.random.default_rng(0)
+    T, n = 30, 4
+    A = np.tile(3.0 * scipy.linalg.orth(rng.standard_normal((n, n))), (T, 1, 1))
+    B = 0.3 * rng.standard_normal((T, n, n)) + 2.0 * np.eye(n)
+    x, q = 0.1 * rng.standard_normal(n), 0.5 * rng.standard_normal((T, n))
+    found = qdsim.solve_ocp_qp(
+        A, B, x_first=x, Q=np.eye(n), q=q, S=np.eye(n), u_lower=[-0.6] * n, u_upper=[0.6] * n
+    )
+    assert np.abs(found.u_dual).max() > 1e-3, "some bounds should be active"
+    ahead = (A @ found.x[:-1, :, None] + B @ found.u[:, :, None])[..., 0]
+    np.testing.assert_allclose(found.x[1:], ahead, atol=1e-12)
+    d = np.diff(found.u, axis=0, prepend=0.0)
+    after = np.concatenate([d[1:], np.zeros((1, n))])
+    slope = d - after + (B.swapaxes(1, 2) @ found.costate[:, :, None])[..., 0] + found.u_dual
+    np.testing.assert_allclose(slope, 0.0, atol=1e-6)
+    costate = found.x[1:] + q
+    costate[:-1] += (A[1:].swapaxes(1, 2) @ found.costate[1:, :, None])[..., 0]
+    np.testing.assert_allclose(found.costate, costate, atol=1e-6)
+
+
 def test_fixed_inputs_and_states_are_allowed() -> None:
     problem = random_problem(5)
     u = problem.solve().u

@@ -5,6 +5,7 @@
  * of them, s = slack, z = dual, e = +1 or -1 for the side, residual rho:
  *   ds = e dy + rho,   dz = (target - product)/s - z/s ds - z. */
 #include <math.h>
+#include <string.h>
 
 #include "numerics/lanes.h"
 #include "numerics/ocp_qp.h"
@@ -23,17 +24,17 @@ void ocp_bounds_start_inputs(qd_ocp_workspace *w) {
   for (size_t i = 0; i < b->count; ++i) {
     const int low = b->has[0][i] > 0.0, high = b->has[1][i] > 0.0;
     const double l = b->bound[0][i], u = b->bound[1][i];
-    const double inset = low && high ? 0.2 * (u - l) : 0.0;
+    const double inset = low && high ? 0.5 * (u - l) : 0.0;
     if (low) b->value[i] = larger(b->value[i], l + inset);
     if (high) b->value[i] = smaller(b->value[i], u - inset);
   }
 }
 
 double ocp_bounds_scale(const qd_ocp_workspace *w) {
-  double scale = 0.0;
+  double scale = larger(max_norm(w->x_first, (int)w->xp), max_norm(w->u_before, (int)w->up));
+  scale = larger(max_norm(w->c, w->T * (int)w->xp), scale);
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
-    scale = larger(max_norm(b->value, (int)b->count), scale);
     if (!b->is_bounded) continue;
     for (int side = 0; side < 2; ++side)
       scale = larger(max_norm(b->bound[side], (int)b->count), scale);
@@ -41,8 +42,14 @@ double ocp_bounds_scale(const qd_ocp_workspace *w) {
   return larger(scale, 1e-6);
 }
 
-void ocp_bounds_start(qd_ocp_workspace *w, double gradient) {
-  const double least = 0.05 * ocp_bounds_scale(w);
+void ocp_bounds_clear_duals(qd_ocp_workspace *w) {
+  for (int kind = 0; kind < OCP_KINDS; ++kind)
+    for (int side = 0; side < 2; ++side)
+      memset(w->bounds[kind].dual[side], 0, w->bounds[kind].count * sizeof(double));
+}
+
+void ocp_bounds_start(qd_ocp_workspace *w, double unit, double dual) {
+  const double least = 0.05 * unit;
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     ocp_bounds *b = &w->bounds[kind];
     if (!b->is_bounded) continue;
@@ -51,7 +58,7 @@ void ocp_bounds_start(qd_ocp_workspace *w, double gradient) {
         const int has = b->has[side][i] > 0.0;
         const double room = side_sign[side] * (b->value[i] - b->bound[side][i]);
         b->slack[side][i] = has ? larger(room, least) : 1.0;
-        b->dual[side][i] = has ? gradient : 0.0;
+        b->dual[side][i] = has ? dual : 0.0;
       }
   }
 }

@@ -241,5 +241,5 @@ void ocp_store(const qd_ocp_workspace *w, const qd_ocp_qp *problem, const qd_ocp
   store_duals(w, OCP_U, out->u_dual);
   store_duals(w, OCP_D, out->d_dual);
   if (out->x_gain || out->u_gain) store_gains(w, out);
-  if (out->costate) store_rows(w, OCP_X, w->bounds[OCP_X].gradient, out->costate);
+  if (out->costate) store_rows(w, OCP_X, w->bounds[OCP_X].step, out->costate);
 }

@@ -49,6 +49,7 @@ static void lay_out(qd_ocp_workspace *w, arena *a) {
   w->V = arena_doubles(a, zp * zp);
   w->VF = arena_doubles(a, zp * zp);
   w->scaled = arena_doubles(a, nx * up);
+  w->z = arena_doubles(a, zp + LANE_COUNT);
   w->p = arena_doubles(a, xp + 2 * up);
   w->v = arena_doubles(a, gp + LANE_COUNT);
 }
@@ -82,7 +83,8 @@ enum { KEEP_GOING = -1 };
 static int judge(qd_ocp_workspace *w, const qd_cone_options *options, double unit,
                  qd_cone_info *info, double *goal) {
   const ocp_gap gap = ocp_bounds_gap(w);
-  const ocp_stationarity slope = ocp_lagrangian(w, 1, NULL);
+  const int factored = info->factorizations > 0;
+  const ocp_stationarity slope = factored ? ocp_residual(w, NULL) : ocp_lagrangian(w, 1);
   const double tolerance = options->tolerance, force = larger(slope.scale, 1e-12);
   *goal = tolerance * force * unit;
   info->primal_residual = gap.residual;
@@ -90,15 +92,15 @@ static int judge(qd_ocp_workspace *w, const qd_cone_options *options, double uni
   info->complementarity = gap.largest;
   const double size = max_norm(w->bounds[OCP_U].value, (int)w->bounds[OCP_U].count);
   if (!(slope.largest < HUGE_VAL) || !(gap.residual < HUGE_VAL)) return QD_NUMERICAL_TROUBLE;
-  if (size > 1e12 * unit) return QD_UNBOUNDED;
-  if (info->factorizations > 0 && gap.residual <= tolerance * unit &&
-      slope.largest <= tolerance * force && gap.largest <= *goal)
+  if (size > 1e12 * larger(unit, 1.0)) return QD_UNBOUNDED;
+  if (factored && gap.residual <= tolerance * unit && slope.largest <= tolerance * force &&
+      gap.largest <= *goal)
     return QD_OK;
   if (gap.residual > tolerance * unit && gap.largest_dual > 0.0) {
     /* Farkas: sum of dual * (room to its bound) is the same for every input where the duals'
      * gradient by u vanishes, and must be >= 0 for one that satisfies all bounds. */
     const double excluded = ocp_bounds_certificate(w);
-    if (excluded > 0.0 && excluded > 100.0 * ocp_lagrangian(w, 0, NULL).sum * larger(unit, size))
+    if (excluded > 0.0 && excluded > 100.0 * ocp_lagrangian(w, 0).sum * larger(unit, size))
       return QD_INFEASIBLE;
   }
   return KEEP_GOING;
@@ -124,18 +126,38 @@ static double advance(qd_ocp_workspace *w, double least, qd_cone_info *info) {
   ocp_bounds_gradient(w, target, 1);
   ocp_newton_step(w);
   const double longest = ocp_bounds_follow(w, target, 1);
-  const double length = smaller(1.0, 0.995 * longest);
+  const double length = smaller(1.0, 0.999 * longest);
   ocp_bounds_move(w, length);
   return length;
 }
 
-static qd_status iterate(qd_ocp_workspace *w, const qd_cone_options *options, qd_cone_info *info) {
+/* Inputs in the middle of their boxes, states from them. Where unstable dynamics carry these off,
+ * states come from the feedback of a first factorisation instead. 0 if that fails. */
+static int start(qd_ocp_workspace *w, double unit, qd_cone_info *info) {
+  ocp_bounds *x = &w->bounds[OCP_X];
   ocp_bounds_start_inputs(w);
-  ocp_roll_out(w);
+  ocp_roll_out(w, 0);
+  const int lost =
+      !(max_norm(x->value, (int)x->count) < 1e4 * unit) || !all_finite(x->value, (int)x->count);
+  if (lost) {
+    memset(x->value, 0, x->count * sizeof *x->value);
+    ocp_bounds_start(w, unit, 1.0);
+    ocp_bounds_weights(w);
+    ++info->factorizations;
+    if (!ocp_factor(w)) return 0;
+    ocp_bounds_start_inputs(w);
+    ocp_roll_out(w, 1);
+  }
   ocp_cost_gradient(w);
+  ocp_bounds_clear_duals(w);
+  const ocp_stationarity slope = lost ? ocp_residual(w, NULL) : ocp_lagrangian(w, 1);
+  ocp_bounds_start(w, unit, larger(0.1 * slope.largest, 1e-9));
+  return 1;
+}
+
+static qd_status iterate(qd_ocp_workspace *w, const qd_cone_options *options, qd_cone_info *info) {
   const double unit = ocp_bounds_scale(w);
-  const ocp_stationarity start = ocp_lagrangian(w, 1, NULL);
-  ocp_bounds_start(w, larger(0.1 * start.largest, 1e-9));
+  if (!start(w, unit, info)) return QD_NUMERICAL_TROUBLE;
   int short_steps = 0;
   double goal = 0.0;
   for (;; ++info->iterations) {
@@ -145,8 +167,6 @@ static qd_status iterate(qd_ocp_workspace *w, const qd_cone_options *options, qd
     const double length = advance(w, 0.1 * goal, info);
     short_steps = length < 1e-6 ? short_steps + 1 : 0;
     if (length < 0.0 || short_steps > 5) return QD_NUMERICAL_TROUBLE;
-    /* What the values' equations lost to rounding comes back. */
-    ocp_roll_out(w);
     ocp_cost_gradient(w);
   }
 }
@@ -165,8 +185,10 @@ qd_status qd_ocp_solve(qd_ocp_workspace *workspace, const qd_cone_options *optio
     return info->status;
   }
   info->status = iterate(w, options, info);
+  /* What the dynamics lost to rounding over the steps comes back. */
+  if (info->status == QD_OK) ocp_roll_out(w, 1);
   info->objective = ocp_objective(w);
-  if (solution->costate) ocp_lagrangian(w, 1, w->bounds[OCP_X].gradient);
+  if (solution->costate && info->factorizations > 0) ocp_residual(w, w->bounds[OCP_X].step);
   ocp_store(w, problem, solution);
   return info->status;
 }

@@ -53,7 +53,8 @@ struct qd_ocp_workspace {
   double *V;  /* (zp, zp) value function */
   double *VF; /* (zp, fp) */
   double *scaled; /* (dead, up) */
-  double *p, *v;  /* (xp + up) each */
+  double *z;      /* (zp) */
+  double *p, *v;  /* (xp + up), (gp) */
 };
 
 /* ocp_load.c: 0, or QD_INFEASIBLE, QD_NOT_FINITE, QD_BAD_ARGUMENT */
@@ -66,23 +67,30 @@ void ocp_store(const qd_ocp_workspace *w, const qd_ocp_qp *problem, const qd_ocp
 int ocp_factor(qd_ocp_workspace *w);
 /* Steps of all quantities from the gradients in w->bounds. */
 void ocp_newton_step(qd_ocp_workspace *w);
-/* x from u, and d. */
-void ocp_roll_out(qd_ocp_workspace *w);
+/* x from u, and d. With feedback (of the latest factors) u reacts to where x is not what it was:
+ * what rounding leaves between x and u is not blown up by unstable dynamics. */
+void ocp_roll_out(qd_ocp_workspace *w, int with_feedback);
 /* bounds[].cost from the values. */
 void ocp_cost_gradient(qd_ocp_workspace *w);
 double ocp_objective(const qd_ocp_workspace *w);
-/* Largest and summed entry of the derivative by u of the Lagrangian (with_cost 0: of its bounds
- * alone); scale: the largest term in it. Costates (T, xp) where wanted. */
+/* The derivative by u of the Lagrangian: largest and summed entry, and the largest term in it. */
 typedef struct ocp_stationarity {
   double largest, sum, scale;
 } ocp_stationarity;
-ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_cost, double *costate);
+/* By costates from the dynamics alone; with_cost 0: of the bounds' terms alone. */
+ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_cost);
+/* By costates under the feedback of the latest factors (no sum); (T, xp) of them where wanted.
+ * Overwrites the gradients. */
+ocp_stationarity ocp_residual(qd_ocp_workspace *w, double *costate);
 
 /* ocp_bounds.c */
-/* Slacks and multipliers of the start; clips u into its box first. */
+/* Inputs in the middle of their boxes, or as near to the one before as these allow. */
 void ocp_bounds_start_inputs(qd_ocp_workspace *w);
-void ocp_bounds_start(qd_ocp_workspace *w, double gradient);
+/* A length that bounds, first state, offsets and the input before have. */
 double ocp_bounds_scale(const qd_ocp_workspace *w);
+void ocp_bounds_clear_duals(qd_ocp_workspace *w);
+/* Slacks from the values, at least a share of the unit; all multipliers alike. */
+void ocp_bounds_start(qd_ocp_workspace *w, double unit, double dual);
 /* Mean of slack times dual, the largest one, the largest violation of a bound's equation. */
 typedef struct ocp_gap {
   double mean, largest, residual, largest_dual;

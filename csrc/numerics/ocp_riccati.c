@@ -152,6 +152,9 @@ LANES_INLINE int factor_stage(qd_ocp_workspace *w, size_t t) {
     V[(lp + i) * zp + lp + i] += d_weight[i];
   }
   add_products(V, zp, F + up, fp, lp, VF + up, fp, lp, live, 1.0);
+  /* Rounding makes F'VF slightly unsymmetric, and no feedback damps that part: A'(.)A repeats. */
+  for (size_t i = 1; i < lp; ++i)
+    for (size_t j = 0; j < i; ++j) V[j * zp + i] = V[i * zp + j];
   add_products(V, zp, G + up, gp, zp, G + up, gp, zp, up, -1.0);
   value_begin(w, t - 1, V);
   return 1;
@@ -167,8 +170,11 @@ QD_CLONES int ocp_factor(qd_ocp_workspace *w) {
 
 /* ------------------------------------------------------------ vectors */
 
-/* y_t = U^-T (gradient by u_t), from the last stage to the first. */
-LANES_INLINE void backward(qd_ocp_workspace *w) {
+/* y_t = U^-T (gradient by u_t), from the last stage to the first. p_t is the gradient of the cost
+ * to come under the feedback of the factors, so nothing grows where the dynamics alone are
+ * unstable. The found residuals are those of the optimality conditions with p for the costates: of
+ * u_t what U'y is, of z_t what Y'y is. */
+LANES_INLINE void backward(qd_ocp_workspace *w, ocp_stationarity *found, double *costate) {
   const size_t up = w->up, lp = w->lp, zp = w->zp, fp = w->fp, gp = w->gp, xp = w->xp;
   const size_t live = (size_t)w->live_count, dead = (size_t)w->dead_count, T = (size_t)w->T;
   const double *gx = w->bounds[OCP_X].gradient, *gu = w->bounds[OCP_U].gradient;
@@ -180,11 +186,19 @@ LANES_INLINE void backward(qd_ocp_workspace *w) {
     const double *F = w->F + t * live * fp, *B = w->B_dead + t * dead * up;
     const double *G = w->G + t * up * gp;
     double *y = w->y + t * up;
-    for (size_t j = 0; j < up; ++j) v[j] = p[xp + j] + gu[t * up + j] + gd[t * up + j];
-    memset(v + up, 0, lp * sizeof *v);
-    for (size_t j = 0; j < up; ++j) v[fp + j] = -gd[t * up + j];
+    if (costate) memcpy(costate + t * xp, p, xp * sizeof *p);
+    memset(v, 0, fp * sizeof *v);
     for (size_t k = 0; k < live; ++k) add_scaled(v, F + k * fp, p[k], fp);
     for (size_t k = 0; k < dead; ++k) add_scaled(v, B + k * up, p[lp + k], up);
+    if (found) found->scale = larger(max_norm(v, (int)up), found->scale);
+    for (size_t j = 0; j < up; ++j) v[j] += p[xp + j] + gu[t * up + j] + gd[t * up + j];
+    for (size_t j = 0; j < up; ++j) v[fp + j] = -gd[t * up + j];
+    if (found) {
+      found->scale = larger(max_norm(gu + t * up, (int)up), found->scale);
+      found->scale = larger(max_norm(gd + t * up, (int)up), found->scale);
+      found->largest = larger(max_norm(v, (int)up), found->largest);
+      memcpy(w->z, v + up, zp * sizeof *v);
+    }
     for (size_t k = 0; k < up; ++k) { /* rows below and (x, w) at once */
       const double *row = G + k * gp;
       const size_t from = k / LANE_COUNT * LANE_COUNT;
@@ -193,31 +207,40 @@ LANES_INLINE void backward(qd_ocp_workspace *w) {
       y[k] = value;
     }
     if (t == 0) break;
+    if (found)
+      for (size_t j = 0; j < zp; ++j)
+        found->largest = larger(fabs(v[up + j] - w->z[j]), found->largest);
     for (size_t j = 0; j < lp; ++j) p[j] = v[up + j] + gx[(t - 1) * xp + j];
     for (size_t j = lp; j < xp; ++j) p[j] = gx[(t - 1) * xp + j];
     for (size_t j = 0; j < up; ++j) p[xp + j] = v[fp + j];
   }
-  (void)zp;
+}
+
+/* du = -U^-1 (y + Y z), y may be NULL */
+LANES_INLINE void feedback(const qd_ocp_workspace *w, size_t t, const double *y, const double *z,
+                           double *du) {
+  const size_t up = w->up;
+  const double *G = w->G + t * up * w->gp;
+  memset(du, 0, up * sizeof *du);
+  for (size_t i = up; i-- > 0;) {
+    const double *row = G + i * w->gp;
+    const size_t from = i / LANE_COUNT * LANE_COUNT;
+    const double rest = dot(row + from, du + from, up - from); /* du[i] is still zero */
+    du[i] = -((y ? y[i] : 0.0) + dot(row + up, z, w->zp) + rest) * row[i];
+  }
 }
 
 QD_CLONES void ocp_newton_step(qd_ocp_workspace *w) {
-  const size_t up = w->up, lp = w->lp, zp = w->zp, fp = w->fp, gp = w->gp, xp = w->xp;
+  const size_t up = w->up, lp = w->lp, zp = w->zp, fp = w->fp, xp = w->xp;
   const size_t live = (size_t)w->live_count, dead = (size_t)w->dead_count, T = (size_t)w->T;
-  backward(w);
-  double *z = w->p, *ux = w->v; /* z: (live x, w); ux: (u, x) */
+  backward(w, NULL, NULL);
+  double *z = w->z, *ux = w->v; /* z: (live x, w); ux: (u, x) */
   memset(z, 0, zp * sizeof *z);
   for (size_t t = 0; t < T; ++t) {
     const double *F = w->F + t * live * fp, *B = w->B_dead + t * dead * up;
-    const double *G = w->G + t * up * gp;
     double *x = w->bounds[OCP_X].step + t * xp, *u = w->bounds[OCP_U].step + t * up;
     double *d = w->bounds[OCP_D].step + t * up;
-    memset(u, 0, up * sizeof *u);
-    for (size_t i = up; i-- > 0;) {
-      const double *row = G + i * gp;
-      const size_t from = i / LANE_COUNT * LANE_COUNT;
-      const double rest = dot(row + from, u + from, up - from); /* u[i] and above are still zero */
-      u[i] = -(w->y[t * up + i] + dot(row + up, z, zp) + rest) * row[i];
-    }
+    feedback(w, t, w->y + t * up, z, u);
     memcpy(ux, u, up * sizeof *ux);
     memcpy(ux + up, z, lp * sizeof *ux);
     memset(x, 0, xp * sizeof *x);
@@ -229,23 +252,45 @@ QD_CLONES void ocp_newton_step(qd_ocp_workspace *w) {
   }
 }
 
-QD_CLONES void ocp_roll_out(qd_ocp_workspace *w) {
-  const size_t up = w->up, lp = w->lp, fp = w->fp, xp = w->xp, T = (size_t)w->T;
+QD_CLONES void ocp_roll_out(qd_ocp_workspace *w, int with_feedback) {
+  const size_t up = w->up, lp = w->lp, zp = w->zp, fp = w->fp, xp = w->xp, T = (size_t)w->T;
   const size_t live = (size_t)w->live_count, dead = (size_t)w->dead_count;
   const double *before_x = w->x_first, *before_u = w->u_before;
+  double *z = w->z, *du = w->p;
+  memset(z, 0, zp * sizeof *z);
   for (size_t t = 0; t < T; ++t) {
-    const double *F = w->F + t * live * fp, *B = w->B_dead + t * dead * up;
-    const double *u = w->bounds[OCP_U].value + t * up;
+    const double *F = w->F + t * live * fp, *B = w->B_dead + t * dead * up, *c = w->c + t * xp;
+    double *u = w->bounds[OCP_U].value + t * up;
     double *x = w->bounds[OCP_X].value + t * xp, *d = w->bounds[OCP_D].value + t * up;
+    if (with_feedback) {
+      feedback(w, t, NULL, z, du);
+      for (size_t j = 0; j < up; ++j) u[j] += du[j];
+      memcpy(z + lp, du, up * sizeof *du);
+    }
     memcpy(w->v, u, up * sizeof *w->v);
     memcpy(w->v + up, before_x, lp * sizeof *w->v);
-    memcpy(x, w->c + t * xp, xp * sizeof *x);
-    for (size_t k = 0; k < live; ++k) x[k] += dot(F + k * fp, w->v, fp);
-    for (size_t k = 0; k < dead; ++k) x[lp + k] += dot(B + k * up, u, up);
+    for (size_t k = 0; k < live; ++k) {
+      const double value = c[k] + dot(F + k * fp, w->v, fp);
+      z[k] = value - x[k];
+      x[k] = value;
+    }
+    for (size_t k = 0; k < dead; ++k) x[lp + k] = c[lp + k] + dot(B + k * up, u, up);
     for (size_t j = 0; j < up; ++j) d[j] = u[j] - before_u[j];
     before_x = x;
     before_u = u;
   }
+}
+
+QD_CLONES ocp_stationarity ocp_residual(qd_ocp_workspace *w, double *costate) {
+  ocp_stationarity found = {0.0, 0.0, 0.0};
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    ocp_bounds *b = &w->bounds[kind];
+    for (size_t i = 0; i < b->count; ++i) b->gradient[i] = b->cost[i];
+    if (!b->is_bounded) continue;
+    for (size_t i = 0; i < b->count; ++i) b->gradient[i] += b->dual[1][i] - b->dual[0][i];
+  }
+  backward(w, &found, costate);
+  return found;
 }
 
 QD_CLONES void ocp_cost_gradient(qd_ocp_workspace *w) {
@@ -286,7 +331,7 @@ LANES_INLINE double slope(const ocp_bounds *b, size_t i, int with_cost) {
   return sum;
 }
 
-QD_CLONES ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_cost, double *costate) {
+QD_CLONES ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_cost) {
   const size_t up = w->up, lp = w->lp, fp = w->fp, xp = w->xp, T = (size_t)w->T;
   const size_t live = (size_t)w->live_count, dead = (size_t)w->dead_count;
   const ocp_bounds *bx = &w->bounds[OCP_X], *bu = &w->bounds[OCP_U], *bd = &w->bounds[OCP_D];
@@ -297,7 +342,6 @@ QD_CLONES ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_cost, do
     const double *F = w->F + t * live * fp, *B = w->B_dead + t * dead * up;
     for (size_t j = 0; j < lp; ++j) p[j] = v[up + j] + slope(bx, t * xp + j, with_cost);
     for (size_t j = lp; j < xp; ++j) p[j] = slope(bx, t * xp + j, with_cost);
-    if (costate) memcpy(costate + t * xp, p, xp * sizeof *p);
     memset(v, 0, (up + lp) * sizeof *v);
     for (size_t k = 0; k < live; ++k) add_scaled(v, F + k * fp, p[k], fp);
     for (size_t k = 0; k < dead; ++k) add_scaled(v, B + k * up, p[lp + k], up);
