@@ -5,6 +5,14 @@ Local Smoothing of Quasi-dynamic Contact Models", S3.
 """
 
 from qdsim.planning.closing import Closing, close_grasp
+from qdsim.planning.equilibrium import (
+    EquilibriumError,
+    ForceClosure,
+    Holding,
+    force_closure,
+    holding_command,
+)
+from qdsim.planning.inverse_kinematics import PointReach, reach_point
 from qdsim.planning.least_squares import bounded_least_squares
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.plan import Plan, ReplayResult, Segment, Verdict
@@ -37,6 +45,9 @@ __all__ = [
     "ClosingSampler",
     "ContactSampler",
     "EdgeKind",
+    "EquilibriumError",
+    "ForceClosure",
+    "Holding",
     "ImpcOptions",
     "ImpcResult",
     "Mpc",
@@ -44,6 +55,7 @@ __all__ = [
     "ObjectSpace",
     "Plan",
     "PlanarHandSampler",
+    "PointReach",
     "RRTOptions",
     "ReplayResult",
     "Segment",
@@ -57,7 +69,10 @@ __all__ = [
     "Verdict",
     "bounded_least_squares",
     "close_grasp",
+    "force_closure",
+    "holding_command",
     "impc",
+    "reach_point",
     "rrt",
     "second_order",
     "transfer",
