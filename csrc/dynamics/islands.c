@@ -3,6 +3,7 @@
 #include <math.h>
 
 #define NO_ISLAND (-1)
+#define CONE_ROWS_MAX 6
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a) {
   const size_t trees = (size_t)model->tree_count, contacts = (size_t)contact_capacity;
@@ -109,29 +110,76 @@ static int limit_rows(const qd_model *model, int dof) {
   return model->dof_q[dof] < 0 ? 0 : (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0);
 }
 
-static void count_members(islands *s, const qd_model *model, const qd_step_options *o,
-                          const collision *c) {
+static int smaller_of(int a, int b) { return a < b ? a : b; }
+
+/* Most tiles that `count` columns of a tree touch: columns of one tree lie no farther apart than
+ * its DOFs. */
+static int tile_bound(const qd_model *model, const island *one, int tree, int count) {
+  const int last = model->tree_dof_start[tree + 1] - 1;
+  const int span = model->tree_dofs[last] - model->tree_dofs[model->tree_dof_start[tree]] + 1;
+  return smaller_of(smaller_of(count, (span + 6) / 4), (one->variable_count + 3) / 4);
+}
+
+static int body_tile_bound(const qd_model *model, const islands *s, int index, int body) {
+  const int tree = model->body_tree[body];
+  int count;
+  body_chain(model, body, &count);
+  return tree < 0 || s->parent[tree] != index ? 0
+                                              : tile_bound(model, s->island + index, tree, count);
+}
+
+static int constraint_tile_bound(const qd_model *model, const islands *s, int index,
+                                 int constraint) {
+  const int *object = model->constraint_object + 2 * constraint;
+  if (model->constraint_type[constraint] == QD_COUPLING) {
+    return 2;
+  }
+  return body_tile_bound(model, s, index, object[0]) + body_tile_bound(model, s, index, object[1]);
+}
+
+static void count_variables(islands *s, const qd_model *model, const qd_step_options *o) {
   for (int dof = 0; dof < model->nv; ++dof) {
     if (o->held == NULL || !o->held[dof]) {
+      const int limits = o->joint_limits ? limit_rows(model, dof) : 0;
       island *one = s->island + s->parent[model->dof_tree[dof]];
       ++one->variable_count;
-      one->row_bound += o->joint_limits ? limit_rows(model, dof) : 0;
+      one->size.rows += limits;
+      one->G_tiles += (size_t)limits;
     }
   }
+  for (int tree = 0; tree < model->tree_count; ++tree) {
+    if (s->parent[tree] >= 0) {
+      island *one = s->island + s->parent[tree];
+      const int dofs = model->tree_dof_start[tree + 1] - model->tree_dof_start[tree];
+      one->Q_tiles += (size_t)dofs * (size_t)tile_bound(model, one, tree, model->nv);
+    }
+  }
+}
+
+static void count_rows(islands *s, const qd_model *model, const qd_step_options *o,
+                       const collision *c) {
   for (int i = 0; i < c->count; ++i) {
+    const qd_contact *contact = c->contact + i;
     const int tree = s->of_contact[i], index = tree < 0 ? NO_ISLAND : s->parent[tree];
     s->of_contact[i] = index;
     if (index >= 0) {
-      ++s->island[index].contact_count;
-      s->island[index].row_bound += contact_row_bound(c->contact + i, o);
+      island *one = s->island + index;
+      const int rows = contact_row_bound(contact, o);
+      ++one->contact_count;
+      one->size.rows += rows;
+      one->G_tiles += (size_t)(rows * (body_tile_bound(model, s, index, contact->body_a) +
+                                       body_tile_bound(model, s, index, contact->body_b)));
     }
   }
   for (int i = 0; i < model->constraint_count; ++i) {
     const int tree = s->of_constraint[i], index = tree < 0 ? NO_ISLAND : s->parent[tree];
     s->of_constraint[i] = index;
     if (index >= 0) {
-      ++s->island[index].constraint_count;
-      s->island[index].equality_bound += constraint_row_count(model->constraint_type[i]);
+      island *one = s->island + index;
+      const int rows = constraint_row_count(model->constraint_type[i]);
+      ++one->constraint_count;
+      one->size.equalities += rows;
+      one->C_tiles += (size_t)(rows * constraint_tile_bound(model, s, index, i));
     }
   }
 }
@@ -159,7 +207,8 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
                   const collision *c) {
   connect_trees(s, model, options->held, c);
   number_islands(s, model);
-  count_members(s, model, options, c);
+  count_variables(s, model, options);
+  count_rows(s, model, options, c);
   int variable = 0, contact = 0, constraint = 0;
   for (int i = 0; i < s->count; ++i) {
     island *one = s->island + i;
@@ -169,6 +218,9 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
     variable += one->variable_count;
     contact += one->contact_count;
     constraint += one->constraint_count;
+    one->size.variables = one->variable_count;
+    one->size.largest_cone = CONE_ROWS_MAX;
+    one->size.row_tiles = one->G_tiles + one->C_tiles;
     one->contact_count = one->constraint_count = 0; /* counted again as they are put in place */
   }
   sort_contacts(s, c);

@@ -7,6 +7,8 @@
 #ifndef QD_DYNAMICS_ISLANDS_H
 #define QD_DYNAMICS_ISLANDS_H
 
+#include "dynamics/tile_rows.h"
+
 #include "mechanics/collision.h"
 #include "mechanics/constraint.h"
 
@@ -14,11 +16,13 @@ typedef struct island {
   int variable, variable_count;     /* of the problem's variables */
   int contact, contact_count;       /* of islands.contact_order */
   int constraint, constraint_count; /* of islands.constraint_order */
-  int row, row_count, row_bound;    /* of the problem's rows, limits behind contacts */
+  int row, row_count;               /* of the problem's rows, limits behind contacts */
   int cone, cone_count;
   int limit, limit_count;
-  int equality, equality_count, equality_bound;
-  double *Q, *G, *C; /* (n, n), (row_count, n), (equality_count, n) in the island's own variables */
+  int equality, equality_count;
+  size_t Q_tiles, G_tiles, C_tiles; /* at most, summed over rows */
+  tile_rows Q, G, C;                /* over the island's own variables */
+  conic_size size;                  /* of its program at most */
   qd_cone_workspace *cone_workspace;
   qd_cone_info info;
 } island;

@@ -416,17 +416,13 @@ static qd_status linearize_island(const qd_model *model, qd_workspace *w,
                                   const qd_step_options *options, const qd_step_input *input,
                                   const island *one, const step_columns *wanted, int any_mass,
                                   qd_step_result *result, double *A, double *B) {
-  const problem *p = &w->problem;
   const sensitivity *s = &w->sensitivity;
-  const qd_cone_program program = problem_program(p, one);
   int exact = 1;
   choose_columns(model, w, one, wanted);
   if (s->q_count + s->u_count == 0) {
     return QD_OK;
   }
-  const qd_status status =
-      conic_sensitivity_prepare(one->cone_workspace, &program, p->x + one->variable,
-                                p->slack + one->row, p->dual + one->row, &one->info, &exact);
+  const qd_status status = conic_sensitivity_prepare(one->cone_workspace, &one->info, &exact);
   if (status != QD_OK) {
     return status;
   }

@@ -28,18 +28,21 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->block = arena_take(a, (size_t)contact_capacity * sizeof(contact_block));
   p->limit = arena_take(a, 2 * nv * sizeof(limit_row));
   p->motion = arena_doubles(a, nv * MOTION_MAX);
+  p->list.tiles = arena_ints(a, nv + 1);
+  p->tile_place = arena_ints(a, nv / 4 + 1);
+  p->tree_first = arena_ints(a, (size_t)model->tree_count);
+  p->tree_last = arena_ints(a, (size_t)model->tree_count);
 }
 
 void problem_lay_out_program(problem *p, arena *a) {
   size_t rows = 0, cones = 0;
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
-    const size_t n = (size_t)one->variable_count;
-    rows += (size_t)one->row_bound;
+    rows += (size_t)one->size.rows;
     cones += (size_t)one->contact_count + 1; /* one for the limits */
-    one->Q = arena_doubles(a, n * n);
-    one->G = arena_doubles(a, (size_t)one->row_bound * n);
-    one->C = arena_doubles(a, (size_t)one->equality_bound * n);
+    tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
+    tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
+    tile_rows_lay_out(&one->C, (size_t)one->size.equalities, one->C_tiles, a);
   }
   p->g = arena_doubles(a, rows);
   p->slack = arena_doubles(a, rows);
@@ -86,11 +89,47 @@ static int column_of(const problem *p, const island *one, int dof) {
   return p->variable_of_dof[dof] - one->variable;
 }
 
+/* The columns that mass couples: of each tree, from the first unactuated one to the last. */
+static void find_tree_columns(problem *p, const qd_model *model) {
+  for (int tree = 0; tree < model->tree_count; ++tree) {
+    p->tree_first[tree] = model->nv;
+    p->tree_last[tree] = -1;
+  }
+  for (int i = 0; i < p->n; ++i) {
+    const int dof = p->dof_of_variable[i], tree = model->dof_tree[dof];
+    if (model->dof_actuator[dof] < 0) {
+      const int column = column_of(p, p->islands.island + p->islands.parent[tree], dof);
+      p->tree_first[tree] = column < p->tree_first[tree] ? column : p->tree_first[tree];
+      p->tree_last[tree] = column > p->tree_last[tree] ? column : p->tree_last[tree];
+    }
+  }
+}
+
+/* Zero rows of Q, wide enough for what couples. */
+static void open_cost_rows(problem *p, const qd_model *model, island *one) {
+  tile_rows_clear(&one->Q);
+  for (int i = 0; i < one->variable_count; ++i) {
+    const int dof = p->dof_of_variable[one->variable + i], tree = model->dof_tree[dof];
+    const int alone = model->dof_actuator[dof] >= 0;
+    const int first = (alone ? i : p->tree_first[tree]) / 4;
+    const int last = (alone ? i : p->tree_last[tree]) / 4;
+    p->list.count = last - first + 1;
+    for (int k = 0; k < p->list.count; ++k) {
+      p->list.tiles[k] = first + k;
+    }
+    tile_rows_append(&one->Q, &p->list);
+  }
+}
+
+/* An entry of Q inside the range of tiles of its row. */
+static double *cost_entry(const island *one, int i, int j) {
+  const int at = one->Q.start[i];
+  return one->Q.values + 4 * (size_t)at + (j - 4 * one->Q.tiles[at]);
+}
+
 static void fill_mass_block(problem *p, const qd_model *model, const kinematics *k,
                             const inertia *I, const island *one, double h) {
-  const int n = one->variable_count;
-  memset(one->Q, 0, (size_t)n * (size_t)n * sizeof(double));
-  for (int i = 0; i < n; ++i) {
+  for (int i = 0; i < one->variable_count; ++i) {
     const int di = p->dof_of_variable[one->variable + i];
     if (model->dof_actuator[di] >= 0) {
       continue;
@@ -102,7 +141,7 @@ static void fill_mass_block(problem *p, const qd_model *model, const kinematics 
     for (int c = 0; c < count; ++c) {
       const int j = column_of(p, one, chain[c]);
       if (p->variable_of_dof[chain[c]] >= 0 && model->dof_actuator[chain[c]] < 0) {
-        one->Q[i * n + j] = one->Q[j * n + i] = factor * p->mass_row[c];
+        *cost_entry(one, i, j) = *cost_entry(one, j, i) = factor * p->mass_row[c];
       }
     }
   }
@@ -111,12 +150,11 @@ static void fill_mass_block(problem *p, const qd_model *model, const kinematics 
 static void add_springs(problem *p, const qd_model *model, const island *one, const double *q,
                         const double *u) {
   const model_parameters *par = &model->parameters;
-  const int n = one->variable_count;
   double *b = p->b + one->variable;
-  for (int i = 0; i < n; ++i) {
+  for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i];
     const int actuator = model->dof_actuator[dof], joint = model->dof_joint[dof];
-    double *diagonal = one->Q + i * n + i;
+    double *diagonal = cost_entry(one, i, i);
     if (actuator >= 0) {
       const double stiffness = par->actuator_stiffness[actuator];
       const double command = u[actuator] / model->actuator_gear[actuator];
@@ -153,7 +191,9 @@ static void assemble_cost(problem *p, const qd_model *model, const qd_step_optio
     const int falls = model->dof_actuator[dof] < 0 || o->gravity_on_actuated;
     p->b[i] = -(falls ? p->gravity[dof] : 0.0) - p->applied[dof];
   }
+  find_tree_columns(p, model);
   for (int i = 0; i < p->islands.count; ++i) {
+    open_cost_rows(p, model, p->islands.island + i);
     fill_mass_block(p, model, k, I, p->islands.island + i, o->h);
     add_springs(p, model, p->islands.island + i, input->q, input->u);
   }
@@ -201,19 +241,46 @@ static void contact_motion_rows(problem *p, const kinematics *k, const qd_contac
   }
 }
 
+/* ---------------------------------------------------------------- rows */
+
+/* Adds the tiles of the DOFs given to the list. */
+static void list_tiles(problem *p, const island *one, const int *dofs, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (dofs[i] >= 0 && p->variable_of_dof[dofs[i]] >= 0) {
+      tile_list_add(&p->list, column_of(p, one, dofs[i]));
+    }
+  }
+}
+
+/* The list is complete: zero rows with its tiles. Returns their numbers. */
+static double *open_rows(problem *p, tile_rows *rows, int count) {
+  double *values = tile_rows_append(rows, &p->list);
+  for (int r = 1; r < count; ++r) {
+    tile_rows_append(rows, &p->list);
+  }
+  for (int k = 0; k < p->list.count; ++k) {
+    p->tile_place[p->list.tiles[k]] = k;
+  }
+  return values;
+}
+
+/* Where a column stands in those rows. */
+static int place_of(const problem *p, int column) {
+  return 4 * p->tile_place[column / 4] + column % 4;
+}
+
 /* Columns of G for the DOFs given: map times motion. */
 static void write_columns(const problem *p, const island *one, const contact_block *block,
-                          const int *dofs, int count) {
-  const int n = one->variable_count;
-  double *rows = one->G + (size_t)(block->row - one->row) * (size_t)n;
+                          double *rows, const int *dofs, int count) {
+  const int width = 4 * p->list.count;
   for (int i = 0; i < count; ++i) {
     const double *motion = p->motion + MOTION_MAX * dofs[i];
     if (p->variable_of_dof[dofs[i]] < 0) {
       continue;
     }
-    const int column = column_of(p, one, dofs[i]);
+    const int place = place_of(p, column_of(p, one, dofs[i]));
     for (int r = 0; r < block->rows.count; ++r) {
-      rows[r * n + column] = friction_row_of(block->rows.row + r, motion);
+      rows[r * width + place] = friction_row_of(block->rows.row + r, motion);
     }
   }
 }
@@ -245,10 +312,12 @@ static void assemble_contact(problem *p, const qd_model *model, const qd_step_op
   friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,
                      o->ray_count, p->rays);
   const int rows = block->rows.count;
-  memset(one->G + (size_t)one->row_count * (size_t)one->variable_count, 0,
-         (size_t)rows * (size_t)one->variable_count * sizeof(double));
-  write_columns(p, one, block, dofs.a, dofs.a_count);
-  write_columns(p, one, block, dofs.b, dofs.b_count);
+  p->list.count = 0;
+  list_tiles(p, one, dofs.a, dofs.a_count);
+  list_tiles(p, one, dofs.b, dofs.b_count);
+  double *values = open_rows(p, &one->G, rows);
+  write_columns(p, one, block, values, dofs.a, dofs.a_count);
+  write_columns(p, one, block, values, dofs.b, dofs.b_count);
   for (int r = 0; r < rows; ++r) {
     p->g[block->row + r] = block->rows.row[r].normal * contact->dist;
   }
@@ -261,9 +330,10 @@ static void assemble_contact(problem *p, const qd_model *model, const qd_step_op
 /* ---------------------------------------------------------------- joint limits */
 
 static void add_limit(problem *p, island *one, int dof, double sign, double gap) {
-  double *row = one->G + (size_t)one->row_count++ * (size_t)one->variable_count;
-  memset(row, 0, (size_t)one->variable_count * sizeof(double));
-  row[column_of(p, one, dof)] = sign;
+  p->list.count = 0;
+  list_tiles(p, one, &dof, 1);
+  open_rows(p, &one->G, 1)[column_of(p, one, dof) % 4] = sign;
+  ++one->row_count;
   p->g[p->row_count] = gap;
   p->limit[p->limit_count].dof = dof;
   p->limit[p->limit_count].row = p->row_count++;
@@ -295,6 +365,16 @@ static void assemble_limits(problem *p, const qd_model *model, const qd_step_opt
 
 /* ---------------------------------------------------------------- bilateral constraints */
 
+/* DOFs on each side of a constraint. */
+static const int *constraint_dofs(const qd_model *model, const constraint_state *s, int side,
+                                  int *count) {
+  if (s->rows == 1) {
+    *count = 1;
+    return s->dof + side;
+  }
+  return body_chain(model, s->body[side], count);
+}
+
 /* Columns of a constraint's rows, for the DOFs given that are free. */
 static void write_constraint_columns(const problem *p, const island *one, double *rows,
                                      const constraint_state *s, const qd_model *model,
@@ -306,43 +386,46 @@ static void write_constraint_columns(const problem *p, const island *one, double
     }
     constraint_column(column, s, model, k, dofs[i]);
     for (int r = 0; r < s->rows; ++r) {
-      rows[r * one->variable_count + column_of(p, one, dofs[i])] = column[r];
+      rows[4 * r * p->list.count + place_of(p, column_of(p, one, dofs[i]))] = column[r];
     }
   }
 }
 
-/* Keeps those of the rows behind the last one that anything free moves. */
+/* Of the last s->rows rows of C, keeps those that anything free moves. */
 static void keep_equalities(problem *p, island *one, const constraint_state *s, int constraint) {
-  const size_t n = (size_t)one->variable_count;
-  const double *rows = one->C + (size_t)one->equality_count * n;
-  for (int component = 0; component < s->rows; ++component) {
-    const double *row = rows + (size_t)component * n;
+  const size_t width = 4 * (size_t)p->list.count;
+  tile_rows *C = &one->C;
+  int row = C->count - s->rows;
+  const double *from = C->values + 4 * (size_t)C->start[row];
+  for (int component = 0; component < s->rows; ++component, from += width) {
     double largest = 0.0;
-    for (size_t i = 0; i < n; ++i) {
-      largest = fmax(largest, fabs(row[i]));
+    for (size_t i = 0; i < width; ++i) {
+      largest = fmax(largest, fabs(from[i]));
     }
     if (largest > MOTION_ZERO) {
-      memmove(one->C + (size_t)one->equality_count++ * n, row, n * sizeof(double));
+      memmove(C->values + 4 * (size_t)C->start[row++], from, width * sizeof(double));
+      ++one->equality_count;
       p->c[p->equality_count] = s->violation[component];
       p->equality[p->equality_count].constraint = constraint;
       p->equality[p->equality_count++].component = component;
     }
   }
+  C->count = row;
 }
 
 static void assemble_constraint(problem *p, const qd_model *model, const kinematics *k, island *one,
                                 int index) {
   const constraint_state *s = p->constraint + index;
-  double *rows = one->C + (size_t)(one->equality_count * one->variable_count);
-  memset(rows, 0, (size_t)s->rows * (size_t)one->variable_count * sizeof(double));
-  if (s->rows == 1) {
-    write_constraint_columns(p, one, rows, s, model, k, s->dof, 2);
-  } else {
-    for (int side = 0; side < 2; ++side) {
-      int count;
-      const int *chain = body_chain(model, s->body[side], &count);
-      write_constraint_columns(p, one, rows, s, model, k, chain, count);
-    }
+  int count;
+  p->list.count = 0;
+  for (int side = 0; side < 2; ++side) {
+    const int *dofs = constraint_dofs(model, s, side, &count);
+    list_tiles(p, one, dofs, count);
+  }
+  double *rows = open_rows(p, &one->C, s->rows);
+  for (int side = 0; side < 2; ++side) {
+    const int *dofs = constraint_dofs(model, s, side, &count);
+    write_constraint_columns(p, one, rows, s, model, k, dofs, count);
   }
   keep_equalities(p, one, s, index);
 }
@@ -355,6 +438,8 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   one->cone = p->cone_count;
   one->equality = p->equality_count;
   one->row_count = one->cone_count = one->limit_count = one->equality_count = 0;
+  tile_rows_clear(&one->G);
+  tile_rows_clear(&one->C);
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const int index = p->islands.contact_order[i];
     assemble_contact(p, model, options, k, c->contact + index, one, p->block + index);
@@ -383,22 +468,25 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   }
 }
 
-qd_cone_program problem_program(const problem *p, const island *one) {
-  qd_cone_program program = {0};
-  program.variable_count = one->variable_count;
-  program.row_count = one->row_count;
-  program.cone_count = one->cone_count;
-  program.Q = one->Q;
-  program.b = p->b + one->variable;
-  program.G = one->G;
-  program.g = p->g + one->row;
-  program.cone_kind = p->cone_kind + one->cone;
-  program.cone_dim = p->cone_dim + one->cone;
-  program.target_mu = p->target_mu + one->cone;
-  program.equality_count = one->equality_count;
-  program.C = one->C;
-  program.c = p->c + one->equality;
-  return program;
+void problem_program(const problem *p, const island *one, island_program *out) {
+  qd_cone_program *program = &out->program.program;
+  memset(out, 0, sizeof *out);
+  program->variable_count = one->variable_count;
+  program->row_count = one->row_count;
+  program->cone_count = one->cone_count;
+  program->b = p->b + one->variable;
+  program->g = p->g + one->row;
+  program->cone_kind = p->cone_kind + one->cone;
+  program->cone_dim = p->cone_dim + one->cone;
+  program->target_mu = p->target_mu + one->cone;
+  program->equality_count = one->equality_count;
+  program->c = p->c + one->equality;
+  out->Q = tile_rows_view(&one->Q);
+  out->G = tile_rows_view(&one->G);
+  out->C = tile_rows_view(&one->C);
+  out->program.Q = &out->Q;
+  out->program.G = &out->G;
+  out->program.C = &out->C;
 }
 
 void problem_forces(const problem *p, const qd_model *model, collision *c, double *limit_force) {

@@ -52,7 +52,10 @@ typedef struct problem {
   double *constraint_force;     /* (constraint_count, 6) */
   contact_block *block;         /* (contacts) */
   limit_row *limit;             /* (2 nv) */
-  double *motion; /* (nv, MOTION_MAX) scratch: relative motion per DOF of one contact */
+  double *motion;  /* (nv, MOTION_MAX) scratch: relative motion per DOF of one contact */
+  tile_list list;  /* scratch: tiles of one contact or constraint */
+  int *tile_place; /* (tiles) scratch: where a tile stands in it */
+  int *tree_first, *tree_last; /* (tree_count) first and last column that mass couples */
   double rays[2 * RAYS_MAX];
 } problem;
 
@@ -74,8 +77,12 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
                       const kinematics *k, inertia *I, const collision *c,
                       const qd_step_input *input);
 
-/* The assembled program of one island. */
-qd_cone_program problem_program(const problem *p, const island *one);
+/* The assembled program of one island, and its matrices. */
+typedef struct island_program {
+  conic_program program;
+  sparse_rows Q, G, C;
+} island_program;
+void problem_program(const problem *p, const island *one, island_program *out);
 
 /* Physical forces of a solution: contact forces into the contacts, generalised limit forces (nv).
  */

@@ -68,11 +68,15 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
   result->info.polished = 1;
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
-    const qd_cone_program program = problem_program(p, one);
-    const qd_status status = qd_cone_solve(
-        one->cone_workspace, &cone_options, &program, p->x + one->variable, p->slack + one->row,
-        p->dual + one->row, p->dual_eq + one->equality, &one->info);
+    island_program program;
+    problem_program(p, one, &program);
+    const qd_status status = conic_solve(
+        one->cone_workspace, &cone_options, &program.program, p->x + one->variable,
+        p->slack + one->row, p->dual + one->row, p->dual_eq + one->equality, &one->info);
     add_info(&result->info, &one->info);
+    if (status == QD_OUT_OF_CAPACITY) {
+      workspace_note_fill(w, one);
+    }
     if (status != QD_OK) {
       return status;
     }

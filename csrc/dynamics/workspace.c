@@ -1,5 +1,6 @@
 #include "dynamics/workspace.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,8 @@
 #define ROWS_PER_CONTACT 8
 /* What a workspace gets for programs before any asked for more. */
 #define PROGRAM_BYTES_FIRST ((size_t)4 << 20)
+#define FULL_TILES 64
+#define FILL_FIRST 16
 
 /* ---------------------------------------------------------------- the fixed part */
 
@@ -37,18 +40,27 @@ static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity
 
 /* ---------------------------------------------------------------- what islands need */
 
-typedef struct program_size {
-  int variables, rows, equalities;
-} program_size;
-
-static void size_include(program_size *size, const island *one) {
-  size->variables = one->variable_count > size->variables ? one->variable_count : size->variables;
-  size->rows = one->row_bound > size->rows ? one->row_bound : size->rows;
-  size->equalities =
-      one->equality_bound > size->equalities ? one->equality_bound : size->equalities;
+/* Room for a factor: all of it where that is little, else as much as factors were seen to take. */
+static size_t fill_room(const qd_workspace *w, int variables) {
+  const size_t tiles = ((size_t)variables + 3) / 4, all = tiles * (tiles + 1) / 2;
+  const size_t some = tiles * (w->fill_per_tile > FILL_FIRST ? w->fill_per_tile : FILL_FIRST);
+  return tiles <= FULL_TILES || all < some ? all : some;
 }
 
-static void lay_out_matrices(sensitivity *s, const program_size *size, size_t q_columns,
+static void size_include(conic_size *size, const conic_size *one) {
+  size->variables = one->variables > size->variables ? one->variables : size->variables;
+  size->rows = one->rows > size->rows ? one->rows : size->rows;
+  size->equalities = one->equalities > size->equalities ? one->equalities : size->equalities;
+  size->row_tiles = one->row_tiles > size->row_tiles ? one->row_tiles : size->row_tiles;
+  size->largest_cone = one->largest_cone;
+}
+
+void workspace_note_fill(qd_workspace *w, const island *one) {
+  const size_t tiles = ((size_t)one->variable_count + 3) / 4;
+  w->fill_per_tile = 5 * conic_workspace_fill(one->cone_workspace) / (4 * tiles) + 1;
+}
+
+static void lay_out_matrices(sensitivity *s, const conic_size *size, size_t q_columns,
                              size_t u_columns, arena *a) {
   const size_t columns = q_columns + u_columns;
   s->D.values = arena_doubles(a, q_columns * q_columns);
@@ -58,22 +70,16 @@ static void lay_out_matrices(sensitivity *s, const program_size *size, size_t q_
   s->d_x = arena_doubles(a, (size_t)size->variables * columns);
 }
 
-static int standing_serves(const qd_workspace *w, const program_size *size) {
-  return w->one != NULL &&
-         conic_workspace_serves(w->one, size->variables, size->rows, size->equalities);
-}
-
 /* One workspace for all islands. */
-static void lay_out_one(qd_workspace *w, const program_size *size, arena *a) {
-  const int serves = standing_serves(w, size);
-  const size_t bytes = serves ? qd_cone_workspace_bytes(w->one)
-                              : conic_workspace_size(size->variables, size->rows, size->equalities);
-  char *memory = arena_take(a, bytes);
+static void lay_out_one(qd_workspace *w, const conic_size *size, arena *a) {
+  const int serves = w->one != NULL && conic_workspace_serves(w->one, size);
+  char *memory =
+      arena_take(a, serves ? qd_cone_workspace_bytes(w->one) : conic_workspace_size(size));
   if (memory == NULL) {
     return;
   }
   if (!serves) {
-    w->one = conic_workspace_place(memory, size->variables, size->rows, size->equalities);
+    w->one = conic_workspace_place(memory, size);
   }
   for (int i = 0; i < w->problem.islands.count; ++i) {
     w->problem.islands.island[i].cone_workspace = w->one;
@@ -83,10 +89,9 @@ static void lay_out_one(qd_workspace *w, const program_size *size, arena *a) {
 static void lay_out_each(qd_workspace *w, arena *a) {
   for (int i = 0; i < w->problem.islands.count; ++i) {
     island *one = w->problem.islands.island + i;
-    const int n = one->variable_count, m = one->row_bound, p = one->equality_bound;
-    char *memory = arena_take(a, conic_workspace_size(n, m, p));
+    char *memory = arena_take(a, conic_workspace_size(&one->size));
     if (memory != NULL) {
-      one->cone_workspace = conic_workspace_place(memory, n, m, p);
+      one->cone_workspace = conic_workspace_place(memory, &one->size);
       w->one = NULL;
     }
   }
@@ -106,10 +111,13 @@ static int widest_island(qd_workspace *w, const qd_model *model) {
 qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int keep, int q_columns,
                                   int u_columns) {
   const islands *s = &w->problem.islands;
-  program_size size = {0, 0, 0};
+  conic_size size;
+  memset(&size, 0, sizeof size);
   for (int i = 0; i < s->count; ++i) {
-    size_include(&size, s->island + i);
+    s->island[i].size.fill = fill_room(w, s->island[i].variable_count);
+    size_include(&size, &s->island[i].size);
   }
+  size.fill = fill_room(w, size.variables);
   u_columns = u_columns < size.variables ? u_columns : size.variables;
   q_columns = q_columns > 0 ? widest_island(w, model) : 0;
   for (int pass = 0; pass < 2; ++pass) {
@@ -131,20 +139,28 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int ke
 
 /* ---------------------------------------------------------------- allocation */
 
-/* All DOFs in one island that fills the contact capacity. */
-static size_t program_bytes_whole(const qd_model *model, const program_size *size, int contacts) {
+/* All DOFs in one island with so many contacts, every row with every column. */
+static conic_size size_whole(const qd_model *model, int contacts) {
+  return conic_size_dense(model->nv, ROWS_PER_CONTACT * contacts + 2 * model->nv,
+                          model->constraint_row_count);
+}
+
+/* Its memory, and more than the largest step takes: G and C by column, too. */
+static size_t program_bytes_whole(const qd_model *model, const conic_size *size, int contacts) {
   qd_workspace counting;
   memset(&counting, 0, sizeof counting);
   island whole;
   memset(&whole, 0, sizeof whole);
-  whole.variable_count = size->variables;
-  whole.row_bound = size->rows;
-  whole.equality_bound = size->equalities;
+  const size_t tiles = ((size_t)size->variables + 3) / 4;
+  whole.size = *size;
+  whole.Q_tiles = (size_t)size->variables * tiles;
+  whole.G_tiles = (size_t)size->rows * tiles;
+  whole.C_tiles = (size_t)size->equalities * tiles;
   whole.contact_count = contacts;
   counting.problem.islands.island = &whole;
   counting.problem.islands.count = 1;
   arena a = {NULL, 0};
-  lay_out_one(&counting, size, &a);
+  arena_take(&a, conic_workspace_size(size));
   problem_lay_out_program(&counting.problem, &a);
   lay_out_matrices(&counting.sensitivity, size, (size_t)model->nv, (size_t)model->nu, &a);
   return a.offset;
@@ -153,10 +169,9 @@ static size_t program_bytes_whole(const qd_model *model, const program_size *siz
 /* Fills an empty workspace; on failure it stays without memory. */
 static qd_status allocate(const qd_model *model, qd_workspace *w, int contact_capacity,
                           size_t program_bytes) {
-  const program_size size = {model->nv > 0 ? model->nv : 1,
-                             ROWS_PER_CONTACT * contact_capacity + 2 * model->nv,
-                             model->constraint_row_count};
-  const size_t whole = program_bytes_whole(model, &size, contact_capacity);
+  const int small = model->nv <= 4 * FULL_TILES;
+  const conic_size size = size_whole(model, contact_capacity);
+  const size_t whole = small ? program_bytes_whole(model, &size, contact_capacity) : SIZE_MAX;
   const size_t first = whole < PROGRAM_BYTES_FIRST ? whole : PROGRAM_BYTES_FIRST;
   arena counting = {NULL, 0};
   lay_out(w, model, contact_capacity, &counting);
@@ -176,7 +191,7 @@ static qd_status allocate(const qd_model *model, qd_workspace *w, int contact_ca
   lay_out(w, model, contact_capacity, &a);
   memset(w->sensitivity.place, 0, (size_t)model->nv * sizeof(int));
   if (whole <= w->program_bytes) {
-    w->one = conic_workspace_place(w->program_block, size.variables, size.rows, size.equalities);
+    w->one = conic_workspace_place(w->program_block, &size);
   }
   return QD_OK;
 }
@@ -221,6 +236,7 @@ qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
     release(&larger); /* the old workspace stays usable */
     return status;
   }
+  larger.fill_per_tile = workspace->fill_per_tile;
   release(workspace);
   *workspace = larger;
   return QD_OK;

@@ -32,6 +32,7 @@ struct qd_workspace {
   char *program_block; /* cone workspaces, matrices and rows of the islands at hand */
   size_t program_bytes;
   size_t program_needed;  /* bytes that the last step asked for */
+  size_t fill_per_tile;   /* tiles of a large factor over those of its diagonal, as seen so far */
   qd_cone_workspace *one; /* at the start of it, for one program at a time; NULL: none there */
   kinematics kinematics;
   kinematics next; /* of q_next, where missed pairs are looked for */
@@ -46,5 +47,8 @@ struct qd_workspace {
  * actuators and (q_columns) DOFs. QD_OUT_OF_CAPACITY if it does not fit. */
 qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int keep, int q_columns,
                                   int u_columns);
+
+/* An island's factor did not fit: the next placing makes room. */
+void workspace_note_fill(qd_workspace *w, const island *one);
 
 #endif

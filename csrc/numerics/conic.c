@@ -27,27 +27,37 @@ static void lay_out_operator(arena *a, cone_operator *operator, size_t slots, si
   operator->tangent = arena_doubles(a, lanes_count);
 }
 
+/* Rows, with every group's padding: three lanes at most in linear rows, equalities and cones of
+ * each dimension; or every cone alone in its group. */
+static size_t slot_bound(const conic_size *size) {
+  const size_t rows = (size_t)size->rows + (size_t)size->equalities;
+  const size_t dim = (size_t)size->largest_cone, padding = 6 + 3 * (dim * (dim + 1) / 2);
+  return (padding < 3 * rows ? rows + padding : 4 * rows) + 8;
+}
+
 static void lay_out(qd_cone_workspace *w, arena *a) {
-  const size_t tiles = ((size_t)w->variable_capacity + 3) / 4, columns = 4 * tiles;
-  const size_t rows = (size_t)w->row_capacity + (size_t)w->equality_capacity;
-  const size_t dims = (size_t)w->row_capacity + 2;
-  /* worst padding: every cone alone in its group */
-  const size_t slots = 4 * rows + 8, lanes_count = 4 * rows + 8;
-  const size_t triangle = tiles * (tiles + 1) / 2;
+  const conic_size *size = &w->capacity;
+  const size_t tiles = ((size_t)size->variables + 3) / 4, columns = 4 * tiles;
+  const size_t words = (tiles + 63) / 64;
+  const size_t rows = (size_t)size->rows + (size_t)size->equalities;
+  const size_t dims = (size_t)size->largest_cone + 2;
+  const size_t slots = slot_bound(size), lanes_count = slots;
   tile_system *system = &w->system;
   cone_product *product = &w->product;
   system->blocks = arena_take(a, (rows + 1) * sizeof(row_block));
-  system->block_tiles = arena_ints(a, rows * tiles + 1);
+  system->block_tiles = arena_ints(a, size->row_tiles + tiles + 1);
+  w->block_from = arena_ints(a, size->row_tiles + tiles + 1);
   system->column_start = arena_ints(a, tiles + 1);
-  system->column_tiles = arena_ints(a, triangle);
+  system->column_tiles = arena_ints(a, size->fill);
   system->Q_start = arena_ints(a, tiles + 1);
-  system->Q_tiles = arena_ints(a, triangle);
-  system->G = arena_doubles(a, rows * columns + 4);
-  system->S = arena_doubles(a, rows * columns + 4);
-  const size_t scratch = dense_tiles_scratch(columns, rows);
-  system->dense = scratch > 0 ? arena_doubles(a, scratch) : NULL;
-  system->Q = arena_doubles(a, 16 * triangle);
-  system->H = arena_doubles(a, 16 * triangle);
+  system->Q_tiles = arena_ints(a, size->fill);
+  system->place = arena_ints(a, tiles * tiles);
+  system->G = arena_doubles(a, 4 * size->row_tiles + 4);
+  system->S = arena_doubles(a, 4 * size->row_tiles + 4);
+  system->dense_room = dense_tiles_scratch(columns, rows, size->fill);
+  system->dense = system->dense_room > 0 ? arena_doubles(a, system->dense_room) : NULL;
+  system->Q = arena_doubles(a, 16 * size->fill);
+  system->H = arena_doubles(a, 16 * size->fill);
   system->inverse = arena_doubles(a, 32 * tiles);
   product->groups = arena_take(a, (dims + 1) * sizeof(cone_group));
   product->weight = arena_doubles(a, lanes_count);
@@ -100,55 +110,68 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->work_row4 = arena_doubles(a, 4 * slots);
   w->moved4 = arena_doubles(a, 4 * slots);
   w->dual4 = arena_doubles(a, 4 * slots);
-  w->row_mask = arena_take(a, (rows + tiles + 1) * sizeof(uint64_t));
-  w->tile_mask = arena_take(a, tiles * sizeof(uint64_t));
-  w->Q_mask = arena_take(a, tiles * sizeof(uint64_t));
+  w->row_mask = arena_take(a, (rows > columns ? rows : columns) * words * sizeof(uint64_t));
+  w->tile_mask = arena_take(a, tiles * words * sizeof(uint64_t));
+  w->Q_mask = arena_take(a, tiles * words * sizeof(uint64_t));
+  w->scratch_mask = arena_take(a, 2 * words * sizeof(uint64_t));
+  w->tile_degree = arena_ints(a, tiles);
   w->tile_position = arena_ints(a, tiles);
   w->tile_original = arena_ints(a, tiles);
   w->dim_count = arena_ints(a, dims);
   w->dim_group = arena_ints(a, dims);
 }
 
-size_t conic_workspace_size(int variable_capacity, int row_capacity, int equality_capacity) {
-  qd_cone_workspace count = {.variable_capacity = variable_capacity > 1 ? variable_capacity : 1,
-                             .row_capacity = row_capacity > 0 ? row_capacity : 0,
-                             .equality_capacity = equality_capacity > 0 ? equality_capacity : 0};
+conic_size conic_size_dense(int variables, int rows, int equalities) {
+  const conic_size size = {variables > 1 ? variables : 1,
+                           rows > 0 ? rows : 0,
+                           equalities > 0 ? equalities : 0,
+                           rows > 0 ? rows : 0,
+                           0,
+                           0};
+  const size_t tiles = ((size_t)size.variables + 3) / 4;
+  conic_size all = size;
+  all.row_tiles = ((size_t)size.rows + (size_t)size.equalities) * tiles;
+  all.fill = tiles * (tiles + 1) / 2;
+  return all;
+}
+
+size_t conic_workspace_size(const conic_size *size) {
+  qd_cone_workspace count = {.capacity = *size};
   arena counting = {NULL, 0};
   arena_take(&counting, sizeof count);
   lay_out(&count, &counting);
   return counting.offset;
 }
 
-qd_cone_workspace *conic_workspace_place(void *memory, int variable_capacity, int row_capacity,
-                                         int equality_capacity) {
+qd_cone_workspace *conic_workspace_place(void *memory, const conic_size *size) {
   arena laying = {memory, 0};
   qd_cone_workspace *w = arena_take(&laying, sizeof *w);
 #ifndef NDEBUG
   /* every double is NaN: what is read before it is written shows */
-  memset(memory, 0xff, conic_workspace_size(variable_capacity, row_capacity, equality_capacity));
+  memset(memory, 0xff, conic_workspace_size(size));
 #endif
   memset(w, 0, sizeof *w);
-  w->variable_capacity = variable_capacity > 1 ? variable_capacity : 1;
-  w->row_capacity = row_capacity > 0 ? row_capacity : 0;
-  w->equality_capacity = equality_capacity > 0 ? equality_capacity : 0;
+  w->capacity = *size;
   lay_out(w, &laying);
   w->bytes = laying.offset;
   if (w->system.dense) dense_tiles_use_one_thread();
   return w;
 }
 
-int conic_workspace_serves(const qd_cone_workspace *workspace, int variable_count, int row_count,
-                           int equality_count) {
-  return variable_count <= workspace->variable_capacity && row_count <= workspace->row_capacity &&
-         equality_count <= workspace->equality_capacity;
+int conic_workspace_serves(const qd_cone_workspace *workspace, const conic_size *size) {
+  const conic_size *own = &workspace->capacity;
+  return size->variables <= own->variables && size->rows <= own->rows &&
+         size->equalities <= own->equalities && size->largest_cone <= own->largest_cone &&
+         size->row_tiles <= own->row_tiles && size->fill <= own->fill;
 }
+
+size_t conic_workspace_fill(const qd_cone_workspace *workspace) { return workspace->wanted.fill; }
 
 qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capacity,
                                             int equality_capacity) {
-  void *block = aligned_alloc(
-      ARENA_ALIGNMENT, conic_workspace_size(variable_capacity, row_capacity, equality_capacity));
-  return block ? conic_workspace_place(block, variable_capacity, row_capacity, equality_capacity)
-               : NULL;
+  const conic_size size = conic_size_dense(variable_capacity, row_capacity, equality_capacity);
+  void *block = aligned_alloc(ARENA_ALIGNMENT, conic_workspace_size(&size));
+  return block ? conic_workspace_place(block, &size) : NULL;
 }
 
 void qd_cone_workspace_destroy(qd_cone_workspace *workspace) { free(workspace); }
@@ -184,10 +207,11 @@ LANES_INLINE double row_dot(const qd_cone_workspace *workspace, const row_block 
   for (int k = 0; k < block->tile_count; ++k) {
     const int place = workspace->system.block_tiles[block->tile_start + k];
     const int first = 4 * workspace->tile_original[place], width = n - first;
+    const double *from = row + workspace->block_from[block->tile_start + k];
     if (width >= 4)
-      for (int j = 0; j < 4; ++j) part[j] += row[first + j] * x[first + j];
+      for (int j = 0; j < 4; ++j) part[j] += from[j] * x[first + j];
     else
-      for (int j = 0; j < width; ++j) part[j] += row[first + j] * x[first + j];
+      for (int j = 0; j < width; ++j) part[j] += from[j] * x[first + j];
   }
   return (part[0] + part[1]) + (part[2] + part[3]);
 }
@@ -199,26 +223,48 @@ LANES_INLINE void subtract_row(const qd_cone_workspace *workspace, const row_blo
   for (int k = 0; k < block->tile_count; ++k) {
     const int place = workspace->system.block_tiles[block->tile_start + k];
     const int first = 4 * workspace->tile_original[place], width = n - first;
+    const double *from = row + workspace->block_from[block->tile_start + k];
     if (width >= 4)
-      for (int j = 0; j < 4; ++j) residual[first + j] -= factor * row[first + j];
+      for (int j = 0; j < 4; ++j) residual[first + j] -= factor * from[j];
     else
-      for (int j = 0; j < width; ++j) residual[first + j] -= factor * row[first + j];
+      for (int j = 0; j < width; ++j) residual[first + j] -= factor * from[j];
   }
 }
 
-/* Qx + b and the objective */
-LANES_INLINE double cost_gradient(const qd_cone_program *program, int diagonal, const double *x,
-                                  double *gradient) {
-  const size_t n = (size_t)program->variable_count;
-  double objective = 0.0;
-  for (size_t i = 0; i < n; ++i) {
-    const double *row = program->Q + i * n;
-    double part[4] = {diagonal ? row[i] * x[i] : 0.0, 0.0, 0.0, 0.0};
-    size_t j = diagonal ? n : 0;
+/* A row of Q, whole or in tiles, times x */
+LANES_INLINE double Q_row_dot(const row_source *source, int i, int diagonal, int n,
+                              const double *x) {
+  const double *row = source_row(source, (size_t)i);
+  double part[4] = {0.0, 0.0, 0.0, 0.0};
+  if (diagonal) {
+    const double *own = source_tile(source, i, i / 4);
+    return own ? own[i % 4] * x[i] : 0.0;
+  }
+  if (!source->start) {
+    int j = 0;
     for (; j + 4 <= n; j += 4)
-      for (size_t k = 0; k < 4; ++k) part[k] += row[j + k] * x[j + k];
+      for (int k = 0; k < 4; ++k) part[k] += row[j + k] * x[j + k];
     for (; j < n; ++j) part[0] += row[j] * x[j];
-    const double Qx = (part[0] + part[1]) + (part[2] + part[3]);
+  } else {
+    for (int e = source->start[i]; e < source->start[i + 1]; ++e, row += 4) {
+      const int first = 4 * source->tiles[e];
+      if (n - first >= 4)
+        for (int k = 0; k < 4; ++k) part[k] += row[k] * x[first + k];
+      else
+        for (int k = 0; k < n - first; ++k) part[0] += row[k] * x[first + k];
+    }
+  }
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+
+/* Qx + b and the objective */
+LANES_INLINE double cost_gradient(const qd_cone_workspace *workspace,
+                                  const qd_cone_program *program, const double *x,
+                                  double *gradient) {
+  const int n = program->variable_count, diagonal = workspace->system.Q_is_diagonal;
+  double objective = 0.0;
+  for (int i = 0; i < n; ++i) {
+    const double Qx = Q_row_dot(&workspace->source_Q, i, diagonal, n, x);
     gradient[i] = Qx + program->b[i];
     objective += x[i] * (0.5 * Qx + program->b[i]);
   }
@@ -233,17 +279,17 @@ static void measure(const qd_cone_workspace *workspace, const qd_cone_program *p
                     double *residual, double *w, qd_cone_info *info) {
   const int n = program->variable_count, m = program->row_count;
   double primal = 0.0, gap = 0.0;
-  info->objective = cost_gradient(program, workspace->system.Q_is_diagonal, x, residual);
+  info->objective = cost_gradient(workspace, program, x, residual);
   memset(w, 0, (size_t)m * sizeof(double)); /* rows left out */
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
       if (row < m) {
-        const double *data = program->G + (size_t)row * (size_t)n;
+        const double *data = conic_caller_row(workspace, row);
         w[row] = row_dot(workspace, block, data, x) + program->g[row];
         if (dual[row] != 0.0) subtract_row(workspace, block, data, dual[row], residual);
       } else {
-        const double *data = program->C + (size_t)(row - m) * (size_t)n;
+        const double *data = conic_caller_row(workspace, row);
         const double value = row_dot(workspace, block, data, x) + program->c[row - m];
         primal = larger(primal, value < 0.0 ? -value : value);
         subtract_row(workspace, block, data, dual_eq[row - m], residual);
@@ -287,11 +333,19 @@ static void clear_outputs(const qd_cone_program *program, double *x, double *sla
 qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
                         const qd_cone_program *program, double *x, double *slack, double *dual,
                         double *dual_eq, qd_cone_info *info) {
+  const conic_program dense = {*program, NULL, NULL, NULL};
+  return conic_solve(workspace, options, &dense, x, slack, dual, dual_eq, info);
+}
+
+qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                      const conic_program *source, double *x, double *slack, double *dual,
+                      double *dual_eq, qd_cone_info *info) {
+  const qd_cone_program *program = &source->program;
   const qd_cone_options defaults = qd_cone_options_default();
   const qd_cone_options *o = options ? options : &defaults;
   memset(info, 0, sizeof *info);
   info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
-  info->status = o->tolerance > 0.0 && o->iteration_limit >= 0 ? conic_load(workspace, program)
+  info->status = o->tolerance > 0.0 && o->iteration_limit >= 0 ? conic_load(workspace, source)
                                                                : QD_BAD_ARGUMENT;
   if (info->status != QD_OK) {
     clear_outputs(program, x, slack, dual, dual_eq);

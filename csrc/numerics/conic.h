@@ -4,22 +4,50 @@
 
 #include "qdsim.h"
 
-/* A workspace in memory of the caller, aligned as an arena (base/arena.h), of this many bytes. */
-size_t conic_workspace_size(int variable_capacity, int row_capacity, int equality_capacity);
-qd_cone_workspace *conic_workspace_place(void *memory, int variable_capacity, int row_capacity,
-                                         int equality_capacity);
-/* 1 if it serves programs of these sizes. */
-int conic_workspace_serves(const qd_cone_workspace *workspace, int variable_count, int row_count,
-                           int equality_count);
+/* Rows with few entries: row i has the tiles start[i] .. start[i + 1] - 1, ascending; tile t holds
+ * the columns 4t .. 4t + 3, zero where a row has none. Rows of one cone have the same tiles. */
+typedef struct sparse_rows {
+  const int *start;
+  const int *tiles;
+  const double *values; /* four per tile */
+} sparse_rows;
 
-/* Differentiates the solution map of a program that qd_cone_solve has just solved in this workspace
- * with the same program, x, slack and dual (all still unchanged).
- * Smoothed (target_mu > 0): implicit function theorem on the central path, exact to rounding.
- * Exact: on the certified active set if the solve was polished, else the path's own derivative.
- * *exact: 1, or 0 where the path's derivative stands in. */
-qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_program *program,
-                                    const double *x, const double *slack, const double *dual,
-                                    const qd_cone_info *info, int *exact);
+/* A program whose matrices may be sparse: NULL here for one that stands in the dense program. */
+typedef struct conic_program {
+  qd_cone_program program;
+  const sparse_rows *Q, *G, *C;
+} conic_program;
+
+/* What a workspace has room for. */
+typedef struct conic_size {
+  int variables, rows, equalities;
+  int largest_cone; /* most rows of a Lorentz cone */
+  size_t row_tiles; /* tiles that rows (and equalities) touch, summed over them */
+  size_t fill;      /* tiles of the factor, the diagonal's included */
+} conic_size;
+
+/* Any program of so many variables, rows and equalities. */
+conic_size conic_size_dense(int variables, int rows, int equalities);
+/* A workspace in memory of the caller, aligned as an arena (base/arena.h), of this many bytes. */
+size_t conic_workspace_size(const conic_size *size);
+qd_cone_workspace *conic_workspace_place(void *memory, const conic_size *size);
+/* 1 if it serves programs of these sizes. */
+int conic_workspace_serves(const qd_cone_workspace *workspace, const conic_size *size);
+/* Tiles of the factor of the program that was solved last, or that did not fit. */
+size_t conic_workspace_fill(const qd_cone_workspace *workspace);
+
+/* qd_cone_solve; QD_OUT_OF_CAPACITY if the factor has more tiles than the workspace has room for.
+ */
+qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                      const conic_program *program, double *x, double *slack, double *dual,
+                      double *dual_eq, qd_cone_info *info);
+
+/* Differentiates the solution map of a program that qd_cone_solve has just solved in this
+ * workspace. Smoothed (target_mu > 0): implicit function theorem on the central path, exact to
+ * rounding. Exact: on the certified active set if the solve was polished, else the path's own
+ * derivative. *exact: 1, or 0 where the path's derivative stands in. */
+qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
+                                    int *exact);
 
 /* For `count` perturbations at once: given the partial derivatives, at fixed x and multipliers, of
  * the stationarity residual Qx + b - G'dual - C'dual_eq (d_stationarity, (n, count)), of Gx + g

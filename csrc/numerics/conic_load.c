@@ -1,26 +1,29 @@
-/* From the caller's dense program to tiles and groups. */
+/* From the caller's program to tiles and groups: rows become blocks of tiles, columns are scaled.
+ * The structure is found in conic_structure.c. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#include "numerics/conic_workspace.h"
+#include "numerics/conic_structure.h"
 #include "numerics/dense_tiles.h"
 #include "numerics/lanes.h"
 
-#define MASK_BITS 64
 #define BLOCK_ROWS 8 /* most orthant rows in one block */
 
 /* ------------------------------------------------------------ checks */
 
-static qd_status check_sizes(const qd_cone_workspace *workspace, const qd_cone_program *program) {
+static qd_status check_sizes(const qd_cone_workspace *workspace, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  if (n < 1 || m < 0 || p < 0 || program->cone_count < 0 || !program->Q || !program->b)
+  const conic_size *capacity = &workspace->capacity;
+  if (n < 1 || m < 0 || p < 0 || program->cone_count < 0 || (!program->Q && !source->Q) ||
+      !program->b)
     return QD_BAD_ARGUMENT;
-  if (n > workspace->variable_capacity || m > workspace->row_capacity ||
-      p > workspace->equality_capacity)
+  if (n > capacity->variables || m > capacity->rows || p > capacity->equalities)
     return QD_BAD_ARGUMENT;
-  if ((m > 0 && (!program->G || !program->g || !program->cone_kind || !program->cone_dim)) ||
-      (p > 0 && (!program->C || !program->c)))
+  if ((m > 0 &&
+       ((!program->G && !source->G) || !program->g || !program->cone_kind || !program->cone_dim)) ||
+      (p > 0 && ((!program->C && !source->C) || !program->c)))
     return QD_BAD_ARGUMENT;
   int rows = 0;
   for (int k = 0; k < program->cone_count; ++k) {
@@ -31,69 +34,6 @@ static qd_status check_sizes(const qd_cone_workspace *workspace, const qd_cone_p
     rows += dim;
   }
   return rows == m ? QD_OK : QD_BAD_ARGUMENT;
-}
-
-/* Tiles of four that hold a nonzero; *poison becomes NaN if any number is not finite. */
-LANES_INLINE uint64_t row_tiles(const double *row, int n, lanes *poison) {
-  uint64_t mask = 0;
-  int t = 0;
-  for (; 4 * t + 4 <= n; ++t) {
-    lanes values;
-    uint64_t bits[4];
-    memcpy(&values, row + 4 * t, sizeof values);
-    memcpy(bits, row + 4 * t, sizeof bits);
-    *poison += values * 0.0;
-    mask |= (uint64_t)(((bits[0] | bits[1]) | (bits[2] | bits[3])) << 1 != 0) << (t % MASK_BITS);
-  }
-  for (int k = 4 * t; k < n; ++k) {
-    (*poison)[0] += row[k] * 0.0;
-    mask |= (uint64_t)(row[k] != 0.0) << (t % MASK_BITS);
-  }
-  return n > 4 * MASK_BITS ? ~(uint64_t)0 : mask;
-}
-
-/* Masks of all rows of a matrix; 0 if a number is not finite. */
-QD_CLONES
-static int mask_rows(const double *matrix, int rows, int n, uint64_t *mask) {
-  lanes poison = {0.0, 0.0, 0.0, 0.0};
-  for (int i = 0; i < rows; ++i) mask[i] = row_tiles(matrix + (size_t)i * (size_t)n, n, &poison);
-  return lanes_sum(&poison) == 0.0;
-}
-
-/* The same for Q, where tile rows share a mask. Also: is it diagonal, is the diagonal nonnegative?
- */
-QD_CLONES
-static int mask_Q(const double *Q, int n, uint64_t *mask, int *diagonal, int *nonnegative) {
-  lanes poison = {0.0, 0.0, 0.0, 0.0};
-  *diagonal = *nonnegative = 1;
-  for (int i = 0; i < n; ++i) {
-    const double *row = Q + (size_t)i * (size_t)n;
-    const uint64_t tiles = row_tiles(row, n, &poison);
-    const uint64_t own = (uint64_t)1 << (i / 4 % MASK_BITS);
-    mask[i / 4] = (i % 4 ? mask[i / 4] : own) | tiles;
-    *nonnegative &= row[i] >= 0.0;
-    if (n > 4 * MASK_BITS) {
-      for (int j = 0; j < n; ++j) *diagonal &= i == j || row[j] == 0.0;
-    } else {
-      *diagonal &= (tiles & ~own) == 0;
-      for (int j = i / 4 * 4; j < i / 4 * 4 + 4 && j < n; ++j) *diagonal &= i == j || row[j] == 0.0;
-    }
-  }
-  return lanes_sum(&poison) == 0.0;
-}
-
-/* Finiteness, signs, and on the way which tiles every row touches. */
-static qd_status read_masks(qd_cone_workspace *workspace, const qd_cone_program *program) {
-  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  int nonnegative;
-  if (!mask_Q(program->Q, n, workspace->Q_mask, &workspace->system.Q_is_diagonal, &nonnegative) ||
-      !mask_rows(program->G, m, n, workspace->row_mask) ||
-      !mask_rows(program->C, p, n, workspace->row_mask + m))
-    return QD_NOT_FINITE;
-  if (!all_finite(program->b, n) || !all_finite(program->g, m) || !all_finite(program->c, p) ||
-      (program->target_mu && !all_finite(program->target_mu, program->cone_count)))
-    return QD_NOT_FINITE;
-  return nonnegative ? QD_OK : QD_BAD_ARGUMENT;
 }
 
 /* ------------------------------------------------------------ groups of cones */
@@ -112,22 +52,25 @@ static void add_group(qd_cone_workspace *workspace, int kind, int dim, int count
   if (kind != GROUP_EQUALITY) product->cone_count += count;
 }
 
+/* Every number zero, or none at all. */
+static int row_is_empty(const qd_cone_workspace *workspace, int row) {
+  const uint64_t *mask = conic_row_mask(workspace, row);
+  int empty = 1;
+  for (int w = 0; w < workspace->mask_words; ++w) empty &= mask[w] == 0;
+  return empty;
+}
+
 /* Rows of each cone that can matter: trailing ones without entry and offset (tangents that a planar
  * contact cannot move along, friction zero) stay at zero whatever x is, and are left out. */
 static void count_cone_rows(qd_cone_workspace *workspace, const qd_cone_program *program) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k], ++k) {
     int rows = program->cone_dim[k];
     if (program->cone_kind[k] == QD_LORENTZ)
-      while (rows > 1 && workspace->row_mask[row + rows - 1] == 0 &&
+      while (rows > 1 && row_is_empty(workspace, row + rows - 1) &&
              program->g[row + rows - 1] == 0.0)
         --rows;
     workspace->cone_rows[k] = rows;
   }
-}
-
-static int cone_is_linear(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                          int k) {
-  return program->cone_kind[k] == QD_ORTHANT || workspace->cone_rows[k] == 1;
 }
 
 /* One group for all linear rows, one for each dimension of Lorentz cones, one for equalities. */
@@ -137,7 +80,7 @@ static void make_groups(qd_cone_workspace *workspace, const qd_cone_program *pro
   workspace->product.group_count = workspace->product.cone_count = 0;
   workspace->dim_count[1] = 0;
   for (int k = 0; k < program->cone_count; ++k) {
-    const int dim = cone_is_linear(workspace, program, k) ? 1 : workspace->cone_rows[k];
+    const int dim = conic_cone_is_linear(workspace, program, k) ? 1 : workspace->cone_rows[k];
     for (; largest < dim; ++largest) workspace->dim_count[largest + 1] = 0;
     workspace->dim_count[dim] += dim == 1 ? workspace->cone_rows[k] : 1;
   }
@@ -169,7 +112,7 @@ static void place_cones(qd_cone_workspace *workspace, const qd_cone_program *pro
   workspace->exact = 1;
   for (int k = 0; k < program->cone_count; ++k) {
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
-    const int linear = cone_is_linear(workspace, program, k),
+    const int linear = conic_cone_is_linear(workspace, program, k),
               dim = linear ? 1 : workspace->cone_rows[k];
     const cone_group *group = &product->groups[workspace->dim_group[dim]];
     if (target > 0.0) workspace->exact = 0;
@@ -191,136 +134,39 @@ static void place_cones(qd_cone_workspace *workspace, const qd_cone_program *pro
     workspace->slot_of[row + i] = product->groups[product->group_count - 1].slot + i;
 }
 
-/* ------------------------------------------------------------ which tiles are coupled */
-
-static int bit_count(uint64_t mask) {
-#if defined(__GNUC__)
-  return __builtin_popcountll(mask);
-#else
-  int count = 0;
-  for (; mask; mask &= mask - 1) ++count;
-  return count;
-#endif
-}
-
-static int lowest_bit(uint64_t mask) {
-#if defined(__GNUC__)
-  return __builtin_ctzll(mask);
-#else
-  int bit = 0;
-  while (!(mask >> bit & 1)) ++bit;
-  return bit;
-#endif
-}
-
-static void couple(qd_cone_workspace *workspace, uint64_t mask) {
-  for (uint64_t rest = mask; rest; rest &= rest - 1) workspace->tile_mask[lowest_bit(rest)] |= mask;
-}
-
-/* Minimum degree on tiles: few tiles, so the plain algorithm does. */
-static void order_tiles(qd_cone_workspace *workspace) {
-  const int tiles = workspace->system.tile_count;
-  uint64_t left = tiles == MASK_BITS ? ~(uint64_t)0 : ((uint64_t)1 << tiles) - 1;
-  for (int place = 0; place < tiles; ++place) {
-    int best = -1, best_degree = MASK_BITS + 1;
-    for (uint64_t rest = left; rest; rest &= rest - 1) {
-      const int t = lowest_bit(rest), degree = bit_count(workspace->tile_mask[t] & left);
-      if (degree < best_degree) {
-        best = t;
-        best_degree = degree;
-      }
-    }
-    workspace->tile_position[best] = place;
-    workspace->tile_original[place] = best;
-    left &= ~((uint64_t)1 << best);
-    const uint64_t clique = workspace->tile_mask[best] & left;
-    for (uint64_t rest = clique; rest; rest &= rest - 1)
-      workspace->tile_mask[lowest_bit(rest)] |= clique;
-  }
-}
-
-/* Mask in the new order. */
-static uint64_t reorder(const qd_cone_workspace *workspace, uint64_t mask) {
-  uint64_t out = 0;
-  for (; mask; mask &= mask - 1) out |= (uint64_t)1 << workspace->tile_position[lowest_bit(mask)];
-  return out;
-}
-
-static int list_tiles(uint64_t mask, int tiles, int *list) {
-  int count = 0;
-  if (tiles > MASK_BITS)
-    for (; count < tiles; ++count) list[count] = count;
-  else
-    for (; mask; mask &= mask - 1) list[count++] = lowest_bit(mask);
-  return count;
-}
-
-/* Column j's tiles below the diagonal, of the factor and of Q. */
-static void make_columns(qd_cone_workspace *workspace) {
-  tile_system *system = &workspace->system;
-  const int tiles = system->tile_count, masked = tiles <= MASK_BITS;
-  int count = 0, Q_count = 0;
-  uint64_t *column = workspace->row_mask + workspace->row_count + workspace->equality_count;
-  if (masked)
-    for (int j = 0; j < tiles; ++j) column[j] = 0;
-  if (masked)
-    for (int t = 0; t < tiles; ++t) /* after elimination tile_mask holds the factor's pattern */
-      column[workspace->tile_position[t]] = reorder(workspace, workspace->tile_mask[t]);
-  for (int j = 0; j < tiles; ++j) {
-    system->column_start[j] = count;
-    system->Q_start[j] = Q_count;
-    if (masked) {
-      const uint64_t below = j == MASK_BITS - 1 ? 0 : ~(uint64_t)0 << (j + 1);
-      count += list_tiles(column[j] & below, tiles, system->column_tiles + count);
-      const uint64_t Q = reorder(workspace, workspace->Q_mask[workspace->tile_original[j]]);
-      Q_count += list_tiles(Q & below, tiles, system->Q_tiles + Q_count);
-    } else {
-      for (int i = j + 1; i < tiles; ++i) {
-        system->column_tiles[count++] = i;
-        if (!system->Q_is_diagonal) system->Q_tiles[Q_count++] = i;
-      }
-    }
-  }
-  system->column_start[tiles] = count;
-  system->Q_start[tiles] = Q_count;
-}
-
-static void find_structure(qd_cone_workspace *workspace, const qd_cone_program *program) {
-  const int n = program->variable_count, m = program->row_count;
-  const int rows = m + program->equality_count, tiles = (n + 3) / 4;
-  workspace->system.tile_count = tiles;
-  workspace->column_count = 4 * tiles;
-  for (int t = 0; t < tiles; ++t) {
-    workspace->tile_position[t] = workspace->tile_original[t] = t;
-  }
-  if (tiles <= MASK_BITS) {
-    for (int t = 0; t < tiles; ++t) workspace->tile_mask[t] = workspace->Q_mask[t];
-    int row = 0;
-    for (int k = 0; k < program->cone_count; ++k) {
-      const int linear = cone_is_linear(workspace, program, k);
-      uint64_t mask = 0;
-      for (int i = 0; i < program->cone_dim[k]; ++i, ++row) {
-        mask |= workspace->row_mask[row];
-        if (linear) {
-          couple(workspace, mask);
-          mask = 0;
-        }
-      }
-      couple(workspace, mask);
-    }
-    for (; row < rows; ++row) couple(workspace, workspace->row_mask[row]);
-    order_tiles(workspace);
-  }
-  make_columns(workspace);
-}
-
 /* ------------------------------------------------------------ scaled copies */
+
+/* size (column_count) = largest entry of each column in the rows */
+static void measure_columns(const qd_cone_workspace *workspace, double *size) {
+  const int n = workspace->variable_count;
+  memset(size, 0, (size_t)workspace->column_count * sizeof(double));
+  for (int row = 0; row < workspace->row_count + workspace->equality_count; ++row) {
+    const double *values = conic_caller_row(workspace, row);
+    const int equality = row >= workspace->row_count;
+    const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
+    const int at = equality ? row - workspace->row_count : row;
+    if (!source->start) {
+      for (int j = 0; j < n; ++j) size[j] = larger(size[j], fabs(values[j]));
+      continue;
+    }
+    for (int k = source->start[at]; k < source->start[at + 1]; ++k, values += 4)
+      for (int j = 0; j < 4; ++j) {
+        double *own = size + 4 * source->tiles[k] + j;
+        *own = larger(*own, fabs(values[j]));
+      }
+  }
+}
+
+static double Q_diagonal(const qd_cone_workspace *workspace, int i) {
+  const double *own = source_tile(&workspace->source_Q, i, i / 4);
+  return own ? own[i % 4] : 0.0;
+}
 
 /* Unit diagonal of Q. A column without cost takes the size of its rows instead. */
 static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *program) {
-  const size_t n = (size_t)program->variable_count;
-  double largest = 0.0;
-  for (size_t i = 0; i < n; ++i) largest = larger(largest, program->Q[i * n + i]);
+  double largest = 0.0, *size = workspace->work_x;
+  for (int i = 0; i < program->variable_count; ++i)
+    largest = larger(largest, Q_diagonal(workspace, i));
   workspace->definite = 1;
   for (int k = 0; k < workspace->column_count; ++k) {
     const int column = 4 * workspace->tile_original[k / 4] + k % 4;
@@ -328,66 +174,66 @@ static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *p
     workspace->column_scale[k] = 1.0;
     workspace->b[k] = 0.0;
     if (workspace->column_of[k] < 0) continue;
-    const size_t j = (size_t)column;
-    const double q = program->Q[j * n + j];
+    const double q = Q_diagonal(workspace, column);
     if (q > 1e-20 * largest) {
       workspace->column_scale[k] = 1.0 / sqrt(q);
     } else {
-      double size = 0.0;
-      for (size_t i = 0; i < (size_t)program->row_count; ++i)
-        size = larger(size, fabs(program->G[i * n + j]));
-      for (size_t i = 0; i < (size_t)program->equality_count; ++i)
-        size = larger(size, fabs(program->C[i * n + j]));
-      workspace->column_scale[k] = size > 0.0 ? 1.0 / size : 1.0;
+      if (workspace->definite) measure_columns(workspace, size);
+      workspace->column_scale[k] = size[column] > 0.0 ? 1.0 / size[column] : 1.0;
       workspace->definite = 0;
     }
-    workspace->b[k] = program->b[j] * workspace->column_scale[k];
+    workspace->b[k] = program->b[column] * workspace->column_scale[k];
   }
   if (!workspace->definite) workspace->system.Q_is_diagonal = 0;
 }
 
-/* Four scaled columns of a row: internal columns 4 place .. 4 place + 3. */
-LANES_INLINE void read_tile(const qd_cone_workspace *workspace, const double *row, int place,
+/* Four scaled columns of a row, internal columns 4 place .. 4 place + 3, from where they begin. */
+LANES_INLINE void read_tile(const qd_cone_workspace *workspace, const double *from, int place,
                             double scale, double *out) {
-  const int first = 4 * workspace->tile_original[place];
-  const int width = workspace->variable_count - first;
+  const int width = workspace->variable_count - 4 * workspace->tile_original[place];
   const double *column_scale = workspace->column_scale + 4 * place;
   if (width >= 4) {
-    for (int k = 0; k < 4; ++k) out[k] = row[first + k] * column_scale[k] * scale;
+    for (int k = 0; k < 4; ++k) out[k] = from[k] * column_scale[k] * scale;
   } else {
-    for (int k = 0; k < 4; ++k) out[k] = k < width ? row[first + k] * column_scale[k] * scale : 0.0;
+    for (int k = 0; k < 4; ++k) out[k] = k < width ? from[k] * column_scale[k] * scale : 0.0;
   }
 }
 
-static void copy_Q(qd_cone_workspace *workspace, const qd_cone_program *program) {
+static void copy_Q(qd_cone_workspace *workspace) {
   tile_system *system = &workspace->system;
   if (system->Q_is_diagonal) return;
   for (int j = 0; j < system->tile_count; ++j)
     for (int k = system->Q_start[j] - 1; k < system->Q_start[j + 1]; ++k) {
       const int i = k < system->Q_start[j] ? j : system->Q_tiles[k];
-      double *tile = system->Q + tile_offset(i, j);
+      double *tile = system->Q + tile_offset(j, k);
       for (int b = 0; b < 4; ++b) { /* Q is symmetric: column 4j + b of tile row i is row 4j + b */
         const int column = workspace->column_of[4 * j + b];
-        if (column >= 0)
-          read_tile(workspace, program->Q + (size_t)column * (size_t)program->variable_count, i,
-                    workspace->column_scale[4 * j + b], tile + 4 * b);
+        const double *from =
+            column < 0 ? NULL
+                       : source_tile(&workspace->source_Q, column, workspace->tile_original[i]);
+        if (from)
+          read_tile(workspace, from, i, workspace->column_scale[4 * j + b], tile + 4 * b);
         else
-          for (int a = 0; a < 4; ++a) tile[4 * b + a] = i == j && a == b ? 1.0 : 0.0;
+          for (int a = 0; a < 4; ++a) tile[4 * b + a] = column < 0 && i == j && a == b ? 1.0 : 0.0;
       }
     }
 }
 
 /* Opens a block of rows that all touch `mask` (original tile order). */
-static row_block *open_block(qd_cone_workspace *workspace, uint64_t mask, int first_row, int step,
-                             int cone, int *tile_total) {
+static row_block *open_block(qd_cone_workspace *workspace, const uint64_t *mask, int first_row,
+                             int step, int cone, int *tile_total) {
   tile_system *system = &workspace->system;
   row_block *block = &system->blocks[system->block_count++];
-  const int tiles = system->tile_count;
+  const int equality = first_row >= workspace->row_count;
+  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
+  const int at = equality ? first_row - workspace->row_count : first_row;
+  int *tiles = system->block_tiles + *tile_total, *from = workspace->block_from + *tile_total;
   block->row_count = 0;
   block->first_row = first_row;
   block->tile_start = *tile_total;
-  block->tile_count = list_tiles(tiles > MASK_BITS ? mask : reorder(workspace, mask), tiles,
-                                 system->block_tiles + *tile_total);
+  block->tile_count = conic_list_tiles(workspace, mask, tiles);
+  for (int k = 0; k < block->tile_count; ++k)
+    from[k] = source_offset(source, at, workspace->tile_original[tiles[k]]);
   *tile_total += block->tile_count;
   block->slot = workspace->slot_of[first_row];
   block->slot_step = step;
@@ -396,26 +242,38 @@ static row_block *open_block(qd_cone_workspace *workspace, uint64_t mask, int fi
 }
 
 QD_CLONES
-static void fill_block(qd_cone_workspace *workspace, const qd_cone_program *program,
-                       const row_block *block, int first_row) {
-  const size_t n = (size_t)program->variable_count;
-  const int m = program->row_count;
+static void fill_block(qd_cone_workspace *workspace, const row_block *block) {
   double *values = workspace->system.G + block->values;
   for (int k = 0; k < block->tile_count; ++k) {
     const int place = workspace->system.block_tiles[block->tile_start + k];
+    const int from = workspace->block_from[block->tile_start + k];
     for (int i = 0; i < block->row_count; ++i, values += 4) {
-      const int row = first_row + i;
-      const double *source =
-          row < m ? program->G + (size_t)row * n : program->C + (size_t)(row - m) * n;
-      read_tile(workspace, source, place, workspace->row_scale[row], values);
+      const int row = block->first_row + i;
+      read_tile(workspace, conic_caller_row(workspace, row) + from, place,
+                workspace->row_scale[row], values);
     }
   }
+}
+
+/* 1 if two rows touch the same tiles and keep them in the same places. */
+static int rows_match(const qd_cone_workspace *workspace, int a, int b) {
+  const size_t words = (size_t)workspace->mask_words;
+  if (memcmp(conic_row_mask(workspace, a), conic_row_mask(workspace, b), words * sizeof(uint64_t)))
+    return 0;
+  const int equality = a >= workspace->row_count;
+  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
+  if (!source->start) return 1;
+  const int *start = source->start - (equality ? workspace->row_count : 0);
+  const int count = start[a + 1] - start[a];
+  return start[b + 1] - start[b] == count &&
+         !memcmp(source->tiles + start[a], source->tiles + start[b], (size_t)count * sizeof(int));
 }
 
 static void make_blocks(qd_cone_workspace *workspace, const qd_cone_program *program) {
   tile_system *system = &workspace->system;
   const cone_product *product = &workspace->product;
-  const int rows = program->row_count + program->equality_count;
+  const int rows = program->row_count + program->equality_count, words = workspace->mask_words;
+  uint64_t *mask = workspace->scratch_mask + words;
   size_t values = 0;
   int tile_total = 0, row = 0, cone = 0, left_in_cone = 0;
   system->block_count = 0;
@@ -428,13 +286,14 @@ static void make_blocks(qd_cone_workspace *workspace, const qd_cone_program *pro
     const int first = row;
     if (left_in_cone == 0 && cone < program->cone_count) left_in_cone = program->cone_dim[cone++];
     const int equality = first >= program->row_count;
-    uint64_t mask = workspace->row_mask[row];
     int count, step = 1, at;
-    if (!equality && !cone_is_linear(workspace, program, cone - 1)) {
+    memcpy(mask, conic_row_mask(workspace, row), (size_t)words * sizeof(uint64_t));
+    if (!equality && !conic_cone_is_linear(workspace, program, cone - 1)) {
       count = workspace->cone_rows[cone - 1];
       left_in_cone -= count;
       const cone_group *group = &product->groups[workspace->dim_group[count]];
-      for (int i = 1; i < count; ++i) mask |= workspace->row_mask[row + i];
+      for (int i = 1; i < count; ++i)
+        for (int w = 0; w < words; ++w) mask[w] |= conic_row_mask(workspace, row + i)[w];
       step = group->padded;
       at = group->cone + workspace->slot_of[row] - group->slot;
     } else {
@@ -444,9 +303,9 @@ static void make_blocks(qd_cone_workspace *workspace, const qd_cone_program *pro
       count = 1;
       left_in_cone -= 1;
       while (count < BLOCK_ROWS && row + count < (equality ? rows : program->row_count) &&
-             workspace->row_mask[row + count] == mask && workspace->slot_of[row + count] >= 0) {
+             rows_match(workspace, row, row + count) && workspace->slot_of[row + count] >= 0) {
         if (!equality && left_in_cone == 0) {
-          if (cone == program->cone_count || !cone_is_linear(workspace, program, cone)) break;
+          if (cone == program->cone_count || !conic_cone_is_linear(workspace, program, cone)) break;
           left_in_cone = program->cone_dim[cone++];
         }
         ++count;
@@ -459,20 +318,24 @@ static void make_blocks(qd_cone_workspace *workspace, const qd_cone_program *pro
     block->row_count = count;
     block->values = values;
     values += (size_t)block->tile_count * (size_t)count * 4;
-    fill_block(workspace, program, block, first);
+    fill_block(workspace, block);
   }
 }
 
 static void scale_equalities(qd_cone_workspace *workspace, const qd_cone_program *program) {
-  const int n = program->variable_count;
+  int *tiles = workspace->block_from; /* not filled yet */
   for (int i = 0; i < program->equality_count; ++i) {
-    const double *row = program->C + (size_t)i * (size_t)n;
+    const int count =
+        conic_list_tiles(workspace, conic_row_mask(workspace, program->row_count + i), tiles);
     double sum = 0.0;
-    for (int k = 0; k < workspace->column_count; ++k)
-      if (workspace->column_of[k] >= 0) {
-        const double value = row[workspace->column_of[k]] * workspace->column_scale[k];
-        sum += value * value;
-      }
+    for (int k = 0; k < count; ++k) {
+      const double *from = source_tile(&workspace->source_C, i, workspace->tile_original[tiles[k]]);
+      for (int a = 0; a < 4; ++a)
+        if (workspace->column_of[4 * tiles[k] + a] >= 0) {
+          const double value = from[a] * workspace->column_scale[4 * tiles[k] + a];
+          sum += value * value;
+        }
+    }
     const double scale = sum > 0.0 ? 1.0 / sqrt(sum) : 1.0;
     workspace->row_scale[program->row_count + i] = scale;
     workspace->g[workspace->slot_of[program->row_count + i]] = program->c[i] * scale;
@@ -508,22 +371,45 @@ static void clear_rows(qd_cone_workspace *workspace) {
   memset(workspace->work_row4, 0, 4 * bytes);
 }
 
-qd_status conic_load(qd_cone_workspace *workspace, const qd_cone_program *program) {
-  qd_status status = check_sizes(workspace, program);
-  if (status == QD_OK) status = read_masks(workspace, program);
+static row_source source_of(const double *dense, int columns, const sparse_rows *sparse) {
+  row_source source = {dense, (size_t)columns, NULL, NULL};
+  if (sparse) {
+    source.values = sparse->values;
+    source.start = sparse->start;
+    source.tiles = sparse->tiles;
+  }
+  return source;
+}
+
+/* 1 if the rows given as tiles fit; dense ones do. */
+static int rows_fit(const qd_cone_workspace *workspace, const conic_program *source) {
+  const size_t G = source->G ? (size_t)source->G->start[source->program.row_count] : 0;
+  const size_t C = source->C ? (size_t)source->C->start[source->program.equality_count] : 0;
+  return G + C <= workspace->capacity.row_tiles;
+}
+
+qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  qd_status status = check_sizes(workspace, source);
   if (status != QD_OK) return status;
+  if (!rows_fit(workspace, source)) return QD_BAD_ARGUMENT;
   workspace->variable_count = program->variable_count;
   workspace->row_count = program->row_count;
   workspace->equality_count = program->equality_count;
+  workspace->source_Q = source_of(program->Q, program->variable_count, source->Q);
+  workspace->source_G = source_of(program->G, program->variable_count, source->G);
+  workspace->source_C = source_of(program->C, program->variable_count, source->C);
+  status = conic_read_masks(workspace, program);
+  if (status != QD_OK) return status;
   count_cone_rows(workspace, program);
   make_groups(workspace, program);
   place_cones(workspace, program);
-  find_structure(workspace, program);
+  if (!conic_find_structure(workspace, program)) return QD_OUT_OF_CAPACITY;
   scale_columns(workspace, program);
-  copy_Q(workspace, program);
+  copy_Q(workspace);
   scale_equalities(workspace, program);
   make_blocks(workspace, program);
-  workspace->system.is_dense = dense_tiles_is_dense(&workspace->system);
+  dense_tiles_choose(&workspace->system);
   measure_compliance(workspace);
   clear_rows(workspace);
   return QD_OK;

@@ -96,14 +96,9 @@ static void list_stiff_blocks(qd_cone_workspace *workspace) {
   }
 }
 
-qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_program *program,
-                                    const double *x, const double *slack, const double *dual,
-                                    const qd_cone_info *info, int *exact) {
+qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
+                                    int *exact) {
   cone_product *product = &workspace->product;
-  (void)program; /* the workspace holds all of it in its own form */
-  (void)x;
-  (void)slack;
-  (void)dual;
   int by_path = workspace->origin != ORIGIN_MULTIPLIERS, active = !by_path || info->polished;
   int settled = info->polished, weak = active && conic_any_weak(workspace);
   if (weak && by_path) {

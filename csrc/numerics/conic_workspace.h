@@ -38,9 +38,35 @@ typedef struct stiff_cone {
   int slot, cone, dim, step;
 } stiff_cone;
 
+/* One of the caller's matrices: all columns of every row, or the tiles of sparse_rows. */
+typedef struct row_source {
+  const double *values;
+  size_t stride; /* from row to row, if start is NULL */
+  const int *start, *tiles;
+} row_source;
+
+static inline const double *source_row(const row_source *source, size_t row) {
+  return source->values + (source->start ? 4 * (size_t)source->start[row] : row * source->stride);
+}
+
+/* Where a tile of a row begins behind the row's first number, -1 if the row does not have it. */
+static inline int source_offset(const row_source *source, int row, int tile) {
+  if (!source->start) return 4 * tile;
+  for (int k = source->start[row]; k < source->start[row + 1]; ++k)
+    if (source->tiles[k] == tile) return 4 * (k - source->start[row]);
+  return -1;
+}
+
+static inline const double *source_tile(const row_source *source, int row, int tile) {
+  const int offset = source_offset(source, row, tile);
+  return offset < 0 ? NULL : source_row(source, (size_t)row) + offset;
+}
+
 struct qd_cone_workspace {
-  int variable_capacity, row_capacity, equality_capacity;
+  conic_size capacity;
+  conic_size wanted; /* its fill: of the program at hand */
   size_t bytes;
+  row_source source_Q, source_G, source_C; /* of the program at hand */
 
   /* the loaded program */
   int variable_count, row_count, equality_count;
@@ -99,9 +125,13 @@ struct qd_cone_workspace {
   int stiff_count, stiff_cone_count, stiff_slot_count;
 
   /* structure */
+  int mask_words;      /* 64-bit words of a set of tiles */
   uint64_t *row_mask;  /* tiles a row touches (original order) */
   uint64_t *tile_mask; /* tiles coupled to a tile */
   uint64_t *Q_mask;
+  uint64_t *scratch_mask; /* two */
+  int *tile_degree;
+  int *block_from;    /* like block_tiles: where the tile begins in the caller's rows */
   int *tile_position; /* original tile -> place */
   int *tile_original; /* place -> original tile */
   int *dim_count;     /* cones of each dimension */
@@ -109,7 +139,13 @@ struct qd_cone_workspace {
 };
 
 /* Reads, checks and converts a program. */
-qd_status conic_load(qd_cone_workspace *workspace, const qd_cone_program *program);
+qd_status conic_load(qd_cone_workspace *workspace, const conic_program *program);
+/* A row of G, or behind those of C, as the caller has it. */
+static inline const double *conic_caller_row(const qd_cone_workspace *workspace, int row) {
+  return row < workspace->row_count
+             ? source_row(&workspace->source_G, (size_t)row)
+             : source_row(&workspace->source_C, (size_t)(row - workspace->row_count));
+}
 /* residual_row = Gx + g - slack */
 void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack);
 /* residual_x = Qx + b - G'dual, and Qx */

@@ -7,8 +7,10 @@
 /* A pivot below this fraction of its diagonal entry: leave it to the tiles, which drop columns. */
 #define SAFE_PIVOT 1e-12
 
-size_t dense_tiles_scratch(size_t columns, size_t rows) {
-  return columns >= DENSE_COLUMNS ? columns * (columns + rows) : 0;
+size_t dense_tiles_scratch(size_t columns, size_t rows, size_t fill) {
+  const size_t tiles = columns / 4, triangle = tiles * (tiles + 1) / 2;
+  if (columns < DENSE_COLUMNS || (double)fill < DENSE_FILL * (double)triangle) return 0;
+  return columns * columns + (fill == triangle ? columns * rows : 0);
 }
 
 void dense_tiles_use_one_thread(void) {
@@ -17,10 +19,21 @@ void dense_tiles_use_one_thread(void) {
 #endif
 }
 
-int dense_tiles_is_dense(const tile_system *system) {
-  const int tiles = system->tile_count;
-  return system->dense != NULL && 4 * tiles >= DENSE_COLUMNS &&
-         system->column_start[tiles] == tiles * (tiles - 1) / 2;
+void dense_tiles_choose(tile_system *system) {
+  const size_t tiles = (size_t)system->tile_count, columns = 4 * tiles;
+  const size_t fill = tiles + (size_t)system->column_start[tiles],
+               triangle = tiles * (tiles + 1) / 2;
+  size_t rows = 0, entries = 0;
+  for (int b = 0; b < system->block_count; ++b) {
+    rows += (size_t)system->blocks[b].row_count;
+    entries += (size_t)system->blocks[b].row_count * (size_t)system->blocks[b].tile_count;
+  }
+  system->dense_factor = columns >= DENSE_COLUMNS &&
+                         (double)fill >= DENSE_FILL * (double)triangle &&
+                         columns * columns <= system->dense_room;
+  system->dense_products = system->dense_factor && fill == triangle &&
+                           2 * entries >= rows * tiles &&
+                           columns * (columns + rows) <= system->dense_room;
 }
 
 /* One row of S after the other, each with all columns: a column-major (columns, rows) matrix. */
@@ -57,7 +70,7 @@ void dense_tiles_add_products(tile_system *system) {
    columns);
   for (int i = 0; i < system->tile_count; ++i)
     for (int j = 0; j <= i; ++j) {
-      double *tile = system->H + tile_offset(i, j);
+      double *tile = tile_at(system, i, j);
       const double *from = dense_tile(system, i, j);
       for (int b = 0; b < 4; ++b)
         for (int a = i == j ? b : 0; a < 4; ++a) {
@@ -68,13 +81,17 @@ void dense_tiles_add_products(tile_system *system) {
     }
 }
 
+/* Zero where H has no tile. */
 static void load_tiles(const tile_system *system) {
   const size_t columns = 4 * (size_t)system->tile_count;
-  for (int i = 0; i < system->tile_count; ++i)
-    for (int j = 0; j <= i; ++j)
+  memset(system->dense, 0, columns * columns * sizeof(double));
+  for (int j = 0; j < system->tile_count; ++j)
+    for (int k = system->column_start[j] - 1; k < system->column_start[j + 1]; ++k) {
+      const int i = k < system->column_start[j] ? j : system->column_tiles[k];
       for (int b = 0; b < 4; ++b)
         memcpy(dense_tile(system, i, j) + (size_t)b * columns,
-               system->H + tile_offset(i, j) + 4 * b, 4 * sizeof(double));
+               system->H + tile_offset(j, k) + 4 * b, 4 * sizeof(double));
+    }
 }
 
 /* Smallest pivot over the diagonal entry that it came from. */
@@ -83,7 +100,8 @@ static double weakest_pivot(const tile_system *system) {
   double weakest = 1.0;
   for (size_t k = 0; k < columns; ++k) {
     const double root = system->dense[k * columns + k];
-    const double before = system->H[tile_offset((int)k / 4, (int)k / 4) + 5 * (k % 4)];
+    const double before =
+        system->H[tile_offset_diagonal(system->column_start, (int)k / 4) + 5 * (k % 4)];
     const double ratio = root * root / before;
     weakest = ratio < weakest ? ratio : weakest;
   }
@@ -109,12 +127,14 @@ int dense_tiles_factor(tile_system *system) {
   const double weakest = weakest_pivot(system);
   if (!(weakest > SAFE_PIVOT)) return 0; /* NaN ends here, too */
   system->weakest_pivot = weakest;
-  for (int i = 0; i < system->tile_count; ++i) {
-    for (int j = 0; j < i; ++j)
+  for (int j = 0; j < system->tile_count; ++j) {
+    for (int k = system->column_start[j]; k < system->column_start[j + 1]; ++k)
       for (int b = 0; b < 4; ++b)
-        memcpy(system->H + tile_offset(i, j) + 4 * b,
-               dense_tile(system, i, j) + (size_t)b * (size_t)columns, 4 * sizeof(double));
-    square_diagonal(system->H + tile_offset(i, i), dense_tile(system, i, i), (size_t)columns);
+        memcpy(system->H + tile_offset(j, k) + 4 * b,
+               dense_tile(system, system->column_tiles[k], j) + (size_t)b * (size_t)columns,
+               4 * sizeof(double));
+    square_diagonal(system->H + tile_offset_diagonal(system->column_start, j),
+                    dense_tile(system, j, j), (size_t)columns);
   }
   return 1;
 }

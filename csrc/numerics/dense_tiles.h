@@ -9,15 +9,16 @@
 #include "numerics/tiles.h"
 
 #define DENSE_COLUMNS 192
+#define DENSE_FILL 0.5 /* share of the triangle */
 
-/* Numbers of scratch that a system of this many columns and rows needs; 0: it never goes this way.
- */
-size_t dense_tiles_scratch(size_t columns, size_t rows);
+/* Numbers of scratch that serve a system of this many columns, rows and tiles of the factor; 0: it
+ * never goes this way. */
+size_t dense_tiles_scratch(size_t columns, size_t rows, size_t fill);
 /* Keeps our copy of OpenBLAS to the calling thread: its own threads cost more than they give at
  * these sizes, and batches bring their own. */
 void dense_tiles_use_one_thread(void);
-/* Says from its structure whether a system goes this way; scratch NULL: never. */
-int dense_tiles_is_dense(const tile_system *system);
+/* Says from its structure whether a system's factor and its products go this way. */
+void dense_tiles_choose(tile_system *system);
 /* H += S'S */
 void dense_tiles_add_products(tile_system *system);
 /* Cholesky factor of H: tiles below the diagonal hold L, diagonal tiles L_jj L_jj'. 0 if H is not

@@ -66,20 +66,19 @@ LANES_INLINE void tile_add_product(double *tile, const double *Ai, const double 
 
 LANES_INLINE void start_from_Q(tile_system *system, double shift) {
   for (int j = 0; j < system->tile_count; ++j) {
-    double *diagonal = system->H + tile_offset(j, j);
+    double *diagonal = system->H + tile_offset_diagonal(system->column_start, j);
     if (system->Q_is_diagonal) {
       tile_clear(diagonal);
       for (int k = 0; k < 4; ++k) diagonal[5 * k] = 1.0 + shift;
     } else {
-      tile_copy(diagonal, system->Q + tile_offset(j, j));
+      tile_copy(diagonal, system->Q + tile_offset_diagonal(system->Q_start, j));
       for (int k = 0; k < 4; ++k) diagonal[5 * k] += shift;
     }
     for (int k = system->column_start[j]; k < system->column_start[j + 1]; ++k)
-      tile_clear(system->H + tile_offset(system->column_tiles[k], j));
-    for (int k = system->Q_start[j]; k < system->Q_start[j + 1]; ++k) {
-      const size_t at = tile_offset(system->Q_tiles[k], j);
-      tile_copy(system->H + at, system->Q + at);
-    }
+      tile_clear(system->H + tile_offset(j, k));
+    if (system->Q_is_diagonal) continue;
+    for (int k = system->Q_start[j]; k < system->Q_start[j + 1]; ++k)
+      tile_copy(tile_at(system, system->Q_tiles[k], j), system->Q + tile_offset(j, k));
   }
 }
 
@@ -109,11 +108,11 @@ LANES_INLINE void add_block(const tile_system *system, const row_block *block,
     scale_rows(block, G, S, scaling, rows);
   else
     scale_cone(block, G, S, scaling, rows);
-  if (system->is_dense) return;
+  if (system->dense_products) return;
   for (int i = 0; i < block->tile_count; ++i)
     for (int j = 0; j <= i; ++j)
-      tile_add_product(system->H + tile_offset(tiles[i], tiles[j]), S + 4 * rows * i,
-                       S + 4 * rows * j, rows);
+      tile_add_product(tile_at(system, tiles[i], tiles[j]), S + 4 * rows * i, S + 4 * rows * j,
+                       rows);
 }
 
 QD_CLONES
@@ -136,7 +135,7 @@ void tiles_assemble(tile_system *system, const cone_operator *scaling, double sh
       break;
     }
   }
-  if (system->is_dense) dense_tiles_add_products(system);
+  if (system->dense_products) dense_tiles_add_products(system);
 }
 
 /* ------------------------------------------------------------ factorisation */
@@ -212,24 +211,26 @@ QD_CLONES
 int tiles_factor(tile_system *system) {
   int dropped = 0;
   double weakest = 1.0;
-  if (system->is_dense && dense_tiles_factor(system)) {
+  if (system->dense_factor && dense_tiles_factor(system)) {
     for (int j = 0; j < system->tile_count; ++j) {
       double *inverse = system->inverse + 32 * (size_t)j;
-      factor_diagonal(system->H + tile_offset(j, j), inverse, inverse + 16, &weakest);
+      factor_diagonal(system->H + tile_offset_diagonal(system->column_start, j), inverse,
+                      inverse + 16, &weakest);
     }
     return 0;
   }
   for (int j = 0; j < system->tile_count; ++j) {
     double *inverse = system->inverse + 32 * (size_t)j;
-    dropped += factor_diagonal(system->H + tile_offset(j, j), inverse, inverse + 16, &weakest);
+    dropped += factor_diagonal(system->H + tile_offset_diagonal(system->column_start, j), inverse,
+                               inverse + 16, &weakest);
     const int *tiles = system->column_tiles + system->column_start[j];
     const int count = system->column_start[j + 1] - system->column_start[j];
+    double *column = system->H + tile_offset(j, system->column_start[j]);
     for (int i = 0; i < count; ++i) {
-      double *Lij = system->H + tile_offset(tiles[i], j);
+      double *Lij = column + 16 * (size_t)i;
       tile_divide(Lij, inverse);
       for (int k = 0; k <= i; ++k)
-        tile_subtract_product(system->H + tile_offset(tiles[i], tiles[k]), Lij,
-                              system->H + tile_offset(tiles[k], j));
+        tile_subtract_product(tile_at(system, tiles[i], tiles[k]), Lij, column + 16 * (size_t)k);
     }
   }
   system->weakest_pivot = weakest;
@@ -248,7 +249,7 @@ void tiles_solve(const tile_system *system, double *x) {
     LANES_AT(xj) = y;
     for (int k = system->column_start[j]; k < system->column_start[j + 1]; ++k) {
       const int i = system->column_tiles[k];
-      const double *L = system->H + tile_offset(i, j);
+      const double *L = system->H + tile_offset(j, k);
       LANES_AT(x + 4 * (size_t)i) -= (y[0] * LANES_OF(L) + y[1] * LANES_OF(L + 4)) +
                                      (y[2] * LANES_OF(L + 8) + y[3] * LANES_OF(L + 12));
     }
@@ -259,7 +260,7 @@ void tiles_solve(const tile_system *system, double *x) {
     lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0};
     for (int k = system->column_start[j]; k < system->column_start[j + 1]; ++k) {
       const int i = system->column_tiles[k];
-      const double *L = system->H + tile_offset(i, j);
+      const double *L = system->H + tile_offset(j, k);
       const lanes xi = LANES_OF(x + 4 * (size_t)i);
       a0 += xi * LANES_OF(L);
       a1 += xi * LANES_OF(L + 4);
@@ -374,13 +375,13 @@ void tiles_multiply_Q(const tile_system *system, const double *x, double *y) {
   if (system->Q_is_diagonal) return;
   memset(y, 0, size * sizeof(double));
   for (int j = 0; j < system->tile_count; ++j) {
-    const double *D = system->Q + tile_offset(j, j), *xj = x + 4 * (size_t)j;
+    const double *D = system->Q + tile_offset_diagonal(system->Q_start, j), *xj = x + 4 * (size_t)j;
     lanes yj = LANES_OF(y + 4 * (size_t)j);
     yj += (xj[0] * LANES_OF(D) + xj[1] * LANES_OF(D + 4)) +
           (xj[2] * LANES_OF(D + 8) + xj[3] * LANES_OF(D + 12));
     for (int k = system->Q_start[j]; k < system->Q_start[j + 1]; ++k) {
       const int i = system->Q_tiles[k];
-      const double *A = system->Q + tile_offset(i, j);
+      const double *A = system->Q + tile_offset(j, k);
       const lanes xi = LANES_OF(x + 4 * (size_t)i);
       LANES_AT(y + 4 * (size_t)i) += (xj[0] * LANES_OF(A) + xj[1] * LANES_OF(A + 4)) +
                                      (xj[2] * LANES_OF(A + 8) + xj[3] * LANES_OF(A + 12));

@@ -2,10 +2,10 @@
  *
  * Columns are grouped in tiles of four, permuted against fill. The rows of G (and S = scaling * G)
  * are stored in blocks: rows that touch the same tiles, one Lorentz cone or a run of orthant rows
- * each. H is a lower triangle of tiles; a tile (i, j), i >= j, is stored column by column: its
- * vector b holds the four entries H[4i..4i+3][4j+b], so that every kernel multiplies a vector of
- * rows by one broadcast number. Vectors over columns have 4 * tile_count numbers (padded columns:
- * zero in G, one in Q). */
+ * each. H has the factor's tiles of the lower triangle; a tile (i, j), i >= j, is stored column by
+ * column: its vector b holds the four entries H[4i..4i+3][4j+b], so that every kernel multiplies a
+ * vector of rows by one broadcast number. Vectors over columns have 4 * tile_count numbers (padded
+ * columns: zero in G, one in Q). */
 #ifndef QD_NUMERICS_TILES_H
 #define QD_NUMERICS_TILES_H
 
@@ -29,17 +29,19 @@ typedef struct tile_system {
   row_block *blocks;
   int *block_tiles;
   double *G, *S;        /* values of the blocks */
-  double *Q;            /* lower triangle of tiles */
+  double *Q;            /* its tiles of the lower triangle, column by column */
   double *H;            /* the same; after tiles_factor its Cholesky factor */
   double weakest_pivot; /* of the last factorisation: smallest pivot / diagonal entry before */
   double *inverse; /* (tile_count, 2, 4, 4): inverse of each diagonal factor, by rows, by columns */
   double *dense;   /* scratch of dense_tiles.h, NULL where the system is too small for it */
-  int is_dense;    /* goes the way of dense_tiles.h */
-  int Q_is_diagonal; /* Q is the identity */
-  int *column_start; /* (tile_count + 1) into column_tiles */
-  int *column_tiles; /* tiles i > j of the factor's column j, ascending */
-  int *Q_start;      /* (tile_count + 1) into Q_tiles: the same for Q */
+  size_t dense_room;                /* numbers in it */
+  int dense_products, dense_factor; /* that go the way of dense_tiles.h */
+  int Q_is_diagonal;                /* Q is the identity */
+  int *column_start;                /* (tile_count + 1) into column_tiles */
+  int *column_tiles;                /* tiles i > j of the factor's column j, ascending */
+  int *Q_start;                     /* (tile_count + 1) into Q_tiles: the same for Q */
   int *Q_tiles;
+  int *place; /* (tile_count, tile_count) where a tile of H stands; nothing for those it lacks */
 } tile_system;
 
 /* Symmetric operators on rows, one per cone: eigenvectors (1, u)/sqrt 2 and (1, -u)/sqrt 2 with
@@ -52,8 +54,17 @@ typedef struct cone_operator {
   double *tangent;
 } cone_operator;
 
-static inline size_t tile_offset(int i, int j) {
-  return ((size_t)i * (size_t)(i + 1) / 2 + (size_t)j) * 16;
+/* A matrix keeps its columns one after the other, the diagonal's tile first: where entry k of
+ * column_tiles (or Q_tiles), which is in column j, begins; k = start[j] - 1: the diagonal. */
+static inline size_t tile_offset(int j, int k) { return 16 * ((size_t)k + (size_t)j + 1); }
+
+static inline size_t tile_offset_diagonal(const int *start, int j) {
+  return tile_offset(j, start[j] - 1);
+}
+
+/* Tile (i, j) of H, i >= j, which the factor must have. */
+static inline double *tile_at(const tile_system *system, int i, int j) {
+  return system->H + 16 * (size_t)system->place[(size_t)i * (size_t)system->tile_count + (size_t)j];
 }
 
 /* S = operator G, H = Q + shift I + S'S */

@@ -33,14 +33,14 @@ void tiles_solve4(const tile_system *system, double *x) {
     memcpy(xj, y, sizeof work);
     for (int k = system->column_start[j]; k < system->column_start[j + 1]; ++k) {
       const int i = system->column_tiles[k];
-      add_tile(x + 16 * (size_t)i, system->H + tile_offset(i, j), xj, -1.0);
+      add_tile(x + 16 * (size_t)i, system->H + tile_offset(j, k), xj, -1.0);
     }
   }
   for (int j = system->tile_count - 1; j >= 0; --j) {
     double *xj = x + 16 * (size_t)j;
     for (int k = system->column_start[j]; k < system->column_start[j + 1]; ++k) {
       const int i = system->column_tiles[k];
-      add_tile_transposed(xj, system->H + tile_offset(i, j), x + 16 * (size_t)i, -1.0);
+      add_tile_transposed(xj, system->H + tile_offset(j, k), x + 16 * (size_t)i, -1.0);
     }
     memset(y, 0, sizeof work);
     add_tile(y, system->inverse + 32 * (size_t)j, xj, 1.0);
@@ -91,10 +91,10 @@ void tiles_multiply_Q4(const tile_system *system, const double *x, double *y) {
   memset(y, 0, size * sizeof(double));
   for (int j = 0; j < system->tile_count; ++j) {
     const double *xj = x + 16 * (size_t)j;
-    add_tile(y + 16 * (size_t)j, system->Q + tile_offset(j, j), xj, 1.0);
+    add_tile(y + 16 * (size_t)j, system->Q + tile_offset_diagonal(system->Q_start, j), xj, 1.0);
     for (int k = system->Q_start[j]; k < system->Q_start[j + 1]; ++k) {
       const int i = system->Q_tiles[k];
-      const double *A = system->Q + tile_offset(i, j);
+      const double *A = system->Q + tile_offset(j, k);
       add_tile(y + 16 * (size_t)i, A, xj, 1.0);
       add_tile_transposed(y + 16 * (size_t)j, A, x + 16 * (size_t)i, 1.0);
     }

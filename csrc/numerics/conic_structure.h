@@ -1,0 +1,27 @@
+/* Structure of a program: which tiles each row touches, the order of tiles against fill, the
+ * columns of the factor. */
+#ifndef QD_NUMERICS_CONIC_STRUCTURE_H
+#define QD_NUMERICS_CONIC_STRUCTURE_H
+
+#include "numerics/conic_workspace.h"
+
+/* Tiles that hold a nonzero, one bit each, of a row of G, or behind those of C. */
+static inline uint64_t *conic_row_mask(const qd_cone_workspace *workspace, int row) {
+  return workspace->row_mask + (size_t)row * (size_t)workspace->mask_words;
+}
+
+/* 1 if a cone is made of rows that do not know each other. */
+static inline int conic_cone_is_linear(const qd_cone_workspace *workspace,
+                                       const qd_cone_program *program, int k) {
+  return program->cone_kind[k] == QD_ORTHANT || workspace->cone_rows[k] == 1;
+}
+
+/* Finiteness and signs of all numbers, and on the way the masks of rows and of Q. */
+qd_status conic_read_masks(qd_cone_workspace *workspace, const qd_cone_program *program);
+/* Order of the tiles and the factor's columns; 0 if the factor does not fit the workspace, which
+ * then says in `wanted` how many tiles it has. */
+int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *program);
+/* Places of a mask's tiles, ascending; returns how many. */
+int conic_list_tiles(const qd_cone_workspace *workspace, const uint64_t *mask, int *list);
+
+#endif
