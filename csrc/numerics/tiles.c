@@ -101,7 +101,8 @@ LANES_INLINE void add_block(const tile_system *system, const row_block *block,
   const double *G = system->G + block->values;
   double *S = system->S + block->values;
   if (is_open(block, scaling, rows)) {
-    if (system->is_dense) memset(S, 0, (size_t)(4 * rows * block->tile_count) * sizeof(double));
+    if (system->dense_products)
+      memset(S, 0, (size_t)(4 * rows * block->tile_count) * sizeof(double));
     return;
   }
   if (block->slot_step == 1)
