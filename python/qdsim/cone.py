@@ -61,9 +61,9 @@ def solve_cone_program(
     """Solve a convex quadratic program over orthants and Lorentz cones.
 
     Primal-dual interior point method with Nesterov-Todd scaling and Mehrotra's predictor-corrector,
-    in tiles of 4 x 4, sparse where many unknowns are coupled by few rows. A positive `target_mu` gives a point of the central path: the
-    minimiser with target_mu log(w) per orthant row and target_mu / 2 log(w_0² - |w_1..|²) per Lorentz
-    cone subtracted from the cost.
+    in tiles of 4 x 4, sparse where rows couple few unknowns. A positive `target_mu` gives a point of
+    the central path: the minimiser with target_mu log(w) per orthant row and
+    target_mu / 2 log(w_0² - |w_1..|²) per Lorentz cone subtracted from the cost.
 
     Args:
         Q: Cost matrix (n, n), symmetric, positive semidefinite.
