@@ -18,7 +18,7 @@
 
 /* Penalty of a hard row over the compliance it works against: large against 1, small against the
  * 1e16 at which rounding takes over. Repeated solves remove what it leaves. */
-#define HARD_ROW_PENALTY 1e9
+#define HARD_ROW_PENALTY 1e8
 
 /* Where Q alone does not hold x, a proximal term this small beside unit diagonals does. */
 #define PROXIMAL_SHIFT 1e-10
