@@ -118,15 +118,22 @@ static int has_edge(const facet *f, int from, int to) {
          (f->corner[2] == from && f->corner[0] == to);
 }
 
-/* The faces that see the last vertex and hang together with the first one. Others see it by
- * rounding only: together they would have several borders. */
 static void find_seeing(horizon *h, const polytope *p, int first, double tolerance) {
-  int seeing[EPA_FACES], count = 0, found[EPA_FACES], found_count = 0;
   const double *w = p->w[p->vertex_count - 1];
-  memset(h->inside, 0, sizeof h->inside);
   for (int f = 0; f < p->face_count; ++f) {
-    if (f != first && vec3_dot(p->face[f].m, w) > p->face[f].offset + tolerance) {
+    h->inside[f] =
+        (unsigned char)(f == first || vec3_dot(p->face[f].m, w) > p->face[f].offset + tolerance);
+  }
+}
+
+/* Of these only the ones that hang together with the first one. Others see the vertex by rounding:
+ * together they would have several borders. */
+static void find_connected(horizon *h, const polytope *p, int first) {
+  int seeing[EPA_FACES], count = 0, found[EPA_FACES], found_count = 0;
+  for (int f = 0; f < p->face_count; ++f) {
+    if (h->inside[f]) {
       seeing[count++] = f;
+      h->inside[f] = 0;
     }
   }
   h->inside[first] = 1;
@@ -200,6 +207,19 @@ static int take_slivers(horizon *h, const polytope *p) {
   return count;
 }
 
+/* 1 if the border is one loop. */
+static int is_loop(const horizon *h) {
+  int leaving[EPA_VERTICES], length = 0, at = h->edge[0][0];
+  for (int e = 0; e < h->edge_count; ++e) {
+    leaving[h->edge[e][0]] = h->edge[e][1];
+  }
+  do {
+    at = leaving[at];
+    ++length;
+  } while (at != h->edge[0][0] && length < h->edge_count);
+  return at == h->edge[0][0] && length == h->edge_count;
+}
+
 /* A border of several loops has islands: what lies beyond its shorter ones comes inside. Returns
  * how many edges they have. */
 static int take_islands(horizon *h, const polytope *p) {
@@ -238,13 +258,18 @@ static int take_islands(horizon *h, const polytope *p) {
  * that fails in rounding. */
 static int expand(polytope *p, int first, double tolerance) {
   horizon h;
-  int kept = 0, whole = 1, settled = 0;
+  int kept = 0, whole = 1, careful = 0, settled = 0;
   find_seeing(&h, p, first, tolerance);
   while (!settled) {
     if (!find_border(&h, p)) {
       return 0;
     }
-    settled = take_slivers(&h, p) == 0 && take_islands(&h, p) == 0;
+    settled = take_slivers(&h, p) == 0 && (is_loop(&h) || take_islands(&h, p) == 0);
+    if (!settled && !careful) { /* once more from the start */
+      find_seeing(&h, p, first, tolerance);
+      find_connected(&h, p, first);
+      careful = 1;
+    }
   }
   for (int f = 0; f < p->face_count; ++f) {
     if (!h.inside[f]) {

@@ -12,7 +12,7 @@
 static const double SAME_WAY = 0.995;
 /* Of vertices that are as far out, relative to the radius, the first one found. */
 static const double FARTHER = 1e-9;
-enum { POLYGONS_MOST = 128, DIRECTIONS = 8 };
+enum { POLYGONS_MOST = 128, CORNERS_MOST = 512, DIRECTIONS = MESH_BRACES_MAX };
 
 /* Polygons that face the same way as the first one, itself first, from near to far. stamp: marks of
  * polygons that were seen. */
@@ -34,18 +34,31 @@ static int gather(const convex_mesh *m, int polygon, int *found, int *stamp) {
   return count;
 }
 
-/* Of the corners of these polygons the one farthest along a direction. */
-static int farthest_corner(const convex_mesh *m, const int *polygon, int count,
-                           const double direction[3]) {
+/* The corners of these polygons, each once. stamp: marks of vertices, none of them mark. */
+static int corners_of(const convex_mesh *m, const int *polygon, int count, int *corner, int *stamp,
+                      int mark) {
+  int corner_count = 0;
+  for (int i = 0; i < count; ++i) {
+    for (int k = m->side_start[polygon[i]]; k < m->side_start[polygon[i] + 1]; ++k) {
+      const int vertex = m->side_vertex[k];
+      if (stamp[vertex] != mark && corner_count < CORNERS_MOST) {
+        stamp[vertex] = mark;
+        corner[corner_count++] = vertex;
+      }
+    }
+  }
+  return corner_count;
+}
+
+static int farthest_of(const convex_mesh *m, const int *vertex, int count,
+                       const double direction[3]) {
   int best = -1;
   double height = -INFINITY;
   for (int i = 0; i < count; ++i) {
-    for (int k = m->side_start[polygon[i]]; k < m->side_start[polygon[i] + 1]; ++k) {
-      const double other = vec3_dot(direction, m->vertex + 3 * m->side_vertex[k]);
-      if (other > height + FARTHER * m->radius) {
-        height = other;
-        best = m->side_vertex[k];
-      }
+    const double other = vec3_dot(direction, m->vertex + 3 * vertex[i]);
+    if (other > height + FARTHER * m->radius) {
+      height = other;
+      best = vertex[i];
     }
   }
   return best;
@@ -60,25 +73,31 @@ static int holds(const int *values, int count, int value) {
 }
 
 void mesh_fill_braces(convex_mesh *m, int *scratch) {
-  static const double EIGHTH = 0.78539816339744831;
-  int found[POLYGONS_MOST], *stamp = scratch;
-  for (int p = 0; p < m->polygon_count; ++p) {
-    stamp[p] = 0;
-  }
+  static const double ROOT = 0.70710678118654752;
+  static const double AROUND[DIRECTIONS][2] = {{1.0, 0.0},    {ROOT, ROOT}, {0.0, 1.0},
+                                               {-ROOT, ROOT}, {-1.0, 0.0},  {-ROOT, -ROOT},
+                                               {0.0, -1.0},   {ROOT, -ROOT}};
+  int found[POLYGONS_MOST], corner[CORNERS_MOST];
+  int *polygon_stamp = scratch, *vertex_stamp = scratch + m->polygon_count;
+  memset(scratch, 0, (size_t)(m->polygon_count + m->vertex_count) * sizeof(int));
   for (int p = 0; p < m->polygon_count; ++p) {
     const int begin = m->side_start[p], sides = m->side_start[p + 1] - begin;
-    const int count = gather(m, p, found, stamp);
+    const int count = gather(m, p, found, polygon_stamp);
+    if (count == 1) {
+      continue;
+    }
+    const int corner_count = corners_of(m, found, count, corner, vertex_stamp, p + 1);
     const double *u = m->side_normal + 3 * begin;
     int *brace = m->brace + MESH_BRACES_MAX * p;
     double v[3], d[3];
     vec3_cross(v, m->normal + 3 * p, u);
-    for (int k = 0; k < DIRECTIONS && count > 1; ++k) {
-      vec3_scale(d, u, cos(k * EIGHTH));
-      vec3_axpy(d, sin(k * EIGHTH), v);
-      const int corner = farthest_corner(m, found, count, d);
-      if (!holds(m->side_vertex + begin, sides, corner) &&
-          !holds(brace, m->brace_count[p], corner)) {
-        brace[m->brace_count[p]++] = corner;
+    for (int k = 0; k < DIRECTIONS; ++k) {
+      vec3_scale(d, u, AROUND[k][0]);
+      vec3_axpy(d, AROUND[k][1], v);
+      const int vertex = farthest_of(m, corner, corner_count, d);
+      if (!holds(m->side_vertex + begin, sides, vertex) &&
+          !holds(brace, m->brace_count[p], vertex)) {
+        brace[m->brace_count[p]++] = vertex;
       }
     }
   }

@@ -4,7 +4,7 @@
 
 #include "geometry/mesh.h"
 
-/* scratch: (2 polygon_count). */
+/* scratch: (polygon_count + vertex_count). */
 void mesh_fill_braces(convex_mesh *m, int *scratch);
 
 #endif
