@@ -330,6 +330,27 @@ def test_a_controller_survives_steps_that_fail(pushing: Task) -> None:
         assert "not converged" in loop.report.fallback
 
 
+@pytest.mark.slow
+def test_a_picture_shows_the_curves(pushing: Task, tmp_path: Any) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib import colors, image
+
+    from qdsim.planning.scene import LIMBS
+    from qdsim.planning.tracking.pictures import draw_convergence
+
+    runs = {
+        name: impc(pushing, pushing.impc.replace(iterations=3, start=name))
+        for name in ("hold", "squeeze")
+    }
+    draw_convergence(runs, tmp_path / "curves.png")
+    pixels = image.imread(tmp_path / "curves.png")[..., :3]
+    for colour in LIMBS[:2]:
+        near = np.abs(pixels - colors.to_rgb(colour)).max(axis=-1) < 0.03
+        assert near.mean() > 2e-4
+    with pytest.raises(ValueError, match="at least one"):
+        draw_convergence({}, tmp_path / "none.png")
+
+
 # -------------------------------------------------------------------- mistakes
 
 

@@ -1,0 +1,399 @@
+"""iMPC: the quadratic program, S3's Table II, random goals, closed loop. One thread.
+
+S3 does not print the weights behind its Table II; the authors' released scripts have them, and their goals,
+horizons and schedules, and these are used here. Contenders take turns inside every round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import piqp
+import scipy.linalg
+import scipy.sparse
+
+import qdsim
+from qdsim import systems
+from qdsim._core import _solve_ocp_qp
+from qdsim.planning import ImpcOptions, ImpcResult, Mpc, Task, TrackingCost, impc
+from qdsim.planning.tracking.shooting import Shooting
+from qdsim.smoothing import Exact, Randomized, Scheme
+
+Array = npt.NDArray[np.float64]
+
+TASKS = {
+    "planar_pushing": "push_and_turn",
+    "planar_hand": "shift_and_turn",
+    "allegro_sphere": "turn",
+    "allegro_sphere_hardware": "turn",
+}
+# Released schedules: kappa from, kappa to, iterations of the script (the base of the schedule), A used,
+# trust region, standard deviation of the samples.
+SCRIPTS: dict[str, dict[str, Any]] = {
+    "planar_pushing": {"kappa": 100.0, "final": 2000.0, "span": 20, "run": 10, "A": True, "box": 0.2, "std": 0.2},
+    "planar_hand": {"kappa": 500.0, "final": 1000.0, "span": 20, "run": 20, "A": False, "box": 0.2, "std": 0.2},
+    "allegro_sphere": {"kappa": 100.0, "final": 6000.0, "span": 10, "run": 10, "A": False, "box": 0.1, "std": 0.3},
+    "allegro_sphere_hardware": {"kappa": 200.0, "final": 6000.0, "span": 15, "run": 15, "A": False, "box": 0.03, "std": 0.2},
+}  # fmt: skip
+# The authors' released code on one 2.5 GHz core: iterations, first cost, best cost, seconds.
+RELEASED = {
+    "planar_pushing": (10, 3421.0, 122.0, 0.8),
+    "planar_hand": (20, 408.0, 18.3, 5.0),
+    "allegro_sphere_hardware": (15, 81.0, 8.2, 11.9),
+}
+# S3, Table II: cost, seconds (20 iterations; 16 cores).
+TABLE = {
+    "analytic": {"planar_pushing": (11.74, 2.17), "planar_hand": (26.55, 5.20), "allegro_sphere": (5.78, 19.59)},
+    "randomized, first order": {"planar_pushing": (11.73, 4.64), "planar_hand": (17.87, 23.09), "allegro_sphere": (8.42, 40.07)},
+    "randomized, zeroth order": {"planar_pushing": (12.86, 4.61), "planar_hand": (18.29, 11.93), "allegro_sphere": (28.21, 34.05)},
+    "exact": {"planar_pushing": (31.64, 1.88), "planar_hand": (18.49, 5.91), "allegro_sphere": (44.68, 12.92)},
+}  # fmt: skip
+SAMPLES = 100
+OTHER_START = {"hold": "default, start: squeeze", "squeeze": "default, start: hold"}
+TOLERANCE = 1e-8
+
+
+def task_of(name: str) -> Task:
+    return systems.load(name).tasks[TASKS[name]]
+
+
+def published(name: str, task: Task, iterations: int) -> ImpcOptions:
+    script = SCRIPTS[name]
+    assert task.impc is not None
+    return ImpcOptions.published(
+        cost=task.impc.cost,
+        kappa=script["kappa"],
+        final_kappa=script["final"],
+        kappa_iterations=script["span"],
+        use_A=script["A"],
+        radii=(script["box"],),
+        iterations=iterations,
+        threads=1,
+    )
+
+
+def ours(task: Task, **changes: Any) -> ImpcOptions:
+    assert task.impc is not None
+    return task.impc.replace(threads=1, **changes)
+
+
+def schemes(name: str) -> dict[str, Callable[[int], Scheme] | Scheme | None]:
+    std = SCRIPTS[name]["std"]
+    return {
+        "analytic": None,
+        "randomized, first order": lambda i: Randomized(std / (i + 1) ** 0.8, SAMPLES),
+        "randomized, zeroth order": lambda i: Randomized(std / (i + 1) ** 0.8, SAMPLES, "zeroth"),
+        "exact": Exact(),
+    }
+
+
+# ---------------------------------------------------------------- the quadratic program
+
+
+def programs(name: str) -> tuple[list[Any], list[Any], list[Any]]:
+    """Arguments of `_solve_ocp_qp`, and the set-up of PIQP, dense over the inputs and sparse.
+
+    The model is that of an iterate on the way, the box 0.2 or the task's.
+    """
+    task = task_of(name)
+    options = ours(task, iterations=3)
+    parts = Shooting(task, options)
+    found = impc(task, options)
+    before = np.asarray(task.model.command_from(task.start))
+    path = parts.roll_out(task.start, found.u, before, parts.step_options)
+    local = parts.linearize(path, options.scheme(0), 0)
+    T, nx, nu = local.B.shape
+    offset = -(local.B @ path.u[..., None])[..., 0]
+    lower, upper = path.u - parts.boxes[0], path.u + parts.boxes[0]
+    mine = [
+        local.A, local.B, offset, None, before, local.Q, local.linear, None, None, parts.moves, None,
+        None, None, lower, upper, None, None, True, 1, TOLERANCE, 100,
+    ]  # fmt: skip
+    Q, S = scipy.linalg.block_diag(*local.Q), scipy.linalg.block_diag(*parts.moves)
+    D = np.eye(T * nu) - np.eye(T * nu, k=-nu)
+    e = np.concatenate([-before, np.zeros((T - 1) * nu)])
+    L = np.eye(T * nx)  # L x = Bu + c
+    for t in range(1, T):
+        L[t * nx : (t + 1) * nx, (t - 1) * nx : t * nx] = -local.A[t]
+    B = scipy.linalg.block_diag(*local.B)
+    M, m = np.linalg.solve(L, B), np.linalg.solve(L, offset.ravel())
+    H = M.T @ Q @ M + D.T @ S @ D
+    g = M.T @ (Q @ m + local.linear.ravel()) + D.T @ S @ e
+    dense = [0.5 * (H + H.T), g, None, None, None, None, None, lower.ravel(), upper.ravel()]
+    P = scipy.sparse.csc_matrix(scipy.linalg.block_diag(D.T @ S @ D, Q))
+    linear = np.concatenate([D.T @ S @ e, local.linear.ravel()])
+    free = np.full(T * nx, np.inf)
+    sparse = [
+        P, linear, scipy.sparse.csc_matrix(np.hstack([-B, L])), offset.ravel(), None, None, None,
+        np.concatenate([lower.ravel(), -free]), np.concatenate([upper.ravel(), free]),
+    ]  # fmt: skip
+    return mine, dense, sparse
+
+
+def piqp_run(kind: Any, setup: list[Any]) -> tuple[float, Array]:
+    solver = kind()
+    solver.settings.eps_abs = solver.settings.eps_rel = TOLERANCE
+    solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = TOLERANCE
+    begin = time.perf_counter()
+    solver.setup(*setup)
+    status = solver.solve()
+    seconds = time.perf_counter() - begin
+    assert status == piqp.PIQP_SOLVED, status
+    return seconds, np.array(solver.result.x)
+
+
+def check_same(dense: list[Any], x: Array, y: Array) -> None:
+    """Both inputs are solutions: the same within what PIQP at 1e-8 determines."""
+    costs = [0.5 * v @ dense[0] @ v + dense[1] @ v for v in (x, y)]
+    assert abs(costs[0] - costs[1]) <= 1e-6 * abs(costs[1]), costs
+    np.testing.assert_allclose(x, y, atol=1e-3)
+
+
+def print_programs(rounds: int) -> None:
+    print("## The quadratic program of one iteration, horizon 20\n")
+    print(
+        "Set-up and solve, microseconds, median (minimum); tolerance 1e-8, the same inputs to 1e-3 and cost to 1e-6 (PIQP dense differs most).\n"
+    )
+    print("| system | states, inputs | qdsim | iterations | PIQP, condensed | PIQP, sparse |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for name in TASKS:
+        mine, dense, sparse = programs(name)
+        times: dict[str, list[float]] = {"qdsim": [], "dense": [], "sparse": []}
+        for _ in range(rounds):
+            solution = _solve_ocp_qp(*mine)
+            times["qdsim"].append(solution[9])
+            for key, kind, setup in (
+                ("dense", piqp.DenseSolver, dense),
+                ("sparse", piqp.SparseSolver, sparse),
+            ):
+                seconds, x = piqp_run(kind, setup)
+                times[key].append(seconds)
+                check_same(dense, x[: solution[1].size], solution[1].ravel())
+        cells = [f"{1e6 * statistics.median(v):.0f} ({1e6 * min(v):.0f})" for v in times.values()]
+        _, nx, nu = mine[1].shape
+        print(
+            f"| {name} | {nx}, {nu} | {cells[0]} | {solution[8].iterations} | {cells[1]} | {cells[2]} |"
+        )
+
+
+# ---------------------------------------------------------------- against the released code
+
+
+def print_released(rounds: int) -> None:
+    print("\n## The released scripts, settings for settings\n")
+    print(
+        "Their schedule, weights, start, iterations and trust region (analytic smoothing) against the "
+        "authors' released C++ and Python code on one 2.5 GHz core (their planar hand script samples, "
+        "zeroth order). Then this package's default, as many iterations and to the end.\n"
+    )
+    print(
+        "| system | iterations | first cost | released: best cost, s | qdsim, the same: best cost, s "
+        "| times faster | default, as many iterations | default |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for name, (iterations, first, cost, seconds) in RELEASED.items():
+        task = task_of(name)
+        runs: list[list[ImpcResult]] = [[], [], []]
+        for _ in range(rounds):
+            runs[0].append(impc(task, published(name, task, iterations)))
+            runs[1].append(impc(task, ours(task, iterations=iterations)))
+            runs[2].append(impc(task, ours(task)))
+        t = [statistics.median(r.seconds for r in rs) for rs in runs]
+        begin = runs[0][0].records["cost"][0]
+        print(
+            f"| {name} | {iterations} | {first:.0f}; {begin:.0f} | {cost:g}, {seconds:g} "
+            f"| {runs[0][0].cost:.1f}, {t[0]:.3f} | {seconds / t[0]:.0f} "
+            f"| {runs[1][0].cost:.1f}, {t[1]:.3f} | {runs[2][0].cost:.1f}, {t[2]:.3f} |"
+        )
+
+
+def print_table(seeds: int) -> None:
+    print("\n## S3, Table II\n")
+    print(
+        f"20 iterations; cost and seconds, means of {seeds} seeds where samples are drawn ({SAMPLES} of "
+        "them; S3: 5 trials). The printed costs belong to weights that S3 does not give; the released "
+        "ones are used here, and costs compare within a column only. Zeroth order has no A. Exact derivatives "
+        "start in contact (squeeze), as S3's do. Default: "
+        "this package's, with that smoothing.\n"
+    )
+    names = ["planar_pushing", "planar_hand", "allegro_sphere"]
+    print(
+        "| smoothing | "
+        + " | ".join(f"{n}: S3 | released settings | default" for n in names)
+        + " |"
+    )
+    print("| --- |" + " --- |" * (3 * len(names)))
+    for method, printed in TABLE.items():
+        cells = []
+        for name in names:
+            task = task_of(name)
+            scheme = schemes(name)[method]
+            count = seeds if method.startswith("randomized") else 1
+            A: dict[str, Any] = {"use_A": False} if method.endswith("zeroth order") else {}
+            if method == "exact":
+                A["start"] = "squeeze"
+            settings = [
+                published(name, task, 20).replace(smoothing=scheme, **A),
+                ours(task, smoothing=scheme, iterations=20, **A),
+            ]
+            cells.append("{:.2f}, {:.2f}".format(*printed[name]))
+            for options in settings:
+                runs = [impc(task, options, rng=seed) for seed in range(count)]
+                cost = statistics.mean(r.cost for r in runs)
+                seconds = statistics.mean(r.seconds for r in runs)
+                cells.append(f"{cost:.2f}, {seconds:.2f}")
+        print(f"| {method} | " + " | ".join(cells) + " |", flush=True)
+
+
+# ---------------------------------------------------------------- random goals
+
+
+def random_goals(name: str, count: int, seed: int) -> list[Task]:
+    task, rng = task_of(name), np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        if name == "planar_pushing":
+            v = [rng.uniform(-0.5, 0.5), rng.uniform(0.0, 0.7), rng.uniform(-0.8, 0.8)]
+        elif name == "planar_hand":
+            v = [rng.uniform(-0.3, 0.3), rng.uniform(-0.05, 0.1), rng.uniform(-0.6, 0.6)]
+        else:
+            axis = np.array([*rng.uniform(-0.3, 0.3, 2), rng.choice([-1.0, 1.0])])
+            most = math.pi / 6 if name.endswith("hardware") else math.pi / 4
+            turn = axis / np.linalg.norm(axis) * rng.uniform(0.5, 1.0) * most
+            v = [0.0, 0.0, 0.0, *turn]
+        goal = np.array(task.goal)
+        goal[task.space.q] = task.with_object(task.start, v)[task.space.q]
+        found.append(task.replace(goal=goal))
+    return found
+
+
+def print_goals(count: int, seed: int) -> None:
+    print(f"\n## Random goals, {count} a system\n")
+    print(
+        "Objects at random displacements from the start (pushing: up to 0.5 m aside, 0.7 m ahead, 46 "
+        "degrees; hand: 0.3 m, 0.1 m, 34 degrees; ball: 15 to 45 degrees about a nearly vertical axis, "
+        "hardware two thirds of that). Medians. Failures cost more than twice the best known. Half time: "
+        "seconds until the cost is half of what the released schedule ends at, and how often that comes.\n"
+    )
+    print(
+        "| system | variant | cost | ratio to best known | failures | seconds | half time (reached) |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name in TASKS:
+        tasks = random_goals(name, count, seed)
+        first = tasks[0]
+        variants = {
+            "released schedule, 20 iterations": published(name, first, 20),
+            "default": ours(first),
+            OTHER_START[ours(first).start]: ours(first, start=OTHER_START[ours(first).start][16:]),
+            "default, start: tree of 30 nodes": ours(first, start="rrt"),
+            "default, without A": ours(first, use_A=False),
+        }
+        runs = {v: [impc(t, o) for t in tasks] for v, o in variants.items()}
+        costs = {v: np.array([r.cost for r in rs]) for v, rs in runs.items()}
+        best = np.min(list(costs.values()), axis=0)
+        base = next(iter(costs.values()))
+        for variant, rs in runs.items():
+            half = []
+            for r, b in zip(rs, base):
+                met = np.flatnonzero(r.records["best_cost"] <= 0.5 * b)
+                half += [float(r.records["seconds"][met[0]])] if len(met) else []
+            cost = costs[variant]
+            reached = f"{statistics.median(half):.3f} " if half else ""
+            print(
+                f"| {name} | {variant} | {np.median(cost):.1f} | {np.median(cost / best):.2f} "
+                f"| {int((cost > 2.0 * best).sum())} | {statistics.median(r.seconds for r in rs):.3f} "
+                f"| {reached}({len(half)} of {count}) |",
+                flush=True,
+            )
+
+
+# ---------------------------------------------------------------- closed loop
+
+
+def closed_loop(
+    task: Task, options: ImpcOptions, kick: Array, steps: int, at: int
+) -> tuple[float, float, bool, float, float]:
+    """Errors at the end, whether the goal counts as reached, median and 95 % of a call's seconds."""
+    loop, q, seconds = Mpc(task, options), task.start, []
+    for k in range(steps):
+        if k == at:
+            q = task.with_object(q, kick)
+        command = loop.act(q)
+        seconds.append(loop.report.seconds)
+        q = qdsim.step(task.model, q, command, task.options).q_next
+    shift, turn = task.space.errors(q, task.goal)
+    later = seconds[1:]
+    return shift, turn, task.reached(q), statistics.median(later), float(np.quantile(later, 0.95))
+
+
+def print_loop(count: int, seed: int) -> None:
+    print(f"\n## Closed loop, one iteration a step, {count} goals or disturbances a system\n")
+    print(
+        "The object is displaced half way (hand: 20 mm, 0.2 rad; ball: 3 mm, 0.1 rad). Reached: within "
+        "20 mm and 0.05 rad (hand), 10 mm and 0.1 rad (ball), 30 steps later. Weights: errors of the hand's "
+        "disc 10, of the ball 500 / m2 and 10 / rad2, moves of the command 1.\n"
+    )
+    print(
+        "| system | horizon, radii | reached | mm, rad, medians | ms a call, median (95 %) | Hz |"
+    )
+    print("| --- | --- | --- | --- | --- | --- |")
+    soft = TrackingCost(object=10.0, robot=1e-3, command=1.0)
+    firm = TrackingCost(
+        object=(500.0,) * 3 + (10.0,) * 3, robot=1e-3, command=1.0, final_robot=1e-3
+    )
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("planar_hand", {"horizon": 20, "cost": soft}),
+        ("planar_hand", {"horizon": 15, "cost": soft}),
+        ("planar_hand", {"horizon": 10, "cost": soft}),
+        ("allegro_sphere", {"horizon": 10, "cost": firm}),
+        ("allegro_sphere", {"horizon": 10, "cost": firm, "radii": (0.1, 0.02)}),
+        ("allegro_sphere", {"horizon": 10, "cost": firm, "radii": (0.1, 0.02), "use_A": False}),
+    ]
+    for name, changes in cases:
+        rng = np.random.default_rng(seed)
+        tasks = (
+            random_goals(name, count, seed) if name != "planar_hand" else [task_of(name)] * count
+        )
+        options = ours(tasks[0], **changes)
+        runs = []
+        for task in tasks:
+            shift, turn = (0.003, 0.1) if name == "allegro_sphere" else (0.02, 0.2)
+            kick = rng.standard_normal(task.space.size)
+            for part, size in ((~task.space.rotation, shift), (task.space.rotation, turn)):
+                kick[part] *= size / np.linalg.norm(kick[part])
+            at = 30 if name == "allegro_sphere" else 10
+            runs.append(closed_loop(task, options, kick, at + 30, at))
+        shifts, turns, done, median, late = (np.array(c) for c in zip(*runs))
+        print(
+            f"| {name} | {options.horizon}, {options.radii}, {options.use_A} | {int(done.sum())} of {count} "
+            f"| {1e3 * np.median(shifts):.1f}, {np.median(turns):.3f} "
+            f"| {1e3 * np.median(median):.2f} ({1e3 * np.median(late):.2f}) "
+            f"| {1.0 / np.median(median):.0f} |",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=30, help="rounds of the quadratic programs")
+    parser.add_argument("--seeds", type=int, default=3, help="seeds of Table II")
+    parser.add_argument("--goals", type=int, default=12, help="random goals a system")
+    parser.add_argument("--seed", type=int, default=0, help="of the goals")
+    arguments = parser.parse_args()
+    print_programs(arguments.rounds)
+    print_released(max(3, arguments.rounds // 10))
+    print_table(arguments.seeds)
+    print_goals(arguments.goals, arguments.seed)
+    print_loop(arguments.goals, arguments.seed)
+
+
+if __name__ == "__main__":
+    main()
