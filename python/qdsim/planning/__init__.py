@@ -14,10 +14,12 @@ from qdsim.planning.equilibrium import (
 )
 from qdsim.planning.inverse_kinematics import PointReach, reach_point
 from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.measures import distance_to_goal, packing_ratio
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.plan import Plan, ReplayResult, Segment, Verdict
 from qdsim.planning.rrt import rrt
 from qdsim.planning.samplers import (
+    BoxFaceSampler,
     BoxSideSampler,
     ClosingSampler,
     ContactSampler,
@@ -40,6 +42,7 @@ from qdsim.planning.transfer import (
 from qdsim.planning.tree import EdgeKind, Tree
 
 __all__ = [
+    "BoxFaceSampler",
     "BoxSideSampler",
     "Closing",
     "ClosingSampler",
@@ -69,9 +72,11 @@ __all__ = [
     "Verdict",
     "bounded_least_squares",
     "close_grasp",
+    "distance_to_goal",
     "force_closure",
     "holding_command",
     "impc",
+    "packing_ratio",
     "reach_point",
     "rrt",
     "second_order",

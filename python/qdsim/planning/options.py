@@ -6,6 +6,8 @@ import dataclasses
 import math
 from typing import Any, Literal
 
+from qdsim.smoothing import Scheme
+
 __all__ = ["RRTOptions"]
 
 Strategy = Literal["chain", "published"]
@@ -36,6 +38,11 @@ class RRTOptions:
             authors' released planner takes. Joint limits bound the commands in both, the steps
             themselves only where they are exact.
         sub_steps: steps of ``task.options.h`` on one edge; the command moves along a ramp.
+        smoothing: a scheme of ``qdsim.smoothing`` for metric and inputs in place of the log barrier at
+            ``kappa``: ``Exact()``, or ``Randomized(...)``, which draws its samples by the number of
+            the node.
+        metric: "local", the Mahalanobis metric of S3 §VI, or "global", the plain distance between
+            poses with rotations scaled to length (S3's ablation).
         rotation_length: metres that a radian counts for in the metric; None takes the task's.
         grasp_probability: published strategy: how often an iteration samples a contact.
         chain_length: chain: most pushes in a row.
@@ -59,6 +66,8 @@ class RRTOptions:
     step: float = 0.5
     dynamics: Dynamics = "exact"
     sub_steps: int = 4
+    smoothing: Scheme | None = None
+    metric: Literal["local", "global"] = "local"
     rotation_length: float | None = None
     grasp_probability: float = 0.3
     chain_length: int = 10
@@ -71,6 +80,9 @@ class RRTOptions:
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, ("chain", "published"))
         _one_of("dynamics", self.dynamics, ("exact", "smoothed"))
+        _one_of("metric", self.metric, ("local", "global"))
+        if self.smoothing is not None and not hasattr(self.smoothing, "linearize"):
+            raise ValueError(f"smoothing: expected a scheme or None, got {self.smoothing!r}")
         for name in ("max_nodes", "max_iterations", "sub_steps", "chain_length"):
             _integer(name, getattr(self, name), 1)
         for name in ("shots", "regrasps"):

@@ -5,7 +5,9 @@ them.
 from __future__ import annotations
 
 import math
+import os
 import time
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from qdsim.planning.progress import progress_bar
 from qdsim.planning.space import Array
 from qdsim.planning.task import Task
 from qdsim.planning.tree import RECORD, EdgeKind, Tree
+from qdsim.planning.tree_file import load_tree, save_tree
 from qdsim.step import step
 
 __all__ = ["rrt"]
@@ -32,6 +35,8 @@ def rrt(
     rng: int | np.random.Generator = 0,
     *,
     progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 30.0,
 ) -> Tree:
     """Search for a way to move the task's object to its goal.
 
@@ -41,6 +46,12 @@ def rrt(
         rng: a seed or a generator. The same seed gives the same tree.
         progress: show a bar with the distance to the goal (needs tqdm; without it nothing is
             shown).
+        checkpoint: a file that the search keeps itself in, every ``checkpoint_seconds`` and at its
+            end. If it is there already the search goes on from it, with the bits of a search that was
+            never interrupted. ``rng`` is not used then. ``max_nodes`` and ``max_iterations`` may have
+            grown since; a search that ended at ``max_nodes`` ended within an iteration, and goes on
+            with the next one.
+        checkpoint_seconds: s.
 
     Returns:
         The tree. ``tree.reached`` tells whether the goal was found, ``tree.plan()`` gives the plan.
@@ -56,7 +67,11 @@ def rrt(
     except (TypeError, ValueError) as error:
         raise type(error)(f"rng: expected a seed or a generator: {error}") from None
     search = _Search(task, options or task.planner or RRTOptions(), generator)
-    search.grow(progress)
+    if not checkpoint_seconds >= 0.0:
+        raise ValueError(f"checkpoint_seconds: expected at least 0, got {checkpoint_seconds!r}")
+    if checkpoint is not None and os.path.exists(checkpoint):
+        search.restore(checkpoint)
+    search.grow(progress, checkpoint, checkpoint_seconds)
     return search.tree
 
 
@@ -75,22 +90,49 @@ class _Search:
         self.span = task.upper - task.lower
         self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
 
-    def grow(self, progress: bool) -> None:
+    def grow(self, progress: bool, checkpoint: str | os.PathLike[str] | None, pause: float) -> None:
         tree, options = self.tree, self.options
         iterate = (
             self._chain_iteration if options.strategy == "chain" else self._published_iteration
         )
-        rows = []
-        begin = time.perf_counter()
+        rows = tree.records.tolist()
+        begin = time.perf_counter() - tree.seconds
+        saved = time.perf_counter()
         with progress_bar(progress, options.max_nodes, self.task.name) as bar:
-            for iteration in range(options.max_iterations):
+            for iteration in range(len(rows), options.max_iterations):
                 if tree.full or tree.reached:
                     break
-                iterate()
+                try:
+                    iterate()
+                except SolverError:  # the smoothed model of a new node
+                    tree.failures += 1
                 tree.seconds = time.perf_counter() - begin
                 rows.append(self._record(iteration))
                 bar(tree)
+                if checkpoint is not None and time.perf_counter() - saved >= pause:
+                    self._save(checkpoint, rows)
+                    saved = time.perf_counter()
         tree.records = np.array(rows, dtype=RECORD)
+        if checkpoint is not None:
+            self._save(checkpoint, rows)
+
+    def _save(self, checkpoint: str | os.PathLike[str], rows: list[Any]) -> None:
+        self.tree.records = np.array(rows, dtype=RECORD)
+        state = self.rng.bit_generator.state
+        save_tree(self.tree, checkpoint, rng=state, regrasps=self.regrasps)
+
+    def restore(self, checkpoint: str | os.PathLike[str]) -> None:
+        """Go on from a checkpoint: tree, random numbers, counters."""
+        tree, state = load_tree(checkpoint, self.task, self.options)
+        try:
+            self.rng.bit_generator.state = state["rng"]
+            self.regrasps = int(state["regrasps"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"checkpoint: {os.fspath(checkpoint)} does not hold a search of this generator: "
+                f"{error}"
+            ) from None
+        self.tree = tree
 
     def _record(self, iteration: int) -> tuple[int, int, int, int, float, float, float, float]:
         tree = self.tree

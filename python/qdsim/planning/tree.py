@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.space import Array, as_slice
-from qdsim.planning.task import Task
+from qdsim.planning.task import Task, penetration
 from qdsim.step import linearize
 
 if TYPE_CHECKING:
@@ -131,10 +132,10 @@ class Tree:
             Index of the node.
         """
         task, i = self.task, self.count
-        model, gamma = task.model, self.options.gamma
+        gamma = self.options.gamma
         self._command[i] = command = q[self._actuated] * self._gear
-        local = linearize(model, q, command, self.smoothed, wrt=("u",))
-        B = local.B[self._v] * self._scale_column
+        B_full, q_next, depth = self._local_model(q, command)
+        B = B_full[self._v] * self._scale_column
         n = len(B)
         # One singular value decomposition gives the metric's square root and the inverse for
         # steering.
@@ -148,11 +149,10 @@ class Tree:
         self._inverse[i] = (Vt[:k].T * (s / (squares + _KERNEL * _KERNEL))) @ U[:, :k].T
         self._B[i] = B
         self._q[i] = q
-        self._next[:, i] = local.q_next
+        self._next[:, i] = q_next
         self._parent[i] = parent
         self._kind[i] = kind
-        contacts = local.step.contacts
-        self._depth[i] = max(0.0, -float(contacts["dist"].min())) if len(contacts) else 0.0
+        self._depth[i] = depth
         shift, turn = self._errors[i] = task.space.errors(q, task.goal)
         self._distance[i] = distance = math.hypot(shift, task.length * turn)
         self._inputs.append(inputs)
@@ -166,11 +166,27 @@ class Tree:
             self.goal_node = i
         return i
 
+    def _local_model(self, q: Array, command: Array) -> tuple[Array, Array, float]:
+        """``B`` (nv, nu), ``c`` (nq) and the deepest penetration (m) at a configuration."""
+        model, scheme = self.task.model, self.options.smoothing
+        if scheme is None:
+            local = linearize(model, q, command, self.smoothed, wrt=("u",))
+            contacts = local.step.contacts
+            depth = max(0.0, -float(contacts["dist"].min())) if len(contacts) else 0.0
+            return local.B, local.q_next, depth
+        options = self.task.options.replace(joint_limits=False)
+        found = scheme.linearize(model, q, command, options, wrt=("u",), rng=self.count, threads=1)
+        assert found.B is not None
+        return found.B, found.q_next, penetration(model, q)
+
     def distances(self, subgoal: Array) -> Array:
-        """Local Mahalanobis distances ``(count,)`` of all nodes to a configuration ``(nq,)`` (S3
-        eq. 47).
+        """Distances ``(count,)`` of all nodes to a configuration ``(nq,)``: local Mahalanobis ones (S3
+        eq. 47), or those of ``options.metric``.
         """
         n = self.count
+        if self.options.metric == "global":
+            e = self.task.space.difference(subgoal, self._q[:n].T) * self._scale_column
+            return np.asarray(np.einsum("kn,kn->n", e, e))
         e = self.task.space.difference(subgoal, self._next[:, :n]) * self._scale_column
         y = np.einsum("kjn,jn->kn", self._whiten[:, :, :n], e)
         y *= y
@@ -275,6 +291,38 @@ class Tree:
                 )
             node = self.goal_node
         return plan_from_tree(self, node)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tree to one ``.npz`` file, to be read by :meth:`load`.
+
+        Entries: ``header``, a JSON text with ``format``, ``version``, ``task``, ``fingerprint``,
+        ``options``, ``count``, ``goal_node``, ``counters`` and ``state``; one row a node in ``q``,
+        ``command``, ``parent``, ``kind``, ``depth``, ``errors``, ``B``, ``inverse``, ``distance``,
+        and one column in ``next`` and ``whiten``; ``edge_steps`` (count), -1 where an edge has no
+        inputs, and the edges one after the other in ``inputs`` and ``trajectory``; ``records``.
+        """
+        from qdsim.planning.tree_file import save_tree
+
+        save_tree(self, path)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], task: Task, options: RRTOptions | None = None
+    ) -> Tree:
+        """Read a tree that :meth:`save` or a checkpoint of :func:`qdsim.planning.rrt` wrote.
+
+        Args:
+            path: the file.
+            task: the tree's task; files do not hold models.
+            options: the search's options; needed where they hold a smoothing scheme.
+
+        Raises:
+            OSError: if the file cannot be read.
+            ValueError: if it is not a tree, is damaged, or belongs to another task or other options.
+        """
+        from qdsim.planning.tree_file import load_tree
+
+        return load_tree(path, task, options)[0]
 
     def _checked(self, node: int) -> int:
         if not 0 <= node < self.count:

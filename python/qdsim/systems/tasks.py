@@ -16,7 +16,12 @@ import numpy.typing as npt
 from qdsim.model import Model
 from qdsim.planning.closing import joint_limits
 from qdsim.planning.options import RRTOptions
-from qdsim.planning.samplers import BoxSideSampler, ClosingSampler, PlanarHandSampler
+from qdsim.planning.samplers import (
+    BoxFaceSampler,
+    BoxSideSampler,
+    ClosingSampler,
+    PlanarHandSampler,
+)
 from qdsim.planning.task import Task
 from qdsim.step import Options
 from qdsim.systems.system import Array
@@ -101,7 +106,7 @@ def _planar_hand(model: Model, options: Options) -> Tasks:
 def _hand_sampler(
     model: Model,
     body: str,
-    place: Callable[[Model, Array, np.random.Generator], None] | None,
+    place: Callable[[Model, Array, np.random.Generator], Array | None] | None,
     *,
     steps: int,
     flexion: float,
@@ -179,10 +184,11 @@ def _slides(model: Model, q: Array, values: npt.ArrayLike) -> None:
     q[model.actuated_q[:3]] = values
 
 
-def _above_pen(model: Model, q: Array, rng: np.random.Generator) -> None:
+def _above_pen(model: Model, q: Array, rng: np.random.Generator) -> Array | None:
     x, y, z = q[model.slice_q("pen")][:3]
     u = rng.random(2) - 0.5
     _slides(model, q, [-y - 0.01 * u[0], -x - 0.07 - 0.02 * u[1], z - 0.05])
+    return None
 
 
 def _allegro_pen(model: Model, options: Options) -> Tasks:
@@ -210,8 +216,8 @@ def _allegro_pen(model: Model, options: Options) -> Tasks:
     return {"place": task}
 
 
-def _over_plate(body: str) -> Callable[[Model, Array, np.random.Generator], None]:
-    def place(model: Model, q: Array, rng: np.random.Generator) -> None:
+def _over_plate(body: str) -> Callable[[Model, Array, np.random.Generator], Array | None]:
+    def place(model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         pos, rot = model.body_pose(q, body)
         roll = math.atan2(rot[2, 1], rot[2, 2])
         _slides(
@@ -219,6 +225,7 @@ def _over_plate(body: str) -> Callable[[Model, Array, np.random.Generator], None
             q,
             [pos[0] + 0.05 * (rng.random() - 0.5), pos[1], pos[2] + 0.06 + 0.1 * math.sin(roll)],
         )
+        return None
 
     return place
 
@@ -267,10 +274,11 @@ def _allegro_book(model: Model, options: Options) -> Tasks:
     return {"drag": task}
 
 
-def _at_knob(model: Model, q: Array, rng: np.random.Generator) -> None:
+def _at_knob(model: Model, q: Array, rng: np.random.Generator) -> Array | None:
     pos, _ = model.body_pose(q, "knob")
     u = rng.random(2)
     _slides(model, q, pos + np.array([-0.075, -0.06 + 0.04 * u[0], -0.06 + 0.01 * u[1]]))
+    return None
 
 
 def _allegro_door(model: Model, options: Options) -> Tasks:
@@ -292,6 +300,128 @@ def _allegro_door(model: Model, options: Options) -> Tasks:
     return {"open": task}
 
 
+# -------------------------------------------------------------------- arms
+
+
+def _arms_open(model: Model, q: Array, rng: np.random.Generator) -> Array:
+    """Both planar arms outwards, elbows and wrists anywhere; they close from the shoulders.
+
+    The published sampler draws joints 2 and 3 and sweeps joint 1, one arm at a time.
+    """
+    rate = np.zeros(6)
+    for first, sign in ((0, -1.0), (3, 1.0)):  # left, right
+        elbow, wrist = rng.uniform(-PI / 2, PI / 2), rng.uniform(0.0, PI / 2)
+        q[model.actuated_q[first : first + 3]] = sign * np.array([-PI / 2, elbow, wrist])
+        rate[first : first + 3] = sign * np.array([1.0, -0.5 * rng.random(), 0.0])
+    return rate
+
+
+def _iiwa_planar(model: Model, options: Options) -> Tasks:
+    start = _start(model)
+    task = Task(
+        name="half turn of the bucket",
+        model=model,
+        options=options.replace(joint_limits=True),
+        start=start,
+        goal=np.concatenate(([0.5, 0.0, -PI], start[3:])),
+        object="bucket",
+        # x from 0.25 to 0.75 m, y from -0.3 to 0.3, yaw from -pi to 0 with a margin.
+        lower=np.array([-0.4, -0.3, -PI - 0.1]),
+        upper=np.array([0.1, 0.3, 0.1]),
+        sampler=ClosingSampler(
+            object="bucket",
+            basis=np.zeros((1, model.nu)),
+            mean=np.zeros(1),
+            spread=np.zeros(1),
+            reach=PI,
+            place=_arms_open,
+        ),
+        position_tolerance=0.02,
+        rotation_tolerance=0.1,
+        length=0.14,
+        planner=RRTOptions(step=0.2, gamma=1e-3),
+    )
+    return {"half_turn": task}
+
+
+def _arms_beside(model: Model, q: Array, rng: np.random.Generator) -> Array:
+    """Each arm beside the object, wide open or folded, and the rate at which it closes."""
+    rate = np.zeros(14)
+    spread = np.array([0.0, 0.05, 0.001, 0.1, 0.001, 0.1, 0.0])
+    for first, side in ((0, 1.0), (7, -1.0)):  # left, right
+        mirror = np.array([side, 1.0, -side, 1.0, side, 1.0, side])
+        wide = rng.random() < 0.5
+        posture = np.array([0.7 if wide else 0.3, 1.8, PI / 2, -0.5 if wide else -2.5, 0, 0, 0])
+        mean = np.array([-0.3, 0.0, 0.0, -0.1, 0.0, 0.1, 0.0])
+        drawn = (mean + spread * rng.standard_normal(7)) * (1.0 if wide else -1.0)
+        own = slice(first, first + 7)
+        q[model.actuated_q[own]] = mirror * posture
+        rate[own] = mirror * drawn
+    return rate
+
+
+def _bimanual(
+    body: str, length: float, height: float, angle: float
+) -> Callable[[Model, Options], Tasks]:
+    def make(model: Model, options: Options) -> Tasks:
+        start = _start(model)
+        rotation = np.array([0.0, 0.0, 0.0, 0.0, 0.0, angle])
+        task = Task(
+            name=f"turn the {body}",
+            model=model,
+            options=options.replace(joint_limits=True),
+            start=start,
+            goal=_displaced(model, start, body, rotation),
+            object=body,
+            lower=np.array([-0.2, -0.2, -0.01, -0.1, -0.1, -0.1]),
+            upper=np.array([0.2, 0.2, height, 0.1, 0.1, angle + 0.1]),
+            sampler=ClosingSampler(
+                object=body,
+                basis=np.zeros((1, model.nu)),
+                mean=np.zeros(1),
+                spread=np.zeros(1),
+                reach=4.0,
+                place=_arms_beside,
+            ),
+            position_tolerance=0.03,
+            rotation_tolerance=0.1,
+            length=length,
+            planner=RRTOptions(step=0.3, gamma=1e-3),
+        )
+        return {"turn": task}
+
+    return make
+
+
+def _iiwa_box_push(model: Model, options: Options) -> Tasks:
+    start = _start(model)
+    sampler = BoxFaceSampler(
+        object="box",
+        half=(0.138, 0.099, 0.088),
+        height=0.038,
+        body="arm_link_7",
+        tip=(0.0, 0.0, 0.02),
+        radius=0.031,
+        posture=start[model.actuated_q],
+    )
+    task = Task(
+        name="turn the box by pushing",
+        model=model,
+        options=options.replace(joint_limits=True),
+        start=start,
+        goal=np.concatenate(([0.75, 0.0, PI / 4], start[3:])),
+        object="box",
+        lower=np.array([-0.1, -0.1, -0.1]),
+        upper=np.array([0.1, 0.1, PI + 0.1]),
+        sampler=sampler,
+        position_tolerance=0.02,
+        rotation_tolerance=0.05,
+        length=0.15,
+        planner=RRTOptions(step=0.3, gamma=1e-3),
+    )
+    return {"push_and_turn": task}
+
+
 TASKS: Mapping[str, Callable[[Model, Options], Tasks]] = {
     "planar_hand": _planar_hand,
     "planar_pushing": _planar_pushing,
@@ -300,5 +430,9 @@ TASKS: Mapping[str, Callable[[Model, Options], Tasks]] = {
     "allegro_plate": _allegro_plate,
     "allegro_book": _allegro_book,
     "allegro_door": _allegro_door,
+    "iiwa_planar": _iiwa_planar,
+    "iiwa_bimanual_box": _bimanual("box", 0.35, 0.3, PI / 2),
+    "iiwa_bimanual_cylinder": _bimanual("cylinder", 0.14, 0.3, PI),
+    "iiwa_box_push": _iiwa_box_push,
 }
 """Makes the tasks of a system by name, the published one first."""

@@ -14,11 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.model import Model
+from qdsim.planning.samplers.box_face import BoxFaceSampler
 from qdsim.planning.samplers.closing import ClosingSampler
 from qdsim.planning.samplers.planar_hand import PlanarHandSampler
 from qdsim.planning.samplers.planar_pushing import BoxSideSampler
 
-__all__ = ["BoxSideSampler", "ClosingSampler", "ContactSampler", "PlanarHandSampler"]
+__all__ = [
+    "BoxFaceSampler",
+    "BoxSideSampler",
+    "ClosingSampler",
+    "ContactSampler",
+    "PlanarHandSampler",
+]
 
 
 class ContactSampler(Protocol):

@@ -34,8 +34,8 @@ class ClosingSampler:
         mean, spread: ``(k,)`` their weights are ``mean + spread (U - 1/2)``, U uniform in [0, 1).
         reach: joints travel at most ``reach`` times the drawn direction.
         place: puts the wrist where the hand reaches the object: called with model, configuration
-            (with the opened hand) and generator before the fingers close, changes it in place.
-            None leaves the wrist.
+            (with the opened hand) and generator before the fingers close, changes it in place. It may
+            return a direction ``(nu,)`` that is added to the drawn one. None leaves the wrist.
         contacts: fingers (bodies of the robot) that have to touch the object.
         near: bodies of the robot nearer to the object than this touch it, m.
         gap: distance that the fingers keep, m.
@@ -48,7 +48,7 @@ class ClosingSampler:
     spread: Array
     opened: Array | None = None
     reach: float = 1.0
-    place: Callable[[Model, Array, np.random.Generator], None] | None = None
+    place: Callable[[Model, Array, np.random.Generator], Array | None] | None = None
     contacts: int = 1
     near: float = 1e-3
     gap: float = 0.0
@@ -56,29 +56,22 @@ class ClosingSampler:
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""
+        lower, upper = joint_limits(model)
+        rows = model.actuated_q
         for _ in range(self.draws):
-            begin = self.open(model, q, rng)
+            begin = np.array(q)
+            if self.opened is not None:
+                begin[rows] = np.where(np.isnan(self.opened), begin[rows], self.opened)
+            extra = None if self.place is None else self.place(model, begin, rng)
+            begin[rows] = np.clip(begin[rows], lower, upper)
             weights = self.mean + self.spread * (rng.random(len(self.mean)) - 0.5)
-            if begin is None:
+            if len(near_pairs(model, begin, 0.0)):
                 continue
-            closed = close_grasp(
-                model, begin, weights @ self.basis, reach=self.reach, gap=self.gap
-            ).q
+            direction = weights @ self.basis + (0.0 if extra is None else extra)
+            closed = close_grasp(model, begin, direction, reach=self.reach, gap=self.gap).q
             if len(self.touching(model, closed)) >= self.contacts:
                 return closed
         return None
-
-    def open(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        """The opened hand at its place, within its limits; None where something penetrates."""
-        result = np.array(q)
-        rows = model.actuated_q
-        if self.opened is not None:
-            result[rows] = np.where(np.isnan(self.opened), result[rows], self.opened)
-        if self.place is not None:
-            self.place(model, result, rng)
-        lower, upper = joint_limits(model)
-        result[rows] = np.clip(result[rows], lower, upper)
-        return result if len(near_pairs(model, result, 0.0)) == 0 else None
 
     def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
         """Indices of the robot's bodies that touch the object."""

@@ -1,0 +1,72 @@
+"""Measures of a tree's growth: how near it comes to the goal, how much of the task's box it reaches."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.planning.space import Array
+from qdsim.planning.tree import Tree
+
+__all__ = ["distance_to_goal", "packing_ratio", "subgoal_samples"]
+
+
+def distance_to_goal(tree: Tree) -> Array:
+    """Least distance of the tree's nodes to the goal before and after every iteration.
+
+    Returns:
+        ``(iterations + 1,)`` m, rotations times ``task.length`` (S3 §VIII-A plots the same with its
+        own weights); it never rises.
+    """
+    best = np.minimum.accumulate(tree.distance)
+    return np.asarray(best[_counts(tree) - 1])
+
+
+def packing_ratio(
+    tree: Tree, *, eta: float = 3.0, samples: int = 1000, rng: int | np.random.Generator = 0
+) -> Array:
+    """Share of the task's box of subgoals that the tree reaches, before and after every iteration.
+
+    S3 eq. 51: the volume in which the local Mahalanobis distance to some node is at most ``eta``,
+    over that of the box, by Monte Carlo.
+
+    Args:
+        tree: a grown tree.
+        eta: threshold in the units of :meth:`Tree.distances`, without the paper's factor 1/2, as in
+            the authors' scripts, which have 3.
+        samples: poses drawn from the box; the standard error is at most ``0.5 / sqrt(samples)``.
+        rng: seed or generator of the samples. The same seed compares trees on the same samples.
+
+    Returns:
+        ``(iterations + 1,)`` shares; they never fall.
+
+    Raises:
+        ValueError: naming the argument that is not as described.
+    """
+    if not (math.isfinite(eta) and eta > 0.0):
+        raise ValueError(f"eta: expected a positive number, got {eta!r}")
+    if not isinstance(samples, int) or samples < 1:
+        raise ValueError(f"samples: expected an integer of at least 1, got {samples!r}")
+    first = np.array(
+        [
+            int(near[0]) if len(near := np.flatnonzero(tree.distances(q) <= eta)) else tree.count
+            for q in subgoal_samples(tree, samples, rng)
+        ]
+    )
+    return np.asarray((first[None, :] < _counts(tree)[:, None]).mean(axis=1))
+
+
+def subgoal_samples(tree: Tree, samples: int, rng: int | np.random.Generator) -> Array:
+    """Configurations ``(samples, nq)`` with the object anywhere in the task's box."""
+    task, generator = tree.task, np.random.default_rng(rng)
+    shares = generator.random((samples, task.space.size))
+    return np.array(
+        [task.with_object(task.start, task.lower + s * (task.upper - task.lower)) for s in shares]
+    )
+
+
+def _counts(tree: Tree) -> NDArray[np.int64]:
+    """Nodes before the first iteration and after each."""
+    return np.concatenate(([1], tree.records["nodes"])).astype(np.int64)
