@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from program import assemble
@@ -144,3 +146,28 @@ def test_the_public_solver_takes_many_unknowns() -> None:
         else:
             assert min(s.min(), z.min()) > -1e-9
         assert np.abs(np.sum(s * z, axis=1)).max() < 1e-9
+
+
+PILES = np.load(Path(__file__).parent / "data" / "smoothed_piles.npz")
+
+
+@pytest.mark.parametrize("index", range(sum(name.startswith("q") for name in PILES.files)))
+def test_smoothed_steps_that_are_hard(index: int) -> None:
+    """Falling piles where a cold start did not arrive: offsets of rounding size that say nothing
+    about lengths, and starts from which steps stay short."""
+    h, epsilon, kappa, pyramid = PILES[f"o{index}"]
+    model = qdsim.load(str(PILES[f"xml{index}"]))
+    options = qdsim.Options(
+        h=h,
+        epsilon=epsilon,
+        kappa=kappa,
+        friction="pyramid" if pyramid else "cone",
+        margin=0.05,
+    )
+    q, u = PILES[f"q{index}"], PILES[f"u{index}"]
+    info = qdsim.step(model, q, u, options).info
+    assert info.status == "solved"
+    assert info.primal_residual < 1e-9
+    assert info.complementarity < 1e-6 / kappa
+    assert info.dual_residual < 1e-9 * 9.81 * float(np.sum(model.parameters.body_mass))
+    assert np.all(np.isfinite(qdsim.linearize(model, q, u, options).A))

@@ -92,3 +92,29 @@ PyObject *step_benchmark_function(PyObject *module, PyObject *const *args, Py_ss
   step_call_end(&call);
   return out;
 }
+
+const char workspace_bytes_doc[] =
+    "_workspace_bytes($module, /, model, q, u, options, linearize)\n--\n\n"
+    "Bytes of the workspace that has served qd_step (linearize: qd_linearize) here.";
+
+PyObject *workspace_bytes_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                   PyObject *kwnames) {
+  static const char *const names[] = {"model", "q", "u", "options", "linearize"};
+  PyObject *in[5];
+  if (arguments_parse("_workspace_bytes", names, 5, 5, 5, args, arg_count, kwnames, in) < 0)
+    return NULL;
+  int linearize = PyObject_IsTrue(in[4]);
+  step_call call;
+  if (linearize < 0 || step_call_begin(&call, PyModule_GetState(module), "_workspace_bytes", in[0],
+                                       in[1], in[2], in[3], NULL, NULL) < 0)
+    return NULL;
+  qd_status status;
+  size_t bytes;
+  Py_BEGIN_ALLOW_THREADS;
+  status = step_call_run(&call, linearize, call.entry->A, call.entry->B);
+  bytes = qd_workspace_bytes(call.entry->workspace);
+  Py_END_ALLOW_THREADS;
+  PyObject *out = step_call_check(&call, status) == 0 ? PyLong_FromSize_t(bytes) : NULL;
+  step_call_end(&call);
+  return out;
+}

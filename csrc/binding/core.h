@@ -171,11 +171,14 @@ PyObject *ocp_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t
 extern const char cone_solve_doc[];
 extern const char cone_benchmark_doc[];
 extern const char step_benchmark_doc[];
+extern const char workspace_bytes_doc[];
 PyObject *cone_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                               PyObject *kwnames);
 PyObject *cone_benchmark_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                   PyObject *kwnames);
 PyObject *step_benchmark_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                   PyObject *kwnames);
+PyObject *workspace_bytes_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                   PyObject *kwnames);
 
 #endif

@@ -152,6 +152,7 @@ static PyMethodDef module_methods[] = {
     FAST_FUNCTION("_solve_ocp_qp", ocp_solve_function, ocp_solve_doc),
     FAST_FUNCTION("_cone_benchmark", cone_benchmark_function, cone_benchmark_doc),
     FAST_FUNCTION("_step_benchmark", step_benchmark_function, step_benchmark_doc),
+    FAST_FUNCTION("_workspace_bytes", workspace_bytes_function, workspace_bytes_doc),
     {"_restore_info", info_restore, METH_VARARGS, "A SolverInfo out of a pickle."},
     {"_restore_step", step_restore, METH_VARARGS, "A Step out of a pickle."},
     {"_restore_linearization", linearization_restore, METH_VARARGS,

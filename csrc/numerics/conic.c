@@ -13,6 +13,9 @@
  * accuracy. */
 static const double polish_from[] = {3e-2, 1e-3, 1e-6};
 
+/* A smaller iteration limit is one that the caller means. */
+#define RETRY_FROM 50
+
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
   return options;
@@ -373,6 +376,10 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
     if (conic_rescue(workspace, o->tolerance, o->iteration_limit - info->iterations, o->polish,
                      &polished, info))
       info->status = QD_OK;
+  if (!workspace->exact &&
+      (info->status == QD_NUMERICAL_TROUBLE ||
+       (info->status == QD_ITERATION_LIMIT && o->iteration_limit >= RETRY_FROM)))
+    info->status = conic_retry_path(workspace, o->tolerance, o->iteration_limit, info);
   info->polished = polished;
   if (polished)
     hand_out(workspace, workspace->polish_x, workspace->polish_slack, workspace->polish_dual, x,

@@ -33,6 +33,7 @@
 #define BARRIER_FLOOR 1e-14 /* of the energy: products of slack and dual are not better known */
 #define LENGTH_SHARE 0.5
 #define FORCE_SHARE 2.0
+#define TOUCHING 1e-6 /* of the free motion: natural length of a barrier's slacks at least */
 #define STRICTLY_INSIDE                                                                            \
   1e-6 /* lengths; nearer ones go along the path, whose derivative they need */
 #define SHORT_STEP 0.3
@@ -148,6 +149,8 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
   workspace->b_size = max_norm(workspace->b, workspace->column_count);
   length = LENGTH_SHARE * larger(roots * roots, 0.01 * worst);
   force = FORCE_SHARE * workspace->b_size / row;
+  if (!workspace->exact) /* contacts that touch: their offsets are rounding, free motion is not */
+    length = larger(length, TOUCHING * row * max_norm(workspace->x, workspace->column_count));
   if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
   if (force == 0.0) force = length / (row * row);
   near_roots = near_count > 0 ? near_roots / near_count : roots;
@@ -322,10 +325,8 @@ static double take_step(qd_cone_workspace *workspace, double mu, double target, 
 /* Farkas: a multiplier z in K with G'z + C'y = 0 and g'z + c'y < 0 excludes every feasible point.
  * Here for points up to CERTIFICATE_SCALE natural sizes. Tried: the multiplier itself and where the
  * last Newton step would take it, which gets there long before the iterate does. For a barrier g'z
- * = 0 is enough: it excludes interior points. `ray` (rows), x: Q x + b - residual
- * residual_x = G'ray. */
-static int excludes_points(qd_cone_workspace *workspace, const double *ray, const double *x,
-                           double residual) {
+ * = 0 is enough: it excludes interior points. */
+static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
   const cone_product *product = &workspace->product;
   double *push = workspace->work_x;
   double value = 0.0, size = 0.0;
@@ -338,9 +339,8 @@ static int excludes_points(qd_cone_workspace *workspace, const double *ray, cons
         size = larger(size, fabs(ray[at]));
       }
   }
-  tiles_multiply_Q(&workspace->system, x, push);
-  for (int i = 0; i < workspace->column_count; ++i)
-    push[i] += workspace->b[i] - residual * workspace->residual_x[i];
+  clear(push, workspace->column_count);
+  tiles_add_transposed(&workspace->system, workspace->system.G, ray, push);
   const double leak = product->cone_count > 0 ? larger(0.0, cones_violation(product, ray)) : 0.0;
   const double moved =
       CERTIFICATE_SCALE *
@@ -352,16 +352,15 @@ static int excludes_points(qd_cone_workspace *workspace, const double *ray, cons
 }
 
 static int proves_infeasible(qd_cone_workspace *workspace) {
-  double *ray = workspace->work_row, *x = workspace->newton_x;
+  double *ray = workspace->work_row;
   conic_row_residual(workspace, workspace->x, workspace->slack);
   const double primal = max_norm(workspace->residual_row, workspace->slot_count);
   if (primal < (workspace->exact ? 1e-9 : 1e-12) * workspace->length) return 0; /* it is feasible */
-  if (excludes_points(workspace, workspace->dual, workspace->x, 1.0)) return 1;
+  if (excludes_points(workspace, workspace->dual)) return 1;
   if (workspace->share < 1.0) return 0;
   cones_apply(&workspace->product, &workspace->product.scaling, workspace->ddual, ray);
   for (int i = 0; i < workspace->slot_count; ++i) ray[i] += workspace->dual[i];
-  for (int i = 0; i < workspace->column_count; ++i) x[i] = workspace->x[i] + workspace->dx[i];
-  return excludes_points(workspace, ray, x, 0.0);
+  return excludes_points(workspace, ray);
 }
 
 /* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0: the cost falls for ever. */
@@ -484,4 +483,22 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
   restore_best(workspace);
   workspace->path_error = best * goal;
   return !workspace->exact && best * goal <= ACCEPTABLE ? QD_OK : status;
+}
+
+qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
+                           qd_cone_info *info) {
+  static const double length_factor[] = {30.0, 1e3, 1.0, 0.03},
+                      force_factor[] = {30.0, 1.0, 1e3, 0.03};
+  const double length = workspace->length, force = workspace->force;
+  qd_status status = QD_NUMERICAL_TROUBLE;
+  for (int k = 0; k < 4 && status != QD_OK; ++k) {
+    workspace->length = length * length_factor[k];
+    workspace->force = force * force_factor[k];
+    workspace->energy = workspace->length * workspace->force;
+    status = conic_follow_path(workspace, goal, info->iterations + iteration_limit, 0, info);
+  }
+  workspace->length = length;
+  workspace->force = force;
+  workspace->energy = length * force;
+  return status;
 }

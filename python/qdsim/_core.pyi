@@ -289,6 +289,13 @@ def _step_benchmark(
     repeat: int,
     linearize: bool,
 ) -> float: ...
+def _workspace_bytes(
+    model: Model,
+    q: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _OptionsLike | StepOptions | None,
+    linearize: bool,
+) -> int: ...
 def _restore_info(*fields: Any) -> SolverInfo: ...
 def _restore_step(
     q_next: _Vector,

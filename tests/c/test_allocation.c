@@ -1,0 +1,185 @@
+/* Steps, linearizations and cone programs take no memory from the heap, and a workspace that was
+ * too small says what it needs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "qdsim.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#define COUNTED 0
+#elif defined(__has_feature)
+#define COUNTED 0
+#else
+#define COUNTED 1
+#endif
+
+static long allocations;
+
+#if COUNTED
+/* glibc's own entries behind the names that every library of the process calls. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+void *malloc(size_t size) {
+  ++allocations;
+  return __libc_malloc(size);
+}
+void *calloc(size_t count, size_t size) {
+  ++allocations;
+  return __libc_calloc(count, size);
+}
+void *realloc(void *memory, size_t size) {
+  ++allocations;
+  return __libc_realloc(memory, size);
+}
+void *aligned_alloc(size_t alignment, size_t size) {
+  ++allocations;
+  return __libc_memalign(alignment, size);
+}
+#endif
+
+#define OBJECTS 96
+
+/* Free balls over a floor, `spacing` apart in rows of twelve; neighbours touch from 0.1 down. */
+static qd_model *balls_create(double spacing) {
+  static int32_t parent[OBJECTS + 1], joint_type[OBJECTS], joint_body[OBJECTS];
+  static int32_t type[OBJECTS + 1], body[OBJECTS + 1], pair[2 * 400], dim[400];
+  static double pos[3 * (OBJECTS + 1)], quat[4 * (OBJECTS + 1)], mass[OBJECTS + 1];
+  static double zeros[10 * (OBJECTS + 1)], inertia[9 * (OBJECTS + 1)], range[2 * OBJECTS];
+  static double q[7 * OBJECTS], size[3 * (OBJECTS + 1)], friction[5 * 400];
+  int pairs = 0;
+  quat[0] = 1.0;
+  type[0] = QD_PLANE;
+  for (int i = 1; i <= OBJECTS; ++i) {
+    const int row = (i - 1) / 12, column = (i - 1) % 12;
+    joint_type[i - 1] = QD_FREE;
+    joint_body[i - 1] = body[i] = i;
+    type[i] = QD_SPHERE;
+    quat[4 * i] = q[7 * (i - 1) + 3] = 1.0;
+    q[7 * (i - 1)] = spacing * column;
+    q[7 * (i - 1) + 1] = spacing * row;
+    q[7 * (i - 1) + 2] = 0.05;
+    mass[i] = 0.5;
+    size[3 * i] = 0.05;
+    range[2 * (i - 1)] = -INFINITY;
+    range[2 * (i - 1) + 1] = INFINITY;
+    for (int k = 0; k < 3; ++k) {
+      inertia[9 * i + 4 * k] = 5e-4;
+    }
+    const int other[3] = {0, column > 0 ? i - 1 : -1, row > 0 ? i - 12 : -1};
+    for (int k = 0; k < 3; ++k) {
+      if (other[k] >= 0) {
+        pair[2 * pairs] = other[k];
+        pair[2 * pairs + 1] = i;
+        dim[pairs] = 3;
+        friction[5 * pairs] = friction[5 * pairs + 1] = 0.5;
+        ++pairs;
+      }
+    }
+  }
+  const qd_model_spec spec = {.body_count = OBJECTS + 1,
+                              .body_parent = parent,
+                              .body_pos = pos,
+                              .body_quat = quat,
+                              .body_mass = mass,
+                              .body_com = zeros,
+                              .body_inertia = inertia,
+                              .joint_count = OBJECTS,
+                              .joint_type = joint_type,
+                              .joint_body = joint_body,
+                              .joint_pos = zeros,
+                              .joint_axis = zeros,
+                              .joint_ref = zeros,
+                              .joint_range = range,
+                              .joint_stiffness = zeros,
+                              .joint_springref = zeros,
+                              .default_q = q,
+                              .geom_count = OBJECTS + 1,
+                              .geom_type = type,
+                              .geom_body = body,
+                              .geom_pos = zeros,
+                              .geom_quat = quat,
+                              .geom_size = size,
+                              .pair_count = pairs,
+                              .pair_geom = pair,
+                              .pair_dim = dim,
+                              .pair_friction = friction,
+                              .pair_margin = zeros,
+                              .gravity = {0, 0, -9.81}};
+  for (int k = 0; k <= OBJECTS; ++k) {
+    quat[4 * k] = 1.0;
+  }
+  qd_model *model = NULL;
+  char message[200] = "";
+  if (qd_model_create(&spec, &model, message, sizeof message) != QD_OK) {
+    fprintf(stderr, "%s\n", message);
+  }
+  return model;
+}
+
+static void configuration(double *q, double spacing) {
+  memset(q, 0, 7 * OBJECTS * sizeof *q);
+  for (int i = 0; i < OBJECTS; ++i) {
+    q[7 * i] = spacing * (i % 12);
+    q[7 * i + 1] = spacing * (i / 12);
+    q[7 * i + 2] = 0.0499;
+    q[7 * i + 3] = 1.0;
+  }
+}
+
+static double *A;
+
+/* Grows the workspace as it asks, then counts what further calls take from the heap. */
+static void count_step(double spacing, double kappa, int derivative) {
+  static double q[7 * OBJECTS], q_next[7 * OBJECTS], delta[6 * OBJECTS], limit[6 * OBJECTS];
+  qd_model *model = balls_create(spacing);
+  qd_workspace *workspace = qd_workspace_create(model, 0);
+  qd_step_options options = qd_step_options_default();
+  qd_step_result result = {.q_next = q_next, .delta = delta, .limit_force = limit};
+  const qd_step_input input = {.q = q};
+  options.kappa = kappa;
+  options.margin = 0.01;
+  configuration(q, spacing);
+  qd_status status = QD_OUT_OF_CAPACITY;
+  int grown = 0;
+  for (int round = 0; round < 20 && status == QD_OUT_OF_CAPACITY; ++round) {
+    status = derivative ? qd_linearize(model, workspace, &options, &input, &result, A, NULL)
+                        : qd_step(model, workspace, &options, &input, &result);
+    if (status == QD_OUT_OF_CAPACITY) {
+      ++grown;
+      CHECK(qd_workspace_reserve(model, workspace, result.contact_count) == QD_OK);
+    }
+  }
+  CHECK(status == QD_OK);
+  CHECK(result.contact_count >= OBJECTS);
+  CHECK(grown > 0); /* 64 contacts to begin with */
+  const long before = allocations;
+  for (int i = 0; i < 3; ++i) {
+    status = derivative ? qd_linearize(model, workspace, &options, &input, &result, A, NULL)
+                        : qd_step(model, workspace, &options, &input, &result);
+    CHECK(status == QD_OK);
+  }
+  CHECK(allocations == before);
+  CHECK(qd_workspace_bytes(workspace) < ((size_t)64 << 20));
+  qd_workspace_destroy(workspace);
+  qd_model_destroy(model);
+}
+
+int main(void) {
+  A = calloc((size_t)36 * OBJECTS * OBJECTS, sizeof *A);
+#if COUNTED
+  CHECK(allocations > 0); /* the counter counts */
+#endif
+  const double kappa[2] = {INFINITY, 500.0}, spacing[2] = {0.5, 0.0999};
+  for (int k = 0; k < 2; ++k) {
+    for (int s = 0; s < 2; ++s) {
+      count_step(spacing[s], kappa[k], 0);
+      count_step(spacing[s], kappa[k], 1);
+    }
+  }
+  free(A);
+  return check_report();
+}
