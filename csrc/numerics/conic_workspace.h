@@ -160,8 +160,8 @@ int conic_dual_active_set(qd_cone_workspace *workspace);
  * `goal` (relative), at most iteration_limit iterations in all. Leaves x, slack, dual. */
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
                             int resume, qd_cone_info *info);
-/* A barrier's path that did not arrive: again from starts in other units, nearer to and farther from
- * the boundary, each with so many iterations. */
+/* A barrier's path that did not arrive: again from starts in other units, nearer to and farther
+ * from the boundary, each with so many iterations. */
 qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
                            qd_cone_info *info);
 /* Newton on the active set; 1 if the KKT equations hold to rounding: then polish_x/dual/slack. */
