@@ -36,6 +36,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"description"},
     {"formats"},
     {"model", "batch_out"},
+    {"loading"},
     {"step", "batch", "cone", "ocp"},
     {"smoothing"},
     {"planning"},

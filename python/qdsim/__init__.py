@@ -22,7 +22,8 @@ from .batch import (
 )
 from .cone import ConeSolution, solve_cone_program
 from .description import Description, ModelWarning, PointCloud, SceneBuilder
-from .model import Model, Parameters, build, load
+from .loading import build, load
+from .model import Model, Parameters
 from .ocp import OcpSolution, solve_ocp_qp
 from .step import Linearization, Options, SolverInfo, Step, linearize, step
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
-from qdsim.description import Description, Pair, PointCloud
+from qdsim.description import Description, Pair
 from qdsim.description.arrays import model_arrays, rotation_matrix
 from qdsim.description.checks import QUATERNION_TOLERANCE
 from qdsim.description.elements import GEOM_TYPES, JOINT_NQ, JOINT_NV, SUPPORTED_PAIRS
@@ -391,95 +391,6 @@ class Model(_core.Model):
     _slices_q: dict[str, slice]
     _slices_v: dict[str, slice]
     _slices_u: dict[str, slice]
-
-
-def load(
-    source: object,
-    *,
-    stiffness: float | Mapping[str, float] | None = None,
-    actuated: Iterable[str] | None = None,
-    package_dirs: Any = (),
-    assets: Mapping[str, bytes] | None = None,
-    decompose: bool | Iterable[str] = False,
-    clouds: Mapping[str, PointCloud] | None = None,
-) -> Model:
-    """A model of a robot file. Reading needs the ``mujoco`` package, using the model does not.
-
-    Parameters
-    ----------
-    source
-        Path of an MJCF or URDF file, an XML text (begins with ``<``), a ``mujoco.MjSpec`` or a
-        ``mujoco.MjModel``.
-    stiffness
-        Joint stiffness of the actuators in N/m (slides) or Nm/rad (hinges): one number, or a
-        mapping from joints to numbers. It overrides the stiffness of the file's position actuators,
-        replaces its other actuators by position actuators without force limit, and says which
-        joints are actuated where the file does not: those of the mapping; with one number and no
-        actuator in the file, every hinge and slide. A URDF has no actuators, so one with hinges or
-        slides needs this argument (or ``actuated=()`` for a passive mechanism).
-    actuated
-        Names of the joints that are to be actuated, and no others.
-    package_dirs
-        Folders in which ``package://`` names of a URDF are looked for, beside the folders above the
-        file.
-    assets
-        Contents of files by name, for sources that are not on disk.
-    decompose
-        Meshes collide as their convex hull, as in MuJoCo. True: those that are not convex collide
-        as convex pieces instead, which CoACD finds and a cache keeps (``qdsim.formats.decompose``);
-        names of geometries: these do.
-    clouds
-        Point clouds that stand in for geometries of the file, by their names: neither MJCF nor URDF
-        knows clouds. Everything but the shape stays as the file says (body, pose, friction,
-        filters). Points are in the frame that the file gives to the geometry; of a mesh, these are
-        the coordinates of the mesh's own file, so a mesh that is not convex can be replaced by
-        points on its surface: ``clouds={"bunny": PointCloud(read_points("bunny.stl", 1000))}``.
-
-    Raises
-    ------
-    FileNotFoundError, IsADirectoryError
-        The path is not a file.
-    ValueError
-        The source cannot be read, or holds what quasi-dynamics cannot honour; the message names the
-        source and every such element.
-    TypeError
-        An argument has the wrong type.
-    ImportError
-        A mesh file needs trimesh (.ply, .glb, text .stl, ...) or pycollada (.dae), or ``decompose``
-        needs coacd, and it is not installed: ``pip install 'qdsim[meshes]'``.
-
-    Warns
-    -----
-    ModelWarning
-        Dry friction in joints was left out, or inertias of a URDF were repaired.
-
-    Notes
-    -----
-    Frictions of a pair combine as the source's format says: element-wise maximum (MJCF, with
-    priority and explicit pairs), harmonic mean 2ab / (a + b) (URDF). ``model.ignored`` lists what
-    has no meaning in quasi-dynamics (damping, armature, gap, solver parameters).
-    """
-    from qdsim.formats import load_description  # readers are imported only where they are used
-
-    return Model(
-        load_description(
-            source,
-            stiffness=stiffness,
-            actuated=actuated,
-            package_dirs=package_dirs,
-            assets=assets,
-            decompose=decompose,
-            clouds=clouds,
-        )
-    )
-
-
-def build(description: Description) -> Model:
-    """A model of a scene described in code; see ``SceneBuilder``.
-
-    Raises ValueError if a pair that can collide has shapes whose contacts are not supported yet.
-    """
-    return Model(description)
 
 
 def _check_shape_pairs(description: Description, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

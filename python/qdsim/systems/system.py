@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from qdsim.description import PointCloud
 from qdsim.formats import load_description
-from qdsim.model import KeyframeState, Model, build
+from qdsim.loading import build
+from qdsim.model import KeyframeState, Model
 from qdsim.planning.task import Task
 from qdsim.step import Options
 

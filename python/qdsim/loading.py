@@ -1,0 +1,148 @@
+"""Robot files and scenes to models."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qdsim.description import Description, Exclude, ModelWarning, PointCloud
+from qdsim.model import Model
+
+__all__ = ["build", "load"]
+
+_OVERLAP = 1e-6
+"""Depth in m from which bodies count as overlapping; rounding is below."""
+
+
+def load(
+    source: object,
+    *,
+    stiffness: float | Mapping[str, float] | None = None,
+    actuated: Iterable[str] | None = None,
+    package_dirs: Any = (),
+    assets: Mapping[str, bytes] | None = None,
+    decompose: bool | Iterable[str] = False,
+    clouds: Mapping[str, PointCloud] | None = None,
+    exclude_overlaps: bool | None = None,
+) -> Model:
+    """A model of a robot file. Reading needs the ``mujoco`` package, using the model does not.
+
+    Parameters
+    ----------
+    source
+        Path of an MJCF or URDF file, an XML text (begins with ``<``), a ``mujoco.MjSpec`` or a
+        ``mujoco.MjModel``.
+    stiffness
+        Joint stiffness of the actuators in N/m (slides) or Nm/rad (hinges): one number, or a
+        mapping from joints to numbers. It overrides the stiffness of the file's position actuators,
+        replaces its other actuators by position actuators without force limit, and says which
+        joints are actuated where the file does not: those of the mapping; with one number and no
+        actuator in the file, every hinge and slide. A URDF has no actuators, so one with hinges or
+        slides needs this argument (or ``actuated=()`` for a passive mechanism).
+    actuated
+        Names of the joints that are to be actuated, and no others.
+    package_dirs
+        Folders in which ``package://`` names of a URDF are looked for, beside the folders above the
+        file.
+    assets
+        Contents of files by name, for sources that are not on disk.
+    decompose
+        Meshes collide as their convex hull, as in MuJoCo. True: those that are not convex collide
+        as convex pieces instead, which CoACD finds and a cache keeps (``qdsim.formats.decompose``);
+        names of geometries: these do.
+    clouds
+        Point clouds that stand in for geometries of the file, by their names: neither MJCF nor URDF
+        knows clouds. Everything but the shape stays as the file says (body, pose, friction,
+        filters). Points are in the frame that the file gives to the geometry; of a mesh, these are
+        the coordinates of the mesh's own file, so a mesh that is not convex can be replaced by
+        points on its surface: ``clouds={"bunny": PointCloud(read_points("bunny.stl", 1000))}``.
+
+    exclude_overlaps
+        Whether bodies that overlap at the default
+        configuration never touch each other, as robot set-up tools decide it: collision geometries
+        of neighbouring links often run into each other, and a step that has to part them finds no
+        solution. None: for URDFs, which cannot say so themselves, with a warning that names them.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        The path is not a file.
+    ValueError
+        The source cannot be read, or holds what quasi-dynamics cannot honour; the message names the
+        source and every such element.
+    TypeError
+        An argument has the wrong type.
+    ImportError
+        A mesh file needs trimesh (.ply, .glb, text .stl, ...) or pycollada (.dae), or ``decompose``
+        needs coacd, and it is not installed: ``pip install 'qdsim[meshes]'``.
+
+    Warns
+    -----
+    ModelWarning
+        Dry friction in joints was left out, inertias of a URDF were repaired, or bodies were
+        excluded from touching each other.
+
+    Notes
+    -----
+    Frictions of a pair combine as the source's format says: element-wise maximum (MJCF, with
+    priority and explicit pairs), harmonic mean 2ab / (a + b) (URDF). ``model.ignored`` lists what
+    has no meaning in quasi-dynamics (damping, armature, gap, solver parameters).
+    """
+    from qdsim.formats import load_description  # readers are imported only where they are used
+
+    if exclude_overlaps is not None and not isinstance(exclude_overlaps, bool):
+        raise TypeError(
+            f"exclude_overlaps: expected True, False or None, got {type(exclude_overlaps).__name__}"
+        )
+    description = load_description(
+        source,
+        stiffness=stiffness,
+        actuated=actuated,
+        package_dirs=package_dirs,
+        assets=assets,
+        decompose=decompose,
+        clouds=clouds,
+    )
+    model = Model(description)
+    from_urdf = description.friction_combination == "harmonic"
+    return (
+        _without_overlaps(model)
+        if exclude_overlaps or (exclude_overlaps is None and from_urdf)
+        else model
+    )
+
+
+def _without_overlaps(model: Model) -> Model:
+    """The model with excludes for bodies that overlap at the default configuration."""
+    q = np.array(model.default_q)  # within the joint limits: files often say zero where it is not
+    for joint, (lower, upper) in zip(model.joint_names, model.joint_range):
+        part = model.slice_q(joint)
+        if part.stop - part.start == 1:
+            q[part] = np.clip(q[part], lower, upper)
+    contacts = model.collide(q, 0.0)
+    deep = contacts[contacts["dist"] < -_OVERLAP]
+    pairs = set(zip(deep["body_a"].tolist(), deep["body_b"].tolist()))
+    if not pairs:
+        return model
+    named = [(model.body_names[i], model.body_names[j]) for i, j in sorted(pairs)]
+    listed = ", ".join(f"{first!r} and {second!r}" for first, second in named)
+    warnings.warn(
+        f"{model.description.name}: these bodies overlap at the default configuration and never touch "
+        f"each other (exclude_overlaps): {listed}",
+        ModelWarning,
+        stacklevel=3,
+    )
+    excludes = tuple(Exclude(first, second) for first, second in named)
+    return Model(replace(model.description, excludes=model.description.excludes + excludes))
+
+
+def build(description: Description) -> Model:
+    """A model of a scene described in code; see ``SceneBuilder``.
+
+    Raises ValueError if a pair that can collide has shapes whose contacts are not supported yet.
+    """
+    return Model(description)
