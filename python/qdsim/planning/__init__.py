@@ -17,6 +17,7 @@ from qdsim.planning.least_squares import bounded_least_squares
 from qdsim.planning.measures import distance_to_goal, packing_ratio
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.plan import Plan, ReplayResult, Segment, Verdict
+from qdsim.planning.refinement import RefineOptions, SegmentRefinement, refine, shorten
 from qdsim.planning.rrt import rrt
 from qdsim.planning.samplers import (
     BoxFaceSampler,
@@ -60,8 +61,10 @@ __all__ = [
     "PlanarHandSampler",
     "PointReach",
     "RRTOptions",
+    "RefineOptions",
     "ReplayResult",
     "Segment",
+    "SegmentRefinement",
     "SegmentTransfer",
     "Stabilizer",
     "Task",
@@ -78,7 +81,9 @@ __all__ = [
     "impc",
     "packing_ratio",
     "reach_point",
+    "refine",
     "rrt",
     "second_order",
+    "shorten",
     "transfer",
 ]

@@ -1,0 +1,221 @@
+"""Refinement of plans (S3 §VII-E): idle parts cut, each segment optimised again at a smaller step."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from qdsim.planning.plan import Plan, Segment
+from qdsim.planning.space import Array, ObjectSpace
+from qdsim.planning.task import Task, penetration
+from qdsim.planning.tracking.impc import impc
+from qdsim.planning.tracking.options import ImpcOptions
+from qdsim.step import Options, step
+
+__all__ = ["RefineOptions", "SegmentRefinement", "refine", "shorten"]
+
+PLACING_STEPS = 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RefineOptions:
+    """How plans are refined.
+
+    Attributes:
+        h: step length of the refined plan in s; None: a tenth of the task's.
+        steps_per_step: refined steps for each step of the plan; None: as many as keep its duration.
+        most_steps: of a segment, so that long ones do not become longer programs than needed; the plan's
+            commands are stretched over them.
+        idle_position, idle_rotation: motion of the object that counts as none, m and rad.
+        impc: settings of the optimisation; None: those of the task, else the defaults. Its horizon and step
+            length are set from the segment.
+        seed: for schemes that sample.
+    """
+
+    h: float | None = None
+    steps_per_step: int | None = None
+    most_steps: int = 200
+    idle_position: float = 1e-3
+    idle_rotation: float = 1e-3
+    impc: ImpcOptions | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("idle_position", "idle_rotation"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
+        if self.h is not None and not (math.isfinite(self.h) and self.h > 0.0):
+            raise ValueError(f"h: expected a positive number or None, got {self.h!r}")
+        for name in ("steps_per_step", "most_steps"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ValueError(f"{name}: expected an integer >= 1, got {value!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class SegmentRefinement:
+    """What became of a segment.
+
+    Attributes:
+        steps_before, steps_after: its length.
+        error_before, error_after: of the object at its end with respect to where the original plan had it
+            (the goal for the last one), m and rad: of the plan's commands taken at the small step, and of
+            the optimised ones.
+        optimised: whether the optimised commands were better and were kept.
+    """
+
+    steps_before: int
+    steps_after: int
+    error_before: tuple[float, float]
+    error_after: tuple[float, float]
+    optimised: bool
+
+
+def shorten(plan: Plan, space: ObjectSpace, options: RefineOptions | None = None) -> Plan:
+    """The plan without idle tails of segments and without segments in which the object rests.
+
+    A regrasp before a dropped segment merges with the one after it: of consecutive contact samples the last
+    one stays.
+
+    Args:
+        plan: the plan.
+        space: the object's coordinates, ``task.space``.
+        options: what counts as rest.
+    """
+    given = options or RefineOptions()
+    kept = []
+    for segment in plan.segments:
+        count = _active_steps(segment, space, given)
+        if count > 0:
+            knots = segment.knots[segment.knots < count]
+            kept.append(
+                Segment(
+                    segment.inputs[:count],
+                    segment.configurations[: count + 1],
+                    np.append(knots, count),
+                )
+            )
+    return dataclasses.replace(plan, segments=tuple(kept) or plan.segments[:1])
+
+
+def refine(
+    plan: Plan, task: Task, options: RefineOptions | None = None
+) -> tuple[Plan, tuple[SegmentRefinement, ...]]:
+    """Shorten a plan and optimise each of its segments at a smaller step (S3 §VII-E).
+
+    The first guess of a segment are the plan's own commands, stretched over the small steps. A segment begins
+    where the object was left by the one before, with the robot in the planned grasp, which the object keeps
+    from penetrating; its goal is where the plan had the object at its end, and the task's goal for the last
+    one. The optimised commands are kept where they end nearer to that.
+
+    Args:
+        plan: made for the task.
+        task: the task.
+        options: step length, what counts as idle, settings of the optimisation.
+
+    Returns:
+        The refined plan, which replays bit by bit with its own options, and what became of each segment.
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if plan and task do not fit each other.
+        SolverError: if a segment's first guess cannot be rolled out.
+    """
+    if not isinstance(plan, Plan):
+        raise TypeError(f"plan: expected a Plan, got {type(plan).__name__}")
+    if not isinstance(task, Task):
+        raise TypeError(f"task: expected a Task, got {type(task).__name__}")
+    given = options or RefineOptions()
+    plan._check_model(task.model)
+    short = shorten(plan, task.space, given)
+    h = given.h if given.h is not None else task.options.h / 10.0
+    step_options = plan.options.replace(h=h, kappa=None)
+    segments: list[Segment] = []
+    reports: list[SegmentRefinement] = []
+    q = np.array(short.start)
+    for i, segment in enumerate(short.segments):
+        if i > 0:
+            q = _regrasped(task, step_options, segment.start, q)
+        last = i + 1 == len(short.segments)
+        goal = np.array(task.goal if last else segment.end)
+        commands = _stretched(task, segment, plan.options.h, h, given)
+        refined, report = _optimise(task, step_options, q, goal, commands, given)
+        segments.append(refined)
+        reports.append(dataclasses.replace(report, steps_before=segment.steps))
+        q = np.array(refined.end)
+    return dataclasses.replace(plan, options=step_options, segments=tuple(segments)), tuple(reports)
+
+
+def _active_steps(segment: Segment, space: ObjectSpace, options: RefineOptions) -> int:
+    """Steps up to the one from which on the object stays where the segment leaves it."""
+    for count in range(segment.steps + 1):
+        shift, turn = space.errors(segment.configurations[count], segment.end)
+        if shift <= options.idle_position and turn <= options.idle_rotation:
+            return count
+    return segment.steps
+
+
+def _regrasped(task: Task, options: Options, grasp: Array, q: Array) -> Array:
+    """The robot as in the planned grasp, the object as it is in ``q``; where they overlap the object stands
+    still and the robot's springs give way."""
+    placed = np.array(grasp)
+    placed[task.space.q] = q[task.space.q]
+    command = task.model.command_from(grasp)
+    held = options.replace(held=(task.object,))
+    for _ in range(PLACING_STEPS):
+        if penetration(task.model, placed) <= task.start_tolerance:
+            break
+        placed = np.array(step(task.model, placed, command, held).q_next)
+    placed[task.space.q] = q[task.space.q]
+    return placed
+
+
+def _stretched(
+    task: Task, segment: Segment, h_plan: float, h: float, options: RefineOptions
+) -> Array:
+    """The segment's commands, straight between its knots, over its small steps."""
+    per_step = options.steps_per_step or max(1, round(h_plan / h))
+    count = min(per_step * segment.steps, max(options.most_steps, segment.steps))
+    first = task.model.command_from(segment.start)
+    knots = np.vstack((first, segment.inputs))
+    at = np.linspace(0.0, segment.steps, count + 1)[1:]
+    columns = [np.interp(at, np.arange(segment.steps + 1), column) for column in knots.T]
+    return np.stack(columns, axis=1)
+
+
+def _optimise(
+    task: Task, options: Options, q: Array, goal: Array, commands: Array, given: RefineOptions
+) -> tuple[Segment, SegmentRefinement]:
+    guess = _rolled_out(task, options, q, commands)
+    before = task.space.errors(guess[-1], goal)
+    base = given.impc or task.impc or ImpcOptions()
+    settings = base.replace(horizon=len(commands), h=options.h)
+    part = task.replace(
+        start=q,
+        goal=goal,
+        options=options,
+        start_tolerance=max(task.start_tolerance, 2.0 * penetration(task.model, q) + 1e-6),
+        impc=settings,
+    )
+    result = impc(part, settings, given.seed, u=commands)
+    best, best_q = result.u, result.q
+    after = task.space.errors(best_q[-1], goal)
+    better = _size(task, after) <= _size(task, before)
+    if not better:
+        best, best_q, after = commands, guess, before
+    segment = Segment(best, best_q, np.array([len(best)], dtype=np.int64))
+    return segment, SegmentRefinement(0, len(best), before, after, better)
+
+
+def _rolled_out(task: Task, options: Options, q: Array, commands: Array) -> Array:
+    configurations = [q]
+    for u in commands:
+        configurations.append(step(task.model, configurations[-1], u, options).q_next)
+    return np.array(configurations)
+
+
+def _size(task: Task, error: tuple[float, float]) -> float:
+    return math.hypot(error[0], task.length * error[1])
