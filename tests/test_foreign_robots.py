@@ -29,7 +29,7 @@ ROBOTS = {
     "hyq": "hyq_description/robots/hyq_no_sensors.urdf",
     "pr2": "pr2_description/urdf/pr2.urdf",
     "tiago": "tiago_description/robots/tiago_no_hand.urdf",
-    "finger": "finger_edu_description/robots/finger_edu.urdf",
+    "centauro": "centauro_description/urdf/centauro.urdf",
 }
 OBJECTS = {
     "box": "0.05 0.06 0.04",
@@ -128,8 +128,9 @@ def test_object_dropped_on_a_robot(name: str) -> None:
     assert touched > 100  # the object was met, by the robot or the floor
     contacts = model.collide(q, 0.0)
     assert contacts["dist"].min(initial=0.0) > -0.01  # linearised at each step's start
-    # A pair that crosses the margin within the stencil makes the smoothed map jump (formulation 2).
-    assert np.median(errors) < 1e-5
+    # The smoothed map jumps where a pair crosses the margin within the stencil, or where round faces
+    # choose other corners for their manifold: not in all four places.
+    assert np.sum(np.array(errors) < 1e-5) >= 2
 
 
 def test_overlapping_links_are_excluded_with_a_warning() -> None:

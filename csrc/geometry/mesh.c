@@ -85,8 +85,17 @@ int mesh_polygon_behind(const convex_mesh *mesh, const double x[3]) {
   return best;
 }
 
+/* Whether a vertex lies in the polygon's plane, as far as the hull's planes are known. */
+static int lies_in(const convex_mesh *mesh, int vertex, int polygon) {
+  const double height = vec3_dot(mesh->normal + 3 * polygon, mesh->vertex + 3 * vertex);
+  return mesh->offset[polygon] - height <= 2.0 * mesh->roughness + mesh->slack[polygon];
+}
+
+/* Hulls of files have slivers along their edges, and a vertex that stands out of a large face by
+ * rounding may have nothing but slivers about it: from there on, over edges, to the polygons whose
+ * planes hold the vertex, too. */
 int mesh_polygon_towards(const convex_mesh *mesh, int vertex, const double direction[3]) {
-  int best = mesh->some_polygon[vertex];
+  int best = mesh->some_polygon[vertex], moved = 1;
   double cosine = vec3_dot(mesh->normal + 3 * best, direction);
   for (int k = mesh->fan_start[vertex]; k < mesh->fan_start[vertex + 1]; ++k) {
     for (int side = 0; side < 2; ++side) {
@@ -95,6 +104,20 @@ int mesh_polygon_towards(const convex_mesh *mesh, int vertex, const double direc
       if (other > cosine + SAME_COSINE || (i < best && other > cosine - SAME_COSINE)) {
         cosine = other;
         best = i;
+      }
+    }
+  }
+  while (moved) {
+    const int last = best;
+    moved = 0;
+    for (int k = mesh->side_start[last]; k < mesh->side_start[last + 1]; ++k) {
+      const int *pair = mesh->edge_polygon + 2 * mesh->side_edge[k];
+      const int i = pair[0] == last ? pair[1] : pair[0];
+      const double other = vec3_dot(mesh->normal + 3 * i, direction);
+      if (other > cosine + SAME_COSINE && lies_in(mesh, vertex, i)) {
+        cosine = other;
+        best = i;
+        moved = 1;
       }
     }
   }
