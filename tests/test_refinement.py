@@ -51,7 +51,6 @@ def test_refined_segments_end_where_the_plan_does(hand) -> None:
     shift, turn = task.space.errors(there, first.end)
     assert reports[0].error_before == pytest.approx((shift, turn), abs=1e-9)
 
-
     for before, after in refined.regrasps:
         assert np.array_equal(before[task.space.q], after[task.space.q])
         contacts = task.model.collide(after, 0.0)
