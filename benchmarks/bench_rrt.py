@@ -6,6 +6,8 @@ Contenders take turns inside every round; the tables give medians and minima. On
   contact sample, and one smoothed linearisation of the new node. The goal is out of reach here, so that all
   trees grow to 1000 iterations. The authors' released C++ planner takes 1.2 to 1.7 s for this on one core
   of this kind (planar hand; smoothed steps, no contact samples).
+- Table III of S3 gives seconds for 1000 iterations on a 16-core Threadripper 2950; the paper does not say with
+  which steps and weights. Beside it stands the published structure with the tasks' own step and gamma.
 - *To the goal* is what a user waits for: the whole search, until the object's pose is within 0.02 m and
   0.05 rad.
 """
@@ -14,11 +16,15 @@ from __future__ import annotations
 
 import argparse
 import statistics
+from collections.abc import Iterable
+
+import numpy as np
 
 from qdsim import systems
 from qdsim.planning import RRTOptions, Task, rrt
 
 ITERATIONS = 1000
+PLANAR = ("planar_hand", "planar_pushing")
 RELEASED = RRTOptions.published(dynamics="smoothed", grasp_probability=0.0)
 PACE = {
     "released settings: smoothed steps, no contact samples": RELEASED,
@@ -33,8 +39,19 @@ SEARCH = {
 }
 
 
-def tasks() -> dict[str, Task]:
-    return {name: next(iter(systems.load(name).tasks.values())) for name in systems.TASK_NAMES}
+# S3's Table III: seconds for 1000 iterations, analytic smoothing, 16-core Threadripper 2950.
+TABLE_3 = {
+    "planar_pushing": 3.25,
+    "planar_hand": 10.32,
+    "allegro_sphere": 31.01,
+    "allegro_plate": 117.16,
+    "allegro_pen": 24.84,
+    "allegro_door": 12.42,
+}
+
+
+def tasks(names: Iterable[str]) -> dict[str, Task]:
+    return {name: next(iter(systems.load(name).tasks.values())) for name in names}
 
 
 def seconds_per_1000(task: Task, options: RRTOptions, seed: int) -> float:
@@ -51,7 +68,7 @@ def print_pace(rounds: int) -> None:
     print("## Seconds per 1000 iterations\n")
     print("| system | settings | median | minimum |")
     print("| --- | --- | --- | --- |")
-    for system, task in tasks().items():
+    for system, task in tasks(PLANAR).items():
         times: dict[str, list[float]] = {name: [] for name in PACE}
         for seed in range(rounds):
             for name, options in PACE.items():
@@ -67,7 +84,7 @@ def print_search(seeds: int) -> None:
         "| seconds, median (max) |"
     )
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for system, task in tasks().items():
+    for system, task in tasks(PLANAR).items():
         trees = {name: [] for name in SEARCH}
         for seed in range(seeds):
             for name, options in SEARCH.items():
@@ -89,13 +106,70 @@ def print_search(seeds: int) -> None:
             )
 
 
+def print_table_3(rounds: int) -> None:
+    print("\n## Seconds per 1000 iterations, the systems of S3's Table III\n")
+    print("| system | median | minimum | published | times faster |")
+    print("| --- | --- | --- | --- | --- |")
+    for system, task in tasks(TABLE_3).items():
+        own = task.planner or RRTOptions()
+        options = RRTOptions.published(grasp_probability=0.1, step=own.step, gamma=own.gamma)
+        times = [seconds_per_1000(task, options, seed) for seed in range(rounds)]
+        median, published = statistics.median(times), TABLE_3[system]
+        print(
+            f"| {system} | {median:.3f} | {min(times):.3f} | {published} | {published / median:.0f} |"
+        )
+
+
+def print_systems(names: Iterable[str], seeds: int, goals: bool) -> None:
+    title = "random goals of the task's box" if goals else "seeds of the published goal"
+    print(f"\n## All systems, chain with the task's settings: {seeds} {title}\n")
+    print(
+        "| system | success | nodes, median (max) | seconds, median | 95th percentile "
+        "| error at the end, median |"
+    )
+    print("| --- | --- | --- | --- | --- | --- |")
+    for system, task in tasks(names).items():
+        rng = np.random.default_rng(0)
+        trees = []
+        for seed in range(seeds):
+            chosen = task
+            if goals:
+                share = rng.random(task.space.size)
+                shift = task.lower + share * (task.upper - task.lower)
+                chosen = task.replace(goal=task.with_object(task.start, shift))
+            trees.append(rrt(chosen, rng=seed))
+        done = [t for t in trees if t.reached]
+        good = sum(t.plan().check(task.model).good for t in done)
+        if not done:
+            print(f"| {system} | 0 of {seeds} | | | | |", flush=True)
+            continue
+        nodes, seconds = [t.count for t in done], [t.seconds for t in done]
+        shift, turn = np.median([t.errors[t.goal_node] for t in done], axis=0)
+        print(
+            f"| {system} | {good} of {seeds} | {statistics.median(nodes):.0f} ({max(nodes)}) "
+            f"| {statistics.median(seconds):.2f} | {np.quantile(seconds, 0.95):.2f} "
+            f"| {1000 * shift:.0f} mm, {turn:.3f} rad |",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7, help="rounds of the first table")
     parser.add_argument("--seeds", type=int, default=20, help="seeds of the second table")
+    parser.add_argument("--all", type=int, default=5, help="seeds of every system's task")
+    parser.add_argument(
+        "--goals", type=int, default=0, help="random goals a system (a long campaign)"
+    )
+    parser.add_argument("--systems", nargs="*", default=systems.TASK_NAMES)
     arguments = parser.parse_args()
+    if arguments.goals:
+        print_systems(arguments.systems, arguments.goals, goals=True)
+        return
     print_pace(arguments.rounds)
     print_search(arguments.seeds)
+    print_table_3(min(arguments.rounds, 3))
+    print_systems(arguments.systems, arguments.all, goals=False)
 
 
 if __name__ == "__main__":

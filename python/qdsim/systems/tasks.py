@@ -248,7 +248,7 @@ def _allegro_plate(model: Model, options: Options) -> Tasks:
         position_tolerance=0.02,
         rotation_tolerance=0.1,
         length=0.1,
-        planner=RRTOptions(step=0.2, gamma=1e-4),
+        planner=RRTOptions(step=0.4, gamma=1e-6),
     )
     return {"pick_up": task}
 
