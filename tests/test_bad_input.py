@@ -107,7 +107,7 @@ def test_wrong_calls(function: Any) -> None:
 
 @pytest.mark.parametrize("wrt", ["x", ("q", "x"), [1], ("q", None)])
 def test_wrong_wrt_value(wrt: Any) -> None:
-    with pytest.raises(ValueError, match=r"^wrt: expected 'q' or 'u'"):
+    with pytest.raises(ValueError, match=r"^wrt: expected 'q', 'u'"):
         qdsim.linearize(MODEL, Q, U, wrt=wrt)
 
 

@@ -37,7 +37,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"formats"},
     {"model", "batch_out"},
     {"loading"},
-    {"step", "batch", "cone", "ocp"},
+    {"step", "batch", "cone", "differential", "ocp"},
     {"smoothing"},
     {"planning"},
     {"systems"},

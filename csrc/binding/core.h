@@ -42,6 +42,7 @@ typedef struct core_state {
   PyTypeObject *info_type;
   PyTypeObject *step_type;
   PyTypeObject *linearization_type;
+  PyTypeObject *differential_type;
   PyObject *solver_error;
   PyObject *default_options;
   PyArray_Descr *contact_descr;
@@ -144,6 +145,16 @@ PyObject *step_restore(PyObject *module, PyObject *args);
 PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                              PyObject *kwnames);
 PyObject *linearization_restore(PyObject *module, PyObject *args);
+
+/* ---------------------------------------------------------------- differential.c */
+
+extern PyType_Spec differential_type_spec;
+extern const char differential_doc[];
+PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                PyObject *kwnames);
+PyObject *argument_names_create(void);
+/* Index of a qd_argument of this name, or -1. */
+int argument_find(PyObject *name);
 
 /* ---------------------------------------------------------------- batch.c */
 

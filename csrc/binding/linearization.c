@@ -6,16 +6,20 @@ typedef struct linearization_object {
   PyObject_HEAD PyObject *step;
   PyObject *A; /* None where not asked for */
   PyObject *B;
+  PyObject *derivatives; /* mapping from names in wrt to arrays */
 } linearization_object;
 
+/* derivatives: a dict that nobody else holds */
 static PyObject *linearization_create(const core_state *state, PyObject *step, PyObject *A,
-                                      PyObject *B) {
+                                      PyObject *B, PyObject *derivatives) {
   linearization_object *self =
       (linearization_object *)state->linearization_type->tp_alloc(state->linearization_type, 0);
   if (!self) return NULL;
   self->step = Py_NewRef(step);
   self->A = Py_NewRef(A);
   self->B = Py_NewRef(B);
+  self->derivatives = PyDictProxy_New(derivatives);
+  if (!self->derivatives) Py_CLEAR(self);
   return (PyObject *)self;
 }
 
@@ -26,16 +30,23 @@ const char linearize_doc[] =
     "coordinates, exact (formulation 4).\n\n"
     "Arguments and errors as in step(). wrt: which of 'q' (A) and 'u' (B) are wanted; the other "
     "is\n"
-    "None. Where an exact step sits at a kink the path's derivative stands in, and\n"
+    "None. Further names in wrt, 'tau', 'wrench' and those of model.parameters ('gravity',\n"
+    "'body_mass', 'geom_size', 'pair_friction', ...), give dq_next by them in .derivatives, of "
+    "shape\n"
+    "(nv, *shape of the argument); see qdsim.differentiate for what is held constant, and for\n"
+    "products with vectors. Where an exact step sits at a kink the path's derivative stands in, "
+    "and\n"
     "step.info.derivative_exact is False. Returns a Linearization.";
 
-#define WRT_Q 1
-#define WRT_U 2
+#define WRT_Q (1 << QD_BY_Q)
+#define WRT_U (1 << QD_BY_U)
 
 static int wrt_bit(PyObject *item) {
-  if (PyUnicode_Check(item) && PyUnicode_CompareWithASCIIString(item, "q") == 0) return WRT_Q;
-  if (PyUnicode_Check(item) && PyUnicode_CompareWithASCIIString(item, "u") == 0) return WRT_U;
-  PyErr_Format(PyExc_ValueError, "wrt: expected 'q' or 'u', got %R", item);
+  int argument = argument_find(item);
+  if (argument >= 0) return 1 << argument;
+  PyErr_Format(PyExc_ValueError,
+               "wrt: expected 'q', 'u', 'tau', 'wrench' or a name in model.parameters, got %R",
+               item);
   return -1;
 }
 
@@ -44,7 +55,7 @@ static int wrt_read(PyObject *argument) {
   PyObject *items = PySequence_Tuple(argument);
   if (!items) {
     if (PyErr_ExceptionMatches(PyExc_TypeError))
-      PyErr_Format(PyExc_TypeError, "wrt: expected names among 'q' and 'u', got %s",
+      PyErr_Format(PyExc_TypeError, "wrt: expected names such as 'q' and 'u', got %s",
                    Py_TYPE(argument)->tp_name);
     return -1;
   }
@@ -75,6 +86,28 @@ static int matrix_finish(const step_call *call, PyObject *array) {
   return 0;
 }
 
+static PyObject *derivatives_create(PyObject *arrays[QD_ARGUMENT_COUNT]) {
+  PyObject *out = PyDict_New();
+  for (int i = 0; out && i < QD_ARGUMENT_COUNT; i++)
+    if (arrays[i] != Py_None && PyDict_SetItemString(out, qd_argument_name(i), arrays[i]) < 0)
+      Py_CLEAR(out);
+  return out;
+}
+
+/* By more than q and u: the rows of all derivatives at once. */
+static PyObject *linearize_by_all(step_call *call, int wrt) {
+  PyObject *arrays[QD_ARGUMENT_COUNT], *out = NULL;
+  if (step_call_jacobians(call, wrt, arrays) < 0) return NULL;
+  PyObject *derivatives = derivatives_create(arrays);
+  PyObject *step = derivatives ? step_create(call, 1) : NULL;
+  if (step)
+    out = linearization_create(call->state, step, arrays[QD_BY_Q], arrays[QD_BY_U], derivatives);
+  for (int i = 0; i < QD_ARGUMENT_COUNT; i++) Py_DECREF(arrays[i]);
+  Py_XDECREF(derivatives);
+  Py_XDECREF(step);
+  return out;
+}
+
 static PyObject *linearize_call(step_call *call, int wrt) {
   int nv = call->model->nv, nu = call->model->nu;
   PyObject *A = matrix_create(wrt & WRT_Q, nv, nv);
@@ -89,7 +122,13 @@ static PyObject *linearize_call(step_call *call, int wrt) {
     if (step_call_check(call, status) == 0 && matrix_finish(call, A) == 0 &&
         matrix_finish(call, B) == 0)
       step = step_create(call, 1);
-    if (step) out = linearization_create(call->state, step, A, B);
+    PyObject *arrays[QD_ARGUMENT_COUNT];
+    for (int i = 0; i < QD_ARGUMENT_COUNT; i++) arrays[i] = Py_None;
+    arrays[QD_BY_Q] = A;
+    arrays[QD_BY_U] = B;
+    PyObject *derivatives = step ? derivatives_create(arrays) : NULL;
+    if (derivatives) out = linearization_create(call->state, step, A, B, derivatives);
+    Py_XDECREF(derivatives);
   }
   Py_XDECREF(step);
   Py_XDECREF(A);
@@ -107,7 +146,8 @@ PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t
   if (wrt < 0 || step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], in[2],
                                  in[3], in[4], in[5]) < 0)
     return NULL;
-  PyObject *out = linearize_call(&call, wrt);
+  PyObject *out =
+      wrt & ~(WRT_Q | WRT_U) ? linearize_by_all(&call, wrt) : linearize_call(&call, wrt);
   step_call_end(&call);
   return out;
 }
@@ -120,6 +160,7 @@ static void linearization_dealloc(PyObject *object) {
   Py_XDECREF(self->step);
   Py_XDECREF(self->A);
   Py_XDECREF(self->B);
+  Py_XDECREF(self->derivatives);
   type->tp_free(object);
   Py_DECREF(type);
 }
@@ -139,7 +180,13 @@ static PyObject *linearization_reduce(PyObject *object, PyObject *unused) {
   const linearization_object *self = (const linearization_object *)object;
   PyObject *module = PyType_GetModule(Py_TYPE(object));
   PyObject *restore = module ? PyObject_GetAttrString(module, "_restore_linearization") : NULL;
-  return restore ? Py_BuildValue("N(OOO)", restore, self->step, self->A, self->B) : NULL;
+  PyObject *derivatives = restore ? PyDict_New() : NULL;
+  if (!derivatives || PyDict_Update(derivatives, self->derivatives) < 0) {
+    Py_XDECREF(derivatives);
+    Py_XDECREF(restore);
+    return NULL;
+  }
+  return Py_BuildValue("N(OOON)", restore, self->step, self->A, self->B, derivatives);
 }
 
 /* A matrix out of a pickle, frozen again; None stays None. */
@@ -151,14 +198,29 @@ static PyObject *matrix_restore(PyObject *object, const char *name) {
   return (PyObject *)array;
 }
 
+/* The same for all of them; A and B keep being the ones by q and u. */
+static PyObject *derivatives_restore(PyObject *given, PyObject *A, PyObject *B) {
+  PyObject *out = given ? PyDict_Copy(given) : PyDict_New(), *key, *value;
+  Py_ssize_t at = 0;
+  while (out && given && PyDict_Next(given, &at, &key, &value))
+    if (PyArray_Check(value)) array_freeze(value);
+  if (out && ((A != Py_None && PyDict_SetItemString(out, "q", A) < 0) ||
+              (B != Py_None && PyDict_SetItemString(out, "u", B) < 0)))
+    Py_CLEAR(out);
+  return out;
+}
+
 PyObject *linearization_restore(PyObject *module, PyObject *args) {
   core_state *state = PyModule_GetState(module);
-  PyObject *step, *A_in, *B_in;
-  if (!PyArg_ParseTuple(args, "O!OO:_restore_linearization", state->step_type, &step, &A_in, &B_in))
+  PyObject *step, *A_in, *B_in, *given = NULL;
+  if (!PyArg_ParseTuple(args, "O!OO|O!:_restore_linearization", state->step_type, &step, &A_in,
+                        &B_in, &PyDict_Type, &given))
     return NULL;
   PyObject *A = matrix_restore(A_in, "A");
   PyObject *B = A ? matrix_restore(B_in, "B") : NULL;
-  PyObject *out = B ? linearization_create(state, step, A, B) : NULL;
+  PyObject *derivatives = B ? derivatives_restore(given, A, B) : NULL;
+  PyObject *out = derivatives ? linearization_create(state, step, A, B, derivatives) : NULL;
+  Py_XDECREF(derivatives);
   Py_XDECREF(A);
   Py_XDECREF(B);
   return out;
@@ -169,6 +231,9 @@ static PyMemberDef linearization_members[] = {
      "dq_next/dq (nv, nv) in tangent coordinates, read-only; None if not in wrt."},
     {"B", T_OBJECT_EX, offsetof(linearization_object, B), READONLY,
      "dq_next/du (nv, nu) in tangent coordinates, read-only; None if not in wrt."},
+    {"derivatives", T_OBJECT_EX, offsetof(linearization_object, derivatives), READONLY,
+     "Mapping from the names in wrt to dq_next by them, (nv, *shape of the argument), read-only;\n"
+     "'q' is A and 'u' is B."},
     {"step", T_OBJECT_EX, offsetof(linearization_object, step), READONLY, "The Step itself."},
     {NULL, 0, 0, 0, NULL}};
 

@@ -80,7 +80,8 @@ static int module_exec(PyObject *module) {
       !(state->options_type = type_add(module, &options_type_spec)) ||
       !(state->info_type = type_add(module, &info_type_spec)) ||
       !(state->step_type = type_add(module, &step_type_spec)) ||
-      !(state->linearization_type = type_add(module, &linearization_type_spec)))
+      !(state->linearization_type = type_add(module, &linearization_type_spec)) ||
+      !(state->differential_type = type_add(module, &differential_type_spec)))
     return -1;
   state->solver_error =
       PyErr_NewExceptionWithDoc("qdsim.SolverError", solver_error_doc, PyExc_RuntimeError, NULL);
@@ -97,6 +98,10 @@ static int module_exec(PyObject *module) {
   named = parameters ? PyModule_AddObjectRef(module, "PARAMETER_NAMES", parameters) : -1;
   Py_XDECREF(parameters);
   if (named < 0) return -1;
+  PyObject *arguments = argument_names_create();
+  named = arguments ? PyModule_AddObjectRef(module, "ARGUMENT_NAMES", arguments) : -1;
+  Py_XDECREF(arguments);
+  if (named < 0) return -1;
   state->default_options = PyObject_CallNoArgs((PyObject *)state->options_type);
   return state->default_options ? 0 : -1;
 }
@@ -109,6 +114,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
   Py_VISIT(state->info_type);
   Py_VISIT(state->step_type);
   Py_VISIT(state->linearization_type);
+  Py_VISIT(state->differential_type);
   Py_VISIT(state->solver_error);
   Py_VISIT(state->default_options);
   Py_VISIT(state->contact_descr);
@@ -123,6 +129,7 @@ static int module_clear(PyObject *module) {
   Py_CLEAR(state->info_type);
   Py_CLEAR(state->step_type);
   Py_CLEAR(state->linearization_type);
+  Py_CLEAR(state->differential_type);
   Py_CLEAR(state->solver_error);
   Py_CLEAR(state->default_options);
   Py_CLEAR(state->contact_descr);
@@ -144,6 +151,7 @@ static void module_free(void *module) {
 static PyMethodDef module_methods[] = {
     FAST_FUNCTION("step", step_function, step_doc),
     FAST_FUNCTION("linearize", linearize_function, linearize_doc),
+    FAST_FUNCTION("_differentiate", differential_function, differential_doc),
     FAST_FUNCTION("_batch", batch_function, batch_doc),
     FAST_FUNCTION("_rollout", rollout_function, rollout_doc),
     {"_parameter_fault", parameter_fault, METH_VARARGS, parameter_fault_doc},

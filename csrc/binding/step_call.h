@@ -33,6 +33,10 @@ qd_status step_call_run(step_call *call, int with_derivative, double *A, double 
 int step_call_check(const step_call *call, qd_status status);
 solver_info step_call_info(const step_call *call, int with_derivative);
 void step_call_end(step_call *call);
+/* differential.c: the step with its factor; and new frozen arrays of d q_next by the arguments
+ * whose bit is set (nv, *shape), None for the others. -1 with an exception. */
+qd_status step_call_differentiate(step_call *call);
+int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMENT_COUNT]);
 /* wrench.c: reads (body_count, 6) or a mapping from names of bodies to (6) into out (body_count,
  * 6). -1 with an exception. */
 int wrench_read(const core_state *state, const model_object *model, PyObject *model_argument,

@@ -55,6 +55,22 @@ void workspace_pool_release(workspace_pool *pool, workspace_entry *entry) {
 #endif
 }
 
+void workspace_pool_give_back(workspace_pool *pool, workspace_entry *entry) {
+#ifdef Py_GIL_DISABLED
+  PyMutex_Lock(&pool->mutex);
+#endif
+  int waits = pool->idle != NULL;
+#ifdef Py_GIL_DISABLED
+  PyMutex_Unlock(&pool->mutex);
+#endif
+  if (!waits) {
+    workspace_pool_release(pool, entry);
+    return;
+  }
+  qd_workspace_destroy(entry->workspace);
+  free(entry);
+}
+
 qd_status workspace_entry_grow(workspace_entry *entry, const qd_model *model, int contact_count) {
   int wanted = entry->contact_capacity ? entry->contact_capacity : CONTACT_CAPACITY_FIRST;
   while (wanted < contact_count && wanted <= CONTACT_CAPACITY_MAX) wanted *= 2;

@@ -35,6 +35,8 @@ typedef struct workspace_pool {
 /* An idle entry or a new one; NULL if memory is exhausted (no exception set). */
 workspace_entry *workspace_pool_acquire(workspace_pool *pool, const qd_model *model);
 void workspace_pool_release(workspace_pool *pool, workspace_entry *entry);
+/* The same; an entry beyond the one that waits is given up. */
+void workspace_pool_give_back(workspace_pool *pool, workspace_entry *entry);
 /* Makes room for the contacts and programs that the last call asked for. Needs no GIL. */
 qd_status workspace_entry_grow(workspace_entry *entry, const qd_model *model, int contact_count);
 void workspace_pool_clear(workspace_pool *pool);

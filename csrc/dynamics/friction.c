@@ -79,3 +79,25 @@ void friction_rows_fill(friction_rows *out, const double *friction, int dim,
     fill_pyramid(out, friction, dim, ray_count, rays);
   }
 }
+
+void friction_row_slopes(double slope[2], int coefficient[2], const friction_rows *rows, int r,
+                         int dim, int friction_model, int ray_count, const double *rays) {
+  coefficient[0] = coefficient[1] = -1;
+  slope[0] = slope[1] = 0.0;
+  if (dim == 1) {
+    return;
+  }
+  if (friction_model == QD_PYRAMID && r < ray_count) {
+    coefficient[0] = coefficient[1] = 0;
+    slope[0] = rays[2 * r];
+    slope[1] = rays[2 * r + 1];
+    return;
+  }
+  const int component = rows->row[r].component[0];
+  if (component > 0) {
+    const int pair_of_rows = friction_model == QD_PYRAMID || rows->kind == QD_ORTHANT;
+    const int first = friction_model == QD_PYRAMID ? ray_count : 0;
+    coefficient[0] = component - 1;
+    slope[0] = pair_of_rows && (r - first) % 2 != 0 ? -1.0 : 1.0;
+  }
+}

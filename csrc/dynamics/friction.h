@@ -34,6 +34,12 @@ void friction_rows_fill(friction_rows *out, const double *friction, int dim,
                         const int present[MOTION_MAX], int friction_model, int ray_count,
                         const double *rays);
 
+/* How the weights of row r follow from the pair's five coefficients: weight[i] grows by slope[i]
+ * per coefficient[i]; -1 where it is constant. Coefficients that are zero leave no row in a cone.
+ */
+void friction_row_slopes(double slope[2], int coefficient[2], const friction_rows *rows, int r,
+                         int dim, int friction_model, int ray_count, const double *rays);
+
 /* A row of a motion, or of anything that is linear in it. */
 static inline double friction_row_of(const friction_row *row, const double motion[MOTION_MAX]) {
   return row->normal * motion[0] + row->weight[0] * motion[row->component[0]] +

@@ -430,7 +430,7 @@ static qd_status linearize_island(const qd_model *model, qd_workspace *w,
   partial_derivatives(model, w, options, input, one, result->delta, any_mass,
                       isinf(options->kappa) && exact);
   conic_sensitivity_solve(one->cone_workspace, s->q_count + s->u_count, s->d_stationarity,
-                          s->d_slack, s->d_equality, s->d_x, NULL);
+                          s->d_slack, s->d_equality, s->d_x, NULL, NULL);
   scatter_rows(model, w, one, A, B);
   return QD_OK;
 }

@@ -47,6 +47,7 @@ void problem_lay_out_program(problem *p, arena *a) {
   p->g = arena_doubles(a, rows);
   p->slack = arena_doubles(a, rows);
   p->dual = arena_doubles(a, rows);
+  p->four_w = arena_doubles(a, 4 * rows);
   p->friction_row = arena_take(a, rows * sizeof(friction_row));
   p->cone_kind = arena_ints(a, cones);
   p->cone_dim = arena_ints(a, cones);

@@ -40,6 +40,7 @@ typedef struct problem {
   double *applied;            /* (nv) that of tau and the wrenches */
   double *b;                  /* (n) */
   double *g;                  /* (row_count) */
+  double *four_w;             /* (row_count, 4) scratch of differentiate.c */
   friction_row *friction_row; /* (row_count) of contacts */
   int friction_row_count;
   int *cone_kind, *cone_dim;    /* (cone_count) */

@@ -36,6 +36,7 @@ static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity
   collision_lay_out(&w->collision, model, contact_capacity, a);
   problem_lay_out(&w->problem, model, contact_capacity, a);
   lay_out_sensitivity(&w->sensitivity, model, a);
+  differential_lay_out(&w->differential, model, contact_capacity, a);
 }
 
 /* ---------------------------------------------------------------- what islands need */

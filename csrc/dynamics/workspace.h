@@ -2,6 +2,7 @@
 #ifndef QD_DYNAMICS_WORKSPACE_H
 #define QD_DYNAMICS_WORKSPACE_H
 
+#include "dynamics/differential.h"
 #include "dynamics/problem.h"
 #include "mechanics/collision.h"
 #include "mechanics/inertia.h"
@@ -40,6 +41,7 @@ struct qd_workspace {
   collision collision;
   problem problem;
   sensitivity sensitivity;
+  differential differential;
 };
 
 /* Memory for the programs of the islands found: one cone workspace that serves them one after the

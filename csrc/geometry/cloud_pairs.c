@@ -395,3 +395,21 @@ void cloud_contact(const placed_shape *a, const placed_shape *b, contact_feature
   }
   out->feature = feature;
 }
+
+/* A cloud's size is the radius of its points. */
+void cloud_size_derivative(const placed_shape *a, const placed_shape *b,
+                           const contact_point *contact, contact_point_derivative *out) {
+  contact_point found[CONTACTS_PER_PAIR_MAX];
+  placed_shape ball, other;
+  double x[3];
+  if (a->type == QD_CLOUD) {
+    place_ball(&ball, b->size, contact->pos);
+    place_ball(&other, a->size, contact->pos);
+    closest_size_derivative(&other, &ball, 0, 0, contact, out);
+    return;
+  }
+  world_point(x, b, b->cloud->place[contact->feature]);
+  place_ball(&ball, b->size, x);
+  shapes_collide(a, &ball, INFINITY, found);
+  shapes_size_derivative(a, &ball, found, out);
+}

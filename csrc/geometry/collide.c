@@ -96,3 +96,15 @@ void shapes_collide_derivative(const placed_shape *a, const placed_shape *b,
   exchanged(b, a, &other, out);
   contact_point_derivative_exchange(out, contact->normal);
 }
+
+void shapes_size_derivative(const placed_shape *a, const placed_shape *b,
+                            const contact_point *contact, contact_point_derivative *out) {
+  if (PAIRS[a->type][b->type].collide != NULL) {
+    pair_size_derivative(a, b, contact, out);
+    return;
+  }
+  contact_point other = *contact;
+  contact_point_exchange(&other);
+  pair_size_derivative(b, a, &other, out);
+  size_derivative_exchange(out);
+}

@@ -51,4 +51,9 @@ void cloud_contact(const placed_shape *a, const placed_shape *b, contact_feature
 void shapes_collide_derivative(const placed_shape *a, const placed_shape *b,
                                const contact_point *contact, contact_point_derivative *out);
 
+/* The same with respect to the shapes' sizes, (3) of A, (3) of B, both standing still. Exact within
+ * a feature; a mesh has no size, a cloud's is the radius of its points. */
+void shapes_size_derivative(const placed_shape *a, const placed_shape *b,
+                            const contact_point *contact, contact_point_derivative *out);
+
 #endif

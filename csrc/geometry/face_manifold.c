@@ -441,3 +441,107 @@ void face_manifold_derivative(const placed_shape *owner, const placed_shape *oth
     }
   }
 }
+
+/* ---------------------------------------------------------------- sizes */
+
+/* Corners, sides and centres are linear in the sizes: those of a shape of unit size in the middle
+ * of the world say how they move. A mesh has no size. */
+typedef struct size_change {
+  placed_shape unit;
+  double size[3], center[3];
+} size_change;
+
+static void size_change_init(size_change *out, const placed_shape *shape, int k) {
+  out->unit = *shape;
+  out->unit.size = out->size;
+  vec3_set(out->unit.pos, 0.0, 0.0, 0.0);
+  vec3_set(out->size, k == 0, k == 1, k == 2);
+}
+
+/* The corner of `count` that two sides share. */
+static int corner_between(int low, int high, int count) {
+  return high - low == 1 ? high : (low == 0 && high == count - 1 ? 0 : high);
+}
+
+/* How the point of the other's part moves that the vertex is on. */
+static void part_motion(double m[3], const placed_shape *unit, int part, const double normal[3],
+                        const vertex_motion *motion) {
+  polygon_vertex moves[FACE_MANIFOLD_CAPACITY];
+  vec3_set(m, 0.0, 0.0, 0.0);
+  if (unit->type == QD_MESH) {
+    return;
+  }
+  part_polygon(moves, unit, part, normal);
+  int at = 0;
+  if (motion->line) {
+    at = motion->low >= LABEL_EDGE && motion->high == LABEL_UPPER_END;
+  } else if (motion->low >= LABEL_EDGE) {
+    at = corner_between(motion->low - LABEL_EDGE, motion->high - LABEL_EDGE,
+                        face_side_count(unit, part, IS_CLIPPED));
+  } else if (motion->high >= LABEL_EDGE) {
+    at = motion->high - LABEL_EDGE;
+  }
+  vec3_copy(m, moves[at].x);
+}
+
+/* dx of the vertex: the owner's face and sides move as `owner` says, the other's part by m. */
+static void slide_by_size(double dx[3], const vertex_motion *motion, const placed_shape *owner,
+                          int face, const double normal[3], const double m[3]) {
+  double side[3], corner[3], apart[3], center[3] = {0.0, 0.0, 0.0};
+  vec3_copy(dx, m);
+  if (motion->low >= LABEL_EDGE) {
+    return;
+  }
+  if (owner->type != QD_MESH) {
+    face_center(center, owner, face);
+  }
+  if (motion->high >= LABEL_EDGE) {
+    const double moved = face_side(side, corner, owner, face, CLIPS, motion->low);
+    const double reach = owner->type != QD_MESH ? moved : 0.0;
+    vec3_sub(apart, m, center);
+    vec3_axpy(dx, -(vec3_dot(side, apart) - reach) / vec3_dot(side, motion->direction),
+              motion->direction);
+    return;
+  }
+  vec3_copy(dx, center);
+  if (owner->type != QD_MESH) {
+    const int count = face_side_count(owner, face, CLIPS);
+    face_side(side, corner, owner, face, CLIPS, corner_between(motion->low, motion->high, count));
+    vec3_axpy(dx, 1.0, corner);
+  }
+  vec3_sub(apart, m, dx);
+  vec3_axpy(dx, vec3_dot(motion->opposing, apart) / vec3_dot(motion->opposing, normal), normal);
+}
+
+void face_manifold_size_derivative(const placed_shape *owner, const placed_shape *other,
+                                   const contact_point *contact, contact_point_derivative *out) {
+  static const double still[3] = {0.0, 0.0, 0.0};
+  const int face = bits(contact->feature, FACE_AT, INDEX_BITS);
+  const int part = bits(contact->feature, PART_AT, INDEX_BITS);
+  double normal[3];
+  vertex_motion motion;
+  face_normal(normal, owner, face);
+  vertex_motion_init(&motion, other, normal, contact->feature);
+  memset(out, 0, sizeof *out);
+  for (int j = 0; j < 6; ++j) {
+    size_change of_owner, of_other;
+    double m[3], dx[3], center[3] = {0.0, 0.0, 0.0};
+    size_change_init(&of_owner, owner, j < 3 ? j : 3);
+    size_change_init(&of_other, other, j < 3 ? 3 : j - 3);
+    if (j < 3) {
+      vec3_copy(m, still);
+    } else {
+      part_motion(m, &of_other.unit, part, normal, &motion);
+    }
+    slide_by_size(dx, &motion, &of_owner.unit, face, normal, m);
+    if (owner->type != QD_MESH) {
+      face_center(center, &of_owner.unit, face);
+    }
+    const double skin = j == 3 && other->type == QD_CAPSULE ? 1.0 : 0.0;
+    vec3_sub(m, dx, center);
+    out->dist[j] = vec3_dot(normal, m) - skin;
+    for (int i = 0; i < 3; ++i) {
+      out->pos[6 * i + j] = dx[i] - normal[i] * (skin + 0.5 * out->dist[j]);
+    }
+  }
+}

@@ -35,6 +35,10 @@ double face_manifold_skin(const placed_shape *other);
 void face_manifold_derivative(const placed_shape *owner, const placed_shape *other,
                               const contact_point *contact, contact_point_derivative *out);
 
+/* The same by sizes: (3) of the owner, (3) of the other. */
+void face_manifold_size_derivative(const placed_shape *owner, const placed_shape *other,
+                                   const contact_point *contact, contact_point_derivative *out);
+
 /* To what distance vertices of a manifold stand for the closest points. */
 double covered_tolerance(const placed_shape *a, const placed_shape *b);
 

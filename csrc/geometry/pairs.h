@@ -78,4 +78,17 @@ int cloud_cloud_collide(const placed_shape *a, const placed_shape *b, double mar
 void cloud_cloud_derivative(const placed_shape *a, const placed_shape *b,
                             const contact_point *contact, contact_point_derivative *out);
 
+/* size_derivative.c: the derivative of any pair of the table by sizes, (3) of A, (3) of B. */
+void pair_size_derivative(const placed_shape *a, const placed_shape *b,
+                          const contact_point *contact, contact_point_derivative *out);
+/* Of two closest points with these features of surface.h. */
+void closest_size_derivative(const placed_shape *a, const placed_shape *b, int feature_a,
+                             int feature_b, const contact_point *contact,
+                             contact_point_derivative *out);
+/* Seen from the other side: A and B exchanged. */
+void size_derivative_exchange(contact_point_derivative *derivative);
+/* cloud_pairs.c: of a cloud as B. */
+void cloud_size_derivative(const placed_shape *a, const placed_shape *b,
+                           const contact_point *contact, contact_point_derivative *out);
+
 #endif

@@ -391,6 +391,50 @@ qd_status qd_linearize(const qd_model *model, qd_workspace *workspace,
                        const qd_step_options *options, const qd_step_input *input,
                        qd_step_result *result, double *A, double *B);
 
+/* ---------------------------------------------------------------- derivatives by everything
+ * A step is also a function of its forces and of the model's parameters. Derivatives are exact, by
+ * the active set (or path) that the step ended on, as A and B are. Configurations count in tangent
+ * coordinates. What follows from parameters once and for all is held constant: the epsilon of
+ * mass_ratio, inertias of a shape. */
+
+typedef enum qd_argument {
+  QD_BY_Q = 0,     /* (nv) */
+  QD_BY_U,         /* (nu) */
+  QD_BY_TAU,       /* (nv) */
+  QD_BY_WRENCH,    /* (body_count, 6) */
+  QD_BY_PARAMETER, /* the first of the qd_parameters, in their order */
+  QD_BY_BODY_MASS = QD_BY_PARAMETER + QD_PARAMETER_BODY_MASS,
+  QD_BY_BODY_COM = QD_BY_PARAMETER + QD_PARAMETER_BODY_COM,
+  QD_BY_BODY_INERTIA = QD_BY_PARAMETER + QD_PARAMETER_BODY_INERTIA, /* symmetric */
+  QD_BY_JOINT_STIFFNESS = QD_BY_PARAMETER + QD_PARAMETER_JOINT_STIFFNESS,
+  QD_BY_JOINT_SPRINGREF = QD_BY_PARAMETER + QD_PARAMETER_JOINT_SPRINGREF,
+  QD_BY_ACTUATOR_STIFFNESS = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_STIFFNESS,
+  QD_BY_GEOM_SIZE = QD_BY_PARAMETER + QD_PARAMETER_GEOM_SIZE,
+  QD_BY_PAIR_FRICTION = QD_BY_PARAMETER + QD_PARAMETER_PAIR_FRICTION,
+  QD_BY_GRAVITY = QD_BY_PARAMETER + QD_PARAMETER_GRAVITY,
+  QD_ARGUMENT_COUNT = QD_BY_PARAMETER + QD_PARAMETER_COUNT
+} qd_argument;
+
+/* "q", "u", ...; and how many numbers it has in this model. */
+const char *qd_argument_name(int argument);
+int qd_argument_size(const qd_model *model, int argument);
+
+/* A step that leaves in the workspace what the next two functions need, until its next use. They
+ * take the same model, options, input and result, and allocate nothing. */
+qd_status qd_differentiate(const qd_model *model, qd_workspace *workspace,
+                           const qd_step_options *options, const qd_step_input *input,
+                           qd_step_result *result);
+/* out (count, nv) = the tangents (count, size of the argument) moved through the step; NULL: zero.
+ */
+void qd_jvp(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
+            const qd_step_input *input, const qd_step_result *result, int count,
+            const double *const tangent[QD_ARGUMENT_COUNT], double *out);
+/* gradient[i] (count, size of argument i), NULL: not wanted, = derivatives of cotangent'q_next;
+ * cotangent (count, nv), NULL: the unit vectors (count is nv), which gives Jacobians. */
+void qd_vjp(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
+            const qd_step_input *input, const qd_step_result *result, int count,
+            const double *cotangent, double *const gradient[QD_ARGUMENT_COUNT]);
+
 /* ---------------------------------------------------------------- batches
  * Many steps of one model on several threads. Samples do not know each other, so results have the
  * same bits whatever the number of threads. A sample that fails keeps its q, has a status, and does

@@ -129,14 +129,26 @@ qd_status collision_compute(const qd_model *model, const kinematics *k, double m
   return c->count <= c->capacity ? QD_OK : QD_OUT_OF_CAPACITY;
 }
 
+static void contact_point_of(contact_point *out, const collision *c, int index) {
+  const qd_contact *contact = c->contact + index;
+  out->dist = contact->dist;
+  vec3_copy(out->pos, contact->pos);
+  vec3_copy(out->normal, contact->frame);
+  out->feature = c->feature[index];
+}
+
 void contact_derivative_compute(contact_point_derivative *out, const collision *c, int index) {
   const qd_contact *contact = c->contact + index;
   contact_point point;
-  point.dist = contact->dist;
-  vec3_copy(point.pos, contact->pos);
-  vec3_copy(point.normal, contact->frame);
-  point.feature = c->feature[index];
+  contact_point_of(&point, c, index);
   shapes_collide_derivative(c->shape + contact->geom_a, c->shape + contact->geom_b, &point, out);
+}
+
+void contact_size_derivative_compute(contact_point_derivative *out, const collision *c, int index) {
+  const qd_contact *contact = c->contact + index;
+  contact_point point;
+  contact_point_of(&point, c, index);
+  shapes_size_derivative(c->shape + contact->geom_a, c->shape + contact->geom_b, &point, out);
 }
 
 /* r = D x for a (3, 6) matrix */
@@ -181,5 +193,71 @@ void contact_motion_compute(contact_motion *out, const qd_model *model, const qd
   vec3_cross(out->frame, a->w, contact->frame);
   mul_3x6(part, d->normal, relative);
   vec3_axpy(out->frame, 1.0, part);
+  frame_motion(out->frame, model, contact->frame);
+}
+
+/* The pullback of frame_motion: cotangents of the three axes -> that of the normal. */
+static void frame_pull(double normal[3], const qd_model *model, const double *frame,
+                       const double *cotangent) {
+  const double *n = frame, *t1 = frame + 3;
+  double axis[3], y[3], part[3], on_t1[3];
+  tangent_axis(axis, model, n);
+  vec3_cross(y, axis, n);
+  vec3_copy(normal, cotangent);
+  vec3_cross(part, t1, cotangent + 6);
+  vec3_axpy(normal, 1.0, part);
+  vec3_cross(on_t1, cotangent + 6, n);
+  vec3_axpy(on_t1, 1.0, cotangent + 3);
+  vec3_axpy(on_t1, -vec3_dot(t1, on_t1), t1);
+  vec3_cross(part, on_t1, axis);
+  vec3_axpy(normal, 1.0 / vec3_norm(y), part);
+}
+
+/* r += D' x for a (3, 6) matrix */
+static void add_tmul_3x6(double r[6], const double *D, const double x[3]) {
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 6; ++j) {
+      r[j] += D[6 * i + j] * x[i];
+    }
+  }
+}
+
+static void pull_through(double out[6], const contact_point_derivative *d, double dist,
+                         const double pos[3], const double normal[3]) {
+  for (int j = 0; j < 6; ++j) {
+    out[j] = dist * d->dist[j];
+  }
+  add_tmul_3x6(out, d->pos, pos);
+  add_tmul_3x6(out, d->normal, normal);
+}
+
+void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const qd_model *model,
+                         const qd_contact *contact, const contact_point_derivative *d,
+                         const contact_point_derivative *sizes, const contact_motion *cotangent) {
+  double normal[3], relative[6], part[3];
+  frame_pull(normal, model, contact->frame, cotangent->frame);
+  pull_through(relative, d, cotangent->dist, cotangent->pos, normal);
+  vec3_copy(on_b->f, relative + 3);
+  vec3_cross(on_b->m, contact->pos, on_b->f);
+  vec3_axpy(on_b->m, 1.0, relative);
+  /* A carries the contact rigidly, less what B's relative motion does */
+  vec3_copy(on_a->f, cotangent->pos);
+  vec3_cross(on_a->m, contact->pos, on_a->f);
+  vec3_cross(part, contact->frame, normal);
+  vec3_axpy(on_a->m, 1.0, part);
+  wrench_axpy(on_a, -1.0, on_b);
+  if (by_size != NULL) {
+    pull_through(by_size, sizes, cotangent->dist, cotangent->pos, normal);
+  }
+}
+
+void contact_size_motion(contact_motion *out, const qd_model *model, const qd_contact *contact,
+                         const contact_point_derivative *sizes, const double *size) {
+  mul_3x6(out->pos, sizes->pos, size);
+  mul_3x6(out->frame, sizes->normal, size);
+  out->dist = 0.0;
+  for (int i = 0; i < 6; ++i) {
+    out->dist += sizes->dist[i] * size[i];
+  }
   frame_motion(out->frame, model, contact->frame);
 }

@@ -44,9 +44,21 @@ typedef struct contact_motion {
 
 /* The pair's derivative at a contact, once per contact ... */
 void contact_derivative_compute(contact_point_derivative *out, const collision *c, int index);
+/* The same with respect to sizes: (3) of A, (3) of B. */
+void contact_size_derivative_compute(contact_point_derivative *out, const collision *c, int index);
 /* ... and the contact's motion along a DOF that moves body A with twist a and body B with twist b.
  */
 void contact_motion_compute(contact_motion *out, const qd_model *model, const qd_contact *contact,
                             const contact_point_derivative *d, const screw *a, const screw *b);
+
+/* The other way: cotangents of midpoint, distance and axes -> wrenches about the world origin whose
+ * power with the twists of A and B is the change, and the cotangent of what shapes' sizes do, (3)
+ * sizes of A, (3) of B, by `sizes` (NULL: not wanted; by_size then too). */
+void contact_motion_pull(wrench *on_a, wrench *on_b, double *by_size, const qd_model *model,
+                         const qd_contact *contact, const contact_point_derivative *d,
+                         const contact_point_derivative *sizes, const contact_motion *cotangent);
+/* The contact's motion when the shapes' sizes change by size (6), bodies standing still. */
+void contact_size_motion(contact_motion *out, const qd_model *model, const qd_contact *contact,
+                         const contact_point_derivative *sizes, const double *size);
 
 #endif

@@ -128,6 +128,22 @@ void constraint_motion_derivative(double *column, const constraint_state *s, con
   }
 }
 
+void constraint_turn_push(double out[3], const constraint_state *s, const double w[3], int side) {
+  add_turn_derivative(out, s->turn, w, side);
+}
+
+void constraint_turn_pull(double out[3], const constraint_state *s, const double cotangent[3],
+                          int side) {
+  double J[9], R[9], part[3];
+  rotation_left_jacobian_inverse(J, s->turn);
+  mat3_tmul_vec(out, J, cotangent);
+  if (side == 0) {
+    rotation_exp(R, s->turn);
+    mat3_tmul_vec(part, R, out);
+    vec3_scale(out, part, -1.0);
+  }
+}
+
 void constraint_wrenches(wrench W[2], const constraint_state *s, const double *force) {
   memset(W, 0, 2 * sizeof *W);
   for (int side = 0; side < 2 && s->rows > 1; ++side) {

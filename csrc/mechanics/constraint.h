@@ -43,6 +43,12 @@ typedef struct constraint_motion {
 void constraint_motion_derivative(double *column, const constraint_state *s, const qd_model *model,
                                   const kinematics *k, const constraint_motion *m, int j);
 
+/* out = what the turn's cotangent does to the rotation of body `side`; add_turn's other way. */
+void constraint_turn_pull(double out[3], const constraint_state *s, const double cotangent[3],
+                          int side);
+/* out += d turn when body `side` turns with w */
+void constraint_turn_push(double out[3], const constraint_state *s, const double w[3], int side);
+
 /* W (2) = wrenches of the constraint on its two bodies about the world origin, zero for couplings
  */
 void constraint_wrenches(wrench W[2], const constraint_state *s, const double *force);

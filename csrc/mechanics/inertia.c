@@ -56,7 +56,7 @@ void inertia_compute(const qd_model *model, const kinematics *k, inertia *I) {
 }
 
 /* h = I s: angular momentum about the origin I w + mc x v, linear momentum m v + w x mc */
-static void momentum(wrench *h, const spatial_inertia *I, const screw *s) {
+void inertia_momentum(wrench *h, const spatial_inertia *I, const screw *s) {
   double t[3];
   mat3_mul_vec(h->m, I->tensor, s->w);
   vec3_cross(t, I->moment, s->v);
@@ -70,7 +70,7 @@ int inertia_mass_row(double *row, const qd_model *model, const kinematics *k, co
   wrench h;
   int count, c = 0;
   const int *chain = body_chain(model, model->dof_body[dof], &count);
-  momentum(&h, I->subtree + model->dof_body[dof], k->dof_screw + dof);
+  inertia_momentum(&h, I->subtree + model->dof_body[dof], k->dof_screw + dof);
   for (; c < count && chain[c] <= dof; ++c) {
     row[c] = screw_dot(k->dof_screw + chain[c], &h);
   }
@@ -93,7 +93,7 @@ void inertia_mass_matrix(double *M, const qd_model *model, const kinematics *k, 
 
 double inertia_diagonal(const qd_model *model, const kinematics *k, const inertia *I, int dof) {
   wrench h;
-  momentum(&h, I->subtree + model->dof_body[dof], k->dof_screw + dof);
+  inertia_momentum(&h, I->subtree + model->dof_body[dof], k->dof_screw + dof);
   return screw_dot(k->dof_screw + dof, &h);
 }
 
@@ -126,7 +126,7 @@ void inertia_momenta(const qd_model *model, const kinematics *k, inertia *I, con
         screw_axpy(I->twist + b, delta[dof], k->dof_screw + dof);
       }
     }
-    momentum(I->momentum + b, I->body + b, I->twist + b);
+    inertia_momentum(I->momentum + b, I->body + b, I->twist + b);
   }
   for (int b = model->body_count - 1; b > 0; --b) {
     wrench_axpy(I->momentum + model->body_parent[b], 1.0, I->momentum + b);
@@ -160,7 +160,7 @@ void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, con
     unmoved_twist(&P, model, k, I, delta, j);
     screw_bracket(I->turned + j, k->dof_screw + j, &P);
     screw_cross_wrench(&W, k->dof_screw + j, I->momentum + body);
-    momentum(&IX, I->subtree + body, I->turned + j);
+    inertia_momentum(&IX, I->subtree + body, I->turned + j);
     wrench_axpy(&W, -1.0, &IX);
     const int *chain = body_chain(model, body, &count);
     for (int c = 0; c < count && chain[c] <= model->dof_block_last[j]; ++c) {
@@ -172,7 +172,7 @@ void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, con
     const int i = D->dofs[d], body = model->dof_body[i];
     const int *chain = body_chain(model, body, &count);
     for (int c = 0; c < count && model->dof_block_last[chain[c]] < i && row_scale[i] != 0.0; ++c) {
-      momentum(&IX, I->subtree + body, I->turned + chain[c]);
+      inertia_momentum(&IX, I->subtree + body, I->turned + chain[c]);
       *dof_matrix_at(D, i, chain[c]) -= row_scale[i] * screw_dot(k->dof_screw + i, &IX);
     }
   }

@@ -24,6 +24,9 @@ typedef struct inertia {
 void inertia_lay_out(inertia *I, const qd_model *model, arena *a);
 void inertia_compute(const qd_model *model, const kinematics *k, inertia *I);
 
+/* h = I s, momentum of a lump that moves with s */
+void inertia_momentum(wrench *h, const spatial_inertia *I, const screw *s);
+
 /* M (nv, nv) = joint-space mass matrix */
 void inertia_mass_matrix(double *M, const qd_model *model, const kinematics *k, const inertia *I);
 /* row (its return value) = entries of M between a DOF and the DOFs of its body's chain up to

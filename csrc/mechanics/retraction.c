@@ -114,3 +114,38 @@ void retraction_add_base_derivative(double *A, const qd_model *m, const double *
     }
   }
 }
+
+void retraction_push(double *out, const qd_model *m, const double *delta, const double *dq,
+                     const double *d_delta) {
+  for (int i = 0; i < m->nv; ++i) {
+    out[i] = dq[i] + d_delta[i];
+  }
+  for (int j = 0; j < m->joint_count; ++j) {
+    if (m->joint_type[j] >= QD_BALL) {
+      const int row = rotation_index(m, j);
+      double matrix[9], part[3];
+      rotation_exp(matrix, delta + row);
+      mat3_mul_vec(out + row, matrix, dq + row);
+      rotation_left_jacobian(matrix, delta + row);
+      mat3_mul_vec(part, matrix, d_delta + row);
+      vec3_axpy(out + row, 1.0, part);
+    }
+  }
+}
+
+void retraction_pull(double *by_q, double *by_delta, const qd_model *m, const double *delta,
+                     const double *y) {
+  for (int i = 0; i < m->nv; ++i) {
+    by_q[i] = by_delta[i] = y[i];
+  }
+  for (int j = 0; j < m->joint_count; ++j) {
+    if (m->joint_type[j] >= QD_BALL) {
+      const int row = rotation_index(m, j);
+      double matrix[9];
+      rotation_exp(matrix, delta + row);
+      mat3_tmul_vec(by_q + row, matrix, y + row);
+      rotation_left_jacobian(matrix, delta + row);
+      mat3_tmul_vec(by_delta + row, matrix, y + row);
+    }
+  }
+}

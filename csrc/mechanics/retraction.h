@@ -12,4 +12,12 @@ void retraction_apply_derivative(double *D, const qd_model *model, const double 
  * rotations. */
 void retraction_add_base_derivative(double *A, const qd_model *model, const double *delta);
 
+/* The same for one direction: out (nv) = derivative of (q [+] delta) when q moves by dq and delta
+ * by d_delta ... */
+void retraction_push(double *out, const qd_model *model, const double *delta, const double *dq,
+                     const double *d_delta);
+/* ... and for one cotangent y of (q [+] delta): its pullbacks to q and to delta. */
+void retraction_pull(double *by_q, double *by_delta, const qd_model *model, const double *delta,
+                     const double *y);
+
 #endif

@@ -51,10 +51,13 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
 
 /* For `count` perturbations at once: given the partial derivatives, at fixed x and multipliers, of
  * the stationarity residual Qx + b - G'dual - C'dual_eq (d_stationarity, (n, count)), of Gx + g
- * (d_slack, (m, count)) and of Cx + c (d_equality, (p, count), NULL if p = 0), writes dx (n,
- * count), and d_dual (m, count) unless NULL. */
+ * (d_slack, (m, count), NULL: zero) and of Cx + c (d_equality, (p, count), NULL: zero), writes dx
+ * (n, count), and unless NULL d_dual (m, count) and d_dual_eq (p, count).
+ *
+ * The map is symmetric: with d_stationarity = -y and nothing else it gives z = dx, mu = d_dual, nu
+ * = d_dual_eq, and y'dx = -z'd_stationarity + mu'd_slack + nu'd_equality for any perturbation. */
 void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
                              const double *d_slack, const double *d_equality, double *dx,
-                             double *d_dual);
+                             double *d_dual, double *d_dual_eq);
 
 #endif

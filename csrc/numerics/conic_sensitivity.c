@@ -176,13 +176,13 @@ static void gather_rows(const qd_cone_workspace *workspace, int count, int first
   for (int b = 0; b < workspace->stiff_count; ++b) {
     const row_block *block = &workspace->system.blocks[workspace->stiff_blocks[b]];
     for (int i = 0; i < block->row_count; ++i) {
-      const int row = block->first_row + i;
-      const double *from = row < workspace->row_count
-                               ? d_slack + (size_t)row * (size_t)count
-                               : d_equality + (size_t)(row - workspace->row_count) * (size_t)count;
+      const int row = block->first_row + i, is_slack = row < workspace->row_count;
+      const double *given = is_slack ? d_slack : d_equality;
+      const size_t at = (size_t)(row - (is_slack ? 0 : workspace->row_count)) * (size_t)count;
       double *to = out + 4 * (size_t)(block->slot + i * block->slot_step);
       for (int k = 0; k < 4; ++k)
-        to[k] = k < width ? workspace->row_scale[row] * from[first + k] : 0.0;
+        to[k] =
+            given && k < width ? workspace->row_scale[row] * given[at + (size_t)(first + k)] : 0.0;
     }
   }
 }
@@ -248,9 +248,20 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
   }
 }
 
+/* Rows first_row .. of row4 to their multipliers; zero for rows left out. */
+static void scatter_duals(const qd_cone_workspace *workspace, int first_row, int row_count,
+                          int count, int first, int width, double *out) {
+  for (int i = 0; i < row_count; ++i) {
+    const int slot = workspace->slot_of[first_row + i];
+    for (int k = 0; k < width; ++k)
+      out[i * count + first + k] =
+          slot < 0 ? 0.0 : workspace->row_scale[first_row + i] * workspace->row4[4 * slot + k];
+  }
+}
+
 void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
                              const double *d_slack, const double *d_equality, double *dx,
-                             double *d_dual) {
+                             double *d_dual, double *d_dual_eq) {
   /* rows that are not stiff are never written, and stay zero */
   memset(workspace->row4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
   for (int first = 0; first < count; first += 4) {
@@ -264,11 +275,11 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const doub
         for (int k = 0; k < width; ++k)
           dx[workspace->column_of[i] * count + first + k] =
               workspace->column_scale[i] * workspace->x4[4 * i + k];
-    if (!d_dual) continue;
+    if (!d_dual && !d_dual_eq) continue;
     apply4(workspace, &workspace->rows, workspace->dual4, workspace->row4);
-    for (int i = 0; i < workspace->row_count; ++i)
-      for (int k = 0; k < width; ++k)
-        d_dual[i * count + first + k] =
-            workspace->slot_of[i] < 0 ? 0.0 : workspace->row4[4 * workspace->slot_of[i] + k];
+    if (d_dual) scatter_duals(workspace, 0, workspace->row_count, count, first, width, d_dual);
+    if (d_dual_eq)
+      scatter_duals(workspace, workspace->row_count, workspace->equality_count, count, first, width,
+                    d_dual_eq);
   }
 }

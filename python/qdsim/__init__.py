@@ -22,6 +22,7 @@ from .batch import (
 )
 from .cone import ConeSolution, solve_cone_program
 from .description import Description, ModelWarning, PointCloud, SceneBuilder
+from .differential import Differential, differentiate, jvp, vjp
 from .loading import build, load
 from .model import Model, Parameters
 from .ocp import OcpSolution, solve_ocp_qp
@@ -37,6 +38,7 @@ __all__ = [
     "BatchSteps",
     "ConeSolution",
     "Description",
+    "Differential",
     "Linearization",
     "Model",
     "ModelWarning",
@@ -50,6 +52,8 @@ __all__ = [
     "SolverInfo",
     "Step",
     "build",
+    "differentiate",
+    "jvp",
     "linearize",
     "linearize_batch",
     "load",
@@ -61,6 +65,7 @@ __all__ = [
     "step",
     "step_batch",
     "systems",
+    "vjp",
 ]
 
 _LAZY = frozenset({"planning", "smoothing", "systems"})

@@ -13,6 +13,7 @@ _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]  # (body_count, 6), or (6)
 
 CONTACT_DTYPE: Final[np.dtype[np.void]]
 STATUS_NAMES: Final[tuple[str, ...]]
+ARGUMENT_NAMES: Final[tuple[str, ...]]
 PARAMETER_NAMES: Final[tuple[str, ...]]
 
 _Codes = npt.NDArray[np.int32]
@@ -155,6 +156,8 @@ class Linearization:
     @property
     def B(self) -> _Vector: ...
     @property
+    def derivatives(self) -> Mapping[str, _Vector]: ...
+    @property
     def q_next(self) -> _Vector: ...
     @property
     def step(self) -> Step: ...
@@ -179,6 +182,26 @@ def linearize(
     wrench: _Wrench | None = None,
     wrt: Iterable[str] = ("q", "u"),
 ) -> Linearization: ...
+
+@final
+class StepDifferential:
+    @property
+    def step(self) -> Step: ...
+    @property
+    def model(self) -> Model: ...
+    def jvp(self, tangents: tuple[_Vector | None, ...], /) -> _Vector: ...
+    def vjp(self, cotangent: _Vector | None, wanted: int, /) -> tuple[_Vector | None, ...]: ...
+    def shape(self, argument: str, /) -> tuple[int, ...]: ...
+
+def _differentiate(
+    model: Model,
+    q: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _OptionsLike | StepOptions | None = None,
+    *,
+    tau: npt.ArrayLike | None = None,
+    wrench: _Wrench | None = None,
+) -> StepDifferential: ...
 def _batch(
     model: Model,
     options: _OptionsLike | StepOptions | None,
@@ -307,5 +330,9 @@ def _restore_step(
     /,
 ) -> Step: ...
 def _restore_linearization(
-    step: Step, A: _Vector | None, B: _Vector | None, /
+    step: Step,
+    A: _Vector | None,
+    B: _Vector | None,
+    derivatives: dict[str, _Vector] = ...,
+    /,
 ) -> Linearization: ...

@@ -1,0 +1,291 @@
+/* Derivatives of a step by any of its arguments: for linearize(wrt=...), and an object that keeps a
+ * step's factorisation for products with vectors. qdsim.differential makes the public face of it.
+ */
+#include "binding/step_call.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------- arguments */
+
+int argument_find(PyObject *name) {
+  for (int i = 0; i < QD_ARGUMENT_COUNT && PyUnicode_Check(name); i++)
+    if (PyUnicode_CompareWithASCIIString(name, qd_argument_name(i)) == 0) return i;
+  return -1;
+}
+
+PyObject *argument_names_create(void) {
+  PyObject *names = PyTuple_New(QD_ARGUMENT_COUNT);
+  for (int i = 0; names && i < QD_ARGUMENT_COUNT; i++) {
+    PyObject *name = PyUnicode_FromString(qd_argument_name(i));
+    if (name)
+      PyTuple_SET_ITEM(names, i, name);
+    else
+      Py_CLEAR(names);
+  }
+  return names;
+}
+
+/* The shape of an argument into dims[3]; returns its length. */
+static int argument_shape(const qd_model *model, int argument, npy_intp *dims) {
+  npy_intp size = qd_argument_size(model, argument);
+  switch (argument) {
+  case QD_BY_WRENCH:
+    dims[0] = size / 6;
+    dims[1] = 6;
+    return 2;
+  case QD_BY_BODY_COM:
+  case QD_BY_GEOM_SIZE:
+    dims[0] = size / 3;
+    dims[1] = 3;
+    return 2;
+  case QD_BY_BODY_INERTIA:
+    dims[0] = size / 9;
+    dims[1] = dims[2] = 3;
+    return 3;
+  case QD_BY_PAIR_FRICTION:
+    dims[0] = size / 5;
+    dims[1] = 5;
+    return 2;
+  default:
+    dims[0] = size;
+    return 1;
+  }
+}
+
+static double *numbers_of(PyObject *array) { return PyArray_DATA((PyArrayObject *)array); }
+
+/* ---------------------------------------------------------------- one call's derivatives */
+
+qd_status step_call_differentiate(step_call *call) {
+  const qd_model *model = call->model->model;
+  workspace_entry *entry = call->entry;
+  qd_status status;
+  do {
+    status =
+        qd_differentiate(model, entry->workspace, &call->settings, &call->input, &call->result);
+  } while (status == QD_OUT_OF_CAPACITY &&
+           (status = workspace_entry_grow(entry, model, call->result.contact_count)) == QD_OK);
+  return status;
+}
+
+/* New arrays (count, *shape) for the wanted arguments, None for the others. */
+static int gradients_create(const step_call *call, int wanted, npy_intp count,
+                            PyObject *arrays[QD_ARGUMENT_COUNT],
+                            double *numbers[QD_ARGUMENT_COUNT]) {
+  int failed = 0;
+  for (int i = 0; i < QD_ARGUMENT_COUNT; i++) {
+    npy_intp dims[4] = {count};
+    int want = wanted >> i & 1;
+    arrays[i] = want ? PyArray_SimpleNew(1 + argument_shape(call->model->model, i, dims + 1), dims,
+                                         NPY_DOUBLE)
+                     : Py_NewRef(Py_None);
+    numbers[i] = want && arrays[i] ? numbers_of(arrays[i]) : NULL;
+    failed |= !arrays[i];
+  }
+  return failed ? -1 : 0;
+}
+
+static void arrays_release(PyObject *arrays[QD_ARGUMENT_COUNT]) {
+  for (int i = 0; i < QD_ARGUMENT_COUNT; i++) Py_XDECREF(arrays[i]);
+}
+
+int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMENT_COUNT]) {
+  double *numbers[QD_ARGUMENT_COUNT];
+  int bad = gradients_create(call, wanted, call->model->nv, arrays, numbers) < 0;
+  if (!bad) {
+    qd_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = step_call_differentiate(call);
+    if (status == QD_OK)
+      qd_vjp(call->model->model, call->entry->workspace, &call->settings, &call->input,
+             &call->result, call->model->nv, NULL, numbers);
+    Py_END_ALLOW_THREADS;
+    bad = step_call_check(call, status) < 0;
+  }
+  for (int i = 0; !bad && i < QD_ARGUMENT_COUNT; i++) {
+    if (!numbers[i]) continue;
+    if (numbers_first_bad(numbers[i], PyArray_SIZE((PyArrayObject *)arrays[i])) >= 0)
+      bad = step_call_check(call, QD_NUMERICAL_TROUBLE) < 0;
+    array_freeze(arrays[i]);
+  }
+  if (bad) arrays_release(arrays);
+  return bad ? -1 : 0;
+}
+
+/* ---------------------------------------------------------------- the object */
+
+typedef struct differential_object {
+  PyObject_HEAD step_call call; /* with its workspace, until the object goes */
+  PyObject *model;              /* strong */
+  PyObject *step;
+} differential_object;
+
+const char differential_doc[] =
+    "_differentiate($module, /, model, q, u, options=None, *, tau=None, wrench=None)\n--\n\n"
+    "A step that keeps its factorisation; see qdsim.differentiate.";
+
+PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                PyObject *kwnames) {
+  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrench"};
+  core_state *state = PyModule_GetState(module);
+  PyObject *in[6];
+  step_call call;
+  if (arguments_parse("differentiate", names, 6, 4, 3, args, arg_count, kwnames, in) < 0 ||
+      step_call_begin(&call, state, "differentiate", in[0], in[1], in[2], in[3], in[4], in[5]) < 0)
+    return NULL;
+  qd_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = step_call_differentiate(&call);
+  Py_END_ALLOW_THREADS;
+  PyObject *step = step_call_check(&call, status) == 0 ? step_create(&call, 1) : NULL;
+  differential_object *self =
+      step ? (differential_object *)state->differential_type->tp_alloc(state->differential_type, 0)
+           : NULL;
+  if (!self) {
+    Py_XDECREF(step);
+    step_call_end(&call);
+    return NULL;
+  }
+  self->call = call;
+  self->model = Py_NewRef(in[0]);
+  self->step = step;
+  return (PyObject *)self;
+}
+
+static void differential_dealloc(PyObject *object) {
+  differential_object *self = (differential_object *)object;
+  PyTypeObject *type = Py_TYPE(object);
+  if (self->call.entry) {
+    workspace_pool_give_back(&self->call.model->pool, self->call.entry);
+    self->call.entry = NULL;
+    step_call_end(&self->call);
+  }
+  Py_XDECREF(self->model);
+  Py_XDECREF(self->step);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+/* Tuple of (count, size) arrays or None -> their numbers. The module qdsim.differential has made
+ * them; the check is that no other can do harm. */
+static int tangents_read(const differential_object *self, PyObject *tuple, npy_intp *count,
+                         const double *out[QD_ARGUMENT_COUNT]) {
+  for (int i = 0; i < QD_ARGUMENT_COUNT; i++) {
+    PyObject *item = PyTuple_GetItem(tuple, i);
+    if (!item) return -1;
+    out[i] = NULL;
+    if (item == Py_None) continue;
+    PyArrayObject *array = (PyArrayObject *)item;
+    if (!PyArray_Check(item) || PyArray_TYPE(array) != NPY_DOUBLE || PyArray_NDIM(array) != 2 ||
+        !PyArray_ISCARRAY_RO(array) || (*count >= 0 && PyArray_DIM(array, 0) != *count) ||
+        PyArray_DIM(array, 1) != qd_argument_size(self->call.model->model, i)) {
+      PyErr_Format(PyExc_ValueError, "%s: expected rows of doubles", qd_argument_name(i));
+      return -1;
+    }
+    *count = PyArray_DIM(array, 0);
+    out[i] = PyArray_DATA(array);
+  }
+  return 0;
+}
+
+static PyObject *checked(PyObject *array, const char *method) {
+  if (array && array != Py_None &&
+      numbers_first_bad(numbers_of(array), PyArray_SIZE((PyArrayObject *)array)) >= 0) {
+    PyErr_Format(PyExc_OverflowError, "%s: numbers beyond the range of a double", method);
+    Py_CLEAR(array);
+  }
+  return array;
+}
+
+static PyObject *differential_jvp(PyObject *object, PyObject *tangents) {
+  differential_object *self = (differential_object *)object;
+  const double *numbers[QD_ARGUMENT_COUNT];
+  npy_intp count = -1;
+  if (!PyTuple_Check(tangents)) {
+    PyErr_SetString(PyExc_TypeError, "tangents: expected a tuple");
+    return NULL;
+  }
+  if (tangents_read(self, tangents, &count, numbers) < 0) return NULL;
+  PyObject *out = array_new_matrix(count < 0 ? 1 : (int)count, self->call.model->nv);
+  if (!out) return NULL;
+  OBJECT_LOCK(object);
+  qd_jvp(self->call.model->model, self->call.entry->workspace, &self->call.settings,
+         &self->call.input, &self->call.result, count < 0 ? 1 : (int)count, numbers,
+         numbers_of(out));
+  OBJECT_UNLOCK();
+  return checked(out, "jvp");
+}
+
+static PyObject *differential_vjp(PyObject *object, PyObject *args) {
+  differential_object *self = (differential_object *)object;
+  PyObject *cotangent, *arrays[QD_ARGUMENT_COUNT];
+  double *numbers[QD_ARGUMENT_COUNT];
+  int wanted;
+  if (!PyArg_ParseTuple(args, "Oi:vjp", &cotangent, &wanted)) return NULL;
+  npy_intp shape[2] = {-1, self->call.model->nv}, count = self->call.model->nv;
+  PyArrayObject *rows = NULL;
+  if (cotangent != Py_None) {
+    if (!(rows = array_read(cotangent, "cotangent", 2, shape))) return NULL;
+    count = PyArray_DIM(rows, 0);
+  }
+  PyObject *out = NULL;
+  if (gradients_create(&self->call, wanted, count, arrays, numbers) == 0) {
+    OBJECT_LOCK(object);
+    qd_vjp(self->call.model->model, self->call.entry->workspace, &self->call.settings,
+           &self->call.input, &self->call.result, (int)count, rows ? PyArray_DATA(rows) : NULL,
+           numbers);
+    OBJECT_UNLOCK();
+    out = PyTuple_New(QD_ARGUMENT_COUNT);
+    for (int i = 0; out && i < QD_ARGUMENT_COUNT; i++) {
+      PyObject *array = checked(Py_NewRef(arrays[i]), "vjp");
+      if (array)
+        PyTuple_SET_ITEM(out, i, array);
+      else
+        Py_CLEAR(out);
+    }
+  }
+  arrays_release(arrays);
+  Py_XDECREF(rows);
+  return out;
+}
+
+static PyObject *differential_shape(PyObject *object, PyObject *argument) {
+  const differential_object *self = (const differential_object *)object;
+  npy_intp dims[3];
+  int index = argument_find(argument);
+  if (index < 0) {
+    PyErr_Format(PyExc_ValueError, "no argument %R", argument);
+    return NULL;
+  }
+  int ndim = argument_shape(self->call.model->model, index, dims);
+  PyObject *out = PyTuple_New(ndim);
+  for (int i = 0; out && i < ndim; i++) PyTuple_SET_ITEM(out, i, PyLong_FromSsize_t(dims[i]));
+  return out;
+}
+
+static PyMemberDef differential_members[] = {
+    {"step", T_OBJECT_EX, offsetof(differential_object, step), READONLY, "The Step itself."},
+    {"model", T_OBJECT_EX, offsetof(differential_object, model), READONLY, "Its model."},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyMethodDef differential_methods[] = {
+    {"jvp", differential_jvp, METH_O,
+     "jvp($self, tangents, /)\n--\n\nRows of tangents (or None) by argument -> (count, nv)."},
+    {"vjp", differential_vjp, METH_VARARGS,
+     "vjp($self, cotangent, wanted, /)\n--\n\n"
+     "Rows (count, nv) or None (unit vectors) -> gradients of the arguments whose bit is set."},
+    {"shape", differential_shape, METH_O,
+     "shape($self, argument, /)\n--\n\nShape of an argument of this name."},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot differential_slots[] = {
+    {Py_tp_doc, (void *)"A step that keeps its factorisation."},
+    {Py_tp_dealloc, differential_dealloc},
+    {Py_tp_members, differential_members},
+    {Py_tp_methods, differential_methods},
+    {0, NULL}};
+
+PyType_Spec differential_type_spec = {
+    "qdsim._core.StepDifferential", sizeof(differential_object), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    differential_slots};

@@ -1,0 +1,346 @@
+/* How stationarity r = Qd + b - G'lambda - C'nu, slacks w = Gd + g and equalities e = Cd + c change
+ * along a direction, at fixed d and multipliers: bodies move with the twists of dq, joint axes with
+ * those of what carries them, and each lump, force and contact adds its part to a body. */
+#include <string.h>
+
+#include "dynamics/differential.h"
+#include "dynamics/workspace.h"
+#include "mechanics/applied.h"
+
+typedef struct pushforward {
+  const differential_step *s;
+  differential *d;
+  const double *const *tangent;
+  double *w, *e;
+  int stride;
+} pushforward;
+
+/* What along the tangent belongs to entry `at`, zero where there is none. */
+static double tangent_at(const pushforward *p, int argument, int at) {
+  return p->tangent[argument] != NULL ? p->tangent[argument][at] : 0.0;
+}
+
+static void tangent_vec3(double out[3], const pushforward *p, int argument, int body) {
+  vec3_set(out, 0.0, 0.0, 0.0);
+  if (p->tangent[argument] != NULL) {
+    vec3_copy(out, p->tangent[argument] + 3 * body);
+  }
+}
+
+/* Twists of the bodies along dq, of the axes, and what both change in the twists under d. A block's
+ * axes move with what is before the block. */
+static void move_bodies(const pushforward *p) {
+  static const screw still = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+  const qd_model *model = p->s->model;
+  differential *d = p->d;
+  d->body_motion[0] = d->d_delta[0] = d->d_mass_delta[0] = still;
+  for (int b = 1; b < model->body_count; ++b) {
+    const int parent = model->body_parent[b];
+    screw motion = d->body_motion[parent], before = motion;
+    d->d_delta[b] = d->d_delta[parent];
+    d->d_mass_delta[b] = d->d_mass_delta[parent];
+    const int first = model->body_joint_start[b], end = model->body_joint_start[b + 1];
+    const int dof_end =
+        end > first ? model->joint_v[end - 1] + joint_v_count(model->joint_type[end - 1]) : 0;
+    for (int j = end > first ? model->joint_v[first] : 0; j < dof_end; ++j) {
+      const screw *S = p->s->w->kinematics.dof_screw + j;
+      if (j == model->dof_block_start[j]) {
+        before = motion;
+      }
+      screw_bracket(d->axis_motion + j, &before, S);
+      screw_axpy(d->d_delta + b, p->s->delta[j], d->axis_motion + j);
+      if (model->dof_actuator[j] < 0) {
+        screw_axpy(d->d_mass_delta + b, p->s->delta[j], d->axis_motion + j);
+      }
+      screw_axpy(&motion, tangent_at(p, QD_BY_Q, j), S);
+    }
+    d->body_motion[b] = motion;
+  }
+}
+
+/* ---------------------------------------------------------------- contacts */
+
+static void contact_moves(contact_motion *m, const pushforward *p, int index) {
+  const qd_contact *contact = p->s->w->collision.contact + index;
+  const differential *d = p->d;
+  contact_motion by_size;
+  double size[6];
+  memset(m, 0, sizeof *m);
+  if (p->tangent[QD_BY_Q] != NULL) {
+    contact_motion_compute(m, p->s->model, contact, d->by_pose + index,
+                           d->body_motion + contact->body_a, d->body_motion + contact->body_b);
+  }
+  if (p->tangent[QD_BY_GEOM_SIZE] != NULL) {
+    tangent_vec3(size, p, QD_BY_GEOM_SIZE, contact->geom_a);
+    tangent_vec3(size + 3, p, QD_BY_GEOM_SIZE, contact->geom_b);
+    contact_size_motion(&by_size, p->s->model, contact, d->by_size + index, size);
+    vec3_axpy(m->pos, 1.0, by_size.pos);
+    m->dist += by_size.dist;
+    for (int i = 0; i < 9; ++i) {
+      m->frame[i] += by_size.frame[i];
+    }
+  }
+}
+
+/* Changes of the relative motion under d, in the frame of the contact. */
+static void motion_change(double out[MOTION_MAX], double motion[MOTION_MAX], const pushforward *p,
+                          const qd_contact *contact, const contact_motion *m) {
+  const differential *d = p->d;
+  screw relative, change;
+  double velocity[3], d_velocity[3], part[3];
+  screw_sub(&relative, d->delta.body + contact->body_b, d->delta.body + contact->body_a);
+  screw_sub(&change, d->d_delta + contact->body_b, d->d_delta + contact->body_a);
+  screw_point_velocity(velocity, &relative, contact->pos);
+  screw_point_velocity(d_velocity, &change, contact->pos);
+  vec3_cross(part, relative.w, m->pos);
+  vec3_axpy(d_velocity, 1.0, part);
+  for (int axis = 0; axis < 3; ++axis) {
+    const double *t = contact->frame + 3 * axis, *dt = m->frame + 3 * axis;
+    motion[axis] = vec3_dot(t, velocity);
+    motion[3 + axis] = vec3_dot(t, relative.w);
+    out[axis] = vec3_dot(dt, velocity) + vec3_dot(t, d_velocity);
+    out[3 + axis] = vec3_dot(dt, relative.w) + vec3_dot(t, change.w);
+  }
+  out[0] += m->dist;
+}
+
+static void push_contact(const pushforward *p, int index) {
+  const problem *program = &p->s->w->problem;
+  const qd_contact *contact = p->s->w->collision.contact + index;
+  const contact_block *block = program->block + index;
+  double motion[MOTION_MAX], change[MOTION_MAX], d_force[MOTION_MAX] = {0.0}, slope[2];
+  double force[3], moment[3], part[3];
+  int coefficient[2];
+  contact_motion m;
+  wrench dW;
+  contact_moves(&m, p, index);
+  motion_change(change, motion, p, contact, &m);
+  for (int r = 0; r < block->rows.count; ++r) {
+    const friction_row *row = block->rows.row + r;
+    double *out = p->w + (block->row + r) * p->stride;
+    *out = friction_row_of(row, change);
+    friction_row_slopes(slope, coefficient, &block->rows, r, contact->dim,
+                        p->s->options->friction_model, p->s->options->ray_count, program->rays);
+    for (int k = 0; k < 2; ++k) {
+      if (coefficient[k] >= 0) {
+        const double weight =
+            slope[k] * tangent_at(p, QD_BY_PAIR_FRICTION, 5 * contact->pair + coefficient[k]);
+        *out += weight * motion[row->component[k]];
+        d_force[row->component[k]] += weight * program->dual[block->row + r];
+      }
+    }
+  }
+  contact_world_force(dW.f, dW.m, contact, d_force);
+  for (int axis = 0; axis < 3; ++axis) {
+    vec3_axpy(dW.f, contact->force[axis], m.frame + 3 * axis);
+    vec3_axpy(dW.m, contact->force[3 + axis], m.frame + 3 * axis);
+  }
+  vec3_cross(part, contact->pos, dW.f);
+  vec3_axpy(dW.m, 1.0, part);
+  contact_world_force(force, moment, contact, contact->force);
+  vec3_cross(part, m.pos, force);
+  vec3_axpy(dW.m, 1.0, part);
+  wrench_axpy(p->d->pose + contact->body_b, 1.0, &dW);
+  wrench_axpy(p->d->pose + contact->body_a, -1.0, &dW);
+}
+
+/* ---------------------------------------------------------------- constraints */
+
+static void push_constraint(const pushforward *p, int index, const double *force,
+                            double change[CONSTRAINT_ROWS_MAX]) {
+  const constraint_state *state = p->s->w->problem.constraint + index;
+  const differential *d = p->d;
+  memset(change, 0, CONSTRAINT_ROWS_MAX * sizeof(double));
+  if (state->rows == 1) {
+    change[0] = tangent_at(p, QD_BY_Q, state->dof[0]);
+    if (state->dof[1] >= 0) {
+      change[0] -= tangent_at(p, QD_BY_Q, state->dof[1]) *
+                   (state->slope + state->curvature * p->s->delta[state->dof[1]]);
+    }
+    return;
+  }
+  for (int side = 0; side < 2; ++side) {
+    const double sign = side == 0 ? -1.0 : 1.0;
+    const int body = state->body[side];
+    double d_anchor[3], part[3];
+    screw_point_velocity(d_anchor, d->body_motion + body, state->anchor[side]);
+    vec3_axpy(change, sign, d_anchor);
+    screw_point_velocity(part, d->d_delta + body, state->anchor[side]);
+    vec3_axpy(change, sign, part);
+    vec3_cross(part, d->delta.body[body].w, d_anchor);
+    vec3_axpy(change, sign, part);
+    if (state->rows == 6) {
+      vec3_axpy(change + 3, sign, d->d_delta[body].w);
+      constraint_turn_push(change + 3, state, d->body_motion[body].w, side);
+    }
+    vec3_cross(part, d_anchor, force);
+    vec3_axpy(d->pose[body].m, sign, part);
+  }
+}
+
+static void push_constraints(const pushforward *p) {
+  const problem *program = &p->s->w->problem;
+  int row = 0;
+  while (row < program->equality_count) {
+    const int index = program->equality[row].constraint;
+    double change[CONSTRAINT_ROWS_MAX];
+    push_constraint(p, index, program->constraint_force + QD_CONSTRAINT_FORCE * index, change);
+    for (; row < program->equality_count && program->equality[row].constraint == index; ++row) {
+      p->e[row * p->stride] = change[program->equality[row].component];
+    }
+  }
+}
+
+/* ---------------------------------------------------------------- bodies */
+
+/* The change of the momentum of body b under the unactuated part of d. */
+static void push_momentum(const pushforward *p, int b, const double com[3], const double d_com[3]) {
+  const qd_workspace *w = p->s->w;
+  differential *d = p->d;
+  const spatial_inertia *I = w->inertia.body + b;
+  const screw *T = d->mass_delta.body + b, *X = d->body_motion + b;
+  const double *R = w->kinematics.body_rot + 9 * b;
+  const double mass = p->s->model->parameters.body_mass[b];
+  const double d_mass = tangent_at(p, QD_BY_BODY_MASS, b);
+  screw turned;
+  wrench h, part;
+  wrench *out = d->momentum_z + b;
+  double v[3], f[3], m[3], w_body[3];
+  inertia_momentum(&h, I, T);
+  screw_cross_wrench(out, X, &h);
+  screw_bracket(&turned, X, T);
+  inertia_momentum(&part, I, &turned);
+  wrench_axpy(out, -1.0, &part);
+  inertia_momentum(&part, I, d->d_mass_delta + b);
+  wrench_axpy(out, 1.0, &part);
+  screw_point_velocity(v, T, com);
+  vec3_cross(f, T->w, d_com);
+  vec3_scale(f, f, mass);
+  vec3_axpy(f, d_mass, v);
+  vec3_cross(m, d_com, v);
+  vec3_scale(m, m, mass);
+  if (p->tangent[QD_BY_BODY_INERTIA] != NULL) {
+    double change[3];
+    mat3_tmul_vec(w_body, R, T->w);
+    mat3_mul_vec(change, p->tangent[QD_BY_BODY_INERTIA] + 9 * b, w_body);
+    mat3_mul_vec(w_body, R, change);
+    vec3_axpy(m, 1.0, w_body);
+  }
+  wrench_at(&part, com, f, m);
+  wrench_axpy(out, 1.0, &part);
+}
+
+/* d->scratch: change of the gravity wrench; d->pose: of what the caller applies. */
+static void push_body(const pushforward *p, int b) {
+  static const double none[6] = {0.0};
+  const qd_model *model = p->s->model;
+  differential *d = p->d;
+  const double *g = model->parameters.gravity;
+  const double *applied =
+      p->s->input->wrench != NULL ? p->s->input->wrench + APPLIED_WRENCH * b : none;
+  const double *d_applied =
+      p->tangent[QD_BY_WRENCH] != NULL ? p->tangent[QD_BY_WRENCH] + APPLIED_WRENCH * b : none;
+  double com[3], d_com[3], moved[3], part[3], force[3], d_gravity[3];
+  wrench W;
+  body_com(com, model, &p->s->w->kinematics, b);
+  tangent_vec3(part, p, QD_BY_BODY_COM, b);
+  mat3_mul_vec(d_com, p->s->w->kinematics.body_rot + 9 * b, part);
+  push_momentum(p, b, com, d_com);
+  screw_point_velocity(moved, d->body_motion + b, com);
+  vec3_axpy(moved, 1.0, d_com);
+  tangent_vec3(d_gravity, p, QD_BY_GRAVITY, 0);
+  vec3_scale(force, d_gravity, model->parameters.body_mass[b]);
+  vec3_axpy(force, tangent_at(p, QD_BY_BODY_MASS, b), g);
+  vec3_cross(part, moved, g);
+  vec3_scale(part, part, model->parameters.body_mass[b]);
+  wrench_at(d->scratch + b, com, force, part);
+  vec3_cross(part, moved, applied);
+  vec3_axpy(part, 1.0, d_applied + 3);
+  wrench_at(&W, com, d_applied, part);
+  wrench_axpy(d->pose + b, 1.0, &W);
+}
+
+/* ---------------------------------------------------------------- DOFs */
+
+static double joint_change(const pushforward *p, int j) {
+  const qd_model *model = p->s->model;
+  const model_parameters *par = &model->parameters;
+  const double *q = p->s->input->q, *u = p->s->input->u, delta = p->s->delta[j];
+  const int joint = model->dof_joint[j], actuator = model->dof_actuator[j], at = model->dof_q[j];
+  double sum = -tangent_at(p, QD_BY_TAU, j);
+  if (at < 0) {
+    return sum;
+  }
+  sum += par->joint_stiffness[joint] *
+         (tangent_at(p, QD_BY_Q, j) - tangent_at(p, QD_BY_JOINT_SPRINGREF, joint));
+  sum +=
+      tangent_at(p, QD_BY_JOINT_STIFFNESS, joint) * (delta + q[at] - par->joint_springref[joint]);
+  if (actuator >= 0) {
+    const double gear = model->actuator_gear[actuator];
+    sum += par->actuator_stiffness[actuator] *
+           (tangent_at(p, QD_BY_Q, j) - tangent_at(p, QD_BY_U, actuator) / gear);
+    sum += tangent_at(p, QD_BY_ACTUATOR_STIFFNESS, actuator) * (delta + q[at] - u[actuator] / gear);
+  }
+  return sum;
+}
+
+static void push_joints(const pushforward *p, double *r) {
+  const problem *program = &p->s->w->problem;
+  const qd_model *model = p->s->model;
+  const differential *d = p->d;
+  for (int i = 0; i < program->n; ++i) {
+    const int j = program->dof_of_variable[i], b = model->dof_body[j];
+    const screw *S = p->s->w->kinematics.dof_screw + j, *dS = d->axis_motion + j;
+    r[i * p->stride] =
+        joint_change(p, j) +
+        d->mass_scale[j] * (screw_dot(dS, d->momentum + b) + screw_dot(S, d->momentum_z + b)) -
+        d->falls[j] * (screw_dot(dS, d->weight + b) + screw_dot(S, d->scratch + b)) -
+        screw_dot(dS, d->forces + b) - screw_dot(S, d->pose + b);
+  }
+  for (int i = 0; i < model->constraint_count && p->tangent[QD_BY_Q] != NULL; ++i) {
+    const constraint_state *state = program->constraint + i;
+    if (state->rows == 1 && state->dof[1] >= 0 && program->variable_of_dof[state->dof[1]] >= 0) {
+      r[program->variable_of_dof[state->dof[1]] * p->stride] +=
+          program->constraint_force[QD_CONSTRAINT_FORCE * i] * state->curvature *
+          p->tangent[QD_BY_Q][state->dof[1]];
+    }
+  }
+}
+
+void pushforward_compute(const differential_step *s, const double *const tangent[QD_ARGUMENT_COUNT],
+                         double *r, double *w, double *e, int stride) {
+  const qd_model *model = s->model;
+  const problem *program = &s->w->problem;
+  differential *d = &s->w->differential;
+  const pushforward p = {s, d, tangent, w, e, stride};
+  if (tangent[QD_BY_Q] != NULL) {
+    differential_need_poses(s);
+  }
+  if (tangent[QD_BY_GEOM_SIZE] != NULL) {
+    differential_need_sizes(s);
+  }
+  move_bodies(&p);
+  memset(d->pose, 0, (size_t)model->body_count * sizeof(wrench));
+  memset(d->scratch, 0, sizeof(wrench));
+  memset(d->momentum_z, 0, sizeof(wrench));
+  for (int i = 0; i < program->row_count; ++i) {
+    w[i * stride] = 0.0;
+  }
+  for (int i = 0; i < s->w->collision.count; ++i) {
+    if (d->counts[i]) {
+      push_contact(&p, i);
+    }
+  }
+  for (int i = 0; i < program->limit_count; ++i) {
+    w[program->limit[i].row * stride] =
+        program->limit[i].sign * tangent_at(&p, QD_BY_Q, program->limit[i].dof);
+  }
+  push_constraints(&p);
+  for (int b = 1; b < model->body_count; ++b) {
+    push_body(&p, b);
+  }
+  wrench_sum_subtrees(d->pose, model);
+  wrench_sum_subtrees(d->scratch, model);
+  wrench_sum_subtrees(d->momentum_z, model);
+  push_joints(&p, r);
+}

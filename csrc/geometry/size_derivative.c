@@ -1,0 +1,155 @@
+/* Contacts as the sizes of the shapes change, bodies standing still.
+ *
+ * Where a surface's point stays at the same place of its feature and keeps its normal, a change of
+ * size moves it by c: a sphere's by n dr, a vertex by its corner. Closest points then obey the
+ * system of closest.c with nothing turned (w = 0) and m = c_B - c_A, and
+ *
+ *   d dist = n.m,   d n = T_A a,   d pos = c_A + M_A a + (gap d n + n d dist) / 2. */
+#include <math.h>
+
+#include "base/vec3.h"
+#include "geometry/face_manifold.h"
+#include "geometry/pairs.h"
+#include "geometry/surface.h"
+#include "qdsim.h"
+
+/* c for size k, in the frame that the point is in. */
+static void size_motion(double c[3], const placed_shape *shape, const surface_point *point, int k) {
+  static const int place[3] = {1, 3, 9};
+  const double *x = point->x, *n = point->n, *size = shape->size;
+  const int feature = point->feature;
+  vec3_set(c, 0.0, 0.0, 0.0);
+  switch (shape->type) {
+  case QD_SPHERE:
+    vec3_scale(c, n, k == 0 ? 1.0 : 0.0);
+    break;
+  case QD_CAPSULE:
+    if (k == 0) {
+      vec3_copy(c, n);
+    } else if (k == 1) {
+      c[2] = feature - 1;
+    }
+    break;
+  case QD_BOX:
+    c[k] = feature / place[k] % 3 - 1;
+    break;
+  case QD_CYLINDER:
+    if (k == 0 && feature == CYLINDER_SIDE) {
+      vec3_copy(c, n);
+    } else if (k == 0 && feature >= CYLINDER_LOWER_RIM) {
+      vec3_set(c, x[0], x[1], 0.0);
+      vec3_normalize(c);
+    } else if (k == 1 && feature != CYLINDER_SIDE) {
+      c[2] = feature == CYLINDER_LOWER_CAP || feature == CYLINDER_LOWER_RIM ? -1.0 : 1.0;
+    }
+    break;
+  case QD_ELLIPSOID: {
+    /* x = D D n / h, h = |D n| */
+    const double Dn[3] = {size[0] * n[0], size[1] * n[1], size[2] * n[2]};
+    const double h = vec3_norm(Dn);
+    vec3_scale(c, x, -Dn[k] * n[k] / (h * h));
+    c[k] += 2.0 * Dn[k] / h;
+    break;
+  }
+  default:
+    break;
+  }
+}
+
+/* c for the three sizes, world, and the surface around the point. */
+static void surface_sizes(double c[3][3], local_surface *surface, const placed_shape *shape,
+                          const double x[3], const double n[3], int feature, double length) {
+  surface_point point;
+  surface_point_place(&point, shape, x, n, feature);
+  surface_compute(surface, shape, &point, length);
+  for (int k = 0; k < 3; ++k) {
+    double local[3];
+    size_motion(local, shape, &point, k);
+    if (shape->type == QD_SPHERE) {
+      vec3_copy(c[k], local);
+    } else {
+      mat3_mul_vec(c[k], shape->rot, local);
+    }
+  }
+}
+
+void closest_size_derivative(const placed_shape *a, const placed_shape *b, int feature_a,
+                             int feature_b, const contact_point *contact,
+                             contact_point_derivative *out) {
+  const double *n = contact->normal, gap = contact->dist;
+  const double length = shape_extent(a) + shape_extent(b);
+  double x[3], minus[3], c[6][3];
+  local_surface surface_a, surface_b;
+  closest_system system;
+  vec3_copy(x, contact->pos);
+  vec3_axpy(x, -0.5 * gap, n);
+  surface_sizes(c, &surface_a, a, x, n, feature_a, length);
+  vec3_axpy(x, gap, n);
+  vec3_scale(minus, n, -1.0);
+  surface_sizes(c + 3, &surface_b, b, x, minus, feature_b, length);
+  closest_system_compute(&system, &surface_a, &surface_b, n, gap / length);
+  for (int j = 0; j < 6; ++j) {
+    double m[3], move[3] = {0.0, 0.0, 0.0}, turn[3] = {0.0, 0.0, 0.0};
+    vec3_scale(m, c[j], j < 3 ? -1.0 : 1.0);
+    if (j < 3) {
+      vec3_copy(move, c[j]);
+    }
+    for (int i = 0; i < 2; ++i) {
+      const double step = (system.inverse[4 * i + 2] * vec3_dot(system.tangent[0], m) +
+                           system.inverse[4 * i + 3] * vec3_dot(system.tangent[1], m)) /
+                          length;
+      vec3_axpy(move, step * surface_a.move[i] * length, surface_a.axis[i]);
+      vec3_axpy(turn, step * surface_a.turn[i], surface_a.axis[i]);
+    }
+    out->dist[j] = vec3_dot(n, m);
+    for (int i = 0; i < 3; ++i) {
+      out->normal[6 * i + j] = turn[i];
+      out->pos[6 * i + j] = move[i] + 0.5 * gap * turn[i] + 0.5 * n[i] * out->dist[j];
+    }
+  }
+}
+
+/* Features of the closed forms as those of surfaces. */
+static void surface_features(int feature[2], const placed_shape *a, const placed_shape *b,
+                             contact_feature code) {
+  feature[0] = feature[1] = 0;
+  if (a->type == QD_PLANE && b->type == QD_CAPSULE) {
+    feature[1] = code ? 2 : 0;
+  } else if (a->type == QD_PLANE && b->type == QD_BOX) {
+    feature[1] = 13 + (code & 1 ? 1 : -1) + (code & 2 ? 3 : -3) + (code & 4 ? 9 : -9);
+  } else if (a->type == QD_CAPSULE && b->type == QD_CAPSULE) {
+    feature[0] = (int)(code % 3);
+    feature[1] = (int)(code / 3);
+  } else {
+    feature[0] = (int)(code % SURFACE_FEATURE_COUNT);
+    feature[1] = (int)(code / SURFACE_FEATURE_COUNT);
+  }
+}
+
+void size_derivative_exchange(contact_point_derivative *derivative) {
+  contact_point_derivative d = *derivative;
+  for (int j = 0; j < 6; ++j) {
+    const int from = (j + 3) % 6;
+    derivative->dist[j] = d.dist[from];
+    for (int i = 0; i < 3; ++i) {
+      derivative->pos[6 * i + j] = d.pos[6 * i + from];
+      derivative->normal[6 * i + j] = -d.normal[6 * i + from];
+    }
+  }
+}
+
+void pair_size_derivative(const placed_shape *a, const placed_shape *b,
+                          const contact_point *contact, contact_point_derivative *out) {
+  int feature[2];
+  if (b->type == QD_CLOUD) {
+    cloud_size_derivative(a, b, contact, out);
+  } else if (contact->feature < FACE_MANIFOLD_FEATURE) {
+    surface_features(feature, a, b, contact->feature);
+    closest_size_derivative(a, b, feature[0], feature[1], contact, out);
+  } else if (contact->feature & FACE_MANIFOLD_EXCHANGED) {
+    face_manifold_size_derivative(b, a, contact, out);
+    size_derivative_exchange(out);
+  } else {
+    face_manifold_size_derivative(a, b, contact, out);
+  }
+}

@@ -1,0 +1,208 @@
+"""Products of a step's derivatives with vectors, by every argument and parameter, without A and B.
+
+`differentiate` steps once and keeps the factorisation of the active set; from it, `jvp` moves tangents
+forwards through the step and `vjp` cotangents back, one solve for four of them. CQDC, section III-C, differentiates
+the same optimality conditions; the adjoint is theirs, transposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._core import ARGUMENT_NAMES, Step
+
+__all__ = ["Differential", "differentiate", "jvp", "vjp"]
+
+_Vector = npt.NDArray[np.float64]
+_Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
+
+
+class Differential:
+    """A step with its derivatives, as products with vectors. Made by `differentiate`.
+
+    The arguments of a step are "q", "u", "tau", "wrench" and the names in `model.parameters`: "gravity", "body_mass",
+    "body_com", "body_inertia", "joint_stiffness", "joint_springref", "actuator_stiffness", "geom_size" and
+    "pair_friction". Configurations count in tangent coordinates (nv), at q and at q_next; every other argument has
+    its own shape and units.
+
+    Derivatives are those of the active set that the step ended on (`step.info.derivative_exact` tells whether it is
+    certain). Held constant: the contacts in the list, the epsilon that `Options.mass_ratio` sets, and what else a reader
+    computed once from sizes (inertias). Inertias vary as symmetric matrices. Where a coefficient of friction is
+    zero, its component has no rows in a cone: the derivative by it is zero there. Of the two sliding (and the two rolling)
+    coefficients, which are equal, each stands for its own tangent in cones; pyramids use the first.
+
+    Attributes:
+        step: The Step.
+        model: Its model.
+    """
+
+    __slots__ = ("_native", "model", "step")
+
+    model: _core.Model
+    step: Step
+
+    def __init__(self, native: _core.StepDifferential) -> None:
+        self._native = native
+        self.model = native.model
+        self.step = native.step
+
+    @property
+    def q_next(self) -> _Vector:
+        """Configuration after the step (nq), read-only."""
+        return self.step.q_next
+
+    def jvp(self, tangents: Mapping[str, npt.ArrayLike]) -> _Vector:
+        """The change (nv) of q_next when arguments change along tangents: sum of Jacobians times tangents.
+
+        Args:
+            tangents: From names of arguments to directions of their shape (q: (nv)). With one more leading dimension,
+                the same for all of them, as many directions at once.
+
+        Returns:
+            (nv), or (count, nv).
+
+        Raises:
+            TypeError, ValueError: naming the argument and what was wrong.
+        """
+        if not isinstance(tangents, Mapping):
+            raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")
+        rows: list[_Vector | None] = [None] * len(ARGUMENT_NAMES)
+        leads: dict[str, tuple[int, ...]] = {}
+        for name, value in tangents.items():
+            shape = self._native.shape(_argument("tangents", name))
+            array = _numbers(f"tangents[{name!r}]", value)
+            lead = array.shape[: array.ndim - len(shape)]
+            if array.shape[len(lead) :] != shape or len(lead) > 1:
+                raise ValueError(
+                    f"tangents[{name!r}]: expected shape {shape} or (count, *{shape}), got {array.shape}"
+                )
+            leads[name] = lead
+            count = lead[0] if lead else 1
+            flat = array.reshape(count, int(np.prod(shape)))
+            rows[ARGUMENT_NAMES.index(name)] = np.ascontiguousarray(flat)
+        if len(set(leads.values())) > 1:
+            raise ValueError(f"tangents: leading dimensions differ: {leads}")
+        out = self._native.jvp(tuple(rows))
+        return out if next(iter(leads.values()), ()) else out[0]
+
+    def vjp(self, cotangent: npt.ArrayLike, wrt: Iterable[str] = ("q", "u")) -> dict[str, _Vector]:
+        """The gradients of cotangent . q_next by arguments: transposed Jacobians times the cotangent.
+
+        Args:
+            cotangent: (nv) in the tangent coordinates at q_next, or (count, nv).
+            wrt: Names of arguments.
+
+        Returns:
+            From each name in wrt to an array of the argument's shape (q: (nv)), or (count, *shape).
+
+        Raises:
+            TypeError, ValueError: naming the argument and what was wrong.
+        """
+        array = _numbers("cotangent", cotangent)
+        if array.ndim not in (1, 2) or array.shape[-1] != self.model.nv:
+            raise ValueError(
+                f"cotangent: expected shape ({self.model.nv},) or (count, {self.model.nv}), got {array.shape}"
+            )
+        rows = np.ascontiguousarray(np.atleast_2d(array))
+        return self._gradients(rows, wrt, single=array.ndim == 1)
+
+    def jacobians(self, wrt: Iterable[str] = ("q", "u")) -> dict[str, _Vector]:
+        """dq_next by arguments, (nv, *shape) each: what `linearize(..., wrt=wrt).derivatives` holds."""
+        return self._gradients(None, wrt, single=False)
+
+    def _gradients(
+        self, rows: _Vector | None, wrt: Iterable[str], single: bool
+    ) -> dict[str, _Vector]:
+        try:
+            names = tuple(wrt)
+        except TypeError:
+            raise TypeError(f"wrt: expected names of arguments, got {type(wrt).__name__}") from None
+        wanted = 0
+        for name in names:
+            wanted |= 1 << ARGUMENT_NAMES.index(_argument("wrt", name))
+        found = self._native.vjp(rows, wanted)
+        out = {}
+        for name in names:
+            array = found[ARGUMENT_NAMES.index(name)]
+            assert array is not None
+            out[name] = array[0] if single else array
+        return out
+
+    def __repr__(self) -> str:
+        return f"Differential({self.step!r})"
+
+
+def differentiate(
+    model: _core.Model,
+    q: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _core._OptionsLike | _core.StepOptions | None = None,
+    *,
+    tau: npt.ArrayLike | None = None,
+    wrench: _Wrench | None = None,
+) -> Differential:
+    """Step once, and keep what products of its derivatives with vectors need.
+
+    Arguments and errors as in `step`. The result holds a workspace of the model until it goes, and may be used any
+    number of times: of a trajectory, one each, for gradients through all of it.
+
+    Example:
+        >>> d = qdsim.differentiate(model, q, u)
+        >>> gradient = d.vjp(cost_gradient, wrt=("u", "pair_friction"))
+    """
+    return Differential(_core._differentiate(model, q, u, options, tau=tau, wrench=wrench))
+
+
+def jvp(
+    model: _core.Model,
+    q: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _core._OptionsLike | _core.StepOptions | None = None,
+    *,
+    tangents: Mapping[str, npt.ArrayLike],
+    tau: npt.ArrayLike | None = None,
+    wrench: _Wrench | None = None,
+) -> tuple[Step, _Vector]:
+    """A step, and the change of q_next along tangents; see `Differential.jvp`."""
+    differential = differentiate(model, q, u, options, tau=tau, wrench=wrench)
+    return differential.step, differential.jvp(tangents)
+
+
+def vjp(
+    model: _core.Model,
+    q: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _core._OptionsLike | _core.StepOptions | None = None,
+    *,
+    cotangent: npt.ArrayLike,
+    wrt: Iterable[str] = ("q", "u"),
+    tau: npt.ArrayLike | None = None,
+    wrench: _Wrench | None = None,
+) -> tuple[Step, dict[str, _Vector]]:
+    """A step, and the gradients of cotangent . q_next; see `Differential.vjp`."""
+    differential = differentiate(model, q, u, options, tau=tau, wrench=wrench)
+    return differential.step, differential.vjp(cotangent, wrt)
+
+
+def _argument(caller: str, name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"{caller}: expected names of arguments, got {type(name).__name__}")
+    if name not in ARGUMENT_NAMES:
+        raise ValueError(f"{caller}: expected names among {ARGUMENT_NAMES}, got {name!r}")
+    return name
+
+
+def _numbers(name: str, value: npt.ArrayLike) -> _Vector:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.asarray(None)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name}: expected an array of real numbers, got dtype {array.dtype}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: must be finite")
+    return array.astype(np.float64, copy=False)
