@@ -370,6 +370,28 @@ def test_unbounded(name: str, mu: float) -> None:
     assert status_of(replace(UNBOUNDED[name], target_mu=mu)) == "unbounded"
 
 
+@pytest.mark.parametrize("scale", [1e-18, 1e-9, 1.0])
+def test_no_contradiction_hides_behind_a_weak_cost(scale: float) -> None:
+    # x = -2 and x = 0, and a cost that would send x to -1e-3 / scale: half of each is no answer.
+    rows, offsets = np.full((2, 1), -0.5), np.array([-1.0, 0])
+    none = (np.zeros((0, 1)), np.zeros(0), [])
+    program = Program(np.array([[scale]]), np.array([1e-3]), *none, rows, offsets)
+    assert status_of(program) in ("infeasible", "numerical trouble", "iteration limit")
+
+
+@pytest.mark.parametrize("size", [1e-15, 1e-12, 1e-9, 1e-6, 1.0])
+def test_no_balance_hides_behind_a_large_multiplier(size: float) -> None:
+    # The third force meets nothing; the multiplier of the first, 1 / size, is no measure of it.
+    G, b = np.zeros((2, 3)), np.array([1.0, 0, 1])
+    G[0, 0] = size
+    free = Program(np.zeros((3, 3)), b, G, np.zeros(2), [("orthant", 2)])
+    assert status_of(free) in ("unbounded", "numerical trouble")
+    assert status_of(replace(free, target_mu=1e-3)) in ("unbounded", "numerical trouble")
+    held = replace(free, b=np.array([1.0, 0, 0]))
+    solution = held.solve()
+    np.testing.assert_allclose(G.T @ solution.dual, held.b, rtol=1e-6)
+
+
 def test_feasible_set_without_interior() -> None:
     """x_0 = 1 by two inequalities: fine for the exact solution, nothing for a barrier to stand in."""
     p = Program(

@@ -16,6 +16,9 @@ static const double polish_from[] = {3e-2, 1e-3, 1e-6};
 /* A smaller iteration limit is one that the caller means. */
 #define RETRY_FROM 50
 
+/* What an answer may leave of the optimality conditions, beside the largest number in them. */
+#define CERTIFIED 1e-6
+
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
   return options;
@@ -324,6 +327,87 @@ static void measure(const qd_cone_workspace *workspace, const qd_cone_program *p
   info->complementarity = gap;
 }
 
+/* largest |factor row_j value_j|; value NULL: ones */
+LANES_INLINE double largest_term(const qd_cone_workspace *workspace, const row_block *block,
+                                 const double *row, double factor, const double *value) {
+  const int n = workspace->variable_count;
+  double worst = 0.0;
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int place = workspace->system.block_tiles[block->tile_start + k];
+    const int first = 4 * workspace->tile_original[place];
+    const double *from = row + workspace->block_from[block->tile_start + k];
+    for (int j = 0; j < 4 && first + j < n; ++j)
+      worst = larger(worst, fabs(from[j] * factor * (value ? value[first + j] : 1.0)));
+  }
+  return worst;
+}
+
+/* Largest number that Qx + b - G'dual - C'dual_eq is a sum of, in the caller's units. */
+static double largest_force(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                            const double *x, const double *dual, const double *dual_eq) {
+  const int n = program->variable_count, m = program->row_count;
+  double worst = max_norm(program->b, n);
+  if (worst == 0.0) { /* no force is given: the natural one, in the units of its least column */
+    double scale = 0.0;
+    for (int k = 0; k < workspace->column_count; ++k)
+      if (workspace->column_of[k] >= 0) scale = larger(scale, workspace->column_scale[k]);
+    worst = workspace->b_size / scale;
+  }
+  for (int i = 0; i < n; ++i)
+    for (int tile = 0; 4 * tile < n; ++tile) {
+      const double *entry = source_tile(&workspace->source_Q, i, tile);
+      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j)
+        worst = larger(worst, fabs(entry[j - 4 * tile] * x[j]));
+    }
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    for (int row = block->first_row; row < block->first_row + block->row_count; ++row)
+      worst = larger(worst, largest_term(workspace, block, conic_caller_row(workspace, row),
+                                         row < m ? dual[row] : dual_eq[row - m], NULL));
+  }
+  return worst;
+}
+
+/* Largest number that Gx + g and Cx + c are sums of, or would be where the cost alone sends x: each
+ * column by itself. `free_x` (n): scratch. */
+static double largest_length(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                             const double *x, double *free_x) {
+  double worst = larger(max_norm(program->g, program->row_count),
+                        max_norm(program->c, program->equality_count));
+  for (int k = 0; k < workspace->column_count; ++k)
+    if (workspace->column_of[k] >= 0) {
+      const int j = workspace->column_of[k];
+      const double *own = source_tile(&workspace->source_Q, j, j / 4);
+      const int is_held = own != NULL && own[j % 4] > 0.0; /* else only rows can say how far */
+      free_x[j] = is_held || worst == 0.0 ? workspace->column_scale[k] * workspace->b[k] : 0.0;
+    }
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
+      const double *data = conic_caller_row(workspace, row);
+      worst = larger(worst, largest_term(workspace, block, data, 1.0, x));
+      if (row < program->row_count) /* an equality holds wherever the cost pulls */
+        worst = larger(worst, largest_term(workspace, block, data, 1.0, free_x));
+    }
+  }
+  return worst;
+}
+
+/* The methods judge residuals in scaled columns, in natural units made of all of them. That can
+ * hide a column or a row whose own scale is far smaller: no answer is one unless what is left of
+ * the forces and of the rows is this share of what they are sums of, in the caller's own numbers.
+ * Costs nothing where b and g alone show it. */
+static int is_certified(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                        double tolerance, const double *x, const double *dual,
+                        const double *dual_eq, const qd_cone_info *info) {
+  const double share = larger(CERTIFIED, 10.0 * tolerance);
+  const double force = info->dual_residual / share, length = info->primal_residual / share;
+  return (force <= max_norm(program->b, program->variable_count) ||
+          force <= largest_force(workspace, program, x, dual, dual_eq)) &&
+         (length <= max_norm(program->g, program->row_count) ||
+          length <= largest_length(workspace, program, x, workspace->work_x));
+}
+
 static void clear_outputs(const qd_cone_program *program, double *x, double *slack, double *dual,
                           double *dual_eq) {
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
@@ -391,5 +475,8 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
   if (info->status == QD_OK && !isfinite(info->objective + info->primal_residual +
                                          info->dual_residual + info->complementarity))
     info->status = QD_NUMERICAL_TROUBLE; /* numbers beyond the range of a double */
+  if (info->status == QD_OK &&
+      !is_certified(workspace, program, o->tolerance, x, dual, dual_eq, info))
+    info->status = QD_NUMERICAL_TROUBLE;
   return info->status;
 }

@@ -74,11 +74,18 @@ static int all_finite(const double *values, int count) {
   return finite;
 }
 
-/* max |Qx + b - G'dual - C'dual_eq| over the largest term in it, or 1 */
+/* max |Qx + b - G'dual - C'dual_eq| over the largest term in it, or 1; without b over the force of
+ * a unit multiplier, since then no force is given to measure others by */
 static double relative_dual_residual(const qd_cone_program *p, const double *x, const double *dual,
                                      const double *dual_eq) {
   const int n = p->variable_count;
-  double worst = 0.0, scale = 1.0;
+  double worst = 0.0, scale = 1.0, b_size = 0.0;
+  for (int j = 0; j < n; ++j) {
+    b_size = fmax(b_size, fabs(p->b[j]));
+  }
+  for (int i = 0; i < n * p->row_count && b_size == 0.0; ++i) {
+    scale = fmax(scale, fabs(p->G[i]));
+  }
   for (int j = 0; j < n; ++j) {
     double sum = p->b[j];
     scale = fmax(scale, fabs(p->b[j]));
@@ -114,10 +121,37 @@ static double outside(int kind, int dim, const double *w) {
   return fmax(0.0, rest - w[0]);
 }
 
+/* How far Gx + g is outside the cones, and max |Cx + c|, over the largest term in any row, or 1.
+ * The slack is no witness: it may differ from Gx + g by tolerance times a length that other rows
+ * set. */
+static void check_rows(const qd_cone_program *p, const double *x) {
+  const int n = p->variable_count, rows = p->row_count + p->equality_count;
+  double w[ROWS_MAX + EQUALITIES_MAX], worst = 0.0, scale = 1.0;
+  for (int i = 0; i < rows; ++i) {
+    const int equality = i >= p->row_count, at = equality ? i - p->row_count : i;
+    const double *row = (equality ? p->C : p->G) + n * at;
+    w[i] = equality ? p->c[at] : p->g[at];
+    scale = fmax(scale, fabs(w[i]));
+    for (int j = 0; j < n; ++j) {
+      w[i] += row[j] * x[j];
+      scale = fmax(scale, fabs(row[j] * x[j]));
+      /* where the cost alone would send the row: what lengths are measured against */
+      const double q = p->Q[n * j + j];
+      scale = fmax(scale, q > 0.0 && !equality ? fabs(row[j] * p->b[j] / q) : 0.0);
+    }
+    worst = fmax(worst, equality ? fabs(w[i]) : 0.0);
+  }
+  for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
+    worst = fmax(worst, outside(p->cone_kind[k], p->cone_dim[k], w + row));
+  }
+  FUZZ_CHECK(worst <= 1e-5 * scale, "outside by %g, largest term %g", worst, scale);
+}
+
 static void check_solution(const qd_cone_program *p, const double *x, const double *slack,
                            const double *dual, const double *dual_eq) {
   double slack_scale = 1.0, dual_scale = 1.0;
   FUZZ_CHECK(all_finite(x, p->variable_count) && all_finite(dual, p->row_count), "not finite");
+  check_rows(p, x);
   const double residual = relative_dual_residual(p, x, dual, dual_eq);
   FUZZ_CHECK(residual <= 1e-5, "dual residual %g", residual);
   for (int i = 0; i < p->row_count; ++i) {

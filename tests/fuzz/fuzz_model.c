@@ -1,5 +1,7 @@
 /* Any spec: either a message that says what is wrong, or a model that can be stepped and
- * differentiated, with finite results or a status. */
+ * differentiated, with finite results or a status; the same in a batch, bit for bit, and with any
+ * parameters that pass their check. */
+#include "../c/mesh_scenes.h"
 #include "fuzz_input.h"
 #include "qdsim.h"
 
@@ -8,6 +10,11 @@
 #define GEOMS_MAX 6
 #define PAIRS_MAX 6
 #define CONSTRAINTS_MAX 2
+#define MESHES_MAX 2
+#define MESH_VERTICES_MAX 16
+#define MESH_FACES_MAX 28
+#define CLOUDS_MAX 2
+#define POINTS_MAX 12
 #define Q_MAX (7 * JOINTS_MAX)
 
 typedef struct spec_data {
@@ -23,7 +30,16 @@ typedef struct spec_data {
   double geom_pos[3 * GEOMS_MAX], geom_quat[4 * GEOMS_MAX], geom_size[3 * GEOMS_MAX];
   double pair_friction[5 * PAIRS_MAX], pair_margin[PAIRS_MAX];
   double constraint_data[10 * CONSTRAINTS_MAX];
+  int32_t geom_mesh[GEOMS_MAX], mesh_vertex_count[MESHES_MAX], mesh_face_count[MESHES_MAX];
+  int32_t mesh_face[3 * MESHES_MAX * MESH_FACES_MAX];
+  double mesh_vertex[3 * MESHES_MAX * MESH_VERTICES_MAX];
+  int32_t geom_cloud[GEOMS_MAX], cloud_point_count[CLOUDS_MAX], cloud_contact_count[CLOUDS_MAX];
+  double cloud_point[3 * CLOUDS_MAX * POINTS_MAX];
 } spec_data;
+
+typedef struct parameters {
+  double values[9 * BODIES_MAX + 5 * PAIRS_MAX + 3 * GEOMS_MAX]; /* of any one parameter */
+} parameters;
 
 static void fill(fuzz_input *in, double *out, int count) {
   for (int i = 0; i < count; ++i) {
@@ -122,13 +138,89 @@ static void read_joints(fuzz_input *in, qd_model_spec *s, spec_data *d) {
   s->actuator_gear = d->actuator_gear;
 }
 
+/* Boxes, prisms and hulls of points, now and then with a number that does not belong. */
+static void read_meshes(fuzz_input *in, qd_model_spec *s, spec_data *d) {
+  static hull h;
+  s->mesh_count = fuzz_integer(in, 0, MESHES_MAX);
+  for (int m = 0; m < s->mesh_count; ++m) {
+    const int kind = fuzz_integer(in, 0, 3);
+    if (kind == 0) {
+      box_hull(&h, fuzz_size(in, 1e-3, 10.0), fuzz_size(in, 1e-3, 10.0), fuzz_size(in, 1e-3, 10.0));
+    } else if (kind == 1) {
+      prism_hull(&h, fuzz_integer(in, 3, MESH_VERTICES_MAX / 2), fuzz_size(in, 1e-3, 10.0),
+                 fuzz_size(in, 1e-3, 10.0));
+    } else {
+      h.vertex_count = fuzz_integer(in, 0, 6);
+      fill(in, h.vertex, 3 * h.vertex_count);
+      hull_of_points(&h);
+    }
+    h.face_count = h.face_count < MESH_FACES_MAX ? h.face_count : MESH_FACES_MAX;
+    if (kind == 3) {
+      h.face_count = fuzz_integer(in, 0, MESH_FACES_MAX);
+      fill_integers(in, h.face, 3 * h.face_count, h.vertex_count - 1);
+    }
+    memcpy(d->mesh_vertex + 3 * s->mesh_vertex_total, h.vertex,
+           3 * (size_t)h.vertex_count * sizeof(double));
+    memcpy(d->mesh_face + 3 * s->mesh_face_total, h.face,
+           3 * (size_t)h.face_count * sizeof(int32_t));
+    d->mesh_vertex_count[m] = h.vertex_count;
+    d->mesh_face_count[m] = h.face_count;
+    s->mesh_vertex_total += h.vertex_count;
+    s->mesh_face_total += h.face_count;
+  }
+  if (s->mesh_count > 0 && fuzz_integer(in, 0, 31) == 0) {
+    fill_integers(in, d->mesh_vertex_count, s->mesh_count, MESH_VERTICES_MAX);
+    fill_integers(in, d->mesh_face_count, s->mesh_count, MESH_FACES_MAX);
+  }
+  s->mesh_vertex_count = d->mesh_vertex_count;
+  s->mesh_face_count = d->mesh_face_count;
+  s->mesh_vertex = d->mesh_vertex;
+  s->mesh_face = d->mesh_face;
+}
+
+static void read_clouds(fuzz_input *in, qd_model_spec *s, spec_data *d) {
+  s->cloud_count = fuzz_integer(in, 0, CLOUDS_MAX);
+  for (int c = 0; c < s->cloud_count; ++c) {
+    d->cloud_point_count[c] = fuzz_integer(in, 0, POINTS_MAX);
+    fill(in, d->cloud_point + 3 * s->cloud_point_total, 3 * d->cloud_point_count[c]);
+    s->cloud_point_total += d->cloud_point_count[c];
+    d->cloud_contact_count[c] = 1;
+    fill_integers(in, d->cloud_contact_count + c, 1, 8);
+  }
+  if (s->cloud_count > 0 && fuzz_integer(in, 0, 31) == 0) {
+    fill_integers(in, d->cloud_point_count, s->cloud_count, POINTS_MAX);
+  }
+  s->cloud_point_count = d->cloud_point_count;
+  s->cloud_contact_count = d->cloud_contact_count;
+  s->cloud_point = d->cloud_point;
+}
+
+/* Which mesh or cloud a geometry shows: mostly one that there is. */
+static void read_shown(fuzz_input *in, const qd_model_spec *s, spec_data *d) {
+  for (int i = 0; i < s->geom_count; ++i) {
+    const int type = d->geom_type[i];
+    d->geom_mesh[i] = d->geom_cloud[i] = -1;
+    if (type == QD_MESH || fuzz_integer(in, 0, 31) == 0) {
+      fill_integers(in, d->geom_mesh + i, 1, s->mesh_count - 1);
+    }
+    if (type == QD_CLOUD || fuzz_integer(in, 0, 31) == 0) {
+      fill_integers(in, d->geom_cloud + i, 1, s->cloud_count - 1);
+    }
+  }
+}
+
 static void read_geoms(fuzz_input *in, qd_model_spec *s, spec_data *d) {
   s->geom_count = fuzz_integer(in, 0, GEOMS_MAX);
-  fill_integers(in, d->geom_type, s->geom_count, QD_ELLIPSOID);
+  fill_integers(in, d->geom_type, s->geom_count, QD_SHAPE_TYPE_COUNT - 1);
   fill_integers(in, d->geom_body, s->geom_count, s->body_count - 1);
   fill(in, d->geom_pos, 3 * s->geom_count);
   fill_quaternions(in, d->geom_quat, s->geom_count);
   fill_positive(in, d->geom_size, 3 * s->geom_count);
+  read_meshes(in, s, d);
+  read_clouds(in, s, d);
+  read_shown(in, s, d);
+  s->geom_mesh = d->geom_mesh;
+  s->geom_cloud = d->geom_cloud;
   s->geom_type = d->geom_type;
   s->geom_body = d->geom_body;
   s->geom_pos = d->geom_pos;
@@ -183,6 +275,73 @@ static qd_step_options read_options(fuzz_input *in) {
   return options;
 }
 
+/* One sample, with the parameters if there are any; NULL in `own` for the model's. */
+static qd_status batch_step(const qd_model *model, const qd_step_options *options,
+                            const qd_step_input *input, const double *const *own, double *q_next,
+                            double *A) {
+  qd_batch_input samples = {
+      .sample_count = 1, .q = input->q, .u = input->u, .tau = input->tau, .wrench = input->wrench};
+  int32_t status = -1;
+  qd_batch_failure failure;
+  for (int k = 0; k < QD_PARAMETER_COUNT; ++k) {
+    samples.parameter[k] = own[k];
+  }
+  const qd_batch_output output = {.q_next = q_next, .A = A, .status = &status};
+  qd_batch *batch = qd_batch_create(model);
+  const qd_status done = qd_linearize_batch(NULL, 1, batch, options, &samples, &output, &failure);
+  FUZZ_CHECK(done == QD_OK, "batch status %d", done);
+  FUZZ_CHECK((failure.sample == 0) == (status != QD_OK), "sample %d, status %d",
+             (int)failure.sample, status);
+  qd_batch_destroy(batch);
+  return (qd_status)status;
+}
+
+/* Parameters near those of the model, or anything; those that the check refuses are left out. */
+static void read_parameters(fuzz_input *in, const qd_model *model, parameters *p,
+                            const double **own) {
+  for (int k = 0; k < QD_PARAMETER_COUNT; ++k) {
+    const int size = qd_parameter_size(model, (qd_parameter)k), kind = fuzz_integer(in, 0, 7);
+    const char *reason = NULL;
+    int index;
+    own[k] = NULL;
+    if (size == 0 || kind > 3) {
+      continue;
+    }
+    memcpy(p[k].values, qd_parameter_values(model, (qd_parameter)k), (size_t)size * sizeof(double));
+    for (int i = 0; i < size && kind > 0; ++i) {
+      p[k].values[i] = kind == 1 ? fuzz_any(in) : p[k].values[i] * fuzz_size(in, 0.1, 10.0);
+    }
+    const qd_status status =
+        qd_parameter_check(model, (qd_parameter)k, p[k].values, &index, &reason);
+    FUZZ_CHECK((status == QD_OK) == (reason == NULL), "%s: status %d",
+               qd_parameter_name((qd_parameter)k), status);
+    FUZZ_CHECK(kind > 0 || status == QD_OK, "%s: the model's own are refused: %s",
+               qd_parameter_name((qd_parameter)k), reason);
+    own[k] = status == QD_OK ? p[k].values : NULL;
+  }
+}
+
+/* A batch of one gives what a step gave, and finite numbers with other parameters. */
+static void exercise_batch(fuzz_input *in, const qd_model *model, const qd_step_options *options,
+                           const qd_step_input *input, qd_status status, const double *q_next) {
+  static parameters p[QD_PARAMETER_COUNT];
+  const double *own[QD_PARAMETER_COUNT] = {NULL};
+  const int nq = qd_model_nq(model), nv = qd_model_nv(model);
+  double q_batch[Q_MAX], A[Q_MAX * Q_MAX];
+  const qd_status again = batch_step(model, options, input, own, q_batch, A);
+  if (again == QD_NOT_FINITE) { /* a batch looks at its numbers; of a step the caller does */
+    return;
+  }
+  FUZZ_CHECK(again == status, "status %d, in a batch %d", status, again);
+  FUZZ_CHECK(status != QD_OK || memcmp(q_batch, q_next, (size_t)nq * sizeof(double)) == 0,
+             "other bits in a batch");
+  read_parameters(in, model, p, own);
+  if (batch_step(model, options, input, own, q_batch, A) == QD_OK) {
+    check_finite(q_batch, nq, "q_next with parameters");
+    check_finite(A, nv * nv, "A with parameters");
+  }
+}
+
 static void exercise(fuzz_input *in, const qd_model *model, int body_count, const double *start) {
   const int nq = qd_model_nq(model), nv = qd_model_nv(model), nu = qd_model_nu(model);
   const qd_step_options options = read_options(in);
@@ -203,6 +362,9 @@ static void exercise(fuzz_input *in, const qd_model *model, int body_count, cons
   for (int i = 0; i < 2; ++i) {
     const qd_status status = qd_linearize(model, workspace, &options, &input, &result, A, B);
     FUZZ_CHECK(status == result.info.status, "status %d, info %d", status, result.info.status);
+    if (i == 0) {
+      exercise_batch(in, model, &options, &input, status, q_next);
+    }
     if (status != QD_OK) {
       break;
     }

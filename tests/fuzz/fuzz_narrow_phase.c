@@ -5,12 +5,14 @@
 #include "base/quat.h"
 #include "base/vec3.h"
 #include "fuzz_input.h"
+#include "geometry/cloud.h"
 #include "geometry/collide.h"
 #include "qdsim.h"
 
 /* Relative to the size of the scene: what rounding explains, far below what a wrong feature gives.
  */
 #define TOLERANCE 1e-6
+#define POINTS_MAX 48
 
 typedef struct fuzz_shape {
   placed_shape placed;
@@ -40,9 +42,21 @@ static convex_mesh *read_mesh(fuzz_input *in, const double size[3]) {
   return mesh;
 }
 
+/* Points in a box of these sizes, some of them balls. */
+static point_cloud *read_cloud(fuzz_input *in, double size[3], double *extent) {
+  double points[3 * POINTS_MAX];
+  const int count = fuzz_integer(in, 1, POINTS_MAX);
+  for (int i = 0; i < 3 * count; ++i) {
+    points[i] = size[i % 3] * fuzz_unit(in);
+  }
+  size[0] = fuzz_integer(in, 0, 1) ? size[0] : 0.0;
+  *extent += size[0];
+  return point_cloud_create(points, count, fuzz_integer(in, 1, CONTACTS_PER_PAIR_MAX));
+}
+
 static void read_shape(fuzz_input *in, fuzz_shape *out) {
   double quat[4];
-  out->placed = (placed_shape){.type = fuzz_integer(in, QD_PLANE, QD_MESH)};
+  out->placed = (placed_shape){.type = fuzz_integer(in, QD_PLANE, QD_SHAPE_TYPE_COUNT - 1)};
   out->placed.size = out->size;
   out->extent = 0.0;
   for (int i = 0; i < 3; ++i) {
@@ -54,6 +68,8 @@ static void read_shape(fuzz_input *in, fuzz_shape *out) {
   quat_to_mat3(out->placed.rot, quat);
   if (out->placed.type == QD_MESH) {
     out->placed.mesh = read_mesh(in, out->size);
+  } else if (out->placed.type == QD_CLOUD) {
+    out->placed.cloud = read_cloud(in, out->size, &out->extent);
   }
 }
 
@@ -85,6 +101,14 @@ static int check_contacts(const placed_shape *a, const placed_shape *b, double m
   return nearest;
 }
 
+/* The same contact, asked for by its feature. */
+static void check_point(const placed_shape *a, const placed_shape *b, const contact_point *c) {
+  contact_point again;
+  cloud_contact(a, b, c->feature, &again);
+  FUZZ_CHECK(again.feature == c->feature && fabs(again.dist - c->dist) <= TOLERANCE,
+             "types %d %d: %.17g, of the point alone %.17g", a->type, b->type, c->dist, again.dist);
+}
+
 static void check_pair(fuzz_input *in, fuzz_shape a, fuzz_shape b) {
   contact_point straight[CONTACTS_PER_PAIR_MAX], swapped[CONTACTS_PER_PAIR_MAX];
   const double margin = fuzz_integer(in, 0, 3) == 0 ? fuzz_size(in, 1e-3, 10.0) : INFINITY;
@@ -102,6 +126,10 @@ static void check_pair(fuzz_input *in, fuzz_shape a, fuzz_shape b) {
   const double dist = straight[first].dist;
   FUZZ_CHECK(fabs(dist - swapped[second].dist) <= TOLERANCE * scale, "%.17g, swapped %.17g", dist,
              swapped[second].dist);
+  if (a.placed.type == QD_CLOUD || b.placed.type == QD_CLOUD) {
+    check_point(&a.placed, &b.placed, straight + first);
+    return; /* not convex: moved apart, another point may be the nearest */
+  }
   const double step = fuzz_size(in, 1e-3, 1.0) * scale;
   vec3_axpy(b.placed.pos, step, straight[first].normal);
   const int moved = check_contacts(&a.placed, &b.placed, margin, swapped);
@@ -111,7 +139,8 @@ static void check_pair(fuzz_input *in, fuzz_shape a, fuzz_shape b) {
 }
 
 static int is_complete(const fuzz_shape *s) {
-  return s->placed.type != QD_MESH || s->placed.mesh != NULL;
+  return (s->placed.type != QD_MESH || s->placed.mesh != NULL) &&
+         (s->placed.type != QD_CLOUD || s->placed.cloud != NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -122,7 +151,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (qd_shape_pair_supported(a.placed.type, b.placed.type) && is_complete(&a) && is_complete(&b)) {
     check_pair(&in, a, b);
   }
-  free((void *)a.placed.mesh);
-  free((void *)b.placed.mesh);
+  convex_mesh_destroy((convex_mesh *)a.placed.mesh);
+  convex_mesh_destroy((convex_mesh *)b.placed.mesh);
+  point_cloud_destroy((point_cloud *)a.placed.cloud);
+  point_cloud_destroy((point_cloud *)b.placed.cloud);
   return 0;
 }
