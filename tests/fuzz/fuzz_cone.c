@@ -74,18 +74,44 @@ static int all_finite(const double *values, int count) {
   return finite;
 }
 
-/* max |Qx + b - G'dual - C'dual_eq| over the largest term in it, or 1; without b over the force of
- * a unit multiplier, since then no force is given to measure others by */
+static double largest(const double *values, int count) {
+  double worst = 0.0;
+  for (int i = 0; i < count; ++i) {
+    worst = fmax(worst, fabs(values[i]));
+  }
+  return worst;
+}
+
+/* What forces are measured against without b: the force of a unit multiplier, and the one that
+ * moves the rows by their offsets (or by 1) against Q. Nothing smaller is given. */
+static double natural_force(const qd_cone_program *p) {
+  const int n = p->variable_count, rows = p->row_count;
+  const double row = largest(p->G, n * rows), length = fmax(1.0, largest(p->g, rows));
+  return row > 0.0 ? fmax(row, length * largest(p->Q, n * n) / row) : 0.0;
+}
+
+/* What lengths are measured against without offsets, where Q leaves a column free: a step that is b
+ * in columns whose largest entry in the rows is 1, as the solver scales them. A program without any
+ * length has no other. */
+static double natural_length(const qd_cone_program *p) {
+  const int n = p->variable_count;
+  double worst = 0.0;
+  for (int j = 0; j < n; ++j) {
+    double size = 0.0;
+    for (int i = 0; i < p->row_count + p->equality_count; ++i) {
+      const double *row = i < p->row_count ? p->G + n * i : p->C + n * (i - p->row_count);
+      size = fmax(size, fabs(row[j]));
+    }
+    worst = fmax(worst, size > 0.0 ? fabs(p->b[j]) / size : 0.0);
+  }
+  return worst;
+}
+
+/* max |Qx + b - G'dual - C'dual_eq| over the largest term in it, or 1 */
 static double relative_dual_residual(const qd_cone_program *p, const double *x, const double *dual,
                                      const double *dual_eq) {
   const int n = p->variable_count;
-  double worst = 0.0, scale = 1.0, b_size = 0.0;
-  for (int j = 0; j < n; ++j) {
-    b_size = fmax(b_size, fabs(p->b[j]));
-  }
-  for (int i = 0; i < n * p->row_count && b_size == 0.0; ++i) {
-    scale = fmax(scale, fabs(p->G[i]));
-  }
+  double worst = 0.0, scale = largest(p->b, n) > 0.0 ? 1.0 : fmax(1.0, natural_force(p));
   for (int j = 0; j < n; ++j) {
     double sum = p->b[j];
     scale = fmax(scale, fabs(p->b[j]));
@@ -126,7 +152,9 @@ static double outside(int kind, int dim, const double *w) {
  * set. */
 static void check_rows(const qd_cone_program *p, const double *x) {
   const int n = p->variable_count, rows = p->row_count + p->equality_count;
-  double w[ROWS_MAX + EQUALITIES_MAX], worst = 0.0, scale = 1.0;
+  const int given = largest(p->g, p->row_count) + largest(p->c, p->equality_count) > 0.0;
+  double w[ROWS_MAX + EQUALITIES_MAX], worst = 0.0;
+  double scale = given ? 1.0 : fmax(1.0, natural_length(p));
   for (int i = 0; i < rows; ++i) {
     const int equality = i >= p->row_count, at = equality ? i - p->row_count : i;
     const double *row = (equality ? p->C : p->G) + n * at;
