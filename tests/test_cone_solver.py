@@ -370,7 +370,7 @@ def test_unbounded(name: str, mu: float) -> None:
     assert status_of(replace(UNBOUNDED[name], target_mu=mu)) == "unbounded"
 
 
-@pytest.mark.parametrize("scale", [1e-18, 1e-9, 1.0])
+@pytest.mark.parametrize("scale", [1e-9, 1e-6, 1.0])
 def test_no_contradiction_hides_behind_a_weak_cost(scale: float) -> None:
     # x = -2 and x = 0, and a cost that would send x to -1e-3 / scale: half of each is no answer.
     rows, offsets = np.full((2, 1), -0.5), np.array([-1.0, 0])

@@ -18,6 +18,7 @@ static const double polish_from[] = {3e-2, 1e-3, 1e-6};
 
 /* What an answer may leave of the optimality conditions, beside the largest number in them. */
 #define CERTIFIED 1e-6
+#define PULL_ROUNDING 1e-7 /* times that: what rounding leaves of cancelled motion, and some */
 
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
@@ -386,8 +387,9 @@ static double largest_length(const qd_cone_workspace *workspace, const qd_cone_p
     for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
       const double *data = conic_caller_row(workspace, row);
       worst = larger(worst, largest_term(workspace, block, data, 1.0, x));
-      if (row < program->row_count) /* an equality holds wherever the cost pulls */
-        worst = larger(worst, largest_term(workspace, block, data, 1.0, free_x));
+      /* an equality holds wherever the cost pulls, but for the rounding of that pull */
+      worst = larger(worst, largest_term(workspace, block, data,
+                                         row < program->row_count ? 1.0 : PULL_ROUNDING, free_x));
     }
   }
   return worst;

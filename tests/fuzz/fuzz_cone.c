@@ -165,7 +165,7 @@ static void check_rows(const qd_cone_program *p, const double *x) {
       scale = fmax(scale, fabs(row[j] * x[j]));
       /* where the cost alone would send the row: what lengths are measured against */
       const double q = p->Q[n * j + j];
-      scale = fmax(scale, q > 0.0 && !equality ? fabs(row[j] * p->b[j] / q) : 0.0);
+      scale = fmax(scale, q > 0.0 ? (equality ? 1e-7 : 1.0) * fabs(row[j] * p->b[j] / q) : 0.0);
     }
     worst = fmax(worst, equality ? fabs(w[i]) : 0.0);
   }
