@@ -152,8 +152,7 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
   if (!workspace->exact) /* contacts that touch: their offsets are rounding, free motion is not */
     length = larger(length, TOUCHING * row * max_norm(workspace->x, workspace->column_count));
   if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
-  if (force == 0.0) /* without cost nothing pushes but a violated cone, or a barrier */
-    force = worst <= 0.0 && target > 0.0 ? target / length : length / (row * row);
+  if (force == 0.0) force = length / (row * row);
   near_roots = near_count > 0 ? near_roots / near_count : roots;
   workspace->near_length = LENGTH_SHARE * larger(near_roots * near_roots, 0.01 * worst);
   if (workspace->near_length == 0.0) workspace->near_length = length;
