@@ -18,7 +18,8 @@ static const double polish_from[] = {3e-2, 1e-3, 1e-6};
 
 /* What an answer may leave of the optimality conditions, beside the largest number in them. */
 #define CERTIFIED 1e-6
-#define PULL_ROUNDING 1e-7 /* times that: what rounding leaves of cancelled motion, and some */
+#define ROUNDING_UNITS 1e-4 /* natural units that measure what is rounding altogether */
+#define PULL_ROUNDING 1e-7  /* times that: what rounding leaves of cancelled motion, and some */
 
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
@@ -406,7 +407,8 @@ static int is_certified(const qd_cone_workspace *workspace, const qd_cone_progra
   const double force = info->dual_residual / share, length = info->primal_residual / share;
   return (force <= max_norm(program->b, program->variable_count) ||
           force <= largest_force(workspace, program, x, dual, dual_eq)) &&
-         (length <= max_norm(program->g, program->row_count) ||
+         (length <= ROUNDING_UNITS * workspace->length ||
+          length <= max_norm(program->g, program->row_count) ||
           length <= largest_length(workspace, program, x, workspace->work_x));
 }
 
