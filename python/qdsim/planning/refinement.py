@@ -24,13 +24,13 @@ class RefineOptions:
     """How plans are refined.
 
     Attributes:
-        h: step length of the refined plan in s; None: a tenth of the task's.
+        h: step length of the refined plan in s; None: a quarter of the task's.
         steps_per_step: refined steps for each step of the plan; None: as many as keep its duration.
         most_steps: of a segment, so that long ones do not become longer programs than needed; the plan's
             commands are stretched over them.
         idle_position, idle_rotation: motion of the object that counts as none, m and rad.
-        impc: settings of the optimisation; None: those of the task, else the defaults. Its horizon and step
-            length are set from the segment.
+        impc: settings of the optimisation; None: those of the task, else the defaults with up to 60 iterations.
+            Its horizon and step length are set from the segment.
         seed: for schemes that sample.
     """
 
@@ -117,7 +117,8 @@ def refine(
         options: step length, what counts as idle, settings of the optimisation.
 
     Returns:
-        The refined plan, which replays bit by bit with its own options, and what became of each segment.
+        The refined plan, which replays bit by bit with its own options, and what became of each segment. Where
+        the optimisation does not find its way the plan may miss the goal: ``plan.check`` tells.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -131,7 +132,7 @@ def refine(
     given = options or RefineOptions()
     plan._check_model(task.model)
     short = shorten(plan, task.space, given)
-    h = given.h if given.h is not None else task.options.h / 10.0
+    h = given.h if given.h is not None else task.options.h / 4.0
     step_options = plan.options.replace(h=h, kappa=None)
     segments: list[Segment] = []
     reports: list[SegmentRefinement] = []
@@ -191,7 +192,7 @@ def _optimise(
 ) -> tuple[Segment, SegmentRefinement]:
     guess = _rolled_out(task, options, q, commands)
     before = task.space.errors(guess[-1], goal)
-    base = given.impc or task.impc or ImpcOptions()
+    base = given.impc or task.impc or ImpcOptions(iterations=60, patience=10)
     settings = base.replace(horizon=len(commands), h=options.h)
     part = task.replace(
         start=q,
