@@ -26,6 +26,7 @@
 #define HARD_ROUNDS 4         /* most repetitions for hard rows */
 #define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
 #define PATH_END 1e-9
+#define REDUNDANT 1e-6 /* of a direction that is left, or of dx */
 #define PATH_ITERATIONS 60
 #define RESCUE_LIMIT 40
 
@@ -96,6 +97,8 @@ static void list_stiff_blocks(qd_cone_workspace *workspace) {
   }
 }
 
+static int multipliers_matter(qd_cone_workspace *workspace);
+
 qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
                                     int *exact) {
   cone_product *product = &workspace->product;
@@ -140,6 +143,7 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
   /* one refinement of a soft system, none where its factor is as good as exact */
   const int soft_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
   workspace->hard_rounds = hard || !workspace->definite ? HARD_ROUNDS : soft_rounds;
+  if (*exact && workspace->exact && multipliers_matter(workspace)) *exact = 0;
   return QD_OK;
 }
 
@@ -247,6 +251,101 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
     before = now;
   }
 }
+
+/* ------------------------------------------------------------ multipliers that are not unique */
+
+/* Numbers in [-1, 1], the same every time. */
+static void fill_random(double *out, size_t count, uint64_t state) {
+  for (size_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    out[i] = (double)(state >> 11) / 4503599627370496.0 - 1.0;
+  }
+}
+
+/* How much the multipliers of sliding cones may shift among each other: moved, random along hard
+ * directions, less what any dx takes up of it. Relative shifts into product.scratch[0], the largest
+ * 1; 0 if the multipliers are unique. */
+static int find_shift(qd_cone_workspace *workspace) {
+  const tile_system *system = &workspace->system;
+  const size_t slots = 4 * (size_t)workspace->slot_count;
+  double *shift = workspace->product.scratch[0], most = 0.0, largest_shift = 0.0, before = 0.0;
+  memset(workspace->rhs4, 0, 4 * (size_t)workspace->column_count * sizeof(double));
+  memset(workspace->row4, 0, slots * sizeof(double));
+  fill_random(workspace->work_row4, slots, 1);
+  apply4(workspace, &workspace->hard, workspace->work_row4, workspace->moved4);
+  solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
+  tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, workspace->x4,
+                  workspace->row4);
+  for (int k = 0; k < workspace->stiff_slot_count; ++k) {
+    const size_t at = 4 * (size_t)workspace->stiff_slots[k];
+    before = larger(before, fabs(workspace->moved4[at]));
+    LANES_AT(workspace->row4 + at) += LANES_OF(workspace->moved4 + at);
+  }
+  apply4(workspace, &workspace->hard, workspace->row4, workspace->work_row4);
+  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->stiff_cones[k];
+    const double left = workspace->work_row4[4 * (size_t)at->slot];
+    const double root = workspace->rows.diagonal[at->cone] + workspace->rows.cross[at->cone];
+    shift[at->cone] = 0.0;
+    if (at->dim > 1 && workspace->state[at->cone] == CONE_SLIDE) {
+      shift[at->cone] = root * left / workspace->polish_dual[at->slot];
+      most = larger(most, fabs(left));
+      largest_shift = larger(largest_shift, fabs(shift[at->cone]));
+    }
+  }
+  for (int k = 0; k < workspace->stiff_cone_count && largest_shift > 0.0; ++k)
+    shift[workspace->stiff_cones[k].cone] /= largest_shift;
+  return most > REDUNDANT * before;
+}
+
+/* row4 = shift times the part of row4 across the sliding direction */
+static void shift_across(qd_cone_workspace *workspace) {
+  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->stiff_cones[k];
+    const double *u = workspace->rows.u + at->slot;
+    const double shift = workspace->product.scratch[0][at->cone];
+    double *row = workspace->row4 + 4 * (size_t)at->slot;
+    const size_t step = 4 * (size_t)at->step;
+    lanes t = {0.0, 0.0, 0.0, 0.0};
+    for (int i = 1; i < at->dim; ++i) t += u[i * at->step] * LANES_OF(row + (size_t)i * step);
+    LANES_AT(row) = 0.0 * t;
+    for (int i = 1; i < at->dim; ++i)
+      LANES_AT(row + (size_t)i * step) =
+          shift * (LANES_OF(row + (size_t)i * step) - u[i * at->step] * t);
+  }
+}
+
+/* Where more cones slide than their body needs, the load may lie on one or the other, and with it
+ * what resists a turn of the sliding direction (beta / alpha across). Then x has one value, but
+ * slopes that depend on the way: the derivative along one choice of multipliers is not the only
+ * one. A random shift of the load and a random dx show it. */
+static int multipliers_matter(qd_cone_workspace *workspace) {
+  const tile_system *system = &workspace->system;
+  const size_t columns = 4 * (size_t)workspace->column_count;
+  int sliding = 0;
+  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->stiff_cones[k];
+    sliding += at->dim > 2 && workspace->state[at->cone] == CONE_SLIDE;
+  }
+  if (sliding < 2 || !find_shift(workspace)) return 0;
+  fill_random(workspace->rhs4, columns, 2);
+  memset(workspace->moved4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  memset(workspace->row4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
+  const double size = largest(workspace->x4, columns);
+  memset(workspace->row4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, workspace->x4,
+                  workspace->row4);
+  shift_across(workspace);
+  memset(workspace->rhs4, 0, columns * sizeof(double));
+  tiles_add_transposed4(system, workspace->stiff_blocks, workspace->stiff_count, system->S,
+                        workspace->row4, workspace->rhs4);
+  memset(workspace->row4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
+  return largest(workspace->x4, columns) > REDUNDANT * size;
+}
+
+/* ------------------------------------------------------------ the solve */
 
 /* Rows first_row .. of row4 to their multipliers; zero for rows left out. */
 static void scatter_duals(const qd_cone_workspace *workspace, int first_row, int row_count,
