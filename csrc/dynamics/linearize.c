@@ -13,6 +13,7 @@
 #include "mechanics/applied.h"
 #include "mechanics/retraction.h"
 #include "numerics/conic.h"
+#include "numerics/lanes.h"
 
 /* ------------------------------------------------------- twists and wrenches at the solution */
 
@@ -439,14 +440,6 @@ static void clear(double *matrix, int rows, int columns) {
   if (matrix != NULL) {
     memset(matrix, 0, (size_t)rows * (size_t)columns * sizeof(double));
   }
-}
-
-static int all_finite(const double *values, int count) {
-  double sum = 0.0; /* NaN if one of them is not finite */
-  for (int i = 0; i < count; ++i) {
-    sum += 0.0 * values[i];
-  }
-  return sum == 0.0;
 }
 
 qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_options *options,

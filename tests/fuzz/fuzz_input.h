@@ -85,4 +85,10 @@ static inline void fuzz_quaternion(fuzz_input *in, double quat[4]) {
   }
 }
 
+static inline void fuzz_check_finite(const double *values, int count, const char *what) {
+  for (int i = 0; i < count; ++i) {
+    FUZZ_CHECK(isfinite(values[i]), "%s %d", what, i);
+  }
+}
+
 #endif

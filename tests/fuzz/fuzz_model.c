@@ -255,12 +255,6 @@ static void read_constraints(fuzz_input *in, qd_model_spec *s, spec_data *d) {
   s->constraint_data = d->constraint_data;
 }
 
-static void check_finite(const double *values, int count, const char *what) {
-  for (int i = 0; i < count; ++i) {
-    FUZZ_CHECK(isfinite(values[i]), "%s %d", what, i);
-  }
-}
-
 static qd_step_options read_options(fuzz_input *in) {
   qd_step_options options = qd_step_options_default();
   options.h = fuzz_size(in, 1e-3, 1.0);
@@ -337,8 +331,8 @@ static void exercise_batch(fuzz_input *in, const qd_model *model, const qd_step_
              "other bits in a batch");
   read_parameters(in, model, p, own);
   if (batch_step(model, options, input, own, q_batch, A) == QD_OK) {
-    check_finite(q_batch, nq, "q_next with parameters");
-    check_finite(A, nv * nv, "A with parameters");
+    fuzz_check_finite(q_batch, nq, "q_next with parameters");
+    fuzz_check_finite(A, nv * nv, "A with parameters");
   }
 }
 
@@ -368,9 +362,9 @@ static void exercise(fuzz_input *in, const qd_model *model, int body_count, cons
     if (status != QD_OK) {
       break;
     }
-    check_finite(q_next, nq, "q_next");
-    check_finite(A, nv * nv, "A");
-    check_finite(B, nv * nu, "B");
+    fuzz_check_finite(q_next, nq, "q_next");
+    fuzz_check_finite(A, nv * nv, "A");
+    fuzz_check_finite(B, nv * nu, "B");
     memcpy(q, q_next, (size_t)nq * sizeof(double));
   }
   qd_workspace_destroy(workspace);

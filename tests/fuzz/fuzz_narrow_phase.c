@@ -73,12 +73,6 @@ static void read_shape(fuzz_input *in, fuzz_shape *out) {
   }
 }
 
-static void check_finite(const double *values, int count, const char *what) {
-  for (int i = 0; i < count; ++i) {
-    FUZZ_CHECK(isfinite(values[i]), "%s %d", what, i);
-  }
-}
-
 /* Returns the index of the nearest contact, -1 without any. */
 static int check_contacts(const placed_shape *a, const placed_shape *b, double margin,
                           contact_point *contacts) {
@@ -89,13 +83,13 @@ static int check_contacts(const placed_shape *a, const placed_shape *b, double m
     const contact_point *c = contacts + i;
     contact_point_derivative d;
     FUZZ_CHECK(isfinite(c->dist) && c->dist <= margin, "dist %g, margin %g", c->dist, margin);
-    check_finite(c->pos, 3, "pos");
+    fuzz_check_finite(c->pos, 3, "pos");
     FUZZ_CHECK(fabs(vec3_norm(c->normal) - 1.0) < 1e-12, "normal of length %.17g",
                vec3_norm(c->normal));
     shapes_collide_derivative(a, b, c, &d);
-    check_finite(d.dist, 6, "derivative of dist");
-    check_finite(d.pos, 18, "derivative of pos");
-    check_finite(d.normal, 18, "derivative of normal");
+    fuzz_check_finite(d.dist, 6, "derivative of dist");
+    fuzz_check_finite(d.pos, 18, "derivative of pos");
+    fuzz_check_finite(d.normal, 18, "derivative of normal");
     nearest = nearest < 0 || c->dist < contacts[nearest].dist ? i : nearest;
   }
   return nearest;

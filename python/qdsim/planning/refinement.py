@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from qdsim.batch import rollout
 from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.space import Array, ObjectSpace
 from qdsim.planning.task import Task, penetration
@@ -190,7 +191,7 @@ def _stretched(
 def _optimise(
     task: Task, options: Options, q: Array, goal: Array, commands: Array, given: RefineOptions
 ) -> tuple[Segment, SegmentRefinement]:
-    guess = _rolled_out(task, options, q, commands)
+    guess = rollout(task.model, q, commands, options).q
     before = task.space.errors(guess[-1], goal)
     base = given.impc or task.impc or ImpcOptions(iterations=60, patience=10)
     settings = base.replace(horizon=len(commands), h=options.h)
@@ -209,13 +210,6 @@ def _optimise(
         best, best_q, after = commands, guess, before
     segment = Segment(best, best_q, np.array([len(best)], dtype=np.int64))
     return segment, SegmentRefinement(0, len(best), before, after, better)
-
-
-def _rolled_out(task: Task, options: Options, q: Array, commands: Array) -> Array:
-    configurations = [q]
-    for u in commands:
-        configurations.append(step(task.model, configurations[-1], u, options).q_next)
-    return np.array(configurations)
 
 
 def _size(task: Task, error: tuple[float, float]) -> float:
