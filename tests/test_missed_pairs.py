@@ -73,3 +73,32 @@ def test_derivatives_see_the_added_pairs() -> None:
     assert lin.A[ball, ball][2, 2] == pytest.approx(0.0, abs=1e-9)  # it lands wherever it starts
     far = model.slice_v("far")
     np.testing.assert_allclose(lin.A[far, far], np.eye(6), atol=1e-9)
+
+
+SLOT = """
+<mujoco><option gravity="0 0 0"/><worldbody>
+  <geom type="box" size="0.1 1 1" pos="-0.2 0 0"/>
+  <geom type="box" size="0.1 1 1" pos="0.15 0 0"/>
+  <body name="cart" pos="0 0 5"><joint name="y" type="slide" axis="1 0 0"/><geom type="sphere" size="0.1" mass="1"/></body>
+  <body name="block"><joint name="x" type="slide" axis="1 0 0"/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body>
+  <geom type="box" size="0.1 1 1" pos="1 0 5"/>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("friction", ["cone", "pyramid"])
+@pytest.mark.parametrize("function", [qdsim.step, qdsim.linearize])
+def test_a_pair_that_would_leave_no_motion_is_dropped_again(function, friction: str) -> None:
+    """A block deep in the left wall of a slot that is narrower than itself: on its way out it runs into
+    the right wall. The cart runs into a wall of its own, which is added as ever."""
+    model = qdsim.load(SLOT)
+    options = qdsim.Options(margin=0.02, friction=friction)
+    result = function(model, [0.0, -0.1], [], options, tau=[100.0, 0.0])
+    step = result if isinstance(result, qdsim.Step) else result.step
+    assert step.q_next == pytest.approx([0.8, 0.0], abs=1e-9)
+    assert step.info.missed_pairs == 2
+    assert step.info.dropped_pairs == 1
+    assert step.info.status == "solved"
+    assert len(step.contacts) == 5
+    wide = options.replace(margin=0.2)  # given from the start, it is what contradicts
+    with pytest.raises(qdsim.SolverError, match="infeasible"):
+        function(model, [0.0, -0.1], [], wide)

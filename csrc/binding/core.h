@@ -98,6 +98,7 @@ typedef struct solver_info {
   int row_count;
   int contact_count;
   int missed_pairs;
+  int dropped_pairs;
   int derivative_exact; /* -1: no derivative was asked for */
 } solver_info;
 

@@ -91,6 +91,7 @@ solver_info step_call_info(const step_call *call, int with_derivative) {
                        .row_count = result->row_count,
                        .contact_count = result->contact_count,
                        .missed_pairs = result->missed_pairs,
+                       .dropped_pairs = result->dropped_pairs,
                        .derivative_exact = with_derivative ? result->derivative_exact != 0 : -1};
 }
 

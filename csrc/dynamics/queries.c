@@ -1,7 +1,9 @@
 /* Public queries on a configuration: each runs the stages that it needs. */
+#include <math.h>
 #include <string.h>
 
 #include "dynamics/workspace.h"
+#include "numerics/lanes.h"
 
 void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double *q, double *pos,
                    double *rot) {
@@ -41,6 +43,14 @@ void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double
 
 qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const double *q, double margin,
                      const qd_contact **contacts, int *contact_count) {
+  *contacts = NULL;
+  *contact_count = 0;
+  if (isnan(margin)) {
+    return QD_BAD_ARGUMENT;
+  }
+  if (!all_finite(q, model->nq)) {
+    return QD_NOT_FINITE;
+  }
   kinematics_compute(model, q, &workspace->kinematics);
   const qd_status status =
       collision_compute(model, &workspace->kinematics, margin, &workspace->collision);

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "dynamics/workspace.h"
+#include "mechanics/applied.h"
 #include "mechanics/missed_pairs.h"
+#include "numerics/lanes.h"
 
 qd_step_options qd_step_options_default(void) {
   qd_step_options o;
@@ -30,6 +32,12 @@ static int options_make_sense(const qd_step_options *o, const qd_model *model) {
   return o->h > 0.0 && isfinite(o->h) && o->kappa > 0.0 && o->epsilon >= 0.0 &&
          isfinite(o->epsilon) && !isnan(o->margin) && o->tolerance > 0.0 &&
          o->iteration_limit > 0 && rays_fit && ratio_fits;
+}
+
+static int input_is_finite(const qd_step_input *in, const qd_model *model) {
+  return all_finite(in->q, model->nq) && all_finite(in->u, model->nu) &&
+         (in->tau == NULL || all_finite(in->tau, model->nv)) &&
+         (in->wrench == NULL || all_finite(in->wrench, APPLIED_WRENCH * model->body_count));
 }
 
 /* A step in which nothing can move: every DOF is held. */
@@ -104,6 +112,10 @@ static qd_status fail(const qd_model *model, const double *q, qd_step_result *re
   memmove(result->q_next, q, (size_t)model->nq * sizeof(double));
   memset(result->delta, 0, (size_t)model->nv * sizeof(double));
   memset(result->limit_force, 0, (size_t)model->nv * sizeof(double));
+  if (result->constraint_force != NULL) {
+    memset(result->constraint_force, 0,
+           (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
+  }
   result->info.status = status;
   return status;
 }
@@ -113,7 +125,7 @@ static void result_reset(qd_step_result *result) {
   result->contacts = NULL;
   result->contact_count = 0;
   result->row_count = 0;
-  result->missed_pairs = 0;
+  result->missed_pairs = result->dropped_pairs = 0;
   result->derivative_exact = 0;
 }
 
@@ -147,6 +159,34 @@ static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
   return status;
 }
 
+/* Pairs that were added behind the first `before` contacts leave no motion, so they come in one by
+ * one: what leaves none is dropped again. A step that was possible without them stays so. */
+static qd_status solve_without(const qd_model *model, qd_workspace *w,
+                               const qd_step_options *options, const qd_step_input *input,
+                               const step_columns *kept, int before, qd_step_result *result) {
+  collision *c = &w->collision;
+  qd_status status = QD_OUT_OF_CAPACITY;
+  int end = c->count;
+  c->count = before;
+  while (c->count < end) {
+    const int at = c->count;
+    while (c->count < end && c->contact[c->count].pair == c->contact[at].pair) {
+      ++c->count;
+    }
+    status = solve_contacts(model, w, options, input, kept, result);
+    if (status == QD_OUT_OF_CAPACITY) {
+      return status;
+    }
+    if (status != QD_OK) {
+      collision_remove(c, at, end);
+      end -= c->count - at;
+      c->count = at;
+      ++result->dropped_pairs;
+    }
+  }
+  return status == QD_OK ? status : solve_contacts(model, w, options, input, kept, result);
+}
+
 qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                        const qd_step_input *input, const step_columns *kept,
                        qd_step_result *result) {
@@ -154,15 +194,26 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   if (!options_make_sense(options, model)) {
     return fail(model, input->q, result, QD_BAD_ARGUMENT);
   }
+  if (!input_is_finite(input, model)) {
+    return fail(model, input->q, result, QD_NOT_FINITE);
+  }
   const int add = options->add_missed_pairs && isinf(options->kappa);
+  int before = 0; /* contacts of the round before */
   kinematics_compute(model, input->q, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
   for (;;) {
-    const qd_status status = solve_contacts(model, w, options, input, kept, result);
+    qd_status status = solve_contacts(model, w, options, input, kept, result);
+    const int impossible = status != QD_OK && status != QD_OUT_OF_CAPACITY;
+    if (impossible && result->missed_pairs > 0) {
+      status = solve_without(model, w, options, input, kept, before, result);
+    }
     if (status != QD_OK) {
       return fail(model, input->q, result, status);
     }
-    const int missed = missed_pairs_find(&w->collision, model, &w->next, result->q_next, add);
+    before = w->collision.count;
+    const int missed = result->dropped_pairs > 0
+                           ? 0
+                           : missed_pairs_find(&w->collision, model, &w->next, result->q_next, add);
     result->missed_pairs += missed;
     if (missed == 0 || !add) {
       return QD_OK; /* every round adds a pair, so the rounds end */

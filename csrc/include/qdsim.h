@@ -328,7 +328,7 @@ typedef struct qd_contact {
 } qd_contact;
 
 /* Contacts with dist <= max(margin, the pair's own margin). *contacts points into the workspace and
- * lives until its next use. */
+ * lives until its next use. QD_NOT_FINITE if q holds NaN or infinity. */
 qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const double *q, double margin,
                      const qd_contact **contacts, int *contact_count);
 
@@ -367,6 +367,8 @@ typedef struct qd_step_result {
   int missed_pairs;           /* out: pairs beyond the margin (or with points of a cloud beyond the
                                  nearest) that the step ran into: added in exact
                                  mode (if the option is set), passed through otherwise */
+  int dropped_pairs;          /* out: of the missed pairs, those that an exact step passes through
+                                 all the same: with them no motion would be left */
   int derivative_exact;       /* out of qd_linearize: 1 unless the path's derivative was returned */
   qd_cone_info info;          /* out, always filled */
 } qd_step_result;
@@ -382,7 +384,7 @@ typedef struct qd_step_input {
                          */
 } qd_step_input;
 
-/* q_next = f(q, u, tau, wrench). */
+/* q_next = f(q, u, tau, wrench). QD_NOT_FINITE if an input holds NaN or infinity. */
 qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
                   const qd_step_input *input, qd_step_result *result);
 /* The same step, and A = dq_next/dq (nv, nv), B = dq_next/du (nv, nu) in tangent coordinates; NULL

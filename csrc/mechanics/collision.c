@@ -129,6 +129,12 @@ qd_status collision_compute(const qd_model *model, const kinematics *k, double m
   return c->count <= c->capacity ? QD_OK : QD_OUT_OF_CAPACITY;
 }
 
+void collision_remove(collision *c, int at, int end) {
+  const size_t rest = (size_t)(end - c->count);
+  memmove(c->contact + at, c->contact + c->count, rest * sizeof *c->contact);
+  memmove(c->feature + at, c->feature + c->count, rest * sizeof *c->feature);
+}
+
 static void contact_point_of(contact_point *out, const collision *c, int index) {
   const qd_contact *contact = c->contact + index;
   out->dist = contact->dist;

@@ -35,6 +35,10 @@ void collision_add_pair(collision *c, const qd_model *model, int pair, double ra
 void collision_add_contact(collision *c, const qd_model *model, int pair,
                            const contact_point *contact);
 
+/* Closes the gap between contact `at` and the last one of the list, with those behind the list up
+ * to `end`. */
+void collision_remove(collision *c, int at, int end);
+
 /* How the contact moves along one DOF: midpoint, distance, the three axes of the frame. */
 typedef struct contact_motion {
   double pos[3];

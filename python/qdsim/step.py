@@ -46,7 +46,8 @@ class Options:
         add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into (True):
             a pair that penetrates at the next configuration, or was passed through on the way, is linearised
             at `q` and the program solved again. So is a point of a cloud that was not among its nearest
-            ones. False keeps the published behaviour. Without effect on smoothed steps, whose margin is part
+            ones. Pairs that would leave no motion at all (which need something that penetrates or is out of
+            its limits at `q`) are dropped again and passed through: `info.dropped_pairs`. False keeps the published behaviour. Without effect on smoothed steps, whose margin is part
             of what smoothing means; `info.missed_pairs` counts either.
         joint_limits: Whether joint limits are constraints of the step (True). When smoothed they push at a
             distance like contacts do.

@@ -1,0 +1,147 @@
+/* NaN and infinity in what goes into a step, or into a query, are refused with a status; nothing
+ * moves, and the workspace serves on. */
+#include <string.h>
+
+#include "check.h"
+#include "qdsim.h"
+
+#define NQ 8
+#define NV 7
+#define BODIES 3
+
+/* A free ball on a floor, and a cart on a rail with an actuator. */
+static qd_model *scene_create(void) {
+  static const int32_t parent[BODIES] = {0, 0, 0}, joint_type[] = {QD_FREE, QD_SLIDE};
+  static const int32_t joint_body[] = {1, 2}, geom_type[] = {QD_PLANE, QD_SPHERE};
+  static const int32_t geom_body[] = {0, 1}, pair[] = {0, 1}, dim[] = {3}, actuator_joint[] = {1};
+  static const double zeros[10 * BODIES], pos[3 * BODIES] = {0, 0, 0, 0, 0, 1, 2};
+  static const double quat[4 * BODIES] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, mass[BODIES] = {0, 1, 1};
+  static const double axis[6] = {0, 0, 0, 1, 0, 0}, size[6] = {0, 0, 0, 1};
+  static const double range[4] = {-INFINITY, INFINITY, -INFINITY, INFINITY};
+  static const double q[NQ] = {0, 0, 1, 1}, friction[5] = {0.5, 0.5}, one[] = {1};
+  double inertia[9 * BODIES] = {0};
+  for (int i = 0; i < 9; i += 4) {
+    inertia[9 + i] = inertia[18 + i] = 1.0;
+  }
+  const qd_model_spec spec = {.body_count = BODIES,
+                              .body_parent = parent,
+                              .body_pos = pos,
+                              .body_quat = quat,
+                              .body_mass = mass,
+                              .body_com = zeros,
+                              .body_inertia = inertia,
+                              .joint_count = 2,
+                              .joint_type = joint_type,
+                              .joint_body = joint_body,
+                              .joint_pos = zeros,
+                              .joint_axis = axis,
+                              .joint_ref = zeros,
+                              .joint_range = range,
+                              .joint_stiffness = zeros,
+                              .joint_springref = zeros,
+                              .default_q = q,
+                              .actuator_count = 1,
+                              .actuator_joint = actuator_joint,
+                              .actuator_stiffness = one,
+                              .actuator_gear = one,
+                              .geom_count = 2,
+                              .geom_type = geom_type,
+                              .geom_body = geom_body,
+                              .geom_pos = zeros,
+                              .geom_quat = quat,
+                              .geom_size = size,
+                              .pair_count = 1,
+                              .pair_geom = pair,
+                              .pair_dim = dim,
+                              .pair_friction = friction,
+                              .pair_margin = zeros,
+                              .gravity = {0, 0, -9.81}};
+  qd_model *model = NULL;
+  char message[200] = "";
+  const qd_status status = qd_model_create(&spec, &model, message, sizeof message);
+  CHECK(status == QD_OK);
+  if (status != QD_OK) {
+    fprintf(stderr, "%s\n", message);
+  }
+  return model;
+}
+
+typedef struct inputs {
+  double q[NQ], u[1], tau[NV], wrench[6 * BODIES];
+} inputs;
+
+static const inputs GOOD = {.q = {0, 0, 1, 1}, .u = {0.25}};
+
+typedef struct outputs {
+  double q_next[NQ], delta[NV], limit_force[NV], A[NV * NV], B[NV];
+} outputs;
+
+/* Step, linearization and step with its factor of the same numbers. */
+static qd_status run(const qd_model *model, qd_workspace *workspace, int call, const inputs *in,
+                     outputs *out) {
+  const qd_step_options options = qd_step_options_default();
+  const qd_step_input input = {in->q, in->u, in->tau, in->wrench};
+  qd_step_result result = {
+      .q_next = out->q_next, .delta = out->delta, .limit_force = out->limit_force};
+  qd_status status = QD_OUT_OF_CAPACITY;
+  for (int k = 0; k < 3 && status == QD_OUT_OF_CAPACITY; ++k) {
+    status = call == 0   ? qd_step(model, workspace, &options, &input, &result)
+             : call == 1 ? qd_linearize(model, workspace, &options, &input, &result, out->A, out->B)
+                         : qd_differentiate(model, workspace, &options, &input, &result);
+    if (status == QD_OUT_OF_CAPACITY) {
+      CHECK(qd_workspace_reserve(model, workspace, result.contact_count) == QD_OK);
+    }
+  }
+  CHECK(result.info.status == status);
+  return status;
+}
+
+static void refuse(const qd_model *model, qd_workspace *workspace, int call, size_t at) {
+  static const double bad[] = {NAN, INFINITY, -INFINITY};
+  for (int k = 0; k < 3; ++k) {
+    inputs in = GOOD;
+    outputs out;
+    memcpy((char *)&in + at * sizeof(double), bad + k, sizeof(double));
+    CHECK(run(model, workspace, call, &in, &out) == QD_NOT_FINITE);
+    for (int i = 0; i < NV; ++i) {
+      CHECK(out.delta[i] == 0.0 && out.limit_force[i] == 0.0);
+    }
+    CHECK(memcmp(out.q_next, in.q, sizeof in.q) == 0);
+  }
+}
+
+static void test_inputs_are_checked(void) {
+  qd_model *model = scene_create();
+  qd_workspace *workspace = qd_workspace_create(model, 0);
+  for (int call = 0; call < 3; ++call) {
+    for (size_t at = 0; at < sizeof GOOD / sizeof(double); ++at) {
+      refuse(model, workspace, call, at);
+    }
+    outputs out;
+    CHECK(run(model, workspace, call, &GOOD, &out) == QD_OK);
+    CHECK_NEAR(out.q_next[NQ - 1], 0.25, 1e-9);
+    CHECK_NEAR(out.q_next[2], 1.0, 1e-8);
+  }
+  qd_workspace_destroy(workspace);
+  qd_model_destroy(model);
+}
+
+static void test_collide_checks(void) {
+  qd_model *model = scene_create();
+  qd_workspace *workspace = qd_workspace_create(model, 0);
+  const qd_contact *contacts;
+  int count;
+  inputs in = GOOD;
+  CHECK(qd_collide(model, workspace, in.q, NAN, &contacts, &count) == QD_BAD_ARGUMENT);
+  CHECK(qd_collide(model, workspace, in.q, 0.1, &contacts, &count) == QD_OK && count == 1);
+  in.q[1] = NAN;
+  CHECK(qd_collide(model, workspace, in.q, 0.1, &contacts, &count) == QD_NOT_FINITE && count == 0);
+  qd_workspace_destroy(workspace);
+  qd_model_destroy(model);
+}
+
+int main(void) {
+  test_inputs_are_checked();
+  test_collide_checks();
+  return check_report();
+}
