@@ -57,6 +57,7 @@ def digest(batch: qdsim.BatchSteps) -> str:
     names = ["q_next", "delta", "limit_force", "constraint_force", "status"]
     names += ["contact_start", "contacts", "A", "B", "derivative_exact"]
     arrays = [getattr(batch, name) for name in names if hasattr(batch, name)]
+    arrays += [array for _, array in sorted(getattr(batch, "derivatives", {}).items())]
     assert all(array is not None for array in arrays)
     return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
 
@@ -108,6 +109,71 @@ def test_wrt_leaves_out_what_is_not_asked_for() -> None:
     assert neither.A is None
     assert neither.B is None
     assert neither.q_next.tobytes() == both.q_next.tobytes()
+
+
+@pytest.mark.parametrize("options", [EXACT, SMOOTH], ids=["exact", "smooth"])
+def test_derivatives_by_every_argument_equal_a_loop(
+    scene: scenes.Scene, options: qdsim.Options
+) -> None:
+    model, names = scene.model, _core.ARGUMENT_NAMES
+    q, u = states(scene, 2, 3)
+    rng = np.random.default_rng(3)
+    tau, wrench = rng.normal(size=model.nv), 0.1 * rng.normal(size=(3, model.body_count, 6))
+    given = {"body_mass": model.parameters.body_mass * np.array([[[1.0]], [[1.2]]])}
+    loads = {"tau": tau, "wrench": wrench}
+    batches = [
+        qdsim.linearize_batch(
+            model, q, u, options, **loads, parameters=given, wrt=names, threads=threads
+        )
+        for threads in (1, 2, 7)
+    ]
+    for name in names:
+        assert len({batch.derivatives[name].tobytes() for batch in batches}) == 1
+    batch = batches[0]
+    assert tuple(batch.derivatives) == names
+    for i in np.ndindex(2, 3):
+        own = model.with_parameters(body_mass=given["body_mass"][i[0], 0])
+        lin = qdsim.linearize(own, q[i], u[i], options, tau=tau, wrench=wrench[i[1]], wrt=names)
+        assert batch.q_next[i].tobytes() == lin.q_next.tobytes()
+        assert batch.derivative_exact[i] == lin.step.info.derivative_exact
+        for name in names:
+            assert batch.derivatives[name][i].shape == lin.derivatives[name].shape
+            assert batch.derivatives[name][i].tobytes() == lin.derivatives[name].tobytes()
+    assert batch.A is batch.derivatives["q"]
+    assert batch.B is batch.derivatives["u"]
+
+
+def test_some_derivatives_and_arrays_for_them() -> None:
+    scene = scenes.planar_hand()
+    model = scene.model
+    q, u = states(scene, 4)
+    wrt = ("pair_friction", "u")
+    found = qdsim.linearize_batch(model, q, u, SMOOTH, wrt=wrt)
+    assert set(found.derivatives) == set(wrt)
+    assert found.A is None
+    room = np.full((4, model.nv, model.pair_count, 5), np.nan)
+    into = {"pair_friction": room, "B": np.empty((4, model.nv, model.nu))}
+    again = qdsim.linearize_batch(model, q, u, SMOOTH, wrt=wrt, out=into)
+    assert again.derivatives["pair_friction"] is room
+    assert again.B is into["B"]
+    assert room.tobytes() == found.derivatives["pair_friction"].tobytes()
+    assert again.B.tobytes() == found.B.tobytes()
+    reused = qdsim.linearize_batch(model, q[::-1], u[::-1], SMOOTH, wrt=wrt, out=again)
+    assert reused.derivatives["pair_friction"] is room
+    assert room[::-1].tobytes() == found.derivatives["pair_friction"].tobytes()
+    with pytest.raises(ValueError, match=r"out: expected names among .*, got 'tau'"):
+        qdsim.linearize_batch(model, q, u, SMOOTH, wrt=wrt, out={"tau": room})
+    none = qdsim.linearize_batch(model, q[:0], u[:0], SMOOTH, wrt=_core.ARGUMENT_NAMES)
+    assert none.derivatives["geom_size"].shape == (0, model.nv, model.geom_count, 3)
+
+
+def test_derivatives_of_a_failed_sample_are_nan() -> None:
+    model = qdsim.load(FALLING)
+    q = np.array([[0.0, 0.0], [0.3, 0.0]])  # resting, in the air
+    found = qdsim.linearize_batch(model, q, [0.0], NO_MASS, wrt=("tau", "gravity"), errors="mark")
+    assert found.ok.tolist() == [True, False]
+    assert np.isnan(found.derivatives["tau"][1]).all()
+    assert np.isfinite(found.derivatives["gravity"][0]).all()
 
 
 def test_rollouts_equal_a_loop(scene: scenes.Scene) -> None:
@@ -345,7 +411,7 @@ def test_wrong_arguments_are_named() -> None:
     for arguments, keywords, error, message in wrong:
         with pytest.raises(error, match=message):
             qdsim.step_batch(*arguments, **keywords)
-    with pytest.raises(ValueError, match="wrt: expected 'q' or 'u', got 'x'"):
+    with pytest.raises(ValueError, match=r"wrt: expected 'q', 'u', .* or 'gravity', got 'x'"):
         qdsim.linearize_batch(model, q, u, wrt="x")
     with pytest.raises(ValueError, match=r"u: expected shape \(\.\.\., T, 4\), got \(4,\)"):
         qdsim.rollout(model, q, u[0])

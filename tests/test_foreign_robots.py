@@ -75,15 +75,6 @@ def with_object(robot: qdsim.Model, kind: str) -> qdsim.Model:
     return qdsim.load(scene)
 
 
-def start_within_limits(model: qdsim.Model) -> np.ndarray:
-    q = np.array(model.default_q)
-    for joint, (lower, upper) in zip(model.joint_names, model.joint_range):
-        part = model.slice_q(joint)
-        if part.stop - part.start == 1:
-            q[part] = np.clip(q[part], lower, upper)
-    return q
-
-
 def derivative_error(model: qdsim.Model, q: np.ndarray, u: np.ndarray, options: qdsim.Options):
     """Of A along one direction, against central differences of fourth order, relative to |A|."""
     lin = qdsim.linearize(model, q, u, options)
@@ -110,7 +101,7 @@ def test_object_dropped_on_a_robot(name: str) -> None:
     options = qdsim.Options(h=0.02, margin=0.02)
     # Smoothed limits need room between them, and some joints of these files have none.
     smooth = options.replace(kappa=300.0, joint_limits=False)
-    q = start = start_within_limits(model)
+    q = start = model.clamp_to_limits(model.default_q)
     rng = np.random.default_rng(0)
     touched, errors = 0, []
     for k in range(1000):

@@ -343,6 +343,39 @@ class TestNames:
         np.testing.assert_allclose(hand.command_from(q), [-1.2, -0.8])
         np.testing.assert_allclose(hand.command_from(np.stack([q, 2 * q]))[1], [-2.4, -1.6])
 
+    def test_clamp_to_limits_moves_what_is_outside(self) -> None:
+        """The nearest configuration within the limits, joint by joint; turns have none."""
+        model = qdsim.load(
+            """<mujoco><compiler angle="radian"/><worldbody>
+            <body><joint name="a" type="hinge" axis="0 0 1" range="-0.5 1.0"/>
+              <geom type="sphere" size="0.1" mass="1"/>
+              <body pos="1 0 0"><joint name="b" type="ball"/><geom type="sphere" size="0.1" mass="1"/>
+                <body pos="1 0 0"><joint name="c" type="slide" axis="1 0 0"/>
+                  <joint name="d" type="slide" axis="0 1 0" range="0.2 0.4"/>
+                  <geom type="sphere" size="0.1" mass="1"/></body></body></body>
+            <body pos="0 0 3"><freejoint name="e"/><geom type="sphere" size="0.1" mass="1"/></body>
+            </worldbody></mujoco>"""
+        )
+        rng = np.random.default_rng(0)
+        q = model.integrate(model.default_q, np.zeros(model.nv)) + np.zeros((4, 5, 1))
+        for name in ("a", "c", "d"):
+            q[..., model.slice_q(name)] = rng.uniform(-2.0, 2.0, (4, 5, 1))
+        q[..., model.slice_q("e")][..., :3] = rng.uniform(-2.0, 2.0, (4, 5, 3))
+        found = model.clamp_to_limits(q)
+        lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
+        lower[model.slice_q("a")], upper[model.slice_q("a")] = -0.5, 1.0
+        lower[model.slice_q("d")], upper[model.slice_q("d")] = 0.2, 0.4
+        inside = (q >= lower) & (q <= upper)
+        assert not inside.all()
+        assert (found >= lower).all()
+        assert (found <= upper).all()
+        assert (found[inside] == q[inside]).all()
+        nearest = np.where(np.abs(q - lower) < np.abs(q - upper), lower, upper)
+        assert (found[~inside] == nearest[~inside]).all()
+        assert model.clamp_to_limits(found).tobytes() == found.tobytes()
+        with pytest.raises(ValueError, match="q must have shape"):
+            model.clamp_to_limits(q[..., 1:])
+
     @pytest.mark.parametrize(
         ("call", "words"),
         [

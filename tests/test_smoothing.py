@@ -246,6 +246,53 @@ def test_orders_agree(density: str) -> None:
         assert zeroth.B[0, 0, 0] == pytest.approx(first.B[0, 0, 0], abs=4e-3)
 
 
+def test_forces_and_parameters_act_on_every_scheme() -> None:
+    """Schemes without noise are the step of a model with these numbers, under these forces."""
+    scene = scenes.planar_hand()
+    model = scene.model
+    q, u = scene.sample(np.random.default_rng(4))
+    rng = np.random.default_rng(5)
+    tau = rng.normal(size=(3, 1, model.nv))
+    wrench = rng.normal(size=(2, model.body_count, 6))
+    mass = model.parameters.body_mass * np.array([1.0, 3.0])[:, None]
+    loads = {"tau": tau, "wrench": wrench, "parameters": {"body_mass": mass}}
+    for scheme, options in (
+        (Exact(), qdsim.Options()),
+        (Analytic(300.0), qdsim.Options(kappa=300.0)),
+        (Randomized(0.0, 2, kappa=300.0), qdsim.Options(kappa=300.0)),
+    ):
+        found = scheme.linearize(model, q, u, **loads)
+        assert found.A is not None
+        assert found.B is not None
+        assert found.c.shape == (3, 2, model.nq)
+        for i in np.ndindex(3, 2):
+            own = model.with_parameters(body_mass=mass[i[1]])
+            want = qdsim.linearize(own, q, u, options, tau=tau[i[0], 0], wrench=wrench[i[1]])
+            np.testing.assert_allclose(found.c[i], want.q_next, rtol=0, atol=1e-15)
+            np.testing.assert_allclose(found.A[i], want.A, rtol=0, atol=1e-13)
+            np.testing.assert_allclose(found.B[i], want.B, rtol=0, atol=1e-13)
+    by_name = Analytic(300.0).linearize(model, q, u, wrench={model.body_names[-1]: wrench[0, -1]})
+    alone = np.zeros((model.body_count, 6))
+    alone[-1] = wrench[0, -1]
+    assert by_name.c.tobytes() == Analytic(300.0).linearize(model, q, u, wrench=alone).c.tobytes()
+
+
+def test_failures_under_forces_are_those_of_the_step() -> None:
+    """A weightless ball pushed off the ground has no next state; pushed down it has."""
+    model = qdsim.load(
+        """<mujoco><option gravity="0 0 0"/><worldbody><geom type="plane" size="1 1 1"/>
+        <body pos="0 0 0.1"><joint type="slide" axis="0 0 1"/><geom type="sphere" size="0.1" mass="1"/></body>
+        <body pos="0 1 1"><joint name="b" type="slide" axis="1 0 0"/><geom type="sphere" size="0.1" mass="1"/></body>
+        </worldbody><actuator><position joint="b" kp="100"/></actuator></mujoco>"""
+    )
+    options = qdsim.Options(epsilon=0.0)
+    scheme = Randomized(0.01, 4)
+    down = scheme.linearize(model, [0.0, 0.0], [0.0], options, tau=[-1.0, 0.0])
+    np.testing.assert_allclose(down.B[:, 0], [0.0, 1.0], atol=1e-9)
+    with pytest.raises(qdsim.SolverError):
+        scheme.linearize(model, [0.0, 0.0], [0.0], options, tau=[1.0, 0.0])
+
+
 def test_force_field_of_a_projection() -> None:
     """S3, Example 3: f(q) = max(q, 0) of a block that nothing drives, with q sampled."""
     model = qdsim.load(

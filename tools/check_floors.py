@@ -35,7 +35,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"_core"},
     {"description"},
     {"formats"},
-    {"model", "batch_out"},
+    {"model", "batch_in", "batch_out"},
     {"loading"},
     {"step", "batch", "cone", "differential", "ocp"},
     {"smoothing"},

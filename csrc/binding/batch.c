@@ -187,15 +187,17 @@ PyObject *batch_failure_raise(PyObject *module, PyObject *args) {
 /* ---------------------------------------------------------------- steps */
 
 const char batch_doc[] =
-    "_batch($module, /, model, options, q, u, tau, wrench, parameters, out, threads, derivative, "
-    "with_A, with_B, contacts)\n"
+    "_batch($module, /, model, options, q, u, tau, wrench, parameters, out, threads, wrt, "
+    "contacts)\n"
     "--\n\n"
-    "Steps (derivative: linearizations) of the rows of q, u, tau and wrench (or None), with\n"
-    "parameters (None, or a tuple of rows or None). out: None, or a tuple of arrays or None for\n"
-    "the items up to B, which are then written to. Returns q_next,\n"
-    "delta, limit_force, constraint_force, status, derivative_exact, A, B, contact_start, "
-    "contacts\n"
-    "(None where not asked for) and (sample, step, SolverInfo) of the first failure or None.";
+    "Steps (wrt -1), or linearizations by the arguments whose bits are set in wrt, of the rows of\n"
+    "q, u, tau and wrench (or None), with parameters (None, or a tuple of rows or None). out: "
+    "None,\n"
+    "or a tuple of arrays of the right size or None, written to in place of new ones. Returns "
+    "q_next,\n"
+    "delta, limit_force, constraint_force, status, derivative_exact, the derivative (samples, nv,\n"
+    "size) by every argument (out ends here), contact_start, contacts (None where not asked for),\n"
+    "and (sample, step, SolverInfo) of the first failure or None.";
 
 enum {
   BATCH_Q_NEXT,
@@ -204,23 +206,21 @@ enum {
   BATCH_CONSTRAINT_FORCE,
   BATCH_STATUS,
   BATCH_DERIVATIVE_EXACT,
-  BATCH_A,
-  BATCH_B,
-  BATCH_CONTACT_START,
+  BATCH_DERIVATIVE, /* by the first argument */
+  BATCH_CONTACT_START = BATCH_DERIVATIVE + QD_ARGUMENT_COUNT,
   BATCH_CONTACTS,
   BATCH_FAILURE,
   BATCH_ITEMS
 };
 
-/* The array at the index of out, if it can be written to as it is; NULL without an error if there
- * is none. qdsim.batch hands over nothing else. */
-static PyObject *item_given(PyObject *out, int index, int type, int ndim, const npy_intp *shape) {
+/* The array at the index of out, if it can be written to as it is, whatever its shape; NULL without
+ * an error if there is none. qdsim.batch hands over nothing else. */
+static PyObject *item_given(PyObject *out, int index, int type, npy_intp size) {
   if (out == Py_None || index >= PyTuple_GET_SIZE(out)) return NULL;
   PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(out, index);
   if ((PyObject *)array == Py_None) return NULL;
   if (!PyArray_Check((PyObject *)array) || PyArray_TYPE(array) != type ||
-      PyArray_NDIM(array) != ndim || !PyArray_CompareLists(PyArray_DIMS(array), shape, ndim) ||
-      !PyArray_ISCARRAY(array)) {
+      PyArray_SIZE(array) != size || !PyArray_ISCARRAY(array)) {
     PyErr_Format(PyExc_ValueError, "out: item %d cannot be written to", index);
     return NULL;
   }
@@ -233,7 +233,8 @@ static void *item_create(PyObject *items, PyObject *out, int index, int wanted, 
                          npy_intp count, npy_intp rows, npy_intp columns) {
   npy_intp shape[3] = {count, rows, columns};
   int ndim = rows < 0 ? 1 : (columns < 0 ? 2 : 3);
-  PyObject *array = wanted ? item_given(out, index, type, ndim, shape) : Py_NewRef(Py_None);
+  npy_intp size = PyArray_MultiplyList(shape, ndim);
+  PyObject *array = wanted ? item_given(out, index, type, size) : Py_NewRef(Py_None);
   if (!array && !PyErr_Occurred()) array = PyArray_SimpleNew(ndim, shape, type);
   if (!array) return NULL;
   PyTuple_SET_ITEM(items, index, array);
@@ -248,9 +249,8 @@ static int out_check(PyObject *out, Py_ssize_t size) {
 }
 
 static int output_create(PyObject *items, PyObject *given, const model_object *model,
-                         npy_intp count, int derivative, int with_A, int with_B, int contacts,
-                         qd_batch_output *out) {
-  npy_intp nq = model->nq, nv = model->nv, nu = model->nu;
+                         npy_intp count, int wrt, int contacts, qd_batch_output *out) {
+  npy_intp nq = model->nq, nv = model->nv;
   out->q_next = item_create(items, given, BATCH_Q_NEXT, 1, NPY_DOUBLE, count, nq, -1);
   out->delta = item_create(items, given, BATCH_DELTA, 1, NPY_DOUBLE, count, nv, -1);
   out->limit_force = item_create(items, given, BATCH_LIMIT_FORCE, 1, NPY_DOUBLE, count, nv, -1);
@@ -258,9 +258,10 @@ static int output_create(PyObject *items, PyObject *given, const model_object *m
                                       model->constraint_count, QD_CONSTRAINT_FORCE);
   out->status = item_create(items, given, BATCH_STATUS, 1, NPY_INT32, count, -1, -1);
   out->derivative_exact =
-      item_create(items, given, BATCH_DERIVATIVE_EXACT, derivative, NPY_BOOL, count, -1, -1);
-  out->A = item_create(items, given, BATCH_A, with_A, NPY_DOUBLE, count, nv, nv);
-  out->B = item_create(items, given, BATCH_B, with_B, NPY_DOUBLE, count, nv, nu);
+      item_create(items, given, BATCH_DERIVATIVE_EXACT, wrt >= 0, NPY_BOOL, count, -1, -1);
+  for (int i = 0; i < QD_ARGUMENT_COUNT; i++)
+    out->derivative[i] = item_create(items, given, BATCH_DERIVATIVE + i, wrt >= 0 && (wrt >> i & 1),
+                                     NPY_DOUBLE, count, nv, qd_argument_size(model->model, i));
   out->contact_start =
       item_create(items, given, BATCH_CONTACT_START, contacts, NPY_INT64, count + 1, -1, -1);
   return PyErr_Occurred() ? -1 : 0;
@@ -297,26 +298,25 @@ static int input_read(batch_call *call, PyObject *q, PyObject *u, PyObject *tau,
   return 0;
 }
 
-static PyObject *batch_run(batch_call *call, PyObject *given, int derivative, int with_A,
-                           int with_B, int contacts) {
+static PyObject *batch_run(batch_call *call, PyObject *given, int wrt, int contacts) {
   PyObject *items = PyTuple_New(BATCH_ITEMS);
   if (!items) return NULL;
   qd_batch_output out;
-  if (output_create(items, given, call->step.model, (npy_intp)call->input.sample_count, derivative,
-                    with_A, with_B, contacts, &out) < 0) {
+  if (output_create(items, given, call->step.model, (npy_intp)call->input.sample_count, wrt,
+                    contacts, &out) < 0) {
     Py_DECREF(items);
     return NULL;
   }
   qd_status status;
   Py_BEGIN_ALLOW_THREADS;
-  status = (derivative ? qd_linearize_batch : qd_step_batch)(call->pool, call->threads, call->batch,
-                                                             &call->step.settings, &call->input,
-                                                             &out, &call->failure);
+  status = (wrt >= 0 ? qd_linearize_batch : qd_step_batch)(call->pool, call->threads, call->batch,
+                                                           &call->step.settings, &call->input, &out,
+                                                           &call->failure);
   Py_END_ALLOW_THREADS;
   PyObject *collected = status == QD_OK
                             ? contacts_collect(call, out.contact_start)
                             : status_raise(call->step.state, call->step.name, status, NULL);
-  PyObject *report = collected ? failure_report(call, derivative) : NULL;
+  PyObject *report = collected ? failure_report(call, wrt >= 0) : NULL;
   if (!report) {
     Py_XDECREF(collected);
     Py_DECREF(items);
@@ -329,20 +329,20 @@ static PyObject *batch_run(batch_call *call, PyObject *given, int derivative, in
 
 PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                          PyObject *kwnames) {
-  static const char *const names[] = {"model",  "options",    "q",       "u",       "tau",
-                                      "wrench", "parameters", "out",     "threads", "derivative",
-                                      "with_A", "with_B",     "contacts"};
-  PyObject *in[13], *out = NULL;
-  int flags[4];
+  static const char *const names[] = {"model",   "options", "q",          "u",
+                                      "tau",     "wrench",  "parameters", "out",
+                                      "threads", "wrt",     "contacts"};
+  PyObject *in[11], *out = NULL;
+  int wrt, contacts;
   batch_call call;
-  if (arguments_parse("_batch", names, 13, 13, 13, args, arg_count, kwnames, in) < 0) return NULL;
-  for (int i = 0; i < 4; i++)
-    if ((flags[i] = PyObject_IsTrue(in[9 + i])) < 0) return NULL;
-  if (batch_begin(&call, PyModule_GetState(module), flags[0] ? "linearize_batch" : "step_batch",
+  if (arguments_parse("_batch", names, 11, 11, 11, args, arg_count, kwnames, in) < 0 ||
+      int_read(in[9], "wrt", &wrt) < 0 || (contacts = PyObject_IsTrue(in[10])) < 0)
+    return NULL;
+  if (batch_begin(&call, PyModule_GetState(module), wrt >= 0 ? "linearize_batch" : "step_batch",
                   in[0], in[1], in[8]) == 0 &&
       input_read(&call, in[2], in[3], in[4], in[5]) == 0 && parameters_read(&call, in[6]) == 0 &&
-      out_check(in[7], BATCH_B + 1) == 0)
-    out = batch_run(&call, in[7], flags[0], flags[1], flags[2], flags[3]);
+      out_check(in[7], BATCH_CONTACT_START) == 0)
+    out = batch_run(&call, in[7], wrt, contacts);
   batch_end(&call);
   return out;
 }

@@ -475,12 +475,12 @@ typedef struct qd_batch_input {
 
 /* Caller's memory; every array but q_next and status may be NULL. */
 typedef struct qd_batch_output {
-  double *q_next;            /* (sample_count, nq) */
-  double *delta;             /* (sample_count, nv), zero where a sample failed */
-  double *limit_force;       /* (sample_count, nv) N or Nm, zero where a sample failed */
-  double *constraint_force;  /* (sample_count, constraint_count, 6), zero where a sample failed */
-  double *A;                 /* (sample_count, nv, nv), NaN where a sample failed */
-  double *B;                 /* (sample_count, nv, nu), NaN where a sample failed */
+  double *q_next;           /* (sample_count, nq) */
+  double *delta;            /* (sample_count, nv), zero where a sample failed */
+  double *limit_force;      /* (sample_count, nv) N or Nm, zero where a sample failed */
+  double *constraint_force; /* (sample_count, constraint_count, 6), zero where a sample failed */
+  double *derivative[QD_ARGUMENT_COUNT]; /* (sample_count, nv, size of the argument) dq_next by it,
+                                            NaN where a sample failed */
   uint8_t *derivative_exact; /* (sample_count) 1: exact; 0: the path's derivative, or failed */
   int32_t *status;           /* (sample_count) a qd_status each */
   int64_t *contact_start;    /* (sample_count + 1) contacts of sample i are contact_start[i] up to
@@ -497,12 +497,13 @@ typedef struct qd_batch_failure {
 } qd_batch_failure;
 
 /* qd_step for every sample on up to thread_count threads, the caller's included (pool may be NULL:
- * the caller's alone). A and B of the output are not touched. Returns QD_OK once every sample has
- * a status, QD_OUT_OF_MEMORY if the batch could not begin. */
+ * the caller's alone). The output's derivatives are not touched. Returns QD_OK once every sample
+ * has a status, QD_OUT_OF_MEMORY if the batch could not begin. */
 qd_status qd_step_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                         const qd_step_options *options, const qd_batch_input *input,
                         const qd_batch_output *output, qd_batch_failure *failure);
-/* The same with qd_linearize. */
+/* The same with qd_linearize, or with qd_differentiate and qd_vjp where derivatives by more than q
+ * and u are wanted. */
 qd_status qd_linearize_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                              const qd_step_options *options, const qd_batch_input *input,
                              const qd_batch_output *output, qd_batch_failure *failure);

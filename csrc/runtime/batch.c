@@ -51,6 +51,7 @@ typedef struct run {
   const qd_batch_input *input;
   const qd_batch_output *output; /* of steps */
   int with_derivative;
+  int by_more; /* than q and u: by pullbacks */
   int with_parameters;
   int64_t step_count; /* of rollouts, with the next three */
   double *path;
@@ -207,7 +208,6 @@ static qd_status read_sample(const run *r, participant *p, int64_t i, int64_t t,
   return status; /* the step looks at the rest */
 }
 
-/* Derivatives are what qd_linearize has checked. */
 static int result_is_finite(const qd_model *model, const qd_step_result *result) {
   return all_finite(result->q_next, model->nq) && all_finite(result->delta, model->nv) &&
          all_finite(result->limit_force, model->nv) &&
@@ -220,15 +220,21 @@ static void fill(double *numbers, int64_t count, double value) {
   }
 }
 
+/* Numbers of the derivative by an argument. */
+static int derivative_size(const qd_model *model, int argument) {
+  return model->nv * qd_argument_size(model, argument);
+}
+
 /* What a failed sample leaves: its own q, no motion, no forces, no derivative. */
-static void leave_failed(const qd_model *model, const double *q, qd_step_result *result, double *A,
-                         double *B) {
+static void leave_failed(const qd_model *model, const double *q, qd_step_result *result,
+                         double *const *derivative) {
   memmove(result->q_next, q, (size_t)model->nq * sizeof(double));
   fill(result->delta, model->nv, 0.0);
   fill(result->limit_force, model->nv, 0.0);
   fill(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count, 0.0);
-  fill(A, (int64_t)model->nv * model->nv, NAN);
-  fill(B, (int64_t)model->nv * model->nu, NAN);
+  for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
+    fill(derivative[k], derivative_size(model, k), NAN);
+  }
   result->derivative_exact = 0;
 }
 
@@ -249,26 +255,50 @@ static const qd_model *model_of(const run *r, participant *p, int64_t i) {
   return model_variant_model(p->variant);
 }
 
+/* One attempt, as the single calls make it: A and B with the step where no more is wanted. */
+static qd_status step_try(const run *r, participant *p, const qd_model *model,
+                          const qd_step_input *input, qd_step_result *result,
+                          double *const *derivative) {
+  if (!r->with_derivative) {
+    return qd_step(model, p->workspace, r->options, input, result);
+  }
+  if (r->by_more) {
+    return qd_differentiate(model, p->workspace, r->options, input, result);
+  }
+  return qd_linearize(model, p->workspace, r->options, input, result, derivative[QD_BY_Q],
+                      derivative[QD_BY_U]);
+}
+
+/* Pullbacks of the step that qd_differentiate has left in the workspace. */
+static qd_status pull_back(const run *r, participant *p, const qd_model *model,
+                           const qd_step_input *input, const qd_step_result *result,
+                           double *const *derivative) {
+  qd_vjp(model, p->workspace, r->options, input, result, model->nv, NULL, derivative);
+  for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
+    if (derivative[k] != NULL && !all_finite(derivative[k], derivative_size(model, k))) {
+      return QD_NUMERICAL_TROUBLE;
+    }
+  }
+  return QD_OK;
+}
+
 /* The step from the participant's copies; grows the workspace as needed. */
 static qd_status step_run(const run *r, participant *p, const qd_model *model,
-                          qd_step_result *result, double *A, double *B) {
+                          qd_step_result *result, double *const *derivative) {
   const qd_step_input input = {.q = p->q,
                                .u = p->u,
                                .tau = r->input->tau != NULL ? p->tau : NULL,
                                .wrench = r->input->wrench != NULL ? p->wrench : NULL};
   qd_status status;
   do {
-    if (r->with_derivative) {
-      status = qd_linearize(model, p->workspace, r->options, &input, result, A, B);
-    } else {
-      status = qd_step(model, p->workspace, r->options, &input, result);
-    }
+    status = step_try(r, p, model, &input, result, derivative);
   } while (status == QD_OUT_OF_CAPACITY &&
            (status = workspace_grow(p, model, result->contact_count)) == QD_OK);
   if (status == QD_OK && !result_is_finite(model, result)) {
     status = QD_NUMERICAL_TROUBLE;
   }
-  return status;
+  return status == QD_OK && r->by_more ? pull_back(r, p, model, &input, result, derivative)
+                                       : status;
 }
 
 static void note_failure(participant *p, int64_t i, int64_t step, qd_status status,
@@ -321,9 +351,11 @@ static void sample_step(const run *r, int k, int64_t i) {
   const qd_batch_input *in = r->input;
   const qd_batch_output *out = r->output;
   participant *p = r->batch->participants[k];
-  const int64_t nv = model->nv, nu = model->nu, nc = model->constraint_count;
-  double *A = r->with_derivative ? row(out->A, i, nv * nv) : NULL;
-  double *B = r->with_derivative ? row(out->B, i, nv * nu) : NULL;
+  const int64_t nv = model->nv, nc = model->constraint_count;
+  double *derivative[QD_ARGUMENT_COUNT] = {NULL};
+  for (int j = 0; r->with_derivative && j < QD_ARGUMENT_COUNT; ++j) {
+    derivative[j] = row(out->derivative[j], i, derivative_size(model, j));
+  }
   qd_step_result result;
   memset(&result, 0, sizeof result);
   result.q_next = row(out->q_next, i, model->nq);
@@ -333,7 +365,7 @@ static void sample_step(const run *r, int k, int64_t i) {
       row_or(out->constraint_force, i, QD_CONSTRAINT_FORCE * nc, p->constraint_force);
   qd_status status = read_sample(r, p, i, 0, in->q + i * in->q_stride);
   if (status == QD_OK) {
-    status = step_run(r, p, model_of(r, p, i), &result, A, B);
+    status = step_run(r, p, model_of(r, p, i), &result, derivative);
   }
   const int64_t first = p->contact_count;
   if (status == QD_OK && out->contact_start != NULL) {
@@ -341,7 +373,7 @@ static void sample_step(const run *r, int k, int64_t i) {
   }
   if (status != QD_OK) {
     note_failure(p, i, 0, status, &result);
-    leave_failed(model, p->q, &result, A, B);
+    leave_failed(model, p->q, &result, derivative);
   }
   if (out->contact_start != NULL) {
     r->batch->places[i] = (contact_place){.first = first, .participant = k};
@@ -375,7 +407,7 @@ static void sample_rollout(const run *r, int k, int64_t i) {
     result.constraint_force = p->constraint_force;
     status = read_sample(r, p, i, t, path + t * nq);
     if (status == QD_OK) {
-      status = step_run(r, p, stepped, &result, NULL, NULL);
+      status = step_run(r, p, stepped, &result, NULL);
     }
     t += status == QD_OK;
   }
@@ -499,6 +531,9 @@ qd_status qd_linearize_batch(qd_thread_pool *pool, int thread_count, qd_batch *b
                              const qd_batch_output *output, qd_batch_failure *failure) {
   run r = {.batch = batch, .options = options, .input = input, .output = output};
   r.with_derivative = 1;
+  for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
+    r.by_more |= output->derivative[k] != NULL && k != QD_BY_Q && k != QD_BY_U;
+  }
   return step_batch(&r, pool, thread_count, failure);
 }
 

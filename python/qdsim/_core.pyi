@@ -214,23 +214,9 @@ def _batch(
     parameters: tuple[_Vector | None, ...] | None,
     out: tuple[npt.NDArray[Any] | None, ...] | None,
     threads: int,
-    derivative: bool,
-    with_A: bool,
-    with_B: bool,
+    wrt: int,
     contacts: bool,
-) -> tuple[
-    _Vector,
-    _Vector,
-    _Vector,
-    _Vector,
-    _Codes,
-    npt.NDArray[np.bool_] | None,
-    _Vector | None,
-    _Vector | None,
-    _Counts | None,
-    _Contacts | None,
-    _Failure | None,
-]: ...
+) -> tuple[Any, ...]: ...
 def _rollout(
     model: Model,
     options: _OptionsLike | StepOptions | None,

@@ -7,7 +7,6 @@ the interpreter lock. Samples do not know each other, so results do not depend o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,7 +15,25 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._core import PARAMETER_NAMES, STATUS_NAMES
+from ._core import ARGUMENT_NAMES, STATUS_NAMES
+from .batch_in import (
+    Wrench,
+    broadcast,
+    check_errors,
+    check_finite,
+    check_model,
+    check_parameters,
+    every_step,
+    in_rows,
+    numbers,
+    parameter_rows,
+    parameters_of,
+    rows_of,
+    sample_name,
+    thread_count,
+    wrenches_of,
+    wrt_names,
+)
 from .batch_out import Wanted, flat_outputs, outputs
 
 __all__ = [
@@ -30,18 +47,13 @@ __all__ = [
 
 _Vector = npt.NDArray[np.float64]
 _Errors = Literal["raise", "mark"]
-_PARAMETER = "parameters[{!r}]"
-# What can be written into arrays of the caller, in the core's order.
-_BATCH_OUT: tuple[str, ...] = (
-    *("q_next", "delta", "limit_force", "constraint_force", "status"),
-    *("derivative_exact", "A", "B"),
-)
+# Results in the core's order. A and B are the derivatives by the first two arguments.
+_STEPS = ("q_next", "delta", "limit_force", "constraint_force", "status", "derivative_exact")
+_DERIVATIVES = ("A", "B", *ARGUMENT_NAMES[2:])
 _ROLLOUT_OUT = ("q", "status", "steps_done")
-_Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _OK = STATUS_NAMES.index("solved")
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
 _OUT_OF_MEMORY = STATUS_NAMES.index("out of memory")
-_MOST_THREADS = 1024  # QD_THREADS_MAX of qdsim.h
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -113,6 +125,9 @@ class BatchLinearizations(BatchSteps):
     """(..., nv, nu) dq_next/du in tangent coordinates, NaN where a sample failed; None if not in wrt."""
     derivative_exact: npt.NDArray[np.bool_]
     """(...) False where the path's derivative stands in for the exact one, or the sample failed."""
+    derivatives: Mapping[str, _Vector]
+    """From the names in wrt to dq_next by them, (..., nv, *shape of the argument), as in
+    `Linearization.derivatives`; "q" is A and "u" is B."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -135,7 +150,7 @@ def step_batch(
     options: _core._OptionsLike | _core.StepOptions | None = None,
     *,
     tau: npt.ArrayLike | None = None,
-    wrench: _Wrench | None = None,
+    wrench: Wrench | None = None,
     threads: int | None = None,
     errors: _Errors = "raise",
     contacts: bool = True,
@@ -170,27 +185,11 @@ def step_batch(
         SolverError: with the `info` of the first failed sample, if errors is "raise".
         MemoryError: if memory is exhausted.
     """
-    _check_errors(errors)
-    lead, rows = _rows(model, q, u, tau, wrench, parameters)
-    wanted = _wanted(model, lead)
-    given = outputs(out, wanted, rows.values())
-    found = _core._batch(
-        model,
-        options,
-        rows["q"],
-        rows["u"],
-        rows.get("tau"),
-        rows.get("wrench"),
-        _parameter_rows(rows),
-        flat_outputs(given, _BATCH_OUT, lead),
-        _thread_count(threads),
-        derivative=False,
-        with_A=False,
-        with_B=False,
-        contacts=contacts,
-    )
-    _settle("step_batch", model, "q", rows["q"], found[4], found[10], lead, errors)
-    return BatchSteps(**{**_common(found, lead), **given})
+    check_errors(errors)
+    lead, rows = rows_of(model, q, u, tau, wrench, parameters)
+    given = outputs(out, _wanted(model, lead), rows.values())
+    fields = _run(model, options, lead, rows, given, threads, errors, contacts, None)
+    return BatchSteps(**{**fields, **given})
 
 
 def linearize_batch(
@@ -200,7 +199,7 @@ def linearize_batch(
     options: _core._OptionsLike | _core.StepOptions | None = None,
     *,
     tau: npt.ArrayLike | None = None,
-    wrench: _Wrench | None = None,
+    wrench: Wrench | None = None,
     wrt: Iterable[str] = ("q", "u"),
     threads: int | None = None,
     errors: _Errors = "raise",
@@ -211,42 +210,27 @@ def linearize_batch(
     """Linearize the step at every sample of a batch: `linearize` over the leading dimensions.
 
     Args:
-        wrt: Which of "q" (A) and "u" (B) are wanted; the other is None.
+        wrt: Names of arguments of the step: "q" gives A, "u" gives B (None where not wanted), "tau", "wrench" and
+            those of `model.parameters` ("pair_friction", "geom_size", ...) what `derivatives` holds, as in
+            `linearize`. In `out` they go by these names.
         model, q, u, options, tau, wrench, threads, errors, contacts, parameters, out: As in `step_batch`.
 
     Raises:
         As `step_batch`.
     """
-    _check_errors(errors)
-    with_A, with_B = _wrt(wrt)
-    lead, rows = _rows(model, q, u, tau, wrench, parameters)
-    wanted = _wanted(model, lead, "derivative_exact", *"A" * with_A, *"B" * with_B)
-    given = outputs(out, wanted, rows.values())
-    found = _core._batch(
-        model,
-        options,
-        rows["q"],
-        rows["u"],
-        rows.get("tau"),
-        rows.get("wrench"),
-        _parameter_rows(rows),
-        flat_outputs(given, _BATCH_OUT, lead),
-        _thread_count(threads),
-        derivative=True,
-        with_A=with_A,
-        with_B=with_B,
-        contacts=contacts,
+    check_errors(errors)
+    names = wrt_names(wrt)
+    lead, rows = rows_of(model, q, u, tau, wrench, parameters)
+    given = outputs(out, _wanted(model, lead, names), rows.values())
+    fields = _run(model, options, lead, rows, given, threads, errors, contacts, names)
+    fields.update(given)
+    found = {name: fields.pop(field) for name, field in zip(ARGUMENT_NAMES, _DERIVATIVES)}
+    return BatchLinearizations(
+        **fields,
+        A=found["q"],
+        B=found["u"],
+        derivatives={name: found[name] for name in names},
     )
-    _settle("linearize_batch", model, "q", rows["q"], found[4], found[10], lead, errors)
-    exact, A, B = found[5], found[6], found[7]
-    assert exact is not None
-    fields = {
-        **_common(found, lead),
-        "derivative_exact": exact.reshape(lead),
-        "A": None if A is None else A.reshape(*lead, *A.shape[1:]),
-        "B": None if B is None else B.reshape(*lead, *B.shape[1:]),
-    }
-    return BatchLinearizations(**{**fields, **given})
 
 
 def rollout(
@@ -256,7 +240,7 @@ def rollout(
     options: _core._OptionsLike | _core.StepOptions | None = None,
     *,
     tau: npt.ArrayLike | None = None,
-    wrench: _Wrench | None = None,
+    wrench: Wrench | None = None,
     threads: int | None = None,
     errors: _Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
@@ -276,25 +260,25 @@ def rollout(
     Raises:
         As `step_batch`; the message names sample and step.
     """
-    _check_errors(errors)
-    _check_model(model)
-    start = _numbers("q0", q0, (model.nq,))
-    courses = {"u": _numbers("u", u, (-1, model.nu))}
+    check_errors(errors)
+    check_model(model)
+    start = numbers("q0", q0, (model.nq,))
+    courses = {"u": numbers("u", u, (-1, model.nu))}
     step_count = courses["u"].shape[-2]
     if tau is not None:
-        courses["tau"] = _every_step("tau", _numbers("tau", tau, (-1, model.nv)), step_count)
+        courses["tau"] = every_step("tau", numbers("tau", tau, (-1, model.nv)), step_count)
     if wrench is not None:
-        courses["wrench"] = _every_step("wrench", _wrenches(model, wrench, (-1,)), step_count)
-    values = _parameters(model, parameters)
+        courses["wrench"] = every_step("wrench", wrenches_of(model, wrench, (-1,)), step_count)
+    values = parameters_of(model, parameters)
     leads = {name: course.shape[:-2] for name, course in courses.items()}
     leads.update({name: array.shape[:-1] for name, array in values.items()})
-    lead = _broadcast({"q0": start.shape[:-1], **leads})
-    q_rows = _flat(start, lead, 1)
-    rows = {name: _flat(course, lead, 2) for name, course in courses.items()}
+    lead = broadcast({"q0": start.shape[:-1], **leads})
+    q_rows = in_rows(start, lead, 1)
+    rows = {name: in_rows(course, lead, 2) for name, course in courses.items()}
     for name, flat in {"q0": q_rows, **rows}.items():
-        _check_finite(name, flat, lead)
-    own = {name: _flat(array, lead, 1) for name, array in values.items()}
-    _check_parameters(model, own, lead)
+        check_finite(name, flat, lead)
+    own = {name: in_rows(array, lead, 1) for name, array in values.items()}
+    check_parameters(model, own, lead)
     wanted: Wanted = {
         "q": ((*lead, step_count + 1, model.nq), np.float64),
         "status": (lead, np.int32),
@@ -308,221 +292,20 @@ def rollout(
         rows["u"],
         rows.get("tau"),
         rows.get("wrench"),
-        _parameter_rows(own),
-        flat_outputs(given, _ROLLOUT_OUT, lead),
-        _thread_count(threads),
+        parameter_rows(own),
+        flat_outputs(given, _ROLLOUT_OUT),
+        thread_count(threads),
     )
-    _settle("rollout", model, "q0", q_rows, status, failure, lead, errors)
+    _settle("rollout", model, "q0", q_rows, status.reshape(-1), failure, lead, errors)
     fields: dict[str, Any] = {
-        "q": q.reshape(*lead, *q.shape[1:]),
+        "q": q.reshape(wanted["q"][0]),
         "status": status.reshape(lead),
         "steps_done": steps_done.reshape(lead),
     }
     return Rollouts(**{**fields, **given})
 
 
-# ---------------------------------------------------------------- arguments
-
-
-def _check_model(model: object) -> None:
-    if not isinstance(model, _core.Model):
-        raise TypeError(f"model: expected a qdsim.Model, got {type(model).__name__}")
-
-
-def _check_errors(errors: object) -> None:
-    if errors not in ("raise", "mark"):
-        raise ValueError(f"errors: expected 'raise' or 'mark', got {errors!r}")
-
-
-def _thread_count(threads: object) -> int:
-    if threads is None:
-        return min(_cores(), _MOST_THREADS)
-    if isinstance(threads, (bool, np.bool_)) or not isinstance(threads, (int, np.integer)):
-        raise TypeError(f"threads: expected an integer or None, got {type(threads).__name__}")
-    if not 1 <= threads <= _MOST_THREADS:
-        raise ValueError(f"threads: expected 1 to {_MOST_THREADS}, got {threads}")
-    return int(threads)
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _wrt(wrt: Iterable[str]) -> tuple[bool, bool]:
-    try:
-        names = tuple(wrt)
-    except TypeError:
-        raise TypeError(
-            f"wrt: expected names among 'q' and 'u', got {type(wrt).__name__}"
-        ) from None
-    for name in names:
-        if name not in ("q", "u"):
-            raise ValueError(f"wrt: expected 'q' or 'u', got {name!r}")
-    return "q" in names, "u" in names
-
-
-def _numbers(name: str, value: npt.ArrayLike, widths: tuple[int, ...]) -> _Vector:
-    """The argument as doubles whose last dimensions have these sizes (-1: any)."""
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError):
-        array = np.asarray(None)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name}: expected an array of real numbers, got dtype {array.dtype}")
-    tail = array.shape[-len(widths) :]
-    if len(tail) != len(widths) or any(w not in (-1, n) for w, n in zip(widths, tail)):
-        sizes = ", ".join("T" if width < 0 else str(width) for width in widths)
-        raise ValueError(f"{name}: expected shape (..., {sizes}), got {array.shape}")
-    return array.astype(np.float64, copy=False)
-
-
-def _broadcast(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
-    try:
-        return np.broadcast_shapes(*shapes.values())
-    except ValueError:
-        said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise ValueError(f"leading dimensions do not broadcast: {said}") from None
-
-
-def _flat(array: _Vector, lead: tuple[int, ...], inner: int) -> _Vector:
-    """The samples in a row, (samples, ...), with contiguous rows; a copy only where strides need one."""
-    tail = array.shape[array.ndim - inner :]
-    own = array.shape[: array.ndim - inner]
-    count = 1
-    for size in lead:
-        count *= size
-    if own == lead:
-        flat = array.reshape(count, *tail)
-    elif all(size == 1 for size in own):
-        flat = np.broadcast_to(array.reshape(tail), (count, *tail))
-    else:
-        flat = np.broadcast_to(array, (*lead, *tail)).reshape(count, *tail)
-    size = array.itemsize
-    rows_fit = tail[-1] <= 1 or flat.strides[-1] == size
-    if not (rows_fit and flat.flags.aligned and all(s % size == 0 for s in flat.strides)):
-        flat = np.ascontiguousarray(flat)
-    return flat
-
-
-def _check_finite(name: str, flat: _Vector, lead: tuple[int, ...]) -> None:
-    shared = flat[:1] if flat.strides[0] == 0 else flat
-    if np.isfinite(shared).all():
-        return
-    index = tuple(int(i) for i in np.argwhere(~np.isfinite(flat))[0])
-    where = str(index[1]) if len(index) == 2 else str(list(index[1:]))
-    value = flat[index]
-    raise ValueError(f"{name}: {_sample(index[0], lead)}: element {where} is {value}")
-
-
-def _wrenches(model: _core.Model, wrench: _Wrench, steps: tuple[int, ...] = ()) -> _Vector:
-    """Wrenches (..., 6 body_count), also from a mapping; steps: what stands before the bodies."""
-    if not isinstance(wrench, Mapping):
-        array = _numbers("wrench", wrench, (*steps, model.body_count, 6))
-        return array.reshape(*array.shape[:-2], 6 * model.body_count)
-    names: tuple[str, ...] = getattr(model, "body_names", ())
-    given = {}
-    for name, value in wrench.items():
-        if not isinstance(name, str):
-            raise TypeError(f"wrench: expected names of bodies as keys, got {type(name).__name__}")
-        if name not in names:
-            raise ValueError(f"wrench: the model has no body {name!r}")
-        given[names.index(name)] = _numbers(f"wrench[{name!r}]", value, (*steps, 6))
-    leads = {f"wrench[{names[body]!r}]": array.shape[:-1] for body, array in given.items()}
-    lead = _broadcast(leads) if given else (1,) * len(steps)
-    out = np.zeros((*lead, model.body_count, 6))
-    for body, array in given.items():
-        out[..., body, :] = array
-    return out.reshape(*lead, 6 * model.body_count)
-
-
-def _every_step(name: str, course: _Vector, step_count: int) -> _Vector:
-    """A course (..., T or 1, n) for every step."""
-    if course.shape[-2] not in (1, step_count):
-        raise ValueError(
-            f"{name}: expected {step_count} steps as in u, or 1, got {course.shape[-2]}"
-        )
-    return np.broadcast_to(course, (*course.shape[:-2], step_count, course.shape[-1]))
-
-
-def _rows(
-    model: _core.Model,
-    q: npt.ArrayLike,
-    u: npt.ArrayLike,
-    tau: npt.ArrayLike | None,
-    wrench: _Wrench | None,
-    parameters: Mapping[str, npt.ArrayLike] | None,
-) -> tuple[tuple[int, ...], dict[str, _Vector]]:
-    """Leading dimensions, and the samples of each argument in a row, checked."""
-    _check_model(model)
-    arrays = {"q": _numbers("q", q, (model.nq,)), "u": _numbers("u", u, (model.nu,))}
-    if tau is not None:
-        arrays["tau"] = _numbers("tau", tau, (model.nv,))
-    if wrench is not None:
-        arrays["wrench"] = _wrenches(model, wrench)
-    values = _parameters(model, parameters)
-    both = {**arrays, **values}
-    lead = _broadcast({name: array.shape[:-1] for name, array in both.items()})
-    flat = {name: _flat(array, lead, 1) for name, array in both.items()}
-    for name in arrays:
-        _check_finite(name, flat[name], lead)
-    _check_parameters(model, {name: flat[name] for name in values}, lead)
-    return lead, flat
-
-
-def _parameters(
-    model: _core.Model, parameters: Mapping[str, npt.ArrayLike] | None
-) -> dict[str, _Vector]:
-    """Parameters (..., size) of the samples' own, by their names in messages."""
-    if parameters is None:
-        return {}
-    if not isinstance(parameters, Mapping):
-        raise TypeError(
-            f"parameters: expected a mapping from names to arrays, got {type(parameters).__name__}"
-        )
-    found: dict[str, _Vector] = {}
-    for name, value in parameters.items():
-        if name not in PARAMETER_NAMES:
-            raise ValueError(
-                f"parameters: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
-            )
-        shape = np.shape(getattr(model.parameters, name))  # type: ignore[attr-defined]
-        array = _numbers(_PARAMETER.format(name), value, shape)
-        size = 1
-        for n in shape:
-            size *= n
-        found[_PARAMETER.format(name)] = array.reshape(
-            *array.shape[: array.ndim - len(shape)], size
-        )
-    return found
-
-
-def _check_parameters(model: _core.Model, rows: dict[str, _Vector], lead: tuple[int, ...]) -> None:
-    for k, name in enumerate(PARAMETER_NAMES):
-        own = rows.get(_PARAMETER.format(name))
-        fault = None if own is None else _core._parameter_fault(model, k, own)
-        if fault is not None:
-            sample, element, reason = fault
-            raise ValueError(
-                f"{_PARAMETER.format(name)}: {_sample(sample, lead)}: element {element}: {reason}"
-            )
-
-
-def _parameter_rows(rows: dict[str, _Vector]) -> tuple[_Vector | None, ...] | None:
-    found = tuple(rows.get(_PARAMETER.format(name)) for name in PARAMETER_NAMES)
-    return None if all(array is None for array in found) else found
-
-
 # ---------------------------------------------------------------- results
-
-
-def _sample(sample: int, lead: tuple[int, ...]) -> str:
-    if len(lead) == 0:
-        return "the only sample"
-    index = [int(i) for i in np.unravel_index(sample, lead)]
-    return f"sample {index[0] if len(index) == 1 else index}"
 
 
 def _settle(
@@ -544,41 +327,78 @@ def _settle(
             model.normalize(q[bad[0]])
         except ValueError as error:
             reason = str(error).removeprefix("q: ")
-            raise ValueError(f"{name}: {_sample(int(bad[0]), lead)}: {reason}") from None
+            raise ValueError(f"{name}: {sample_name(int(bad[0]), lead)}: {reason}") from None
     if (status == _OUT_OF_MEMORY).any():
         raise MemoryError
     if errors == "raise" or bad.size:
         sample, step, info = failure
-        where = f"{caller}: {_sample(sample, lead)}"
+        where = f"{caller}: {sample_name(sample, lead)}"
         _core._raise_batch_failure(where + (f", step {step}" if caller == "rollout" else ""), info)
 
 
-def _wanted(model: _core.Model, lead: tuple[int, ...], *derivatives: str) -> Wanted:
-    """Results of steps, and of linearizations these."""
-    nq, nv, nu = model.nq, model.nv, model.nu
+def _wanted(
+    model: _core.Model, lead: tuple[int, ...], wrt: tuple[str, ...] | None = None
+) -> Wanted:
+    """Results of steps, and of linearizations the derivatives by these arguments."""
+    nq, nv = model.nq, model.nv
     wanted: Wanted = {
         "q_next": ((*lead, nq), np.float64),
         "delta": ((*lead, nv), np.float64),
         "limit_force": ((*lead, nv), np.float64),
         "constraint_force": ((*lead, model.constraint_count, 6), np.float64),
         "status": (lead, np.int32),
-        "derivative_exact": (lead, np.bool_),
-        "A": ((*lead, nv, nv), np.float64),
-        "B": ((*lead, nv, nu), np.float64),
     }
-    late = ("derivative_exact", "A", "B")
-    return {
-        name: entry for name, entry in wanted.items() if name not in late or name in derivatives
-    }
+    if wrt is not None:
+        wanted["derivative_exact"] = (lead, np.bool_)
+        for name in wrt:
+            shape = (*lead, nv, *_argument_shape(model, name))
+            wanted[_DERIVATIVES[ARGUMENT_NAMES.index(name)]] = (shape, np.float64)
+    return wanted
 
 
-def _common(found: tuple[Any, ...], lead: tuple[int, ...]) -> dict[str, Any]:
-    return {
-        "q_next": found[0].reshape(*lead, found[0].shape[1]),
-        "delta": found[1].reshape(*lead, found[1].shape[1]),
-        "limit_force": found[2].reshape(*lead, found[2].shape[1]),
-        "constraint_force": found[3].reshape(*lead, *found[3].shape[1:]),
-        "status": found[4].reshape(lead),
-        "contact_start": found[8],
-        "contacts": found[9],
+def _argument_shape(model: _core.Model, name: str) -> tuple[int, ...]:
+    """Shape of an argument of a step, that of q in tangent coordinates."""
+    inputs = {
+        "q": (model.nv,),
+        "u": (model.nu,),
+        "tau": (model.nv,),
+        "wrench": (model.body_count, 6),
     }
+    found = inputs.get(name)
+    return np.shape(getattr(model.parameters, name)) if found is None else found  # type: ignore[attr-defined]
+
+
+def _run(
+    model: _core.Model,
+    options: _core._OptionsLike | _core.StepOptions | None,
+    lead: tuple[int, ...],
+    rows: dict[str, _Vector],
+    given: dict[str, npt.NDArray[Any]],
+    threads: int | None,
+    errors: _Errors,
+    contacts: bool,
+    wrt: tuple[str, ...] | None,
+) -> dict[str, Any]:
+    """Steps (wrt None) or linearizations in the core, and their results by name."""
+    mask = -1 if wrt is None else sum(1 << ARGUMENT_NAMES.index(name) for name in wrt)
+    names = (*_STEPS, *_DERIVATIVES)
+    found = _core._batch(
+        model,
+        options,
+        rows["q"],
+        rows["u"],
+        rows.get("tau"),
+        rows.get("wrench"),
+        parameter_rows(rows),
+        flat_outputs(given, names),
+        thread_count(threads),
+        mask,
+        contacts,
+    )
+    caller = "step_batch" if wrt is None else "linearize_batch"
+    *arrays, contact_start, records, failure = found
+    _settle(caller, model, "q", rows["q"], arrays[4].reshape(-1), failure, lead, errors)
+    fields: dict[str, Any] = {"contact_start": contact_start, "contacts": records}
+    for name, (shape, _) in _wanted(model, lead, wrt).items():
+        fields[name] = arrays[names.index(name)].reshape(shape)
+    return fields if wrt is None else {**dict.fromkeys(_DERIVATIVES), **fields}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -22,7 +21,8 @@ def outputs(out: object, wanted: Wanted, inputs: Iterable[Any]) -> dict[str, npt
     if isinstance(out, Mapping):
         given = dict(out)
     else:
-        given = {name: getattr(out, name, None) for name in wanted}
+        derivatives = getattr(out, "derivatives", {})
+        given = {name: getattr(out, name, derivatives.get(name)) for name in wanted}
         given = {name: array for name, array in given.items() if array is not None}
         if not given:
             raise TypeError(
@@ -65,14 +65,7 @@ def _overlap(array: npt.NDArray[Any], read: npt.NDArray[Any]) -> bool:
 
 
 def flat_outputs(
-    given: dict[str, npt.NDArray[Any]], names: Iterable[str], lead: tuple[int, ...]
+    given: dict[str, npt.NDArray[Any]], names: Iterable[str]
 ) -> tuple[npt.NDArray[Any] | None, ...] | None:
-    """The arrays in the order of these names, samples in a row; None for those that are to be new."""
-    if not given:
-        return None
-    count = math.prod(lead)
-    arrays = (given.get(name) for name in names)
-    return tuple(
-        None if array is None else array.reshape(count, *array.shape[len(lead) :])
-        for array in arrays
-    )
+    """The arrays in the order of these names; None for those that are to be new."""
+    return tuple(given.get(name) for name in names) if given else None

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from qdsim.description import Description, Exclude, ModelWarning, PointCloud
 from qdsim.model import Model
 
@@ -118,12 +116,8 @@ def load(
 
 def _without_overlaps(model: Model) -> Model:
     """The model with excludes for bodies that overlap at the default configuration."""
-    q = np.array(model.default_q)  # within the joint limits: files often say zero where it is not
-    for joint, (lower, upper) in zip(model.joint_names, model.joint_range):
-        part = model.slice_q(joint)
-        if part.stop - part.start == 1:
-            q[part] = np.clip(q[part], lower, upper)
-    contacts = model.collide(q, 0.0)
+    # files often say zero where it is outside the limits
+    contacts = model.collide(model.clamp_to_limits(model.default_q), 0.0)
     deep = contacts[contacts["dist"] < -_OVERLAP]
     pairs = set(zip(deep["body_a"].tolist(), deep["body_b"].tolist()))
     if not pairs:

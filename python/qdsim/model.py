@@ -307,6 +307,19 @@ class Model(_core.Model):
         """
         return self.contacts(q, DEFAULT_MARGIN if margin is None else margin)
 
+    def clamp_to_limits(self, q: npt.ArrayLike) -> FloatArray:
+        """q (..., nq) with every hinge and slide joint moved into its ``joint_range``.
+
+        Poses of files and papers lie outside now and then, where a step has to push every joint back
+        at once. Free and ball joints have no limits and stay as they are.
+        """
+        result = np.array(_finite("q", q, self.nq))
+        for joint, limits in zip(self.description.joints, self.joint_range):
+            if joint.scalar:
+                at = self._slices_q[joint.name].start
+                result[..., at] = np.clip(result[..., at], *limits)
+        return result
+
     def command_from(self, q: npt.ArrayLike) -> FloatArray:
         """The command u (..., nu) whose springs are relaxed at q (..., nq): gear times q."""
         array = _finite("q", q, self.nq)

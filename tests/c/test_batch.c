@@ -117,8 +117,7 @@ static qd_batch_output output_of(found *f) {
   return (qd_batch_output){.q_next = f->q_next[0],
                            .delta = f->delta[0],
                            .limit_force = f->limit_force[0],
-                           .A = f->A[0],
-                           .B = f->B[0],
+                           .derivative = {[QD_BY_Q] = f->A[0], [QD_BY_U] = f->B[0]},
                            .derivative_exact = f->exact,
                            .status = f->status,
                            .contact_start = f->contact_start};

@@ -280,7 +280,7 @@ static qd_status batch_step(const qd_model *model, const qd_step_options *option
   for (int k = 0; k < QD_PARAMETER_COUNT; ++k) {
     samples.parameter[k] = own[k];
   }
-  const qd_batch_output output = {.q_next = q_next, .A = A, .status = &status};
+  const qd_batch_output output = {.q_next = q_next, .derivative[QD_BY_Q] = A, .status = &status};
   qd_batch *batch = qd_batch_create(model);
   const qd_status done = qd_linearize_batch(NULL, 1, batch, options, &samples, &output, &failure);
   FUZZ_CHECK(done == QD_OK, "batch status %d", done);

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
-from qdsim.batch import _broadcast, _check_model, _numbers, linearize_batch, step_batch
+from qdsim.batch import linearize_batch, step_batch
+from qdsim.batch_in import Wrench, parameters_in, rows_of
 from qdsim.model import Model
 from qdsim.step import Options, linearize
 
@@ -39,23 +39,30 @@ class Points:
     lead: tuple[int, ...]
     q: Array
     u: Array
-    tau: Array | None
+    loads: dict[str, Array]  # tau (points, nv) and wrench (points, body_count, 6), where given
+    parameters: dict[str, Array]  # (points, *shape) of the points' own
+
+    def others(self, at: Any) -> dict[str, Any]:
+        """What a batch takes beside q and u, indexed."""
+        own = {name: array[at] for name, array in self.parameters.items()}
+        return {**{name: array[at] for name, array in self.loads.items()}, "parameters": own}
 
 
 def points_of(
-    model: Model, q: npt.ArrayLike, u: npt.ArrayLike, tau: npt.ArrayLike | None
+    model: Model,
+    q: npt.ArrayLike,
+    u: npt.ArrayLike,
+    tau: npt.ArrayLike | None,
+    wrench: Wrench | None,
+    parameters: Mapping[str, npt.ArrayLike] | None,
 ) -> Points:
-    _check_model(model)
-    arrays = {"q": _numbers("q", q, (model.nq,)), "u": _numbers("u", u, (model.nu,))}
-    if tau is not None:
-        arrays["tau"] = _numbers("tau", tau, (model.nv,))
-    lead = _broadcast({name: array.shape[:-1] for name, array in arrays.items()})
-    count = math.prod(lead)
-    rows = {
-        name: np.broadcast_to(array, (*lead, array.shape[-1])).reshape(count, array.shape[-1])
-        for name, array in arrays.items()
-    }
-    return Points(lead, rows["q"], rows["u"], rows.get("tau"))
+    lead, rows = rows_of(model, q, u, tau, wrench, parameters)
+    loads: dict[str, Array] = {}
+    if "tau" in rows:
+        loads["tau"] = rows["tau"]
+    if "wrench" in rows:
+        loads["wrench"] = rows["wrench"].reshape(-1, model.body_count, 6)
+    return Points(lead, rows["q"], rows["u"], loads, parameters_in(model, rows))
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,13 @@ class Sampler:
         self._check_columns()
         model, count = self.model, len(points.q)
         nominal = step_batch(
-            model, points.q, points.u, self.options, tau=points.tau, threads=threads, contacts=False
+            model,
+            points.q,
+            points.u,
+            self.options,
+            **points.others(slice(None)),
+            threads=threads,
+            contacts=False,
         ).q_next
         first = draw(self.design, self.density, key, 0, self._active.size)[None]
         parts = []
@@ -223,10 +236,9 @@ class Sampler:
         chart: Chart,
     ) -> _Piece:
         q, u, noise_q = self._samples(points, part, unit, chart)
-        tau = None if points.tau is None else points.tau[part, None]
         derivative = bool((self._share < 1.0).any())
         common: dict[str, Any] = {
-            "tau": tau,
+            **points.others((part, None)),
             "threads": threads,
             "errors": "mark",
             "contacts": False,
@@ -305,11 +317,12 @@ class Sampler:
             noise[k % len(noise) :][:1, i : i + 1],
             chart,
         )
-        tau = None if points.tau is None else points.tau[part.start + k]
+        others = points.others(part.start + k)
+        model = self.model.with_parameters(**others.pop("parameters"))
         where = "" if points.lead == () else f"point {_index(part.start + k, points.lead)}: "
         said = f"Randomized.linearize: {where}{int((~ok[k]).sum())} of {ok.shape[1]} samples failed"
         try:
-            linearize(self.model, q[0, 0], u[0, 0], self.options, tau=tau)
+            linearize(model, q[0, 0], u[0, 0], self.options, **others)
         except _core.SolverError as error:
             _core._raise_batch_failure(f"{said}, sample {i}", error.info)
         raise RuntimeError(f"{said}, but sample {i} does not fail on its own")  # never seen

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.batch import _wrt, linearize_batch
+from qdsim.batch import linearize_batch
+from qdsim.batch_in import Wrench, wrt_names
 from qdsim.model import Model
 from qdsim.step import Options
 
@@ -36,6 +37,8 @@ class Scheme(Protocol):
         options: Options | None = None,
         *,
         tau: npt.ArrayLike | None = None,
+        wrench: Wrench | None = None,
+        parameters: Mapping[str, npt.ArrayLike] | None = None,
         wrt: Iterable[str] | None = None,
         rng: Seed = 0,
         threads: int | None = None,
@@ -56,6 +59,8 @@ class Exact:
         options: Options | None = None,
         *,
         tau: npt.ArrayLike | None = None,
+        wrench: Wrench | None = None,
+        parameters: Mapping[str, npt.ArrayLike] | None = None,
         wrt: Iterable[str] | None = None,
         rng: Seed = 0,
         threads: int | None = None,
@@ -68,6 +73,8 @@ class Exact:
             u: Commands (..., nu). Leading dimensions broadcast.
             options: Options of the step, None for the defaults; their kappa gives way to the scheme's.
             tau: Applied generalised forces (..., nv), N or Nm.
+            wrench: Applied to the bodies, as in `step_batch`.
+            parameters: Values of the points' own in place of the model's, as in `step_batch`.
             wrt: Which of "q" (A) and "u" (B) are wanted; None: all that the scheme estimates.
             rng: Seed or generator, for schemes that sample. The same seed gives the same samples, whatever
                 the number of threads; a generator moves on with every call.
@@ -78,7 +85,9 @@ class Exact:
             SolverError: if a step fails; of a scheme that samples, see there.
         """
         key_of(rng)
-        return _at_points(model, q, u, _with_kappa(options, None), tau, wrt, threads)
+        return _at_points(
+            model, q, u, _with_kappa(options, None), tau, wrench, parameters, wrt, threads
+        )
 
 
 @dataclass(frozen=True)
@@ -102,13 +111,17 @@ class Analytic:
         options: Options | None = None,
         *,
         tau: npt.ArrayLike | None = None,
+        wrench: Wrench | None = None,
+        parameters: Mapping[str, npt.ArrayLike] | None = None,
         wrt: Iterable[str] | None = None,
         rng: Seed = 0,
         threads: int | None = None,
     ) -> LocalModel:
         """The local model at every (q, u); arguments as in `Exact.linearize`."""
         key_of(rng)
-        return _at_points(model, q, u, _with_kappa(options, self.kappa), tau, wrt, threads)
+        return _at_points(
+            model, q, u, _with_kappa(options, self.kappa), tau, wrench, parameters, wrt, threads
+        )
 
 
 @dataclass(frozen=True)
@@ -212,6 +225,8 @@ class Randomized:
         options: Options | None = None,
         *,
         tau: npt.ArrayLike | None = None,
+        wrench: Wrench | None = None,
+        parameters: Mapping[str, npt.ArrayLike] | None = None,
         wrt: Iterable[str] | None = None,
         rng: Seed = 0,
         threads: int | None = None,
@@ -229,7 +244,7 @@ class Randomized:
         """
         if errors not in ("drop", "raise"):
             raise ValueError(f"errors: expected 'drop' or 'raise', got {errors!r}")
-        points = points_of(model, q, u, tau)
+        points = points_of(model, q, u, tau, wrench, parameters)
         alpha, sampled_q = self._alpha, self.sample_q is not None
         with_A, with_B = (alpha < 1.0 or sampled_q, True) if wrt is None else _wrt(wrt)
         if with_A and alpha == 1.0 and not sampled_q:
@@ -260,6 +275,12 @@ def _with_kappa(options: Options | None, kappa: float | None) -> Options:
     elif not isinstance(options, Options):
         raise TypeError(f"options: expected a qdsim.Options, got {type(options).__name__}")
     return options if options.kappa == kappa else options.replace(kappa=kappa)
+
+
+def _wrt(wrt: Iterable[str]) -> tuple[bool, bool]:
+    """Whether A and B are wanted: what local models have."""
+    names = wrt_names(wrt, ("q", "u"))
+    return "q" in names, "u" in names
 
 
 def _scale(name: str, value: object) -> float:
@@ -305,16 +326,21 @@ def _at_points(
     u: npt.ArrayLike,
     options: Options,
     tau: npt.ArrayLike | None,
+    wrench: Wrench | None,
+    parameters: Mapping[str, npt.ArrayLike] | None,
     wrt: Iterable[str] | None,
     threads: int | None,
 ) -> LocalModel:
+    with_A, with_B = (True, True) if wrt is None else _wrt(wrt)
     found = linearize_batch(
         model,
         q,
         u,
         options,
         tau=tau,
-        wrt=("q", "u") if wrt is None else wrt,
+        wrench=wrench,
+        parameters=parameters,
+        wrt=("q",) * with_A + ("u",) * with_B,
         threads=threads,
         contacts=False,
     )

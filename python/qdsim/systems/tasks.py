@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.model import Model
-from qdsim.planning.closing import joint_limits
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.samplers import (
     BoxFaceSampler,
@@ -34,14 +33,6 @@ PI = math.pi
 
 def _start(model: Model, key: str = "start") -> Array:
     return np.array(model.keyframes[key].q)
-
-
-def _within_limits(model: Model, q: Array) -> Array:
-    """``q`` with the actuated joints moved into their limits, which a published pose may exceed."""
-    lower, upper = joint_limits(model)
-    result = np.array(q)
-    result[model.actuated_q] = np.clip(q[model.actuated_q], lower, upper)
-    return result
 
 
 def _rotation_vector(roll: float, pitch: float, yaw: float) -> Array:
@@ -254,7 +245,7 @@ def _allegro_plate(model: Model, options: Options) -> Tasks:
 
 
 def _allegro_book(model: Model, options: Options) -> Tasks:
-    start = _within_limits(model, _start(model))
+    start = model.clamp_to_limits(_start(model))
     goal = np.array([0.0, -0.15, 0.0, 0.0, 0.0, 0.0])
     task = Task(
         name="drag the book",

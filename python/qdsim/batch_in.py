@@ -1,0 +1,250 @@
+"""Arguments of batches: checked, broadcast, and as rows of samples for the core."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
+
+__all__ = [
+    "Wrench",
+    "broadcast",
+    "check_errors",
+    "check_finite",
+    "check_model",
+    "check_parameters",
+    "every_step",
+    "in_rows",
+    "numbers",
+    "parameter_rows",
+    "parameters_in",
+    "parameters_of",
+    "rows_of",
+    "sample_name",
+    "thread_count",
+    "wrenches_of",
+    "wrt_names",
+]
+
+Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
+"""(..., body_count, 6), or a mapping from names of bodies to (..., 6)."""
+
+_Vector = npt.NDArray[np.float64]
+_PARAMETER = "parameters[{!r}]"
+_MOST_THREADS = 1024  # QD_THREADS_MAX of qdsim.h
+
+
+def check_model(model: object) -> None:
+    if not isinstance(model, _core.Model):
+        raise TypeError(f"model: expected a qdsim.Model, got {type(model).__name__}")
+
+
+def check_errors(errors: object) -> None:
+    if errors not in ("raise", "mark"):
+        raise ValueError(f"errors: expected 'raise' or 'mark', got {errors!r}")
+
+
+def thread_count(threads: object) -> int:
+    if threads is None:
+        return min(_cores(), _MOST_THREADS)
+    if isinstance(threads, (bool, np.bool_)) or not isinstance(threads, (int, np.integer)):
+        raise TypeError(f"threads: expected an integer or None, got {type(threads).__name__}")
+    if not 1 <= threads <= _MOST_THREADS:
+        raise ValueError(f"threads: expected 1 to {_MOST_THREADS}, got {threads}")
+    return int(threads)
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def wrt_names(wrt: Iterable[str], known: tuple[str, ...] = ARGUMENT_NAMES) -> tuple[str, ...]:
+    """Names among the arguments of a step that are known, in the core's order."""
+    try:
+        names = tuple(wrt)
+    except TypeError:
+        raise TypeError(
+            f"wrt: expected names such as 'q' and 'u', got {type(wrt).__name__}"
+        ) from None
+    for name in names:
+        if name not in known:
+            *most, last = (repr(name) for name in known)
+            raise ValueError(f"wrt: expected {', '.join(most)} or {last}, got {name!r}")
+    return tuple(name for name in known if name in names)
+
+
+def numbers(name: str, value: npt.ArrayLike, widths: tuple[int, ...]) -> _Vector:
+    """The argument as doubles whose last dimensions have these sizes (-1: any)."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.asarray(None)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name}: expected an array of real numbers, got dtype {array.dtype}")
+    tail = array.shape[-len(widths) :]
+    if len(tail) != len(widths) or any(w not in (-1, n) for w, n in zip(widths, tail)):
+        sizes = ", ".join("T" if width < 0 else str(width) for width in widths)
+        raise ValueError(f"{name}: expected shape (..., {sizes}), got {array.shape}")
+    return array.astype(np.float64, copy=False)
+
+
+def broadcast(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ValueError(f"leading dimensions do not broadcast: {said}") from None
+
+
+def in_rows(array: _Vector, lead: tuple[int, ...], inner: int) -> _Vector:
+    """The samples in a row, (samples, ...), with contiguous rows; a copy only where strides need one."""
+    tail = array.shape[array.ndim - inner :]
+    own = array.shape[: array.ndim - inner]
+    count = 1
+    for size in lead:
+        count *= size
+    if own == lead:
+        flat = array.reshape(count, *tail)
+    elif all(size == 1 for size in own):
+        flat = np.broadcast_to(array.reshape(tail), (count, *tail))
+    else:
+        flat = np.broadcast_to(array, (*lead, *tail)).reshape(count, *tail)
+    size = array.itemsize
+    rows_fit = tail[-1] <= 1 or flat.strides[-1] == size
+    if not (rows_fit and flat.flags.aligned and all(s % size == 0 for s in flat.strides)):
+        flat = np.ascontiguousarray(flat)
+    return flat
+
+
+def check_finite(name: str, flat: _Vector, lead: tuple[int, ...]) -> None:
+    shared = flat[:1] if flat.strides[0] == 0 else flat
+    if np.isfinite(shared).all():
+        return
+    index = tuple(int(i) for i in np.argwhere(~np.isfinite(flat))[0])
+    where = str(index[1]) if len(index) == 2 else str(list(index[1:]))
+    value = flat[index]
+    raise ValueError(f"{name}: {sample_name(index[0], lead)}: element {where} is {value}")
+
+
+def wrenches_of(model: _core.Model, wrench: Wrench, steps: tuple[int, ...] = ()) -> _Vector:
+    """Wrenches (..., 6 body_count), also from a mapping; steps: what stands before the bodies."""
+    if not isinstance(wrench, Mapping):
+        array = numbers("wrench", wrench, (*steps, model.body_count, 6))
+        return array.reshape(*array.shape[:-2], 6 * model.body_count)
+    names: tuple[str, ...] = getattr(model, "body_names", ())
+    given = {}
+    for name, value in wrench.items():
+        if not isinstance(name, str):
+            raise TypeError(f"wrench: expected names of bodies as keys, got {type(name).__name__}")
+        if name not in names:
+            raise ValueError(f"wrench: the model has no body {name!r}")
+        given[names.index(name)] = numbers(f"wrench[{name!r}]", value, (*steps, 6))
+    leads = {f"wrench[{names[body]!r}]": array.shape[:-1] for body, array in given.items()}
+    lead = broadcast(leads) if given else (1,) * len(steps)
+    out = np.zeros((*lead, model.body_count, 6))
+    for body, array in given.items():
+        out[..., body, :] = array
+    return out.reshape(*lead, 6 * model.body_count)
+
+
+def every_step(name: str, course: _Vector, step_count: int) -> _Vector:
+    """A course (..., T or 1, n) for every step."""
+    if course.shape[-2] not in (1, step_count):
+        raise ValueError(
+            f"{name}: expected {step_count} steps as in u, or 1, got {course.shape[-2]}"
+        )
+    return np.broadcast_to(course, (*course.shape[:-2], step_count, course.shape[-1]))
+
+
+def rows_of(
+    model: _core.Model,
+    q: npt.ArrayLike,
+    u: npt.ArrayLike,
+    tau: npt.ArrayLike | None,
+    wrench: Wrench | None,
+    parameters: Mapping[str, npt.ArrayLike] | None,
+) -> tuple[tuple[int, ...], dict[str, _Vector]]:
+    """Leading dimensions, and the samples of each argument in a row, checked."""
+    check_model(model)
+    arrays = {"q": numbers("q", q, (model.nq,)), "u": numbers("u", u, (model.nu,))}
+    if tau is not None:
+        arrays["tau"] = numbers("tau", tau, (model.nv,))
+    if wrench is not None:
+        arrays["wrench"] = wrenches_of(model, wrench)
+    values = parameters_of(model, parameters)
+    both = {**arrays, **values}
+    lead = broadcast({name: array.shape[:-1] for name, array in both.items()})
+    flat = {name: in_rows(array, lead, 1) for name, array in both.items()}
+    for name in arrays:
+        check_finite(name, flat[name], lead)
+    check_parameters(model, {name: flat[name] for name in values}, lead)
+    return lead, flat
+
+
+def parameters_of(
+    model: _core.Model, parameters: Mapping[str, npt.ArrayLike] | None
+) -> dict[str, _Vector]:
+    """Parameters (..., size) of the samples' own, by their names in messages."""
+    if parameters is None:
+        return {}
+    if not isinstance(parameters, Mapping):
+        raise TypeError(
+            f"parameters: expected a mapping from names to arrays, got {type(parameters).__name__}"
+        )
+    found: dict[str, _Vector] = {}
+    for name, value in parameters.items():
+        if name not in PARAMETER_NAMES:
+            raise ValueError(
+                f"parameters: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
+            )
+        shape = np.shape(getattr(model.parameters, name))  # type: ignore[attr-defined]
+        array = numbers(_PARAMETER.format(name), value, shape)
+        size = 1
+        for n in shape:
+            size *= n
+        found[_PARAMETER.format(name)] = array.reshape(
+            *array.shape[: array.ndim - len(shape)], size
+        )
+    return found
+
+
+def parameters_in(model: _core.Model, rows: dict[str, _Vector]) -> dict[str, _Vector]:
+    """Parameters (samples, *shape) in what `rows_of` gave, by name."""
+    found = {}
+    for name in PARAMETER_NAMES:
+        own = rows.get(_PARAMETER.format(name))
+        if own is not None:
+            shape = np.shape(getattr(model.parameters, name))  # type: ignore[attr-defined]
+            found[name] = own.reshape(len(own), *shape)
+    return found
+
+
+def check_parameters(model: _core.Model, rows: dict[str, _Vector], lead: tuple[int, ...]) -> None:
+    for k, name in enumerate(PARAMETER_NAMES):
+        own = rows.get(_PARAMETER.format(name))
+        fault = None if own is None else _core._parameter_fault(model, k, own)
+        if fault is not None:
+            sample, element, reason = fault
+            raise ValueError(
+                f"{_PARAMETER.format(name)}: {sample_name(sample, lead)}: element {element}: {reason}"
+            )
+
+
+def parameter_rows(rows: dict[str, _Vector]) -> tuple[_Vector | None, ...] | None:
+    found = tuple(rows.get(_PARAMETER.format(name)) for name in PARAMETER_NAMES)
+    return None if all(array is None for array in found) else found
+
+
+def sample_name(sample: int, lead: tuple[int, ...]) -> str:
+    if len(lead) == 0:
+        return "the only sample"
+    index = [int(i) for i in np.unravel_index(sample, lead)]
+    return f"sample {index[0] if len(index) == 1 else index}"
