@@ -56,7 +56,7 @@ static int connect(islands *s, int a, int b) {
 
 /* of_contact and of_constraint hold a tree of each first, and its island when islands are known. */
 static void connect_trees(islands *s, const qd_model *model, const uint8_t *held,
-                          const collision *c) {
+                          const collision *c, const working_set *set) {
   for (int tree = 0; tree < model->tree_count; ++tree) {
     s->parent[tree] = held != NULL ? -1 : tree;
   }
@@ -66,8 +66,11 @@ static void connect_trees(islands *s, const qd_model *model, const uint8_t *held
     }
   }
   for (int i = 0; i < c->count; ++i) {
+    const qd_contact *contact = c->contact + i;
     s->of_contact[i] =
-        connect(s, model->body_tree[c->contact[i].body_a], model->body_tree[c->contact[i].body_b]);
+        working_set_has_contact(set, i)
+            ? connect(s, model->body_tree[contact->body_a], model->body_tree[contact->body_b])
+            : -1;
   }
   for (int i = 0; i < model->constraint_count; ++i) {
     int tree[2];
@@ -204,8 +207,8 @@ static void sort_constraints(islands *s, const qd_model *model) {
 }
 
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
-                  const collision *c) {
-  connect_trees(s, model, options->held, c);
+                  const collision *c, const working_set *set) {
+  connect_trees(s, model, options->held, c, set);
   number_islands(s, model);
   count_variables(s, model, options);
   count_rows(s, model, options, c);

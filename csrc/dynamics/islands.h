@@ -8,6 +8,7 @@
 #define QD_DYNAMICS_ISLANDS_H
 
 #include "dynamics/tile_rows.h"
+#include "dynamics/working_set.h"
 
 #include "mechanics/collision.h"
 #include "mechanics/constraint.h"
@@ -33,16 +34,16 @@ typedef struct islands {
   int *parent;        /* (tree_count) union-find; then the tree's island, -1: all of it is held */
   int *contact_order; /* (contacts) those of each island one after the other */
   int *constraint_order;      /* (constraints) likewise */
-  int *of_contact;            /* (contacts) -1: nothing free takes part */
+  int *of_contact;            /* (contacts) -1: not in the working set, or nothing free moves */
   int *of_constraint;         /* (constraints) likewise */
   int *tree_seen, *tree_list; /* (tree_count) scratch */
 } islands;
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a);
-/* Finds the islands of a contact list, and how many variables, contacts, constraints and rows each
- * has at most. */
+/* Finds the islands of the contacts of the working set, and how many variables, contacts,
+ * constraints and rows each has at most. */
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
-                  const collision *c);
+                  const collision *c, const working_set *set);
 /* dofs (nv) = those that the island's program depends on, ascending by tree: all of its own trees,
  * and of held trees that it touches. variable_dof: DOF of each variable. Returns their number. */
 int islands_dofs(islands *s, const qd_model *model, const collision *c, int index,

@@ -343,7 +343,7 @@ static void add_limit(problem *p, island *one, int dof, double sign, double gap)
 }
 
 static void assemble_limits(problem *p, const qd_model *model, const qd_step_options *o,
-                            const double *q, island *one) {
+                            const working_set *set, const double *q, island *one) {
   one->limit = p->limit_count;
   for (int i = 0; o->joint_limits && i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
@@ -352,10 +352,10 @@ static void assemble_limits(problem *p, const qd_model *model, const qd_step_opt
       continue;
     }
     const double position = q[model->dof_q[dof]];
-    if (isfinite(range[0])) {
+    if (isfinite(range[0]) && set->limit[2 * dof]) {
       add_limit(p, one, dof, 1.0, position - range[0]);
     }
-    if (isfinite(range[1])) {
+    if (isfinite(range[1]) && set->limit[2 * dof + 1]) {
       add_limit(p, one, dof, -1.0, range[1] - position);
     }
   }
@@ -434,7 +434,8 @@ static void assemble_constraint(problem *p, const qd_model *model, const kinemat
 /* ---------------------------------------------------------------- all of it */
 
 static void assemble_rows(problem *p, const qd_model *model, const qd_step_options *options,
-                          const kinematics *k, const collision *c, const double *q, island *one) {
+                          const kinematics *k, const collision *c, const working_set *set,
+                          const double *q, island *one) {
   one->row = p->row_count;
   one->cone = p->cone_count;
   one->equality = p->equality_count;
@@ -445,14 +446,14 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
     const int index = p->islands.contact_order[i];
     assemble_contact(p, model, options, k, c->contact + index, one, p->block + index);
   }
-  assemble_limits(p, model, options, q, one);
+  assemble_limits(p, model, options, set, q, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     assemble_constraint(p, model, k, one, p->islands.constraint_order[i]);
   }
 }
 
 void problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                      const kinematics *k, inertia *I, const collision *c,
+                      const kinematics *k, inertia *I, const collision *c, const working_set *set,
                       const qd_step_input *input) {
   assemble_cost(p, model, options, k, I, input);
   p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
@@ -465,7 +466,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
     constraint_compute(p->constraint + i, model, k, input->q, i);
   }
   for (int i = 0; i < p->islands.count; ++i) {
-    assemble_rows(p, model, options, k, c, input->q, p->islands.island + i);
+    assemble_rows(p, model, options, k, c, set, input->q, p->islands.island + i);
   }
 }
 

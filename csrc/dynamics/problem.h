@@ -75,7 +75,7 @@ typedef struct contact_dofs {
 void contact_dofs_find(contact_dofs *d, const qd_model *model, const qd_contact *contact);
 
 void problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                      const kinematics *k, inertia *I, const collision *c,
+                      const kinematics *k, inertia *I, const collision *c, const working_set *set,
                       const qd_step_input *input);
 
 /* The assembled program of one island, and its matrices. */

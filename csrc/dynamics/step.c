@@ -8,6 +8,9 @@
 #include "mechanics/missed_pairs.h"
 #include "numerics/lanes.h"
 
+/* Rounds with a part of the contacts, before all of them are in the program. */
+#define ROUNDS 2
+
 qd_step_options qd_step_options_default(void) {
   qd_step_options o;
   memset(&o, 0, sizeof o);
@@ -129,14 +132,14 @@ static void result_reset(qd_step_result *result) {
   result->derivative_exact = 0;
 }
 
-/* The programs of the contacts in the list, solved: fills delta and q_next. */
-static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
-                                const qd_step_options *options, const qd_step_input *input,
-                                const step_columns *kept, qd_step_result *result) {
+/* The programs of the working set, solved: fills delta and q_next. */
+static qd_status solve_working_set(const qd_model *model, qd_workspace *w,
+                                   const qd_step_options *options, const qd_step_input *input,
+                                   const step_columns *kept, qd_step_result *result) {
   problem *p = &w->problem;
   qd_status status = w->collision.count <= w->collision.capacity ? QD_OK : QD_OUT_OF_CAPACITY;
   if (status == QD_OK) {
-    islands_find(&p->islands, model, options, &w->collision);
+    islands_find(&p->islands, model, options, &w->collision, &w->set);
     problem_number_variables(p, model, options->held);
     status = workspace_place_islands(w, model, kept != NULL, kept != NULL ? kept->q : 0,
                                      kept != NULL ? kept->u : 0);
@@ -145,7 +148,7 @@ static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
     result->contact_count = w->collision.count;
     return status;
   }
-  problem_assemble(p, model, options, &w->kinematics, &w->inertia, &w->collision, input);
+  problem_assemble(p, model, options, &w->kinematics, &w->inertia, &w->collision, &w->set, input);
   status = solve(model, w, options, result);
   report_contacts(w, result);
   if (status == QD_OK) {
@@ -157,6 +160,27 @@ static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
     qd_integrate(model, input->q, result->delta, result->q_next);
   }
   return status;
+}
+
+/* The programs of all contacts in the list, solved: the working set grows until nothing that is
+ * left out matters, in a few rounds. What has no solution, or none that is unique, may have one
+ * with more contacts. */
+static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
+                                const qd_step_options *options, const qd_step_input *input,
+                                const step_columns *kept, qd_step_result *result) {
+  for (int round = 1;; ++round) {
+    const qd_status status = solve_working_set(model, w, options, input, kept, result);
+    if (status == QD_OUT_OF_CAPACITY || w->set.left_out == 0) {
+      return status;
+    }
+    if (status == QD_OK && working_set_extend(&w->set, model, options, &w->kinematics,
+                                              &w->collision, input->q, result->delta) == 0) {
+      return QD_OK;
+    }
+    if (status != QD_OK || round == ROUNDS) {
+      working_set_complete(&w->set, model);
+    }
+  }
 }
 
 /* Pairs that were added behind the first `before` contacts leave no motion, so they come in one by
@@ -201,6 +225,11 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   int before = 0; /* contacts of the round before */
   kinematics_compute(model, input->q, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
+  if (isinf(options->kappa)) {
+    working_set_choose(&w->set, model, options, &w->kinematics, &w->collision, input);
+  } else {
+    working_set_fill(&w->set, model, &w->collision); /* a barrier acts at any distance */
+  }
   for (;;) {
     qd_status status = solve_contacts(model, w, options, input, kept, result);
     const int impossible = status != QD_OK && status != QD_OUT_OF_CAPACITY;

@@ -39,6 +39,7 @@ struct qd_workspace {
   kinematics next; /* of q_next, where missed pairs are looked for */
   inertia inertia;
   collision collision;
+  working_set set;
   problem problem;
   sensitivity sensitivity;
   differential differential;

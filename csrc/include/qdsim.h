@@ -363,7 +363,7 @@ typedef struct qd_step_result {
                                coupling: generalised force on the first joint, then zeros */
   const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
   int contact_count;          /* out */
-  int row_count;              /* out: rows of the cone program */
+  int row_count;              /* out: rows of the cone program; exact: those within reach */
   int missed_pairs;           /* out: pairs beyond the margin (or with points of a cloud beyond the
                                  nearest) that the step ran into: added in exact
                                  mode (if the option is set), passed through otherwise */
