@@ -212,13 +212,15 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
   number_islands(s, model);
   count_variables(s, model, options);
   count_rows(s, model, options, c);
-  int variable = 0, contact = 0, constraint = 0;
+  int variable = 0, tile = 0, contact = 0, constraint = 0;
   for (int i = 0; i < s->count; ++i) {
     island *one = s->island + i;
     one->variable = variable;
+    one->tile = tile;
     one->contact = contact;
     one->constraint = constraint;
     variable += one->variable_count;
+    tile += (one->variable_count + 3) / 4;
     contact += one->contact_count;
     constraint += one->constraint_count;
     one->size.variables = one->variable_count;

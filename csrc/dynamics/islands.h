@@ -15,6 +15,7 @@
 
 typedef struct island {
   int variable, variable_count;     /* of the problem's variables */
+  int tile;                         /* of its columns' tiles */
   int contact, contact_count;       /* of islands.contact_order */
   int constraint, constraint_count; /* of islands.constraint_order */
   int row, row_count;               /* of the problem's rows, limits behind contacts */

@@ -1,8 +1,10 @@
 #include "dynamics/problem.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "mechanics/applied.h"
+#include "numerics/lanes.h"
 
 /* A component of the relative motion below this cannot move: exact zeros up to rounding. */
 #define MOTION_ZERO 1e-12
@@ -27,7 +29,12 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
   p->block = arena_take(a, (size_t)contact_capacity * sizeof(contact_block));
   p->limit = arena_take(a, 2 * nv * sizeof(limit_row));
-  p->motion = arena_doubles(a, nv * MOTION_MAX);
+  p->columns.tile = arena_take(a, nv * sizeof(column_tile));
+  p->columns.body_start = arena_ints(a, (size_t)model->body_count + 1);
+  p->columns.body_tiles = arena_ints(a, (size_t)model->chain_start[model->body_count]);
+  p->columns.body_mask = arena_doubles(a, 4 * (size_t)model->chain_start[model->body_count]);
+  p->sign = arena_doubles(a, 4 * (nv / 4 + 1));
+  p->motion = arena_doubles(a, 4 * MOTION_MAX * (nv / 4 + 1));
   p->list.tiles = arena_ints(a, nv + 1);
   p->tile_place = arena_ints(a, nv / 4 + 1);
   p->tree_first = arena_ints(a, (size_t)model->tree_count);
@@ -183,7 +190,7 @@ static void fill_applied(problem *p, const qd_model *model, const kinematics *k,
 
 static void assemble_cost(problem *p, const qd_model *model, const qd_step_options *o,
                           const kinematics *k, inertia *I, const qd_step_input *input) {
-  inertia_compute(model, k, I);
+  inertia_compute(model, k, o->gravity_on_actuated, I);
   inertia_gravity_force(p->gravity, model, k, I);
   fill_applied(p, model, k, I, input);
   fill_epsilon(p, model, o);
@@ -213,32 +220,98 @@ void contact_dofs_find(contact_dofs *d, const qd_model *model, const qd_contact 
   }
 }
 
-/* motion = relative motion at the contact per unit rate of one DOF: its first `dim` components */
-static void dof_motion(double motion[MOTION_MAX], const qd_contact *contact, const screw *s,
-                       double sign) {
-  double velocity[3];
-  screw_point_velocity(velocity, s, contact->pos);
-  for (int axis = 0; axis < 3; ++axis) {
-    motion[axis] = sign * vec3_dot(contact->frame + 3 * axis, velocity);
-  }
-  for (int axis = 0; axis < 3 && contact->dim > 3; ++axis) {
-    motion[3 + axis] = sign * vec3_dot(contact->frame + 3 * axis, s->w);
+/* Screws of an island's variables. */
+static void place_screws(column_table *columns, const problem *p, const kinematics *k,
+                         const island *one) {
+  column_tile *tile = columns->tile + one->tile;
+  memset(tile, 0, (size_t)((one->variable_count + 3) / 4) * sizeof *tile);
+  for (int i = 0; i < one->variable_count; ++i) {
+    const screw *s = k->dof_screw + p->dof_of_variable[one->variable + i];
+    for (int axis = 0; axis < 3; ++axis) {
+      tile[i / 4].w[axis][i % 4] = s->w[axis];
+      tile[i / 4].v[axis][i % 4] = s->v[axis];
+    }
   }
 }
 
-/* Fills p->motion for the DOFs given, and says which components of the motion are present. */
-static void contact_motion_rows(problem *p, const kinematics *k, const qd_contact *contact,
-                                const int *dofs, int count, double sign, int present[MOTION_MAX]) {
-  for (int i = 0; i < count; ++i) {
-    const int dof = dofs[i];
-    double *motion = p->motion + MOTION_MAX * dof;
-    if (p->variable_of_dof[dof] < 0) {
-      continue;
+/* Which variables move which body. */
+static void find_columns(column_table *columns, const problem *p, const qd_model *model,
+                         const kinematics *k) {
+  int entries = 0;
+  for (int i = 0; i < p->islands.count; ++i) {
+    place_screws(columns, p, k, p->islands.island + i);
+  }
+  for (int body = 0; body < model->body_count; ++body) {
+    int count, last = -1;
+    const int *chain = body_chain(model, body, &count);
+    columns->body_start[body] = entries;
+    for (int i = 0; i < count; ++i) {
+      if (p->variable_of_dof[chain[i]] < 0) {
+        continue;
+      }
+      const island *one = p->islands.island + p->islands.parent[model->body_tree[body]];
+      const int column = column_of(p, one, chain[i]);
+      if (column / 4 != last) {
+        last = columns->body_tiles[entries] = column / 4;
+        memset(columns->body_mask + 4 * (size_t)entries++, 0, 4 * sizeof(double));
+      }
+      columns->body_mask[4 * (size_t)(entries - 1) + (size_t)(column % 4)] = 1.0;
     }
-    dof_motion(motion, contact, k->dof_screw + dof, sign);
-    for (int c = 0; c < contact->dim; ++c) {
-      present[c] |= fabs(motion[c]) > MOTION_ZERO;
+  }
+  columns->body_start[model->body_count] = entries;
+}
+
+/* The tiles that move body A and B of a contact against each other, into the list, and `sign`.
+ * Variables that move both are as if they moved none: the bits of a contact do not know them. */
+QD_CLONES
+static void contact_tiles(problem *p, const qd_contact *contact) {
+  static const lanes none = {0.0, 0.0, 0.0, 0.0};
+  const column_table *c = &p->columns;
+  int a = c->body_start[contact->body_a], b = c->body_start[contact->body_b], count = 0;
+  const int a_end = c->body_start[contact->body_a + 1], b_end = c->body_start[contact->body_b + 1];
+  while (a < a_end || b < b_end) {
+    const int tile_a = a < a_end ? c->body_tiles[a] : INT_MAX;
+    const int tile_b = b < b_end ? c->body_tiles[b] : INT_MAX;
+    const int tile = tile_a < tile_b ? tile_a : tile_b;
+    const lanes on_a = tile_a == tile ? LANES_OF(c->body_mask + 4 * a++) : none;
+    const lanes on_b = tile_b == tile ? LANES_OF(c->body_mask + 4 * b++) : none;
+    const lanes sign = on_b - on_a, any = sign * sign;
+    p->list.tiles[count] = tile;
+    LANES_AT(p->sign + 4 * count) = sign;
+    count += lanes_sum(&any) > 0.0;
+  }
+  p->list.count = count;
+}
+
+/* Fills p->motion, per unit rate of the variables of the list, and says which of its first `dim`
+ * components are present. */
+QD_CLONES
+static void contact_motions(problem *p, const island *one, const qd_contact *contact,
+                            int present[MOTION_MAX]) {
+  const double *f = contact->frame, *x = contact->pos;
+  const int axes = contact->dim > 1 ? 3 : 1;
+  lanes largest[MOTION_MAX] = {{0.0}};
+  for (int k = 0; k < p->list.count; ++k) {
+    const column_tile *tile = p->columns.tile + one->tile + p->list.tiles[k];
+    const lanes sign = LANES_OF(p->sign + 4 * k);
+    const lanes w0 = LANES_OF(tile->w[0]), w1 = LANES_OF(tile->w[1]), w2 = LANES_OF(tile->w[2]);
+    const lanes v0 = (w1 * x[2] - w2 * x[1]) + LANES_OF(tile->v[0]);
+    const lanes v1 = (w2 * x[0] - w0 * x[2]) + LANES_OF(tile->v[1]);
+    const lanes v2 = (w0 * x[1] - w1 * x[0]) + LANES_OF(tile->v[2]);
+    double *out = p->motion + 4 * MOTION_MAX * k;
+    for (int c = 0; c < axes; ++c) {
+      const lanes m = sign * ((f[3 * c] * v0 + f[3 * c + 1] * v1) + f[3 * c + 2] * v2);
+      LANES_AT(out + 4 * c) = m;
+      largest[c] += m * m;
     }
+    for (int c = 0; c < 3 && contact->dim > 3; ++c) {
+      const lanes m = sign * ((f[3 * c] * w0 + f[3 * c + 1] * w1) + f[3 * c + 2] * w2);
+      LANES_AT(out + 4 * (3 + c)) = m;
+      largest[3 + c] += m * m;
+    }
+  }
+  for (int c = 0; c < contact->dim; ++c) {
+    present[c] = lanes_sum(&largest[c]) > MOTION_ZERO * MOTION_ZERO;
   }
 }
 
@@ -270,18 +343,19 @@ static int place_of(const problem *p, int column) {
   return 4 * p->tile_place[column / 4] + column % 4;
 }
 
-/* Columns of G for the DOFs given: map times motion. */
-static void write_columns(const problem *p, const island *one, const contact_block *block,
-                          double *rows, const int *dofs, int count) {
-  const int width = 4 * p->list.count;
-  for (int i = 0; i < count; ++i) {
-    const double *motion = p->motion + MOTION_MAX * dofs[i];
-    if (p->variable_of_dof[dofs[i]] < 0) {
-      continue;
-    }
-    const int place = place_of(p, column_of(p, one, dofs[i]));
-    for (int r = 0; r < block->rows.count; ++r) {
-      rows[r * width + place] = friction_row_of(block->rows.row + r, motion);
+/* Rows of G over the list's tiles: map times motion. */
+QD_CLONES
+static void write_rows(const problem *p, tile_rows *G, const friction_rows *rows) {
+  const int count = p->list.count;
+  for (int r = 0; r < rows->count; ++r) {
+    const friction_row *row = rows->row + r;
+    const int first = row->component[0], second = row->component[1];
+    const double *motion = p->motion;
+    double *values = tile_rows_open(G, &p->list);
+    for (int k = 0; k < count; ++k, values += 4, motion += 4 * MOTION_MAX) {
+      LANES_AT(values) =
+          (row->normal * LANES_OF(motion) + row->weight[0] * LANES_OF(motion + 4 * first)) +
+          row->weight[1] * LANES_OF(motion + 4 * second);
     }
   }
 }
@@ -297,14 +371,11 @@ static double barrier_target(const qd_step_options *o, int log_count) {
   return isinf(o->kappa) ? 0.0 : log_count / o->kappa;
 }
 
-static void assemble_contact(problem *p, const qd_model *model, const qd_step_options *o,
-                             const kinematics *k, const qd_contact *contact, island *one,
-                             contact_block *block) {
-  contact_dofs dofs;
+static void assemble_contact(problem *p, const qd_step_options *o, const qd_contact *contact,
+                             island *one, contact_block *block) {
   int present[MOTION_MAX] = {0};
-  contact_dofs_find(&dofs, model, contact);
-  contact_motion_rows(p, k, contact, dofs.a, dofs.a_count, -1.0, present);
-  contact_motion_rows(p, k, contact, dofs.b, dofs.b_count, 1.0, present);
+  contact_tiles(p, contact);
+  contact_motions(p, one, contact, present);
   if (!present[0]) {
     return;
   }
@@ -313,12 +384,7 @@ static void assemble_contact(problem *p, const qd_model *model, const qd_step_op
   friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,
                      o->ray_count, p->rays);
   const int rows = block->rows.count;
-  p->list.count = 0;
-  list_tiles(p, one, dofs.a, dofs.a_count);
-  list_tiles(p, one, dofs.b, dofs.b_count);
-  double *values = open_rows(p, &one->G, rows);
-  write_columns(p, one, block, values, dofs.a, dofs.a_count);
-  write_columns(p, one, block, values, dofs.b, dofs.b_count);
+  write_rows(p, &one->G, &block->rows);
   for (int r = 0; r < rows; ++r) {
     p->g[block->row + r] = block->rows.row[r].normal * contact->dist;
   }
@@ -331,9 +397,9 @@ static void assemble_contact(problem *p, const qd_model *model, const qd_step_op
 /* ---------------------------------------------------------------- joint limits */
 
 static void add_limit(problem *p, island *one, int dof, double sign, double gap) {
-  p->list.count = 0;
-  list_tiles(p, one, &dof, 1);
-  open_rows(p, &one->G, 1)[column_of(p, one, dof) % 4] = sign;
+  const int column = column_of(p, one, dof), tile = column / 4;
+  const tile_list list = {1, (int *)&tile};
+  tile_rows_append(&one->G, &list)[column % 4] = sign;
   ++one->row_count;
   p->g[p->row_count] = gap;
   p->limit[p->limit_count].dof = dof;
@@ -444,7 +510,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   tile_rows_clear(&one->C);
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const int index = p->islands.contact_order[i];
-    assemble_contact(p, model, options, k, c->contact + index, one, p->block + index);
+    assemble_contact(p, options, c->contact + index, one, p->block + index);
   }
   assemble_limits(p, model, options, set, q, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
@@ -458,7 +524,10 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   assemble_cost(p, model, options, k, I, input);
   p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
   p->friction_row_count = 0;
-  friction_rays(p->rays, options->ray_count);
+  if (options->friction_model == QD_PYRAMID) {
+    friction_rays(p->rays, options->ray_count);
+  }
+  find_columns(&p->columns, p, model, k);
   for (int i = 0; i < c->count; ++i) {
     p->block[i].row = p->block[i].rows.count = 0;
   }

@@ -16,6 +16,19 @@ typedef struct contact_block {
   friction_rows rows;
 } contact_block;
 
+/* Four variables of an island side by side: their screws, zero behind the last. */
+typedef struct column_tile {
+  double w[3][4], v[3][4];
+} column_tile;
+
+/* The columns of the islands as contacts see them. */
+typedef struct column_table {
+  column_tile *tile; /* those of each island one after the other */
+  int *body_start;   /* (nb + 1) into the following */
+  int *body_tiles;   /* tiles of the island that move a body, ascending */
+  double *body_mask; /* four per entry: 1 for variables that move the body, else 0 */
+} column_table;
+
 /* One row of a bilateral constraint. Rows that nothing free moves are left out. */
 typedef struct equality_row {
   int constraint;
@@ -53,7 +66,9 @@ typedef struct problem {
   double *constraint_force;     /* (constraint_count, 6) */
   contact_block *block;         /* (contacts) */
   limit_row *limit;             /* (2 nv) */
-  double *motion;  /* (nv, MOTION_MAX) scratch: relative motion per DOF of one contact */
+  column_table columns;
+  double *sign;    /* (tiles, 4) scratch: +1 moves B of one contact, -1 moves A, 0 both or none */
+  double *motion;  /* (tiles, MOTION_MAX, 4) scratch: relative motion at one contact */
   tile_list list;  /* scratch: tiles of one contact or constraint */
   int *tile_place; /* (tiles) scratch: where a tile stands in it */
   int *tree_first, *tree_last; /* (tree_count) first and last column that mass couples */

@@ -37,7 +37,7 @@ void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const dou
 
 void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double *q, double *M) {
   kinematics_compute(model, q, &workspace->kinematics);
-  inertia_compute(model, &workspace->kinematics, &workspace->inertia);
+  inertia_compute(model, &workspace->kinematics, 1, &workspace->inertia);
   inertia_mass_matrix(M, model, &workspace->kinematics, &workspace->inertia);
 }
 

@@ -239,10 +239,10 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
     if (status != QD_OK) {
       return fail(model, input->q, result, status);
     }
-    before = w->collision.count;
     const int missed = result->dropped_pairs > 0
                            ? 0
-                           : missed_pairs_find(&w->collision, model, &w->next, result->q_next, add);
+                           : missed_pairs_find(&w->collision, model, &w->kinematics, result->delta,
+                                               options->margin, &w->next, result->q_next, add);
     result->missed_pairs += missed;
     if (missed == 0 || !add) {
       return QD_OK; /* every round adds a pair, so the rounds end */

@@ -52,14 +52,23 @@ static inline void tile_list_add(tile_list *list, int column) {
   ++list->count;
 }
 
-/* A zero row with these tiles behind the last one; returns its values, which stay together with
- * those of further rows. */
-static inline double *tile_rows_append(tile_rows *rows, const tile_list *list) {
+/* A row with these tiles behind the last one; returns its values, still to be written, which stay
+ * together with those of further rows. */
+static inline double *tile_rows_open(tile_rows *rows, const tile_list *list) {
   const int at = rows->start[rows->count];
-  double *values = rows->values + 4 * (size_t)at;
-  memcpy(rows->tiles + at, list->tiles, (size_t)list->count * sizeof(int));
-  memset(values, 0, 4 * (size_t)list->count * sizeof(double));
+  for (int k = 0; k < list->count; ++k) {
+    rows->tiles[at + k] = list->tiles[k];
+  }
   rows->start[++rows->count] = at + list->count;
+  return rows->values + 4 * (size_t)at;
+}
+
+/* The same, a row of zeros. */
+static inline double *tile_rows_append(tile_rows *rows, const tile_list *list) {
+  double *values = tile_rows_open(rows, list);
+  for (int k = 0; k < 4 * list->count; ++k) {
+    values[k] = 0.0;
+  }
   return values;
 }
 

@@ -9,6 +9,7 @@
 void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a) {
   c->shape = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
   c->next = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
+  c->travel = arena_doubles(a, (size_t)model->geom_count);
   c->counts = arena_take(a, (size_t)model->pair_count);
   c->contact = arena_take(a, (size_t)capacity * sizeof(qd_contact));
   c->feature = arena_take(a, (size_t)capacity * sizeof *c->feature);

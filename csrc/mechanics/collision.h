@@ -9,6 +9,7 @@
 typedef struct collision {
   placed_shape *shape;   /* (geom_count) */
   placed_shape *next;    /* (geom_count) the shapes at another configuration, see missed_pairs.h */
+  double *travel;        /* (geom_count) scratch of missed_pairs.h */
   unsigned char *counts; /* (pair_count) 1: the pair's contacts are in the list */
   int left_out;          /* number of pairs that are not */
   qd_contact *contact;   /* (capacity) */

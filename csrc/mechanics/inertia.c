@@ -38,13 +38,24 @@ static void body_inertia(spatial_inertia *out, const qd_model *model, const kine
   add_point_mass(out->tensor, out->mass, com);
 }
 
-void inertia_compute(const qd_model *model, const kinematics *k, inertia *I) {
-  memset(I->body, 0, sizeof(spatial_inertia));
+/* 1 if the inertia of a body has a part in a step. */
+static int inertia_counts(const qd_model *model, int all, int body) {
+  const int tree = model->body_tree[body];
+  return all || (tree >= 0 && !model->tree_is_driven[tree]);
+}
+
+void inertia_compute(const qd_model *model, const kinematics *k, int all, inertia *I) {
+  memset(I->body, 0, (size_t)model->body_count * sizeof(spatial_inertia));
   for (int b = 1; b < model->body_count; ++b) {
-    body_inertia(I->body + b, model, k, b);
+    if (inertia_counts(model, all, b)) {
+      body_inertia(I->body + b, model, k, b);
+    }
   }
   memcpy(I->subtree, I->body, (size_t)model->body_count * sizeof(spatial_inertia));
   for (int b = model->body_count - 1; b > 0; --b) {
+    if (!inertia_counts(model, all, b)) {
+      continue;
+    }
     spatial_inertia *parent = I->subtree + model->body_parent[b];
     const spatial_inertia *child = I->subtree + b;
     parent->mass += child->mass;
@@ -110,8 +121,11 @@ void inertia_gravity_force(double *tau, const qd_model *model, const kinematics 
                            const inertia *I) {
   for (int i = 0; i < model->nv; ++i) {
     wrench W;
-    gravity_wrench(&W, model, I->subtree + model->dof_body[i]);
-    tau[i] = screw_dot(k->dof_screw + i, &W);
+    tau[i] = 0.0;
+    if (I->subtree[model->dof_body[i]].mass > 0.0) {
+      gravity_wrench(&W, model, I->subtree + model->dof_body[i]);
+      tau[i] = screw_dot(k->dof_screw + i, &W);
+    }
   }
 }
 

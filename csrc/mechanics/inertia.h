@@ -22,7 +22,9 @@ typedef struct inertia {
 } inertia;
 
 void inertia_lay_out(inertia *I, const qd_model *model, arena *a);
-void inertia_compute(const qd_model *model, const kinematics *k, inertia *I);
+/* Fills body and subtree. all = 0: of trees in which some DOF is unactuated, the others zero; what
+ * is at rest in the world has none. */
+void inertia_compute(const qd_model *model, const kinematics *k, int all, inertia *I);
 
 /* h = I s, momentum of a lump that moves with s */
 void inertia_momentum(wrench *h, const spatial_inertia *I, const screw *s);

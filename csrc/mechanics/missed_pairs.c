@@ -117,14 +117,73 @@ static int find_pair(collision *c, const qd_model *model, int pair, int add) {
   return found;
 }
 
-int missed_pairs_find(collision *c, const qd_model *model, kinematics *k, const double *q_next,
-                      int add) {
-  int count = 0;
-  if (c->left_out == 0 && model->cloud_pair_count == 0) {
+/* ---------------------------------------------------------------- who can be missed at all */
+
+/* Relative room for rounding. */
+#define TRAVEL_SLACK 1e-9
+
+/* No point of a shape moves farther than this. Its joints move one after the other, from the shape
+ * to the world, so that each axis still stands where it is at q: a point x is carried on a chord no
+ * longer than its velocity there, |w x c + v| + |w| |x - c| for the shape's centre c. */
+static double shape_travel(const qd_model *model, const kinematics *k, const placed_shape *shape,
+                           int geom, const double *delta) {
+  int count;
+  const int *chain = body_chain(model, model->geom_body[geom], &count);
+  double travel = 0.0;
+  while (count > 0) {
+    const int last = chain[count - 1], first = model->dof_block_start[last];
+    screw moved = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+    double at_centre[3];
+    for (int dof = first; dof <= last; ++dof) {
+      screw_axpy(&moved, delta[dof], k->dof_screw + dof);
+    }
+    screw_point_velocity(at_centre, &moved, shape->pos);
+    travel += vec3_norm(at_centre);
+    if (vec3_dot(moved.w, moved.w) > 0.0) { /* an infinite plane that turns moves infinitely far */
+      travel += vec3_norm(moved.w) * (model->geom_radius[geom] + travel);
+    }
+    count -= last - first + 1;
+  }
+  return travel * (1.0 + TRAVEL_SLACK);
+}
+
+/* A pair out of the list was farther apart than its range. Where both shapes together travel less
+ * than that, the plane that separated them still does: they neither met nor turned round. */
+static int any_can_be_missed(const collision *c, const qd_model *model, const kinematics *k,
+                             const double *delta, double margin) {
+  double longest = 0.0;
+  if (c->left_out == 0) {
     return 0;
   }
-  kinematics_compute(model, q_next, k);
-  collision_place_shapes(c->next, model, k);
+  for (int i = 0; i < model->geom_count; ++i) {
+    c->travel[i] = shape_travel(model, k, c->shape + i, i, delta);
+    longest = fmax(longest, c->travel[i]);
+  }
+  if (2.0 * longest < margin) {
+    return 0;
+  }
+  if (model->pair_table.in_use) { /* too many to ask each */
+    return 1;
+  }
+  int can = 0;
+  for (int pair = 0; pair < model->pair_count; ++pair) {
+    const double range = fmax(margin, model->pair_margin[pair]);
+    const double both =
+        c->travel[model->pair_geom[2 * pair]] + c->travel[model->pair_geom[2 * pair + 1]];
+    can |= !c->counts[pair] && !(both < range);
+  }
+  return can;
+}
+
+int missed_pairs_find(collision *c, const qd_model *model, const kinematics *at_q,
+                      const double *delta, double margin, kinematics *next, const double *q_next,
+                      int add) {
+  int count = 0;
+  if (model->cloud_pair_count == 0 && !any_can_be_missed(c, model, at_q, delta, margin)) {
+    return 0;
+  }
+  kinematics_compute(model, q_next, next);
+  collision_place_shapes(c->next, model, next);
   broad_phase_on_the_way(&c->broad, model, c->shape, c->next);
   for (int pair = 0; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
        ++pair) {

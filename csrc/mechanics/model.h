@@ -54,6 +54,7 @@ struct qd_model {
   int *body_tree;            /* (nb) the tree that moves the body; -1: none */
   int *tree_dof_start;       /* (tree_count + 1) into tree_dofs */
   int *tree_dofs;            /* (nv) DOFs tree by tree, ascending */
+  int *tree_is_driven;       /* (tree_count) 1: every DOF is actuated */
   int *dof_q;                /* (nv) index in q of a scalar joint, -1 otherwise */
   double *default_q;         /* (nq) normalised */
   double *tree_inertia;      /* (tree_count) largest unactuated mass diagonal at default q */

@@ -94,6 +94,12 @@ static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
     m->actuator_dof[i] = dof;
     m->dof_actuator[dof] = i;
   }
+  for (int tree = 0; tree < m->tree_count; ++tree) {
+    m->tree_is_driven[tree] = 1;
+  }
+  for (int dof = 0; dof < m->nv; ++dof) {
+    m->tree_is_driven[m->dof_tree[dof]] &= m->dof_actuator[dof] >= 0;
+  }
   model_stiffness_fill(m);
 }
 
@@ -299,7 +305,7 @@ int model_inertia_tables_fill(qd_model *m, const double *q) {
     memcpy(m->default_q, q, (size_t)m->nq * sizeof(double));
   }
   kinematics_compute(m, m->default_q, &k);
-  inertia_compute(m, &k, &I);
+  inertia_compute(m, &k, 1, &I);
   fill_planar(m, &k);
   model_tree_inertia_fill(m, &k, &I);
   free(block);

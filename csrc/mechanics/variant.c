@@ -158,7 +158,7 @@ void model_variant_set(model_variant *variant, const double *const values[QD_PAR
   }
   if (values[QD_PARAMETER_BODY_MASS] != NULL || values[QD_PARAMETER_BODY_COM] != NULL ||
       values[QD_PARAMETER_BODY_INERTIA] != NULL) {
-    inertia_compute(m, &variant->at_default, &variant->inertia);
+    inertia_compute(m, &variant->at_default, 1, &variant->inertia);
     model_tree_inertia_fill(m, &variant->at_default, &variant->inertia);
   }
 }
