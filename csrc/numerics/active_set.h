@@ -4,10 +4,11 @@
  * is kept: its products are rows side by side, where triangular solves wait for one another. A new
  * row a with image v = Q^-1 a needs
  *
- *     d = M N'v,    rate = M'd,    curvature = a'v - d'd:
+ *     d = M V'a,    rate = M'd,    curvature = a'v - d'd:
  *
  * multipliers change at the rate -rate, the point moves along v - V rate, and the row's value grows
- * at the rate `curvature`, which is zero if the row depends on the others. */
+ * at the rate `curvature`, which is zero if the row depends on the others. Rows have few entries,
+ * images have all: products take the new row's tiles only. */
 #ifndef QD_NUMERICS_ACTIVE_SET_H
 #define QD_NUMERICS_ACTIVE_SET_H
 
@@ -23,18 +24,21 @@
 typedef struct face {
   int block, row, tail;
   double sign, value; /* w at the current point, negative if violated */
+  double offset;      /* w at x = 0 */
   double direction[DIMENSION_LIMIT];
 } face;
 
 /* Row k of the set is at place[k]; the candidate's at place[count]. */
 typedef struct active_set {
   int count, columns;
+  const int *tiles; /* of the candidate: where its row is not zero */
+  int tile_count;
   int *place;         /* (ACTIVE_LIMIT) a permutation */
   face *face;         /* (ACTIVE_LIMIT) by place */
   double *rows;       /* (ACTIVE_LIMIT, columns) by place */
   double *images;     /* Q^-1 rows, by place; rows itself where Q = I */
   double *inverse;    /* (ACTIVE_LIMIT, ACTIVE_LIMIT) M; zero behind the diagonal, up to four */
-  double *multiplier; /* (ACTIVE_LIMIT), likewise product, reduced, rate */
+  double *multiplier; /* (ACTIVE_LIMIT), likewise product, reduced, rate; zero up to four */
   double *product, *reduced, *rate;
   double *kept, *moved; /* (ACTIVE_LIMIT + 4) scratch */
   double *own_images;   /* room for images */
@@ -42,12 +46,14 @@ typedef struct active_set {
 
 void active_set_lay_out(active_set *set, size_t columns, arena *a);
 void active_set_clear(active_set *set, int columns, int Q_is_identity);
-/* Products of the candidate's image with the rows; returns that with its own row. */
+/* product = V'a for the candidate's row a; returns its product with its own image. */
 double active_set_measure(active_set *set);
 /* Rates for the candidate, whose product with its own image is `own`; returns the curvature. */
 double active_set_rates(active_set *set, double own);
 /* The row whose multiplier vanishes first, sooner than *step, which becomes when; -1: none does. */
 int active_set_leaving(active_set *set, double *step);
+/* multiplier -= step rate */
+void active_set_unload(active_set *set, double step);
 /* x += step (image - images' rate) */
 void active_set_move(const active_set *set, double step, double *x);
 /* x += images' multiplier */
@@ -56,6 +62,8 @@ void active_set_add_images(const active_set *set, const double *multiplier, doub
 void active_set_push(active_set *set, double curvature, double multiplier);
 /* Takes row k out. */
 void active_set_drop(active_set *set, int k);
+/* product = N'x */
+void active_set_multiply(active_set *set, const double *x);
 /* rate = (N'V)^-1 product */
 void active_set_solve(active_set *set);
 

@@ -13,6 +13,9 @@
  * accuracy. */
 static const double polish_from[] = {3e-2, 1e-3, 1e-6};
 
+/* Tiles that near_rows have room for: more go along the path. */
+#define NEAR_TILES 512
+
 /* A smaller iteration limit is one that the caller means. */
 #define RETRY_FROM 50
 
@@ -101,11 +104,10 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
     *over_rows[k] = arena_doubles(a, slots);
   w->state = arena_ints(a, lanes_count);
   active_set_lay_out(&w->active, columns, a);
-  w->row_weight = arena_doubles(a, lanes_count);
-  w->score = arena_doubles(a, lanes_count);
-  w->block_of_cone = arena_ints(a, lanes_count);
+  const size_t near_tiles = size->row_tiles < NEAR_TILES ? size->row_tiles : NEAR_TILES;
+  near_rows_lay_out(&w->near_rows, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
+  near_rows_lay_out(&w->near_cones, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
   w->penalty = arena_doubles(a, lanes_count);
-  w->near_blocks = arena_ints(a, rows + 1);
   w->stiff_blocks = arena_ints(a, rows + 1);
   w->stiff_cones = arena_take(a, (rows + 1) * sizeof(stiff_cone));
   w->stiff_slots = arena_ints(a, rows + 1);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "numerics/active_set.h"
-#include "numerics/conic_workspace.h"
+#include "numerics/conic_structure.h"
 #include "numerics/lanes.h"
 
 #define START_LIMIT 24   /* violated blocks at the minimiser of the cost: more go along the path */
@@ -29,9 +29,10 @@
 static int only_tail(const qd_cone_workspace *workspace, const row_block *block) {
   int tail = 0;
   for (int i = 1; i < block->row_count; ++i) {
-    if (workspace->row_mask[block->first_row + i] == 0 &&
-        workspace->g[block->slot + i * block->slot_step] == 0.0)
-      continue;
+    const uint64_t *mask = conic_row_mask(workspace, block->first_row + i);
+    int is_zero = workspace->g[block->slot + i * block->slot_step] == 0.0;
+    for (int w = 0; w < workspace->mask_words; ++w) is_zero &= mask[w] == 0;
+    if (is_zero) continue;
     if (tail > 0) return -1;
     tail = i;
   }
@@ -39,80 +40,125 @@ static int only_tail(const qd_cone_workspace *workspace, const row_block *block)
 }
 
 /* tail[block] for every block; 1 if all cones are polyhedral, -1 if a cone is too large for cuts.
- */
-static int find_tails(qd_cone_workspace *workspace) {
+ * `quads`: of near_rows that a Lorentz cone needs. */
+static int find_tails(qd_cone_workspace *workspace, int *quads) {
   int polyhedral = 1;
+  *quads = 1;
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     workspace->tail[b] = block->slot_step == 1 ? 0 : only_tail(workspace, block);
-    if (workspace->tail[b] >= 0) continue;
-    if (block->row_count > DIMENSION_LIMIT) return -1;
-    polyhedral = 0;
+    if (block->slot_step > 1 && block->row_count > 4) *quads = 2;
+    if (block->slot_step > 1 && block->row_count > DIMENSION_LIMIT) return -1;
+    polyhedral &= workspace->tail[b] >= 0;
   }
   return polyhedral;
 }
 
-/* Slack of one row; `product` = Gx. */
-LANES_INLINE double row_value(const qd_cone_workspace *workspace, const row_block *block, int row,
-                              const double *product) {
-  const int at = block->slot + row * block->slot_step;
-  return product[at] + workspace->g[at];
-}
+/* ------------------------------------------------------------ near blocks */
 
-/* By how much every cone is violated, relative to the size of its rows, into `score` (over cones,
- * negative if violated). Cones above `enough` (slightly negative) count as satisfied: zero. */
-LANES_INLINE void score_cones(const qd_cone_workspace *workspace, double enough,
-                              const double *restrict product, double *restrict score) {
-  const cone_product *cones = &workspace->product;
-  const double *restrict g = workspace->g, *restrict weight = workspace->row_weight;
-  for (int k = 0; k < cones->group_count; ++k) {
-    const cone_group *group = &cones->groups[k];
-    const int n = group->padded, at = group->slot, cone = group->cone;
-    for (int c = 0; c < n; ++c) score[cone + c] = 0.0;
-    for (int i = 1; i < group->dim; ++i)
-      for (int c = 0; c < n; ++c) {
-        const double value = product[at + i * n + c] + g[at + i * n + c];
-        score[cone + c] += value * value;
-      }
-    for (int c = 0; c < n; ++c) {
-      const double value = (product[at + c] + g[at + c]) - sqrt(score[cone + c]);
-      score[cone + c] = value < enough ? value * weight[cone + c] : 0.0;
-    }
+/* What is the same in all rounds. */
+typedef struct cuts {
+  qd_cone_workspace *workspace;
+  active_set *set;
+  int polyhedral, quads, near_count;
+  double enough; /* slacks above it (slightly negative) count as satisfied */
+} cuts;
+
+/* By how much a Lorentz cone's slack is inside. */
+LANES_INLINE double inside(const row_block *block, const double *w) {
+  double sum = 0.0;
+  for (int i = 1; i < block->row_count; ++i) {
+    const double value = w[block->slot + i * block->slot_step];
+    sum += value * value;
   }
+  return w[block->slot] - sqrt(sum);
 }
 
-/* The cone that is worst, -1 if all are satisfied. */
-LANES_INLINE int worst_cone(const qd_cone_workspace *workspace, const double *score) {
-  const double worst = smallest_of(score, workspace->lane_count, 0.0);
-  int found = worst < 0.0 ? 0 : -1;
-  while (worst < 0.0 && score[found] != worst) ++found;
-  return found;
+/* Which quads of a block the slacks w violate, one bit each. */
+LANES_INLINE int violated_quads(const row_block *block, double enough, const double *w, int quads) {
+  if (block->slot_step > 1) return inside(block, w) < enough ? (1 << quads) - 1 : 0;
+  int any = 0;
+  for (int i = 0; i < block->row_count; ++i) any |= (w[block->slot + i] < enough) << i / 4;
+  return any;
 }
 
-/* The face of a cone that its slack violates. */
-LANES_INLINE void violated_face(const qd_cone_workspace *workspace, int cone, const double *product,
-                                face *found) {
-  const int b = workspace->block_of_cone[cone];
+/* Far quads that the slacks w violate become near ones: how many, -1 if there is no room. */
+LANES_INLINE int list_violated(cuts *c, const double *w) {
+  qd_cone_workspace *workspace = c->workspace;
+  int count = 0;
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    near_rows *near = block->slot_step == 1 ? &workspace->near_rows : &workspace->near_cones;
+    const int found = violated_quads(block, c->enough, w, c->quads) & ~workspace->is_near[b];
+    if (found == 0) continue;
+    c->near_count += workspace->is_near[b] == 0;
+    workspace->is_near[b] |= found;
+    for (int q = 0; found >> q; ++q, ++count)
+      if (found >> q & 1 && !near_rows_add(near, &workspace->system, b, 4 * q, workspace->g,
+                                           workspace->compliance, c->enough))
+        return -1;
+  }
+  return count;
+}
+
+/* ------------------------------------------------------------ faces */
+
+/* Row `place` of the near rows' quad q, which is violated. */
+LANES_INLINE void row_face(const qd_cone_workspace *workspace, int at, double enough, face *found) {
+  const near_rows *near = &workspace->near_rows;
+  const int b = near->block[at / 4];
   const row_block *block = &workspace->system.blocks[b];
   found->block = b;
-  found->row = block->slot_step == 1 ? cone - block->cone : 0;
+  found->row = near->row[at / 4] + at % 4;
+  found->tail = 0;
+  found->sign = 0.0;
+  found->value = near->w[at] / near->weight[at] + enough;
+  found->offset = workspace->g[block->slot + found->row];
+}
+
+/* The face of a near cone that its slack violates. */
+LANES_INLINE void cone_face(const qd_cone_workspace *workspace, int quad, double enough,
+                            face *found) {
+  const near_rows *near = &workspace->near_cones;
+  const int b = near->block[quad];
+  const row_block *block = &workspace->system.blocks[b];
+  const double *w = near->w + 4 * (size_t)quad, *g = workspace->g + block->slot;
+  const double size = 1.0 / near->weight[4 * (size_t)quad];
+  found->block = b;
+  found->row = 0;
   found->tail = workspace->tail[b];
   found->sign = 0.0;
-  found->value = row_value(workspace, block, found->row, product);
+  found->value = w[0] * size + enough;
+  found->offset = g[0];
   if (found->tail > 0) {
-    const double side = row_value(workspace, block, found->tail, product);
-    found->sign = side > 0.0 ? -1.0 : 1.0;
-    found->value += found->sign * side;
+    found->sign = w[found->tail] > 0.0 ? -1.0 : 1.0;
+    found->value += found->sign * w[found->tail] * size;
+    found->offset += found->sign * g[found->tail * block->slot_step];
   } else if (found->tail < 0) {
     double sum = 0.0;
+    for (int i = 1; i < block->row_count; ++i) sum += w[i] * w[i];
+    const double length = sqrt(sum), factor = length > 0.0 ? -1.0 / length : 0.0;
     for (int i = 1; i < block->row_count; ++i) {
-      found->direction[i] = row_value(workspace, block, i, product);
-      sum += found->direction[i] * found->direction[i];
+      found->direction[i] = factor * w[i];
+      found->offset += found->direction[i] * g[i * block->slot_step];
     }
-    const double size = sqrt(sum), factor = size > 0.0 ? -1.0 / size : 0.0;
-    for (int i = 1; i < block->row_count; ++i) found->direction[i] *= factor;
-    found->value -= size;
+    found->value -= length * size;
   }
+}
+
+/* The worst of the near faces at x; 0 if all near cones are satisfied. */
+LANES_INLINE int worst_face(const cuts *c, const double *x, face *found) {
+  qd_cone_workspace *workspace = c->workspace;
+  const int row = near_rows_worst(&workspace->near_rows, x);
+  const int cone = workspace->near_cones.count > 0
+                       ? near_rows_worst_cone(&workspace->near_cones, c->quads, x)
+                       : -1;
+  if (cone >= 0 && (row < 0 || near_rows_inside(&workspace->near_cones, c->quads, cone) <
+                                   workspace->near_rows.w[row]))
+    cone_face(workspace, cone, c->enough, found);
+  else if (row >= 0)
+    row_face(workspace, row, c->enough, found);
+  return row >= 0 || cone >= 0;
 }
 
 /* row (columns) of a face */
@@ -132,6 +178,9 @@ LANES_INLINE void read_face(const qd_cone_workspace *workspace, const face *f, d
 /* A face as the set's candidate. */
 LANES_INLINE void read_candidate(qd_cone_workspace *workspace, active_set *set, const face *f) {
   double *image = active_set_image(set, set->count), *row = active_set_row(set, set->count);
+  const row_block *block = &workspace->system.blocks[f->block];
+  set->tiles = workspace->system.block_tiles + block->tile_start;
+  set->tile_count = block->tile_count;
   read_face(workspace, f, row);
   if (image != row) {
     memcpy(image, row, (size_t)set->columns * sizeof(double));
@@ -139,8 +188,9 @@ LANES_INLINE void read_candidate(qd_cone_workspace *workspace, active_set *set, 
   }
 }
 
-/* Brings one violated face into the set; 0 if that cannot be done (no room, or infeasible). */
-LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, face *f, double *x) {
+/* Brings the candidate into the set; 0 if that cannot be done (no room, or infeasible). */
+LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, double *x) {
+  face *f = &set->face[set->place[set->count]];
   double multiplier = 0.0;
   read_candidate(workspace, set, f);
   const double own = active_set_measure(set);
@@ -150,30 +200,18 @@ LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, face *f
     double step = independent ? -f->value / curvature : HUGE_VAL;
     const int leaving = active_set_leaving(set, &step);
     if (step == HUGE_VAL || (leaving < 0 && set->count + 1 >= ACTIVE_LIMIT)) return 0;
-    for (int i = 0; i < set->count; ++i) set->multiplier[i] -= step * set->rate[i];
+    active_set_unload(set, step);
     multiplier += step;
     if (independent) {
       active_set_move(set, step, x);
       f->value += step * curvature;
     }
     if (leaving < 0) {
-      set->face[set->place[set->count]] = *f;
       active_set_push(set, curvature, multiplier);
       return 1;
     }
     active_set_drop(set, leaving);
   }
-}
-
-/* Slack of a face. */
-LANES_INLINE double face_value(const qd_cone_workspace *workspace, const face *f,
-                               const double *product) {
-  const row_block *block = &workspace->system.blocks[f->block];
-  double value = row_value(workspace, block, f->row, product);
-  if (f->tail > 0) value += f->sign * row_value(workspace, block, f->tail, product);
-  for (int i = 1; f->tail < 0 && i < block->row_count; ++i)
-    value += f->direction[i] * row_value(workspace, block, i, product);
-  return value;
 }
 
 /* Multipliers of faces into those of rows. */
@@ -195,18 +233,13 @@ LANES_INLINE void set_point(qd_cone_workspace *workspace, const active_set *set,
 
 /* A vertex to rounding: once more what the active rows miss. A small step: x itself would bring
  * back what cancels between base and V multiplier. */
-LANES_INLINE void refine(qd_cone_workspace *workspace, active_set *set, int near_count,
-                         double *product) {
-  tiles_multiply_blocks(&workspace->system, workspace->near_blocks, near_count, workspace->system.G,
-                        workspace->x, product);
-  for (int k = 0; k < set->count; ++k)
-    set->product[k] = face_value(workspace, &set->face[set->place[k]], product);
+LANES_INLINE void refine(active_set *set, double *x) {
+  active_set_multiply(set, x);
+  for (int k = 0; k < set->count; ++k) set->product[k] += set->face[set->place[k]].offset;
   active_set_solve(set);
-  for (int k = 0; k < set->count; ++k) {
-    set->multiplier[k] -= set->rate[k];
-    set->rate[k] = -set->rate[k];
-  }
-  active_set_add_images(set, set->rate, workspace->x);
+  active_set_unload(set, 1.0);
+  for (int k = 0; k < set->count; ++k) set->rate[k] = -set->rate[k];
+  active_set_add_images(set, set->rate, x);
 }
 
 /* Share of the candidate, an idle row that depends on the active ones (the fourth ray of a contact
@@ -236,18 +269,18 @@ LANES_INLINE int is_active(const active_set *set, int block, int row) {
 
 /* A vertex loads as few rows as it can; idle rows at rest that depend on them take their share.
  * Without it they would be nearer to two states than to one. Adds their images to `base`. */
-LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set,
-                                const double *product, double *base) {
+LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, const double *w,
+                                double *base) {
   const double touching = TOUCHING * workspace->near_length;
   for (int b = 0; b < workspace->system.block_count && set->count > 0; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     for (int i = 0; i < block->row_count && block->slot_step == 1; ++i) {
-      if (row_value(workspace, block, i, product) > touching || is_active(set, b, i)) continue;
+      if (w[block->slot + i] > touching || is_active(set, b, i)) continue;
       const face f = {.block = b, .row = i};
       read_candidate(workspace, set, &f);
       const double load = share_load(set), *image = active_set_image(set, set->count);
       if (!(load > 0.0)) continue;
-      for (int k = 0; k < set->count; ++k) set->multiplier[k] -= load * set->rate[k];
+      active_set_unload(set, load);
       for (int c = 0; c < set->columns; ++c) base[c] += load * image[c];
       workspace->dual[block->slot + i] = load;
     }
@@ -256,78 +289,52 @@ LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set,
 
 /* The set's point and multipliers into the workspace's iterate. */
 LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int polyhedral,
-                             int near_count, double *base, double *product) {
+                             double *base, const double *w) {
   memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
-  if (polyhedral) spread_vertex(workspace, set, product, base);
+  if (polyhedral) spread_vertex(workspace, set, w, base);
   set_point(workspace, set, base);
-  if (polyhedral) refine(workspace, set, near_count, product);
+  if (polyhedral) refine(set, workspace->x);
   for (int k = 0; k < set->count; ++k)
     add_multiplier(workspace, &set->face[set->place[k]], set->multiplier[k]);
 }
 
-/* Lists the blocks with cones that are violated; returns how many cones are. */
-LANES_INLINE int list_violated(qd_cone_workspace *workspace, const double *score, int *near_count) {
-  int count = 0;
-  for (int c = 0; c < workspace->lane_count; ++c) {
-    if (score[c] == 0.0) continue;
-    const int b = workspace->block_of_cone[c];
-    ++count;
-    if (workspace->is_near[b]) continue;
-    workspace->is_near[b] = 1;
-    workspace->near_blocks[(*near_count)++] = b;
-  }
-  return count;
-}
-
-/* What cuts and polish reckon with: 0 if the program is not for them. */
-static int prepare(qd_cone_workspace *workspace, int *polyhedral) {
-  if (!workspace->definite || workspace->equality_count > 0) return 0;
-  *polyhedral = find_tails(workspace);
-  if (*polyhedral < 0) return 0;
-  for (int c = 0; c < workspace->lane_count; ++c)
-    workspace->row_weight[c] =
-        workspace->compliance[c] > 0.0 ? 1.0 / sqrt(workspace->compliance[c]) : HUGE_VAL;
-  for (int b = 0; b < workspace->system.block_count; ++b) {
-    const row_block *block = &workspace->system.blocks[b];
-    workspace->is_near[b] = 0;
-    for (int i = 0; i < (block->slot_step == 1 ? block->row_count : 1); ++i)
-      workspace->block_of_cone[block->cone + i] = b;
-  }
-  return 1;
+/* w = slacks of all rows at x */
+LANES_INLINE void all_slacks(const qd_cone_workspace *workspace, const double *x, double *w) {
+  tiles_multiply(&workspace->system, workspace->system.G, x, w);
+  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
 }
 
 QD_CLONES
 int conic_dual_active_set(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   active_set *set = &workspace->active;
-  double *x = workspace->x, *base = workspace->newton_x, *score = workspace->score;
-  double *product = workspace->work_row2; /* padded lanes stay zero */
-  int near_count = 0, polyhedral;
-  if (!prepare(workspace, &polyhedral)) return 0;
+  cuts c = {.workspace = workspace, .set = set};
+  double *x = workspace->x, *base = workspace->newton_x;
+  double *w = workspace->rhs; /* slacks, at first those of the cost's minimiser */
+  if (!workspace->definite || workspace->equality_count > 0) return 0;
+  c.polyhedral = find_tails(workspace, &c.quads);
+  if (c.polyhedral < 0) return 0;
   memcpy(base, x, (size_t)workspace->column_count * sizeof(double));
+  memset(workspace->is_near, 0, (size_t)system->block_count * sizeof(int));
+  near_rows_clear(&workspace->near_rows);
+  near_rows_clear(&workspace->near_cones);
   active_set_clear(set, workspace->column_count, system->Q_is_diagonal);
-  const double enough =
-      polyhedral ? -SATISFIED * workspace->length : -NEAR_ENOUGH * workspace->near_length;
-  tiles_multiply(system, system->G, x, product);
-  score_cones(workspace, enough, product, score);
-  list_violated(workspace, score, &near_count);
-  if (near_count > START_LIMIT || near_count * set->columns > START_WORK) return 0;
+  c.enough = c.polyhedral ? -SATISFIED * workspace->length : -NEAR_ENOUGH * workspace->near_length;
+  if (list_violated(&c, w) < 0 || c.near_count > START_LIMIT ||
+      c.near_count * set->columns > START_WORK)
+    return 0;
   for (int round = 0; round < ROUND_LIMIT; ++round) {
-    int worst = worst_cone(workspace, score);
-    if (worst < 0) { /* none nearby: look at all */
-      tiles_multiply(system, system->G, x, product);
-      score_cones(workspace, enough, product, score);
-      if (list_violated(workspace, score, &near_count) == 0) {
-        write_back(workspace, set, polyhedral, near_count, base, product);
+    face *found = &set->face[set->place[set->count]];
+    if (!worst_face(&c, x, found)) { /* none nearby: look at all */
+      all_slacks(workspace, x, w);
+      const int more = list_violated(&c, w);
+      if (more == 0) {
+        write_back(workspace, set, c.polyhedral, base, w);
         return 1;
       }
-      worst = worst_cone(workspace, score);
+      if (more < 0 || !worst_face(&c, x, found)) return 0;
     }
-    face found;
-    violated_face(workspace, worst, product, &found);
-    if (score[worst] == -HUGE_VAL || !bring_in(workspace, set, &found, x)) return 0;
-    tiles_multiply_blocks(system, workspace->near_blocks, near_count, system->G, x, product);
-    score_cones(workspace, enough, product, score);
+    if (!bring_in(workspace, set, x)) return 0;
   }
   return 0;
 }

@@ -8,8 +8,6 @@
 #include "numerics/dense_tiles.h"
 #include "numerics/lanes.h"
 
-#define BLOCK_ROWS 8 /* most orthant rows in one block */
-
 /* ------------------------------------------------------------ checks */
 
 static qd_status check_sizes(const qd_cone_workspace *workspace, const conic_program *source) {

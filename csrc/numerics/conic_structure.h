@@ -5,6 +5,8 @@
 
 #include "numerics/conic_workspace.h"
 
+#define BLOCK_ROWS 8 /* most orthant rows in one block */
+
 /* Tiles that hold a nonzero, one bit each, of a row of G, or behind those of C. */
 static inline uint64_t *conic_row_mask(const qd_cone_workspace *workspace, int row) {
   return workspace->row_mask + (size_t)row * (size_t)workspace->mask_words;

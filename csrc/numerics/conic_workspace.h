@@ -14,6 +14,7 @@
 #include "numerics/cones.h"
 #include "numerics/conic.h"
 #include "numerics/lanes.h"
+#include "numerics/near_rows.h"
 #include "numerics/tiles.h"
 
 /* Penalty of a hard row over the compliance it works against: large against 1, small against the
@@ -114,14 +115,12 @@ struct qd_cone_workspace {
   double *row4, *work_row4, *moved4, *dual4; /* over rows */
 
   active_set active;
-  double *row_weight;                /* over cones: 1 / largest row norm */
-  double *penalty;                   /* over cones: of the method of multipliers */
-  double *score;                     /* over cones: how much each is violated */
-  int *block_of_cone;                /* over cones */
-  int *near_blocks, *is_near, *tail; /* (blocks) */
-  int *stiff_blocks;                 /* (blocks) whose multipliers move; sensitivity */
-  stiff_cone *stiff_cones;           /* their cones */
-  int *stiff_slots;                  /* their rows */
+  near_rows near_rows, near_cones;
+  double *penalty;         /* over cones: of the method of multipliers */
+  int *is_near, *tail;     /* (blocks) */
+  int *stiff_blocks;       /* (blocks) whose multipliers move; sensitivity */
+  stiff_cone *stiff_cones; /* their cones */
+  int *stiff_slots;        /* their rows */
   int stiff_count, stiff_cone_count, stiff_slot_count;
 
   /* structure */

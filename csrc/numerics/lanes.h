@@ -9,9 +9,12 @@
 #define LANE_COUNT 4
 
 typedef double lanes __attribute__((vector_size(32), may_alias));
+typedef double lanes_anywhere __attribute__((vector_size(32), aligned(8), may_alias));
 
 #define LANES_AT(pointer) (*(lanes *)(pointer))
 #define LANES_OF(pointer) (*(const lanes *)(pointer))
+/* The same where the address need not be a multiple of 32. */
+#define LANES_ANYWHERE(pointer) (*(lanes_anywhere *)(pointer))
 
 /* Helpers of cloned functions must be part of them, or they run on the oldest instruction set. */
 #if defined(__GNUC__)
@@ -46,6 +49,13 @@ LANES_INLINE double max_norm(const double *a, int count) {
   return larger(larger(part[0], part[1]), larger(part[2], part[3]));
 }
 
+typedef long long lane_bits __attribute__((vector_size(32), may_alias));
+
+/* a where the mask is set, else b */
+LANES_INLINE void lanes_choose(lanes *out, const lane_bits *mask, const lanes *a, const lanes *b) {
+  *out = (lanes)((*mask & (lane_bits)*a) | (~*mask & (lane_bits)*b));
+}
+
 /* Smallest of count (a multiple of four) numbers and `ceiling`; a NaN does not count. */
 LANES_INLINE double smallest_of(const double *a, int count, double ceiling) {
   double part[LANE_COUNT] = {ceiling, ceiling, ceiling, ceiling};
@@ -75,6 +85,23 @@ LANES_INLINE void lanes_sums(lanes *out, const lanes *a0, const lanes *a1, const
          __builtin_shufflevector(low, high, 2, 3, 6, 7);
 #else
   *out = (lanes){lanes_sum(a0), lanes_sum(a1), lanes_sum(a2), lanes_sum(a3)};
+#endif
+}
+
+/* out[k] = entry k of each of the four */
+LANES_INLINE void lanes_transpose(lanes *out, const lanes *a0, const lanes *a1, const lanes *a2,
+                                  const lanes *a3) {
+#ifdef LANES_HAVE_SHUFFLE
+  const lanes even01 = __builtin_shufflevector(*a0, *a1, 0, 4, 2, 6);
+  const lanes odd01 = __builtin_shufflevector(*a0, *a1, 1, 5, 3, 7);
+  const lanes even23 = __builtin_shufflevector(*a2, *a3, 0, 4, 2, 6);
+  const lanes odd23 = __builtin_shufflevector(*a2, *a3, 1, 5, 3, 7);
+  out[0] = __builtin_shufflevector(even01, even23, 0, 1, 4, 5);
+  out[1] = __builtin_shufflevector(odd01, odd23, 0, 1, 4, 5);
+  out[2] = __builtin_shufflevector(even01, even23, 2, 3, 6, 7);
+  out[3] = __builtin_shufflevector(odd01, odd23, 2, 3, 6, 7);
+#else
+  for (int k = 0; k < 4; ++k) out[k] = (lanes){(*a0)[k], (*a1)[k], (*a2)[k], (*a3)[k]};
 #endif
 }
 
