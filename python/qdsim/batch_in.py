@@ -35,7 +35,7 @@ Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 """(..., body_count, 6), or a mapping from names of bodies to (..., 6)."""
 
 _Vector = npt.NDArray[np.float64]
-_PARAMETER = "parameters[{!r}]"
+_PARAMETER = {name: f"parameters[{name!r}]" for name in PARAMETER_NAMES}  # in messages
 _MOST_THREADS = 1024  # QD_THREADS_MAX of qdsim.h
 
 
@@ -185,7 +185,8 @@ def rows_of(
     flat = {name: in_rows(array, lead, 1) for name, array in both.items()}
     for name in arrays:
         check_finite(name, flat[name], lead)
-    check_parameters(model, {name: flat[name] for name in values}, lead)
+    if values:
+        check_parameters(model, {name: flat[name] for name in values}, lead)
     return lead, flat
 
 
@@ -206,13 +207,11 @@ def parameters_of(
                 f"parameters: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
             )
         shape = np.shape(getattr(model.parameters, name))  # type: ignore[attr-defined]
-        array = numbers(_PARAMETER.format(name), value, shape)
+        array = numbers(_PARAMETER[name], value, shape)
         size = 1
         for n in shape:
             size *= n
-        found[_PARAMETER.format(name)] = array.reshape(
-            *array.shape[: array.ndim - len(shape)], size
-        )
+        found[_PARAMETER[name]] = array.reshape(*array.shape[: array.ndim - len(shape)], size)
     return found
 
 
@@ -220,7 +219,7 @@ def parameters_in(model: _core.Model, rows: dict[str, _Vector]) -> dict[str, _Ve
     """Parameters (samples, *shape) in what `rows_of` gave, by name."""
     found = {}
     for name in PARAMETER_NAMES:
-        own = rows.get(_PARAMETER.format(name))
+        own = rows.get(_PARAMETER[name])
         if own is not None:
             shape = np.shape(getattr(model.parameters, name))  # type: ignore[attr-defined]
             found[name] = own.reshape(len(own), *shape)
@@ -229,17 +228,17 @@ def parameters_in(model: _core.Model, rows: dict[str, _Vector]) -> dict[str, _Ve
 
 def check_parameters(model: _core.Model, rows: dict[str, _Vector], lead: tuple[int, ...]) -> None:
     for k, name in enumerate(PARAMETER_NAMES):
-        own = rows.get(_PARAMETER.format(name))
+        own = rows.get(_PARAMETER[name])
         fault = None if own is None else _core._parameter_fault(model, k, own)
         if fault is not None:
             sample, element, reason = fault
             raise ValueError(
-                f"{_PARAMETER.format(name)}: {sample_name(sample, lead)}: element {element}: {reason}"
+                f"{_PARAMETER[name]}: {sample_name(sample, lead)}: element {element}: {reason}"
             )
 
 
 def parameter_rows(rows: dict[str, _Vector]) -> tuple[_Vector | None, ...] | None:
-    found = tuple(rows.get(_PARAMETER.format(name)) for name in PARAMETER_NAMES)
+    found = tuple(rows.get(_PARAMETER[name]) for name in PARAMETER_NAMES)
     return None if all(array is None for array in found) else found
 
 

@@ -33,7 +33,8 @@ def with_trajectory_tasks(system: System) -> System:
 def _planar_pushing(system: System) -> dict[str, Task]:
     start = np.array(system.start.q)
     goal = np.array([0.5, 1.0, -math.pi / 4, 0.0, 0.0])
-    options = ImpcOptions(cost=TrackingCost(object=(20.0, 20.0, 30.0), robot=1e-3, command=10.0))
+    cost = TrackingCost(object=(20.0, 20.0, 30.0), robot=1e-3, command=10.0)
+    options = ImpcOptions(cost=cost, start="hold")
     task = Task(
         name="push the box aside and turn it",
         model=system.model,
@@ -53,7 +54,8 @@ def _planar_hand(system: System) -> dict[str, Task]:
     start = np.array(system.start.q)
     goal = start + np.array([-0.3, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0])
     goal[3:] = math.pi / 4 * np.array([-1.0, -1.0, 1.0, 1.0])
-    options = ImpcOptions(cost=TrackingCost(object=10.0, robot=1e-3, command=10.0), kappa=500.0)
+    cost = TrackingCost(object=10.0, robot=1e-3, command=10.0)
+    options = ImpcOptions(cost=cost, kappa=500.0, start="rrt", iterations=20)
     task = Task(
         name="shift and turn the disc",
         model=system.model,

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from qdsim._core import SolverError
 from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.space import Array
 from qdsim.planning.task import Task
-from qdsim.planning.tracking.options import ImpcOptions
+from qdsim.planning.tracking.options import ImpcOptions, Start
 from qdsim.planning.tracking.shooting import Counts, Policy, Shooting, Trajectory
 from qdsim.planning.tracking.starts import first_commands
 from qdsim.smoothing import Scheme
@@ -26,7 +27,6 @@ RECORD = np.dtype(
         ("cost", "f8"),
         ("best_cost", "f8"),
         ("final_cost", "f8"),
-        ("predicted_cost", "f8"),
         ("radius", "f8"),
         ("kappa", "f8"),
         ("position_error", "f8"),
@@ -52,7 +52,7 @@ class ImpcResult:
         q: ``(T + 1, nq)`` configurations.
         cost: its cost.
         iteration: the iteration it comes from, 0 for the first guess.
-        records: structured array, one row for the first guess and one an iteration: cost, final_cost
+        records: structured array, one row for a first guess and one an iteration: cost, final_cost
             (the object's part of the last term), best_cost so far, half width of the box it came from
             (largest over the actuators; 0 for the guess), kappa (NaN for schemes without), errors
             of the object at the end (m, rad); and up to there: steps, linearizations (samples
@@ -102,7 +102,7 @@ class ImpcResult:
         shift, turn = self.errors
         return (
             f"ImpcResult({self.task.name!r}, cost={self.cost:.4g} after {self.iteration} of "
-            f"{len(self.records) - 1} iterations, {shift:.3g} m and {turn:.3g} rad from the goal)"
+            f"{self.records['iteration'][-1]} iterations, {shift:.3g} m and {turn:.3g} rad from the goal)"
         )
 
 
@@ -158,6 +158,17 @@ def check_commands(u: object, horizon: int, nu: int) -> Array:
     return array
 
 
+class _Branch:
+    """A first guess, what the iterations make of it, and the best iterate so far."""
+
+    def __init__(self, path: Trajectory) -> None:
+        self.path = self.best = path
+        self.best_row = 0  # where in the records
+        self.iterations = 0
+        self.best_costs = [path.cost]
+        self.radius = 0.0
+
+
 class _Search:
     """One run."""
 
@@ -169,58 +180,94 @@ class _Search:
         self.parts = Shooting(task, options)
         self.start = np.array(task.start)
         self.before = np.asarray(task.model.command_from(self.start))
-        if u is None:
-            u = first_commands(task, options, self.start, rng, self.parts.step_options.h)
-        self.guess = check_commands(u, options.horizon, task.model.nu)
+        self.given = None if u is None else check_commands(u, options.horizon, task.model.nu)
         self.rows: list[tuple[Any, ...]] = []
-        self.radius = 0.0
-        self.predicted = math.nan
+        self.done = 0
 
     def run(self) -> ImpcResult:
-        options, parts = self.options, self.parts
-        scheme = options.scheme(0)
-        path = parts.roll_out(self.start, self.guess, self.before, parts.dynamics(scheme))
-        best, best_at = path, 0
-        self._record(0, path, best, scheme)
-        iterate = self._feedback if options.method == "feedback" else self._published
-        for iteration in range(1, options.iterations + 1):
-            if 0.0 < options.final_cost >= best.final or self._stalled():
-                break
-            scheme = options.scheme(iteration - 1)
-            found = iterate(path, scheme)
-            if found is not None:
-                path = found
-                if path.cost < best.cost:
-                    best, best_at = path, iteration
-            self._record(iteration, path, best, scheme)
+        options = self.options
+        guesses = options.starts if self.given is None else (None,)
+        trials = options.trials if len(guesses) > 1 else 0
+        chosen: _Branch | None = None
+        error: SolverError | None = None
+        for start in guesses:
+            try:
+                branch = self._branch(start)
+            except SolverError as failure:
+                error = failure
+                continue
+            self._iterate(branch, trials)
+            if chosen is None or branch.best.cost < chosen.best.cost:
+                chosen = branch
+        if chosen is None:
+            assert error is not None
+            raise error
+        self._iterate(chosen, options.iterations)
+        best = chosen.best
         return ImpcResult(
             self.task,
             options,
-            parts.step_options,
+            self.parts.step_options,
             best.u,
             best.q,
             best.cost,
-            best_at,
+            int(self.rows[chosen.best_row][0]),
             np.array(self.rows, dtype=RECORD),
         )
 
-    def _stalled(self) -> bool:
-        patience = self.options.patience
-        if patience is None or len(self.rows) <= patience:
-            return False
-        return bool(self.rows[-1][2] > 0.99 * self.rows[-1 - patience][2])
+    def _branch(self, start: Start | None) -> _Branch:
+        """A first guess, rolled out; None is the caller's."""
+        options, parts = self.options, self.parts
+        guess = self.given
+        if start is not None:
+            guess = first_commands(self.task, options, start, self.start, self.rng)
+        assert guess is not None
+        scheme = options.scheme(0)
+        branch = _Branch(parts.roll_out(self.start, guess, self.before, parts.dynamics(scheme)))
+        branch.best_row = len(self.rows)
+        self._record(branch, scheme)
+        return branch
 
-    def _record(self, iteration: int, path: Trajectory, best: Trajectory, scheme: Scheme) -> None:
+    def _iterate(self, branch: _Branch, count: int) -> None:
+        """At most ``count`` iterations, within those of the whole search."""
+        options = self.options
+        iterate = self._feedback if options.method == "feedback" else self._published
+        for _ in range(count):
+            if (
+                self.done >= options.iterations
+                or 0.0 < options.final_cost >= branch.best.final
+                or self._stalled(branch)
+            ):
+                break
+            scheme = options.scheme(branch.iterations)
+            found = iterate(branch, scheme)
+            self.done += 1
+            branch.iterations += 1
+            if found is not None:
+                branch.path = found
+                if found.cost < branch.best.cost:
+                    branch.best, branch.best_row = found, len(self.rows)
+            branch.best_costs.append(branch.best.cost)
+            self._record(branch, scheme)
+
+    def _stalled(self, branch: _Branch) -> bool:
+        patience, costs = self.options.patience, branch.best_costs
+        if patience is None or len(costs) <= patience:
+            return False
+        return bool(costs[-1] > 0.99 * costs[-1 - patience])
+
+    def _record(self, branch: _Branch, scheme: Scheme) -> None:
         counts: Counts = self.parts.counts
         kappa = getattr(scheme, "kappa", None)
+        path = branch.path
+        before = self.rows[-1][2] if self.rows else math.inf
         self.rows.append(
             (
-                iteration,
+                self.done,
                 path.cost,
-                best.cost,
+                min(branch.best.cost, before),
                 path.final,
-                self.predicted,
-                self.radius,
+                branch.radius,
                 math.nan if kappa is None else kappa,
                 *self.task.space.errors(path.q[-1], self.task.goal),
                 counts.steps,
@@ -238,9 +285,9 @@ class _Search:
         model = self.task.model
         return np.asarray(path.q[:-1, model.actuated_q] * np.asarray(model.actuator_gear))
 
-    def _feedback(self, path: Trajectory, scheme: Scheme) -> Trajectory | None:
+    def _feedback(self, branch: _Branch, scheme: Scheme) -> Trajectory | None:
         """One model, a program for every radius, all rolled out; None if none could be."""
-        parts = self.parts
+        parts, path = self.parts, branch.path
         local = parts.linearize(path, scheme, self.rng)
         center = self._center(path)
         policies: list[Policy] = []
@@ -257,12 +304,12 @@ class _Search:
         if not done:
             return None
         k = min(done)[1]
-        self.radius = radii[k]
+        branch.radius = radii[k]
         return tried[k]
 
-    def _published(self, path: Trajectory, scheme: Scheme) -> Trajectory | None:
+    def _published(self, branch: _Branch, scheme: Scheme) -> Trajectory | None:
         """A program at every step over what is left of the horizon (S3 Alg. 1, lines 6 to 9)."""
-        parts, model = self.parts, self.task.model
+        parts, model, path = self.parts, self.task.model, branch.path
         local = parts.linearize(path, scheme, self.rng)
         center, radius = self._center(path), parts.boxes[0]
         dynamics = parts.dynamics(scheme)
@@ -277,7 +324,7 @@ class _Search:
             commands.append(command)
             parts.counts.steps += 1
             q.append(step(self.task.model, now, command, dynamics).q_next)
-        self.radius = float(radius.max())
+        branch.radius = float(radius.max())
         u, states = np.array(commands), np.array(q)
         cost, final = parts.cost.values(states, u, self.before)
         return Trajectory(states, u, float(cost), float(final))

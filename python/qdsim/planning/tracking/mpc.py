@@ -154,8 +154,9 @@ class Mpc:
         before = self._before if self._before is not None else np.asarray(model.command_from(q))
         if self._u is None:
             try:
-                h = self._parts.step_options.h
-                return first_commands(self.task, self.options, q, self._rng, h), before
+                return first_commands(
+                    self.task, self.options, self.options.starts[0], q, self._rng
+                ), before
             except SolverError:
                 return np.tile(before, (self.options.horizon, 1)), before
         if self._calls == 0:  # those given to reset

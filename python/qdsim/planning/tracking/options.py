@@ -32,7 +32,7 @@ class ImpcOptions:
         method: ``"feedback"``: as above. ``"published"``: the program is solved anew at every step of
             the roll-out, over what is left of the horizon (S3 Alg. 1), with the first radius.
         horizon: steps T.
-        iterations: at most so many.
+        iterations: at most so many, those of all first guesses together.
         h: step length in s; None takes the task's.
         cost: weights; None: :meth:`TrackingCost.for_task`.
         kappa, final_kappa: log-barrier weight of the smoothed model in the first iteration, and the
@@ -50,7 +50,10 @@ class ImpcOptions:
         center: middle of that box: the commands of the last iterate (``"command"``), or where its
             robot is (``"robot"``, as published).
         start: first guess: ``"squeeze"`` (the holding command and a ramp into contact), ``"rrt"``
-            (the path of a tree of ``rrt_nodes`` nodes towards the goal), ``"hold"`` (S3 §V-B2).
+            (the path of a tree of ``rrt_nodes`` nodes towards the goal), ``"hold"`` (S3 §V-B2). A tuple
+            of these (the same one twice, too: trees differ): each is iterated ``trials`` times, and the
+            one that is best then alone from there on. ``Mpc`` begins with the first of them.
+        trials: see ``start``.
         squeeze: how far the ramp goes, in the units of the command.
         rrt_nodes: see ``start``.
         final_cost: stop where the object's part of the last term is at most this; 0: never.
@@ -76,7 +79,8 @@ class ImpcOptions:
     dynamics: Literal["exact", "smoothed"] = "exact"
     radii: tuple[float | tuple[float, ...], ...] = (0.2, 0.07, 0.02)
     center: Literal["command", "robot"] = "command"
-    start: Start = "squeeze"
+    start: Start | tuple[Start, ...] = "squeeze"
+    trials: int = 5
     squeeze: float = 0.05
     rrt_nodes: int = 30
     final_cost: float = 0.0
@@ -91,7 +95,11 @@ class ImpcOptions:
         _one_of("offset", self.offset, ("rolled", "smoothed"))
         _one_of("dynamics", self.dynamics, ("exact", "smoothed"))
         _one_of("center", self.center, ("command", "robot"))
-        _one_of("start", self.start, ("squeeze", "rrt", "hold"))
+        if not self.starts:
+            raise ValueError("start: expected at least one first guess")
+        for start in self.starts:
+            _one_of("start", start, ("squeeze", "rrt", "hold"))
+        _integer("trials", self.trials, 0)
         _integer("horizon", self.horizon, 1)
         _integer("iterations", self.iterations, 0)
         _integer("rrt_nodes", self.rrt_nodes, 2)
@@ -145,6 +153,11 @@ class ImpcOptions:
     def replace(self, **changes: Any) -> ImpcOptions:
         """The same options with some changed."""
         return dataclasses.replace(self, **changes)
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        """The first guesses, ``start`` as a tuple."""
+        return self.start if isinstance(self.start, tuple) else (self.start,)
 
     def scheme(self, iteration: int) -> Scheme:
         """The smoothing of an iteration, from 0."""

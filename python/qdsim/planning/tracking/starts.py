@@ -8,7 +8,7 @@ import numpy as np
 
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.space import Array
-from qdsim.planning.tracking.options import ImpcOptions
+from qdsim.planning.tracking.options import ImpcOptions, Start
 from qdsim.step import step
 
 if TYPE_CHECKING:
@@ -21,17 +21,17 @@ RAMP = 0.5
 
 
 def first_commands(
-    task: Task, options: ImpcOptions, q: Array, rng: np.random.Generator, h: float
+    task: Task, options: ImpcOptions, start: Start, q: Array, rng: np.random.Generator
 ) -> Array:
-    """Commands ``(T, nu)`` to begin with, from configuration ``q``."""
+    """Commands ``(T, nu)`` to begin with, from configuration ``q``; ``start`` is as in the options."""
     hold = np.asarray(task.model.command_from(q))
     commands = np.tile(hold, (options.horizon, 1))
-    if options.start == "squeeze" and options.squeeze > 0.0:
+    if start == "squeeze" and options.squeeze > 0.0:
         t = np.arange(1, options.horizon + 1) / options.horizon
         ramp = np.minimum(t / RAMP, 1.0)
         direction = squeeze_direction(task, q, options.kappa)
         commands += options.squeeze * ramp[:, None] * direction
-    if options.start == "rrt":
+    if start == "rrt":
         commands = _tree_commands(task, options, q, rng, commands)
     return commands
 
