@@ -162,6 +162,9 @@ int argument_find(PyObject *name);
 extern const char batch_doc[];
 extern const char rollout_doc[];
 extern const char batch_failure_doc[];
+extern const char pair_distances_doc[];
+PyObject *pair_distances_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                  PyObject *kwnames);
 PyObject *status_names_create(void);
 PyObject *parameter_names_create(void);
 extern const char parameter_fault_doc[];

@@ -58,3 +58,23 @@ qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const doubl
   *contact_count = workspace->collision.count;
   return status;
 }
+
+qd_status qd_pair_distances(const qd_model *model, qd_workspace *workspace, const double *q,
+                            double margin, double *distance, int *contact_count) {
+  const qd_contact *contacts;
+  const qd_status status = qd_collide(model, workspace, q, margin, &contacts, contact_count);
+  if (status != QD_OK) {
+    return status;
+  }
+  if (!all_finite(workspace->kinematics.body_pos, 3 * model->body_count)) {
+    return QD_NOT_FINITE; /* a finite q too large for its poses: nothing would be in range */
+  }
+  for (int pair = 0; pair < model->pair_count; ++pair) {
+    distance[pair] = margin;
+  }
+  for (int i = 0; i < *contact_count; ++i) {
+    double *least = distance + contacts[i].pair;
+    *least = contacts[i].dist < *least ? contacts[i].dist : *least;
+  }
+  return QD_OK;
+}

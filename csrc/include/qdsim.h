@@ -331,6 +331,10 @@ typedef struct qd_contact {
  * lives until its next use. QD_NOT_FINITE if q holds NaN or infinity. */
 qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const double *q, double margin,
                      const qd_contact **contacts, int *contact_count);
+/* Signed distance (pair_count) of every candidate pair, m: the least of its contacts', and margin
+ * where the pair is farther apart. QD_OUT_OF_CAPACITY: *contact_count says what room is needed. */
+qd_status qd_pair_distances(const qd_model *model, qd_workspace *workspace, const double *q,
+                            double margin, double *distance, int *contact_count);
 
 /* ---------------------------------------------------------------- the quasi-dynamic step */
 
@@ -522,6 +526,12 @@ qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *bat
                            const qd_step_options *options, const qd_batch_input *input,
                            int64_t step_count, double *q, int32_t *status, int64_t *steps_done,
                            qd_batch_failure *failure);
+
+/* qd_pair_distances of many configurations: sample i at q + i * q_stride (doubles), its row of
+ * distance (sample_count, pair_count) NaN where its status is not QD_OK. */
+qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                                  int64_t sample_count, const double *q, ptrdiff_t q_stride,
+                                  double margin, double *distance, int32_t *status);
 
 #ifdef __cplusplus
 }

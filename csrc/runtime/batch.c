@@ -57,6 +57,9 @@ typedef struct run {
   double *path;
   int32_t *path_status;
   int64_t *steps_done;
+  double margin; /* of distances, with the next two */
+  double *distance;
+  int32_t *distance_status;
   const int64_t *contact_start; /* of qd_batch_contacts, with the next */
   qd_contact *gathered;
   void (*sample)(const struct run *r, int k, int64_t i);
@@ -421,6 +424,23 @@ static void sample_rollout(const run *r, int k, int64_t i) {
   }
 }
 
+static void sample_distances(const run *r, int k, int64_t i) {
+  const qd_model *model = r->batch->model;
+  participant *p = r->batch->participants[k];
+  double *distance = r->distance + i * model->pair_count;
+  int joint, needed = 0;
+  qd_status status = qd_normalize(model, r->input->q + i * r->input->q_stride, p->q, &joint);
+  if (status == QD_OK) {
+    do {
+      status = qd_pair_distances(model, p->workspace, p->q, r->margin, distance, &needed);
+    } while (status == QD_OUT_OF_CAPACITY && (status = workspace_grow(p, model, needed)) == QD_OK);
+  }
+  if (status != QD_OK) {
+    fill(distance, model->pair_count, NAN);
+  }
+  r->distance_status[i] = (int32_t)status;
+}
+
 static void sample_gather(const run *r, int k, int64_t i) {
   (void)k;
   const int64_t start = r->contact_start[i];
@@ -566,5 +586,21 @@ qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *bat
   r.sample = sample_rollout;
   run_all(&r, pool, thread_count, input->sample_count);
   first_failure(batch, failure);
+  return QD_OK;
+}
+
+qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                                  int64_t sample_count, const double *q, ptrdiff_t q_stride,
+                                  double margin, double *distance, int32_t *status) {
+  const int threads = threads_useful(thread_count, sample_count);
+  const qd_batch_input input = {.sample_count = sample_count, .q = q, .q_stride = q_stride};
+  run r = {.batch = batch, .input = &input, .margin = margin, .distance = distance};
+  r.distance_status = status;
+  const qd_status ready = participants_reserve(batch, threads > 1 ? threads : 1);
+  if (ready != QD_OK) {
+    return ready;
+  }
+  r.sample = sample_distances;
+  run_all(&r, pool, thread_count, sample_count);
   return QD_OK;
 }

@@ -1,9 +1,9 @@
 """Convex quasi-dynamic contact: simulate, differentiate, smooth, and plan manipulation with it.
 
 `load` reads a model, `step` moves it, `linearize` differentiates the step; `step_batch`,
-`linearize_batch` and `rollout` do so for many states on all cores. `qdsim.systems` holds the
-published tasks, `qdsim.smoothing` the smoothed local models, `qdsim.planning` the planners; they are
-imported when first used.
+`linearize_batch` and `rollout` do so for many states on all cores, and `pair_distances` tells how far
+apart things are in them. `qdsim.systems` holds the published tasks, `qdsim.smoothing` the smoothed
+local models, `qdsim.planning` the planners; they are imported when first used.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .batch import (
     BatchSteps,
     Rollouts,
     linearize_batch,
+    pair_distances,
     rollout,
     step_batch,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "linearize",
     "linearize_batch",
     "load",
+    "pair_distances",
     "planning",
     "rollout",
     "smoothing",

@@ -228,6 +228,9 @@ def _rollout(
     out: tuple[npt.NDArray[Any] | None, ...] | None,
     threads: int,
 ) -> tuple[_Vector, _Codes, _Counts, _Failure | None]: ...
+def _pair_distances(
+    model: Model, q: _Vector, margin: float, threads: int
+) -> tuple[_Vector, _Codes]: ...
 def _parameter_fault(
     model: Model, parameter: int, rows: _Vector, /
 ) -> tuple[int, int, str] | None: ...

@@ -41,6 +41,7 @@ __all__ = [
     "BatchSteps",
     "Rollouts",
     "linearize_batch",
+    "pair_distances",
     "rollout",
     "step_batch",
 ]
@@ -305,6 +306,46 @@ def rollout(
     return Rollouts(**{**fields, **given})
 
 
+def pair_distances(
+    model: _core.Model,
+    q: npt.ArrayLike,
+    margin: float = 0.1,
+    *,
+    threads: int | None = None,
+) -> _Vector:
+    """Signed distances of all pairs of geometries that may touch, for many configurations at once.
+
+    Args:
+        model: The model.
+        q: Configurations (..., nq).
+        margin: m; pairs farther apart than this are given this distance. A small one is faster: pairs out of
+            its reach are left out by their bounds. May be infinite.
+        threads: As in `step_batch`; the bits do not depend on it.
+
+    Returns:
+        Distances (..., pairs), m, negative in penetration, in the order of ``model.pair_geom``: for each pair the
+        least among the contacts that ``model.collide`` gives, or ``margin``.
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: naming what is wrong, and the sample.
+        MemoryError: if there is no room for the contacts of a configuration.
+    """
+    check_model(model)
+    array = numbers("q", q, (model.nq,))
+    lead = array.shape[:-1]
+    rows = in_rows(array, lead, 1)
+    check_finite("q", rows, lead)
+    distance, status = _core._pair_distances(model, rows, margin, thread_count(threads))
+    bad = np.flatnonzero(status != _OK)
+    if bad.size:
+        _check_quaternions(model, "q", rows, status, lead)
+        if (status == _OUT_OF_MEMORY).any():
+            raise MemoryError
+        raise ValueError(f"q: {sample_name(int(bad[0]), lead)}: too large for its poses")
+    return distance.reshape(*lead, model.pair_count)
+
+
 # ---------------------------------------------------------------- results
 
 
@@ -321,6 +362,23 @@ def _settle(
     """Raise what has to be raised."""
     if failure is None:
         return
+    _check_quaternions(model, name, q, status, lead)
+    if (status == _OUT_OF_MEMORY).any():
+        raise MemoryError
+    if errors == "raise" or (status == _BAD_ARGUMENT).any():
+        sample, step, info = failure
+        where = f"{caller}: {sample_name(sample, lead)}"
+        _core._raise_batch_failure(where + (f", step {step}" if caller == "rollout" else ""), info)
+
+
+def _check_quaternions(
+    model: _core.Model,
+    name: str,
+    q: _Vector,
+    status: npt.NDArray[np.int32],
+    lead: tuple[int, ...],
+) -> None:
+    """Raise for the first sample whose quaternions the core refused."""
     bad = np.flatnonzero(status == _BAD_ARGUMENT)
     if bad.size:
         try:
@@ -328,12 +386,6 @@ def _settle(
         except ValueError as error:
             reason = str(error).removeprefix("q: ")
             raise ValueError(f"{name}: {sample_name(int(bad[0]), lead)}: {reason}") from None
-    if (status == _OUT_OF_MEMORY).any():
-        raise MemoryError
-    if errors == "raise" or bad.size:
-        sample, step, info = failure
-        where = f"{caller}: {sample_name(sample, lead)}"
-        _core._raise_batch_failure(where + (f", step {step}" if caller == "rollout" else ""), info)
 
 
 def _wanted(

@@ -1,0 +1,257 @@
+"""Collision-free motions of the robot between two grasps, while the object stays where it is.
+
+S3 §VII leaves the path from one grasp to the next to a planner of collision-free motions. Here the robot
+first backs off along the contact normals, then goes straight where nothing is in the way, else as OMPL's
+RRT-Connect finds (extra ``planning``), and approaches the next grasp as it would back off from it.
+
+Edges are certified, not sampled: no point of a geometry moves further than its joints' travel times its
+largest distance from their axes, so a pair cannot meet between two configurations whose distances sum to more
+than that (Schwarzer, Saha and Latombe 2005, "Adaptive dynamic collision checking for single and multiple
+articulated robots in complex environments"). Intervals that are not certain yet are halved, all at once,
+with :func:`qdsim.pair_distances`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qdsim.model import Model
+from qdsim.planning.clearance import RobotSpace
+from qdsim.planning.space import Array, as_vector
+
+if TYPE_CHECKING:
+    from qdsim.planning.plan import Plan
+
+_ROOM = (1.5, 5.0, 15.0)
+"""A robot backs off to the first times the clearance, so that searches do not begin at its edge, and to
+the others where the straight line is not free."""
+
+__all__ = ["Motion", "MotionError", "MotionOptions", "connect", "connect_segments"]
+
+
+class MotionError(RuntimeError):
+    """No collision-free motion was found; the message says why."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MotionOptions:
+    """How motions between grasps are planned.
+
+    Attributes:
+        clearance: m; pairs that the robot moves keep this distance once it has backed off. Pairs that cannot
+            be brought so far apart at an end (links that are always close) keep what they have there.
+        resolution: m; on the way from and to contact, pairs may come nearer than allowed by half of this
+            between two checks.
+        time_limit: s, for OMPL's search.
+        speed: of the fastest joint, rad/s or m/s.
+        shortcuts: random shortcuts tried on OMPL's path.
+        range: longest edge of OMPL's trees, in m of the furthest moving point; None: OMPL's own choice.
+    """
+
+    clearance: float = 2e-3
+    resolution: float = 1e-4
+    time_limit: float = 10.0
+    speed: float = 1.0
+    shortcuts: int = 60
+    range: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("resolution", "time_limit", "speed"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise ValueError(f"{name}: expected a positive number, got {value!r}")
+        if not (math.isfinite(self.clearance) and self.clearance >= 0.0):
+            raise ValueError(f"clearance: expected a number >= 0, got {self.clearance!r}")
+        if self.range is not None and not (math.isfinite(self.range) and self.range > 0.0):
+            raise ValueError(f"range: expected a positive number or None, got {self.range!r}")
+        if not isinstance(self.shortcuts, int) or self.shortcuts < 0:
+            raise ValueError(f"shortcuts: expected an integer >= 0, got {self.shortcuts!r}")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Motion:
+    """A path of the robot; everything else stays.
+
+    Attributes:
+        configurations: ``(points, nq)``; straight in the joints between them.
+        times: ``(points,)`` s, from 0, rising.
+        planner: how the free part was found, "line" or "RRTConnect".
+    """
+
+    configurations: Array
+    times: Array
+    planner: str
+
+    @property
+    def duration(self) -> float:
+        """s."""
+        return float(self.times[-1])
+
+    def at(self, seconds: ArrayLike) -> Array:
+        """Configurations ``(..., nq)`` at times ``(...)``, s; before the start and after the end it rests."""
+        t = np.asarray(seconds, dtype=np.float64)
+        k = np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.times) - 2)
+        share = np.clip((t - self.times[k]) / (self.times[k + 1] - self.times[k]), 0.0, 1.0)
+        before, after = self.configurations[k], self.configurations[k + 1]
+        return np.asarray(before + share[..., None] * (after - before))
+
+    def __repr__(self) -> str:
+        return f"Motion({len(self.times)} points, {self.duration:.3g} s, {self.planner})"
+
+
+def connect(
+    model: Model,
+    q_from: ArrayLike,
+    q_to: ArrayLike,
+    options: MotionOptions | None = None,
+    rng: int | np.random.Generator = 0,
+) -> Motion:
+    """A motion of the robot from one configuration to another, with everything else held where it is.
+
+    Pairs that touch at an end may touch on the way from and to it and not come nearer than there; the robot
+    first backs off along the contact normals. Between that it keeps ``options.clearance``. Joint limits are
+    kept, except that ends may lie beyond them.
+
+    Args:
+        model: the model.
+        q_from, q_to: ``(nq,)`` configurations with the same unactuated part.
+        options: clearance, resolution, time, speed.
+        rng: seed or generator, of OMPL's samples and of the shortcuts. The same seed gives the same motion
+            unless OMPL runs out of time.
+
+    Raises:
+        MotionError: if an end is in the way of itself or OMPL found nothing in time; the message says which
+            pair or how long.
+        ImportError: if the straight line is not free and OMPL is not installed.
+        ValueError: naming the argument that is not as described.
+    """
+    given = options or MotionOptions()
+    start, goal = (as_vector(n, q, model.nq) for n, q in (("q_from", q_from), ("q_to", q_to)))
+    rest = model.unactuated_q
+    if np.abs(start[rest] - goal[rest]).max(initial=0.0) > 1e-9:
+        raise ValueError("q_to: something that the robot does not move is elsewhere than in q_from")
+    generator = np.random.default_rng(rng)
+    space = RobotSpace(model, start, goal, given.resolution)
+    a, b = start[model.actuated_q], goal[model.actuated_q]
+    away, back = ([x] for x in (a, b))
+    for path in (away, back):
+        path += space.retreat(path[-1], _ROOM[0] * given.clearance, given.clearance)[1:]
+    middle, planner = _middle(space, away[-1], back[-1], given, generator)
+    points = _without_repeats(np.vstack([*away[:-1], *middle, *back[-2::-1]]))
+    configurations = space.configurations(points)
+    configurations[0], configurations[-1] = start, goal
+    return Motion(configurations, _times(points, given.speed), planner)
+
+
+def connect_segments(
+    plan: Plan,
+    model: Model,
+    options: MotionOptions | None = None,
+    rng: int | np.random.Generator = 0,
+) -> tuple[Plan, tuple[str | None, ...]]:
+    """The plan with a motion for each of its changes of grasp.
+
+    Args:
+        plan: the plan; motions that it has are planned anew.
+        model: the model of its task.
+        options, rng: as for :func:`connect`.
+
+    Returns:
+        The plan, with None in ``plan.motions`` where none was found, and for every regrasp the reason why, or
+        None.
+
+    Raises:
+        ValueError: if the plan does not belong to the model.
+        ImportError: if OMPL is needed and not installed.
+    """
+    plan._check_model(model)
+    generator = np.random.default_rng(rng)
+    motions: list[Motion | None] = []
+    reasons: list[str | None] = []
+    for before, after in plan.regrasps:
+        try:
+            motions.append(connect(model, before, after, options, generator))
+            reasons.append(None)
+        except MotionError as error:
+            motions.append(None)
+            reasons.append(str(error))
+    return dataclasses.replace(plan, motions=tuple(motions)), tuple(reasons)
+
+
+def _middle(
+    space: RobotSpace, a: Array, b: Array, options: MotionOptions, rng: np.random.Generator
+) -> tuple[Array, str]:
+    """Points ``(n, nu)`` from ``a`` to ``b``, both included, and what found them."""
+    ends = space.distances(np.array([a, b]))
+    floor = np.minimum(options.clearance, ends.min(axis=0))
+    if space.clear(a, b, floor):
+        return np.array([a, b]), "line"
+    # Wide open hands often pass where closed ones do not, and are a better place to search from.
+    away, back = [a], [b]
+    for room in _ROOM[1:]:
+        for path in (away, back):
+            path += space.retreat(path[-1], room * options.clearance, options.clearance)[1:]
+        route = [*away, *back[::-1]]
+        if all(space.clear(p, q, floor) for p, q in pairwise(route)):
+            found = np.array(route)
+            return _shortened(space, found, floor, options.shortcuts, rng), "line"
+    from qdsim.planning.ompl_search import rrt_connect
+
+    begin = time.perf_counter()
+    path = rrt_connect(space, away[-1], back[-1], floor, options, int(rng.integers(1, 2**31)))
+    if path is None:
+        raise MotionError(
+            f"OMPL's RRTConnect found no way in {time.perf_counter() - begin:.3g} s with "
+            f"{1e3 * options.clearance:g} mm of clearance; on the straight line "
+            f"{space.obstacle(a, b, floor)}"
+        )
+    found = np.array([*away[:-1], *path, *back[-2::-1]])
+    return _shortened(space, found, floor, options.shortcuts, rng), "RRTConnect"
+
+
+def _shortened(
+    space: RobotSpace, path: Array, floor: Array, tries: int, rng: np.random.Generator
+) -> Array:
+    """The path with detours cut: random pairs of its points are joined where the straight line is free."""
+    points = list(path)
+    for _ in range(tries):
+        if len(points) < 3:
+            break
+        lengths = np.array([space.length(p, q) for p, q in zip(points, points[1:])])
+        ends = np.concatenate(([0.0], np.cumsum(lengths)))
+        s, t = np.sort(rng.uniform(0.0, ends[-1], 2))
+        i, j = (min(int(np.searchsorted(ends, x, side="right")) - 1, len(lengths) - 1) for x in (s, t))
+        if i == j:
+            continue
+        p, q = (
+            points[k] + (x - ends[k]) / lengths[k] * (points[k + 1] - points[k])
+            for k, x in ((i, s), (j, t))
+        )
+        if space.clear(p, q, floor):
+            points[i + 1 : j + 1] = [p, q]
+    k = 1
+    while k + 1 < len(points):
+        if space.clear(points[k - 1], points[k + 1], floor):
+            del points[k]
+        else:
+            k += 1
+    return np.array(points)
+
+
+def _without_repeats(points: Array) -> Array:
+    """The points without those equal to the one before; at least two remain."""
+    keep = np.concatenate(([True], np.any(np.diff(points, axis=0) != 0.0, axis=1)))
+    return points[keep] if keep.sum() > 1 else points[[0, -1]]
+
+
+def _times(points: Array, speed: float) -> Array:
+    """When the points are passed: the joint that goes furthest sets the pace."""
+    spans = np.abs(np.diff(points, axis=0)).max(axis=1, initial=0.0) / speed
+    return np.concatenate(([0.0], np.cumsum(np.maximum(spans, 1e-6))))
