@@ -15,9 +15,17 @@ from qdsim.planning.equilibrium import (
 from qdsim.planning.inverse_kinematics import PointReach, reach_point
 from qdsim.planning.least_squares import bounded_least_squares
 from qdsim.planning.measures import distance_to_goal, packing_ratio
+from qdsim.planning.motion import (
+    Motion,
+    MotionError,
+    MotionOptions,
+    connect,
+    connect_segments,
+)
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.plan import Plan, ReplayResult, Segment, Verdict
 from qdsim.planning.refinement import RefineOptions, SegmentRefinement, refine, shorten
+from qdsim.planning.resting import drop, stays
 from qdsim.planning.rrt import rrt
 from qdsim.planning.samplers import (
     BoxFaceSampler,
@@ -54,6 +62,9 @@ __all__ = [
     "Holding",
     "ImpcOptions",
     "ImpcResult",
+    "Motion",
+    "MotionError",
+    "MotionOptions",
     "Mpc",
     "MpcReport",
     "ObjectSpace",
@@ -75,7 +86,10 @@ __all__ = [
     "Verdict",
     "bounded_least_squares",
     "close_grasp",
+    "connect",
+    "connect_segments",
     "distance_to_goal",
+    "drop",
     "force_closure",
     "holding_command",
     "impc",
@@ -85,5 +99,6 @@ __all__ = [
     "rrt",
     "second_order",
     "shorten",
+    "stays",
     "transfer",
 ]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qdsim._core import SolverError
 from qdsim.batch import pair_distances
 from qdsim.cone import solve_cone_program
+from qdsim.description import Coupling
 from qdsim.model import Model
 from qdsim.planning.closing import joint_limits, moved_bodies
 from qdsim.planning.space import Array
@@ -47,6 +49,7 @@ class RobotSpace:
         self.rows = model.actuated_q
         self.q = np.array(q_from)
         moves = moved_bodies(model)
+        _check_constraints(model, moves)
         body = model.geom_body[model.pair_geom]
         against = moves[:, body[:, 0]] != moves[:, body[:, 1]]
         self.pairs = np.flatnonzero(against.any(axis=0))
@@ -55,9 +58,7 @@ class RobotSpace:
         reach = _reach(model, _travel(model, q_from, self.lower, self.upper))
         own = np.where(moves[:, model.geom_body], reach, 0.0)
         geoms = model.pair_geom[self.pairs]
-        each = np.where(
-            moves[:, body[self.pairs, 0]], own[:, geoms[:, 0]], own[:, geoms[:, 1]]
-        )
+        each = np.where(moves[:, body[self.pairs, 0]], own[:, geoms[:, 0]], own[:, geoms[:, 1]])
         self.reach = np.ascontiguousarray(np.where(against[:, self.pairs], each, 0.0).T)
         most = self.reach.max(axis=0, initial=0.0)
         if np.isinf(most).any():
@@ -71,7 +72,7 @@ class RobotSpace:
         """Configurations ``(..., nq)`` of points ``(..., nu)``."""
         q = np.broadcast_to(self.q, (*points.shape[:-1], self.model.nq)).copy()
         q[..., self.rows] = points
-        return q
+        return np.asarray(q)
 
     def distances(self, points: Array) -> Array:
         """Distances ``(..., pairs)`` at points ``(..., nu)``, m, at most 0.1 m."""
@@ -87,11 +88,11 @@ class RobotSpace:
         """Whether every pair stays at least ``floor`` ``(pairs,)`` m apart on the straight line."""
         return self._first_hit(a, b, floor) is None
 
-    def obstacle(self, a: Array, b: Array, floor: Array) -> str:
-        """What is in the way between two points, in words."""
+    def obstacle(self, a: Array, b: Array, floor: Array) -> str | None:
+        """What is in the way between two points, in words, if anything."""
         hit = self._first_hit(a, b, floor)
         if hit is None:
-            return "nothing is in the way"
+            return None
         share, pair, distance = hit
         first, second = (self.model.geom_names[g] for g in self.model.pair_geom[self.pairs[pair]])
         return (
@@ -200,6 +201,23 @@ class RobotSpace:
 
 
 # -------------------------------------------------------------------- bounds of motion
+
+
+def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
+    """Moving the actuated joints alone must not pull at a bilateral constraint."""
+    bodies = {name: b for b, name in enumerate(model.body_names)}
+    driven = set(model.actuated_v.tolist())
+    for item in model.description.constraints:
+        if isinstance(item, Coupling):
+            names = [item.joint] + ([item.follows] if item.follows else [])
+            tied = any(model.slice_v(name).start in driven for name in names)
+        else:
+            tied = bool(np.any(moves[:, bodies[item.body_a]] != moves[:, bodies[item.body_b]]))
+        if tied:
+            raise ValueError(
+                f"model: constraint {item.name!r} ties what the robot moves; motions of such robots are "
+                "not planned"
+            )
 
 
 def _bounds(model: Model, q: Array, ends: Array) -> tuple[Array, Array]:

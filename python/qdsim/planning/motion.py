@@ -33,7 +33,14 @@ _ROOM = (1.5, 5.0, 15.0)
 """A robot backs off to the first times the clearance, so that searches do not begin at its edge, and to
 the others where the straight line is not free."""
 
-__all__ = ["Motion", "MotionError", "MotionOptions", "connect", "connect_segments"]
+__all__ = [
+    "Motion",
+    "MotionError",
+    "MotionOptions",
+    "connect",
+    "connect_segments",
+    "motion_fault",
+]
 
 
 class MotionError(RuntimeError):
@@ -53,6 +60,7 @@ class MotionOptions:
         speed: of the fastest joint, rad/s or m/s.
         shortcuts: random shortcuts tried on OMPL's path.
         range: longest edge of OMPL's trees, in m of the furthest moving point; None: OMPL's own choice.
+        penetration: m, deepest that an end may have; on the way from and to it, it may be as deep.
     """
 
     clearance: float = 2e-3
@@ -61,14 +69,17 @@ class MotionOptions:
     speed: float = 1.0
     shortcuts: int = 60
     range: float | None = None
+    penetration: float = 1e-3
 
     def __post_init__(self) -> None:
         for name in ("resolution", "time_limit", "speed"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
                 raise ValueError(f"{name}: expected a positive number, got {value!r}")
-        if not (math.isfinite(self.clearance) and self.clearance >= 0.0):
-            raise ValueError(f"clearance: expected a number >= 0, got {self.clearance!r}")
+        for name in ("clearance", "penetration"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
         if self.range is not None and not (math.isfinite(self.range) and self.range > 0.0):
             raise ValueError(f"range: expected a positive number or None, got {self.range!r}")
         if not isinstance(self.shortcuts, int) or self.shortcuts < 0:
@@ -82,7 +93,8 @@ class Motion:
     Attributes:
         configurations: ``(points, nq)``; straight in the joints between them.
         times: ``(points,)`` s, from 0, rising.
-        planner: how the free part was found, "line" or "RRTConnect".
+        planner: how the free part was found: "line", straight; "opening", the robot backs off further
+            first; "RRTConnect".
     """
 
     configurations: Array
@@ -127,10 +139,11 @@ def connect(
             unless OMPL runs out of time.
 
     Raises:
-        MotionError: if an end is in the way of itself or OMPL found nothing in time; the message says which
-            pair or how long.
+        MotionError: if an end penetrates too deeply or OMPL found nothing in time; the message says which pair
+            and how long.
         ImportError: if the straight line is not free and OMPL is not installed.
-        ValueError: naming the argument that is not as described.
+        ValueError: naming the argument that is not as described; also if bilateral constraints tie what the
+            robot moves.
     """
     given = options or MotionOptions()
     start, goal = (as_vector(n, q, model.nq) for n, q in (("q_from", q_from), ("q_to", q_to)))
@@ -140,6 +153,10 @@ def connect(
     generator = np.random.default_rng(rng)
     space = RobotSpace(model, start, goal, given.resolution)
     a, b = start[model.actuated_q], goal[model.actuated_q]
+    for name, x in (("q_from", a), ("q_to", b)):
+        deep = space.obstacle(x, x, np.full(len(space.pairs), -given.penetration))
+        if deep is not None:
+            raise MotionError(f"{name}: {deep.split(' after ')[0]}")
     away, back = ([x] for x in (a, b))
     for path in (away, back):
         path += space.retreat(path[-1], _ROOM[0] * given.clearance, given.clearance)[1:]
@@ -185,6 +202,30 @@ def connect_segments(
     return dataclasses.replace(plan, motions=tuple(motions)), tuple(reasons)
 
 
+def motion_fault(model: Model, motion: Motion, resolution: float) -> str | None:
+    """What is wrong with a motion, in words, or None: it is free of collisions, moves the robot only and
+    keeps the joint limits that its ends keep.
+
+    Pairs that penetrate at an end may do so as much on the way.
+    """
+    q = motion.configurations
+    rest = model.unactuated_q
+    if np.any(q[:, rest] != q[0, rest]):
+        return "it moves something else than the robot"
+    if len(q) < 2 or len(motion.times) != len(q) or np.any(np.diff(motion.times) <= 0.0):
+        return "its times do not rise"
+    space = RobotSpace(model, q[0], q[-1], resolution)
+    points = q[:, model.actuated_q]
+    if np.any(points < space.lower) or np.any(points > space.upper):
+        return "it leaves the joint limits"
+    floor = np.minimum(space.distances(points[[0, -1]]).min(axis=0), 0.0)
+    for k, (a, b) in enumerate(pairwise(points)):
+        hit = space.obstacle(a, b, floor)
+        if hit is not None:
+            return f"{hit} of piece {k}"
+    return None
+
+
 def _middle(
     space: RobotSpace, a: Array, b: Array, options: MotionOptions, rng: np.random.Generator
 ) -> tuple[Array, str]:
@@ -201,18 +242,18 @@ def _middle(
         route = [*away, *back[::-1]]
         if all(space.clear(p, q, floor) for p, q in pairwise(route)):
             found = np.array(route)
-            return _shortened(space, found, floor, options.shortcuts, rng), "line"
+            return _shortened(space, found, floor, options.shortcuts, rng), "opening"
     from qdsim.planning.ompl_search import rrt_connect
 
     begin = time.perf_counter()
-    path = rrt_connect(space, away[-1], back[-1], floor, options, int(rng.integers(1, 2**31)))
-    if path is None:
+    between = rrt_connect(space, away[-1], back[-1], floor, options, int(rng.integers(1, 2**31)))
+    if between is None:
         raise MotionError(
             f"OMPL's RRTConnect found no way in {time.perf_counter() - begin:.3g} s with "
             f"{1e3 * options.clearance:g} mm of clearance; on the straight line "
             f"{space.obstacle(a, b, floor)}"
         )
-    found = np.array([*away[:-1], *path, *back[-2::-1]])
+    found = np.array([*away[:-1], *between, *back[-2::-1]])
     return _shortened(space, found, floor, options.shortcuts, rng), "RRTConnect"
 
 
@@ -224,10 +265,12 @@ def _shortened(
     for _ in range(tries):
         if len(points) < 3:
             break
-        lengths = np.array([space.length(p, q) for p, q in zip(points, points[1:])])
+        lengths = np.array([space.length(p, q) for p, q in pairwise(points)])
         ends = np.concatenate(([0.0], np.cumsum(lengths)))
         s, t = np.sort(rng.uniform(0.0, ends[-1], 2))
-        i, j = (min(int(np.searchsorted(ends, x, side="right")) - 1, len(lengths) - 1) for x in (s, t))
+        i, j = (
+            min(int(np.searchsorted(ends, x, side="right")) - 1, len(lengths) - 1) for x in (s, t)
+        )
         if i == j:
             continue
         p, q = (

@@ -52,6 +52,9 @@ class RRTOptions:
         shot_spread: chain: standard deviation of the shots around the direction of least squares,
             relative to its length.
         regrasps: chain: new grasps an iteration may try.
+        require_static_regrasps: change a grasp only where the object stays where it is without the robot
+            (:func:`qdsim.planning.stays`). S3 ignores gravity there, which is harmless where the object rests
+            on something.
         contact_tolerance: m; a grasp is changed only where nothing penetrates by more than this.
             Robot and object are first let to settle where they do.
     """
@@ -76,6 +79,7 @@ class RRTOptions:
     shot_spread: float = 1.0
     regrasps: int = 3
     contact_tolerance: float = 1e-6
+    require_static_regrasps: bool = False
 
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, ("chain", "published"))
@@ -93,6 +97,10 @@ class RRTOptions:
             _number(name, getattr(self, name), 0.0, math.inf, positive=True)
         _number("progress", self.progress, 0.0, 1.0)
         _number("shot_spread", self.shot_spread, 0.0, math.inf)
+        if not isinstance(self.require_static_regrasps, bool):
+            raise ValueError(
+                f"require_static_regrasps: expected True or False, got {self.require_static_regrasps!r}"
+            )
         _number("contact_tolerance", self.contact_tolerance, 0.0, math.inf)
         if self.rotation_length is not None:
             _number("rotation_length", self.rotation_length, 0.0, math.inf, positive=True)

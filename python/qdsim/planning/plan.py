@@ -5,16 +5,17 @@ judged.
 from __future__ import annotations
 
 import dataclasses
-import io
-import json
 import os
-from pathlib import Path
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.batch import step_batch
 from qdsim.model import Model
+from qdsim.planning.motion import Motion, motion_fault
+from qdsim.planning.resting import stays
 from qdsim.planning.rrt import step_options
 from qdsim.planning.space import Array, ObjectSpace
 from qdsim.planning.task import penetration
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "ReplayResult", "Segment", "Verdict"]
 
-FORMAT, VERSION = "qdsim-plan", 1
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Segment:
@@ -37,11 +36,30 @@ class Segment:
         inputs: ``(steps, nu)`` commands, one for each step of ``Plan.options.h``.
         configurations: ``(steps + 1, nq)``, the start and the configuration after every step.
         knots: ``(edges,)`` how many steps had been taken at the end of each of the tree's edges.
+        contacts: contacts that exert a force, of all steps one after the other, as in ``Step.contacts``
+            (points and frames are those at the beginning of their step); None where not known.
+        contact_start: ``(steps + 1,)``, step k's contacts are ``contacts[contact_start[k]:contact_start[k + 1]]``;
+            None without ``contacts``.
     """
 
     inputs: Array
     configurations: Array
     knots: np.ndarray[Any, np.dtype[np.int64]]
+    contacts: NDArray[np.void] | None = None
+    contact_start: np.ndarray[Any, np.dtype[np.int64]] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.contacts is None) != (self.contact_start is None):
+            raise ValueError("contacts: belong together with contact_start")
+        if self.contacts is not None and self.contact_start is not None:
+            start = self.contact_start
+            if (
+                start.shape != (len(self.inputs) + 1,)
+                or start[0] != 0
+                or start[-1] != len(self.contacts)
+                or np.any(np.diff(start) < 0)
+            ):
+                raise ValueError("contact_start: does not divide the contacts among the steps")
 
     @property
     def start(self) -> Array:
@@ -57,6 +75,26 @@ class Segment:
     def steps(self) -> int:
         """Number of steps."""
         return len(self.inputs)
+
+    def contacts_of(self, step: int) -> NDArray[np.void]:
+        """The contacts with a force of one step, as in ``Step.contacts``.
+
+        Raises:
+            IndexError: if there is no such step.
+            ValueError: if the contacts are not known; ``plan.with_forces(model)`` computes them.
+        """
+        if not 0 <= step < self.steps:
+            raise IndexError(f"step: expected 0 to {self.steps - 1}, got {step!r}")
+        if self.contacts is None or self.contact_start is None:
+            raise ValueError("contacts: not known; take them from plan.with_forces(model)")
+        return self.contacts[self.contact_start[step] : self.contact_start[step + 1]]
+
+    def cut(self, count: int) -> Segment:
+        """The segment's first ``count`` steps."""
+        knots = np.append(self.knots[self.knots < count], count)
+        start = None if self.contact_start is None else self.contact_start[: count + 1]
+        own = None if self.contacts is None or start is None else self.contacts[: start[-1]]
+        return Segment(self.inputs[:count], self.configurations[: count + 1], knots, own, start)
 
     def __repr__(self) -> str:
         return f"Segment({self.steps} steps, {len(self.knots)} edges)"
@@ -91,6 +129,9 @@ class Verdict:
         position_error, rotation_error: at the end of the replay, m and rad.
         replay_error: largest difference between replay and plan.
         regrasp_penetration: deepest penetration at either end of any change of grasp, m.
+        notes: what is worth knowing and no fault.
+        dropping_regrasps: indices of the changes of grasp at which the object would not stay where it is if
+            the robot let go of it altogether.
     """
 
     faults: tuple[str, ...]
@@ -98,6 +139,8 @@ class Verdict:
     rotation_error: float
     replay_error: float
     regrasp_penetration: float
+    notes: tuple[str, ...] = ()
+    dropping_regrasps: tuple[int, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -113,8 +156,8 @@ class Plan:
     """Commands that bring an object to its goal.
 
     Within a segment the steps follow from the commands alone. Between two segments the grasp
-    changes: the robot goes to another configuration (no input, no path) while the object stays
-        where it is.
+    changes: the robot goes to another configuration, by a motion where the plan has it, while the object
+    stays where it is. Planners assume that it does (S3 §VII); :meth:`check` says where gravity objects.
 
     Attributes:
         task: name of the task.
@@ -124,6 +167,8 @@ class Plan:
         position_tolerance, rotation_tolerance: what counts as having reached it, m and rad.
         contact_tolerance: deepest penetration at the ends of a regrasp, m.
         segments: at least one.
+        motions: one for each change of grasp, None where there is none; or empty.
+            :func:`qdsim.planning.connect_segments` makes them.
     """
 
     task: str
@@ -134,6 +179,22 @@ class Plan:
     rotation_tolerance: float
     contact_tolerance: float
     segments: tuple[Segment, ...]
+    motions: tuple[Motion | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.motions:
+            return
+        if len(self.motions) != len(self.segments) - 1:
+            raise ValueError(
+                f"motions: expected one for each of {len(self.segments) - 1} regrasps, got "
+                f"{len(self.motions)}"
+            )
+        for k, (motion, ends) in enumerate(zip(self.motions, self.regrasps)):
+            if motion is not None and not (
+                np.array_equal(motion.configurations[0], ends[0])
+                and np.array_equal(motion.configurations[-1], ends[1])
+            ):
+                raise ValueError(f"motions: number {k} does not join segments {k} and {k + 1}")
 
     @property
     def start(self) -> Array:
@@ -151,9 +212,38 @@ class Plan:
         return tuple((a.end, b.start) for a, b in zip(self.segments, self.segments[1:]))
 
     @property
+    def sequence(self) -> tuple[Segment | Motion, ...]:
+        """Segments and motions as they follow each other; regrasps without a motion are gaps."""
+        pairs = zip_longest(self.segments, self.motions)
+        return tuple(part for pair in pairs for part in pair if part is not None)
+
+    @property
     def step_count(self) -> int:
         """Steps of all segments."""
         return sum(segment.steps for segment in self.segments)
+
+    def with_forces(self, model: Model) -> Plan:
+        """The plan with the contact forces of every step, computed again from its configurations.
+
+        Raises:
+            ValueError: if the plan does not belong to this model.
+            SolverError: if a step cannot be solved.
+        """
+        self._check_model(model)
+        segments = []
+        for segment in self.segments:
+            taken = step_batch(model, segment.configurations[:-1], segment.inputs, self.options)
+            assert taken.contacts is not None and taken.contact_start is not None
+            acts = np.any(taken.contacts["force"] != 0.0, axis=1)
+            before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(acts)))
+            segments.append(
+                dataclasses.replace(
+                    segment,
+                    contacts=taken.contacts[acts],
+                    contact_start=before[taken.contact_start],
+                )
+            )
+        return dataclasses.replace(self, segments=tuple(segments))
 
     def replay(self, model: Model) -> ReplayResult:
         """Take every segment's steps again, from the segment's start.
@@ -178,17 +268,27 @@ class Plan:
         shift, turn = ObjectSpace(model, self.object).errors(last, self.goal)
         return ReplayResult(tuple(steps), worst, identical, shift, turn)
 
-    def check(self, model: Model, *, replay_tolerance: float = 0.0) -> Verdict:
-        """Replay the plan and judge it: the goal, the bits, and the changes of grasp.
+    def check(
+        self,
+        model: Model,
+        *,
+        replay_tolerance: float = 0.0,
+        require_static_regrasps: bool = False,
+        resolution: float = 1e-4,
+    ) -> Verdict:
+        """Replay the plan and judge it: the goal, the bits, the changes of grasp and their motions.
 
         Args:
             model: the model of the plan's task.
             replay_tolerance: largest difference between replay and plan that is no fault. Steps have
                 the same bits on the machine that made the plan; other processors may round otherwise.
+            require_static_regrasps: whether it is a fault if an object would not stay where it is without the
+                robot while the grasp changes; else it is a note. S3's planners ignore gravity there.
+            resolution: m; motions are free of collisions up to half of this between two checks.
         """
         result = self.replay(model)
-        space = ObjectSpace(model, self.object)
-        faults = []
+        faults: list[str] = []
+        notes: list[str] = []
         if result.position_error > self.position_tolerance:
             faults.append(f"the object ends {result.position_error:.3g} m from the goal")
         if result.rotation_error > self.rotation_tolerance:
@@ -196,7 +296,42 @@ class Plan:
         tolerated = 0.0 < replay_tolerance >= result.max_error
         if not result.identical and not tolerated:
             faults.append(f"the replay differs by up to {result.max_error:.3g}")
-        deepest = 0.0
+        if result.identical and not self._forces_match(result):
+            faults.append("its contact forces are not those of the replay")
+        deepest, more = self._check_regrasps(model)
+        faults += more
+        for k, motion in enumerate(self.motions):
+            fault = "there is none" if motion is None else motion_fault(model, motion, resolution)
+            if fault is not None:
+                faults.append(f"the motion of regrasp {k}: {fault}")
+        dropping = self._dropping_regrasps(model)
+        if dropping:
+            said = f"regrasps that would drop the object: {list(dropping)}"
+            (faults if require_static_regrasps else notes).append(said)
+        return Verdict(
+            tuple(faults),
+            result.position_error,
+            result.rotation_error,
+            result.max_error,
+            deepest,
+            tuple(notes),
+            dropping,
+        )
+
+    def _forces_match(self, result: ReplayResult) -> bool:
+        """Whether contact forces, where the plan has them, have the bits of a replay."""
+        for segment, steps in zip(self.segments, result.steps):
+            if segment.contacts is not None:
+                for k, taken in enumerate(steps):
+                    acts = np.any(taken.contacts["force"] != 0.0, axis=1)
+                    if taken.contacts[acts].tobytes() != segment.contacts_of(k).tobytes():
+                        return False
+        return True
+
+    def _check_regrasps(self, model: Model) -> tuple[float, list[str]]:
+        """Deepest penetration (m) at an end of a change of grasp, and what is wrong with them."""
+        space = ObjectSpace(model, self.object)
+        faults, deepest = [], 0.0
         for k, (before, after) in enumerate(self.regrasps):
             if before[space.q].tobytes() != after[space.q].tobytes():
                 faults.append(f"regrasp {k} moves the object")
@@ -205,57 +340,44 @@ class Plan:
                 deepest = max(deepest, depth)
                 if depth > self.contact_tolerance:
                     faults.append(f"{depth:.2g} m of penetration {end} regrasp {k}")
-        return Verdict(
-            tuple(faults), result.position_error, result.rotation_error, result.max_error, deepest
+        return deepest, faults
+
+    def _dropping_regrasps(self, model: Model) -> tuple[int, ...]:
+        """Regrasps at which the object would move on its own."""
+        return tuple(
+            k
+            for k, (before, _) in enumerate(self.regrasps)
+            if not stays(model, before, self.object, self.options)
         )
 
     # ---------------------------------------------------------------- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan to one ``.npz`` file (no pickles inside).
+        """Write the plan to one ``.npz`` file (no pickles inside), to be read by :meth:`load`.
 
-        Entries: ``header``, a JSON text with ``format``, ``version``, ``task``, ``object``,
-            ``options``, the
-        tolerances; ``goal`` (nq); ``steps`` (segments) and ``edges`` (segments), how many of each;
-        and the segments one after the other: ``inputs`` (sum of steps, nu), ``configurations`` (sum
-        of steps + 1, nq), ``knots`` (sum of edges).
+        Entries: ``header``, a JSON text with ``format``, ``version`` (2), ``task``, ``object``, ``options``, the
+        tolerances and ``planners`` of the motions; ``goal`` (nq); ``steps`` (segments) and ``edges``
+        (segments), how many of each; and the segments one after the other: ``inputs`` (sum of steps, nu),
+        ``configurations`` (sum of steps + 1, nq), ``knots`` (sum of edges). Where all segments have them,
+        ``contacts`` (records as in ``Step.contacts``) and ``contact_start`` (sum of steps + 1). Where there are
+        motions, ``motion_points`` (regrasps), how many points each has, 0 for none, and one after the other
+        ``motion_configurations`` (sum of points, nq) and ``motion_times`` (sum of points).
         """
-        header = {
-            "format": FORMAT,
-            "version": VERSION,
-            "task": self.task,
-            "object": self.object,
-            "options": option_values(self.options),
-            "position_tolerance": self.position_tolerance,
-            "rotation_tolerance": self.rotation_tolerance,
-            "contact_tolerance": self.contact_tolerance,
-        }
-        with open(path, "wb") as file:
-            np.savez_compressed(
-                file,
-                header=np.array(json.dumps(header)),
-                goal=self.goal,
-                steps=np.array([s.steps for s in self.segments], dtype=np.int64),
-                edges=np.array([len(s.knots) for s in self.segments], dtype=np.int64),
-                inputs=np.concatenate([s.inputs for s in self.segments]),
-                configurations=np.concatenate([s.configurations for s in self.segments]),
-                knots=np.concatenate([s.knots for s in self.segments]),
-            )
+        from qdsim.planning.plan_file import save_plan
+
+        save_plan(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
-        """Read a plan that :meth:`save` wrote.
+        """Read a plan that :meth:`save` wrote, of this version or an earlier one.
 
         Raises:
             OSError: if the file cannot be read.
             ValueError: if it is not a plan, or is cut or damaged; the message names the file.
         """
-        content = Path(path).read_bytes()
-        try:
-            return _from_arrays(_read_arrays(content))
-        except Exception as error:  # NumPy and zipfile raise all sorts at damaged archives
-            reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
-            raise ValueError(f"{Path(path)}: not a plan of qdsim: {reason}") from None
+        from qdsim.planning.plan_file import load_plan
+
+        return load_plan(path)
 
     def _check_model(self, model: Model) -> None:
         nq, nu = self.goal.shape[0], self.segments[0].inputs.shape[1]
@@ -269,11 +391,6 @@ class Plan:
             f"Plan({self.task!r}, {len(self.segments)} segments, {self.step_count} steps, "
             f"{len(self.segments) - 1} regrasps)"
         )
-
-
-def _read_arrays(content: bytes) -> dict[str, NDArray[Any]]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
 
 
 def plan_from_tree(tree: Tree, node: int) -> Plan:
@@ -301,7 +418,7 @@ def plan_from_tree(tree: Tree, node: int) -> Plan:
         rotation_tolerance=task.rotation_tolerance,
         contact_tolerance=tree.options.contact_tolerance,
         segments=tuple(_segment(tree, q, nodes) for q, nodes in zip(starts, edges)),
-    )
+    ).with_forces(task.model)
 
 
 def _segment(tree: Tree, start: Array, nodes: list[int]) -> Segment:
@@ -318,67 +435,3 @@ def _segment(tree: Tree, start: Array, nodes: list[int]) -> Segment:
         np.concatenate(configurations),
         np.cumsum(np.array(knots, dtype=np.int64)),
     )
-
-
-def option_values(options: Options) -> dict[str, Any]:
-    """The options' fields by name, as JSON takes them."""
-    return {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.init}
-
-
-def _from_arrays(arrays: dict[str, Any]) -> Plan:
-    header = json.loads(str(arrays["header"]))
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError("its header is that of another format")
-    if header["version"] != VERSION:
-        raise ValueError(f"version {header['version']} of the format, this qdsim reads {VERSION}")
-    options = dict(header["options"])
-    options["held"] = tuple(options.get("held", ()))
-    goal, inputs, configurations = (
-        _table(arrays, name, rank)
-        for name, rank in (("goal", 1), ("inputs", 2), ("configurations", 2))
-    )
-    steps, edges, knots = (_counts(arrays, name) for name in ("steps", "edges", "knots"))
-    if len(steps) == 0 or len(edges) != len(steps):
-        raise ValueError("steps and edges do not list the same segments")
-    if (
-        steps.sum() != len(inputs)
-        or (steps + 1).sum() != len(configurations)
-        or edges.sum() != len(knots)
-        or configurations.shape[1] != len(goal)
-    ):
-        raise ValueError("the sizes of its arrays contradict each other")
-    split = [np.cumsum(sizes)[:-1] for sizes in (steps, steps + 1, edges)]
-    segments = tuple(
-        Segment(u, q, k)
-        for u, q, k in zip(
-            np.split(inputs, split[0]),
-            np.split(configurations, split[1]),
-            np.split(knots, split[2]),
-        )
-    )
-    if any(np.any(np.diff(s.knots, prepend=0) < 0) or np.any(s.knots > s.steps) for s in segments):
-        raise ValueError("knots do not rise within their segments")
-    return Plan(
-        task=str(header["task"]),
-        object=str(header["object"]),
-        options=Options(**options),
-        goal=goal,
-        position_tolerance=float(header["position_tolerance"]),
-        rotation_tolerance=float(header["rotation_tolerance"]),
-        contact_tolerance=float(header["contact_tolerance"]),
-        segments=segments,
-    )
-
-
-def _table(arrays: dict[str, Any], name: str, rank: int) -> Array:
-    array = arrays[name]
-    if array.dtype != np.float64 or array.ndim != rank or not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} is not a table of rank {rank} of finite numbers")
-    return np.ascontiguousarray(array)
-
-
-def _counts(arrays: dict[str, Any], name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    array = arrays[name]
-    if array.dtype != np.int64 or array.ndim != 1 or np.any(array < 0):
-        raise ValueError(f"{name} is not a list of counts")
-    return np.asarray(array)

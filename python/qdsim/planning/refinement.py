@@ -79,7 +79,7 @@ def shorten(plan: Plan, space: ObjectSpace, options: RefineOptions | None = None
     """The plan without idle tails of segments and without segments in which the object rests.
 
     A regrasp before a dropped segment merges with the one after it: of consecutive contact samples the last
-    one stays.
+    one stays. Motions are left out, since they end elsewhere now.
 
     Args:
         plan: the plan.
@@ -87,19 +87,9 @@ def shorten(plan: Plan, space: ObjectSpace, options: RefineOptions | None = None
         options: what counts as rest.
     """
     given = options or RefineOptions()
-    kept = []
-    for segment in plan.segments:
-        count = _active_steps(segment, space, given)
-        if count > 0:
-            knots = segment.knots[segment.knots < count]
-            kept.append(
-                Segment(
-                    segment.inputs[:count],
-                    segment.configurations[: count + 1],
-                    np.append(knots, count),
-                )
-            )
-    return dataclasses.replace(plan, segments=tuple(kept) or plan.segments[:1])
+    counts = [_active_steps(segment, space, given) for segment in plan.segments]
+    kept = [segment.cut(n) for segment, n in zip(plan.segments, counts) if n > 0]
+    return dataclasses.replace(plan, segments=tuple(kept) or plan.segments[:1], motions=())
 
 
 def refine(
@@ -118,7 +108,8 @@ def refine(
         options: step length, what counts as idle, settings of the optimisation.
 
     Returns:
-        The refined plan, which replays bit by bit with its own options, and what became of each segment. Where
+        The refined plan, which replays bit by bit with its own options and has no motions, and what became of
+        each segment. Where
         the optimisation does not find its way the plan may miss the goal: ``plan.check`` tells.
 
     Raises:
@@ -148,7 +139,10 @@ def refine(
         segments.append(refined)
         reports.append(dataclasses.replace(report, steps_before=segment.steps))
         q = np.array(refined.end)
-    return dataclasses.replace(plan, options=step_options, segments=tuple(segments)), tuple(reports)
+    refined_plan = dataclasses.replace(
+        plan, options=step_options, segments=tuple(segments), motions=()
+    )
+    return refined_plan.with_forces(task.model), tuple(reports)
 
 
 def _active_steps(segment: Segment, space: ObjectSpace, options: RefineOptions) -> int:

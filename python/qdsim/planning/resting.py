@@ -62,17 +62,18 @@ def _without_robot(model: Model) -> Model:
     bare = _WITHOUT.get(model)
     if bare is None:
         description = model.description
-        robot = moved_bodies(model).any(axis=0)
+        robot: list[bool] = np.any(moved_bodies(model), axis=0).tolist()
         gone = {
-            geom.name for b, body in enumerate(description.bodies) if robot[b] for geom in body.geoms
+            geom.name
+            for b, body in enumerate(description.bodies)
+            if robot[b]
+            for geom in body.geoms
         }
         bodies = tuple(
             dataclasses.replace(body, geoms=()) if robot[b] else body
             for b, body in enumerate(description.bodies)
         )
-        pairs = tuple(
-            pair for pair in description.pairs if not {pair.geom_a, pair.geom_b} & gone
-        )
+        pairs = tuple(pair for pair in description.pairs if not {pair.geom_a, pair.geom_b} & gone)
         bare = Model(dataclasses.replace(description, bodies=bodies, pairs=pairs))
         _WITHOUT[model] = bare
     return bare

@@ -15,6 +15,7 @@ from qdsim._core import SolverError
 from qdsim.planning.least_squares import bounded_least_squares
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.progress import progress_bar
+from qdsim.planning.resting import stays
 from qdsim.planning.space import Array
 from qdsim.planning.task import Task
 from qdsim.planning.tree import RECORD, EdgeKind, Tree
@@ -291,6 +292,10 @@ class _Search:
         if settled is None or tree.full or tree.reached:
             return None
         q = tree._q[settled]
+        if self.options.require_static_regrasps and not stays(
+            task.model, q, task.object, self.step_options
+        ):
+            return None
         sample = task.sampler(task.model, q, self.rng)
         if sample is None:
             return None

@@ -125,7 +125,9 @@ def _from_arrays(
             raise ValueError("it was made with a smoothing scheme: give the options")
         options = RRTOptions(**values)
     wanted = {k: v for k, v in option_values(options).items() if k not in _MAY_GROW}
-    stored = {k: v for k, v in header["options"].items() if k not in _MAY_GROW}
+    # Files that are older than an option were made with its default.
+    everything = option_values(RRTOptions()) | header["options"]
+    stored = {k: v for k, v in everything.items() if k not in _MAY_GROW}
     if wanted != stored:
         changed = sorted(k for k in wanted if wanted[k] != stored.get(k))
         raise ValueError(f"its options differ in {', '.join(changed)}")

@@ -96,7 +96,7 @@ class ImpcResult:
             rotation_tolerance=task.rotation_tolerance,
             contact_tolerance=task.start_tolerance,
             segments=(segment,),
-        )
+        ).with_forces(task.model)
 
     def __repr__(self) -> str:
         shift, turn = self.errors
