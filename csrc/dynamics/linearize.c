@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "dynamics/contact_derivative.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
@@ -90,132 +91,12 @@ static void add_axis_derivative(const qd_model *model, const kinematics *k, sens
   }
 }
 
-/* ------------------------------------------------------- one contact along one DOF */
-
-/* What the contact's rows and wrench need at fixed delta and forces. */
-typedef struct contact_state {
-  const qd_contact *contact;
-  const contact_block *block;
-  contact_point_derivative derivative;
-  screw relative;     /* twist of B relative to A under delta */
-  double velocity[3]; /* of B relative to A at the contact point */
-  double force[3], moment[3];
-} contact_state;
-
-static void contact_state_fill(contact_state *cs, const qd_workspace *w, int index) {
-  const qd_contact *contact = w->collision.contact + index;
-  cs->contact = contact;
-  cs->block = w->problem.block + index;
-  contact_derivative_compute(&cs->derivative, &w->collision, index);
-  screw_sub(&cs->relative, w->sensitivity.body_twist + contact->body_b,
-            w->sensitivity.body_twist + contact->body_a);
-  screw_point_velocity(cs->velocity, &cs->relative, contact->pos);
-  vec3_set(cs->force, 0.0, 0.0, 0.0);
-  vec3_set(cs->moment, 0.0, 0.0, 0.0);
-  for (int axis = 0; axis < 3; ++axis) {
-    vec3_axpy(cs->force, contact->force[axis], contact->frame + 3 * axis);
-    vec3_axpy(cs->moment, contact->force[3 + axis], contact->frame + 3 * axis);
-  }
-}
-
-/* d (J delta + phi e1) / dq_j per component, in the order of friction.h */
-static void motion_derivative(double d_motion[MOTION_MAX], const contact_state *cs,
-                              const contact_motion *m, const screw *d_relative) {
-  double d_velocity[3], turned[3];
-  screw_point_velocity(d_velocity, d_relative, cs->contact->pos);
-  vec3_cross(turned, cs->relative.w, m->pos);
-  vec3_axpy(d_velocity, 1.0, turned);
-  for (int axis = 0; axis < 3; ++axis) {
-    const double *t = cs->contact->frame + 3 * axis, *dt = m->frame + 3 * axis;
-    d_motion[axis] = vec3_dot(dt, cs->velocity) + vec3_dot(t, d_velocity);
-    if (cs->contact->dim > 3) {
-      d_motion[3 + axis] = vec3_dot(dt, cs->relative.w) + vec3_dot(t, d_relative->w);
-    }
-  }
-  d_motion[0] += m->dist;
-}
-
-/* d W / dq_j at fixed contact-frame forces */
-static void wrench_derivative(wrench *dW, const contact_state *cs, const contact_motion *m) {
-  double part[3];
-  memset(dW, 0, sizeof *dW);
-  for (int axis = 0; axis < 3; ++axis) {
-    vec3_axpy(dW->f, cs->contact->force[axis], m->frame + 3 * axis);
-    if (cs->contact->dim > 3) {
-      vec3_axpy(dW->m, cs->contact->force[3 + axis], m->frame + 3 * axis);
-    }
-  }
-  vec3_cross(part, m->pos, cs->force);
-  vec3_axpy(dW->m, 1.0, part);
-  vec3_cross(part, cs->contact->pos, dW->f);
-  vec3_axpy(dW->m, 1.0, part);
-}
-
-/* D[k][j] -= sign S_k . dW for the DOFs k given */
-static void add_wrench_rows(const dof_matrix *D, const kinematics *k, const wrench *dW,
-                            const int *dofs, int count, double sign, int j) {
-  for (int i = 0; i < count; ++i) {
-    *dof_matrix_at(D, dofs[i], j) -= sign * screw_dot(k->dof_screw + dofs[i], dW);
-  }
-}
+/* ------------------------------------------------------- cost and limits */
 
 /* A row of d_slack. */
 static double *d_slack_row(const sensitivity *s, const island *one, int row) {
   return s->d_slack + (size_t)(row - one->row) * (size_t)(s->q_count + s->u_count);
 }
-
-/* The contact along DOF j, which moves body A (on_a) and body B (on_b). */
-static void contact_along_dof(const qd_model *model, qd_workspace *w, const island *one,
-                              const contact_state *cs, const contact_dofs *dofs, int j, int on_a,
-                              int on_b) {
-  static const screw still = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
-  sensitivity *s = &w->sensitivity;
-  const screw *S = w->kinematics.dof_screw + j;
-  const qd_contact *contact = cs->contact;
-  contact_motion m;
-  screw behind, d_relative = still;
-  double d_motion[MOTION_MAX];
-  wrench dW;
-  contact_motion_compute(&m, model, contact, &cs->derivative, on_a ? S : &still, on_b ? S : &still);
-  for (int side = 0; side < 2; ++side) {
-    if (side == 0 ? on_a : on_b) {
-      const int body = side == 0 ? contact->body_a : contact->body_b;
-      screw_sub(&behind, s->body_twist + body, s->unmoved_twist + j);
-      screw_bracket(&behind, S, &behind);
-      screw_axpy(&d_relative, side == 0 ? -1.0 : 1.0, &behind);
-    }
-  }
-  motion_derivative(d_motion, cs, &m, &d_relative);
-  double *d_slack = d_slack_row(s, one, cs->block->row) + s->place[j];
-  for (int r = 0; r < cs->block->rows.count; ++r) {
-    d_slack[r * (s->q_count + s->u_count)] = friction_row_of(cs->block->rows.row + r, d_motion);
-  }
-  wrench_derivative(&dW, cs, &m);
-  add_wrench_rows(&s->D, &w->kinematics, &dW, dofs->a, dofs->a_count, -1.0, j);
-  add_wrench_rows(&s->D, &w->kinematics, &dW, dofs->b, dofs->b_count, 1.0, j);
-}
-
-static void add_contact_derivative(const qd_model *model, qd_workspace *w, const island *one,
-                                   int index) {
-  contact_state cs;
-  contact_dofs dofs;
-  contact_state_fill(&cs, w, index);
-  contact_dofs_find(&dofs, model, cs.contact);
-  int common;
-  const int *chain = body_chain(model, cs.contact->body_a, &common);
-  common -= dofs.a_count;
-  for (int i = 0; i < common; ++i) {
-    contact_along_dof(model, w, one, &cs, &dofs, chain[i], 1, 1);
-  }
-  for (int i = 0; i < dofs.a_count; ++i) {
-    contact_along_dof(model, w, one, &cs, &dofs, dofs.a[i], 1, 0);
-  }
-  for (int i = 0; i < dofs.b_count; ++i) {
-    contact_along_dof(model, w, one, &cs, &dofs, dofs.b[i], 0, 1);
-  }
-}
-
-/* ------------------------------------------------------- cost and limits */
 
 /* Scales of the mass rows; 1 if any counts. Momenta of all bodies on the way. */
 static int prepare_mass_derivative(const qd_model *model, qd_workspace *w,
@@ -396,10 +277,11 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
   if (width > 0) {
     memset(s->D.values, 0, width * width * sizeof(double));
     add_axis_derivative(model, &w->kinematics, s);
+    contact_derivative_prepare(w, s);
     for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
       const int index = w->problem.islands.contact_order[i];
       if (contact_counts(w, index, exact_active_set)) {
-        add_contact_derivative(model, w, one, index);
+        contact_derivative_add(model, w, s, one, index);
       }
     }
     add_cost_derivative(model, w, options, any_mass);

@@ -27,6 +27,10 @@ static void lay_out_sensitivity(sensitivity *s, const qd_model *model, arena *a)
   s->dofs = arena_ints(a, nv);
   s->place = arena_ints(a, nv);
   s->actuators = arena_ints(a, (size_t)model->nu);
+  s->column_screws = arena_take(a, (nv / 4 + 1) * sizeof *s->column_screws);
+  s->on_a = arena_doubles(a, nv + 4);
+  s->on_b = arena_doubles(a, nv + 4);
+  s->tiles = arena_ints(a, nv / 4 + 1);
 }
 
 static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity, arena *a) {

@@ -7,19 +7,28 @@
 #include "mechanics/collision.h"
 #include "mechanics/inertia.h"
 
+/* Four q columns side by side: their screws and unmoved twists, zero behind the last. */
+typedef struct column_screws {
+  double w[3][4], v[3][4];
+  double unmoved_w[3][4], unmoved_v[3][4];
+} column_screws;
+
 /* Scratch of the derivatives. Matrices are of one island at a time: its columns are the DOFs that
  * it depends on, then the actuators of its own. */
 typedef struct sensitivity {
-  screw *body_twist;      /* (nb) twists under delta */
-  screw *unmoved_twist;   /* (nv) part of the twist that DOF j does not move, see linearize.c */
-  wrench *body_wrench;    /* (nb) contact wrenches, then of whole subtrees */
-  double *row_scale;      /* (nv) */
-  double *masked_delta;   /* (nv) */
-  double *falls;          /* (nv) -1: gravity acts on the DOF */
-  int *dofs;              /* (nv) q columns of the island */
-  int *place;             /* (nv) column of a DOF */
-  int *actuators;         /* (nu) u columns of the island */
-  int q_count, u_count;   /* columns */
+  screw *body_twist;    /* (nb) twists under delta */
+  screw *unmoved_twist; /* (nv) part of the twist that DOF j does not move, see linearize.c */
+  wrench *body_wrench;  /* (nb) contact wrenches, then of whole subtrees */
+  double *row_scale;    /* (nv) */
+  double *masked_delta; /* (nv) */
+  double *falls;        /* (nv) -1: gravity acts on the DOF */
+  int *dofs;            /* (nv) q columns of the island */
+  int *place;           /* (nv) column of a DOF */
+  int *actuators;       /* (nu) u columns of the island */
+  int q_count, u_count; /* columns */
+  column_screws *column_screws; /* (tiles of q columns) */
+  double *on_a, *on_b;    /* (tiles, 4) 1: the column moves that body of the contact at hand */
+  int *tiles;             /* those that do */
   dof_matrix D;           /* (q_count, q_count) d stationarity / dq */
   double *d_stationarity; /* (n, columns) */
   double *d_slack;        /* (row_count, columns) */

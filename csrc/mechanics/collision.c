@@ -55,9 +55,7 @@ static int out_of_range(const qd_model *model, const collision *c, int a, int b,
   return reach < 0.0 || vec3_dot(d, d) > reach * reach;
 }
 
-/* The axis that tangent 1 is made from: t1 = axis x n / |.|. The normal of a planar model, so that
- * t1 lies in its plane; otherwise the world axis least aligned with n, lowest index on a tie. */
-static void tangent_axis(double axis[3], const qd_model *model, const double n[3]) {
+void contact_tangent_axis(double axis[3], const qd_model *model, const double n[3]) {
   if (model->planar && 1.0 - fabs(vec3_dot(n, model->planar_normal)) > PARALLEL) {
     vec3_copy(axis, model->planar_normal);
     return;
@@ -83,7 +81,7 @@ static void contact_fill(qd_contact *out, const qd_model *model, int pair,
   out->dist = point->dist;
   vec3_copy(out->pos, point->pos);
   vec3_copy(out->frame, point->normal);
-  tangent_axis(axis, model, point->normal);
+  contact_tangent_axis(axis, model, point->normal);
   vec3_cross(out->frame + 3, axis, point->normal);
   vec3_normalize(out->frame + 3);
   vec3_cross(out->frame + 6, out->frame, out->frame + 3);
@@ -172,7 +170,7 @@ static void frame_motion(double d_frame[9], const qd_model *model, const double 
   const double *n = frame, *t1 = frame + 3, *dn = d_frame;
   double axis[3], y[3], dy[3], part[3];
   double *dt1 = d_frame + 3, *dt2 = d_frame + 6;
-  tangent_axis(axis, model, n);
+  contact_tangent_axis(axis, model, n);
   vec3_cross(y, axis, n);
   vec3_cross(dy, axis, dn);
   vec3_copy(dt1, dy);
@@ -208,7 +206,7 @@ static void frame_pull(double normal[3], const qd_model *model, const double *fr
                        const double *cotangent) {
   const double *n = frame, *t1 = frame + 3;
   double axis[3], y[3], part[3], on_t1[3];
-  tangent_axis(axis, model, n);
+  contact_tangent_axis(axis, model, n);
   vec3_cross(y, axis, n);
   vec3_copy(normal, cotangent);
   vec3_cross(part, t1, cotangent + 6);

@@ -40,6 +40,10 @@ void collision_add_contact(collision *c, const qd_model *model, int pair,
  * to `end`. */
 void collision_remove(collision *c, int at, int end);
 
+/* The axis that tangent 1 is made from: t1 = axis x n / |.|. The normal of a planar model, so that
+ * t1 lies in its plane; otherwise the world axis least aligned with n, lowest index on a tie. */
+void contact_tangent_axis(double axis[3], const qd_model *model, const double n[3]);
+
 /* How the contact moves along one DOF: midpoint, distance, the three axes of the frame. */
 typedef struct contact_motion {
   double pos[3];

@@ -170,6 +170,9 @@ void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, con
   int count;
   for (int d = 0; d < D->count; ++d) {
     const int j = D->dofs[d], body = model->dof_body[j];
+    if (model->tree_is_driven[model->dof_tree[j]]) {
+      continue; /* no row of its tree counts */
+    }
     screw P;
     unmoved_twist(&P, model, k, I, delta, j);
     screw_bracket(I->turned + j, k->dof_screw + j, &P);
@@ -206,6 +209,9 @@ void inertia_add_gravity_derivative(const dof_matrix *D, const qd_model *model, 
                                     const inertia *I, const double *row_scale) {
   for (int d = 0; d < D->count; ++d) {
     const int i = D->dofs[d], body = model->dof_body[i];
+    if (I->subtree[body].mass == 0.0) {
+      continue;
+    }
     int count;
     const int *chain = body_chain(model, body, &count);
     wrench W;

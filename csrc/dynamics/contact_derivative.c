@@ -1,0 +1,265 @@
+/* One contact along all DOFs that move it, four at a time.
+ *
+ * Along DOF j with screw S_j, which moves body A (on_a = 1), body B (on_b = 1) or both, the contact
+ * moves as contact_motion_compute (collision.h) says. With T the twists under delta and P_j the
+ * part of them that j does not move, the relative twist of A and B turns by
+ *   S_j x (on_b (T_b - P_j) - on_a (T_a - P_j)),
+ * since the bracket is linear. Columns of one tile that do not move the contact have on_a = on_b =
+ * 0, which makes everything zero. */
+#include "dynamics/contact_derivative.h"
+
+#include "dynamics/lanes3.h"
+
+/* What the contact's rows and wrench need at fixed delta and forces. */
+typedef struct contact_state {
+  const qd_contact *contact;
+  const contact_block *block;
+  contact_point_derivative derivative;
+  const screw *twist_a, *twist_b;
+  screw relative;     /* twist of B relative to A under delta */
+  double velocity[3]; /* of B relative to A at the contact point */
+  double force[3];
+  double axis[3]; /* that tangent 1 is made from, */
+  double to_axis; /* one over the length of its product with the normal */
+} contact_state;
+
+static void contact_state_fill(contact_state *cs, const qd_model *model, const qd_workspace *w,
+                               const sensitivity *s, int index) {
+  const qd_contact *contact = w->collision.contact + index;
+  double y[3];
+  cs->contact = contact;
+  cs->block = w->problem.block + index;
+  contact_derivative_compute(&cs->derivative, &w->collision, index);
+  cs->twist_a = s->body_twist + contact->body_a;
+  cs->twist_b = s->body_twist + contact->body_b;
+  screw_sub(&cs->relative, cs->twist_b, cs->twist_a);
+  screw_point_velocity(cs->velocity, &cs->relative, contact->pos);
+  vec3_set(cs->force, 0.0, 0.0, 0.0);
+  for (int axis = 0; axis < 3; ++axis) {
+    vec3_axpy(cs->force, contact->force[axis], contact->frame + 3 * axis);
+  }
+  contact_tangent_axis(cs->axis, model, contact->frame);
+  vec3_cross(y, cs->axis, contact->frame);
+  cs->to_axis = 1.0 / vec3_norm(y);
+}
+
+/* Changes along four DOFs. */
+typedef struct four_motions {
+  lanes pos[3], dist, frame[3][3]; /* of the contact: midpoint, distance, its three axes */
+  lanes w[3], v[3];                /* of the relative twist */
+} four_motions;
+
+/* r += D x for rows of six numbers. */
+LANES_INLINE void add_row_product(lanes *r, const double *D, const lanes x[6]) {
+  *r += ((D[0] * x[0] + D[1] * x[1]) + (D[2] * x[2] + D[3] * x[3])) + (D[4] * x[4] + D[5] * x[5]);
+}
+
+/* d t1 of t1 = y / |y|, y = axis x n: d t1 = (1 - t1 t1') (axis x dn) / |y|; t2 = n x t1. */
+LANES_INLINE void move_tangents(lanes frame[3][3], const contact_state *cs) {
+  const double *n = cs->contact->frame, *t1 = n + 3;
+  lanes along = {0.0, 0.0, 0.0, 0.0}, dy[3];
+  lanes3_clear(dy);
+  lanes3_subtract_cross(dy, frame[0], cs->axis);
+  lanes3_add_dot(&along, t1, dy);
+  for (int i = 0; i < 3; ++i) {
+    frame[1][i] = (dy[i] - t1[i] * along) * cs->to_axis;
+  }
+  lanes3_clear(frame[2]);
+  lanes3_add_cross(frame[2], frame[0], t1);
+  lanes3_subtract_cross(frame[2], frame[1], n);
+}
+
+LANES_INLINE void move_contact(four_motions *m, const contact_state *cs, const column_screws *tile,
+                               const lanes *on_a, const lanes *on_b) {
+  const lanes either = *on_b - *on_a, none = {0.0, 0.0, 0.0, 0.0};
+  lanes w[3], at_contact[3], relative[6];
+  for (int i = 0; i < 3; ++i) {
+    w[i] = LANES_OF(tile->w[i]);
+    at_contact[i] = LANES_OF(tile->v[i]);
+  }
+  lanes3_add_cross(at_contact, w, cs->contact->pos);
+  m->dist = none;
+  for (int i = 0; i < 3; ++i) {
+    relative[i] = either * w[i];
+    relative[3 + i] = either * at_contact[i];
+    m->pos[i] = *on_a * at_contact[i]; /* with A rigidly, and what B does relative to A */
+    w[i] *= *on_a;
+  }
+  lanes3_clear(m->frame[0]);
+  lanes3_add_cross(m->frame[0], w, cs->contact->frame);
+  for (int i = 0; i < 3; ++i) {
+    add_row_product(&m->pos[i], cs->derivative.pos + 6 * i, relative);
+    add_row_product(&m->frame[0][i], cs->derivative.normal + 6 * i, relative);
+  }
+  add_row_product(&m->dist, cs->derivative.dist, relative);
+  move_tangents(m->frame, cs);
+}
+
+LANES_INLINE void turn_twists(four_motions *m, const contact_state *cs, const column_screws *tile,
+                              const lanes *on_a, const lanes *on_b) {
+  const lanes either = *on_b - *on_a;
+  lanes w[3], v[3], behind_w[3], behind_v[3], part[3];
+  for (int i = 0; i < 3; ++i) {
+    w[i] = LANES_OF(tile->w[i]);
+    v[i] = LANES_OF(tile->v[i]);
+    behind_w[i] = (*on_b * cs->twist_b->w[i] - *on_a * cs->twist_a->w[i]) -
+                  either * LANES_OF(tile->unmoved_w[i]);
+    behind_v[i] = (*on_b * cs->twist_b->v[i] - *on_a * cs->twist_a->v[i]) -
+                  either * LANES_OF(tile->unmoved_v[i]);
+  }
+  lanes3_cross(m->w, w, behind_w);
+  lanes3_cross(m->v, w, behind_v);
+  lanes3_cross(part, v, behind_w);
+  lanes3_axpy(m->v, 1.0, part);
+}
+
+/* d (J delta + phi e1) / dq_j per component, in the order of friction.h */
+LANES_INLINE void motion_derivative(lanes d_motion[MOTION_MAX], const contact_state *cs,
+                                    const four_motions *m) {
+  const lanes none = {0.0, 0.0, 0.0, 0.0};
+  lanes velocity[3];
+  lanes3_clear(velocity);
+  lanes3_subtract_cross(velocity, m->pos, cs->relative.w);
+  lanes3_add_cross(velocity, m->w, cs->contact->pos);
+  lanes3_axpy(velocity, 1.0, m->v);
+  d_motion[0] = m->dist;
+  for (int c = 1; c < MOTION_MAX; ++c) {
+    d_motion[c] = none;
+  }
+  for (int axis = 0; axis < 3; ++axis) {
+    const double *t = cs->contact->frame + 3 * axis;
+    lanes3_add_dot(d_motion + axis, cs->velocity, m->frame[axis]);
+    lanes3_add_dot(d_motion + axis, t, velocity);
+    if (cs->contact->dim > 3) {
+      lanes3_add_dot(d_motion + 3 + axis, cs->relative.w, m->frame[axis]);
+      lanes3_add_dot(d_motion + 3 + axis, t, m->w);
+    }
+  }
+}
+
+/* d W / dq_j at fixed contact-frame forces: moment about the world origin, force */
+LANES_INLINE void wrench_derivative(lanes moment[3], lanes force[3], const contact_state *cs,
+                                    const four_motions *m) {
+  lanes3_clear(moment);
+  lanes3_clear(force);
+  for (int axis = 0; axis < 3; ++axis) {
+    lanes3_axpy(force, cs->contact->force[axis], m->frame[axis]);
+    if (cs->contact->dim > 3) {
+      lanes3_axpy(moment, cs->contact->force[3 + axis], m->frame[axis]);
+    }
+  }
+  lanes3_add_cross(moment, m->pos, cs->force);
+  lanes3_subtract_cross(moment, force, cs->contact->pos);
+}
+
+/* The first `width` of four numbers; the row may end behind them. */
+LANES_INLINE void store(double *to, const lanes *values, int width) {
+  if (width >= LANE_COUNT) {
+    LANES_ANYWHERE(to) = *values;
+    return;
+  }
+  for (int k = 0; k < width; ++k) {
+    to[k] = (*values)[k];
+  }
+}
+
+LANES_INLINE void subtract(double *from, const lanes *values, int width) {
+  if (width >= LANE_COUNT) {
+    LANES_ANYWHERE(from) -= *values;
+    return;
+  }
+  for (int k = 0; k < width; ++k) {
+    from[k] -= (*values)[k];
+  }
+}
+
+/* D[k][tile] -= sign S_k . dW for the DOFs k given */
+LANES_INLINE void add_wrench_rows(const dof_matrix *D, const kinematics *k, const lanes moment[3],
+                                  const lanes force[3], const int *dofs, int count, double sign,
+                                  int column) {
+  for (int i = 0; i < count; ++i) {
+    const screw *S = k->dof_screw + dofs[i];
+    lanes sum = {0.0, 0.0, 0.0, 0.0};
+    lanes3_add_dot(&sum, S->w, moment);
+    lanes3_add_dot(&sum, S->v, force);
+    sum *= sign;
+    subtract(D->values + (size_t)D->place[dofs[i]] * (size_t)D->count + column, &sum,
+             D->count - column);
+  }
+}
+
+QD_CLONES
+static void add_tile(const qd_workspace *w, sensitivity *s, const contact_state *cs,
+                     const contact_dofs *dofs, double *d_slack, int tile) {
+  const int column = LANE_COUNT * tile, width = s->q_count - column;
+  const column_screws *screws = s->column_screws + tile;
+  const lanes on_a = LANES_OF(s->on_a + column), on_b = LANES_OF(s->on_b + column);
+  four_motions m;
+  lanes d_motion[MOTION_MAX], moment[3], force[3];
+  move_contact(&m, cs, screws, &on_a, &on_b);
+  turn_twists(&m, cs, screws, &on_a, &on_b);
+  motion_derivative(d_motion, cs, &m);
+  for (int r = 0; r < cs->block->rows.count; ++r, d_slack += s->q_count + s->u_count) {
+    const friction_row *row = cs->block->rows.row + r;
+    const lanes value = (row->normal * d_motion[0] + row->weight[0] * d_motion[row->component[0]]) +
+                        row->weight[1] * d_motion[row->component[1]];
+    store(d_slack + column, &value, width);
+  }
+  wrench_derivative(moment, force, cs, &m);
+  add_wrench_rows(&s->D, &w->kinematics, moment, force, dofs->a, dofs->a_count, -1.0, column);
+  add_wrench_rows(&s->D, &w->kinematics, moment, force, dofs->b, dofs->b_count, 1.0, column);
+}
+
+/* Marks the columns of a body's path in on_a or on_b, and lists their tiles behind `count` others;
+ * returns the new number. */
+static int mark_path(sensitivity *s, const qd_model *model, int body, double *on, int count) {
+  int length;
+  const int *chain = body_chain(model, body, &length);
+  for (int i = 0; i < length; ++i) {
+    const int tile = s->place[chain[i]] / LANE_COUNT;
+    int known = 0;
+    for (int k = count - 1; k >= 0 && !known; --k) {
+      known = s->tiles[k] == tile;
+    }
+    if (!known) {
+      s->tiles[count++] = tile;
+    }
+    on[s->place[chain[i]]] = 1.0;
+  }
+  return count;
+}
+
+void contact_derivative_add(const qd_model *model, const qd_workspace *w, sensitivity *s,
+                            const island *one, int index) {
+  contact_state cs;
+  contact_dofs dofs;
+  contact_state_fill(&cs, model, w, s, index);
+  contact_dofs_find(&dofs, model, cs.contact);
+  double *d_slack =
+      s->d_slack + (size_t)(cs.block->row - one->row) * (size_t)(s->q_count + s->u_count);
+  int count = mark_path(s, model, cs.contact->body_a, s->on_a, 0);
+  count = mark_path(s, model, cs.contact->body_b, s->on_b, count);
+  for (int i = 0; i < count; ++i) {
+    const size_t at = LANE_COUNT * (size_t)s->tiles[i];
+    add_tile(w, s, &cs, &dofs, d_slack, s->tiles[i]);
+    memset(s->on_a + at, 0, LANE_COUNT * sizeof(double));
+    memset(s->on_b + at, 0, LANE_COUNT * sizeof(double));
+  }
+}
+
+void contact_derivative_prepare(const qd_workspace *w, sensitivity *s) {
+  const size_t tiles = ((size_t)s->q_count + LANE_COUNT - 1) / LANE_COUNT;
+  memset(s->column_screws, 0, tiles * sizeof *s->column_screws);
+  memset(s->on_a, 0, LANE_COUNT * tiles * sizeof(double));
+  memset(s->on_b, 0, LANE_COUNT * tiles * sizeof(double));
+  for (int d = 0; d < s->q_count; ++d) {
+    const screw *S = w->kinematics.dof_screw + s->dofs[d], *P = s->unmoved_twist + s->dofs[d];
+    column_screws *tile = s->column_screws + d / LANE_COUNT;
+    for (int axis = 0; axis < 3; ++axis) {
+      tile->w[axis][d % LANE_COUNT] = S->w[axis];
+      tile->v[axis][d % LANE_COUNT] = S->v[axis];
+      tile->unmoved_w[axis][d % LANE_COUNT] = P->w[axis];
+      tile->unmoved_v[axis][d % LANE_COUNT] = P->v[axis];
+    }
+  }
+}
