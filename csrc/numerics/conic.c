@@ -241,6 +241,64 @@ LANES_INLINE void subtract_row(const qd_cone_workspace *workspace, const row_blo
   }
 }
 
+/* 1 if four numbers may be read where a tile of any row of the block begins: in the last tile that
+ * may reach into the next row, whose numbers meet zeros. Behind the last row of all there is none.
+ */
+LANES_INLINE int reads_in_fours(const qd_cone_workspace *workspace, const row_block *block) {
+  const int last = block->first_row + block->row_count;
+  const int equality = block->first_row >= workspace->row_count;
+  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
+  return source->start || workspace->variable_count % 4 == 0 ||
+         last < workspace->row_count + (equality ? workspace->equality_count : 0);
+}
+
+/* w = rows i .. i + 3 of a block (at most `left` of them) times x, and residual -= their sum with
+ * the weights `dual`. Vectors over columns have whole tiles, in the caller's order; x is zero
+ * behind the last column. */
+LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_block *block, int i,
+                               int left, const double *x, const double *dual, double *w,
+                               double *residual) {
+  const double *row[4];
+  const int *places = workspace->system.block_tiles + block->tile_start;
+  const int *from = workspace->block_from + block->tile_start;
+  lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0}, sums, load = {0.0};
+  for (int k = 0; k < 4; ++k) {
+    row[k] = conic_caller_row(workspace, block->first_row + i + (k < left ? k : left - 1));
+    load[k] = k < left ? dual[k] : 0.0;
+  }
+  for (int t = 0; t < block->tile_count; ++t) {
+    const lanes at = LANES_OF(x + 4 * (size_t)workspace->tile_original[places[t]]);
+    a0 += LANES_FROM(row[0] + from[t]) * at;
+    a1 += LANES_FROM(row[1] + from[t]) * at;
+    a2 += LANES_FROM(row[2] + from[t]) * at;
+    a3 += LANES_FROM(row[3] + from[t]) * at;
+  }
+  lanes_sums(&sums, &a0, &a1, &a2, &a3);
+  for (int k = 0; k < 4 && k < left; ++k) w[k] = sums[k];
+  if (load[0] == 0.0 && load[1] == 0.0 && load[2] == 0.0 && load[3] == 0.0) return;
+  for (int t = 0; t < block->tile_count; ++t) {
+    double *out = residual + 4 * (size_t)workspace->tile_original[places[t]];
+    LANES_AT(out) -=
+        (load[0] * LANES_FROM(row[0] + from[t]) + load[1] * LANES_FROM(row[1] + from[t])) +
+        (load[2] * LANES_FROM(row[2] + from[t]) + load[3] * LANES_FROM(row[3] + from[t]));
+  }
+}
+
+/* w = rows of a block times x, residual -= rows' dual: `dual` and `w` begin with its first row. */
+LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const row_block *block,
+                                const double *x, const double *dual, double *w, double *residual) {
+  if (reads_in_fours(workspace, block)) {
+    for (int i = 0; i < block->row_count; i += 4)
+      measure_four(workspace, block, i, block->row_count - i, x, dual + i, w + i, residual);
+    return;
+  }
+  for (int i = 0; i < block->row_count; ++i) {
+    const double *row = conic_caller_row(workspace, block->first_row + i);
+    w[i] = row_dot(workspace, block, row, x);
+    if (dual[i] != 0.0) subtract_row(workspace, block, row, dual[i], residual);
+  }
+}
+
 /* A row of Q, whole or in tiles, times x */
 LANES_INLINE double Q_row_dot(const row_source *source, int i, int diagonal, int n,
                               const double *x) {
@@ -281,31 +339,25 @@ LANES_INLINE double cost_gradient(const qd_cone_workspace *workspace,
   return objective;
 }
 
-/* Residuals from the caller's own numbers, where they are not zero. `residual` (n), `w` (m):
- * scratch. */
+/* Residuals from the caller's own numbers, where they are not zero. */
 QD_CLONES
 static void measure(const qd_cone_workspace *workspace, const qd_cone_program *program,
                     const double *x, const double *slack, const double *dual, const double *dual_eq,
-                    double *residual, double *w, qd_cone_info *info) {
-  const int n = program->variable_count, m = program->row_count;
+                    qd_cone_info *info) {
+  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
+  double *residual = workspace->work_x, *whole_x = workspace->dx, *w = workspace->work_row2;
   double primal = 0.0, gap = 0.0;
   info->objective = cost_gradient(workspace, program, x, residual);
-  memset(w, 0, (size_t)m * sizeof(double)); /* rows left out */
+  for (int k = 0; k < workspace->column_count; ++k) whole_x[k] = k < n ? x[k] : 0.0;
+  for (int i = 0; i < m + p; ++i) w[i] = 0.0; /* rows left out */
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
-    for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
-      if (row < m) {
-        const double *data = conic_caller_row(workspace, row);
-        w[row] = row_dot(workspace, block, data, x) + program->g[row];
-        if (dual[row] != 0.0) subtract_row(workspace, block, data, dual[row], residual);
-      } else {
-        const double *data = conic_caller_row(workspace, row);
-        const double value = row_dot(workspace, block, data, x) + program->c[row - m];
-        primal = larger(primal, value < 0.0 ? -value : value);
-        subtract_row(workspace, block, data, dual_eq[row - m], residual);
-      }
-    }
+    const int first = block->first_row;
+    measure_block(workspace, block, whole_x, first < m ? dual + first : dual_eq + (first - m),
+                  w + first, residual);
   }
+  for (int i = 0; i < p; ++i) primal = larger(primal, fabs(w[m + i] + program->c[i]));
+  for (int i = 0; i < m; ++i) w[i] += program->g[i];
   for (int k = 0, row = 0; k < program->cone_count; ++k) {
     const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
@@ -476,8 +528,7 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
              slack, dual, dual_eq);
   else
     hand_out(workspace, workspace->x, workspace->slack, workspace->dual, x, slack, dual, dual_eq);
-  measure(workspace, program, x, slack, dual, dual_eq, workspace->work_x, workspace->work_row2,
-          info);
+  measure(workspace, program, x, slack, dual, dual_eq, info);
   if (info->status == QD_OK && !isfinite(info->objective + info->primal_residual +
                                          info->dual_residual + info->complementarity))
     info->status = QD_NUMERICAL_TROUBLE; /* numbers beyond the range of a double */

@@ -239,16 +239,30 @@ static row_block *open_block(qd_cone_workspace *workspace, const uint64_t *mask,
   return block;
 }
 
+/* Rows of a block have the same tiles: so many numbers lie between one and the next. */
+LANES_INLINE size_t row_stride(const qd_cone_workspace *workspace, const row_block *block) {
+  const int equality = block->first_row >= workspace->row_count;
+  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
+  const int at = equality ? block->first_row - workspace->row_count : block->first_row;
+  return source->start ? 4 * (size_t)(source->start[at + 1] - source->start[at]) : source->stride;
+}
+
 QD_CLONES
 static void fill_block(qd_cone_workspace *workspace, const row_block *block) {
+  const size_t stride = row_stride(workspace, block);
+  const double *rows = conic_caller_row(workspace, block->first_row);
+  const double *row_scale = workspace->row_scale + block->first_row;
   double *values = workspace->system.G + block->values;
   for (int k = 0; k < block->tile_count; ++k) {
     const int place = workspace->system.block_tiles[block->tile_start + k];
-    const int from = workspace->block_from[block->tile_start + k];
-    for (int i = 0; i < block->row_count; ++i, values += 4) {
-      const int row = block->first_row + i;
-      read_tile(workspace, conic_caller_row(workspace, row) + from, place,
-                workspace->row_scale[row], values);
+    const double *from = rows + workspace->block_from[block->tile_start + k];
+    if (workspace->variable_count - 4 * workspace->tile_original[place] >= 4) {
+      const lanes scale = LANES_OF(workspace->column_scale + 4 * place);
+      for (int i = 0; i < block->row_count; ++i, values += 4, from += stride)
+        LANES_AT(values) = LANES_FROM(from) * scale * row_scale[i];
+    } else {
+      for (int i = 0; i < block->row_count; ++i, values += 4, from += stride)
+        read_tile(workspace, from, place, row_scale[i], values);
     }
   }
 }
@@ -256,8 +270,9 @@ static void fill_block(qd_cone_workspace *workspace, const row_block *block) {
 /* 1 if two rows touch the same tiles and keep them in the same places. */
 static int rows_match(const qd_cone_workspace *workspace, int a, int b) {
   const size_t words = (size_t)workspace->mask_words;
-  if (memcmp(conic_row_mask(workspace, a), conic_row_mask(workspace, b), words * sizeof(uint64_t)))
-    return 0;
+  const uint64_t *of_a = conic_row_mask(workspace, a), *of_b = conic_row_mask(workspace, b);
+  for (size_t w = 0; w < words; ++w)
+    if (of_a[w] != of_b[w]) return 0;
   const int equality = a >= workspace->row_count;
   const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
   if (!source->start) return 1;
@@ -342,19 +357,22 @@ static void scale_equalities(qd_cone_workspace *workspace, const qd_cone_program
 
 /* Largest squared row norm of each cone: a unit of its multiplier moves its slack so much (Q = I).
  */
+QD_CLONES
 static void measure_compliance(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   for (int c = 0; c < workspace->lane_count; ++c) workspace->compliance[c] = 0.0;
   for (int b = 0; b < system->block_count; ++b) {
     const row_block *block = &system->blocks[b];
+    const size_t width = 4 * (size_t)block->row_count;
+    double *out = workspace->compliance + block->cone;
     for (int i = 0; i < block->row_count; ++i) {
       const double *values = system->G + block->values + 4 * i;
-      double sum = 0.0;
-      for (int k = 0; k < block->tile_count; ++k, values += 4 * block->row_count)
-        sum += (values[0] * values[0] + values[1] * values[1]) +
-               (values[2] * values[2] + values[3] * values[3]);
-      double *at = &workspace->compliance[block->cone + (block->slot_step == 1 ? i : 0)];
-      *at = sum > *at ? sum : *at;
+      lanes sum = {0.0, 0.0, 0.0, 0.0};
+      for (int k = 0; k < block->tile_count; ++k, values += width)
+        sum += LANES_OF(values) * LANES_OF(values);
+      const double size = lanes_sum(&sum);
+      *out = larger(size, *out);
+      if (block->slot_step == 1) ++out;
     }
   }
 }
@@ -364,9 +382,6 @@ static void clear_rows(qd_cone_workspace *workspace) {
   memset(workspace->work_row, 0, bytes); /* padded lanes that products never write */
   memset(workspace->work_row2, 0, bytes);
   memset(workspace->residual_row, 0, bytes);
-  memset(workspace->row4, 0, 4 * bytes);
-  memset(workspace->moved4, 0, 4 * bytes);
-  memset(workspace->work_row4, 0, 4 * bytes);
 }
 
 static row_source source_of(const double *dense, int columns, const sparse_rows *sparse) {

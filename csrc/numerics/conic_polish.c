@@ -61,6 +61,39 @@ LANES_INLINE void project_lane(qd_cone_workspace *workspace, const cone_group *g
   workspace->state_changed |= workspace->state[cone] != before;
 }
 
+/* The same for all rows of an orthant: only the head of a cone. Returns the largest change. */
+LANES_INLINE double project_rows(qd_cone_workspace *workspace, const cone_group *group, double r,
+                                 const double *w, const double *dual, double *z,
+                                 double *projected) {
+  const double weak_force = WEAK * workspace->force, weak_length = WEAK * r * workspace->length;
+  int changed = 0;
+  double worst = 0.0;
+  for (int c = 0; c < group->count; ++c) {
+    const int at = group->slot + c, cone = group->cone + c;
+    const double value = dual[at] - r * w[at];
+    cone_state state;
+    z[at] = value;
+    if (value >= 0.0) {
+      const double root = conic_hard_root(workspace, cone);
+      workspace->rows.diagonal[cone] = root;
+      workspace->stiffness.diagonal[cone] = root * root;
+      workspace->hard.diagonal[cone] = 1.0;
+      projected[at] = value;
+      worst = larger(worst, fabs(r * w[at]));
+      state = value > weak_force ? CONE_STICK : CONE_WEAK;
+    } else {
+      workspace->rows.diagonal[cone] = workspace->stiffness.diagonal[cone] = 0.0;
+      workspace->hard.diagonal[cone] = projected[at] = 0.0;
+      worst = larger(worst, fabs(dual[at]));
+      state = -value > weak_length ? CONE_OPEN : CONE_WEAK;
+    }
+    changed |= workspace->state[cone] != (int)state;
+    workspace->state[cone] = (int)state;
+  }
+  workspace->state_changed |= changed;
+  return worst;
+}
+
 /* Projects z = dual - r w; returns the largest |dual - P_K(z)|. */
 QD_CLONES
 static double project(qd_cone_workspace *workspace, double r, const double *w, const double *dual,
@@ -75,6 +108,10 @@ static double project(qd_cone_workspace *workspace, double r, const double *w, c
         projected[group->slot + c] = dual[group->slot + c];
         worst = larger(worst, r * fabs(w[group->slot + c]));
       }
+      continue;
+    }
+    if (group->kind == GROUP_ORTHANT) {
+      worst = larger(worst, project_rows(workspace, group, r, w, dual, z, projected));
       continue;
     }
     for (int i = group->slot; i < group->slot + group->dim * group->padded; ++i)

@@ -97,6 +97,14 @@ static void list_stiff_blocks(qd_cone_workspace *workspace) {
   }
 }
 
+/* Right-hand sides over rows: blocks that are not stiff are never written. */
+static void clear_rows(qd_cone_workspace *workspace) {
+  const size_t bytes = 4 * (size_t)workspace->slot_count * sizeof(double);
+  memset(workspace->row4, 0, bytes);
+  memset(workspace->moved4, 0, bytes);
+  memset(workspace->work_row4, 0, bytes);
+}
+
 static int multipliers_matter(qd_cone_workspace *workspace);
 
 qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
@@ -140,6 +148,7 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
   tiles_assemble(&workspace->system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
   tiles_factor(&workspace->system);
   list_stiff_blocks(workspace);
+  clear_rows(workspace);
   /* one refinement of a soft system, none where its factor is as good as exact */
   const int soft_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
   workspace->hard_rounds = hard || !workspace->definite ? HARD_ROUNDS : soft_rounds;

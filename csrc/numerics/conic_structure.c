@@ -34,32 +34,38 @@ static void clear_mask(uint64_t *mask, size_t words) { memset(mask, 0, words * s
 
 /* ------------------------------------------------------------ masks */
 
-/* Four numbers: NaN into *poison if one is not finite; 1 if one is not zero. */
-LANES_INLINE uint64_t look_at_tile(const double *tile, lanes *poison) {
-  lanes values;
-  uint64_t bits[4];
-  memcpy(&values, tile, sizeof values);
-  memcpy(bits, tile, sizeof bits);
+/* A tile: `bit` into *found where a number is not zero, NaN into *poison if one is not finite. */
+LANES_INLINE void look_at_tile(const double *tile, const lane_bits *bit, lane_bits *found,
+                               lanes *poison) {
+  const lanes values = LANES_FROM(tile);
+  *found |= (values != 0.0) & *bit;
   *poison += values * 0.0;
-  return ((bits[0] | bits[1]) | (bits[2] | bits[3])) << 1 != 0;
+}
+
+LANES_INLINE uint64_t all_bits(const lane_bits *found) {
+  return (uint64_t)(((*found)[0] | (*found)[1]) | ((*found)[2] | (*found)[3]));
 }
 
 LANES_INLINE void mask_dense_row(const double *row, int n, uint64_t *mask, lanes *poison) {
-  int t = 0;
-  for (; 4 * t < n; t += MASK_BITS) {
-    uint64_t word = 0;
-    for (int bit = 0; bit < MASK_BITS && 4 * (t + bit) < n; ++bit) {
-      const int first = 4 * (t + bit);
-      if (first + 4 <= n) {
-        word |= look_at_tile(row + first, poison) << bit;
-        continue;
-      }
-      for (int k = first; k < n; ++k) {
-        (*poison)[0] += row[k] * 0.0;
-        word |= (uint64_t)(row[k] != 0.0) << bit;
+  const int tiles = n / 4, left = n % 4;
+  for (int first = 0; 4 * first < n; first += MASK_BITS) {
+    const int end = tiles < first + MASK_BITS ? tiles : first + MASK_BITS;
+    lane_bits found = {0, 0, 0, 0}, bit = {1, 1, 1, 1};
+    for (int t = first; t < end; ++t, bit <<= 1)
+      look_at_tile(row + 4 * (size_t)t, &bit, &found, poison);
+    if (left > 0 && end == tiles && end < first + MASK_BITS) {
+      if (n >= 4) { /* the last numbers of the last four */
+        const lane_bits lane = {0, 1, 2, 3};
+        bit &= lane >= 4 - left;
+        look_at_tile(row + n - 4, &bit, &found, poison);
+      } else {
+        for (int k = 0; k < n; ++k) {
+          (*poison)[0] += row[k] * 0.0;
+          found[0] |= row[k] != 0.0;
+        }
       }
     }
-    mask[t / MASK_BITS] = word;
+    mask[first / MASK_BITS] = all_bits(&found);
   }
 }
 
@@ -76,7 +82,10 @@ static int mask_rows(const row_source *source, int rows, int n, size_t words, ui
     for (size_t w = 0; w < words; ++w) mask[w] = 0;
     for (int k = source->start[i]; k < source->start[i + 1]; ++k, row += 4) {
       const int tile = source->tiles[k];
-      mask[tile / MASK_BITS] |= look_at_tile(row, &poison) << (tile % MASK_BITS);
+      const lane_bits one = {1, 1, 1, 1};
+      lane_bits found = {0, 0, 0, 0};
+      look_at_tile(row, &one, &found, &poison);
+      mask[tile / MASK_BITS] |= all_bits(&found) << (tile % MASK_BITS);
     }
   }
   return lanes_sum(&poison) == 0.0;
@@ -142,14 +151,22 @@ static void couple(qd_cone_workspace *workspace, const uint64_t *mask) {
     }
 }
 
+/* A row's tiles, unless the row before it, which has the same, has seen to that. */
+static void couple_row(qd_cone_workspace *workspace, int row) {
+  const uint64_t *mask = conic_row_mask(workspace, row);
+  int same = row > 0;
+  for (int w = 0; w < workspace->mask_words && same; ++w)
+    same = mask[w] == mask[w - workspace->mask_words];
+  if (!same) couple(workspace, mask);
+}
+
 static void couple_all(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const int words = workspace->mask_words, rows = program->row_count + program->equality_count;
   uint64_t *mask = workspace->scratch_mask;
   int row = 0;
   for (int k = 0; k < program->cone_count; ++k) {
     if (conic_cone_is_linear(workspace, program, k)) {
-      for (int i = 0; i < program->cone_dim[k]; ++i)
-        couple(workspace, conic_row_mask(workspace, row++));
+      for (int i = 0; i < program->cone_dim[k]; ++i) couple_row(workspace, row++);
       continue;
     }
     clear_mask(mask, (size_t)words);
@@ -157,7 +174,7 @@ static void couple_all(qd_cone_workspace *workspace, const qd_cone_program *prog
       for (int w = 0; w < words; ++w) mask[w] |= conic_row_mask(workspace, row)[w];
     couple(workspace, mask);
   }
-  for (; row < rows; ++row) couple(workspace, conic_row_mask(workspace, row));
+  for (; row < rows; ++row) couple_row(workspace, row);
 }
 
 /* Tiles that t knows among those left. */

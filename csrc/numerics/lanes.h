@@ -15,6 +15,7 @@ typedef double lanes_anywhere __attribute__((vector_size(32), aligned(8), may_al
 #define LANES_OF(pointer) (*(const lanes *)(pointer))
 /* The same where the address need not be a multiple of 32. */
 #define LANES_ANYWHERE(pointer) (*(lanes_anywhere *)(pointer))
+#define LANES_FROM(pointer) (*(const lanes_anywhere *)(pointer))
 
 /* Helpers of cloned functions must be part of them, or they run on the oldest instruction set. */
 #if defined(__GNUC__)

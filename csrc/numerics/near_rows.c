@@ -51,12 +51,17 @@ int near_rows_add(near_rows *near, const tile_system *system, int b, int first, 
     return 0;
   near->block[q] = b;
   near->row[q] = first;
+  for (int i = 0; i < 4; ++i)
+    weight[i] = i < left ? compliance[block->cone + (linear ? first + i : 0)] : 0.0;
+  for (int i = 0; i < 4; ++i) weight[i] = 1.0 / sqrt(weight[i] + (double)(weight[i] == 0.0));
   for (int i = 0; i < 4; ++i) {
-    const double size = i < left ? compliance[block->cone + (linear ? first + i : 0)] : 0.0;
     const double limit = linear || first + i == 0 ? enough : 0.0;
-    weight[i] = size > 0.0 ? 1.0 / sqrt(size) : (double)(i < left);
-    offset[i] = (double)(linear && i >= left); /* a row that is none is never violated */
-    if (i < left) offset[i] = weight[i] * (g[block->slot + (first + i) * block->slot_step] - limit);
+    if (i < left) {
+      offset[i] = weight[i] * (g[block->slot + (first + i) * block->slot_step] - limit);
+    } else { /* a row that is none is never violated */
+      weight[i] = 0.0;
+      offset[i] = (double)linear;
+    }
   }
   copy_rows(near, system, block, first, weight);
   ++near->count;

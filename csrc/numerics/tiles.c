@@ -318,6 +318,9 @@ LANES_INLINE void multiply_any_block(const tile_system *system, const row_block 
   case 4:
     multiply_block(system, block, A, x, y, 4);
     break;
+  case 8:
+    multiply_block(system, block, A, x, y, 8);
+    break;
   default:
     multiply_block(system, block, A, x, y, block->row_count);
     break;
