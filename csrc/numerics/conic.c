@@ -19,11 +19,6 @@ static const double polish_from[] = {3e-2, 1e-3, 1e-6};
 /* A smaller iteration limit is one that the caller means. */
 #define RETRY_FROM 50
 
-/* What an answer may leave of the optimality conditions, beside the largest number in them. */
-#define CERTIFIED 1e-6
-#define ROUNDING_UNITS 1e-4 /* natural units that measure what is rounding altogether */
-#define PULL_ROUNDING 1e-7  /* times that: what rounding leaves of cancelled motion, and some */
-
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
   return options;
@@ -90,6 +85,7 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->slot_of = arena_ints(a, rows + 1);
   w->cone_rows = arena_ints(a, rows + 1);
   w->row_scale = arena_doubles(a, rows + 1);
+  w->lane_scale = arena_doubles(a, lanes_count);
   w->compliance = arena_doubles(a, lanes_count);
   double **over_columns[] = {&w->b,  &w->x,      &w->Qx,       &w->residual_x,
                              &w->dx, &w->work_x, &w->polish_x, &w->newton_x};
@@ -192,278 +188,24 @@ size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace) {
 
 /* ------------------------------------------------------------ answers in the caller's units */
 
+typedef struct answer {
+  double *x, *slack, *dual, *dual_eq;
+} answer;
+
 static void hand_out(const qd_cone_workspace *workspace, const double *x, const double *slack,
-                     const double *dual, double *x_out, double *slack_out, double *dual_out,
-                     double *dual_eq_out) {
+                     const double *dual, const answer *out) {
   for (int k = 0; k < workspace->column_count; ++k)
     if (workspace->column_of[k] >= 0)
-      x_out[workspace->column_of[k]] = workspace->column_scale[k] * x[k];
+      out->x[workspace->column_of[k]] = workspace->column_scale[k] * x[k];
   for (int i = 0; i < workspace->row_count; ++i) {
     const int slot = workspace->slot_of[i];
-    slack_out[i] = slot < 0 ? 0.0 : slack[slot];
-    dual_out[i] = slot < 0 ? 0.0 : dual[slot];
+    out->slack[i] = slot < 0 ? 0.0 : slack[slot] / workspace->row_scale[i];
+    out->dual[i] = slot < 0 ? 0.0 : dual[slot] * workspace->row_scale[i];
   }
   for (int i = 0; i < workspace->equality_count; ++i) {
     const int at = workspace->row_count + i;
-    dual_eq_out[i] = workspace->row_scale[at] * dual[workspace->slot_of[at]];
+    out->dual_eq[i] = workspace->row_scale[at] * dual[workspace->slot_of[at]];
   }
-}
-
-/* row'x over the tiles of its block; four entries at a time, the last tile may be narrower */
-LANES_INLINE double row_dot(const qd_cone_workspace *workspace, const row_block *block,
-                            const double *row, const double *x) {
-  const int n = workspace->variable_count;
-  double part[4] = {0.0, 0.0, 0.0, 0.0};
-  for (int k = 0; k < block->tile_count; ++k) {
-    const int place = workspace->system.block_tiles[block->tile_start + k];
-    const int first = 4 * workspace->tile_original[place], width = n - first;
-    const double *from = row + workspace->block_from[block->tile_start + k];
-    if (width >= 4)
-      for (int j = 0; j < 4; ++j) part[j] += from[j] * x[first + j];
-    else
-      for (int j = 0; j < width; ++j) part[j] += from[j] * x[first + j];
-  }
-  return (part[0] + part[1]) + (part[2] + part[3]);
-}
-
-/* residual -= factor row */
-LANES_INLINE void subtract_row(const qd_cone_workspace *workspace, const row_block *block,
-                               const double *row, double factor, double *residual) {
-  const int n = workspace->variable_count;
-  for (int k = 0; k < block->tile_count; ++k) {
-    const int place = workspace->system.block_tiles[block->tile_start + k];
-    const int first = 4 * workspace->tile_original[place], width = n - first;
-    const double *from = row + workspace->block_from[block->tile_start + k];
-    if (width >= 4)
-      for (int j = 0; j < 4; ++j) residual[first + j] -= factor * from[j];
-    else
-      for (int j = 0; j < width; ++j) residual[first + j] -= factor * from[j];
-  }
-}
-
-/* 1 if four numbers may be read where a tile of any row of the block begins: in the last tile that
- * may reach into the next row, whose numbers meet zeros. Behind the last row of all there is none.
- */
-LANES_INLINE int reads_in_fours(const qd_cone_workspace *workspace, const row_block *block) {
-  const int last = block->first_row + block->row_count;
-  const int equality = block->first_row >= workspace->row_count;
-  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
-  return source->start || workspace->variable_count % 4 == 0 ||
-         last < workspace->row_count + (equality ? workspace->equality_count : 0);
-}
-
-/* w = rows i .. i + 3 of a block (at most `left` of them) times x, and residual -= their sum with
- * the weights `dual`. Vectors over columns have whole tiles, in the caller's order; x is zero
- * behind the last column. */
-LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_block *block, int i,
-                               int left, const double *x, const double *dual, double *w,
-                               double *residual) {
-  const double *row[4];
-  const int *places = workspace->system.block_tiles + block->tile_start;
-  const int *from = workspace->block_from + block->tile_start;
-  lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0}, sums, load = {0.0};
-  for (int k = 0; k < 4; ++k) {
-    row[k] = conic_caller_row(workspace, block->first_row + i + (k < left ? k : left - 1));
-    load[k] = k < left ? dual[k] : 0.0;
-  }
-  for (int t = 0; t < block->tile_count; ++t) {
-    const lanes at = LANES_OF(x + 4 * (size_t)workspace->tile_original[places[t]]);
-    a0 += LANES_FROM(row[0] + from[t]) * at;
-    a1 += LANES_FROM(row[1] + from[t]) * at;
-    a2 += LANES_FROM(row[2] + from[t]) * at;
-    a3 += LANES_FROM(row[3] + from[t]) * at;
-  }
-  lanes_sums(&sums, &a0, &a1, &a2, &a3);
-  for (int k = 0; k < 4 && k < left; ++k) w[k] = sums[k];
-  if (load[0] == 0.0 && load[1] == 0.0 && load[2] == 0.0 && load[3] == 0.0) return;
-  for (int t = 0; t < block->tile_count; ++t) {
-    double *out = residual + 4 * (size_t)workspace->tile_original[places[t]];
-    LANES_AT(out) -=
-        (load[0] * LANES_FROM(row[0] + from[t]) + load[1] * LANES_FROM(row[1] + from[t])) +
-        (load[2] * LANES_FROM(row[2] + from[t]) + load[3] * LANES_FROM(row[3] + from[t]));
-  }
-}
-
-/* w = rows of a block times x, residual -= rows' dual: `dual` and `w` begin with its first row. */
-LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const row_block *block,
-                                const double *x, const double *dual, double *w, double *residual) {
-  if (reads_in_fours(workspace, block)) {
-    for (int i = 0; i < block->row_count; i += 4)
-      measure_four(workspace, block, i, block->row_count - i, x, dual + i, w + i, residual);
-    return;
-  }
-  for (int i = 0; i < block->row_count; ++i) {
-    const double *row = conic_caller_row(workspace, block->first_row + i);
-    w[i] = row_dot(workspace, block, row, x);
-    if (dual[i] != 0.0) subtract_row(workspace, block, row, dual[i], residual);
-  }
-}
-
-/* A row of Q, whole or in tiles, times x */
-LANES_INLINE double Q_row_dot(const row_source *source, int i, int diagonal, int n,
-                              const double *x) {
-  const double *row = source_row(source, (size_t)i);
-  double part[4] = {0.0, 0.0, 0.0, 0.0};
-  if (diagonal) {
-    const double *own = source_tile(source, i, i / 4);
-    return own ? own[i % 4] * x[i] : 0.0;
-  }
-  if (!source->start) {
-    int j = 0;
-    for (; j + 4 <= n; j += 4)
-      for (int k = 0; k < 4; ++k) part[k] += row[j + k] * x[j + k];
-    for (; j < n; ++j) part[0] += row[j] * x[j];
-  } else {
-    for (int e = source->start[i]; e < source->start[i + 1]; ++e, row += 4) {
-      const int first = 4 * source->tiles[e];
-      if (n - first >= 4)
-        for (int k = 0; k < 4; ++k) part[k] += row[k] * x[first + k];
-      else
-        for (int k = 0; k < n - first; ++k) part[0] += row[k] * x[first + k];
-    }
-  }
-  return (part[0] + part[1]) + (part[2] + part[3]);
-}
-
-/* Qx + b and the objective */
-LANES_INLINE double cost_gradient(const qd_cone_workspace *workspace,
-                                  const qd_cone_program *program, const double *x,
-                                  double *gradient) {
-  const int n = program->variable_count, diagonal = workspace->system.Q_is_diagonal;
-  double objective = 0.0;
-  for (int i = 0; i < n; ++i) {
-    const double Qx = Q_row_dot(&workspace->source_Q, i, diagonal, n, x);
-    gradient[i] = Qx + program->b[i];
-    objective += x[i] * (0.5 * Qx + program->b[i]);
-  }
-  return objective;
-}
-
-/* Residuals from the caller's own numbers, where they are not zero. */
-QD_CLONES
-static void measure(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                    const double *x, const double *slack, const double *dual, const double *dual_eq,
-                    qd_cone_info *info) {
-  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  double *residual = workspace->work_x, *whole_x = workspace->dx, *w = workspace->work_row2;
-  double primal = 0.0, gap = 0.0;
-  info->objective = cost_gradient(workspace, program, x, residual);
-  for (int k = 0; k < workspace->column_count; ++k) whole_x[k] = k < n ? x[k] : 0.0;
-  for (int i = 0; i < m + p; ++i) w[i] = 0.0; /* rows left out */
-  for (int b = 0; b < workspace->system.block_count; ++b) {
-    const row_block *block = &workspace->system.blocks[b];
-    const int first = block->first_row;
-    measure_block(workspace, block, whole_x, first < m ? dual + first : dual_eq + (first - m),
-                  w + first, residual);
-  }
-  for (int i = 0; i < p; ++i) primal = larger(primal, fabs(w[m + i] + program->c[i]));
-  for (int i = 0; i < m; ++i) w[i] += program->g[i];
-  for (int k = 0, row = 0; k < program->cone_count; ++k) {
-    const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
-    const double target = program->target_mu ? program->target_mu[k] : 0.0;
-    if (linear) {
-      for (int i = row; i < row + dim; ++i) {
-        primal = larger(primal, -w[i]);
-        gap = larger(gap, fabs(slack[i] * dual[i] - target));
-      }
-    } else {
-      double size = 0.0, head = slack[row] * dual[row] - target;
-      for (int i = row + 1; i < row + dim; ++i) {
-        size += w[i] * w[i];
-        head += slack[i] * dual[i];
-        gap = larger(gap, fabs(slack[row] * dual[i] + dual[row] * slack[i]));
-      }
-      gap = larger(gap, fabs(head));
-      primal = larger(primal, sqrt(size) - w[row]);
-    }
-    row += dim;
-  }
-  info->primal_residual = primal;
-  info->dual_residual = max_norm(residual, n);
-  info->complementarity = gap;
-}
-
-/* largest |factor row_j value_j|; value NULL: ones */
-LANES_INLINE double largest_term(const qd_cone_workspace *workspace, const row_block *block,
-                                 const double *row, double factor, const double *value) {
-  const int n = workspace->variable_count;
-  double worst = 0.0;
-  for (int k = 0; k < block->tile_count; ++k) {
-    const int place = workspace->system.block_tiles[block->tile_start + k];
-    const int first = 4 * workspace->tile_original[place];
-    const double *from = row + workspace->block_from[block->tile_start + k];
-    for (int j = 0; j < 4 && first + j < n; ++j)
-      worst = larger(worst, fabs(from[j] * factor * (value ? value[first + j] : 1.0)));
-  }
-  return worst;
-}
-
-/* Largest number that Qx + b - G'dual - C'dual_eq is a sum of, in the caller's units. */
-static double largest_force(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                            const double *x, const double *dual, const double *dual_eq) {
-  const int n = program->variable_count, m = program->row_count;
-  double worst = max_norm(program->b, n);
-  if (worst == 0.0) { /* no force is given: the natural one, in the units of its least column */
-    double scale = 0.0;
-    for (int k = 0; k < workspace->column_count; ++k)
-      if (workspace->column_of[k] >= 0) scale = larger(scale, workspace->column_scale[k]);
-    worst = workspace->b_size / scale;
-  }
-  for (int i = 0; i < n; ++i)
-    for (int tile = 0; 4 * tile < n; ++tile) {
-      const double *entry = source_tile(&workspace->source_Q, i, tile);
-      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j)
-        worst = larger(worst, fabs(entry[j - 4 * tile] * x[j]));
-    }
-  for (int b = 0; b < workspace->system.block_count; ++b) {
-    const row_block *block = &workspace->system.blocks[b];
-    for (int row = block->first_row; row < block->first_row + block->row_count; ++row)
-      worst = larger(worst, largest_term(workspace, block, conic_caller_row(workspace, row),
-                                         row < m ? dual[row] : dual_eq[row - m], NULL));
-  }
-  return worst;
-}
-
-/* Largest number that Gx + g and Cx + c are sums of, or would be where the cost alone sends x: each
- * column by itself. `free_x` (n): scratch. */
-static double largest_length(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                             const double *x, double *free_x) {
-  double worst = larger(max_norm(program->g, program->row_count),
-                        max_norm(program->c, program->equality_count));
-  for (int k = 0; k < workspace->column_count; ++k)
-    if (workspace->column_of[k] >= 0) {
-      const int j = workspace->column_of[k];
-      const double *own = source_tile(&workspace->source_Q, j, j / 4);
-      const int is_held = own != NULL && own[j % 4] > 0.0; /* else only rows can say how far */
-      free_x[j] = is_held || worst == 0.0 ? workspace->column_scale[k] * workspace->b[k] : 0.0;
-    }
-  for (int b = 0; b < workspace->system.block_count; ++b) {
-    const row_block *block = &workspace->system.blocks[b];
-    for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
-      const double *data = conic_caller_row(workspace, row);
-      worst = larger(worst, largest_term(workspace, block, data, 1.0, x));
-      /* an equality holds wherever the cost pulls, but for the rounding of that pull */
-      worst = larger(worst, largest_term(workspace, block, data,
-                                         row < program->row_count ? 1.0 : PULL_ROUNDING, free_x));
-    }
-  }
-  return worst;
-}
-
-/* The methods judge residuals in scaled columns, in natural units made of all of them. That can
- * hide a column or a row whose own scale is far smaller: no answer is one unless what is left of
- * the forces and of the rows is this share of what they are sums of, in the caller's own numbers.
- * Costs nothing where b and g alone show it. */
-static int is_certified(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                        double tolerance, const double *x, const double *dual,
-                        const double *dual_eq, const qd_cone_info *info) {
-  const double share = larger(CERTIFIED, 10.0 * tolerance);
-  const double force = info->dual_residual / share, length = info->primal_residual / share;
-  return (force <= max_norm(program->b, program->variable_count) ||
-          force <= largest_force(workspace, program, x, dual, dual_eq)) &&
-         (length <= ROUNDING_UNITS * workspace->length ||
-          length <= max_norm(program->g, program->row_count) ||
-          length <= largest_length(workspace, program, x, workspace->work_x));
 }
 
 static void clear_outputs(const qd_cone_program *program, double *x, double *slack, double *dual,
@@ -482,24 +224,15 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
   return conic_solve(workspace, options, &dense, x, slack, dual, dual_eq, info);
 }
 
-qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
-                      const conic_program *source, double *x, double *slack, double *dual,
-                      double *dual_eq, qd_cone_info *info) {
-  const qd_cone_program *program = &source->program;
-  const qd_cone_options defaults = qd_cone_options_default();
-  const qd_cone_options *o = options ? options : &defaults;
-  memset(info, 0, sizeof *info);
-  info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
-  info->status = o->tolerance > 0.0 && o->iteration_limit >= 0 ? conic_load(workspace, source)
-                                                               : QD_BAD_ARGUMENT;
-  if (info->status != QD_OK) {
-    clear_outputs(program, x, slack, dual, dual_eq);
-    return info->status;
-  }
+/* The methods in turn, on the program as it was loaded; what they find stays in the workspace. */
+static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options *o,
+                             qd_cone_info *info) {
   const int polish = o->polish && workspace->exact;
   const int stages = polish ? (int)(sizeof polish_from / sizeof polish_from[0]) : 0;
   const int kept = workspace->exact ? (o->iteration_limit < 80 ? o->iteration_limit / 2 : 40) : 0;
-  const int path_limit = o->iteration_limit - kept; /* the rest: method of multipliers */
+  const int first = info->iterations;
+  const int path_limit = first + o->iteration_limit - kept; /* the rest: method of multipliers */
+  qd_status status = QD_OK;
   int polished = 0, done = conic_free_minimum(workspace, info);
   workspace->origin = ORIGIN_FREE;
   if (!done && polish && conic_dual_active_set(workspace)) {
@@ -510,30 +243,71 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
   if (workspace->origin == ORIGIN_ACTIVE_SET) done = polished;
   for (int stage = 0; stage <= stages && !done; ++stage) {
     const double goal = stage < stages ? larger(polish_from[stage], o->tolerance) : o->tolerance;
-    info->status = conic_follow_path(workspace, goal, path_limit, stage > 0, info);
-    if (info->status != QD_OK) break;
+    status = conic_follow_path(workspace, goal, path_limit, stage > 0, info);
+    if (status != QD_OK) break;
     done = polished = polish && conic_polish(workspace, info);
   }
-  if (info->status != QD_OK && info->status != QD_UNBOUNDED && workspace->exact)
-    if (conic_rescue(workspace, o->tolerance, o->iteration_limit - info->iterations, o->polish,
-                     &polished, info))
-      info->status = QD_OK;
-  if (!workspace->exact &&
-      (info->status == QD_NUMERICAL_TROUBLE ||
-       (info->status == QD_ITERATION_LIMIT && o->iteration_limit >= RETRY_FROM)))
-    info->status = conic_retry_path(workspace, o->tolerance, o->iteration_limit, info);
+  if (status != QD_OK && status != QD_UNBOUNDED && workspace->exact)
+    if (conic_rescue(workspace, o->tolerance, first + o->iteration_limit - info->iterations,
+                     o->polish, &polished, info))
+      status = QD_OK;
+  if (!workspace->exact && (status == QD_NUMERICAL_TROUBLE ||
+                            (status == QD_ITERATION_LIMIT && o->iteration_limit >= RETRY_FROM)))
+    status = conic_retry_path(workspace, o->tolerance, o->iteration_limit, info);
   info->polished = polished;
-  if (polished)
-    hand_out(workspace, workspace->polish_x, workspace->polish_slack, workspace->polish_dual, x,
-             slack, dual, dual_eq);
+  return status;
+}
+
+/* Answer and residuals in the caller's numbers; a verdict that they do not bear out is none. */
+static qd_status settle(qd_cone_workspace *workspace, const qd_cone_program *program,
+                        double tolerance, qd_status status, const answer *out, qd_cone_info *info) {
+  if (status == QD_INFEASIBLE)
+    hand_out(workspace, workspace->x, workspace->slack, workspace->path_dual, out);
+  else if (info->polished)
+    hand_out(workspace, workspace->polish_x, workspace->polish_slack, workspace->polish_dual, out);
   else
-    hand_out(workspace, workspace->x, workspace->slack, workspace->dual, x, slack, dual, dual_eq);
-  measure(workspace, program, x, slack, dual, dual_eq, info);
-  if (info->status == QD_OK && !isfinite(info->objective + info->primal_residual +
-                                         info->dual_residual + info->complementarity))
-    info->status = QD_NUMERICAL_TROUBLE; /* numbers beyond the range of a double */
-  if (info->status == QD_OK &&
-      !is_certified(workspace, program, o->tolerance, x, dual, dual_eq, info))
-    info->status = QD_NUMERICAL_TROUBLE;
+    hand_out(workspace, workspace->x, workspace->slack, workspace->dual, out);
+  conic_measure(workspace, program, out->x, out->slack, out->dual, out->dual_eq, info);
+  if (status == QD_INFEASIBLE && !conic_excludes(workspace, program, out->dual, out->dual_eq))
+    return QD_NUMERICAL_TROUBLE;
+  if (status != QD_OK) return status;
+  const double worst = info->objective + info->primal_residual + info->dual_residual +
+                       info->complementarity; /* not finite: beyond the range of a double */
+  return isfinite(worst) && conic_is_certified(workspace, program, tolerance, out->x, out->dual,
+                                               out->dual_eq, info)
+             ? QD_OK
+             : QD_NUMERICAL_TROUBLE;
+}
+
+qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                      const conic_program *source, double *x, double *slack, double *dual,
+                      double *dual_eq, qd_cone_info *info) {
+  const qd_cone_program *program = &source->program;
+  const qd_cone_options defaults = qd_cone_options_default();
+  const qd_cone_options *o = options ? options : &defaults;
+  const answer out = {x, slack, dual, dual_eq};
+  memset(info, 0, sizeof *info);
+  info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
+  info->status = o->tolerance > 0.0 && o->iteration_limit >= 0
+                     ? conic_load(workspace, source, ROWS_AS_GIVEN)
+                     : QD_BAD_ARGUMENT;
+  if (info->status != QD_OK) {
+    clear_outputs(program, x, slack, dual, dual_eq);
+    return info->status;
+  }
+  if (conic_find_contradiction(workspace, program)) {
+    memset(workspace->x, 0, (size_t)workspace->column_count * sizeof(double));
+    memset(workspace->slack, 0, (size_t)workspace->slot_count * sizeof(double));
+    return info->status = settle(workspace, program, o->tolerance, QD_INFEASIBLE, &out, info);
+  }
+  qd_status found = run_methods(workspace, o, info);
+  info->status = settle(workspace, program, o->tolerance, found, &out, info);
+  const int undecided = info->status == QD_NUMERICAL_TROUBLE ||
+                        (info->status == QD_ITERATION_LIMIT && o->iteration_limit >= RETRY_FROM);
+  if (undecided && conic_rows_are_far_apart(workspace) &&
+      conic_load(workspace, source, ROWS_ALIKE) == QD_OK) {
+    found = run_methods(workspace, o, info);
+    info->status = settle(workspace, program, o->tolerance, found, &out, info);
+  }
   return info->status;
 }

@@ -50,21 +50,13 @@ static void add_group(qd_cone_workspace *workspace, int kind, int dim, int count
   if (kind != GROUP_EQUALITY) product->cone_count += count;
 }
 
-/* Every number zero, or none at all. */
-static int row_is_empty(const qd_cone_workspace *workspace, int row) {
-  const uint64_t *mask = conic_row_mask(workspace, row);
-  int empty = 1;
-  for (int w = 0; w < workspace->mask_words; ++w) empty &= mask[w] == 0;
-  return empty;
-}
-
 /* Rows of each cone that can matter: trailing ones without entry and offset (tangents that a planar
  * contact cannot move along, friction zero) stay at zero whatever x is, and are left out. */
 static void count_cone_rows(qd_cone_workspace *workspace, const qd_cone_program *program) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k], ++k) {
     int rows = program->cone_dim[k];
     if (program->cone_kind[k] == QD_LORENTZ)
-      while (rows > 1 && row_is_empty(workspace, row + rows - 1) &&
+      while (rows > 1 && conic_row_is_empty(workspace, row + rows - 1) &&
              program->g[row + rows - 1] == 0.0)
         --rows;
     workspace->cone_rows[k] = rows;
@@ -351,7 +343,52 @@ static void scale_equalities(qd_cone_workspace *workspace, const qd_cone_program
     }
     const double scale = sum > 0.0 ? 1.0 / sqrt(sum) : 1.0;
     workspace->row_scale[program->row_count + i] = scale;
+    workspace->lane_scale[conic_lane_of(workspace, program->row_count + i)] = scale;
     workspace->g[workspace->slot_of[program->row_count + i]] = program->c[i] * scale;
+  }
+}
+
+/* Squared norm of a row of G in scaled columns. */
+static double squared_row(const qd_cone_workspace *workspace, int row, int *tiles) {
+  const int count = conic_list_tiles(workspace, conic_row_mask(workspace, row), tiles);
+  double sum = 0.0;
+  for (int k = 0; k < count; ++k) {
+    const double *from = source_tile(&workspace->source_G, row, workspace->tile_original[tiles[k]]);
+    for (int a = 0; a < 4 && from; ++a)
+      if (workspace->column_of[4 * tiles[k] + a] >= 0) {
+        const double value = from[a] * workspace->column_scale[4 * tiles[k] + a];
+        sum += value * value;
+      }
+  }
+  return sum;
+}
+
+/* The largest norm of all for the rows of every cone, less for one whose offset would then exceed
+ * what the cost's free motion and violated cones make of it: a cone that nothing reaches. By powers
+ * of two, which round nothing. */
+static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  double *norm = workspace->lane_scale, *offset = workspace->compliance;
+  int *tiles = workspace->block_from; /* not filled yet */
+  double largest = 0.0, way = max_norm(workspace->b, workspace->column_count);
+  for (int c = 0; c < workspace->lane_count; ++c) norm[c] = offset[c] = 0.0;
+  for (int row = 0; row < program->row_count; ++row) {
+    if (workspace->slot_of[row] < 0) continue;
+    const int lane = conic_lane_of(workspace, row);
+    norm[lane] = larger(norm[lane], sqrt(squared_row(workspace, row, tiles)));
+    offset[lane] = larger(offset[lane], fabs(program->g[row]));
+    largest = larger(largest, norm[lane]);
+    if (program->g[row] < 0.0 && norm[lane] > 0.0) way = larger(way, -program->g[row] / norm[lane]);
+  }
+  for (int c = 0; c < workspace->lane_count; ++c) {
+    double scale = norm[c] > 0.0 ? largest / norm[c] : 1.0;
+    if (offset[c] * scale > way * largest && way > 0.0)
+      scale = larger(1.0, way * largest / offset[c]);
+    norm[c] = scale < HUGE_VAL ? exp2(floor(log2(scale))) : 1.0;
+  }
+  for (int row = 0; row < program->row_count; ++row) {
+    if (workspace->slot_of[row] < 0) continue;
+    workspace->row_scale[row] = norm[conic_lane_of(workspace, row)];
+    workspace->g[workspace->slot_of[row]] *= workspace->row_scale[row];
   }
 }
 
@@ -401,7 +438,8 @@ static int rows_fit(const qd_cone_workspace *workspace, const conic_program *sou
   return G + C <= workspace->capacity.row_tiles;
 }
 
-qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source) {
+qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
+                     row_scaling scaling) {
   const qd_cone_program *program = &source->program;
   qd_status status = check_sizes(workspace, source);
   if (status != QD_OK) return status;
@@ -420,6 +458,8 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source) 
   if (!conic_find_structure(workspace, program)) return QD_OUT_OF_CAPACITY;
   scale_columns(workspace, program);
   copy_Q(workspace);
+  for (int c = 0; c < workspace->lane_count; ++c) workspace->lane_scale[c] = 1.0;
+  if (scaling == ROWS_ALIKE) make_rows_alike(workspace, program);
   scale_equalities(workspace, program);
   make_blocks(workspace, program);
   dense_tiles_choose(&workspace->system);

@@ -211,7 +211,11 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   if (!workspace->definite) least_squares(workspace, 1.0, info);
   start_rows(workspace, w, violation);
   find_units(workspace, violation);
-  if (!workspace->exact || !workspace->definite || workspace->equality_count > 0) return 0;
+  if (!workspace->exact || !workspace->definite) return 0;
+  if (workspace->equality_count > 0) {
+    const cone_group *group = &product->groups[product->group_count - 1];
+    if (max_norm(w + group->slot, group->count) > 0.0) return 0;
+  }
   double nearest = HUGE_VAL;
   for (int c = 0; c < workspace->lane_count; ++c)
     if (product->weight[c] > 0.0) nearest = smaller(nearest, -violation[c]);
@@ -351,12 +355,29 @@ static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
   return value > moved;
 }
 
+/* The proof, moved into its cones, stays in path_dual. */
+static void keep_proof(qd_cone_workspace *workspace, const double *ray) {
+  const cone_product *product = &workspace->product;
+  memcpy(workspace->path_dual, ray, (size_t)workspace->slot_count * sizeof(double));
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      double rest = 0.0, *head = workspace->path_dual + group->slot + c;
+      for (int i = 1; i < group->dim; ++i)
+        rest += head[i * group->padded] * head[i * group->padded];
+      *head = larger(*head, sqrt(rest));
+    }
+  }
+}
+
+/* 1, and the multipliers that do in aim. */
 static int proves_infeasible(qd_cone_workspace *workspace) {
-  double *ray = workspace->work_row;
+  double *ray = workspace->aim;
   conic_row_residual(workspace, workspace->x, workspace->slack);
   const double primal = max_norm(workspace->residual_row, workspace->slot_count);
   if (primal < (workspace->exact ? 1e-9 : 1e-12) * workspace->length) return 0; /* it is feasible */
-  if (excludes_points(workspace, workspace->dual)) return 1;
+  memcpy(ray, workspace->dual, (size_t)workspace->slot_count * sizeof(double));
+  if (excludes_points(workspace, ray)) return 1;
   if (workspace->share < 1.0) return 0;
   cones_apply(&workspace->product, &workspace->product.scaling, workspace->ddual, ray);
   for (int i = 0; i < workspace->slot_count; ++i) ray[i] += workspace->dual[i];
@@ -466,6 +487,7 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
       const int infeasible = proves_infeasible(workspace);
       if (infeasible || proves_unbounded(workspace)) {
         restore_best(workspace);
+        if (infeasible) keep_proof(workspace, workspace->aim);
         workspace->path_error = best * goal;
         return infeasible ? QD_INFEASIBLE : QD_UNBOUNDED;
       }

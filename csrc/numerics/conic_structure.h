@@ -26,4 +26,12 @@ int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *pr
 /* Places of a mask's tiles, ascending; returns how many. */
 int conic_list_tiles(const qd_cone_workspace *workspace, const uint64_t *mask, int *list);
 
+/* Every number zero, or none at all. */
+static inline int conic_row_is_empty(const qd_cone_workspace *workspace, int row) {
+  const uint64_t *mask = conic_row_mask(workspace, row);
+  int empty = 1;
+  for (int w = 0; w < workspace->mask_words; ++w) empty &= mask[w] == 0;
+  return empty;
+}
+
 #endif

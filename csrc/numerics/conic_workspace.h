@@ -3,8 +3,8 @@
  * Internal form: columns scaled by `column_scale` (unit diagonal of Q), permuted and padded into
  * tiles; rows sorted into groups of cones, padded; equalities are rows of a group whose slack is
  * held at zero by a proximal term: dual step = penalty * (what violates), repeated until nothing
- * violates. Slacks, multipliers of cones, and the cost keep their units; equality rows are scaled
- * to norm one. */
+ * violates. Slacks, multipliers of cones, and the cost keep their units (but see ROWS_ALIKE);
+ * equality rows are scaled to norm one. */
 #ifndef QD_NUMERICS_CONIC_WORKSPACE_H
 #define QD_NUMERICS_CONIC_WORKSPACE_H
 
@@ -82,7 +82,8 @@ struct qd_cone_workspace {
   double *column_scale; /* (column_count) x = column_scale * internal x */
   int *slot_of;         /* (row_count + equality_count), -1 for rows left out */
   int *cone_rows;       /* (cones) rows of each cone that are kept */
-  double *row_scale; /* (row_count + equality_count) internal row = row_scale * row; 1 for cones */
+  double *row_scale;    /* (row_count + equality_count) internal row = row_scale * row */
+  double *lane_scale;   /* over cones: the same, one for all rows of a cone */
   double *b, *g;
   double
       *compliance; /* over cones: largest squared row norm, what a multiplier does to its slack */
@@ -98,11 +99,11 @@ struct qd_cone_workspace {
   double *work_x;
 
   /* where the path ended and what the polish found */
-  double *path_slack, *path_dual;
-  int *state;        /* a cone_state, over cones */
-  double path_error; /* relative, where it ended short of its goal */
-  double share;      /* of the residuals that the last step of the path went for */
-  int state_changed; /* by the last projection */
+  double *path_slack, *path_dual; /* path_dual of infeasible programs: what proves it */
+  int *state;                     /* a cone_state, over cones */
+  double path_error;              /* relative, where it ended short of its goal */
+  double share;                   /* of the residuals that the last step of the path went for */
+  int state_changed;              /* by the last projection */
   double *polish_x, *polish_dual, *polish_slack;
   double *newton_x, *newton_dual, *newton_slack;
   solution_origin origin;  /* which method's answer the polish starts from */
@@ -137,8 +138,21 @@ struct qd_cone_workspace {
   int *dim_group;
 };
 
+/* Rows of cones as the caller has them, or each cone's scaled to the same norm: slower in general,
+ * since natural units then mix what far cones and near ones call far, but what programs need whose
+ * rows differ by many decades. */
+typedef enum row_scaling { ROWS_AS_GIVEN, ROWS_ALIKE } row_scaling;
+
 /* Reads, checks and converts a program. */
-qd_status conic_load(qd_cone_workspace *workspace, const conic_program *program);
+qd_status conic_load(qd_cone_workspace *workspace, const conic_program *program,
+                     row_scaling scaling);
+/* The cone that a row (with a slot) belongs to. */
+static inline int conic_lane_of(const qd_cone_workspace *workspace, int row) {
+  const cone_group *group = workspace->product.groups;
+  const int slot = workspace->slot_of[row];
+  while (slot >= group->slot + group->dim * group->padded) ++group;
+  return group->cone + (slot - group->slot) % group->padded;
+}
 /* A row of G, or behind those of C, as the caller has it. */
 static inline const double *conic_caller_row(const qd_cone_workspace *workspace, int row) {
   return row < workspace->row_count
@@ -170,6 +184,23 @@ int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info);
  * solves the program. Where it got no nearer than the path: as it was. */
 int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
                  int *polished, qd_cone_info *info);
+/* A row that no x moves and that does not hold: 1, and the certificate in path_dual. */
+int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program);
+/* Norms of rows that differ by more than the methods can hold beside each other. */
+int conic_rows_are_far_apart(const qd_cone_workspace *workspace);
+/* Residuals from the caller's own numbers, where they are not zero. residual (n): Qx + b - G'dual -
+ * C'dual_eq; w (m): Gx + g. */
+void conic_measure(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                   const double *x, const double *slack, const double *dual, const double *dual_eq,
+                   double *residual, double *w, qd_cone_info *info);
+/* 1 if they are those of a solution; residual, w and info from conic_measure, scratch (n). */
+int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                       double tolerance, const double *x, const double *dual, const double *dual_eq,
+                       const double *residual, const double *w, double *scratch,
+                       const qd_cone_info *info);
+/* 1 if the multipliers prove that no point satisfies the constraints; push (n): scratch. */
+int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                   const double *dual, const double *dual_eq, double *push);
 /* The states that polish_dual and polish_slack show. */
 void conic_read_states(qd_cone_workspace *workspace);
 /* Square root of the penalty of one cone's hard rows. */

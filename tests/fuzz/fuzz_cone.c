@@ -1,5 +1,5 @@
-/* Any cone program: a status that says what happened, and if it says solved, a point that meets the
- * optimality conditions, worked out here. */
+/* Any cone program: a status that says what happened; if it says solved, a point that meets the
+ * optimality conditions, if it says infeasible, multipliers that prove it, worked out here. */
 #include "fuzz_input.h"
 #include "qdsim.h"
 
@@ -82,54 +82,55 @@ static double largest(const double *values, int count) {
   return worst;
 }
 
-/* What forces are measured against without b: the force of a unit multiplier, and the one that
- * moves the rows by their offsets (or by 1) against Q. Nothing smaller is given. */
-static double natural_force(const qd_cone_program *p) {
-  const int n = p->variable_count, rows = p->row_count;
-  const double row = largest(p->G, n * rows), length = fmax(1.0, largest(p->g, rows));
-  return row > 0.0 ? fmax(row, length * largest(p->Q, n * n) / row) : 0.0;
-}
-
-/* What lengths are measured against without offsets, where Q leaves a column free: a step that is b
- * in columns whose largest entry in the rows is 1, as the solver scales them. A program without any
- * length has no other. */
-static double natural_length(const qd_cone_program *p) {
+/* Column scales: a unit of curvature, or of the largest entry where there is none. */
+static void find_scales(const qd_cone_program *p, double *d, double *is_curved) {
   const int n = p->variable_count;
-  double worst = 0.0;
+  double most = 0.0;
+  for (int j = 0; j < n; ++j) {
+    most = fmax(most, p->Q[n * j + j]);
+  }
   for (int j = 0; j < n; ++j) {
     double size = 0.0;
     for (int i = 0; i < p->row_count + p->equality_count; ++i) {
       const double *row = i < p->row_count ? p->G + n * i : p->C + n * (i - p->row_count);
       size = fmax(size, fabs(row[j]));
     }
-    worst = fmax(worst, size > 0.0 ? fabs(p->b[j]) / size : 0.0);
+    is_curved[j] = p->Q[n * j + j] > 0.0;
+    if (p->Q[n * j + j] > 1e-20 * most) {
+      d[j] = 1.0 / sqrt(p->Q[n * j + j]);
+    } else {
+      d[j] = size > 0.0 ? 1.0 / size : 1.0;
+    }
   }
-  return worst;
 }
 
-/* max |Qx + b - G'dual - C'dual_eq| over the largest term in it, or 1 */
-static double relative_dual_residual(const qd_cone_program *p, const double *x, const double *dual,
-                                     const double *dual_eq) {
-  const int n = p->variable_count;
-  double worst = 0.0, scale = largest(p->b, n) > 0.0 ? 1.0 : fmax(1.0, natural_force(p));
-  for (int j = 0; j < n; ++j) {
-    double sum = p->b[j];
-    scale = fmax(scale, fabs(p->b[j]));
-    for (int i = 0; i < n; ++i) {
-      sum += p->Q[n * j + i] * x[i];
-      scale = fmax(scale, fabs(p->Q[n * j + i] * x[i]));
-    }
-    for (int i = 0; i < p->row_count; ++i) {
-      sum -= p->G[n * i + j] * dual[i];
-      scale = fmax(scale, fabs(p->G[n * i + j] * dual[i]));
-    }
-    for (int i = 0; i < p->equality_count; ++i) {
-      sum -= p->C[n * i + j] * dual_eq[i];
-      scale = fmax(scale, fabs(p->C[n * i + j] * dual_eq[i]));
-    }
-    worst = fmax(worst, fabs(sum));
+static double row_norm(const qd_cone_program *p, const double *row, const double *d) {
+  double sum = 0.0;
+  for (int j = 0; j < p->variable_count; ++j) {
+    sum = hypot(sum, row[j] * d[j]);
   }
-  return worst / scale;
+  return sum;
+}
+
+static const double *row_of(const qd_cone_program *p, int i) {
+  return i < p->row_count ? p->G + p->variable_count * i
+                          : p->C + p->variable_count * (i - p->row_count);
+}
+
+/* R without x, and how far away offsets are. */
+static double free_reach(const qd_cone_program *p, const double *d, const double *is_curved,
+                         double *far) {
+  const double offset = fmax(largest(p->g, p->row_count), largest(p->c, p->equality_count));
+  double reach = 0.0, norm = 0.0;
+  for (int j = 0; j < p->variable_count; ++j) {
+    reach = fmax(reach, is_curved[j] > 0.0 ? fabs(p->b[j]) * d[j] : 0.0);
+  }
+  for (int i = 0; i < p->row_count + p->equality_count; ++i) {
+    norm = fmax(norm, row_norm(p, row_of(p, i), d));
+  }
+  const double away = norm > 0.0 ? offset / norm : 0.0;
+  *far = fmax(reach, away);
+  return fmax(reach, 1e-2 * away);
 }
 
 /* How far a vector is outside its cone. */
@@ -147,50 +148,151 @@ static double outside(int kind, int dim, const double *w) {
   return fmax(0.0, rest - w[0]);
 }
 
-/* How far Gx + g is outside the cones, and max |Cx + c|, over the largest term in any row, or 1.
- * The slack is no witness: it may differ from Gx + g by tolerance times a length that other rows
- * set. */
-static void check_rows(const qd_cone_program *p, const double *x) {
+/* What qdsim.h promises, worked out here: s is a tenth larger than there, and nothing else. */
+#define SHARE 1.1e-6
+
+/* Rows from x, cone by cone; the slack is no witness. */
+static void check_rows(const qd_cone_program *p, const double *x, const double *d, double reach) {
   const int n = p->variable_count, rows = p->row_count + p->equality_count;
-  const int given = largest(p->g, p->row_count) + largest(p->c, p->equality_count) > 0.0;
-  double w[ROWS_MAX + EQUALITIES_MAX], worst = 0.0;
-  double scale = given ? 1.0 : fmax(1.0, natural_length(p));
+  double w[ROWS_MAX + EQUALITIES_MAX], norm[ROWS_MAX + EQUALITIES_MAX];
+  double rounding[ROWS_MAX + EQUALITIES_MAX];
   for (int i = 0; i < rows; ++i) {
-    const int equality = i >= p->row_count, at = equality ? i - p->row_count : i;
-    const double *row = (equality ? p->C : p->G) + n * at;
-    w[i] = equality ? p->c[at] : p->g[at];
-    scale = fmax(scale, fabs(w[i]));
+    const double *row = row_of(p, i);
+    w[i] = i < p->row_count ? p->g[i] : p->c[i - p->row_count];
+    norm[i] = row_norm(p, row, d);
+    rounding[i] = 0.0;
     for (int j = 0; j < n; ++j) {
       w[i] += row[j] * x[j];
-      scale = fmax(scale, fabs(row[j] * x[j]));
-      /* where the cost alone would send the row: what lengths are measured against */
-      const double q = p->Q[n * j + j];
-      scale = fmax(scale, q > 0.0 ? (equality ? 1e-7 : 1.0) * fabs(row[j] * p->b[j] / q) : 0.0);
+      rounding[i] += 1e-14 * fabs(row[j] * x[j]);
     }
-    worst = fmax(worst, equality ? fabs(w[i]) : 0.0);
+    if (i >= p->row_count) {
+      const double c = fabs(p->c[i - p->row_count]);
+      FUZZ_CHECK(fabs(w[i]) <= SHARE * fmax(c, reach * norm[i]) + rounding[i],
+                 "equality %d off by %g, offset %g, reach %g", i - p->row_count, w[i], c,
+                 reach * norm[i]);
+    }
   }
   for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
-    worst = fmax(worst, outside(p->cone_kind[k], p->cone_dim[k], w + row));
+    const int step = p->cone_kind[k] == QD_ORTHANT ? 1 : p->cone_dim[k];
+    for (int i = row; i < row + p->cone_dim[k]; i += step) {
+      const double out = outside(p->cone_kind[k], step, w + i);
+      const double allowed = fmax(largest(p->g + i, step), reach * largest(norm + i, step));
+      FUZZ_CHECK(out <= SHARE * allowed + largest(rounding + i, step),
+                 "cone %d outside by %g, offset or reach %g", k, out, allowed);
+    }
   }
-  FUZZ_CHECK(worst <= 1e-5 * scale, "outside by %g, largest term %g", worst, scale);
+}
+
+/* Columns; returns S. */
+static double check_columns(const qd_cone_program *p, const double *x, const double *dual,
+                            const double *dual_eq, const double *d, double reach) {
+  const int n = p->variable_count, no_b = largest(p->b, n) == 0.0;
+  double residual[VARIABLES_MAX], force = no_b ? reach : 0.0, worst = 0.0, left = 0.0, term = 0.0;
+  for (int j = 0; j < n; ++j) {
+    double sum = p->b[j], most = fabs(sum);
+    for (int i = 0; i < n; ++i) {
+      sum += p->Q[n * j + i] * x[i];
+      most = fmax(most, fabs(p->Q[n * j + i] * x[i]));
+    }
+    for (int i = 0; i < p->row_count + p->equality_count; ++i) {
+      const double factor = i < p->row_count ? dual[i] : dual_eq[i - p->row_count];
+      sum -= row_of(p, i)[j] * factor;
+      most = fmax(most, fabs(row_of(p, i)[j] * factor));
+    }
+    residual[j] = sum;
+    left = fmax(left, fabs(sum));
+    term = fmax(term, most);
+    force = fmax(force, most * d[j]);
+    worst = fmax(worst, fabs(sum) * d[j]);
+  }
+  FUZZ_CHECK(worst <= SHARE * force, "dual residual %g of %g (%g)", worst, force, residual[0]);
+  FUZZ_CHECK(no_b || left <= SHARE * term, "dual residual %g of %g", left, term);
+  return force;
+}
+
+static void check_products(const qd_cone_program *p, const double *slack, const double *dual,
+                           double energy) {
+  for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
+    const double mu = p->target_mu ? p->target_mu[k] : 0.0;
+    const int step = p->cone_kind[k] == QD_ORTHANT ? 1 : p->cone_dim[k];
+    for (int i = row; i < row + p->cone_dim[k]; i += step) {
+      double product = -mu;
+      for (int r = 0; r < step; ++r) {
+        product += slack[i + r] * dual[i + r];
+      }
+      FUZZ_CHECK(fabs(product) <= SHARE * energy, "complementarity %g of %g", product, energy);
+    }
+  }
 }
 
 static void check_solution(const qd_cone_program *p, const double *x, const double *slack,
                            const double *dual, const double *dual_eq) {
-  double slack_scale = 1.0, dual_scale = 1.0;
-  FUZZ_CHECK(all_finite(x, p->variable_count) && all_finite(dual, p->row_count), "not finite");
-  check_rows(p, x);
-  const double residual = relative_dual_residual(p, x, dual, dual_eq);
-  FUZZ_CHECK(residual <= 1e-5, "dual residual %g", residual);
-  for (int i = 0; i < p->row_count; ++i) {
-    slack_scale = fmax(slack_scale, fabs(slack[i]));
-    dual_scale = fmax(dual_scale, fabs(dual[i]));
+  const int n = p->variable_count;
+  double d[VARIABLES_MAX], is_curved[VARIABLES_MAX], far;
+  FUZZ_CHECK(all_finite(x, n) && all_finite(dual, p->row_count), "not finite");
+  find_scales(p, d, is_curved);
+  double reach = free_reach(p, d, is_curved, &far);
+  reach = reach == 0.0 ? 1.0 : reach;
+  for (int j = 0; j < n; ++j) {
+    reach = fmax(reach, fabs(x[j]) / d[j]);
+  }
+  check_rows(p, x, d, reach);
+  const double force = check_columns(p, x, dual, dual_eq, d, reach);
+  const double target = p->target_mu ? largest(p->target_mu, p->cone_count) : 0.0;
+  check_products(p, slack, dual, fmax(force * reach, target));
+  for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
+    const int dim = p->cone_dim[k];
+    const double out = outside(p->cone_kind[k], dim, dual + row);
+    FUZZ_CHECK(out <= 1e-12 * largest(dual + row, dim), "dual outside by %g", out);
+  }
+}
+
+/* Row norms in scaled columns: in a Lorentz cone, the largest of its rows. */
+static void find_norms(const qd_cone_program *p, const double *d, double *norm) {
+  for (int i = 0; i < p->row_count + p->equality_count; ++i) {
+    norm[i] = row_norm(p, row_of(p, i), d);
   }
   for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
-    const double w = outside(p->cone_kind[k], p->cone_dim[k], slack + row);
-    const double l = outside(p->cone_kind[k], p->cone_dim[k], dual + row);
-    FUZZ_CHECK(w <= 1e-5 * slack_scale, "slack outside by %g", w);
-    FUZZ_CHECK(l <= 1e-5 * dual_scale, "dual outside by %g", l);
+    const double most = largest(norm + row, p->cone_dim[k]);
+    for (int i = row; i < row + p->cone_dim[k] && p->cone_kind[k] == QD_LORENTZ; ++i) {
+      norm[i] = most;
+    }
+  }
+}
+
+/* The multipliers of a program without solution prove that there is none. */
+static void check_proof(const qd_cone_program *p, const double *dual, const double *dual_eq) {
+  const int n = p->variable_count;
+  double d[VARIABLES_MAX], is_curved[VARIABLES_MAX], far;
+  double sum = 0.0, size = 0.0, force = 0.0, moved = 0.0, rounding = 0.0;
+  double norm[ROWS_MAX + EQUALITIES_MAX];
+  find_scales(p, d, is_curved);
+  free_reach(p, d, is_curved, &far);
+  find_norms(p, d, norm);
+  far = 1e3 * (far > 0.0 ? far : 1.0);
+  for (int i = 0; i < p->row_count + p->equality_count; ++i) {
+    const double factor = i < p->row_count ? dual[i] : dual_eq[i - p->row_count];
+    const double term = factor * (i < p->row_count ? p->g[i] : p->c[i - p->row_count]);
+    sum += term;
+    size = fmax(size, fabs(term));
+    force = fmax(force, fabs(factor) * norm[i]);
+  }
+  for (int j = 0; j < n; ++j) {
+    double push = 0.0;
+    for (int i = 0; i < p->row_count + p->equality_count; ++i) {
+      push += row_of(p, i)[j] * (i < p->row_count ? dual[i] : dual_eq[i - p->row_count]);
+      rounding += 1e-15 * d[j] * far *
+                  fabs(row_of(p, i)[j] * (i < p->row_count ? dual[i] : dual_eq[i - p->row_count]));
+    }
+    moved += fabs(push) * d[j];
+  }
+  const int excluded = sum + moved * far < rounding + 1e-14 * size;
+  const int flat = p->target_mu && sum <= 1.1e-6 * size && moved <= 1.1e-6 * force;
+  FUZZ_CHECK(excluded || flat, "no proof: sum %g, moved %g, far %g", sum, moved, far);
+  for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
+    const int dim = p->cone_dim[k];
+    const double out = outside(p->cone_kind[k], dim, dual + row);
+    FUZZ_CHECK(out <= 1e-12 * largest(dual + row, dim), "proof outside by %g", out);
   }
 }
 
@@ -208,6 +310,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   FUZZ_CHECK(status == info.status, "status %d, info %d", status, info.status);
   if (status == QD_OK) {
     check_solution(&p, x, slack, dual, dual_eq);
+  } else if (status == QD_INFEASIBLE) {
+    check_proof(&p, dual, dual_eq);
   }
   qd_cone_workspace_destroy(workspace);
   return 0;
