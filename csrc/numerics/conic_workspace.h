@@ -188,19 +188,18 @@ int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int 
 int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program);
 /* Norms of rows that differ by more than the methods can hold beside each other. */
 int conic_rows_are_far_apart(const qd_cone_workspace *workspace);
-/* Residuals from the caller's own numbers, where they are not zero. residual (n): Qx + b - G'dual -
- * C'dual_eq; w (m): Gx + g. */
+/* Residuals from the caller's own numbers, where they are not zero. Leaves Qx + b - G'dual -
+ * C'dual_eq in work_x, Gx + g in work_row2. */
 void conic_measure(const qd_cone_workspace *workspace, const qd_cone_program *program,
                    const double *x, const double *slack, const double *dual, const double *dual_eq,
-                   double *residual, double *w, qd_cone_info *info);
-/* 1 if they are those of a solution; residual, w and info from conic_measure, scratch (n). */
+                   qd_cone_info *info);
+/* 1 if what conic_measure has left is a solution's. */
 int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program *program,
                        double tolerance, const double *x, const double *dual, const double *dual_eq,
-                       const double *residual, const double *w, double *scratch,
                        const qd_cone_info *info);
-/* 1 if the multipliers prove that no point satisfies the constraints; push (n): scratch. */
+/* 1 if the multipliers prove that no point satisfies the constraints. */
 int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                   const double *dual, const double *dual_eq, double *push);
+                   const double *dual, const double *dual_eq);
 /* The states that polish_dual and polish_slack show. */
 void conic_read_states(qd_cone_workspace *workspace);
 /* Square root of the penalty of one cone's hard rows. */
