@@ -9,6 +9,7 @@ import dataclasses
 import json
 import math
 import sys
+from itertools import pairwise
 
 import mujoco
 import numpy as np
@@ -577,3 +578,57 @@ def test_planner_changes_grasps_only_where_the_object_stays():
 
     assert not all(regrasped(loose))
     assert all(regrasped(strict))
+
+
+# -------------------------------------------------------------------- pictures
+
+
+def test_forces_are_drawn_where_they_act_after_the_step(hand):
+    from qdsim.planning.scene import contact_points
+
+    task, plan = hand
+    model, disc = task.model, task.model.body_names.index("disc")
+    before, after, left = [], [], []
+    for segment, steps in zip(plan.segments, plan.replay(model).steps):
+        for q, step in zip(segment.configurations, steps):
+            here, there = (model.body_poses(x)[0][disc] for x in (q, step.q_next))
+            points = contact_points(model, step)
+            apart = qdsim.pair_distances(model, step.q_next)
+            for c, p in zip(step.contacts, points):
+                if disc in (c["body_a"], c["body_b"]) and np.linalg.norm(c["force"]) > 0.1:
+                    after.append(abs(np.linalg.norm(p - there) - 0.25))
+                    left.append(apart[c["pair"]])
+                    before.append(abs(np.linalg.norm(c["pos"] - there) - 0.25))
+                    # contacts are stored midway between the surfaces at the step's beginning
+                    gap = np.linalg.norm(c["pos"] - here) - 0.25
+                    assert gap == pytest.approx(0.5 * c["dist"], abs=1e-9)
+    assert len(after) > 50
+    # on the disc's surface, up to half of what the step's linearisation leaves of gap or penetration
+    assert (np.array(after) <= 0.5 * np.abs(left) + 1e-9).all()
+    assert np.median(before) > 3.0 * np.median(after)
+
+
+def test_movies_show_the_motions(hand, tmp_path):
+    pytest.importorskip("imageio")
+    from qdsim.planning import pictures
+
+    task, plan = hand
+    nothing = np.empty((0, task.model.nu)), np.empty(0, dtype=np.int64)
+    ends = tuple(
+        planning.Segment(
+            nothing[0], q[None], nothing[1], plan.segments[0].contacts[:0], np.zeros(1, int)
+        )
+        for q in plan.regrasps[0]
+    )
+    still = dataclasses.replace(plan, segments=ends, motions=plan.motions[:1])
+
+    def frames(given):
+        return list(pictures._movie_frames(given, given.replay(task.model), task.model, 3, 1.0, 4))
+
+    rests = 4 // 2 + 4
+    with_motion, without = frames(still), frames(dataclasses.replace(still, motions=()))
+    assert len(without) == rests + 3
+    count = len(with_motion) - rests
+    assert 3 <= count <= 9
+    moving = with_motion[2 : 2 + count]
+    assert any(not np.array_equal(a, b) for a, b in pairwise(moving))

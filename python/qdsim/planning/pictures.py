@@ -110,8 +110,7 @@ def draw_key_frames(
     """
     scene = scene_of(model, plan.object)
     frames = key_frames(plan, replay, model, most)
-    everything = np.concatenate([s.configurations for s in plan.segments])
-    low, high = scene.window(everything)
+    low, high = scene.window(_everything(plan))
     columns = min(4, len(frames))
     rows = -(-len(frames) // columns)
     width = 3.0
@@ -165,14 +164,20 @@ def draw_key_frames(
         0.1 / across,
         0.1 / up,
         "Red arrows: contact forces on the object.  Dashed green: the goal.  Violet frames: regrasps; "
-        "the robot leaves the dotted configuration\nfor the solid one by contact sampling, without "
-        "input, and the object stays.",
+        "the robot leaves the faint configuration\nfor the solid one "
+        + ("by a collision-free motion" if plan.motions else "by contact sampling, without input")
+        + ", and the object stays.",
         fontsize=9,
         color=QUIET,
         ha="left",
         va="bottom",
     )
     figure.savefig(path)
+
+
+def _everything(plan: Plan) -> Array:
+    """Configurations ``(N, nq)`` that a picture of a plan has to have room for."""
+    return np.concatenate([*(part.configurations for part in plan.sequence), plan.goal[None]])
 
 
 def force_scale(
@@ -341,14 +346,16 @@ def write_movie(
     regrasp_frames: int = 14,
     size: float = 5.0,
 ) -> None:
-    """A movie of the plan, one frame a step; the fingers fade over where the grasp changes.
+    """A movie of the plan, one frame a step. Where the grasp changes the robot moves if the plan has a motion,
+    else it fades over.
 
     Args:
         plan, replay, model: as for :func:`draw_key_frames`.
         paths: files to write, ``.gif`` (needs imageio and pillow) or ``.mp4`` (needs
             imageio-ffmpeg).
         frames_per_second: of the movie.
-        regrasp_frames: length of a change of grasp.
+        regrasp_frames: length of a change of grasp; motions take as many frames as they last, from this many
+            to three times that.
         size: width in inches at 100 dots an inch.
     """
     writer = need("imageio.v2")
@@ -365,8 +372,7 @@ def _movie_frames(
     plan: Plan, replay: ReplayResult, model: Model, fade: int, size: float, rate: int
 ) -> Any:
     scene = scene_of(model, plan.object)
-    everything = np.concatenate([s.configurations for s in plan.segments])
-    low, high = scene.window(everything)
+    low, high = scene.window(_everything(plan))
     typical, length = force_scale(scene, replay, low, high)
     height = size * float((high[1] - low[1]) / (high[0] - low[0]))
     strip = 0.36  # inches of text above the scene
@@ -403,11 +409,18 @@ def _movie_frames(
     done = 0
     yield from [shot(plan.start, "start", INK, None, None, 1.0)] * (rate // 2)
     for k, segment in enumerate(plan.segments):
-        if k > 0:
+        motion = plan.motions[k - 1] if k > 0 and plan.motions else None
+        if motion is not None:
+            title = f"regrasp {k}: a motion of {motion.duration:.2g} s"
+            count = min(max(round(motion.duration * rate), fade), 3 * fade)
+            for q in motion.at(np.linspace(0.0, motion.duration, count + 1)[1:]):
+                yield shot(q, title, REGRASP, None, None, 1.0)
+        elif k > 0:
             old = plan.segments[k - 1].end
-            title = f"regrasp {k} (no input)"
             for i in range(fade):
-                yield shot(segment.start, title, REGRASP, None, old, (i + 1) / fade)
+                yield shot(
+                    segment.start, f"regrasp {k} (no motion)", REGRASP, None, old, (i + 1) / fade
+                )
         for i in range(segment.steps):
             done += 1
             title = f"step {done} of {total}"

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PlanarScene", "arrow", "check_installed", "need", "new_figure", "prepare_axes"]
+__all__ = [
+    "PlanarScene",
+    "arrow",
+    "check_installed",
+    "contact_points",
+    "need",
+    "new_figure",
+    "prepare_axes",
+]
 
 INK, PAPER, QUIET = "#22303C", "#FFFFFF", "#8A97A3"
 OBJECT, OBJECT_DARK = "#F4C96B", "#B98520"
@@ -25,6 +33,10 @@ FORCE, REGRASP, GOAL = "#D62839", "#7B2D8E", "#3C8D40"
 
 _FORCE_SHOWN = 0.05
 """Contact forces below this share of the largest one in a picture are left out."""
+
+
+_TOUCHING = 0.05
+"""m; pairs that push each other in a step are nearer than this after it."""
 
 
 def need(module: str) -> Any:
@@ -89,6 +101,30 @@ def arrow(
             "path_effects": [effects.withStroke(linewidth=4.0, foreground=PAPER)],
         },
     )
+
+
+def contact_points(model: Model, step: Step) -> Array:
+    """Where a step's contacts act in the configuration that it leads to, ``(n, 3)`` m.
+
+    ``step.contacts`` are those of the configuration that it begins with. Either side's witness point goes with
+    its body, and the contact is midway between the two, as it was; then, as surfaces slide and roll, the
+    nearest contact of the same pair in the new configuration.
+    """
+    contacts = step.contacts
+    p0, r0 = model.body_poses(model.integrate(step.q_next, -step.delta))
+    p1, r1 = model.body_poses(step.q_next)
+    half = 0.5 * contacts["dist"][:, None] * contacts["frame"][:, 0]
+    moved = np.zeros((len(contacts), 3))
+    for side, sign in (("body_a", -1.0), ("body_b", 1.0)):
+        b = contacts[side]
+        local = np.einsum("nji,nj->ni", r0[b], contacts["pos"] + sign * half - p0[b])
+        moved += 0.5 * (p1[b] + np.einsum("nij,nj->ni", r1[b], local))
+    fresh = model.collide(step.q_next, _TOUCHING)
+    for i, pair in enumerate(contacts["pair"]):
+        same = fresh["pos"][fresh["pair"] == pair]
+        if len(same):
+            moved[i] = same[np.argmin(np.linalg.norm(same - moved[i], axis=1))]
+    return moved
 
 
 class PlanarScene:
@@ -187,7 +223,7 @@ class PlanarScene:
                 ax.add_patch(patches.Polygon(p, closed=True, **style))
 
     def draw_forces(self, ax: Axes, step: Step, typical: float, length: float) -> None:
-        """Arrows of the contact forces on the object, heads at the contact points.
+        """Arrows of the contact forces on the object, heads at the contact points after the step.
 
         A force of ``typical`` newtons gets ``length`` metres; lengths grow with the square root of
         the force, so that small ones are seen.
@@ -200,14 +236,14 @@ class PlanarScene:
             arrow(ax, point, force, largest, typical, length)
 
     def forces(self, step: Step) -> list[tuple[Array, Array]]:
-        """Points ``(2,)`` (m) and forces ``(2,)`` on the object (N) of a step's contacts."""
+        """Points ``(2,)`` (m) after a step and forces ``(2,)`` on the object (N) of its contacts."""
         result = []
-        for c in step.contacts:
+        for c, point in zip(step.contacts, contact_points(self.model, step)):
             if self.object not in (c["body_a"], c["body_b"]):
                 continue
             force = c["frame"].T @ c["force"][:3]
             sign = 1.0 if c["body_b"] == self.object else -1.0
-            result.append((c["pos"][self.axes], sign * force[self.axes]))
+            result.append((point[self.axes], sign * force[self.axes]))
         return result
 
     def prepare(self, ax: Axes, low: Array, high: Array) -> None:

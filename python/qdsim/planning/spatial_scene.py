@@ -17,6 +17,7 @@ from qdsim.planning.scene import (
     OBJECT_DARK,
     PlanarScene,
     arrow,
+    contact_points,
     need,
     prepare_axes,
 )
@@ -102,7 +103,7 @@ class SpatialScene:
     def window(self, configurations: Array, margin: float = 0.05) -> tuple[Array, Array]:
         """Corners ``(2,)`` of a box around what moves, in the picture, over all configurations."""
         low, high = np.full(2, np.inf), np.full(2, -np.inf)
-        stride = max(1, len(configurations) // 60)
+        stride = max(1, len(configurations) // 1000)
         for q in [*configurations[::stride], configurations[-1]]:
             pos, rot = self.model.body_poses(q)
             for b, corners, _, _ in self.shapes:
@@ -150,14 +151,14 @@ class SpatialScene:
             arrow(ax, point, force, largest, typical, length)
 
     def forces(self, step: Step) -> list[tuple[Array, Array]]:
-        """Points ``(2,)`` and forces ``(2,)`` (N) on the object, in the picture."""
+        """Points ``(2,)`` after a step and forces ``(2,)`` (N) on the object, in the picture."""
         result = []
-        for c in step.contacts:
+        for c, point in zip(step.contacts, contact_points(self.model, step)):
             a, b = (self.kind[int(c[side])] == "object" for side in ("body_a", "body_b"))
             if a == b:
                 continue
             force = c["frame"].T @ c["force"][:3]
-            result.append((self.view[:2] @ c["pos"], self.view[:2] @ (force if b else -force)))
+            result.append((self.view[:2] @ point, self.view[:2] @ (force if b else -force)))
         return result
 
     # ---------------------------------------------------------------- faces
