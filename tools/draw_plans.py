@@ -18,9 +18,9 @@ from qdsim.planning import pictures
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images" / "plans"
 SEEDS = 10
-FRAMES = 8
+FRAMES = 12
 WIDTH = 1200  # pixels
-COLOURS = 96  # keeps the files small
+COLOURS = 64  # keeps the files small
 
 
 def first_plan(task: planning.Task) -> tuple[int, planning.Plan]:

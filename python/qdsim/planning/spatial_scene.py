@@ -58,8 +58,9 @@ class SpatialScene:
     Args:
         model: the model.
         object: body of the manipulated object; bodies on its joints belong to it.
-        azimuth, elevation: degrees, from where the scene is seen; without an azimuth, from the side
-            on which the robot is at the default configuration.
+        azimuth, elevation: degrees, from where the scene is seen; without an azimuth, from the corner from which
+            the object's boxes hide least of the robot at the start (the key frame of that name, or the default
+            configuration), and among those from the side on which the robot is.
     """
 
     def __init__(
@@ -83,13 +84,9 @@ class SpatialScene:
         self.links = [
             (b, parents[b]) for b in range(1, len(parents)) if moved[b] and moved[parents[b]]
         ]
-        self.shapes = _shapes(model)
+        self.shapes = _shapes(model, [kind != "world" for kind in self.kind])
         if azimuth is None:
-            pos, _ = model.body_poses(model.default_q)
-            hands = [b for b, _, _, _ in self.shapes if self.kind[b] == "robot"]
-            side = (pos[hands].mean(axis=0) if hands else pos[0]) - pos[self.object]
-            corners = (35.0, 125.0, 215.0, 305.0)
-            azimuth = max(corners, key=lambda c: float(side @ _direction(c, 0.0)))
+            azimuth = self._best_azimuth(elevation)
         towards = _direction(azimuth, elevation)
         right = _direction(azimuth + 90.0, 0.0)
         self.view = np.array([right, np.cross(towards, right), towards])
@@ -97,6 +94,36 @@ class SpatialScene:
         self.width = (
             0.25 * float(np.median([np.ptp(v, axis=0).max() for v in robot])) if robot else 0.0
         )
+
+    def _best_azimuth(self, elevation: float) -> float:
+        model = self.model
+        key = model.keyframes.get("start")
+        pos, rot = model.body_poses(model.default_q if key is None else key.q)
+        hands = [(b, v.mean(axis=0)) for b, v, _, _ in self.shapes if self.kind[b] == "robot"]
+        places = np.array([pos[b] + rot[b] @ p for b, p in hands] or [pos[0]])
+        side = places.mean(axis=0) - pos[self.object]
+
+        def worth(corner: float) -> tuple[float, float]:
+            hidden = self._hidden(places, _direction(corner, elevation), pos, rot)
+            return -round(hidden, 1), float(side @ _direction(corner, 0.0))
+
+        return max((35.0, 125.0, 215.0, 305.0), key=worth)
+
+    def _hidden(self, places: Array, towards: Array, pos: Array, rot: Array) -> float:
+        """Which share of points the object's boxes hide from someone in a direction."""
+        behind = np.zeros(len(places), dtype=bool)
+        geoms = self.model.description.geoms
+        for b, geom, size in zip(
+            self.model.geom_body.tolist(), geoms, self.model.parameters.geom_size
+        ):
+            if geom.type == "box" and self.kind[b] == "object":
+                own = rot[b] @ _matrix(np.asarray(geom.quat, dtype=np.float64))
+                begin = (places - pos[b] - rot[b] @ np.asarray(geom.pos)) @ own
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    ends = (np.array([-size, size])[:, None] - begin) / (towards @ own)
+                enter, leave = ends.min(axis=0).max(axis=1), ends.max(axis=0).min(axis=1)
+                behind |= (enter <= leave) & (leave > 0.0)
+        return float(behind.mean())
 
     # ---------------------------------------------------------------- as PlanarScene
 
@@ -214,7 +241,7 @@ class SpatialScene:
         to_rgba = need("matplotlib.colors").to_rgba
         colours = [to_rgba(colour, alpha) for _, _, colour, alpha in faces]
         collection = need("matplotlib.collections").PolyCollection(
-            [p for _, p, _, _ in faces], facecolors=colours, edgecolors=colours, linewidths=0.3
+            [p for _, p, _, _ in faces], facecolors=colours, edgecolors=colours, linewidths=0.6
         )
         collection.set_zorder(zorder)
         ax.add_collection(collection)
@@ -228,17 +255,21 @@ def _direction(azimuth: float, elevation: float) -> Array:
 # -------------------------------------------------------------------- shapes
 
 
-def _shapes(model: Model) -> list[tuple[int, Array, list[Any], list[Any]]]:
+def _shapes(model: Model, fine: list[bool]) -> list[tuple[int, Array, list[Any], list[Any]]]:
     """Body, corners in body coordinates, faces (anticlockwise from outside) and their patches, in
-    groups of as many corners.
+    groups of as many corners. Boxes of bodies that are ``fine`` have their faces cut into tiles that are not
+    much larger than the smaller shapes, so that sorting by depth puts things before and behind them rightly.
     """
+    sizes = model.parameters.geom_size.max(axis=1)
+    drawn = sizes[sizes > _TINY]
+    tile = 4.0 * float(np.median(drawn)) if len(drawn) else math.inf
     result = []
     index = 0
     for b, body in enumerate(model.description.bodies):
         for geom in body.geoms:
             size = model.parameters.geom_size[index]
             index += 1
-            made = _mesh(geom.type, size)
+            made = _mesh(geom.type, size, tile if fine[b] else math.inf)
             if made is None:
                 continue
             corners, polygons, patches = made
@@ -251,12 +282,10 @@ def _shapes(model: Model) -> list[tuple[int, Array, list[Any], list[Any]]]:
     return result
 
 
-def _mesh(kind: str, size: Array) -> Mesh | None:
-    """A shape's surface as flat faces."""
+def _mesh(kind: str, size: Array, tile: float) -> Mesh | None:
+    """A shape's surface as flat faces, of boxes no longer than a tile (m) where that takes few of them."""
     if kind == "box":
-        corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size
-        sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-        return corners, [np.array(s) for s in sides], [0, 0, 1, 1, 0, 1]
+        return _box(size, tile)
     if kind == "sphere":
         return None if size[0] <= _TINY else _surface(np.full(3, size[0]), 0.0)
     if kind == "ellipsoid":
@@ -266,6 +295,26 @@ def _mesh(kind: str, size: Array) -> Mesh | None:
     if kind == "cylinder":
         return _prism(float(size[0]), float(size[1]))
     return None
+
+
+def _box(size: Array, tile: float, most: int = 16) -> Mesh:
+    points = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size
+    sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+    corners: list[Array] = []
+    polygons, patches = [], []
+    for side, patch in zip(sides, [0, 0, 1, 1, 0, 1]):
+        origin, first, last = points[side[0]], points[side[1]], points[side[3]]
+        along, up = first - origin, last - origin
+        n, m = (
+            int(np.clip(math.ceil(float(np.linalg.norm(e)) / tile), 1, most)) for e in (along, up)
+        )
+        for i in range(n):
+            for j in range(m):
+                tiles = ((i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1))
+                polygons.append(np.arange(len(corners), len(corners) + 4))
+                corners += [origin + s / n * along + t / m * up for s, t in tiles]
+                patches.append(patch)
+    return np.array(corners), polygons, patches
 
 
 def _surface(radii: Array, half: float, across: int = 12, up: int = 8) -> Mesh:

@@ -1,0 +1,84 @@
+"""Motions between the grasps of plans: how many are found, how, in what time; which objects would fall.
+
+Prints Markdown. The pairs of grasps are the changes of grasp of plans from several seeds, as the planner leaves
+them; each motion is then judged by `Plan.check`, which certifies its edges anew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import numpy as np
+
+import qdsim
+from qdsim import planning, systems
+from qdsim.planning.motion import motion_fault
+
+SEEDS = range(3)
+OPTIONS = planning.MotionOptions()
+
+
+def measure(name: str) -> str:
+    """One row of the table."""
+    task = next(iter(systems.load(name).tasks.values()))
+    model = task.model
+    found, faults, dropping = Counter[str](), 0, 0
+    seconds = []
+    plans = [tree.plan() for s in SEEDS if (tree := planning.rrt(task, rng=s)).reached]
+    for plan in plans:
+        for k, (before, after) in enumerate(plan.regrasps):
+            begin = time.perf_counter()
+            try:
+                motion = planning.connect(model, before, after, OPTIONS, k)
+            except planning.MotionError:
+                found["none"] += 1
+            else:
+                found[motion.planner] += 1
+                faults += motion_fault(model, motion, OPTIONS.resolution) is not None
+            seconds.append(time.perf_counter() - begin)
+            dropping += not planning.stays(model, before, plan.object, plan.options)
+    ways = [found[way] for way in ("line", "opening", "RRTConnect", "none")]
+    numbers = " | ".join(str(n) for n in (len(plans), len(seconds), *ways, faults, dropping))
+    times = " | ".join(f"{1e3 * np.quantile(seconds, share):.0f}" for share in (0.5, 0.95, 1.0))
+    return f"| {name} | {numbers} | {times} |"
+
+
+def distances(name: str) -> str:
+    """Time of one configuration's distances, one thread."""
+    system = systems.load(name)
+    model, rng = system.model, np.random.default_rng(0)
+    shifts = 0.2 * rng.standard_normal((400, model.nv))
+    q = np.array([model.integrate(system.start.q, v) for v in shifts])
+    best = np.inf
+    for _ in range(5):
+        begin = time.perf_counter()
+        qdsim.pair_distances(model, q, 0.1, threads=1)
+        best = min(best, time.perf_counter() - begin)
+    return f"| {name} | {model.pair_count} | {1e6 * best / len(q):.1f} |"
+
+
+def main() -> None:
+    print("## Motions between grasps\n")
+    print(
+        f"Changes of grasp of plans from {len(SEEDS)} seeds, {1e3 * OPTIONS.clearance:g} mm of clearance: straight after "
+        "backing off by 1.5 times the clearance (line), after backing off further (opening), by OMPL's RRT-Connect, "
+        "or not found; motions with a fault by an independent certification; changes of grasp at which the object "
+        "would not stay where it is without the robot.\n"
+    )
+    print(
+        "| system | plans | regrasps | line | opening | RRTConnect | not found | faults | would drop | "
+        "median, ms | 95 %, ms | max, ms |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for name in systems.TASK_NAMES:
+        print(measure(name), flush=True)
+    print("\n## Distances of all pairs, margin 0.1 m\n")
+    print("| system | pairs | us per configuration |")
+    print("|---|---|---|")
+    for name in systems.TASK_NAMES:
+        print(distances(name), flush=True)
+
+
+if __name__ == "__main__":
+    main()
