@@ -163,3 +163,27 @@ def test_bad_input(model: qdsim.Model) -> None:
         planning.transfer(plan, other)
     with pytest.raises(ValueError, match="simulator"):
         planning.transfer(plan, model, simulator=planning.second_order(other, "disc"))
+
+
+@pytest.mark.parametrize("gravity", ["0 0 0", "0 0 -9.81"])
+def test_objects_seen_from_above_lie_on_a_plane(gravity: str) -> None:
+    """Let go at some speed v, a box that slides under friction mu stops after v^2 / (2 mu g), whether the file
+    has gravity into the plane or none at all; one that gravity pulls along a slide has no such plane."""
+    mujoco = pytest.importorskip("mujoco")
+    model = qdsim.load(
+        f"""<mujoco><option gravity="{gravity}"/><worldbody>
+        <body name="box"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+          <joint type="hinge" axis="0 0 1"/><geom type="box" size="0.1 0.1 0.1" mass="2"/></body>
+        <body name="finger" pos="-1 0 0"><joint name="f" type="slide" axis="1 0 0"/>
+          <geom type="sphere" size="0.05" mass="1"/></body></worldbody>
+        <actuator><position joint="f" kp="100"/></actuator></mujoco>"""
+    )
+    mj = planning.second_order(model, "box", planning.TransferOptions(support_friction=0.3))
+    data = mujoco.MjData(mj)
+    data.qvel[0] = 0.6
+    for _ in range(2000):
+        mujoco.mj_step(mj, data)
+    assert data.qpos[0] == pytest.approx(0.6**2 / (2 * 0.3 * 9.81), rel=0.02)
+    assert abs(data.qvel[0]) < 1e-3
+    upright = planning.second_order(qdsim.load(PUSHER), "box")
+    assert not upright.dof_frictionloss.any()

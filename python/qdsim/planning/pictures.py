@@ -196,8 +196,12 @@ def force_scale(
 
 def pose_text(plan: Plan, model: Model, q: Array) -> str:
     """What is left to the goal, in words."""
-    shift, turn = ObjectSpace(model, plan.object).errors(q, plan.goal)
-    return f"{np.degrees(turn):.0f}° and {100 * shift:.0f} cm to go"
+    space = ObjectSpace(model, plan.object)
+    shift, turn = space.errors(q, plan.goal)
+    length = f"{100 * shift:.0f} cm" if shift > 0.095 else f"{1000 * shift:.0f} mm"
+    parts = [f"{np.degrees(turn):.0f}°"] * bool(space.rotation.any())
+    parts += [length] * (not space.rotation.all())
+    return f"{' and '.join(parts)} to go"
 
 
 # -------------------------------------------------------------------- the tree

@@ -131,7 +131,7 @@ def refine(
     q = np.array(short.start)
     for i, segment in enumerate(short.segments):
         if i > 0:
-            q = _regrasped(task, step_options, segment.start, q)
+            q = _regrasped(task, step_options, segment.start, q, plan.contact_tolerance)
         last = i + 1 == len(short.segments)
         goal = np.array(task.goal if last else segment.end)
         commands = _stretched(task, segment, plan.options.h, h, given)
@@ -154,15 +154,15 @@ def _active_steps(segment: Segment, space: ObjectSpace, options: RefineOptions) 
     return segment.steps
 
 
-def _regrasped(task: Task, options: Options, grasp: Array, q: Array) -> Array:
+def _regrasped(task: Task, options: Options, grasp: Array, q: Array, tolerance: float) -> Array:
     """The robot as in the planned grasp, the object as it is in ``q``; where they overlap the object stands
-    still and the robot's springs give way."""
+    still and the robot's springs give way until nothing is deeper than the tolerance."""
     placed = np.array(grasp)
     placed[task.space.q] = q[task.space.q]
     command = task.model.command_from(grasp)
     held = options.replace(held=(task.object,))
     for _ in range(PLACING_STEPS):
-        if penetration(task.model, placed) <= task.start_tolerance:
+        if penetration(task.model, placed) <= tolerance:
             break
         placed = np.array(step(task.model, placed, command, held).q_next)
     placed[task.space.q] = q[task.space.q]

@@ -52,10 +52,10 @@ class TransferOptions:
         control_period: of a controller, s.
         settle: s that the last command is held at the end of every segment.
         damping_ratio: of the joint springs; 1 is critical.
-        support_friction: coefficient of the friction between an object and the plane it lies on, in models
-            without gravity (planar systems seen from above), whose plane is not part of the model: the
-            slides of the object feel ``support_friction m g``, its hinge that times two thirds of the object's
-            radius of gyration. Without effect in models with gravity.
+        support_friction: coefficient of the friction between an object and the plane it lies on, where gravity
+            does not act along the object's slides (planar systems seen from above), whose plane is not part
+            of the model: the slides of the object feel ``support_friction m g``, its hinge that times two
+            thirds of the object's radius of gyration. Without effect on other objects.
         carry_on: True: the object goes from segment to segment as it is, and only the robot is set to the next
             grasp, as in an execution; False: every segment begins as planned, as S3 measures.
     """
@@ -154,7 +154,7 @@ def second_order(
 
     Args:
         model: the model.
-        object_name: the object's body, which feels the support's friction in models without gravity.
+        object_name: the object's body, which feels the support's friction where gravity does not move it.
         options: time step, damping and support friction.
 
     Raises:
@@ -176,9 +176,22 @@ def second_order(
     stiffness = np.zeros(model.nv)
     stiffness[held] = model.parameters.actuator_stiffness
     mj.dof_damping[held] += 2.0 * given.damping_ratio * np.sqrt(stiffness[held] * mass[held])
-    if not np.any(model.parameters.gravity):
+    if not _is_pulled(mj, model, object_name):
         _add_support(mj, model, object_name, given.support_friction)
     return mj
+
+
+def _is_pulled(mj: mujoco.MjModel, model: Model, object_name: str) -> bool:
+    """Whether gravity acts along some slide of the object."""
+    import mujoco
+
+    data = mujoco.MjData(mj)
+    data.qpos[:] = model.default_q
+    mujoco.mj_forward(mj, data)  # at rest the bias force is gravity's
+    space = ObjectSpace(model, object_name)
+    slides = space.v[~space.rotation]
+    weight = float(np.max(model.parameters.body_mass)) * float(np.linalg.norm(mj.opt.gravity))
+    return bool(np.any(np.abs(data.qfrc_bias[slides]) > 1e-9 * weight))
 
 
 def _add_support(mj: mujoco.MjModel, model: Model, object_name: str, friction: float) -> None:
