@@ -235,12 +235,12 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
   qd_status status = QD_OK;
   int polished = 0, done = conic_free_minimum(workspace, info);
   workspace->origin = ORIGIN_FREE;
-  if (!done && polish && conic_dual_active_set(workspace)) {
-    workspace->origin = ORIGIN_ACTIVE_SET;
-    done = 1;
+  if (!done && polish) {
+    workspace->origin = conic_dual_active_set(workspace) ? ORIGIN_ACTIVE_SET : ORIGIN_REST;
+    done = workspace->origin == ORIGIN_ACTIVE_SET || workspace->definite;
   }
   if (done) polished = polish && conic_polish(workspace, info);
-  if (workspace->origin == ORIGIN_ACTIVE_SET) done = polished;
+  if (workspace->origin != ORIGIN_FREE) done = polished;
   for (int stage = 0; stage <= stages && !done; ++stage) {
     const double goal = stage < stages ? larger(polish_from[stage], o->tolerance) : o->tolerance;
     status = conic_follow_path(workspace, goal, path_limit, stage > 0, info);

@@ -60,8 +60,9 @@ static int find_tails(qd_cone_workspace *workspace, int *quads) {
 typedef struct cuts {
   qd_cone_workspace *workspace;
   active_set *set;
-  int polyhedral, quads, near_count;
-  double enough; /* slacks above it (slightly negative) count as satisfied */
+  int polyhedral, quads;
+  int near_count, limit; /* blocks */
+  double enough;         /* slacks above it (slightly negative) count as satisfied */
 } cuts;
 
 /* By how much a Lorentz cone's slack is inside. */
@@ -82,7 +83,7 @@ LANES_INLINE int violated_quads(const row_block *block, double enough, const dou
   return any;
 }
 
-/* Far quads that the slacks w violate become near ones: how many, -1 if there is no room. */
+/* Far quads that the slacks w violate become near ones: how many, -1 if they are too many. */
 LANES_INLINE int list_violated(cuts *c, const double *w) {
   qd_cone_workspace *workspace = c->workspace;
   int count = 0;
@@ -92,6 +93,7 @@ LANES_INLINE int list_violated(cuts *c, const double *w) {
     const int found = violated_quads(block, c->enough, w, c->quads) & ~workspace->is_near[b];
     if (found == 0) continue;
     c->near_count += workspace->is_near[b] == 0;
+    if (c->near_count > c->limit) return -1;
     workspace->is_near[b] |= found;
     for (int q = 0; found >> q; ++q, ++count)
       if (found >> q & 1 && !near_rows_add(near, &workspace->system, b, 4 * q, workspace->g,
@@ -304,6 +306,23 @@ LANES_INLINE void all_slacks(const qd_cone_workspace *workspace, const double *x
   for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
 }
 
+/* Rounds until no cone is violated: 1, or 0 if there are too many or there is no room. */
+LANES_INLINE int cut(cuts *c, double *x, double *w) {
+  qd_cone_workspace *workspace = c->workspace;
+  active_set *set = c->set;
+  for (int round = 0; round < ROUND_LIMIT; ++round) {
+    face *found = &set->face[set->place[set->count]];
+    if (!worst_face(c, x, found)) { /* none nearby: look at all */
+      all_slacks(workspace, x, w);
+      const int more = list_violated(c, w);
+      if (more == 0) return 1;
+      if (more < 0 || !worst_face(c, x, found)) return 0;
+    }
+    if (!bring_in(workspace, set, x)) return 0;
+  }
+  return 0;
+}
+
 QD_CLONES
 int conic_dual_active_set(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
@@ -314,27 +333,21 @@ int conic_dual_active_set(qd_cone_workspace *workspace) {
   if (!workspace->definite || workspace->equality_count > 0) return 0;
   c.polyhedral = find_tails(workspace, &c.quads);
   if (c.polyhedral < 0) return 0;
+  c.enough = c.polyhedral ? -SATISFIED * workspace->length : -NEAR_ENOUGH * workspace->near_length;
   memcpy(base, x, (size_t)workspace->column_count * sizeof(double));
   memset(workspace->is_near, 0, (size_t)system->block_count * sizeof(int));
   near_rows_clear(&workspace->near_rows);
   near_rows_clear(&workspace->near_cones);
   active_set_clear(set, workspace->column_count, system->Q_is_diagonal);
-  c.enough = c.polyhedral ? -SATISFIED * workspace->length : -NEAR_ENOUGH * workspace->near_length;
-  if (list_violated(&c, w) < 0 || c.near_count > START_LIMIT ||
-      c.near_count * set->columns > START_WORK)
-    return 0;
-  for (int round = 0; round < ROUND_LIMIT; ++round) {
-    face *found = &set->face[set->place[set->count]];
-    if (!worst_face(&c, x, found)) { /* none nearby: look at all */
-      all_slacks(workspace, x, w);
-      const int more = list_violated(&c, w);
-      if (more == 0) {
-        write_back(workspace, set, c.polyhedral, base, w);
-        return 1;
-      }
-      if (more < 0 || !worst_face(&c, x, found)) return 0;
-    }
-    if (!bring_in(workspace, set, x)) return 0;
+  c.limit = START_WORK / workspace->column_count;
+  if (c.limit > START_LIMIT) c.limit = START_LIMIT;
+  if (list_violated(&c, w) < 0) return 0;
+  c.limit = system->block_count;
+  if (cut(&c, x, w)) {
+    write_back(workspace, set, c.polyhedral, base, w);
+    return 1;
   }
+  memcpy(x, base, (size_t)workspace->column_count * sizeof(double));
+  all_slacks(workspace, x, w);
   return 0;
 }

@@ -29,6 +29,7 @@ typedef enum cone_state { CONE_OPEN, CONE_STICK, CONE_SLIDE, CONE_WEAK } cone_st
 typedef enum solution_origin {
   ORIGIN_FREE,
   ORIGIN_ACTIVE_SET,
+  ORIGIN_REST,
   ORIGIN_PATH,
   ORIGIN_MULTIPLIERS
 } solution_origin;
@@ -166,8 +167,8 @@ void conic_column_residual(qd_cone_workspace *workspace, const double *x, const 
 /* Minimiser of the cost alone, natural units; 1 if it lies inside every cone and so solves the
  * exact program. Leaves its rows Gx + g in `rhs`. */
 int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info);
-/* From there: exact solution of a polyhedral program with few active rows; 0 if it is not one.
- * Leaves x and dual. */
+/* From there: exact solution of a polyhedral program with few active rows; 0 if it is not one, with
+ * x and its rows as they were. Leaves x and dual. */
 int conic_dual_active_set(qd_cone_workspace *workspace);
 /* Interior point from a cold start (or where it stopped, with resume) down to a complementarity of
  * `goal` (relative), at most iteration_limit iterations in all. Leaves x, slack, dual. */
@@ -177,7 +178,9 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
  * from the boundary, each with so many iterations. */
 qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
                            qd_cone_info *info);
-/* Newton on the active set; 1 if the KKT equations hold to rounding: then polish_x/dual/slack. */
+/* Newton on the active set, from x and dual (ORIGIN_REST: from the minimiser of the cost, whose
+ * rows are in `rhs`, as if what it leaves near came to rest); 1 if the KKT equations hold to
+ * rounding: then polish_x/dual/slack. */
 int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info);
 /* An exact program where the path ended: method of multipliers from its end, at most `limit` times,
  * then the polish if asked. Leaves x, slack, dual, the same in polish_*, and the states; 1 if that
