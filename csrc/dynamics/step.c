@@ -241,7 +241,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
     }
     const int missed = result->dropped_pairs > 0
                            ? 0
-                           : missed_pairs_find(&w->collision, model, &w->kinematics, result->delta,
+                           : missed_pairs_find(&w->collision, model, input->q, result->delta,
                                                options->margin, &w->next, result->q_next, add);
     result->missed_pairs += missed;
     if (missed == 0 || !add) {

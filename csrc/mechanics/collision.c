@@ -9,7 +9,9 @@
 void collision_lay_out(collision *c, const qd_model *model, int capacity, arena *a) {
   c->shape = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
   c->next = arena_take(a, (size_t)model->geom_count * sizeof(placed_shape));
-  c->travel = arena_doubles(a, (size_t)model->geom_count);
+  c->reach = arena_doubles(a, (size_t)model->body_count);
+  c->travel = arena_doubles(a, (size_t)model->body_count);
+  c->joint_reach = arena_doubles(a, (size_t)model->joint_count);
   c->counts = arena_take(a, (size_t)model->pair_count);
   c->contact = arena_take(a, (size_t)capacity * sizeof(qd_contact));
   c->feature = arena_take(a, (size_t)capacity * sizeof *c->feature);
@@ -37,22 +39,35 @@ void collision_place_shapes(placed_shape *shapes, const qd_model *model, const k
 /* Relative room for rounding: a pair is ruled out only where its distance is safely larger. */
 #define SLACK 1e-12
 
+/* The other shape lies above a plane, farther than the margin. */
+static int above_plane(const placed_shape *plane, const placed_shape *other, double radius,
+                       double margin) {
+  double up[3], d[3];
+  vec3_sub(d, other->pos, plane->pos);
+  mat3_column(up, plane->rot, 2);
+  const double slack = SLACK * (fabs(d[0]) + fabs(d[1]) + fabs(d[2]) + radius + fabs(margin));
+  return vec3_dot(up, d) - radius > margin + slack;
+}
+
 /* A lower bound of the distance, from bounding spheres and half spaces. */
-static int out_of_range(const qd_model *model, const collision *c, int a, int b, double margin) {
+static inline int out_of_range(const collision *c, const qd_model *model, int a, int b,
+                               double margin) {
   const placed_shape *A = c->shape + a, *B = c->shape + b;
-  double d[3];
-  vec3_sub(d, B->pos, A->pos);
-  if (A->type == QD_PLANE || B->type == QD_PLANE) {
-    const int plane_is_a = A->type == QD_PLANE;
-    const double radius = model->geom_radius[plane_is_a ? b : a];
-    double up[3];
-    mat3_column(up, plane_is_a ? A->rot : B->rot, 2);
-    const double slack = SLACK * (fabs(d[0]) + fabs(d[1]) + fabs(d[2]) + radius + fabs(margin));
-    return (plane_is_a ? 1.0 : -1.0) * vec3_dot(up, d) - radius > margin + slack;
-  }
   const double radii = model->geom_radius[a] + model->geom_radius[b];
   const double reach = radii + margin + SLACK * (radii + fabs(margin));
-  return reach < 0.0 || vec3_dot(d, d) > reach * reach;
+  double d[3];
+  vec3_sub(d, B->pos, A->pos);
+  if (radii < INFINITY) {
+    return reach < 0.0 || vec3_dot(d, d) > reach * reach;
+  }
+  if (A->type == QD_PLANE) {
+    return above_plane(A, B, model->geom_radius[b], margin);
+  }
+  return B->type == QD_PLANE && above_plane(B, A, model->geom_radius[a], margin);
+}
+
+int collision_out_of_range(const collision *c, const qd_model *model, int a, int b, double margin) {
+  return out_of_range(c, model, a, b, margin);
 }
 
 void contact_tangent_axis(double axis[3], const qd_model *model, const double n[3]) {
@@ -71,7 +86,6 @@ void contact_tangent_axis(double axis[3], const qd_model *model, const double n[
 static void contact_fill(qd_contact *out, const qd_model *model, int pair,
                          const contact_point *point) {
   double axis[3];
-  memset(out, 0, sizeof *out);
   out->geom_a = model->pair_geom[2 * pair];
   out->geom_b = model->pair_geom[2 * pair + 1];
   out->body_a = model->geom_body[out->geom_a];
@@ -86,6 +100,7 @@ static void contact_fill(qd_contact *out, const qd_model *model, int pair,
   vec3_normalize(out->frame + 3);
   vec3_cross(out->frame + 6, out->frame, out->frame + 3);
   memcpy(out->friction, model->parameters.pair_friction + 5 * pair, sizeof out->friction);
+  memset(out->force, 0, sizeof out->force);
 }
 
 void collision_add_contact(collision *c, const qd_model *model, int pair,
@@ -120,8 +135,8 @@ qd_status collision_compute(const qd_model *model, const kinematics *k, double m
   for (int pair = 0; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
        ++pair) {
     const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
-    const double range = fmax(margin, model->pair_margin[pair]);
-    if (!out_of_range(model, c, a, b, range)) {
+    const double own = model->pair_margin[pair], range = margin > own ? margin : own;
+    if (!out_of_range(c, model, a, b, range)) {
       collision_add_pair(c, model, pair, range);
     }
   }

@@ -7,12 +7,12 @@
 #include "mechanics/kinematics.h"
 
 typedef struct collision {
-  placed_shape *shape;   /* (geom_count) */
-  placed_shape *next;    /* (geom_count) the shapes at another configuration, see missed_pairs.h */
-  double *travel;        /* (geom_count) scratch of missed_pairs.h */
-  unsigned char *counts; /* (pair_count) 1: the pair's contacts are in the list */
-  int left_out;          /* number of pairs that are not */
-  qd_contact *contact;   /* (capacity) */
+  placed_shape *shape; /* (geom_count) */
+  placed_shape *next;  /* (geom_count) the shapes at another configuration, see missed_pairs.h */
+  double *reach, *travel, *joint_reach; /* scratch of missed_pairs.h */
+  unsigned char *counts;                /* (pair_count) 1: the pair's contacts are in the list */
+  int left_out;                         /* number of pairs that are not */
+  qd_contact *contact;                  /* (capacity) */
   contact_feature *feature; /* (capacity) the smooth branch of the pair, for the derivative */
   int capacity;
   int count;
@@ -28,6 +28,9 @@ qd_status collision_compute(const qd_model *model, const kinematics *k, double m
 
 /* Places every shape by the poses of its body. */
 void collision_place_shapes(placed_shape *shapes, const qd_model *model, const kinematics *k);
+
+/* 1 if bounding spheres and half spaces show that two shapes are farther apart than that. */
+int collision_out_of_range(const collision *c, const qd_model *model, int a, int b, double margin);
 
 /* Appends all contacts of a pair within range (room permitting; count grows in any case). */
 void collision_add_pair(collision *c, const qd_model *model, int pair, double range);

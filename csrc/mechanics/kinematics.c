@@ -28,6 +28,8 @@ typedef struct moving_pose {
   double rot[9];
 } moving_pose;
 
+static int is_zero(const double a[3]) { return a[0] == 0.0 && a[1] == 0.0 && a[2] == 0.0; }
+
 /* Turns the pose by quat (in the pose's own frame), keeping the anchor (body frame) in place. */
 static void pose_turn(moving_pose *X, const double turn[4], const double anchor_B[3],
                       const double anchor_W[3]) {
@@ -35,8 +37,10 @@ static void pose_turn(moving_pose *X, const double turn[4], const double anchor_
   quat_mul(X->quat, X->quat, turn);
   quat_normalize(X->quat);
   quat_to_mat3(X->rot, X->quat);
-  mat3_mul_vec(offset, X->rot, anchor_B);
-  vec3_sub(X->pos, anchor_W, offset);
+  if (!is_zero(anchor_B)) {
+    mat3_mul_vec(offset, X->rot, anchor_B);
+    vec3_sub(X->pos, anchor_W, offset);
+  }
 }
 
 static void apply_free(moving_pose *X, const double *q, screw *s) {
@@ -57,8 +61,11 @@ static void apply_joint(const qd_model *model, int j, const double *q, moving_po
   const double *anchor_B = model->joint_pos + 3 * j;
   const double *axis_B = model->joint_axis + 3 * j;
   double anchor_W[3], axis_W[3], turn[4];
-  mat3_mul_vec(anchor_W, X->rot, anchor_B);
-  vec3_axpy(anchor_W, 1.0, X->pos);
+  vec3_copy(anchor_W, X->pos);
+  if (!is_zero(anchor_B)) {
+    mat3_mul_vec(anchor_W, X->rot, anchor_B);
+    vec3_axpy(anchor_W, 1.0, X->pos);
+  }
   switch (model->joint_type[j]) {
   case QD_HINGE:
     mat3_mul_vec(axis_W, X->rot, axis_B);
@@ -85,18 +92,29 @@ static void apply_joint(const qd_model *model, int j, const double *q, moving_po
   }
 }
 
+/* The pose of a body's frame before its joints move it. */
+static void pose_attach(moving_pose *X, const qd_model *model, const kinematics *k, int b) {
+  const int parent = model->body_parent[b];
+  const double *quat = model->body_quat + 4 * b;
+  mat3_mul_vec(X->pos, k->body_rot + 9 * parent, model->body_pos + 3 * b);
+  vec3_axpy(X->pos, 1.0, k->body_pos + 3 * parent);
+  if (quat[0] == 1.0 && is_zero(quat + 1)) {
+    memcpy(X->quat, k->body_quat + 4 * parent, sizeof X->quat);
+    memcpy(X->rot, k->body_rot + 9 * parent, sizeof X->rot);
+  } else {
+    quat_mul(X->quat, k->body_quat + 4 * parent, quat);
+    quat_to_mat3(X->rot, X->quat);
+  }
+}
+
 void kinematics_compute(const qd_model *model, const double *q, kinematics *k) {
   vec3_set(k->body_pos, 0.0, 0.0, 0.0);
   const double identity[4] = {1.0, 0.0, 0.0, 0.0};
   memcpy(k->body_quat, identity, sizeof identity);
   quat_to_mat3(k->body_rot, identity);
   for (int b = 1; b < model->body_count; ++b) {
-    const int parent = model->body_parent[b];
     moving_pose X;
-    mat3_mul_vec(X.pos, k->body_rot + 9 * parent, model->body_pos + 3 * b);
-    vec3_axpy(X.pos, 1.0, k->body_pos + 3 * parent);
-    quat_mul(X.quat, k->body_quat + 4 * parent, model->body_quat + 4 * b);
-    quat_to_mat3(X.rot, X.quat);
+    pose_attach(&X, model, k, b);
     for (int j = model->body_joint_start[b]; j < model->body_joint_start[b + 1]; ++j) {
       apply_joint(model, j, q + model->joint_q[j], &X, k->dof_screw + model->joint_v[j]);
     }

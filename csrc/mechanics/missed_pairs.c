@@ -122,64 +122,89 @@ static int find_pair(collision *c, const qd_model *model, int pair, int add) {
 /* Relative room for rounding. */
 #define TRAVEL_SLACK 1e-9
 
-/* No point of a shape moves farther than this. Its joints move one after the other, from the shape
- * to the world, so that each axis still stands where it is at q: a point x is carried on a chord no
- * longer than its velocity there, |w x c + v| + |w| |x - c| for the shape's centre c. */
-static double shape_travel(const qd_model *model, const kinematics *k, const placed_shape *shape,
-                           int geom, const double *delta) {
-  int count;
-  const int *chain = body_chain(model, model->geom_body[geom], &count);
-  double travel = 0.0;
-  while (count > 0) {
-    const int last = chain[count - 1], first = model->dof_block_start[last];
-    screw moved = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
-    double at_centre[3];
-    for (int dof = first; dof <= last; ++dof) {
-      screw_axpy(&moved, delta[dof], k->dof_screw + dof);
-    }
-    screw_point_velocity(at_centre, &moved, shape->pos);
-    travel += vec3_norm(at_centre);
-    if (vec3_dot(moved.w, moved.w) > 0.0) { /* an infinite plane that turns moves infinitely far */
-      travel += vec3_norm(moved.w) * (model->geom_radius[geom] + travel);
-    }
-    count -= last - first + 1;
+/* How far from its joint's anchor any point may come that the joint carries, on the way from q by
+ * delta: arms and slides, one after the other. A free joint turns its body about the origin. */
+static void find_reach(collision *c, const qd_model *model, const double *q, const double *delta) {
+  memset(c->reach, 0, (size_t)model->body_count * sizeof(double));
+  for (int i = 0; i < model->geom_count; ++i) {
+    double *reach = c->reach + model->geom_body[i];
+    const double own = model->geom_arm[i] + model->geom_radius[i];
+    *reach = own > *reach ? own : *reach;
   }
-  return travel * (1.0 + TRAVEL_SLACK);
+  for (int b = model->body_count - 1; b > 0; --b) {
+    double far = c->reach[b];
+    for (int j = model->body_joint_start[b + 1] - 1; j >= model->body_joint_start[b]; --j) {
+      c->joint_reach[j] = far;
+      far += model->joint_type[j] == QD_SLIDE
+                 ? fabs(q[model->joint_q[j]] - model->joint_ref[j]) + fabs(delta[model->joint_v[j]])
+                 : model->joint_arm[j];
+    }
+    double *reach = c->reach + model->body_parent[b];
+    far += model->body_arm[b];
+    *reach = far > *reach ? far : *reach;
+  }
 }
 
-/* A pair out of the list was farther apart than its range. Where both shapes together travel less
- * than that, the plane that separated them still does: they neither met nor turned round. */
-static int any_can_be_missed(const collision *c, const qd_model *model, const kinematics *k,
-                             const double *delta, double margin) {
+static double joint_travel(const collision *c, const qd_model *model, int joint,
+                           const double *delta) {
+  const double *d = delta + model->joint_v[joint];
+  const int type = model->joint_type[joint];
+  if (type == QD_SLIDE) {
+    return fabs(d[0]);
+  }
+  const double straight = type == QD_FREE ? vec3_norm(d) : 0.0;
+  const double turn = type == QD_HINGE ? fabs(d[0]) : vec3_norm(type == QD_FREE ? d + 3 : d);
+  /* an infinite plane that does not turn stays what it is */
+  return straight + (turn > 0.0 ? turn * c->joint_reach[joint] : 0.0);
+}
+
+/* No point of a body's shapes moves farther than its travel: joints move one after the other, and
+ * each carries a point on a chord no longer than its angle times the point's distance. */
+static void find_travel(collision *c, const qd_model *model, const double *delta) {
+  c->travel[0] = 0.0;
+  for (int b = 1; b < model->body_count; ++b) {
+    double travel = c->travel[model->body_parent[b]];
+    for (int j = model->body_joint_start[b]; j < model->body_joint_start[b + 1]; ++j) {
+      travel += joint_travel(c, model, j, delta) * (1.0 + TRAVEL_SLACK);
+    }
+    c->travel[b] = travel;
+  }
+}
+
+/* A pair out of the list was farther apart than its range, or than its bounds. Where both shapes
+ * together travel less than that, the plane that separated them still does: they neither met nor
+ * turned round. */
+static int can_be_missed(const collision *c, const qd_model *model, int pair, double margin) {
+  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
+  const double own = model->pair_margin[pair], range = margin > own ? margin : own;
+  const double both = c->travel[model->geom_body[a]] + c->travel[model->geom_body[b]];
+  return !c->counts[pair] && !(both < range) && !collision_out_of_range(c, model, a, b, both);
+}
+
+static int any_can_be_missed(collision *c, const qd_model *model, double margin) {
   double longest = 0.0;
-  if (c->left_out == 0) {
-    return 0;
+  for (int b = 1; b < model->body_count; ++b) {
+    longest = c->travel[b] > longest ? c->travel[b] : longest;
   }
-  for (int i = 0; i < model->geom_count; ++i) {
-    c->travel[i] = shape_travel(model, k, c->shape + i, i, delta);
-    longest = fmax(longest, c->travel[i]);
-  }
-  if (2.0 * longest < margin) {
-    return 0;
-  }
-  if (model->pair_table.in_use) { /* too many to ask each */
-    return 1;
-  }
-  int can = 0;
-  for (int pair = 0; pair < model->pair_count; ++pair) {
-    const double range = fmax(margin, model->pair_margin[pair]);
-    const double both =
-        c->travel[model->pair_geom[2 * pair]] + c->travel[model->pair_geom[2 * pair + 1]];
-    can |= !c->counts[pair] && !(both < range);
+  int can = c->left_out > 0 && !(2.0 * longest < margin);
+  if (can && !model->pair_table.in_use) { /* else too many to ask each */
+    can = 0;
+    for (int pair = 0; pair < model->pair_count && !can; ++pair) {
+      can = can_be_missed(c, model, pair, margin);
+    }
   }
   return can;
 }
 
-int missed_pairs_find(collision *c, const qd_model *model, const kinematics *at_q,
-                      const double *delta, double margin, kinematics *next, const double *q_next,
-                      int add) {
+int missed_pairs_find(collision *c, const qd_model *model, const double *q, const double *delta,
+                      double margin, kinematics *next, const double *q_next, int add) {
   int count = 0;
-  if (model->cloud_pair_count == 0 && !any_can_be_missed(c, model, at_q, delta, margin)) {
+  if (c->left_out == 0 && model->cloud_pair_count == 0) {
+    return 0;
+  }
+  find_reach(c, model, q, delta);
+  find_travel(c, model, delta);
+  if (model->cloud_pair_count == 0 && !any_can_be_missed(c, model, margin)) {
     return 0;
   }
   kinematics_compute(model, q_next, next);
@@ -187,9 +212,9 @@ int missed_pairs_find(collision *c, const qd_model *model, const kinematics *at_
   broad_phase_on_the_way(&c->broad, model, c->shape, c->next);
   for (int pair = 0; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
        ++pair) {
-    if (!c->counts[pair]) {
+    if (can_be_missed(c, model, pair, margin)) {
       count += find_pair(c, model, pair, add);
-    } else if (model->cloud_pair_count > 0 &&
+    } else if (c->counts[pair] && model->cloud_pair_count > 0 &&
                is_cloud_pair(c, model->pair_geom[2 * pair], model->pair_geom[2 * pair + 1])) {
       count += find_points(c, model, pair, add);
     }

@@ -8,10 +8,9 @@
  * passed through on the way there (formulation 2, "which pairs count"); and at pairs with clouds
  * that are in the list: how many have points that were not among the nearest and penetrate at
  * q_next. With add = 1 their contacts at q are appended, as far away as they are; check count
- * against capacity then. at_q: kinematics of the shapes in c; delta leads to q_next; margin: that
+ * against capacity then. delta leads from q to q_next; margin: that
  * of collision_compute; next is scratch. */
-int missed_pairs_find(collision *c, const qd_model *model, const kinematics *at_q,
-                      const double *delta, double margin, kinematics *next, const double *q_next,
-                      int add);
+int missed_pairs_find(collision *c, const qd_model *model, const double *q, const double *delta,
+                      double margin, kinematics *next, const double *q_next, int add);
 
 #endif

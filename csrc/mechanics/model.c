@@ -107,6 +107,9 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->geom_pos = arena_doubles(a, 3 * ng);
   m->geom_rot = arena_doubles(a, 9 * ng);
   m->geom_radius = arena_doubles(a, ng);
+  m->geom_arm = arena_doubles(a, ng);
+  m->joint_arm = arena_doubles(a, nj);
+  m->body_arm = arena_doubles(a, nb);
   m->mesh = arena_take(a, (size_t)m->mesh_count * sizeof *m->mesh);
   m->cloud = arena_take(a, (size_t)m->cloud_count * sizeof *m->cloud);
   m->pair_geom = arena_ints(a, 2 * np);

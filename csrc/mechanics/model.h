@@ -69,6 +69,12 @@ struct qd_model {
   double *geom_pos;           /* (geom_count, 3) body frame; of meshes and clouds their centre */
   double *geom_rot;           /* (geom_count, 9) */
   double *geom_radius;        /* (geom_count) of the bounding sphere, infinite for planes */
+  double *geom_arm;           /* (geom_count) from its centre to the last joint that turns its body
+                               * (without one: to the body's origin) */
+  double *joint_arm;          /* (joint_count) from a joint that turns its body to the one before it
+                               * on the same body; 0: there is none */
+  double *body_arm;           /* (nb) from the first joint that turns it (or the origin) to the last
+                               * one that turns its parent (or its origin) */
 
   convex_mesh **mesh;  /* (mesh_count) a block each */
   point_cloud **cloud; /* (cloud_count) a block each */

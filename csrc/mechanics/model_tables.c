@@ -165,6 +165,52 @@ void model_radii_fill(qd_model *m) {
   }
 }
 
+/* Where the first or last joint that turns a body is, in the body's frame; without one its origin.
+ */
+static void turning_point(double point[3], const qd_model *m, int body, int last) {
+  const int start = m->body_joint_start[body], end = m->body_joint_start[body + 1];
+  vec3_set(point, 0.0, 0.0, 0.0);
+  for (int i = start; i < end; ++i) {
+    const int j = last ? start + end - 1 - i : i;
+    if (m->joint_type[j] == QD_HINGE || m->joint_type[j] == QD_BALL) {
+      vec3_copy(point, m->joint_pos + 3 * j);
+      return;
+    }
+  }
+}
+
+static double distance(const double a[3], const double b[3]) {
+  double d[3];
+  vec3_sub(d, b, a);
+  return vec3_norm(d);
+}
+
+/* Lengths that no motion of a hinge or ball changes. */
+static void fill_arms(qd_model *m) {
+  double first[3], last[3], in_parent[3], rot[9];
+  for (int b = 1; b < m->body_count; ++b) {
+    turning_point(first, m, b, 0);
+    turning_point(last, m, m->body_parent[b], 1);
+    quat_to_mat3(rot, m->body_quat + 4 * b);
+    mat3_mul_vec(in_parent, rot, first);
+    vec3_axpy(in_parent, 1.0, m->body_pos + 3 * b);
+    m->body_arm[b] = distance(in_parent, last);
+  }
+  for (int j = 1; j < m->joint_count; ++j) {
+    const int type = m->joint_type[j];
+    for (int i = j - 1; i >= 0 && m->joint_body[i] == m->joint_body[j] && type != QD_SLIDE; --i) {
+      if (m->joint_type[i] != QD_SLIDE) {
+        m->joint_arm[j] = distance(m->joint_pos + 3 * i, m->joint_pos + 3 * j);
+        break;
+      }
+    }
+  }
+  for (int i = 0; i < m->geom_count; ++i) {
+    turning_point(last, m, m->geom_body[i], 1);
+    m->geom_arm[i] = distance(m->geom_pos + 3 * i, last);
+  }
+}
+
 static int usual_contacts(const qd_model *m, int geom) {
   switch (m->geom_type[geom]) {
   case QD_BOX:
@@ -208,6 +254,7 @@ void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
   fill_trees(m);
   fill_actuators(m, spec);
   fill_geoms(m, spec);
+  fill_arms(m);
   pair_table_fill(&m->pair_table, spec, m->geom_radius);
   fill_capacity(m);
   count_cloud_pairs(m);

@@ -183,8 +183,9 @@ static int compare_contacts(twins *t, const double *q, double margin) {
   return same_contacts(t);
 }
 
-static int find_missed(stage *s, const double *delta, double margin, const double *q_next) {
-  return missed_pairs_find(&s->c, s->model, &s->k, delta, margin, &s->next, q_next, 1);
+static int find_missed(stage *s, const double *q, const double *delta, double margin,
+                       const double *q_next) {
+  return missed_pairs_find(&s->c, s->model, q, delta, margin, &s->next, q_next, 1);
 }
 
 /* The twin is told that shapes may have gone anywhere, so it rules no pair out by its travel. */
@@ -195,8 +196,8 @@ static int compare_missed(twins *t, const double *q, const double *q_next, doubl
     anywhere[i] = 1e9;
   }
   compare_contacts(t, q, margin);
-  const int missed = find_missed(&t->swept, delta, margin, q_next);
-  CHECK(missed == find_missed(&t->asked, anywhere, margin, q_next));
+  const int missed = find_missed(&t->swept, q, delta, margin, q_next);
+  CHECK(missed == find_missed(&t->asked, q, anywhere, margin, q_next));
   same_contacts(t);
   return missed;
 }
