@@ -379,7 +379,8 @@ def _movie_frames(
     low, high = scene.window(_everything(plan))
     typical, length = force_scale(scene, replay, low, high)
     height = size * float((high[1] - low[1]) / (high[0] - low[0]))
-    strip = 0.36  # inches of text above the scene
+    small = min(1.0, size / 4.5)
+    strip = 0.36 * small  # inches of text above the scene
     figure = new_figure(size, height + strip, dpi=100)
     ax = figure.add_axes((0.01, 0.01, 0.98, height / (height + strip) - 0.02))
     total = plan.step_count
@@ -401,10 +402,9 @@ def _movie_frames(
         if step is not None:
             scene.draw_forces(ax, step, typical, length)
         top = 1.0 - 0.1 / (height + strip)
-        figure.text(0.02, top, title, color=colour, fontsize=12, weight="bold", va="top")
-        figure.text(
-            0.98, top, pose_text(plan, model, q), color=QUIET, fontsize=11, ha="right", va="top"
-        )
+        figure.text(0.02, top, title, color=colour, fontsize=12 * small, weight="bold", va="top")
+        left = pose_text(plan, model, q)
+        figure.text(0.98, top, left, color=QUIET, fontsize=11 * small, ha="right", va="top")
         figure.canvas.draw()
         rgba = np.asarray(figure.canvas.buffer_rgba())  # type: ignore[attr-defined]
         even = rgba[: rgba.shape[0] // 2 * 2, : rgba.shape[1] // 2 * 2, :3]
@@ -415,16 +415,14 @@ def _movie_frames(
     for k, segment in enumerate(plan.segments):
         motion = plan.motions[k - 1] if k > 0 and plan.motions else None
         if motion is not None:
-            title = f"regrasp {k}: a motion of {motion.duration:.2g} s"
+            title = f"regrasp {k}, {motion.duration:.2g} s"
             count = min(max(round(motion.duration * rate), fade), 3 * fade)
             for q in motion.at(np.linspace(0.0, motion.duration, count + 1)[1:]):
                 yield shot(q, title, REGRASP, None, None, 1.0)
         elif k > 0:
             old = plan.segments[k - 1].end
             for i in range(fade):
-                yield shot(
-                    segment.start, f"regrasp {k} (no motion)", REGRASP, None, old, (i + 1) / fade
-                )
+                yield shot(segment.start, f"regrasp {k}, faded", REGRASP, None, old, (i + 1) / fade)
         for i in range(segment.steps):
             done += 1
             title = f"step {done} of {total}"
