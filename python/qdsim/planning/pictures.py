@@ -7,6 +7,7 @@ rounded link. Other models are seen from a corner, in parallel projection.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from itertools import pairwise
@@ -363,7 +364,8 @@ def write_movie(
         size: width in inches at 100 dots an inch.
     """
     writer = need("imageio.v2")
-    images = list(_movie_frames(plan, replay, model, regrasp_frames, size, frames_per_second))
+    shots = _shots(plan, replay, regrasp_frames, frames_per_second)
+    images = _images(plan, replay, model, shots, size)
     for path in paths:
         if os.fspath(path).endswith(".gif"):
             writer.mimsave(path, images, duration=1000.0 / frames_per_second, loop=0)
@@ -372,9 +374,47 @@ def write_movie(
             writer.mimsave(path, images, fps=frames_per_second, macro_block_size=2, quality=8)
 
 
-def _movie_frames(
-    plan: Plan, replay: ReplayResult, model: Model, fade: int, size: float, rate: int
-) -> Any:
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Shot:
+    """One picture of a movie: a configuration with its forces; ``old`` fades out as ``mix`` goes to 1."""
+
+    q: Array
+    title: str
+    colour: str
+    step: Step | None = None
+    old: Array | None = None
+    mix: float = 1.0
+
+
+def _shots(plan: Plan, replay: ReplayResult, fade: int, rate: int) -> list[_Shot]:
+    shots = [_Shot(plan.start, "start", INK)] * (rate // 2)
+    done, total = 0, plan.step_count
+    for k, segment in enumerate(plan.segments):
+        if k > 0:
+            shots += _regrasp_shots(plan, k, fade, rate)
+        for q, step in zip(segment.configurations[1:], replay.steps[k]):
+            done += 1
+            shots.append(_Shot(q, f"step {done} of {total}", INK, step))
+    return shots + [_Shot(plan.end, f"end after {total} steps", GOAL)] * rate
+
+
+def _regrasp_shots(plan: Plan, k: int, fade: int, rate: int) -> list[_Shot]:
+    """From segment k - 1 to segment k."""
+    motion = plan.motions[k - 1] if plan.motions else None
+    if motion is not None:
+        title = f"regrasp {k}, {motion.duration:.2g} s"
+        count = min(max(round(motion.duration * rate), fade), 3 * fade)
+        times = np.linspace(0.0, motion.duration, count + 1)[1:]
+        return [_Shot(q, title, REGRASP) for q in motion.at(times)]
+    before, after = plan.segments[k - 1].end, plan.segments[k].start
+    title = f"regrasp {k}, faded"
+    return [_Shot(after, title, REGRASP, None, before, (i + 1) / fade) for i in range(fade)]
+
+
+def _images(
+    plan: Plan, replay: ReplayResult, model: Model, shots: Sequence[_Shot], size: float
+) -> list[Any]:
+    """The shots as arrays of colours; what stands still is drawn once."""
     scene = scene_of(model, plan.object)
     low, high = scene.window(_everything(plan))
     typical, length = force_scale(scene, replay, low, high)
@@ -383,48 +423,27 @@ def _movie_frames(
     strip = 0.36 * small  # inches of text above the scene
     figure = new_figure(size, height + strip, dpi=100)
     ax = figure.add_axes((0.01, 0.01, 0.98, height / (height + strip) - 0.02))
-    total = plan.step_count
-
-    def shot(
-        q: Array, title: str, colour: str, step: Step | None, old: Array | None, mix: float
-    ) -> Any:
+    top = 1.0 - 0.1 / (height + strip)
+    images: list[Any] = []
+    for shot, last in zip(shots, [None, *shots]):
+        if shot is last:
+            images.append(images[-1])
+            continue
         ax.clear()
         for text in list(figure.texts):
             text.remove()
         scene.prepare(ax, low, high)
         scene.draw_goal(ax, plan.goal)
-        if old is None:
-            scene.draw(ax, q)
-        else:
-            scene.draw(ax, q, alpha=mix)
-            pos, rot = model.body_poses(old)
-            scene._draw_robot(ax, pos, rot, ghost=False, alpha=1.0 - mix)
-        if step is not None:
-            scene.draw_forces(ax, step, typical, length)
-        top = 1.0 - 0.1 / (height + strip)
-        figure.text(0.02, top, title, color=colour, fontsize=12 * small, weight="bold", va="top")
-        left = pose_text(plan, model, q)
-        figure.text(0.98, top, left, color=QUIET, fontsize=11 * small, ha="right", va="top")
+        scene.draw(ax, shot.q, alpha=shot.mix)
+        if shot.old is not None:
+            scene._draw_robot(ax, *model.body_poses(shot.old), ghost=False, alpha=1.0 - shot.mix)
+        if shot.step is not None:
+            scene.draw_forces(ax, shot.step, typical, length)
+        font = {"fontsize": 12 * small, "va": "top"}
+        figure.text(0.02, top, shot.title, color=shot.colour, weight="bold", **font)
+        said = pose_text(plan, model, shot.q)
+        figure.text(0.98, top, said, color=QUIET, fontsize=11 * small, ha="right", va="top")
         figure.canvas.draw()
         rgba = np.asarray(figure.canvas.buffer_rgba())  # type: ignore[attr-defined]
-        even = rgba[: rgba.shape[0] // 2 * 2, : rgba.shape[1] // 2 * 2, :3]
-        return np.array(even)
-
-    done = 0
-    yield from [shot(plan.start, "start", INK, None, None, 1.0)] * (rate // 2)
-    for k, segment in enumerate(plan.segments):
-        motion = plan.motions[k - 1] if k > 0 and plan.motions else None
-        if motion is not None:
-            title = f"regrasp {k}, {motion.duration:.2g} s"
-            count = min(max(round(motion.duration * rate), fade), 3 * fade)
-            for q in motion.at(np.linspace(0.0, motion.duration, count + 1)[1:]):
-                yield shot(q, title, REGRASP, None, None, 1.0)
-        elif k > 0:
-            old = plan.segments[k - 1].end
-            for i in range(fade):
-                yield shot(segment.start, f"regrasp {k}, faded", REGRASP, None, old, (i + 1) / fade)
-        for i in range(segment.steps):
-            done += 1
-            title = f"step {done} of {total}"
-            yield shot(segment.configurations[i + 1], title, INK, replay.steps[k][i], None, 1.0)
-    yield from [shot(plan.end, f"end after {total} steps", GOAL, None, None, 1.0)] * rate
+        images.append(np.array(rgba[: rgba.shape[0] // 2 * 2, : rgba.shape[1] // 2 * 2, :3]))
+    return images
