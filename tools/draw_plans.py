@@ -20,7 +20,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images" / "plans"
 SEEDS = 10
 FRAMES = 12
 WIDTH = 1200  # pixels
-COLOURS = 64  # keeps the files small
+COLOURS = (64, 32, 16)
+LARGEST = 150_000  # bytes
 
 
 def first_plan(task: planning.Task) -> tuple[int, planning.Plan]:
@@ -47,7 +48,12 @@ def draw(name: str, movies: Path | None) -> str:
     with Image.open(path) as picture:
         small = picture.convert("RGB")
         small = small.resize((WIDTH, round(WIDTH * small.height / small.width)), Image.LANCZOS)
-        small.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+        for colours in COLOURS:
+            small.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+                path, optimize=True
+            )
+            if path.stat().st_size < LARGEST:
+                break
     if movies is not None:
         pictures.write_movie(plan, replay, system.model, [movies / f"{name}.mp4"])
     found = sum(reason is None for reason in reasons)

@@ -76,13 +76,12 @@ def key_frames(
     end = (last, plan.segments[-1].steps)
     frames = sorted({*starts, *pushes, end})
     if len(frames) > most:
-        spare = [f for f in pushes if f != end]
-        drop = np.unique(
-            np.linspace(0, len(spare) - 1, min(len(frames) - most, len(spare))).astype(int)
-        )
-        frames = sorted(set(frames) - {spare[i] for i in drop})
-    if len(frames) > most:
-        frames = [frames[i] for i in np.linspace(0, len(frames) - 1, most).astype(int)]
+        # Whole segments, each with its grasp and its push, evenly over the plan.
+        count = max((most - 2) // 2, 1)
+        told = set(np.linspace(0, last, count).astype(int).tolist())
+        frames = sorted({(0, 0), end, *(f for f in frames if f[0] in told)})
+        chosen = np.linspace(0, len(frames) - 1, most).astype(int)
+        frames = [frames[i] for i in np.unique(chosen)]
     # Room that is left goes to the middle of the longest stretches.
     while len(frames) < most:
         gaps = [
