@@ -438,7 +438,7 @@ def _images(
             scene._draw_robot(ax, *model.body_poses(shot.old), ghost=False, alpha=1.0 - shot.mix)
         if shot.step is not None:
             scene.draw_forces(ax, shot.step, typical, length)
-        font = {"fontsize": 12 * small, "va": "top"}
+        font: dict[str, Any] = {"fontsize": 12 * small, "va": "top"}
         figure.text(0.02, top, shot.title, color=shot.colour, weight="bold", **font)
         said = pose_text(plan, model, shot.q)
         figure.text(0.98, top, said, color=QUIET, fontsize=11 * small, ha="right", va="top")
