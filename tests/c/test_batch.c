@@ -358,6 +358,61 @@ static void test_own_parameters(const qd_model *model, qd_thread_pool *pool) {
   free(size);
 }
 
+/* dq_next by every argument into one block, zeros at first; the caller frees it. */
+static double *derivatives_of(const qd_model *model, int64_t samples, qd_batch_output *output) {
+  size_t count = 0;
+  for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
+    count += (size_t)samples * 2 * (size_t)qd_argument_size(model, k);
+  }
+  double *block = calloc(count, sizeof *block), *at = block;
+  for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
+    output->derivative[k] = at;
+    at += samples * 2 * qd_argument_size(model, k);
+  }
+  return block;
+}
+
+static void test_derivatives_by_all(const qd_model *model, qd_thread_pool *pool) {
+  numbers n;
+  numbers_fill(&n);
+  const qd_step_options options = qd_step_options_default();
+  qd_batch_input input = input_of(&n);
+  input.sample_count = 60;
+  found alone, together;
+  qd_batch_failure failure;
+  qd_batch *batch = qd_batch_create(model);
+  qd_batch_output one = output_of(&alone), many = output_of(&together);
+  double *first = derivatives_of(model, 60, &one);
+  double *second = derivatives_of(model, 60, &many);
+  CHECK(qd_linearize_batch(NULL, 1, batch, &options, &input, &one, &failure) == QD_OK);
+  CHECK(qd_linearize_batch(pool, 8, batch, &options, &input, &many, &failure) == QD_OK);
+  CHECK(failure.sample == -1 && memcmp(&alone, &together, sizeof alone) == 0);
+  qd_workspace *workspace = qd_workspace_create(model, 2 * PAIRS_MAX);
+  qd_batch_output single = {0};
+  double *own = derivatives_of(model, 1, &single);
+  for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
+    const int64_t size = 2 * qd_argument_size(model, k);
+    CHECK(memcmp(one.derivative[k], many.derivative[k], (size_t)(60 * size) * sizeof(double)) == 0);
+  }
+  for (int i = 0; i < 60; i += 7) {
+    double q_next[2], delta[2], limit_force[2];
+    qd_step_result result = {.q_next = q_next, .delta = delta, .limit_force = limit_force};
+    const qd_step_input at = {.q = n.q[i], .u = n.u[i]};
+    CHECK(qd_differentiate(model, workspace, &options, &at, &result) == QD_OK);
+    qd_vjp(model, workspace, &options, &at, &result, 2, NULL, single.derivative);
+    for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
+      const int64_t size = 2 * qd_argument_size(model, k);
+      CHECK(memcmp(single.derivative[k], one.derivative[k] + i * size,
+                   (size_t)size * sizeof(double)) == 0);
+    }
+  }
+  qd_workspace_destroy(workspace);
+  qd_batch_destroy(batch);
+  free(own);
+  free(first);
+  free(second);
+}
+
 static void test_parameters_are_checked(const qd_model *model) {
   int index;
   const char *reason;
@@ -426,6 +481,7 @@ int main(void) {
       test_threads_give_the_same_bits(model, pool);
       test_failures_are_marked(model, pool);
       test_own_parameters(model, pool);
+      test_derivatives_by_all(model, pool);
       test_parameters_are_checked(model);
       test_empty_batch(model, pool);
       if (k == 0) {
