@@ -16,6 +16,11 @@ static const double polish_from[] = {3e-2, 1e-3, 1e-6};
 /* Tiles that near_rows have room for: more go along the path. */
 #define NEAR_TILES 512
 
+/* A polish that comes so close (relative) has the point: what it misses is how redundant rows share
+ * the load, and cuts find a vertex from which to spread it. Had it diverged, cuts would go on for
+ * longer than the path takes. */
+#define CLOSE 1e-6
+
 /* A smaller iteration limit is one that the caller means. */
 #define RETRY_FROM 50
 
@@ -240,6 +245,9 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
     done = workspace->origin == ORIGIN_ACTIVE_SET || workspace->definite;
   }
   if (done) polished = polish && conic_polish(workspace, info);
+  if (workspace->origin == ORIGIN_ACTIVE_SET && !polished && !workspace->is_vertex &&
+      workspace->polish_error <= CLOSE && conic_resume_cuts(workspace))
+    polished = conic_polish(workspace, info);
   if (workspace->origin != ORIGIN_FREE) done = polished;
   for (int stage = 0; stage <= stages && !done; ++stage) {
     const double goal = stage < stages ? larger(polish_from[stage], o->tolerance) : o->tolerance;

@@ -21,8 +21,10 @@
 #define ROUND_LIMIT 64   /* rows brought in, and looks at all rows */
 #define SATISFIED 1e-12  /* natural lengths, polyhedral programs */
 #define NEAR_ENOUGH 3e-3 /* the same where the polish has to finish */
+#define FINE_ENOUGH 1e-9 /* where it could not: cuts alone */
 #define DEPENDENT 1e-11  /* of the row's own curvature */
 #define REDUNDANT 1e-9   /* likewise, of rows that share a vertex's load */
+#define INDEPENDENT 1e-6 /* likewise, of rows that others are found to depend on */
 #define TOUCHING 1e-9    /* near lengths: rows at rest */
 
 /* The only row behind the first of a Lorentz block that is not zero: 0 if none, -1 if several. */
@@ -250,11 +252,15 @@ LANES_INLINE void refine(active_set *set, double *x) {
 LANES_INLINE double share_load(active_set *set) {
   const double own = active_set_measure(set), curvature = active_set_rates(set, own);
   double projection = 0.0, size = 1.0, limit = HUGE_VAL, smallest = HUGE_VAL;
-  if (curvature > REDUNDANT * own) return 0.0;
+  if (curvature > REDUNDANT * own) { /* it joins the set, for others to depend on */
+    if (curvature > INDEPENDENT * own && set->count + 1 < ACTIVE_LIMIT)
+      active_set_push(set, curvature, 0.0);
+    return 0.0;
+  }
   for (int k = 0; k < set->count; ++k) {
     projection += set->rate[k] * set->multiplier[k];
     size += set->rate[k] * set->rate[k];
-    smallest = smaller(smallest, set->multiplier[k]);
+    if (set->multiplier[k] > 0.0) smallest = smaller(smallest, set->multiplier[k]);
     if (set->rate[k] > 0.0) limit = smaller(limit, 0.5 * set->multiplier[k] / set->rate[k]);
   }
   return smaller(larger(projection / size, 0.1 * smallest), limit);
@@ -269,33 +275,62 @@ LANES_INLINE int is_active(const active_set *set, int block, int row) {
   return found;
 }
 
+/* Of a face that is at rest and idle. Adds its image to `base`. */
+LANES_INLINE void load_face(qd_cone_workspace *workspace, active_set *set, const face *f,
+                            double *base) {
+  set->face[set->place[set->count]] = *f;
+  read_candidate(workspace, set, f);
+  const double *image = active_set_image(set, set->count), load = share_load(set);
+  if (!(load > 0.0)) return;
+  active_set_unload(set, load);
+  for (int c = 0; c < set->columns; ++c) base[c] += load * image[c];
+  add_multiplier(workspace, f, load);
+}
+
+/* The face of a Lorentz cone on whose boundary its slack is: along its axis at the apex. */
+LANES_INLINE void touched_face(const row_block *block, const double *g, const double *w,
+                               double touching, face *f) {
+  double sum = 0.0;
+  f->tail = -1;
+  f->offset = g[block->slot];
+  for (int i = 1; i < block->row_count; ++i) {
+    f->direction[i] = w[block->slot + i * block->slot_step];
+    sum += f->direction[i] * f->direction[i];
+  }
+  const double factor = sum > touching * touching ? -1.0 / sqrt(sum) : 0.0;
+  for (int i = 1; i < block->row_count; ++i) {
+    f->direction[i] *= factor;
+    f->offset += f->direction[i] * g[block->slot + i * block->slot_step];
+  }
+}
+
 /* A vertex loads as few rows as it can; idle rows at rest that depend on them take their share.
- * Without it they would be nearer to two states than to one. Adds their images to `base`. */
+ * Without it they would be nearer to two states than to one. */
 LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, const double *w,
                                 double *base) {
   const double touching = TOUCHING * workspace->near_length;
   for (int b = 0; b < workspace->system.block_count && set->count > 0; ++b) {
     const row_block *block = &workspace->system.blocks[b];
-    for (int i = 0; i < block->row_count && block->slot_step == 1; ++i) {
-      if (w[block->slot + i] > touching || is_active(set, b, i)) continue;
-      const face f = {.block = b, .row = i};
-      read_candidate(workspace, set, &f);
-      const double load = share_load(set), *image = active_set_image(set, set->count);
-      if (!(load > 0.0)) continue;
-      active_set_unload(set, load);
-      for (int c = 0; c < set->columns; ++c) base[c] += load * image[c];
-      workspace->dual[block->slot + i] = load;
+    face f = {.block = b};
+    if (block->slot_step > 1 && inside(block, w) <= touching && !is_active(set, b, 0)) {
+      touched_face(block, workspace->g, w, touching, &f);
+      load_face(workspace, set, &f, base);
     }
+    for (f.row = 0; f.row < block->row_count && block->slot_step == 1; ++f.row)
+      if (w[block->slot + f.row] <= touching && !is_active(set, b, f.row)) {
+        f.offset = workspace->g[block->slot + f.row];
+        load_face(workspace, set, &f, base);
+      }
   }
 }
 
-/* The set's point and multipliers into the workspace's iterate. */
-LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int polyhedral,
+/* The set's point and multipliers into the workspace's iterate; `vertex`: that is a solution. */
+LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int vertex,
                              double *base, const double *w) {
   memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
-  if (polyhedral) spread_vertex(workspace, set, w, base);
+  if (vertex) spread_vertex(workspace, set, w, base);
   set_point(workspace, set, base);
-  if (polyhedral) refine(set, workspace->x);
+  if (vertex) refine(set, workspace->x);
   for (int k = 0; k < set->count; ++k)
     add_multiplier(workspace, &set->face[set->place[k]], set->multiplier[k]);
 }
@@ -345,9 +380,30 @@ int conic_dual_active_set(qd_cone_workspace *workspace) {
   c.limit = system->block_count;
   if (cut(&c, x, w)) {
     write_back(workspace, set, c.polyhedral, base, w);
+    workspace->is_vertex = c.polyhedral;
     return 1;
   }
   memcpy(x, base, (size_t)workspace->column_count * sizeof(double));
   all_slacks(workspace, x, w);
   return 0;
+}
+
+QD_CLONES
+int conic_resume_cuts(qd_cone_workspace *workspace) {
+  active_set *set = &workspace->active;
+  cuts c = {.workspace = workspace, .set = set, .limit = workspace->system.block_count};
+  double *base = workspace->newton_x;
+  const double before = -NEAR_ENOUGH * workspace->near_length;
+  c.polyhedral = find_tails(workspace, &c.quads);
+  c.enough = -FINE_ENOUGH * workspace->near_length;
+  if (c.polyhedral != 0 || !conic_factor_cost(workspace)) return 0;
+  for (int k = 0; k < set->count; ++k) set->rate[k] = -set->multiplier[k];
+  memcpy(base, workspace->x, (size_t)workspace->column_count * sizeof(double));
+  active_set_add_images(set, set->rate, base);
+  near_rows_tighten(&workspace->near_rows, 0, before, c.enough);
+  near_rows_tighten(&workspace->near_cones, 1, before, c.enough);
+  if (!cut(&c, workspace->x, workspace->rhs)) return 0;
+  write_back(workspace, set, 1, base, workspace->rhs);
+  workspace->is_vertex = 1;
+  return 1;
 }

@@ -193,18 +193,25 @@ static void start_cones(qd_cone_workspace *workspace, const double *w, const dou
   }
 }
 
+int conic_factor_cost(qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  tile_system *system = &workspace->system;
+  if (system->Q_is_diagonal) return 1;
+  scale_uniformly(workspace, 0.0);
+  if (workspace->equality_count > 0)
+    clear(workspace->rows.diagonal + product->groups[product->group_count - 1].cone,
+          product->groups[product->group_count - 1].padded);
+  tiles_assemble(system, &workspace->rows, 0.0);
+  return tiles_factor(system) == 0 && system->weakest_pivot > 1e-10;
+}
+
 int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   const cone_product *product = &workspace->product;
   tile_system *system = &workspace->system;
   double *w = workspace->rhs, *violation = workspace->aim;
   for (int i = 0; i < workspace->column_count; ++i) workspace->x[i] = -workspace->b[i];
   if (!system->Q_is_diagonal && workspace->definite) {
-    scale_uniformly(workspace, 0.0);
-    if (workspace->equality_count > 0)
-      clear(workspace->rows.diagonal + product->groups[product->group_count - 1].cone,
-            product->groups[product->group_count - 1].padded);
-    tiles_assemble(system, &workspace->rows, 0.0);
-    workspace->definite = tiles_factor(system) == 0 && system->weakest_pivot > 1e-10;
+    workspace->definite = conic_factor_cost(workspace);
     ++info->factorizations;
     if (workspace->definite) tiles_solve(system, workspace->x);
   }

@@ -224,6 +224,7 @@ static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
   if (best < HUGE_VAL && !best_is_last) /* states of the best iterate: z = dual - r slack again */
     project(workspace, r, workspace->polish_slack, workspace->polish_dual, workspace->aim,
             projected);
+  workspace->polish_error = best;
   return best <= ACCEPTED;
 }
 
@@ -285,6 +286,7 @@ int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
   conic_set_equalities(workspace);
   int verified = iterate(workspace, info);
   if (verified && workspace->origin == ORIGIN_ACTIVE_SET && conic_any_weak(workspace)) {
+    if (!workspace->is_vertex) return 0; /* more cuts show how the load spreads */
     spread_load(workspace);
     verified = iterate(workspace, info) && !conic_any_weak(workspace); /* else: along the path */
   }

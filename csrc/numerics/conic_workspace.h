@@ -120,6 +120,8 @@ struct qd_cone_workspace {
   near_rows near_rows, near_cones;
   double *penalty;         /* over cones: of the method of multipliers */
   int *is_near, *tail;     /* (blocks) */
+  int is_vertex;           /* the cuts ended at a solution, with the load spread */
+  double polish_error;     /* the best that the last polish saw */
   int *stiff_blocks;       /* (blocks) whose multipliers move; sensitivity */
   stiff_cone *stiff_cones; /* their cones */
   int *stiff_slots;        /* their rows */
@@ -170,6 +172,11 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info);
 /* From there: exact solution of a polyhedral program with few active rows; 0 if it is not one, with
  * x and its rows as they were. Leaves x and dual. */
 int conic_dual_active_set(qd_cone_workspace *workspace);
+/* From where that ended, after a polish could not finish it: down to a tolerance that counts, with
+ * the load spread over what rests; 0 if that takes too many cuts. */
+int conic_resume_cuts(qd_cone_workspace *workspace);
+/* The factor of the cost alone; 0 if it is not safely definite. */
+int conic_factor_cost(qd_cone_workspace *workspace);
 /* Interior point from a cold start (or where it stopped, with resume) down to a complementarity of
  * `goal` (relative), at most iteration_limit iterations in all. Leaves x, slack, dual. */
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,

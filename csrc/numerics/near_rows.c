@@ -154,3 +154,11 @@ double near_rows_inside(const near_rows *near, int quads, int q) {
   for (int i = 1; i < 4 * quads; ++i) sum += w[i] * w[i];
   return w[0] - sqrt(sum);
 }
+
+void near_rows_tighten(near_rows *near, int cones, double before, double enough) {
+  for (int q = 0; q < near->count; ++q) {
+    const int rows = cones ? near->row[q] == 0 : 4; /* of a cone, the first alone */
+    for (int k = 4 * q; k < 4 * q + rows; ++k)
+      near->offset[k] += near->weight[k] * (before - enough);
+  }
+}

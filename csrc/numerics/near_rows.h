@@ -29,6 +29,8 @@ void near_rows_clear(near_rows *near);
  * cones): squared size. Rows are violated below `enough`. 0 if there is no room. */
 int near_rows_add(near_rows *near, const tile_system *system, int b, int first, const double *g,
                   const double *compliance, double enough);
+/* Slacks count as violated below `enough` instead of `before`; cones: 0 for linear rows. */
+void near_rows_tighten(near_rows *near, int cones, double before, double enough);
 /* w at x; the most violated of linear rows, 4 quad + its place there, -1: none. */
 int near_rows_worst(near_rows *near, const double *x);
 /* By how much the cone of quads q .. is inside at the last x, scaled. */
