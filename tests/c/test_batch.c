@@ -470,6 +470,43 @@ static void test_fork(const qd_model *model, qd_thread_pool *pool) {
 #endif
 }
 
+static void test_distances(const qd_model *model, qd_thread_pool *pool, int pairs) {
+  static double distance[2][SAMPLES][PAIRS_MAX];
+  static int32_t status[2][SAMPLES];
+  numbers n;
+  numbers_fill(&n);
+  n.q[17][1] = NAN;
+  qd_batch *batch = qd_batch_create(model);
+  for (int k = 0; k < 2; ++k) { /* rows of (samples, pairs), packed */
+    CHECK(qd_pair_distances_batch(pool, k == 0 ? 1 : 8, batch, SAMPLES, n.q[0], 2, 0.05,
+                                  distance[k][0], status[k]) == QD_OK);
+  }
+  CHECK(memcmp(status[0], status[1], sizeof status[0]) == 0);
+  CHECK(memcmp(distance[0], distance[1], sizeof(double) * SAMPLES * (size_t)pairs) == 0);
+  qd_workspace *workspace = qd_workspace_create(model, PAIRS_MAX);
+  const double *found = distance[0][0];
+  for (int i = 0; i < SAMPLES; ++i) {
+    const qd_contact *contacts;
+    int count;
+    if (i == 17) {
+      CHECK(status[0][i] == QD_NOT_FINITE && isnan(found[i * pairs]));
+      continue;
+    }
+    CHECK(status[0][i] == QD_OK);
+    CHECK(qd_collide(model, workspace, n.q[i], 0.05, &contacts, &count) == QD_OK);
+    for (int k = 0; k < count; ++k) { /* balls: one contact a pair */
+      CHECK(found[i * pairs + contacts[k].pair] == contacts[k].dist);
+    }
+    int far = 0;
+    for (int k = 0; k < pairs; ++k) {
+      far += found[i * pairs + k] == 0.05;
+    }
+    CHECK(far + count == pairs);
+  }
+  qd_workspace_destroy(workspace);
+  qd_batch_destroy(batch);
+}
+
 int main(void) {
   qd_thread_pool *pool = qd_thread_pool_create();
   static const int spheres[] = {1, PAIRS_MAX}; /* the second: more than a workspace starts with */
@@ -484,6 +521,7 @@ int main(void) {
       test_derivatives_by_all(model, pool);
       test_parameters_are_checked(model);
       test_empty_batch(model, pool);
+      test_distances(model, pool, spheres[k]);
       if (k == 0) {
         test_rollouts(model, pool);
         test_many_callers_share_a_pool(model, pool);
