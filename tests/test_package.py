@@ -11,7 +11,7 @@ import pytest
 
 import qdsim
 
-HEAVY = ["mujoco", "matplotlib", "tqdm", "imageio", "scipy", "PIL", "clarabel"]
+HEAVY = ["mujoco", "matplotlib", "tqdm", "imageio", "scipy", "PIL", "clarabel", "ompl"]
 
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:

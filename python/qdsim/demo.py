@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from qdsim import systems
-from qdsim.planning import rrt
+from qdsim.model import Model
+from qdsim.planning import Plan, connect_segments, rrt
 
 __all__ = ["run"]
 
@@ -44,7 +45,7 @@ def run(output: Path, *, seed: int = 0, system: str = "planar_hand", movie: bool
         print(f"Seed {seed + attempt} has not reached the goal in {tree.count} nodes.")
     else:
         return False
-    plan = tree.plan()
+    plan, motions = _connected(tree.plan(), model)
     output.mkdir(parents=True, exist_ok=True)
     plan.save(output / "plan.npz")
 
@@ -63,6 +64,7 @@ def run(output: Path, *, seed: int = 0, system: str = "planar_hand", movie: bool
         f"{' (the same bits)' if replay.identical else ''}\n"
         f"  regrasps           at most {verdict.regrasp_penetration:.1e} m of penetration "
         f"at either end\n"
+        f"  motions            {motions}\n"
         f"  verdict            {'good' if verdict else '; '.join(verdict.faults)}"
     )
 
@@ -77,6 +79,20 @@ def run(output: Path, *, seed: int = 0, system: str = "planar_hand", movie: bool
         files += movies
     print(f"  written            {', '.join(files)} in {output}")
     return verdict.good
+
+
+def _connected(plan: Plan, model: Model) -> tuple[Plan, str]:
+    """The plan with motions between its grasps where that can be, and what to say about them."""
+    begin = time.perf_counter()
+    try:
+        connected, reasons = connect_segments(plan, model)
+    except ImportError:
+        return plan, "none, for want of OMPL: pip install 'qdsim[planning]'"
+    for reason in reasons:
+        if reason is not None:
+            return plan, f"left out: {reason}"
+    seconds = time.perf_counter() - begin
+    return connected, f"free of collisions between all grasps, found in {seconds:.2f} s"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
