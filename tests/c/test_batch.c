@@ -484,22 +484,22 @@ static void test_distances(const qd_model *model, qd_thread_pool *pool, int pair
   CHECK(memcmp(status[0], status[1], sizeof status[0]) == 0);
   CHECK(memcmp(distance[0], distance[1], sizeof(double) * SAMPLES * (size_t)pairs) == 0);
   qd_workspace *workspace = qd_workspace_create(model, PAIRS_MAX);
-  const double *found = distance[0][0];
+  const double *apart = distance[0][0];
   for (int i = 0; i < SAMPLES; ++i) {
     const qd_contact *contacts;
     int count;
     if (i == 17) {
-      CHECK(status[0][i] == QD_NOT_FINITE && isnan(found[i * pairs]));
+      CHECK(status[0][i] == QD_NOT_FINITE && isnan(apart[i * pairs]));
       continue;
     }
     CHECK(status[0][i] == QD_OK);
     CHECK(qd_collide(model, workspace, n.q[i], 0.05, &contacts, &count) == QD_OK);
     for (int k = 0; k < count; ++k) { /* balls: one contact a pair */
-      CHECK(found[i * pairs + contacts[k].pair] == contacts[k].dist);
+      CHECK(apart[i * pairs + contacts[k].pair] == contacts[k].dist);
     }
     int far = 0;
     for (int k = 0; k < pairs; ++k) {
-      far += found[i * pairs + k] == 0.05;
+      far += apart[i * pairs + k] == 0.05;
     }
     CHECK(far + count == pairs);
   }
