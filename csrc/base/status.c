@@ -18,6 +18,8 @@ const char *qd_status_name(qd_status status) {
     return "iteration limit";
   case QD_NUMERICAL_TROUBLE:
     return "numerical trouble";
+  case QD_NOT_UNIQUE:
+    return "not unique";
   case QD_NOT_FINITE:
     return "not finite";
   }

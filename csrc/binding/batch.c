@@ -147,7 +147,7 @@ static void batch_end(batch_call *call) {
   step_call_end(&call->step);
 }
 
-/* (index, step, SolverInfo) of the first failed sample, or None. */
+/* (index, step, SolverInfo, culprits) of the first failed sample, or None. */
 static PyObject *failure_report(const batch_call *call, int with_derivative) {
   const qd_batch_failure *failure = &call->failure;
   if (failure->sample < 0) Py_RETURN_NONE;
@@ -156,13 +156,15 @@ static PyObject *failure_report(const batch_call *call, int with_derivative) {
                       .contact_count = failure->contact_count,
                       .missed_pairs = failure->missed_pairs,
                       .derivative_exact = with_derivative ? 0 : -1};
-  return Py_BuildValue("LLN", (long long)failure->sample, (long long)failure->step,
-                       info_create(call->step.state, &info));
+  return Py_BuildValue(
+      "LLNN", (long long)failure->sample, (long long)failure->step,
+      info_create(call->step.state, &info),
+      culprits_describe(call->step.model, failure->culprit, failure->culprit_count));
 }
 
 PyObject *status_names_create(void) {
-  PyObject *names = PyTuple_New(QD_NOT_FINITE + 1);
-  for (int status = QD_OK; names && status <= QD_NOT_FINITE; status++) {
+  PyObject *names = PyTuple_New(QD_NOT_UNIQUE + 1);
+  for (int status = QD_OK; names && status <= QD_NOT_UNIQUE; status++) {
     PyObject *name = PyUnicode_FromString(qd_status_name((qd_status)status));
     if (name)
       PyTuple_SET_ITEM(names, status, name);
@@ -172,16 +174,18 @@ PyObject *status_names_create(void) {
   return names;
 }
 
-const char batch_failure_doc[] = "_raise_batch_failure($module, caller, info, /)\n--\n\nRaises "
-                                 "what a step with this info raises.";
+const char batch_failure_doc[] =
+    "_raise_batch_failure($module, caller, info, culprits, /)\n--\n\nRaises "
+    "what a step with this info raises.";
 
 PyObject *batch_failure_raise(PyObject *module, PyObject *args) {
   core_state *state = PyModule_GetState(module);
   const char *caller;
-  PyObject *info;
-  if (!PyArg_ParseTuple(args, "sO!:_raise_batch_failure", &caller, state->info_type, &info))
+  PyObject *info, *culprits;
+  if (!PyArg_ParseTuple(args, "sO!O!:_raise_batch_failure", &caller, state->info_type, &info,
+                        &PyTuple_Type, &culprits))
     return NULL;
-  return status_raise(state, caller, info_of(info)->cone.status, info_of(info));
+  return status_raise(state, caller, info_of(info)->cone.status, info_of(info), culprits);
 }
 
 /* ---------------------------------------------------------------- steps */
@@ -197,7 +201,7 @@ const char batch_doc[] =
     "q_next,\n"
     "delta, limit_force, constraint_force, status, derivative_exact, the derivative (samples, nv,\n"
     "size) by every argument (out ends here), contact_start, contacts (None where not asked for),\n"
-    "and (sample, step, SolverInfo) of the first failure or None.";
+    "and (sample, step, SolverInfo, culprits) of the first failure or None.";
 
 enum {
   BATCH_Q_NEXT,
@@ -315,7 +319,7 @@ static PyObject *batch_run(batch_call *call, PyObject *given, int wrt, int conta
   Py_END_ALLOW_THREADS;
   PyObject *collected = status == QD_OK
                             ? contacts_collect(call, out.contact_start)
-                            : status_raise(call->step.state, call->step.name, status, NULL);
+                            : status_raise(call->step.state, call->step.name, status, NULL, NULL);
   PyObject *report = collected ? failure_report(call, wrt >= 0) : NULL;
   if (!report) {
     Py_XDECREF(collected);
@@ -409,7 +413,7 @@ static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_coun
                               &call->input, step_count, q, statuses, steps_done, &call->failure);
     Py_END_ALLOW_THREADS;
     report = status == QD_OK ? failure_report(call, 0)
-                             : status_raise(call->step.state, call->step.name, status, NULL);
+                             : status_raise(call->step.state, call->step.name, status, NULL, NULL);
   }
   if (report)
     PyTuple_SET_ITEM(items, 3, report);
@@ -458,7 +462,7 @@ static PyObject *pair_distances_run(const core_state *state, model_object *model
         qd_pair_distances_batch(pool, threads, batch, count, q, stride, margin, distance, codes);
     Py_END_ALLOW_THREADS;
     if (status == QD_OK) return items;
-    status_raise(state, "pair_distances", status, NULL);
+    status_raise(state, "pair_distances", status, NULL, NULL);
   }
   Py_DECREF(items);
   return NULL;

@@ -40,7 +40,7 @@ static PyObject *cone_benchmark_call(const core_state *state, cone_call *call,
   Py_END_ALLOW_THREADS;
   PyMem_Free(x);
   return status == QD_OK ? PyFloat_FromDouble(seconds)
-                         : status_raise(state, "_cone_benchmark", status, &info);
+                         : status_raise(state, "_cone_benchmark", status, &info, NULL);
 }
 
 PyObject *cone_benchmark_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,

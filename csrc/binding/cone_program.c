@@ -131,8 +131,9 @@ static PyObject *cone_solve_call(const core_state *state, cone_call *call,
                       PyArray_DATA((PyArrayObject *)slack), PyArray_DATA((PyArrayObject *)dual),
                       PyArray_DATA((PyArrayObject *)dual_eq), &info.cone);
     Py_END_ALLOW_THREADS;
-    PyObject *report = status == QD_OK ? info_create(state, &info)
-                                       : status_raise(state, "solve_cone_program", status, &info);
+    PyObject *report = status == QD_OK
+                           ? info_create(state, &info)
+                           : status_raise(state, "solve_cone_program", status, &info, NULL);
     if (report) out = Py_BuildValue("(OOOON)", x, slack, dual, dual_eq, report);
   }
   Py_XDECREF(x);

@@ -109,9 +109,10 @@ PyObject *info_restore(PyObject *module, PyObject *args);
 
 /* ---------------------------------------------------------------- errors.c */
 
-/* Raises what the status stands for and returns NULL; `caller` begins the message. */
+/* Raises what the status stands for and returns NULL; `caller` begins the message. culprits: tuple
+ * of strings that say what a step failed on, or NULL. */
 PyObject *status_raise(const core_state *state, const char *caller, qd_status status,
-                       const solver_info *info);
+                       const solver_info *info, PyObject *culprits);
 
 /* ---------------------------------------------------------------- model.c */
 

@@ -10,6 +10,9 @@ static const char *status_reason(qd_status status) {
     return "unbounded: the cost falls for ever (in a step: nothing holds some motion; epsilon = 0 "
            "and "
            "an object without support?)";
+  case QD_NOT_UNIQUE:
+    return "not unique: nothing decides how far something moves (epsilon = 0: contacts, limits and "
+           "springs have to hold all that has no mass; give it mass, or hold it)";
   case QD_ITERATION_LIMIT:
     return "not converged within the iteration limit";
   case QD_NUMERICAL_TROUBLE:
@@ -20,27 +23,44 @@ static const char *status_reason(qd_status status) {
   }
 }
 
+/* ": one, another", or nothing */
+static PyObject *join(PyObject *culprits) {
+  if (!culprits || PyTuple_GET_SIZE(culprits) == 0) return PyUnicode_FromString("");
+  PyObject *comma = PyUnicode_FromString(", ");
+  PyObject *list = comma ? PyUnicode_Join(comma, culprits) : NULL;
+  PyObject *text = list ? PyUnicode_FromFormat(": %U", list) : NULL;
+  Py_XDECREF(list);
+  Py_XDECREF(comma);
+  return text;
+}
+
 static PyObject *solver_error_raise(const core_state *state, const char *caller, qd_status status,
-                                    const solver_info *info) {
+                                    const solver_info *info, PyObject *culprits) {
   const qd_cone_info *cone = &info->cone;
   char residuals[160];
   PyOS_snprintf(residuals, sizeof residuals,
                 "primal residual %.1e, dual residual %.1e, complementarity %.1e",
                 cone->primal_residual, cone->dual_residual, cone->complementarity);
-  PyObject *text = PyUnicode_FromFormat("%s: %s; %s after %d iterations", caller,
-                                        status_reason(status), residuals, cone->iterations);
+  PyObject *who = join(culprits), *none = culprits ? Py_NewRef(culprits) : PyTuple_New(0);
+  PyObject *text =
+      who && none ? PyUnicode_FromFormat("%s: %s%U; %s after %d iterations", caller,
+                                         status_reason(status), who, residuals, cone->iterations)
+                  : NULL;
   PyObject *report = text ? info_create(state, info) : NULL;
   PyObject *error = report ? PyObject_CallOneArg(state->solver_error, text) : NULL;
-  if (error && PyObject_SetAttrString(error, "info", report) == 0)
+  if (error && PyObject_SetAttrString(error, "info", report) == 0 &&
+      PyObject_SetAttrString(error, "culprits", none) == 0)
     PyErr_SetObject(state->solver_error, error);
   Py_XDECREF(error);
   Py_XDECREF(report);
   Py_XDECREF(text);
+  Py_XDECREF(none);
+  Py_XDECREF(who);
   return NULL;
 }
 
 PyObject *status_raise(const core_state *state, const char *caller, qd_status status,
-                       const solver_info *info) {
+                       const solver_info *info, PyObject *culprits) {
   switch (status) {
   case QD_OUT_OF_MEMORY:
   case QD_OUT_OF_CAPACITY:
@@ -52,6 +72,6 @@ PyObject *status_raise(const core_state *state, const char *caller, qd_status st
     return PyErr_Format(PyExc_ValueError, "%s: the numbers overflow: an argument is too large",
                         caller);
   default:
-    return solver_error_raise(state, caller, status, info);
+    return solver_error_raise(state, caller, status, info, culprits);
   }
 }

@@ -101,7 +101,7 @@ static PyObject *without_overflow(PyObject *out, const char *caller) {
   PyArrayObject *array = (PyArrayObject *)out;
   if (!out || numbers_first_bad(PyArray_DATA(array), PyArray_SIZE(array)) < 0) return out;
   Py_DECREF(out);
-  return status_raise(NULL, caller, QD_NOT_FINITE, NULL);
+  return status_raise(NULL, caller, QD_NOT_FINITE, NULL, NULL);
 }
 
 static PyObject *model_integrate(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
@@ -245,7 +245,7 @@ static PyObject *model_contacts(PyObject *object, PyObject *const *args, Py_ssiz
     if (status == QD_OK && contacts_overflow(contacts, count)) status = QD_NOT_FINITE;
     solver_info none = {.derivative_exact = -1};
     out = status == QD_OK ? contact_array_create(state, contacts, count)
-                          : status_raise(state, "contacts", status, &none);
+                          : status_raise(state, "contacts", status, &none, NULL);
   }
   if (entry) workspace_pool_release(&self->pool, entry);
   return out;

@@ -25,6 +25,8 @@ model_object *model_of(const core_state *state, PyObject *argument);
 /* Reads q, checks it and normalises its quaternions in place. -1 with an exception that names the
  * element or the joint. */
 int model_read_q(model_object *self, PyObject *argument, const char *name, double *q);
+/* culprits.c: a tuple of strings, what a failed step failed on. */
+PyObject *culprits_describe(model_object *model, const qd_culprit *list, int count);
 /* model_spec.c: fills self from the dict. -1 with an exception. */
 int model_fill(model_object *self, PyObject *spec);
 

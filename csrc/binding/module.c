@@ -66,7 +66,13 @@ static PyTypeObject *type_add(PyObject *module, PyType_Spec *spec) {
 
 static const char solver_error_doc[] =
     "A step or cone program without a solution, or one that was not solved.\n\n"
-    "info: SolverInfo with the status and the residuals; the message says them too.";
+    "info: SolverInfo with the status and the residuals. culprits: what a step failed on, a tuple "
+    "of "
+    "strings\n"
+    "that name bodies and joints, the most telling first: the contacts, limits and constraints "
+    "that "
+    "contradict\n"
+    "each other, or the bodies that nothing holds. The message says all of it too.";
 
 static int module_exec(PyObject *module) {
   if (_import_array() < 0) return -1;

@@ -188,7 +188,7 @@ PyObject *ocp_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t
     const qd_status status =
         ocp_run(&call, &options, repeat > 0 ? repeat : 1, &info.cone, &seconds);
     PyObject *report = status == QD_OK ? info_create(state, &info)
-                                       : status_raise(state, "solve_ocp_qp", status, &info);
+                                       : status_raise(state, "solve_ocp_qp", status, &info, NULL);
     PyObject **out = call.out;
     if (report)
       result = Py_BuildValue("(OOOOOOOONd)", out[0], out[1], out[2], out[3], out[4], out[5], out[6],

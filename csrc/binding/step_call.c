@@ -106,7 +106,10 @@ int step_call_check(const step_call *call, qd_status status) {
   if (status == QD_OK) return 0;
   solver_info info = step_call_info(call, 0);
   info.cone.status = status;
-  status_raise(call->state, call->name, status, &info);
+  PyObject *culprits =
+      culprits_describe(call->model, call->result.culprit, call->result.culprit_count);
+  if (culprits) status_raise(call->state, call->name, status, &info, culprits);
+  Py_XDECREF(culprits);
   return -1;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "dynamics/culprits.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 #include "mechanics/missed_pairs.h"
@@ -81,12 +82,21 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     island *one = p->islands.island + i;
     island_program program;
     problem_program(p, one, &program);
-    const qd_status status = conic_solve(
-        one->cone_workspace, &cone_options, &program.program, p->x + one->variable,
-        p->slack + one->row, p->dual + one->row, p->dual_eq + one->equality, &one->info);
+    double *x = p->x + one->variable, *direction = p->mass_row;
+    qd_status status =
+        conic_solve(one->cone_workspace, &cone_options, &program.program, x, p->slack + one->row,
+                    p->dual + one->row, p->dual_eq + one->equality, &one->info);
     add_info(&result->info, &one->info);
     if (status == QD_OUT_OF_CAPACITY) {
       workspace_note_fill(w, one);
+    } else if (status == QD_INFEASIBLE) {
+      culprits_of_contradiction(model, w, one, result);
+    } else if (status == QD_UNBOUNDED) {
+      culprits_of_motion(model, w, one, x, result);
+    } else if (status == QD_OK &&
+               conic_find_free_direction(one->cone_workspace, &one->info, direction)) {
+      culprits_of_motion(model, w, one, direction, result);
+      status = QD_NOT_UNIQUE;
     }
     if (status != QD_OK) {
       return status;
@@ -128,7 +138,7 @@ static void result_reset(qd_step_result *result) {
   result->contacts = NULL;
   result->contact_count = 0;
   result->row_count = 0;
-  result->missed_pairs = result->dropped_pairs = 0;
+  result->missed_pairs = result->dropped_pairs = result->culprit_count = 0;
   result->derivative_exact = 0;
 }
 
@@ -239,6 +249,8 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
     if (status != QD_OK) {
       return fail(model, input->q, result, status);
     }
+    before = w->collision.count;
+    result->culprit_count = 0;
     const int missed = result->dropped_pairs > 0
                            ? 0
                            : missed_pairs_find(&w->collision, model, input->q, result->delta,

@@ -28,7 +28,8 @@ typedef enum qd_status {
   QD_UNBOUNDED,         /* the cost falls for ever: nothing holds some motion */
   QD_ITERATION_LIMIT,   /* not converged within the iteration limit */
   QD_NUMERICAL_TROUBLE, /* factorisation or step failed; residuals are in the info */
-  QD_NOT_FINITE         /* an input holds NaN or infinity */
+  QD_NOT_FINITE,        /* an input holds NaN or infinity */
+  QD_NOT_UNIQUE         /* of a step: some motion costs nothing, and nothing holds it */
 } qd_status;
 
 const char *qd_status_name(qd_status status);
@@ -100,7 +101,8 @@ size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace);
  * - QD_INFEASIBLE: dual, in its cones, and dual_eq prove it: g'dual + c'dual_eq + X sum_j
  *   |(G'dual + C'dual_eq)_j| d_j < 0 with X = 1000 max(f, o), 1000 if that is zero, so no x up to X
  *   satisfies the constraints. Of a barrier program the sum may be zero, to 1e-6 of its terms: then
- *   no x lies inside all cones. */
+ *   no x lies inside all cones.
+ * - QD_UNBOUNDED: x is a direction along which the cost falls for ever. */
 qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
                         const qd_cone_program *program, double *x, double *slack, double *dual,
                         double *dual_eq, qd_cone_info *info);
@@ -374,6 +376,24 @@ typedef struct qd_step_options {
 
 qd_step_options qd_step_options_default(void);
 
+/* What a step failed on: what contradicts each other (the largest multipliers of the proof that it
+ * is infeasible), or what moves though nothing decides how far (unbounded, not unique). */
+typedef enum qd_culprit_kind {
+  QD_CULPRIT_PAIR = 0,   /* index: a candidate pair; its contacts */
+  QD_CULPRIT_LIMIT,      /* index: a DOF; the limit of its joint */
+  QD_CULPRIT_CONSTRAINT, /* index: a bilateral constraint */
+  QD_CULPRIT_MOTION      /* index: a DOF */
+} qd_culprit_kind;
+
+typedef struct qd_culprit {
+  int32_t kind;           /* a qd_culprit_kind */
+  int32_t index;          /* of what the kind says */
+  int32_t body_a, body_b; /* bodies that it joins; the same one twice for a DOF */
+  double weight;          /* the largest is 1 */
+} qd_culprit;
+
+#define QD_CULPRITS_MAX 8
+
 typedef struct qd_step_result {
   double *q_next;      /* (nq) out, caller's memory */
   double *delta;       /* (nv) out, caller's memory */
@@ -391,6 +411,8 @@ typedef struct qd_step_result {
                                  all the same: with them no motion would be left */
   int derivative_exact;       /* out of qd_linearize: 1 unless the path's derivative was returned */
   qd_cone_info info;          /* out, always filled */
+  qd_culprit culprit[QD_CULPRITS_MAX]; /* out of a failed step, largest first */
+  int culprit_count;                   /* out, 0 where nothing is known */
 } qd_step_result;
 
 /* What a step is a function of, beside the model and the options. Forces that actuated DOFs feel
@@ -514,6 +536,8 @@ typedef struct qd_batch_failure {
   qd_status status;
   qd_cone_info info;
   int row_count, contact_count, missed_pairs; /* of its program */
+  qd_culprit culprit[QD_CULPRITS_MAX];
+  int culprit_count;
 } qd_batch_failure;
 
 /* qd_step for every sample on up to thread_count threads, the caller's included (pool may be NULL:

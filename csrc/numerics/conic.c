@@ -278,6 +278,8 @@ static qd_status settle(qd_cone_workspace *workspace, const qd_cone_program *pro
   conic_measure(workspace, program, out->x, out->slack, out->dual, out->dual_eq, info);
   if (status == QD_INFEASIBLE && !conic_excludes(workspace, program, out->dual, out->dual_eq))
     return QD_NUMERICAL_TROUBLE;
+  if (status == QD_UNBOUNDED)
+    hand_out(workspace, workspace->newton_x, workspace->slack, workspace->dual, out);
   if (status != QD_OK) return status;
   const double worst = info->objective + info->primal_residual + info->dual_residual +
                        info->complementarity; /* not finite: beyond the range of a double */

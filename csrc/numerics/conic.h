@@ -42,6 +42,10 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
                       const conic_program *program, double *x, double *slack, double *dual,
                       double *dual_eq, qd_cone_info *info);
 
+/* 1 if the solution of the program that was solved last is not the only one: then out (n) is a
+ * direction that leads to others. */
+int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out);
+
 /* Differentiates the solution map of a program that qd_cone_solve has just solved in this
  * workspace. Smoothed (target_mu > 0): implicit function theorem on the central path, exact to
  * rounding. Exact: on the certified active set if the solve was polished, else the path's own

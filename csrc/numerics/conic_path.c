@@ -493,6 +493,8 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
     if (alpha > 0.0 && (stuck || alpha < SHORT_STEP || info->iterations >= CERTIFICATE_FROM)) {
       const int infeasible = proves_infeasible(workspace);
       if (infeasible || proves_unbounded(workspace)) {
+        memcpy(workspace->newton_x, workspace->x,
+               (size_t)workspace->column_count * sizeof(double)); /* where to, if unbounded */
         restore_best(workspace);
         if (infeasible) keep_proof(workspace, workspace->aim);
         workspace->path_error = best * goal;

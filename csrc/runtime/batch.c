@@ -318,6 +318,8 @@ static void note_failure(participant *p, int64_t i, int64_t step, qd_status stat
                           .contact_count = result->contact_count,
                           .missed_pairs = result->missed_pairs};
   f->info.status = status;
+  f->culprit_count = result->culprit_count;
+  memcpy(f->culprit, result->culprit, sizeof f->culprit);
 }
 
 static qd_status contacts_append(participant *p, const qd_step_result *result) {

@@ -18,7 +18,8 @@ PARAMETER_NAMES: Final[tuple[str, ...]]
 
 _Codes = npt.NDArray[np.int32]
 _Counts = npt.NDArray[np.int64]
-_Failure = tuple[int, int, SolverInfo]  # sample, step of a rollout, what happened
+# sample, step of a rollout, what happened, what it failed on
+_Failure = tuple[int, int, SolverInfo, tuple[str, ...]]
 
 class _OptionsLike(Protocol):  # qdsim.Options, which lives a floor higher
     @property
@@ -26,6 +27,7 @@ class _OptionsLike(Protocol):  # qdsim.Options, which lives a floor higher
 
 class SolverError(RuntimeError):
     info: SolverInfo
+    culprits: tuple[str, ...]
 
 @disjoint_base
 class Model:
@@ -234,7 +236,9 @@ def _pair_distances(
 def _parameter_fault(
     model: Model, parameter: int, rows: _Vector, /
 ) -> tuple[int, int, str] | None: ...
-def _raise_batch_failure(caller: str, info: SolverInfo, /) -> NoReturn: ...
+def _raise_batch_failure(
+    caller: str, info: SolverInfo, culprits: tuple[str, ...], /
+) -> NoReturn: ...
 def _solve_cone_program(
     Q: _Vector,
     b: _Vector,

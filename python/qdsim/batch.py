@@ -355,7 +355,7 @@ def _settle(
     name: str,
     q: _Vector,
     status: npt.NDArray[np.int32],
-    failure: tuple[int, int, _core.SolverInfo] | None,
+    failure: tuple[int, int, _core.SolverInfo, tuple[str, ...]] | None,
     lead: tuple[int, ...],
     errors: _Errors,
 ) -> None:
@@ -366,9 +366,10 @@ def _settle(
     if (status == _OUT_OF_MEMORY).any():
         raise MemoryError
     if errors == "raise" or (status == _BAD_ARGUMENT).any():
-        sample, step, info = failure
+        sample, step, info, culprits = failure
         where = f"{caller}: {sample_name(sample, lead)}"
-        _core._raise_batch_failure(where + (f", step {step}" if caller == "rollout" else ""), info)
+        where += f", step {step}" if caller == "rollout" else ""
+        _core._raise_batch_failure(where, info, culprits)
 
 
 def _check_quaternions(

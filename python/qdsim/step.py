@@ -37,7 +37,9 @@ class Options:
             CQDC IV-B): the larger, the closer to the exact one. This is `kappa` of the published scripts,
             h times that of the paper.
         epsilon: Factor on the mass of unactuated bodies, >= 0; 1 is Mason's quasi-dynamic model and the
-            default, 0 the quasi-static one (then contacts and limits have to hold everything). None where
+            default, 0 the quasi-static one: then contacts, limits, constraints and springs have to hold
+            everything, and a step that leaves a motion undecided (a ball that may roll) raises SolverError
+            with status "not unique" and names the bodies. None where
             `mass_ratio` is given. Giving both is an error.
         mass_ratio: Number > 0 that sets epsilon per object from the smallest actuator stiffness, h and the
             object's mass at the default configuration: epsilon = k_min h² / max(diag M) / mass_ratio.

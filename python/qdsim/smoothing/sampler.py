@@ -324,7 +324,7 @@ class Sampler:
         try:
             linearize(model, q[0, 0], u[0, 0], self.options, **others)
         except _core.SolverError as error:
-            _core._raise_batch_failure(f"{said}, sample {i}", error.info)
+            _core._raise_batch_failure(f"{said}, sample {i}", error.info, error.culprits)
         raise RuntimeError(f"{said}, but sample {i} does not fail on its own")  # never seen
 
     # ------------------------------------------------------------ together
