@@ -41,7 +41,7 @@ def test_a_ball_that_may_roll_is_named(friction: str, kappa: float | None) -> No
     for condim in (1, 3, 4):
         model = qdsim.load(SCENE.format(condim=condim))
         for function in (qdsim.step, qdsim.linearize, qdsim.differentiate):
-            with pytest.raises(qdsim.SolverError, match="not unique.*motion of 'ball'") as caught:
+            with pytest.raises(qdsim.SolverError, match=r"not unique.*motion of 'ball'") as caught:
                 function(model, model.default_q, [], options)
             assert caught.value.info.status == "not unique"
             assert caught.value.culprits == ("motion of 'ball'",)
@@ -68,7 +68,7 @@ def test_what_a_grasp_holds_is_unique(gravity: float, friction: str) -> None:
         step = qdsim.step(model, model.default_q, squeeze, options)
         np.testing.assert_allclose(step.delta[:6], 0.0, atol=1e-7)
     model = grasp("sphere", "sphere", 3, gravity)
-    with pytest.raises(qdsim.SolverError, match="not unique.*motion of 'rod'"):
+    with pytest.raises(qdsim.SolverError, match=r"not unique.*motion of 'rod'"):
         qdsim.step(model, model.default_q, squeeze, options)
 
 
@@ -76,10 +76,10 @@ def test_what_nothing_touches_is_named() -> None:
     model = grasp("box", "box", 3, 0.0)
     q = np.array(model.default_q)
     q[model.slice_q("rod")][:3] = [0.0, 3.0, 1.0]
-    with pytest.raises(qdsim.SolverError, match="not unique.*motion of 'rod'"):
+    with pytest.raises(qdsim.SolverError, match=r"not unique.*motion of 'rod'"):
         qdsim.step(model, q, [0, 0], still())
     falling = grasp("box", "box", 3, -9.81)
-    with pytest.raises(qdsim.SolverError, match="nothing holds.*motion of 'rod'") as caught:
+    with pytest.raises(qdsim.SolverError, match=r"nothing holds.*motion of 'rod'") as caught:
         qdsim.step(falling, q, [0, 0], still())
     assert caught.value.info.status == "unbounded"
 
@@ -89,7 +89,7 @@ def test_samples_of_a_batch_are_named_too(errors: str) -> None:
     model = qdsim.load(SCENE.format(condim=3))
     q = np.tile(model.default_q, (3, 1))
     if errors == "raise":
-        with pytest.raises(qdsim.SolverError, match="sample 0.*motion of 'ball'") as caught:
+        with pytest.raises(qdsim.SolverError, match=r"sample 0.*motion of 'ball'") as caught:
             qdsim.step_batch(model, q, np.zeros((3, 0)), still(), errors=errors)
         assert caught.value.culprits == ("motion of 'ball'",)
     else:
