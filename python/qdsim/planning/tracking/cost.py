@@ -66,13 +66,16 @@ class CostModel:
     Args:
         task: the task.
         cost: the weights.
+
+    Attributes:
+        reference: ``(T + 1, nq)`` where to be at every step, in place of the goal; None: the goal.
     """
 
     def __init__(self, task: Task, cost: TrackingCost) -> None:
         model, space = task.model, task.space
         self.space, self.goal, self.nv = space, np.array(task.goal), model.nv
         self.robot_q, self.robot_v = np.array(model.actuated_q), np.array(model.actuated_v)
-        self.robot_goal = self.goal[self.robot_q]
+        self.reference: Array | None = None
         self.object = spread("cost.object", cost.object, space.size)
         self.robot = spread("cost.robot", cost.robot, model.nu)
         self.command = spread("cost.command", cost.command, model.nu)
@@ -80,10 +83,16 @@ class CostModel:
         self.final_robot = spread("cost.final_robot", cost.final_robot, model.nu)
 
     def errors(self, q: Array) -> tuple[Array, Array]:
-        """Errors of object (..., size) and robot (..., nu) in configurations (..., nq)."""
-        flat = q.reshape(-1, q.shape[-1])
-        e = self.space.difference(flat.T, self.goal).T
-        robot = flat[:, self.robot_q] - self.robot_goal
+        """Errors of object (..., size) and robot (..., nu) in configurations (..., nq).
+
+        With respect to the goal; to the last ``n`` of the reference where there is one, for
+        trajectories (..., n, nq).
+        """
+        flat, goal = q.reshape(-1, q.shape[-1]), self.goal
+        if self.reference is not None:
+            goal = np.broadcast_to(self.reference[-q.shape[-2] :], q.shape).reshape(flat.shape)
+        e = self.space.difference(flat.T, goal.T).T
+        robot = flat[:, self.robot_q] - goal[..., self.robot_q]
         lead = q.shape[:-1]
         return e.reshape(*lead, -1), robot.reshape(*lead, -1)
 

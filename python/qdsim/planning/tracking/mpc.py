@@ -114,17 +114,23 @@ class Mpc:
         self._before, self._path, self._calls = None, None, 0
         self._rng = np.random.default_rng(self._seed)
 
-    def act(self, q: ArrayLike) -> Array:
+    def act(self, q: ArrayLike, reference: ArrayLike | None = None) -> Array:
         """The command ``(nu,)`` for the next step, from the configuration ``q`` (nq).
+
+        Args:
+            q: measured configuration.
+            reference: ``(T + 1, nq)`` where object and robot should be now and after every step of the
+                horizon; None: at the task's goal.
 
         A configuration for which a solver fails is no error: the trajectory of the last call goes on,
         and :attr:`report` says so.
 
         Raises:
-            ValueError: if ``q`` is no configuration of the model.
+            ValueError: if ``q`` is no configuration of the model, or the reference is of other shape.
         """
         begin = time.perf_counter()
         model = self.task.model
+        self._parts.cost.reference = self._check_reference(reference)
         now = np.asarray(model.normalize(as_vector("q", q, model.nq)))
         u, before = self._warm_start(now)
         path, fallback, radius, done = None, "", 0.0, 0
@@ -142,11 +148,31 @@ class Mpc:
             fallback = str(error)
         self._path = path
         self._u = u if path is None else path.u
-        self._before = self._u[0].copy()
+        self._before = self._within_reach(now, self._u[0])
         self._calls += 1
         cost = math.nan if path is None else path.cost
         self._report = MpcReport(cost, radius, done, fallback, time.perf_counter() - begin)
         return np.array(self._before)
+
+    def _within_reach(self, q: Array, u: Array) -> Array:
+        """The command, no further from where the robot is now than the options allow."""
+        reach = self._parts.reach
+        if reach is None:
+            return u.copy()
+        robot = self._parts.robot_command(q)
+        return np.asarray(np.clip(u, robot - reach, robot + reach))
+
+    def _check_reference(self, reference: ArrayLike | None) -> Array | None:
+        if reference is None:
+            return None
+        array = np.asarray(reference, dtype=np.float64)
+        shape = (self.options.horizon + 1, self.task.model.nq)
+        if array.shape != shape or not np.isfinite(array).all():
+            raise ValueError(
+                f"reference: expected {shape[0]} finite configurations of {shape[1]} numbers, got "
+                f"shape {array.shape}"
+            )
+        return array
 
     def _warm_start(self, q: Array) -> tuple[Array, Array]:
         """Commands of the horizon, and the one before."""

@@ -49,6 +49,8 @@ class ImpcOptions:
             command, one number or one per actuator each.
         center: middle of that box: the commands of the last iterate (``"command"``), or where its
             robot is (``"robot"``, as published).
+        reach: how far a command may be from where the robot is in the last iterate, which bounds the forces
+            of its springs; in the units of the command, one number or one per actuator; None: any.
         start: first guess: ``"squeeze"`` (the holding command and a ramp into contact), ``"rrt"``
             (the path of a tree of ``rrt_nodes`` nodes towards the goal), ``"hold"`` (S3 §V-B2). A tuple
             of these (the same one twice, too: trees differ): each is iterated ``trials`` times, and the
@@ -79,6 +81,7 @@ class ImpcOptions:
     dynamics: Literal["exact", "smoothed"] = "exact"
     radii: tuple[float | tuple[float, ...], ...] = (0.2, 0.07, 0.02)
     center: Literal["command", "robot"] = "command"
+    reach: float | tuple[float, ...] | None = None
     start: Start | tuple[Start, ...] = "squeeze"
     trials: int = 5
     squeeze: float = 0.05
@@ -124,6 +127,10 @@ class ImpcOptions:
                 f"to one, got {type(self.smoothing).__name__}"
             )
         self._check_radii()
+        if self.reach is not None:
+            reach = np.asarray(self.reach, dtype=np.float64)
+            if reach.ndim > 1 or not np.isfinite(reach).all() or (reach <= 0.0).any():
+                raise ValueError(f"reach: expected positive numbers or None, got {self.reach!r}")
 
     def _check_radii(self) -> None:
         try:

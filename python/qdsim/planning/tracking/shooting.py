@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from qdsim._core import SolverError, _solve_ocp_qp
 from qdsim.batch import rollout, step_batch
 from qdsim.planning.space import Array
-from qdsim.planning.tracking.cost import CostModel, TrackingCost
+from qdsim.planning.tracking.cost import CostModel, TrackingCost, spread
 from qdsim.planning.tracking.options import ImpcOptions
 from qdsim.step import Options
 
@@ -85,6 +85,7 @@ class Shooting:
         self.step_options = step if options.limits else step.replace(joint_limits=False)
         self.smooth_options = step.replace(joint_limits=False)
         self.boxes = options.boxes(model.nu)
+        self.reach = None if options.reach is None else spread("reach", options.reach, model.nu)
         self.moves = np.tile(self.cost.moves, (options.horizon, 1, 1))
         self.is_flat = model.nq == model.nv  # no quaternions: displacements are differences
         assert task.command_lower is not None and task.command_upper is not None
@@ -166,8 +167,7 @@ class Shooting:
             before: (nu,) command before the first.
             x_first: (nv,) displacement of the first configuration; None: none.
         """
-        lower = np.clip(center[first:] - radius, self.lower, self.upper)
-        upper = np.clip(center[first:] + radius, self.lower, self.upper)
+        lower, upper = self._command_box(center[first:], radius, path.q[first:-1])
         B, c = local.B[first:], local.c[first:]
         offset = c - (B @ path.u[first:, :, None])[..., 0]
         x_lower, x_upper = self._state_box(path.q[first + 1 :])
@@ -185,6 +185,19 @@ class Shooting:
         x_gain, u_gain = found[6], found[7]
         assert x_gain is not None and u_gain is not None
         return Policy(found[1], found[0], x_gain, u_gain, lower, upper)
+
+    def _command_box(self, center: Array, radius: Array, q: Array) -> tuple[Array, Array]:
+        """Bounds of the commands (T, nu) around ``center``, within limits and reach of the robot in ``q``."""
+        lower, upper = center - radius, center + radius
+        if self.reach is not None:
+            robot = self.robot_command(q)
+            lower = np.clip(lower, robot - self.reach, robot + self.reach)
+            upper = np.clip(upper, robot - self.reach, robot + self.reach)
+        return np.clip(lower, self.lower, self.upper), np.clip(upper, self.lower, self.upper)
+
+    def robot_command(self, q: Array) -> Array:
+        """Commands (..., nu) that leave the robot where it is in ``q`` (..., nq)."""
+        return np.asarray(q[..., self.model.actuated_q] * np.asarray(self.model.actuator_gear))
 
     def _state_box(self, q: Array) -> tuple[Array | None, Array | None]:
         """Bounds of the displacements from ``q`` (T, nq); the nominal is always inside."""
