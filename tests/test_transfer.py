@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy.optimize
 
 import qdsim
 from qdsim import planning
+from qdsim.planning.follower import spring_reach
+from qdsim.planning.placing import placed
+from qdsim.planning.plant import Plant
 
 PUSHER = """
 <mujoco>
@@ -30,8 +35,12 @@ PUSHER = """
 """
 
 
-def push_plan(model: qdsim.Model, way: float = 0.3, steps: int = 30) -> planning.Plan:
-    options = qdsim.Options(h=0.1, margin=0.05)
+def push_plan(
+    model: qdsim.Model,
+    way: float = 0.3,
+    steps: int = 30,
+    options: qdsim.Options = qdsim.Options(h=0.1, margin=0.05),  # noqa: B008
+) -> planning.Plan:
     inputs = np.linspace(0.0, way, steps + 1)[1:, None] * np.ones(model.nu)
     q = [model.default_q]
     for u in inputs:
@@ -161,6 +170,12 @@ def test_bad_input(model: qdsim.Model) -> None:
     other = qdsim.systems.load("planar_hand").model
     with pytest.raises(ValueError, match="nq"):
         planning.transfer(plan, other)
+    with pytest.raises(ValueError, match="controller"):
+        planning.transfer(plan, model, controller="closed")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="task"):
+        planning.transfer(plan, model, controller="replan")
+    with pytest.raises(ValueError, match="reach"):
+        planning.ImpcOptions(reach=-1.0)
     with pytest.raises(ValueError, match="simulator"):
         planning.transfer(plan, model, simulator=planning.second_order(other, "disc"))
 
@@ -169,7 +184,6 @@ def test_bad_input(model: qdsim.Model) -> None:
 def test_objects_seen_from_above_lie_on_a_plane(gravity: str) -> None:
     """Let go at some speed v, a box that slides under friction mu stops after v^2 / (2 mu g), whether the file
     has gravity into the plane or none at all; one that gravity pulls along a slide has no such plane."""
-    mujoco = pytest.importorskip("mujoco")
     model = qdsim.load(
         f"""<mujoco><option gravity="{gravity}"/><worldbody>
         <body name="box"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
@@ -178,12 +192,144 @@ def test_objects_seen_from_above_lie_on_a_plane(gravity: str) -> None:
           <geom type="sphere" size="0.05" mass="1"/></body></worldbody>
         <actuator><position joint="f" kp="100"/></actuator></mujoco>"""
     )
-    mj = planning.second_order(model, "box", planning.TransferOptions(support_friction=0.3))
-    data = mujoco.MjData(mj)
-    data.qvel[0] = 0.6
+    plant = plant_of(model, "box", support_friction=0.3)
+    plant.data.qvel[0] = 0.6
     for _ in range(2000):
-        mujoco.mj_step(mj, data)
-    assert data.qpos[0] == pytest.approx(0.6**2 / (2 * 0.3 * 9.81), rel=0.02)
-    assert abs(data.qvel[0]) < 1e-3
-    upright = planning.second_order(qdsim.load(PUSHER), "box")
-    assert not upright.dof_frictionloss.any()
+        plant.advance(np.zeros(1))
+    assert plant.q[0] == pytest.approx(0.6**2 / (2 * 0.3 * 9.81), rel=0.02)
+    assert abs(plant.data.qvel[0]) < 1e-3
+    assert not plant_of(qdsim.load(PUSHER), "box").supported
+
+
+def plant_of(model: qdsim.Model, body: str, **changes: float) -> Plant:
+    options = planning.TransferOptions(**changes)
+    mj = planning.second_order(model, body, options)
+    return Plant(model, planning.ObjectSpace(model, body), mj, options, compensated=True)
+
+
+TABLE = """<mujoco><option gravity="0 0 0"/><worldbody>
+    <body name="box"><joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+      <joint name="turn" type="hinge" axis="0 0 1"/><geom type="box" size="0.1 0.2 0.1" mass="2"/></body>
+    <body name="finger" pos="-0.17 0 0"><joint name="f" type="slide" axis="1 0 0"/>
+      <geom type="sphere" size="0.05" mass="1"/></body></worldbody>
+    <actuator><position name="f" joint="f" kp="400"/></actuator></mujoco>"""
+
+
+def test_the_plane_slows_every_direction_alike() -> None:
+    """Friction M v / |v|_M: a box let go with any twist keeps its direction and stops after
+    |v|_M^2 / (2 mu g), in the metric of the mass matrix per unit of mass."""
+    model = qdsim.load(TABLE)
+    plant = plant_of(model, "box", support_friction=0.4)
+    twist = np.array([0.3, 0.4, 2.0])
+    metric = np.diag(model.mass_matrix(model.default_q))[:3] / 2.0
+    plant.data.qvel[:3] = twist
+    for _ in range(2000):
+        plant.advance(np.zeros(1))
+    size = np.sqrt(metric @ twist**2)
+    assert plant.q[:3] == pytest.approx(twist / size * size**2 / (2 * 0.4 * 9.81), rel=0.02)
+
+
+def test_a_slow_execution_comes_to_the_plan(model: qdsim.Model) -> None:
+    """Pushed on a floor, a body's inertia and the plan's own (epsilon M / h^2) both count less the slower it
+    goes: the executions come nearer to a plan of small steps."""
+    options = qdsim.Options(h=0.02, margin=0.05)
+    plan = push_plan(model, steps=300, options=options)
+    errors = [
+        planning.transfer(plan, model, planning.TransferOptions(speed=speed)).segments[0].error[0]
+        for speed in (0.6, 0.15)
+    ]
+    assert errors[1] < 0.5 * errors[0]
+    assert errors[1] < 2e-3
+
+
+def table_task(way: float = 0.1) -> tuple[planning.Task, planning.Plan]:
+    model = qdsim.load(TABLE)
+    options = qdsim.Options(h=0.1, margin=0.05)
+    task = planning.Task(
+        name="push",
+        model=model,
+        options=options,
+        start=model.default_q,
+        goal=model.default_q + np.array([way, 0.0, 0.0, 0.0]),
+        object="box",
+        lower=np.array([0.0, -0.01, -0.01]),
+        upper=np.array([way, 0.01, 0.01]),
+        position_tolerance=0.004,
+        length=0.1,
+    )
+    inputs = np.linspace(0.0, 0.02 + way, 31)[1:, None]
+    q = [model.default_q]
+    for u in inputs:
+        q.append(qdsim.step(model, q[-1], u, options).q_next)
+    segment = planning.Segment(inputs, np.array(q), np.array([30]))
+    goal = np.array(task.goal)
+    return task, planning.Plan("push", "box", options, goal, 0.004, 0.05, 1e-3, (segment,))
+
+
+def test_following_by_impc_makes_up_for_the_plane() -> None:
+    """Open loop the box stays behind by the friction over the stiffness, 5 N / 400 N/m; iMPC presses on."""
+    task, plan = table_task()
+    behind = 0.25 * 2.0 * 9.81 / 400.0
+    options = planning.TransferOptions(support_friction=0.25, control_period=0.1, settle=1.0)
+    left = planning.transfer(plan, task.model, options, controller="open")
+    followed = planning.transfer(plan, task, options, controller="mpc")
+    assert left.position_error == pytest.approx(behind, abs=2.5e-3)
+    assert not left.reached
+    assert followed.reached
+    assert followed.position_error < 0.3 * behind
+    reach = spring_reach(task.model, plan.start, 2.0 * 9.81)
+    assert reach == pytest.approx([2.0 * 9.81 / 400.0])  # its lever is 1: it slides
+    segment = followed.segments[0]
+    offset = segment.commands[:, 0] - segment.executed[:, 3]
+    assert np.abs(offset).max() < 1.3 * reach[0]  # between two measurements the finger moves on
+
+
+def test_a_plan_that_stops_short_is_continued_by_a_new_one() -> None:
+    task, plan = table_task()
+    first = plan.segments[0]
+    short = planning.Segment(first.inputs[:15], first.configurations[:16], np.array([15]))
+    half = planning.Plan("half", "box", plan.options, plan.goal, 0.004, 0.05, 1e-3, (short,))
+    options = planning.TransferOptions(support_friction=0.25, control_period=0.1, settle=1.0)
+    assert not planning.transfer(half, task, options, controller="mpc").reached
+    result = planning.transfer(half, task, options, controller="replan")
+    assert result.reached and result.plans > 1
+    begun, ended = result.segments[1].executed[0], result.segments[0].executed[-1]
+    assert begun[:3] == pytest.approx(ended[:3], abs=1e-12)  # the object goes on from where it is
+
+
+def test_placing_moves_the_robot_alone() -> None:
+    task, plan = table_task()
+    q = np.array(plan.start)
+    q[3] = 0.05  # the finger three centimetres inside of the box
+    fitted, good = placed(task.model, "box", q, plan.options, 1e-6)
+    assert good and (fitted[:3] == q[:3]).all()
+    assert fitted[3] == pytest.approx(0.02, abs=1e-6)
+    assert (placed(task.model, "box", fitted, plan.options, 1e-5)[0] == fitted).all()
+
+
+def test_noise_displaces_the_object_and_repeats() -> None:
+    task, plan = table_task()
+    options = planning.TransferOptions(position_noise=1e-3, rotation_noise=1e-2, settle=0.0)
+    begins = [
+        planning.transfer(plan, task.model, dataclasses.replace(options, seed=seed))
+        .segments[0]
+        .executed[0]
+        for seed in (1, 1, 2)
+    ]
+    assert (begins[0] == begins[1]).all() and (begins[0] != begins[2]).any()
+    assert 0.0 < np.linalg.norm(begins[0][:2]) < 5e-3 and 0.0 < abs(begins[0][2]) < 5e-2
+
+
+def test_mpc_follows_a_reference() -> None:
+    """A finger alone, that weighs only itself: with the reference for every step it is there at every step."""
+    task, plan = table_task()
+    cost = planning.TrackingCost(object=1.0, robot=10.0, command=1e-3)
+    settings = planning.ImpcOptions(horizon=5, cost=cost, start="hold", radii=(0.2,))
+    loop = planning.Mpc(task, settings)
+    reference = np.tile(plan.start, (6, 1))
+    reference[:, 3] = np.array([0.0, -0.02, -0.05, -0.06, -0.04, -0.1])
+    loop.act(plan.start, reference)
+    assert loop.prediction is not None
+    assert loop.prediction[:, 3] == pytest.approx(reference[:, 3], abs=1e-3)
+    with pytest.raises(ValueError, match="reference"):
+        loop.act(plan.start, reference[:3])

@@ -45,6 +45,7 @@ from qdsim.planning.transfer import (
     SegmentTransfer,
     Transfer,
     TransferOptions,
+    gentle,
     second_order,
     transfer,
 )
@@ -91,6 +92,7 @@ __all__ = [
     "distance_to_goal",
     "drop",
     "force_closure",
+    "gentle",
     "holding_command",
     "impc",
     "packing_ratio",

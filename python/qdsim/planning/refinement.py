@@ -8,16 +8,15 @@ import math
 import numpy as np
 
 from qdsim.batch import rollout
+from qdsim.planning.placing import placed
 from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.space import Array, ObjectSpace
 from qdsim.planning.task import Task, penetration
 from qdsim.planning.tracking.impc import impc
 from qdsim.planning.tracking.options import ImpcOptions
-from qdsim.step import Options, step
+from qdsim.step import Options
 
 __all__ = ["RefineOptions", "SegmentRefinement", "refine", "shorten"]
-
-PLACING_STEPS = 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -155,18 +154,12 @@ def _active_steps(segment: Segment, space: ObjectSpace, options: RefineOptions) 
 
 
 def _regrasped(task: Task, options: Options, grasp: Array, q: Array, tolerance: float) -> Array:
-    """The robot as in the planned grasp, the object as it is in ``q``; where they overlap the object stands
-    still and the robot's springs give way until nothing is deeper than the tolerance."""
-    placed = np.array(grasp)
-    placed[task.space.q] = q[task.space.q]
-    command = task.model.command_from(grasp)
-    held = options.replace(held=(task.object,))
-    for _ in range(PLACING_STEPS):
-        if penetration(task.model, placed) <= tolerance:
-            break
-        placed = np.array(step(task.model, placed, command, held).q_next)
-    placed[task.space.q] = q[task.space.q]
-    return placed
+    """The robot as in the planned grasp, the object as it is in ``q``."""
+    there = np.array(grasp)
+    there[task.space.q] = q[task.space.q]
+    fitted, _ = placed(task.model, task.object, there, options, tolerance)
+    fitted[task.space.q] = q[task.space.q]
+    return fitted
 
 
 def _stretched(

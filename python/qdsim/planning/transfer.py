@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.model import Model
+from qdsim.planning.follower import Follower, follow_options, follow_task, spring_reach
+from qdsim.planning.options import RRTOptions
+from qdsim.planning.placing import placed
 from qdsim.planning.plan import Plan, Segment
+from qdsim.planning.plant import GRAVITY, Plant, TransferOptions, second_order
+from qdsim.planning.rrt import rrt
+from qdsim.planning.schedule import Schedule
 from qdsim.planning.space import Array, ObjectSpace
-from qdsim.planning.task import penetration
-from qdsim.step import step
+from qdsim.planning.stabilizer import Stabilizer
+from qdsim.planning.task import Task
 
 if TYPE_CHECKING:
     import mujoco
@@ -28,6 +34,7 @@ __all__ = [
     "SegmentTransfer",
     "Transfer",
     "TransferOptions",
+    "gentle",
     "second_order",
     "transfer",
 ]
@@ -36,49 +43,16 @@ Controller = Callable[[Array, Array, Array, Array], Array]
 """``controller(q, u_plan, q_plan, u_last) -> u``: measured configuration, planned command and
 configuration at the end of the control period, last command; :class:`Stabilizer` is one."""
 
+Loop = Literal["open", "stabilizer", "mpc", "replan"]
+
 RECORD_PERIOD = 0.01  # s, of what is kept of an execution
-PLACING_STEPS = 20
 PLACED = 1e-4  # m of penetration that a second-order simulator starts from
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TransferOptions:
-    """How a plan is executed.
-
-    Attributes:
-        speed: commands move by at most this Euclidean norm a second (rad/s, m/s): S3's simulations had
-            0.1, its hardware 0.05 and 0.4.
-        timestep: of the second-order simulator, s.
-        control_period: of a controller, s.
-        settle: s that the last command is held at the end of every segment.
-        damping_ratio: of the joint springs; 1 is critical.
-        support_friction: coefficient of the friction between an object and the plane it lies on, where gravity
-            does not act along the object's slides (planar systems seen from above), whose plane is not part
-            of the model: the slides of the object feel ``support_friction m g``, its hinge that times two
-            thirds of the object's radius of gyration. Without effect on other objects.
-        carry_on: True: the object goes from segment to segment as it is, and only the robot is set to the next
-            grasp, as in an execution; False: every segment begins as planned, as S3 measures.
-    """
-
-    speed: float = 0.1
-    timestep: float = 5e-4
-    control_period: float = 0.05
-    settle: float = 0.5
-    damping_ratio: float = 1.0
-    support_friction: float = 0.5
-    carry_on: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("speed", "timestep", "control_period", "damping_ratio"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0.0):
-                raise ValueError(f"{name}: expected a positive number, got {value!r}")
-        for name in ("settle", "support_friction"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0.0):
-                raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
-        if self.control_period < self.timestep:
-            raise ValueError("control_period: shorter than timestep")
+STABILIZER_KAPPA = 300.0
+ABANDON = 3.0
+"""With "replan" a segment is given up where the object is so many times the tolerances off."""
+SEGMENTS = 60
+PLANS = 20
+"""With "replan", most segments and plans of an execution."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -119,19 +93,23 @@ class Transfer:
     """An executed plan.
 
     Attributes:
-        segments: one entry for each segment of the plan.
+        segments: one entry for each segment that was executed.
         position_error, rotation_error: of the object's last pose with respect to the plan's goal, m and rad.
         reached: whether both are within the plan's tolerances.
+        plans: how many plans were used, 1 where none was made on the way.
     """
 
     segments: tuple[SegmentTransfer, ...]
     position_error: float
     rotation_error: float
     reached: bool
+    plans: int = 1
 
     @property
     def error(self) -> tuple[float, float]:
         """Δ, averaged over all segments by their duration: m and rad."""
+        if not self.segments:
+            return float("nan"), float("nan")
         duration = np.array([s.time[-1] for s in self.segments])
         errors = np.array([s.error for s in self.segments])
         position, rotation = duration @ errors / duration.sum()
@@ -144,104 +122,124 @@ class Transfer:
         )
 
 
-def second_order(
-    model: Model, object_name: str, options: TransferOptions | None = None
-) -> mujoco.MjModel:
-    """The model as MuJoCo simulates it at small steps, with damped joint springs.
+def gentle(options: RRTOptions) -> RRTOptions:
+    """Settings for plans that a second-order world can follow: a quarter of the step, four times the chain.
 
-    Contacts act at touching (no margins), with elliptic cones; joints that actuators hold get the damping
-    ``2 ζ sqrt(k m)``, ``m`` their diagonal entry of the mass matrix at the default configuration.
-
-    Args:
-        model: the model.
-        object_name: the object's body, which feels the support's friction where gravity does not move it.
-        options: time step, damping and support friction.
-
-    Raises:
-        ValueError: if MuJoCo cannot compile the model.
+    An edge commands the robot's springs as far from where it is as the object yields. In the quasi-dynamic
+    model an object between two fingers bears any squeeze; outside of it hundreds of newtons shoot it out.
     """
-    import mujoco  # when first used: planning loads without it
-
-    given = options or TransferOptions()
-    mj = mujoco.MjModel.from_xml_string(model.description.to_mjcf())
-    mj.opt.timestep = given.timestep
-    mj.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    mj.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    mj.opt.impratio = 10.0
-    mj.geom_margin[:] = 0.0
-    mj.pair_margin[:] = 0.0
-    mj.geom_solref[:] = mj.pair_solref[:] = (max(4.0 * given.timestep, 2e-3), 1.0)
-    mass = np.diag(model.mass_matrix(model.default_q))
-    held = np.asarray(model.actuated_v)
-    stiffness = np.zeros(model.nv)
-    stiffness[held] = model.parameters.actuator_stiffness
-    mj.dof_damping[held] += 2.0 * given.damping_ratio * np.sqrt(stiffness[held] * mass[held])
-    if not _is_pulled(mj, model, object_name):
-        _add_support(mj, model, object_name, given.support_friction)
-    return mj
-
-
-def _is_pulled(mj: mujoco.MjModel, model: Model, object_name: str) -> bool:
-    """Whether gravity acts along some slide of the object."""
-    import mujoco
-
-    data = mujoco.MjData(mj)
-    data.qpos[:] = model.default_q
-    mujoco.mj_forward(mj, data)  # at rest the bias force is gravity's
-    space = ObjectSpace(model, object_name)
-    slides = space.v[~space.rotation]
-    weight = float(np.max(model.parameters.body_mass)) * float(np.linalg.norm(mj.opt.gravity))
-    return bool(np.any(np.abs(data.qfrc_bias[slides]) > 1e-9 * weight))
-
-
-def _add_support(mj: mujoco.MjModel, model: Model, object_name: str, friction: float) -> None:
-    space = ObjectSpace(model, object_name)
-    mass = np.diag(model.mass_matrix(model.default_q))[space.v]
-    weight = 9.81 * mass[~space.rotation].max(initial=0.0)
-    if weight == 0.0:
-        return
-    gyration = np.sqrt(mass[space.rotation] * 9.81 / weight)
-    mj.dof_frictionloss[space.v[~space.rotation]] = friction * weight
-    mj.dof_frictionloss[space.v[space.rotation]] = friction * weight * gyration * 2.0 / 3.0
+    return options.replace(
+        step=options.step / 4.0,
+        sub_steps=max(1, options.sub_steps // 2),
+        chain_length=4 * options.chain_length,
+    )
 
 
 def transfer(
     plan: Plan,
-    model: Model,
+    model: Model | Task,
     options: TransferOptions | None = None,
     *,
-    controller: Controller | None = None,
+    controller: Controller | Loop | None = None,
     simulator: mujoco.MjModel | None = None,
+    planner: RRTOptions | None = None,
 ) -> Transfer:
     """Execute a plan in MuJoCo and compare (S3 §IX).
 
     Args:
         plan: the plan.
-        model: the model of its task.
+        model: the model of its task, or the task itself, which ``"replan"`` needs.
         options: speed, time step, how segments are joined.
-        controller: closes the loop, every ``options.control_period``; None executes the planned commands.
+        controller: what closes the loop, every ``options.control_period``. None or ``"open"``: the planned
+            commands. ``"stabilizer"``: :class:`Stabilizer` with its own weights. ``"mpc"``: iMPC along the
+            segment, ten control periods ahead, with the springs bounded by ``options.press``. ``"replan"``: as
+            ``"mpc"``; where the object is further off its plan than the tolerances at the end of a segment, or
+            three times that on the way, or the plan has ended short of the goal, a new one begins where it is;
+            the object always carries on. Or a function of your own.
         simulator: a MuJoCo model with the same layout, e.g. with other masses or frictions; None makes one
             with :func:`second_order`.
+        planner: of new plans; None: :func:`gentle` of the task's.
+
+    Returns:
+        What happened, segment by segment, and where the object is at the end.
 
     Raises:
         TypeError, ValueError: for arguments that do not fit each other.
     """
     if not isinstance(plan, Plan):
         raise TypeError(f"plan: expected a Plan, got {type(plan).__name__}")
+    task = model if isinstance(model, Task) else None
+    own = model.model if isinstance(model, Task) else model
+    if isinstance(controller, str) and controller not in get_args(Loop):
+        raise ValueError(
+            f"controller: expected one of {', '.join(get_args(Loop))} or a function, got {controller!r}"
+        )
+    if controller == "replan" and task is None:
+        raise ValueError("controller: 'replan' needs the task in place of the model")
     given = options or TransferOptions()
-    plan._check_model(model)
-    mj = second_order(model, plan.object, given) if simulator is None else simulator
-    if (mj.nq, mj.nv, mj.nu) != (model.nq, model.nv, model.nu):
+    plan._check_model(own)
+    mj = second_order(own, plan.object, given) if simulator is None else simulator
+    if (mj.nq, mj.nv, mj.nu) != (own.nq, own.nv, own.nu):
         raise ValueError(
             f"simulator: has nq, nv, nu = {mj.nq}, {mj.nv}, {mj.nu}, the model "
-            f"{model.nq}, {model.nv}, {model.nu}"
+            f"{own.nq}, {own.nv}, {own.nu}"
         )
-    execution = _Execution(plan, model, mj, given, controller)
-    segments = tuple(execution.run(segment) for segment in plan.segments if segment.steps > 0)
+    if controller == "replan":
+        assert task is not None
+        given = dataclasses.replace(given, carry_on=True)
+        execution = _Execution(plan, own, mj, given, "mpc")
+        settings = planner or gentle(task.planner or RRTOptions())
+        segments, plans = _with_new_plans(execution, task, settings)
+    else:
+        execution = _Execution(plan, own, mj, given, controller)
+        segments = [execution.run(segment) for segment in plan.segments if segment.steps > 0]
+        plans = 1
     last = segments[-1].executed[-1] if segments else plan.end
     shift, turn = execution.space.errors(last, plan.goal)
     reached = shift <= plan.position_tolerance and turn <= plan.rotation_tolerance
-    return Transfer(segments, shift, turn, reached)
+    return Transfer(tuple(segments), shift, turn, reached, plans)
+
+
+def _with_new_plans(
+    execution: _Execution, task: Task, planner: RRTOptions
+) -> tuple[list[SegmentTransfer], int]:
+    """Follow the plan, and plan anew where the object has left it."""
+    space, plan = execution.space, execution.plan
+    tolerance = np.array([plan.position_tolerance, plan.rotation_tolerance])
+    todo = [s for s in plan.segments if s.steps > 0]
+    done: list[SegmentTransfer] = []
+    plans = 1
+    # New plans aim at the middle of the tolerances: what they miss adds to what following them misses.
+    near = task.replace(
+        goal=plan.goal,
+        position_tolerance=0.6 * tolerance[0],
+        rotation_tolerance=0.6 * tolerance[1],
+        start_tolerance=np.inf,
+    )
+    while todo and len(done) < SEGMENTS:
+        segment = todo.pop(0)
+        done.append(
+            execution.run(segment, abandon=(ABANDON * tolerance[0], ABANDON * tolerance[1]))
+        )
+        q = done[-1].executed[-1]
+        left = np.array(space.errors(q, plan.goal))
+        if np.all(left <= tolerance * (0.6 if todo else 1.0)):
+            break
+        off = np.any(np.array(space.errors(q, segment.end)) > tolerance)
+        if (off or not todo) and plans < PLANS:
+            todo = _new_plan(near, execution.measured(), planner, execution.options.seed + plans)
+            plans += 1
+    return done, plans
+
+
+def _new_plan(task: Task, q: Array, planner: RRTOptions, seed: int) -> list[Segment]:
+    """Segments of a plan from a measured configuration, to the goal or as near to it as was found."""
+    try:
+        tree = rrt(task.replace(start=q), planner, rng=seed)
+    except (SolverError, ValueError):  # the object is where no plan can begin
+        return []
+    plan = tree.plan(None if tree.reached else tree.best_node)
+    return [s for s in plan.segments if s.steps > 0]
 
 
 class _Execution:
@@ -253,82 +251,132 @@ class _Execution:
         model: Model,
         mj: mujoco.MjModel,
         options: TransferOptions,
-        controller: Controller | None,
+        controller: Controller | str | None,
     ) -> None:
-        import mujoco
-
-        self.mujoco = mujoco
-        self.plan, self.model, self.mj = plan, model, mj
-        self.options, self.controller = options, controller
+        self.plan, self.model, self.options = plan, model, options
         self.space = ObjectSpace(model, plan.object)
-        self.data = mujoco.MjData(mj)
-        self.held = np.asarray(model.actuated_v)
-        self.compensated = not plan.options.gravity_on_actuated
+        self.plant = Plant(
+            model, self.space, mj, options, compensated=not plan.options.gravity_on_actuated
+        )
+        self.rng = np.random.default_rng(options.seed)
         self.last_q: Array | None = None
+        self.follower: Follower | None = None
+        self.controller: Controller | None = None
+        if controller == "mpc":
+            self.follower = self._make_follower()
+        elif controller == "stabilizer":
+            smooth = plan.options.replace(
+                h=options.control_period, kappa=STABILIZER_KAPPA, joint_limits=False
+            )
+            self.controller = Stabilizer(model, plan.object, smooth)
+        elif callable(controller):
+            self.controller = controller
 
-    def run(self, segment: Segment) -> SegmentTransfer:
+    def _make_follower(self) -> Follower:
+        plan, options, model = self.plan, self.options, self.model
+        friction = options.support_friction if self.plant.supported else 0.0
+        duration, way = 0.0, 0.0
+        for segment in plan.segments:
+            if segment.steps > 0:
+                duration += self._schedule(segment).duration
+                way += self._length(segment)[0]
+        task = follow_task(plan, model, friction, way / max(duration, 1e-9))
+        mass = np.diag(model.mass_matrix(model.default_q))[self.space.v]
+        slides = mass[~self.space.rotation]
+        gravity = float(np.linalg.norm(model.parameters.gravity)) or GRAVITY
+        weight = gravity * float(slides.max()) if len(slides) else np.inf
+        reach = spring_reach(model, plan.start, options.press * weight)
+        return Follower(task, follow_options(task, options.control_period, np.minimum(reach, 1e3)))
+
+    def _schedule(self, segment: Segment) -> Schedule:
+        return Schedule(self.model, segment, self.options.speed, self.options.timestep)
+
+    def _start(self, segment: Segment) -> Array:
+        """Where a segment begins: as planned, or with the object where it is."""
         start = np.array(segment.start)
-        commands = np.vstack((self.model.command_from(segment.start), segment.inputs))
         if self.options.carry_on and self.last_q is not None:
             start[self.space.q] = self.last_q[self.space.q]
-            start = self._placed(start, commands[0])
-        self.mujoco.mj_resetData(self.mj, self.data)
-        self.data.qpos[:] = start
-        knots = _knot_times(commands, self.options)
+            # Where the springs do not get the robot out of the object, it stays where it was.
+            fitted, good = self._placed(start)
+            return fitted if good else self.last_q
+        sizes = np.where(
+            self.space.rotation, self.options.rotation_noise, self.options.position_noise
+        )
+        if sizes.any():
+            shift = np.zeros(self.model.nv)
+            shift[self.space.v] = sizes * self.rng.standard_normal(len(sizes))
+            start = self._placed(np.asarray(self.model.integrate(start, shift)))[0]
+        return start
+
+    def _placed(self, q: Array) -> tuple[Array, bool]:
+        return placed(self.model, self.plan.object, q, self.plan.options, PLACED)
+
+    def measured(self) -> Array:
+        """Where everything is, as a plan can begin: within the limits, the robot out of the object."""
+        model = self.model
+        q = np.array(model.normalize(self.plant.q))
+        limits = np.asarray(model.joint_range)
+        for i, name in enumerate(model.joint_names):
+            rows = model.slice_q(name)
+            if rows.stop - rows.start == 1:
+                q[rows] = np.clip(q[rows], *limits[i])
+        return self._placed(q)[0]
+
+    def run(self, segment: Segment, abandon: tuple[float, float] | None = None) -> SegmentTransfer:
+        """Execute a segment, and stop where the object is further than ``abandon`` from its plan."""
+        plant, given = self.plant, self.options
+        plant.reset(self._start(segment))
+        schedule = self._schedule(segment)
+        if self.follower is not None:
+            self.follower.begin(schedule)
         samples: list[tuple[float, Array, Array, Array]] = []
         failures = 0
-        u = u_last = commands[0]
-        per_period = max(1, round(self.options.control_period / self.options.timestep))
-        per_record = max(1, round(RECORD_PERIOD / self.options.timestep))
-        count = int(np.ceil((knots[-1] + self.options.settle) / self.options.timestep))
+        u = u_last = u_next = schedule.commands[0]
+        per_period = max(1, round(given.control_period / given.timestep))
+        per_record = max(1, round(RECORD_PERIOD / given.timestep))
+        count = int(np.ceil((schedule.duration + given.settle) / given.timestep))
         for i in range(count + 1):
-            time = i * self.options.timestep
-            u_plan = _interpolate(commands, knots, time)
-            if self.controller is None:
-                u = u_plan
-            elif i % per_period == 0:
-                end = time + self.options.control_period
-                u_end = _interpolate(commands, knots, end)
-                q_end = self._planned(segment, knots, end)
-                try:
-                    u = self.controller(self.data.qpos.copy(), u_end, q_end, u_last)
-                except SolverError:
-                    u, failures = u_end, failures + 1
-                u_last = u
+            time = i * given.timestep
+            if self.follower is None and self.controller is None:
+                u = schedule.command(time)
+            else:
+                if i % per_period == 0:
+                    u_last = u_next
+                    u_next, failed = self._decide(schedule, time, u_last)
+                    failures += failed
+                share = (i % per_period + 1) / per_period
+                u = (1.0 - share) * u_last + share * u_next
             if i % per_record == 0 or i == count:
-                planned = self._planned(segment, knots, time)
-                samples.append((time, planned, self.data.qpos.copy(), np.array(u)))
-            self._advance(u)
+                planned = schedule.configuration(time)
+                samples.append((time, planned, plant.q, np.array(u)))
+                if abandon is not None and np.any(
+                    np.array(self.space.errors(plant.q, planned)) > abandon
+                ):
+                    break
+            plant.advance(u)
         self.last_q = samples[-1][2]
-        return self._measure(segment, samples, float(knots[-1]), failures)
+        return self._measure(segment, samples, schedule.duration, failures)
 
-    def _placed(self, q: Array, u: Array) -> Array:
-        """The robot in a grasp that was planned for another pose of the object: its springs pull it there,
-        the object stands still and keeps it out. Where that fails the robot stays where it was."""
-        options = self.plan.options.replace(held=(self.plan.object,), kappa=None)
-        for _ in range(PLACING_STEPS):
-            try:
-                q = step(self.model, q, u, options).q_next
-            except SolverError:
-                break
-            if penetration(self.model, q) < PLACED:
-                return q
-        assert self.last_q is not None
-        return self.last_q
+    def _decide(self, schedule: Schedule, time: float, u_last: Array) -> tuple[Array, bool]:
+        """The controller's command for the end of the period, and whether it failed."""
+        q = self.plant.q
+        if self.follower is not None:
+            return self.follower.command(q, time)
+        assert self.controller is not None
+        end = time + self.options.control_period
+        u_plan = schedule.command(end)
+        try:
+            return self.controller(q, u_plan, schedule.configuration(end), u_last), False
+        except SolverError:
+            return u_plan, True
 
-    def _advance(self, u: Array) -> None:
-        self.data.ctrl[:] = u
-        if self.compensated:
-            self.data.qfrc_applied[self.held] = self.data.qfrc_bias[self.held]
-        self.mujoco.mj_step(self.mj, self.data)
-
-    def _planned(self, segment: Segment, knots: Array, time: float) -> Array:
-        """The planned configuration at a time: straight between knots, on the manifold."""
-        k = min(max(int(np.searchsorted(knots, time)) - 1, 0), segment.steps - 1)
-        span = knots[k + 1] - knots[k]
-        s = min((time - knots[k]) / span, 1.0) if span > 0.0 else 1.0
-        q0, q1 = segment.configurations[k], segment.configurations[k + 1]
-        return self.model.integrate(q0, s * np.asarray(self.model.difference(q1, q0)))
+    def _length(self, segment: Segment) -> tuple[float, float]:
+        steps = [
+            self.space.errors(b, a)
+            for a, b in zip(segment.configurations, segment.configurations[1:])
+        ]
+        shift, turn = np.sum(steps, axis=0)
+        return float(shift), float(turn)
 
     def _measure(
         self,
@@ -340,33 +388,14 @@ class _Execution:
         time = np.array([s[0] for s in samples])
         planned, executed, commands = (np.array([s[k] for s in samples]) for k in (1, 2, 3))
         errors = np.array([self.space.errors(a, b) for a, b in zip(executed, planned)])
-        moving = time <= duration + 1e-9
-        steps = [
-            self.space.errors(b, a)
-            for a, b in zip(segment.configurations, segment.configurations[1:])
-        ]
-        shift, turn = errors[moving].mean(axis=0)
-        length = np.sum(steps, axis=0)
+        shift, turn = errors[time <= duration + 1e-9].mean(axis=0)
         return SegmentTransfer(
             time,
             planned,
             executed,
             commands,
             (float(shift), float(turn)),
-            (float(length[0]), float(length[1])),
+            self._length(segment),
             (float(errors[-1, 0]), float(errors[-1, 1])),
             failures,
         )
-
-
-def _knot_times(commands: Array, options: TransferOptions) -> Array:
-    """Times of the knots: as long as the command takes at the given speed, at least a time step."""
-    way = np.linalg.norm(np.diff(commands, axis=0), axis=1)
-    spacing = np.maximum(way / options.speed, options.timestep)
-    return np.concatenate(([0.0], np.cumsum(spacing)))
-
-
-def _interpolate(values: Array, knots: Array, time: float) -> Array:
-    k = min(max(int(np.searchsorted(knots, time)) - 1, 0), len(knots) - 2)
-    s = min((time - knots[k]) / (knots[k + 1] - knots[k]), 1.0)
-    return np.asarray((1.0 - s) * values[k] + s * values[k + 1])

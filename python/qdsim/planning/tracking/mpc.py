@@ -149,6 +149,7 @@ class Mpc:
         self._path = path
         self._u = u if path is None else path.u
         self._before = self._within_reach(now, self._u[0])
+        self._u = np.concatenate([self._before[None], self._u[1:]])
         self._calls += 1
         cost = math.nan if path is None else path.cost
         self._report = MpcReport(cost, radius, done, fallback, time.perf_counter() - begin)
@@ -158,7 +159,7 @@ class Mpc:
         """The command, no further from where the robot is now than the options allow."""
         reach = self._parts.reach
         if reach is None:
-            return u.copy()
+            return np.array(u)
         robot = self._parts.robot_command(q)
         return np.asarray(np.clip(u, robot - reach, robot + reach))
 
