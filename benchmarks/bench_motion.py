@@ -78,7 +78,7 @@ def main() -> None:
         f"Changes of grasp of plans from {len(SEEDS)} seeds, {1e3 * OPTIONS.clearance:g} mm of clearance: straight after "
         "backing off by 1.5 times the clearance (line), after backing off further (opening), by OMPL's RRT-Connect, "
         "or not found; motions with a fault by an independent certification; changes of grasp at which the object "
-        "would not stay where it is without the robot.\n"
+        "would not stay where it is without the robot. Distances of 16 configurations or more at once take all cores.\n"
     )
     print(
         "| system | plans | regrasps | line | opening | RRTConnect | not found | faults | would drop | "
