@@ -242,13 +242,15 @@ LANES_INLINE size_t row_stride(const qd_cone_workspace *workspace, const row_blo
 QD_CLONES
 static void fill_block(qd_cone_workspace *workspace, const row_block *block) {
   const size_t stride = row_stride(workspace, block);
+  const int equality = block->first_row >= workspace->row_count;
+  const int in_tiles = (equality ? &workspace->source_C : &workspace->source_G)->start != NULL;
   const double *rows = conic_caller_row(workspace, block->first_row);
   const double *row_scale = workspace->row_scale + block->first_row;
   double *values = workspace->system.G + block->values;
   for (int k = 0; k < block->tile_count; ++k) {
     const int place = workspace->system.block_tiles[block->tile_start + k];
     const double *from = rows + workspace->block_from[block->tile_start + k];
-    if (workspace->variable_count - 4 * workspace->tile_original[place] >= 4) {
+    if (in_tiles || workspace->variable_count - 4 * workspace->tile_original[place] >= 4) {
       const lanes scale = LANES_OF(workspace->column_scale + 4 * place);
       for (int i = 0; i < block->row_count; ++i, values += 4, from += stride)
         LANES_AT(values) = LANES_FROM(from) * scale * row_scale[i];
@@ -270,8 +272,10 @@ static int rows_match(const qd_cone_workspace *workspace, int a, int b) {
   if (!source->start) return 1;
   const int *start = source->start - (equality ? workspace->row_count : 0);
   const int count = start[a + 1] - start[a];
-  return start[b + 1] - start[b] == count &&
-         !memcmp(source->tiles + start[a], source->tiles + start[b], (size_t)count * sizeof(int));
+  int match = start[b + 1] - start[b] == count;
+  for (int k = 0; k < count && match; ++k)
+    match = source->tiles[start[a] + k] == source->tiles[start[b] + k];
+  return match;
 }
 
 static void make_blocks(qd_cone_workspace *workspace, const qd_cone_program *program) {

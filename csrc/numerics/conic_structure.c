@@ -5,6 +5,7 @@
 #include "numerics/lanes.h"
 
 #define MASK_BITS 64
+#define FEW_TILES 2
 
 static int bit_count(uint64_t mask) {
 #if defined(__GNUC__)
@@ -177,6 +178,17 @@ static void couple_all(qd_cone_workspace *workspace, const qd_cone_program *prog
   for (; row < rows; ++row) couple_row(workspace, row);
 }
 
+/* So few tiles that their order does not matter: as they come, each with all others, which costs
+ * less than to find out. Returns the number of the factor's tiles. */
+static size_t take_few(qd_cone_workspace *workspace) {
+  const int tiles = workspace->system.tile_count;
+  for (int t = 0; t < tiles; ++t) {
+    workspace->tile_position[t] = workspace->tile_original[t] = t;
+    workspace->tile_mask[t] = ((uint64_t)1 << tiles) - 1;
+  }
+  return (size_t)(tiles * (tiles + 1) / 2);
+}
+
 /* Tiles that t knows among those left. */
 static int degree_of(const qd_cone_workspace *workspace, int t, const uint64_t *left) {
   const int words = workspace->mask_words;
@@ -277,10 +289,14 @@ int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *pr
   const int tiles = (program->variable_count + 3) / 4;
   workspace->system.tile_count = tiles;
   workspace->column_count = 4 * tiles;
-  memcpy(workspace->tile_mask, workspace->Q_mask,
-         (size_t)tiles * (size_t)workspace->mask_words * sizeof(uint64_t));
-  couple_all(workspace, program);
-  workspace->wanted.fill = order_tiles(workspace);
+  if (tiles <= FEW_TILES) {
+    workspace->wanted.fill = take_few(workspace);
+  } else {
+    memcpy(workspace->tile_mask, workspace->Q_mask,
+           (size_t)tiles * (size_t)workspace->mask_words * sizeof(uint64_t));
+    couple_all(workspace, program);
+    workspace->wanted.fill = order_tiles(workspace);
+  }
   if (workspace->wanted.fill > workspace->capacity.fill) return 0;
   make_columns(workspace);
   return 1;

@@ -85,12 +85,10 @@ LANES_INLINE void start_from_Q(tile_system *system, double shift) {
 /* No stiffness in any direction of the block: S = 0, which tiles do not store. */
 LANES_INLINE int is_open(const row_block *block, const cone_operator *scaling, int rows) {
   const double *diagonal = scaling->diagonal + block->cone;
-  int any = 0;
-  if (block->slot_step == 1)
-    for (int i = 0; i < rows; ++i) any |= diagonal[i] != 0.0;
-  else
-    any = diagonal[0] != 0.0 || scaling->tangent[block->cone] != 0.0;
-  return !any;
+  if (block->slot_step != 1) return diagonal[0] == 0.0 && scaling->tangent[block->cone] == 0.0;
+  int first = 0;
+  while (first < rows && diagonal[first] == 0.0) ++first;
+  return first == rows;
 }
 
 /* `rows` apart from the block: the common counts are constants, whose loops the compiler unrolls.
@@ -344,12 +342,13 @@ LANES_INLINE void add_transposed_block(const tile_system *system, const row_bloc
                                        const double *A, const double *y, double *x, int rows) {
   const int *tiles = system->block_tiles + block->tile_start;
   const double *values = A + block->values, *in = y + block->slot;
-  int any = 0; /* rows of open cones carry nothing */
-  for (int i = 0; i < rows; ++i) any |= in[i * block->slot_step] != 0.0;
-  if (!any) return;
+  const int step = block->slot_step;
+  int first = 0; /* rows of open cones carry nothing */
+  while (first < rows && in[first * step] == 0.0) ++first;
+  if (first == rows) return;
   for (int k = 0; k < block->tile_count; ++k, values += 4 * rows) {
     lanes sum = in[0] * LANES_OF(values);
-    for (int i = 1; i < rows; ++i) sum += in[i * block->slot_step] * LANES_OF(values + 4 * i);
+    for (int i = 1; i < rows; ++i) sum += in[i * step] * LANES_OF(values + 4 * i);
     LANES_AT(x + 4 * (size_t)tiles[k]) += sum;
   }
 }
