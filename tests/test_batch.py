@@ -104,7 +104,7 @@ def test_wrt_leaves_out_what_is_not_asked_for() -> None:
     both = qdsim.linearize_batch(scene.model, q, u, SMOOTH)
     only = qdsim.linearize_batch(scene.model, q, u, SMOOTH, wrt=("u",))
     assert only.A is None
-    assert only.B.tobytes() == both.B.tobytes()
+    np.testing.assert_allclose(only.B, both.B, rtol=0.0, atol=1e-12)  # by other solves
     neither = qdsim.linearize_batch(scene.model, q, u, SMOOTH, wrt=())
     assert neither.A is None
     assert neither.B is None

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "dynamics/contact_derivative.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
@@ -294,12 +295,80 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
   write_stationarity(model, w, one);
 }
 
+/* Four rows of d_x, four columns: the sum of coefficient[k] from[column] over `count` rows of each.
+ */
+LANES_INLINE void add_products(lanes sum[4], double sign, const double *coefficient,
+                               size_t coefficients, const double *from, size_t columns, int count) {
+  for (int i = 0; i < count; ++i, coefficient += coefficients, from += columns) {
+    const lanes row = sign * LANES_ANYWHERE(from);
+    for (int k = 0; k < 4; ++k) {
+      sum[k] += coefficient[k] * row;
+    }
+  }
+}
+
+/* d_x from the response to unit loads on each variable: the solver's map is symmetric, so with y =
+ * e_k, dx_k = -z'd_stationarity + mu'd_slack + nu'd_equality (conic.h). That takes as many solves
+ * as there are variables, where columns are up to twice as many. Four columns at a time, the last
+ * ones reach into those by u. */
+QD_CLONES
+static void combine_responses(sensitivity *s, const island *one, size_t loads) {
+  const size_t n = (size_t)one->variable_count, width = (size_t)s->q_count;
+  const size_t columns = width + (size_t)s->u_count;
+  for (size_t k = 0; k < n; k += 4) {
+    const size_t rows = n - k < 4 ? n - k : 4;
+    for (size_t c = 0; c < width; c += 4) {
+      lanes sum[4] = {{0.0}, {0.0}, {0.0}, {0.0}};
+      add_products(sum, -1.0, s->response + k, loads, s->d_stationarity + c, columns, (int)n);
+      add_products(sum, 1.0, s->slack_response + k, loads, s->d_slack + c, columns, one->row_count);
+      add_products(sum, 1.0, s->equality_response + k, loads, s->d_equality + c, columns,
+                   one->equality_count);
+      for (size_t i = 0; i < rows; ++i) {
+        LANES_ANYWHERE(s->d_x + (k + i) * columns + c) = sum[i];
+      }
+    }
+  }
+}
+
+/* The columns by u, whose stationarity has one entry each. */
+static void combine_inputs(const qd_model *model, const problem *p, sensitivity *s,
+                           const island *one, size_t loads) {
+  const size_t width = (size_t)s->q_count, columns = width + (size_t)s->u_count;
+  for (int i = 0; i < s->u_count; ++i) {
+    const int dof = model->actuator_dof[s->actuators[i]];
+    const size_t variable = (size_t)(p->variable_of_dof[dof] - one->variable);
+    const double load = s->d_stationarity[variable * columns + width + (size_t)i];
+    for (size_t k = 0; k < (size_t)one->variable_count; ++k) {
+      s->d_x[k * columns + width + (size_t)i] = -load * s->response[variable * loads + k];
+    }
+  }
+}
+
+static void solve_columns(const qd_model *model, const problem *p, sensitivity *s,
+                          const island *one) {
+  const int n = one->variable_count, columns = s->q_count + s->u_count, loads = (n + 3) / 4 * 4;
+  const int room = loads <= s->response_limit && (s->q_count + 3) / 4 * 4 <= columns;
+  if (!room || s->q_count == 0 || (columns + 3) / 4 <= (n + 3) / 4) {
+    conic_sensitivity_solve(one->cone_workspace, columns, s->d_stationarity, s->d_slack,
+                            s->d_equality, s->d_x, NULL, NULL);
+    return;
+  }
+  memset(s->unit, 0, (size_t)n * (size_t)loads * sizeof(double));
+  for (int i = 0; i < n; ++i) {
+    s->unit[(size_t)i * (size_t)loads + (size_t)i] = -1.0;
+  }
+  conic_sensitivity_solve(one->cone_workspace, loads, s->unit, NULL, NULL, s->response,
+                          s->slack_response, s->equality_response);
+  combine_responses(s, one, (size_t)loads);
+  combine_inputs(model, p, s, one, (size_t)loads);
+}
+
 /* One island's rows of A and B. */
 static qd_status linearize_island(const qd_model *model, qd_workspace *w,
                                   const qd_step_options *options, const qd_step_input *input,
                                   const island *one, const step_columns *wanted, int any_mass,
                                   qd_step_result *result, double *A, double *B) {
-  const sensitivity *s = &w->sensitivity;
+  sensitivity *s = &w->sensitivity;
   int exact = 1;
   choose_columns(model, w, one, wanted);
   if (s->q_count + s->u_count == 0) {
@@ -312,8 +381,7 @@ static qd_status linearize_island(const qd_model *model, qd_workspace *w,
   result->derivative_exact &= exact;
   partial_derivatives(model, w, options, input, one, result->delta, any_mass,
                       isinf(options->kappa) && exact);
-  conic_sensitivity_solve(one->cone_workspace, s->q_count + s->u_count, s->d_stationarity,
-                          s->d_slack, s->d_equality, s->d_x, NULL, NULL);
+  solve_columns(model, &w->problem, s, one);
   scatter_rows(model, w, one, A, B);
   return QD_OK;
 }

@@ -74,6 +74,14 @@ static void lay_out_matrices(sensitivity *s, const conic_size *size, size_t q_co
   s->d_slack = arena_doubles(a, (size_t)size->rows * columns);
   s->d_equality = arena_doubles(a, (size_t)size->equalities * columns);
   s->d_x = arena_doubles(a, (size_t)size->variables * columns);
+  const size_t loads = size->variables <= RESPONSE_LIMIT && q_columns > 0 && u_columns > 0
+                           ? ((size_t)size->variables + 3) / 4 * 4
+                           : 0;
+  s->response_limit = (int)loads;
+  s->unit = arena_doubles(a, loads * loads);
+  s->response = arena_doubles(a, loads * loads);
+  s->slack_response = arena_doubles(a, (size_t)size->rows * loads);
+  s->equality_response = arena_doubles(a, (size_t)size->equalities * loads);
 }
 
 /* One workspace for all islands. */

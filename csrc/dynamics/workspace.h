@@ -27,13 +27,18 @@ typedef struct sensitivity {
   int *actuators;       /* (nu) u columns of the island */
   int q_count, u_count; /* columns */
   column_screws *column_screws; /* (tiles of q columns) */
-  double *on_a, *on_b;    /* (tiles, 4) 1: the column moves that body of the contact at hand */
-  int *tiles;             /* those that do */
-  dof_matrix D;           /* (q_count, q_count) d stationarity / dq */
-  double *d_stationarity; /* (n, columns) */
-  double *d_slack;        /* (row_count, columns) */
-  double *d_equality;     /* (equality_count, columns) */
-  double *d_x;            /* (n, columns) */
+  double *on_a, *on_b;       /* (tiles, 4) 1: the column moves that body of the contact at hand */
+  int *tiles;                /* those that do */
+  dof_matrix D;              /* (q_count, q_count) d stationarity / dq */
+  double *d_stationarity;    /* (n, columns) */
+  double *d_slack;           /* (row_count, columns) */
+  double *d_equality;        /* (equality_count, columns) */
+  double *d_x;               /* (n, columns) */
+  int response_limit;        /* loads that there is room for, a multiple of four */
+  double *unit;              /* (n, loads) minus the identity */
+  double *response;          /* (n, loads) dx to unit loads */
+  double *slack_response;    /* (row_count, loads) multipliers to unit loads */
+  double *equality_response; /* (equality_count, loads) likewise */
 } sensitivity;
 
 struct qd_workspace {
@@ -53,6 +58,9 @@ struct qd_workspace {
   sensitivity sensitivity;
   differential differential;
 };
+
+/* Islands of at most so many variables are differentiated by their response to unit loads. */
+#define RESPONSE_LIMIT 64
 
 /* Memory for the programs of the islands found: one cone workspace that serves them one after the
  * other, or (keep) one for each, which keeps what it found for derivatives by up to u_columns

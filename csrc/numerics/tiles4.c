@@ -5,20 +5,29 @@
 #include "numerics/lanes.h"
 #include "numerics/tiles.h"
 
-/* y_a += sign * sum_b L[b][a] x_b, with L the tile's column vectors */
+/* y_a += sign * sum_b L[b][a] x_b, with L the tile's column vectors; in registers until the end */
 LANES_INLINE void add_tile(double *y, const double *L, const double *x, double sign) {
+  lanes y0 = LANES_OF(y), y1 = LANES_OF(y + 4), y2 = LANES_OF(y + 8), y3 = LANES_OF(y + 12);
   for (int b = 0; b < 4; ++b) {
     const lanes xb = sign * LANES_OF(x + 4 * b);
-    for (int a = 0; a < 4; ++a) LANES_AT(y + 4 * a) += L[4 * b + a] * xb;
+    y0 += L[4 * b] * xb;
+    y1 += L[4 * b + 1] * xb;
+    y2 += L[4 * b + 2] * xb;
+    y3 += L[4 * b + 3] * xb;
   }
+  LANES_AT(y) = y0;
+  LANES_AT(y + 4) = y1;
+  LANES_AT(y + 8) = y2;
+  LANES_AT(y + 12) = y3;
 }
 
 /* y_b += sign * sum_a L[b][a] x_a */
 LANES_INLINE void add_tile_transposed(double *y, const double *L, const double *x, double sign) {
+  const lanes x0 = LANES_OF(x), x1 = LANES_OF(x + 4), x2 = LANES_OF(x + 8), x3 = LANES_OF(x + 12);
   for (int b = 0; b < 4; ++b) {
-    lanes sum = L[4 * b] * LANES_OF(x);
-    for (int a = 1; a < 4; ++a) sum += L[4 * b + a] * LANES_OF(x + 4 * a);
-    LANES_AT(y + 4 * b) += sign * sum;
+    const double *column = L + 4 * b;
+    LANES_AT(y + 4 * b) +=
+        sign * (column[0] * x0 + column[1] * x1 + column[2] * x2 + column[3] * x3);
   }
 }
 
@@ -75,11 +84,22 @@ void tiles_add_transposed4(const tile_system *system, const int *blocks, int blo
     const row_block *block = &system->blocks[blocks[b]];
     const int *tiles = system->block_tiles + block->tile_start;
     const double *values = A + block->values;
-    for (int k = 0; k < block->tile_count; ++k)
+    for (int k = 0; k < block->tile_count; ++k) {
+      double *at = x + 16 * (size_t)tiles[k];
+      lanes x0 = LANES_OF(at), x1 = LANES_OF(at + 4), x2 = LANES_OF(at + 8);
+      lanes x3 = LANES_OF(at + 12);
       for (int i = 0; i < block->row_count; ++i, values += 4) {
         const lanes yi = LANES_OF(y + 4 * (size_t)(block->slot + i * block->slot_step));
-        for (int a = 0; a < 4; ++a) LANES_AT(x + 16 * (size_t)tiles[k] + 4 * a) += values[a] * yi;
+        x0 += values[0] * yi;
+        x1 += values[1] * yi;
+        x2 += values[2] * yi;
+        x3 += values[3] * yi;
       }
+      LANES_AT(at) = x0;
+      LANES_AT(at + 4) = x1;
+      LANES_AT(at + 8) = x2;
+      LANES_AT(at + 12) = x3;
+    }
   }
 }
 
