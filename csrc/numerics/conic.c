@@ -255,6 +255,11 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
     if (status != QD_OK) break;
     done = polished = polish && conic_polish(workspace, info);
   }
+  if (polish && info->status == QD_OK && !polished) {
+    workspace->origin = ORIGIN_PATH_END;
+    polished = conic_polish(workspace, info);
+    workspace->origin = ORIGIN_PATH;
+  }
   if (status != QD_OK && status != QD_UNBOUNDED && workspace->exact)
     if (conic_rescue(workspace, o->tolerance, first + o->iteration_limit - info->iterations,
                      o->polish, &polished, info))

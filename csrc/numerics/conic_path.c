@@ -31,6 +31,8 @@
 
 #define STEP_FRACTION 0.99
 #define BARRIER_FLOOR 1e-14 /* of the energy: products of slack and dual are not better known */
+#define START_STIFFNESS 2.0 /* natural units, where the path begins */
+#define START_PRODUCT 6.0
 #define LENGTH_SHARE 0.5
 #define FORCE_SHARE 2.0
 #define TOUCHING 1e-6 /* of the free motion: natural length of a barrier's slacks at least */
@@ -166,30 +168,39 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
   if (workspace->b_size == 0.0) workspace->b_size = workspace->force * row;
 }
 
-/* slack = w, dual = -stiffness w, both moved along e until one natural unit inside. */
-static void start_cones(qd_cone_workspace *workspace, const double *w, const double *violation) {
+/* s - z / stiffness = l and s z = room stiffness / 4, both positive: s, and z / stiffness. */
+LANES_INLINE void split(double l, double room, double *s, double *z) {
+  const double root = sqrt(l * l + room), large = 0.5 * (fabs(l) + root),
+               small = 0.25 * room / large;
+  *s = l > 0.0 ? large : small;
+  *z = l > 0.0 ? small : large;
+}
+
+/* On the path of the penalised problem: slack - dual / stiffness = w with the same product for
+ * every cone, by eigenvalues along (1, +-u). Far cones do not move near ones: shifting all slacks
+ * and multipliers by the same amount until they are inside took up to twice the iterations. */
+static void start_cones(qd_cone_workspace *workspace, const double *w) {
   const cone_product *product = &workspace->product;
-  const double stiffness = workspace->force / workspace->length;
-  double slack_shift = 0.0, dual_shift = 0.0;
+  const double stiffness = START_STIFFNESS * workspace->force / workspace->length;
+  const double room = 4.0 * START_PRODUCT * workspace->energy / stiffness;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
-      slack_shift = larger(slack_shift, violation[group->cone + c]);
-      dual_shift = larger(dual_shift, violation[group->cone + c] + 2.0 * w[group->slot + c]);
-    }
-  }
-  slack_shift += workspace->length;
-  dual_shift = stiffness * (dual_shift + workspace->length);
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
-    const double inside = group->kind == GROUP_EQUALITY ? 0.0 : 1.0;
-    for (int i = 0; i < group->dim; ++i)
-      for (int c = 0; c < group->padded; ++c) {
-        const int at = group->slot + i * group->padded + c, real = c < group->count;
-        const double e = i == 0 ? 1.0 : 0.0;
-        workspace->slack[at] = inside * (real ? w[at] + e * slack_shift : e);
-        workspace->dual[at] = inside * (real ? e * dual_shift - stiffness * w[at] : e);
+    for (int c = 0; c < group->padded; ++c) {
+      const int n = group->padded, at = group->slot + c;
+      double sum = 0.0, high_s, high_z, low_s, low_z;
+      for (int i = 1; i < group->dim; ++i) sum += w[at + i * n] * w[at + i * n];
+      const double size = sqrt(sum), real = c < group->count;
+      const double per = size > 0.0 ? 0.5 * real / size : 0.0;
+      split(w[at] + size, room, &high_s, &high_z);
+      split(w[at] - size, room, &low_s, &low_z);
+      workspace->slack[at] = real != 0.0 ? 0.5 * (high_s + low_s) : 1.0;
+      workspace->dual[at] = real != 0.0 ? 0.5 * stiffness * (high_z + low_z) : 1.0;
+      for (int i = 1; i < group->dim; ++i) {
+        workspace->slack[at + i * n] = per * (high_s - low_s) * w[at + i * n];
+        workspace->dual[at + i * n] = per * stiffness * (high_z - low_z) * w[at + i * n];
       }
+      if (group->kind == GROUP_EQUALITY) workspace->slack[at] = workspace->dual[at] = 0.0;
+    }
   }
 }
 
@@ -232,11 +243,11 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   return 1;
 }
 
-/* Least squares in natural units, then both slack and dual moved inside. */
+/* Least squares in natural units, then slack and dual for it. */
 static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
   least_squares(workspace, workspace->force / workspace->length, info);
   start_rows(workspace, workspace->rhs, workspace->aim);
-  start_cones(workspace, workspace->rhs, workspace->aim);
+  start_cones(workspace, workspace->rhs);
 }
 
 /* ------------------------------------------------------------ one step */

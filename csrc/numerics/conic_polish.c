@@ -192,11 +192,29 @@ static double evaluate(qd_cone_workspace *workspace, double r, const double *x, 
   return larger(map / force, max_norm(workspace->residual_x, workspace->column_count) / size);
 }
 
+/* Force over length: natural units, or where those have failed what the path's end has itself. */
+static double find_r(const qd_cone_workspace *workspace) {
+  const double natural = workspace->force / workspace->near_length;
+  if (workspace->origin == ORIGIN_PATH || workspace->origin == ORIGIN_REST) return natural;
+  if (workspace->origin != ORIGIN_PATH_END) return FROM_CUTS * natural;
+  const cone_product *product = &workspace->product;
+  double force = 0.0, length = 0.0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      force = larger(force, workspace->dual[group->slot + c]);
+      length = larger(length, workspace->slack[group->slot + c]);
+    }
+  }
+  return force > 0.0 && length > 0.0 ? force / length : natural;
+}
+
 /* Newton from (newton_x, newton_dual, newton_slack); 1 if it arrives. */
 static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
   const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
-  const int from_path = workspace->origin == ORIGIN_PATH || workspace->origin == ORIGIN_REST;
-  const double r = (from_path ? 1.0 : FROM_CUTS) * workspace->force / workspace->near_length;
+  const int from_path = workspace->origin == ORIGIN_PATH || workspace->origin == ORIGIN_REST ||
+                        workspace->origin == ORIGIN_PATH_END;
+  const double r = find_r(workspace);
   double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
   double *projected = workspace->ddual_aim;
   double best = HUGE_VAL, last = HUGE_VAL;

@@ -31,6 +31,7 @@ typedef enum solution_origin {
   ORIGIN_ACTIVE_SET,
   ORIGIN_REST,
   ORIGIN_PATH,
+  ORIGIN_PATH_END, /* likewise, units from the point itself */
   ORIGIN_MULTIPLIERS
 } solution_origin;
 

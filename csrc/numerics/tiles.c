@@ -139,30 +139,39 @@ void tiles_assemble(tile_system *system, const cone_operator *scaling, double sh
 
 /* ------------------------------------------------------------ factorisation */
 
-/* 1/pivot, or 0 for a dependent column: its unknown stays zero. */
-LANES_INLINE double pivot_reciprocal(double pivot, double before, double *weakest, int *dropped) {
-  if (pivot < *weakest * before) *weakest = pivot / before;
+/* 1/pivot, or 0 for a dependent column: its unknown stays zero. `before` other columns of the tile
+ * were eliminated, `whole` before any. */
+LANES_INLINE double pivot_reciprocal(double pivot, double before, double whole, double *weakest,
+                                     int *dropped) {
+  if (pivot < *weakest * whole) *weakest = pivot / whole;
   if (pivot > PIVOT_FLOOR * before) return 1.0 / pivot;
   ++*dropped;
   return 0.0;
 }
 
-/* Inverse M of the Cholesky factor of one tile, by rows (M[a][b]) and by columns. H = U D U' with
+/* A tile's diagonal, where factor_diagonal looks for it. */
+LANES_INLINE void keep_diagonal(const double *tile, double *by_rows) {
+  for (int k = 0; k < 4; ++k) by_rows[k] = tile[5 * k];
+}
+
+/* Inverse M of the Cholesky factor of one tile, by rows (M[a][b]) and by columns. `by_rows` begins
+ * with the diagonal before any elimination. H = U D U' with
  * unit U first: its chain has one division a column, and the four square roots wait for nobody. */
 LANES_INLINE int factor_diagonal(const double *tile, double *by_rows, double *by_columns,
                                  double *weakest) {
   int dropped = 0;
-  const double r0 = pivot_reciprocal(tile[0], tile[0], weakest, &dropped);
+  const double whole[] = {by_rows[0], by_rows[1], by_rows[2], by_rows[3]};
+  const double r0 = pivot_reciprocal(tile[0], tile[0], whole[0], weakest, &dropped);
   const double u10 = tile[1] * r0, u20 = tile[2] * r0, u30 = tile[3] * r0;
-  const double r1 = pivot_reciprocal(tile[5] - u10 * tile[1], tile[5], weakest, &dropped);
+  const double r1 = pivot_reciprocal(tile[5] - u10 * tile[1], tile[5], whole[1], weakest, &dropped);
   const double c21 = tile[6] - u20 * tile[1], c31 = tile[7] - u30 * tile[1];
   const double u21 = c21 * r1, u31 = c31 * r1;
-  const double r2 =
-      pivot_reciprocal((tile[10] - u20 * tile[2]) - u21 * c21, tile[10], weakest, &dropped);
+  const double r2 = pivot_reciprocal((tile[10] - u20 * tile[2]) - u21 * c21, tile[10], whole[2],
+                                     weakest, &dropped);
   const double c32 = (tile[11] - u30 * tile[2]) - u31 * c21;
   const double u32 = c32 * r2;
   const double r3 = pivot_reciprocal(((tile[15] - u30 * tile[3]) - u31 * c31) - u32 * c32, tile[15],
-                                     weakest, &dropped);
+                                     whole[3], weakest, &dropped);
   const double m20 = u21 * u10 - u20, m31 = u32 * u21 - u31;
   const double m30 = (u31 * u10 - u30) - u32 * m20;
   const double s0 = sqrt(r0), s1 = sqrt(r1), s2 = sqrt(r2), s3 = sqrt(r3);
@@ -213,11 +222,15 @@ int tiles_factor(tile_system *system) {
   if (system->dense_factor && dense_tiles_factor(system)) {
     for (int j = 0; j < system->tile_count; ++j) {
       double *inverse = system->inverse + 32 * (size_t)j;
-      factor_diagonal(system->H + tile_offset_diagonal(system->column_start, j), inverse,
-                      inverse + 16, &weakest);
+      const double *tile = system->H + tile_offset_diagonal(system->column_start, j);
+      keep_diagonal(tile, inverse);
+      factor_diagonal(tile, inverse, inverse + 16, &weakest);
     }
     return 0;
   }
+  for (int j = 0; j < system->tile_count; ++j)
+    keep_diagonal(system->H + tile_offset_diagonal(system->column_start, j),
+                  system->inverse + 32 * (size_t)j);
   for (int j = 0; j < system->tile_count; ++j) {
     double *inverse = system->inverse + 32 * (size_t)j;
     dropped += factor_diagonal(system->H + tile_offset_diagonal(system->column_start, j), inverse,
