@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "numerics/conic_delassus.h"
 #include "numerics/conic_workspace.h"
 #include "numerics/dense_tiles.h"
 #include "numerics/lanes.h"
@@ -12,6 +13,9 @@
  * guess counts only with its certificate, so an early failure costs a few factorisations and no
  * accuracy. */
 static const double polish_from[] = {3e-2, 1e-3, 1e-6};
+
+/* Offsets of rows that a natural length may be and still be one. */
+#define REST_UNITS 1e2
 
 /* Tiles that near_rows have room for: more go along the path. */
 #define NEAR_TILES 512
@@ -105,6 +109,7 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
     *over_rows[k] = arena_doubles(a, slots);
   w->state = arena_ints(a, lanes_count);
   active_set_lay_out(&w->active, columns, a);
+  conic_delassus_lay_out(&w->delassus, slots, columns, a);
   const size_t near_tiles = size->row_tiles < NEAR_TILES ? size->row_tiles : NEAR_TILES;
   near_rows_lay_out(&w->near_rows, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
   near_rows_lay_out(&w->near_cones, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
@@ -229,6 +234,13 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
   return conic_solve(workspace, options, &dense, x, slack, dual, dual_eq, info);
 }
 
+/* 1 if rest is worth a guess: the cost holds x, and natural lengths are not those of a minimiser
+ * far out (nearly linear programs), whose units would certify too much. */
+static int may_rest(const qd_cone_workspace *workspace) {
+  const double offsets = max_norm(workspace->g, workspace->slot_count);
+  return workspace->definite && workspace->near_length <= REST_UNITS * offsets;
+}
+
 /* The methods in turn, on the program as it was loaded; what they find stays in the workspace. */
 static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options *o,
                              qd_cone_info *info) {
@@ -242,7 +254,7 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
   workspace->origin = ORIGIN_FREE;
   if (!done && polish) {
     workspace->origin = conic_dual_active_set(workspace) ? ORIGIN_ACTIVE_SET : ORIGIN_REST;
-    done = workspace->origin == ORIGIN_ACTIVE_SET || workspace->definite;
+    done = workspace->origin == ORIGIN_ACTIVE_SET || may_rest(workspace);
   }
   if (done) polished = polish && conic_polish(workspace, info);
   if (workspace->origin == ORIGIN_ACTIVE_SET && !polished && !workspace->is_vertex &&
@@ -255,7 +267,7 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
     if (status != QD_OK) break;
     done = polished = polish && conic_polish(workspace, info);
   }
-  if (polish && info->status == QD_OK && !polished) {
+  if (polish && status == QD_OK && !polished) {
     workspace->origin = ORIGIN_PATH_END;
     polished = conic_polish(workspace, info);
     workspace->origin = ORIGIN_PATH;

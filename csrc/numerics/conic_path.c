@@ -26,6 +26,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "numerics/conic_delassus.h"
 #include "numerics/conic_workspace.h"
 #include "numerics/lanes.h"
 
@@ -88,18 +89,40 @@ static void scale_uniformly(qd_cone_workspace *workspace, double stiffness) {
   scale_equalities(workspace, &workspace->rows);
 }
 
+/* Q + S'S, or the same over rows; returns how many columns were dropped. */
+static int factor(qd_cone_workspace *workspace, const cone_operator *scaling, qd_cone_info *info) {
+  ++info->factorizations;
+  if (workspace->delassus.use) {
+    conic_delassus_factor(workspace, scaling);
+    return 0;
+  }
+  tiles_assemble(&workspace->system, scaling, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+  return tiles_factor(&workspace->system);
+}
+
+/* share Q^-1 b: the factor of Q is at hand as long as rows are factored instead. */
+static const double *quadratic_solve(qd_cone_workspace *workspace, const double *b, double share) {
+  double *y = workspace->delassus.y;
+  for (int i = 0; i < workspace->column_count; ++i) y[i] = share * b[i];
+  if (!workspace->system.Q_is_diagonal) tiles_solve(&workspace->system, y);
+  return y;
+}
+
 /* x = argmin of the cost + stiffness/2 |Gx + g|^2 + penalty/2 |Cx + c|^2 */
 static void least_squares(qd_cone_workspace *workspace, double stiffness, qd_cone_info *info) {
   tile_system *system = &workspace->system;
   double *x = workspace->x;
   scale_uniformly(workspace, stiffness);
-  tiles_assemble(system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
-  workspace->definite &= tiles_factor(system) == 0;
-  ++info->factorizations;
-  cones_apply(&workspace->product, &workspace->rows, workspace->g, workspace->work_row);
-  for (int i = 0; i < workspace->slot_count; ++i) workspace->work_row[i] = -workspace->work_row[i];
+  workspace->definite &= factor(workspace, &workspace->rows, info) == 0;
+  cones_apply(&workspace->product, &workspace->rows, workspace->g, workspace->rhs);
+  for (int i = 0; i < workspace->slot_count; ++i) workspace->ddual[i] = -workspace->rhs[i];
+  if (workspace->delassus.use) {
+    conic_delassus_solve(workspace, &workspace->rows,
+                         quadratic_solve(workspace, workspace->b, -1.0), workspace->ddual, x);
+    return;
+  }
   for (int i = 0; i < workspace->column_count; ++i) x[i] = -workspace->b[i];
-  tiles_add_transposed(system, system->S, workspace->work_row, x);
+  tiles_add_transposed(system, system->S, workspace->ddual, x);
   tiles_solve(system, x);
 }
 
@@ -220,6 +243,7 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   const cone_product *product = &workspace->product;
   tile_system *system = &workspace->system;
   double *w = workspace->rhs, *violation = workspace->aim;
+  workspace->delassus.use = 0;
   for (int i = 0; i < workspace->column_count; ++i) workspace->x[i] = -workspace->b[i];
   if (!system->Q_is_diagonal && workspace->definite) {
     workspace->definite = conic_factor_cost(workspace);
@@ -227,6 +251,7 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
     if (workspace->definite) tiles_solve(system, workspace->x);
   }
   if (!workspace->definite) least_squares(workspace, 1.0, info);
+  workspace->delassus.use = conic_delassus_prepare(workspace);
   start_rows(workspace, w, violation);
   find_units(workspace, violation);
   if (!workspace->exact || !workspace->definite) return 0;
@@ -262,6 +287,12 @@ static void solve_direction(qd_cone_workspace *workspace, const double *p, doubl
   const int slots = workspace->slot_count, columns = workspace->column_count;
   double *restrict product = workspace->work_row2; /* padded lanes stay zero */
   for (int i = 0; i < slots; ++i) ddual[i] = p[i] - share * workspace->rhs[i];
+  if (workspace->delassus.use) {
+    const double *y = quadratic_solve(workspace, workspace->residual_x, -share);
+    conic_delassus_solve(workspace, &workspace->product.scaling, y, ddual, dx);
+    for (int i = 0; i < slots; ++i) dslack[i] = p[i] - ddual[i];
+    return;
+  }
   for (int i = 0; i < columns; ++i) dx[i] = -share * workspace->residual_x[i];
   tiles_add_transposed(system, system->S, ddual, dx);
   tiles_solve(system, dx);
@@ -308,9 +339,7 @@ static double take_step(qd_cone_workspace *workspace, double mu, double target, 
   cone_product *product = &workspace->product;
   if (!cones_scale(product, workspace->slack, workspace->dual)) return 0.0;
   scale_equalities(workspace, &product->scaling);
-  tiles_assemble(&workspace->system, &product->scaling, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
-  tiles_factor(&workspace->system);
-  ++info->factorizations;
+  factor(workspace, &product->scaling, info);
   cones_apply(product, &product->scaling, workspace->residual_row, workspace->rhs);
   cones_aim(product, workspace->aim);
   solve_direction(workspace, workspace->aim, 1.0, workspace->dslack_aim, workspace->ddual_aim, 0);

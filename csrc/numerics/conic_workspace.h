@@ -65,6 +65,17 @@ static inline const double *source_tile(const row_source *source, int row, int t
   return offset < 0 ? NULL : source_row(source, (size_t)row) + offset;
 }
 
+/* Images Q^-1 G' of all rows, D = G Q^-1 G', and the factor of I + W^-1 D W^-1. */
+typedef struct conic_delassus {
+  int use;                 /* for the program at hand */
+  int slot_room;           /* rows with padding that there is room for */
+  size_t room;             /* numbers of images */
+  double *images;          /* (slots, columns) */
+  double *matrix, *factor; /* (slots, slots) */
+  double *inverse;         /* (slots) of the factor's diagonal */
+  double *y;               /* (columns) Q^-1 of a right-hand side */
+} conic_delassus;
+
 struct qd_cone_workspace {
   conic_size capacity;
   conic_size wanted; /* its fill: of the program at hand */
@@ -118,6 +129,7 @@ struct qd_cone_workspace {
   double *row4, *work_row4, *moved4, *dual4; /* over rows */
 
   active_set active;
+  conic_delassus delassus;
   near_rows near_rows, near_cones;
   double *penalty;         /* over cones: of the method of multipliers */
   int *is_near, *tail;     /* (blocks) */
