@@ -133,3 +133,29 @@ def test_cost_that_leaves_two_directions_free(n: int) -> None:
     assert np.abs(free.T @ b).max() > 1e-2  # the cost falls along them, up to the box
     assert max(errors((Q, b, G, g, [("orthant", 2 * n)]), solution, 0.0)) <= 1e-9
     assert np.abs(solution.x).max() == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize(("n", "contacts"), [(60, 3), (120, 1), (120, 6), (200, 2)])
+def test_few_contacts_on_many_unknowns(n: int, contacts: int, dense: bool) -> None:
+    """A robot of many joints that touches in few places, barrier and exact."""
+    rng = np.random.default_rng([n, contacts, dense])
+    A = rng.standard_normal((n, n)) / np.sqrt(n)
+    Q = 1e3 * (A @ A.T + np.eye(n)) if dense else np.diag(1e3 * rng.uniform(0.5, 2.0, n))
+    G = 0.3 * rng.standard_normal((3 * contacts, n))
+    g = np.zeros(3 * contacts)
+    g[::3] = rng.uniform(0.0, 5e-3, contacts)
+    b = 10.0 * rng.standard_normal(n) + 30.0 * G[::3].sum(axis=0)  # presses every contact shut
+    program = Q, b, G, g, [("lorentz", 3)] * contacts
+    for mu in (0.0, 1e-4, 1e-2, 1.0):
+        targets = np.full(contacts, mu)
+        solution = qdsim.solve_cone_program(*program, target_mu=targets)
+        assert max(errors(program, solution, mu)) <= 1e-8
+    C, c = rng.standard_normal((2, n)), rng.standard_normal(2)
+    held = qdsim.solve_cone_program(*program, C, c, target_mu=np.full(contacts, 1e-3))
+    np.testing.assert_allclose(C @ held.x, -c, atol=1e-9)
+    stationarity = Q @ held.x + b - G.T @ held.dual - C.T @ held.dual_eq
+    assert np.abs(stationarity).max() <= 1e-8 * np.abs(b).max()
+    both = np.vstack([G[:1], -G[:1]]), np.array([-1.0, 0.0])  # a row above 1 and below 0
+    with pytest.raises(qdsim.SolverError):
+        qdsim.solve_cone_program(Q, b, *both, [("orthant", 2)], target_mu=np.full(1, 1e-3))

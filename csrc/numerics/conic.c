@@ -14,8 +14,8 @@
  * accuracy. */
 static const double polish_from[] = {3e-2, 1e-3, 1e-6};
 
-/* Offsets of rows that a natural length may be and still be one. */
-#define REST_UNITS 1e2
+/* What the guess of rest may leave of the rows, beside the largest numbers in them. */
+#define REST_HOLDS 1e-10
 
 /* Tiles that near_rows have room for: more go along the path. */
 #define NEAR_TILES 512
@@ -234,11 +234,21 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
   return conic_solve(workspace, options, &dense, x, slack, dual, dual_eq, info);
 }
 
-/* 1 if rest is worth a guess: the cost holds x, and natural lengths are not those of a minimiser
- * far out (nearly linear programs), whose units would certify too much. */
-static int may_rest(const qd_cone_workspace *workspace) {
-  const double offsets = max_norm(workspace->g, workspace->slot_count);
-  return workspace->definite && workspace->near_length <= REST_UNITS * offsets;
+/* Where the minimiser of the cost is far out (nearly linear programs), natural lengths certify too
+ * much: 1 if the rows of an answer found from there hold beside the numbers they are sums of. */
+static int rest_holds(qd_cone_workspace *workspace) {
+  double *w = workspace->work_row2, offset = 0.0, stretch = 0.0; /* padded lanes stay zero */
+  tiles_multiply(&workspace->system, workspace->system.G, workspace->polish_x, w);
+  for (int row = 0; row < workspace->row_count; ++row) {
+    const int slot = workspace->slot_of[row];
+    if (slot < 0) continue;
+    w[slot] += workspace->g[slot];
+    offset = larger(offset, fabs(workspace->g[slot]));
+  }
+  for (int c = 0; c < workspace->lane_count; ++c)
+    stretch = larger(stretch, workspace->compliance[c]);
+  stretch = sqrt(stretch) * max_norm(workspace->polish_x, workspace->column_count);
+  return cones_violation(&workspace->product, w) <= REST_HOLDS * (offset + stretch);
 }
 
 /* The methods in turn, on the program as it was loaded; what they find stays in the workspace. */
@@ -254,9 +264,10 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
   workspace->origin = ORIGIN_FREE;
   if (!done && polish) {
     workspace->origin = conic_dual_active_set(workspace) ? ORIGIN_ACTIVE_SET : ORIGIN_REST;
-    done = workspace->origin == ORIGIN_ACTIVE_SET || may_rest(workspace);
+    done = workspace->origin == ORIGIN_ACTIVE_SET || workspace->definite;
   }
   if (done) polished = polish && conic_polish(workspace, info);
+  if (polished && workspace->origin == ORIGIN_REST) polished = rest_holds(workspace);
   if (workspace->origin == ORIGIN_ACTIVE_SET && !polished && !workspace->is_vertex &&
       workspace->polish_error <= CLOSE && conic_resume_cuts(workspace))
     polished = conic_polish(workspace, info);
