@@ -39,7 +39,6 @@
 LANES_INLINE void project_lane(qd_cone_workspace *workspace, const cone_group *group, int c,
                                double r, const double *z, double *projected) {
   const int n = group->padded, at = group->slot + c, cone = group->cone + c;
-  const double root = conic_hard_root(workspace, cone);
   const int before = workspace->state[cone];
   double sum = 0.0;
   for (int i = 1; i < group->dim; ++i) sum += z[at + i * n] * z[at + i * n];
@@ -48,6 +47,7 @@ LANES_INLINE void project_lane(qd_cone_workspace *workspace, const cone_group *g
   for (int i = 1; i < group->dim; ++i) workspace->rows.u[at + i * n] = z[at + i * n] * per;
   if (head >= size) { /* a row without Jacobian cannot be held: its slack is what it is */
     for (int i = 0; i < group->dim; ++i) projected[at + i * n] = z[at + i * n];
+    const double root = conic_hard_root(workspace, cone);
     conic_set_stiffness(workspace, cone, root, root, root, 1, 1);
     workspace->state[cone] = head - size > weak_force ? CONE_STICK : CONE_WEAK;
   } else if (head <= -size) {
@@ -59,7 +59,8 @@ LANES_INLINE void project_lane(qd_cone_workspace *workspace, const cone_group *g
     projected[at] = beta;
     for (int i = 1; i < group->dim; ++i)
       projected[at + i * n] = beta * workspace->rows.u[at + i * n];
-    conic_set_stiffness(workspace, cone, root, 0.0, sqrt(r * beta / gap), 1, 0);
+    conic_set_stiffness(workspace, cone, conic_hard_root(workspace, cone), 0.0,
+                        sqrt(r * beta / gap), 1, 0);
     workspace->state[cone] = beta > weak_force && gap > weak_length ? CONE_SLIDE : CONE_WEAK;
   }
   workspace->state_changed |= workspace->state[cone] != before;
