@@ -16,6 +16,11 @@ from qdsim.planning.space import Array, as_vector
 
 __all__ = ["PointReach", "reach_point"]
 
+STAGNATION = 5
+"""Steps within which the squared error has to fall by a tenth: near a solution it falls by powers of
+ten, far from one it creeps along limits towards places out of reach.
+"""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PointReach:
@@ -98,6 +103,7 @@ def reach_point(
     e, turned = residual(here)
     cost, damping = float(e @ e), 1e-8
     iterations = 0
+    costs = [cost]
     while iterations < iteration_limit:
         iterations += 1
         position, angle = _errors(e, aim, turned)
@@ -128,6 +134,9 @@ def reach_point(
             break  # nothing nearer: out of reach, or a local minimum
         here, e, turned = trial, e_trial, turned_trial
         cost, damping = float(e @ e), max(0.1 * damping, 1e-12)
+        costs.append(cost)
+        if len(costs) > STAGNATION and cost > 0.9 * costs[-1 - STAGNATION]:
+            break
     position, angle = _errors(e, aim, turned)
     success = position <= tolerance and angle <= angle_tolerance
     return PointReach(here, success, position, angle, iterations)

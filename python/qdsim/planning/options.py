@@ -69,6 +69,8 @@ class RRTOptions:
     step: float = 0.5
     dynamics: Dynamics = "exact"
     sub_steps: int = 4
+    keep: float = 0.0
+    grasps: int = 1
     smoothing: Scheme | None = None
     metric: Literal["local", "global"] = "local"
     rotation_length: float | None = None

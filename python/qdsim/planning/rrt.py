@@ -18,7 +18,7 @@ from qdsim.planning.progress import progress_bar
 from qdsim.planning.resting import stays
 from qdsim.planning.space import Array
 from qdsim.planning.task import Task
-from qdsim.planning.tree import RECORD, EdgeKind, Tree
+from qdsim.planning.tree import RECORD, EdgeKind, LocalModel, Tree
 from qdsim.planning.tree_file import load_tree, save_tree
 from qdsim.step import step
 
@@ -161,7 +161,8 @@ class _Search:
         if self.task.sampler is not None and self.rng.random() < self.options.grasp_probability:
             self._regrasp(node)
             return
-        edge = self._simulate(node, self._steer(node, subgoal))
+        local = self.tree.local(node)
+        edge = self._simulate(self.tree._q[node], local.command, self._steer(local, subgoal))
         if edge is not None:
             self.tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
 
@@ -176,7 +177,7 @@ class _Search:
             node, stalled = self._push(node, subgoal)
             if not stalled or tree.full or tree.reached or grasp == self.options.regrasps:
                 return
-            fresh = self._regrasp(node)
+            fresh = self._regrasp(node, subgoal)
             if fresh is None or tree.reached:
                 return
             node = fresh
@@ -193,8 +194,9 @@ class _Search:
             if tree.full or tree.reached or distance <= self.task.position_tolerance * 0.25:
                 return node, False
             wanted = (1.0 - options.progress) * distance
-            du = self._steer(node, subgoal)
-            edge = self._simulate(node, du)
+            local = tree.local(node)
+            du = self._steer(local, subgoal)
+            edge = self._simulate(tree._q[node], local.command, du)
             if edge is None or tree.object_distance(edge[1][-1], subgoal) > wanted:
                 edge = self._shoot(node, du, subgoal, wanted)
             if edge is None:
@@ -210,15 +212,17 @@ class _Search:
         distance.
         """
         options, tree = self.options, self.tree
-        length = math.sqrt(du @ du)
-        room_down, room_up = self._room(node)
+        local = tree.local(node)
+        aim = du / length if (length := math.sqrt(du @ du)) > 0.0 else None
+        room_down, room_up = self._room(local.command)
         noise = self.rng.standard_normal((options.shots, len(du))) / np.sqrt(len(du))
         reach = self.rng.uniform(0.1, 1.0, options.shots) * options.step
         best: tuple[Array, Array] | None = None
         for z, r in zip(noise, reach):
-            direction = du / length + options.shot_spread * z if length > 0.0 else z
+            direction = z if aim is None else aim + options.shot_spread * z
             direction *= r / np.sqrt(direction @ direction)
-            edge = self._simulate(node, np.clip(direction, room_down, room_up))
+            du = np.clip(direction, room_down, room_up)
+            edge = self._simulate(tree._q[node], local.command, du)
             if edge is None:
                 continue
             distance = tree.object_distance(edge[1][-1], subgoal)
@@ -241,35 +245,35 @@ class _Search:
             return task.with_object(q, rng.random() * task.space.difference(task.goal, q))
         return task.with_object(task.start, task.lower + rng.random(len(task.lower)) * self.span)
 
-    def _room(self, node: int) -> tuple[Array, Array]:
-        """How far the command may move from where the robot is: never further out than it is."""
-        command = self.tree._command[node]
+    def _room(self, command: Array) -> tuple[Array, Array]:
+        """How far a command may move: never further out than it is."""
         return np.minimum(self.lower - command, 0.0), np.maximum(self.upper - command, 0.0)
 
-    def _steer(self, node: int, subgoal: Array) -> Array:
+    def _steer(self, local: LocalModel, subgoal: Array) -> Array:
         """Change of the command that brings the smoothed model nearest to the subgoal (S3 Alg. 3,
         line 3).
 
         Where the free solution is longer than ``options.step``, aim only that far. Joint limits are
         bounds of the least squares: where they are met, the other joints take over.
         """
-        B, target, free = self.tree.steering(node, subgoal)
+        target = self.tree.target(local, subgoal)
+        free: Array = local.inverse @ target
         longest = self.options.step
         length = math.sqrt(free @ free)
         if length > longest:
             free, target = free * (longest / length), target * (longest / length)
-        du = bounded_least_squares(B, target, *self._room(node), first_guess=free)
+        du = bounded_least_squares(local.B, target, *self._room(local.command), first_guess=free)
         length = math.sqrt(du @ du)
         return du * (longest / length) if length > longest else du
 
-    def _simulate(self, node: int, du: Array) -> tuple[Array, Array] | None:
-        """Move the command by ``du`` along a ramp.
+    def _simulate(self, q: Array, command: Array, du: Array) -> tuple[Array, Array] | None:
+        """Move a command by ``du`` along a ramp.
 
         Returns:
             Commands ``(steps, nu)`` and configurations after them ``(steps, nq)``, None if the
             solver failed.
         """
-        return self._run(self.tree._q[node], self.tree._command[node] + self.ramp * du)
+        return self._run(q, command + self.ramp * du)
 
     def _run(self, q: Array, inputs: Array) -> tuple[Array, Array] | None:
         model, options, tree = self.task.model, self.step_options, self.tree
@@ -283,8 +287,12 @@ class _Search:
             return None
         return inputs, trajectory
 
-    def _regrasp(self, node: int) -> int | None:
-        """Move the robot to a new grasp of the object, which stays where it is."""
+    def _regrasp(self, node: int, subgoal: Array | None = None) -> int | None:
+        """Move the robot to a new grasp of the object, which stays where it is.
+
+        With a subgoal some grasps are tried: the first one from which a push brings the object
+        nearer is kept, with that push; else the one that came off best.
+        """
         task, tree = self.task, self.tree
         if task.sampler is None:
             return None
@@ -296,12 +304,38 @@ class _Search:
             task.model, q, task.object, self.step_options
         ):
             return None
-        sample = task.sampler(task.model, q, self.rng)
-        if sample is None:
+        if subgoal is None or self.options.grasps == 1:
+            sample = task.sampler(task.model, q, self.rng)
+            if sample is None:
+                return None
+            self.regrasps += 1
+            return tree.add(sample, settled, EdgeKind.REGRASP, None, None)
+        begin = tree.object_distance(q, subgoal)
+        wanted, least = (1.0 - self.options.progress) * begin, math.inf
+        best: tuple[Array, LocalModel, tuple[Array, Array] | None] | None = None
+        for _ in range(self.options.grasps):
+            sample = task.sampler(task.model, q, self.rng)
+            if sample is None:
+                break
+            try:
+                local = tree.local_model(sample)
+            except SolverError:
+                tree.failures += 1
+                continue
+            edge = self._simulate(sample, local.command, self._steer(local, subgoal))
+            distance = begin if edge is None else tree.object_distance(edge[1][-1], subgoal)
+            if best is None or distance < least:
+                best, least = (sample, local, edge), distance
+            if distance <= wanted:
+                break
+        if best is None:
             return None
-        fresh = tree.add(sample, settled, EdgeKind.REGRASP, None, None)
         self.regrasps += 1
-        return fresh
+        sample, local, edge = best
+        fresh = tree.add(sample, settled, EdgeKind.REGRASP, None, None, local)
+        if edge is None or least > wanted or tree.full:
+            return fresh
+        return tree.add(edge[1][-1], fresh, EdgeKind.PUSH, *edge)
 
     def _settle(self, node: int) -> int | None:
         """A node where nothing penetrates: this one, or one after holding the fingers still for a

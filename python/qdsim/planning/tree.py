@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from qdsim.step import linearize
 if TYPE_CHECKING:
     from qdsim.planning.plan import Plan
 
-__all__ = ["EdgeKind", "Tree"]
+__all__ = ["EdgeKind", "LocalModel", "Tree"]
 
 _KERNEL = 1e-6
 """Singular values of B_u below this, relative to metres of object per unit of command, steer
@@ -46,6 +46,17 @@ class EdgeKind(enum.IntEnum):
     PUSH = 1  #: by commands that steer the object
     SETTLE = 2  #: by holding the fingers where they are until nothing penetrates
     REGRASP = 3  #: by contact sampling: the robot is elsewhere, the object has not moved, no input
+
+
+class LocalModel(NamedTuple):
+    """What a node knows of its surroundings (S3 eq. 44 and 47), object rows in metres."""
+
+    command: Array  # (nu,) the model is one of changes to this command
+    B: Array  # (n, nu) motion of the object per unit of command
+    q_next: Array  # (nq,) c: where the command leads
+    whiten: Array  # (n, n) displacements times this have the metric's length
+    inverse: Array  # (nu, n) changes of least squares
+    depth: float  # deepest penetration, m
 
 
 class Tree:
@@ -77,7 +88,6 @@ class Tree:
         self.length = task.length if options.rotation_length is None else options.rotation_length
         self.scale = task.space.scale(self.length)
         self._actuated, self._gear = as_slice(model.actuated_q), np.array(model.actuator_gear)
-        self._root = np.empty(n)
         self._scale_column = self.scale[:, None]
         self.smoothed = task.options.replace(kappa=options.kappa, joint_limits=False)
         self.count = 0
@@ -118,6 +128,7 @@ class Tree:
         kind: EdgeKind,
         inputs: Array | None,
         trajectory: Array | None,
+        local: LocalModel | None = None,
     ) -> int:
         """Append a node and compute its local model.
 
@@ -127,38 +138,27 @@ class Tree:
             kind: how it was reached.
             inputs: ``(steps, nu)`` commands of the edge, None for a regrasp.
             trajectory: ``(steps, nq)`` configurations after each of them.
+            local: its local model, where it is known already.
 
         Returns:
             Index of the node.
         """
         task, i = self.task, self.count
-        gamma = self.options.gamma
-        self._command[i] = command = q[self._actuated] * self._gear
-        B_full, q_next, depth = self._local_model(q, command)
-        B = B_full[self._v] * self._scale_column
-        n = len(B)
-        # One singular value decomposition gives the metric's square root and the inverse for
-        # steering.
-        U, s, Vt = np.linalg.svd(B)
-        k = len(s)
-        squares = s * s
-        if k < n:
-            self._root[k:] = math.sqrt(gamma)
-        np.sqrt(squares + gamma, out=self._root[:k])
-        self._whiten[:, :, i] = (U / self._root).T
-        self._inverse[i] = (Vt[:k].T * (s / (squares + _KERNEL * _KERNEL))) @ U[:, :k].T
-        self._B[i] = B
+        local = self.local_model(q, inputs) if local is None else local
+        self._command[i] = local.command
+        self._whiten[:, :, i] = local.whiten
+        self._inverse[i] = local.inverse
+        self._B[i] = local.B
         self._q[i] = q
-        self._next[:, i] = q_next
+        self._next[:, i] = local.q_next
         self._parent[i] = parent
         self._kind[i] = kind
-        self._depth[i] = depth
+        self._depth[i] = local.depth
         shift, turn = self._errors[i] = task.space.errors(q, task.goal)
         self._distance[i] = distance = math.hypot(shift, task.length * turn)
         self._inputs.append(inputs)
         self._trajectory.append(trajectory)
         self.count += 1
-        self.linearizations += 1
         if distance < self._distance[self.best_node]:
             self.best_node = i
         reached = shift <= task.position_tolerance and turn <= task.rotation_tolerance
@@ -166,7 +166,29 @@ class Tree:
             self.goal_node = i
         return i
 
-    def _local_model(self, q: Array, command: Array) -> tuple[Array, Array, float]:
+    def local_model(self, q: Array, inputs: Array | None = None) -> LocalModel:
+        """The smoothed linear model at a configuration ``(nq,)`` that ``inputs`` led to, if any did."""
+        gamma = self.options.gamma
+        command = q[self._actuated] * self._gear
+        if inputs is not None and self.options.keep > 0.0:
+            offset = inputs[-1] - command
+            length = math.sqrt(offset @ offset)
+            command = command + offset * min(1.0, self.options.keep / max(length, 1e-300))
+        B_full, q_next, depth = self._smoothed_step(q, command)
+        self.linearizations += 1
+        B = B_full[self._v] * self._scale_column
+        n = len(B)
+        # One singular value decomposition gives the metric's square root and the inverse for
+        # steering.
+        U, s, Vt = np.linalg.svd(B)
+        k = len(s)
+        squares = s * s
+        root = np.full(n, math.sqrt(gamma))
+        np.sqrt(squares + gamma, out=root[:k])
+        inverse = (Vt[:k].T * (s / (squares + _KERNEL * _KERNEL))) @ U[:, :k].T
+        return LocalModel(command, B, q_next, (U / root).T, inverse, depth)
+
+    def _smoothed_step(self, q: Array, command: Array) -> tuple[Array, Array, float]:
         """``B`` (nv, nu), ``c`` (nq) and the deepest penetration (m) at a configuration."""
         model, scheme = self.task.model, self.options.smoothing
         if scheme is None:
@@ -203,16 +225,20 @@ class Tree:
         e: Array = self.task.space.difference(subgoal, q) * self.scale
         return math.sqrt(e @ e)
 
-    def steering(self, node: int, subgoal: Array) -> tuple[Array, Array, Array]:
-        """What Alg. 3's least squares need at a node.
+    def local(self, node: int) -> LocalModel:
+        """The local model of a node."""
+        return LocalModel(
+            self._command[node],
+            self._B[node],
+            self._next[:, node],
+            self._whiten[:, :, node],
+            self._inverse[node],
+            float(self._depth[node]),
+        )
 
-        Returns:
-            ``B_u`` ``(n, nu)`` in metres per unit of command, the scaled displacement ``(n,)`` from
-            ``c`` to the subgoal, and the least squares solution of minimum norm ``(nu,)`` without
-            bounds.
-        """
-        target = self.task.space.difference(subgoal, self._next[:, node]) * self.scale
-        return self._B[node], target, self._inverse[node] @ target
+    def target(self, local: LocalModel, subgoal: Array) -> Array:
+        """Displacement ``(n,)`` of the object from ``c`` to a subgoal, m, rotations scaled."""
+        return np.asarray(self.task.space.difference(subgoal, local.q_next) * self.scale)
 
     # ---------------------------------------------------------------- reading
 

@@ -1,0 +1,117 @@
+"""What each ingredient of S3's planner is worth: its Figure 11 as a table.
+
+The published structure (S3 Alg. 2 and 3: one step or one contact sample an iteration, exact dynamics) with one
+ingredient changed at a time:
+
+- *analytic*, *first order*, *zeroth order*: the smoothing behind metric and inputs; the randomized ones with 100
+  samples of standard deviation 0.1 in the units of the command, as in the authors' scripts;
+- *exact*: derivatives of the exact step for metric and inputs;
+- *no contact samples*: every iteration is a step;
+- *global metric*: nearest by the plain distance of poses, rotations scaled to length by ``task.length``.
+
+Goal bias, probability of a contact sample, step and gamma are those of the authors' scripts nearest in time to the
+paper, where a script was read. The goal cannot be reached (zero tolerance), so every tree has 1000 iterations.
+
+Two measures, as in S3 §VIII-A. *Distance* is the least one of any node's object pose to the goal, as a share of that of
+the start, rotations scaled to length. *Packing ratio* (eq. 51) is the share of 500 poses drawn uniformly from the
+task's box of subgoals whose local Mahalanobis distance to some node is at most 3, without the factor 1/2. To compare
+trees with each other all of them are measured with the same metric, the analytic one at their nodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+
+import numpy as np
+
+from qdsim import smoothing, systems
+from qdsim.planning import RRTOptions, Task, Tree, packing_ratio, rrt
+
+ITERATIONS = 1000
+SAMPLES = 500
+
+# Goal bias, grasp probability, step, gamma.
+SETTINGS = {
+    "planar_pushing": (0.1, 0.2, 0.3, 1e-2),
+    "planar_hand": (0.1, 0.2, 0.3, 1e-4),
+    "allegro_sphere": (0.3, 0.3, 0.3, 1e-6),
+    "allegro_plate": (0.3, 0.3, 0.2, 1e-4),
+    "allegro_pen": (0.3, 0.1, 0.2, 1e-4),
+    "allegro_door": (0.1, 0.2, 0.2, 1e-6),
+}
+
+
+def variants(system: str) -> dict[str, RRTOptions]:
+    """The planners by name, S3's own first."""
+    goal, grasp, step, gamma = SETTINGS[system]
+    own = RRTOptions.published(
+        goal_probability=goal,
+        grasp_probability=grasp,
+        step=step,
+        gamma=gamma,
+        max_nodes=2 * ITERATIONS,
+        max_iterations=ITERATIONS,
+    )
+    return {
+        "analytic": own,
+        "first order": own.replace(smoothing=smoothing.Randomized(0.1, 100)),
+        "zeroth order": own.replace(smoothing=smoothing.Randomized(0.1, 100, order="zeroth")),
+        "exact": own.replace(smoothing=smoothing.Exact()),
+        "no contact samples": own.replace(grasp_probability=0.0),
+        "global metric": own.replace(metric="global"),
+    }
+
+
+def reachability(tree: Tree, options: RRTOptions) -> Tree:
+    """The tree's nodes with the local models of other options."""
+    measured = Tree(tree.task, options.replace(max_nodes=max(tree.count, 1)))
+    for i in range(1, tree.count):
+        measured.add(tree.q[i], int(tree.parent[i]), tree.kind[i], None, None)
+    measured.records = tree.records
+    return measured
+
+
+def spread(values: list[float], digits: int) -> str:
+    middle, low, high = statistics.median(values), min(values), max(values)
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def print_system(system: str, task: Task, seeds: int) -> None:
+    endless = task.replace(position_tolerance=1e-12)
+    planners = variants(system)
+    distances: dict[str, list[float]] = {name: [] for name in planners}
+    ratios: dict[str, list[float]] = {name: [] for name in planners}
+    times: dict[str, list[float]] = {name: [] for name in planners}
+    for seed in range(seeds):
+        for name, options in planners.items():
+            tree = rrt(endless, options, rng=seed)
+            measured = reachability(tree, planners["analytic"])
+            distances[name].append(float(tree.distance.min() / tree.distance[0]))
+            ratios[name].append(float(packing_ratio(measured, samples=SAMPLES, rng=0)[-1]))
+            times[name].append(tree.seconds)
+    for name in planners:
+        print(
+            f"| {system} | {name} | {spread(distances[name], 3)} | {spread(ratios[name], 2)} "
+            f"| {statistics.median(times[name]):.2f} |",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5, help="trees of each planner")
+    parser.add_argument("--systems", nargs="*", default=list(SETTINGS))
+    arguments = parser.parse_args()
+    print(f"## Ingredients of the planner, {ITERATIONS} iterations, {arguments.seeds} seeds\n")
+    print("Medians, and least and largest in parentheses.\n")
+    print("| system | planner | distance to the goal, share of the start's | packing ratio | seconds |")
+    print("| --- | --- | --- | --- | --- |")
+    for system in arguments.systems:
+        task = next(iter(systems.load(system).tasks.values()))
+        print_system(system, task, arguments.seeds)
+
+
+if __name__ == "__main__":
+    np.seterr(all="raise", under="ignore")
+    main()
