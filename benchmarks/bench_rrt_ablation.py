@@ -105,7 +105,9 @@ def main() -> None:
     arguments = parser.parse_args()
     print(f"## Ingredients of the planner, {ITERATIONS} iterations, {arguments.seeds} seeds\n")
     print("Medians, and least and largest in parentheses.\n")
-    print("| system | planner | distance to the goal, share of the start's | packing ratio | seconds |")
+    print(
+        "| system | planner | distance to the goal, share of the start's | packing ratio | seconds |"
+    )
     print("| --- | --- | --- | --- | --- |")
     for system in arguments.systems:
         task = next(iter(systems.load(system).tasks.values()))

@@ -27,7 +27,11 @@ class RRTOptions:
             ``"published"`` takes one step an iteration, or samples a contact with
             ``grasp_probability``.
         max_nodes: the tree ends at this many nodes.
-        max_iterations: and after this many subgoals.
+        max_iterations: and after this many subgoals,
+        max_steps: and after the iteration in which the simulator has taken this many steps; None: any
+            number.
+        restart: nodes after which the search begins anew at the start, times Luby's sequence 1 1 2 1 1 2 4
+            ...: a tree that went astray is left alone. None: one tree.
         goal_probability: how often the subgoal is the goal.
         between_probability: how often the other subgoals lie between the node nearest to the goal
             and the goal rather than anywhere in the task's box.
@@ -51,7 +55,12 @@ class RRTOptions:
             them planar pushing reaches its goal in 6 of 10 runs), the planar hand none.
         shot_spread: chain: standard deviation of the shots around the direction of least squares,
             relative to its length.
-        regrasps: chain: new grasps an iteration may try.
+        regrasps: chain: new grasps an iteration may make.
+        grasps: chain: contact samples that are tried for one of them, half of the time; the first from which a
+            push counts is kept.
+        squeeze: how much of a push's pressure the next push begins with: the nominal command of a node is where
+            the push before commanded the robot to, at most ``squeeze * step`` away from where the robot is. What
+            is held against gravity stays held. With 0 it is where the robot is (S3).
         require_static_regrasps: change a grasp only where the object stays where it is without the robot
             (:func:`qdsim.planning.stays`). S3 ignores gravity there, which is harmless where the object rests
             on something.
@@ -62,6 +71,8 @@ class RRTOptions:
     strategy: Strategy = "chain"
     max_nodes: int = 2000
     max_iterations: int = 20000
+    max_steps: int | None = None
+    restart: int | None = 400
     goal_probability: float = 0.3
     between_probability: float = 0.5
     kappa: float = 100.0
@@ -69,8 +80,6 @@ class RRTOptions:
     step: float = 0.5
     dynamics: Dynamics = "exact"
     sub_steps: int = 4
-    keep: float = 0.0
-    grasps: int = 1
     smoothing: Scheme | None = None
     metric: Literal["local", "global"] = "local"
     rotation_length: float | None = None
@@ -80,6 +89,8 @@ class RRTOptions:
     shots: int = 8
     shot_spread: float = 1.0
     regrasps: int = 3
+    grasps: int = 8
+    squeeze: float = 0.5
     contact_tolerance: float = 1e-6
     require_static_regrasps: bool = False
 
@@ -89,8 +100,11 @@ class RRTOptions:
         _one_of("metric", self.metric, ("local", "global"))
         if self.smoothing is not None and not hasattr(self.smoothing, "linearize"):
             raise ValueError(f"smoothing: expected a scheme or None, got {self.smoothing!r}")
-        for name in ("max_nodes", "max_iterations", "sub_steps", "chain_length"):
+        for name in ("max_nodes", "max_iterations", "sub_steps", "chain_length", "grasps"):
             _integer(name, getattr(self, name), 1)
+        for name in ("max_steps", "restart"):
+            if getattr(self, name) is not None:
+                _integer(name, getattr(self, name), 1)
         for name in ("shots", "regrasps"):
             _integer(name, getattr(self, name), 0)
         for name in ("goal_probability", "between_probability", "grasp_probability"):
@@ -98,6 +112,7 @@ class RRTOptions:
         for name in ("kappa", "gamma", "step"):
             _number(name, getattr(self, name), 0.0, math.inf, positive=True)
         _number("progress", self.progress, 0.0, 1.0)
+        _number("squeeze", self.squeeze, 0.0, math.inf)
         _number("shot_spread", self.shot_spread, 0.0, math.inf)
         if not isinstance(self.require_static_regrasps, bool):
             raise ValueError(
@@ -116,6 +131,8 @@ class RRTOptions:
             "sub_steps": 1,
             "rotation_length": 1.0,
             "between_probability": 0.0,
+            "restart": None,
+            "squeeze": 0.0,
         }
         return cls(**(settings | changes))
 

@@ -89,6 +89,7 @@ class _Search:
         assert task.command_lower is not None and task.command_upper is not None
         self.lower, self.upper = task.command_lower, task.command_upper
         self.span = task.upper - task.lower
+        self.most_steps = math.inf if options.max_steps is None else options.max_steps
         self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
 
     def grow(self, progress: bool, checkpoint: str | os.PathLike[str] | None, pause: float) -> None:
@@ -101,8 +102,10 @@ class _Search:
         saved = time.perf_counter()
         with progress_bar(progress, options.max_nodes, self.task.name) as bar:
             for iteration in range(len(rows), options.max_iterations):
-                if tree.full or tree.reached:
+                if tree.full or tree.reached or tree.steps >= self.most_steps:
                     break
+                if self._stale():
+                    tree.restart()
                 try:
                     iterate()
                 except SolverError:  # the smoothed model of a new node
@@ -116,6 +119,14 @@ class _Search:
         tree.records = np.array(rows, dtype=RECORD)
         if checkpoint is not None:
             self._save(checkpoint, rows)
+
+    def _stale(self) -> bool:
+        """Whether the present tree has had its share of nodes: ``restart`` times Luby's sequence."""
+        unit, tree = self.options.restart, self.tree
+        if unit is None:
+            return False
+        number = int(np.count_nonzero(tree.kind == EdgeKind.ROOT))
+        return tree.count - tree.first >= unit * luby(number)
 
     def _save(self, checkpoint: str | os.PathLike[str], rows: list[Any]) -> None:
         self.tree.records = np.array(rows, dtype=RECORD)
@@ -241,7 +252,7 @@ class _Search:
         if coin < options.goal_probability:
             return task.goal
         if options.between_probability > 0.0 and rng.random() < options.between_probability:
-            q = self.tree._q[self.tree.best_node]
+            q = self.tree._q[self.tree.nearest_to_goal]
             return task.with_object(q, rng.random() * task.space.difference(task.goal, q))
         return task.with_object(task.start, task.lower + rng.random(len(task.lower)) * self.span)
 
@@ -290,8 +301,10 @@ class _Search:
     def _regrasp(self, node: int, subgoal: Array | None = None) -> int | None:
         """Move the robot to a new grasp of the object, which stays where it is.
 
-        With a subgoal some grasps are tried: the first one from which a push brings the object
-        nearer is kept, with that push; else the one that came off best.
+        With a subgoal, half of the time, ``options.grasps`` are tried: the first one from which a push
+        brings the object nearer is kept with that push, else the one that came off best. The other half
+        takes a grasp as it comes: only greedy ones lead into dead ends near the goal, where no push helps
+        at once (planar pushing takes four times the nodes then).
         """
         task, tree = self.task, self.tree
         if task.sampler is None:
@@ -304,7 +317,8 @@ class _Search:
             task.model, q, task.object, self.step_options
         ):
             return None
-        if subgoal is None or self.options.grasps == 1:
+        greedy = self.options.grasps > 1 and self.rng.random() < 0.5
+        if subgoal is None or not greedy:
             sample = task.sampler(task.model, q, self.rng)
             if sample is None:
                 return None
@@ -361,6 +375,18 @@ class _Search:
             if len(contacts) == 0 or -float(contacts["dist"].min()) <= tolerance:
                 return tree.add(q, node, EdgeKind.SETTLE, np.array(inputs), np.array(trajectory))
         return None
+
+
+def luby(number: int) -> int:
+    """Entry ``number``, from 1 on, of 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: the lengths of restarts that
+    are optimal up to a logarithm whatever the distribution of run times (Luby, Sinclair and
+    Zuckerman 1993, "Optimal speedup of Las Vegas algorithms").
+    """
+    while True:
+        power = number.bit_length()
+        if number == (1 << power) - 1:
+            return 1 << (power - 1)
+        number -= (1 << (power - 1)) - 1
 
 
 def step_options(task: Task, options: RRTOptions):  # type: ignore[no-untyped-def]

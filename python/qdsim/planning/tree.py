@@ -42,7 +42,7 @@ RECORD = np.dtype(
 class EdgeKind(enum.IntEnum):
     """How a node was reached from its parent."""
 
-    ROOT = 0
+    ROOT = 0  #: the start; there are several where the search began anew
     PUSH = 1  #: by commands that steer the object
     SETTLE = 2  #: by holding the fingers where they are until nothing penetrates
     REGRASP = 3  #: by contact sampling: the robot is elsewhere, the object has not moved, no input
@@ -70,6 +70,7 @@ class Tree:
     Attributes:
         task, options: what was planned, and how.
         count: nodes so far.
+        first: index of the root of the tree that grows now: 0, or after restarts that of the last one.
         goal_node: index of the first node within the task's tolerances of the goal, or None.
         steps: simulator steps taken, edges that were not kept included.
         linearizations: smoothed steps with derivative, one a node.
@@ -97,6 +98,7 @@ class Tree:
         self.seconds = 0.0
         self.goal_node: int | None = None
         self.best_node = 0
+        self.first = 0
         self.records: NDArray[np.void] = np.empty(0, dtype=RECORD)
         self._v = task.space.take_v
         self._q = np.empty((capacity, model.nq))
@@ -112,6 +114,7 @@ class Tree:
         self._inputs: list[Array | None] = []
         self._trajectory: list[Array | None] = []
         self._distance = np.empty(capacity)
+        self._nearest_to_goal = 0
         self.add(task.start, -1, EdgeKind.ROOT, None, None)
 
     # ---------------------------------------------------------------- growing
@@ -159,6 +162,10 @@ class Tree:
         self._inputs.append(inputs)
         self._trajectory.append(trajectory)
         self.count += 1
+        if kind == EdgeKind.ROOT:
+            self.first = i
+        if kind == EdgeKind.ROOT or distance < self._distance[self._nearest_to_goal]:
+            self._nearest_to_goal = i
         if distance < self._distance[self.best_node]:
             self.best_node = i
         reached = shift <= task.position_tolerance and turn <= task.rotation_tolerance
@@ -170,10 +177,10 @@ class Tree:
         """The smoothed linear model at a configuration ``(nq,)`` that ``inputs`` led to, if any did."""
         gamma = self.options.gamma
         command = q[self._actuated] * self._gear
-        if inputs is not None and self.options.keep > 0.0:
+        if inputs is not None and self.options.squeeze > 0.0:
             offset = inputs[-1] - command
-            length = math.sqrt(offset @ offset)
-            command = command + offset * min(1.0, self.options.keep / max(length, 1e-300))
+            length, most = math.sqrt(offset @ offset), self.options.squeeze * self.options.step
+            command = command + (offset if length <= most else offset * (most / length))
         B_full, q_next, depth = self._smoothed_step(q, command)
         self.linearizations += 1
         B = B_full[self._v] * self._scale_column
@@ -205,18 +212,32 @@ class Tree:
         """Distances ``(count,)`` of all nodes to a configuration ``(nq,)``: local Mahalanobis ones (S3
         eq. 47), or those of ``options.metric``.
         """
-        n = self.count
+        return self._distances(subgoal, 0)
+
+    def _distances(self, subgoal: Array, first: int) -> Array:
+        own = slice(first, self.count)
         if self.options.metric == "global":
-            e = self.task.space.difference(subgoal, self._q[:n].T) * self._scale_column
+            e = self.task.space.difference(subgoal, self._q[own].T) * self._scale_column
             return np.asarray(np.einsum("kn,kn->n", e, e))
-        e = self.task.space.difference(subgoal, self._next[:, :n]) * self._scale_column
-        y = np.einsum("kjn,jn->kn", self._whiten[:, :, :n], e)
+        e = self.task.space.difference(subgoal, self._next[:, own]) * self._scale_column
+        y = np.einsum("kjn,jn->kn", self._whiten[:, :, own], e)
         y *= y
         return np.asarray(y.sum(axis=0))
 
     def nearest(self, subgoal: Array) -> int:
-        """Index of the node nearest to a subgoal ``(nq,)`` in the local metric (S3 eq. 50)."""
-        return int(self.distances(subgoal).argmin())
+        """Index of the node nearest to a subgoal ``(nq,)`` in the local metric (S3 eq. 50), of the tree
+        that grows now.
+        """
+        return self.first + int(self._distances(subgoal, self.first).argmin())
+
+    def restart(self) -> None:
+        """Plant a new tree at the start; what grew so far stays, but grows no more."""
+        self.add(self.task.start, -1, EdgeKind.ROOT, None, None, self.local(0))
+
+    @property
+    def nearest_to_goal(self) -> int:
+        """The node nearest to the goal of the tree that grows now; ``best_node`` is that of all."""
+        return self._nearest_to_goal
 
     def object_distance(self, q: Array, subgoal: Array) -> float:
         """Distance (m, rotations times ``length``) between the object's poses in two
@@ -249,7 +270,7 @@ class Tree:
 
     @property
     def parent(self) -> NDArray[np.int64]:
-        """Index of every node's parent ``(count,)``, -1 for the root."""
+        """Index of every node's parent ``(count,)``, -1 for roots."""
         return self._parent[: self.count]
 
     @property
@@ -293,10 +314,10 @@ class Tree:
         return self._trajectory[self._checked(node)]
 
     def path(self, node: int) -> list[int]:
-        """Indices of the nodes from the root to ``node``, both included."""
+        """Indices of the nodes from the root of its tree to ``node``, both included."""
         result = [self._checked(node)]
-        while result[-1] != 0:
-            result.append(int(self._parent[result[-1]]))
+        while (above := int(self._parent[result[-1]])) >= 0:
+            result.append(above)
         return result[::-1]
 
     def plan(self, node: int | None = None) -> Plan:
@@ -357,4 +378,6 @@ class Tree:
 
     def __repr__(self) -> str:
         end = "goal reached" if self.reached else "goal not reached"
-        return f"Tree({self.task.name!r}, {self.count} nodes, {self.regrasp_count} regrasps, {end})"
+        roots = int(np.count_nonzero(self.kind == EdgeKind.ROOT))
+        again = "" if roots == 1 else f"{roots} roots, "
+        return f"Tree({self.task.name!r}, {self.count} nodes, {again}{self.regrasp_count} regrasps, {end})"

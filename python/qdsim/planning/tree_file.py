@@ -14,7 +14,7 @@ import numpy as np
 
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.task import Task
-from qdsim.planning.tree import RECORD, Tree
+from qdsim.planning.tree import RECORD, EdgeKind, Tree
 
 __all__ = ["load_tree", "save_tree"]
 
@@ -149,8 +149,12 @@ def _from_arrays(
     if sizes.sum() != len(arrays["inputs"]) or sizes.sum() != len(arrays["trajectory"]):
         raise ValueError("the sizes of its arrays contradict each other")
     tree.count = n
-    if np.any(tree.parent[1:] >= np.arange(1, n)) or np.any(tree.parent[1:] < 0):
+    roots = np.flatnonzero(tree.kind == EdgeKind.ROOT)
+    planted = np.array_equal(np.flatnonzero(tree.parent == -1), roots) and roots[0] == 0
+    if not planted or np.any(tree.parent >= np.arange(n)) or np.any(tree.parent < -1):
         raise ValueError("its parents are not earlier nodes")
+    tree.first = int(roots[-1])
+    tree._nearest_to_goal = tree.first + int(tree.distance[tree.first :].argmin())
     ends = np.cumsum(np.maximum(lengths, 0))
     tree._inputs = [
         None if k < 0 else np.array(arrays["inputs"][e - k : e]) for k, e in zip(lengths, ends)
@@ -166,7 +170,7 @@ def _from_arrays(
     return tree, header["state"]
 
 
-_MAY_GROW = ("max_nodes", "max_iterations")
+_MAY_GROW = ("max_nodes", "max_iterations", "max_steps")
 """Options that a search that goes on may have larger."""
 
 

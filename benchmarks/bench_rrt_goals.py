@@ -1,0 +1,148 @@
+"""Success over random goals: how often the planner finds a plan, how long it takes, how near it ends.
+
+Goals are drawn uniformly from each task's own box of subgoals, the one that S3's planner draws its subgoals from
+(positions and rotation vectors relative to the start; the table has the boxes). Two kinds of draws are drawn again:
+poses in which the object penetrates what the robot cannot move (ground, walls, the fixed leaf of the door) by more
+than 0.1 mm, which nothing can reach, and poses within the tolerances of the start. Whether some grasp can hold the
+object at a goal in the air is not asked: such goals count, reached or not. The book is the one system without a
+published box; ours lets it rise by 5 cm and tilt.
+
+A success is a plan that ``Plan.check`` finds good: the exact steps, replayed, have the same bits and end within the
+task's tolerances, and no grasp changes where something penetrates. The planner is the chaining one with the task's
+settings, goal number i with seed i, until 20000 nodes or (in the iteration after) 100000 simulator steps; that is
+some 2 s for planar pushing and a minute for the arms. Seconds are CPU time of one thread, nodes and seconds those of
+successes.
+
+A campaign can be cut off and goes on where it was: ``--log`` keeps one line of JSON for every goal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qdsim import systems
+from qdsim.planning import RRTOptions, Task, rrt
+from qdsim.planning.closing import moved_bodies
+
+MAX_NODES = 20_000
+MAX_STEPS = 100_000
+FREE = 1e-4
+
+Row = dict[str, Any]
+
+
+def in_the_way(task: Task, q: np.ndarray) -> bool:
+    """Whether bodies that the robot does not move penetrate each other."""
+    contacts = task.model.collide(q, 0.0)
+    robot = np.any(moved_bodies(task.model), axis=0)
+    fixed = ~robot[contacts["body_a"]] & ~robot[contacts["body_b"]]
+    return bool(np.any(contacts["dist"][fixed] < -FREE))
+
+
+def random_goals(task: Task) -> Iterator[Task]:
+    """The task with one goal after the other."""
+    rng = np.random.default_rng(0)
+    while True:
+        share = rng.random(task.space.size)
+        q = task.with_object(task.start, task.lower + share * (task.upper - task.lower))
+        if not in_the_way(task, q):
+            chosen = task.replace(goal=q)
+            if not chosen.reached(task.start):
+                yield chosen
+
+
+def attempt(task: Task, seed: int) -> Row:
+    options = (task.planner or RRTOptions()).replace(max_nodes=MAX_NODES, max_steps=MAX_STEPS)
+    begin = time.process_time()
+    tree = rrt(task, options, rng=seed)
+    seconds = time.process_time() - begin
+    shift, turn = tree.errors[tree.best_node if tree.goal_node is None else tree.goal_node].tolist()
+    good = tree.reached and tree.plan().check(task.model).good
+    return {
+        "good": good,
+        "nodes": tree.count,
+        "steps": tree.steps,
+        "seconds": seconds,
+        "shift": shift,
+        "turn": turn,
+        "goal": task.space.difference(task.goal, task.start).round(4).tolist(),
+    }
+
+
+def table(names: list[str], rows: dict[str, dict[int, Row]]) -> str:
+    lines = [
+        "| system | success | median s | 95th percentile s | nodes, median | error at the end, median "
+        "| failures end at |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name in names:
+        every = list(rows[name].values())
+        done = [r for r in every if r["good"]]
+        left = [f"{1000 * r['shift']:.0f} mm, {r['turn']:.2f} rad" for r in every if not r["good"]]
+        end = f"{len(done)} of {len(every)} ({len(done) / max(len(every), 1):.0%})"
+        if not done:
+            lines.append(f"| {name} | {end} | | | | | {'; '.join(left[:4])} |")
+            continue
+        seconds = [r["seconds"] for r in done]
+        lines.append(
+            f"| {name} | {end} | {statistics.median(seconds):.2f} | {np.quantile(seconds, 0.95):.2f} "
+            f"| {statistics.median(r['nodes'] for r in done):.0f} "
+            f"| {1000 * statistics.median(r['shift'] for r in done):.0f} mm, "
+            f"{statistics.median(r['turn'] for r in done):.3f} rad | {'; '.join(left[:4])} |"
+        )
+    return "\n".join(lines)
+
+
+def boxes(names: list[str]) -> str:
+    lines = ["| system | tolerances | box of goals, relative to the start |", "| --- | --- | --- |"]
+    for name in names:
+        task = next(iter(systems.load(name).tasks.values()))
+        box = ", ".join(f"{a:.3g} to {b:.3g}" for a, b in zip(task.lower, task.upper))
+        shift = f"{1000 * task.position_tolerance:.0f} mm, {task.rotation_tolerance:g} rad"
+        lines.append(f"| {name} | {shift} | {box} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--goals", type=int, default=10, help="goals a system; a campaign has 100")
+    parser.add_argument("--systems", nargs="*", default=list(systems.TASK_NAMES))
+    parser.add_argument("--log", type=Path, help="file that keeps what is done")
+    parser.add_argument("--only-print", action="store_true", help="print what the log has")
+    arguments = parser.parse_args()
+    rows: dict[str, dict[int, Row]] = {name: {} for name in arguments.systems}
+    if arguments.log is not None and arguments.log.exists():
+        for line in arguments.log.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            if row["system"] in rows:
+                rows[row["system"]][row["index"]] = row
+    if not arguments.only_print:
+        tasks = {n: next(iter(systems.load(n).tasks.values())) for n in arguments.systems}
+        streams = {name: random_goals(task) for name, task in tasks.items()}
+        for index in range(arguments.goals):
+            for name, stream in streams.items():
+                task = next(stream)
+                if index in rows[name]:
+                    continue
+                row = {"system": name, "index": index, **attempt(task, index)}
+                rows[name][index] = row
+                if arguments.log is not None:
+                    with arguments.log.open("a", encoding="utf-8") as log:
+                        log.write(json.dumps(row) + "\n")
+    print("## Random goals of the tasks' boxes\n")
+    print(table(arguments.systems, rows))
+    print("\n## The boxes\n")
+    print("Metres, then radians; rotation vectors where the object is free.\n")
+    print(boxes(arguments.systems))
+
+
+if __name__ == "__main__":
+    main()
