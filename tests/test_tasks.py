@@ -204,3 +204,76 @@ def test_schemes_take_the_place_of_the_log_barrier(scheme):
         assert not np.array_equal(tree.distances(task.goal)[:1], plain.distances(task.goal)[:1])
     with pytest.raises(ValueError, match="smoothing"):
         planning.RRTOptions(smoothing="exact")
+
+
+# -------------------------------------------------------------------- restarts, trial grasps, pressure
+
+
+def test_restarts_follow_luby_and_leave_what_grew(tmp_path):
+    task = task_of("planar_hand", "half_turn").replace(position_tolerance=1e-9)
+    options = planning.RRTOptions(restart=10, max_nodes=250)
+    tree = planning.rrt(task, options, rng=0)
+    roots = np.flatnonzero(tree.kind == planning.EdgeKind.ROOT)
+    assert tree.first == roots[-1] and len(roots) >= 6
+    assert np.all(tree.parent[roots] == -1) and np.all(tree.q[roots] == task.start)
+    # A tree ends with the iteration in which it has 10 times 1 1 2 1 1 2 4 ... nodes.
+    sizes, share = np.diff(roots), 10 * np.array([1, 1, 2, 1, 1, 2, 4, 1, 1, 2])
+    assert np.all(sizes >= share[: len(sizes)])
+    ends = tree.records["nodes"]
+    for size, root, least in zip(sizes, roots, share):
+        before = ends[ends < root + size]
+        assert len(before) == 0 or before[-1] - root < least
+    # No edge leads from one tree to another, and every path begins at the start.
+    number = np.searchsorted(roots, np.arange(tree.count), side="right")
+    inner = tree.parent >= 0
+    assert np.all(number[inner] == number[tree.parent[inner]])
+    for node in (0, int(roots[2]), tree.count - 1):
+        assert tree.path(node)[0] in roots
+    file = tmp_path / "tree.npz"
+    for iterations in (3, 7, options.max_iterations):
+        grown = planning.rrt(task, options.replace(max_iterations=iterations), checkpoint=file)
+    same(tree, grown)
+    assert planning.Tree.load(file, task).first == tree.first
+    whole = planning.rrt(task, options.replace(restart=None), rng=0)
+    assert np.count_nonzero(whole.kind == planning.EdgeKind.ROOT) == 1
+
+
+def test_searches_end_at_their_number_of_steps():
+    task = task_of("planar_hand", "half_turn").replace(position_tolerance=1e-9)
+    tree = planning.rrt(task, planning.RRTOptions(max_steps=3000), rng=0)
+    assert tree.steps >= 3000 and tree.records["steps"][-2] < 3000
+    for name in ("max_steps", "restart", "grasps"):
+        with pytest.raises(ValueError, match=name):
+            planning.RRTOptions(**{name: 0})
+    with pytest.raises(ValueError, match="squeeze"):
+        planning.RRTOptions(squeeze=-1.0)
+
+
+def test_nominal_commands_keep_the_pressure_of_a_push():
+    task = task_of("iiwa_bimanual_cylinder", "turn")
+    for squeeze in (0.0, 0.1):
+        options = task.planner.replace(squeeze=squeeze, max_nodes=40)
+        tree = planning.rrt(task, options, rng=0)
+        kept = []
+        for i in range(tree.count):
+            inputs = tree.inputs(i)
+            robot = task.model.command_from(tree.q[i])
+            offset = np.linalg.norm(tree.local(i).command - robot)
+            assert offset <= squeeze * options.step * (1.0 + 1e-12)
+            if inputs is None:
+                assert offset == 0.0  # a grasp as it was drawn
+            else:
+                asked = np.linalg.norm(inputs[-1] - robot)
+                np.testing.assert_allclose(offset, min(asked, squeeze * options.step), atol=1e-12)
+                kept.append(offset)
+        assert (max(kept) > 0.0) == (squeeze > 0.0)
+
+
+def test_goals_in_the_air_are_reached_and_held():
+    """A cylinder lifted by two arms against gravity, by commands that keep their pressure."""
+    task = task_of("iiwa_bimanual_cylinder", "turn")
+    task = task.replace(goal=task.with_object(task.start, [0.05, 0.0, 0.1, 0.0, 0.0, 0.3]))
+    tree = planning.rrt(task, rng=1)
+    plan = tree.plan()
+    assert plan.check(task.model).good
+    assert task.model.body_pose(plan.end, "cylinder")[0][2] > 0.07

@@ -33,6 +33,7 @@ from qdsim.planning.samplers import (
     ClosingSampler,
     ContactSampler,
     PlanarHandSampler,
+    SurfaceSampler,
 )
 from qdsim.planning.space import ObjectSpace
 from qdsim.planning.stabilizer import Stabilizer
@@ -79,6 +80,7 @@ __all__ = [
     "SegmentRefinement",
     "SegmentTransfer",
     "Stabilizer",
+    "SurfaceSampler",
     "Task",
     "TrackingCost",
     "Transfer",

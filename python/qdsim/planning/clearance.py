@@ -15,7 +15,7 @@ from qdsim.model import Model
 from qdsim.planning.closing import joint_limits, moved_bodies
 from qdsim.planning.space import Array
 
-__all__ = ["RobotSpace"]
+__all__ = ["RobotSpace", "bounding_radii"]
 
 _MARGIN = 0.1
 """m; distances beyond this are not measured."""
@@ -238,7 +238,7 @@ def _scene_size(model: Model, q: Array) -> float:
     moving = _moving(model)
     corners = [
         pos[b] + rot[b] @ np.asarray(geom.pos) + sign * radius
-        for b, geom, radius in zip(model.geom_body, model.description.geoms, _radii(model))
+        for b, geom, radius in zip(model.geom_body, model.description.geoms, bounding_radii(model))
         if moving[b] and math.isfinite(radius)
         for sign in (-1.0, 1.0)
     ]
@@ -253,7 +253,7 @@ def _moving(model: Model) -> list[bool]:
     return moving
 
 
-def _radii(model: Model) -> Array:
+def bounding_radii(model: Model) -> Array:
     """``(geoms,)`` radii of spheres about the geometries' frames that contain them, m."""
     meshes = {mesh.name: mesh for mesh in model.description.meshes}
     sizes = model.parameters.geom_size
@@ -299,7 +299,7 @@ def _reach(model: Model, travel: dict[str, float]) -> Array:
     """
     description = model.description
     index = {name: i for i, name in enumerate(model.body_names)}
-    radii = _radii(model)
+    radii = bounding_radii(model)
     names = {model.slice_v(name).start: name for name in model.joint_names}
     driven = {names[int(v)]: k for k, v in enumerate(model.actuated_v)}
     reach = np.zeros((model.nu, len(radii)))

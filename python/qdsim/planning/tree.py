@@ -73,7 +73,7 @@ class Tree:
         first: index of the root of the tree that grows now: 0, or after restarts that of the last one.
         goal_node: index of the first node within the task's tolerances of the goal, or None.
         steps: simulator steps taken, edges that were not kept included.
-        linearizations: smoothed steps with derivative, one a node.
+        linearizations: smoothed steps with derivative: one a node, and one for every grasp tried in vain.
         failures: simulator steps that the solver gave up; the iteration goes on without them.
         records: structured array, one row an iteration: nodes, steps, regrasps so far, and distance
             (m, rotation scaled), position error (m) and rotation error (rad) of the node nearest to

@@ -18,6 +18,7 @@ from qdsim.planning.samplers.box_face import BoxFaceSampler
 from qdsim.planning.samplers.closing import ClosingSampler
 from qdsim.planning.samplers.planar_hand import PlanarHandSampler
 from qdsim.planning.samplers.planar_pushing import BoxSideSampler
+from qdsim.planning.samplers.surface import SurfaceSampler
 
 __all__ = [
     "BoxFaceSampler",
@@ -25,6 +26,7 @@ __all__ = [
     "ClosingSampler",
     "ContactSampler",
     "PlanarHandSampler",
+    "SurfaceSampler",
 ]
 
 

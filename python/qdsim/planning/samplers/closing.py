@@ -83,7 +83,7 @@ def bodies_touching(model: Model, q: Array, object: str, near: float) -> NDArray
     what it carries.
     """
     contacts = model.collide(q, near)
-    own, robot = _sides(model, object)
+    own, robot = sides(model, object)
     a, b = contacts["body_a"], contacts["body_b"]
     hit = contacts["dist"] < near
     found = np.concatenate((a[hit & own[b] & robot[a]], b[hit & own[a] & robot[b]]))
@@ -94,7 +94,7 @@ _SIDES: weakref.WeakKeyDictionary[Model, dict[str, tuple[NDArray[np.bool_], NDAr
 _SIDES = weakref.WeakKeyDictionary()
 
 
-def _sides(model: Model, object: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def sides(model: Model, object: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """``(bodies,)`` which bodies belong to the object (those that carry it and those that it
     carries), and which the robot moves.
     """

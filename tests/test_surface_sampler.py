@@ -1,0 +1,207 @@
+"""Grasps and plans in scenes of a user's own: any robot, any shape."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import qdsim
+from qdsim import planning
+from qdsim.planning.closing import joint_limits, near_pairs
+from qdsim.planning.samplers.closing import sides
+
+# A ball that pushes a T in the plane, without limits.
+PUSHER_AND_TEE = """
+<mujoco>
+  <compiler angle="radian"/>
+  <option gravity="0 0 0"/>
+  <worldbody>
+    <body name="tee">
+      <joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+      <joint name="turn" type="hinge" axis="0 0 1"/>
+      <geom type="box" size="0.1 0.025 0.03" pos="0 0.05 0" mass="0.5"/>
+      <geom type="box" size="0.025 0.075 0.03" pos="0 -0.05 0" mass="0.4"/>
+    </body>
+    <body name="bridge"><joint name="px" type="slide" axis="1 0 0"/>
+      <inertial pos="0 0 0" mass="0.1" diaginertia="1e-4 1e-4 1e-4"/>
+      <body name="pusher" pos="0 0.2 0"><joint name="py" type="slide" axis="0 1 0"/>
+        <geom type="sphere" size="0.015" mass="0.1"/></body></body>
+  </worldbody>
+  <actuator><position joint="px" kp="200"/><position joint="py" kp="200"/></actuator>
+</mujoco>"""
+
+# A gripper on three slides and a wrist, and a wedge-like mesh on the ground.
+POINTS = [p for p in itertools.product((-0.03, 0.03), (-0.04, 0.04), (-0.03, 0.03))]
+POINTS = [(x * (0.6 if z > 0 else 1.0), y, z) for x, y, z in POINTS]
+GRIPPER_AND_MESH = f"""
+<mujoco>
+  <compiler angle="radian"/>
+  <option gravity="0 0 -9.81"/>
+  <asset><mesh name="wedge" vertex="{" ".join(str(c) for p in POINTS for c in p)}"/></asset>
+  <worldbody>
+    <geom name="ground" type="plane" size="1 1 1"/>
+    <body name="block" pos="0 0 0.03"><freejoint/>
+      <geom type="mesh" mesh="wedge" mass="0.2" friction="0.8"/></body>
+    <body name="carriage" pos="0 0 0.2">
+      <joint name="gx" type="slide" axis="1 0 0" range="-0.3 0.3"/>
+      <joint name="gy" type="slide" axis="0 1 0" range="-0.3 0.3"/>
+      <joint name="gz" type="slide" axis="0 0 1" range="-0.2 0.2"/>
+      <joint name="wrist" type="hinge" axis="0 0 1" range="-1.6 1.6"/>
+      <geom name="palm" type="box" size="0.02 0.06 0.01" mass="0.5"/>
+      <body name="left" pos="0 0.06 -0.05"><joint name="l" type="slide" axis="0 -1 0" range="-0.02 0.055"/>
+        <geom type="capsule" size="0.01 0.03" mass="0.1" friction="0.8"/></body>
+      <body name="right" pos="0 -0.06 -0.05"><joint name="r" type="slide" axis="0 1 0" range="-0.02 0.055"/>
+        <geom type="capsule" size="0.01 0.03" mass="0.1" friction="0.8"/></body>
+    </body>
+  </worldbody>
+  <actuator>
+    <position joint="gx" kp="400"/><position joint="gy" kp="400"/><position joint="gz" kp="400"/>
+    <position joint="wrist" kp="20"/><position joint="l" kp="300"/><position joint="r" kp="300"/>
+  </actuator>
+</mujoco>"""
+
+# Two fingers of two hinges each, and a mug of a cylinder and two boxes that slides on the table.
+FINGER = """
+<body name="{n}1" pos="{x} 0 0.05"><joint name="{n}1" type="hinge" axis="0 0 1" range="-2.5 2.5"/>
+  <geom type="capsule" fromto="0 0 0 0 0.15 0" size="0.012" mass="0.2"/>
+  <body name="{n}2" pos="0 0.15 0"><joint name="{n}2" type="hinge" axis="0 0 1" range="-2.2 2.2"/>
+    <geom type="capsule" fromto="0 0 0 0 0.12 0" size="0.012" mass="0.2"/></body></body>"""
+FINGERS_AND_MUG = f"""
+<mujoco>
+  <compiler angle="radian"/>
+  <option gravity="0 0 0"/>
+  <worldbody>
+    <body name="mug" pos="0 0.17 0.05">
+      <joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+      <joint name="turn" type="hinge" axis="0 0 1"/>
+      <geom type="cylinder" size="0.04 0.05" mass="0.3"/>
+      <geom type="box" size="0.012 0.008 0.008" pos="0.05 0 0.02" mass="0.02"/>
+      <geom type="box" size="0.008 0.008 0.03" pos="0.066 0 0" mass="0.03"/>
+    </body>
+    {FINGER.format(n="a", x=-0.1)}{FINGER.format(n="b", x=0.1)}
+  </worldbody>
+  <actuator>
+    <position joint="a1" kp="10"/><position joint="a2" kp="5"/>
+    <position joint="b1" kp="10"/><position joint="b2" kp="5"/>
+  </actuator>
+</mujoco>"""
+
+
+def scene(text, object, shift, *, start=None, contacts=1, **settings):
+    model = qdsim.load(text)
+    q = np.array(model.default_q)
+    for name, value in (start or {}).items():
+        q[model.slice_q(name)] = value
+    n = len(planning.ObjectSpace(model, object).v)
+    box = np.abs(shift) + np.where(np.arange(n) < min(n, 3) - (n == 3), 0.05, 0.3)
+    task = planning.Task(
+        name=object,
+        model=model,
+        options=qdsim.Options(h=0.1, margin=0.05),
+        start=q,
+        goal=q,
+        object=object,
+        lower=-box,
+        upper=box,
+        sampler=planning.SurfaceSampler(object, contacts=contacts),
+        position_tolerance=0.01,
+        rotation_tolerance=0.1,
+        **settings,
+    )
+    return task.replace(goal=task.with_object(q, shift))
+
+
+def tee():
+    return scene(PUSHER_AND_TEE, "tee", [0.1, -0.05, 1.0], length=0.08)
+
+
+def wedge():
+    shift = [0.06, -0.04, 0.0, 0.0, 0.0, 0.5]
+    return scene(GRIPPER_AND_MESH, "block", shift, length=0.04)
+
+
+def mug():
+    start = {"a1": 0.8, "a2": 0.3, "b1": -0.8, "b2": -0.3}
+    return scene(FINGERS_AND_MUG, "mug", [-0.02, 0.02, 0.8], start=start, length=0.05)
+
+
+SCENES = {
+    "tee": (tee, planning.RRTOptions(step=0.05)),
+    "wedge": (wedge, planning.RRTOptions(step=0.05)),
+    "mug": (mug, planning.RRTOptions(step=0.2)),
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_samples_touch_within_limits_without_penetration(name):
+    task = SCENES[name][0]()
+    model, sampler = task.model, task.sampler
+    lower, upper = joint_limits(model)
+    own, robot = sides(model, task.object)
+    places = []
+    for seed in range(25):
+        q = sampler(model, task.start, np.random.default_rng(seed))
+        assert q is not None
+        assert len(near_pairs(model, q, 0.0)) == 0
+        joints = q[model.actuated_q]
+        assert np.all(joints >= lower - 1e-12) and np.all(joints <= upper + 1e-12)
+        assert q[task.space.q].tobytes() == task.start[task.space.q].tobytes()
+        contacts = model.collide(q, sampler.near)
+        a, b = contacts["body_a"], contacts["body_b"]
+        hit = contacts[(own[a] & robot[b]) | (own[b] & robot[a])]
+        assert len(hit) >= 1 and np.all(hit["dist"] >= 0.0)
+        places += list(hit["pos"] - model.body_pose(q, task.object)[0])
+        again = sampler(model, task.start, np.random.default_rng(seed))
+        assert again.tobytes() == q.tobytes()
+    # All around the object: every quadrant of the plane has some.
+    places = np.array(places)
+    quadrants = {(x > 0, y > 0) for x, y in places[:, :2]}
+    assert len(quadrants) == 4
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_plans_in_scenes_of_ones_own(name):
+    make, options = SCENES[name]
+    task = make()
+    tree = planning.rrt(task, options.replace(max_nodes=3000), rng=0)
+    assert tree.reached, tree
+    verdict = tree.plan().check(task.model)
+    assert verdict.good, verdict.faults
+
+
+def test_more_fingers_and_chosen_tips():
+    task = mug()
+    both = planning.SurfaceSampler("mug", contacts=2)
+    q = both(task.model, task.start, np.random.default_rng(0))
+    assert len(both.touching(task.model, q)) >= 2
+    left = planning.SurfaceSampler("mug", tips=["a2"], close=False)
+    names = np.array(task.model.body_names)
+    q = left(task.model, task.start, np.random.default_rng(0))
+    assert "a2" in names[left.touching(task.model, q)]
+    assert left(task.model, task.start, np.random.default_rng(1)) is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"contacts": 0}, "contacts"),
+        ({"draws": 1.5}, "draws"),
+        ({"gap": 0.0}, "gap"),
+        ({"near": np.inf}, "near"),
+        ({"reach": -1.0}, "reach"),
+    ],
+)
+def test_settings_are_checked(changes, message):
+    with pytest.raises(ValueError, match=message):
+        planning.SurfaceSampler("mug", **changes)
+
+
+def test_bodies_are_checked():
+    task = mug()
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="cup"):
+        planning.SurfaceSampler("cup")(task.model, task.start, rng)
+    with pytest.raises(ValueError, match="none of mug can touch"):
+        planning.SurfaceSampler("mug", tips=["mug"])(task.model, task.start, rng)
+    with pytest.raises(KeyError, match="thumb"):
+        planning.SurfaceSampler("mug", tips=["thumb"])(task.model, task.start, rng)
