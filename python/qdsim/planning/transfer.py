@@ -123,7 +123,8 @@ class Transfer:
 
 
 def gentle(options: RRTOptions) -> RRTOptions:
-    """Settings for plans that a second-order world can follow: a quarter of the step, four times the chain.
+    """Settings for plans that a second-order world can follow: a quarter of the step, four times the chain, no
+    pressure kept from push to push.
 
     An edge commands the robot's springs as far from where it is as the object yields. In the quasi-dynamic
     model an object between two fingers bears any squeeze; outside of it hundreds of newtons shoot it out.
@@ -132,6 +133,7 @@ def gentle(options: RRTOptions) -> RRTOptions:
         step=options.step / 4.0,
         sub_steps=max(1, options.sub_steps // 2),
         chain_length=4 * options.chain_length,
+        squeeze=0.0,
     )
 
 
