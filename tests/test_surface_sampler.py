@@ -31,8 +31,8 @@ PUSHER_AND_TEE = """
 </mujoco>"""
 
 # A gripper on three slides and a wrist, and a wedge-like mesh on the ground.
-POINTS = [p for p in itertools.product((-0.03, 0.03), (-0.04, 0.04), (-0.03, 0.03))]
-POINTS = [(x * (0.6 if z > 0 else 1.0), y, z) for x, y, z in POINTS]
+CORNERS = itertools.product((-0.03, 0.03), (-0.04, 0.04), (-0.03, 0.03))
+POINTS = [(x * (0.6 if z > 0 else 1.0), y, z) for x, y, z in CORNERS]
 GRIPPER_AND_MESH = f"""
 <mujoco>
   <compiler angle="radian"/>

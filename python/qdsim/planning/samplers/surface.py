@@ -194,9 +194,9 @@ class SurfaceSampler:
         for row, c in enumerate(contacts):
             for side, other, sign in (("a", "b", 1.0), ("b", "a", -1.0)):
                 b = int(c[f"body_{side}"])
-                if own[c[f"body_{other}"]] and np.any(moves[free, b]):
-                    if b not in best or c["dist"] < best[b][0]:
-                        best[b] = (float(c["dist"]), row, sign)
+                served = own[c[f"body_{other}"]] and np.any(moves[free, b])
+                if served and (b not in best or c["dist"] < best[b][0]):
+                    best[b] = (float(c["dist"]), row, sign)
         for b, (_, row, sign) in best.items():
             c = contacts[row]
             pos, rot = model.body_pose(q, model.body_names[b])
