@@ -139,3 +139,35 @@ def test_what_contradicts_each_other_is_named(kappa: float | None) -> None:
         qdsim.step(model, [0.0, 0.0], [], options)
     assert "contact of 'wall' with 'cart'" in caught.value.culprits
     assert any(one.startswith("constraint 0") and "cart" in one for one in caught.value.culprits)
+
+
+ARM = """
+<mujoco><option gravity="0 0 0"/><worldbody>
+  <body name="wall" pos="{wall} 0 0"><geom type="box" size=".1 1 1" friction="1 0 0"/></body>
+  <body name="arm"><joint name="hinge" type="hinge" axis="0 1 0"/>
+    <geom type="sphere" size=".1" pos="1 0 0" mass="1" friction="1 0 0"/></body>
+  <body name="cart" pos="0 5 0"><joint name="x" type="slide" axis="1 0 0"/><geom type="sphere" size=".1" mass="1"/></body>
+</worldbody><actuator><position joint="hinge" kp="100"/><position joint="x" kp="100"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("friction", ["cone", "pyramid"])
+def test_a_wedged_arm_stays_where_it_is(friction: str) -> None:
+    """Near its dead centre the tip slides along the wall faster than it parts from it: with friction 1 no
+    motion opens even a micrometre, and none has to. Deep in the wall, that is an error that says so."""
+    options = qdsim.Options(friction=friction, margin=0.05)
+    angle = 0.05
+    for depth in (1e-7, 1e-5, 5e-4):
+        model = qdsim.load(ARM.format(wall=np.cos(angle) + 0.2 - depth))
+        assert model.collide([angle, 0.0], 0.0)["dist"] == pytest.approx([-depth], rel=1e-6)
+        for command in (0.2, -0.2):
+            result = qdsim.linearize(model, [angle, 0.0], [command, 0.3], options)
+            np.testing.assert_allclose(result.q_next, [angle, 0.3], atol=1e-8)
+            info = result.step.info
+            assert info.status == "solved" and info.relaxed_contacts == 1
+            assert info.derivative_exact is False
+    model = qdsim.load(ARM.format(wall=np.cos(angle) + 0.2 - 0.02))
+    with pytest.raises(qdsim.SolverError, match="infeasible") as caught:
+        qdsim.step(model, [angle, 0.0], [0.0, 0.0], options)
+    assert caught.value.culprits == ("contact of 'wall' with 'arm'",)
+    free = qdsim.step(model, [0.5, 0.0], [0.5, 0.0], options)
+    assert free.info.relaxed_contacts == 0

@@ -99,6 +99,7 @@ typedef struct solver_info {
   int contact_count;
   int missed_pairs;
   int dropped_pairs;
+  int relaxed_contacts;
   int derivative_exact; /* -1: no derivative was asked for */
 } solver_info;
 

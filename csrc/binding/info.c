@@ -39,9 +39,9 @@ static PyObject *info_derivative_exact(PyObject *self, void *closure) {
 
 static PyObject *info_repr(PyObject *self) {
   static const char *const names[] = {
-      "status",        "iterations",      "polished",        "factorizations", "primal_residual",
-      "dual_residual", "complementarity", "objective",       "row_count",      "contact_count",
-      "missed_pairs",  "dropped_pairs",   "derivative_exact"};
+      "status",        "iterations",      "polished",         "factorizations",  "primal_residual",
+      "dual_residual", "complementarity", "objective",        "row_count",       "contact_count",
+      "missed_pairs",  "dropped_pairs",   "relaxed_contacts", "derivative_exact"};
   PyObject *text = PyUnicode_FromString("SolverInfo(");
   for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
     PyObject *value = PyObject_GetAttrString(self, names[i]);
@@ -63,22 +63,22 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
   if (!restore) return NULL;
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
-  return Py_BuildValue("N(iiiiddddiiiii)", restore, (int)cone->status, cone->iterations,
+  return Py_BuildValue("N(iiiiddddiiiiii)", restore, (int)cone->status, cone->iterations,
                        cone->polished, cone->factorizations, cone->primal_residual,
                        cone->dual_residual, cone->complementarity, cone->objective, info->row_count,
                        info->contact_count, info->missed_pairs, info->dropped_pairs,
-                       info->derivative_exact);
+                       info->relaxed_contacts, info->derivative_exact);
 }
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
   solver_info info;
   int status;
   qd_cone_info *cone = &info.cone;
-  if (!PyArg_ParseTuple(args, "iiiiddddiiiii:_restore_info", &status, &cone->iterations,
+  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii:_restore_info", &status, &cone->iterations,
                         &cone->polished, &cone->factorizations, &cone->primal_residual,
                         &cone->dual_residual, &cone->complementarity, &cone->objective,
                         &info.row_count, &info.contact_count, &info.missed_pairs,
-                        &info.dropped_pairs, &info.derivative_exact))
+                        &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact))
     return NULL;
   if (status < QD_OK || status > QD_NOT_UNIQUE)
     return PyErr_Format(PyExc_ValueError, "status: %d is not a status", status);
@@ -107,6 +107,9 @@ static PyMemberDef info_members[] = {
     INFO_MEMBER("dropped_pairs", T_INT, dropped_pairs,
                 "Of the missed pairs, those that an exact step passes through all the same: with "
                 "them no\nmotion would satisfy all constraints."),
+    INFO_MEMBER("relaxed_contacts", T_INT, relaxed_contacts,
+                "Contacts that penetrate by less than 5 % of their shapes' size and are kept from "
+                "deepening\nonly, where to resolve them all would leave no motion; 0 otherwise."),
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef info_getset[] = {

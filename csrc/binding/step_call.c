@@ -92,6 +92,7 @@ solver_info step_call_info(const step_call *call, int with_derivative) {
                        .contact_count = result->contact_count,
                        .missed_pairs = result->missed_pairs,
                        .dropped_pairs = result->dropped_pairs,
+                       .relaxed_contacts = result->relaxed_contacts,
                        .derivative_exact = with_derivative ? result->derivative_exact != 0 : -1};
 }
 

@@ -205,7 +205,7 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
   }
   const differential_step s = step_of(model, w, options, input, result);
   const problem *p = &w->problem;
-  result->derivative_exact = 1;
+  result->derivative_exact = result->relaxed_contacts == 0; /* offsets that do not move */
   memset(w->differential.counts, 0, (size_t)w->collision.count * sizeof(int));
   for (int i = 0; i < p->islands.count; ++i) {
     const island *one = p->islands.island + i;

@@ -401,7 +401,7 @@ qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_opt
   }
   const problem *p = &w->problem;
   int any_mass = 0;
-  result->derivative_exact = 1;
+  result->derivative_exact = result->relaxed_contacts == 0; /* offsets that do not move */
   clear(A, model->nv, model->nv);
   clear(B, model->nv, model->nu);
   if (wanted.q > 0) {

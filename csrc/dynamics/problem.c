@@ -371,8 +371,16 @@ static double barrier_target(const qd_step_options *o, int log_count) {
   return isinf(o->kappa) ? 0.0 : log_count / o->kappa;
 }
 
-static void assemble_contact(problem *p, const qd_step_options *o, const qd_contact *contact,
-                             island *one, contact_block *block) {
+#define SHALLOW 5e-2 /* of the smaller bounding sphere's radius */
+
+int problem_is_shallow(const qd_model *model, const qd_contact *contact) {
+  const double radius =
+      fmin(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
+  return contact->dist < 0.0 && contact->dist > -SHALLOW * radius;
+}
+
+static void assemble_contact(problem *p, const qd_model *model, const qd_step_options *o,
+                             const qd_contact *contact, island *one, contact_block *block) {
   int present[MOTION_MAX] = {0};
   contact_tiles(p, contact);
   contact_motions(p, one, contact, present);
@@ -384,9 +392,10 @@ static void assemble_contact(problem *p, const qd_step_options *o, const qd_cont
   friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,
                      o->ray_count, p->rays);
   const int rows = block->rows.count;
+  const double offset = p->relaxed && problem_is_shallow(model, contact) ? 0.0 : contact->dist;
   write_rows(p, &one->G, &block->rows);
   for (int r = 0; r < rows; ++r) {
-    p->g[block->row + r] = block->rows.row[r].normal * contact->dist;
+    p->g[block->row + r] = block->rows.row[r].normal * offset;
   }
   add_cone(p, one, block->rows.kind, rows, barrier_target(o, block->rows.log_count));
   p->friction_row_count += rows;
@@ -510,7 +519,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   tile_rows_clear(&one->C);
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const int index = p->islands.contact_order[i];
-    assemble_contact(p, options, c->contact + index, one, p->block + index);
+    assemble_contact(p, model, options, c->contact + index, one, p->block + index);
   }
   assemble_limits(p, model, options, set, q, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {

@@ -73,7 +73,11 @@ typedef struct problem {
   int *tile_place; /* (tiles) scratch: where a tile stands in it */
   int *tree_first, *tree_last; /* (tree_count) first and last column that mass couples */
   double rays[2 * RAYS_MAX];
+  int relaxed; /* 1: shallow penetrations are kept from deepening only, not resolved */
 } problem;
+
+/* A contact that penetrates by so little beside its shapes that linearisation may have left it. */
+int problem_is_shallow(const qd_model *model, const qd_contact *contact);
 
 void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, arena *a);
 /* Numbers the variables by the islands found: the first stage of an assembly. */

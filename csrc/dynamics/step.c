@@ -10,6 +10,7 @@
 #include "numerics/lanes.h"
 
 /* Rounds with a part of the contacts, before all of them are in the program. */
+#define RELAX_FROM 50 /* a smaller iteration limit is one that the caller means */
 #define ROUNDS 2
 
 qd_step_options qd_step_options_default(void) {
@@ -138,7 +139,8 @@ static void result_reset(qd_step_result *result) {
   result->contacts = NULL;
   result->contact_count = 0;
   result->row_count = 0;
-  result->missed_pairs = result->dropped_pairs = result->culprit_count = 0;
+  result->missed_pairs = result->dropped_pairs = result->relaxed_contacts = 0;
+  result->culprit_count = 0;
   result->derivative_exact = 0;
 }
 
@@ -221,6 +223,25 @@ static qd_status solve_without(const qd_model *model, qd_workspace *w,
   return status == QD_OK ? status : solve_contacts(model, w, options, input, kept, result);
 }
 
+/* What linearisation left of penetrations may be more than friction lets the contacts open by: a
+ * joint whose links slide on each other faster than they part. Steps that fail for that are solved
+ * again with shallow penetrations kept from deepening only; *status is then that program's. */
+static void solve_relaxed(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                          const qd_step_input *input, const step_columns *kept,
+                          qd_step_result *result, qd_status *status) {
+  const int undecided = *status == QD_NUMERICAL_TROUBLE ||
+                        (*status == QD_ITERATION_LIMIT && options->iteration_limit >= RELAX_FROM);
+  int shallow = 0;
+  for (int i = 0; i < w->collision.count; ++i) {
+    shallow += problem_is_shallow(model, w->collision.contact + i);
+  }
+  if ((*status == QD_INFEASIBLE || undecided) && isinf(options->kappa) && shallow > 0) {
+    w->problem.relaxed = 1;
+    *status = solve_contacts(model, w, options, input, kept, result);
+    result->relaxed_contacts = *status == QD_OK ? shallow : 0;
+  }
+}
+
 qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                        const qd_step_input *input, const step_columns *kept,
                        qd_step_result *result) {
@@ -233,6 +254,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   }
   const int add = options->add_missed_pairs && isinf(options->kappa);
   int before = 0; /* contacts of the round before */
+  w->problem.relaxed = 0;
   kinematics_compute(model, input->q, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
   if (isinf(options->kappa)) {
@@ -245,6 +267,8 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
     const int impossible = status != QD_OK && status != QD_OUT_OF_CAPACITY;
     if (impossible && result->missed_pairs > 0) {
       status = solve_without(model, w, options, input, kept, before, result);
+    } else if (impossible) {
+      solve_relaxed(model, w, options, input, kept, result, &status);
     }
     if (status != QD_OK) {
       return fail(model, input->q, result, status);

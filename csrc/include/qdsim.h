@@ -410,8 +410,11 @@ typedef struct qd_step_result {
                                  mode (if the option is set), passed through otherwise */
   int dropped_pairs;          /* out: of the missed pairs, those that an exact step passes through
                                  all the same: with them no motion would be left */
-  int derivative_exact;       /* out of qd_linearize: 1 unless the path's derivative was returned */
-  qd_cone_info info;          /* out, always filled */
+  int relaxed_contacts; /* out: contacts that penetrate by less than 5 % of their shapes' size,
+                           and that the step keeps from deepening only: to resolve them all
+                           would leave no motion. 0 in steps that can */
+  int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned */
+  qd_cone_info info;    /* out, always filled */
   qd_culprit culprit[QD_CULPRITS_MAX]; /* out of a failed step, largest first */
   int culprit_count;                   /* out, 0 where nothing is known */
 } qd_step_result;
