@@ -41,7 +41,8 @@ def test_refined_segments_end_where_the_plan_does(hand) -> None:
     before = np.array([[*r.error_before] for r in reports])
     after = np.array([[*r.error_after] for r in reports])
     size = np.hypot(before[:, 0], task.length * before[:, 1])
-    assert np.all(np.hypot(after[:, 0], task.length * after[:, 1]) <= size + 1e-12)
+    settling = 1e-4  # m, of the last command held until nothing penetrates
+    assert np.all(np.hypot(after[:, 0], task.length * after[:, 1]) <= size + settling)
     assert np.median(after[:, 1]) < 0.25 * np.median(before[:, 1])
     assert task.length * after[:, 1].max() < 0.02
     assert after[:, 0].max() < 0.02
@@ -53,8 +54,10 @@ def test_refined_segments_end_where_the_plan_does(hand) -> None:
 
     for before, after in refined.regrasps:
         assert np.array_equal(before[task.space.q], after[task.space.q])
-        contacts = task.model.collide(after, 0.0)
-        assert contacts["dist"].min(initial=0.0) > -2e-4
+        for q in (before, after):
+            depth = -task.model.collide(q, 0.0)["dist"].min(initial=0.0)
+            assert depth <= plan.contact_tolerance
+    assert refined.check(task.model).good
 
 
 def test_shortened(hand) -> None:

@@ -14,7 +14,10 @@ from qdsim.planning.space import Array, ObjectSpace
 from qdsim.planning.task import Task, penetration
 from qdsim.planning.tracking.impc import impc
 from qdsim.planning.tracking.options import ImpcOptions
-from qdsim.step import Options
+from qdsim.step import Options, step
+
+SETTLING = 5
+"""Most steps of a segment's last command held before the grasp changes."""
 
 __all__ = ["RefineOptions", "SegmentRefinement", "refine", "shorten"]
 
@@ -135,8 +138,17 @@ def refine(
         goal = np.array(task.goal if last else segment.end)
         commands = _stretched(task, segment, plan.options.h, h, given)
         refined, report = _optimise(task, step_options, q, goal, commands, given)
+        if not last:
+            refined = _settled(task, step_options, refined, plan.contact_tolerance)
         segments.append(refined)
-        reports.append(dataclasses.replace(report, steps_before=segment.steps))
+        reports.append(
+            dataclasses.replace(
+                report,
+                steps_before=segment.steps,
+                steps_after=refined.steps,
+                error_after=task.space.errors(refined.end, goal),
+            )
+        )
         q = np.array(refined.end)
     refined_plan = dataclasses.replace(
         plan, options=step_options, segments=tuple(segments), motions=()
@@ -160,6 +172,15 @@ def _regrasped(task: Task, options: Options, grasp: Array, q: Array, tolerance: 
     fitted, _ = placed(task.model, task.object, there, options, tolerance)
     fitted[task.space.q] = q[task.space.q]
     return fitted
+
+
+def _settled(task: Task, options: Options, segment: Segment, tolerance: float) -> Segment:
+    """The segment with its last command held until nothing is deeper than a change of grasp may begin with."""
+    inputs, path = list(segment.inputs), list(segment.configurations)
+    while penetration(task.model, path[-1]) > tolerance and len(inputs) < segment.steps + SETTLING:
+        path.append(np.array(step(task.model, path[-1], inputs[-1], options).q_next))
+        inputs.append(inputs[-1])
+    return Segment(np.array(inputs), np.array(path), np.array([len(inputs)], dtype=np.int64))
 
 
 def _stretched(
