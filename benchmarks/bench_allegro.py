@@ -66,9 +66,9 @@ def close_hand(
     return q, u
 
 
-def mujoco_twin(margin: float) -> mujoco.MjModel:
+def mujoco_twin(margin: float, name: str = "allegro_sphere") -> mujoco.MjModel:
     folder = resources.files("qdsim.systems")
-    with resources.as_file(folder.joinpath("allegro_sphere.xml")) as path:
+    with resources.as_file(folder.joinpath(f"{name}.xml")) as path:
         spec = mujoco.MjSpec.from_file(str(path))
     for geom in spec.geoms:
         geom.margin, geom.gap = 0.0, 0.5 * margin

@@ -4,7 +4,7 @@
 
 /* A contact is in from the start if its gap is at most this share of the fastest commanded motion
  * at any contact (or of a geometry's size, where nothing is commanded). */
-#define SHARE_OF_MOTION 0.25
+#define SHARE_OF_MOTION 0.1
 #define SHARE_OF_SIZE 1e-3
 /* A limit, if its gap is at most so many times the commanded motion of its DOF. */
 #define LIMIT_REACH 2.0

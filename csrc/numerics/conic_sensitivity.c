@@ -22,8 +22,9 @@
 #include "numerics/conic_workspace.h"
 #include "numerics/lanes.h"
 
-#define NEXT_ROUND 1e-13      /* relative change that is not worth one */
-#define HARD_ROUNDS 4         /* most repetitions for hard rows */
+#define NEXT_ROUND 1e-13 /* relative change that is not worth one */
+#define STIFFEST 1e10    /* penalty of hard rows: a polish wants less (rounding), rounds more */
+#define HARD_ROUNDS 4    /* most repetitions for hard rows */
 #define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
 #define PATH_END 1e-9
 #define REDUNDANT 1e-6 /* of a direction that is left, or of dx */
@@ -132,6 +133,7 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
     active = 1;
   }
   int hard = workspace->equality_count > 0;
+  workspace->hard_penalty = STIFFEST;
   if (active)
     hard |= conic_set_active_rows(workspace, workspace->polish_dual, workspace->polish_slack);
   for (int k = 0; k < product->group_count; ++k) {

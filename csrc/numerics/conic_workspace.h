@@ -120,6 +120,7 @@ struct qd_cone_workspace {
   double *polish_x, *polish_dual, *polish_slack;
   double *newton_x, *newton_dual, *newton_slack;
   solution_origin origin;  /* which method's answer the polish starts from */
+  double hard_penalty;     /* of rows that may not move, over the compliance they work against */
   int hard_rounds;         /* repetitions of a sensitivity solve */
   cone_operator rows;      /* square root R of the stiffness of each cone: polish and sensitivity */
   cone_operator stiffness; /* R R */
@@ -228,7 +229,7 @@ void conic_read_states(qd_cone_workspace *workspace);
 /* Square root of the penalty of one cone's hard rows. */
 LANES_INLINE double conic_hard_root(const qd_cone_workspace *workspace, int cone) {
   const double compliance = workspace->compliance[cone];
-  return sqrt(HARD_ROW_PENALTY / (compliance > 0.0 ? compliance : 1.0));
+  return sqrt(workspace->hard_penalty / (compliance > 0.0 ? compliance : 1.0));
 }
 
 /* One cone's operators R, R R and the projector on held directions, by their values along (1, u),
