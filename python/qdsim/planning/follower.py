@@ -55,12 +55,12 @@ def follow_options(task: Task, h: float, reach: Array) -> ImpcOptions:
     """Settings for following, ten control periods ahead.
 
     Errors weigh 10 per squared ``task.length`` and squared radian on the way and a hundred times that at the end
-    of the horizon, moves of a command 1 per squared unit.
+    of the horizon, the robot's distance from its plan and moves of a command 1 per squared unit.
     """
     scale = task.space.scale(task.length) / task.length
     weights = tuple((10.0 * scale**2).tolist())
     final = tuple((1000.0 * scale**2).tolist())
-    cost = TrackingCost(object=weights, robot=0.1, command=1.0, final_object=final, final_robot=0.1)
+    cost = TrackingCost(object=weights, robot=1.0, command=1.0, final_object=final, final_robot=1.0)
     return ImpcOptions(
         horizon=10,
         h=h,
@@ -76,12 +76,15 @@ def follow_options(task: Task, h: float, reach: Array) -> ImpcOptions:
 def spring_reach(model: Model, q: Array, force: float) -> Array:
     """How far commands may be from the robot ``(nu,)`` so that no spring presses with more than a force (N).
 
-    By the longest lever that each actuator has in the configuration, over all bodies.
+    By the longest lever that each actuator has in the configuration, over the middles of all geometries.
     """
     held = np.asarray(model.actuated_v)
     lever = np.zeros(len(held))
-    for name in model.body_names:
-        columns = np.asarray(model.jacobian(q, name, np.zeros(3)))[:3][:, held]
+    for body, geom in zip(model.geom_body, model.description.geoms):
+        if body == 0:
+            continue
+        name = model.body_names[int(body)]
+        columns = np.asarray(model.jacobian(q, name, np.asarray(geom.pos)))[:3][:, held]
         lever = np.maximum(lever, np.linalg.norm(columns, axis=0))
     stiffness = np.asarray(model.parameters.actuator_stiffness)
     gear = np.abs(np.asarray(model.actuator_gear))
@@ -92,7 +95,8 @@ class Follower:
     """Commands that keep the object on a plan's segment, from what is measured.
 
     What the model has wrong would leave an error that stays (the object rests where the model has it creep on).
-    The errors' sum, times a gain and bounded by twice the tolerances, is therefore added to what is asked for.
+    Once the plan has ended, the errors' sum, times a gain and bounded by twice the tolerances, is therefore added
+    to what is asked for.
 
     Args:
         task: of :func:`follow_task`.
@@ -121,8 +125,9 @@ class Follower:
         """The command for the end of the period that begins at ``time``, and whether a step failed."""
         ahead = time + self.period * np.arange(self.options.horizon + 1)
         reference = np.array([self.schedule.configuration(t) for t in ahead])
-        error = self.task.space.difference(reference[0], q)
-        self._asked_more = np.clip(self._asked_more + GAIN * error, -self._most, self._most)
+        if time >= self.schedule.duration:  # before, the sum would make up for a lag and overshoot
+            error = self.task.space.difference(self.schedule.segment.end, q)
+            self._asked_more = np.clip(self._asked_more + GAIN * error, -self._most, self._most)
         shift = np.zeros(self.task.model.nv)
         shift[self.task.space.v] = self._asked_more
         reference = np.array([self.task.model.integrate(r, shift) for r in reference])

@@ -52,7 +52,7 @@ class TransferOptions:
     damping_ratio: float = 1.0
     support_friction: float = 0.5
     carry_on: bool = False
-    press: float = 1.0
+    press: float = 2.0
     position_noise: float = 0.0
     rotation_noise: float = 0.0
     seed: int = 0

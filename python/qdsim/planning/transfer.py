@@ -48,10 +48,12 @@ Loop = Literal["open", "stabilizer", "mpc", "replan"]
 RECORD_PERIOD = 0.01  # s, of what is kept of an execution
 PLACED = 1e-4  # m of penetration that a second-order simulator starts from
 STABILIZER_KAPPA = 300.0
-ABANDON = 3.0
-"""With "replan" a segment is given up where the object is so many times the tolerances off."""
+ABANDON = 10.0
+"""With "replan" a segment is given up where the object is so many times the tolerances off: in motion it lags."""
+LEAVE = 2.0
+"""And a plan where the object is so many times the tolerances off at the end of a segment."""
 SEGMENTS = 60
-PLANS = 20
+PLANS = 12
 """With "replan", most segments and plans of an execution."""
 
 
@@ -155,9 +157,9 @@ def transfer(
         controller: what closes the loop, every ``options.control_period``. None or ``"open"``: the planned
             commands. ``"stabilizer"``: :class:`Stabilizer` with its own weights. ``"mpc"``: iMPC along the
             segment, ten control periods ahead, with the springs bounded by ``options.press``. ``"replan"``: as
-            ``"mpc"``; where the object is further off its plan than the tolerances at the end of a segment, or
-            three times that on the way, or the plan has ended short of the goal, a new one begins where it is;
-            the object always carries on. Or a function of your own.
+            ``"mpc"``; where the object is further off its plan than twice the tolerances at the end of a segment,
+            or ten times on the way, or the plan has ended short of the goal, a new one begins where it is; the
+            object always carries on. Or a function of your own.
         simulator: a MuJoCo model with the same layout, e.g. with other masses or frictions; None makes one
             with :func:`second_order`.
         planner: of new plans; None: :func:`gentle` of the task's.
@@ -227,7 +229,7 @@ def _with_new_plans(
         left = np.array(space.errors(q, plan.goal))
         if np.all(left <= tolerance * (0.6 if todo else 1.0)):
             break
-        off = np.any(np.array(space.errors(q, segment.end)) > tolerance)
+        off = np.any(np.array(space.errors(q, segment.end)) > LEAVE * tolerance)
         if (off or not todo) and plans < PLANS:
             todo = _new_plan(near, execution.measured(), planner, execution.options.seed + plans)
             plans += 1
