@@ -113,22 +113,15 @@ static int limit_rows(const qd_model *model, int dof) {
   return model->dof_q[dof] < 0 ? 0 : (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0);
 }
 
-static int smaller_of(int a, int b) { return a < b ? a : b; }
-
-/* Most tiles that `count` columns of a tree touch: columns of one tree lie no farther apart than
- * its DOFs. */
-static int tile_bound(const qd_model *model, const island *one, int tree, int count) {
-  const int last = model->tree_dof_start[tree + 1] - 1;
-  const int span = model->tree_dofs[last] - model->tree_dofs[model->tree_dof_start[tree]] + 1;
-  return smaller_of(smaller_of(count, (span + 6) / 4), (one->variable_count + 3) / 4);
-}
-
 static int body_tile_bound(const qd_model *model, const islands *s, int index, int body) {
   const int tree = model->body_tree[body];
-  int count;
-  body_chain(model, body, &count);
-  return tree < 0 || s->parent[tree] != index ? 0
-                                              : tile_bound(model, s->island + index, tree, count);
+  return tree < 0 || s->parent[tree] != index ? 0 : model->body_tile_bound[body];
+}
+
+/* An island has no more tiles than its variables fill. */
+static size_t in_island(const island *one, int tiles) {
+  const int all = (one->variable_count + 3) / 4;
+  return (size_t)(tiles < all ? tiles : all);
 }
 
 static int constraint_tile_bound(const qd_model *model, const islands *s, int index,
@@ -154,7 +147,7 @@ static void count_variables(islands *s, const qd_model *model, const qd_step_opt
     if (s->parent[tree] >= 0) {
       island *one = s->island + s->parent[tree];
       const int dofs = model->tree_dof_start[tree + 1] - model->tree_dof_start[tree];
-      one->Q_tiles += (size_t)dofs * (size_t)tile_bound(model, one, tree, model->nv);
+      one->Q_tiles += (size_t)dofs * in_island(one, model->tree_tile_bound[tree]);
     }
   }
 }
@@ -170,8 +163,9 @@ static void count_rows(islands *s, const qd_model *model, const qd_step_options 
       const int rows = contact_row_bound(contact, o);
       ++one->contact_count;
       one->size.rows += rows;
-      one->G_tiles += (size_t)(rows * (body_tile_bound(model, s, index, contact->body_a) +
-                                       body_tile_bound(model, s, index, contact->body_b)));
+      const int tiles = body_tile_bound(model, s, index, contact->body_a) +
+                        body_tile_bound(model, s, index, contact->body_b);
+      one->G_tiles += (size_t)rows * in_island(one, tiles);
     }
   }
   for (int i = 0; i < model->constraint_count; ++i) {
@@ -182,7 +176,7 @@ static void count_rows(islands *s, const qd_model *model, const qd_step_options 
       const int rows = constraint_row_count(model->constraint_type[i]);
       ++one->constraint_count;
       one->size.equalities += rows;
-      one->C_tiles += (size_t)(rows * constraint_tile_bound(model, s, index, i));
+      one->C_tiles += (size_t)rows * in_island(one, constraint_tile_bound(model, s, index, i));
     }
   }
 }

@@ -122,7 +122,9 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
   working_set_fill(s, model, c);
   fill_command(s, model, options, input);
   fill_twists(s, model, k, s->delta);
-  friction_rays(s->rays, options->ray_count);
+  if (options->friction_model == QD_PYRAMID) {
+    friction_rays(s->rays, options->ray_count);
+  }
   const double reach = SHARE_OF_MOTION * fastest_contact(s, c);
   for (int i = 0; i < s->chosen; ++i) {
     const qd_contact *contact = c->contact + i;

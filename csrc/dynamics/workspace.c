@@ -85,8 +85,7 @@ static void lay_out_matrices(sensitivity *s, const conic_size *size, size_t q_co
 }
 
 /* One workspace for all islands. */
-static void lay_out_one(qd_workspace *w, const conic_size *size, arena *a) {
-  const int serves = w->one != NULL && conic_workspace_serves(w->one, size);
+static void lay_out_one(qd_workspace *w, const conic_size *size, int serves, arena *a) {
   char *memory =
       arena_take(a, serves ? qd_cone_workspace_bytes(w->one) : conic_workspace_size(size));
   if (memory == NULL) {
@@ -134,12 +133,14 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int ke
   size.fill = fill_room(w, size.variables);
   u_columns = u_columns < size.variables ? u_columns : size.variables;
   q_columns = q_columns > 0 ? widest_island(w, model) : 0;
-  for (int pass = 0; pass < 2; ++pass) {
+  const int each = keep && s->count > 1;
+  const int serves = !each && w->one != NULL && conic_workspace_serves(w->one, &size);
+  for (int pass = serves; pass < 2; ++pass) { /* nothing is written where one workspace serves on */
     arena a = {pass == 0 ? NULL : w->program_block, 0};
-    if (keep && s->count > 1) {
+    if (each) {
       lay_out_each(w, &a);
     } else {
-      lay_out_one(w, &size, &a);
+      lay_out_one(w, &size, serves, &a);
     }
     problem_lay_out_program(&w->problem, &a);
     lay_out_matrices(&w->sensitivity, &size, (size_t)q_columns, (size_t)u_columns, &a);

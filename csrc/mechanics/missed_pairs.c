@@ -181,19 +181,22 @@ static int can_be_missed(const collision *c, const qd_model *model, int pair, do
   return !c->counts[pair] && !(both < range) && !collision_out_of_range(c, model, a, b, both);
 }
 
-static int any_can_be_missed(collision *c, const qd_model *model, double margin) {
+/* The first pair that can, as far as that is quickly said; pair_count if there is none. */
+static int first_to_ask(const collision *c, const qd_model *model, double margin) {
   double longest = 0.0;
   for (int b = 1; b < model->body_count; ++b) {
     longest = c->travel[b] > longest ? c->travel[b] : longest;
   }
-  int can = c->left_out > 0 && !(2.0 * longest < margin);
-  if (can && !model->pair_table.in_use) { /* else too many to ask each */
-    can = 0;
-    for (int pair = 0; pair < model->pair_count && !can; ++pair) {
-      can = can_be_missed(c, model, pair, margin);
+  if (c->left_out == 0 || 2.0 * longest < margin) {
+    return model->pair_count;
+  }
+  int pair = 0;
+  if (!model->pair_table.in_use) { /* else too many to ask each */
+    while (pair < model->pair_count && !can_be_missed(c, model, pair, margin)) {
+      ++pair;
     }
   }
-  return can;
+  return pair;
 }
 
 int missed_pairs_find(collision *c, const qd_model *model, const double *q, const double *delta,
@@ -204,13 +207,14 @@ int missed_pairs_find(collision *c, const qd_model *model, const double *q, cons
   }
   find_reach(c, model, q, delta);
   find_travel(c, model, delta);
-  if (model->cloud_pair_count == 0 && !any_can_be_missed(c, model, margin)) {
+  const int first = model->cloud_pair_count == 0 ? first_to_ask(c, model, margin) : 0;
+  if (first == model->pair_count) {
     return 0;
   }
   kinematics_compute(model, q_next, next);
   collision_place_shapes(c->next, model, next);
   broad_phase_on_the_way(&c->broad, model, c->shape, c->next);
-  for (int pair = 0; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
+  for (int pair = first; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
        ++pair) {
     if (can_be_missed(c, model, pair, margin)) {
       count += find_pair(c, model, pair, add);

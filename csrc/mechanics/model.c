@@ -94,6 +94,8 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->body_tree = arena_ints(a, nb);
   m->tree_dof_start = arena_ints(a, nv + 1);
   m->tree_dofs = arena_ints(a, nv);
+  m->body_tile_bound = arena_ints(a, nb);
+  m->tree_tile_bound = arena_ints(a, nv);
   m->tree_is_driven = arena_ints(a, nv);
   m->dof_q = arena_ints(a, nv);
   m->default_q = arena_doubles(a, (size_t)m->nq);

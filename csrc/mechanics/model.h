@@ -54,10 +54,12 @@ struct qd_model {
   int *body_tree;            /* (nb) the tree that moves the body; -1: none */
   int *tree_dof_start;       /* (tree_count + 1) into tree_dofs */
   int *tree_dofs;            /* (nv) DOFs tree by tree, ascending */
-  int *tree_is_driven;       /* (tree_count) 1: every DOF is actuated */
-  int *dof_q;                /* (nv) index in q of a scalar joint, -1 otherwise */
-  double *default_q;         /* (nq) normalised */
-  double *tree_inertia;      /* (tree_count) largest unactuated mass diagonal at default q */
+  int *body_tile_bound; /* (nb) most tiles of four variables that the DOFs of its path stand in */
+  int *tree_tile_bound; /* (tree_count) likewise all DOFs of a tree */
+  int *tree_is_driven;  /* (tree_count) 1: every DOF is actuated */
+  int *dof_q;           /* (nv) index in q of a scalar joint, -1 otherwise */
+  double *default_q;    /* (nq) normalised */
+  double *tree_inertia; /* (tree_count) largest unactuated mass diagonal at default q */
   double smallest_stiffness; /* of the actuators; 0 without any */
 
   int *actuator_dof;     /* (nu) */

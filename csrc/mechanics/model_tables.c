@@ -88,6 +88,25 @@ static void fill_trees(qd_model *m) {
   m->tree_dof_start[m->tree_count] = m->nv;
 }
 
+/* Variables keep the order of DOFs, so those of ascending DOFs lie no farther apart. */
+static int tile_bound(const int *dofs, int count) {
+  const int by_span = count > 0 ? (dofs[count - 1] - dofs[0] + 7) / 4 : 0;
+  return count < by_span ? count : by_span;
+}
+
+static void fill_tile_bounds(qd_model *m) {
+  for (int body = 0; body < m->body_count; ++body) {
+    int count;
+    const int *chain = body_chain(m, body, &count);
+    m->body_tile_bound[body] = tile_bound(chain, count);
+  }
+  for (int tree = 0; tree < m->tree_count; ++tree) {
+    const int start = m->tree_dof_start[tree];
+    m->tree_tile_bound[tree] =
+        tile_bound(m->tree_dofs + start, m->tree_dof_start[tree + 1] - start);
+  }
+}
+
 static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
   for (int i = 0; i < m->nu; ++i) {
     const int dof = m->joint_v[spec->actuator_joint[i]];
@@ -252,6 +271,7 @@ void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
     }
   }
   fill_trees(m);
+  fill_tile_bounds(m);
   fill_actuators(m, spec);
   fill_geoms(m, spec);
   fill_arms(m);
