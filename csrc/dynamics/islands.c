@@ -4,6 +4,9 @@
 
 #define NO_ISLAND (-1)
 #define CONE_ROWS_MAX 6
+/* DOFs of a model that is one program whatever it touches: two tiles of the solver cost less than
+ * two solves. */
+#define DOFS_TOGETHER 8
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a) {
   const size_t trees = (size_t)model->tree_count, contacts = (size_t)contact_capacity;
@@ -54,6 +57,13 @@ static int connect(islands *s, int a, int b) {
   return a_moves ? a : (b_moves ? b : -1);
 }
 
+static void connect_all(islands *s, const qd_model *model) {
+  int first = NO_ISLAND;
+  for (int tree = 0; tree < model->tree_count; ++tree) {
+    first = connect(s, first, s->parent[tree] >= 0 ? tree : NO_ISLAND);
+  }
+}
+
 /* of_contact and of_constraint hold a tree of each first, and its island when islands are known. */
 static void connect_trees(islands *s, const qd_model *model, const uint8_t *held,
                           const collision *c, const working_set *set) {
@@ -64,6 +74,9 @@ static void connect_trees(islands *s, const qd_model *model, const uint8_t *held
     if (!held[dof]) {
       s->parent[model->dof_tree[dof]] = model->dof_tree[dof];
     }
+  }
+  if (model->nv <= DOFS_TOGETHER) {
+    connect_all(s, model);
   }
   for (int i = 0; i < c->count; ++i) {
     const qd_contact *contact = c->contact + i;
