@@ -402,9 +402,9 @@ def print_loop(count: int, seed: int) -> None:
         object=(500.0,) * 3 + (10.0,) * 3, robot=1e-3, command=1.0, final_robot=1e-3
     )
     cases: list[tuple[str, dict[str, Any]]] = [
-        ("planar_hand", {"horizon": 20, "cost": soft}),
-        ("planar_hand", {"horizon": 15, "cost": soft}),
-        ("planar_hand", {"horizon": 10, "cost": soft}),
+        ("planar_hand", {"horizon": 20, "cost": soft, "start": "squeeze"}),
+        ("planar_hand", {"horizon": 15, "cost": soft, "start": "squeeze"}),
+        ("planar_hand", {"horizon": 10, "cost": soft, "start": "squeeze"}),
         ("allegro_sphere", {"horizon": 10, "cost": firm}),
         ("allegro_sphere", {"horizon": 10, "cost": firm, "radii": (0.1, 0.02)}),
         ("allegro_sphere", {"horizon": 10, "cost": firm, "radii": (0.1, 0.02), "use_A": False}),

@@ -309,7 +309,8 @@ def test_the_squeeze_closes_the_hand(hand: Task) -> None:
 def test_a_displaced_disc_is_brought_back(seed: int, hand: Task) -> None:
     """Displaced by 2 cm and 0.2 rad on its way; commands of an open loop miss by that much."""
     rng = np.random.default_rng(seed)
-    options = hand.impc.replace(horizon=15, cost=TrackingCost(object=10.0, robot=1e-3, command=1.0))
+    cost = TrackingCost(object=10.0, robot=1e-3, command=1.0)
+    options = hand.impc.replace(horizon=15, cost=cost, start="squeeze")
     loop, q = Mpc(hand, options), hand.start
     for k in range(40):
         if k == 10:
