@@ -117,7 +117,13 @@ static PyGetSetDef info_getset[] = {
     {"polished", info_polished, NULL,
      "True: the KKT equations of a certified active set hold to rounding.", NULL},
     {"derivative_exact", info_derivative_exact, NULL,
-     "None without a derivative; False where the path's derivative stands in for the exact one.",
+     "None without a derivative; False where the path's derivative stands in for the exact one, "
+     "or\n"
+     "offsets were held (relaxed_contacts). True means: exact for the contacts at hand. It does "
+     "not\n"
+     "say how near the next branch is: faces that rest on each other may take other corners with "
+     "the\n"
+     "smallest turn (bumpy, scanned meshes), and the step itself jumps there.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 

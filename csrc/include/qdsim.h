@@ -413,7 +413,10 @@ typedef struct qd_step_result {
   int relaxed_contacts; /* out: contacts that penetrate by less than 5 % of their shapes' size,
                            and that the step keeps from deepening only: to resolve them all
                            would leave no motion. 0 in steps that can */
-  int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned */
+  int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned, or
+                           relaxed_contacts is not 0. Of the contacts at hand: a manifold of bumpy
+                           faces may take other corners with the smallest turn, which this does
+                           not see */
   qd_cone_info info;    /* out, always filled */
   qd_culprit culprit[QD_CULPRITS_MAX]; /* out of a failed step, largest first */
   int culprit_count;                   /* out, 0 where nothing is known */

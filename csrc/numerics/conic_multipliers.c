@@ -196,7 +196,7 @@ void conic_read_states(qd_cone_workspace *workspace) {
         state = CONE_STICK;
       else if (slack[at] - sqrt(gap) > length)
         state = CONE_OPEN;
-      workspace->state[group->cone + c] = state;
+      workspace->state[group->cone + c] = (int)state;
     }
   }
 }
