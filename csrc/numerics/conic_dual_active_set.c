@@ -20,7 +20,7 @@
 #define START_WORK 900   /* their number times columns, likewise */
 #define ROUND_LIMIT 64   /* rows brought in, and looks at all rows */
 #define SATISFIED 1e-12  /* natural lengths, polyhedral programs */
-#define NEAR_ENOUGH 6e-3 /* the same where the polish has to finish */
+#define NEAR_ENOUGH 3e-3 /* the same where the polish has to finish */
 #define FINE_ENOUGH 1e-9 /* where it could not: cuts alone */
 #define DEPENDENT 1e-11  /* of the row's own curvature */
 #define REDUNDANT 1e-9   /* likewise, of rows that share a vertex's load */
