@@ -49,9 +49,9 @@ def rrt(
             shown).
         checkpoint: a file that the search keeps itself in, every ``checkpoint_seconds`` and at its
             end. If it is there already the search goes on from it, with the bits of a search that was
-            never interrupted. ``rng`` is not used then. ``max_nodes`` and ``max_iterations`` may have
-            grown since; a search that ended at ``max_nodes`` ended within an iteration, and goes on
-            with the next one.
+            never interrupted. ``rng`` is not used then. ``max_nodes``, ``max_iterations`` and
+            ``max_steps`` may have grown since; a search that ended at ``max_nodes`` ended within an
+            iteration, and goes on with the next one.
         checkpoint_seconds: s.
 
     Returns:
