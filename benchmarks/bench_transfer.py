@@ -43,6 +43,7 @@ SYSTEMS = (
 RUNS = (
     ("plan", "open"),
     ("plan", "mpc"),
+    ("plan", "replan"),
     ("refined", "open"),
     ("refined", "mpc"),
     ("gentle", "open"),
@@ -55,14 +56,20 @@ LOST = 10.0
 
 
 def plan_of(task: Task, kind: str, seed: int) -> Plan | None:
-    own = task.planner or RRTOptions()
-    tree = planning.rrt(task, planning.gentle(own) if kind == "gentle" else own, rng=seed)
+    tree = planning.rrt(task, planner_of(task, kind), rng=seed)
     if not tree.reached:
         return None
     return planning.refine(tree.plan(), task)[0] if kind == "refined" else tree.plan()
 
 
-def execute(task: Task, plan: Plan, loop: str, carry_on: bool, seed: int) -> dict[str, Any]:
+def planner_of(task: Task, kind: str) -> RRTOptions:
+    own = task.planner or RRTOptions()
+    return planning.gentle(own) if kind == "gentle" else own
+
+
+def execute(
+    task: Task, plan: Plan, kind: str, loop: str, carry_on: bool, seed: int
+) -> dict[str, Any]:
     options = TransferOptions(
         **{
             name: getattr(OPTIONS, name)
@@ -72,7 +79,13 @@ def execute(task: Task, plan: Plan, loop: str, carry_on: bool, seed: int) -> dic
         seed=seed,
     )
     begin = time.process_time()
-    found = planning.transfer(plan, task, options, controller=loop)  # type: ignore[arg-type]
+    found = planning.transfer(
+        plan,
+        task,
+        options,
+        controller=loop,  # type: ignore[arg-type]
+        planner=planner_of(task, kind),
+    )
     return {
         "final": [s.final for s in found.segments],
         "delta": [s.normalized_error for s in found.segments],
@@ -102,8 +115,8 @@ def runs(
                     plan, run = plans[kind], {}
                     if plan is not None:
                         if loop != "replan":
-                            run["each"] = execute(task, plan, loop, False, seed)
-                        run["whole"] = execute(task, plan, loop, True, seed)
+                            run["each"] = execute(task, plan, kind, loop, False, seed)
+                        run["whole"] = execute(task, plan, kind, loop, True, seed)
                     known[key] = run
                     if cache is not None:
                         with cache.open("a") as file:

@@ -55,6 +55,9 @@ LEAVE = 2.0
 SEGMENTS = 60
 PLANS = 12
 """With "replan", most segments and plans of an execution."""
+MISSES = 2
+"""And most new plans in a row that do not find the goal: the object is out of the robot's reach."""
+"""With "replan", most segments and plans of an execution."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -162,7 +165,7 @@ def transfer(
             object always carries on. Or a function of your own.
         simulator: a MuJoCo model with the same layout, e.g. with other masses or frictions; None makes one
             with :func:`second_order`.
-        planner: of new plans; None: :func:`gentle` of the task's.
+        planner: of new plans; None: the task's own settings.
 
     Returns:
         What happened, segment by segment, and where the object is at the end.
@@ -192,7 +195,7 @@ def transfer(
         assert task is not None
         given = dataclasses.replace(given, carry_on=True)
         execution = _Execution(plan, own, mj, given, "mpc")
-        settings = planner or gentle(task.planner or RRTOptions())
+        settings = planner or task.planner or RRTOptions()
         segments, plans = _with_new_plans(execution, task, settings)
     else:
         execution = _Execution(plan, own, mj, given, controller)
@@ -212,7 +215,7 @@ def _with_new_plans(
     tolerance = np.array([plan.position_tolerance, plan.rotation_tolerance])
     todo = [s for s in plan.segments if s.steps > 0]
     done: list[SegmentTransfer] = []
-    plans = 1
+    plans, misses = 1, 0
     # New plans aim at the middle of the tolerances: what they miss adds to what following them misses.
     near = task.replace(
         goal=plan.goal,
@@ -230,20 +233,22 @@ def _with_new_plans(
         if np.all(left <= tolerance * (0.6 if todo else 1.0)):
             break
         off = np.any(np.array(space.errors(q, segment.end)) > LEAVE * tolerance)
-        if (off or not todo) and plans < PLANS:
-            todo = _new_plan(near, execution.measured(), planner, execution.options.seed + plans)
-            plans += 1
+        if (off or not todo) and plans < PLANS and misses < MISSES:
+            seed = execution.options.seed + plans
+            todo, found = _new_plan(near, execution.measured(), planner, seed)
+            plans, misses = plans + 1, 0 if found else misses + 1
     return done, plans
 
 
-def _new_plan(task: Task, q: Array, planner: RRTOptions, seed: int) -> list[Segment]:
-    """Segments of a plan from a measured configuration, to the goal or as near to it as was found."""
+def _new_plan(task: Task, q: Array, planner: RRTOptions, seed: int) -> tuple[list[Segment], bool]:
+    """Segments of a plan from a measured configuration, to the goal or as near to it as was found; whether the
+    goal was found."""
     try:
         tree = rrt(task.replace(start=q), planner, rng=seed)
     except (SolverError, ValueError):  # the object is where no plan can begin
-        return []
+        return [], False
     plan = tree.plan(None if tree.reached else tree.best_node)
-    return [s for s in plan.segments if s.steps > 0]
+    return [s for s in plan.segments if s.steps > 0], tree.reached
 
 
 class _Execution:
