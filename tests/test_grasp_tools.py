@@ -164,6 +164,15 @@ def test_a_frictional_pinch_is_closed_and_a_frictionless_one_is_not():
         planning.force_closure(pinch(), q, "cup")
 
 
+@pytest.mark.parametrize("mu", np.geomspace(0.02, 2.0, 12))
+def test_the_margin_of_a_pinch_does_not_depend_on_friction(mu):
+    """Two opposite contacts press with half of the unit each, whatever their friction."""
+    q = np.array([0.1, 0.1, 0.0, 0.0, 0.0])
+    for length in (0.06, 0.2, 0.9):
+        closed = planning.force_closure(pinch(mu=mu, shape="sphere"), q, "disc", length=length)
+        assert closed.margin == pytest.approx(0.5, abs=1e-7)
+
+
 def test_measures_of_a_pinch_of_a_sphere_are_the_closed_forms():
     """Two opposite contacts at radius r, normal forces n1 + n2 <= 1, plane wrenches (x, z, torque).
 

@@ -288,8 +288,9 @@ def _margin(G: Array, scale: Array, cones: list[int]) -> float:
     U, s, _ = np.linalg.svd(G, full_matrices=False)
     C = np.hstack((U.T @ G / s[:, None], np.zeros((n, 1))))
     kinds = [*_kinds(cones), ("orthant", 1)]
+    # A weak cost makes the forces unique. It shifts t by its own size, and rounding by 1e-16 over that.
     solution = solve_cone_program(
-        1e-10 * np.eye(m + 1), b, rows, g, kinds, C, np.zeros(n), tolerance=1e-10
+        1e-8 * np.eye(m + 1), b, rows, g, kinds, C, np.zeros(n), tolerance=1e-10
     )
     return max(0.0, float(solution.x[m]))
 
