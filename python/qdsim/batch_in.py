@@ -81,19 +81,25 @@ def wrt_names(wrt: Iterable[str], known: tuple[str, ...] = ARGUMENT_NAMES) -> tu
     return tuple(name for name in known if name in names)
 
 
-def numbers(name: str, value: npt.ArrayLike, widths: tuple[int, ...]) -> _Vector:
-    """The argument as doubles whose last dimensions have these sizes (-1: any)."""
+def real(name: str, value: npt.ArrayLike) -> _Vector:
+    """The argument as doubles."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):
         array = np.asarray(None)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name}: expected an array of real numbers, got dtype {array.dtype}")
+    return array.astype(np.float64, copy=False)
+
+
+def numbers(name: str, value: npt.ArrayLike, widths: tuple[int, ...]) -> _Vector:
+    """The argument as doubles whose last dimensions have these sizes (-1: any)."""
+    array = real(name, value)
     tail = array.shape[-len(widths) :]
     if len(tail) != len(widths) or any(w not in (-1, n) for w, n in zip(widths, tail)):
         sizes = ", ".join("T" if width < 0 else str(width) for width in widths)
         raise ValueError(f"{name}: expected shape (..., {sizes}), got {array.shape}")
-    return array.astype(np.float64, copy=False)
+    return array
 
 
 def broadcast(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:

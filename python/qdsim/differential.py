@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._core import ARGUMENT_NAMES, Step
+from .batch_in import real
 
 __all__ = ["Differential", "differentiate", "jvp", "vjp"]
 
@@ -197,12 +198,7 @@ def _argument(caller: str, name: object) -> str:
 
 
 def _numbers(name: str, value: npt.ArrayLike) -> _Vector:
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError):
-        array = np.asarray(None)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name}: expected an array of real numbers, got dtype {array.dtype}")
+    array = real(name, value)
     if not np.isfinite(array).all():
         raise ValueError(f"{name}: must be finite")
-    return array.astype(np.float64, copy=False)
+    return array
