@@ -16,11 +16,6 @@ void quat_mul(double q[4], const double a[4], const double b[4]) {
   q[3] = z;
 }
 
-void quat_conj_mul(double q[4], const double a[4], const double b[4]) {
-  const double inverse[4] = {a[0], -a[1], -a[2], -a[3]};
-  quat_mul(q, inverse, b);
-}
-
 double quat_normalize(double q[4]) {
   const double norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
   if (norm > 0.0) {

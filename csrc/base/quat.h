@@ -4,8 +4,6 @@
 
 /* q = a b */
 void quat_mul(double q[4], const double a[4], const double b[4]);
-/* q = a^-1 b for unit quaternions */
-void quat_conj_mul(double q[4], const double a[4], const double b[4]);
 /* q /= |q|, returns |q| as it was; a zero quaternion stays */
 double quat_normalize(double q[4]);
 /* R = rotation matrix of the unit quaternion q */

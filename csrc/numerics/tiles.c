@@ -344,13 +344,6 @@ void tiles_multiply(const tile_system *system, const double *A, const double *x,
     multiply_any_block(system, &system->blocks[b], A, x, y);
 }
 
-QD_CLONES
-void tiles_multiply_blocks(const tile_system *system, const int *blocks, int block_count,
-                           const double *A, const double *x, double *y) {
-  for (int b = 0; b < block_count; ++b)
-    multiply_any_block(system, &system->blocks[blocks[b]], A, x, y);
-}
-
 LANES_INLINE void add_transposed_block(const tile_system *system, const row_block *block,
                                        const double *A, const double *y, double *x, int rows) {
   const int *tiles = system->block_tiles + block->tile_start;

@@ -76,9 +76,6 @@ int tiles_factor(tile_system *system);
 void tiles_solve(const tile_system *system, double *x);
 /* y = A x, A: G or S */
 void tiles_multiply(const tile_system *system, const double *A, const double *x, double *y);
-/* The same for some blocks only. */
-void tiles_multiply_blocks(const tile_system *system, const int *blocks, int block_count,
-                           const double *A, const double *x, double *y);
 /* x += A'y */
 void tiles_add_transposed(const tile_system *system, const double *A, const double *y, double *x);
 /* y = Q x */

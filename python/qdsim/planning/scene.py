@@ -142,7 +142,6 @@ class PlanarScene:
             raise ValueError("model: pictures need a model that moves in one plane")
         drop = int(np.argmax(np.abs(normal)))
         self.axes = [k for k in range(3) if k != drop]
-        self.axis_names = ["xyz"[k] for k in self.axes]
         self.model = model
         self.object = model.body_names.index(object)
         sizes = model.parameters.geom_size
