@@ -355,6 +355,84 @@ class TestIgnoredAndErrors:
         with pytest.raises(ValueError, match=words):
             load_description(mjcf(TWO, rest))
 
+    @pytest.mark.parametrize(
+        ("kind", "source", "words"),
+        [
+            (
+                "force_limits",
+                mjcf(
+                    TWO,
+                    '<actuator><position name="a" joint="h" kp="5" forcerange="-1 1"/></actuator>',
+                ),
+                "actuator 'a': forcerange -1 1",
+            ),
+            (
+                "tendons",
+                mjcf(
+                    TWO,
+                    '<tendon><fixed name="t" range="0 1"><joint joint="h" coef="1"/></fixed></tendon>'
+                    '<actuator><position name="a" tendon="t" kp="5"/></actuator>'
+                    '<equality><tendon name="e" tendon1="t"/></equality>',
+                ),
+                "equality 'e'.*actuator 'a': tendon transmission.*tendon 't'",
+            ),
+            (
+                "actuators",
+                mjcf(
+                    TWO,
+                    '<actuator><position joint="s" kp="5"/><velocity name="v" joint="s"/></actuator>',
+                ),
+                "actuator 'v'",
+            ),
+            ("mocap", mjcf('<body name="m" mocap="true"><geom size="1"/></body>'), "body 'm'"),
+            (
+                "ball_limits",
+                mjcf('<body><joint name="j" type="ball" range="0 40"/><geom size="1"/></body>'),
+                "joint 'j'",
+            ),
+        ],
+    )
+    def test_left_out(self, kind: str, source: str, words: str) -> None:
+        with pytest.raises(ValueError, match=f"leave_out='{kind}'"):
+            load_description(source)
+        with pytest.warns(ModelWarning, match=words):
+            description = load_description(source, leave_out=kind)  # type: ignore[arg-type]
+        with pytest.warns(ModelWarning, match=words):
+            again = load_description(source, leave_out=[kind, "height_fields"])  # type: ignore[list-item]
+        assert again == description
+        assert len(description.ignored) >= 1
+
+    def test_springs_without_their_limits(self) -> None:
+        text = '<position name="a" joint="h" kp="5" gear="2" ctrlrange="-3 3" forcerange="-1 1"/>'
+        with pytest.warns(ModelWarning):
+            (item,) = actuators(text, leave_out="force_limits")
+        assert item == Actuator("a", "h", 20.0, 2.0, (-3.0, 3.0))
+
+    def test_one_kind_does_not_excuse_another(self) -> None:
+        source = mjcf(
+            TWO + '<body name="m" mocap="true"><geom size="1"/></body>',
+            '<actuator><position name="a" joint="h" kp="5" forcerange="-1 1"/></actuator>',
+        )
+        with pytest.raises(ValueError, match="body 'm'") as error:
+            load_description(source, leave_out="force_limits")
+        assert "forcerange" not in str(error.value)
+
+    def test_unknown_kinds(self) -> None:
+        with pytest.raises(ValueError, match=r"leave_out: expected some of .*'tendon'"):
+            load_description(mjcf(TWO), leave_out="tendon")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="leave_out must be names, got int"):
+            load_description(mjcf(TWO), leave_out=3)  # type: ignore[arg-type]
+
+    def test_pairs_given_twice(self) -> None:
+        pair = '<pair geom1="{}" geom2="{}" condim="{}"/>'
+        same = pair.format("g", "k", 3) + pair.format("k", "g", 3)
+        description = load_description(mjcf(TWO, f"<contact>{same}</contact>"))
+        assert len(description.pairs) == 1
+        assert description.ignored == ("pair 'g' - 'k': given twice",)
+        other = pair.format("g", "k", 3) + pair.format("k", "g", 1)
+        with pytest.raises(ValueError, match="given twice, differently"):
+            load_description(mjcf(TWO, f"<contact>{other}</contact>"))
+
     def test_equalities_that_are_off_are_listed(self) -> None:
         rest = '<equality><weld name="e" body1="b" active="false"/></equality>'
         ignored = load_description(mjcf(TWO, rest)).ignored

@@ -5,10 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qdsim.description import Description, Exclude, ModelWarning, PointCloud
 from qdsim.model import Model
+
+if TYPE_CHECKING:
+    from qdsim.formats.refusals import Kind
 
 __all__ = ["build", "load"]
 
@@ -26,6 +29,7 @@ def load(
     decompose: bool | Iterable[str] = False,
     clouds: Mapping[str, PointCloud] | None = None,
     exclude_overlaps: bool | None = None,
+    leave_out: Kind | Iterable[Kind] = (),
 ) -> Model:
     """A model of a robot file. Reading needs the ``mujoco`` package, using the model does not.
 
@@ -58,12 +62,18 @@ def load(
         filters). Points are in the frame that the file gives to the geometry; of a mesh, these are
         the coordinates of the mesh's own file, so a mesh that is not convex can be replaced by
         points on its surface: ``clouds={"bunny": PointCloud(read_points("bunny.stl", 1000))}``.
-
     exclude_overlaps
-        Whether bodies that overlap at the default
-        configuration never touch each other, as robot set-up tools decide it: collision geometries
-        of neighbouring links often run into each other, and a step that has to part them finds no
-        solution. None: for URDFs, which cannot say so themselves, with a warning that names them.
+        Whether bodies that overlap at the default configuration never touch each other, as robot
+        set-up tools decide it: collision geometries of neighbouring links often run into each other,
+        and a step that has to part them finds no solution. None: for URDFs, which cannot say so
+        themselves, with a warning that names them.
+    leave_out
+        What the file has and quasi-dynamics does not is an error, unless its kind is named here; then the
+        file is loaded without, with a warning that names every such element. Some of ``"force_limits"``
+        (springs then pull as hard as they are stretched), ``"tendons"`` (and actuators and equalities
+        that act on them), ``"actuators"`` (those that are not springs of one joint: what they drove is
+        free unless ``stiffness`` names it), ``"mocap"`` (such bodies stay where the file puts them),
+        ``"height_fields"`` and ``"ball_limits"``.
 
     Raises
     ------
@@ -81,8 +91,8 @@ def load(
     Warns
     -----
     ModelWarning
-        Dry friction in joints was left out, inertias of a URDF were repaired, or bodies were
-        excluded from touching each other.
+        Dry friction in joints, or what ``leave_out`` names, was left out, inertias of a URDF were
+        repaired, or bodies were excluded from touching each other.
 
     Notes
     -----
@@ -104,6 +114,7 @@ def load(
         assets=assets,
         decompose=decompose,
         clouds=clouds,
+        leave_out=leave_out,
     )
     model = Model(description)
     from_urdf = description.friction_combination == "harmonic"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from qdsim.description import Actuator
 from qdsim.description.references import unknown_name
+from qdsim.formats.refusals import Kind, Refusals
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,17 @@ class FileActuator:
     range: tuple[float, float] | None = None
     problem: str | None = None
     limit: str | None = None
+    tendon: bool = False
 
 
 @dataclass
 class Plan:
     """The actuators of the model; ``source`` (each the file's index, or None: the keyframes hold no
-    command for it); sentences for errors and for what was left out."""
+    command for it); what cannot be honoured, and sentences for what has no meaning here."""
 
+    refusals: Refusals
     actuators: list[Actuator] = field(default_factory=list)
     source: list[int | None] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
 
 
@@ -87,11 +89,12 @@ class Actuation:
         other_joints: Sequence[str],
         followers: Collection[str],
         urdf: bool,
+        refusals: Refusals,
     ) -> Plan:
         """The file's actuators in the file's order, then new ones in joint order. ``followers``: joints
         coupled to others (mimic), which one stiffness for all leaves to their coupling."""
         self._check_names(scalar_joints, other_joints)
-        plan = Plan()
+        plan = Plan(refusals)
         driven: set[str] = set()
         leading = [joint for joint in scalar_joints if joint not in followers]
         wanted = self._wanted(file, leading, urdf, plan)
@@ -106,7 +109,7 @@ class Actuation:
                 continue
             stiffness = self.stiffness_of(joint)
             if stiffness is None:
-                plan.problems.append(f"joint '{joint}': actuated= names it, stiffness= does not")
+                refusals.error(f"joint '{joint}': actuated= names it, stiffness= does not")
                 continue
             name = joint if joint not in taken else f"{joint}_position"
             plan.actuators.append(Actuator(name, joint, stiffness))
@@ -139,7 +142,7 @@ class Actuation:
         if self.number is not None and not file:
             return set(scalar)
         if urdf and scalar and self.number is None:
-            plan.problems.append(
+            plan.refusals.error(
                 "a URDF has no actuators: say which joints are actuated and how stiff, with "
                 "stiffness=number (all hinges and slides), stiffness={joint: number}, or "
                 "actuated=() for none"
@@ -151,18 +154,19 @@ class Actuation:
         stiffness = self.stiffness_of(item.joint) if item.joint is not None else None
         if item.joint is None or (item.stiffness is None and stiffness is None):
             hint = "" if item.joint is None else "; stiffness= replaces it by a position actuator"
-            plan.problems.append(f"{owner}: {item.problem}{hint}")
+            kind: Kind = "tendons" if item.tendon else "actuators"
+            plan.refusals.refuse(kind, f"{owner}: {item.problem}", hint)
             return
         if item.joint in driven:
-            plan.problems.append(f"{owner}: joint '{item.joint}' has another actuator already")
+            text = f"{owner}: joint '{item.joint}' has another actuator already"
+            plan.refusals.refuse("actuators", text)
             return
-        if item.limit is not None:
-            if stiffness is None:
-                plan.problems.append(
-                    f"{owner}: {item.limit} is a force limit, which is not supported; stiffness= "
-                    "replaces it by a position actuator without one"
-                )
+        if item.limit is not None and stiffness is None:
+            text = f"{owner}: {item.limit} is a force limit, which is not supported"
+            hint = "; stiffness= replaces it by a position actuator without one"
+            if not plan.refusals.refuse("force_limits", text, hint):
                 return
+        elif item.limit is not None:
             plan.ignored.append(f"{owner}: {item.limit}, replaced by stiffness=")
         driven.add(item.joint)
         if item.stiffness is None:

@@ -2,13 +2,14 @@
 
 Three things can happen to what the file says: it is honoured, it is listed in ``ignored`` (it has
 no meaning in quasi-dynamics), or it is an error that names the element, because leaving it out
-would give a wrong answer. Dry friction of joints lies between and warns.
+would give a wrong answer; the caller may have such things left out all the same, with a warning. Dry
+friction of joints lies between and warns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from qdsim.description.hulls import hull_of_compiled
 from qdsim.description.references import unknown_name
 from qdsim.formats.actuation import Actuation, FileActuator, Plan
 from qdsim.formats.equalities import Names, read_equalities
+from qdsim.formats.refusals import Kind, Refusals
 
 _JOINT_NAMES = {0: "free", 1: "ball", 2: "slide", 3: "hinge"}  # mjtJoint
 _GEOM_NAMES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box"}
@@ -52,25 +54,33 @@ class Origin:
     repaired: str | None = None
 
 
+@dataclass(frozen=True)
+class Wishes:
+    """The caller's: actuation, clouds in the place of geometries, what may be left out."""
+
+    actuation: Actuation
+    clouds: Mapping[str, PointCloud]
+    leave_out: frozenset[Kind]
+
+
 def describe(
     model: Any,
     origin: Origin,
-    actuation: Actuation,
+    wishes: Wishes,
     ignored: Sequence[str] = (),
-    clouds: Mapping[str, PointCloud] | None = None,
 ) -> tuple[Description, list[str]]:
     """The scene, and warnings. Raises ValueError listing every element that cannot be honoured."""
-    reader = _Reader(model, origin, clouds or {})
+    reader = _Reader(model, origin, wishes.clouds, Refusals(wishes.leave_out))
     reader.ignored.extend(ignored)
     try:
         reader.check_clouds()
         reader.check_equalities()
-        plan = reader.read_actuation(actuation)
+        plan = reader.read_actuation(wishes.actuation)
         reader.check_scene()
         reader.check_bodies()
         reader.check_tendons()
-        bodies = reader.read_bodies() if not reader.problems else ()
-        if not reader.problems:
+        bodies = reader.read_bodies() if not reader.refusals.errors else ()
+        if not reader.refusals.errors:
             description = Description(
                 bodies=bodies,
                 actuators=tuple(plan.actuators),
@@ -83,12 +93,14 @@ def describe(
                 friction_combination="harmonic" if origin.urdf else "max",
                 parent_filter=not reader.disabled("filterparent"),
                 name=reader.model_name(),
-                ignored=tuple(dict.fromkeys(reader.ignored)),
+                ignored=tuple(dict.fromkeys(reader.ignored + reader.refusals.left_out)),
             )
     except ValueError as error:
         raise ValueError(f"source: {origin.label}: {error}") from None
-    if reader.problems:
-        raise ValueError(_listed(f"source: {origin.label} cannot be honoured", reader.problems))
+    if reader.refusals.errors:
+        raise ValueError(
+            _listed(f"source: {origin.label} cannot be honoured", reader.refusals.errors)
+        )
     return description, reader.warnings()
 
 
@@ -104,11 +116,17 @@ def _listed(title: str, problems: Sequence[str]) -> str:
 class _Reader:
     """One pass over a compiled model."""
 
-    def __init__(self, model: Any, origin: Origin, clouds: Mapping[str, PointCloud]) -> None:
+    def __init__(
+        self,
+        model: Any,
+        origin: Origin,
+        clouds: Mapping[str, PointCloud],
+        refusals: Refusals,
+    ) -> None:
         self.m = model
         self.clouds = clouds
         self.origin = origin
-        self.problems: list[str] = []
+        self.refusals = refusals
         self.ignored: list[str] = []
         self.body_names = self._names("body", model.nbody, model.name_bodyadr)
         self.joint_names = self._names("joint", model.njnt, model.name_jntadr)
@@ -178,13 +196,13 @@ class _Reader:
     def check_clouds(self) -> None:
         for name in self.clouds:
             if name not in self.geom_names:
-                self.problems.append(f"clouds: {unknown_name('geom', name, self.geom_names)}")
+                self.refusals.error(f"clouds: {unknown_name('geom', name, self.geom_names)}")
 
     def check_scene(self) -> None:
         m = self.m
         if self._field("nflex"):
             name = self._name("flex", 0, m.name_flexadr)
-            self.problems.append(f"flex '{name}': deformable bodies are not supported")
+            self.refusals.error(f"flex '{name}': deformable bodies are not supported")
         for kind, addresses in (
             ("body", self._field("body_plugin", ())),
             ("geom", self._field("geom_plugin", ())),
@@ -194,10 +212,10 @@ class _Reader:
             names = getattr(self, f"{kind}_names")
             for i, plugin in enumerate(addresses):
                 if plugin >= 0:
-                    self.problems.append(f"{kind} '{names[i]}': plugins are not supported")
+                    self.refusals.error(f"{kind} '{names[i]}': plugins are not supported")
         fluid = m.opt.density > 0.0 or m.opt.viscosity > 0.0
         if fluid and np.any(m.opt.wind):
-            self.problems.append("option wind: forces of a moving fluid are not supported")
+            self.refusals.error("option wind: forces of a moving fluid are not supported")
         elif fluid:
             self.ignored.append("option density, viscosity: a fluid at rest resists motion only")
         if self.disabled("contact"):
@@ -210,10 +228,10 @@ class _Reader:
         for i in range(m.nbody):
             owner = f"body '{self.body_names[i]}'"
             if m.body_mocapid[i] >= 0:
-                self.problems.append(f"{owner}: mocap bodies are not supported")
+                self.refusals.refuse("mocap", f"{owner}: mocap bodies are not supported")
             compensation = float(self._field("body_gravcomp", np.zeros(m.nbody))[i])
             if compensation and gravity and carried[i]:
-                self.problems.append(
+                self.refusals.error(
                     f"{owner}: gravcomp {compensation:g} on a body that unactuated joints carry "
                     "is not supported"
                 )
@@ -238,7 +256,8 @@ class _Reader:
             labels = self._names("equality", self.m.neq, self.m.name_eqadr)
             found = read_equalities(self.m, labels, names)
             self.constraints = found.constraints
-            self.problems.extend(found.problems)
+            for kind, text in found.problems:
+                self.refusals.refuse(kind, text)
             self.ignored.extend(found.ignored)
 
     def check_tendons(self) -> None:
@@ -254,8 +273,9 @@ class _Reader:
                 if np.any(value)
             ]
             if acts:
-                self.problems.append(
-                    f"tendon '{name}': tendons are not supported (this one has {acts[0]})"
+                self.refusals.refuse(
+                    "tendons",
+                    f"tendon '{name}': tendons are not supported (this one has {acts[0]})",
                 )
             else:
                 self.ignored.append(f"tendon '{name}': exerts no force")
@@ -266,6 +286,8 @@ class _Reader:
         if self.dry_friction:
             names = ", ".join(repr(name) for name in self.dry_friction)
             result.append(f"dry friction (frictionloss) is left out, joints {names}")
+        if self.refusals.left_out:
+            result.append("left out: " + "; ".join(self.refusals.left_out))
         if self.origin.repaired is not None:
             result.append(self.origin.repaired)
         return [f"{self.origin.label}: {item}" for item in result]
@@ -288,8 +310,7 @@ class _Reader:
             else:
                 file.append(self._file_actuator(i))
         followers = {item.joint for item in self.constraints if isinstance(item, Coupling)}
-        plan = actuation.plan(file, scalar, other, followers, self.origin.urdf)
-        self.problems.extend(plan.problems)
+        plan = actuation.plan(file, scalar, other, followers, self.origin.urdf, self.refusals)
         self.ignored.extend(plan.ignored)
         self.actuated = {actuator.joint for actuator in plan.actuators}
         return plan
@@ -299,7 +320,8 @@ class _Reader:
         transmission = int(m.actuator_trntype[i])
         if transmission not in (0, 1):
             what = _TRANSMISSIONS.get(transmission, "this kind of")
-            return FileActuator(name, i, None, problem=f"{what} transmission is not supported")
+            problem = f"{what} transmission is not supported"
+            return FileActuator(name, i, None, problem=problem, tendon=what == "tendon")
         j = int(m.actuator_trnid[i, 0])
         joint = self.joint_names[j]
         if not _scalar(int(m.jnt_type[j])):
@@ -402,9 +424,11 @@ class _Reader:
         qpos = int(m.jnt_qposadr[j])
         if kind in ("ball", "free"):
             if limited:
-                self.problems.append(f"joint '{name}': limits on {kind} joints are not supported")
+                self.refusals.refuse(
+                    "ball_limits", f"joint '{name}': limits on {kind} joints are not supported"
+                )
             if stiffness:
-                self.problems.append(f"joint '{name}': springs on {kind} joints are not supported")
+                self.refusals.error(f"joint '{name}': springs on {kind} joints are not supported")
             return Joint(name, kind, pos=m.jnt_pos[j] if kind == "ball" else (0.0,) * 3)
         return Joint(
             name,
@@ -423,9 +447,9 @@ class _Reader:
         dof = int(m.jnt_dofadr[j])
         poly = np.ravel(self._field("jnt_stiffnesspoly", np.zeros((j + 1, 1)))[j])
         if np.any(poly) and not self.disabled("spring"):
-            self.problems.append(f"{owner}: springs that are not linear are not supported")
+            self.refusals.error(f"{owner}: springs that are not linear are not supported")
         if self._field("jnt_plasticadr", np.full(j + 1, -1))[j] >= 0:
-            self.problems.append(f"{owner}: springs that yield are not supported")
+            self.refusals.error(f"{owner}: springs that yield are not supported")
         damping = np.ravel(self._field("dof_dampingpoly", np.zeros((dof + 1, 1)))[dof])
         if m.dof_damping[dof] or np.any(damping):
             self.ignored.append(f"{owner}: damping {m.dof_damping[dof]:g}")
@@ -459,7 +483,7 @@ class _Reader:
                 if self.body_names[int(m.geom_bodyid[g])] == link and m.geom_contype[g]
             ]
             if len(geoms) != len(frictions):
-                self.problems.append(
+                self.refusals.error(
                     f"link '{link}': its friction cannot be matched with its geometries "
                     '(<compiler fusestatic="false"/> keeps links apart)'
                 )
@@ -483,9 +507,13 @@ class _Reader:
             paired = not off and any(
                 g in (int(m.pair_geom1[p]), int(m.pair_geom2[p])) for p in range(m.npair)
             )
-            if contype or conaffinity or paired:
-                self.problems.append(f"geom '{name}': {what} are not supported")
-            else:
+            acts = bool(contype or conaffinity or paired)
+            text = f"geom '{name}': {what} are not supported"
+            if acts and self.refusals.refuse(
+                "height_fields" if kind == _GEOM_HFIELD else None, text
+            ):
+                self.dropped_geoms.add(g)
+            elif not acts:
                 self.ignored.append(f"geom '{name}': {what} cannot be shown")
                 self.dropped_geoms.add(g)
             return None
@@ -495,7 +523,7 @@ class _Reader:
         if self.overridden:
             friction, margin = np.asarray(m.opt.o_friction)[[0, 2, 3]], 0.5 * m.opt.o_margin
             if len(set(m.opt.o_friction[:2])) > 1 or len(set(m.opt.o_friction[3:])) > 1:
-                self.problems.append("option o_friction: friction must be isotropic")
+                self.refusals.error("option o_friction: friction must be isotropic")
         given = self.urdf_frictions[g]
         friction = friction if given is None else (given, *friction[1:])
         mesh = int(m.geom_dataid[g])
@@ -540,7 +568,7 @@ class _Reader:
             self.ignored.append(f"geom '{name}': solver parameters")
         for what, label in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surfacevel")):
             if np.any(self._field(what, np.zeros(g + 1))[g]):
-                self.problems.append(f"geom '{name}': {label} is not supported")
+                self.refusals.error(f"geom '{name}': {label} is not supported")
 
     def read_pairs(self) -> tuple[Pair, ...]:
         m = self.m
@@ -558,10 +586,14 @@ class _Reader:
                 self.ignored.append(f"{owner}: solver parameters")
             friction = m.opt.o_friction if self.overridden else m.pair_friction[p]
             margin = m.opt.o_margin if self.overridden else m.pair_margin[p]
-            key = frozenset((a, b))
-            if key in pairs:
-                raise ValueError(f"{owner} is given twice")
-            pairs[key] = Pair(a, b, int(m.pair_dim[p]), friction, float(margin))
+            pair = Pair(a, b, int(m.pair_dim[p]), friction, float(margin))
+            known = pairs.setdefault(frozenset((a, b)), pair)
+            if known is not pair and known != replace(
+                pair, geom_a=known.geom_a, geom_b=known.geom_b
+            ):
+                raise ValueError(f"{owner} is given twice, differently")
+            if known is not pair:
+                self.ignored.append(f"{owner}: given twice")
         return tuple(pairs.values())
 
     def read_excludes(self) -> tuple[Exclude, ...]:

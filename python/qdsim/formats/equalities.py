@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qdsim.description import Connect, Constraint, Coupling, Weld
+from qdsim.formats.refusals import Kind
 
 _KINDS = {0: "connect", 1: "weld", 2: "joint", 3: "tendon", 7: "distance"}  # mjtEq
 _SITE = 6  # mjtObj
@@ -27,7 +28,7 @@ class Equalities:
     """What was read, what cannot be honoured, and what is switched off."""
 
     constraints: list[Constraint] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    problems: list[tuple[Kind | None, str]] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
 
 
@@ -43,7 +44,8 @@ def read_equalities(m: Any, labels: Sequence[str], names: Names) -> Equalities:
         elif kind in ("connect", "weld"):
             found.constraints.append(_bilateral(m, i, label, kind, names))
         else:
-            found.problems.append(f"equality '{label}': {kind} constraints are not supported")
+            text = f"equality '{label}': {kind} constraints are not supported"
+            found.problems.append(("tendons" if kind == "tendon" else None, text))
     return found
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from qdsim.description import Description, ModelWarning, PointCloud
 from qdsim.formats.actuation import Actuation
-from qdsim.formats.compiled import Origin, describe
+from qdsim.formats.compiled import Origin, Wishes, describe
 from qdsim.formats.decomposition import decompose as decompose_meshes
 from qdsim.formats.mesh_files import mujoco_reads, read_triangles
+from qdsim.formats.refusals import Kind, kinds_of
 from qdsim.formats.urdf import prepare_urdf, repair_inertias
 
 Described = tuple[Description, list[str]]
@@ -31,6 +32,7 @@ def load_description(
     assets: Mapping[str, bytes] | None = None,
     decompose: bool | Iterable[str] = False,
     clouds: Mapping[str, PointCloud] | None = None,
+    leave_out: Kind | Iterable[Kind] = (),
 ) -> Description:
     """A scene from a file, XML text, ``mujoco.MjSpec`` or ``mujoco.MjModel``; see ``qdsim.load``.
 
@@ -46,9 +48,10 @@ def load_description(
     ImportError
         A package that a mesh file, or ``decompose``, needs is not installed.
     """
-    actuation = Actuation.parse(stiffness, actuated)
-    replaced = _checked_clouds(clouds)
-    description, messages = _load(source, actuation, package_dirs, assets, replaced)
+    wishes = Wishes(
+        Actuation.parse(stiffness, actuated), _checked_clouds(clouds), kinds_of(leave_out)
+    )
+    description, messages = _load(source, wishes, package_dirs, assets)
     for message in messages:
         warnings.warn(message, ModelWarning, stacklevel=3)
     if decompose is False:
@@ -58,10 +61,9 @@ def load_description(
 
 def _load(
     source: object,
-    actuation: Actuation,
+    wishes: Wishes,
     package_dirs: Any,
     assets: Mapping[str, bytes] | None,
-    clouds: Clouds,
 ) -> Described:
     assets = _checked_assets(assets)
     folders = _checked_folders(package_dirs)
@@ -70,17 +72,16 @@ def _load(
         if not isinstance(text, str):
             raise TypeError("source: paths must be text, not bytes")
         if text.lstrip().startswith("<"):
-            return _load_text(text, "the XML text", None, actuation, folders, assets, clouds)
-        return _load_file(text, actuation, folders, assets, clouds)
-    return _load_object(source, actuation, clouds)
+            return _load_text(text, "the XML text", None, wishes, folders, assets)
+        return _load_file(text, wishes, folders, assets)
+    return _load_object(source, wishes)
 
 
 def _load_file(
     path: str,
-    actuation: Actuation,
+    wishes: Wishes,
     folders: tuple[str, ...],
     assets: dict[str, bytes],
-    clouds: Clouds,
 ) -> Described:
     if not path.strip():
         raise ValueError("source: the path is empty")
@@ -98,17 +99,16 @@ def _load_file(
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"source: {path!r} is not UTF-8 text ({error})") from None
-    return _load_text(text, repr(path), path, actuation, folders, assets, clouds)
+    return _load_text(text, repr(path), path, wishes, folders, assets)
 
 
 def _load_text(
     text: str,
     label: str,
     path: str | None,
-    actuation: Actuation,
+    wishes: Wishes,
     folders: tuple[str, ...],
     assets: dict[str, bytes],
-    clouds: Clouds,
 ) -> Described:
     import mujoco
 
@@ -123,7 +123,7 @@ def _load_text(
         prepared = prepare_urdf(text, label, folder, folders, assets)
         model, repaired = _compile_urdf(mujoco, prepared.text, label, {**assets, **prepared.assets})
         origin = Origin(label, urdf=True, frictions=prepared.frictions, repaired=repaired)
-        return describe(model, origin, actuation, prepared.ignored, clouds)
+        return describe(model, origin, wishes, prepared.ignored)
     try:
         if path is not None:
             model = mujoco.MjModel.from_xml_path(path, assets)
@@ -131,7 +131,7 @@ def _load_text(
             model = mujoco.MjModel.from_xml_string(text, assets)
     except Exception as error:  # MuJoCo raises ValueError and several classes of its own
         model = _compile_converted(mujoco, text, path, label, assets, error)
-    return describe(model, Origin(label), actuation, clouds=clouds)
+    return describe(model, Origin(label), wishes)
 
 
 def _compile_converted(
@@ -183,7 +183,7 @@ def _find_mesh(name: str, spec: Any, path: str | None, assets: dict[str, bytes])
         return stream.read()
 
 
-def _load_object(source: object, actuation: Actuation, clouds: Clouds) -> Described:
+def _load_object(source: object, wishes: Wishes) -> Described:
     import mujoco
 
     if isinstance(source, mujoco.MjSpec):
@@ -191,9 +191,9 @@ def _load_object(source: object, actuation: Actuation, clouds: Clouds) -> Descri
             model = source.compile()
         except Exception as error:
             raise _compile_error("the MjSpec", error) from error
-        return describe(model, Origin("the MjSpec"), actuation, clouds=clouds)
+        return describe(model, Origin("the MjSpec"), wishes)
     if isinstance(source, mujoco.MjModel):
-        return describe(source, Origin("the MjModel"), actuation, clouds=clouds)
+        return describe(source, Origin("the MjModel"), wishes)
     raise TypeError(
         "source must be a path, an XML text that begins with '<', a mujoco.MjSpec or a "
         f"mujoco.MjModel, got {type(source).__name__}"
