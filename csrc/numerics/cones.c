@@ -337,3 +337,21 @@ double cones_violation(const cone_product *product, const double *w) {
   }
   return worst;
 }
+
+QD_CLONES
+int cones_hold(const cone_product *product, const double *w) {
+  double outside = 0.0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    if (group->kind == GROUP_EQUALITY) continue;
+    const double *restrict x = w + group->slot;
+    double *restrict size = product->scratch[0] + group->cone;
+    clear(size, group->padded);
+    add_tail_dot(group, x, x, size);
+    for (int c = 0; c < group->count; ++c) {
+      const double square = x[c] * x[c];
+      outside += x[c] >= 0.0 && square - size[c] >= -OUTSIDE * square ? 0.0 : 1.0;
+    }
+  }
+  return outside == 0.0;
+}

@@ -54,5 +54,7 @@ double cones_deviation(const cone_product *product, const double *slack, const d
                        double floor, double relative);
 /* Largest distance out of the cone over all cones, |w_1..| - w_0; negative inside. */
 double cones_violation(const cone_product *product, const double *w);
+/* 1 if w lies in every cone, but for rounding. */
+int cones_hold(const cone_product *product, const double *w);
 
 #endif

@@ -13,6 +13,7 @@
  *     rows      outside by no more than s max(|g_i|, |G_i d| R)
  *     columns   |residual_j| d_j <= s S, and no larger beside the largest term as it stands
  *     products  |dual o slack - target| <= s max(S R, target)
+ *     duals     outside by no more than rounding, or |G_i d| times that <= s S
  *
  * Without any b, S is at least R; without b and offsets, R is at least 1. */
 #include <math.h>
@@ -24,6 +25,7 @@
 #define CERTIFIED 1e-6    /* s at least */
 #define OFFSET_SHARE 1e-2 /* of the distance to offsets, in R */
 #define EXCLUDED 1e3      /* distances to offsets that a proof of infeasibility covers */
+#define ROUNDED 1e-14     /* of a squared head that counts as rounding */
 #define FAR_APART 1e-4    /* row norms that want scaling */
 #define BARRIER_FLAT 1e-6 /* g'dual beside its terms that counts as zero for a barrier */
 
@@ -261,12 +263,40 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
 
 /* ------------------------------------------------------------ rows */
 
+static double least(const double *values, int count) {
+  double low = HUGE_VAL;
+  for (int i = 0; i < count; ++i) low = smaller(low, values[i]);
+  return low;
+}
+
 /* How far w is outside its cone. */
 static double outside(int linear, const double *w, int dim) {
   double sum = 0.0;
   if (linear) return larger(0.0, -w[0]);
   for (int i = 1; i < dim; ++i) sum += w[i] * w[i];
   return larger(0.0, sqrt(sum) - w[0]);
+}
+
+/* 1 if a multiplier lies in its cone, but for the rounding of its numbers. */
+static int is_in_cone(const double *dual, int dim) {
+  double sum = 0.0;
+  for (int i = 1; i < dim; ++i) sum += dual[i] * dual[i];
+  return dual[0] >= 0.0 && sum <= (1.0 + ROUNDED) * (dual[0] * dual[0]);
+}
+
+/* Multipliers in their cones, but for what the columns do not feel beside `force`. */
+static int duals_hold(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                      const double *dual, double share_of_force) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
+    if (linear ? least(dual + row, dim) >= 0.0 : is_in_cone(dual + row, dim)) continue;
+    const int size = linear ? 1 : dim;
+    for (int at = row; at < row + dim; at += size) {
+      const double norm = norm_of_rows(workspace, conic_lane_of(workspace, at));
+      if (outside(linear, dual + at, size) * norm > share_of_force) return 0;
+    }
+  }
+  return 1;
 }
 
 /* w (m): Gx + g */
@@ -349,7 +379,8 @@ int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program
   const double gap = info->complementarity - share * s.target;
   if (left <= share * s.b_scaled && info->dual_residual <= share * s.b &&
       gap <= share * s.b_scaled * s.reach &&
-      info->primal_residual <= share * s.reach * s.weakest_row)
+      info->primal_residual <= share * s.reach * s.weakest_row &&
+      duals_hold(workspace, program, dual, share * s.b_scaled))
     return 1; /* so far for free */
   double reach = larger(s.reach, scaled_norm(workspace, x, 1));
   if (s.reach == 0.0) reach = larger(reach, 1.0);
@@ -360,6 +391,7 @@ int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program
   else if (info->dual_residual > share * max_norm(term, program->variable_count))
     return 0;
   return left <= share * force && gap <= share * force * reach &&
+         duals_hold(workspace, program, dual, share * force) &&
          rows_hold(workspace, program, x, w, share, reach);
 }
 

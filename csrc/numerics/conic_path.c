@@ -489,6 +489,12 @@ static double path_error(qd_cone_workspace *workspace, double goal) {
   return larger(gap, larger(primal / (goal * workspace->length), dual / (goal * size)));
 }
 
+/* The last step's rounding may have left the cones: no residual shows that. */
+static int is_inside(const qd_cone_workspace *workspace) {
+  return cones_hold(&workspace->product, workspace->slack) &&
+         cones_hold(&workspace->product, workspace->dual);
+}
+
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
                             int resume, qd_cone_info *info) {
   cone_product *product = &workspace->product;
@@ -507,6 +513,10 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
     if (error <= 1.0) { /* so far by the recurrence of the rows' residual: now the true one */
       conic_row_residual(workspace, workspace->x, workspace->slack);
       error = path_error(workspace, goal);
+    }
+    if (error <= 1.0 && !is_inside(workspace)) {
+      status = QD_NUMERICAL_TROUBLE;
+      break;
     }
     if (!all_finite(workspace->residual_x, workspace->column_count) ||
         !all_finite(workspace->slack, workspace->slot_count) ||
@@ -553,7 +563,7 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
   }
   restore_best(workspace);
   workspace->path_error = best * goal;
-  return !workspace->exact && best * goal <= ACCEPTABLE ? QD_OK : status;
+  return !workspace->exact && best * goal <= ACCEPTABLE && is_inside(workspace) ? QD_OK : status;
 }
 
 qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
