@@ -9,10 +9,11 @@
 #include "numerics/dense_tiles.h"
 #include "numerics/lanes.h"
 
-/* The path stops at these relative errors to try the polish: the sooner it verifies the cheaper. A
- * guess counts only with its certificate, so an early failure costs a few factorisations and no
- * accuracy. */
-static const double polish_from[] = {3e-2, 1e-3, 1e-6};
+/* The path stops for a polish where held and free directions are so many powers of two apart, and
+ * again where they are that much farther. A guess counts only with its certificate, so an early
+ * failure costs a few factorisations and no accuracy. */
+#define FIRST_WIDTH 10
+#define NEXT_WIDTH 8
 
 /* What the guess of rest may leave of the rows, beside the largest numbers in them. */
 #define REST_HOLDS 1e-10
@@ -114,6 +115,8 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   near_rows_lay_out(&w->near_rows, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
   near_rows_lay_out(&w->near_cones, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
   w->penalty = arena_doubles(a, lanes_count);
+  w->split = arena_doubles(a, lanes_count);
+  w->per_split = arena_doubles(a, lanes_count);
   w->stiff_blocks = arena_ints(a, rows + 1);
   w->stiff_cones = arena_take(a, (rows + 1) * sizeof(stiff_cone));
   w->stiff_slots = arena_ints(a, rows + 1);
@@ -255,13 +258,13 @@ static int rest_holds(qd_cone_workspace *workspace) {
 static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options *o,
                              qd_cone_info *info) {
   const int polish = o->polish && workspace->exact;
-  const int stages = polish ? (int)(sizeof polish_from / sizeof polish_from[0]) : 0;
   const int kept = workspace->exact ? (o->iteration_limit < 80 ? o->iteration_limit / 2 : 40) : 0;
   const int first = info->iterations;
   const int path_limit = first + o->iteration_limit - kept; /* the rest: method of multipliers */
   qd_status status = QD_OK;
   int polished = 0, done = conic_free_minimum(workspace, info);
   workspace->origin = ORIGIN_FREE;
+  workspace->split_width = 0;
   if (!done && polish) {
     workspace->origin = conic_dual_active_set(workspace) ? ORIGIN_ACTIVE_SET : ORIGIN_REST;
     done = workspace->origin == ORIGIN_ACTIVE_SET || workspace->definite;
@@ -272,14 +275,18 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
       workspace->polish_error <= CLOSE && conic_resume_cuts(workspace))
     polished = conic_polish(workspace, info);
   if (workspace->origin != ORIGIN_FREE) done = polished;
-  for (int stage = 0; stage <= stages && !done; ++stage) {
-    const double goal = stage < stages ? larger(polish_from[stage], o->tolerance) : o->tolerance;
-    status = conic_follow_path(workspace, goal, path_limit, stage > 0, info);
+  workspace->wanted_width = polish ? FIRST_WIDTH : 0;
+  for (int resume = 0; !done; resume = 1) {
+    status = conic_follow_path(workspace, o->tolerance, path_limit, resume, info);
     if (status != QD_OK) break;
-    done = polished = polish && conic_polish(workspace, info);
+    if (workspace->arrived && polish) conic_find_split(workspace);
+    polished = polish && conic_polish(workspace, info);
+    done = polished || workspace->arrived;
+    workspace->wanted_width = workspace->split_width + NEXT_WIDTH;
   }
   if (polish && status == QD_OK && !polished) {
     workspace->origin = ORIGIN_PATH_END;
+    workspace->split_width = 0;
     polished = conic_polish(workspace, info);
     workspace->origin = ORIGIN_PATH;
   }

@@ -244,6 +244,7 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
   const double length = span(workspace);
   double stiffness = FIRST_STIFFNESS, best = HUGE_VAL, last = HUGE_VAL;
   workspace->origin = ORIGIN_MULTIPLIERS;
+  workspace->split_width = 0;
   memcpy(x, workspace->x, (size_t)workspace->column_count * sizeof(double));
   memset(w, 0, row_bytes);
   tiles_multiply(&workspace->system, workspace->system.G, x, w);

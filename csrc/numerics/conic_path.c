@@ -47,6 +47,7 @@
 #define STALLED_ERROR 1e-3 /* once relative errors are this small: rounding */
 #define ACCEPTABLE                                                                                 \
   1e-7 /* relative error that counts as solved where rounding ends a barrier's path */
+#define POLISH_FROM 1e-1      /* relative error: earlier, no gap means anything */
 #define CERTIFICATE_FROM 8    /* iterations before rays are looked at */
 #define CERTIFICATE_SCALE 1e6 /* a ray excludes every solution up to this many natural sizes */
 
@@ -500,6 +501,7 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
   cone_product *product = &workspace->product;
   if (!resume) start(workspace, info);
   workspace->origin = ORIGIN_PATH;
+  workspace->arrived = 0;
   const double target = mean_target(product);
   double best = HUGE_VAL;
   qd_status status = QD_ITERATION_LIMIT;
@@ -527,12 +529,16 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
     if (error < best) {
       best = error;
       stalled = 0;
+      workspace->arrived = error <= 1.0;
       if (error <= 1.0) return QD_OK;
       keep_best(workspace);
     } else {
       ++stalled;
     }
     if (info->iterations >= iteration_limit) break;
+    if (workspace->wanted_width > 0 && error * goal < POLISH_FROM &&
+        conic_find_split(workspace) >= workspace->wanted_width)
+      return QD_OK;
     const double mu =
         product->cone_count > 0
             ? cones_gap(product, workspace->slack, workspace->dual) / product->cone_count

@@ -37,8 +37,9 @@
 
 /* Projection of z on the cone, in place of one lane; state and eigenvalues on the way. */
 LANES_INLINE void project_lane(qd_cone_workspace *workspace, const cone_group *group, int c,
-                               double r, const double *z, double *projected) {
+                               const double *z, double *projected) {
   const int n = group->padded, at = group->slot + c, cone = group->cone + c;
+  const double r = workspace->split[cone];
   const int before = workspace->state[cone];
   double sum = 0.0;
   for (int i = 1; i < group->dim; ++i) sum += z[at + i * n] * z[at + i * n];
@@ -66,15 +67,17 @@ LANES_INLINE void project_lane(qd_cone_workspace *workspace, const cone_group *g
   workspace->state_changed |= workspace->state[cone] != before;
 }
 
-/* The same for all rows of an orthant: only the head of a cone. Returns the largest change. */
-LANES_INLINE double project_rows(qd_cone_workspace *workspace, const cone_group *group, double r,
+/* The same for all rows of an orthant: only the head of a cone. Returns the largest change, as a
+ * shift of slack. */
+LANES_INLINE double project_rows(qd_cone_workspace *workspace, const cone_group *group,
                                  const double *w, const double *dual, double *z,
                                  double *projected) {
-  const double weak_force = WEAK * workspace->force, weak_length = WEAK * r * workspace->length;
+  const double weak_force = WEAK * workspace->force;
   int changed = 0;
   double worst = 0.0;
   for (int c = 0; c < group->count; ++c) {
     const int at = group->slot + c, cone = group->cone + c;
+    const double r = workspace->split[cone], weak_length = WEAK * r * workspace->length;
     const double value = dual[at] - r * w[at];
     cone_state state;
     z[at] = value;
@@ -84,12 +87,12 @@ LANES_INLINE double project_rows(qd_cone_workspace *workspace, const cone_group 
       workspace->stiffness.diagonal[cone] = root * root;
       workspace->hard.diagonal[cone] = 1.0;
       projected[at] = value;
-      worst = larger(worst, fabs(r * w[at]));
+      worst = larger(worst, fabs(w[at]));
       state = value > weak_force ? CONE_STICK : CONE_WEAK;
     } else {
       workspace->rows.diagonal[cone] = workspace->stiffness.diagonal[cone] = 0.0;
       workspace->hard.diagonal[cone] = projected[at] = 0.0;
-      worst = larger(worst, fabs(dual[at]));
+      worst = larger(worst, fabs(dual[at]) / r);
       state = -value > weak_length ? CONE_OPEN : CONE_WEAK;
     }
     changed |= workspace->state[cone] != (int)state;
@@ -99,10 +102,10 @@ LANES_INLINE double project_rows(qd_cone_workspace *workspace, const cone_group 
   return worst;
 }
 
-/* Projects z = dual - r w; returns the largest |dual - P_K(z)|. */
+/* Projects z = dual - r w; returns the largest |dual - P_K(z)| / r. */
 QD_CLONES
-static double project(qd_cone_workspace *workspace, double r, const double *w, const double *dual,
-                      double *z, double *projected) {
+static double project(qd_cone_workspace *workspace, const double *w, const double *dual, double *z,
+                      double *projected) {
   const cone_product *product = &workspace->product;
   double worst = 0.0;
   workspace->state_changed = 0;
@@ -111,22 +114,28 @@ static double project(qd_cone_workspace *workspace, double r, const double *w, c
     if (group->kind == GROUP_EQUALITY) {
       for (int c = 0; c < group->padded; ++c) {
         projected[group->slot + c] = dual[group->slot + c];
-        worst = larger(worst, r * fabs(w[group->slot + c]));
+        worst = larger(worst, fabs(w[group->slot + c]));
       }
       continue;
     }
     if (group->kind == GROUP_ORTHANT) {
-      worst = larger(worst, project_rows(workspace, group, r, w, dual, z, projected));
+      worst = larger(worst, project_rows(workspace, group, w, dual, z, projected));
       continue;
     }
-    for (int i = group->slot; i < group->slot + group->dim * group->padded; ++i)
-      z[i] = dual[i] - r * w[i];
+    const double *split = workspace->split + group->cone;
+    for (int i = 0; i < group->dim; ++i)
+      for (int c = 0; c < group->padded; ++c) {
+        const int at = group->slot + i * group->padded + c;
+        z[at] = dual[at] - split[c] * w[at];
+      }
     for (int c = 0; c < group->count; ++c) {
-      project_lane(workspace, group, c, r, z, projected);
+      double change = 0.0;
+      project_lane(workspace, group, c, z, projected);
       for (int i = 0; i < group->dim; ++i) {
         const int at = group->slot + i * group->padded + c;
-        worst = larger(worst, fabs(dual[at] - projected[at]));
+        change = larger(change, fabs(dual[at] - projected[at]));
       }
+      worst = larger(worst, change / split[c]);
     }
   }
   return worst;
@@ -147,9 +156,22 @@ static void clear_padding(qd_cone_workspace *workspace, double *rows) {
   }
 }
 
+/* out = dual / r */
+LANES_INLINE void as_slack(const qd_cone_workspace *workspace, const double *dual, double *out) {
+  const cone_product *product = &workspace->product;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    const double *per_split = workspace->per_split + group->cone;
+    for (int i = 0; i < group->dim; ++i)
+      for (int c = 0; c < group->padded; ++c)
+        out[group->slot + i * group->padded + c] =
+            dual[group->slot + i * group->padded + c] * per_split[c];
+  }
+}
+
 /* One Newton step from (x, dual) with the set that project found. w: slack of x, updated. */
 QD_CLONES
-static void newton_step(qd_cone_workspace *workspace, double r, int factor, double *x, double *dual,
+static void newton_step(qd_cone_workspace *workspace, int factor, double *x, double *dual,
                         double *w) {
   tile_system *system = &workspace->system;
   const cone_product *product = &workspace->product;
@@ -162,7 +184,8 @@ static void newton_step(qd_cone_workspace *workspace, double r, int factor, doub
   }
   /* soft directions: new dual = -M (new slack + offset), offset = dual / r - slack, held part off
    */
-  for (int i = 0; i < slots; ++i) held[i] = dual[i] / r - w[i];
+  as_slack(workspace, dual, held);
+  for (int i = 0; i < slots; ++i) held[i] -= w[i];
   cones_apply(product, &workspace->hard, held, offset);
   for (int i = 0; i < slots; ++i) offset[i] = held[i] - offset[i];
   cones_apply(product, &workspace->hard, dual, held);
@@ -185,7 +208,7 @@ static void newton_step(qd_cone_workspace *workspace, double r, int factor, doub
 /* Error of the natural map at (x, dual), relative; dual and slack of its projection. */
 static double evaluate(qd_cone_workspace *workspace, double r, const double *x, const double *dual,
                        const double *w, double *projected) {
-  const double map = project(workspace, r, w, dual, workspace->aim, projected);
+  const double map = r * project(workspace, w, dual, workspace->aim, projected);
   conic_column_residual(workspace, x, projected);
   const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
   const double force = larger(workspace->force, max_norm(projected, workspace->slot_count));
@@ -213,9 +236,15 @@ static double find_r(const qd_cone_workspace *workspace) {
 /* Newton from (newton_x, newton_dual, newton_slack); 1 if it arrives. */
 static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
   const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
-  const int from_path = workspace->origin == ORIGIN_PATH || workspace->origin == ORIGIN_REST ||
-                        workspace->origin == ORIGIN_PATH_END;
+  /* rises of the error: cuts leave sets that are still to change, the path knows them */
+  const int cuts =
+      workspace->origin == ORIGIN_ACTIVE_SET || workspace->origin == ORIGIN_MULTIPLIERS;
+  const int patience = cuts ? 3 : workspace->origin == ORIGIN_PATH ? 1 : 2;
   const double r = find_r(workspace);
+  if (!workspace->split_width)
+    for (int c = 0; c < workspace->lane_count; ++c) workspace->split[c] = r;
+  for (int c = 0; c < workspace->lane_count; ++c)
+    workspace->per_split[c] = 1.0 / workspace->split[c];
   double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
   double *projected = workspace->ddual_aim;
   double best = HUGE_VAL, last = HUGE_VAL;
@@ -229,20 +258,20 @@ static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
       memcpy(workspace->polish_x, x, column_bytes);
       memcpy(workspace->polish_dual, projected, (size_t)workspace->slot_count * sizeof(double));
       for (int i = 0; i < workspace->slot_count; ++i)
-        workspace->polish_slack[i] = (projected[i] - workspace->aim[i]) / r;
+        workspace->polish_slack[i] = projected[i] - workspace->aim[i]; /* times r */
     }
     if (workspace->origin == ORIGIN_REST && iteration == 1 && error > FIRST_STEP) break;
     rises += error >= last;
     last = error;
-    if (best <= ROUNDING || rises >= (from_path ? 2 : 3) || iteration == NEWTON_LIMIT) break;
+    if (best <= ROUNDING || rises >= patience || iteration == NEWTON_LIMIT) break;
     if (best <= ACCEPTED && rises > 0) break;
     const int factor = iteration == 0 || error > SAME_FACTOR || workspace->state_changed;
-    newton_step(workspace, r, factor, x, dual, w);
+    newton_step(workspace, factor, x, dual, w);
     info->factorizations += factor;
   }
+  as_slack(workspace, workspace->polish_slack, workspace->polish_slack);
   if (best < HUGE_VAL && !best_is_last) /* states of the best iterate: z = dual - r slack again */
-    project(workspace, r, workspace->polish_slack, workspace->polish_dual, workspace->aim,
-            projected);
+    project(workspace, workspace->polish_slack, workspace->polish_dual, workspace->aim, projected);
   workspace->polish_error = best;
   return best <= ACCEPTED;
 }
@@ -289,6 +318,8 @@ int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
     for (int c = 0; c < workspace->lane_count; ++c) workspace->state[c] = CONE_OPEN;
     return 1;
   }
+  /* cuts leave sets that are still to change, where more stiffness is more rounding */
+  workspace->hard_penalty = workspace->origin == ORIGIN_PATH ? STIFFEST_ROW : HARD_ROW_PENALTY;
   memcpy(workspace->newton_x, workspace->x, column_bytes);
   if (workspace->origin == ORIGIN_REST) {
     press_together(workspace, workspace->newton_dual);
@@ -304,6 +335,7 @@ int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
   memset(workspace->aim, 0, row_bytes);
   conic_set_equalities(workspace);
   int verified = iterate(workspace, info);
+  workspace->hard_penalty = HARD_ROW_PENALTY;
   if (verified && workspace->origin == ORIGIN_ACTIVE_SET && conic_any_weak(workspace)) {
     if (!workspace->is_vertex) return 0; /* more cuts show how the load spreads */
     spread_load(workspace);

@@ -22,9 +22,8 @@
 #include "numerics/conic_workspace.h"
 #include "numerics/lanes.h"
 
-#define NEXT_ROUND 1e-13 /* relative change that is not worth one */
-#define STIFFEST 1e10    /* penalty of hard rows: a polish wants less (rounding), rounds more */
-#define HARD_ROUNDS 4    /* most repetitions for hard rows */
+#define NEXT_ROUND 1e-13      /* relative change that is not worth one */
+#define HARD_ROUNDS 4         /* most repetitions for hard rows */
 #define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
 #define PATH_END 1e-9
 #define REDUNDANT 1e-6 /* of a direction that is left, or of dx */
@@ -56,6 +55,7 @@ static int settle_weak_cones(qd_cone_workspace *workspace) {
   qd_cone_info effort = {0};
   const int resume = workspace->origin == ORIGIN_PATH;
   if (!resume) conic_free_minimum(workspace, &effort);
+  workspace->wanted_width = workspace->split_width = 0;
   const qd_status status = conic_follow_path(workspace, PATH_END, PATH_ITERATIONS, resume, &effort);
   return status == QD_OK && conic_polish(workspace, &effort);
 }
@@ -133,7 +133,7 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
     active = 1;
   }
   int hard = workspace->equality_count > 0;
-  workspace->hard_penalty = STIFFEST;
+  workspace->hard_penalty = STIFFEST_ROW; /* fewer rounds */
   if (active)
     hard |= conic_set_active_rows(workspace, workspace->polish_dual, workspace->polish_slack);
   for (int k = 0; k < product->group_count; ++k) {

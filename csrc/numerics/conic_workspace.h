@@ -20,6 +20,8 @@
 /* Penalty of a hard row over the compliance it works against: large against 1, small against the
  * 1e16 at which rounding takes over. Repeated solves remove what it leaves. */
 #define HARD_ROW_PENALTY 1e8
+/* The same where the set is all but certain. */
+#define STIFFEST_ROW 1e10
 
 /* Where Q alone does not hold x, a proximal term this small beside unit diagonals does. */
 #define PROXIMAL_SHIFT 1e-10
@@ -133,6 +135,11 @@ struct qd_cone_workspace {
   conic_delassus delassus;
   near_rows near_rows, near_cones;
   double *penalty;         /* over cones: of the method of multipliers */
+  double *split;           /* over cones: dual / slack that parts held from free; of the polish */
+  double *per_split;       /* over cones: 1 / split */
+  int split_width;         /* how far apart they are on the path, in powers of two */
+  int wanted_width;        /* at which the path stops for a polish; 0: it does not */
+  int arrived;             /* the path did, at its goal */
   int *is_near, *tail;     /* (blocks) */
   int is_vertex;           /* the cuts ended at a solution, with the load spread */
   double polish_error;     /* the best that the last polish saw */
@@ -199,6 +206,9 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
  * from the boundary, each with so many iterations. */
 qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
                            qd_cone_info *info);
+/* From the path's slack and dual: where the two kinds of eigenvalues part, into split; returns
+ * split_width. */
+int conic_find_split(qd_cone_workspace *workspace);
 /* Newton on the active set, from x and dual (ORIGIN_REST: from the minimiser of the cost, whose
  * rows are in `rhs`, as if what it leaves near came to rest); 1 if the KKT equations hold to
  * rounding: then polish_x/dual/slack. */
