@@ -107,9 +107,11 @@ static PyMemberDef info_members[] = {
     INFO_MEMBER("dropped_pairs", T_INT, dropped_pairs,
                 "Of the missed pairs, those that an exact step passes through all the same: with "
                 "them no\nmotion would satisfy all constraints."),
-    INFO_MEMBER("relaxed_contacts", T_INT, relaxed_contacts,
-                "Contacts that penetrate by less than 5 % of their shapes' size and are kept from "
-                "deepening\nonly, where to resolve them all would leave no motion; 0 otherwise."),
+    INFO_MEMBER(
+        "relaxed_contacts", T_INT, relaxed_contacts,
+        "Contacts that penetrate by less than 5 % of their shapes' size and are kept from "
+        "deepening\nonly (smoothed: count as gaps of 0.1 %), where to resolve them all would leave "
+        "no motion; 0\notherwise."),
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef info_getset[] = {

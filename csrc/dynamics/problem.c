@@ -8,6 +8,9 @@
 
 /* A component of the relative motion below this cannot move: exact zeros up to rounding. */
 #define MOTION_ZERO 1e-12
+/* And a normal motion that is such a part of the sliding, which is less than what shapes are known
+ * to (meshes come in single precision): a joint's axis is the normal. */
+#define NORMAL_ZERO 1e-8
 
 void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, arena *a) {
   const size_t nv = (size_t)model->nv;
@@ -310,8 +313,13 @@ static void contact_motions(problem *p, const island *one, const qd_contact *con
       largest[3 + c] += m * m;
     }
   }
+  double squared[MOTION_MAX];
   for (int c = 0; c < contact->dim; ++c) {
-    present[c] = lanes_sum(&largest[c]) > MOTION_ZERO * MOTION_ZERO;
+    squared[c] = lanes_sum(&largest[c]);
+    present[c] = squared[c] > MOTION_ZERO * MOTION_ZERO;
+  }
+  if (axes > 1) {
+    present[0] &= squared[0] > NORMAL_ZERO * NORMAL_ZERO * (squared[1] + squared[2]);
   }
 }
 
@@ -371,12 +379,25 @@ static double barrier_target(const qd_step_options *o, int log_count) {
   return isinf(o->kappa) ? 0.0 : log_count / o->kappa;
 }
 
-#define SHALLOW 5e-2 /* of the smaller bounding sphere's radius */
+/* Of the smaller bounding sphere's radius. */
+#define SHALLOW 5e-2
+#define RELAXED_GAP 1e-3
+
+static double contact_size(const qd_model *model, const qd_contact *contact) {
+  return fmin(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
+}
 
 int problem_is_shallow(const qd_model *model, const qd_contact *contact) {
-  const double radius =
-      fmin(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
-  return contact->dist < 0.0 && contact->dist > -SHALLOW * radius;
+  return contact->dist < 0.0 && contact->dist > -SHALLOW * contact_size(model, contact);
+}
+
+/* The distance that counts. Relaxed: no motion at all is allowed, and by a barrier too. */
+static double contact_offset(const problem *p, const qd_model *model, const qd_step_options *o,
+                             const qd_contact *contact) {
+  if (!p->relaxed || !problem_is_shallow(model, contact)) {
+    return contact->dist;
+  }
+  return isinf(o->kappa) ? 0.0 : RELAXED_GAP * contact_size(model, contact);
 }
 
 static void assemble_contact(problem *p, const qd_model *model, const qd_step_options *o,
@@ -392,7 +413,7 @@ static void assemble_contact(problem *p, const qd_model *model, const qd_step_op
   friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,
                      o->ray_count, p->rays);
   const int rows = block->rows.count;
-  const double offset = p->relaxed && problem_is_shallow(model, contact) ? 0.0 : contact->dist;
+  const double offset = contact_offset(p, model, o, contact);
   write_rows(p, &one->G, &block->rows);
   for (int r = 0; r < rows; ++r) {
     p->g[block->row + r] = block->rows.row[r].normal * offset;

@@ -235,7 +235,7 @@ static void solve_relaxed(const qd_model *model, qd_workspace *w, const qd_step_
   for (int i = 0; i < w->collision.count; ++i) {
     shallow += problem_is_shallow(model, w->collision.contact + i);
   }
-  if ((*status == QD_INFEASIBLE || undecided) && isinf(options->kappa) && shallow > 0) {
+  if ((*status == QD_INFEASIBLE || undecided) && shallow > 0) {
     w->problem.relaxed = 1;
     *status = solve_contacts(model, w, options, input, kept, result);
     result->relaxed_contacts = *status == QD_OK ? shallow : 0;

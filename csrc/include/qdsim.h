@@ -411,8 +411,9 @@ typedef struct qd_step_result {
   int dropped_pairs;          /* out: of the missed pairs, those that an exact step passes through
                                  all the same: with them no motion would be left */
   int relaxed_contacts; /* out: contacts that penetrate by less than 5 % of their shapes' size,
-                           and that the step keeps from deepening only: to resolve them all
-                           would leave no motion. 0 in steps that can */
+                           and that the step keeps from deepening only (smoothed: that count
+                           as gaps of 0.1 %): to resolve them all would leave no motion. 0 in
+                           steps that can */
   int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned, or
                            relaxed_contacts is not 0. Of the contacts at hand: a manifold of bumpy
                            faces may take other corners with the smallest turn, which this does
