@@ -20,6 +20,7 @@ from qdsim import planning, systems
 from qdsim.planning import Motion, MotionError, MotionOptions, Plan, connect, connect_segments
 from qdsim.planning.clearance import RobotSpace
 from qdsim.planning.motion import motion_fault
+from qdsim.planning.time_law import time_law
 
 # A disc that slides in a plane between walls with a gap, and a ball that nothing moves.
 ROOM = """
@@ -234,13 +235,72 @@ def test_straight_line_needs_no_ompl(monkeypatch):
     a[model.actuated_q], b[model.actuated_q] = [-0.5, 0.0], [0.5, 0.0]
     motion = connect(model, a, b)
     assert motion.planner == "line" and len(motion.times) == 2
-    assert motion.duration == pytest.approx(1.0)
-    np.testing.assert_allclose(motion.at(0.25)[model.actuated_q], [-0.25, 0.0])
+    # one metre at 1 m/s with 5 m/s^2: 0.2 s up, 0.8 s on, 0.2 s down
+    assert motion.duration == pytest.approx(1.2)
+    x = model.actuated_q[0]
+    np.testing.assert_allclose(motion.at([0.1, 0.2, 0.7, 1.1])[:, x], [-0.475, -0.4, 0.1, 0.475])
+    np.testing.assert_allclose(motion.rates([-0.1, 0.1, 0.6, 1.1, 1.3])[:, x], [0, 0.5, 1, 0.5, 0])
+    steady = connect(model, a, b, MotionOptions(acceleration=None))
+    assert steady.duration == pytest.approx(1.0)
+    np.testing.assert_allclose(steady.at(0.25)[model.actuated_q], [-0.25, 0.0])
     np.testing.assert_array_equal(motion.at([-1.0, 99.0]), [a, b])
     b[model.actuated_q] = [0.5, 0.7]
     with pytest.raises(ImportError, match=r"pip install 'qdsim\[planning\]'") as error:
         connect(model, a, b)
     assert "\n" not in str(error.value)
+
+
+def speeds_and_accelerations(motion, joints, count=20001):
+    """Of each joint at many times, by differences of its configurations alone."""
+    t = np.linspace(0.0, motion.duration, count)
+    q = motion.at(t)[:, joints]
+    v = np.diff(q, axis=0) / t[1]
+    return np.abs(v).max(axis=0), np.abs(np.diff(v, axis=0)).max(axis=0) / t[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_time_laws_keep_every_joints_limits_and_no_faster_one_does(seed):
+    rng = np.random.default_rng(seed)
+    count, joints = 6, 3
+    points = rng.standard_normal((count, joints)) * 10.0 ** rng.uniform(-3, 0.5, (count, 1))
+    points[3] = points[2]  # a piece that does not move
+    speed, acceleration = rng.uniform(0.2, 2.0, joints), rng.uniform(0.5, 20.0, joints)
+    times, ramps = time_law(points, speed, acceleration)
+    motion = Motion(points, times, "line", ramps)
+    np.testing.assert_allclose(motion.at(times), points, atol=1e-12)
+    np.testing.assert_allclose(motion.rates(times), 0.0, atol=1e-9)  # at rest at every corner
+    for k in range(count - 1):
+        inside = np.linspace(times[k], times[k + 1], 2001)[1:-1]
+        v = motion.rates(inside)
+        a = np.diff(v, axis=0) / (inside[1] - inside[0])
+        of_speed, of_acceleration = np.abs(v).max(0) / speed, np.abs(a).max(0) / acceleration
+        assert of_speed.max() <= 1.0 + 1e-9 and of_acceleration.max() <= 1.0 + 1e-9
+        if k != 2:
+            # Bang-bang along a line: the time is least where the acceleration is at its limit and either the speed
+            # gets there too or there is nothing but speeding up and slowing down.
+            assert of_acceleration.max() == pytest.approx(1.0)
+            bang = 2.0 * ramps[k] == pytest.approx(times[k + 1] - times[k])
+            assert bang or of_speed.max() == pytest.approx(1.0)
+        # the rates are those of the configurations
+        q = motion.at(inside)
+        np.testing.assert_allclose(
+            np.diff(q, axis=0), 0.5 * (v[1:] + v[:-1]) * (inside[1] - inside[0]), atol=1e-6
+        )
+
+
+def test_limits_may_be_each_joints_own():
+    model = qdsim.load(ROOM.format(half=0.35))
+    a, b = np.array(model.default_q), np.array(model.default_q)
+    a[model.actuated_q], b[model.actuated_q] = [-0.5, 0.6], [-0.4, 1.0]
+    own = MotionOptions(speed=(1.0, 0.2), acceleration=(50.0, 2.0))
+    motion = connect(model, a, b, own)
+    speeds, accelerations = speeds_and_accelerations(motion, model.actuated_q)
+    np.testing.assert_allclose(speeds, [0.05, 0.2], rtol=1e-6)
+    np.testing.assert_allclose(accelerations, [0.5, 2.0], rtol=1e-3)
+    assert motion.duration == pytest.approx(0.4 / 0.2 + 0.2 / 2.0)
+    for name in ("speed", "acceleration"):
+        with pytest.raises(ValueError, match=f"{name}: expected a number or 2 of them, got 3"):
+            connect(model, a, b, MotionOptions(**{name: (1.0, 1.0, 1.0)}))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -256,8 +316,9 @@ def test_around_a_wall(seed):
     assert reached.min() >= 0.01 - 1e-6
     # through the gap, at whose middle it is 0.05 m from both walls, and no faster than told
     assert reached.min() < 0.06
-    speed = np.abs(np.diff(motion.configurations, axis=0)).max(axis=1) / np.diff(motion.times)
-    assert speed.max() <= 0.5 * (1.0 + 1e-9)
+    speeds, accelerations = speeds_and_accelerations(motion, model.actuated_q)
+    assert 0.49 < speeds.max() <= 0.5 * (1.0 + 1e-6)
+    assert 4.9 < accelerations.max() <= 5.0 * (1.0 + 1e-4)
     again = connect(model, a, b, options, seed)
     assert again.configurations.tobytes() == motion.configurations.tobytes()
 
@@ -317,6 +378,10 @@ def test_tied_joints_are_refused():
         ("resolution", 0.0),
         ("time_limit", math.inf),
         ("speed", 0.0),
+        ("speed", (1.0, 0.0)),
+        ("speed", ()),
+        ("acceleration", -1.0),
+        ("acceleration", math.nan),
         ("range", -1.0),
         ("shortcuts", -1),
         ("penetration", math.nan),
@@ -389,6 +454,8 @@ def test_bad_motions_are_found_out(hand):
 
     late = Motion(through, np.zeros(len(through)), "line")
     assert motion_fault(model, late, 1e-4) == "its times do not rise"
+    hasty = Motion(through, np.arange(len(through)), "line", np.full(len(through) - 1, 0.6))
+    assert motion_fault(model, hasty, 1e-4) == "its ramps do not fit into its pieces"
     slid = through.copy()
     slid[1, 0] += 1e-6
     assert "something else" in motion_fault(model, Motion(slid, np.arange(len(slid)), "line"), 1e-4)
@@ -448,6 +515,7 @@ def same_plans(a, b):
         if one is not None:
             assert one.planner == two.planner and one.times.tobytes() == two.times.tobytes()
             assert one.configurations.tobytes() == two.configurations.tobytes()
+            assert one.ramps.tobytes() == two.ramps.tobytes()
 
 
 def test_plans_come_back_with_motions_and_forces(hand, tmp_path):
@@ -478,16 +546,23 @@ def test_old_files_load_and_damaged_ones_do_not(hand, tmp_path):
         plan.save(path)
         return rewritten(path, **changes)
 
-    motion_arrays = ("motion_points", "motion_configurations", "motion_times")
+    motion_arrays = ("motion_points", "motion_configurations", "motion_times", "motion_ramps")
     gone = dict.fromkeys(("contacts", "contact_start", *motion_arrays))
     old = Plan.load(file(header={"version": 1, "planners": None}, **gone))
     assert old.motions == () and all(s.contacts is None for s in old.segments)
     assert old.check(task.model).good
     same_plans(old.with_forces(task.model), dataclasses.replace(plan, motions=()))
+    # the second version has no ramps: constant speed between points
+    second = Plan.load(file(header={"version": 2}, motion_ramps=None))
+    for one, two in zip(second.motions, plan.motions, strict=True):
+        assert one.times.tobytes() == two.times.tobytes() and not one.ramps.any()
+    assert second.check(task.model).good
 
     points = np.array([len(m.times) for m in plan.motions])
     bad = [
-        ({"header": {"version": 3}}, "version 3"),
+        ({"header": {"version": 4}}, "version 4"),
+        ({"motion_ramps": None}, "has no 'motion_ramps'"),
+        ({"motion_ramps": np.zeros(1)}, "motions contradict"),
         ({"header": {"version": "2"}}, "version 2"),
         ({"header": {"planners": []}}, "motions contradict"),
         ({"motion_points": points[1:]}, "motions contradict"),

@@ -2,7 +2,8 @@
 
 S3 §VII leaves the path from one grasp to the next to a planner of collision-free motions. Here the robot
 first backs off along the contact normals, then goes straight where nothing is in the way, else as OMPL's
-RRT-Connect finds (extra ``planning``), and approaches the next grasp as it would back off from it.
+RRT-Connect finds (extra ``planning``), and approaches the next grasp as it would back off from it. Joints keep
+limits of speed and acceleration (``time_law``).
 
 Edges are certified, not sampled: no point of a geometry moves further than its joints' travel times its
 largest distance from their axes, so a pair cannot meet between two configurations whose distances sum to more
@@ -20,11 +21,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from qdsim.batch_in import real
 from qdsim.model import Model
 from qdsim.planning.clearance import RobotSpace
 from qdsim.planning.space import Array, as_vector
+from qdsim.planning.time_law import shares, time_law
 
 if TYPE_CHECKING:
     from qdsim.planning.plan import Plan
@@ -57,7 +60,10 @@ class MotionOptions:
         resolution: m; on the way from and to contact, pairs may come nearer than allowed by half of this
             between two checks.
         time_limit: s, for OMPL's search.
-        speed: of the fastest joint, rad/s or m/s.
+        speed: largest of every actuated DOF, rad/s or m/s; one number, or one per actuated DOF in the order of
+            ``model.actuated_q``.
+        acceleration: likewise, rad/s^2 or m/s^2. Motions speed up and slow down on each straight piece and are
+            at rest at its ends. None: any, joints move at constant speed between points.
         shortcuts: random shortcuts tried on OMPL's path.
         range: longest edge of OMPL's trees, in m of the furthest moving point; None: OMPL's own choice.
         penetration: m, deepest that an end may have; on the way from and to it, it may be as deep.
@@ -66,16 +72,21 @@ class MotionOptions:
     clearance: float = 2e-3
     resolution: float = 1e-4
     time_limit: float = 10.0
-    speed: float = 1.0
+    speed: float | tuple[float, ...] = 1.0
+    acceleration: float | tuple[float, ...] | None = 5.0
     shortcuts: int = 60
     range: float | None = None
     penetration: float = 1e-3
 
     def __post_init__(self) -> None:
-        for name in ("resolution", "time_limit", "speed"):
+        for name in ("resolution", "time_limit"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
                 raise ValueError(f"{name}: expected a positive number, got {value!r}")
+        for name in ("speed", "acceleration"):
+            value = getattr(self, name)
+            if value is not None or name == "speed":
+                object.__setattr__(self, name, _positive(name, value))
         for name in ("clearance", "penetration"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0):
@@ -84,6 +95,15 @@ class MotionOptions:
             raise ValueError(f"range: expected a positive number or None, got {self.range!r}")
         if not isinstance(self.shortcuts, int) or self.shortcuts < 0:
             raise ValueError(f"shortcuts: expected an integer >= 0, got {self.shortcuts!r}")
+
+
+def _positive(name: str, value: ArrayLike) -> float | tuple[float, ...]:
+    numbers = real(name, value)
+    if numbers.ndim > 1 or numbers.size == 0 or not (numbers > 0.0).all():
+        raise ValueError(
+            f"{name}: expected a positive number or one per actuated DOF, got {value!r}"
+        )
+    return float(numbers) if numbers.ndim == 0 else tuple(float(x) for x in numbers)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -95,11 +115,18 @@ class Motion:
         times: ``(points,)`` s, from 0, rising.
         planner: how the free part was found: "line", straight; "opening", the robot backs off further
             first; "RRTConnect".
+        ramps: ``(points - 1,)`` s; each piece speeds up from rest for so long, at constant acceleration, and slows
+            down to rest for as long. Zeros: it moves at constant speed all the time.
     """
 
     configurations: Array
     times: Array
     planner: str
+    ramps: Array = dataclasses.field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        if len(self.ramps) == 0:
+            object.__setattr__(self, "ramps", np.zeros(max(len(self.times) - 1, 0)))
 
     @property
     def duration(self) -> float:
@@ -108,11 +135,26 @@ class Motion:
 
     def at(self, seconds: ArrayLike) -> Array:
         """Configurations ``(..., nq)`` at times ``(...)``, s; before the start and after the end it rests."""
+        k, done, _ = self._pieces(seconds)
+        before, after = self.configurations[k], self.configurations[k + 1]
+        return np.asarray(before + done[..., None] * (after - before))
+
+    def rates(self, seconds: ArrayLike) -> Array:
+        """Rates of the configurations ``(..., nq)``, rad/s or m/s, at times ``(...)``, s; zeros before the start and
+        after the end.
+        """
+        t = np.asarray(seconds, dtype=np.float64)
+        k, _, rate = self._pieces(t)
+        rate = np.where((t < 0.0) | (t > self.duration), 0.0, rate)
+        return np.asarray(rate[..., None] * (self.configurations[k + 1] - self.configurations[k]))
+
+    def _pieces(self, seconds: ArrayLike) -> tuple[NDArray[np.int64], Array, Array]:
+        """Which piece it is on at times ``(...)``, how much of it is done, and that share's rate, 1/s."""
         t = np.asarray(seconds, dtype=np.float64)
         k = np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.times) - 2)
-        share = np.clip((t - self.times[k]) / (self.times[k + 1] - self.times[k]), 0.0, 1.0)
-        before, after = self.configurations[k], self.configurations[k + 1]
-        return np.asarray(before + share[..., None] * (after - before))
+        span = self.times[k + 1] - self.times[k]
+        done, rate = shares(np.clip(t - self.times[k], 0.0, span), span, self.ramps[k])
+        return k, done, rate
 
     def __repr__(self) -> str:
         return f"Motion({len(self.times)} points, {self.duration:.3g} s, {self.planner})"
@@ -150,6 +192,10 @@ def connect(
     rest = model.unactuated_q
     if np.abs(start[rest] - goal[rest]).max(initial=0.0) > 1e-9:
         raise ValueError("q_to: something that the robot does not move is elsewhere than in q_from")
+    speed = _per_joint("speed", given.speed, model.nu)
+    acceleration = None
+    if given.acceleration is not None:
+        acceleration = _per_joint("acceleration", given.acceleration, model.nu)
     generator = np.random.default_rng(rng)
     space = RobotSpace(model, start, goal, given.resolution)
     a, b = start[model.actuated_q], goal[model.actuated_q]
@@ -164,7 +210,8 @@ def connect(
     points = _without_repeats(np.vstack([*away[:-1], *middle, *back[-2::-1]]))
     configurations = space.configurations(points)
     configurations[0], configurations[-1] = start, goal
-    return Motion(configurations, _times(points, given.speed), planner)
+    times, ramps = time_law(points, speed, acceleration)
+    return Motion(configurations, times, planner, ramps)
 
 
 def connect_segments(
@@ -214,6 +261,11 @@ def motion_fault(model: Model, motion: Motion, resolution: float) -> str | None:
         return "it moves something else than the robot"
     if len(q) < 2 or len(motion.times) != len(q) or np.any(np.diff(motion.times) <= 0.0):
         return "its times do not rise"
+    spans = np.diff(motion.times)
+    if len(motion.ramps) != len(spans) or np.any(
+        (motion.ramps < 0.0) | (2.0 * motion.ramps > spans * (1.0 + 1e-9))
+    ):
+        return "its ramps do not fit into its pieces"
     space = RobotSpace(model, q[0], q[-1], resolution)
     points = q[:, model.actuated_q]
     if np.any(points < space.lower) or np.any(points > space.upper):
@@ -294,7 +346,8 @@ def _without_repeats(points: Array) -> Array:
     return points[keep] if keep.sum() > 1 else points[[0, -1]]
 
 
-def _times(points: Array, speed: float) -> Array:
-    """When the points are passed: the joint that goes furthest sets the pace."""
-    spans = np.abs(np.diff(points, axis=0)).max(axis=1, initial=0.0) / speed
-    return np.concatenate(([0.0], np.cumsum(np.maximum(spans, 1e-6))))
+def _per_joint(name: str, value: float | tuple[float, ...], count: int) -> Array:
+    """One number for each actuated DOF ``(nu,)``."""
+    if isinstance(value, tuple) and len(value) != count:
+        raise ValueError(f"{name}: expected a number or {count} of them, got {len(value)}")
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), (count,))

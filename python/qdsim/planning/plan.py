@@ -355,13 +355,14 @@ class Plan:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to one ``.npz`` file (no pickles inside), to be read by :meth:`load`.
 
-        Entries: ``header``, a JSON text with ``format``, ``version`` (2), ``task``, ``object``, ``options``, the
+        Entries: ``header``, a JSON text with ``format``, ``version`` (3), ``task``, ``object``, ``options``, the
         tolerances and ``planners`` of the motions; ``goal`` (nq); ``steps`` (segments) and ``edges``
         (segments), how many of each; and the segments one after the other: ``inputs`` (sum of steps, nu),
         ``configurations`` (sum of steps + 1, nq), ``knots`` (sum of edges). Where all segments have them,
         ``contacts`` (records as in ``Step.contacts``) and ``contact_start`` (sum of steps + 1). Where there are
         motions, ``motion_points`` (regrasps), how many points each has, 0 for none, and one after the other
-        ``motion_configurations`` (sum of points, nq) and ``motion_times`` (sum of points).
+        ``motion_configurations`` (sum of points, nq), ``motion_times`` (sum of points) and ``motion_ramps`` (sum of
+        points - 1, since version 3).
         """
         from qdsim.planning.plan_file import save_plan
 

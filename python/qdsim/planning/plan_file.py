@@ -21,7 +21,7 @@ from qdsim.step import Options
 
 __all__ = ["load_plan", "option_values", "save_plan"]
 
-FORMAT, VERSION = "qdsim-plan", 2
+FORMAT, VERSION = "qdsim-plan", 3
 
 _Counts = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -79,6 +79,7 @@ def _motion_arrays(plan: Plan) -> dict[str, Any]:
             [m.configurations for m in known] or [np.empty((0, len(plan.goal)))]
         ),
         "motion_times": np.concatenate([m.times for m in known] or [np.empty(0)]),
+        "motion_ramps": np.concatenate([m.ramps for m in known] or [np.empty(0)]),
     }
 
 
@@ -172,6 +173,9 @@ def _motions(
         return ()
     points = _counts(arrays, "motion_points")
     q, times = _table(arrays, "motion_configurations", 2), _table(arrays, "motion_times", 1)
+    pieces = np.maximum(points - 1, 0)
+    # Before version 3 motions moved at constant speed between their points.
+    ramps = _table(arrays, "motion_ramps", 1) if header["version"] >= 3 else np.zeros(pieces.sum())
     planners = header["planners"]
     if (
         len(points) != regrasps
@@ -179,13 +183,15 @@ def _motions(
         or np.any(points == 1)
         or points.sum() != len(q)
         or len(q) != len(times)
+        or pieces.sum() != len(ramps)
         or q.shape[1] != nq
     ):
         raise ValueError("the motions contradict each other")
     split = np.cumsum(points)[:-1]
+    own = (np.split(q, split), np.split(times, split), np.split(ramps, np.cumsum(pieces)[:-1]))
     return tuple(
-        Motion(own, when, str(planner)) if len(own) else None
-        for own, when, planner in zip(np.split(q, split), np.split(times, split), planners)
+        Motion(points, when, str(planner), ramp) if len(points) else None
+        for points, when, ramp, planner in zip(*own, planners)
     )
 
 
