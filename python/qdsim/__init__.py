@@ -30,7 +30,7 @@ from .ocp import OcpSolution, solve_ocp_qp
 from .step import Linearization, Options, SolverInfo, Step, linearize, step
 
 if TYPE_CHECKING:
-    from . import planning, smoothing, systems
+    from . import formats, planning, smoothing, systems
 
 __version__ = "0.1.0"
 
@@ -54,6 +54,7 @@ __all__ = [
     "Step",
     "build",
     "differentiate",
+    "formats",
     "jvp",
     "linearize",
     "linearize_batch",
@@ -70,7 +71,7 @@ __all__ = [
     "vjp",
 ]
 
-_LAZY = frozenset({"planning", "smoothing", "systems"})
+_LAZY = frozenset({"formats", "planning", "smoothing", "systems"})
 
 
 def __getattr__(name: str) -> Any:

@@ -168,7 +168,7 @@ def jvp(
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
 ) -> tuple[Step, _Vector]:
-    """A step, and the change of q_next along tangents; see `Differential.jvp`."""
+    """A step, and the change of q_next along tangents; arguments and errors as in `step` and `Differential.jvp`."""
     differential = differentiate(model, q, u, options, tau=tau, wrench=wrench)
     return differential.step, differential.jvp(tangents)
 
@@ -184,7 +184,7 @@ def vjp(
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
 ) -> tuple[Step, dict[str, _Vector]]:
-    """A step, and the gradients of cotangent . q_next; see `Differential.vjp`."""
+    """A step, and the gradients of cotangent . q_next; arguments and errors as in `step` and `Differential.vjp`."""
     differential = differentiate(model, q, u, options, tau=tau, wrench=wrench)
     return differential.step, differential.vjp(cotangent, wrt)
 

@@ -146,8 +146,8 @@ def _without_overlaps(model: Model) -> Model:
 
 
 def build(description: Description) -> Model:
-    """A model of a scene described in code; see ``SceneBuilder``.
+    """A model of a scene described in code.
 
-    Raises ValueError if a pair that can collide has shapes whose contacts are not supported yet.
+    ``description``: a checked scene, as ``SceneBuilder.build`` makes it. Raises ValueError if a pair that can collide has shapes whose contacts are not supported yet.
     """
     return Model(description)

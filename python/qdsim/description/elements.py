@@ -102,7 +102,7 @@ def _set(element: object, **values: object) -> None:
 class Joint:
     """A joint between a body and its parent.
 
-    ``pos`` (3): anchor in the body frame, m. ``axis`` (3): of hinge and slide, body frame, any
+    ``name``: unique among joints. ``type``: "hinge", "slide", "ball", "free". ``pos`` (3): anchor in the body frame, m. ``axis`` (3): of hinge and slide, body frame, any
     length. ``ref``: value of q at which the body stands at ``Body.pos``, ``Body.quat``; hinge and
     slide. ``range``: (lower, upper) in rad or m, or None. ``stiffness``, ``springref``: a spring of
     a hinge or slide, Nm/rad or N/m, and the q at which it rests.
@@ -146,7 +146,7 @@ class Joint:
 class Geom:
     """A shape fixed to a body.
 
-    ``size``, m: sphere (radius), capsule and cylinder (radius, half length; along z), box (half
+    ``name``: unique among geometries. ``pos`` (3), m, and ``quat`` (4), w x y z: its frame in the body's. ``size``, m: sphere (radius), capsule and cylinder (radius, half length; along z), box (half
     lengths), ellipsoid (half axes); unused by mesh, and by plane (half space z <= 0), where two
     numbers may say how far to draw it. ``friction`` (3):
     sliding, torsional (m), rolling (m). ``condim``: contact dimension 1, 3, 4 or 6. The geometry
@@ -221,7 +221,7 @@ class Geom:
 class Mesh:
     """Vertices and triangles. Geometries that show a mesh collide as its convex hull.
 
-    ``vertices`` (n, 3), m. ``faces`` (k, 3): indices of vertices, for pictures; None: those of the
+    ``name``: what geometries call it. ``vertices`` (n, 3), m. ``faces`` (k, 3): indices of vertices, for pictures; None: those of the
     hull. ``hull`` (m, 3): triangles of the convex hull, indices of vertices, counterclockwise seen
     from outside; None: computed when it is first needed (``hull_faces``), by the qhull inside
     MuJoCo. The arrays are copied and read-only.
@@ -287,7 +287,8 @@ def _triangles(owner: str, name: str, values: Any, vertex_count: int) -> npt.NDA
 class Body:
     """A rigid body.
 
-    ``pos`` (3), ``quat`` (4): body frame in the parent's with every joint at its ``ref`` (a free
+    ``name``: unique among bodies. ``parent``: name of the body it hangs on, "world" by default. ``joints``, ``geoms``: its
+    own. ``pos`` (3), ``quat`` (4): body frame in the parent's with every joint at its ``ref`` (a free
     body: where it starts). ``mass``, kg; ``com`` (3): centre of mass, body frame; ``inertia``:
     about the centre of mass in body axes, (3, 3) or its diagonal (3), kg m^2. Several joints act
     one after the other, the first next to the parent.
@@ -330,7 +331,8 @@ class Body:
 class Actuator:
     """A position-controlled hinge or slide.
 
-    ``stiffness`` k > 0 in joint units (N/m or Nm/rad). The joint is pulled to ``u / gear``.
+    ``name``: unique among actuators. ``joint``: name of the joint. ``stiffness`` k > 0 in joint units (N/m or
+    Nm/rad). The joint is pulled to ``u / gear``.
     ``range``: (lower, upper) of u, or None.
     """
 
@@ -361,7 +363,7 @@ class Actuator:
 class Pair:
     """An explicit contact pair: overrides every filter and combination rule.
 
-    ``friction``: one sliding coefficient, or five numbers: two sliding, torsional (m), two rolling
+    ``geom_a``, ``geom_b``: names of the geometries. ``margin``, m: as in ``Geom``. ``friction``: one sliding coefficient, or five numbers: two sliding, torsional (m), two rolling
     (m). Sliding coefficients, and rolling ones, must be equal where ``condim`` uses them.
     """
 
@@ -405,7 +407,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Exclude:
-    """Geometries of these two bodies do not touch (explicit pairs excepted)."""
+    """Geometries of the two bodies named ``body_a`` and ``body_b`` do not touch (explicit pairs excepted)."""
 
     body_a: str
     body_b: str
@@ -418,7 +420,7 @@ class Exclude:
 @dataclass(frozen=True)
 class Connect:
     """Two points stay together: ``anchor_a`` (3) fixed to ``body_a`` and ``anchor_b`` (3) to
-    ``body_b``, each in the frame of its body, m."""
+    ``body_b`` (names), each in the frame of its body, m. ``name``: unique among constraints."""
 
     name: str
     body_a: str
@@ -432,8 +434,8 @@ class Connect:
 
 @dataclass(frozen=True)
 class Weld:
-    """Two frames stay together: points as in ``Connect``, and body_b is turned against body_a by
-    the quaternion ``quat`` (4), w x y z."""
+    """Two frames stay together: points ``anchor_a``, ``anchor_b`` as in ``Connect``, and ``body_b`` is turned against
+    ``body_a`` by the quaternion ``quat`` (4), w x y z. ``name``: unique among constraints."""
 
     name: str
     body_a: str
@@ -462,7 +464,8 @@ def _check_bilateral(constraint: Connect | Weld, kind: str) -> str:
 @dataclass(frozen=True)
 class Coupling:
     """``joint`` follows ``follows`` (None: it stays): with the displacements x and y of the two from
-    their ref, y = sum of ``coefficients[i]`` x^i, five coefficients; hinge and slide joints."""
+    their ref, y = sum of ``coefficients[i]`` x^i, five coefficients (rad or m per power of rad or m); names of hinge and
+    slide joints. ``name``: unique among constraints."""
 
     name: str
     joint: str
@@ -482,7 +485,7 @@ Constraint = Connect | Weld | Coupling
 
 @dataclass(frozen=True)
 class Keyframe:
-    """A named configuration ``q`` (nq) with a command ``u`` (nu)."""
+    """A configuration ``q`` (nq) with a command ``u`` (nu), found by its ``name``."""
 
     name: str
     q: Vector
@@ -500,7 +503,9 @@ class Description:
     ``bodies``: depth first, the world (named "world", without joints) first; q and v list the
     joints in this order, which is MuJoCo's. ``friction_combination``: "max" (MJCF: element-wise
     maximum) or "harmonic" (URDF and SDF: 2ab / (a + b)). ``parent_filter``: bodies joined by a
-    joint do not touch, unless one of them is the world. ``ignored``: what the source said and
+    joint do not touch, unless one of them is the world. ``gravity`` (3), m/s^2, world. ``actuators``, in the order of u;
+    ``pairs``, ``excludes``: what may touch besides the filters; ``constraints``, ``keyframes``, ``meshes``: found by
+    their names. ``name``: of the model. ``ignored``: what the source said and
     quasi-dynamics has no use for, in words.
     """
 

@@ -34,7 +34,7 @@ def load_description(
     clouds: Mapping[str, PointCloud] | None = None,
     leave_out: Kind | Iterable[Kind] = (),
 ) -> Description:
-    """A scene from a file, XML text, ``mujoco.MjSpec`` or ``mujoco.MjModel``; see ``qdsim.load``.
+    """A scene from a file, XML text, ``mujoco.MjSpec`` or ``mujoco.MjModel``; arguments as in ``qdsim.load``.
 
     Raises
     ------

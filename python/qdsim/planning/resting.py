@@ -50,7 +50,9 @@ def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, 
 
 
 def stays(model: Model, q: Array, object: str, options: Options) -> bool:
-    """Whether :func:`drop` is at most 1 mm and 0.01 rad."""
+    """Whether an object stays where it is without the robot: :func:`drop`, of the same ``model``, ``q``,
+    ``object``, ``options`` and errors, is at most 1 mm and 0.01 rad; without gravity always.
+    """
     if not np.any(model.parameters.gravity):
         return True
     shift, turn = drop(model, q, object, options)

@@ -133,6 +133,9 @@ def gentle(options: RRTOptions) -> RRTOptions:
 
     An edge commands the robot's springs as far from where it is as the object yields. In the quasi-dynamic
     model an object between two fingers bears any squeeze; outside of it hundreds of newtons shoot it out.
+
+    Args:
+        options: the settings to start from, ``task.planner`` say; the others stay as they are.
     """
     return options.replace(
         step=options.step / 4.0,

@@ -1,0 +1,168 @@
+"""What README, docs and notebooks say is so: code blocks run, commands, files and names exist; docstrings are whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import qdsim
+import qdsim.__main__
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
+TEXTS = [*PAGES, *sorted(ROOT.glob("notebooks/*.ipynb"))]
+MODULES = (
+    "qdsim",
+    "qdsim.planning",
+    "qdsim.smoothing",
+    "qdsim.systems",
+    "qdsim.formats",
+    "qdsim.description",
+)
+
+# The file that README's example loads: a finger on a slide beside a box on the floor.
+SCENE = """
+<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="2 2 0.1"/>
+    <body name="finger" pos="-0.16 0 0.05">
+      <joint name="reach" type="slide" axis="1 0 0"/>
+      <geom type="sphere" size="0.05" mass="0.2"/>
+    </body>
+    <body name="object" pos="0 0 0.1">
+      <freejoint/>
+      <geom type="box" size="0.1 0.1 0.1" mass="0.5"/>
+    </body>
+  </worldbody>
+  <actuator><position joint="reach" kp="100"/></actuator>
+</mujoco>
+"""
+
+
+def blocks(language):
+    return [
+        pytest.param(text, id=f"{page.relative_to(ROOT)}-{k}")
+        for page in PAGES
+        for k, text in enumerate(re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S))
+    ]
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_code_runs_as_it_stands(code, tmp_path):
+    (tmp_path / "my_robot_and_object.xml").write_text(SCENE)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout
+
+
+def test_there_is_code_to_run():
+    assert any("README" in parameter.id for parameter in blocks("python"))
+
+
+def test_commands_exist():
+    """`make X`, `python X.py`, `python -m qdsim X` and `pip install X` of code blocks and inline code."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    assert "demo" in targets
+    extras = set(re.findall(r"^([a-z]+) = \[", (ROOT / "pyproject.toml").read_text(), re.M))
+    seen = 0
+    for page in PAGES:
+        text = page.read_text()
+        pieces = re.findall(r"```sh\n(.*?)```|`([^`\n]+)`", text, re.S)
+        code = "\n".join(block or inline for block, inline in pieces)
+        for target in re.findall(r"^make ([a-z-]+)", code, re.M):
+            assert target in targets, f"{page.name}: make {target}"
+            seen += 1
+        for script in re.findall(r"\bpython3? ([\w/]+\.py)", code):
+            assert (ROOT / script).exists(), f"{page.name}: {script}"
+            seen += 1
+        for arguments in re.findall(r"python3? -m qdsim (\w+)", code):
+            with pytest.raises(SystemExit) as end:
+                qdsim.__main__.main([*arguments.split(), "--help"])
+            assert end.value.code == 0, f"{page.name}: python -m qdsim {arguments}"
+            seen += 1
+        for extra in re.findall(r"pip install '?(?:\.|qdsim)\[(\w+)\]", code):
+            assert extra in extras, f"{page.name}: extra {extra}"
+            seen += 1
+    assert seen > 8
+
+
+def test_links_lead_somewhere():
+    missing = []
+    for page in TEXTS:
+        links = re.findall(r"\]\(([^)#\s]+)[^)]*\)|src=\\?\"([^\"\\]+)\\?\"", page.read_text())
+        for link in (a or b for a, b in links):
+            here = "://" not in link and not link.startswith(("attachment:", "data:"))
+            if here and not (page.parent / link).exists():
+                missing.append(f"{page.name}: {link}")
+    assert not missing
+
+
+def test_names_in_texts_exist():
+    """Dotted names in inline code that begin with the package or one of its modules."""
+    heads = {m.removeprefix("qdsim."): m for m in MODULES[1:]} | {"qdsim": "qdsim"}
+    missing, seen = set(), 0
+    for page in TEXTS:
+        for dotted in re.findall(r"`([a-z_]+(?:\.[A-Za-z_]\w*)+)", page.read_text()):
+            head, *rest = dotted.split(".")
+            if head not in heads or rest[-1] in ("h", "py", "md", "xml"):
+                continue
+            seen += 1
+            try:
+                found = importlib.import_module(heads[head])
+                for name in rest:
+                    found = (
+                        getattr(found, name)
+                        if hasattr(found, name)
+                        else importlib.import_module(f"{found.__name__}.{name}")
+                    )
+            except (ImportError, AttributeError):
+                missing.add(f"{page.name}: {dotted}")
+    assert not missing and seen > 30
+
+
+def public():
+    found = []
+    for module in MODULES:
+        scope = importlib.import_module(module)
+        for name in scope.__all__:
+            thing = getattr(scope, name)
+            if callable(thing):
+                found.append(pytest.param(thing, id=f"{module}.{name}"))
+    return found
+
+
+def named(name, text):
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
+
+
+@pytest.mark.parametrize("thing", public())
+def test_docstrings_tell_of_every_argument(thing):
+    """Every argument of a function and every field of a class is spoken of, or the text says where it is."""
+    text = inspect.getdoc(thing) or ""
+    assert len(text) > 20
+    if inspect.isclass(thing):
+        if dataclasses.is_dataclass(thing):
+            body = text + "".join(inspect.getsource(c) for c in thing.__mro__[:-1])
+            for field in dataclasses.fields(thing):
+                documented = named(field.name, text) or re.search(
+                    rf'^    {field.name}: [^\n]*\n    """', body, re.M
+                )
+                assert documented or field.name.startswith("_"), field.name
+        for name, member in vars(thing).items():
+            if not name.startswith("_") and (
+                inspect.isfunction(member) or isinstance(member, property)
+            ):
+                assert inspect.getdoc(getattr(thing, name) if callable(member) else member), name
+        return
+    see = re.search(r"[Aa]rguments(?: and errors)? as (?:in|for|of)|[Ss]ee[ :]", text)
+    for name in inspect.signature(thing).parameters:
+        assert named(name, text) or see, name
