@@ -598,6 +598,8 @@ def test_tasks_that_make_no_sense_are_errors(task, changes, match):
         ({"step": float("nan")}, "step"),
         ({"shots": -1}, "shots"),
         ({"rotation_length": -1.0}, "rotation_length"),
+        ({"hold": 1}, "hold: expected True or False"),
+        ({"motion_seconds": 0.0}, "motion_seconds: expected a positive number"),
     ],
 )
 def test_options_that_make_no_sense_are_errors(changes, match):

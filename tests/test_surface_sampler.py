@@ -1,5 +1,6 @@
 """Grasps and plans in scenes of a user's own: any robot, any shape."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import qdsim
 from qdsim import planning
 from qdsim.planning.closing import joint_limits, near_pairs
-from qdsim.planning.samplers.closing import sides
+from qdsim.planning.samplers.touching import sides
 
 # A ball that pushes a T in the plane, without limits.
 PUSHER_AND_TEE = """
@@ -83,6 +84,27 @@ FINGERS_AND_MUG = f"""
   <actuator>
     <position joint="a1" kp="10"/><position joint="a2" kp="5"/>
     <position joint="b1" kp="10"/><position joint="b2" kp="5"/>
+  </actuator>
+</mujoco>"""
+
+# A bar with a ball at each end, on two slides and a hinge, in front of a wall that slides.
+BAR_AND_WALL = """
+<mujoco>
+  <compiler angle="radian"/>
+  <option gravity="0 0 0"/>
+  <worldbody>
+    <body name="wall"><joint name="wall" type="slide" axis="1 0 0"/>
+      <geom type="box" size="0.05 0.5 0.5" mass="1"/></body>
+    <body name="cart"><joint name="x" type="slide" axis="1 0 0"/>
+      <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+      <body name="lift"><joint name="y" type="slide" axis="0 1 0"/>
+        <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+        <body name="bar"><joint name="turn" type="hinge" axis="0 0 1" range="-1 1"/>
+          <geom type="sphere" size="0.02" pos="0 0.1 0" mass="0.1"/>
+          <geom type="sphere" size="0.02" pos="0 -0.1 0" mass="0.1"/></body></body></body>
+  </worldbody>
+  <actuator>
+    <position joint="x" kp="100"/><position joint="y" kp="100"/><position joint="turn" kp="10"/>
   </actuator>
 </mujoco>"""
 
@@ -205,3 +227,56 @@ def test_bodies_are_checked():
         planning.SurfaceSampler("mug", tips=["mug"])(task.model, task.start, rng)
     with pytest.raises(KeyError, match="thumb"):
         planning.SurfaceSampler("mug", tips=["thumb"])(task.model, task.start, rng)
+
+
+def test_one_more_contact_turns_a_bar_flat_onto_a_wall():
+    """A bar with a ball at each end, one at the wall: the other gets there by the turn of closed form."""
+    model = qdsim.load(BAR_AND_WALL)
+    gap, radius, half, near = 1e-4, 0.02, 0.1, 1e-3
+    q = np.array(model.default_q)
+    angle = 0.3
+    # The lower end touches: the bar's middle is half * sin(angle) further away.
+    q[model.actuated_q] = -(0.05 + radius + gap + half * np.sin(angle)), 0.0, angle
+    found = planning.samplers.add_contact(
+        model, q, "wall", np.random.default_rng(0), gap=gap, near=near, within=0.2
+    )
+    assert found is not None
+    x, _, turn = found[model.actuated_q]
+    np.testing.assert_allclose([x, turn], [-(0.05 + radius + gap), 0.0], atol=gap)
+    assert np.array_equal(found[model.unactuated_q], q[model.unactuated_q])
+    # With both at the wall there is nothing left to bring there; out of reach neither.
+    again = planning.samplers.add_contact(model, found, "wall", np.random.default_rng(0))
+    assert again is None
+    stuck = np.array(q)
+    stuck[model.actuated_q] = -0.45, 0.0, 0.0
+    assert planning.samplers.add_contact(model, stuck, "wall", np.random.default_rng(0)) is None
+
+
+def test_more_contacts_keep_those_that_are_there():
+    """Two arms around a box: one more shape touches, none lets go, nothing penetrates."""
+    task = next(iter(qdsim.systems.load("iiwa_bimanual_box").tasks.values()))
+    model, rng = task.model, np.random.default_rng(0)
+    plain = dataclasses.replace(task.sampler, extra=0)
+
+    def pairs(q):
+        contacts = model.collide(q, 1e-3)
+        own, robot = sides(model, "box")
+        hit = (own[contacts["body_a"]] & robot[contacts["body_b"]]) | (
+            own[contacts["body_b"]] & robot[contacts["body_a"]]
+        )
+        return {(int(c["geom_a"]), int(c["geom_b"])) for c in contacts[hit]}
+
+    added = 0
+    for _ in range(12):
+        q = plain(model, task.start, rng)
+        more = None if q is None else planning.samplers.add_contact(model, q, "box", rng)
+        if more is None:
+            continue
+        added += 1
+        assert pairs(q) < pairs(more)
+        assert len(near_pairs(model, more, 0.0)) == 0
+        lower, upper = joint_limits(model)
+        joints = more[model.actuated_q]
+        assert np.all(joints >= lower - 1e-12) and np.all(joints <= upper + 1e-12)
+        assert np.array_equal(more[task.space.q], q[task.space.q])
+    assert added >= 3

@@ -5,9 +5,26 @@ import dataclasses
 import numpy as np
 import pytest
 
+import qdsim
 from qdsim import planning, smoothing, systems
 from qdsim.planning.closing import joint_limits, near_pairs
 from qdsim.planning.task import penetration
+
+# A disc on slides in one of two rooms without a door, and a ball that it never meets.
+SHUT_IN = """
+<mujoco>
+  <option gravity="0 0 0"/>
+  <worldbody>
+    <body name="ball" pos="0 3 0"><joint name="ball" type="slide" axis="1 0 0"/>
+      <geom type="sphere" size="0.05" mass="1"/></body>
+    <body name="wall"><geom type="box" size="0.05 1 0.5"/></body>
+    <body name="carriage"><joint name="x" type="slide" axis="1 0 0" range="-0.5 0.5"/>
+      <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+      <body name="disc"><joint name="y" type="slide" axis="0 1 0" range="-0.5 0.5"/>
+        <geom type="sphere" size="0.05" mass="1"/></body></body>
+  </worldbody>
+  <actuator><position joint="x" kp="100"/><position joint="y" kp="100"/></actuator>
+</mujoco>"""
 
 TASKS = [
     (name, key)
@@ -261,7 +278,9 @@ def test_nominal_commands_keep_the_pressure_of_a_push():
             offset = np.linalg.norm(tree.local(i).command - robot)
             assert offset <= squeeze * options.step * (1.0 + 1e-12)
             if inputs is None:
-                assert offset == 0.0  # a grasp as it was drawn
+                # a grasp as it was drawn, unless it has to hold what hangs
+                resting = planning.stays(task.model, tree.q[i], task.object, task.options)
+                assert offset == 0.0 or not resting
             else:
                 asked = np.linalg.norm(inputs[-1] - robot)
                 np.testing.assert_allclose(offset, min(asked, squeeze * options.step), atol=1e-12)
@@ -277,3 +296,115 @@ def test_goals_in_the_air_are_reached_and_held():
     plan = tree.plan()
     assert plan.check(task.model).good
     assert task.model.body_pose(plan.end, "cylinder")[0][2] > 0.07
+
+
+def test_grasps_of_what_hangs_hold_it():
+    """Commands of fresh grasps in the air carry the object's weight, where S3's let it fall."""
+    task = task_of("iiwa_bimanual_box", "turn")
+    model, options = task.model, task.planner.replace(max_nodes=80, restart=None)
+    task = task.replace(goal=task.with_object(task.start, [0.0, 0.05, 0.2, 0.0, 0.0, 0.3]))
+
+    def falls(tree):
+        """Largest shift of the box in one step from grasps in the air, and whether a command is held."""
+        rows = []
+        for i in np.flatnonzero(tree.kind == planning.EdgeKind.REGRASP):
+            q, command = tree.q[i], tree.local(i).command
+            if planning.stays(model, q, task.object, task.options):
+                continue
+            after = qdsim.step(model, q, command, task.options).q_next
+            rows.append((task.space.errors(after, q)[0], np.any(command != model.command_from(q))))
+        return np.array(rows)
+
+    held, loose = (
+        falls(planning.rrt(task, options, 2)),
+        falls(planning.rrt(task, options.replace(hold=False), 2)),
+    )
+    assert not loose[:, 1].any() and held[:, 1].mean() > 0.3
+    assert np.median(held[held[:, 1] > 0, 0]) < 2e-3 < np.median(loose[:, 0])
+
+
+def test_holding_forces_are_found_for_every_sample():
+    """No sample of hand or arms makes the program of least forces end in an error of the solver."""
+    for name, key, lift in (("allegro_book", "drag", 0.03), ("iiwa_bimanual_box", "turn", 0.2)):
+        task = task_of(name, key)
+        model, rng = task.model, np.random.default_rng(0)
+        q = task.with_object(task.start, [0.0, -0.05, lift, 0.05, 0.05, 0.1])
+        holding = 0
+        for _ in range(25):
+            sample = task.sampler(model, q, rng)
+            if sample is None:
+                continue
+            try:
+                held = planning.holding_command(model, sample)
+            except planning.EquilibriumError:
+                continue
+            holding += 1
+            after = qdsim.step(model, sample, held.u, task.options).q_next
+            shift, turn = task.space.errors(after, sample)
+            assert shift < 5e-3 and turn < 0.05  # what closing the gaps takes
+        assert holding >= 2
+
+
+def test_a_box_out_of_the_arms_reach_is_dragged_back_from_its_top():
+    task = task_of("iiwa_box_push", "push_and_turn")
+    model, sampler = task.model, task.sampler
+    start = task.with_object(task.start, [0.15, 0.0, 0.0])
+    pos, rot = model.body_pose(start, "box")
+    # Nothing of the far side is within reach, by inverse kinematics from many postures.
+    rng = np.random.default_rng(0)
+    for y in np.linspace(-0.9, 0.9, 5) * sampler.half[1]:
+        place = [sampler.half[0] + sampler.radius + sampler.gap, y, sampler.height]
+        for _ in range(4):
+            q = np.array(start)
+            q[model.actuated_q] += 0.5 * rng.standard_normal(model.nu)
+            tip = planning.reach_point(model, q, sampler.body, sampler.tip, pos + rot @ place)
+            assert not tip.success
+    goal = task.with_object(task.start, [0.05, 0.0, 0.0])
+    back = task.replace(start=start, goal=goal, lower=task.lower - 0.1, upper=task.upper + 0.1)
+    plan = planning.rrt(back, rng=0).plan()
+    assert plan.check(model).good
+    above = [
+        model.body_pose(q, sampler.body)
+        for segment in plan.segments
+        for q in segment.configurations
+    ]
+    tips = [(pos + rot @ np.array(sampler.tip))[2] for pos, rot in above]
+    assert max(tips) > sampler.half[2] + sampler.radius - 2e-3  # somewhere it was on the top
+    sides = dataclasses.replace(sampler, top=False)
+    for _ in range(8):
+        q = sides(model, start, rng)
+        if q is not None:
+            pos, rot = model.body_pose(q, sampler.body)
+            tip = pos + rot @ np.array(sampler.tip)
+            np.testing.assert_allclose(tip[2], sampler.height, atol=1e-3)
+
+
+def test_a_grasp_is_kept_only_if_the_robot_gets_there():
+    """A disc shut in a room samples places on both sides of the wall; only its own side is reached."""
+    pytest.importorskip("ompl.base")
+    model = qdsim.load(SHUT_IN)
+
+    def anywhere(model, q, rng):
+        q = np.array(q)
+        q[model.actuated_q] = rng.choice([-0.3, 0.3]), rng.uniform(-0.3, 0.3)
+        return q
+
+    start = np.array(model.default_q)
+    start[model.actuated_q] = -0.3, 0.0
+    task = planning.Task(
+        name="shut in",
+        model=model,
+        options=qdsim.Options(h=0.1, margin=0.1),
+        start=start,
+        goal=start + np.eye(model.nq)[0] * 0.5,
+        object="ball",
+        lower=np.full(1, -1.0),
+        upper=np.full(1, 1.0),
+        sampler=anywhere,
+    )
+    options = planning.RRTOptions(max_nodes=30, restart=None)
+    both = planning.rrt(task, options, 0)
+    own = planning.rrt(task, options.replace(motion_seconds=0.05), 0)
+    side = int(model.actuated_q[0])
+    assert np.any(both.q[:, side] > 0.1)
+    assert np.all(own.q[:, side] < 0.0) and own.regrasp_count >= 3

@@ -257,8 +257,7 @@ def _least_forces(C: Array, c: Array, scale: Array, cones: list[int], unit: floa
     m = C.shape[1]
     cone: dict[str, Any] = {"G": np.diag(1.0 / scale), "g": np.zeros(m), "cones": _kinds(cones)}
     size = float(np.abs(C).max()) ** 2
-    nearest = solve_cone_program(C.T @ C + 1e-12 * size * np.eye(m), C.T @ c, **cone)
-    f = nearest.x
+    f = _nearest_forces(C, c, cone, 1e-12 * size)
     left = C @ f + c
     # The regularisation leaves a little; what is above that is truly out of reach.
     if float(np.linalg.norm(left)) > max(unit, 1e-6 * float(np.linalg.norm(c))):
@@ -271,6 +270,18 @@ def _least_forces(C: Array, c: Array, scale: Array, cones: list[int], unit: floa
         ).x
     except SolverError:
         return f
+
+
+def _nearest_forces(C: Array, c: Array, cone: dict[str, Any], regularization: float) -> Array:
+    """Forces that leave the least over. A regularisation at the edge of rounding moves the answer
+    least; where the solver takes the internal forces that hardly cost anything for a way down without
+    end, a larger one does not.
+    """
+    eye = np.eye(C.shape[1])
+    try:
+        return solve_cone_program(C.T @ C + regularization * eye, C.T @ c, **cone).x
+    except SolverError:
+        return solve_cone_program(C.T @ C + 1e4 * regularization * eye, C.T @ c, **cone).x
 
 
 def _margin(G: Array, scale: Array, cones: list[int]) -> float:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Any, Literal
 
+from qdsim.planning.motion import MotionOptions
 from qdsim.smoothing import Scheme
 
 __all__ = ["RRTOptions"]
@@ -61,9 +62,17 @@ class RRTOptions:
         squeeze: how much of a push's pressure the next push begins with: the nominal command of a node is where
             the push before commanded the robot to, at most ``squeeze * step`` away from where the robot is. What
             is held against gravity stays held. With 0 it is where the robot is (S3).
+        hold: where gravity would take the object, prefer contact samples whose forces can hold it
+            (:func:`qdsim.planning.holding_command`), out of ``grasps`` of them, and begin with the command
+            that does, as far as ``squeeze`` lets it. With False they are taken as they come (S3).
         require_static_regrasps: change a grasp only where the object stays where it is without the robot
             (:func:`qdsim.planning.stays`). S3 ignores gravity there, which is harmless where the object rests
             on something.
+        motion_seconds: keep only grasps that the robot can get to from where it is: that
+            :func:`qdsim.planning.connect` finds a collision-free motion to, with at most this many seconds
+            for OMPL where the straight line is not free. Some tens of milliseconds a grasp; trees are the
+            same for the same seed unless a search runs out of time. None: not asked (S3), and some regrasps
+            of a plan may be shut in.
         contact_tolerance: m; a grasp is changed only where nothing penetrates by more than this.
             Robot and object are first let to settle where they do.
     """
@@ -92,7 +101,9 @@ class RRTOptions:
     grasps: int = 8
     squeeze: float = 0.5
     contact_tolerance: float = 1e-6
+    hold: bool = True
     require_static_regrasps: bool = False
+    motion_seconds: float | None = None
 
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, ("chain", "published"))
@@ -114,10 +125,11 @@ class RRTOptions:
         _number("progress", self.progress, 0.0, 1.0)
         _number("squeeze", self.squeeze, 0.0, math.inf)
         _number("shot_spread", self.shot_spread, 0.0, math.inf)
-        if not isinstance(self.require_static_regrasps, bool):
-            raise ValueError(
-                f"require_static_regrasps: expected True or False, got {self.require_static_regrasps!r}"
-            )
+        for name in ("hold", "require_static_regrasps"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name}: expected True or False, got {getattr(self, name)!r}")
+        if self.motion_seconds is not None:
+            _number("motion_seconds", self.motion_seconds, 0.0, math.inf, positive=True)
         _number("contact_tolerance", self.contact_tolerance, 0.0, math.inf)
         if self.rotation_length is not None:
             _number("rotation_length", self.rotation_length, 0.0, math.inf, positive=True)
@@ -133,8 +145,16 @@ class RRTOptions:
             "between_probability": 0.0,
             "restart": None,
             "squeeze": 0.0,
+            "hold": False,
         }
         return cls(**(settings | changes))
+
+    @property
+    def motion_options(self) -> MotionOptions | None:
+        """What motions to new grasps are asked for, None if they are not."""
+        if self.motion_seconds is None:
+            return None
+        return MotionOptions(time_limit=self.motion_seconds, shortcuts=0)
 
     def replace(self, **changes: Any) -> RRTOptions:
         """The same options with some changed."""

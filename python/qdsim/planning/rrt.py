@@ -7,12 +7,15 @@ from __future__ import annotations
 import math
 import os
 import time
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qdsim._core import SolverError
+from qdsim.planning.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.motion import MotionError, connect
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.progress import progress_bar
 from qdsim.planning.resting import stays
@@ -74,6 +77,13 @@ def rrt(
         search.restore(checkpoint)
     search.grow(progress, checkpoint, checkpoint_seconds)
     return search.tree
+
+
+class _Grasp(NamedTuple):
+    """A contact sample and what the tree will know of it."""
+
+    q: Array
+    local: LocalModel
 
 
 class _Search:
@@ -317,55 +327,94 @@ class _Search:
             task.model, q, task.object, self.step_options
         ):
             return None
-        greedy = self.options.grasps > 1 and self.rng.random() < 0.5
-        if subgoal is None or not greedy:
-            sample = task.sampler(task.model, q, self.rng)
-            if sample is None:
+        hanging = self._hangs(q)
+        if subgoal is None or not (self.options.grasps > 1 and self.rng.random() < 0.5):
+            grasp = next((g for g in self._grasps(q, hanging) if self._gets_to(q, g.q)), None)
+            if grasp is None:
                 return None
             self.regrasps += 1
-            return tree.add(sample, settled, EdgeKind.REGRASP, None, None)
+            return tree.add(grasp.q, settled, EdgeKind.REGRASP, None, None, grasp.local)
         begin = tree.object_distance(q, subgoal)
         wanted, least = (1.0 - self.options.progress) * begin, math.inf
-        best: tuple[Array, LocalModel, tuple[Array, Array] | None] | None = None
+        best: tuple[_Grasp, tuple[Array, Array] | None] | None = None
+        for grasp in self._grasps(q, hanging):
+            du = self._steer(grasp.local, subgoal)
+            edge = self._simulate(grasp.q, grasp.local.command, du)
+            distance = begin if edge is None else tree.object_distance(edge[1][-1], subgoal)
+            if (best is None or distance < least) and self._gets_to(q, grasp.q):
+                best, least = (grasp, edge), distance
+            if least <= wanted:
+                break
+        if best is None:
+            return None
+        self.regrasps += 1
+        grasp, edge = best
+        fresh = tree.add(grasp.q, settled, EdgeKind.REGRASP, None, None, grasp.local)
+        if edge is None or least > wanted or tree.full:
+            return fresh
+        return tree.add(edge[1][-1], fresh, EdgeKind.PUSH, *edge)
+
+    def _hangs(self, q: Array) -> bool:
+        """Whether the object is where gravity would take it, and grasps should hold it."""
+        task = self.task
+        return self.options.hold and not stays(task.model, q, task.object, self.step_options)
+
+    def _gets_to(self, q: Array, grasp: Array) -> bool:
+        """Whether the robot can go from one configuration to another, the object where it is."""
+        options = self.options.motion_options
+        if options is None:
+            return True
+        try:
+            connect(self.task.model, q, grasp, options, self.tree.count)
+        except MotionError:
+            return False
+        return True
+
+    def _grasps(self, q: Array, hanging: bool) -> Iterator[_Grasp]:
+        """At most ``options.grasps`` contact samples with their local models, fewer if the sampler has none.
+
+        An object in the air falls out of most samples: by 5 (book) to 26 mm (box of the two arms) in
+        their first step. There only those come whose contact forces can balance its weight, and they begin
+        with the command that makes these; or the last of the samples, if none can.
+        """
+        task, tree = self.task, self.tree
+        assert task.sampler is not None
+        last: Array | None = None
+        held = False
         for _ in range(self.options.grasps):
             sample = task.sampler(task.model, q, self.rng)
             if sample is None:
                 break
             try:
-                local = tree.local_model(sample)
+                command = holding_command(task.model, sample).u[None] if hanging else None
+                local = tree.local_model(sample, command)
+            except EquilibriumError:
+                last = sample
+                continue
             except SolverError:
                 tree.failures += 1
                 continue
-            edge = self._simulate(sample, local.command, self._steer(local, subgoal))
-            distance = begin if edge is None else tree.object_distance(edge[1][-1], subgoal)
-            if best is None or distance < least:
-                best, least = (sample, local, edge), distance
-            if distance <= wanted:
-                break
-        if best is None:
-            return None
-        self.regrasps += 1
-        sample, local, edge = best
-        fresh = tree.add(sample, settled, EdgeKind.REGRASP, None, None, local)
-        if edge is None or least > wanted or tree.full:
-            return fresh
-        return tree.add(edge[1][-1], fresh, EdgeKind.PUSH, *edge)
+            held = True
+            yield _Grasp(sample, local)
+        if last is not None and not held:
+            yield _Grasp(last, tree.local_model(last))
 
     def _settle(self, node: int) -> int | None:
         """A node where nothing penetrates: this one, or one after holding the fingers still for a
         moment.
 
         Large steps leave penetration by linearisation; a robot should not let go of an object
-        inside of it.
+        inside of it. What hangs is held with the node's pressure meanwhile.
         """
         tree, model = self.tree, self.task.model
         tolerance = self.options.contact_tolerance
         if tree._depth[node] <= tolerance:
             return node
         q = np.array(tree._q[node])
+        held = tree._command[node] if self._hangs(q) else None
         inputs, trajectory = [], []
         for _ in range(SETTLING_STEPS):
-            edge = self._run(q, model.command_from(q)[None])
+            edge = self._run(q, (model.command_from(q) if held is None else held)[None])
             if edge is None:
                 return None
             inputs.append(edge[0][0])

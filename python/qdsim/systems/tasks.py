@@ -103,6 +103,7 @@ def _hand_sampler(
     flexion: float,
     pinch: float = 0.01,
     contacts: int = 1,
+    reach: float = 1.0,
 ) -> ClosingSampler:
     """The published random direction of the hand: two torsions, all flexions, the outer flexions.
 
@@ -130,6 +131,7 @@ def _hand_sampler(
         mean=np.array([0.0, 0.0, flexion, pinch]),
         spread=np.array([0.03, 0.03, 0.03 if model.nu == 16 else 0.02, 0.03]),
         opened=opened,
+        reach=reach,
         place=place,
         contacts=contacts,
     )
@@ -244,6 +246,16 @@ def _allegro_plate(model: Model, options: Options) -> Tasks:
     return {"pick_up": task}
 
 
+def _over_book(model: Model, q: Array, rng: np.random.Generator) -> Array | None:
+    """Anywhere over the book that lets fingers and thumb close around it."""
+    pos, rot = model.body_pose(q, "book")
+    u = rng.random(3)
+    roll = math.atan2(rot[2, 1], rot[2, 2])
+    height = 0.05 + 0.02 * u[2] + 0.1 * math.sin(roll)
+    _slides(model, q, pos + np.array([0.06 * (u[0] - 0.5), -0.1 + 0.15 * u[1], height]))
+    return None
+
+
 def _allegro_book(model: Model, options: Options) -> Tasks:
     start = model.clamp_to_limits(_start(model))
     goal = np.array([0.0, -0.15, 0.0, 0.0, 0.0, 0.0])
@@ -256,7 +268,8 @@ def _allegro_book(model: Model, options: Options) -> Tasks:
         object="book",
         lower=np.array([-0.1, -0.2, -0.01, -0.1, -0.1, -0.2]),
         upper=np.array([0.1, 0.05, 0.05, 0.1, 0.1, 0.2]),
-        sampler=_hand_sampler(model, "book", _over_plate("book"), steps=20, flexion=0.04),
+        # Fingers close until they touch: the plate's stop after 0.8 rad on average, most without contact.
+        sampler=_hand_sampler(model, "book", _over_book, steps=20, flexion=0.04, reach=3.0),
         position_tolerance=0.01,
         rotation_tolerance=0.1,
         length=0.1,
@@ -373,6 +386,7 @@ def _bimanual(
                 spread=np.zeros(1),
                 reach=4.0,
                 place=_arms_beside,
+                extra=2,
             ),
             position_tolerance=0.03,
             rotation_tolerance=0.1,
@@ -393,6 +407,7 @@ def _iiwa_box_push(model: Model, options: Options) -> Tasks:
         body="arm_link_7",
         tip=(0.0, 0.0, 0.02),
         radius=0.031,
+        top=True,
         posture=start[model.actuated_q],
     )
     task = Task(

@@ -19,6 +19,7 @@ from qdsim.planning.samplers.closing import ClosingSampler
 from qdsim.planning.samplers.planar_hand import PlanarHandSampler
 from qdsim.planning.samplers.planar_pushing import BoxSideSampler
 from qdsim.planning.samplers.surface import SurfaceSampler
+from qdsim.planning.samplers.touching import add_contact
 
 __all__ = [
     "BoxFaceSampler",
@@ -27,6 +28,7 @@ __all__ = [
     "ContactSampler",
     "PlanarHandSampler",
     "SurfaceSampler",
+    "add_contact",
 ]
 
 

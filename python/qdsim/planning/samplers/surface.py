@@ -13,7 +13,7 @@ from qdsim.model import Model
 from qdsim.planning.clearance import bounding_radii
 from qdsim.planning.closing import close_grasp, joint_limits, moved_bodies, near_pairs
 from qdsim.planning.inverse_kinematics import reach_point
-from qdsim.planning.samplers.closing import bodies_touching, sides
+from qdsim.planning.samplers.touching import bodies_touching, sides
 from qdsim.planning.space import Array
 
 __all__ = ["SurfaceSampler"]
