@@ -26,11 +26,13 @@ def generalised_force(program: Program, step: qdsim.Step) -> np.ndarray:
     return total
 
 
-def solve(scene: Scene, q, u, options: qdsim.Options, tau=None) -> qdsim.Step | None:
+def solve(
+    scene: Scene, q, u, options: qdsim.Options, tau=None, warm_start=None
+) -> qdsim.Step | None:
     """The step; None where no motion satisfies all friction cones (deep in a wedge), which another
     solver has to confirm."""
     try:
-        return qdsim.step(scene.model, q, u, options, tau=tau)
+        return qdsim.step(scene.model, q, u, options, tau=tau, warm_start=warm_start)
     except qdsim.SolverError as error:
         assert error.info.status == "infeasible"
     contacts = scene.model.collide(q, options.margin)
@@ -39,9 +41,9 @@ def solve(scene: Scene, q, u, options: qdsim.Options, tau=None) -> qdsim.Step | 
     return None
 
 
-def check_exact(scene: Scene, q, u, options: qdsim.Options, tau=None) -> None:
+def check_exact(scene: Scene, q, u, options: qdsim.Options, tau=None, warm_start=None) -> None:
     model = scene.model
-    step = solve(scene, q, u, options, tau)
+    step = solve(scene, q, u, options, tau, warm_start)
     if step is None:
         return
     program = assemble(model, q, u, options, step.contacts, tau)
@@ -89,10 +91,10 @@ def check_exact(scene: Scene, q, u, options: qdsim.Options, tau=None) -> None:
             assert abs(force * slack[0]) <= 1e-8 * (1.0 + abs(force))
 
 
-def check_smoothed(scene: Scene, q, u, options: qdsim.Options) -> None:
+def check_smoothed(scene: Scene, q, u, options: qdsim.Options, warm_start=None) -> None:
     """Stationarity of the barrier problem of formulation 3, from delta alone."""
     model, kappa = scene.model, options.kappa
-    step = solve(scene, q, u, options)
+    step = solve(scene, q, u, options, warm_start=warm_start)
     if step is None:
         return
     program = assemble(model, q, u, options, step.contacts)

@@ -64,21 +64,25 @@ PyObject *cone_benchmark_function(PyObject *module, PyObject *const *args, Py_ss
 }
 
 const char step_benchmark_doc[] =
-    "_step_benchmark($module, /, model, q, u, options, repeat, linearize)\n--\n\n"
+    "_step_benchmark($module, /, model, q, u, options, repeat, linearize,\n"
+    "                warm_start=None)\n--\n\n"
     "Seconds per qd_step (linearize: qd_linearize), the mean of `repeat` equal calls.";
 
 PyObject *step_benchmark_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                   PyObject *kwnames) {
-  static const char *const names[] = {"model", "q", "u", "options", "repeat", "linearize"};
-  PyObject *in[6];
+  static const char *const names[] = {"model",  "q",         "u",         "options",
+                                      "repeat", "linearize", "warm_start"};
+  PyObject *in[7];
   int repeat;
-  if (arguments_parse("_step_benchmark", names, 6, 6, 6, args, arg_count, kwnames, in) < 0 ||
+  if (arguments_parse("_step_benchmark", names, 7, 7, 6, args, arg_count, kwnames, in) < 0 ||
       repeat_read(in[4], &repeat) < 0)
     return NULL;
   int linearize = PyObject_IsTrue(in[5]);
   step_call call;
-  if (linearize < 0 || step_call_begin(&call, PyModule_GetState(module), "_step_benchmark", in[0],
-                                       in[1], in[2], in[3], NULL, NULL) < 0)
+  if (linearize < 0 ||
+      step_call_begin(&call, PyModule_GetState(module), "_step_benchmark", in[0], in[1], in[2],
+                      in[3], NULL, NULL) < 0 ||
+      step_call_start(&call, in[6]) < 0)
     return NULL;
   qd_status status = QD_OK;
   double seconds;

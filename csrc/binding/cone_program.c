@@ -109,19 +109,35 @@ void cone_call_end(cone_call *call) {
 
 const char cone_solve_doc[] =
     "_solve_cone_program($module, /, Q, b, G, g, cone_kind, cone_dim, C, c, target_mu, tolerance,\n"
-    "                    iteration_limit, polish)\n--\n\n"
+    "                    iteration_limit, polish, warm_start)\n--\n\n"
     "(x, slack, dual, dual_eq, info) of a cone program; qdsim.solve_cone_program is the public "
     "door.";
 
+static int copy_numbers(PyObject *from, PyObject *to) {
+  return array_copy_vector(from, "warm_start", (int)PyArray_SIZE((PyArrayObject *)to),
+                           PyArray_DATA((PyArrayObject *)to));
+}
+
+/* (x, dual, dual_eq) into the arrays that the answer goes into; None: nothing. */
+static int start_read(PyObject *start, PyObject *x, PyObject *dual, PyObject *dual_eq) {
+  PyObject *from_x, *from_dual, *from_eq;
+  if (start == Py_None) return 0;
+  if (!PyArg_ParseTuple(start, "OOO:warm_start", &from_x, &from_dual, &from_eq)) return -1;
+  return copy_numbers(from_x, x) < 0 || copy_numbers(from_dual, dual) < 0 ||
+                 copy_numbers(from_eq, dual_eq) < 0
+             ? -1
+             : 0;
+}
+
 static PyObject *cone_solve_call(const core_state *state, cone_call *call,
-                                 const qd_cone_options *options) {
+                                 const qd_cone_options *options, PyObject *start) {
   const qd_cone_program *program = &call->program;
   PyObject *x = array_new_vector(program->variable_count);
   PyObject *slack = array_new_vector(program->row_count);
   PyObject *dual = array_new_vector(program->row_count);
   PyObject *dual_eq = array_new_vector(program->equality_count);
   PyObject *out = NULL;
-  if (x && slack && dual && dual_eq) {
+  if (x && slack && dual && dual_eq && start_read(start, x, dual, dual_eq) == 0) {
     solver_info info = {
         .row_count = program->row_count, .contact_count = 0, .derivative_exact = -1};
     qd_status status;
@@ -146,18 +162,20 @@ static PyObject *cone_solve_call(const core_state *state, cone_call *call,
 PyObject *cone_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                               PyObject *kwnames) {
   static const char *const names[] = {
-      "Q", "b", "G",         "g",         "cone_kind",       "cone_dim",
-      "C", "c", "target_mu", "tolerance", "iteration_limit", "polish"};
-  PyObject *in[12];
+      "Q",         "b", "G",         "g",         "cone_kind",       "cone_dim",
+      "C",         "c", "target_mu", "tolerance", "iteration_limit", "polish",
+      "warm_start"};
+  PyObject *in[13];
   cone_call call;
   qd_cone_options options = qd_cone_options_default();
-  if (arguments_parse("_solve_cone_program", names, 12, 12, 12, args, arg_count, kwnames, in) < 0 ||
+  if (arguments_parse("_solve_cone_program", names, 13, 13, 13, args, arg_count, kwnames, in) < 0 ||
       number_read(in[9], "tolerance", &options.tolerance) < 0)
     return NULL;
   if (int_read(in[10], "iteration_limit", &options.iteration_limit) < 0) return NULL;
   options.polish = PyObject_IsTrue(in[11]);
+  options.warm_start = in[12] != Py_None;
   if (PyErr_Occurred() || cone_call_begin(&call, in) < 0) return NULL;
-  PyObject *out = cone_solve_call(PyModule_GetState(module), &call, &options);
+  PyObject *out = cone_solve_call(PyModule_GetState(module), &call, &options, in[12]);
   cone_call_end(&call);
   return out;
 }

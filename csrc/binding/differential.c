@@ -121,22 +121,26 @@ typedef struct differential_object {
 } differential_object;
 
 const char differential_doc[] =
-    "_differentiate($module, /, model, q, u, options=None, *, tau=None, wrench=None)\n--\n\n"
+    "_differentiate($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
+    "warm_start=None)\n--\n\n"
     "A step that keeps its factorisation; see qdsim.differentiate.";
 
 PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                 PyObject *kwnames) {
-  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrench"};
+  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrench", "warm_start"};
   core_state *state = PyModule_GetState(module);
-  PyObject *in[6];
+  PyObject *in[7];
   step_call call;
-  if (arguments_parse("differentiate", names, 6, 4, 3, args, arg_count, kwnames, in) < 0 ||
-      step_call_begin(&call, state, "differentiate", in[0], in[1], in[2], in[3], in[4], in[5]) < 0)
+  if (arguments_parse("differentiate", names, 7, 4, 3, args, arg_count, kwnames, in) < 0 ||
+      step_call_begin(&call, state, "differentiate", in[0], in[1], in[2], in[3], in[4], in[5]) <
+          0 ||
+      step_call_start(&call, in[6]) < 0)
     return NULL;
   qd_status status;
   Py_BEGIN_ALLOW_THREADS;
   status = step_call_differentiate(&call);
   Py_END_ALLOW_THREADS;
+  call.input.start = NULL; /* its Step may go */
   PyObject *step = step_call_check(&call, status) == 0 ? step_create(&call, 1) : NULL;
   differential_object *self =
       step ? (differential_object *)state->differential_type->tp_alloc(state->differential_type, 0)

@@ -25,7 +25,7 @@ static PyObject *linearization_create(const core_state *state, PyObject *step, P
 
 const char linearize_doc[] =
     "linearize($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
-    "wrt=('q', 'u'))\n--\n\n"
+    "wrt=('q', 'u'), warm_start=None)\n--\n\n"
     "A step and its derivatives A = dq_next/dq (nv, nv) and B = dq_next/du (nv, nu) in tangent\n"
     "coordinates, exact (formulation 4).\n\n"
     "Arguments and errors as in step(). wrt: which of 'q' (A) and 'u' (B) are wanted; the other "
@@ -66,6 +66,10 @@ static int wrt_read(PyObject *argument) {
   }
   Py_DECREF(items);
   return wrt;
+}
+
+PyObject *linearization_step(PyObject *linearization) {
+  return ((linearization_object *)linearization)->step;
 }
 
 /* A new array if the matrix is wanted, else None. */
@@ -138,13 +142,16 @@ static PyObject *linearize_call(step_call *call, int wrt) {
 
 PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                              PyObject *kwnames) {
-  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrench", "wrt"};
-  PyObject *in[7];
+  static const char *const names[] = {"model", "q",      "u",   "options",
+                                      "tau",   "wrench", "wrt", "warm_start"};
+  PyObject *in[8];
   step_call call;
-  if (arguments_parse("linearize", names, 7, 4, 3, args, arg_count, kwnames, in) < 0) return NULL;
+  if (arguments_parse("linearize", names, 8, 4, 3, args, arg_count, kwnames, in) < 0) return NULL;
   int wrt = wrt_read(in[6]);
-  if (wrt < 0 || step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], in[2],
-                                 in[3], in[4], in[5]) < 0)
+  if (wrt < 0 ||
+      step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], in[2], in[3],
+                      in[4], in[5]) < 0 ||
+      step_call_start(&call, in[7]) < 0)
     return NULL;
   PyObject *out =
       wrt & ~(WRT_Q | WRT_U) ? linearize_by_all(&call, wrt) : linearize_call(&call, wrt);

@@ -58,8 +58,45 @@ PyObject *step_create(const step_call *call, int with_derivative) {
   return (PyObject *)self;
 }
 
+/* 1 if the contacts are of pairs that the model has. */
+static int contacts_fit(step_object *self, const model_object *model) {
+  const qd_contact *contacts = step_contacts(self);
+  for (int i = 0; i < self->contact_count; i++)
+    if (contacts[i].pair < 0 || contacts[i].pair >= model->pair_count || contacts[i].body_a < 0 ||
+        contacts[i].body_a >= model->body_count || contacts[i].body_b < 0 ||
+        contacts[i].body_b >= model->body_count)
+      return 0;
+  return 1;
+}
+
+int step_start_read(const step_call *call, PyObject *step, qd_step_start *out) {
+  const model_object *model = call->model;
+  if (!PyObject_TypeCheck(step, call->state->step_type)) {
+    PyErr_Format(PyExc_TypeError, "warm_start: expected a Step, a Linearization or None, got %s",
+                 Py_TYPE(step)->tp_name);
+    return -1;
+  }
+  step_object *self = (step_object *)step;
+  if (self->nq != model->nq || self->nv != model->nv ||
+      self->constraint_count != model->constraint_count || !contacts_fit(self, model)) {
+    PyErr_Format(PyExc_ValueError,
+                 "warm_start: a step of another model (nq %d, nv %d, %d constraints; this one: nq "
+                 "%d, nv %d, %d constraints, %d pairs)",
+                 self->nq, self->nv, self->constraint_count, model->nq, model->nv,
+                 model->constraint_count, model->pair_count);
+    return -1;
+  }
+  *out = (qd_step_start){.contact_count = self->contact_count,
+                         .contacts = step_contacts(self),
+                         .delta = step_delta(self),
+                         .limit_force = step_limit_force(self),
+                         .constraint_force = step_constraint_force(self)};
+  return 0;
+}
+
 const char step_doc[] =
-    "step($module, /, model, q, u, options=None, *, tau=None, wrench=None)\n--\n\n"
+    "step($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
+    "warm_start=None)\n--\n\n"
     "One quasi-dynamic step q_next = f(q, u) (Pang et al. 2023, section III; formulation 2).\n\n"
     "model: qdsim.Model. q: configuration (nq). u: commands (nu), in the units of the actuators.\n"
     "options: qdsim.Options, None for the defaults. tau: applied generalised force (nv), N or Nm.\n"
@@ -68,18 +105,23 @@ const char step_doc[] =
     "at the centre of mass, then moment Nm, world axes (MuJoCo's xfrc_applied). Forces on "
     "actuated\n"
     "joints add to those of their springs.\n"
+    "warm_start: an earlier Step or Linearization of this model, under any options, to look for "
+    "the\n"
+    "solution near its own; worth it along a trajectory. The answer is certified as without; it\n"
+    "agrees to the tolerance, and forces that are not unique depend on it.\n"
     "Returns a Step. Raises TypeError or ValueError that names the argument, and SolverError "
     "(with\n"
     "its info) where the program has no solution or was not solved.";
 
 PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                         PyObject *kwnames) {
-  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrench"};
-  PyObject *in[6];
+  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrench", "warm_start"};
+  PyObject *in[7];
   step_call call;
-  if (arguments_parse("step", names, 6, 4, 3, args, arg_count, kwnames, in) < 0 ||
+  if (arguments_parse("step", names, 7, 4, 3, args, arg_count, kwnames, in) < 0 ||
       step_call_begin(&call, PyModule_GetState(module), "step", in[0], in[1], in[2], in[3], in[4],
-                      in[5]) < 0)
+                      in[5]) < 0 ||
+      step_call_start(&call, in[6]) < 0)
     return NULL;
   qd_status status;
   Py_BEGIN_ALLOW_THREADS;

@@ -70,6 +70,19 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
   return 0;
 }
 
+int step_call_start(step_call *call, PyObject *warm_start) {
+  if (!warm_start || warm_start == Py_None) return 0;
+  PyObject *step = PyObject_TypeCheck(warm_start, call->state->linearization_type)
+                       ? linearization_step(warm_start)
+                       : warm_start;
+  if (step_start_read(call, step, &call->start) < 0) {
+    step_call_end(call);
+    return -1;
+  }
+  call->input.start = &call->start;
+  return 0;
+}
+
 qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B) {
   const qd_model *model = call->model->model;
   workspace_entry *entry = call->entry;

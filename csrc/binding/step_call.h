@@ -15,6 +15,7 @@ typedef struct step_call {
   PyObject *held;           /* bytes, strong, or NULL */
   workspace_entry *entry;   /* ours until step_call_end */
   qd_step_input input;      /* points into the entry */
+  qd_step_start start;      /* points into the warm start's Step, which the caller holds */
   qd_step_options settings; /* the options with this model's held mask */
   qd_step_result result;    /* filled by step_call_run, points into the entry */
 } step_call;
@@ -26,6 +27,9 @@ int step_call_configure(step_call *call, const core_state *state, const char *na
 /* -1 with an exception, and then nothing is left to end. options, tau and wrench may be NULL. */
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
                     PyObject *q, PyObject *u, PyObject *options, PyObject *tau, PyObject *wrench);
+/* The Step (or the Linearization's) as a guess; NULL, None: none. -1 with an exception, and then
+ * nothing is left to end. */
+int step_call_start(step_call *call, PyObject *warm_start);
 /* One qd_step, or qd_linearize into A and B (NULL: not wanted); grows the workspace as needed.
  * Needs no GIL. */
 qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B);
@@ -41,6 +45,10 @@ int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMEN
  * 6). -1 with an exception. */
 int wrench_read(const core_state *state, const model_object *model, PyObject *model_argument,
                 PyObject *wrench, double *out);
+/* step.c: what a Step holds, as a guess. ValueError if it is another model's. */
+int step_start_read(const step_call *call, PyObject *step, qd_step_start *out);
+/* linearization.c: its Step, borrowed. */
+PyObject *linearization_step(PyObject *linearization);
 /* step.c: a Step with copies of the results. */
 PyObject *step_create(const step_call *call, int with_derivative);
 

@@ -68,7 +68,7 @@ static void add_info(qd_cone_info *sum, const qd_cone_info *one) {
 
 /* Solves the islands one after the other, up to one that fails. */
 static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                       qd_step_result *result) {
+                       int strict, qd_step_result *result) {
   problem *p = &w->problem;
   if (p->n == 0) {
     nothing_moves(model, w, result);
@@ -77,12 +77,17 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
   qd_cone_options cone_options = qd_cone_options_default();
   cone_options.tolerance = options->tolerance;
   cone_options.iteration_limit = options->iteration_limit;
+  cone_options.warm_start = w->warm.from != NULL;
+  if (cone_options.warm_start) {
+    warm_start_fill(&w->warm, model, &w->collision, p);
+  }
   memset(&result->info, 0, sizeof result->info);
   result->info.polished = 1;
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
     island_program program;
     problem_program(p, one, &program);
+    program.program.strict = strict;
     double *x = p->x + one->variable, *direction = p->mass_row;
     qd_status status =
         conic_solve(one->cone_workspace, &cone_options, &program.program, x, p->slack + one->row,
@@ -161,7 +166,7 @@ static qd_status solve_working_set(const qd_model *model, qd_workspace *w,
     return status;
   }
   problem_assemble(p, model, options, &w->kinematics, &w->inertia, &w->collision, &w->set, input);
-  status = solve(model, w, options, result);
+  status = solve(model, w, options, kept != NULL, result);
   report_contacts(w, result);
   if (status == QD_OK) {
     scatter_delta(model, &w->problem, result->delta);
@@ -257,8 +262,15 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   w->problem.relaxed = 0;
   kinematics_compute(model, input->q, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
+  w->warm.from = input->start;
+  if (input->start != NULL) {
+    warm_start_match(&w->warm, input->start, &w->collision);
+  }
   if (isinf(options->kappa)) {
     working_set_choose(&w->set, model, options, &w->kinematics, &w->collision, input);
+    if (input->start != NULL) {
+      warm_start_choose(&w->warm, model, &w->set);
+    }
   } else {
     working_set_fill(&w->set, model, &w->collision); /* a barrier acts at any distance */
   }

@@ -39,6 +39,7 @@ static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity
   inertia_lay_out(&w->inertia, model, a);
   collision_lay_out(&w->collision, model, contact_capacity, a);
   working_set_lay_out(&w->set, model, contact_capacity, a);
+  warm_start_lay_out(&w->warm, contact_capacity, a);
   problem_lay_out(&w->problem, model, contact_capacity, a);
   lay_out_sensitivity(&w->sensitivity, model, a);
   differential_lay_out(&w->differential, model, contact_capacity, a);

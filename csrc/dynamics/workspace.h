@@ -4,6 +4,7 @@
 
 #include "dynamics/differential.h"
 #include "dynamics/problem.h"
+#include "dynamics/warm_start.h"
 #include "mechanics/collision.h"
 #include "mechanics/inertia.h"
 
@@ -54,6 +55,7 @@ struct qd_workspace {
   inertia inertia;
   collision collision;
   working_set set;
+  warm_start warm;
   problem problem;
   sensitivity sensitivity;
   differential differential;

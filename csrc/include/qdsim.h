@@ -63,7 +63,10 @@ typedef struct qd_cone_program {
 typedef struct qd_cone_options {
   double tolerance;    /* relative, on primal and dual residual and complementarity; default 1e-9 */
   int iteration_limit; /* default 100 */
-  int polish; /* 1: after an exact solve, Newton on the active set to rounding; default 1 */
+  int polish;     /* 1: after an exact solve, Newton on the active set to rounding; default 1 */
+  int warm_start; /* 1: x, dual and dual_eq hold a guess on entry, of any quality: a good one saves
+                     time, a bad one costs little, and what the answer promises is the same.
+                     Multipliers that are not unique depend on it; default 0 */
 } qd_cone_options;
 
 typedef struct qd_cone_info {
@@ -423,6 +426,19 @@ typedef struct qd_step_result {
   int culprit_count;                   /* out, 0 where nothing is known */
 } qd_step_result;
 
+/* An earlier step's solution, of this model under any options, as a guess for this one: what its
+ * qd_step_result holds, copied, since contacts live in the workspace. Contacts are matched by pair
+ * and place; what is new starts open. Any numbers will do: a good guess saves time, a bad one costs
+ * little, and the answer is certified as any other. It agrees with that of no guess to the
+ * tolerance, not in its last bits, and forces that are not unique depend on it. */
+typedef struct qd_step_start {
+  int contact_count;
+  const qd_contact *contacts;     /* (contact_count) pair, pos, frame and force count */
+  const double *delta;            /* (nv) */
+  const double *limit_force;      /* (nv) */
+  const double *constraint_force; /* (constraint_count, 6), may be NULL */
+} qd_step_start;
+
 /* What a step is a function of, beside the model and the options. Forces that actuated DOFs feel
  * add to those of their springs (tau_a of formulation 2). */
 typedef struct qd_step_input {
@@ -432,6 +448,7 @@ typedef struct qd_step_input {
   const double *wrench; /* (body_count, 6) applied to the bodies: force N at the centre of mass,
                            then moment Nm, world axes; the world's row is without effect. NULL: none
                          */
+  const qd_step_start *start; /* a guess; NULL: none */
 } qd_step_input;
 
 /* q_next = f(q, u, tau, wrench). QD_NOT_FINITE if an input holds NaN or infinity. */

@@ -18,6 +18,9 @@
 /* What the guess of rest may leave of the rows, beside the largest numbers in them. */
 #define REST_HOLDS 1e-10
 
+/* Tolerance up to which a guess counts that the polish does not bring to rounding. */
+#define LOOSEST 1e-9
+
 /* Tiles that near_rows have room for: more go along the path. */
 #define NEAR_TILES 512
 
@@ -233,13 +236,13 @@ static void clear_outputs(const qd_cone_program *program, double *x, double *sla
 qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
                         const qd_cone_program *program, double *x, double *slack, double *dual,
                         double *dual_eq, qd_cone_info *info) {
-  const conic_program dense = {*program, NULL, NULL, NULL};
+  const conic_program dense = {*program, NULL, NULL, NULL, 0};
   return conic_solve(workspace, options, &dense, x, slack, dual, dual_eq, info);
 }
 
 /* Where the minimiser of the cost is far out (nearly linear programs), natural lengths certify too
  * much: 1 if the rows of an answer found from there hold beside the numbers they are sums of. */
-static int rest_holds(qd_cone_workspace *workspace) {
+static int rest_holds(qd_cone_workspace *workspace, double tolerance) {
   double *w = workspace->work_row2, offset = 0.0, stretch = 0.0; /* padded lanes stay zero */
   tiles_multiply(&workspace->system, workspace->system.G, workspace->polish_x, w);
   for (int row = 0; row < workspace->row_count; ++row) {
@@ -251,33 +254,72 @@ static int rest_holds(qd_cone_workspace *workspace) {
   for (int c = 0; c < workspace->lane_count; ++c)
     stretch = larger(stretch, workspace->compliance[c]);
   stretch = sqrt(stretch) * max_norm(workspace->polish_x, workspace->column_count);
-  return cones_violation(&workspace->product, w) <= REST_HOLDS * (offset + stretch);
+  return cones_violation(&workspace->product, w) <= tolerance * (offset + stretch);
+}
+
+/* The polish's best as the iterate. */
+static void keep_polish(qd_cone_workspace *workspace) {
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  memcpy(workspace->x, workspace->polish_x, (size_t)workspace->column_count * sizeof(double));
+  memcpy(workspace->slack, workspace->polish_slack, row_bytes);
+  memcpy(workspace->dual, workspace->polish_dual, row_bytes);
+}
+
+/* From the guess that newton_x and newton_dual hold: 1 if that solves the program. Otherwise all is
+ * as the free minimum has left it. */
+static int solve_from_start(qd_cone_workspace *workspace, const qd_cone_options *o, int strict,
+                            qd_cone_info *info) {
+  if (workspace->exact) {
+    const int factored = info->factorizations;
+    workspace->origin = ORIGIN_START;
+    if (!o->polish) return 0;
+    workspace->start_limit = conic_start_limit(workspace);
+    workspace->start_tolerance = strict ? 0.0 : smaller(o->tolerance, LOOSEST);
+    info->polished = conic_polish(workspace, info) && !(strict && conic_any_weak(workspace));
+    if ((info->polished || workspace->polish_error <= workspace->start_tolerance) &&
+        rest_holds(workspace, smaller(o->tolerance, LOOSEST))) {
+      keep_polish(workspace);
+      return 1;
+    }
+    info->polished = 0;
+    if (workspace->definite && info->factorizations > factored) conic_factor_cost(workspace);
+    return 0;
+  }
+  const int limit = info->iterations + o->iteration_limit;
+  if (conic_enter_path(workspace) &&
+      conic_follow_path(workspace, o->tolerance, limit, PATH_WARM, info) == QD_OK)
+    return 1;
+  return 0; /* a path from the cold start needs nothing of what this has overwritten */
 }
 
 /* The methods in turn, on the program as it was loaded; what they find stays in the workspace. */
 static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options *o,
-                             qd_cone_info *info) {
+                             const answer *guess, int strict, qd_cone_info *info) {
   const int polish = o->polish && workspace->exact;
   const int kept = workspace->exact ? (o->iteration_limit < 80 ? o->iteration_limit / 2 : 40) : 0;
-  const int first = info->iterations;
-  const int path_limit = first + o->iteration_limit - kept; /* the rest: method of multipliers */
   qd_status status = QD_OK;
   int polished = 0, done = conic_free_minimum(workspace, info);
+  workspace->wanted_width = workspace->split_width = 0;
+  if (!done && guess) {
+    conic_read_start(workspace, guess->x, guess->dual, guess->dual_eq);
+    if (solve_from_start(workspace, o, strict, info)) return QD_OK;
+  }
   workspace->origin = ORIGIN_FREE;
-  workspace->split_width = 0;
+  const int first = info->iterations;
+  const int path_limit = first + o->iteration_limit - kept; /* the rest: method of multipliers */
   if (!done && polish) {
     workspace->origin = conic_dual_active_set(workspace) ? ORIGIN_ACTIVE_SET : ORIGIN_REST;
     done = workspace->origin == ORIGIN_ACTIVE_SET || workspace->definite;
   }
   if (done) polished = polish && conic_polish(workspace, info);
-  if (polished && workspace->origin == ORIGIN_REST) polished = rest_holds(workspace);
+  if (polished && workspace->origin == ORIGIN_REST) polished = rest_holds(workspace, REST_HOLDS);
   if (workspace->origin == ORIGIN_ACTIVE_SET && !polished && !workspace->is_vertex &&
       workspace->polish_error <= CLOSE && conic_resume_cuts(workspace))
     polished = conic_polish(workspace, info);
   if (workspace->origin != ORIGIN_FREE) done = polished;
   workspace->wanted_width = polish ? FIRST_WIDTH : 0;
-  for (int resume = 0; !done; resume = 1) {
-    status = conic_follow_path(workspace, o->tolerance, path_limit, resume, info);
+  for (path_start from = PATH_COLD; !done; from = PATH_RESUMED) {
+    status = conic_follow_path(workspace, o->tolerance, path_limit, from, info);
     if (status != QD_OK) break;
     if (workspace->arrived && polish) conic_find_split(workspace);
     polished = polish && conic_polish(workspace, info);
@@ -345,13 +387,13 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
     memset(workspace->slack, 0, (size_t)workspace->slot_count * sizeof(double));
     return info->status = settle(workspace, program, o->tolerance, QD_INFEASIBLE, &out, info);
   }
-  qd_status found = run_methods(workspace, o, info);
+  qd_status found = run_methods(workspace, o, o->warm_start ? &out : NULL, source->strict, info);
   info->status = settle(workspace, program, o->tolerance, found, &out, info);
   const int undecided = info->status == QD_NUMERICAL_TROUBLE ||
                         (info->status == QD_ITERATION_LIMIT && o->iteration_limit >= RETRY_FROM);
   if (undecided && conic_rows_are_far_apart(workspace) &&
       conic_load(workspace, source, ROWS_ALIKE) == QD_OK) {
-    found = run_methods(workspace, o, info);
+    found = run_methods(workspace, o, NULL, 0, info);
     info->status = settle(workspace, program, o->tolerance, found, &out, info);
   }
   return info->status;

@@ -18,6 +18,7 @@
 
 #define START_LIMIT 24   /* violated blocks at the minimiser of the cost: more go along the path */
 #define START_WORK 900   /* their number times columns, likewise */
+#define MANY_CUTS 8      /* violated blocks whose cuts cost more than a polish from a fair guess */
 #define ROUND_LIMIT 64   /* rows brought in, and looks at all rows */
 #define SATISFIED 1e-12  /* natural lengths, polyhedral programs */
 #define NEAR_ENOUGH 3e-3 /* the same where the polish has to finish */
@@ -358,6 +359,29 @@ LANES_INLINE int cut(cuts *c, double *x, double *w) {
   return 0;
 }
 
+/* Blocks that may be violated at the minimiser of the cost. */
+static int start_limit(const qd_cone_workspace *workspace) {
+  const int by_work = START_WORK / workspace->column_count;
+  return by_work < START_LIMIT ? by_work : START_LIMIT;
+}
+
+static double enough_at_first(const qd_cone_workspace *workspace, int polyhedral) {
+  return polyhedral ? -SATISFIED * workspace->length : -NEAR_ENOUGH * workspace->near_length;
+}
+
+int conic_cuts_apply(qd_cone_workspace *workspace) {
+  const double *w = workspace->rhs;
+  cuts c = {.workspace = workspace};
+  int count = 0;
+  if (!workspace->definite || workspace->equality_count > 0) return 0;
+  c.polyhedral = find_tails(workspace, &c.quads);
+  c.enough = enough_at_first(workspace, c.polyhedral);
+  for (int b = 0; b < workspace->system.block_count; ++b)
+    count += violated_quads(&workspace->system.blocks[b], c.enough, w, c.quads) != 0;
+  if (c.polyhedral < 0 || count > start_limit(workspace)) return 0;
+  return c.polyhedral > 0 ? 2 : count < MANY_CUTS;
+}
+
 QD_CLONES
 int conic_dual_active_set(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
@@ -368,14 +392,13 @@ int conic_dual_active_set(qd_cone_workspace *workspace) {
   if (!workspace->definite || workspace->equality_count > 0) return 0;
   c.polyhedral = find_tails(workspace, &c.quads);
   if (c.polyhedral < 0) return 0;
-  c.enough = c.polyhedral ? -SATISFIED * workspace->length : -NEAR_ENOUGH * workspace->near_length;
+  c.enough = enough_at_first(workspace, c.polyhedral);
   memcpy(base, x, (size_t)workspace->column_count * sizeof(double));
   memset(workspace->is_near, 0, (size_t)system->block_count * sizeof(int));
   near_rows_clear(&workspace->near_rows);
   near_rows_clear(&workspace->near_cones);
   active_set_clear(set, workspace->column_count, system->Q_is_diagonal);
-  c.limit = START_WORK / workspace->column_count;
-  if (c.limit > START_LIMIT) c.limit = START_LIMIT;
+  c.limit = start_limit(workspace);
   if (list_violated(&c, w) < 0) return 0;
   c.limit = system->block_count;
   if (cut(&c, x, w)) {

@@ -42,6 +42,9 @@
 #define SHORT_STEP 0.3
 #define TINY_STEP 0.03 /* then up the path, without feasibility */
 #define OUTWARDS 10.0
+#define WARM_STEP 0.5 /* a guess whose first steps are shorter is no help, */
+#define WARM_WATCH 2
+#define WARM_PROGRESS 0.9 /* or one where an iteration leaves more of the error */
 #define STALLED_STEP 1e-6
 #define STALLED_COUNT 15   /* iterations without progress, */
 #define STALLED_ERROR 1e-3 /* once relative errors are this small: rounding */
@@ -497,9 +500,10 @@ static int is_inside(const qd_cone_workspace *workspace) {
 }
 
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
-                            int resume, qd_cone_info *info) {
+                            path_start from, qd_cone_info *info) {
   cone_product *product = &workspace->product;
-  if (!resume) start(workspace, info);
+  if (from == PATH_COLD) start(workspace, info);
+  const int first = info->iterations;
   workspace->origin = ORIGIN_PATH;
   workspace->arrived = 0;
   const double target = mean_target(product);
@@ -526,6 +530,8 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
       status = QD_NUMERICAL_TROUBLE;
       break;
     }
+    if (from == PATH_WARM && info->iterations > first && error > WARM_PROGRESS * best)
+      return QD_ITERATION_LIMIT;
     if (error < best) {
       best = error;
       stalled = 0;
@@ -544,6 +550,10 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
             ? cones_gap(product, workspace->slack, workspace->dual) / product->cone_count
             : 0.0;
     const double alpha = take_step(workspace, mu, target, mu < 1e-4 * workspace->energy, info);
+    if (from == PATH_WARM && info->iterations - first < WARM_WATCH && alpha < WARM_STEP) {
+      ++info->iterations;
+      return QD_ITERATION_LIMIT;
+    }
     const int stuck =
         alpha < STALLED_STEP || (stalled > STALLED_COUNT && best * goal < STALLED_ERROR);
     if (alpha > 0.0 && (stuck || alpha < SHORT_STEP || info->iterations >= CERTIFICATE_FROM)) {
@@ -582,7 +592,8 @@ qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iterat
     workspace->length = length * length_factor[k];
     workspace->force = force * force_factor[k];
     workspace->energy = workspace->length * workspace->force;
-    status = conic_follow_path(workspace, goal, info->iterations + iteration_limit, 0, info);
+    status =
+        conic_follow_path(workspace, goal, info->iterations + iteration_limit, PATH_COLD, info);
   }
   workspace->length = length;
   workspace->force = force;

@@ -31,9 +31,13 @@
 #define REST_FORCE 0.1   /* natural forces: contacts nearer than this share of a near length rest */
 #define FIRST_STEP 0.3   /* error that the first step from there may leave */
 #define SAME_FACTOR 1e-8 /* error below which the last factor serves again, if no state changed */
-#define ROUNDING 5e-14   /* nothing left to gain */
-#define ACCEPTED 1e-11   /* relative error of the natural map of a certified answer */
-#define WEAK 1e-9        /* natural units: nearer to two states than this */
+#define HARDLY 0.5       /* of the error before: from a start, if that is small enough, it ends */
+#define SLOW 0.1         /* of the error before: then fresh factors, and stiffer ones */
+#define STIFFER 100.0
+#define STIFFEST 1e12
+#define ROUNDING 5e-14 /* nothing left to gain */
+#define ACCEPTED 1e-11 /* relative error of the natural map of a certified answer */
+#define WEAK 1e-9      /* natural units: nearer to two states than this */
 
 /* Projection of z on the cone, in place of one lane; state and eigenvalues on the way. */
 LANES_INLINE void project_lane(qd_cone_workspace *workspace, const cone_group *group, int c,
@@ -233,12 +237,31 @@ static double find_r(const qd_cone_workspace *workspace) {
   return force > 0.0 && length > 0.0 ? force / length : natural;
 }
 
+/* Held rows no stiffer than what contacts that hardly slide have across (force over way) converge
+ * slowly. Only from a start: multipliers of an infeasible program grow with the penalty, until what
+ * they leave is small beside them; other origins have proofs of that to find. */
+static void stiffen(qd_cone_workspace *workspace) {
+  workspace->hard_penalty = smaller(STIFFER * workspace->hard_penalty, STIFFEST);
+  conic_set_equalities(workspace);
+}
+
+/* A start is left where it solves the program, or is so far off that the polish is not worth its
+ * factors, or where steps hardly help and the best is within the tolerance: at rest, where contacts
+ * that just do not slide leave no strict set. */
+static int ends_start(const qd_cone_workspace *workspace, int iteration, double error, double last,
+                      double best) {
+  return error <= ACCEPTED || (iteration == 0 && error > workspace->start_limit) ||
+         (error > HARDLY * last && best <= workspace->start_tolerance);
+}
+
 /* Newton from (newton_x, newton_dual, newton_slack); 1 if it arrives. */
 static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
   const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
+  const int started = workspace->origin == ORIGIN_START;
+  const int guessed = workspace->origin == ORIGIN_REST || started;
   /* rises of the error: cuts leave sets that are still to change, the path knows them */
   const int cuts =
-      workspace->origin == ORIGIN_ACTIVE_SET || workspace->origin == ORIGIN_MULTIPLIERS;
+      workspace->origin == ORIGIN_ACTIVE_SET || started || workspace->origin == ORIGIN_MULTIPLIERS;
   const int patience = cuts ? 3 : workspace->origin == ORIGIN_PATH ? 1 : 2;
   const double r = find_r(workspace);
   if (!workspace->split_width)
@@ -247,7 +270,7 @@ static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
     workspace->per_split[c] = 1.0 / workspace->split[c];
   double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
   double *projected = workspace->ddual_aim;
-  double best = HUGE_VAL, last = HUGE_VAL;
+  double best = HUGE_VAL, last = HUGE_VAL, penalty = workspace->hard_penalty;
   int rises = 0, best_is_last = 0;
   for (int iteration = 0;; ++iteration) {
     const double error = evaluate(workspace, r, x, dual, w, projected);
@@ -260,14 +283,19 @@ static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
       for (int i = 0; i < workspace->slot_count; ++i)
         workspace->polish_slack[i] = projected[i] - workspace->aim[i]; /* times r */
     }
-    if (workspace->origin == ORIGIN_REST && iteration == 1 && error > FIRST_STEP) break;
+    if (guessed && iteration == 1 && error > FIRST_STEP) break;
+    if (started && ends_start(workspace, iteration, error, last, best)) break;
     rises += error >= last;
+    const int slow = started && error > SLOW * last;
     last = error;
     if (best <= ROUNDING || rises >= patience || iteration == NEWTON_LIMIT) break;
     if (best <= ACCEPTED && rises > 0) break;
-    const int factor = iteration == 0 || error > SAME_FACTOR || workspace->state_changed;
+    const int factor = iteration == 0 || error > SAME_FACTOR || workspace->state_changed || slow ||
+                       penalty != workspace->hard_penalty;
     newton_step(workspace, factor, x, dual, w);
     info->factorizations += factor;
+    penalty = workspace->hard_penalty;
+    if (slow && !workspace->state_changed) stiffen(workspace);
   }
   as_slack(workspace, workspace->polish_slack, workspace->polish_slack);
   if (best < HUGE_VAL && !best_is_last) /* states of the best iterate: z = dual - r slack again */
@@ -318,14 +346,15 @@ int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
     for (int c = 0; c < workspace->lane_count; ++c) workspace->state[c] = CONE_OPEN;
     return 1;
   }
+  const int started = workspace->origin == ORIGIN_START; /* newton_x and newton_dual are there */
   /* cuts leave sets that are still to change, where more stiffness is more rounding */
   workspace->hard_penalty = workspace->origin == ORIGIN_PATH ? STIFFEST_ROW : HARD_ROW_PENALTY;
-  memcpy(workspace->newton_x, workspace->x, column_bytes);
+  if (!started) memcpy(workspace->newton_x, workspace->x, column_bytes);
   if (workspace->origin == ORIGIN_REST) {
     press_together(workspace, workspace->newton_dual);
     memcpy(w, workspace->rhs, row_bytes);
   } else {
-    memcpy(workspace->newton_dual, workspace->dual, row_bytes);
+    if (!started) memcpy(workspace->newton_dual, workspace->dual, row_bytes);
     memset(w, 0, row_bytes);
     tiles_multiply(&workspace->system, workspace->system.G, workspace->newton_x, w);
     for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];

@@ -53,10 +53,10 @@ static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int
  * scaling is needed. Returns whether the (new) polish holds. */
 static int settle_weak_cones(qd_cone_workspace *workspace) {
   qd_cone_info effort = {0};
-  const int resume = workspace->origin == ORIGIN_PATH;
-  if (!resume) conic_free_minimum(workspace, &effort);
+  const path_start from = workspace->origin == ORIGIN_PATH ? PATH_RESUMED : PATH_COLD;
+  if (from == PATH_COLD) conic_free_minimum(workspace, &effort);
   workspace->wanted_width = workspace->split_width = 0;
-  const qd_status status = conic_follow_path(workspace, PATH_END, PATH_ITERATIONS, resume, &effort);
+  const qd_status status = conic_follow_path(workspace, PATH_END, PATH_ITERATIONS, from, &effort);
   return status == QD_OK && conic_polish(workspace, &effort);
 }
 

@@ -31,6 +31,7 @@ typedef enum cone_state { CONE_OPEN, CONE_STICK, CONE_SLIDE, CONE_WEAK } cone_st
 typedef enum solution_origin {
   ORIGIN_FREE,
   ORIGIN_ACTIVE_SET,
+  ORIGIN_START, /* the caller's guess */
   ORIGIN_REST,
   ORIGIN_PATH,
   ORIGIN_PATH_END, /* likewise, units from the point itself */
@@ -143,6 +144,8 @@ struct qd_cone_workspace {
   int *is_near, *tail;     /* (blocks) */
   int is_vertex;           /* the cuts ended at a solution, with the load spread */
   double polish_error;     /* the best that the last polish saw */
+  double start_limit;      /* errors of a guess above it are not worth a factor */
+  double start_tolerance;  /* errors that count as solved where a polish gets no further */
   int *stiff_blocks;       /* (blocks) whose multipliers move; sensitivity */
   stiff_cone *stiff_cones; /* their cones */
   int *stiff_slots;        /* their rows */
@@ -193,15 +196,29 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info);
 /* From there: exact solution of a polyhedral program with few active rows; 0 if it is not one, with
  * x and its rows as they were. Leaves x and dual. */
 int conic_dual_active_set(qd_cone_workspace *workspace);
+/* 1 if that will be tried and costs little, few blocks of rows being violated. 2: likewise, and it
+ * ends at the solution. */
+int conic_cuts_apply(qd_cone_workspace *workspace);
 /* From where that ended, after a polish could not finish it: down to a tolerance that counts, with
  * the load spread over what rests; 0 if that takes too many cuts. */
 int conic_resume_cuts(qd_cone_workspace *workspace);
 /* The factor of the cost alone; 0 if it is not safely definite. */
 int conic_factor_cost(qd_cone_workspace *workspace);
-/* Interior point from a cold start (or where it stopped, with resume) down to a complementarity of
- * `goal` (relative), at most iteration_limit iterations in all. Leaves x, slack, dual. */
+/* The caller's guess, in the caller's units, into newton_x and newton_dual. */
+void conic_read_start(qd_cone_workspace *workspace, const double *x, const double *dual,
+                      const double *dual_eq);
+/* Errors of a guess beyond which a polish costs more than what an exact program takes without.
+ * Where cuts are tried, that is little. */
+double conic_start_limit(qd_cone_workspace *workspace);
+/* The point of a barrier's path that this guess shows, into x, slack and dual; 0 if it is not
+ * finite. */
+int conic_enter_path(qd_cone_workspace *workspace);
+/* Interior point from a cold start (or where it stopped, or from the point at hand, which is left
+ * again if its first steps are short) down to a complementarity of `goal` (relative), at most
+ * iteration_limit iterations in all. Leaves x, slack, dual. */
+typedef enum path_start { PATH_COLD, PATH_RESUMED, PATH_WARM } path_start;
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
-                            int resume, qd_cone_info *info);
+                            path_start from, qd_cone_info *info);
 /* A barrier's path that did not arrive: again from starts in other units, nearer to and farther
  * from the boundary, each with so many iterations. */
 qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iteration_limit,

@@ -177,6 +177,7 @@ def step(
     *,
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
+    warm_start: Step | Linearization | None = None,
 ) -> Step: ...
 def linearize(
     model: Model,
@@ -187,6 +188,7 @@ def linearize(
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
     wrt: Iterable[str] = ("q", "u"),
+    warm_start: Step | Linearization | None = None,
 ) -> Linearization: ...
 
 @final
@@ -207,6 +209,7 @@ def _differentiate(
     *,
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
+    warm_start: Step | Linearization | None = None,
 ) -> StepDifferential: ...
 def _batch(
     model: Model,
@@ -254,6 +257,7 @@ def _solve_cone_program(
     tolerance: float,
     iteration_limit: int,
     polish: bool,
+    warm_start: tuple[_Vector, _Vector, _Vector] | None,
 ) -> tuple[_Vector, _Vector, _Vector, _Vector, SolverInfo]: ...
 def _solve_ocp_qp(
     A: _Vector,
@@ -308,6 +312,7 @@ def _step_benchmark(
     options: _OptionsLike | StepOptions | None,
     repeat: int,
     linearize: bool,
+    warm_start: Step | Linearization | None = None,
 ) -> float: ...
 def _workspace_bytes(
     model: Model,

@@ -145,6 +145,7 @@ def differentiate(
     *,
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
+    warm_start: Step | _core.Linearization | None = None,
 ) -> Differential:
     """Step once, and keep what products of its derivatives with vectors need.
 
@@ -155,7 +156,9 @@ def differentiate(
         >>> d = qdsim.differentiate(model, q, u)
         >>> gradient = d.vjp(cost_gradient, wrt=("u", "pair_friction"))
     """
-    return Differential(_core._differentiate(model, q, u, options, tau=tau, wrench=wrench))
+    return Differential(
+        _core._differentiate(model, q, u, options, tau=tau, wrench=wrench, warm_start=warm_start)
+    )
 
 
 def jvp(

@@ -80,7 +80,7 @@ typedef struct outputs {
 static qd_status run(const qd_model *model, qd_workspace *workspace, int call, const inputs *in,
                      outputs *out) {
   const qd_step_options options = qd_step_options_default();
-  const qd_step_input input = {in->q, in->u, in->tau, in->wrench};
+  const qd_step_input input = {in->q, in->u, in->tau, in->wrench, NULL};
   qd_step_result result = {
       .q_next = out->q_next, .delta = out->delta, .limit_force = out->limit_force};
   qd_status status = QD_OUT_OF_CAPACITY;

@@ -1,0 +1,263 @@
+#include "dynamics/warm_start.h"
+
+#include <math.h>
+#include <stdint.h>
+
+/* Room of a ray's slack beside what it is a sum of, and beside the shapes: less is rest. */
+#define REST_OF_SUM 1e-9
+#define REST_OF_SIZE 1e-12
+/* Of a diagonal entry: what elimination has left of it is rounding. */
+#define NO_PIVOT 1e-14
+/* Of a contact's normal force: a ray pulls by less than rounding. */
+#define NO_LOAD 1e-12
+#define SHARE_ROUNDS 4
+/* Contacts of one pair that are told apart. */
+#define RUN_MAX 64
+
+void warm_start_lay_out(warm_start *w, int contact_capacity, arena *a) {
+  w->match = arena_ints(a, (size_t)contact_capacity);
+}
+
+/* ---------------------------------------------------------------- which contact is which */
+
+/* Contacts [*first, *end) of the start belong to the pair: looked for from where the last one was
+ * found, since both lists are in the order of pairs but for what came late. */
+static void find_run(const qd_step_start *from, int pair, int *first, int *end) {
+  const int count = from->contact_count;
+  int at = *first;
+  for (int looked = 0; looked < count && from->contacts[at].pair != pair; ++looked) {
+    at = at + 1 < count ? at + 1 : 0;
+  }
+  if (from->contacts[at].pair != pair) {
+    *end = *first;
+    return;
+  }
+  while (at > 0 && from->contacts[at - 1].pair == pair) {
+    --at;
+  }
+  *first = *end = at;
+  while (*end < count && from->contacts[*end].pair == pair) {
+    ++*end;
+  }
+}
+
+/* The nearest contact of the run that nobody has taken. */
+static int nearest(const qd_step_start *from, const qd_contact *contact, int first, int end,
+                   uint64_t *taken) {
+  double least = INFINITY;
+  int found = -1;
+  end = end - first < RUN_MAX ? end : first + RUN_MAX;
+  for (int i = first; i < end; ++i) {
+    double d[3];
+    vec3_sub(d, from->contacts[i].pos, contact->pos);
+    const double distance = vec3_dot(d, d);
+    if (!(*taken >> (i - first) & 1) && distance < least) {
+      least = distance;
+      found = i;
+    }
+  }
+  *taken |= found >= 0 ? (uint64_t)1 << (found - first) : 0;
+  return found;
+}
+
+void warm_start_match(warm_start *w, const qd_step_start *from, const collision *c) {
+  const int count = c->count < c->capacity ? c->count : c->capacity;
+  int first = 0, end = 0;
+  uint64_t taken = 0;
+  w->from = from;
+  for (int i = 0; i < count; ++i) {
+    const qd_contact *contact = c->contact + i;
+    if (from->contact_count == 0) {
+      w->match[i] = -1;
+      continue;
+    }
+    if (i == 0 || contact->pair != contact[-1].pair) {
+      find_run(from, contact->pair, &first, &end);
+      taken = 0;
+    }
+    w->match[i] = nearest(from, contact, first, end, &taken);
+  }
+  w->matched = count;
+}
+
+/* The start's contact of one in the list. */
+static const qd_contact *earlier_contact(const warm_start *w, int contact) {
+  const int match = contact < w->matched ? w->match[contact] : -1;
+  return match >= 0 ? w->from->contacts + match : NULL;
+}
+
+void warm_start_choose(const warm_start *w, const qd_model *model, working_set *set) {
+  for (int i = 0; i < set->chosen; ++i) {
+    const qd_contact *earlier = earlier_contact(w, i);
+    if (!set->contact[i] && earlier != NULL && earlier->force[0] > 0.0) {
+      set->contact[i] = 1;
+      --set->left_out;
+    }
+  }
+  for (int dof = 0; dof < model->nv; ++dof) {
+    const double force = w->from->limit_force[dof];
+    const int side = 2 * dof + (force < 0.0);
+    if (force != 0.0 && !set->limit[side]) {
+      set->limit[side] = 1;
+      --set->left_out;
+    }
+  }
+}
+
+/* ---------------------------------------------------------------- forces as multipliers */
+
+/* The force on B in the frame that the contact has now. */
+static void turn_force(double force[MOTION_MAX], const qd_contact *earlier,
+                       const qd_contact *contact) {
+  double world[3], moment[3];
+  mat3_tmul_vec(world, earlier->frame, earlier->force);
+  mat3_tmul_vec(moment, earlier->frame, earlier->force + 3);
+  mat3_mul_vec(force, contact->frame, world);
+  mat3_mul_vec(force + 3, contact->frame, moment);
+}
+
+/* Slack of one row of an island's G at the guess, and the sum of its parts' sizes. */
+static double row_slack(const problem *p, const island *one, int row, double *size) {
+  const tile_rows *G = &one->G;
+  const double *x = p->x + one->variable;
+  double sum = p->g[row];
+  *size = fabs(sum);
+  row -= one->row;
+  for (int t = G->start[row]; t < G->start[row + 1]; ++t) {
+    for (int k = 0; k < 4 && 4 * G->tiles[t] + k < one->variable_count; ++k) {
+      const double part = G->values[4 * t + k] * x[4 * G->tiles[t] + k];
+      sum += part;
+      *size += fabs(part);
+    }
+  }
+  return sum;
+}
+
+/* x of A x = b, A symmetric and positive semidefinite; zero where A has no pivot. Overwrites A. */
+static void solve_semidefinite(double A[MOTION_MAX][MOTION_MAX], const double *b, double *x) {
+  double pivot[MOTION_MAX];
+  for (int k = 0; k < MOTION_MAX; ++k) {
+    pivot[k] = A[k][k]; /* of which rows before have taken their part */
+    x[k] = b[k];
+  }
+  for (int k = 0; k < MOTION_MAX; ++k) {
+    const int any = A[k][k] > NO_PIVOT * pivot[k];
+    for (int i = k + 1; i < MOTION_MAX; ++i) {
+      const double factor = any ? A[i][k] / A[k][k] : 0.0;
+      for (int j = k + 1; j < MOTION_MAX; ++j) {
+        A[i][j] -= factor * A[k][j];
+      }
+      x[i] -= factor * x[k];
+    }
+    A[k][k] = any ? A[k][k] : 0.0;
+  }
+  for (int k = MOTION_MAX - 1; k >= 0; --k) {
+    for (int j = k + 1; j < MOTION_MAX; ++j) {
+      x[k] -= A[k][j] * x[j];
+    }
+    x[k] = A[k][k] > 0.0 ? x[k] / A[k][k] : 0.0;
+  }
+}
+
+/* Weights of a contact's rays: small where a ray's slack is more than rest. */
+static void weigh_rays(const problem *p, const qd_model *model, const island *one,
+                       const contact_block *block, const qd_contact *contact, double *weight) {
+  const double radius =
+      fmin(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
+  double rest = REST_OF_SIZE * (isfinite(radius) ? radius : 1.0), size;
+  for (int r = 0; r < block->rows.count; ++r) {
+    weight[r] = fmax(row_slack(p, one, block->row + r, &size), 0.0);
+    rest = fmax(rest, REST_OF_SUM * size);
+  }
+  for (int r = 0; r < block->rows.count; ++r) {
+    weight[r] = 1.0 / (weight[r] / rest + 1.0);
+  }
+}
+
+/* What rays carry that give the force, where the sum of squares over weights is least. Those that
+ * would pull are left out: their number, 0 if none is left. */
+static int share_force(const friction_rows *rows, const double force[MOTION_MAX], double *weight,
+                       double *load) {
+  double normal[MOTION_MAX][MOTION_MAX] = {{0.0}}, solution[MOTION_MAX];
+  for (int r = 0; r < rows->count; ++r) {
+    double share[MOTION_MAX] = {0.0};
+    friction_row_add_force(share, rows->row + r, 1.0);
+    for (int i = 0; i < MOTION_MAX; ++i) {
+      for (int j = 0; j < MOTION_MAX; ++j) {
+        normal[i][j] += weight[r] * share[i] * share[j];
+      }
+    }
+  }
+  solve_semidefinite(normal, force, solution);
+  int pull = 0;
+  for (int r = 0; r < rows->count; ++r) {
+    load[r] = weight[r] * friction_row_of(rows->row + r, solution);
+    if (load[r] < -NO_LOAD * force[0]) {
+      weight[r] = 0.0;
+      ++pull;
+    }
+    load[r] = fmax(load[r], 0.0);
+  }
+  return pull;
+}
+
+static void load_rays(problem *p, const qd_model *model, const island *one,
+                      const contact_block *block, const qd_contact *contact,
+                      const double force[MOTION_MAX]) {
+  double weight[FRICTION_ROWS_MAX];
+  weigh_rays(p, model, one, block, contact, weight);
+  for (int round = 0; round < SHARE_ROUNDS; ++round) {
+    if (share_force(&block->rows, force, weight, p->dual + block->row) == 0) {
+      return;
+    }
+  }
+}
+
+/* The force in a Lorentz cone's rows. */
+static void load_cone(double *dual, const friction_rows *rows, const double force[MOTION_MAX]) {
+  dual[0] = force[0];
+  for (int r = 1; r < rows->count; ++r) {
+    dual[r] = force[rows->row[r].component[0]] / rows->row[r].weight[0];
+  }
+}
+
+static void fill_contact(const warm_start *w, const qd_model *model, const collision *c, problem *p,
+                         const island *one, int index) {
+  const contact_block *block = p->block + index;
+  const qd_contact *earlier = earlier_contact(w, index), *contact = c->contact + index;
+  double force[MOTION_MAX];
+  if (earlier == NULL || !(earlier->force[0] > 0.0)) {
+    memset(p->dual + block->row, 0, (size_t)block->rows.count * sizeof(double));
+    return;
+  }
+  turn_force(force, earlier, contact);
+  if (block->rows.kind == QD_LORENTZ) {
+    load_cone(p->dual + block->row, &block->rows, force);
+  } else {
+    load_rays(p, model, one, block, contact, force);
+  }
+}
+
+void warm_start_fill(const warm_start *w, const qd_model *model, const collision *c, problem *p) {
+  const qd_step_start *from = w->from;
+  for (int i = 0; i < p->n; ++i) {
+    p->x[i] = from->delta[p->dof_of_variable[i]];
+  }
+  for (int i = 0; i < p->islands.count; ++i) {
+    const island *one = p->islands.island + i;
+    for (int k = one->contact; k < one->contact + one->contact_count; ++k) {
+      fill_contact(w, model, c, p, one, p->islands.contact_order[k]);
+    }
+  }
+  for (int i = 0; i < p->limit_count; ++i) {
+    const limit_row *limit = p->limit + i;
+    p->dual[limit->row] = fmax(limit->sign * from->limit_force[limit->dof], 0.0);
+  }
+  for (int i = 0; i < p->equality_count; ++i) {
+    const equality_row *row = p->equality + i;
+    p->dual_eq[i] =
+        from->constraint_force == NULL
+            ? 0.0
+            : from->constraint_force[row->constraint * QD_CONSTRAINT_FORCE + row->component];
+  }
+}
