@@ -101,12 +101,12 @@ def holding_command(
         ValueError: naming the argument that is not as described.
     """
     here = as_vector("q", q, model.nq)
-    load = _load(model, here, gravity_on_actuated)
+    load = generalised_load(model, here, gravity_on_actuated)
     if tau is not None:
         load = load + as_vector("tau", tau, model.nv)
     contacts = model.collide(here, reach)
     contacts = contacts[contacts["dist"] <= reach].copy()
-    rows, J, scale, cones = _contact_rows(model, here, contacts)
+    rows, J, scale, cones = contact_rows(model, here, contacts)
     free = model.unactuated_v
     C, c = J[:, free].T, load[free]
     f = np.zeros(len(rows))
@@ -168,7 +168,7 @@ def force_closure(
     space = ObjectSpace(model, object)
     contacts = model.collide(here, reach)
     contacts = contacts[contacts["dist"] <= reach]
-    _, J, scale, cones = _contact_rows(model, here, contacts)
+    _, J, scale, cones = contact_rows(model, here, contacts)
     n = space.size
     G = J[:, space.v].T / np.where(space.rotation, length, 1.0)[:, None]
     keep: list[int] = []
@@ -195,7 +195,7 @@ def force_closure(
 # -------------------------------------------------------------------- parts
 
 
-def _load(model: Model, q: Array, gravity_on_actuated: bool) -> Array:
+def generalised_load(model: Model, q: Array, gravity_on_actuated: bool) -> Array:
     """``(nv,)`` generalised forces of gravity and springs."""
     p = model.parameters
     load = np.zeros(model.nv)
@@ -212,7 +212,7 @@ def _load(model: Model, q: Array, gravity_on_actuated: bool) -> Array:
     return load
 
 
-def _contact_rows(
+def contact_rows(
     model: Model, q: Array, contacts: NDArray[np.void]
 ) -> tuple[list[tuple[int, int]], Array, Array, list[int]]:
     """Force components of contacts.
