@@ -12,6 +12,8 @@ from qdsim.planning.equilibrium import (
     force_closure,
     holding_command,
 )
+from qdsim.planning.gaiting import GaitOptions, Stroke, StrokePlanner, gait
+from qdsim.planning.grip import Grip, GripOptions, GripStep
 from qdsim.planning.inverse_kinematics import PointReach, reach_point
 from qdsim.planning.least_squares import bounded_least_squares
 from qdsim.planning.measures import distance_to_goal, packing_ratio
@@ -61,6 +63,10 @@ __all__ = [
     "EdgeKind",
     "EquilibriumError",
     "ForceClosure",
+    "GaitOptions",
+    "Grip",
+    "GripOptions",
+    "GripStep",
     "Holding",
     "ImpcOptions",
     "ImpcResult",
@@ -80,6 +86,8 @@ __all__ = [
     "SegmentRefinement",
     "SegmentTransfer",
     "Stabilizer",
+    "Stroke",
+    "StrokePlanner",
     "SurfaceSampler",
     "Task",
     "TrackingCost",
@@ -94,6 +102,7 @@ __all__ = [
     "distance_to_goal",
     "drop",
     "force_closure",
+    "gait",
     "gentle",
     "holding_command",
     "impc",

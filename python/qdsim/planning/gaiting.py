@@ -108,9 +108,7 @@ class StrokePlanner:
     def distance(self, q: Array, goal: Array | None = None) -> float:
         """m, of the object to its goal, turns times the task's length."""
         space, target = self.task.space, self.task.goal if goal is None else goal
-        return float(
-            np.linalg.norm(space.difference(target, q) * space.scale(self.task.length))
-        )
+        return float(np.linalg.norm(space.difference(target, q) * space.scale(self.task.length)))
 
     def candidates(self, q: Array, here: bool = False) -> list[Stroke]:
         """Strokes from grasps of the object where it is in ``q``, those that gain most first.
@@ -221,7 +219,8 @@ def gait(
         ValueError: if the task has no sampler.
     """
     planner = StrokePlanner(task, options, rng)
-    q, segments = np.array(task.start), []
+    q = np.array(task.start)
+    segments: list[Segment] = []
     misses = 0
     for _ in range(planner.options.strokes):
         if task.reached(q):

@@ -122,7 +122,8 @@ class Grip:
         self._torque_scale = np.where(self.space.rotation, 1.0 / length, 1.0)
         mass = np.diag(model.mass_matrix(model.default_q))[self.space.v]
         pull = float(np.linalg.norm(model.parameters.gravity)) or GRAVITY
-        self.weight = pull * float(np.max(mass * self._torque_scale**2))
+        slides = mass[~self.space.rotation]
+        self.weight = pull * float(np.max(slides if len(slides) else mass / length**2))
         # A finger is a chain of bodies below one joint: the first that does not move the whole robot.
         moves = moved_bodies(model)
         whole = moves[:, self._robot].all(axis=1)
@@ -198,9 +199,13 @@ class Grip:
             np.maximum(self._upper - here, 0.0),
             regularization=1e-7,
         )
-        f, residual = self._forces(q, Jo, scale, cones, starts[finger >= 0], press)
+        touching = found["dist"] < given.touch
+        f = np.zeros(len(scale))
+        rows = np.repeat(touching, cones)
+        own = [size for size, here_too in zip(cones, touching) if here_too]
+        f[rows], residual = self._forces(q, Jo[rows], scale[rows], own, finger[touching], press)
         u = (here + delta - Ja.T @ f / self._stiffness) * self._gear
-        count = len(np.unique(finger[(finger >= 0) & (found["dist"] < given.touch)]))
+        count = len(np.unique(finger[(finger >= 0) & touching]))
         return GripStep(np.asarray(u), count, residual, f[starts])
 
     def towards(self, q: Array, goal: Array, dt: float, speed: float = 1.0) -> Array:
@@ -237,12 +242,13 @@ class Grip:
     def _fingers_of(self, contacts: NDArray[np.void]) -> NDArray[np.intp]:
         """The finger of each contact, -1 where it is none's."""
         a, b = self._finger[contacts["body_a"]], self._finger[contacts["body_b"]]
-        return np.maximum(a, b).astype(np.intp)
+        found: NDArray[np.intp] = np.maximum(a, b).astype(np.intp)
+        return found
 
     def _shift(self, q: Array, way: Array) -> Array | None:
         J = np.asarray(self.model.jacobian(q, self.space.body, np.zeros(3)))[:, self.space.v]
         wanted = np.concatenate((way, np.zeros(3)))
-        d = np.linalg.lstsq(J, wanted, rcond=1e-9)[0]
+        d = np.asarray(np.linalg.lstsq(J, wanted, rcond=1e-9)[0], dtype=np.float64)
         return d if np.allclose(J @ d, wanted, atol=1e-9) else None
 
     def _forces(
@@ -251,7 +257,7 @@ class Grip:
         Jo: Array,
         scale: Array,
         cones: list[int],
-        pressing: NDArray[np.intp],
+        finger: NDArray[np.intp],
         press: float,
     ) -> tuple[Array, float]:
         """Forces within narrowed cones that balance the object's load, and what they leave over."""
@@ -263,6 +269,7 @@ class Grip:
         used = self.options.friction_use * scale
         normals = np.concatenate(([0], np.cumsum(cones)))[:-1].astype(np.intp)
         used[normals] = scale[normals]
+        pressing = normals[finger >= 0]
         least = np.zeros((len(pressing), count))
         least[np.arange(len(pressing)), pressing] = 1.0
         kinds = [("lorentz" if size > 1 else "orthant", size) for size in cones]

@@ -107,6 +107,14 @@ class Hand:
                 frozen = q
         return samples
 
+    def hold(self, goal: Array, seconds: float) -> None:
+        """Keep the object at its pose in ``goal``."""
+        for _ in range(round(seconds / self.period)):
+            q = self.plant.q
+            lean = float(np.abs(self.grip.downwards(q)).max()) < self.grip.options.touch
+            way = self.grip.towards(q, goal, self.period)
+            self.advance(self.grip.command(q, way, lean=lean).u)
+
     def release(self) -> None:
         """Set the object down where something carries it, let the preload fade, then the springs follow."""
         pose, still = self.plant.q, np.zeros(self.space.size)
@@ -155,8 +163,8 @@ class Hand:
 
 def gaiting(
     hand: Hand, planner: StrokePlanner, options: TransferOptions
-) -> tuple[list[tuple[Schedule, list[Sample]]], int]:
-    """Stroke after stroke until the object is at its goal: what was followed, and how many were planned."""
+) -> list[tuple[Schedule, list[Sample]]]:
+    """Stroke after stroke until the object is at its goal, where it is held: what was followed."""
     task, space = planner.task, planner.task.space
     given: GaitOptions = planner.options
     done: list[tuple[Schedule, list[Sample]]] = []
@@ -180,6 +188,7 @@ def gaiting(
         samples = hand.follow(schedule, 0.3, give_up=True)
         done.append((schedule, samples))
         if np.all(np.array(space.errors(hand.plant.q, task.goal)) <= near):
+            hand.hold(task.goal, options.settle)
             break
         hand.release()
-    return done, len(done)
+    return done

@@ -16,6 +16,9 @@ import numpy as np
 from qdsim._core import SolverError
 from qdsim.model import Model
 from qdsim.planning.follower import Follower, follow_options, follow_task, spring_reach
+from qdsim.planning.gaiting import GaitOptions, StrokePlanner
+from qdsim.planning.grip import Grip, GripOptions
+from qdsim.planning.handling import Hand, Sample, gaiting
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.placing import placed
 from qdsim.planning.plan import Plan, Segment
@@ -43,7 +46,7 @@ Controller = Callable[[Array, Array, Array, Array], Array]
 """``controller(q, u_plan, q_plan, u_last) -> u``: measured configuration, planned command and
 configuration at the end of the control period, last command; :class:`Stabilizer` is one."""
 
-Loop = Literal["open", "stabilizer", "mpc", "replan"]
+Loop = Literal["open", "stabilizer", "mpc", "replan", "grip", "gait"]
 
 RECORD_PERIOD = 0.01  # s, of what is kept of an execution
 PLACED = 1e-4  # m of penetration that a second-order simulator starts from
@@ -152,23 +155,28 @@ def transfer(
     *,
     controller: Controller | Loop | None = None,
     simulator: mujoco.MjModel | None = None,
-    planner: RRTOptions | None = None,
+    planner: RRTOptions | GaitOptions | None = None,
 ) -> Transfer:
     """Execute a plan in MuJoCo and compare (S3 §IX).
 
     Args:
         plan: the plan.
-        model: the model of its task, or the task itself, which ``"replan"`` needs.
+        model: the model of its task, or the task itself, which ``"replan"`` and ``"gait"`` need.
         options: speed, time step, how segments are joined.
         controller: what closes the loop, every ``options.control_period``. None or ``"open"``: the planned
             commands. ``"stabilizer"``: :class:`Stabilizer` with its own weights. ``"mpc"``: iMPC along the
             segment, ten control periods ahead, with the springs bounded by ``options.press``. ``"replan"``: as
             ``"mpc"``; where the object is further off its plan than twice the tolerances at the end of a segment,
             or ten times on the way, or the plan has ended short of the goal, a new one begins where it is; the
-            object always carries on. Or a function of your own.
+            object always carries on. ``"grip"``: a :class:`Grip` moves the object along the segment's path, from
+            a preload on, whatever the commands planned were. ``"gait"``: the plan's goal alone counts: strokes
+            (:class:`StrokePlanner`) from where the object is, without a break from the task's start on: the
+            fingers close, move the object, let it rest, and go to the next grasp through the simulated world.
+            Or a function of your own.
         simulator: a MuJoCo model with the same layout, e.g. with other masses or frictions; None makes one
             with :func:`second_order`.
-        planner: of new plans; None: the task's own settings.
+        planner: of new plans; None: the task's own settings. With ``"gait"``: of strokes (``GaitOptions``);
+            with ``"grip"`` only its grip counts.
 
     Returns:
         What happened, segment by segment, and where the object is at the end.
@@ -184,8 +192,9 @@ def transfer(
         raise ValueError(
             f"controller: expected one of {', '.join(get_args(Loop))} or a function, got {controller!r}"
         )
-    if controller == "replan" and task is None:
-        raise ValueError("controller: 'replan' needs the task in place of the model")
+    if controller in ("replan", "gait") and task is None:
+        raise ValueError(f"controller: {controller!r} needs the task in place of the model")
+    _check_planner(controller, planner)
     given = options or TransferOptions()
     plan._check_model(own)
     mj = second_order(own, plan.object, given) if simulator is None else simulator
@@ -198,16 +207,27 @@ def transfer(
         assert task is not None
         given = dataclasses.replace(given, carry_on=True)
         execution = _Execution(plan, own, mj, given, "mpc")
-        settings = planner or task.planner or RRTOptions()
+        settings = planner if isinstance(planner, RRTOptions) else task.planner or RRTOptions()
         segments, plans = _with_new_plans(execution, task, settings)
+    elif controller == "gait":
+        assert task is not None
+        execution = _Execution(plan, own, mj, given, "grip", planner)
+        segments = execution.stroke(task.replace(goal=plan.goal), planner)
+        plans = len(segments)
     else:
-        execution = _Execution(plan, own, mj, given, controller)
+        execution = _Execution(plan, own, mj, given, controller, planner)
         segments = [execution.run(segment) for segment in plan.segments if segment.steps > 0]
         plans = 1
-    last = segments[-1].executed[-1] if segments else plan.end
+    last = execution.last_q if execution.last_q is not None else plan.end
     shift, turn = execution.space.errors(last, plan.goal)
     reached = shift <= plan.position_tolerance and turn <= plan.rotation_tolerance
     return Transfer(tuple(segments), shift, turn, reached, plans)
+
+
+def _check_planner(controller: object, planner: object) -> None:
+    wanted = GaitOptions if controller in ("grip", "gait") else RRTOptions
+    if planner is not None and not isinstance(planner, wanted):
+        raise TypeError(f"planner: expected {wanted.__name__}, got {type(planner).__name__}")
 
 
 def _with_new_plans(
@@ -264,6 +284,7 @@ class _Execution:
         mj: mujoco.MjModel,
         options: TransferOptions,
         controller: Controller | str | None,
+        planner: RRTOptions | GaitOptions | None = None,
     ) -> None:
         self.plan, self.model, self.options = plan, model, options
         self.space = ObjectSpace(model, plan.object)
@@ -274,8 +295,14 @@ class _Execution:
         self.last_q: Array | None = None
         self.follower: Follower | None = None
         self.controller: Controller | None = None
+        self.hand: Hand | None = None
         if controller == "mpc":
             self.follower = self._make_follower()
+        elif controller == "grip":
+            gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
+            length = plan.position_tolerance / plan.rotation_tolerance
+            grip = Grip(model, plan.object, length, self._grip_options(gaits))
+            self.hand = Hand(self.plant, grip, options)
         elif controller == "stabilizer":
             smooth = plan.options.replace(
                 h=options.control_period, kappa=STABILIZER_KAPPA, joint_limits=False
@@ -283,6 +310,32 @@ class _Execution:
             self.controller = Stabilizer(model, plan.object, smooth)
         elif callable(controller):
             self.controller = controller
+
+    def _grip_options(self, gaits: GaitOptions) -> GripOptions:
+        return dataclasses.replace(gaits.grip, period=self.options.control_period)
+
+    def stroke(self, task: Task, planner: RRTOptions | GaitOptions | None) -> list[SegmentTransfer]:
+        """Strokes from the task's start to its goal, without a break; then the object is held there."""
+        gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
+        gaits = dataclasses.replace(gaits, grip=self._grip_options(gaits))
+        strokes = StrokePlanner(task, gaits, self.options.seed)
+        hand = Hand(self.plant, strokes.grip, self.options)
+        hand.reset(task.start)
+        done = gaiting(hand, strokes, self.options)
+        self.last_q = self.plant.q
+        return [
+            self._measure(schedule.segment, samples, schedule.duration, 0)
+            for schedule, samples in done
+        ]
+
+    def _handle(self, hand: Hand, segment: Segment) -> SegmentTransfer:
+        """A segment followed by a grip, once the fingers have closed."""
+        hand.reset(self._start(segment))
+        hand.close()
+        schedule = self._schedule(segment)
+        samples = hand.follow(schedule, self.options.settle)
+        self.last_q = samples[-1][2]
+        return self._measure(segment, samples, schedule.duration, 0)
 
     def _make_follower(self) -> Follower:
         plan, options, model = self.plan, self.options, self.model
@@ -337,11 +390,13 @@ class _Execution:
     def run(self, segment: Segment, abandon: tuple[float, float] | None = None) -> SegmentTransfer:
         """Execute a segment, and stop where the object is further than ``abandon`` from its plan."""
         plant, given = self.plant, self.options
+        if self.hand is not None:
+            return self._handle(self.hand, segment)
         plant.reset(self._start(segment))
         schedule = self._schedule(segment)
         if self.follower is not None:
             self.follower.begin(schedule)
-        samples: list[tuple[float, Array, Array, Array]] = []
+        samples: list[Sample] = []
         failures = 0
         u = u_last = u_next = schedule.commands[0]
         per_period = max(1, round(given.control_period / given.timestep))
@@ -393,7 +448,7 @@ class _Execution:
     def _measure(
         self,
         segment: Segment,
-        samples: list[tuple[float, Array, Array, Array]],
+        samples: list[Sample],
         duration: float,
         failures: int,
     ) -> SegmentTransfer:

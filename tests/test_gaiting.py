@@ -1,0 +1,180 @@
+"""Grips and strokes: statics of what is asked for, strokes as plans, and a ball turned in MuJoCo."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import qdsim
+from qdsim import planning
+from qdsim.planning import GaitOptions, Grip, GripOptions, StrokePlanner, TransferOptions
+
+PINCH = """
+<mujoco>
+  <option gravity="0 0 -10"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>
+    <body name="box" pos="0 0 0.1">
+      <freejoint name="box"/>
+      <geom name="block" type="box" size="0.05 0.05 0.1" mass="0.5"/>
+    </body>
+    <body name="left" pos="-0.071 0 0.1">
+      <joint name="lx" type="slide" axis="1 0 0"/><joint name="lz" type="slide" axis="0 0 1"/>
+      <geom name="left" type="sphere" size="0.02" mass="0.1"/>
+    </body>
+    <body name="right" pos="0.071 0 0.1">
+      <joint name="rx" type="slide" axis="1 0 0"/><joint name="rz" type="slide" axis="0 0 1"/>
+      <geom name="right" type="sphere" size="0.02" mass="0.1"/>
+    </body>
+  </worldbody>
+  <actuator>
+    <position name="lx" joint="lx" kp="1000"/><position name="lz" joint="lz" kp="1000"/>
+    <position name="rx" joint="rx" kp="1000"/><position name="rz" joint="rz" kp="1000"/>
+  </actuator>
+</mujoco>
+"""
+
+
+@pytest.fixture(scope="module")
+def task() -> planning.Task:
+    """The Allegro hand's ball, to be turned by 0.5 rad."""
+    whole = qdsim.systems.load("allegro_sphere").tasks["quarter_turn"]
+    turn = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.5])
+    return whole.replace(goal=whole.with_object(whole.start, turn))
+
+
+def pinch(gap: float = 0.0, height: float = 0.0) -> tuple[qdsim.Model, np.ndarray]:
+    model = qdsim.load(PINCH)
+    q = np.array(model.default_q)
+    q[model.slice_q("lx")] += 1e-3 - gap
+    q[model.slice_q("rx")] -= 1e-3 - gap
+    q[model.slice_q("box")][2] += height
+    q[model.slice_q("lz")] += height
+    q[model.slice_q("rz")] += height
+    return model, q
+
+
+def test_pinch_presses_and_carries() -> None:
+    """Two fingers hold a box in the air: each presses with its preload or what friction needs, and lifts half of
+    the weight; springs are stretched by these forces over their stiffness."""
+    model, q = pinch(height=0.05)
+    grip = Grip(model, "box", 0.05, GripOptions(press=0.5, friction_use=0.8, fingers=2))
+    assert grip.weight == pytest.approx(5.0)
+    made = grip.command(q, np.zeros(6))
+    assert made.fingers == 2 and made.residual < 1e-2
+    # half of 5 N by a friction coefficient of 1, of which 0.8 are used, needs 3.125 N; the preload is 2.5 N
+    assert made.forces == pytest.approx([3.125, 3.125], rel=1e-2)
+    stretch = made.u - model.command_from(q)
+    assert stretch == pytest.approx(np.array([3.125, 2.5, -3.125, 2.5]) / 1000.0, rel=2e-2)
+    # and the step agrees: the box stays
+    after = qdsim.step(model, q, made.u, qdsim.Options(h=0.1, epsilon=1e-3)).q_next
+    assert np.abs(model.difference(after, q)).max() < 1e-4
+
+
+def test_pinch_leans_on_the_floor() -> None:
+    """On the floor the fingers need not carry, and without leaning they do."""
+    model, q = pinch()
+    grip = Grip(model, "box", 0.05, GripOptions(fingers=2))
+    lift = [model.actuator_names.index(name) for name in ("lz", "rz")]
+    hold = model.command_from(q)
+    leaning, free = (grip.command(q, np.zeros(6), lean=lean).u - hold for lean in (True, False))
+    assert 1000.0 * free[lift].sum() == pytest.approx(5.0, rel=1e-2)
+    assert 1000.0 * leaning[lift].sum() < 2.5
+
+
+def test_fingers_follow_the_object() -> None:
+    """What touches moves with the object; what does not comes no faster than it may."""
+    model, q = pinch(height=0.05)
+    grip = Grip(model, "box", 0.05, GripOptions(fingers=2))
+    up = grip.upwards(q, 2e-3)
+    assert up is not None and up == pytest.approx([0.0, 0.0, 2e-3, 0.0, 0.0, 0.0], abs=1e-12)
+    still, moving = grip.command(q, np.zeros(6)).u, grip.command(q, up).u
+    assert moving - still == pytest.approx([0.0, 2e-3, 0.0, 2e-3], abs=1e-5)
+    assert grip.downwards(q) == pytest.approx([0, 0, 0, 0, 0, 0], abs=1e-12)  # out of reach
+    assert grip.downwards(pinch(height=0.01)[1])[2] == pytest.approx(-0.01)
+
+    model, q = pinch(gap=0.01, height=0.05)
+    assert grip.touching(q) == 0
+    assert grip.command(q, np.zeros(6)).u == pytest.approx(model.command_from(q), abs=1e-9)
+    closing = grip.command(q, np.zeros(6), closing=True, press=0.0).u - model.command_from(q)
+    assert closing[0] == pytest.approx(0.025 * 0.02, rel=1e-2)
+    assert closing[2] == pytest.approx(-0.025 * 0.02, rel=1e-2)
+
+
+def test_displacements_keep_their_speeds(task: planning.Task) -> None:
+    grip = Grip(task.model, task.object, task.length)
+    way = grip.towards(task.start, task.goal, 0.02)
+    assert np.linalg.norm(way[3:]) == pytest.approx(0.6 * 0.02)
+    near = task.with_object(task.goal, np.array([1e-4, 0, 0, 0, 0, 1e-3]))
+    assert grip.towards(near, task.goal, 0.02) == pytest.approx(
+        -8.0 * 0.02 * np.array([1e-4, 0, 0, 0, 0, 1e-3]), abs=1e-9
+    )
+
+
+def test_strokes_are_plans(task: planning.Task) -> None:
+    """A plan of strokes replays bit by bit, reaches, lets go of nothing that falls, and no spring pulls harder than
+    a few weights of the ball ask for (published edges: 10 to 40 Nm)."""
+    plan = planning.gait(task, rng=1)
+    assert plan is not None
+    verdict = plan.check(task.model)
+    assert not verdict.faults and not verdict.dropping_regrasps and verdict.replay_error == 0.0
+    stiffness = task.model.parameters.actuator_stiffness
+    for segment in plan.segments:
+        ends = np.array([task.model.command_from(q) for q in segment.configurations[1:]])
+        assert np.abs(stiffness * (segment.inputs - ends)).max() < 5.0
+
+
+def test_gains_are_what_comes_nearer(task: planning.Task) -> None:
+    planner = StrokePlanner(task, GaitOptions(candidates=3), rng=0)
+    found = planner.candidates(task.start)
+    assert found and found[0].score == max(stroke.score for stroke in found)
+    for stroke in found:
+        ends = (planner.distance(q) for q in (stroke.segment.start, stroke.segment.end))
+        before, after = ends
+        assert stroke.gain == pytest.approx(before - after)
+        assert stroke.score <= stroke.gain + 1e-15
+
+
+def test_ball_is_turned_in_mujoco(task: planning.Task) -> None:
+    """From the published start, through the simulated world only, and held at the end."""
+    plan = planning.gait(task, rng=1)
+    assert plan is not None
+    options = TransferOptions(speed=1.0, timestep=1e-3, control_period=0.02)
+    result = planning.transfer(plan, task, options, controller="gait")
+    assert result.reached and result.rotation_error < np.radians(5.0)
+    assert result.plans == len(result.segments) > 0
+    followed = planning.transfer(plan, task.model, options, controller="grip")
+    assert len(followed.segments) == len(plan.segments)
+    assert max(s.final[1] for s in followed.segments) < np.radians(10.0)
+
+
+def test_bad_input(task: planning.Task) -> None:
+    for change in ({"press": 0.0}, {"fingers": 0}, {"friction_use": 1.5}, {"period": np.nan}):
+        with pytest.raises(ValueError, match=next(iter(change))):
+            GripOptions(**change)
+    for change in ({"candidates": 0}, {"stride": -1.0}, {"strokes": 1.5}):
+        with pytest.raises(ValueError, match=next(iter(change))):
+            GaitOptions(**change)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="sampler"):
+        planning.gait(task.replace(sampler=None))
+    segment = planning.Segment(
+        task.model.command_from(task.start)[None], np.array([task.start] * 2), np.array([1])
+    )
+    plan = planning.Plan("none", "ball", task.options, task.goal, 0.01, 0.1, 1e-3, (segment,))
+    with pytest.raises(ValueError, match="task"):
+        planning.transfer(plan, task.model, controller="gait")
+    with pytest.raises(TypeError, match="GaitOptions"):
+        planning.transfer(plan, task, controller="gait", planner=planning.RRTOptions())
+    with pytest.raises(TypeError, match="RRTOptions"):
+        planning.transfer(plan, task, controller="replan", planner=GaitOptions())
+
+
+def test_nothing_to_hold(task: planning.Task) -> None:
+    """Out of the hand's reach there is no stroke and no plan."""
+    far = task.with_object(task.start, np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]))
+    planner = StrokePlanner(task, GaitOptions(candidates=2), rng=0)
+    assert planner.best(far) is None
+    away = dataclasses.replace(task, start=far)
+    assert planning.gait(away, GaitOptions(candidates=1, strokes=2)) is None
