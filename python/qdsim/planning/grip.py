@@ -26,7 +26,7 @@ from qdsim.planning.closing import joint_limits, moved_bodies
 from qdsim.planning.equilibrium import contact_rows, generalised_load
 from qdsim.planning.least_squares import bounded_least_squares
 from qdsim.planning.plant import GRAVITY
-from qdsim.planning.samplers.closing import sides
+from qdsim.planning.samplers.touching import sides
 from qdsim.planning.space import Array, ObjectSpace
 
 __all__ = ["Grip", "GripOptions", "GripStep"]
