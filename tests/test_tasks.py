@@ -82,6 +82,7 @@ PLANNED = [
     ("iiwa_planar", "half_turn"),
     ("iiwa_bimanual_cylinder", "turn"),
     ("iiwa_box_push", "push_and_turn"),
+    ("iiwa_box_push", "push_sides"),
 ]
 
 

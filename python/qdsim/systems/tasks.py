@@ -7,6 +7,7 @@ pitch and yaw, which is the same to second order in the two small ones).
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 
@@ -411,7 +412,7 @@ def _iiwa_box_push(model: Model, options: Options) -> Tasks:
         posture=start[model.actuated_q],
     )
     task = Task(
-        name="turn the box by pushing",
+        name="turn the box by pushing and dragging",
         model=model,
         options=options.replace(joint_limits=True),
         start=start,
@@ -425,7 +426,11 @@ def _iiwa_box_push(model: Model, options: Options) -> Tasks:
         length=0.15,
         planner=RRTOptions(step=0.3, gamma=1e-3),
     )
-    return {"push_and_turn": task}
+    # The published sampler knows no top; what has been pushed out of reach stays there then.
+    sides = task.replace(
+        name="turn the box by pushing its sides", sampler=dataclasses.replace(sampler, top=False)
+    )
+    return {"push_and_turn": task, "push_sides": sides}
 
 
 TASKS: Mapping[str, Callable[[Model, Options], Tasks]] = {
