@@ -1,0 +1,90 @@
+"""What it costs to let go only of what stays: plans with ``RRTOptions(require_static_regrasps=True)``.
+
+S3's contact samples ignore gravity: while the robot goes from one grasp to the next, the object stays where it is. Where
+it hangs between fingers it would fall. ``require_static_regrasps`` changes a grasp only where one exact step without the
+robot leaves the object in place (``planning.stays``). The systems are those with gravity along the object's freedoms (pen,
+door, bucket and cylinder have none, the pushed box lies on its table).
+
+The planner is the chaining one with the tasks' settings and at most 4000 nodes, twice the default. *Drop*: regrasps of the
+plan that would drop the object (``Verdict.dropping_regrasps``). Seconds are CPU time of one thread; nodes, regrasps and
+seconds are those of plans. ``--log`` keeps one line of JSON for every search, and a campaign that was cut off goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+from qdsim import systems
+from qdsim.planning import RRTOptions, rrt
+
+SYSTEMS = ("allegro_plate", "iiwa_bimanual_box", "allegro_book", "allegro_sphere")
+MAX_NODES = 4000
+
+Row = dict[str, Any]
+
+
+def search(system: str, static: bool, seed: int) -> Row:
+    """One search and what its plan is like."""
+    task = next(iter(systems.load(system).tasks.values()))
+    options = (task.planner or RRTOptions()).replace(
+        require_static_regrasps=static, max_nodes=MAX_NODES
+    )
+    begin = time.process_time()
+    tree = rrt(task, options, rng=seed)
+    row: Row = {"system": system, "static": static, "seed": seed, "good": False}
+    row |= {"nodes": tree.count, "seconds": time.process_time() - begin}
+    if tree.reached:
+        plan = tree.plan()
+        verdict = plan.check(task.model)
+        row |= {"good": verdict.good, "regrasps": len(plan.regrasps)}
+        row["drop"] = len(verdict.dropping_regrasps)
+    return row
+
+
+def middle(values: list[float], digits: int) -> str:
+    return f"{statistics.median(values):.{digits}f} ({max(values):.{digits}f})" if values else ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--log", type=Path, help="file of one line a search, to go on from")
+    arguments = parser.parse_args()
+    rows: list[Row] = []
+    if arguments.log is not None and arguments.log.exists():
+        rows = [json.loads(line) for line in arguments.log.read_text().splitlines()]
+    known = {(row["system"], row["static"], row["seed"]): row for row in rows}
+    cases = [(s, static) for s in SYSTEMS for static in (False, True)]
+    for seed in range(arguments.seeds):
+        for system, static in cases:
+            if (system, static, seed) not in known:
+                row = known[system, static, seed] = search(system, static, seed)
+                if arguments.log is not None:
+                    with arguments.log.open("a") as file:
+                        file.write(json.dumps(row) + "\n")
+    print(
+        f"## Grasps changed only where the object stays, {arguments.seeds} seeds, {MAX_NODES} nodes\n"
+    )
+    print("Medians, and the largest in parentheses.\n")
+    print("| system | required | good plans | nodes | seconds | regrasps a plan | of these drop |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for system, static in cases:
+        own = [known[system, static, seed] for seed in range(arguments.seeds)]
+        good = [row for row in own if row["good"]]
+        nodes, seconds, regrasps = (
+            [float(row[key]) for row in good] for key in ("nodes", "seconds", "regrasps")
+        )
+        drop = sum(row["drop"] for row in good)
+        print(
+            f"| {system} | {'yes' if static else 'no'} | {len(good)} of {len(own)} | {middle(nodes, 0)} "
+            f"| {middle(seconds, 1)} | {middle(regrasps, 0)} | {drop} of {sum(map(int, regrasps))} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
