@@ -135,7 +135,7 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->row_mask = arena_take(a, (rows > columns ? rows : columns) * words * sizeof(uint64_t));
   w->tile_mask = arena_take(a, tiles * words * sizeof(uint64_t));
   w->Q_mask = arena_take(a, tiles * words * sizeof(uint64_t));
-  w->scratch_mask = arena_take(a, 2 * words * sizeof(uint64_t));
+  w->scratch_mask = arena_take(a, 3 * words * sizeof(uint64_t));
   w->tile_degree = arena_ints(a, tiles);
   w->tile_position = arena_ints(a, tiles);
   w->tile_original = arena_ints(a, tiles);

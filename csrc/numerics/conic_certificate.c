@@ -433,6 +433,7 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
 int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const int m = program->row_count;
   double *ray = workspace->path_dual;
+  if (!workspace->any_empty_row) return 0;
   for (int i = 0; i < program->equality_count; ++i)
     if (program->c[i] != 0.0 && conic_row_is_empty(workspace, m + i)) {
       memset(ray, 0, (size_t)workspace->slot_count * sizeof(double));

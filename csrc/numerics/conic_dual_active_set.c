@@ -20,7 +20,8 @@
 #define START_WORK 900   /* their number times columns, likewise */
 #define MANY_CUTS 8      /* violated blocks whose cuts cost more than a polish from a fair guess */
 #define ROUND_LIMIT 64   /* rows brought in, and looks at all rows */
-#define SATISFIED 1e-12  /* natural lengths, polyhedral programs */
+#define SATISFIED 1e-12  /* natural lengths, polyhedral programs; or */
+#define ROUNDING 1e-10   /* near lengths: of rows that depend on those that hold already */
 #define NEAR_ENOUGH 3e-3 /* the same where the polish has to finish */
 #define FINE_ENOUGH 1e-9 /* where it could not: cuts alone */
 #define DEPENDENT 1e-11  /* of the row's own curvature */
@@ -366,7 +367,8 @@ static int start_limit(const qd_cone_workspace *workspace) {
 }
 
 static double enough_at_first(const qd_cone_workspace *workspace, int polyhedral) {
-  return polyhedral ? -SATISFIED * workspace->length : -NEAR_ENOUGH * workspace->near_length;
+  return polyhedral ? -larger(SATISFIED * workspace->length, ROUNDING * workspace->near_length)
+                    : -NEAR_ENOUGH * workspace->near_length;
 }
 
 int conic_cuts_apply(qd_cone_workspace *workspace) {

@@ -84,41 +84,67 @@ static void make_groups(qd_cone_workspace *workspace, const qd_cone_program *pro
   if (program->equality_count > 0) add_group(workspace, GROUP_EQUALITY, 1, program->equality_count);
 }
 
-/* Lanes for cones, in row order; g, targets and weights. */
-static void place_cones(qd_cone_workspace *workspace, const qd_cone_program *program) {
+/* What holds for every lane until a cone takes it. */
+static void clear_lanes(qd_cone_workspace *workspace) {
   cone_product *product = &workspace->product;
+  const size_t bytes = (size_t)workspace->lane_count * sizeof(double);
   memset(workspace->g, 0, (size_t)workspace->slot_count * sizeof(double));
+  memset(product->weight, 0, bytes);
+  memset(product->inverse.diagonal, 0, bytes); /* equalities have no slack to move */
+  memset(workspace->compliance, 0, bytes);
+  for (int c = 0; c < workspace->lane_count; ++c) {
+    product->target[c] = 1.0;
+    workspace->lane_scale[c] = 1.0;
+  }
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->padded; ++c) {
-      const int real = c < group->count && group->kind != GROUP_EQUALITY;
-      product->weight[group->cone + c] = real ? 1.0 : 0.0;
-      product->target[group->cone + c] = 1.0;
-      product->inverse.diagonal[group->cone + c] = 0.0; /* equalities have no slack to move */
-      if (!real && group->kind != GROUP_EQUALITY) workspace->g[group->slot + c] = 1.0;
-    }
+    if (group->kind == GROUP_EQUALITY) continue;
+    for (int c = 0; c < group->count; ++c) product->weight[group->cone + c] = 1.0;
+    for (int c = group->count; c < group->padded; ++c) workspace->g[group->slot + c] = 1.0;
   }
+}
+
+/* `count` linear rows from `row` on: lanes side by side. */
+static void place_rows(qd_cone_workspace *workspace, const double *g, double target, int row,
+                       int count) {
+  const cone_group *group = &workspace->product.groups[workspace->dim_group[1]];
+  const int lane = workspace->dim_count[1], slot = group->slot + lane;
+  int *slot_of = workspace->slot_of + row;
+  double *own_target = workspace->product.target + group->cone + lane;
+  workspace->dim_count[1] += count;
+  for (int i = 0; i < count; ++i) slot_of[i] = slot + i;
+  for (int i = 0; i < count; ++i) own_target[i] = target;
+  memcpy(workspace->g + slot, g + row, (size_t)count * sizeof(double));
+}
+
+static void place_cone(qd_cone_workspace *workspace, const double *g, double target, int row,
+                       int dim) {
+  const cone_group *group = &workspace->product.groups[workspace->dim_group[dim]];
+  const int lane = workspace->dim_count[dim]++;
+  workspace->product.target[group->cone + lane] = target;
+  for (int i = 0; i < dim; ++i) {
+    const int slot = group->slot + i * group->padded + lane;
+    workspace->slot_of[row + i] = slot;
+    workspace->g[slot] = g[row + i];
+  }
+}
+
+/* Lanes for cones, in row order; g, targets and weights. */
+static void place_cones(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  const cone_product *product = &workspace->product;
   int row = 0;
+  clear_lanes(workspace);
   workspace->exact = 1;
-  for (int k = 0; k < program->cone_count; ++k) {
+  for (int i = 0; i < program->row_count; ++i) workspace->row_scale[i] = 1.0;
+  for (int k = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
-    const int linear = conic_cone_is_linear(workspace, program, k),
-              dim = linear ? 1 : workspace->cone_rows[k];
-    const cone_group *group = &product->groups[workspace->dim_group[dim]];
+    const int kept = workspace->cone_rows[k];
     if (target > 0.0) workspace->exact = 0;
-    for (int copy = 0; copy < (linear ? workspace->cone_rows[k] : 1); ++copy) {
-      const int lane = workspace->dim_count[dim]++;
-      product->target[group->cone + lane] = target;
-      for (int i = 0; i < dim; ++i, ++row) {
-        workspace->slot_of[row] = group->slot + i * group->padded + lane;
-        workspace->g[workspace->slot_of[row]] = program->g[row];
-        workspace->row_scale[row] = 1.0;
-      }
-    }
-    for (int i = workspace->cone_rows[k]; i < program->cone_dim[k]; ++i, ++row) {
-      workspace->slot_of[row] = -1;
-      workspace->row_scale[row] = 1.0;
-    }
+    if (conic_cone_is_linear(workspace, program, k))
+      place_rows(workspace, program->g, target, row, kept);
+    else
+      place_cone(workspace, program->g, target, row, kept);
+    for (int i = kept; i < program->cone_dim[k]; ++i) workspace->slot_of[row + i] = -1;
   }
   for (int i = 0; i < program->equality_count; ++i)
     workspace->slot_of[row + i] = product->groups[product->group_count - 1].slot + i;
@@ -209,6 +235,17 @@ static void copy_Q(qd_cone_workspace *workspace) {
     }
 }
 
+/* 1 if that is the mask of the last block; it is from now on. */
+static int is_same_mask(qd_cone_workspace *workspace, const uint64_t *mask) {
+  const int words = workspace->mask_words;
+  uint64_t *last = workspace->scratch_mask + 2 * words, differs = 0;
+  for (int w = 0; w < words; ++w) {
+    differs |= last[w] ^ mask[w];
+    last[w] = mask[w];
+  }
+  return differs == 0 && workspace->system.block_count > 1;
+}
+
 /* Opens a block of rows that all touch `mask` (original tile order). */
 static row_block *open_block(qd_cone_workspace *workspace, const uint64_t *mask, int first_row,
                              int step, int cone, int *tile_total) {
@@ -221,7 +258,12 @@ static row_block *open_block(qd_cone_workspace *workspace, const uint64_t *mask,
   block->row_count = 0;
   block->first_row = first_row;
   block->tile_start = *tile_total;
-  block->tile_count = conic_list_tiles(workspace, mask, tiles);
+  if (is_same_mask(workspace, mask)) {
+    block->tile_count = block[-1].tile_count;
+    for (int k = 0; k < block->tile_count; ++k) tiles[k] = tiles[k - block->tile_count];
+  } else {
+    block->tile_count = conic_list_tiles(workspace, mask, tiles);
+  }
   for (int k = 0; k < block->tile_count; ++k)
     from[k] = source_offset(source, at, workspace->tile_original[tiles[k]]);
   *tile_total += block->tile_count;
@@ -239,26 +281,123 @@ LANES_INLINE size_t row_stride(const qd_cone_workspace *workspace, const row_blo
   return source->start ? 4 * (size_t)(source->start[at + 1] - source->start[at]) : source->stride;
 }
 
+/* What the rows of a block are copied from and to. */
+typedef struct block_copy {
+  const double *from; /* its first row, each next one `stride` behind */
+  size_t stride;
+  const int *offsets, *places; /* of its tiles */
+  int tile_count;
+  int narrow;     /* the tile that is not whole, -1: none */
+  int width;      /* of that one */
+  lane_bits keep; /* its numbers */
+  int is_last;    /* behind the block there is nothing to read */
+  const double *column_scale, *row_scale;
+  double *values; /* of its first tile, each next one `step` behind */
+  size_t step;
+} block_copy;
+
+/* A tile of a row; the last of its numbers belong to the next row, or are not there at all. */
+LANES_INLINE void read_last(const block_copy *copy, const double *from, lanes *tile) {
+  const lanes nothing = {0.0, 0.0, 0.0, 0.0};
+  if (copy->is_last) {
+    *tile = nothing;
+    for (int j = 0; j < copy->width; ++j) (*tile)[j] = from[j];
+  } else {
+    *tile = LANES_FROM(from);
+    lanes_choose(tile, &copy->keep, tile, &nothing);
+  }
+}
+
+/* A tile of a row, scaled; its squares onto the sum. */
+LANES_INLINE void put_tile(const lanes *tile, const lanes *scale, double row_scale, double *out,
+                           lanes *sum) {
+  const lanes value = *tile * *scale * row_scale;
+  LANES_AT(out) = value;
+  *sum += value * value;
+}
+
+/* `count` rows (at most four) from i on, scaled; their squared norms. */
+LANES_INLINE void copy_rows(const block_copy *copy, int i, int count, double *squares) {
+  const size_t stride = copy->stride;
+  const double *from = copy->from + (size_t)i * stride, *scales = copy->row_scale + i;
+  const double one = scales[0], two = scales[count > 1 ? 1 : 0], three = scales[count > 2 ? 2 : 0];
+  const double four = scales[count > 3 ? 3 : 0];
+  double *values = copy->values + 4 * i;
+  lanes s0 = {0.0}, s1 = {0.0}, s2 = {0.0}, s3 = {0.0}, sums;
+  for (int k = 0; k < copy->tile_count; ++k, values += copy->step) {
+    const lanes scale = LANES_OF(copy->column_scale + 4 * (size_t)copy->places[k]);
+    const double *tile = from + copy->offsets[k];
+    lanes v0, v1 = {0.0}, v2 = {0.0}, v3 = {0.0};
+    if (k != copy->narrow) {
+      v0 = LANES_FROM(tile);
+      if (count > 1) v1 = LANES_FROM(tile + stride);
+      if (count > 2) v2 = LANES_FROM(tile + 2 * stride);
+      if (count > 3) v3 = LANES_FROM(tile + 3 * stride);
+    } else {
+      read_last(copy, tile, &v0);
+      if (count > 1) read_last(copy, tile + stride, &v1);
+      if (count > 2) read_last(copy, tile + 2 * stride, &v2);
+      if (count > 3) read_last(copy, tile + 3 * stride, &v3);
+    }
+    put_tile(&v0, &scale, one, values, &s0);
+    if (count > 1) put_tile(&v1, &scale, two, values + 4, &s1);
+    if (count > 2) put_tile(&v2, &scale, three, values + 8, &s2);
+    if (count > 3) put_tile(&v3, &scale, four, values + 12, &s3);
+  }
+  lanes_sums(&sums, &s0, &s1, &s2, &s3);
+  for (int r = 0; r < count; ++r) squares[r] = sums[r];
+}
+
+/* A block's values; compliance of its cones: the largest squared row norm of each, what a unit of
+ * its multiplier moves its slack by (Q = I). Returns the sum of all squares. */
 QD_CLONES
-static void fill_block(qd_cone_workspace *workspace, const row_block *block) {
-  const size_t stride = row_stride(workspace, block);
+static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
   const int equality = block->first_row >= workspace->row_count;
   const int in_tiles = (equality ? &workspace->source_C : &workspace->source_G)->start != NULL;
-  const double *rows = conic_caller_row(workspace, block->first_row);
-  const double *row_scale = workspace->row_scale + block->first_row;
-  double *values = workspace->system.G + block->values;
-  for (int k = 0; k < block->tile_count; ++k) {
-    const int place = workspace->system.block_tiles[block->tile_start + k];
-    const double *from = rows + workspace->block_from[block->tile_start + k];
-    if (in_tiles || workspace->variable_count - 4 * workspace->tile_original[place] >= 4) {
-      const lanes scale = LANES_OF(workspace->column_scale + 4 * place);
-      for (int i = 0; i < block->row_count; ++i, values += 4, from += stride)
-        LANES_AT(values) = LANES_FROM(from) * scale * row_scale[i];
-    } else {
-      for (int i = 0; i < block->row_count; ++i, values += 4, from += stride)
-        read_tile(workspace, from, place, row_scale[i], values);
+  const int whole = workspace->variable_count / 4, rows = block->row_count;
+  const int width = workspace->variable_count - 4 * whole, end = block->first_row + rows;
+  const lane_bits lane = {0, 1, 2, 3};
+  double *compliance = workspace->compliance + block->cone, squares[4], total = 0.0;
+  block_copy copy = {conic_caller_row(workspace, block->first_row),
+                     row_stride(workspace, block),
+                     workspace->block_from + block->tile_start,
+                     workspace->system.block_tiles + block->tile_start,
+                     block->tile_count,
+                     -1,
+                     width,
+                     lane < (long long)width,
+                     0,
+                     workspace->column_scale,
+                     workspace->row_scale + block->first_row,
+                     workspace->system.G + block->values,
+                     4 * (size_t)rows};
+  copy.is_last = end == workspace->row_count + (equality ? workspace->equality_count : 0);
+  if (!in_tiles && width > 0)
+    for (int k = 0; k < copy.tile_count; ++k)
+      if (copy.offsets[k] == 4 * whole) copy.narrow = k;
+  for (int i = 0; i < rows; i += 4) {
+    const int left = rows - i, count = left < 4 ? left : 4;
+    switch (count) {
+    case 4:
+      copy_rows(&copy, i, 4, squares);
+      break;
+    case 3:
+      copy_rows(&copy, i, 3, squares);
+      break;
+    case 2:
+      copy_rows(&copy, i, 2, squares);
+      break;
+    default:
+      copy_rows(&copy, i, 1, squares);
+      break;
+    }
+    for (int r = 0; r < count; ++r) {
+      total += squares[r];
+      double *own = compliance + (block->slot_step == 1 ? i + r : 0);
+      *own = larger(squares[r], *own);
     }
   }
+  return total;
 }
 
 /* 1 if two rows touch the same tiles and keep them in the same places. */
@@ -278,12 +417,14 @@ static int rows_match(const qd_cone_workspace *workspace, int a, int b) {
   return match;
 }
 
-static void make_blocks(qd_cone_workspace *workspace, const qd_cone_program *program) {
+/* Blocks of all rows; the sum of all squared numbers. */
+static double make_blocks(qd_cone_workspace *workspace, const qd_cone_program *program) {
   tile_system *system = &workspace->system;
   const cone_product *product = &workspace->product;
   const int rows = program->row_count + program->equality_count, words = workspace->mask_words;
   uint64_t *mask = workspace->scratch_mask + words;
   size_t values = 0;
+  double squares = 0.0;
   int tile_total = 0, row = 0, cone = 0, left_in_cone = 0;
   system->block_count = 0;
   while (row < rows) {
@@ -327,8 +468,9 @@ static void make_blocks(qd_cone_workspace *workspace, const qd_cone_program *pro
     block->row_count = count;
     block->values = values;
     values += (size_t)block->tile_count * (size_t)count * 4;
-    fill_block(workspace, block);
+    squares += fill_block(workspace, block);
   }
+  return squares;
 }
 
 static void scale_equalities(qd_cone_workspace *workspace, const qd_cone_program *program) {
@@ -394,28 +536,7 @@ static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program 
     workspace->row_scale[row] = norm[conic_lane_of(workspace, row)];
     workspace->g[workspace->slot_of[row]] *= workspace->row_scale[row];
   }
-}
-
-/* Largest squared row norm of each cone: a unit of its multiplier moves its slack so much (Q = I).
- */
-QD_CLONES
-static void measure_compliance(qd_cone_workspace *workspace) {
-  const tile_system *system = &workspace->system;
-  for (int c = 0; c < workspace->lane_count; ++c) workspace->compliance[c] = 0.0;
-  for (int b = 0; b < system->block_count; ++b) {
-    const row_block *block = &system->blocks[b];
-    const size_t width = 4 * (size_t)block->row_count;
-    double *out = workspace->compliance + block->cone;
-    for (int i = 0; i < block->row_count; ++i) {
-      const double *values = system->G + block->values + 4 * i;
-      lanes sum = {0.0, 0.0, 0.0, 0.0};
-      for (int k = 0; k < block->tile_count; ++k, values += width)
-        sum += LANES_OF(values) * LANES_OF(values);
-      const double size = lanes_sum(&sum);
-      *out = larger(size, *out);
-      if (block->slot_step == 1) ++out;
-    }
-  }
+  memset(workspace->compliance, 0, (size_t)workspace->lane_count * sizeof(double));
 }
 
 static void clear_rows(qd_cone_workspace *workspace) {
@@ -463,12 +584,15 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   if (!conic_find_structure(workspace, program)) return QD_OUT_OF_CAPACITY;
   scale_columns(workspace, program);
   copy_Q(workspace);
-  for (int c = 0; c < workspace->lane_count; ++c) workspace->lane_scale[c] = 1.0;
   if (scaling == ROWS_ALIKE) make_rows_alike(workspace, program);
   scale_equalities(workspace, program);
-  make_blocks(workspace, program);
+  const double squares = make_blocks(workspace, program);
   dense_tiles_choose(&workspace->system);
-  measure_compliance(workspace);
   clear_rows(workspace);
-  return QD_OK;
+  if (squares < HUGE_VAL) return QD_OK;
+  const int n = program->variable_count; /* or finite numbers without finite squares */
+  return conic_rows_finite(&workspace->source_G, program->row_count, n) &&
+                 conic_rows_finite(&workspace->source_C, program->equality_count, n)
+             ? QD_OK
+             : QD_NOT_FINITE;
 }

@@ -35,61 +35,77 @@ static void clear_mask(uint64_t *mask, size_t words) { memset(mask, 0, words * s
 
 /* ------------------------------------------------------------ masks */
 
-/* A tile: `bit` into *found where a number is not zero, NaN into *poison if one is not finite. */
-LANES_INLINE void look_at_tile(const double *tile, const lane_bits *bit, lane_bits *found,
-                               lanes *poison) {
-  const lanes values = LANES_FROM(tile);
-  *found |= (values != 0.0) & *bit;
-  *poison += values * 0.0;
+/* `bit` into *found where a number of the tile is not zero. */
+LANES_INLINE void look_at_tile(const double *tile, const lane_bits *bit, lane_bits *found) {
+  *found |= (LANES_FROM(tile) != 0.0) & *bit;
 }
 
 LANES_INLINE uint64_t all_bits(const lane_bits *found) {
   return (uint64_t)(((*found)[0] | (*found)[1]) | ((*found)[2] | (*found)[3]));
 }
 
-LANES_INLINE void mask_dense_row(const double *row, int n, uint64_t *mask, lanes *poison) {
-  const int tiles = n / 4, left = n % 4;
-  for (int first = 0; 4 * first < n; first += MASK_BITS) {
-    const int end = tiles < first + MASK_BITS ? tiles : first + MASK_BITS;
-    lane_bits found = {0, 0, 0, 0}, bit = {1, 1, 1, 1};
-    for (int t = first; t < end; ++t, bit <<= 1)
-      look_at_tile(row + 4 * (size_t)t, &bit, &found, poison);
-    if (left > 0 && end == tiles && end < first + MASK_BITS) {
-      if (n >= 4) { /* the last numbers of the last four */
-        const lane_bits lane = {0, 1, 2, 3};
-        bit &= lane >= 4 - left;
-        look_at_tile(row + n - 4, &bit, &found, poison);
-      } else {
-        for (int k = 0; k < n; ++k) {
-          (*poison)[0] += row[k] * 0.0;
-          found[0] |= row[k] != 0.0;
-        }
-      }
+/* Bits of the tiles first .. first + 63 of a dense row. `narrow`: those numbers of the row's last
+ * four that are its last tile, where that is not whole. */
+LANES_INLINE uint64_t mask_dense_word(const double *row, int n, int first,
+                                      const lane_bits *narrow) {
+  const int tiles = n / 4, end = tiles < first + MASK_BITS ? tiles : first + MASK_BITS;
+  lane_bits found = {0, 0, 0, 0}, bit = {1, 1, 1, 1};
+  for (int t = first; t < end; ++t, bit += bit) look_at_tile(row + 4 * (size_t)t, &bit, &found);
+  if (n % 4 > 0 && end == tiles && end < first + MASK_BITS) {
+    if (n >= 4) {
+      bit &= *narrow;
+      look_at_tile(row + n - 4, &bit, &found);
+    } else {
+      for (int k = 0; k < n; ++k) found[0] |= row[k] != 0.0;
     }
-    mask[first / MASK_BITS] = all_bits(&found);
+  }
+  return all_bits(&found);
+}
+
+LANES_INLINE void mask_sparse_row(const double *row, const int *tiles, int count, size_t words,
+                                  uint64_t *mask) {
+  for (size_t w = 0; w < words; ++w) mask[w] = 0;
+  for (int k = 0; k < count; ++k, row += 4) {
+    const lane_bits one = {1, 1, 1, 1};
+    lane_bits found = {0, 0, 0, 0};
+    look_at_tile(row, &one, &found);
+    mask[tiles[k] / MASK_BITS] |= all_bits(&found) << (tiles[k] % MASK_BITS);
   }
 }
 
-/* Masks of all rows of a matrix; 0 if a number is not finite. */
+/* Masks of all rows of a matrix; 1 if a row has no entry. */
 QD_CLONES
 static int mask_rows(const row_source *source, int rows, int n, size_t words, uint64_t *mask) {
-  lanes poison = {0.0, 0.0, 0.0, 0.0};
+  const lane_bits lane = {0, 1, 2, 3}, narrow = lane >= 4 - n % 4;
+  int any_empty = 0;
+  if (!source->start && words == 1) { /* the usual case without what others need */
+    const double *row = source->values;
+    for (int i = 0; i < rows; ++i, row += source->stride) {
+      mask[i] = mask_dense_word(row, n, 0, &narrow);
+      any_empty |= mask[i] == 0;
+    }
+    return any_empty;
+  }
   for (int i = 0; i < rows; ++i, mask += words) {
     const double *row = source_row(source, (size_t)i);
-    if (!source->start) {
-      mask_dense_row(row, n, mask, &poison);
-      continue;
-    }
-    for (size_t w = 0; w < words; ++w) mask[w] = 0;
-    for (int k = source->start[i]; k < source->start[i + 1]; ++k, row += 4) {
-      const int tile = source->tiles[k];
-      const lane_bits one = {1, 1, 1, 1};
-      lane_bits found = {0, 0, 0, 0};
-      look_at_tile(row, &one, &found, &poison);
-      mask[tile / MASK_BITS] |= all_bits(&found) << (tile % MASK_BITS);
-    }
+    if (source->start)
+      mask_sparse_row(row, source->tiles + source->start[i],
+                      source->start[i + 1] - source->start[i], words, mask);
+    else
+      for (size_t w = 0; w < words; ++w)
+        mask[w] = mask_dense_word(row, n, MASK_BITS * (int)w, &narrow);
+    uint64_t any = 0;
+    for (size_t w = 0; w < words; ++w) any |= mask[w];
+    any_empty |= any == 0;
   }
-  return lanes_sum(&poison) == 0.0;
+  return any_empty;
+}
+
+int conic_rows_finite(const row_source *source, int rows, int n) {
+  if (source->start) return all_finite(source->values, 4 * source->start[rows]);
+  for (int i = 0; i < rows; ++i)
+    if (!all_finite(source_row(source, (size_t)i), n)) return 0;
+  return 1;
 }
 
 /* Rows of Q share the mask of their tile. Also: is Q diagonal, is its diagonal nonnegative? */
@@ -125,12 +141,14 @@ qd_status conic_read_masks(qd_cone_workspace *workspace, const qd_cone_program *
   uint64_t *rows = workspace->row_mask;
   int nonnegative;
   workspace->mask_words = (int)words;
-  if (!mask_rows(&workspace->source_Q, n, n, words, rows)) return QD_NOT_FINITE;
+  mask_rows(&workspace->source_Q, n, n, words, rows);
   gather_Q(workspace, rows, n, &nonnegative);
-  if (!mask_rows(&workspace->source_G, m, n, words, rows) ||
-      !mask_rows(&workspace->source_C, p, n, words, rows + (size_t)m * words))
-    return QD_NOT_FINITE;
-  if (!all_finite(program->b, n) || !all_finite(program->g, m) || !all_finite(program->c, p) ||
+  workspace->any_empty_row = mask_rows(&workspace->source_G, m, n, words, rows);
+  if (p > 0)
+    workspace->any_empty_row |=
+        mask_rows(&workspace->source_C, p, n, words, rows + (size_t)m * words);
+  if (!conic_rows_finite(&workspace->source_Q, n, n) || !all_finite(program->b, n) ||
+      !all_finite(program->g, m) || !all_finite(program->c, p) ||
       (program->target_mu && !all_finite(program->target_mu, program->cone_count)))
     return QD_NOT_FINITE;
   return nonnegative ? QD_OK : QD_BAD_ARGUMENT;
@@ -178,15 +196,26 @@ static void couple_all(qd_cone_workspace *workspace, const qd_cone_program *prog
   for (; row < rows; ++row) couple_row(workspace, row);
 }
 
-/* So few tiles that their order does not matter: as they come, each with all others, which costs
- * less than to find out. Returns the number of the factor's tiles. */
-static size_t take_few(qd_cone_workspace *workspace) {
+/* Every tile knows all others: no order is better than another. */
+static int all_coupled(const qd_cone_workspace *workspace) {
+  const int tiles = workspace->system.tile_count, words = workspace->mask_words;
+  for (int t = 0; t < tiles; ++t)
+    for (int w = 0; w < words; ++w) {
+      const int left = tiles - MASK_BITS * w;
+      const uint64_t full = left >= MASK_BITS ? ~(uint64_t)0 : ((uint64_t)1 << left) - 1;
+      if (tile_set(workspace, t)[w] != full) return 0;
+    }
+  return 1;
+}
+
+/* As they come, each with all others. Returns the number of the factor's tiles. */
+static size_t take_all(qd_cone_workspace *workspace) {
   const int tiles = workspace->system.tile_count;
   for (int t = 0; t < tiles; ++t) {
     workspace->tile_position[t] = workspace->tile_original[t] = t;
-    workspace->tile_mask[t] = ((uint64_t)1 << tiles) - 1;
+    if (tiles <= FEW_TILES) workspace->tile_mask[t] = ((uint64_t)1 << tiles) - 1;
   }
-  return (size_t)(tiles * (tiles + 1) / 2);
+  return (size_t)tiles * ((size_t)tiles + 1) / 2;
 }
 
 /* Tiles that t knows among those left. */
@@ -289,14 +318,13 @@ int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *pr
   const int tiles = (program->variable_count + 3) / 4;
   workspace->system.tile_count = tiles;
   workspace->column_count = 4 * tiles;
-  if (tiles <= FEW_TILES) {
-    workspace->wanted.fill = take_few(workspace);
-  } else {
+  if (tiles > FEW_TILES) { /* so few that it costs less not to find out */
     memcpy(workspace->tile_mask, workspace->Q_mask,
            (size_t)tiles * (size_t)workspace->mask_words * sizeof(uint64_t));
     couple_all(workspace, program);
-    workspace->wanted.fill = order_tiles(workspace);
   }
+  workspace->wanted.fill =
+      tiles <= FEW_TILES || all_coupled(workspace) ? take_all(workspace) : order_tiles(workspace);
   if (workspace->wanted.fill > workspace->capacity.fill) return 0;
   make_columns(workspace);
   return 1;

@@ -153,10 +153,11 @@ struct qd_cone_workspace {
 
   /* structure */
   int mask_words;      /* 64-bit words of a set of tiles */
+  int any_empty_row;   /* a row without entries, equalities included */
   uint64_t *row_mask;  /* tiles a row touches (original order) */
   uint64_t *tile_mask; /* tiles coupled to a tile */
   uint64_t *Q_mask;
-  uint64_t *scratch_mask; /* two */
+  uint64_t *scratch_mask; /* three */
   int *tile_degree;
   int *block_from;    /* like block_tiles: where the tile begins in the caller's rows */
   int *tile_position; /* original tile -> place */

@@ -24,57 +24,84 @@ void near_rows_clear(near_rows *near) {
 
 /* Four rows of a block, from row `first` on, scaled; a weight of zero: the row is none. */
 LANES_INLINE void copy_rows(near_rows *near, const tile_system *system, const row_block *block,
-                            int first, const double *weight) {
-  const int q = near->count, last = block->row_count - 1;
+                            int first, const lanes *weight) {
+  const int q = near->count, last = block->row_count - 1, start = near->start[q];
+  const int tile_count = block->tile_count;
   const size_t width = 4 * (size_t)block->row_count;
-  const double *from = system->G + block->values, *rows[4];
-  int *tiles = near->tiles + near->start[q];
-  double *out = near->values + 16 * (size_t)near->start[q];
-  for (int i = 0; i < 4; ++i) rows[i] = from + 4 * (size_t)(first + i < last ? first + i : last);
-  for (int k = 0; k < block->tile_count; ++k, out += 16) {
+  const double *from = system->G + block->values;
+  const double *a = from + 4 * (size_t)first,
+               *b = from + 4 * (size_t)(first < last ? first + 1 : last);
+  const double *c = from + 4 * (size_t)(first + 1 < last ? first + 2 : last);
+  const double *d = from + 4 * (size_t)(first + 2 < last ? first + 3 : last);
+  const int *block_tiles = system->block_tiles + block->tile_start;
+  int *tiles = near->tiles + start;
+  double *out = near->values + 16 * (size_t)start;
+  for (int k = 0; k < tile_count; ++k) tiles[k] = block_tiles[k];
+  for (int k = 0; k < tile_count; ++k, out += 16) {
     const size_t at = width * (size_t)k;
-    const lanes r0 = weight[0] * LANES_OF(rows[0] + at), r1 = weight[1] * LANES_OF(rows[1] + at);
-    const lanes r2 = weight[2] * LANES_OF(rows[2] + at), r3 = weight[3] * LANES_OF(rows[3] + at);
-    tiles[k] = system->block_tiles[block->tile_start + k];
-    lanes_transpose((lanes *)out, &r0, &r1, &r2, &r3);
+    lanes columns[4];
+    lanes_transpose(columns, &LANES_OF(a + at), &LANES_OF(b + at), &LANES_OF(c + at),
+                    &LANES_OF(d + at));
+    for (int j = 0; j < 4; ++j) LANES_AT(out + 4 * j) = *weight * columns[j];
   }
-  near->start[q + 1] = near->start[q] + block->tile_count;
+  near->start[q + 1] = start + tile_count;
 }
 
 QD_CLONES
 int near_rows_add(near_rows *near, const tile_system *system, int b, int first, const double *g,
                   const double *compliance, double enough) {
   const row_block *block = &system->blocks[b];
-  const int q = near->count, linear = block->slot_step == 1, left = block->row_count - first;
-  double *weight = near->weight + 4 * (size_t)q, *offset = near->offset + 4 * (size_t)q;
+  const int q = near->count, step = block->slot_step, left = block->row_count - first;
   if (q == near->quad_capacity || near->start[q] + block->tile_count > near->tile_capacity)
     return 0;
+  const double *size = compliance + block->cone, *at = g + block->slot + first * step;
+  const lanes nothing = {0.0, 0.0, 0.0, 0.0}, one = {1.0, 1.0, 1.0, 1.0};
+  const lanes rows = {0.0, 1.0, 2.0, 3.0};
+  lanes squared, offset, weight;
   near->block[q] = b;
   near->row[q] = first;
-  for (int i = 0; i < 4; ++i)
-    weight[i] = i < left ? compliance[block->cone + (linear ? first + i : 0)] : 0.0;
-  for (int i = 0; i < 4; ++i) weight[i] = 1.0 / sqrt(weight[i] + (double)(weight[i] == 0.0));
-  for (int i = 0; i < 4; ++i) {
-    const double limit = linear || first + i == 0 ? enough : 0.0;
-    if (i < left) {
-      offset[i] = weight[i] * (g[block->slot + (first + i) * block->slot_step] - limit);
-    } else { /* a row that is none is never violated */
-      weight[i] = 0.0;
-      offset[i] = (double)linear;
+  if (step == 1 && left >= 4) {
+    squared = LANES_FROM(size + first);
+    offset = LANES_FROM(at) - enough;
+  } else {
+    squared = offset = nothing;
+    for (int i = 0; i < 4 && i < left; ++i) {
+      squared[i] = size[step == 1 ? first + i : 0];
+      offset[i] = at[i * step] - (step == 1 || first + i == 0 ? enough : 0.0);
     }
   }
-  copy_rows(near, system, block, first, weight);
+  const lane_bits none = rows >= (double)left, is_zero = squared == 0.0;
+  lanes_choose(&squared, &is_zero, &one, &squared);
+  for (int i = 0; i < 4; ++i) weight[i] = sqrt(squared[i]);
+  weight = 1.0 / weight;
+  lanes_choose(&weight, &none, &nothing, &weight);
+  offset *= weight;
+  if (step == 1) lanes_choose(&offset, &none, &one, &offset); /* none: never violated */
+  LANES_AT(near->weight + 4 * (size_t)q) = weight;
+  LANES_AT(near->offset + 4 * (size_t)q) = offset;
+  copy_rows(near, system, block, first, &weight);
   ++near->count;
   return 1;
 }
 
-/* Quad q times x. */
-LANES_INLINE void multiply_quad(const near_rows *near, int q, const double *x, lanes *out) {
-  lanes even = LANES_OF(near->offset + 4 * (size_t)q), odd = {0.0, 0.0, 0.0, 0.0};
-  const int end = near->start[q + 1];
-  const double *values = near->values + 16 * (size_t)near->start[q];
-  for (int k = near->start[q]; k < end; ++k, values += 16) {
-    const double *at = x + 4 * (size_t)near->tiles[k];
+/* Where quad q begins; the rest of near_rows in local variables, which stores cannot change. */
+typedef struct quad_reader {
+  const int *start, *tiles;
+  const double *values, *offset, *x;
+} quad_reader;
+
+LANES_INLINE quad_reader read_quads(const near_rows *near, const double *x) {
+  const quad_reader reader = {near->start, near->tiles, near->values, near->offset, x};
+  return reader;
+}
+
+/* Quad q times x, whose tiles are start .. end - 1. */
+LANES_INLINE void multiply_quad(const quad_reader *from, int q, int start, int end, lanes *out) {
+  lanes even = LANES_OF(from->offset + 4 * (size_t)q), odd = {0.0, 0.0, 0.0, 0.0};
+  const double *values = from->values + 16 * (size_t)start;
+  const int *tile = from->tiles + start, *const last = from->tiles + end;
+  for (; tile < last; ++tile, values += 16) {
+    const double *at = from->x + 4 * (size_t)*tile;
     even += at[0] * LANES_OF(values);
     odd += at[1] * LANES_OF(values + 4);
     even += at[2] * LANES_OF(values + 8);
@@ -100,10 +127,15 @@ QD_CLONES
 int near_rows_worst(near_rows *near, const double *x) {
   lanes score = {0.0, 0.0, 0.0, 0.0}, code = score;
   lanes here = {0.0, 1.0, 2.0, 3.0};
-  for (int q = 0; q < near->count; ++q, here += 4.0) {
+  const quad_reader from = read_quads(near, x);
+  double *out = near->w;
+  const int count = near->count;
+  for (int q = 0, start = 0; q < count; ++q, here += 4.0, out += 4) {
+    const int end = from.start[q + 1];
     lanes w;
-    multiply_quad(near, q, x, &w);
-    LANES_AT(near->w + 4 * (size_t)q) = w;
+    multiply_quad(&from, q, start, end, &w);
+    start = end;
+    LANES_AT(out) = w;
     const lane_bits worse = w < score;
     lanes_choose(&score, &worse, &w, &score);
     lanes_choose(&code, &worse, &here, &code);
@@ -124,16 +156,19 @@ int near_rows_worst_cone(near_rows *near, int quads, const double *x) {
   lanes score = {0.0, 0.0, 0.0, 0.0}, code = score;
   lanes here = {0.0, 1.0, 2.0, 3.0};
   const size_t size = 4 * (size_t)quads;
-  const int cones = near->count / quads;
-  for (int q = 0; q < near->count; ++q) {
+  const int count = near->count, cones = count / quads;
+  const quad_reader from = read_quads(near, x);
+  double *out = near->w;
+  for (int q = 0, start = 0; q < count; ++q) {
+    const int end = from.start[q + 1];
     lanes w;
-    multiply_quad(near, q, x, &w);
-    LANES_AT(near->w + 4 * (size_t)q) = w;
+    multiply_quad(&from, q, start, end, &w);
+    start = end;
+    LANES_AT(out + 4 * (size_t)q) = w;
   }
-  for (int c = cones; c < cones + 3; ++c)
-    for (int q = 0; q < quads; ++q) LANES_AT(near->w + size * (size_t)c + 4 * q) = nothing;
+  for (int q = count; q < count + 3 * quads; ++q) LANES_AT(out + 4 * (size_t)q) = nothing;
   for (int c = 0; c < cones; c += 4, here += 4.0) {
-    const double *w = near->w + size * (size_t)c;
+    const double *w = out + size * (size_t)c;
     lanes s0, s1, s2, s3, sums, inside;
     square_tail(w, quads, &s0);
     square_tail(w + size, quads, &s1);
