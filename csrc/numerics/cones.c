@@ -7,124 +7,107 @@
 #define EDGE 1e-16    /* smallest relative distance to the boundary that is taken for real */
 #define OUTSIDE 1e-13 /* farther out than this is not rounding */
 
-/* Lanes of cones are independent: plain loops over c that the compiler turns into vector code. */
+/* Four cones side by side, one per lane: what a kernel needs of them stays in registers. Kernels of
+ * Lorentz cones have the dimension apart from the group: the common ones are constants, whose loops
+ * the compiler unrolls. */
+#define ROW(pointer, i) LANES_OF((pointer) + (size_t)(i) * (size_t)n + c)
+#define ROW_AT(pointer, i) LANES_AT((pointer) + (size_t)(i) * (size_t)n + c)
 
-/* Largest of count (a multiple of four) numbers and floor; NaN never wins, finiteness is checked
- * elsewhere. */
-LANES_INLINE double largest(const double *restrict a, int count, double floor) {
-  double part[LANE_COUNT] = {floor, floor, floor, floor};
-  for (int c = 0; c < count; c += LANE_COUNT)
-    for (int lane = 0; lane < LANE_COUNT; ++lane)
-      part[lane] = a[c + lane] > part[lane] ? a[c + lane] : part[lane];
-  const double low = part[0] > part[1] ? part[0] : part[1];
-  const double high = part[2] > part[3] ? part[2] : part[3];
-  return low > high ? low : high;
+/* sum of x_i y_i over the rows behind the first */
+LANES_INLINE void tail_dot(lanes *sum, const double *x, const double *y, int dim, int n, int c) {
+  lanes total = {0.0, 0.0, 0.0, 0.0};
+  for (int i = 1; i < dim; ++i) total += ROW(x, i) * ROW(y, i);
+  *sum = total;
 }
 
-LANES_INLINE void clear(double *a, int count) {
-  for (int c = 0; c < count; ++c) a[c] = 0.0;
-}
-
-/* sum += x_1 y_1 + .. over the rows behind the first */
-LANES_INLINE void add_tail_dot(const cone_group *group, const double *restrict x,
-                               const double *restrict y, double *restrict sum) {
-  const int lanes_used = group->padded;
-  for (int i = 1; i < group->dim; ++i)
-    for (int c = 0; c < lanes_used; ++c) sum[c] += x[i * lanes_used + c] * y[i * lanes_used + c];
+LANES_INLINE double largest_lane(const lanes *a) {
+  return larger(larger((*a)[0], (*a)[1]), larger((*a)[2], (*a)[3]));
 }
 
 /* ------------------------------------------------------------ scaling */
 
 LANES_INLINE int scale_orthant(cone_product *product, const cone_group *group, const double *slack,
                                const double *dual) {
-  const double *restrict s = slack + group->slot, *restrict z = dual + group->slot;
-  double *restrict point = product->point + group->slot;
-  double *restrict norm = product->point_norm + group->cone;
-  double *restrict forward = product->scaling.diagonal + group->cone;
-  double *restrict backward = product->inverse.diagonal + group->cone;
-  double outside = 0.0;
-  for (int c = 0; c < group->padded; ++c) {
-    outside += (s[c] > 0.0 && z[c] > 0.0) ? 0.0 : 1.0;
-    const double root_s = sqrt(s[c]), root_z = sqrt(z[c]);
-    point[c] = root_s * root_z;
-    norm[c] = point[c];
-    forward[c] = root_z / root_s;
-    backward[c] = root_s / root_z;
+  const double *slacks = slack + group->slot, *duals = dual + group->slot;
+  const int at = group->cone;
+  lane_bits inside = {-1, -1, -1, -1};
+  for (int c = 0; c < group->padded; c += LANE_COUNT) {
+    const lanes s = LANES_OF(slacks + c), z = LANES_OF(duals + c);
+    lanes root_s, root_z;
+    inside &= (s > 0.0) & (z > 0.0);
+    lanes_sqrt(&root_s, &s);
+    lanes_sqrt(&root_z, &z);
+    const lanes size = root_s * root_z, per = 1.0 / size;
+    LANES_AT(product->point + group->slot + c) = size;
+    LANES_AT(product->point_norm + at + c) = size;
+    LANES_AT(product->scaling.diagonal + at + c) = z * per;
+    LANES_AT(product->inverse.diagonal + at + c) = s * per;
   }
-  return outside == 0.0;
+  return (inside[0] & inside[1] & inside[2] & inside[3]) != 0;
 }
 
-/* Scaled point of a Lorentz cone, after the passes below have filled the scratch with
- *   0: |s_1|^2, 1: |z_1|^2, 2: s_1'z_1; gamma = sqrt((1 + s^'z^) / 2) of the normalised pair.
+/* Scaled point of a Lorentz cone. With ss = |s_1|^2, zz = |z_1|^2, sz = s_1'z_1, gamma = sqrt((1 +
+ * s^'z^) / 2) of the normalised pair,
  * w = (s^ + J z^) / (2 gamma), W^2 s.t. W^2 z = s; W^-1 has eigenvalues (w_0 -+ |w_1|) / eta along
  * (1, +-w_1/|w_1|) and 1/eta across, eta = (det s / det z)^(1/4). The point has
  * v_0 = gamma, v_1 = ((gamma + s^_0) z^_1 + (gamma + z^_0) s^_1) / (s^_0 + z^_0 + 2 gamma), times
  * (det s det z)^(1/4): no differences of nearly equal numbers (Vandenberghe, cvxopt's cone
  * programs). */
 LANES_INLINE int scale_lorentz(cone_product *product, const cone_group *group, const double *slack,
-                               const double *dual) {
+                               const double *dual, int dim) {
   const int n = group->padded, at = group->cone;
-  const double *restrict s = slack + group->slot, *restrict z = dual + group->slot;
-  double *restrict ss = product->scratch[0] + at, *restrict zz = product->scratch[1] + at;
-  double *restrict sz = product->scratch[2] + at, *restrict ww = product->scratch[3] + at;
-  double *restrict ps = product->scratch[4] + at, *restrict pz = product->scratch[5] + at;
-  double *restrict u = product->scaling.u + group->slot;
-  double *restrict point = product->point + group->slot;
-  double *restrict norm = product->point_norm + at;
-  double *restrict fd = product->scaling.diagonal + at, *restrict fc = product->scaling.cross + at;
-  double *restrict ft = product->scaling.tangent + at, *restrict bd =
-                                                           product->inverse.diagonal + at;
-  double *restrict bc = product->inverse.cross + at, *restrict bt = product->inverse.tangent + at;
-  clear(ss, n);
-  clear(zz, n);
-  clear(sz, n);
-  clear(ww, n);
-  add_tail_dot(group, s, s, ss);
-  add_tail_dot(group, z, z, zz);
-  add_tail_dot(group, s, z, sz);
-  double outside = 0.0;
-  for (int c = 0; c < n; ++c) {
+  const double *s = slack + group->slot, *z = dual + group->slot;
+  double *u = product->scaling.u + group->slot, *point = product->point + group->slot;
+  cone_operator *forward = &product->scaling, *backward = &product->inverse;
+  lane_bits inside = {-1, -1, -1, -1};
+  for (int c = 0; c < n; c += LANE_COUNT) {
+    const lanes s0 = ROW(s, 0), z0 = ROW(z, 0), s2 = s0 * s0, z2 = z0 * z0;
+    lanes ss, zz, sz, root_s, root_z, gamma, eta, norm, ww = {0.0, 0.0, 0.0, 0.0};
+    tail_dot(&ss, s, s, dim, n, c);
+    tail_dot(&zz, z, z, dim, n, c);
+    tail_dot(&sz, s, z, dim, n, c);
+    const lanes det_s = s2 - ss, det_z = z2 - zz, edge_s = EDGE * s2, edge_z = EDGE * z2;
     /* steps may round a point onto the boundary, hence the floors */
-    const double s2 = s[c] * s[c], z2 = z[c] * z[c], det_s = s2 - ss[c], det_z = z2 - zz[c];
-    outside +=
-        (s[c] > 0.0 && z[c] > 0.0 && det_s > -OUTSIDE * s2 && det_z > -OUTSIDE * z2) ? 0.0 : 1.0;
-    const double root_s = sqrt(det_s > EDGE * s2 ? det_s : EDGE * s2);
-    const double root_z = sqrt(det_z > EDGE * z2 ? det_z : EDGE * z2);
-    const double both = 1.0 / (root_s * root_z), rs = both * root_z, rz = both * root_s;
-    const double product_of_units = (s[c] * z[c] + sz[c]) * both; /* >= 1, but for rounding */
-    const double gamma = sqrt(0.5 + 0.5 * (product_of_units > 1.0 ? product_of_units : 1.0));
-    const double half = 0.5 / gamma, forward = sqrt(root_z * rs), size = forward * root_s;
-    const double divided = size / (s[c] * rs + z[c] * rz + 2.0 * gamma);
-    norm[c] = size;
-    point[c] = size * gamma;
-    ps[c] = rs * (gamma + z[c] * rz) * divided;
-    pz[c] = rz * (gamma + s[c] * rs) * divided;
-    ss[c] = rs * half;
-    zz[c] = rz * half;
-    ft[c] = forward; /* 1 / eta */
-    bt[c] = size * rz;
-    sz[c] = s[c] * ss[c] + z[c] * zz[c];
-  }
-  for (int i = 1; i < group->dim; ++i)
-    for (int c = 0; c < n; ++c) {
-      const double si = s[i * n + c], zi = z[i * n + c], wi = si * ss[c] - zi * zz[c];
-      point[i * n + c] = ps[c] * si + pz[c] * zi;
-      u[i * n + c] = wi;
-      ww[c] += wi * wi;
+    inside &= (s0 > 0.0) & (z0 > 0.0) & (det_s > -OUTSIDE * s2) & (det_z > -OUTSIDE * z2);
+    lanes_larger(&root_s, &det_s, &edge_s);
+    lanes_larger(&root_z, &det_z, &edge_z);
+    lanes_sqrt(&root_s, &root_s);
+    lanes_sqrt(&root_z, &root_z);
+    const lanes both = 1.0 / (root_s * root_z), rs = both * root_z, rz = both * root_s;
+    const lanes one = {1.0, 1.0, 1.0, 1.0};
+    lanes of_units = (s0 * z0 + sz) * both; /* >= 1, but for rounding */
+    lanes_larger(&of_units, &of_units, &one);
+    of_units = 0.5 + 0.5 * of_units;
+    lanes_sqrt(&gamma, &of_units);
+    eta = root_z * rs;
+    lanes_sqrt(&eta, &eta); /* 1 / eta */
+    const lanes half = 0.5 / gamma, size = eta * root_s, inverse_eta = size * rz;
+    const lanes divided = size / (s0 * rs + z0 * rz + 2.0 * gamma);
+    const lanes ps = rs * (gamma + z0 * rz) * divided, pz = rz * (gamma + s0 * rs) * divided;
+    const lanes ws = rs * half, wz = rz * half, w0 = s0 * ws + z0 * wz;
+    LANES_AT(product->point_norm + at + c) = size;
+    ROW_AT(point, 0) = size * gamma;
+    for (int i = 1; i < dim; ++i) {
+      const lanes si = ROW(s, i), zi = ROW(z, i), wi = si * ws - zi * wz;
+      ROW_AT(point, i) = ps * si + pz * zi;
+      ROW_AT(u, i) = wi;
+      ww += wi * wi;
     }
-  for (int c = 0; c < n; ++c) {
     /* W^-1 = [w_0, -w_1'; -w_1, I + w_1 w_1'/(1 + w_0)] / eta: diagonal w_0 / eta, cross -|w_1| /
      * eta */
-    const double size = sqrt(ww[c]);
-    fd[c] = sz[c] * ft[c];
-    fc[c] = -size * ft[c];
-    bd[c] = sz[c] * bt[c];
-    bc[c] = size * bt[c];
-    ww[c] = size > 0.0 ? 1.0 / size : 0.0;
+    lanes_sqrt(&norm, &ww);
+    LANES_AT(forward->diagonal + at + c) = w0 * eta;
+    LANES_AT(forward->cross + at + c) = -norm * eta;
+    LANES_AT(forward->tangent + at + c) = eta;
+    LANES_AT(backward->diagonal + at + c) = w0 * inverse_eta;
+    LANES_AT(backward->cross + at + c) = norm * inverse_eta;
+    LANES_AT(backward->tangent + at + c) = inverse_eta;
+    const lanes tiny = {1e-300, 1e-300, 1e-300, 1e-300}; /* no direction: u = 0 */
+    lanes_larger(&norm, &norm, &tiny);
+    const lanes per = 1.0 / norm;
+    for (int i = 1; i < dim; ++i) ROW_AT(u, i) *= per;
   }
-  for (int i = 1; i < group->dim; ++i)
-    for (int c = 0; c < n; ++c) u[i * n + c] *= ww[c];
-  return outside == 0.0;
+  return (inside[0] & inside[1] & inside[2] & inside[3]) != 0;
 }
 
 QD_CLONES
@@ -134,92 +117,139 @@ int cones_scale(cone_product *product, const double *slack, const double *dual) 
     const cone_group *group = &product->groups[k];
     if (group->kind == GROUP_ORTHANT)
       inside &= scale_orthant(product, group, slack, dual);
+    else if (group->kind == GROUP_LORENTZ && group->dim == 3)
+      inside &= scale_lorentz(product, group, slack, dual, 3);
     else if (group->kind == GROUP_LORENTZ)
-      inside &= scale_lorentz(product, group, slack, dual);
+      inside &= scale_lorentz(product, group, slack, dual, group->dim);
   }
   return inside;
 }
 
+/* ------------------------------------------------------------ operators */
+
+/* y = value, or y += factor value */
+LANES_INLINE void put(double *y, const lanes *value, double factor, int add) {
+  if (add)
+    LANES_AT(y) += factor * *value;
+  else
+    LANES_AT(y) = *value;
+}
+
+/* A x for four cones */
+LANES_INLINE void apply_lanes(const cone_group *group, const cone_operator *A, const double *x,
+                              int c, double factor, double *y, int add, int dim) {
+  const int n = group->padded, at = group->cone + c;
+  const double *u = A->u + group->slot;
+  const lanes d = LANES_OF(A->diagonal + at), cross = LANES_OF(A->cross + at);
+  const lanes tangent = LANES_OF(A->tangent + at), x0 = ROW(x, 0);
+  lanes t;
+  tail_dot(&t, u, x, dim, n, c);
+  const lanes q = cross * x0 + (d - tangent) * t, first = d * x0 + cross * t;
+  put(y + c, &first, factor, add);
+  for (int i = 1; i < dim; ++i) {
+    const lanes value = tangent * ROW(x, i) + ROW(u, i) * q;
+    put(y + i * n + c, &value, factor, add);
+  }
+}
+
+LANES_INLINE void apply_group(const cone_group *group, const cone_operator *A, const double *x,
+                              double factor, double *y, int add) {
+  const double *xg = x + group->slot;
+  double *yg = y + group->slot;
+  if (group->kind != GROUP_LORENTZ)
+    for (int c = 0; c < group->padded; c += LANE_COUNT) {
+      const lanes value = LANES_OF(A->diagonal + group->cone + c) * LANES_OF(xg + c);
+      put(yg + c, &value, factor, add);
+    }
+  else if (group->dim == 3)
+    for (int c = 0; c < group->padded; c += LANE_COUNT)
+      apply_lanes(group, A, xg, c, factor, yg, add, 3);
+  else
+    for (int c = 0; c < group->padded; c += LANE_COUNT)
+      apply_lanes(group, A, xg, c, factor, yg, add, group->dim);
+}
+
 QD_CLONES
 void cones_apply(const cone_product *product, const cone_operator *A, const double *x, double *y) {
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
-    const int n = group->padded, at = group->cone;
-    const double *restrict d = A->diagonal + at, *restrict xg = x + group->slot;
-    double *restrict yg = y + group->slot;
-    if (group->kind != GROUP_LORENTZ) {
-      for (int c = 0; c < n; ++c) yg[c] = d[c] * xg[c];
-      continue;
-    }
-    const double *restrict cross = A->cross + at, *restrict tangent = A->tangent + at;
-    const double *restrict u = A->u + group->slot;
-    double *restrict t = product->scratch[0] + at, *restrict q = product->scratch[1] + at;
-    clear(t, n);
-    add_tail_dot(group, u, xg, t);
-    for (int c = 0; c < n; ++c) {
-      yg[c] = d[c] * xg[c] + cross[c] * t[c];
-      q[c] = cross[c] * xg[c] + (d[c] - tangent[c]) * t[c];
-    }
-    for (int i = 1; i < group->dim; ++i)
-      for (int c = 0; c < n; ++c) yg[i * n + c] = tangent[c] * xg[i * n + c] + u[i * n + c] * q[c];
-  }
+  for (int k = 0; k < product->group_count; ++k) apply_group(&product->groups[k], A, x, 0.0, y, 0);
+}
+
+QD_CLONES
+void cones_add(const cone_product *product, const cone_operator *A, double factor, const double *x,
+               double *y) {
+  for (int k = 0; k < product->group_count; ++k)
+    apply_group(&product->groups[k], A, x, factor, y, 1);
 }
 
 /* ------------------------------------------------------------ right-hand sides */
 
+/* (target + shift) / v - v - ds o dz / v; `second`: with the last term */
+LANES_INLINE void correct_orthant(const cone_product *product, const cone_group *group,
+                                  double shift, const double *ds, const double *dz, double *p,
+                                  int second) {
+  const int at = group->cone;
+  for (int c = 0; c < group->padded; c += LANE_COUNT) {
+    const lanes v = LANES_OF(product->point + group->slot + c);
+    lanes aim = LANES_OF(product->target + at + c) + shift * LANES_OF(product->weight + at + c);
+    if (second) aim -= LANES_OF(ds + group->slot + c) * LANES_OF(dz + group->slot + c);
+    LANES_AT(p + group->slot + c) = aim / v - v;
+  }
+}
+
+/* v^-1 = J v / det; v^-1 o r: first = (v_0 r_0 - v_1'r_1) / det, rest = (r_1 - first v_1) / v_0,
+ * with r = ds o dz */
+LANES_INLINE void correct_lorentz(const cone_product *product, const cone_group *group,
+                                  double shift, const double *ds, const double *dz, double *p,
+                                  int second, int dim) {
+  const int n = group->padded, at = group->cone;
+  const double *v = product->point + group->slot;
+  const double *a = second ? ds + group->slot : v, *b = second ? dz + group->slot : v;
+  double *out = p + group->slot;
+  for (int c = 0; c < n; c += LANE_COUNT) {
+    const lanes v0 = ROW(v, 0), norm = LANES_OF(product->point_norm + at + c);
+    const lanes per_det = 1.0 / (norm * norm), inverse = 1.0 / v0;
+    const lanes aim =
+        (LANES_OF(product->target + at + c) + shift * LANES_OF(product->weight + at + c)) * per_det;
+    const lanes a0 = ROW(a, 0), b0 = ROW(b, 0);
+    lanes first = {0.0, 0.0, 0.0, 0.0};
+    if (second) {
+      lanes head, vr = {0.0, 0.0, 0.0, 0.0};
+      tail_dot(&head, a, b, dim, n, c);
+      for (int i = 1; i < dim; ++i) vr += ROW(v, i) * (a0 * ROW(b, i) + b0 * ROW(a, i));
+      first = (v0 * (head + a0 * b0) - vr) * per_det;
+    }
+    ROW_AT(out, 0) = aim * v0 - v0 - first;
+    for (int i = 1; i < dim; ++i) {
+      const lanes vi = ROW(v, i);
+      lanes value = -aim * vi - vi;
+      if (second) value -= (a0 * ROW(b, i) + b0 * ROW(a, i) - first * vi) * inverse;
+      ROW_AT(out, i) = value;
+    }
+  }
+}
+
+LANES_INLINE void correct(const cone_product *product, double shift, const double *ds,
+                          const double *dz, double *p, int second) {
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    if (group->kind == GROUP_EQUALITY)
+      for (int c = 0; c < group->padded; ++c) p[group->slot + c] = 0.0;
+    else if (group->kind == GROUP_ORTHANT)
+      correct_orthant(product, group, shift, ds, dz, p, second);
+    else if (group->dim == 3)
+      correct_lorentz(product, group, shift, ds, dz, p, second, 3);
+    else
+      correct_lorentz(product, group, shift, ds, dz, p, second, group->dim);
+  }
+}
+
 QD_CLONES
 void cones_correct(cone_product *product, double shift, const double *ds, const double *dz,
                    double *p) {
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
-    const int n = group->padded, at = group->cone;
-    double *restrict out = p + group->slot;
-    if (group->kind == GROUP_EQUALITY) {
-      clear(out, n);
-      continue;
-    }
-    const double *restrict v = product->point + group->slot;
-    const double *restrict norm = product->point_norm + at;
-    const double *restrict target = product->target + at, *restrict weight = product->weight + at;
-    const double *restrict a = ds ? ds + group->slot : product->weight;
-    const double *restrict b = ds ? dz + group->slot : product->weight;
-    const double second = ds ? 1.0 : 0.0;
-    if (group->kind == GROUP_ORTHANT) {
-      if (ds)
-        for (int c = 0; c < n; ++c)
-          out[c] = (target[c] + shift * weight[c] - a[c] * b[c]) / v[c] - v[c];
-      else
-        for (int c = 0; c < n; ++c) out[c] = (target[c] + shift * weight[c]) / v[c] - v[c];
-      continue;
-    }
-    /* v^-1 = J v / det; v^-1 o r: first = (v_0 r_0 - v_1'r_1) / det, rest = (r_1 - first v_1) /
-     * v_0, with r = ds o dz */
-    double *restrict r0 = product->scratch[0] + at, *restrict vr = product->scratch[1] + at;
-    double *restrict aim = product->scratch[2] + at, *restrict inverse = product->scratch[3] + at;
-    clear(r0, n);
-    clear(vr, n);
-    if (ds)
-      for (int i = 1; i < group->dim; ++i)
-        for (int c = 0; c < n; ++c) {
-          r0[c] += a[i * n + c] * b[i * n + c];
-          vr[c] += v[i * n + c] * (a[c] * b[i * n + c] + b[c] * a[i * n + c]);
-        }
-    for (int c = 0; c < n; ++c) {
-      const double per_det = 1.0 / (norm[c] * norm[c]);
-      const double head = ds ? r0[c] + a[c] * b[c] : 0.0;
-      aim[c] = (target[c] + shift * weight[c]) * per_det;
-      r0[c] = (v[c] * head - vr[c]) * per_det;
-      inverse[c] = second / v[c];
-      out[c] = aim[c] * v[c] - v[c] - r0[c];
-    }
-    for (int i = 1; i < group->dim; ++i)
-      for (int c = 0; c < n; ++c) {
-        const double vi = v[i * n + c];
-        double value = -aim[c] * vi - vi;
-        if (ds) value -= (a[c] * b[i * n + c] + b[c] * a[i * n + c] - r0[c] * vi) * inverse[c];
-        out[i * n + c] = value;
-      }
-  }
+  if (ds)
+    correct(product, shift, ds, dz, p, 1);
+  else
+    correct(product, shift, ds, dz, p, 0);
 }
 
 void cones_aim(cone_product *product, double *p) { cones_correct(product, 0.0, NULL, NULL, p); }
@@ -228,95 +258,108 @@ void cones_aim(cone_product *product, double *p) { cones_correct(product, 0.0, N
 
 /* Lorentz: with v = norm (v^), the boundary is at 1 / (|r_1| - r_0), r the direction in the frame
  * where v^ is e: r_0 = v^'J d / norm, r_1 = (d_1 - (v^'J d + d_0) / (v^_0 + 1) v^_1) / norm. */
-LANES_INLINE double lorentz_rate(const cone_product *product, const cone_group *group,
-                                 const double *direction) {
-  const int n = group->padded, at = group->cone;
-  const double *restrict v = product->point + group->slot, *restrict d = direction + group->slot;
-  const double *restrict norm = product->point_norm + at;
-  double *restrict vd = product->scratch[0] + at, *restrict size = product->scratch[1] + at;
-  double *restrict head = product->scratch[2] + at, *restrict factor = product->scratch[3] + at;
-  clear(vd, n);
-  clear(size, n);
-  add_tail_dot(group, v, d, vd);
-  for (int c = 0; c < n; ++c) {
-    const double per = 1.0 / norm[c];
-    head[c] = (v[c] * d[c] - vd[c]) * per;
-    factor[c] = (head[c] + d[c]) / (v[c] * per + 1.0) * per;
+LANES_INLINE void lorentz_rate(lanes *rate, const double *v, const double *d, const lanes *per,
+                               int dim, int n, int c) {
+  lanes vd, length, size = {0.0, 0.0, 0.0, 0.0};
+  tail_dot(&vd, v, d, dim, n, c);
+  const lanes d0 = ROW(d, 0), v0 = ROW(v, 0), head = (v0 * d0 - vd) * *per;
+  const lanes factor = (head + d0) / (v0 * *per + 1.0) * *per;
+  for (int i = 1; i < dim; ++i) {
+    const lanes r = ROW(d, i) - factor * ROW(v, i);
+    size += r * r;
   }
-  for (int i = 1; i < group->dim; ++i)
-    for (int c = 0; c < n; ++c) {
-      const double r = d[i * n + c] - factor[c] * v[i * n + c];
-      size[c] += r * r;
-    }
-  for (int c = 0; c < n; ++c) size[c] = (sqrt(size[c]) - head[c]) / norm[c];
-  return largest(size, n, 0.0);
+  lanes_sqrt(&length, &size);
+  length = (length - head) * *per;
+  lanes_larger(rate, &length, rate);
+}
+
+LANES_INLINE void lorentz_rates(const cone_product *product, const cone_group *group,
+                                const double *ds, const double *dz, lanes *rate, int dim) {
+  const int n = group->padded;
+  const double *v = product->point + group->slot;
+  for (int c = 0; c < n; c += LANE_COUNT) {
+    const lanes per = 1.0 / LANES_OF(product->point_norm + group->cone + c);
+    lorentz_rate(rate, v, ds + group->slot, &per, dim, n, c);
+    lorentz_rate(rate, v, dz + group->slot, &per, dim, n, c);
+  }
 }
 
 QD_CLONES
-double cones_step(cone_product *product, const double *d, double limit) {
-  double rate = 1.0 / limit;
+double cones_step(const cone_product *product, const double *ds, const double *dz, double limit) {
+  const double least = 1.0 / limit;
+  lanes rate = {least, least, least, least};
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    double r = 0.0;
     if (group->kind == GROUP_ORTHANT) {
-      const double *restrict v = product->point + group->slot, *restrict x = d + group->slot;
-      double *restrict rates = product->scratch[0] + group->cone;
-      for (int c = 0; c < group->padded; ++c) rates[c] = -x[c] / v[c];
-      r = largest(rates, group->padded, 0.0);
+      for (int at = group->slot; at < group->slot + group->padded; at += LANE_COUNT) {
+        const lanes per = -1.0 / LANES_OF(product->point + at);
+        const lanes of_s = LANES_OF(ds + at) * per, of_z = LANES_OF(dz + at) * per;
+        lanes_larger(&rate, &of_s, &rate);
+        lanes_larger(&rate, &of_z, &rate);
+      }
+    } else if (group->kind == GROUP_LORENTZ && group->dim == 3) {
+      lorentz_rates(product, group, ds, dz, &rate, 3);
     } else if (group->kind == GROUP_LORENTZ) {
-      r = lorentz_rate(product, group, d);
+      lorentz_rates(product, group, ds, dz, &rate, group->dim);
     }
-    rate = r > rate ? r : rate;
   }
-  return 1.0 / rate;
+  return 1.0 / largest_lane(&rate);
 }
 
 QD_CLONES
 double cones_gap(const cone_product *product, const double *slack, const double *dual) {
-  double sum = 0.0;
+  lanes sum = {0.0, 0.0, 0.0, 0.0};
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
+    const double *s = slack + group->slot, *z = dual + group->slot;
+    const int n = group->padded;
     if (group->kind == GROUP_EQUALITY) continue;
-    const double *restrict weight = product->weight + group->cone;
-    for (int i = 0; i < group->dim; ++i) {
-      const double *restrict s = slack + group->slot + i * group->padded;
-      const double *restrict z = dual + group->slot + i * group->padded;
-      double part[LANE_COUNT] = {0.0, 0.0, 0.0, 0.0};
-      for (int c = 0; c < group->padded; c += LANE_COUNT)
-        for (int lane = 0; lane < LANE_COUNT; ++lane)
-          part[lane] += weight[c + lane] * (s[c + lane] * z[c + lane]);
-      sum += (part[0] + part[1]) + (part[2] + part[3]);
+    for (int c = 0; c < n; c += LANE_COUNT) {
+      lanes own = ROW(s, 0) * ROW(z, 0);
+      for (int i = 1; i < group->dim; ++i) own += ROW(s, i) * ROW(z, i);
+      sum += LANES_OF(product->weight + group->cone + c) * own;
     }
   }
-  return sum;
+  return lanes_sum(&sum);
+}
+
+LANES_INLINE void deviation(const cone_product *product, const cone_group *group,
+                            const double *slack, const double *dual, double floor, double relative,
+                            lanes *worst, int dim) {
+  const int n = group->padded, at = group->cone;
+  const double *s = slack + group->slot, *z = dual + group->slot;
+  for (int c = 0; c < n; c += LANE_COUNT) {
+    const lanes s0 = ROW(s, 0), z0 = ROW(z, 0), target = LANES_OF(product->target + at + c);
+    const lanes least = {floor, floor, floor, floor}, wanted = relative * target;
+    lanes head = s0 * z0 - target, rest = {0.0, 0.0, 0.0, 0.0}, size, scale;
+    for (int i = 1; i < dim; ++i) {
+      const lanes si = ROW(s, i), zi = ROW(z, i), t = s0 * zi + z0 * si;
+      head += si * zi;
+      rest += t * t;
+    }
+    rest += head * head;
+    lanes_sqrt(&size, &rest);
+    lanes_larger(&scale, &wanted, &least);
+    size = LANES_OF(product->weight + at + c) * size / scale;
+    lanes_larger(worst, &size, worst);
+  }
 }
 
 QD_CLONES
 double cones_deviation(const cone_product *product, const double *slack, const double *dual,
                        double floor, double relative) {
-  double worst = 0.0;
+  lanes worst = {0.0, 0.0, 0.0, 0.0};
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     if (group->kind == GROUP_EQUALITY) continue;
-    const int n = group->padded, at = group->cone;
-    const double *restrict s = slack + group->slot, *restrict z = dual + group->slot;
-    const double *restrict target = product->target + at, *restrict weight = product->weight + at;
-    double *restrict head = product->scratch[0] + at, *restrict rest = product->scratch[1] + at;
-    clear(rest, n);
-    for (int c = 0; c < n; ++c) head[c] = s[c] * z[c] - target[c];
-    for (int i = 1; i < group->dim; ++i)
-      for (int c = 0; c < n; ++c) {
-        const double t = s[c] * z[i * n + c] + z[c] * s[i * n + c];
-        head[c] += s[i * n + c] * z[i * n + c];
-        rest[c] += t * t;
-      }
-    for (int c = 0; c < n; ++c) {
-      const double scale = relative * target[c] > floor ? relative * target[c] : floor;
-      head[c] = weight[c] * sqrt(head[c] * head[c] + rest[c]) / scale;
-    }
-    worst = largest(head, n, worst);
+    if (group->dim == 3)
+      deviation(product, group, slack, dual, floor, relative, &worst, 3);
+    else if (group->dim == 1)
+      deviation(product, group, slack, dual, floor, relative, &worst, 1);
+    else
+      deviation(product, group, slack, dual, floor, relative, &worst, group->dim);
   }
-  return worst;
+  return largest_lane(&worst);
 }
 
 QD_CLONES
@@ -324,15 +367,16 @@ double cones_violation(const cone_product *product, const double *w) {
   double worst = -HUGE_VAL;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    if (group->kind == GROUP_EQUALITY) continue;
     const int n = group->padded;
-    const double *restrict x = w + group->slot;
-    double *restrict size = product->scratch[0] + group->cone;
-    clear(size, n);
-    add_tail_dot(group, x, x, size);
-    for (int c = 0; c < group->count; ++c) {
-      const double out = sqrt(size[c]) - x[c];
-      worst = out > worst ? out : worst;
+    const double *x = w + group->slot;
+    if (group->kind == GROUP_EQUALITY) continue;
+    for (int c = 0; c < n; c += LANE_COUNT) {
+      lanes size;
+      tail_dot(&size, x, x, group->dim, n, c);
+      lanes_sqrt(&size, &size);
+      size -= ROW(x, 0);
+      for (int lane = 0; lane < LANE_COUNT && c + lane < group->count; ++lane)
+        worst = larger(size[lane], worst);
     }
   }
   return worst;
@@ -340,18 +384,20 @@ double cones_violation(const cone_product *product, const double *w) {
 
 QD_CLONES
 int cones_hold(const cone_product *product, const double *w) {
-  double outside = 0.0;
+  int held = 1;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
+    const int n = group->padded;
+    const double *x = w + group->slot;
     if (group->kind == GROUP_EQUALITY) continue;
-    const double *restrict x = w + group->slot;
-    double *restrict size = product->scratch[0] + group->cone;
-    clear(size, group->padded);
-    add_tail_dot(group, x, x, size);
-    for (int c = 0; c < group->count; ++c) {
-      const double square = x[c] * x[c];
-      outside += x[c] >= 0.0 && square - size[c] >= -OUTSIDE * square ? 0.0 : 1.0;
+    for (int c = 0; c < n; c += LANE_COUNT) {
+      lanes size;
+      tail_dot(&size, x, x, group->dim, n, c);
+      const lanes square = ROW(x, 0) * ROW(x, 0);
+      const lane_bits inside = (ROW(x, 0) >= 0.0) & (square - size >= -OUTSIDE * square);
+      for (int lane = 0; lane < LANE_COUNT && c + lane < group->count; ++lane)
+        held &= inside[lane] != 0;
     }
   }
-  return outside == 0.0;
+  return held;
 }

@@ -39,14 +39,17 @@ typedef struct cone_product {
 int cones_scale(cone_product *product, const double *slack, const double *dual);
 /* y = A x for each cone */
 void cones_apply(const cone_product *product, const cone_operator *A, const double *x, double *y);
+/* y += factor A x */
+void cones_add(const cone_product *product, const cone_operator *A, double factor, const double *x,
+               double *y);
 /* p = target e o point^-1 - point, the step of the pair's sum that aims at `target` */
 void cones_aim(cone_product *product, double *p);
 /* p = (target + shift) e o point^-1 - point - point^-1 o (ds o dz); ds may be NULL for no last term
  */
 void cones_correct(cone_product *product, double shift, const double *ds, const double *dz,
                    double *p);
-/* Largest step <= limit that keeps point + step d inside. */
-double cones_step(cone_product *product, const double *d, double limit);
+/* Largest step <= limit that keeps point + step ds and point + step dz inside. */
+double cones_step(const cone_product *product, const double *ds, const double *dz, double limit);
 /* Sum over cones of slack'dual. */
 double cones_gap(const cone_product *product, const double *slack, const double *dual);
 /* Largest |slack o dual - target e| over cones, divided by max(floor, relative * target). */

@@ -45,6 +45,9 @@
 #define WARM_STEP 0.5 /* a guess whose first steps are shorter is no help, */
 #define WARM_WATCH 2
 #define WARM_PROGRESS 0.9 /* or one where an iteration leaves more of the error */
+#define REFINE_FROM 1e-4 /* of the energy: mu from which on rounding counts */
+#define CAREFUL 1e-3     /* of what is allowed: a true residual that nobody looked at before */
+#define CARELESS 0.1     /* relative error, above which nobody looks at the true residual */
 #define STALLED_STEP 1e-6
 #define STALLED_COUNT 15   /* iterations without progress, */
 #define STALLED_ERROR 1e-3 /* once relative errors are this small: rounding */
@@ -56,12 +59,14 @@
 
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
 
+QD_CLONES
 void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack) {
   tiles_multiply(&workspace->system, workspace->system.G, x, workspace->residual_row);
   for (int i = 0; i < workspace->slot_count; ++i)
     workspace->residual_row[i] += workspace->g[i] - slack[i];
 }
 
+QD_CLONES
 void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual) {
   tiles_multiply_Q(&workspace->system, x, workspace->Qx);
   for (int i = 0; i < workspace->slot_count; ++i) workspace->work_row[i] = -dual[i];
@@ -318,23 +323,20 @@ static void solve_direction(qd_cone_workspace *workspace, const double *p, doubl
 
 static double common_step(qd_cone_workspace *workspace, const double *dslack, const double *ddual,
                           double fraction) {
-  const double a = cones_step(&workspace->product, dslack, 1e3);
-  const double b = cones_step(&workspace->product, ddual, 1e3);
-  return smaller(1.0, fraction * smaller(a, b));
+  return smaller(1.0, fraction * cones_step(&workspace->product, dslack, ddual, 1e3));
 }
 
 QD_CLONES
 static void advance(qd_cone_workspace *workspace, double alpha, double share) {
   const cone_product *product = &workspace->product;
-  double *restrict ds = workspace->work_row, *restrict dz = workspace->rhs;
-  cones_apply(product, &product->inverse, workspace->dslack, ds);
-  cones_apply(product, &product->scaling, workspace->ddual, dz);
-  for (int i = 0; i < workspace->column_count; ++i) workspace->x[i] += alpha * workspace->dx[i];
-  for (int i = 0; i < workspace->slot_count; ++i) {
-    workspace->slack[i] += alpha * ds[i];
-    workspace->dual[i] += alpha * dz[i];
-    workspace->residual_row[i] *= 1.0 - share * alpha; /* G dx - dslack = -share residual_row */
+  cones_add(product, &product->inverse, alpha, workspace->dslack, workspace->slack);
+  cones_add(product, &product->scaling, alpha, workspace->ddual, workspace->dual);
+  for (int i = 0; i < workspace->column_count; ++i) {
+    workspace->x[i] += alpha * workspace->dx[i];
+    workspace->residual_x[i] *= 1.0 - share * alpha; /* Q dx - G'ddual = -share residual_x */
   }
+  /* G dx - dslack = -share residual_row */
+  for (int i = 0; i < workspace->slot_count; ++i) workspace->residual_row[i] *= 1.0 - share * alpha;
 }
 
 /* One predictor-corrector step; returns its length, 0 if the scaling or the factor failed. */
@@ -482,15 +484,19 @@ static void restore_best(qd_cone_workspace *workspace) {
   memcpy(workspace->dual, workspace->path_dual, rows);
 }
 
-/* Largest of primal, dual and complementarity error over what is allowed. */
-static double path_error(qd_cone_workspace *workspace, double goal) {
+/* Largest of primal, dual and complementarity error over what is allowed. `gap`: the sum of all
+ * products; not finite if any number of the iterate is not. */
+QD_CLONES
+static double path_error(qd_cone_workspace *workspace, double goal, double *gap) {
+  *gap = cones_gap(&workspace->product, workspace->slack, workspace->dual);
+  if (!all_finite(workspace->residual_x, workspace->column_count)) *gap = HUGE_VAL;
   const double primal = max_norm(workspace->residual_row, workspace->slot_count);
   const double dual = max_norm(workspace->residual_x, workspace->column_count);
-  const double gap =
+  const double deviation =
       cones_deviation(&workspace->product, workspace->slack, workspace->dual,
                       (workspace->exact ? goal : BARRIER_FLOOR) * workspace->energy, goal);
   const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
-  return larger(gap, larger(primal / (goal * workspace->length), dual / (goal * size)));
+  return larger(deviation, larger(primal / (goal * workspace->length), dual / (goal * size)));
 }
 
 /* The last step's rounding may have left the cones: no residual shows that. */
@@ -511,22 +517,25 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
   qd_status status = QD_ITERATION_LIMIT;
   int stalled = 0;
   conic_row_residual(workspace, workspace->x, workspace->slack);
-  for (;; ++info->iterations) {
-    conic_column_residual(workspace, workspace->x, workspace->dual);
+  for (int by_recurrence = 0;; ++info->iterations) {
+    double gap, error;
+    if (by_recurrence)
+      tiles_multiply_Q(&workspace->system, workspace->x, workspace->Qx);
+    else
+      conic_column_residual(workspace, workspace->x, workspace->dual);
     if (workspace->equality_count > 0) /* proximal steps leave a part behind */
       conic_row_residual(workspace, workspace->x, workspace->slack);
-    double error = path_error(workspace, goal);
+    error = path_error(workspace, goal, &gap);
+    if (by_recurrence && error * goal <= CARELESS) {
+      conic_column_residual(workspace, workspace->x, workspace->dual);
+      error = path_error(workspace, goal, &gap);
+      if (error > CAREFUL) error = larger(error, 2.0); /* another step, for accuracy */
+    }
     if (error <= 1.0) { /* so far by the recurrence of the rows' residual: now the true one */
       conic_row_residual(workspace, workspace->x, workspace->slack);
-      error = path_error(workspace, goal);
+      error = path_error(workspace, goal, &gap);
     }
-    if (error <= 1.0 && !is_inside(workspace)) {
-      status = QD_NUMERICAL_TROUBLE;
-      break;
-    }
-    if (!all_finite(workspace->residual_x, workspace->column_count) ||
-        !all_finite(workspace->slack, workspace->slot_count) ||
-        !all_finite(workspace->dual, workspace->slot_count)) {
+    if (!isfinite(gap) || (error <= 1.0 && !is_inside(workspace))) {
       status = QD_NUMERICAL_TROUBLE;
       break;
     }
@@ -545,11 +554,10 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
     if (workspace->wanted_width > 0 && error * goal < POLISH_FROM &&
         conic_find_split(workspace) >= workspace->wanted_width)
       return QD_OK;
-    const double mu =
-        product->cone_count > 0
-            ? cones_gap(product, workspace->slack, workspace->dual) / product->cone_count
-            : 0.0;
-    const double alpha = take_step(workspace, mu, target, mu < 1e-4 * workspace->energy, info);
+    const double mu = product->cone_count > 0 ? gap / product->cone_count : 0.0;
+    const int refine = mu < REFINE_FROM * workspace->energy;
+    const double alpha = take_step(workspace, mu, target, refine, info);
+    by_recurrence = !refine && workspace->definite && error * goal > CARELESS;
     if (from == PATH_WARM && info->iterations - first < WARM_WATCH && alpha < WARM_STEP) {
       ++info->iterations;
       return QD_ITERATION_LIMIT;

@@ -4,6 +4,9 @@
 #ifndef QD_NUMERICS_LANES_H
 #define QD_NUMERICS_LANES_H
 
+#include <math.h>
+#include <stdint.h>
+
 #include "base/clones.h"
 
 #define LANE_COUNT 4
@@ -28,33 +31,43 @@ typedef double lanes_anywhere __attribute__((vector_size(32), aligned(8), may_al
 LANES_INLINE double larger(double a, double b) { return a > b ? a : b; }
 LANES_INLINE double smaller(double a, double b) { return a < b ? a : b; }
 
-LANES_INLINE int all_finite(const double *a, int count) {
-  double part[LANE_COUNT] = {0.0, 0.0, 0.0, 0.0};
-  int i = 0;
-  for (; i + LANE_COUNT <= count; i += LANE_COUNT)
-    for (int k = 0; k < LANE_COUNT; ++k) part[k] += a[i + k] * 0.0;
-  for (; i < count; ++i) part[0] += a[i] * 0.0;
-  return (part[0] + part[1]) + (part[2] + part[3]) == 0.0;
-}
-
-/* max |a_i|; a NaN does not count */
-LANES_INLINE double max_norm(const double *a, int count) {
-  double part[LANE_COUNT] = {0.0, 0.0, 0.0, 0.0};
-  int i = 0;
-  for (; i + LANE_COUNT <= count; i += LANE_COUNT)
-    for (int k = 0; k < LANE_COUNT; ++k) {
-      const double value = a[i + k] < 0.0 ? -a[i + k] : a[i + k];
-      part[k] = larger(value, part[k]);
-    }
-  for (; i < count; ++i) part[0] = larger(a[i] < 0.0 ? -a[i] : a[i], part[0]);
-  return larger(larger(part[0], part[1]), larger(part[2], part[3]));
-}
-
 typedef long long lane_bits __attribute__((vector_size(32), may_alias));
 
 /* a where the mask is set, else b */
 LANES_INLINE void lanes_choose(lanes *out, const lane_bits *mask, const lanes *a, const lanes *b) {
   *out = (lanes)((*mask & (lane_bits)*a) | (~*mask & (lane_bits)*b));
+}
+
+LANES_INLINE void lanes_sqrt(lanes *out, const lanes *a) {
+  const lanes of = *a;
+  *out = (lanes){sqrt(of[0]), sqrt(of[1]), sqrt(of[2]), sqrt(of[3])};
+}
+
+/* Element by element a > b ? a : b: b where a is NaN. */
+LANES_INLINE void lanes_larger(lanes *out, const lanes *a, const lanes *b) {
+  const lane_bits mask = *a > *b;
+  lanes_choose(out, &mask, a, b);
+}
+
+LANES_INLINE int all_finite(const double *a, int count) {
+  lanes sum = {0.0, 0.0, 0.0, 0.0};
+  int i = 0;
+  for (; i + LANE_COUNT <= count; i += LANE_COUNT) sum += LANES_FROM(a + i) * 0.0;
+  for (; i < count; ++i) sum[0] += a[i] * 0.0;
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]) == 0.0;
+}
+
+/* max |a_i|; a NaN does not count */
+LANES_INLINE double max_norm(const double *a, int count) {
+  const lane_bits sign = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
+  lanes most = {0.0, 0.0, 0.0, 0.0};
+  int i = 0;
+  for (; i + LANE_COUNT <= count; i += LANE_COUNT) {
+    const lanes value = LANES_FROM(a + i), size = (lanes)((lane_bits)value & ~sign);
+    lanes_larger(&most, &size, &most);
+  }
+  for (; i < count; ++i) most[0] = larger(a[i] < 0.0 ? -a[i] : a[i], most[0]);
+  return larger(larger(most[0], most[1]), larger(most[2], most[3]));
 }
 
 /* Smallest of count (a multiple of four) numbers and `ceiling`; a NaN does not count. */

@@ -23,12 +23,12 @@ LANES_INLINE void tile_copy(double *tile, const double *from) {
 /* S = scaling * G for one Lorentz cone: with t = u'G, rows
  * S_0 = diagonal G_0 + cross t, S_i = tangent G_i + u_i (cross G_0 + (diagonal - tangent) t). */
 LANES_INLINE void scale_cone(const row_block *block, const double *G, double *S,
-                             const cone_operator *scaling, int rows) {
+                             const cone_operator *scaling, int rows, int tile_count) {
   const int step = block->slot_step;
   const double *u = scaling->u + block->slot;
   const double diagonal = scaling->diagonal[block->cone], cross = scaling->cross[block->cone];
   const double tangent = scaling->tangent[block->cone];
-  for (int k = 0; k < block->tile_count; ++k, G += 4 * rows, S += 4 * rows) {
+  for (int k = 0; k < tile_count; ++k, G += 4 * rows, S += 4 * rows) {
     const lanes first = LANES_OF(G);
     lanes t = {0.0, 0.0, 0.0, 0.0};
     for (int i = 1; i < rows; ++i) t += u[i * step] * LANES_OF(G + 4 * i);
@@ -91,24 +91,23 @@ LANES_INLINE int is_open(const row_block *block, const cone_operator *scaling, i
   return first == rows;
 }
 
-/* `rows` apart from the block: the common counts are constants, whose loops the compiler unrolls.
- */
+/* `rows` and `tile_count` apart from the block: the common counts are constants, whose loops the
+ * compiler unrolls. */
 LANES_INLINE void add_block(const tile_system *system, const row_block *block,
-                            const cone_operator *scaling, int rows) {
+                            const cone_operator *scaling, int rows, int tile_count) {
   const int *tiles = system->block_tiles + block->tile_start;
   const double *G = system->G + block->values;
   double *S = system->S + block->values;
   if (is_open(block, scaling, rows)) {
-    if (system->dense_products)
-      memset(S, 0, (size_t)(4 * rows * block->tile_count) * sizeof(double));
+    if (system->dense_products) memset(S, 0, (size_t)(4 * rows * tile_count) * sizeof(double));
     return;
   }
   if (block->slot_step == 1)
     scale_rows(block, G, S, scaling, rows);
   else
-    scale_cone(block, G, S, scaling, rows);
+    scale_cone(block, G, S, scaling, rows, tile_count);
   if (system->dense_products) return;
-  for (int i = 0; i < block->tile_count; ++i)
+  for (int i = 0; i < tile_count; ++i)
     for (int j = 0; j <= i; ++j)
       tile_add_product(tile_at(system, tiles[i], tiles[j]), S + 4 * rows * i, S + 4 * rows * j,
                        rows);
@@ -121,16 +120,21 @@ void tiles_assemble(tile_system *system, const cone_operator *scaling, double sh
     const row_block *block = &system->blocks[b];
     switch (block->row_count) {
     case 1:
-      add_block(system, block, scaling, 1);
+      add_block(system, block, scaling, 1, block->tile_count);
       break;
     case 3:
-      add_block(system, block, scaling, 3);
+      if (block->tile_count == 3)
+        add_block(system, block, scaling, 3, 3);
+      else if (block->tile_count == 2)
+        add_block(system, block, scaling, 3, 2);
+      else
+        add_block(system, block, scaling, 3, block->tile_count);
       break;
     case 4:
-      add_block(system, block, scaling, 4);
+      add_block(system, block, scaling, 4, block->tile_count);
       break;
     default:
-      add_block(system, block, scaling, block->row_count);
+      add_block(system, block, scaling, block->row_count, block->tile_count);
       break;
     }
   }
@@ -288,7 +292,7 @@ void tiles_solve(const tile_system *system, double *x) {
 }
 
 LANES_INLINE void multiply_block(const tile_system *system, const row_block *block, const double *A,
-                                 const double *x, double *y, int rows) {
+                                 const double *x, double *y, int rows, int tile_count) {
   const int *tiles = system->block_tiles + block->tile_start;
   const double *values = A + block->values;
   double *out = y + block->slot;
@@ -298,7 +302,7 @@ LANES_INLINE void multiply_block(const tile_system *system, const row_block *blo
     const int four = i + 3 < rows;
     lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0}, sums;
     const double *v = values + 4 * i;
-    for (int k = 0; k < block->tile_count; ++k, v += 4 * rows) {
+    for (int k = 0; k < tile_count; ++k, v += 4 * rows) {
       const lanes xk = LANES_OF(x + 4 * (size_t)tiles[k]);
       a0 += LANES_OF(v) * xk;
       a1 += LANES_OF(v + 4) * xk;
@@ -314,7 +318,7 @@ LANES_INLINE void multiply_block(const tile_system *system, const row_block *blo
   for (; i < rows; ++i) {
     lanes sum = {0.0, 0.0, 0.0, 0.0};
     const double *v = values + 4 * i;
-    for (int k = 0; k < block->tile_count; ++k, v += 4 * rows)
+    for (int k = 0; k < tile_count; ++k, v += 4 * rows)
       sum += LANES_OF(v) * LANES_OF(x + 4 * (size_t)tiles[k]);
     out[i * step] = lanes_sum(&sum);
   }
@@ -324,16 +328,21 @@ LANES_INLINE void multiply_any_block(const tile_system *system, const row_block 
                                      const double *A, const double *x, double *y) {
   switch (block->row_count) {
   case 3:
-    multiply_block(system, block, A, x, y, 3);
+    if (block->tile_count == 3)
+      multiply_block(system, block, A, x, y, 3, 3);
+    else if (block->tile_count == 2)
+      multiply_block(system, block, A, x, y, 3, 2);
+    else
+      multiply_block(system, block, A, x, y, 3, block->tile_count);
     break;
   case 4:
-    multiply_block(system, block, A, x, y, 4);
+    multiply_block(system, block, A, x, y, 4, block->tile_count);
     break;
   case 8:
-    multiply_block(system, block, A, x, y, 8);
+    multiply_block(system, block, A, x, y, 8, block->tile_count);
     break;
   default:
-    multiply_block(system, block, A, x, y, block->row_count);
+    multiply_block(system, block, A, x, y, block->row_count, block->tile_count);
     break;
   }
 }
@@ -345,14 +354,15 @@ void tiles_multiply(const tile_system *system, const double *A, const double *x,
 }
 
 LANES_INLINE void add_transposed_block(const tile_system *system, const row_block *block,
-                                       const double *A, const double *y, double *x, int rows) {
+                                       const double *A, const double *y, double *x, int rows,
+                                       int tile_count) {
   const int *tiles = system->block_tiles + block->tile_start;
   const double *values = A + block->values, *in = y + block->slot;
   const int step = block->slot_step;
   int first = 0; /* rows of open cones carry nothing */
   while (first < rows && in[first * step] == 0.0) ++first;
   if (first == rows) return;
-  for (int k = 0; k < block->tile_count; ++k, values += 4 * rows) {
+  for (int k = 0; k < tile_count; ++k, values += 4 * rows) {
     lanes sum = in[0] * LANES_OF(values);
     for (int i = 1; i < rows; ++i) sum += in[i * step] * LANES_OF(values + 4 * i);
     LANES_AT(x + 4 * (size_t)tiles[k]) += sum;
@@ -365,13 +375,18 @@ void tiles_add_transposed(const tile_system *system, const double *A, const doub
     const row_block *block = &system->blocks[b];
     switch (block->row_count) {
     case 3:
-      add_transposed_block(system, block, A, y, x, 3);
+      if (block->tile_count == 3)
+        add_transposed_block(system, block, A, y, x, 3, 3);
+      else if (block->tile_count == 2)
+        add_transposed_block(system, block, A, y, x, 3, 2);
+      else
+        add_transposed_block(system, block, A, y, x, 3, block->tile_count);
       break;
     case 4:
-      add_transposed_block(system, block, A, y, x, 4);
+      add_transposed_block(system, block, A, y, x, 4, block->tile_count);
       break;
     default:
-      add_transposed_block(system, block, A, y, x, block->row_count);
+      add_transposed_block(system, block, A, y, x, block->row_count, block->tile_count);
       break;
     }
   }
