@@ -307,7 +307,8 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
   workspace->origin = ORIGIN_FREE;
   const int first = info->iterations;
   const int path_limit = first + o->iteration_limit - kept; /* the rest: method of multipliers */
-  if (!done && polish) {
+  const int by_cuts = polish && !(workspace->definite && conic_wants_path(workspace));
+  if (!done && by_cuts) {
     workspace->origin = conic_dual_active_set(workspace) ? ORIGIN_ACTIVE_SET : ORIGIN_REST;
     done = workspace->origin == ORIGIN_ACTIVE_SET || workspace->definite;
   }

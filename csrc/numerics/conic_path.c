@@ -1,28 +1,7 @@
 /* The primal-dual interior point method: follows the central path from an infeasible start down to
  * the wanted complementarity of each cone.
  *
- * The equations are
- *
- *     Qx + b - G'dual = 0,    Gx + g - slack = 0,    slack o dual = target.
- *
- * With the Nesterov-Todd scaling W of (slack, dual), v = W^-1 slack = W dual and S = W^-1 G, one
- * Newton step is
- *
- *     (Q + S'S) dx = -residual_x + S'u,    u = p - W^-1 residual_row,
- *     W ddual = u - S dx,
- *     W^-1 dslack = p - W ddual,
- *
- * where v o p = target - v o v - (second-order term). Equality rows have p = 0, W^-1 =
- * sqrt(penalty) and no slack: a proximal step on their multipliers that becomes exact as the
- * iteration converges.
- *
- * Predictor and corrector are Mehrotra's, but
- *
- * - the predictor aims at the final target, not at 0: aiming at 0 overshoots a smoothed problem;
- * - sigma = (1 - alpha)^3;
- * - a corrected step below SHORT_STEP is replaced by pure centring without the second-order term;
- * - where even that hardly moves (infeasible programs), the path is climbed with the residuals as
- *   they are: multipliers grow in proportion, and soon prove that there is no point. */
+ * Steps: conic_step.c. */
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +9,6 @@
 #include "numerics/conic_workspace.h"
 #include "numerics/lanes.h"
 
-#define STEP_FRACTION 0.99
 #define BARRIER_FLOOR 1e-14 /* of the energy: products of slack and dual are not better known */
 #define START_STIFFNESS 2.0 /* natural units, where the path begins */
 #define START_PRODUCT 6.0
@@ -40,14 +18,12 @@
 #define STRICTLY_INSIDE                                                                            \
   1e-6 /* lengths; nearer ones go along the path, whose derivative they need */
 #define SHORT_STEP 0.3
-#define TINY_STEP 0.03 /* then up the path, without feasibility */
-#define OUTWARDS 10.0
 #define WARM_STEP 0.5 /* a guess whose first steps are shorter is no help, */
 #define WARM_WATCH 2
 #define WARM_PROGRESS 0.9 /* or one where an iteration leaves more of the error */
-#define REFINE_FROM 1e-4 /* of the energy: mu from which on rounding counts */
-#define CAREFUL 1e-3     /* of what is allowed: a true residual that nobody looked at before */
-#define CARELESS 0.1     /* relative error, above which nobody looks at the true residual */
+#define REFINE_FROM 1e-8  /* of the energy: mu from which on rounding counts */
+#define CAREFUL 1e-3      /* of what is allowed: a true residual that nobody looked at before */
+#define CARELESS 0.1      /* relative error, above which nobody looks at the true residual */
 #define STALLED_STEP 1e-6
 #define STALLED_COUNT 15   /* iterations without progress, */
 #define STALLED_ERROR 1e-3 /* once relative errors are this small: rounding */
@@ -78,14 +54,6 @@ void conic_column_residual(qd_cone_workspace *workspace, const double *x, const 
 
 /* ------------------------------------------------------------ start */
 
-static void scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling) {
-  const cone_product *product = &workspace->product;
-  if (workspace->equality_count == 0) return;
-  const cone_group *group = &product->groups[product->group_count - 1];
-  for (int c = 0; c < group->padded; ++c)
-    scaling->diagonal[group->cone + c] = conic_hard_root(workspace, group->cone + c);
-}
-
 /* The same stiffness in all directions of all cones. */
 static void scale_uniformly(qd_cone_workspace *workspace, double stiffness) {
   const cone_operator *rows = &workspace->rows;
@@ -95,26 +63,7 @@ static void scale_uniformly(qd_cone_workspace *workspace, double stiffness) {
     rows->cross[c] = 0.0;
   }
   memset(rows->u, 0, (size_t)workspace->slot_count * sizeof(double));
-  scale_equalities(workspace, &workspace->rows);
-}
-
-/* Q + S'S, or the same over rows; returns how many columns were dropped. */
-static int factor(qd_cone_workspace *workspace, const cone_operator *scaling, qd_cone_info *info) {
-  ++info->factorizations;
-  if (workspace->delassus.use) {
-    conic_delassus_factor(workspace, scaling);
-    return 0;
-  }
-  tiles_assemble(&workspace->system, scaling, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
-  return tiles_factor(&workspace->system);
-}
-
-/* share Q^-1 b: the factor of Q is at hand as long as rows are factored instead. */
-static const double *quadratic_solve(qd_cone_workspace *workspace, const double *b, double share) {
-  double *y = workspace->delassus.y;
-  for (int i = 0; i < workspace->column_count; ++i) y[i] = share * b[i];
-  if (!workspace->system.Q_is_diagonal) tiles_solve(&workspace->system, y);
-  return y;
+  conic_scale_equalities(workspace, &workspace->rows);
 }
 
 /* x = argmin of the cost + stiffness/2 |Gx + g|^2 + penalty/2 |Cx + c|^2 */
@@ -122,12 +71,12 @@ static void least_squares(qd_cone_workspace *workspace, double stiffness, qd_con
   tile_system *system = &workspace->system;
   double *x = workspace->x;
   scale_uniformly(workspace, stiffness);
-  workspace->definite &= factor(workspace, &workspace->rows, info) == 0;
+  workspace->definite &= conic_factor_rows(workspace, &workspace->rows, info) == 0;
   cones_apply(&workspace->product, &workspace->rows, workspace->g, workspace->rhs);
   for (int i = 0; i < workspace->slot_count; ++i) workspace->ddual[i] = -workspace->rhs[i];
   if (workspace->delassus.use) {
     conic_delassus_solve(workspace, &workspace->rows,
-                         quadratic_solve(workspace, workspace->b, -1.0), workspace->ddual, x);
+                         conic_quadratic_solve(workspace, workspace->b, -1.0), workspace->ddual, x);
     return;
   }
   for (int i = 0; i < workspace->column_count; ++i) x[i] = -workspace->b[i];
@@ -282,99 +231,6 @@ static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
   least_squares(workspace, workspace->force / workspace->length, info);
   start_rows(workspace, workspace->rhs, workspace->aim);
   start_cones(workspace, workspace->rhs);
-}
-
-/* ------------------------------------------------------------ one step */
-
-/* ddual (scaled), dslack (scaled) and dx for the aim p, and `share` of the residuals; `rhs` holds
- * W^-1 residual_row. */
-QD_CLONES
-static void solve_direction(qd_cone_workspace *workspace, const double *p, double share,
-                            double *dslack, double *ddual, int refinements) {
-  const tile_system *system = &workspace->system;
-  double *dx = workspace->dx;
-  const int slots = workspace->slot_count, columns = workspace->column_count;
-  double *restrict product = workspace->work_row2; /* padded lanes stay zero */
-  for (int i = 0; i < slots; ++i) ddual[i] = p[i] - share * workspace->rhs[i];
-  if (workspace->delassus.use) {
-    const double *y = quadratic_solve(workspace, workspace->residual_x, -share);
-    conic_delassus_solve(workspace, &workspace->product.scaling, y, ddual, dx);
-    for (int i = 0; i < slots; ++i) dslack[i] = p[i] - ddual[i];
-    return;
-  }
-  for (int i = 0; i < columns; ++i) dx[i] = -share * workspace->residual_x[i];
-  tiles_add_transposed(system, system->S, ddual, dx);
-  tiles_solve(system, dx);
-  tiles_multiply(system, system->S, dx, product);
-  for (int i = 0; i < slots; ++i) ddual[i] -= product[i];
-  for (int round = 0; round < refinements; ++round) {
-    double *correction = workspace->work_x;
-    tiles_multiply_Q(system, dx, correction);
-    for (int i = 0; i < columns; ++i)
-      correction[i] = -share * workspace->residual_x[i] - correction[i];
-    tiles_add_transposed(system, system->S, ddual, correction);
-    tiles_solve(system, correction);
-    tiles_multiply(system, system->S, correction, product);
-    for (int i = 0; i < columns; ++i) dx[i] += correction[i];
-    for (int i = 0; i < slots; ++i) ddual[i] -= product[i];
-  }
-  for (int i = 0; i < slots; ++i) dslack[i] = p[i] - ddual[i];
-}
-
-static double common_step(qd_cone_workspace *workspace, const double *dslack, const double *ddual,
-                          double fraction) {
-  return smaller(1.0, fraction * cones_step(&workspace->product, dslack, ddual, 1e3));
-}
-
-QD_CLONES
-static void advance(qd_cone_workspace *workspace, double alpha, double share) {
-  const cone_product *product = &workspace->product;
-  cones_add(product, &product->inverse, alpha, workspace->dslack, workspace->slack);
-  cones_add(product, &product->scaling, alpha, workspace->ddual, workspace->dual);
-  for (int i = 0; i < workspace->column_count; ++i) {
-    workspace->x[i] += alpha * workspace->dx[i];
-    workspace->residual_x[i] *= 1.0 - share * alpha; /* Q dx - G'ddual = -share residual_x */
-  }
-  /* G dx - dslack = -share residual_row */
-  for (int i = 0; i < workspace->slot_count; ++i) workspace->residual_row[i] *= 1.0 - share * alpha;
-}
-
-/* One predictor-corrector step; returns its length, 0 if the scaling or the factor failed. */
-static double take_step(qd_cone_workspace *workspace, double mu, double target, int refinements,
-                        qd_cone_info *info) {
-  cone_product *product = &workspace->product;
-  if (!cones_scale(product, workspace->slack, workspace->dual)) return 0.0;
-  scale_equalities(workspace, &product->scaling);
-  factor(workspace, &product->scaling, info);
-  cones_apply(product, &product->scaling, workspace->residual_row, workspace->rhs);
-  cones_aim(product, workspace->aim);
-  solve_direction(workspace, workspace->aim, 1.0, workspace->dslack_aim, workspace->ddual_aim, 0);
-  double alpha = common_step(workspace, workspace->dslack_aim, workspace->ddual_aim, 1.0);
-  const double sigma = (1.0 - alpha) * (1.0 - alpha) * (1.0 - alpha);
-  const double excess = larger(mu - target, 0.0);
-  cones_correct(product, sigma * excess, workspace->dslack_aim, workspace->ddual_aim,
-                workspace->aim);
-  solve_direction(workspace, workspace->aim, 1.0, workspace->dslack, workspace->ddual, refinements);
-  alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
-  if (alpha < SHORT_STEP) {
-    cones_correct(product, excess, NULL, NULL, workspace->aim);
-    solve_direction(workspace, workspace->aim, 1.0, workspace->dslack, workspace->ddual,
-                    refinements);
-    alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
-  }
-  double share = 1.0;
-  if (alpha < TINY_STEP) { /* residuals cannot shrink: multipliers grow, towards a certificate */
-    share = 0.0;
-    cones_correct(product, OUTWARDS * excess, NULL, NULL, workspace->aim);
-    cones_apply(product, &product->scaling, workspace->residual_row, workspace->rhs);
-    solve_direction(workspace, workspace->aim, share, workspace->dslack, workspace->ddual,
-                    refinements);
-    alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
-  }
-  workspace->share = share;
-  if (!all_finite(workspace->dx, workspace->column_count)) return 0.0;
-  advance(workspace, alpha, share);
-  return alpha;
 }
 
 /* ------------------------------------------------------------ certificates */
@@ -556,7 +412,7 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
       return QD_OK;
     const double mu = product->cone_count > 0 ? gap / product->cone_count : 0.0;
     const int refine = mu < REFINE_FROM * workspace->energy;
-    const double alpha = take_step(workspace, mu, target, refine, info);
+    const double alpha = conic_take_step(workspace, mu, target, refine, info);
     by_recurrence = !refine && workspace->definite && error * goal > CARELESS;
     if (from == PATH_WARM && info->iterations - first < WARM_WATCH && alpha < WARM_STEP) {
       ++info->iterations;

@@ -187,6 +187,18 @@ static inline const double *conic_caller_row(const qd_cone_workspace *workspace,
              ? source_row(&workspace->source_G, (size_t)row)
              : source_row(&workspace->source_C, (size_t)(row - workspace->row_count));
 }
+/* Square roots of the equalities' penalties, into an operator on rows. */
+void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling);
+/* Factor of Q + S'S, S = scaling G, or of the same over rows; returns how many columns were
+ * dropped. */
+int conic_factor_rows(qd_cone_workspace *workspace, const cone_operator *scaling,
+                      qd_cone_info *info);
+/* share Q^-1 b where rows are factored. */
+const double *conic_quadratic_solve(qd_cone_workspace *workspace, const double *b, double share);
+/* One predictor-corrector step towards `target` from products of mean mu; returns its length, 0 if
+ * the scaling or the factor failed. */
+double conic_take_step(qd_cone_workspace *workspace, double mu, double target, int refinements,
+                       qd_cone_info *info);
 /* residual_row = Gx + g - slack */
 void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack);
 /* residual_x = Qx + b - G'dual, and Qx */
@@ -194,6 +206,8 @@ void conic_column_residual(qd_cone_workspace *workspace, const double *x, const 
 /* Minimiser of the cost alone, natural units; 1 if it lies inside every cone and so solves the
  * exact program. Leaves its rows Gx + g in `rhs`. */
 int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info);
+/* From there: 1 if the path is the way for an exact program, 0 if cuts should be tried first. */
+int conic_wants_path(const qd_cone_workspace *workspace);
 /* From there: exact solution of a polyhedral program with few active rows; 0 if it is not one, with
  * x and its rows as they were. Leaves x and dual. */
 int conic_dual_active_set(qd_cone_workspace *workspace);
