@@ -9,6 +9,7 @@ import pytest
 
 import qdsim
 from qdsim import planning
+from qdsim.planning import refinement
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +107,40 @@ def test_bad_input(hand) -> None:
     other = qdsim.systems.load("planar_pushing").tasks["move_back"]
     with pytest.raises(ValueError, match="nq"):
         planning.refine(plan, other)
+
+
+def test_a_refinement_that_was_cut_off_goes_on(hand, tmp_path, monkeypatch) -> None:
+    task, plan = hand
+    plan = dataclasses.replace(plan, segments=plan.segments[:3])
+    plan = dataclasses.replace(plan, goal=plan.segments[-1].end)
+    task = task.replace(goal=plan.goal)
+    options = planning.RefineOptions(impc=planning.ImpcOptions(iterations=4), most_steps=40)
+    whole, reports = planning.refine(plan, task, options)
+    file = tmp_path / "refinement.npz"
+    optimise, calls = refinement.impc, []
+
+    def cut_off(*arguments, **named):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return optimise(*arguments, **named)
+
+    monkeypatch.setattr(refinement, "impc", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        planning.refine(plan, task, options, checkpoint=file)
+    resumed, again = planning.refine(plan, task, options, checkpoint=file)
+    assert len(calls) == 4  # the first two segments were not done again
+    assert again == reports
+    for one, two in zip(resumed.segments, whole.segments, strict=True):
+        for name in ("inputs", "configurations", "knots"):
+            assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
+    assert planning.refine(plan, task, options, checkpoint=file)[1] == reports
+    assert len(calls) == 4
+
+    for change in ({"h": 0.05}, {"impc": planning.ImpcOptions(iterations=5)}):
+        other = dataclasses.replace(options, **change)
+        with pytest.raises(ValueError, match=r"checkpoint: .*another plan, task or other options"):
+            planning.refine(plan, task, other, checkpoint=file)
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ValueError, match=r"checkpoint: .*not one of this refinement"):
+        planning.refine(plan, task, options, checkpoint=file)

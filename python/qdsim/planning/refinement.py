@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 
 import numpy as np
 
 from qdsim.batch import rollout
 from qdsim.planning.placing import placed
 from qdsim.planning.plan import Plan, Segment
+from qdsim.planning.refinement_file import load_segments, mark_of, save_segments
 from qdsim.planning.space import Array, ObjectSpace
 from qdsim.planning.task import Task, penetration
 from qdsim.planning.tracking.impc import impc
@@ -95,7 +97,11 @@ def shorten(plan: Plan, space: ObjectSpace, options: RefineOptions | None = None
 
 
 def refine(
-    plan: Plan, task: Task, options: RefineOptions | None = None
+    plan: Plan,
+    task: Task,
+    options: RefineOptions | None = None,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> tuple[Plan, tuple[SegmentRefinement, ...]]:
     """Shorten a plan and optimise each of its segments at a smaller step (S3 §VII-E).
 
@@ -108,6 +114,8 @@ def refine(
         plan: made for the task.
         task: the task.
         options: step length, what counts as idle, settings of the optimisation.
+        checkpoint: a file that keeps the segments that are done, written after each of them. If it is there
+            already the refinement goes on from it, with the bits of one that was never interrupted.
 
     Returns:
         The refined plan, which replays bit by bit with its own options and has no motions, and what became of
@@ -116,7 +124,8 @@ def refine(
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if plan and task do not fit each other.
+        ValueError: if plan and task do not fit each other, or the checkpoint is of another plan, task or
+            other options.
         SolverError: if a segment's first guess cannot be rolled out.
     """
     if not isinstance(plan, Plan):
@@ -130,8 +139,15 @@ def refine(
     step_options = plan.options.replace(h=h, kappa=None)
     segments: list[Segment] = []
     reports: list[SegmentRefinement] = []
-    q = np.array(short.start)
+    mark = ""
+    if checkpoint is not None:
+        mark = mark_of(plan, task, given, _settings(task, given))
+        segments, known = load_segments(checkpoint, mark)
+        reports = [SegmentRefinement(**values) for values in known]
+    q = np.array(segments[-1].end if segments else short.start)
     for i, segment in enumerate(short.segments):
+        if i < len(segments):
+            continue
         if i > 0:
             q = _regrasped(task, step_options, segment.start, q, plan.contact_tolerance)
         last = i + 1 == len(short.segments)
@@ -150,6 +166,8 @@ def refine(
             )
         )
         q = np.array(refined.end)
+        if checkpoint is not None:
+            save_segments(checkpoint, mark, segments, reports)
     refined_plan = dataclasses.replace(
         plan, options=step_options, segments=tuple(segments), motions=()
     )
@@ -201,8 +219,7 @@ def _optimise(
 ) -> tuple[Segment, SegmentRefinement]:
     guess = rollout(task.model, q, commands, options).q
     before = task.space.errors(guess[-1], goal)
-    base = given.impc or task.impc or ImpcOptions(iterations=60, patience=10)
-    settings = base.replace(horizon=len(commands), h=options.h)
+    settings = _settings(task, given).replace(horizon=len(commands), h=options.h)
     part = task.replace(
         start=q,
         goal=goal,
@@ -218,6 +235,10 @@ def _optimise(
         best, best_q, after = commands, guess, before
     segment = Segment(best, best_q, np.array([len(best)], dtype=np.int64))
     return segment, SegmentRefinement(0, len(best), before, after, better)
+
+
+def _settings(task: Task, options: RefineOptions) -> ImpcOptions:
+    return options.impc or task.impc or ImpcOptions(iterations=60, patience=10)
 
 
 def _size(task: Task, error: tuple[float, float]) -> float:

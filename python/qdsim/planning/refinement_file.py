@@ -1,0 +1,103 @@
+"""Refinements in files: the segments that are done, so that one that was cut off goes on with the next."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qdsim.planning.plan import Plan, Segment
+from qdsim.planning.task import Task
+from qdsim.planning.tracking.options import ImpcOptions
+from qdsim.planning.tree_file import fingerprint
+
+if TYPE_CHECKING:
+    from qdsim.planning.refinement import RefineOptions
+
+__all__ = ["load_segments", "mark_of", "save_segments"]
+
+FORMAT, VERSION = "qdsim-refinement", 1
+
+
+def mark_of(plan: Plan, task: Task, options: RefineOptions, impc: ImpcOptions) -> str:
+    """A hash of what refined segments depend on."""
+    digest = hashlib.sha256(fingerprint(task).encode())
+    for segment in plan.segments:
+        for array in (segment.inputs, segment.configurations, segment.knots):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    own = {f.name: getattr(options, f.name) for f in dataclasses.fields(options)} | {"impc": None}
+    numbers = {f.name: _said(getattr(impc, f.name)) for f in dataclasses.fields(impc)}
+    numbers.pop("threads")  # without effect on the results
+    digest.update(repr((plan.options, plan.contact_tolerance, own, numbers)).encode())
+    return digest.hexdigest()
+
+
+def _said(value: object) -> str:
+    """A setting as text that the next process says, too: functions by name."""
+    if isinstance(value, np.ndarray):
+        return repr(value.tolist())
+    if callable(value) and not dataclasses.is_dataclass(value):
+        return str(getattr(value, "__qualname__", type(value).__qualname__))
+    return repr(value)
+
+
+def save_segments(
+    path: str | os.PathLike[str], mark: str, segments: list[Segment], reports: list[Any]
+) -> None:
+    """Write segments and what was said of them. The file is written beside its place and then moved there."""
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "mark": mark,
+        "reports": [dataclasses.asdict(report) for report in reports],
+    }
+    arrays = {
+        f"{name}_{k}": getattr(segment, name)
+        for k, segment in enumerate(segments)
+        for name in ("inputs", "configurations", "knots")
+    }
+    place = Path(path)
+    part = place.with_name(place.name + ".part")
+    with open(part, "wb") as file:
+        np.savez(file, header=np.array(json.dumps(header)), **arrays)
+    os.replace(part, place)
+
+
+def load_segments(
+    path: str | os.PathLike[str], mark: str
+) -> tuple[list[Segment], list[dict[str, Any]]]:
+    """What :func:`save_segments` wrote; nothing if there is no file.
+
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if it is damaged or belongs to another plan, task or other options.
+    """
+    if not os.path.exists(path):
+        return [], []
+    content = Path(path).read_bytes()
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(str(arrays["header"]))
+        if header["format"] != FORMAT or header["version"] != VERSION:
+            raise ValueError("its header is that of another format")
+        if header["mark"] != mark:
+            raise ValueError("it belongs to another plan, task or other options")
+        reports = [
+            report | {name: tuple(report[name]) for name in ("error_before", "error_after")}
+            for report in header["reports"]
+        ]
+        names = ("inputs", "configurations", "knots")
+        segments = [Segment(*(arrays[f"{n}_{k}"] for n in names)) for k in range(len(reports))]
+    except Exception as error:  # NumPy and zipfile raise all sorts at damaged archives
+        reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(
+            f"checkpoint: {Path(path)}: not one of this refinement: {reason}"
+        ) from None
+    return segments, reports
