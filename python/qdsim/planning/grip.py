@@ -58,7 +58,7 @@ class GripOptions:
     press: float = 0.5
     friction_use: float = 0.6
     near: float = 4e-3
-    reach: float = 15e-3
+    reach: float = 30e-3
     touch: float = 1e-3
     closing_speed: float = 0.025
     turn_speed: float = 0.6

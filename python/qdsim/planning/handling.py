@@ -18,8 +18,10 @@ Sample = tuple[float, Array, Array, Array]
 
 _CLOSE, _PRESSED = 60, 10
 """Periods that closing may take, and those over which the preload grows once the fingers touch."""
-_LOWER, _UNLOAD, _SLACK = 20, 15, 15
-"""Periods of letting go: down to rest, the preload fades, and springs that pull at nothing."""
+_LOWER, _UNLOAD, _SLACK = 60, 15, 15
+"""Periods of letting go: down to rest at most, the preload fades, and springs that pull at nothing."""
+_SINK, _RESTS = 0.02, 2e-4
+"""m/s, of an object that is set down, and the gap (m) to what carries it at which it rests."""
 _BAD = 5
 """Periods in a row without a good grip after which a stroke is given up."""
 _ROLLED = 6e-3
@@ -118,15 +120,19 @@ class Hand:
     def release(self) -> None:
         """Set the object down where something carries it, let the preload fade, then the springs follow."""
         pose, still = self.plant.q, np.zeros(self.space.size)
-        most = 0.03 * self.period
-        for k in range(_LOWER + _UNLOAD):
+        for _ in range(_LOWER):
             q = self.plant.q
             down = self.grip.downwards(q)
-            way = np.clip(8.0 * self.period * self.space.difference(pose, q), -most, most)
-            shift = np.any(down) and k < _LOWER
-            way = np.where(self.space.rotation, way, np.clip(0.16 * down, -most, most))
-            press = min(1.0, (_LOWER + _UNLOAD - 1 - k) / _UNLOAD)
-            self.advance(self.grip.command(q, way if shift else still, press=press).u)
+            gap = float(np.linalg.norm(down))
+            if gap < _RESTS:
+                break
+            way = self.grip.towards(q, pose, self.period)
+            way[~self.space.rotation] = 0.0
+            way += down * min(1.0, _SINK * self.period / gap)
+            self.advance(self.grip.command(q, way).u)
+        for k in range(_UNLOAD):
+            press = 1.0 - (k + 1) / _UNLOAD
+            self.advance(self.grip.command(self.plant.q, still, press=press).u)
         for _ in range(_SLACK):
             self.advance(np.asarray(self.model.command_from(self.plant.q)))
 
@@ -137,7 +143,11 @@ class Hand:
         rest = self.model.unactuated_q
         target[rest] = q[rest]
         wanted = MotionOptions(
-            clearance=_CLEARANCE, speed=_MOVING, penetration=5e-3, time_limit=2.0
+            clearance=_CLEARANCE,
+            speed=_MOVING,
+            acceleration=None,
+            penetration=5e-3,
+            time_limit=2.0,
         )
         try:
             motion = connect(self.model, q, target, wanted, rng)
