@@ -34,6 +34,9 @@ __all__ = ["Grip", "GripOptions", "GripStep"]
 _BALANCE = 1e3
 """Weight of the object's balance beside squared forces: a newton left over costs as much as 30 N of effort."""
 
+_SURE = 0.3
+"""Share of the distance that counts as touching at which any contact does, were it a finger's second one."""
+
 _GIVE = 5e-4
 """m; joints give way to at most so much penetration in a period."""
 
@@ -44,6 +47,7 @@ class GripOptions:
 
     Attributes:
         press: least normal force of a finger that touches, in weights of the object.
+        most: largest normal force of a finger, in weights of the object.
         friction_use: share of the friction coefficients that forces may use.
         near: m; fingers further away than this are left where they are,
         reach: m; but while a grasp closes, fingers up to this far come.
@@ -56,6 +60,7 @@ class GripOptions:
     """
 
     press: float = 0.5
+    most: float = 3.0
     friction_use: float = 0.6
     near: float = 4e-3
     reach: float = 30e-3
@@ -75,6 +80,8 @@ class GripOptions:
                     raise ValueError(f"fingers: expected an integer of at least 1, got {value!r}")
             elif not (np.isfinite(value) and value > 0.0):
                 raise ValueError(f"{field.name}: expected a positive number, got {value!r}")
+        if self.most <= self.press:
+            raise ValueError(f"most: expected more than press, got {self.most!r}")
         if self.friction_use > 1.0:
             raise ValueError(f"friction_use: expected at most 1, got {self.friction_use!r}")
 
@@ -138,9 +145,7 @@ class Grip:
         a, b = found["body_a"], found["body_b"]
         found = found[self._own[a] ^ self._own[b]]
         finger = self._fingers_of(found)
-        touching = found["dist"] < self.options.touch
-        keep = touching & (finger < 0)
-        keep |= found["dist"] < 0.3 * self.options.touch
+        keep = found["dist"] < _SURE * self.options.touch
         for f in np.unique(finger[finger >= 0]):
             mine = np.flatnonzero(finger == f)
             keep[mine[found["dist"][mine].argmin()]] = True
@@ -199,7 +204,8 @@ class Grip:
             np.maximum(self._upper - here, 0.0),
             regularization=1e-7,
         )
-        touching = found["dist"] < given.touch
+        # What surrounds the object is not counted on before it carries: fingers come to it, that does not.
+        touching = found["dist"] < given.touch * np.where(finger >= 0, 1.0, _SURE)
         f = np.zeros(len(scale))
         rows = np.repeat(touching, cones)
         own = [size for size, here_too in zip(cones, touching) if here_too]
@@ -270,21 +276,19 @@ class Grip:
         normals = np.concatenate(([0], np.cumsum(cones)))[:-1].astype(np.intp)
         used[normals] = scale[normals]
         pressing = normals[finger >= 0]
-        least = np.zeros((len(pressing), count))
-        least[np.arange(len(pressing)), pressing] = 1.0
+        fingers = len(pressing)
+        sides_of = np.zeros((2 * fingers, count))
+        sides_of[np.arange(fingers), pressing] = 1.0
+        sides_of[np.arange(fingers) + fingers, pressing] = -1.0
+        ends = np.repeat([-press * self.options.press, self.options.most], fingers) * self.weight
         kinds = [("lorentz" if size > 1 else "orthant", size) for size in cones]
         try:
             f = solve_cone_program(
                 _BALANCE * C.T @ C + np.eye(count),
                 _BALANCE * C.T @ load,
-                np.vstack((np.diag(1.0 / used), least)),
-                np.concatenate(
-                    (
-                        np.zeros(count),
-                        np.full(len(pressing), -press * self.options.press * self.weight),
-                    )
-                ),
-                [*kinds, ("orthant", len(pressing))] if len(pressing) else kinds,
+                np.vstack((np.diag(1.0 / used), sides_of)),
+                np.concatenate((np.zeros(count), ends)),
+                [*kinds, ("orthant", 2 * fingers)] if fingers else kinds,
             ).x
         except SolverError:
             return np.zeros(count), float(np.linalg.norm(load))

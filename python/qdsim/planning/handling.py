@@ -22,6 +22,8 @@ _LOWER, _UNLOAD, _SLACK = 60, 15, 15
 """Periods of letting go: down to rest at most, the preload fades, and springs that pull at nothing."""
 _SINK, _RESTS = 0.02, 2e-4
 """m/s, of an object that is set down, and the gap (m) to what carries it at which it rests."""
+_WATCH, _STILL, _TRIES = 3, (5e-3, 0.15), 3
+"""Periods after which an object that was let go should be slower than this (m/s, rad/s), and how often to let go."""
 _BAD = 5
 """Periods in a row without a good grip after which a stroke is given up."""
 _ROLLED = 6e-3
@@ -117,8 +119,21 @@ class Hand:
             way = self.grip.towards(q, goal, self.period)
             self.advance(self.grip.command(q, way, lean=lean).u)
 
-    def release(self) -> None:
-        """Set the object down where something carries it, let the preload fade, then the springs follow."""
+    def release(self) -> bool:
+        """Let go, and grip again where the object does not stay; whether it stayed in the end."""
+        for _ in range(_TRIES):
+            self._set_down()
+            before = self.plant.q
+            for _ in range(_WATCH):
+                self.advance(np.asarray(self.model.command_from(self.plant.q)))
+            moved = np.array(self.space.errors(self.plant.q, before)) / (_WATCH * self.period)
+            if np.all(moved <= _STILL):
+                return True
+            self.close()
+        return False
+
+    def _set_down(self) -> None:
+        """Lower the object to what carries it, let the preload fade, then the springs follow."""
         pose, still = self.plant.q, np.zeros(self.space.size)
         for _ in range(_LOWER):
             q = self.plant.q
