@@ -1,0 +1,193 @@
+"""The Allegro ball outside of the model it was planned with: strokes, executed in MuJoCo at half a millisecond.
+
+- *Whole executions*: from the task's start to its goal without a break. The hand closes on the ball, turns it, sets
+  it down, lets go, moves to the next grasp through the simulated world, and holds the ball at the end; strokes are
+  found on the way from where the ball is measured (``planning.transfer(..., controller="gait")``). *Half turn*: the
+  task's goal. *Box*: a goal drawn from the task's box of subgoals, one a seed.
+- *As planned*: every segment of a plan begins where it was planned, as S3 section IX measures: Delta-bar, medians over
+  segments, and segments that end within the task's tolerances. *strokes*: plans of ``planning.gait``; *plan*: of the task's own planner.
+  *open*: commands as planned; *grip*: a grip along the segment's path.
+
+*published* is the ball of 1 kg on joints of 100 Nm/rad, *hardware* that of 50 g on joints of 2 to 4 Nm/rad, for the same task.
+``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the table of what the file has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qdsim import planning, systems
+from qdsim.planning import Plan, Task, TransferOptions
+
+MODELS = ("published", "hardware")
+WHOLE = ("half turn", "box")
+EACH = (("strokes", "grip"), ("strokes", "open"), ("plan", "grip"), ("plan", "open"))
+SPEED, PERIOD, SETTLE = 1.0, 0.02, 2.0
+
+
+def task_of(model: str) -> Task:
+    """The half turn, with the published ball or with the hardware's."""
+    published = systems.load("allegro_sphere").tasks["half_turn"]
+    if model == "published":
+        return published
+    system = systems.load("allegro_sphere_hardware")
+    start = np.array(system.start.q)
+    task = published.replace(
+        name="half turn of the hardware ball",
+        model=system.model,
+        options=system.options.replace(h=0.1),
+        start=start,
+        goal=start,
+        length=0.065,
+        start_tolerance=1e-3,
+    )
+    return task.replace(goal=task.with_object(start, np.array([0.0, 0.0, 0.0, 0.0, 0.0, np.pi])))
+
+
+def drawn(task: Task, seed: int) -> Task:
+    """A goal of the task's box."""
+    share = np.random.default_rng(seed).random(len(task.lower))
+    return task.replace(
+        goal=task.with_object(task.start, task.lower + share * (task.upper - task.lower))
+    )
+
+
+def nothing(task: Task) -> Plan:
+    """A plan that carries a goal and no motion."""
+    command = task.model.command_from(task.start)[None]
+    segment = planning.Segment(command, np.array([task.start] * 2), np.array([1]))
+    return Plan(
+        task.name,
+        task.object,
+        task.options,
+        task.goal,
+        task.position_tolerance,
+        task.rotation_tolerance,
+        1e-3,
+        (segment,),
+    )
+
+
+def options(seed: int) -> TransferOptions:
+    return TransferOptions(speed=SPEED, control_period=PERIOD, settle=SETTLE, seed=seed)
+
+
+def whole(model: str, goal: str, seed: int) -> dict[str, Any]:
+    task = task_of(model)
+    task = task if goal == "half turn" else drawn(task, seed)
+    begin = time.process_time()
+    found = planning.transfer(nothing(task), task, options(seed), controller="gait")
+    seconds = sum(float(s.time[-1]) for s in found.segments)
+    return {
+        "error": [found.position_error, found.rotation_error],
+        "strokes": found.plans,
+        "stroke_seconds": seconds,
+        "seconds": time.process_time() - begin,
+    }
+
+
+def each(model: str, kind: str, loop: str, seed: int) -> dict[str, Any]:
+    task = task_of(model)
+    if kind == "strokes":
+        plan = planning.gait(task, rng=seed)
+    else:
+        tree = planning.rrt(task, rng=seed)
+        plan = tree.plan() if tree.reached else None
+    if plan is None:
+        return {}
+    found = planning.transfer(plan, task, options(seed), controller=loop)  # type: ignore[arg-type]
+    return {
+        "final": [s.final for s in found.segments],
+        "delta": [s.normalized_error for s in found.segments],
+    }
+
+
+def campaign(models: list[str], seeds: int, known: dict[str, Any], cache: Path | None) -> None:
+    def keep(key: str, run: dict[str, Any]) -> None:
+        known[key] = run
+        if cache is not None:
+            with cache.open("a") as file:
+                file.write(json.dumps({"key": key, "run": run}) + "\n")
+
+    for seed in range(seeds):
+        for model in models:
+            for goal in WHOLE:
+                if (key := f"{model}|{goal}|{seed}") not in known:
+                    keep(key, whole(model, goal, seed))
+            for kind, loop in EACH:
+                if kind == "plan" and model == "hardware":
+                    continue  # the task's planner is made for the published ball
+                if (key := f"{model}|{kind}, {loop}|{seed}") not in known:
+                    keep(key, each(model, kind, loop, seed))
+
+
+def report(known: dict[str, Any]) -> None:
+    def runs(name: str) -> list[dict[str, Any]]:
+        return [run for key, run in known.items() if key.rsplit("|", 1)[0] == name]
+
+    print("# The Allegro ball in MuJoCo\n")
+    print("Whole executions:\n")
+    print(
+        "| ball, goal | runs | rotation error in degrees: median, 90 % | position error, median "
+        "| below 5 degrees | reached | lost | strokes, median | s of CPU, median |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for model in MODELS:
+        tolerance = np.array([0.01, 0.1])
+        for goal in WHOLE:
+            made = runs(f"{model}|{goal}")
+            if not made:
+                continue
+            errors = np.array([r["error"] for r in made])
+            turn = np.degrees(errors[:, 1])
+            print(
+                f"| {model}, {goal} | {len(made)} | {np.median(turn):.1f}, {np.quantile(turn, 0.9):.1f} "
+                f"| {1e3 * np.median(errors[:, 0]):.1f} mm | {(turn < 5.0).sum()} "
+                f"| {(errors <= tolerance).all(axis=1).sum()} | {(errors[:, 0] > 0.1).sum()} "
+                f"| {np.median([r['strokes'] for r in made]):.0f} | {np.median([r['seconds'] for r in made]):.0f} |"
+            )
+    print("\nAs planned:\n")
+    print(
+        "| ball, plans, loop | plans | Delta-bar, position and rotation | segments arrived "
+        "| final rotation error, median (degrees) |"
+    )
+    print("| --- | --- | --- | --- | --- |")
+    for model in MODELS:
+        for kind, loop in EACH:
+            made = [r for r in runs(f"{model}|{kind}, {loop}") if r]
+            if not made:
+                continue
+            delta = np.concatenate([r["delta"] for r in made])
+            final = np.concatenate([r["final"] for r in made])
+            arrived = (final <= [0.01, 0.1]).all(axis=1).sum()
+            shift, turn = np.nanmedian(delta, axis=0)
+            print(
+                f"| {model}, {kind}, {loop} | {len(made)} | {shift:.2f}, {turn:.3f} "
+                f"| {arrived} of {len(final)} | {np.degrees(np.median(final[:, 1])):.1f} |"
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", nargs="*", default=list(MODELS))
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--cache", type=Path, default=None)
+    parser.add_argument("--cached", action="store_true", help="only what the cache has")
+    arguments = parser.parse_args()
+    known: dict[str, Any] = {}
+    cache: Path | None = arguments.cache
+    if cache is not None and cache.exists():
+        known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
+    if not arguments.cached:
+        campaign(arguments.models, arguments.seeds, known, cache)
+    report(known)
+
+
+if __name__ == "__main__":
+    main()
