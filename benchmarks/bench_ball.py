@@ -115,11 +115,13 @@ def campaign(models: list[str], seeds: int, known: dict[str, Any], cache: Path |
             with cache.open("a") as file:
                 file.write(json.dumps({"key": key, "run": run}) + "\n")
 
-    for seed in range(seeds):
-        for model in models:
-            for goal in WHOLE:
+    for goal in WHOLE:
+        for seed in range(seeds):
+            for model in models:
                 if (key := f"{model}|{goal}|{seed}") not in known:
                     keep(key, whole(model, goal, seed))
+    for seed in range(seeds):
+        for model in models:
             for kind, loop in EACH:
                 if kind == "plan" and model == "hardware":
                     continue  # the task's planner is made for the published ball

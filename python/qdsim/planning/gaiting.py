@@ -215,6 +215,11 @@ def gait(
     Greedy: of the grasps that are drawn where the object is, the stroke that brings it furthest comes next. Between
     strokes the object rests on what surrounds it.
 
+    Args:
+        task: what to do; its sampler draws the grasps.
+        options: how strokes are found.
+        rng: seed or generator. The same seed gives the same plan.
+
     Raises:
         ValueError: if the task has no sampler.
     """
