@@ -31,8 +31,9 @@ from typing import Any
 
 import numpy as np
 
-from qdsim import smoothing, systems
+from qdsim import SolverError, smoothing, systems
 from qdsim.planning import RRTOptions, Task, Tree, packing_ratio, rrt
+from qdsim.planning.tree import LocalModel
 
 ITERATIONS = 1000
 SAMPLES = 500
@@ -70,10 +71,17 @@ def variants(system: str) -> dict[str, RRTOptions]:
 
 
 def reachability(tree: Tree, options: RRTOptions) -> Tree:
-    """The tree's nodes with the local models of other options."""
+    """The tree's nodes with the local models of other options; where the solver has none, one that reaches nothing."""
     measured = Tree(tree.task, options.replace(max_nodes=max(tree.count, 1)))
     for i in range(1, tree.count):
-        measured.add(tree.q[i], int(tree.parent[i]), tree.kind[i], None, None)
+        try:
+            local = measured.local_model(tree.q[i])
+        except SolverError:
+            own = tree.local(i)
+            n = len(own.B)
+            nothing = own.B * 0.0, tree.q[i], np.eye(n) / np.sqrt(options.gamma), own.B.T * 0.0
+            local = LocalModel(own.command, *nothing, own.depth)
+        measured.add(tree.q[i], int(tree.parent[i]), tree.kind[i], None, None, local)
     measured.records = tree.records
     return measured
 

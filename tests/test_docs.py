@@ -166,3 +166,13 @@ def test_docstrings_tell_of_every_argument(thing):
     see = re.search(r"[Aa]rguments(?: and errors)? as (?:in|for|of)|[Ss]ee[ :]", text)
     for name in inspect.signature(thing).parameters:
         assert named(name, text) or see, name
+
+
+def test_every_public_name_is_listed():
+    """docs/api.md, which tools/list_api.py writes."""
+    listed = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "api.md").read_text(), re.M))
+    missing = set()
+    for module in MODULES:
+        scope = importlib.import_module(module)
+        missing |= {n for n in scope.__all__ if not inspect.ismodule(getattr(scope, n))} - listed
+    assert not missing, "run python tools/list_api.py"
