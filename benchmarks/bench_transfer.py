@@ -1,25 +1,32 @@
 """Plans executed in MuJoCo at small steps: S3 section IX, in closed loop too.
 
-Every row has the same plans, one a seed, of each system's first task. *As planned*: every segment begins
+Every row has the same seeds, one plan a seed, of each system's first task. Open loop every segment first begins
 where it was planned, as S3 measures; Delta-bar is the time average of the object's error over the length of
-its planned path, medians over segments; *arrived* are segments that end within the task's tolerances of where
-they should. *Carried on*: the object goes from segment to segment as it is, the robot is set to the next
-grasp; *reached* are plans at whose end the object is within the task's tolerances of the goal. An object more than
-ten times the tolerance off counts as lost.
+its planned path, median and quartiles over segments; *arrived* are segments that end within the task's tolerances of
+where they should; in closed loop these two are those of the execution. *Executed*: the object goes from segment to
+segment as it is, the robot follows collision-free motions from grasp to grasp; *reached* are plans at whose end the
+object is within the task's tolerances of the goal. An object more than ten times the tolerance off counts as lost, a
+run that takes longer than its limit as not reached.
 
-- *plan*: by the task's own planner. *refined*: that plan, refined. *gentle*: by a planner with a quarter of the
-  step (``planning.gentle``), so that springs are never far from where the robot is.
+- worlds: *published*, S3's: objects have the joint damping of the released models (100 for the pushed box, else none)
+  and no plane; *plane*: planar objects lie on one with friction 0.5.
+- *plan*: by the task's own planner. *refined*: that plan, refined. *paced*: by ``planning.paced``, edges at the
+  pace of the execution against the world's resistance.
 - *open*: commands as planned; *stabilizer*; *mpc*: iMPC along the segment; *replan*: that, and new plans on the way.
 
-``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the table of what the file has.
+``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the table of what
+the file has. Seeds are the outer loop, so that what is there after a while has as many seeds of each system.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import json
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +34,7 @@ import numpy as np
 
 from qdsim import planning, systems
 from qdsim.planning import Plan, RRTOptions, Task, TransferOptions
+from qdsim.planning.space import Array
 
 SYSTEMS = (
     "planar_pushing",
@@ -34,159 +42,225 @@ SYSTEMS = (
     "allegro_sphere",
     "allegro_pen",
     "allegro_plate",
+    "allegro_book",
     "allegro_door",
     "iiwa_planar",
     "iiwa_bimanual_box",
     "iiwa_bimanual_cylinder",
     "iiwa_box_push",
 )
+PLANAR = ("planar_pushing", "planar_hand", "iiwa_planar")
+PUBLISHED_DAMPING = {"planar_pushing": 100.0}
 RUNS = (
-    ("plan", "open"),
-    ("plan", "mpc"),
-    ("plan", "replan"),
-    ("refined", "open"),
-    ("refined", "mpc"),
-    ("gentle", "open"),
-    ("gentle", "stabilizer"),
-    ("gentle", "mpc"),
-    ("gentle", "replan"),
+    ("published", "plan", "open"),
+    ("published", "paced", "open"),
+    ("plane", "plan", "open"),
+    ("plane", "paced", "open"),
+    ("plane", "paced", "mpc"),
+    ("plane", "paced", "replan"),
+    ("plane", "refined", "open"),
+    ("plane", "refined", "mpc"),
+    ("plane", "paced", "stabilizer"),
+    ("plane", "plan", "mpc"),
 )
-OPTIONS = TransferOptions(speed=0.3, timestep=1e-3, control_period=0.1, settle=2.0)
+SPATIAL_RUNS = (
+    ("published", "plan", "open"),
+    ("published", "paced", "open"),
+    ("published", "paced", "mpc"),
+)
+OPTIONS = TransferOptions(timestep=1e-3, control_period=0.1, settle=1.0)
+PLAN_LIMIT, RUN_LIMIT = 40, 60
+"""s of CPU time, for a plan and for a run."""
 LOST = 10.0
 
 
-def plan_of(task: Task, kind: str, seed: int) -> Plan | None:
-    tree = planning.rrt(task, planner_of(task, kind), rng=seed)
+class _TooLong(Exception):
+    pass
+
+
+@contextlib.contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    """Raise _TooLong in the block after so many seconds of CPU time."""
+
+    def stop(*_: object) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def world_of(name: str, world: str) -> TransferOptions:
+    options = OPTIONS
+    if world == "published":
+        damping = PUBLISHED_DAMPING.get(name, 0.0)
+        options = dataclasses.replace(OPTIONS, support_friction=0.0, object_damping=damping)
+    return options
+
+
+def plan_of(
+    task: Task, kind: str, options: TransferOptions, seed: int
+) -> tuple[Plan, Task, RRTOptions] | None:
+    planner = task.planner or RRTOptions()
+    if kind == "paced":
+        task, planner = planning.paced(task, options, rng=seed)
+    tree = planning.rrt(task, planner, rng=seed)
     if not tree.reached:
         return None
-    return planning.refine(tree.plan(), task)[0] if kind == "refined" else tree.plan()
-
-
-def planner_of(task: Task, kind: str) -> RRTOptions:
-    own = task.planner or RRTOptions()
-    return planning.gentle(own) if kind == "gentle" else own
+    plan = planning.refine(tree.plan(), task)[0] if kind == "refined" else tree.plan()
+    return plan, task, planner
 
 
 def execute(
-    task: Task, plan: Plan, kind: str, loop: str, carry_on: bool, seed: int
+    made: tuple[Plan, Task, RRTOptions], options: TransferOptions, loop: str, seed: int
 ) -> dict[str, Any]:
-    options = TransferOptions(
-        **{
-            name: getattr(OPTIONS, name)
-            for name in ("speed", "timestep", "control_period", "settle")
-        },
-        carry_on=carry_on,
-        seed=seed,
-    )
+    plan, task, planner = made
     begin = time.process_time()
     found = planning.transfer(
         plan,
         task,
-        options,
+        dataclasses.replace(options, seed=seed),
         controller=loop,  # type: ignore[arg-type]
-        planner=planner_of(task, kind),
+        planner=planner,
     )
     return {
         "final": [s.final for s in found.segments],
-        "delta": [s.normalized_error for s in found.segments],
+        "delta": [s.error for s in found.segments],
+        "length": [s.length for s in found.segments],
         "error": [found.position_error, found.rotation_error],
         "reached": found.reached,
         "plans": found.plans,
+        "missing_motions": found.missing_motions,
         "seconds": time.process_time() - begin,
     }
 
 
+def run_of(
+    task: Task, name: str, key: tuple[str, str, str], seed: int, plans: dict[Any, Any]
+) -> dict[str, Any]:
+    """A run: empty without a plan."""
+    world, kind, loop = key
+    options = world_of(name, world)
+    where = (world if kind == "paced" else "", kind)
+    if where not in plans:
+        plans[where] = None
+        with contextlib.suppress(_TooLong), limited(PLAN_LIMIT):
+            plans[where] = plan_of(task, kind, options, seed)
+    made, run = plans[where], {}
+    if made is None:
+        return {}
+    parts = [("each", False)] if loop == "open" else []
+    if world == "plane" or name not in PLANAR:
+        parts += [("whole", True)]
+    for part, carry_on in parts:
+        run[part] = {"late": True}
+        with contextlib.suppress(_TooLong), limited(RUN_LIMIT):
+            run[part] = execute(made, dataclasses.replace(options, carry_on=carry_on), loop, seed)
+    return run
+
+
 def runs(
-    names: list[str], kinds: list[tuple[str, str]], seeds: int, cache: Path | None
-) -> Iterator[tuple[str, str, str, int, dict[str, Any]]]:
+    names: list[str], wanted: Callable[[tuple[str, str, str]], bool], seeds: int, cache: Path | None
+) -> Iterator[tuple[str, tuple[str, str, str], dict[str, Any]]]:
     """All runs, those of the file first taken from there."""
     known: dict[str, Any] = {}
     if cache is not None and cache.exists():
         known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
-    for name in names:
-        task = next(iter(systems.load(name).tasks.values()))
-        for seed in range(seeds):
-            plans: dict[str, Plan | None] = {}
-            for kind, loop in kinds:
-                key = f"{name} {kind} {loop} {seed}"
-                if key not in known:
-                    if kind not in plans:
-                        plans[kind] = plan_of(task, kind, seed)
-                    plan, run = plans[kind], {}
-                    if plan is not None:
-                        if loop != "replan":
-                            run["each"] = execute(task, plan, kind, loop, False, seed)
-                        run["whole"] = execute(task, plan, kind, loop, True, seed)
-                    known[key] = run
+    for seed in range(seeds):
+        for name in names:
+            task = next(iter(systems.load(name).tasks.values()))
+            plans: dict[Any, Any] = {}
+            for key in filter(wanted, RUNS if name in PLANAR else SPATIAL_RUNS):
+                label = " ".join((name, *key, str(seed)))
+                if label not in known:
+                    known[label] = run_of(task, name, key, seed, plans)
                     if cache is not None:
                         with cache.open("a") as file:
-                            file.write(json.dumps({"key": key, "run": run}) + "\n")
-                yield name, kind, loop, seed, known[key]
+                            file.write(json.dumps({"key": label, "run": known[label]}) + "\n")
+                yield name, key, known[label]
 
 
-def row(task: Task, name: str, kind: str, loop: str, found: list[dict[str, Any]]) -> str:
+def row(task: Task, name: str, key: tuple[str, str, str], found: list[dict[str, Any]]) -> str:
     tolerance = np.array([task.position_tolerance, task.rotation_tolerance])
     made = [r for r in found if r]
+    title = f"| {name} | {key[0]} | {key[1]}, {key[2]} | {len(made)} of {len(found)} |"
     if not made:
-        return f"| {name} | {kind}, {loop} | no plan | | | | |"
-    cells = ["", ""]
-    if "each" in made[0]:
-        delta = np.concatenate([r["each"]["delta"] for r in made])
-        final = np.concatenate([r["each"]["final"] for r in made])
-        arrived = (final <= tolerance).all(axis=1)
-        middle = [f"{np.nanmedian(c):.2f}" if np.isfinite(c).any() else "-" for c in delta.T]
-        cells = [f"{', '.join(middle)}", f"{arrived.sum()} of {len(arrived)}"]
-    errors = np.array([r["whole"]["error"] for r in made])
-    reached = sum(r["whole"]["reached"] for r in made)
+        return f"{title} | | | | |"
+    # In closed loop the segments of the execution itself.
+    part = "each" if key[2] == "open" else "whole"
+    each = [r[part] for r in made if r.get(part, {}).get("final")]
+    cells = ["", "", ""]
+    if each:
+        length = np.concatenate([r["length"] for r in each])
+        delta = np.concatenate([r["delta"] for r in each])
+        final = np.concatenate([r["final"] for r in each])
+        arrived = np.all(final <= tolerance, axis=1).tolist()
+        cells = [quartiles(d, way) for d, way in zip(delta.T, length.T)]
+        cells.append(f"{sum(arrived)} of {len(arrived)}")
+    whole = [r["whole"] for r in made if "whole" in r]
+    if not whole:
+        return f"{title} {' | '.join(cells)} | | | |"
+    done = [r for r in whole if "error" in r]
+    late = len(whole) - len(done)
+    reached = sum(r["reached"] for r in done)
+    if not done:
+        return f"{title} {' | '.join(cells)} | 0 of {len(whole)} (0, {late}) | | |"
+    errors = np.array([r["error"] for r in done])
     lost = int((errors > LOST * tolerance).any(axis=1).sum())
     shift, turn = np.median(errors, axis=0)
     far = "lost" if shift > 1.0 else f"{1e3 * shift:.0f} mm, {np.degrees(turn):.1f}"
-    plans = np.median([r["whole"]["plans"] for r in made])
-    return (
-        f"| {name} | {kind}, {loop} | {cells[0]} | {cells[1]} | {reached} of {len(made)} ({lost}) "
-        f"| {far} | {plans:.0f} |"
-    )
+    plans = np.median([r["plans"] for r in done])
+    return f"{title} {' | '.join(cells)} | {reached} of {len(whole)} ({lost}, {late}) | {far} | {plans:.0f} |"
+
+
+def quartiles(delta: Array, length: Array) -> str:
+    """Delta over L of the segments that move: median (quartiles)."""
+    moves = length > 1e-6
+    if not moves.any():
+        return "-"
+    low, middle, high = np.percentile(delta[moves] / length[moves], [25, 50, 75])
+    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--kinds", nargs="*", default=["plan", "refined", "gentle"])
+    parser.add_argument("--worlds", nargs="*", default=["published", "plane"])
+    parser.add_argument("--kinds", nargs="*", default=["plan", "refined", "paced"])
     parser.add_argument("--loops", nargs="*", default=["open", "stabilizer", "mpc", "replan"])
     parser.add_argument("--cache", type=Path, default=None)
     parser.add_argument("--cached", action="store_true", help="only what the cache has")
     arguments = parser.parse_args()
-    kinds = [r for r in RUNS if r[0] in arguments.kinds and r[1] in arguments.loops]
+    choices = (arguments.worlds, arguments.kinds, arguments.loops)
+
+    def wanted(key: tuple[str, str, str]) -> bool:
+        return all(part in choice for part, choice in zip(key, choices))
+
+    found: dict[tuple[str, tuple[str, str, str]], list[dict[str, Any]]] = {}
     if arguments.cached:
-        found = _cached(arguments.cache)
+        for entry in map(json.loads, arguments.cache.read_text().splitlines()):
+            name, world, kind, loop, _ = entry["key"].split()
+            found.setdefault((name, (world, kind, loop)), []).append(entry["run"])
     else:
-        found = {}
-        for name, kind, loop, _, run in runs(
-            arguments.systems, kinds, arguments.seeds, arguments.cache
-        ):
-            found.setdefault((name, kind, loop), []).append(run)
+        for name, key, run in runs(arguments.systems, wanted, arguments.seeds, arguments.cache):
+            found.setdefault((name, key), []).append(run)
     print("# Transfer to MuJoCo\n")
     print(
-        "| system | plans, loop | Delta-bar, position and rotation | segments arrived | reached (lost) "
-        "| final error, median (degrees) | plans |"
+        "| system | world | plans, loop | plans found | Delta-bar, position: median (quartiles) | rotation "
+        "| segments arrived | reached (lost, too long) | final error, median (degrees) | plans |"
     )
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("|" + " --- |" * 10)
     for name in SYSTEMS:
         task = None
-        for kind, loop in RUNS:
-            if (name, kind, loop) in found:
+        for key in RUNS + SPATIAL_RUNS[2:]:
+            if (name, key) in found:
                 task = task or next(iter(systems.load(name).tasks.values()))
-                print(row(task, name, kind, loop, found[name, kind, loop]), flush=True)
-
-
-def _cached(cache: Path) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for line in cache.read_text().splitlines():
-        entry = json.loads(line)
-        name, kind, loop, _ = entry["key"].split()
-        found.setdefault((name, kind, loop), []).append(entry["run"])
-    return found
+                print(row(task, name, key, found[name, key]), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import scipy.optimize
 import qdsim
 from qdsim import planning
 from qdsim.planning.follower import spring_reach
-from qdsim.planning.placing import placed
+from qdsim.planning.pacing import drift, matched_epsilon
+from qdsim.planning.placing import placed, shifted
 from qdsim.planning.plant import Plant
 
 PUSHER = """
@@ -147,7 +148,9 @@ def test_segments_carry_on(model: qdsim.Model) -> None:
     two = planning.Plan("two", "box", plan.options, back, 0.02, 0.05, 1e-3, (first, still))
     columns = model.slice_q("box_x").start
     for carry_on in (True, False):
-        result = planning.transfer(two, model, planning.TransferOptions(carry_on=carry_on))
+        result = planning.transfer(
+            two, model, planning.TransferOptions(carry_on=carry_on, motions=False)
+        )
         left, begun = result.segments[0].executed[-1], result.segments[1].executed[0]
         assert (begun[columns] == left[columns]) is np.bool_(carry_on)
         assert (begun[columns] == back[columns]) is np.bool_(not carry_on)
@@ -277,8 +280,8 @@ def test_following_by_impc_makes_up_for_the_plane() -> None:
     assert not left.reached
     assert followed.reached
     assert followed.position_error < 0.5 * behind
-    reach = spring_reach(task.model, plan.start, 2.0 * 9.81)
-    assert reach == pytest.approx([2.0 * 9.81 / 400.0])  # its lever is 1: it slides
+    reach = spring_reach(task.model, plan.start, 8.0 * 9.81)
+    assert reach == pytest.approx([8.0 * 9.81 / 400.0])  # its lever is 1: it slides
     segment = followed.segments[0]
     offset = segment.commands[:, 0] - segment.executed[:, 3]
     assert np.abs(offset).max() < 1.3 * reach[0]  # between two measurements the finger moves on
@@ -333,3 +336,102 @@ def test_mpc_follows_a_reference() -> None:
     assert loop.prediction[:, 3] == pytest.approx(reference[:, 3], abs=1e-3)
     with pytest.raises(ValueError, match="reference"):
         loop.act(plan.start, reference[:3])
+
+
+def test_the_pace_of_an_execution_and_its_resistance() -> None:
+    """A finger that pushes a box along one line at the execution's speed: in the paced model, as on the plane, its
+    spring stays behind by the friction over the stiffness, mu m g / k; by the damping times the speed over it where
+    the box is damped."""
+    task, _ = table_task()
+    speed = 0.1
+    for world, force in (
+        (planning.TransferOptions(speed=speed, support_friction=0.25), 0.25 * 2.0 * 9.81),
+        (
+            planning.TransferOptions(
+                speed=speed, support_friction=0.0, object_damping=(60.0, 60.0, 0.1)
+            ),
+            60.0 * speed,
+        ),
+    ):
+        epsilon = matched_epsilon(task.model, "box", world, task.options.h, speed)
+        options = task.options.replace(epsilon=epsilon)
+        q, u = np.array(task.start), np.zeros(1)
+        for _ in range(100):
+            u = u + speed * options.h
+            q = qdsim.step(task.model, q, u, options).q_next
+        assert u[0] - q[3] == pytest.approx(force / 400.0, rel=0.02)
+    paced_task, settings = planning.paced(
+        task, world, planning.RRTOptions(step=0.25, sub_steps=2, max_nodes=20)
+    )
+    assert settings.sub_steps == 25  # of 0.01 each
+    assert paced_task.options.epsilon == pytest.approx(60.0 * options.h / 2.0)
+    free = planning.TransferOptions(speed=speed, support_friction=0.0)
+    assert planning.paced(task, free)[0] is task  # nothing resists that could be matched
+    with pytest.raises(ValueError, match="object_damping"):
+        planning.TransferOptions(object_damping=-1.0)
+    with pytest.raises(ValueError, match="object_damping"):
+        planning.transfer(table_task()[1], task, planning.TransferOptions(object_damping=(1.0,)))
+
+
+def test_drift_weighs_by_the_way() -> None:
+    """A box that goes 1 m in one step and creeps 1 mm in each of many: nearly all of its way is fast."""
+    task, plan = table_task()
+    path = np.tile(task.start, (12, 1))
+    path[1:, 0] = 1.0 + 1e-3 * np.arange(11)
+    segment = planning.Segment(np.zeros((11, 1)), path, np.array([11]))
+    fast = dataclasses.replace(plan, segments=(segment,))
+    assert drift(fast, task.model) == pytest.approx((1.0 + 1e-5) / 1.01 / 0.1)
+
+
+def two_way_table() -> qdsim.Model:
+    """The table with a finger that moves in both directions."""
+    return qdsim.load(
+        TABLE.replace(
+            '<geom type="sphere" size="0.05" mass="1"/>',
+            '<joint name="g" type="slide" axis="0 1 0"/><geom type="sphere" size="0.05" mass="1"/>',
+        ).replace("</actuator>", '<position name="g" joint="g" kp="400"/></actuator>')
+    )
+
+
+def test_grasps_go_with_the_object() -> None:
+    """The finger's contact point goes to where that place of the box is now: by the shift, and by the turn about
+    the box's centre, 0.1 m from it."""
+    model = two_way_table()
+    q = np.array(model.default_q)
+    q[model.slice_q("f")] = 0.02  # touches the box
+    here = np.array(q)
+    here[:3] += [0.02, -0.03, 0.1]
+    moved = shifted(model, "box", q, here)
+    assert (moved[:3] == here[:3]).all()
+    turned = 0.1 * np.array([np.cos(0.1), np.sin(0.1)]) - [0.1, 0.0]
+    assert moved[3:] - q[3:] == pytest.approx(here[:2] - q[:2] - turned, abs=1e-6)
+    assert shifted(model, "box", q, q) == pytest.approx(q, abs=1e-9)
+    far = np.array(q)
+    far[model.slice_q("f")] = -0.2  # touches nothing: stays
+    assert (shifted(model, "box", far, here)[3:] == far[3:]).all()
+
+
+def test_the_robot_goes_to_its_next_grasp_by_itself() -> None:
+    """From one side of the box to the other, around it, and the box stays."""
+    model = two_way_table()
+    options = qdsim.Options(h=0.1, margin=0.05)
+    left = np.array(model.default_q)
+    right = left.copy()
+    right[model.slice_q("f")] = 0.34
+    segments = []
+    for q, du in ((left, 0.05), (right, -0.05)):
+        if segments:
+            q[:3] = segments[0].end[:3]
+            q[model.slice_q("f")] = q[0] + 0.17 + 0.17
+        u = model.command_from(q) + np.linspace(0.0, du, 21)[1:, None] * [1.0, 0.0]
+        path = qdsim.rollout(model, q, u, options).q
+        segments.append(planning.Segment(u, path, np.array([20])))
+    goal = segments[-1].end
+    plan = planning.Plan("two", "box", options, goal, 0.02, 0.05, 1e-3, tuple(segments))
+    world = planning.TransferOptions(carry_on=True, support_friction=0.1, settle=0.5)
+    result = planning.transfer(plan, model, world)
+    first, second = result.segments
+    assert result.missing_motions == 0
+    assert second.executed[0][:3] == pytest.approx(first.executed[-1][:3], abs=1e-3)
+    assert second.executed[0][model.slice_q("f")] > first.executed[-1][0] + 0.1
+    assert result.reached

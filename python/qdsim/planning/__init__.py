@@ -25,6 +25,7 @@ from qdsim.planning.motion import (
     connect_segments,
 )
 from qdsim.planning.options import RRTOptions
+from qdsim.planning.pacing import paced
 from qdsim.planning.plan import Plan, ReplayResult, Segment, Verdict
 from qdsim.planning.refinement import RefineOptions, SegmentRefinement, refine, shorten
 from qdsim.planning.resting import drop, stays
@@ -106,6 +107,7 @@ __all__ = [
     "gentle",
     "holding_command",
     "impc",
+    "paced",
     "packing_ratio",
     "reach_point",
     "refine",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from qdsim.model import Model
+from qdsim.planning.pacing import matched_epsilon
 from qdsim.planning.plan import Plan
-from qdsim.planning.plant import GRAVITY
+from qdsim.planning.plant import TransferOptions
 from qdsim.planning.schedule import Schedule
 from qdsim.planning.space import Array, ObjectSpace
 from qdsim.planning.task import Task
@@ -20,20 +21,20 @@ GAIN = 0.1
 """Of the errors' sum, per control period."""
 
 
-def follow_task(plan: Plan, model: Model, support_friction: float, drift: float) -> Task:
+def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) -> Task:
     """The task of following a plan, with the resistance that the object has outside of the model.
 
     Args:
         plan, model: what is followed.
-        support_friction: coefficient of a support that is not part of the model; 0: there is none.
+        world: how the plan is executed.
         drift: m/s, how fast the object typically moves. The step's own resistance of the object, ``epsilon M /
-            h^2`` times how far it moves in a step, is made the friction of the support at this speed.
+            h^2`` times how far it moves in a step, is made the friction and damping of the world at this speed.
     """
     space = ObjectSpace(model, plan.object)
     options = plan.options.replace(kappa=None)
-    if support_friction > 0.0:
-        resistance = support_friction * GRAVITY * options.h / max(drift, 1e-4)
-        options = options.replace(epsilon=max(resistance, 1e-3), mass_ratio=None)
+    epsilon = matched_epsilon(model, plan.object, world, world.control_period, drift)
+    if epsilon is not None:
+        options = options.replace(epsilon=epsilon, mass_ratio=None)
     zero = np.zeros(space.size)
     return Task(
         name=plan.task,

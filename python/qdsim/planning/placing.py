@@ -7,13 +7,19 @@ from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
 from qdsim.model import Model
-from qdsim.planning.space import Array
+from qdsim.planning.closing import joint_limits, moved_bodies
+from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.space import Array, ObjectSpace
 from qdsim.planning.task import penetration
 from qdsim.step import Options, step
 
-__all__ = ["placed"]
+__all__ = ["placed", "shifted"]
 
 STEPS = 20
+NEAR = 0.01
+"""m; links that are so near to the object in a planned grasp keep their places on it."""
+SHIFTS = 20
+DAMPING = 1e-6
 
 
 def placed(
@@ -47,3 +53,68 @@ def placed(
         except SolverError:
             return here, False
     return here, penetration(model, here) <= tolerance
+
+
+def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike) -> Array:
+    """A grasp that goes with the object: where links were next to it, they are next to the same places of it.
+
+    Least squares over all such points, within the joint limits, from the planned configuration; links that
+    cannot get there come as near as they can.
+
+    Args:
+        model: the model.
+        object_name: the object's body.
+        planned: ``(nq,)`` the robot in its grasp.
+        here: ``(nq,)`` where the object is now.
+
+    Returns:
+        ``(nq,)``, the object as in ``here``.
+    """
+    grasp, now = np.array(planned, dtype=np.float64), np.asarray(here, dtype=np.float64)
+    space = ObjectSpace(model, object_name)
+    points = _grasp_points(model, space, grasp, now)
+    grasp[space.q] = now[space.q]
+    if not points:
+        return grasp
+    rows, columns = model.actuated_q, model.actuated_v
+    lower, upper = joint_limits(model)
+    for _ in range(SHIFTS):
+        jacobians, errors = [], []
+        for body, local, target in points:
+            pos, rot = model.body_pose(grasp, body)
+            errors.append(target - (pos + rot @ local))
+            jacobians.append(np.asarray(model.jacobian(grasp, body, local))[:3][:, columns])
+        error = np.concatenate(errors)
+        move = bounded_least_squares(
+            np.vstack(jacobians),
+            error,
+            np.minimum(lower - grasp[rows], 0.0),
+            np.maximum(upper - grasp[rows], 0.0),
+            regularization=DAMPING,
+        )
+        grasp[rows] += move
+        if np.abs(move).max(initial=0.0) < 1e-9:
+            break
+    return grasp
+
+
+def _grasp_points(
+    model: Model, space: ObjectSpace, planned: Array, here: Array
+) -> list[tuple[str, Array, Array]]:
+    """Points of links next to the object: body, place on it, and where that place of the object is now."""
+    names = model.body_names
+    robot = np.flatnonzero(np.any(moved_bodies(model), axis=0)).tolist()
+    then, turned = model.body_pose(planned, space.body)
+    now, turn = model.body_pose(here, space.body)
+    found = []
+    for contact in model.collide(planned, NEAR):
+        a, b = int(contact["body_a"]), int(contact["body_b"])
+        link, other = (a, b) if a in robot else (b, a)
+        if link not in robot or names[other] != space.body:
+            continue
+        half = 0.5 * float(contact["dist"]) * contact["frame"][0]  # from A into B
+        point = contact["pos"] + (-half if link == a else half)
+        pos, rot = model.body_pose(planned, names[link])
+        target = now + turn @ turned.T @ (point - then)
+        found.append((names[link], rot.T @ (point - pos), target))
+    return found

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qdsim.model import Model
-from qdsim.planning.space import Array, ObjectSpace
+from qdsim.planning.space import Array, ObjectSpace, as_slice
 
 if TYPE_CHECKING:
     import mujoco
@@ -37,9 +38,17 @@ class TransferOptions:
             of the model. The object then slides along the mass matrix's ellipsoid of friction: pushed by
             forces ``f`` it moves along ``M^-1 f``, as in the quasi-dynamic model, and needs
             ``support_friction m g`` for that. Without effect on other objects.
-        carry_on: True: the object goes from segment to segment as it is, and only the robot is set to the next
-            grasp, as in an execution; False: every segment begins as planned, as S3 measures.
-        press: springs of a robot that follows a plan by iMPC press with at most so many times the object's weight.
+        object_damping: viscous resistance of the object's coordinates, N s/m and Nm s/rad; a number for all or one
+            for each. (Of the published planar systems the box that is pushed has 100 for each, others none.)
+        carry_on: True: the object goes from segment to segment as it is, as in an execution; False: every segment
+            begins as planned, as S3 measures.
+        motions: where the object carries on, the robot goes from grasp to grasp as a robot does: it lets the
+            springs go, follows a collision-free motion planned from where everything is, and may touch the object on
+            the way. Where there is no such motion, or with False, it is set to the next grasp.
+        shift_grasps: where the object carries on, grasps and commands are moved with the object from where
+            it was planned to where it is.
+        press: springs of a robot that follows a plan by iMPC press with at most so many times the object's weight;
+            None: 8 where it lies on a plane that is not part of the model, else 2.
         position_noise, rotation_noise: standard deviations of where the object begins with respect to the plan,
             m and rad; of every segment that begins as planned.
         seed: of this noise, and of plans that are made on the way.
@@ -51,8 +60,11 @@ class TransferOptions:
     settle: float = 0.5
     damping_ratio: float = 1.0
     support_friction: float = 0.5
+    object_damping: float | tuple[float, ...] = 0.0
     carry_on: bool = False
-    press: float = 2.0
+    motions: bool = True
+    shift_grasps: bool = True
+    press: float | None = None
     position_noise: float = 0.0
     rotation_noise: float = 0.0
     seed: int = 0
@@ -60,12 +72,17 @@ class TransferOptions:
     def __post_init__(self) -> None:
         for name in ("speed", "timestep", "control_period", "damping_ratio", "press"):
             value = getattr(self, name)
+            if name == "press" and value is None:
+                continue
             if not (np.isfinite(value) and value > 0.0):
                 raise ValueError(f"{name}: expected a positive number, got {value!r}")
         for name in ("settle", "support_friction", "position_noise", "rotation_noise"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0.0):
                 raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
+        damping = np.asarray(self.object_damping, dtype=np.float64)
+        if damping.ndim > 1 or not (np.isfinite(damping).all() and (damping >= 0.0).all()):
+            raise ValueError(f"object_damping: expected numbers >= 0, got {self.object_damping!r}")
         if self.control_period < self.timestep:
             raise ValueError("control_period: shorter than timestep")
 
@@ -85,12 +102,17 @@ def second_order(
         options: time step and damping.
 
     Raises:
-        ValueError: if MuJoCo cannot compile the model, or it has no such object.
+        ValueError: if MuJoCo cannot compile the model, it has no such object, or another number of coordinates
+            than ``object_damping``.
     """
     import mujoco  # when first used: planning loads without it
 
     given = options or TransferOptions()
-    ObjectSpace(model, object_name)
+    space = ObjectSpace(model, object_name)
+    if np.ndim(given.object_damping) == 1 and np.size(given.object_damping) != space.size:
+        raise ValueError(
+            f"object_damping: expected a number or {space.size} of them, got {given.object_damping!r}"
+        )
     mj = mujoco.MjModel.from_xml_string(model.description.to_mjcf())
     mj.opt.timestep = given.timestep
     mj.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
@@ -104,6 +126,7 @@ def second_order(
     stiffness = np.zeros(model.nv)
     stiffness[held] = model.parameters.actuator_stiffness
     mj.dof_damping[held] += 2.0 * given.damping_ratio * np.sqrt(stiffness[held] * mass[held])
+    mj.dof_damping[space.v] += given.object_damping
     return mj
 
 
@@ -118,7 +141,9 @@ class Plant:
         compensated: whether gravity on the robot is compensated.
 
     Attributes:
+        rubs: whether it does with friction.
         supported: whether the object lies on a plane that is not part of the model.
+        lag: ``(nu,)`` s, how far a command has to be ahead, times its rate, for what the joints' damping holds back.
     """
 
     def __init__(
@@ -135,11 +160,16 @@ class Plant:
         self.mj = copy.copy(mj)
         self.data = mujoco.MjData(self.mj)
         self.held = np.asarray(model.actuated_v)
+        # Neighbouring entries are views, which cost nothing.
+        self._held, self._object = as_slice(self.held), as_slice(space.v)
         self.compensated = compensated
+        stiffness = np.asarray(model.parameters.actuator_stiffness)
+        self.lag = np.asarray(self.mj.dof_damping[self.held] / stiffness)
         mass = np.diag(model.mass_matrix(model.default_q))[space.v]
         slides = mass[~space.rotation]
-        self.supported = len(slides) > 0 and not _is_pulled(self.mj, model, space)
+        self.supported = lies_on_a_plane(model, space)
         self._friction = options.support_friction * GRAVITY * mass * self.supported
+        self.rubs = bool(self._friction.any())
         self._per_mass = mass / slides.max(initial=1e-300)
         self._damping = np.array(self.mj.dof_damping[space.v])
 
@@ -155,24 +185,26 @@ class Plant:
 
     def advance(self, u: Array) -> None:
         """A time step with the command ``u``."""
-        self.data.ctrl[:] = u
+        data, held, own = self.data, self._held, self._object
+        data.ctrl[:] = u
         if self.compensated:
-            self.data.qfrc_applied[self.held] = self.data.qfrc_bias[self.held]
-        if self._friction.any():
+            data.qfrc_applied[held] = data.qfrc_bias[held]
+        if self.rubs:
             # mu m g M v / |v|_M as a damping of this step, which MuJoCo takes implicitly
-            v = self.data.qvel[self.space.v]
-            speed = float(np.sqrt(self._per_mass @ (v * v)))
-            self.mj.dof_damping[self.space.v] = self._damping + self._friction / max(speed, STILL)
-        self._mujoco.mj_step(self.mj, self.data)
+            v = data.qvel[own]
+            speed = math.sqrt(self._per_mass @ (v * v))
+            self.mj.dof_damping[own] = self._damping + self._friction / max(speed, STILL)
+        self._mujoco.mj_step(self.mj, data)
 
 
-def _is_pulled(mj: mujoco.MjModel, model: Model, space: ObjectSpace) -> bool:
-    """Whether gravity acts along some slide of the object."""
-    import mujoco
+def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:
+    """Whether gravity acts along no slide of the object, so that a plane which is not part of the model bears it.
 
-    data = mujoco.MjData(mj)
-    data.qpos[:] = model.default_q
-    mujoco.mj_forward(mj, data)  # at rest the bias force is gravity's
-    slides = space.v[~space.rotation]
-    weight = float(np.max(model.parameters.body_mass)) * float(np.linalg.norm(mj.opt.gravity))
-    return bool(np.any(np.abs(data.qfrc_bias[slides]) > 1e-9 * weight))
+    Bodies on its way have the same slides and less mass: the object's own weight is what counts.
+    """
+    slides = ~space.rotation
+    if not slides.any():
+        return False
+    columns = np.asarray(model.jacobian(model.default_q, space.body, np.zeros(3)))[:3, space.v]
+    pull = np.asarray(model.parameters.gravity) @ columns[:, slides]
+    return bool(np.all(np.abs(pull) <= 1e-9 * GRAVITY))

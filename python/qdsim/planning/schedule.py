@@ -19,15 +19,25 @@ class Schedule:
         segment: the segment.
         speed: largest Euclidean norm of the commands' rates, 1/s of their units.
         least: s, the shortest time between two knots.
+        offset: ``(nu,)`` added to all commands; None: nothing.
 
     Attributes:
         commands: ``(steps + 1, nu)``, the first of which holds the start.
         times: ``(steps + 1,)`` s.
     """
 
-    def __init__(self, model: Model, segment: Segment, speed: float, least: float) -> None:
+    def __init__(
+        self,
+        model: Model,
+        segment: Segment,
+        speed: float,
+        least: float,
+        offset: Array | None = None,
+    ) -> None:
         self.model, self.segment = model, segment
         self.commands = np.vstack((model.command_from(segment.start), segment.inputs))
+        if offset is not None:
+            self.commands = self.commands + offset
         way = np.linalg.norm(np.diff(self.commands, axis=0), axis=1)
         self.times = np.concatenate(([0.0], np.cumsum(np.maximum(way / speed, least))))
 
@@ -40,6 +50,11 @@ class Schedule:
         """The planned command ``(nu,)``."""
         k, s = self._piece(time)
         return np.asarray((1.0 - s) * self.commands[k] + s * self.commands[k + 1])
+
+    def commands_at(self, times: Array) -> Array:
+        """The planned commands ``(n, nu)`` at times ``(n,)``."""
+        columns = [np.interp(times, self.times, column) for column in self.commands.T]
+        return np.stack(columns, axis=1)
 
     def configuration(self, time: float) -> Array:
         """The planned configuration ``(nq,)``, straight on the manifold."""
