@@ -39,112 +39,6 @@
 #define ACCEPTED 1e-11 /* relative error of the natural map of a certified answer */
 #define WEAK 1e-9      /* natural units: nearer to two states than this */
 
-/* Projection of z on the cone, in place of one lane; state and eigenvalues on the way. */
-LANES_INLINE void project_lane(qd_cone_workspace *workspace, const cone_group *group, int c,
-                               const double *z, double *projected) {
-  const int n = group->padded, at = group->slot + c, cone = group->cone + c;
-  const double r = workspace->split[cone];
-  const int before = workspace->state[cone];
-  double sum = 0.0;
-  for (int i = 1; i < group->dim; ++i) sum += z[at + i * n] * z[at + i * n];
-  const double size = sqrt(sum), head = z[at], per = size > 0.0 ? 1.0 / size : 0.0;
-  const double weak_force = WEAK * workspace->force, weak_length = WEAK * r * workspace->length;
-  for (int i = 1; i < group->dim; ++i) workspace->rows.u[at + i * n] = z[at + i * n] * per;
-  if (head >= size) { /* a row without Jacobian cannot be held: its slack is what it is */
-    for (int i = 0; i < group->dim; ++i) projected[at + i * n] = z[at + i * n];
-    const double root = conic_hard_root(workspace, cone);
-    conic_set_stiffness(workspace, cone, root, root, root, 1, 1);
-    workspace->state[cone] = head - size > weak_force ? CONE_STICK : CONE_WEAK;
-  } else if (head <= -size) {
-    for (int i = 0; i < group->dim; ++i) projected[at + i * n] = 0.0;
-    conic_set_stiffness(workspace, cone, 0.0, 0.0, 0.0, 0, 0);
-    workspace->state[cone] = -head - size > weak_length ? CONE_OPEN : CONE_WEAK;
-  } else {
-    const double beta = 0.5 * (head + size), gap = 0.5 * (size - head);
-    projected[at] = beta;
-    for (int i = 1; i < group->dim; ++i)
-      projected[at + i * n] = beta * workspace->rows.u[at + i * n];
-    conic_set_stiffness(workspace, cone, conic_hard_root(workspace, cone), 0.0,
-                        sqrt(r * beta / gap), 1, 0);
-    workspace->state[cone] = beta > weak_force && gap > weak_length ? CONE_SLIDE : CONE_WEAK;
-  }
-  workspace->state_changed |= workspace->state[cone] != before;
-}
-
-/* The same for all rows of an orthant: only the head of a cone. Returns the largest change, as a
- * shift of slack. */
-LANES_INLINE double project_rows(qd_cone_workspace *workspace, const cone_group *group,
-                                 const double *w, const double *dual, double *z,
-                                 double *projected) {
-  const double weak_force = WEAK * workspace->force;
-  int changed = 0;
-  double worst = 0.0;
-  for (int c = 0; c < group->count; ++c) {
-    const int at = group->slot + c, cone = group->cone + c;
-    const double r = workspace->split[cone], weak_length = WEAK * r * workspace->length;
-    const double value = dual[at] - r * w[at];
-    cone_state state;
-    z[at] = value;
-    if (value >= 0.0) {
-      const double root = conic_hard_root(workspace, cone);
-      workspace->rows.diagonal[cone] = root;
-      workspace->stiffness.diagonal[cone] = root * root;
-      workspace->hard.diagonal[cone] = 1.0;
-      projected[at] = value;
-      worst = larger(worst, fabs(w[at]));
-      state = value > weak_force ? CONE_STICK : CONE_WEAK;
-    } else {
-      workspace->rows.diagonal[cone] = workspace->stiffness.diagonal[cone] = 0.0;
-      workspace->hard.diagonal[cone] = projected[at] = 0.0;
-      worst = larger(worst, fabs(dual[at]) / r);
-      state = -value > weak_length ? CONE_OPEN : CONE_WEAK;
-    }
-    changed |= workspace->state[cone] != (int)state;
-    workspace->state[cone] = (int)state;
-  }
-  workspace->state_changed |= changed;
-  return worst;
-}
-
-/* Projects z = dual - r w; returns the largest |dual - P_K(z)| / r. */
-QD_CLONES
-static double project(qd_cone_workspace *workspace, const double *w, const double *dual, double *z,
-                      double *projected) {
-  const cone_product *product = &workspace->product;
-  double worst = 0.0;
-  workspace->state_changed = 0;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
-    if (group->kind == GROUP_EQUALITY) {
-      for (int c = 0; c < group->padded; ++c) {
-        projected[group->slot + c] = dual[group->slot + c];
-        worst = larger(worst, fabs(w[group->slot + c]));
-      }
-      continue;
-    }
-    if (group->kind == GROUP_ORTHANT) {
-      worst = larger(worst, project_rows(workspace, group, w, dual, z, projected));
-      continue;
-    }
-    const double *split = workspace->split + group->cone;
-    for (int i = 0; i < group->dim; ++i)
-      for (int c = 0; c < group->padded; ++c) {
-        const int at = group->slot + i * group->padded + c;
-        z[at] = dual[at] - split[c] * w[at];
-      }
-    for (int c = 0; c < group->count; ++c) {
-      double change = 0.0;
-      project_lane(workspace, group, c, z, projected);
-      for (int i = 0; i < group->dim; ++i) {
-        const int at = group->slot + i * group->padded + c;
-        change = larger(change, fabs(dual[at] - projected[at]));
-      }
-      worst = larger(worst, change / split[c]);
-    }
-  }
-  return worst;
-}
-
 /* Padded lanes: nothing there. */
 static void clear_padding(qd_cone_workspace *workspace, double *rows) {
   const cone_product *product = &workspace->product;
@@ -173,7 +67,7 @@ LANES_INLINE void as_slack(const qd_cone_workspace *workspace, const double *dua
   }
 }
 
-/* One Newton step from (x, dual) with the set that project found. w: slack of x, updated. */
+/* One Newton step from (x, dual) with the set that conic_project found. w: slack of x, updated. */
 QD_CLONES
 static void newton_step(qd_cone_workspace *workspace, int factor, double *x, double *dual,
                         double *w) {
@@ -210,9 +104,9 @@ static void newton_step(qd_cone_workspace *workspace, int factor, double *x, dou
 }
 
 /* Error of the natural map at (x, dual), relative; dual and slack of its projection. */
-static double evaluate(qd_cone_workspace *workspace, double r, const double *x, const double *dual,
-                       const double *w, double *projected) {
-  const double map = r * project(workspace, w, dual, workspace->aim, projected);
+LANES_INLINE double evaluate(qd_cone_workspace *workspace, double r, const double *x,
+                             const double *dual, const double *w, double *projected) {
+  const double map = r * conic_project(workspace, w, dual, workspace->aim, projected);
   conic_column_residual(workspace, x, projected);
   const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
   const double force = larger(workspace->force, max_norm(projected, workspace->slot_count));
@@ -255,6 +149,7 @@ static int ends_start(const qd_cone_workspace *workspace, int iteration, double 
 }
 
 /* Newton from (newton_x, newton_dual, newton_slack); 1 if it arrives. */
+QD_CLONES
 static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
   const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
   const int started = workspace->origin == ORIGIN_START;
@@ -299,7 +194,8 @@ static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
   }
   as_slack(workspace, workspace->polish_slack, workspace->polish_slack);
   if (best < HUGE_VAL && !best_is_last) /* states of the best iterate: z = dual - r slack again */
-    project(workspace, workspace->polish_slack, workspace->polish_dual, workspace->aim, projected);
+    conic_project(workspace, workspace->polish_slack, workspace->polish_dual, workspace->aim,
+                  projected);
   workspace->polish_error = best;
   return best <= ACCEPTED;
 }

@@ -266,6 +266,10 @@ int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program
 /* 1 if the multipliers prove that no point satisfies the constraints. */
 int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
                    const double *dual, const double *dual_eq);
+/* Projects z = dual - r slack on the cones, r = split; returns the largest |dual - projected| / r.
+ * Leaves each cone's state and the operators of the Newton step. */
+double conic_project(qd_cone_workspace *workspace, const double *slack, const double *dual,
+                     double *z, double *projected);
 /* The states that polish_dual and polish_slack show. */
 void conic_read_states(qd_cone_workspace *workspace);
 /* Square root of the penalty of one cone's hard rows. */
