@@ -118,7 +118,7 @@ def test_nothing_to_do_at_rest() -> None:
             again = qdsim.step(system.model, q, u, options, warm_start=start)
             check_same(again, step, friction)
             assert again.info.iterations == 0
-            assert again.info.factorizations <= 3
+            assert again.info.factorizations < step.info.factorizations / 2
         through = pickle.loads(pickle.dumps(step))
         twice = qdsim.step(system.model, q, u, options, warm_start=through)
         assert np.array_equal(
@@ -231,3 +231,96 @@ def test_cone_programs() -> None:
         qdsim.solve_cone_program(Q, b, G[:4], g[:4], cones[:1], warm_start=first)
     with pytest.raises(TypeError, match="warm_start: expected a ConeSolution"):
         qdsim.solve_cone_program(Q, b, G, g, cones, warm_start=(first.x, first.dual))
+
+
+def courses(scene: Scene, samples: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """States and smooth commands with a jump."""
+    rng = np.random.default_rng(7)
+    q, hold = map(np.stack, zip(*(scene.sample(rng) for _ in range(samples)), strict=True))
+    phase = 2 * np.pi * rng.random((samples, 1, scene.model.nu))
+    u = hold[:, None] + 0.05 * np.sin(0.3 * np.arange(steps)[None, :, None] + phase)
+    u[:, steps // 2] += 0.2 * rng.standard_normal((samples, scene.model.nu))
+    return q, u
+
+
+@pytest.mark.parametrize("kappa", KAPPAS)
+def test_rollouts(kappa: float | None) -> None:
+    """As a loop over steps that start from the one before, in all bits, whatever the threads; and close to
+    the loop without."""
+    options = qdsim.Options(kappa=kappa)
+    for name, scene in all_scenes(3).items():
+        q, u = courses(scene, 6, 12)
+        cold = qdsim.rollout(scene.model, q, u, options, errors="mark")
+        warm = [
+            qdsim.rollout(
+                scene.model, q, u, options, errors="mark", warm_start=True, threads=threads
+            ).q
+            for threads in (1, 2, 5)
+        ]
+        assert all(np.array_equal(warm[0], other) for other in warm[1:])
+        for i in np.flatnonzero(cold.ok):
+            loop, previous = [np.array(q[i])], None
+            for command in u[i]:
+                previous = qdsim.step(scene.model, loop[-1], command, options, warm_start=previous)
+                loop.append(previous.q_next)
+            assert np.array_equal(loop[1:], warm[0][i, 1:]), name
+            np.testing.assert_allclose(warm[0][i], cold.q[i], rtol=0, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("kappa", [None, 1e2])
+def test_batches(kappa: float | None) -> None:
+    """Samples around a nominal point from its step, and each from an earlier one of its own: as single
+    calls, in all bits."""
+    options = qdsim.Options(kappa=kappa)
+    scene = planar_hand()
+    rng = np.random.default_rng(8)
+    nominal_q, nominal_u = scene.sample(rng)
+    nominal = qdsim.linearize(scene.model, nominal_q, nominal_u, options)
+    q = np.stack(
+        [
+            scene.model.integrate(nominal_q, 1e-3 * rng.standard_normal(scene.model.nv))
+            for _ in range(6)
+        ]
+    )
+    u = nominal_u + 1e-2 * rng.standard_normal((6, scene.model.nu))
+    cold = qdsim.linearize_batch(scene.model, q, u, options)
+    around = qdsim.linearize_batch(scene.model, q, u, options, warm_start=nominal, threads=2)
+    own = qdsim.step_batch(scene.model, q, u + 1e-3, options, warm_start=cold)
+    for i in range(6):
+        one = qdsim.linearize(scene.model, q[i], u[i], options, warm_start=nominal.step)
+        assert np.array_equal(one.A, around.A[i])
+        start = qdsim.step(scene.model, q[i], u[i], options)
+        assert np.array_equal(
+            own.q_next[i],
+            qdsim.step(scene.model, q[i], u[i] + 1e-3, options, warm_start=start).q_next,
+        )
+    np.testing.assert_allclose(around.A, cold.A, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(around.q_next, cold.q_next, rtol=0, atol=CLOSE)
+
+
+def test_wrong_starts_of_batches_are_named() -> None:
+    scene, other = planar_hand(), systems.load("allegro_sphere")
+    rng = np.random.default_rng(9)
+    q, u = map(np.stack, zip(*(scene.sample(rng) for _ in range(4)), strict=True))
+    start = qdsim.step_batch(scene.model, q, u)
+    foreign = qdsim.step(other.model, other.start.q, other.model.command_from(other.start.q))
+    with pytest.raises(ValueError, match="warm_start: has leading dimensions"):
+        qdsim.step_batch(scene.model, q[:2], u[:2], warm_start=start)
+    with pytest.raises(ValueError, match="contacts=False"):
+        bare = qdsim.step_batch(scene.model, q, u, contacts=False)
+        qdsim.step_batch(scene.model, q, u, warm_start=bare)
+    with pytest.raises(ValueError, match="another model"):
+        qdsim.step_batch(scene.model, q, u, warm_start=foreign)
+    with pytest.raises(ValueError, match="another model"):
+        qdsim.rollout(scene.model, q, u[:, None], warm_start=foreign)
+    with pytest.raises(TypeError, match="warm_start: expected"):
+        qdsim.linearize_batch(scene.model, q, u, warm_start=q)
+    with pytest.raises(TypeError, match="warm_start: expected"):
+        qdsim.rollout(scene.model, q, u[:, None], warm_start=1.0)
+    failed = qdsim.step_batch(
+        scene.model, q, u, qdsim.Options(iteration_limit=1, kappa=1.0), errors="mark"
+    )
+    assert not failed.ok.any()
+    np.testing.assert_allclose(
+        qdsim.step_batch(scene.model, q, u, warm_start=failed).q_next, start.q_next, atol=CLOSE
+    )

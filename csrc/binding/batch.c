@@ -1,5 +1,5 @@
 /* Batches of steps: rows that qdsim.batch has prepared -> qd_step_batch and its like. */
-#include "binding/step_call.h"
+#include "binding/batch_start.h"
 
 #include <string.h>
 
@@ -35,6 +35,7 @@ typedef struct batch_call {
   int threads;
   qd_batch_input input;
   qd_batch_failure failure;
+  batch_start start;
 } batch_call;
 
 /* The last dimension is contiguous and the others step by whole doubles; strides of an array
@@ -143,6 +144,7 @@ static int batch_begin(batch_call *call, core_state *state, const char *name, Py
 }
 
 static void batch_end(batch_call *call) {
+  batch_start_end(&call->start);
   if (call->step.model) batch_release(call->step.model, call->batch);
   step_call_end(&call->step);
 }
@@ -192,12 +194,15 @@ PyObject *batch_failure_raise(PyObject *module, PyObject *args) {
 
 const char batch_doc[] =
     "_batch($module, /, model, options, q, u, tau, wrench, parameters, out, threads, wrt, "
-    "contacts)\n"
+    "contacts,\n"
+    "       warm_start)\n"
     "--\n\n"
     "Steps (wrt -1), or linearizations by the arguments whose bits are set in wrt, of the rows of\n"
     "q, u, tau and wrench (or None), with parameters (None, or a tuple of rows or None). out: "
     "None,\n"
-    "or a tuple of arrays of the right size or None, written to in place of new ones. Returns "
+    "or a tuple of arrays of the right size or None, written to in place of new ones. warm_start: "
+    "see\n"
+    "batch_start.h. Returns "
     "q_next,\n"
     "delta, limit_force, constraint_force, status, derivative_exact, the derivative (samples, nv,\n"
     "size) by every argument (out ends here), contact_start, contacts (None where not asked for),\n"
@@ -335,17 +340,18 @@ PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg
                          PyObject *kwnames) {
   static const char *const names[] = {"model",   "options", "q",          "u",
                                       "tau",     "wrench",  "parameters", "out",
-                                      "threads", "wrt",     "contacts"};
-  PyObject *in[11], *out = NULL;
+                                      "threads", "wrt",     "contacts",   "warm_start"};
+  PyObject *in[12], *out = NULL;
   int wrt, contacts;
   batch_call call;
-  if (arguments_parse("_batch", names, 11, 11, 11, args, arg_count, kwnames, in) < 0 ||
+  if (arguments_parse("_batch", names, 12, 12, 12, args, arg_count, kwnames, in) < 0 ||
       int_read(in[9], "wrt", &wrt) < 0 || (contacts = PyObject_IsTrue(in[10])) < 0)
     return NULL;
   if (batch_begin(&call, PyModule_GetState(module), wrt >= 0 ? "linearize_batch" : "step_batch",
                   in[0], in[1], in[8]) == 0 &&
       input_read(&call, in[2], in[3], in[4], in[5]) == 0 && parameters_read(&call, in[6]) == 0 &&
-      out_check(in[7], BATCH_CONTACT_START) == 0)
+      out_check(in[7], BATCH_CONTACT_START) == 0 &&
+      batch_start_begin(&call.start, &call.step, in[11], &call.input) == 0)
     out = batch_run(&call, in[7], wrt, contacts);
   batch_end(&call);
   return out;
@@ -354,10 +360,12 @@ PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg
 /* ---------------------------------------------------------------- rollouts */
 
 const char rollout_doc[] =
-    "_rollout($module, /, model, options, q, u, tau, wrench, parameters, out, threads)\n--\n\n"
+    "_rollout($module, /, model, options, q, u, tau, wrench, parameters, out, threads,\n"
+    "         warm_start, start)\n--\n\n"
     "Rollouts from the rows of q (samples, nq) under u (samples, steps, nu), and tau and wrench "
     "of\n"
     "that kind or None, rows contiguous; parameters and out (q, status, steps done) as in _batch.\n"
+    "warm_start: whether each step starts from the one before; start: guess for the first ones.\n"
     "Returns q (samples, steps + 1, nq), status, steps done, and (sample, step, SolverInfo) of "
     "the\n"
     "first failure or None.";
@@ -424,17 +432,20 @@ static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_coun
 
 PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                            PyObject *kwnames) {
-  static const char *const names[] = {"model",  "options",    "q",   "u",      "tau",
-                                      "wrench", "parameters", "out", "threads"};
-  PyObject *in[9], *out = NULL;
+  static const char *const names[] = {"model",   "options",    "q",          "u",
+                                      "tau",     "wrench",     "parameters", "out",
+                                      "threads", "warm_start", "start"};
+  PyObject *in[11], *out = NULL;
   batch_call call;
   npy_intp count = -1, step_count;
-  if (arguments_parse("_rollout", names, 9, 9, 9, args, arg_count, kwnames, in) < 0) return NULL;
+  if (arguments_parse("_rollout", names, 11, 11, 11, args, arg_count, kwnames, in) < 0) return NULL;
   if (batch_begin(&call, PyModule_GetState(module), "rollout", in[0], in[1], in[8]) == 0 &&
       (call.input.q = rows_read(in[2], "q0", &count, call.step.model->nq, &call.input.q_stride))) {
     call.input.sample_count = count;
     if (courses_read(&call, in[3], in[4], in[5], &step_count) == 0 &&
-        parameters_read(&call, in[6]) == 0 && out_check(in[7], 3) == 0)
+        parameters_read(&call, in[6]) == 0 && out_check(in[7], 3) == 0 &&
+        (call.input.warm_start = PyObject_IsTrue(in[9])) >= 0 &&
+        batch_start_begin(&call.start, &call.step, in[10], &call.input) == 0)
       out = rollout_run(&call, in[7], step_count);
   }
   batch_end(&call);

@@ -58,10 +58,8 @@ PyObject *step_create(const step_call *call, int with_derivative) {
   return (PyObject *)self;
 }
 
-/* 1 if the contacts are of pairs that the model has. */
-static int contacts_fit(step_object *self, const model_object *model) {
-  const qd_contact *contacts = step_contacts(self);
-  for (int i = 0; i < self->contact_count; i++)
+int contacts_fit(const model_object *model, const qd_contact *contacts, npy_intp count) {
+  for (npy_intp i = 0; i < count; i++)
     if (contacts[i].pair < 0 || contacts[i].pair >= model->pair_count || contacts[i].body_a < 0 ||
         contacts[i].body_a >= model->body_count || contacts[i].body_b < 0 ||
         contacts[i].body_b >= model->body_count)
@@ -78,7 +76,8 @@ int step_start_read(const step_call *call, PyObject *step, qd_step_start *out) {
   }
   step_object *self = (step_object *)step;
   if (self->nq != model->nq || self->nv != model->nv ||
-      self->constraint_count != model->constraint_count || !contacts_fit(self, model)) {
+      self->constraint_count != model->constraint_count ||
+      !contacts_fit(model, step_contacts(self), self->contact_count)) {
     PyErr_Format(PyExc_ValueError,
                  "warm_start: a step of another model (nq %d, nv %d, %d constraints; this one: nq "
                  "%d, nv %d, %d constraints, %d pairs)",

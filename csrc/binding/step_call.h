@@ -45,8 +45,13 @@ int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMEN
  * 6). -1 with an exception. */
 int wrench_read(const core_state *state, const model_object *model, PyObject *model_argument,
                 PyObject *wrench, double *out);
-/* step.c: what a Step holds, as a guess. ValueError if it is another model's. */
+/* A Step, or a Linearization's, as a guess, used in place. TypeError, or ValueError if it is
+ * another model's. */
+int step_start_of(const step_call *call, PyObject *warm_start, qd_step_start *out);
+/* step.c: what a Step holds. */
 int step_start_read(const step_call *call, PyObject *step, qd_step_start *out);
+/* step.c: 1 if the contacts are of pairs that the model has. */
+int contacts_fit(const model_object *model, const qd_contact *contacts, npy_intp count);
 /* linearization.c: its Step, borrowed. */
 PyObject *linearization_step(PyObject *linearization);
 /* step.c: a Step with copies of the results. */

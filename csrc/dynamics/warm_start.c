@@ -213,6 +213,17 @@ static void load_rays(problem *p, const qd_model *model, const island *one,
   }
 }
 
+/* The force in one row, or in two that are opposite along one direction. */
+static void load_line(double *dual, const friction_rows *rows, const double force[MOTION_MAX]) {
+  const friction_row *row = rows->row;
+  dual[0] = force[0];
+  if (rows->count == 2) {
+    const double along = force[row->component[0]] / row->weight[0];
+    dual[0] = fmax(0.5 * (force[0] + along), 0.0);
+    dual[1] = fmax(0.5 * (force[0] - along), 0.0);
+  }
+}
+
 /* The force in a Lorentz cone's rows. */
 static void load_cone(double *dual, const friction_rows *rows, const double force[MOTION_MAX]) {
   dual[0] = force[0];
@@ -231,7 +242,9 @@ static void fill_contact(const warm_start *w, const qd_model *model, const colli
     return;
   }
   turn_force(force, earlier, contact);
-  if (block->rows.kind == QD_LORENTZ) {
+  if (block->rows.kind == QD_ORTHANT && block->rows.count <= 2) {
+    load_line(p->dual + block->row, &block->rows, force);
+  } else if (block->rows.kind == QD_LORENTZ) {
     load_cone(p->dual + block->row, &block->rows, force);
   } else {
     load_rays(p, model, one, block, contact, force);

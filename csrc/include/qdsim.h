@@ -538,6 +538,9 @@ typedef struct qd_batch_input {
   const double *parameter[QD_PARAMETER_COUNT]; /* a sample's own parameters, which have passed
                                                   qd_parameter_check; NULL: the model's */
   ptrdiff_t parameter_stride[QD_PARAMETER_COUNT];
+  const qd_step_start *start; /* guesses, of a rollout for its first step; NULL: none */
+  ptrdiff_t start_stride;     /* 1: each sample has its own; 0: all have the same */
+  int warm_start;             /* of rollouts: 1: each step starts from the one before */
 } qd_batch_input;
 
 /* Caller's memory; every array but q_next and status may be NULL. */

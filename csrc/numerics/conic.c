@@ -265,15 +265,15 @@ static void keep_polish(qd_cone_workspace *workspace) {
   memcpy(workspace->dual, workspace->polish_dual, row_bytes);
 }
 
-/* From the guess that newton_x and newton_dual hold: 1 if that solves the program. Otherwise all is
- * as the free minimum has left it. */
-static int solve_from_start(qd_cone_workspace *workspace, const qd_cone_options *o, int strict,
-                            qd_cone_info *info) {
+/* From a guess: 1 if that solves the program. Otherwise all is as the free minimum has left it. */
+static int solve_from_start(qd_cone_workspace *workspace, const qd_cone_options *o,
+                            const answer *guess, int strict, qd_cone_info *info) {
   if (workspace->exact) {
     const int factored = info->factorizations;
     workspace->origin = ORIGIN_START;
-    if (!o->polish) return 0;
-    workspace->start_limit = conic_start_limit(workspace);
+    workspace->start_limit = o->polish ? conic_start_limit(workspace) : -1.0;
+    if (workspace->start_limit < 0.0) return 0;
+    conic_read_start(workspace, guess->x, guess->dual, guess->dual_eq);
     workspace->start_tolerance = strict ? 0.0 : smaller(o->tolerance, LOOSEST);
     info->polished = conic_polish(workspace, info) && !(strict && conic_any_weak(workspace));
     if ((info->polished || workspace->polish_error <= workspace->start_tolerance) &&
@@ -286,10 +286,9 @@ static int solve_from_start(qd_cone_workspace *workspace, const qd_cone_options 
     return 0;
   }
   const int limit = info->iterations + o->iteration_limit;
-  if (conic_enter_path(workspace) &&
-      conic_follow_path(workspace, o->tolerance, limit, PATH_WARM, info) == QD_OK)
-    return 1;
-  return 0; /* a path from the cold start needs nothing of what this has overwritten */
+  conic_read_start(workspace, guess->x, guess->dual, guess->dual_eq);
+  /* a path from the cold start needs nothing of what this overwrites */
+  return conic_follow_path(workspace, o->tolerance, limit, PATH_WARM, info) == QD_OK;
 }
 
 /* The methods in turn, on the program as it was loaded; what they find stays in the workspace. */
@@ -300,10 +299,7 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
   qd_status status = QD_OK;
   int polished = 0, done = conic_free_minimum(workspace, info);
   workspace->wanted_width = workspace->split_width = 0;
-  if (!done && guess) {
-    conic_read_start(workspace, guess->x, guess->dual, guess->dual_eq);
-    if (solve_from_start(workspace, o, strict, info)) return QD_OK;
-  }
+  if (!done && guess && solve_from_start(workspace, o, guess, strict, info)) return QD_OK;
   workspace->origin = ORIGIN_FREE;
   const int first = info->iterations;
   const int path_limit = first + o->iteration_limit - kept; /* the rest: method of multipliers */

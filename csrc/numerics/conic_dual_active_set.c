@@ -19,6 +19,7 @@
 #define START_LIMIT 24   /* violated blocks at the minimiser of the cost: more go along the path */
 #define START_WORK 900   /* their number times columns, likewise */
 #define MANY_CUTS 8      /* violated blocks whose cuts cost more than a polish from a fair guess */
+#define SMALL_ROWS 24    /* programs with so few, all polyhedral, are solved by a few cuts */
 #define ROUND_LIMIT 64   /* rows brought in, and looks at all rows */
 #define SATISFIED 1e-12  /* natural lengths, polyhedral programs; or */
 #define ROUNDING 1e-10   /* near lengths: of rows that depend on those that hold already */
@@ -371,17 +372,19 @@ static double enough_at_first(const qd_cone_workspace *workspace, int polyhedral
                     : -NEAR_ENOUGH * workspace->near_length;
 }
 
-int conic_cuts_apply(qd_cone_workspace *workspace) {
+cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace) {
   const double *w = workspace->rhs;
   cuts c = {.workspace = workspace};
   int count = 0;
-  if (!workspace->definite || workspace->equality_count > 0) return 0;
+  if (!workspace->definite || workspace->equality_count > 0) return CUTS_COSTLY;
   c.polyhedral = find_tails(workspace, &c.quads);
   c.enough = enough_at_first(workspace, c.polyhedral);
   for (int b = 0; b < workspace->system.block_count; ++b)
     count += violated_quads(&workspace->system.blocks[b], c.enough, w, c.quads) != 0;
-  if (c.polyhedral < 0 || count > start_limit(workspace)) return 0;
-  return c.polyhedral > 0 ? 2 : count < MANY_CUTS;
+  if (c.polyhedral < 0 || count > start_limit(workspace)) return CUTS_COSTLY;
+  const int small = count < MANY_CUTS && workspace->row_count <= SMALL_ROWS;
+  if (c.polyhedral > 0) return small ? CUTS_EXACT_FEW : CUTS_EXACT;
+  return count < MANY_CUTS ? CUTS_FEW : CUTS_COSTLY;
 }
 
 QD_CLONES

@@ -20,6 +20,8 @@
 #define SHORT_STEP 0.3
 #define WARM_STEP 0.5 /* a guess whose first steps are shorter is no help, */
 #define WARM_WATCH 2
+#define WARM_NEAR 0.1     /* relative error from which a guess is entered nearer to the middle */
+#define WARM_FAR 10.0     /* times that: where products are the natural ones */
 #define WARM_PROGRESS 0.9 /* or one where an iteration leaves more of the error */
 #define REFINE_FROM 1e-8  /* of the energy: mu from which on rounding counts */
 #define CAREFUL 1e-3      /* of what is allowed: a true residual that nobody looked at before */
@@ -361,10 +363,26 @@ static int is_inside(const qd_cone_workspace *workspace) {
          cones_hold(&workspace->product, workspace->dual);
 }
 
+/* Where the guess shows; the farther off it is, the nearer to the middle, from where steps are
+ * long. */
+static void start_warm(qd_cone_workspace *workspace, double goal) {
+  conic_enter_path(workspace, 1.0);
+  conic_row_residual(workspace, workspace->x, workspace->slack);
+  conic_column_residual(workspace, workspace->x, workspace->dual);
+  double gap;
+  const double error = goal * path_error(workspace, goal, &gap) / WARM_NEAR;
+  const double middle = workspace->energy / mean_target(&workspace->product);
+  if (error > WARM_FAR)
+    conic_enter_path(workspace, larger(middle, WARM_FAR));
+  else if (error > 1.0)
+    conic_enter_path(workspace, smaller(error, larger(middle, 1.0)));
+}
+
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
                             path_start from, qd_cone_info *info) {
   cone_product *product = &workspace->product;
   if (from == PATH_COLD) start(workspace, info);
+  if (from == PATH_WARM) start_warm(workspace, goal);
   const int first = info->iterations;
   workspace->origin = ORIGIN_PATH;
   workspace->arrived = 0;

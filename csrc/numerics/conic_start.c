@@ -35,8 +35,16 @@ void conic_read_start(qd_cone_workspace *workspace, const double *x, const doubl
 }
 
 double conic_start_limit(qd_cone_workspace *workspace) {
-  const int cuts = conic_cuts_apply(workspace);
-  return cuts == 0 ? HUGE_VAL : cuts == 1 ? NEAR_CUTS : 0.0;
+  switch (conic_cuts_apply(workspace)) {
+  case CUTS_FEW:
+    return NEAR_CUTS;
+  case CUTS_EXACT:
+    return 0.0;
+  case CUTS_EXACT_FEW:
+    return -1.0;
+  default:
+    return HUGE_VAL;
+  }
 }
 
 /* s - y = l and s y = target, both positive. */
@@ -48,10 +56,12 @@ LANES_INLINE void split(double l, double target, double *s, double *y) {
 }
 
 /* One cone: slack holds w and dual the multiplier of the guess. */
-LANES_INLINE void place_cone(qd_cone_workspace *workspace, const cone_group *group, int c) {
+LANES_INLINE void place_cone(qd_cone_workspace *workspace, const cone_group *group, int c,
+                             double factor) {
   const int n = group->padded, at = group->slot + c, cone = group->cone + c;
   double *slack = workspace->slack, *dual = workspace->dual;
-  const double compliance = workspace->compliance[cone], target = workspace->product.target[cone];
+  const double compliance = workspace->compliance[cone];
+  const double target = factor * workspace->product.target[cone];
   const double soft = compliance > 0.0 ? compliance : 1.0;
   double sum = 0.0, high_s, high_y, low_s, low_y;
   const double head = slack[at] - soft * dual[at];
@@ -71,7 +81,7 @@ LANES_INLINE void place_cone(qd_cone_workspace *workspace, const cone_group *gro
   }
 }
 
-int conic_enter_path(qd_cone_workspace *workspace) {
+void conic_enter_path(qd_cone_workspace *workspace, double factor) {
   const cone_product *product = &workspace->product;
   const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
   double *slack = workspace->slack, *dual = workspace->dual;
@@ -87,7 +97,7 @@ int conic_enter_path(qd_cone_workspace *workspace) {
       if (group->kind == GROUP_EQUALITY) {
         slack[at] = 0.0;
       } else if (c < group->count) {
-        place_cone(workspace, group, c);
+        place_cone(workspace, group, c, factor);
       } else {
         slack[at] = dual[at] = 1.0;
         for (int i = 1; i < group->dim; ++i)
@@ -95,6 +105,4 @@ int conic_enter_path(qd_cone_workspace *workspace) {
       }
     }
   }
-  return all_finite(workspace->x, workspace->column_count) &&
-         all_finite(slack, workspace->slot_count) && all_finite(dual, workspace->slot_count);
 }

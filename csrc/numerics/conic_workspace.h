@@ -211,9 +211,10 @@ int conic_wants_path(const qd_cone_workspace *workspace);
 /* From there: exact solution of a polyhedral program with few active rows; 0 if it is not one, with
  * x and its rows as they were. Leaves x and dual. */
 int conic_dual_active_set(qd_cone_workspace *workspace);
-/* 1 if that will be tried and costs little, few blocks of rows being violated. 2: likewise, and it
- * ends at the solution. */
-int conic_cuts_apply(qd_cone_workspace *workspace);
+/* What is known of that beforehand: whether few blocks of rows are violated, and whether it ends at
+ * the solution. */
+typedef enum cuts_outlook { CUTS_COSTLY, CUTS_FEW, CUTS_EXACT, CUTS_EXACT_FEW } cuts_outlook;
+cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace);
 /* From where that ended, after a polish could not finish it: down to a tolerance that counts, with
  * the load spread over what rests; 0 if that takes too many cuts. */
 int conic_resume_cuts(qd_cone_workspace *workspace);
@@ -222,12 +223,12 @@ int conic_factor_cost(qd_cone_workspace *workspace);
 /* The caller's guess, in the caller's units, into newton_x and newton_dual. */
 void conic_read_start(qd_cone_workspace *workspace, const double *x, const double *dual,
                       const double *dual_eq);
-/* Errors of a guess beyond which a polish costs more than what an exact program takes without.
- * Where cuts are tried, that is little. */
+/* Errors of a guess beyond which a polish costs more than what an exact program takes without;
+ * negative where that costs less than to find out. */
 double conic_start_limit(qd_cone_workspace *workspace);
-/* The point of a barrier's path that this guess shows, into x, slack and dual; 0 if it is not
- * finite. */
-int conic_enter_path(qd_cone_workspace *workspace);
+/* The point that this guess shows, with its products of slack and multiplier, of the path of a
+ * barrier that is so many times as strong, into x, slack and dual. */
+void conic_enter_path(qd_cone_workspace *workspace, double factor);
 /* Interior point from a cold start (or where it stopped, or from the point at hand, which is left
  * again if its first steps are short) down to a complementarity of `goal` (relative), at most
  * iteration_limit iterations in all. Leaves x, slack, dual. */

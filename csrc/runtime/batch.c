@@ -5,30 +5,14 @@
 #include <string.h>
 
 #include "mechanics/applied.h"
-#include "mechanics/variant.h"
 #include "numerics/lanes.h"
+#include "runtime/participant.h"
 #include "runtime/thread_pool.h"
 
-#define CONTACT_CAPACITY_FIRST 128
-#define CONTACT_CAPACITY_MAX (1 << 24)
 /* Blocks per thread: enough to even out what the samples cost, few enough to leave the counter in
  * peace. */
 #define BLOCKS_PER_THREAD 16
 #define BLOCK_MAX 64
-
-/* What one thread has to itself, in its own allocation. */
-typedef struct participant {
-  qd_workspace *workspace;
-  model_variant *variant; /* the model with a sample's own parameters; NULL until wanted */
-  int variant_is_set;     /* 1: parameters that all samples share are in it */
-  int contact_capacity;   /* what was last asked for; 0: the default */
-  qd_contact *contacts;   /* of the samples this one did, in the order it did them */
-  int64_t contact_count, contact_room;
-  qd_batch_failure failure;                       /* the smallest index among its samples */
-  double *q, *u, *tau, *wrench;                   /* copies: what was checked is what is used */
-  double *delta, *limit_force, *constraint_force; /* where the caller does not want them */
-  double numbers[];
-} participant;
 
 /* Where the contacts of a sample are. */
 typedef struct contact_place {
@@ -69,34 +53,6 @@ typedef struct run {
 
 /* ---------------------------------------------------------------- scratch */
 
-static participant *participant_create(const qd_model *model) {
-  const size_t nq = (size_t)model->nq, nv = (size_t)model->nv, nu = (size_t)model->nu;
-  const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
-  const size_t nw = APPLIED_WRENCH * (size_t)model->body_count;
-  participant *p = calloc(1, sizeof *p + (nq + nu + 3 * nv + nw + nf) * sizeof(double));
-  if (p == NULL || (p->workspace = qd_workspace_create(model, 0)) == NULL) {
-    free(p);
-    return NULL;
-  }
-  p->q = p->numbers;
-  p->u = p->q + nq;
-  p->tau = p->u + nu;
-  p->wrench = p->tau + nv;
-  p->delta = p->wrench + nw;
-  p->limit_force = p->delta + nv;
-  p->constraint_force = p->limit_force + nv;
-  return p;
-}
-
-static void participant_destroy(participant *p) {
-  if (p != NULL) {
-    qd_workspace_destroy(p->workspace);
-    model_variant_destroy(p->variant);
-    free(p->contacts);
-    free(p);
-  }
-}
-
 qd_batch *qd_batch_create(const qd_model *model) {
   qd_batch *batch = calloc(1, sizeof *batch);
   if (batch != NULL) {
@@ -123,14 +79,6 @@ static int has_parameters(const qd_batch_input *input) {
     }
   }
   return 0;
-}
-
-/* A fresh variant for this call: what the last one has put into it is gone. 0: no memory. */
-static int variant_reserve(participant *p, const qd_model *model) {
-  model_variant_destroy(p->variant);
-  p->variant = model_variant_create(model);
-  p->variant_is_set = 0;
-  return p->variant != NULL;
 }
 
 /* Room for this many participants, with the caller's made; the others make theirs. */
@@ -176,19 +124,6 @@ static qd_status places_reserve(qd_batch *batch, int64_t count) {
 }
 
 /* ---------------------------------------------------------------- one step */
-
-static qd_status workspace_grow(participant *p, const qd_model *model, int needed) {
-  int wanted = p->contact_capacity > 0 ? p->contact_capacity : CONTACT_CAPACITY_FIRST;
-  while (wanted < needed && wanted <= CONTACT_CAPACITY_MAX) {
-    wanted *= 2;
-  }
-  if (wanted > CONTACT_CAPACITY_MAX) {
-    return QD_OUT_OF_MEMORY;
-  }
-  const qd_status status = qd_workspace_reserve(model, p->workspace, wanted);
-  p->contact_capacity = status == QD_OK ? wanted : p->contact_capacity;
-  return status;
-}
 
 /* Copies and checks what goes in to step t of sample i; q is normalised on the way. */
 static qd_status read_sample(const run *r, participant *p, int64_t i, int64_t t, const double *q) {
@@ -287,16 +222,18 @@ static qd_status pull_back(const run *r, participant *p, const qd_model *model,
 
 /* The step from the participant's copies; grows the workspace as needed. */
 static qd_status step_run(const run *r, participant *p, const qd_model *model,
-                          qd_step_result *result, double *const *derivative) {
+                          const qd_step_start *start, qd_step_result *result,
+                          double *const *derivative) {
   const qd_step_input input = {.q = p->q,
                                .u = p->u,
                                .tau = r->input->tau != NULL ? p->tau : NULL,
-                               .wrench = r->input->wrench != NULL ? p->wrench : NULL};
+                               .wrench = r->input->wrench != NULL ? p->wrench : NULL,
+                               .start = start};
   qd_status status;
   do {
     status = step_try(r, p, model, &input, result, derivative);
   } while (status == QD_OUT_OF_CAPACITY &&
-           (status = workspace_grow(p, model, result->contact_count)) == QD_OK);
+           (status = participant_grow(p, model, result->contact_count)) == QD_OK);
   if (status == QD_OK && !result_is_finite(model, result)) {
     status = QD_NUMERICAL_TROUBLE;
   }
@@ -322,25 +259,6 @@ static void note_failure(participant *p, int64_t i, int64_t step, qd_status stat
   memcpy(f->culprit, result->culprit, sizeof f->culprit);
 }
 
-static qd_status contacts_append(participant *p, const qd_step_result *result) {
-  const int64_t wanted = p->contact_count + result->contact_count;
-  if (wanted > p->contact_room) {
-    const int64_t room = 2 * wanted;
-    qd_contact *larger = realloc(p->contacts, (size_t)room * sizeof *larger);
-    if (larger == NULL) {
-      return QD_OUT_OF_MEMORY;
-    }
-    p->contacts = larger;
-    p->contact_room = room;
-  }
-  if (result->contact_count > 0) {
-    memcpy(p->contacts + p->contact_count, result->contacts,
-           (size_t)result->contact_count * sizeof(qd_contact));
-  }
-  p->contact_count = wanted;
-  return QD_OK;
-}
-
 /* ---------------------------------------------------------------- samples */
 
 static double *row(double *array, int64_t i, int64_t width) {
@@ -349,6 +267,11 @@ static double *row(double *array, int64_t i, int64_t width) {
 
 static double *row_or(double *array, int64_t i, int64_t width, double *otherwise) {
   return array != NULL ? array + i * width : otherwise;
+}
+
+/* The guess that a sample is given. */
+static const qd_step_start *start_of(const qd_batch_input *in, int64_t i) {
+  return in->start != NULL ? in->start + i * in->start_stride : NULL;
 }
 
 static void sample_step(const run *r, int k, int64_t i) {
@@ -370,11 +293,11 @@ static void sample_step(const run *r, int k, int64_t i) {
       row_or(out->constraint_force, i, QD_CONSTRAINT_FORCE * nc, p->constraint_force);
   qd_status status = read_sample(r, p, i, 0, in->q + i * in->q_stride);
   if (status == QD_OK) {
-    status = step_run(r, p, model_of(r, p, i), &result, derivative);
+    status = step_run(r, p, model_of(r, p, i), start_of(in, i), &result, derivative);
   }
   const int64_t first = p->contact_count;
   if (status == QD_OK && out->contact_start != NULL) {
-    status = contacts_append(p, &result);
+    status = participant_append(p, &result);
   }
   if (status != QD_OK) {
     note_failure(p, i, 0, status, &result);
@@ -400,6 +323,7 @@ static void sample_rollout(const run *r, int k, int64_t i) {
   int joint;
   qd_status status = qd_normalize(model, in->q + i * in->q_stride, path, &joint);
   int64_t t = 0;
+  const qd_step_start *start = start_of(in, i);
   qd_step_result result;
   memset(&result, 0, sizeof result);
   if (status != QD_OK) {
@@ -412,7 +336,11 @@ static void sample_rollout(const run *r, int k, int64_t i) {
     result.constraint_force = p->constraint_force;
     status = read_sample(r, p, i, t, path + t * nq);
     if (status == QD_OK) {
-      status = step_run(r, p, stepped, &result, NULL);
+      status = step_run(r, p, stepped, start, &result, NULL);
+    }
+    if (status == QD_OK && in->warm_start && t + 1 < r->step_count) {
+      status = participant_keep(p, model, &result);
+      start = &p->start;
     }
     t += status == QD_OK;
   }
@@ -435,7 +363,8 @@ static void sample_distances(const run *r, int k, int64_t i) {
   if (status == QD_OK) {
     do {
       status = qd_pair_distances(model, p->workspace, p->q, r->margin, distance, &needed);
-    } while (status == QD_OUT_OF_CAPACITY && (status = workspace_grow(p, model, needed)) == QD_OK);
+    } while (status == QD_OUT_OF_CAPACITY &&
+             (status = participant_grow(p, model, needed)) == QD_OK);
   }
   if (status != QD_OK) {
     fill(distance, model->pair_count, NAN);
@@ -465,7 +394,7 @@ static void take_part(void *context, int k) {
     }
     (*mine)->failure.sample = -1;
   }
-  if (k > 0 && r->with_parameters && !variant_reserve(*mine, r->batch->model)) {
+  if (k > 0 && r->with_parameters && !participant_reserve_variant(*mine, r->batch->model)) {
     return;
   }
   for (;;) {
@@ -488,7 +417,8 @@ static int threads_useful(int thread_count, int64_t sample_count) {
 /* The caller's own variant, without which nobody might do the work. */
 static qd_status parameters_begin(run *r) {
   r->with_parameters = has_parameters(r->input);
-  return !r->with_parameters || variant_reserve(r->batch->participants[0], r->batch->model)
+  return !r->with_parameters ||
+                 participant_reserve_variant(r->batch->participants[0], r->batch->model)
              ? QD_OK
              : QD_OUT_OF_MEMORY;
 }

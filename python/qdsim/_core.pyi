@@ -223,6 +223,7 @@ def _batch(
     threads: int,
     wrt: int,
     contacts: bool,
+    warm_start: Step | Linearization | tuple[npt.NDArray[Any], ...] | None,
 ) -> tuple[Any, ...]: ...
 def _rollout(
     model: Model,
@@ -234,6 +235,8 @@ def _rollout(
     parameters: tuple[_Vector | None, ...] | None,
     out: tuple[npt.NDArray[Any] | None, ...] | None,
     threads: int,
+    warm_start: bool,
+    start: Step | Linearization | tuple[npt.NDArray[Any], ...] | None,
 ) -> tuple[_Vector, _Codes, _Counts, _Failure | None]: ...
 def _pair_distances(
     model: Model, q: _Vector, margin: float, threads: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,9 @@ __all__ = [
     "rollout",
     "step_batch",
 ]
+
+WarmStart = Union[_core.Step, _core.Linearization, "BatchSteps"]
+"""What steps of a batch may start from."""
 
 _Vector = npt.NDArray[np.float64]
 _Errors = Literal["raise", "mark"]
@@ -157,6 +160,7 @@ def step_batch(
     contacts: bool = True,
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     out: Mapping[str, npt.NDArray[Any]] | BatchSteps | None = None,
+    warm_start: WarmStart | None = None,
 ) -> BatchSteps:
     """Step every sample of a batch: `step` over the leading dimensions of q, u, tau and wrench.
 
@@ -180,6 +184,9 @@ def step_batch(
             their shapes and types, C-contiguous, that share no memory with each other or with an input; or an
             earlier result, whose arrays are used again. What it does not name is new, as contacts always are.
             They are filled where the batch raises, too.
+        warm_start: Where to look for the solutions first, as in `step`: a Step or Linearization that all samples
+            start from (samples around one nominal point), or the result of an earlier batch of the same leading
+            dimensions, with contacts, each sample from its own. None: from nothing.
 
     Raises:
         TypeError, ValueError: naming the argument, and the sample where it is one that is wrong.
@@ -189,7 +196,7 @@ def step_batch(
     check_errors(errors)
     lead, rows = rows_of(model, q, u, tau, wrench, parameters)
     given = outputs(out, _wanted(model, lead), rows.values())
-    fields = _run(model, options, lead, rows, given, threads, errors, contacts, None)
+    fields = _run(model, options, lead, rows, given, threads, errors, contacts, None, warm_start)
     return BatchSteps(**{**fields, **given})
 
 
@@ -207,6 +214,7 @@ def linearize_batch(
     contacts: bool = True,
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     out: Mapping[str, npt.NDArray[Any]] | BatchLinearizations | None = None,
+    warm_start: WarmStart | None = None,
 ) -> BatchLinearizations:
     """Linearize the step at every sample of a batch: `linearize` over the leading dimensions.
 
@@ -214,7 +222,8 @@ def linearize_batch(
         wrt: Names of arguments of the step: "q" gives A, "u" gives B (None where not wanted), "tau", "wrench" and
             those of `model.parameters` ("pair_friction", "geom_size", ...) what `derivatives` holds, as in
             `linearize`. In `out` they go by these names.
-        model, q, u, options, tau, wrench, threads, errors, contacts, parameters, out: As in `step_batch`.
+        model, q, u, options, tau, wrench, threads, errors, contacts, parameters, out, warm_start: As in
+            `step_batch`.
 
     Raises:
         As `step_batch`.
@@ -223,7 +232,7 @@ def linearize_batch(
     names = wrt_names(wrt)
     lead, rows = rows_of(model, q, u, tau, wrench, parameters)
     given = outputs(out, _wanted(model, lead, names), rows.values())
-    fields = _run(model, options, lead, rows, given, threads, errors, contacts, names)
+    fields = _run(model, options, lead, rows, given, threads, errors, contacts, names, warm_start)
     fields.update(given)
     found = {name: fields.pop(field) for name, field in zip(ARGUMENT_NAMES, _DERIVATIVES)}
     return BatchLinearizations(
@@ -246,6 +255,7 @@ def rollout(
     errors: _Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     out: Mapping[str, npt.NDArray[Any]] | Rollouts | None = None,
+    warm_start: bool | _core.Step | _core.Linearization = False,
 ) -> Rollouts:
     """Step T times in a row from q0, for every sample of a batch.
 
@@ -257,6 +267,8 @@ def rollout(
         wrench: Applied to the bodies, (..., T, body_count, 6) or a mapping from names of bodies to (..., T, 6), as
             in `step_batch`; with 1 in place of T the same in every step.
         errors: As in `step_batch`; a rollout fails with its first failed step.
+        warm_start: Whether each step looks for its solution near that of the step before, as `step` does with
+            warm_start; a Step or Linearization: likewise, and the first steps near this one.
 
     Raises:
         As `step_batch`; the message names sample and step.
@@ -296,6 +308,8 @@ def rollout(
         parameter_rows(own),
         flat_outputs(given, _ROLLOUT_OUT),
         thread_count(threads),
+        warm_start is not False,
+        None if isinstance(warm_start, bool) else warm_start,
     )
     _settle("rollout", model, "q0", q_rows, status.reshape(-1), failure, lead, errors)
     fields: dict[str, Any] = {
@@ -421,6 +435,32 @@ def _argument_shape(model: _core.Model, name: str) -> tuple[int, ...]:
     return np.shape(getattr(model.parameters, name)) if found is None else found  # type: ignore[attr-defined]
 
 
+def _start(
+    warm_start: WarmStart | None, lead: tuple[int, ...]
+) -> _core.Step | _core.Linearization | tuple[npt.NDArray[Any], ...] | None:
+    """The guesses as the core takes them."""
+    if warm_start is None or isinstance(warm_start, (_core.Step, _core.Linearization)):
+        return warm_start
+    if not isinstance(warm_start, BatchSteps):
+        raise TypeError(
+            "warm_start: expected a Step, a Linearization, the result of a batch or None, got "
+            f"{type(warm_start).__name__}"
+        )
+    if warm_start.contacts is None or warm_start.contact_start is None:
+        raise ValueError("warm_start: the batch was made with contacts=False")
+    if warm_start.status.shape != lead:
+        raise ValueError(
+            f"warm_start: has leading dimensions {warm_start.status.shape}, the batch {lead}"
+        )
+    return (
+        warm_start.contact_start,
+        warm_start.contacts,
+        np.ascontiguousarray(warm_start.delta),
+        np.ascontiguousarray(warm_start.limit_force),
+        np.ascontiguousarray(warm_start.constraint_force),
+    )
+
+
 def _run(
     model: _core.Model,
     options: _core._OptionsLike | _core.StepOptions | None,
@@ -431,6 +471,7 @@ def _run(
     errors: _Errors,
     contacts: bool,
     wrt: tuple[str, ...] | None,
+    warm_start: WarmStart | None,
 ) -> dict[str, Any]:
     """Steps (wrt None) or linearizations in the core, and their results by name."""
     mask = -1 if wrt is None else sum(1 << ARGUMENT_NAMES.index(name) for name in wrt)
@@ -447,6 +488,7 @@ def _run(
         thread_count(threads),
         mask,
         contacts,
+        _start(warm_start, lead),
     )
     caller = "step_batch" if wrt is None else "linearize_batch"
     *arrays, contact_start, records, failure = found

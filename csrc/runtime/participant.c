@@ -1,0 +1,94 @@
+#include "runtime/participant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mechanics/applied.h"
+
+#define CONTACT_CAPACITY_FIRST 128
+#define CONTACT_CAPACITY_MAX (1 << 24)
+
+participant *participant_create(const qd_model *model) {
+  const size_t nq = (size_t)model->nq, nv = (size_t)model->nv, nu = (size_t)model->nu;
+  const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
+  const size_t nw = APPLIED_WRENCH * (size_t)model->body_count;
+  participant *p = calloc(1, sizeof *p + (nq + nu + 5 * nv + nw + 2 * nf) * sizeof(double));
+  if (p == NULL || (p->workspace = qd_workspace_create(model, 0)) == NULL) {
+    free(p);
+    return NULL;
+  }
+  p->q = p->numbers;
+  p->u = p->q + nq;
+  p->tau = p->u + nu;
+  p->wrench = p->tau + nv;
+  p->delta = p->wrench + nw;
+  p->limit_force = p->delta + nv;
+  p->constraint_force = p->limit_force + nv;
+  p->kept = p->constraint_force + nf;
+  return p;
+}
+
+void participant_destroy(participant *p) {
+  if (p != NULL) {
+    qd_workspace_destroy(p->workspace);
+    model_variant_destroy(p->variant);
+    free(p->contacts);
+    free(p);
+  }
+}
+
+int participant_reserve_variant(participant *p, const qd_model *model) {
+  model_variant_destroy(p->variant);
+  p->variant = model_variant_create(model);
+  p->variant_is_set = 0;
+  return p->variant != NULL;
+}
+
+qd_status participant_grow(participant *p, const qd_model *model, int needed) {
+  int wanted = p->contact_capacity > 0 ? p->contact_capacity : CONTACT_CAPACITY_FIRST;
+  while (wanted < needed && wanted <= CONTACT_CAPACITY_MAX) {
+    wanted *= 2;
+  }
+  if (wanted > CONTACT_CAPACITY_MAX) {
+    return QD_OUT_OF_MEMORY;
+  }
+  const qd_status status = qd_workspace_reserve(model, p->workspace, wanted);
+  p->contact_capacity = status == QD_OK ? wanted : p->contact_capacity;
+  return status;
+}
+
+qd_status participant_append(participant *p, const qd_step_result *result) {
+  const int64_t wanted = p->contact_count + result->contact_count;
+  if (wanted > p->contact_room) {
+    const int64_t room = 2 * wanted;
+    qd_contact *larger = realloc(p->contacts, (size_t)room * sizeof *larger);
+    if (larger == NULL) {
+      return QD_OUT_OF_MEMORY;
+    }
+    p->contacts = larger;
+    p->contact_room = room;
+  }
+  if (result->contact_count > 0) {
+    memcpy(p->contacts + p->contact_count, result->contacts,
+           (size_t)result->contact_count * sizeof(qd_contact));
+  }
+  p->contact_count = wanted;
+  return QD_OK;
+}
+
+qd_status participant_keep(participant *p, const qd_model *model, const qd_step_result *result) {
+  const size_t nv = (size_t)model->nv;
+  const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
+  double *limit_force = p->kept + nv, *constraint_force = limit_force + nv;
+  p->contact_count = 0;
+  const qd_status status = participant_append(p, result);
+  memcpy(p->kept, result->delta, nv * sizeof(double));
+  memcpy(limit_force, result->limit_force, nv * sizeof(double));
+  memcpy(constraint_force, result->constraint_force, nf * sizeof(double));
+  p->start = (qd_step_start){.contact_count = result->contact_count,
+                             .contacts = p->contacts,
+                             .delta = p->kept,
+                             .limit_force = limit_force,
+                             .constraint_force = constraint_force};
+  return status;
+}

@@ -1,0 +1,36 @@
+/* What a thread that takes part in a batch has to itself. */
+#ifndef QD_RUNTIME_PARTICIPANT_H
+#define QD_RUNTIME_PARTICIPANT_H
+
+#include "mechanics/variant.h"
+#include "qdsim.h"
+
+/* What one thread has to itself, in its own allocation. */
+typedef struct participant {
+  qd_workspace *workspace;
+  model_variant *variant; /* the model with a sample's own parameters; NULL until wanted */
+  int variant_is_set;     /* 1: parameters that all samples share are in it */
+  int contact_capacity;   /* what was last asked for; 0: the default */
+  qd_contact *contacts;   /* of the samples this one did, in the order it did them */
+  int64_t contact_count, contact_room;
+  qd_batch_failure failure;                       /* the smallest index among its samples */
+  double *q, *u, *tau, *wrench;                   /* copies: what was checked is what is used */
+  double *delta, *limit_force, *constraint_force; /* where the caller does not want them */
+  qd_step_start start;                            /* the step before, see participant_keep */
+  double *kept;                                   /* its numbers */
+  double numbers[];
+} participant;
+
+/* NULL: no memory. */
+participant *participant_create(const qd_model *model);
+void participant_destroy(participant *p);
+/* A fresh variant for this call: what the last one has put into it is gone. 0: no memory. */
+int participant_reserve_variant(participant *p, const qd_model *model);
+/* A workspace for at least so many contacts. */
+qd_status participant_grow(participant *p, const qd_model *model, int needed);
+/* The result's contacts behind those that are there. */
+qd_status participant_append(participant *p, const qd_step_result *result);
+/* p->start = copies of a result, its contacts in place of those that are there. */
+qd_status participant_keep(participant *p, const qd_model *model, const qd_step_result *result);
+
+#endif
