@@ -174,6 +174,7 @@ class Grip:
         press: float = 1.0,
         lean: bool = True,
         closing: bool = False,
+        load: Array | None = None,
     ) -> GripStep:
         """The command for the next period.
 
@@ -183,6 +184,7 @@ class Grip:
             press: share of the preload.
             lean: whether what surrounds the object may carry it, where it touches.
             closing: whether fingers within ``options.reach`` come, or those within ``options.near`` only.
+            load: ``(size,)`` on the object beside gravity and springs, N and Nm.
         """
         given = self.options
         found = self.contacts(q, given.reach if closing else given.near)
@@ -209,7 +211,12 @@ class Grip:
         f = np.zeros(len(scale))
         rows = np.repeat(touching, cones)
         own = [size for size, here_too in zip(cones, touching) if here_too]
-        f[rows], residual = self._forces(q, Jo[rows], scale[rows], own, finger[touching], press)
+        carried = generalised_load(self.model, q, False)[self.space.v]
+        if load is not None:
+            carried = carried + load
+        f[rows], residual = self._forces(
+            carried, Jo[rows], scale[rows], own, finger[touching], press
+        )
         u = (here + delta - Ja.T @ f / self._stiffness) * self._gear
         count = len(np.unique(finger[(finger >= 0) & touching]))
         return GripStep(np.asarray(u), count, residual, f[starts])
@@ -259,7 +266,7 @@ class Grip:
 
     def _forces(
         self,
-        q: Array,
+        load: Array,
         Jo: Array,
         scale: Array,
         cones: list[int],
@@ -268,7 +275,7 @@ class Grip:
     ) -> tuple[Array, float]:
         """Forces within narrowed cones that balance the object's load, and what they leave over."""
         count = len(scale)
-        load = generalised_load(self.model, q, False)[self.space.v] * self._torque_scale
+        load = load * self._torque_scale
         if count == 0:
             return np.zeros(0), float(np.linalg.norm(load))
         C = Jo.T * self._torque_scale[:, None]

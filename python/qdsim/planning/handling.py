@@ -97,7 +97,7 @@ class Hand:
             feed = self.space.difference(ahead, planned)
             way = feed + self.grip.towards(q, planned, self.period)
             lean = float(np.abs(self.grip.downwards(planned)).max()) < self.grip.options.touch
-            made = self.grip.command(q, way, lean=lean)
+            made = self.grip.command(q, way, lean=lean, load=self.plant.support_load(way))
             self.advance(made.u)
             time += self.period
             good = made.fingers >= self.grip.options.fingers and (

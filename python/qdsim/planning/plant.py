@@ -183,6 +183,13 @@ class Plant:
         """Where everything is ``(nq,)``."""
         return np.array(self.data.qpos)
 
+    def support_load(self, way: Array) -> Array | None:
+        """Friction ``(size,)`` of the support on an object that moves along ``way``, N and Nm; None without one."""
+        size = float(np.sqrt(self._per_mass @ (way * way)))
+        if not self._friction.any() or size == 0.0:
+            return None
+        return np.asarray(-self._friction * way / size)
+
     def advance(self, u: Array) -> None:
         """A time step with the command ``u``."""
         data, held, own = self.data, self._held, self._object
