@@ -178,3 +178,25 @@ def test_nothing_to_hold(task: planning.Task) -> None:
     assert planner.best(far) is None
     away = dataclasses.replace(task, start=far)
     assert planning.gait(away, GaitOptions(candidates=1, strokes=2)) is None
+
+
+def test_edges_end_where_springs_would_pull_too_hard() -> None:
+    """A bound on springs holds for every step of every push, and plans exist within it."""
+    hand = qdsim.systems.load("planar_hand").tasks["half_turn"]
+    stiffness = hand.model.parameters.actuator_stiffness
+
+    def pulls(options: planning.RRTOptions) -> float:
+        tree = planning.rrt(hand, options, rng=0)
+        assert tree.reached
+        most = 0.0
+        for segment in tree.plan().segments:
+            joints = segment.configurations[1:, hand.model.actuated_q]
+            most = max(most, np.abs(stiffness * (segment.inputs - joints)).max(initial=0.0))
+        return most
+
+    own = dataclasses.replace(hand.planner or planning.RRTOptions(), squeeze=0.0)
+    free = pulls(own)
+    bound = 0.5 * free
+    assert pulls(own.replace(force=bound)) <= bound * (1.0 + 1e-9)
+    with pytest.raises(ValueError, match="force"):
+        planning.RRTOptions(force=0.0)

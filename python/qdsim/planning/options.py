@@ -73,6 +73,8 @@ class RRTOptions:
             for OMPL where the straight line is not free. Some tens of milliseconds a grasp; trees are the
             same for the same seed unless a search runs out of time. None: not asked (S3), and some regrasps
             of a plan may be shut in.
+        force: N or Nm, the hardest that an actuator may pull at the end of a step of an edge: there the edge ends.
+            The quasi-dynamic object bears any squeeze, others are shot out. None: any.
         contact_tolerance: m; a grasp is changed only where nothing penetrates by more than this.
             Robot and object are first let to settle where they do.
     """
@@ -100,6 +102,7 @@ class RRTOptions:
     regrasps: int = 3
     grasps: int = 8
     squeeze: float = 0.5
+    force: float | None = None
     contact_tolerance: float = 1e-6
     hold: bool = True
     require_static_regrasps: bool = False
@@ -131,6 +134,8 @@ class RRTOptions:
         if self.motion_seconds is not None:
             _number("motion_seconds", self.motion_seconds, 0.0, math.inf, positive=True)
         _number("contact_tolerance", self.contact_tolerance, 0.0, math.inf)
+        if self.force is not None:
+            _number("force", self.force, 0.0, math.inf, positive=True)
         if self.rotation_length is not None:
             _number("rotation_length", self.rotation_length, 0.0, math.inf, positive=True)
 

@@ -291,10 +291,18 @@ class _Search:
         """Move a command by ``du`` along a ramp.
 
         Returns:
-            Commands ``(steps, nu)`` and configurations after them ``(steps, nq)``, None if the
-            solver failed.
+            Commands ``(steps, nu)`` and configurations after them ``(steps, nq)`` up to where an actuator
+            would pull harder than it may, None if that is the first step or the solver failed.
         """
-        return self._run(q, command + self.ramp * du)
+        edge = self._run(q, command + self.ramp * du)
+        if edge is None or self.options.force is None:
+            return edge
+        model = self.task.model
+        joints = edge[1][:, model.actuated_q]
+        pull = model.parameters.actuator_stiffness * (edge[0] / model.actuator_gear - joints)
+        harder = np.any(np.abs(pull) > self.options.force, axis=1)
+        kept = int(harder.argmax()) if harder.any() else len(harder)
+        return (edge[0][:kept], edge[1][:kept]) if kept else None
 
     def _run(self, q: Array, inputs: Array) -> tuple[Array, Array] | None:
         model, options, tree = self.task.model, self.step_options, self.tree
