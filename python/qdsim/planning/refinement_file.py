@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qdsim.planning.archive import read_archive, write_archive
 from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.task import Task
 from qdsim.planning.tracking.options import ImpcOptions
@@ -50,7 +49,7 @@ def _said(value: object) -> str:
 def save_segments(
     path: str | os.PathLike[str], mark: str, segments: list[Segment], reports: list[Any]
 ) -> None:
-    """Write segments and what was said of them. The file is written beside its place and then moved there."""
+    """Write segments and what was said of them."""
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -62,11 +61,7 @@ def save_segments(
         for k, segment in enumerate(segments)
         for name in ("inputs", "configurations", "knots")
     }
-    place = Path(path)
-    part = place.with_name(place.name + ".part")
-    with open(part, "wb") as file:
-        np.savez(file, header=np.array(json.dumps(header)), **arrays)
-    os.replace(part, place)
+    write_archive(path, header, arrays)
 
 
 def load_segments(
@@ -82,9 +77,7 @@ def load_segments(
         return [], []
     content = Path(path).read_bytes()
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(str(arrays["header"]))
+        header, arrays = read_archive(content)
         if header["format"] != FORMAT or header["version"] != VERSION:
             raise ValueError("its header is that of another format")
         if header["mark"] != mark:
@@ -95,7 +88,7 @@ def load_segments(
         ]
         names = ("inputs", "configurations", "knots")
         segments = [Segment(*(arrays[f"{n}_{k}"] for n in names)) for k in range(len(reports))]
-    except Exception as error:  # NumPy and zipfile raise all sorts at damaged archives
+    except Exception as error:
         reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
             f"checkpoint: {Path(path)}: not one of this refinement: {reason}"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from qdsim.planning.archive import read_archive, write_archive
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.task import Task
 from qdsim.planning.tree import RECORD, EdgeKind, Tree
@@ -26,11 +25,7 @@ _COUNTERS = ("steps", "linearizations", "failures", "seconds", "best_node")
 
 
 def save_tree(tree: Tree, path: str | os.PathLike[str], **state: Any) -> None:
-    """Write a tree to one ``.npz`` file (no pickles inside); see :meth:`Tree.save`.
-
-    The file is written beside its place and then moved there, so that a run that is cut off leaves
-    the last whole one.
-    """
+    """Write a tree to one file; see :meth:`Tree.save`."""
     n = tree.count
     header = {
         "format": FORMAT,
@@ -54,11 +49,8 @@ def save_tree(tree: Tree, path: str | os.PathLike[str], **state: Any) -> None:
     arrays["trajectory"] = np.concatenate(
         [np.empty((0, nq)), *(x for x in trajectories if x is not None)]
     )
-    place = Path(path)
-    part = place.with_name(place.name + ".part")
-    with open(part, "wb") as file:
-        np.savez(file, header=np.array(json.dumps(header)), records=_table(tree.records), **arrays)
-    os.replace(part, place)
+    arrays["records"] = _table(tree.records)
+    write_archive(path, header, arrays)
 
 
 def load_tree(
@@ -73,10 +65,8 @@ def load_tree(
     """
     content = Path(path).read_bytes()
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        return _from_arrays(arrays, task, options)
-    except Exception as error:  # NumPy and zipfile raise all sorts at damaged archives
+        return _from_arrays(*read_archive(content), task, options)
+    except Exception as error:
         reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"{Path(path)}: not a tree of this search: {reason}") from None
 
@@ -110,9 +100,8 @@ def option_values(options: RRTOptions) -> dict[str, Any]:
 
 
 def _from_arrays(
-    arrays: dict[str, Any], task: Task, options: RRTOptions | None
+    header: Any, arrays: dict[str, Any], task: Task, options: RRTOptions | None
 ) -> tuple[Tree, dict[str, Any]]:
-    header = json.loads(str(arrays["header"]))
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError("its header is that of another format")
     if header["version"] != VERSION:
