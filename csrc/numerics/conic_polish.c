@@ -157,7 +157,7 @@ static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
   /* rises of the error: cuts leave sets that are still to change, the path knows them */
   const int cuts =
       workspace->origin == ORIGIN_ACTIVE_SET || started || workspace->origin == ORIGIN_MULTIPLIERS;
-  const int patience = cuts ? 3 : workspace->origin == ORIGIN_PATH ? 1 : 2;
+  const int patience = cuts ? 2 : workspace->origin == ORIGIN_PATH ? 1 : 2;
   const double r = find_r(workspace);
   if (!workspace->split_width)
     for (int c = 0; c < workspace->lane_count; ++c) workspace->split[c] = r;

@@ -22,7 +22,7 @@
 #include "numerics/conic_workspace.h"
 #include "numerics/lanes.h"
 
-#define NEXT_ROUND 1e-13      /* relative change that is not worth one */
+#define NEXT_ROUND 1e-12      /* relative change that is not worth one */
 #define HARD_ROUNDS 4         /* most repetitions for hard rows */
 #define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
 #define PATH_END 1e-9
@@ -202,14 +202,21 @@ static void gather_rows(const qd_cone_workspace *workspace, int count, int first
   }
 }
 
+/* to[0 .. width) = factor from[0 .. width), width at most four */
+LANES_INLINE void scale_few(double *to, double factor, const double *from, int width) {
+  if (width == 4)
+    LANES_ANYWHERE(to) = factor * LANES_FROM(from);
+  else
+    for (int k = 0; k < width; ++k) to[k] = factor * from[k];
+}
+
 static void gather_columns(const qd_cone_workspace *workspace, int count, int first, int width,
                            const double *d_stationarity, double *out) {
   memset(out, 0, 4 * (size_t)workspace->column_count * sizeof(double));
   for (int i = 0; i < workspace->column_count; ++i)
     if (workspace->column_of[i] >= 0)
-      for (int k = 0; k < width; ++k)
-        out[4 * i + k] = workspace->column_scale[i] *
-                         d_stationarity[workspace->column_of[i] * count + first + k];
+      scale_few(out + 4 * i, workspace->column_scale[i],
+                d_stationarity + workspace->column_of[i] * count + first, width);
 }
 
 static double largest(const double *a, size_t count) {
@@ -232,30 +239,34 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
   const tile_system *system = &workspace->system;
   const size_t columns = 4 * (size_t)workspace->column_count;
   const int *slots = workspace->stiff_slots, slot_count = workspace->stiff_slot_count;
-  double *step = workspace->block4, *q = workspace->row4, *stiff = workspace->work_row4;
+  double *step = workspace->block4, *e = workspace->row4, *part = workspace->work_row4;
   memset(dx, 0, columns * sizeof(double));
   double before = HUGE_VAL;
+  for (int k = 0; k < slot_count; ++k) {
+    const size_t at = 4 * (size_t)slots[k];
+    LANES_AT(e + at) = LANES_OF(moved + at);
+    LANES_AT(z + at) = -LANES_OF(moved + at);
+  }
   for (int round = 0; round <= workspace->hard_rounds; ++round) {
     tiles_multiply_Q4(system, dx, step);
     for (size_t i = 0; i < columns; ++i) step[i] = -d_stationarity[i] - step[i];
-    if (round > 0) {
-      tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, dx, q);
-      apply4(workspace, &workspace->hard, z, stiff);
-      for (int k = 0; k < slot_count; ++k) { /* z - q: hard part of z, minus e */
+    if (round > 0) { /* z - q: hard part of z, minus e */
+      apply4(workspace, &workspace->hard, z, part);
+      for (int k = 0; k < slot_count; ++k) {
         const size_t at = 4 * (size_t)slots[k];
-        LANES_AT(z + at) = LANES_OF(stiff + at) - (LANES_OF(q + at) + LANES_OF(moved + at));
+        LANES_AT(z + at) = LANES_OF(part + at) - LANES_OF(e + at);
       }
-    } else {
-      for (int k = 0; k < slot_count; ++k)
-        LANES_AT(z + 4 * (size_t)slots[k]) = -LANES_OF(moved + 4 * (size_t)slots[k]);
     }
     tiles_add_transposed4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, z,
                           step);
     tiles_solve4(system, step);
     for (size_t i = 0; i < columns; ++i) dx[i] += step[i];
-    tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, step, q);
-    for (int k = 0; k < slot_count; ++k)
-      LANES_AT(z + 4 * (size_t)slots[k]) -= LANES_OF(q + 4 * (size_t)slots[k]);
+    tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, step, part);
+    for (int k = 0; k < slot_count; ++k) {
+      const size_t at = 4 * (size_t)slots[k];
+      LANES_AT(e + at) += LANES_OF(part + at);
+      LANES_AT(z + at) -= LANES_OF(part + at);
+    }
     /* the rounds contract geometrically: enough if the next step would hardly be seen */
     const double now = largest(step, columns);
     if (round > 0 && now * now <= NEXT_ROUND * before * largest(dx, columns)) break;
@@ -363,9 +374,9 @@ static void scatter_duals(const qd_cone_workspace *workspace, int first_row, int
                           int count, int first, int width, double *out) {
   for (int i = 0; i < row_count; ++i) {
     const int slot = workspace->slot_of[first_row + i];
-    for (int k = 0; k < width; ++k)
-      out[i * count + first + k] =
-          slot < 0 ? 0.0 : workspace->row_scale[first_row + i] * workspace->row4[4 * slot + k];
+    static const double zero[4] = {0.0, 0.0, 0.0, 0.0};
+    scale_few(out + i * count + first, workspace->row_scale[first_row + i],
+              slot < 0 ? zero : workspace->row4 + 4 * slot, width);
   }
 }
 
@@ -374,17 +385,19 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const doub
                              double *d_dual, double *d_dual_eq) {
   /* rows that are not stiff are never written, and stay zero */
   memset(workspace->row4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  memset(workspace->moved4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
   for (int first = 0; first < count; first += 4) {
     const int width = count - first < 4 ? count - first : 4;
     gather_columns(workspace, count, first, width, d_stationarity, workspace->rhs4);
-    gather_rows(workspace, count, first, width, d_slack, d_equality, workspace->work_row4);
-    apply4(workspace, &workspace->rows, workspace->work_row4, workspace->moved4);
+    if (d_slack || d_equality) {
+      gather_rows(workspace, count, first, width, d_slack, d_equality, workspace->work_row4);
+      apply4(workspace, &workspace->rows, workspace->work_row4, workspace->moved4);
+    }
     solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
     for (int i = 0; i < workspace->column_count; ++i)
       if (workspace->column_of[i] >= 0)
-        for (int k = 0; k < width; ++k)
-          dx[workspace->column_of[i] * count + first + k] =
-              workspace->column_scale[i] * workspace->x4[4 * i + k];
+        scale_few(dx + workspace->column_of[i] * count + first, workspace->column_scale[i],
+                  workspace->x4 + 4 * i, width);
     if (!d_dual && !d_dual_eq) continue;
     apply4(workspace, &workspace->rows, workspace->dual4, workspace->row4);
     if (d_dual) scatter_duals(workspace, 0, workspace->row_count, count, first, width, d_dual);

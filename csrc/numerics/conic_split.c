@@ -20,14 +20,19 @@ typedef struct histogram {
   uint64_t found[BINS / 64];
 } histogram;
 
+/* The exponent of a positive number, as its bits have it; more where it is not finite. */
+static int exponent_of(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return (int)(bits >> 52 & 0x7ff) - 1023;
+}
+
 static void note(histogram *h, double ratio) {
-  int exponent;
-  frexp(ratio, &exponent);
-  exponent += BINS / 2;
-  exponent = exponent < 0 ? 0 : exponent > BINS - 1 ? BINS - 1 : exponent;
-  h->found[exponent / 64] |= (uint64_t)1 << exponent % 64;
-  h->lowest = exponent < h->lowest ? exponent : h->lowest;
-  h->highest = exponent > h->highest ? exponent : h->highest;
+  int bin = exponent_of(ratio) + BINS / 2;
+  bin = bin < 0 ? 0 : bin > BINS - 1 ? BINS - 1 : bin;
+  h->found[bin / 64] |= (uint64_t)1 << bin % 64;
+  h->lowest = bin < h->lowest ? bin : h->lowest;
+  h->highest = bin > h->highest ? bin : h->highest;
 }
 
 /* Ratios of the eigenvalues along (1, u) and (1, -u), u the multiplier's direction. */

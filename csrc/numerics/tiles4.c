@@ -57,23 +57,62 @@ void tiles_solve4(const tile_system *system, double *x) {
   }
 }
 
+/* `rows` and `tile_count` apart from the block: a contact's are constants, whose loops the compiler
+ * unrolls. */
+LANES_INLINE void multiply_block4(const tile_system *system, const row_block *block,
+                                  const double *A, const double *x, double *y, int rows,
+                                  int tile_count) {
+  const int *tiles = system->block_tiles + block->tile_start;
+  for (int i = 0; i < rows; ++i) {
+    lanes sum = {0.0, 0.0, 0.0, 0.0};
+    for (int k = 0; k < tile_count; ++k) {
+      const double *values = A + block->values + 4 * (k * rows + i);
+      const double *xk = x + 16 * (size_t)tiles[k];
+      sum += (values[0] * LANES_OF(xk) + values[1] * LANES_OF(xk + 4)) +
+             (values[2] * LANES_OF(xk + 8) + values[3] * LANES_OF(xk + 12));
+    }
+    LANES_AT(y + 4 * (size_t)(block->slot + i * block->slot_step)) = sum;
+  }
+}
+
+LANES_INLINE int is_contact(const row_block *block, int tile_count) {
+  return block->row_count == 3 && block->tile_count == tile_count;
+}
+
 QD_CLONES
 void tiles_multiply4(const tile_system *system, const int *blocks, int block_count, const double *A,
                      const double *x, double *y) {
   for (int b = 0; b < block_count; ++b) {
     const row_block *block = &system->blocks[blocks[b]];
-    const int *tiles = system->block_tiles + block->tile_start;
-    const size_t width = 4 * (size_t)block->row_count;
-    for (int i = 0; i < block->row_count; ++i) {
-      lanes sum = {0.0, 0.0, 0.0, 0.0};
-      for (int k = 0; k < block->tile_count; ++k) {
-        const double *values = A + block->values + (size_t)k * width + 4 * i;
-        const double *xk = x + 16 * (size_t)tiles[k];
-        sum += (values[0] * LANES_OF(xk) + values[1] * LANES_OF(xk + 4)) +
-               (values[2] * LANES_OF(xk + 8) + values[3] * LANES_OF(xk + 12));
-      }
-      LANES_AT(y + 4 * (size_t)(block->slot + i * block->slot_step)) = sum;
+    if (is_contact(block, 3))
+      multiply_block4(system, block, A, x, y, 3, 3);
+    else if (is_contact(block, 2))
+      multiply_block4(system, block, A, x, y, 3, 2);
+    else
+      multiply_block4(system, block, A, x, y, block->row_count, block->tile_count);
+  }
+}
+
+LANES_INLINE void add_transposed_block4(const tile_system *system, const row_block *block,
+                                        const double *A, const double *y, double *x, int rows,
+                                        int tile_count) {
+  const int *tiles = system->block_tiles + block->tile_start;
+  const double *values = A + block->values;
+  for (int k = 0; k < tile_count; ++k) {
+    double *at = x + 16 * (size_t)tiles[k];
+    lanes x0 = LANES_OF(at), x1 = LANES_OF(at + 4), x2 = LANES_OF(at + 8);
+    lanes x3 = LANES_OF(at + 12);
+    for (int i = 0; i < rows; ++i, values += 4) {
+      const lanes yi = LANES_OF(y + 4 * (size_t)(block->slot + i * block->slot_step));
+      x0 += values[0] * yi;
+      x1 += values[1] * yi;
+      x2 += values[2] * yi;
+      x3 += values[3] * yi;
     }
+    LANES_AT(at) = x0;
+    LANES_AT(at + 4) = x1;
+    LANES_AT(at + 8) = x2;
+    LANES_AT(at + 12) = x3;
   }
 }
 
@@ -82,24 +121,12 @@ void tiles_add_transposed4(const tile_system *system, const int *blocks, int blo
                            const double *A, const double *y, double *x) {
   for (int b = 0; b < block_count; ++b) {
     const row_block *block = &system->blocks[blocks[b]];
-    const int *tiles = system->block_tiles + block->tile_start;
-    const double *values = A + block->values;
-    for (int k = 0; k < block->tile_count; ++k) {
-      double *at = x + 16 * (size_t)tiles[k];
-      lanes x0 = LANES_OF(at), x1 = LANES_OF(at + 4), x2 = LANES_OF(at + 8);
-      lanes x3 = LANES_OF(at + 12);
-      for (int i = 0; i < block->row_count; ++i, values += 4) {
-        const lanes yi = LANES_OF(y + 4 * (size_t)(block->slot + i * block->slot_step));
-        x0 += values[0] * yi;
-        x1 += values[1] * yi;
-        x2 += values[2] * yi;
-        x3 += values[3] * yi;
-      }
-      LANES_AT(at) = x0;
-      LANES_AT(at + 4) = x1;
-      LANES_AT(at + 8) = x2;
-      LANES_AT(at + 12) = x3;
-    }
+    if (is_contact(block, 3))
+      add_transposed_block4(system, block, A, y, x, 3, 3);
+    else if (is_contact(block, 2))
+      add_transposed_block4(system, block, A, y, x, 3, 2);
+    else
+      add_transposed_block4(system, block, A, y, x, block->row_count, block->tile_count);
   }
 }
 
