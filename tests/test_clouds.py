@@ -453,6 +453,7 @@ def test_a_file_of_mere_points(tmp_path: Path) -> None:
         ("d.stl", b"solid nothing\nendsolid\n", "cannot be read as STL|holds no points"),
         ("e.npy", b"\x93NUMPY", "cannot be read as NPY"),
         ("f.npy", b"", "cannot be read as NPY"),
+        ("h.npy", b"PK\x03\x04 half an archive", "cannot be read as NPY"),
         ("g.xyz", b"0 0 0\n", "none of PLY, OBJ, STL and NPY"),
     ],
 )
@@ -476,6 +477,10 @@ def test_arrays_of_a_file_are_checked(tmp_path: Path) -> None:
         np.save(path, array)
         with pytest.raises(ValueError, match=message):
             read_points(path)
+    with open(path, "wb") as file:
+        np.savez(file, points=np.zeros((4, 3)))
+    with pytest.raises(ValueError, match=r"x.npy' cannot be read as NPY: it is an archive"):
+        read_points(path)
     np.save(path, np.array([[None, 1, 2]]), allow_pickle=True)
     with pytest.raises(ValueError, match=r"x.npy' cannot be read as NPY"):
         read_points(path)

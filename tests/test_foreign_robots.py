@@ -1,7 +1,7 @@
 """Robots that nobody here wrote: URDFs with their own meshes, a free object dropped on each.
 
 The files are those of the package example-robot-data. Each robot moves at random about its start for
-1000 steps; forces, residuals and penetration are checked at every step, derivatives at some."""
+1000 steps (some fewer); forces, residuals and penetration are checked at every step, derivatives at some."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ ROBOTS = {
     "pr2": "pr2_description/urdf/pr2.urdf",
     "tiago": "tiago_description/robots/tiago_no_hand.urdf",
     "centauro": "centauro_description/urdf/centauro.urdf",
+    "romeo": "romeo_description/urdf/romeo.urdf",
+    "tiago_dual": "tiago_description/robots/tiago_dual.urdf",
 }
+SHORT = {"romeo": 400, "tiago_dual": 650}  # steps of robots with many or finely meshed links
 OBJECTS = {
     "box": "0.05 0.06 0.04",
     "sphere": "0.06",
@@ -104,7 +107,7 @@ def test_object_dropped_on_a_robot(name: str) -> None:
     q = start = model.clamp_to_limits(model.default_q)
     rng = np.random.default_rng(0)
     touched, errors = 0, []
-    for k in range(1000):
+    for k in range(SHORT.get(name, 1000)):
         if k % 50 == 0:
             u = model.command_from(start) + 0.2 * rng.normal(size=model.nu)
         result = qdsim.step(model, q, u, options)
@@ -120,8 +123,8 @@ def test_object_dropped_on_a_robot(name: str) -> None:
     contacts = model.collide(q, 0.0)
     assert contacts["dist"].min(initial=0.0) > -0.01  # linearised at each step's start
     # The smoothed map jumps where a pair crosses the margin within the stencil, or where round faces
-    # choose other corners for their manifold: not in all four places.
-    assert np.sum(np.array(errors) < 1e-5) >= 2
+    # choose other corners for their manifold: not in all places.
+    assert np.sum(np.array(errors) < 1e-5) >= len(errors) // 2
 
 
 def test_overlapping_links_are_excluded_with_a_warning() -> None:

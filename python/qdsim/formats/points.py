@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,13 @@ def read_points(
 
 def _read_array(name: str) -> Any:
     try:
-        return np.load(name, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        loaded = np.load(name, allow_pickle=False)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"path: {name!r} cannot be read as NPY: {error}") from None
+    if not isinstance(loaded, np.ndarray):  # an archive by another name
+        loaded.close()
+        raise ValueError(f"path: {name!r} cannot be read as NPY: it is an archive of arrays")
+    return loaded
 
 
 def _read_mesh(name: str, kind: str) -> tuple[Any, Any]:
