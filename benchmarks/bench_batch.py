@@ -5,7 +5,9 @@ round, so that a machine that drifts drifts for all of them. The table gives med
 to MuJoCo's on the same threads, the speed on all threads over that on one, and the processor time of a step on one
 thread over that on all of them (what sharing costs, even on a machine that others use too).
 
-- `step_batch`, `linearize_batch`: independent samples. `rollout`: 50 steps in a row per sample.
+- `step_batch`, `linearize_batch`: independent samples. `rollout`: 50 steps in a row per sample, whose commands
+  are random at every step (standard deviation 0.05); on sines, commands go round in 25 steps with this amplitude.
+  Warm: each step starts from the one before.
 - `mujoco.rollout`: 50 steps of 2 ms per sample, on the same file with the same position commands, MuJoCo's
   own margins and its `implicitfast` integrator.
 
@@ -20,6 +22,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import resources
 
 import mujoco
@@ -93,6 +96,8 @@ def contenders(name: str, threads: int) -> dict[str, Callable[[], float]]:
     u = hold[:, None] + 0.05 * rng.standard_normal((SAMPLES, STEPS, model.nu))
     exact = qdsim.Options(margin=0.05)
     smooth = exact.replace(kappa=100.0)
+    phase = 2 * np.pi * rng.random((SAMPLES, 1, model.nu))
+    sines = hold[:, None] + 0.05 * np.sin(2 * np.pi / 25 * np.arange(STEPS)[:, None] + phase)
     many_q = np.repeat(q, STEPS, axis=0)
     many_u = u.reshape(-1, model.nu)
     count = SAMPLES * STEPS
@@ -109,6 +114,16 @@ def contenders(name: str, threads: int) -> dict[str, Callable[[], float]]:
             lambda: qdsim.linearize_batch(model, many_q, many_u, smooth, **common), count
         ),
         "`rollout`, exact": speed(lambda: qdsim.rollout(model, q, u, exact, **common), count),
+        "`rollout`, exact, warm": speed(
+            lambda: qdsim.rollout(model, q, u, exact, warm_start=True, **common), count
+        ),
+        **{
+            f"`rollout`, kappa = 100, {title}{', warm' * warm}": speed(
+                partial(qdsim.rollout, model, q, course, smooth, warm_start=warm, **common), count
+            )
+            for title, course in (("random", u), ("sines", sines))
+            for warm in (False, True)
+        },
     }
 
 

@@ -17,6 +17,9 @@
 
 /* What the guess of rest may leave of the rows, beside the largest numbers in them. */
 #define REST_HOLDS 1e-10
+/* What that of a start may leave besides, of the way to the minimiser of the cost: at rest nothing
+ * else has a size. */
+#define START_ROUNDING 1e-14
 
 /* Tolerance up to which a guess counts that the polish does not bring to rounding. */
 #define LOOSEST 1e-9
@@ -241,8 +244,9 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
 }
 
 /* Where the minimiser of the cost is far out (nearly linear programs), natural lengths certify too
- * much: 1 if the rows of an answer found from there hold beside the numbers they are sums of. */
-static int rest_holds(qd_cone_workspace *workspace, double tolerance) {
+ * much: 1 if the rows of an answer found from there hold beside the numbers they are sums of, or to
+ * rounding of that far point. */
+static int rest_holds(qd_cone_workspace *workspace, double tolerance, double rounding) {
   double *w = workspace->work_row2, offset = 0.0, stretch = 0.0; /* padded lanes stay zero */
   tiles_multiply(&workspace->system, workspace->system.G, workspace->polish_x, w);
   for (int row = 0; row < workspace->row_count; ++row) {
@@ -253,8 +257,10 @@ static int rest_holds(qd_cone_workspace *workspace, double tolerance) {
   }
   for (int c = 0; c < workspace->lane_count; ++c)
     stretch = larger(stretch, workspace->compliance[c]);
-  stretch = sqrt(stretch) * max_norm(workspace->polish_x, workspace->column_count);
-  return cones_violation(&workspace->product, w) <= tolerance * (offset + stretch);
+  stretch = sqrt(stretch);
+  const double moved = max_norm(workspace->polish_x, workspace->column_count);
+  const double scale = tolerance * (offset + stretch * moved);
+  return cones_violation(&workspace->product, w) <= scale + rounding * stretch * workspace->reach;
 }
 
 /* The polish's best as the iterate. */
@@ -265,19 +271,21 @@ static void keep_polish(qd_cone_workspace *workspace) {
   memcpy(workspace->dual, workspace->polish_dual, row_bytes);
 }
 
-/* From a guess: 1 if that solves the program. Otherwise all is as the free minimum has left it. */
+/* From a guess: 1 if that solves the program. `late`: others have failed. Otherwise all is as the
+ * free minimum has left it. */
 static int solve_from_start(qd_cone_workspace *workspace, const qd_cone_options *o,
-                            const answer *guess, int strict, qd_cone_info *info) {
+                            const answer *guess, int strict, int late, qd_cone_info *info) {
   if (workspace->exact) {
     const int factored = info->factorizations;
-    workspace->origin = ORIGIN_START;
-    workspace->start_limit = o->polish ? conic_start_limit(workspace) : -1.0;
+    const double limit = late ? HUGE_VAL : conic_start_limit(workspace);
+    workspace->start_limit = o->polish ? limit : -1.0;
     if (workspace->start_limit < 0.0) return 0;
+    workspace->origin = ORIGIN_START;
     conic_read_start(workspace, guess->x, guess->dual, guess->dual_eq);
     workspace->start_tolerance = strict ? 0.0 : smaller(o->tolerance, LOOSEST);
     info->polished = conic_polish(workspace, info) && !(strict && conic_any_weak(workspace));
     if ((info->polished || workspace->polish_error <= workspace->start_tolerance) &&
-        rest_holds(workspace, smaller(o->tolerance, LOOSEST))) {
+        rest_holds(workspace, smaller(o->tolerance, LOOSEST), START_ROUNDING)) {
       keep_polish(workspace);
       return 1;
     }
@@ -299,7 +307,7 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
   qd_status status = QD_OK;
   int polished = 0, done = conic_free_minimum(workspace, info);
   workspace->wanted_width = workspace->split_width = 0;
-  if (!done && guess && solve_from_start(workspace, o, guess, strict, info)) return QD_OK;
+  if (!done && guess && solve_from_start(workspace, o, guess, strict, 0, info)) return QD_OK;
   workspace->origin = ORIGIN_FREE;
   const int first = info->iterations;
   const int path_limit = first + o->iteration_limit - kept; /* the rest: method of multipliers */
@@ -309,11 +317,15 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
     done = workspace->origin == ORIGIN_ACTIVE_SET || workspace->definite;
   }
   if (done) polished = polish && conic_polish(workspace, info);
-  if (polished && workspace->origin == ORIGIN_REST) polished = rest_holds(workspace, REST_HOLDS);
+  if (polished && workspace->origin == ORIGIN_REST)
+    polished = rest_holds(workspace, REST_HOLDS, 0.0);
   if (workspace->origin == ORIGIN_ACTIVE_SET && !polished && !workspace->is_vertex &&
       workspace->polish_error <= CLOSE && conic_resume_cuts(workspace))
     polished = conic_polish(workspace, info);
   if (workspace->origin != ORIGIN_FREE) done = polished;
+  if (!done && guess && polish && workspace->start_limit < 0.0 &&
+      solve_from_start(workspace, o, guess, strict, 1, info))
+    return QD_OK;
   workspace->wanted_width = polish ? FIRST_WIDTH : 0;
   for (path_start from = PATH_COLD; !done; from = PATH_RESUMED) {
     status = conic_follow_path(workspace, o->tolerance, path_limit, from, info);
@@ -363,10 +375,6 @@ static qd_status settle(qd_cone_workspace *workspace, const qd_cone_program *pro
              : QD_NUMERICAL_TROUBLE;
 }
 
-static int is_undecided(qd_status status, int limits_too) {
-  return status == QD_NUMERICAL_TROUBLE || (status == QD_ITERATION_LIMIT && limits_too);
-}
-
 qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
                       const conic_program *source, double *x, double *slack, double *dual,
                       double *dual_eq, qd_cone_info *info) {
@@ -388,16 +396,11 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
     memset(workspace->slack, 0, (size_t)workspace->slot_count * sizeof(double));
     return info->status = settle(workspace, program, o->tolerance, QD_INFEASIBLE, &out, info);
   }
-  const int last_resort = o->iteration_limit >= RETRY_FROM;
   qd_status found = run_methods(workspace, o, o->warm_start ? &out : NULL, source->strict, info);
   info->status = settle(workspace, program, o->tolerance, found, &out, info);
-  if (is_undecided(info->status, last_resort) && conic_cost_is_weak(workspace, program) &&
-      conic_load(workspace, source, ROWS_AS_GIVEN) == QD_OK) {
-    workspace->by_offsets = 1;
-    found = run_methods(workspace, o, NULL, 0, info);
-    info->status = settle(workspace, program, o->tolerance, found, &out, info);
-  }
-  if (is_undecided(info->status, last_resort) && conic_rows_are_far_apart(workspace) &&
+  const int undecided = info->status == QD_NUMERICAL_TROUBLE ||
+                        (info->status == QD_ITERATION_LIMIT && o->iteration_limit >= RETRY_FROM);
+  if (undecided && conic_rows_are_far_apart(workspace) &&
       conic_load(workspace, source, ROWS_ALIKE) == QD_OK) {
     found = run_methods(workspace, o, NULL, 0, info);
     info->status = settle(workspace, program, o->tolerance, found, &out, info);
