@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
-#include "qdsim.h"
+#include "scene.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
 #define COUNTED 0
@@ -45,79 +44,20 @@ void *aligned_alloc(size_t alignment, size_t size) {
 
 /* Free balls over a floor, `spacing` apart in rows of twelve; neighbours touch from 0.1 down. */
 static qd_model *balls_create(double spacing) {
-  static int32_t parent[OBJECTS + 1], joint_type[OBJECTS], joint_body[OBJECTS];
-  static int32_t type[OBJECTS + 1], body[OBJECTS + 1], pair[2 * 400], dim[400];
-  static double pos[3 * (OBJECTS + 1)], quat[4 * (OBJECTS + 1)], mass[OBJECTS + 1];
-  static double zeros[10 * (OBJECTS + 1)], inertia[9 * (OBJECTS + 1)], range[2 * OBJECTS];
-  static double q[7 * OBJECTS], size[3 * (OBJECTS + 1)], friction[5 * 400];
-  int pairs = 0;
-  quat[0] = 1.0;
-  type[0] = QD_PLANE;
+  scene *s = scene_create();
+  const int floor = scene_add_geom(s, QD_PLANE, 0, 0.0, 0.0, 0.0);
   for (int i = 1; i <= OBJECTS; ++i) {
     const int row = (i - 1) / 12, column = (i - 1) % 12;
-    joint_type[i - 1] = QD_FREE;
-    joint_body[i - 1] = body[i] = i;
-    type[i] = QD_SPHERE;
-    quat[4 * i] = q[7 * (i - 1) + 3] = 1.0;
-    q[7 * (i - 1)] = spacing * column;
-    q[7 * (i - 1) + 1] = spacing * row;
-    q[7 * (i - 1) + 2] = 0.05;
-    mass[i] = 0.5;
-    size[3 * i] = 0.05;
-    range[2 * (i - 1)] = -INFINITY;
-    range[2 * (i - 1) + 1] = INFINITY;
-    for (int k = 0; k < 3; ++k) {
-      inertia[9 * i + 4 * k] = 5e-4;
-    }
-    const int other[3] = {0, column > 0 ? i - 1 : -1, row > 0 ? i - 12 : -1};
+    const int body = scene_add_body(s, QD_FREE, spacing * column, spacing * row, 0.05, 0.5, 5e-4);
+    const int ball = scene_add_geom(s, QD_SPHERE, body, 0.0, 0.0, 0.05);
+    const int other[3] = {floor, column > 0 ? ball - 1 : -1, row > 0 ? ball - 12 : -1};
     for (int k = 0; k < 3; ++k) {
       if (other[k] >= 0) {
-        pair[2 * pairs] = other[k];
-        pair[2 * pairs + 1] = i;
-        dim[pairs] = 3;
-        friction[5 * pairs] = friction[5 * pairs + 1] = 0.5;
-        ++pairs;
+        scene_add_pair(s, other[k], ball, 3, 0.5);
       }
     }
   }
-  const qd_model_spec spec = {.body_count = OBJECTS + 1,
-                              .body_parent = parent,
-                              .body_pos = pos,
-                              .body_quat = quat,
-                              .body_mass = mass,
-                              .body_com = zeros,
-                              .body_inertia = inertia,
-                              .joint_count = OBJECTS,
-                              .joint_type = joint_type,
-                              .joint_body = joint_body,
-                              .joint_pos = zeros,
-                              .joint_axis = zeros,
-                              .joint_ref = zeros,
-                              .joint_range = range,
-                              .joint_stiffness = zeros,
-                              .joint_springref = zeros,
-                              .default_q = q,
-                              .geom_count = OBJECTS + 1,
-                              .geom_type = type,
-                              .geom_body = body,
-                              .geom_pos = zeros,
-                              .geom_quat = quat,
-                              .geom_size = size,
-                              .pair_count = pairs,
-                              .pair_geom = pair,
-                              .pair_dim = dim,
-                              .pair_friction = friction,
-                              .pair_margin = zeros,
-                              .gravity = {0, 0, -9.81}};
-  for (int k = 0; k <= OBJECTS; ++k) {
-    quat[4 * k] = 1.0;
-  }
-  qd_model *model = NULL;
-  char message[200] = "";
-  if (qd_model_create(&spec, &model, message, sizeof message) != QD_OK) {
-    fprintf(stderr, "%s\n", message);
-  }
-  return model;
+  return scene_finish(s);
 }
 
 static void configuration(double *q, double spacing) {

@@ -6,8 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "qdsim.h"
+#include "scene.h"
 
 #define PAIRS_MAX 400
 #define SAMPLES 300
@@ -16,80 +15,15 @@
 /* A ball on an actuated slide pushes a carriage on a passive one along x; the carriage carries
  * `spheres` balls, all of which can touch the pusher. */
 static qd_model *pusher_create(int spheres) {
-  static const int32_t parent[3] = {0, 0, 0};
-  static const double body_pos[9] = {0}, mass[3] = {0, 0.5, 1}, com[9] = {0};
-  static const double body_quat[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
-  static const int32_t joint_type[2] = {QD_SLIDE, QD_SLIDE}, joint_body[2] = {1, 2};
-  static const double axis[6] = {1, 0, 0, 1, 0, 0}, zeros[6] = {0};
-  static const double range[4] = {-INFINITY, INFINITY, -INFINITY, INFINITY};
-  static const int32_t actuator_joint[1] = {0};
-  static const double stiffness[1] = {200}, gear[1] = {1};
-  double inertia[27] = {0}, *geom_pos = calloc(3 * (PAIRS_MAX + 1), sizeof(double));
-  double *geom_quat = calloc(4 * (PAIRS_MAX + 1), sizeof(double));
-  double *geom_size = calloc(3 * (PAIRS_MAX + 1), sizeof(double));
-  double *friction = calloc(5 * PAIRS_MAX, sizeof(double));
-  double *margin = calloc(PAIRS_MAX, sizeof(double));
-  int32_t type[PAIRS_MAX + 1], body[PAIRS_MAX + 1], dim[PAIRS_MAX], pair[2 * PAIRS_MAX];
-  for (int i = 0; i < 3; ++i) {
-    inertia[9 + 4 * i] = inertia[18 + 4 * i] = 0.01;
+  scene *s = scene_create();
+  const int pusher = scene_add_body(s, QD_SLIDE, 0.0, 0.0, 0.0, 0.5, 0.01);
+  const int carriage = scene_add_body(s, QD_SLIDE, 0.0, 0.0, 0.0, 1.0, 0.01);
+  scene_add_actuator(s, pusher, 200.0);
+  const int tip = scene_add_geom(s, QD_SPHERE, pusher, 0.0, 0.0, 0.1);
+  for (int i = 1; i <= spheres; ++i) {
+    scene_add_pair(s, tip, scene_add_geom(s, QD_SPHERE, carriage, 0.25, 1e-4 * i, 0.1), 1, 0.0);
   }
-  for (int i = 0; i <= spheres; ++i) {
-    type[i] = QD_SPHERE;
-    body[i] = i == 0 ? 1 : 2;
-    geom_quat[4 * i] = 1;
-    geom_size[3 * i] = 0.1;
-    geom_pos[3 * i] = i == 0 ? 0.0 : 0.25;
-    geom_pos[3 * i + 1] = i == 0 ? 0.0 : 1e-4 * i;
-    if (i > 0) {
-      pair[2 * (i - 1)] = 0;
-      pair[2 * (i - 1) + 1] = i;
-      dim[i - 1] = 1;
-    }
-  }
-  const qd_model_spec spec = {.body_count = 3,
-                              .body_parent = parent,
-                              .body_pos = body_pos,
-                              .body_quat = body_quat,
-                              .body_mass = mass,
-                              .body_com = com,
-                              .body_inertia = inertia,
-                              .joint_count = 2,
-                              .joint_type = joint_type,
-                              .joint_body = joint_body,
-                              .joint_pos = zeros,
-                              .joint_axis = axis,
-                              .joint_ref = zeros,
-                              .joint_range = range,
-                              .joint_stiffness = zeros,
-                              .joint_springref = zeros,
-                              .default_q = zeros,
-                              .actuator_count = 1,
-                              .actuator_joint = actuator_joint,
-                              .actuator_stiffness = stiffness,
-                              .actuator_gear = gear,
-                              .geom_count = spheres + 1,
-                              .geom_type = type,
-                              .geom_body = body,
-                              .geom_pos = geom_pos,
-                              .geom_quat = geom_quat,
-                              .geom_size = geom_size,
-                              .pair_count = spheres,
-                              .pair_geom = pair,
-                              .pair_dim = dim,
-                              .pair_friction = friction,
-                              .pair_margin = margin,
-                              .gravity = {0, 0, -9.81}};
-  qd_model *model = NULL;
-  char message[200] = "";
-  if (qd_model_create(&spec, &model, message, sizeof message) != QD_OK) {
-    fprintf(stderr, "%s\n", message);
-  }
-  free(geom_pos);
-  free(geom_quat);
-  free(geom_size);
-  free(friction);
-  free(margin);
-  return model;
+  return scene_finish(s);
 }
 
 typedef struct numbers {

@@ -2,68 +2,21 @@
  * moves, and the workspace serves on. */
 #include <string.h>
 
-#include "check.h"
-#include "qdsim.h"
+#include "scene.h"
 
 #define NQ 8
 #define NV 7
 #define BODIES 3
 
 /* A free ball on a floor, and a cart on a rail with an actuator. */
-static qd_model *scene_create(void) {
-  static const int32_t parent[BODIES] = {0, 0, 0}, joint_type[] = {QD_FREE, QD_SLIDE};
-  static const int32_t joint_body[] = {1, 2}, geom_type[] = {QD_PLANE, QD_SPHERE};
-  static const int32_t geom_body[] = {0, 1}, pair[] = {0, 1}, dim[] = {3}, actuator_joint[] = {1};
-  static const double zeros[10 * BODIES], pos[3 * BODIES] = {0, 0, 0, 0, 0, 1, 2};
-  static const double quat[4 * BODIES] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, mass[BODIES] = {0, 1, 1};
-  static const double axis[6] = {0, 0, 0, 1, 0, 0}, size[6] = {0, 0, 0, 1};
-  static const double range[4] = {-INFINITY, INFINITY, -INFINITY, INFINITY};
-  static const double q[NQ] = {0, 0, 1, 1}, friction[5] = {0.5, 0.5}, one[] = {1};
-  double inertia[9 * BODIES] = {0};
-  for (int i = 0; i < 9; i += 4) {
-    inertia[9 + i] = inertia[18 + i] = 1.0;
-  }
-  const qd_model_spec spec = {.body_count = BODIES,
-                              .body_parent = parent,
-                              .body_pos = pos,
-                              .body_quat = quat,
-                              .body_mass = mass,
-                              .body_com = zeros,
-                              .body_inertia = inertia,
-                              .joint_count = 2,
-                              .joint_type = joint_type,
-                              .joint_body = joint_body,
-                              .joint_pos = zeros,
-                              .joint_axis = axis,
-                              .joint_ref = zeros,
-                              .joint_range = range,
-                              .joint_stiffness = zeros,
-                              .joint_springref = zeros,
-                              .default_q = q,
-                              .actuator_count = 1,
-                              .actuator_joint = actuator_joint,
-                              .actuator_stiffness = one,
-                              .actuator_gear = one,
-                              .geom_count = 2,
-                              .geom_type = geom_type,
-                              .geom_body = geom_body,
-                              .geom_pos = zeros,
-                              .geom_quat = quat,
-                              .geom_size = size,
-                              .pair_count = 1,
-                              .pair_geom = pair,
-                              .pair_dim = dim,
-                              .pair_friction = friction,
-                              .pair_margin = zeros,
-                              .gravity = {0, 0, -9.81}};
-  qd_model *model = NULL;
-  char message[200] = "";
-  const qd_status status = qd_model_create(&spec, &model, message, sizeof message);
-  CHECK(status == QD_OK);
-  if (status != QD_OK) {
-    fprintf(stderr, "%s\n", message);
-  }
-  return model;
+static qd_model *ball_and_cart_create(void) {
+  scene *s = scene_create();
+  const int ball = scene_add_body(s, QD_FREE, 0.0, 0.0, 1.0, 1.0, 1.0);
+  const int cart = scene_add_body(s, QD_SLIDE, 2.0, 0.0, 0.0, 1.0, 1.0);
+  scene_add_actuator(s, cart, 1.0);
+  const int floor = scene_add_geom(s, QD_PLANE, 0, 0.0, 0.0, 0.0);
+  scene_add_pair(s, floor, scene_add_geom(s, QD_SPHERE, ball, 0.0, 0.0, 1.0), 3, 0.5);
+  return scene_finish(s);
 }
 
 typedef struct inputs {
@@ -111,7 +64,7 @@ static void refuse(const qd_model *model, qd_workspace *workspace, int call, siz
 }
 
 static void test_inputs_are_checked(void) {
-  qd_model *model = scene_create();
+  qd_model *model = ball_and_cart_create();
   qd_workspace *workspace = qd_workspace_create(model, 0);
   for (int call = 0; call < 3; ++call) {
     for (size_t at = 0; at < sizeof GOOD / sizeof(double); ++at) {
@@ -127,7 +80,7 @@ static void test_inputs_are_checked(void) {
 }
 
 static void test_collide_checks(void) {
-  qd_model *model = scene_create();
+  qd_model *model = ball_and_cart_create();
   qd_workspace *workspace = qd_workspace_create(model, 0);
   const qd_contact *contacts;
   int count;
