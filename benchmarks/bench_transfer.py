@@ -226,6 +226,41 @@ def quartiles(delta: Array, length: Array) -> str:
     return f"{middle:.2f} ({low:.2f} to {high:.2f})"
 
 
+def draw(found: dict[tuple[str, tuple[str, str, str]], list[dict[str, Any]]], path: Path) -> None:
+    """As S3 Fig. 12: Delta over L, and Delta-bar, of segments that begin as planned, open loop."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = (("published", "plan"), ("plane", "plan"), ("plane", "paced"))
+    titles = ("S3's world, plans", "on a plane, plans", "on a plane, paced plans")
+    colours = ("#2F6F9F", "#B5483A", "#3E8E5A")
+    figure, axes = plt.subplots(len(rows), 4, figsize=(13, 2.9 * len(rows)))
+    for line, (world, kind), title in zip(axes, rows, titles):
+        ratios: tuple[list[Array], list[Array]] = ([], [])
+        for name, colour in zip(PLANAR, colours):
+            runs = [r["each"] for r in found.get((name, (world, kind, "open")), []) if r]
+            runs = [r for r in runs if "final" in r]
+            length = np.concatenate([np.zeros((0, 2)), *(r["length"] for r in runs)])
+            error = np.concatenate([np.zeros((0, 2)), *(r["delta"] for r in runs)])
+            for k in range(2):
+                line[k].scatter(length[:, k], error[:, k], s=14, color=colour, label=name)
+                moves = length[:, k] > 1e-3
+                ratios[k].append(error[moves, k] / length[moves, k])
+        for k, unit in enumerate(("m", "rad")):
+            line[k].set(xlabel=f"L ({unit})", ylabel=f"$\\Delta$ ({unit})", title=title)
+            line[k + 2].boxplot(ratios[k], tick_labels=["PP", "PH", "IB"], showfliers=False)
+            part = ("position", "rotation")[k]
+            line[k + 2].set(title=f"$\\bar\\Delta$, {part}", ylim=(0.0, None))
+        for axis in line:
+            axis.grid(color="#E8ECEF")
+            axis.set_axisbelow(True)
+    axes[0][0].legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
@@ -235,6 +270,7 @@ def main() -> None:
     parser.add_argument("--loops", nargs="*", default=["open", "stabilizer", "mpc", "replan"])
     parser.add_argument("--cache", type=Path, default=None)
     parser.add_argument("--cached", action="store_true", help="only what the cache has")
+    parser.add_argument("--figure", type=Path, default=None, help="write a picture like S3 Fig. 12")
     arguments = parser.parse_args()
     choices = (arguments.worlds, arguments.kinds, arguments.loops)
 
@@ -249,6 +285,8 @@ def main() -> None:
     else:
         for name, key, run in runs(arguments.systems, wanted, arguments.seeds, arguments.cache):
             found.setdefault((name, key), []).append(run)
+    if arguments.figure is not None:
+        draw(found, arguments.figure)
     print("# Transfer to MuJoCo\n")
     print(
         "| system | world | plans, loop | plans found | Delta-bar, position: median (quartiles) | rotation "
