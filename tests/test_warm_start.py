@@ -324,3 +324,30 @@ def test_wrong_starts_of_batches_are_named() -> None:
     np.testing.assert_allclose(
         qdsim.step_batch(scene.model, q, u, warm_start=failed).q_next, start.q_next, atol=CLOSE
     )
+
+
+@pytest.mark.parametrize("friction", ["cone", "pyramid"])
+def test_coming_to_rest(friction: str) -> None:
+    """The same command again and again: slips go to zero, where no active set is strict."""
+    options = qdsim.Options(friction=friction)
+    cases = {
+        name: (s.model, *s.sample(np.random.default_rng(11))) for name, s in all_scenes(3).items()
+    }
+    for name in ("allegro_plate", "iiwa_bimanual_box"):
+        system = systems.load(name)
+        q = np.array(system.start.q)
+        cases[name] = system.model, q, system.model.command_from(q) + 0.02
+    for name, (model, q, u) in cases.items():
+        previous = None
+        for _ in range(15):
+            try:
+                cold = qdsim.step(model, q, u, options)
+            except qdsim.SolverError:
+                break
+            previous = qdsim.step(model, q, u, options, warm_start=previous)
+            check_same(previous, cold, name)
+            info = previous.info
+            assert info.primal_residual <= 1e-9, name
+            assert info.dual_residual <= 1e-6, name
+            assert info.complementarity <= 1e-9, name
+            q = np.array(previous.q_next)
