@@ -375,6 +375,10 @@ static qd_status settle(qd_cone_workspace *workspace, const qd_cone_program *pro
              : QD_NUMERICAL_TROUBLE;
 }
 
+static int is_undecided(qd_status status, int limits_too) {
+  return status == QD_NUMERICAL_TROUBLE || (status == QD_ITERATION_LIMIT && limits_too);
+}
+
 qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
                       const conic_program *source, double *x, double *slack, double *dual,
                       double *dual_eq, qd_cone_info *info) {
@@ -396,11 +400,16 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
     memset(workspace->slack, 0, (size_t)workspace->slot_count * sizeof(double));
     return info->status = settle(workspace, program, o->tolerance, QD_INFEASIBLE, &out, info);
   }
+  const int last_resort = o->iteration_limit >= RETRY_FROM;
   qd_status found = run_methods(workspace, o, o->warm_start ? &out : NULL, source->strict, info);
   info->status = settle(workspace, program, o->tolerance, found, &out, info);
-  const int undecided = info->status == QD_NUMERICAL_TROUBLE ||
-                        (info->status == QD_ITERATION_LIMIT && o->iteration_limit >= RETRY_FROM);
-  if (undecided && conic_rows_are_far_apart(workspace) &&
+  if (is_undecided(info->status, last_resort) && conic_cost_is_weak(workspace, program) &&
+      conic_load(workspace, source, ROWS_AS_GIVEN) == QD_OK) {
+    workspace->by_offsets = 1;
+    found = run_methods(workspace, o, NULL, 0, info);
+    info->status = settle(workspace, program, o->tolerance, found, &out, info);
+  }
+  if (is_undecided(info->status, last_resort) && conic_rows_are_far_apart(workspace) &&
       conic_load(workspace, source, ROWS_ALIKE) == QD_OK) {
     found = run_methods(workspace, o, NULL, 0, info);
     info->status = settle(workspace, program, o->tolerance, found, &out, info);

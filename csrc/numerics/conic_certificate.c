@@ -6,13 +6,14 @@
  * column (qdsim.h has the definition in words). With d_j the scale of a column, 1 / sqrt(Q_jj) or
  * one over its largest entry where there is no curvature, and s the share:
  *
- *     R = largest of |x_j| / d_j, of |b_j| d_j where there is curvature, and of 1 % of the largest
- *         offset |g|, |c| over the largest row norm |G_i d|: how far x goes, would, or might;
- *     S = largest d_j |term| in any column of Qx + b - G'dual - C'dual_eq;
+ *     R = largest of |x_j| / d_j, of 1 % of the largest offset |g|, |c| over the largest row norm
+ *         |G_i d|, and of 1e-12 |b_j| d_j where there is curvature: how far x goes, or might, or
+ * what is rounding of where the cost alone sends it (nearly linear programs: far beyond rows); S =
+ * largest d_j |term| in any column of Qx + b - G'dual - C'dual_eq;
  *
  *     rows      outside by no more than s max(|g_i|, |G_i d| R)
  *     columns   |residual_j| d_j <= s S, and no larger beside the largest term as it stands
- *     products  |dual o slack - target| <= s max(S R, target)
+ *     products  |dual o slack - target| <= s max(S R, target), and so |dual| |Gx + g - slack|
  *     duals     outside by no more than rounding, or |G_i d| times that <= s S
  *
  * Without any b, S is at least R; without b and offsets, R is at least 1. */
@@ -24,6 +25,9 @@
 
 #define CERTIFIED 1e-6    /* s at least */
 #define OFFSET_SHARE 1e-2 /* of the distance to offsets, in R */
+#define NO_OFFSET 1e-14   /* of how far the cost alone sends x: rounding of zero */
+#define FREE_SHARE 1e-8   /* of that, in R, where there is no offset */
+#define WEAK_COST 1e3     /* that distance over the one to offsets */
 #define EXCLUDED 1e3      /* distances to offsets that a proof of infeasibility covers */
 #define ROUNDED 1e-14     /* of a squared head that counts as rounding */
 #define FAR_APART 1e-4    /* row norms that want scaling */
@@ -162,12 +166,12 @@ LANES_INLINE double cost_gradient(const qd_cone_workspace *workspace,
 }
 
 QD_CLONES
-void conic_measure(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                   const double *x, const double *slack, const double *dual, const double *dual_eq,
+void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
+                   const double *slack, const double *dual, const double *dual_eq,
                    qd_cone_info *info) {
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
   double *residual = workspace->work_x, *whole_x = workspace->dx, *w = workspace->work_row2;
-  double primal = 0.0, gap = 0.0;
+  double primal = 0.0, gap = 0.0, apart = 0.0;
   info->objective = cost_gradient(workspace, program, x, residual);
   for (int k = 0; k < workspace->column_count; ++k) whole_x[k] = k < n ? x[k] : 0.0;
   for (int i = 0; i < m + p; ++i) w[i] = 0.0; /* rows left out */
@@ -186,6 +190,7 @@ void conic_measure(const qd_cone_workspace *workspace, const qd_cone_program *pr
       for (int i = row; i < row + dim; ++i) {
         primal = larger(primal, -w[i]);
         gap = larger(gap, fabs(slack[i] * dual[i] - target));
+        apart = larger(apart, fabs((w[i] - slack[i]) * dual[i]));
       }
     } else {
       double size = 0.0, head = slack[row] * dual[row] - target;
@@ -194,6 +199,8 @@ void conic_measure(const qd_cone_workspace *workspace, const qd_cone_program *pr
         head += slack[i] * dual[i];
         gap = larger(gap, fabs(slack[row] * dual[i] + dual[row] * slack[i]));
       }
+      for (int i = row; i < row + dim; ++i)
+        apart = larger(apart, fabs((w[i] - slack[i]) * dual[row]));
       gap = larger(gap, fabs(head));
       primal = larger(primal, sqrt(size) - w[row]);
     }
@@ -202,6 +209,7 @@ void conic_measure(const qd_cone_workspace *workspace, const qd_cone_program *pr
   info->primal_residual = primal;
   info->dual_residual = max_norm(residual, n);
   info->complementarity = gap;
+  workspace->slack_error = apart;
 }
 
 /* ------------------------------------------------------------ scales */
@@ -256,7 +264,11 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
                                max_norm(program->c, program->equality_count));
   s.offset = strongest > 0.0 ? offset / sqrt(strongest) : 0.0;
   s.weakest_row = sqrt(s.weakest_row);
-  s.reach = larger(s.free, OFFSET_SHARE * s.offset);
+  s.reach = OFFSET_SHARE * s.offset;
+  if (!workspace->exact)
+    s.reach = larger(s.reach, s.free);
+  else if (s.offset <= NO_OFFSET * s.free)
+    s.reach = FREE_SHARE * s.free;
   s.b = max_norm(program->b, program->variable_count);
   return s;
 }
@@ -376,13 +388,16 @@ int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program
   const double share = larger(CERTIFIED, 10.0 * tolerance);
   const scales s = measure_scales(workspace, program);
   const double left = scaled_norm(workspace, residual, 0);
-  const double gap = info->complementarity - share * s.target;
-  if (left <= share * s.b_scaled && info->dual_residual <= share * s.b &&
-      gap <= share * s.b_scaled * s.reach &&
-      info->primal_residual <= share * s.reach * s.weakest_row &&
-      duals_hold(workspace, program, dual, share * s.b_scaled))
-    return 1; /* so far for free */
-  double reach = larger(s.reach, scaled_norm(workspace, x, 1));
+  const double gap = larger(info->complementarity, workspace->slack_error) - share * s.target;
+  double reach = s.reach;
+  for (int whole = 0; whole < 2; ++whole) { /* without x first: then all of this is free */
+    if (left <= share * s.b_scaled && info->dual_residual <= share * s.b &&
+        gap <= share * s.b_scaled * reach &&
+        info->primal_residual <= share * reach * s.weakest_row &&
+        duals_hold(workspace, program, dual, share * s.b_scaled))
+      return 1;
+    reach = larger(s.reach, scaled_norm(workspace, x, 1));
+  }
   if (s.reach == 0.0) reach = larger(reach, 1.0);
   find_terms(workspace, program, x, dual, dual_eq, term);
   double force = scaled_norm(workspace, term, 0);
@@ -451,6 +466,12 @@ int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program
       return 1;
     }
   return 0;
+}
+
+int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program *program) {
+  const scales s = measure_scales(workspace, program);
+  const double given = s.reach > 0.0 ? s.offset : 1.0; /* R = 1: nothing else says how far */
+  return given > 0.0 && s.b_scaled > WEAK_COST * given;
 }
 
 int conic_rows_are_far_apart(const qd_cone_workspace *workspace) {

@@ -570,6 +570,7 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   if (status != QD_OK) return status;
   if (!rows_fit(workspace, source)) return QD_BAD_ARGUMENT;
   workspace->hard_penalty = HARD_ROW_PENALTY;
+  workspace->by_offsets = 0;
   workspace->variable_count = program->variable_count;
   workspace->row_count = program->row_count;
   workspace->equality_count = program->equality_count;

@@ -221,16 +221,17 @@ static void keep(qd_cone_workspace *workspace) {
   }
 }
 
-/* What slacks are measured against: their natural unit, or a larger offset or free motion. */
+/* What slacks are measured against: their natural unit, or a larger offset or free motion, if that
+ * counts. */
 static double span(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
+  const double motion = workspace->by_offsets ? 0.0 : workspace->b_size;
   double largest = workspace->length;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
-      largest =
-          larger(largest, larger(fabs(workspace->g[group->slot + c]),
-                                 sqrt(workspace->compliance[group->cone + c]) * workspace->b_size));
+      largest = larger(largest, larger(fabs(workspace->g[group->slot + c]),
+                                       sqrt(workspace->compliance[group->cone + c]) * motion));
   }
   return largest;
 }

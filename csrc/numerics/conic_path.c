@@ -15,6 +15,7 @@
 #define LENGTH_SHARE 0.5
 #define FORCE_SHARE 2.0
 #define TOUCHING 1e-6 /* of the free motion: natural length of a barrier's slacks at least */
+#define HARD_BESIDE_CONTACTS 1e4
 #define STRICTLY_INSIDE                                                                            \
   1e-6 /* lengths; nearer ones go along the path, whose derivative they need */
 #define SHORT_STEP 0.3
@@ -29,10 +30,9 @@
 #define STALLED_STEP 1e-6
 #define STALLED_COUNT 15   /* iterations without progress, */
 #define STALLED_ERROR 1e-3 /* once relative errors are this small: rounding */
-#define ACCEPTABLE                                                                                 \
-  1e-7 /* relative error that counts as solved where rounding ends a barrier's path */
-#define POLISH_FROM 1e-1      /* relative error: earlier, no gap means anything */
-#define CERTIFICATE_FROM 8    /* iterations before rays are looked at */
+#define ACCEPTABLE 1e-7    /* relative error where rounding ends a path: of a barrier, by offsets */
+#define POLISH_FROM 1e-1   /* relative error: earlier, no gap means anything */
+#define CERTIFICATE_FROM 8 /* iterations before rays are looked at */
 #define CERTIFICATE_SCALE 1e6 /* a ray excludes every solution up to this many natural sizes */
 
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
@@ -105,11 +105,21 @@ static void start_rows(qd_cone_workspace *workspace, double *w, double *violatio
   }
 }
 
+/* How far equalities are from x = 0, in scaled columns; 1 if nothing says. */
+static double equality_offset(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  if (workspace->equality_count == 0) return 1.0;
+  const cone_group *group = &product->groups[product->group_count - 1];
+  const double offset = max_norm(workspace->g + group->slot, group->count);
+  return offset > 0.0 ? offset : 1.0;
+}
+
 /* Natural units. Length: how far slacks are from zero at x = 0, a mean that far cones do not
  * dominate (of square roots), or a share of the largest violation. Force: what the rows must carry,
  * cost over row size. Both grow if a target asks for more energy. Measured on contact programs:
  * within a factor 3 of the best hand-picked pair (10 mm, 10 N); violation and violation /
- * compliance alone cost up to twice the iterations. */
+ * compliance alone cost up to twice the iterations. Nearly linear programs, whose cost alone sends
+ * x far beyond what rows allow, are measured `by_offsets` where that has failed. */
 static void find_units(qd_cone_workspace *workspace, const double *violation) {
   const cone_product *product = &workspace->product;
   double worst = 0.0, roots = 0.0, row = 0.0, target = 0.0, length, force;
@@ -130,12 +140,16 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
     }
   }
   roots = product->cone_count > 0 ? roots / product->cone_count : 0.0;
+  if (workspace->by_offsets) worst = 0.0;
   row = row > 0.0 ? sqrt(row) : 1.0;
   workspace->b_size = max_norm(workspace->b, workspace->column_count);
   length = LENGTH_SHARE * larger(roots * roots, 0.01 * worst);
   force = FORCE_SHARE * workspace->b_size / row;
-  if (!workspace->exact) /* contacts that touch: their offsets are rounding, free motion is not */
+  if (!workspace->exact &&
+      !workspace
+           ->by_offsets) /* contacts that touch: their offsets are rounding, free motion is not */
     length = larger(length, TOUCHING * row * max_norm(workspace->x, workspace->column_count));
+  if (length == 0.0 && workspace->by_offsets) length = row * equality_offset(workspace);
   if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
   if (force == 0.0) force = length / (row * row);
   near_roots = near_count > 0 ? near_roots / near_count : roots;
@@ -149,6 +163,9 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
   if (workspace->definite)
     workspace->reach = larger(workspace->reach, max_norm(workspace->x, workspace->column_count));
   if (workspace->b_size == 0.0) workspace->b_size = workspace->force * row;
+  if (workspace->by_offsets) /* contacts are far stiffer than the cost: held rows more so */
+    workspace->hard_penalty = larger(HARD_ROW_PENALTY, HARD_BESIDE_CONTACTS * workspace->force /
+                                                           workspace->length * row * row);
 }
 
 /* s - z / stiffness = l and s z = room stiffness / 4, both positive: s, and z / stiffness. */
@@ -461,7 +478,9 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
   }
   restore_best(workspace);
   workspace->path_error = best * goal;
-  return !workspace->exact && best * goal <= ACCEPTABLE && is_inside(workspace) ? QD_OK : status;
+  workspace->arrived = (!workspace->exact || workspace->by_offsets) && best * goal <= ACCEPTABLE &&
+                       is_inside(workspace); /* rounding ends it */
+  return workspace->arrived ? QD_OK : status;
 }
 
 qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iteration_limit,

@@ -104,6 +104,7 @@ struct qd_cone_workspace {
   double
       *compliance; /* over cones: largest squared row norm, what a multiplier does to its slack */
   double length, force, energy; /* natural units of slack, dual and their product */
+  int by_offsets;               /* natural lengths do without the minimiser of the cost */
   double near_length;           /* of the slacks of cones that the minimiser of the cost violates */
   double reach;                 /* natural size of internal x */
   double b_size;                /* max-norm of internal b, with the forces' share */
@@ -142,6 +143,7 @@ struct qd_cone_workspace {
   int wanted_width;        /* at which the path stops for a polish; 0: it does not */
   int arrived;             /* the path did, at its goal */
   int *is_near, *tail;     /* (blocks) */
+  double slack_error;      /* max |dual| |Gx + g - slack| of what conic_measure saw */
   int is_vertex;           /* the cuts ended at a solution, with the load spread */
   double polish_error;     /* the best that the last polish saw */
   double start_limit;      /* errors of a guess above it are not worth a factor */
@@ -255,10 +257,12 @@ int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int 
 int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program);
 /* Norms of rows that differ by more than the methods can hold beside each other. */
 int conic_rows_are_far_apart(const qd_cone_workspace *workspace);
+/* The cost alone sends x far out beside the offsets of rows: natural lengths may mislead. */
+int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program *program);
 /* Residuals from the caller's own numbers, where they are not zero. Leaves Qx + b - G'dual -
  * C'dual_eq in work_x, Gx + g in work_row2. */
-void conic_measure(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                   const double *x, const double *slack, const double *dual, const double *dual_eq,
+void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
+                   const double *slack, const double *dual, const double *dual_eq,
                    qd_cone_info *info);
 /* 1 if what conic_measure has left is a solution's. */
 int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program *program,

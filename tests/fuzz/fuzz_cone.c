@@ -130,7 +130,10 @@ static double free_reach(const qd_cone_program *p, const double *d, const double
   }
   const double away = norm > 0.0 ? offset / norm : 0.0;
   *far = fmax(reach, away);
-  return fmax(reach, 1e-2 * away);
+  if (p->target_mu) {
+    return fmax(reach, 1e-2 * away);
+  }
+  return away <= 1e-14 * reach ? 1e-8 * reach : 1e-2 * away;
 }
 
 /* How far a vector is outside its cone. */
@@ -210,17 +213,28 @@ static double check_columns(const qd_cone_program *p, const double *x, const dou
   return force;
 }
 
-static void check_products(const qd_cone_program *p, const double *slack, const double *dual,
-                           double energy) {
+/* Of slacks, and of rows worked out from x. */
+static void check_products(const qd_cone_program *p, const double *x, const double *slack,
+                           const double *dual, double energy) {
+  const int n = p->variable_count;
   for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
     const double mu = p->target_mu ? p->target_mu[k] : 0.0;
     const int step = p->cone_kind[k] == QD_ORTHANT ? 1 : p->cone_dim[k];
     for (int i = row; i < row + p->cone_dim[k]; i += step) {
-      double product = -mu;
-      for (int r = 0; r < step; ++r) {
-        product += slack[i + r] * dual[i + r];
+      double product = -mu, of_rows = -mu, rounding = 0.0;
+      for (int r = i; r < i + step; ++r) {
+        double w = p->g[r], size = fabs(w);
+        for (int j = 0; j < n; ++j) {
+          w += p->G[n * r + j] * x[j];
+          size = fmax(size, fabs(p->G[n * r + j] * x[j]));
+        }
+        product += slack[r] * dual[r];
+        of_rows += w * dual[r];
+        rounding += 1e-14 * size * fabs(dual[r]);
       }
       FUZZ_CHECK(fabs(product) <= SHARE * energy, "complementarity %g of %g", product, energy);
+      FUZZ_CHECK(fabs(of_rows) <= 7.0 * SHARE * energy + rounding, "rows' complementarity %g of %g",
+                 of_rows, energy); /* a sum over up to six rows */
     }
   }
 }
@@ -239,7 +253,7 @@ static void check_solution(const qd_cone_program *p, const double *x, const doub
   check_rows(p, x, d, reach);
   const double force = check_columns(p, x, dual, dual_eq, d, reach);
   const double target = p->target_mu ? largest(p->target_mu, p->cone_count) : 0.0;
-  check_products(p, slack, dual, fmax(force * reach, target));
+  check_products(p, x, slack, dual, fmax(force * reach, target));
   for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
     const int dim = p->cone_dim[k];
     const double out = outside(p->cone_kind[k], dim, dual + row);
