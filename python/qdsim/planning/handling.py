@@ -213,7 +213,8 @@ def gaiting(
         samples = hand.follow(schedule, 0.3, give_up=True)
         done.append((schedule, samples))
         if np.all(np.array(space.errors(hand.plant.q, task.goal)) <= near):
-            hand.hold(task.goal, options.settle)
+            # The goal itself may be millimetres off, where a ball that leans could not roll without slipping.
+            hand.hold(stroke.segment.end, options.settle)
             break
         hand.release()
     return done
