@@ -79,7 +79,11 @@ static void count_step(double spacing, double kappa, int derivative) {
   qd_workspace *workspace = qd_workspace_create(model, 0);
   qd_step_options options = qd_step_options_default();
   qd_step_result result = {.q_next = q_next, .delta = delta, .limit_force = limit};
-  const qd_step_input input = {.q = q};
+  static double start_delta[6 * OBJECTS], start_limit[6 * OBJECTS];
+  static qd_contact start_contacts[8 * OBJECTS];
+  qd_step_start start = {
+      .contacts = start_contacts, .delta = start_delta, .limit_force = start_limit};
+  qd_step_input input = {.q = q};
   options.kappa = kappa;
   options.margin = 0.01;
   configuration(q, spacing);
@@ -96,8 +100,14 @@ static void count_step(double spacing, double kappa, int derivative) {
   CHECK(status == QD_OK);
   CHECK(result.contact_count >= OBJECTS);
   CHECK(grown > 0); /* 64 contacts to begin with */
+  CHECK(result.contact_count <= 8 * OBJECTS);
+  start.contact_count = result.contact_count;
+  memcpy(start_contacts, result.contacts, (size_t)result.contact_count * sizeof(qd_contact));
+  memcpy(start_delta, delta, sizeof delta);
+  memcpy(start_limit, limit, sizeof limit);
   const long before = allocations;
   for (int i = 0; i < 3; ++i) {
+    input.start = i > 0 ? &start : NULL; /* warm, too */
     status = derivative ? qd_linearize(model, workspace, &options, &input, &result, A, NULL)
                         : qd_step(model, workspace, &options, &input, &result);
     CHECK(status == QD_OK);
