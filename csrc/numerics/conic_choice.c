@@ -3,15 +3,16 @@
  * Cuts and the polish take one active row after the other. They win where few cones are active, or
  * where those that are come to rest at once: a body that is pressed straight down needs one cut a
  * contact. Contacts that touch already and are dragged along (a grasp, squeezed by joints that are
- * not done) need a new cut for every turn of their friction; with as many rows of that kind as
- * there are unknowns, most of them share the load in the end, and the path takes all of them at
+ * not done) need a new cut for every turn of their friction; with nearly as many rows of that kind
+ * as there are unknowns, most of them share the load in the end, and the path takes all of them at
  * once. Then it is the faster way, if few other rows stand by. */
 #include <math.h>
 
 #include "numerics/conic_workspace.h"
 
 #define TOUCHES 1e-2   /* offset of a cone beside what the free motion violates it by */
-#define IDLE_SHARE 1.5 /* rows of the program over rows that are dragged */
+#define IDLE_SHARE 2.0 /* rows of the program over rows that are dragged */
+#define MANY 0.8       /* of those, beside unknowns */
 
 /* Is the free motion's slack w outside the cone and its negative, with a direction to turn to? */
 static int is_dragged(const qd_cone_workspace *workspace, const cone_group *group, int c) {
@@ -36,6 +37,6 @@ int conic_wants_path(const qd_cone_workspace *workspace) {
     for (int c = 0; c < group->count && group->kind == GROUP_LORENTZ; ++c)
       if (is_dragged(workspace, group, c)) dragged += group->dim;
   }
-  return dragged >= workspace->variable_count &&
+  return dragged >= MANY * workspace->variable_count &&
          workspace->row_count < IDLE_SHARE * (double)dragged;
 }

@@ -22,8 +22,9 @@
 #include "numerics/conic_workspace.h"
 #include "numerics/lanes.h"
 
-#define NEXT_ROUND 1e-12      /* relative change that is not worth one */
-#define HARD_ROUNDS 4         /* most repetitions for hard rows */
+#define NEXT_ROUND 1e-12 /* relative change that is not worth one */
+#define STIFFEST 3e11    /* penalty of hard rows: fewer rounds; a polish wants less (rounding) */
+#define HARD_ROUNDS 4    /* most repetitions for hard rows */
 #define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
 #define PATH_END 1e-9
 #define REDUNDANT 1e-6 /* of a direction that is left, or of dx */
@@ -133,7 +134,7 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
     active = 1;
   }
   int hard = workspace->equality_count > 0;
-  workspace->hard_penalty = STIFFEST_ROW; /* fewer rounds */
+  workspace->hard_penalty = STIFFEST;
   if (active)
     hard |= conic_set_active_rows(workspace, workspace->polish_dual, workspace->polish_slack);
   for (int k = 0; k < product->group_count; ++k) {
