@@ -20,11 +20,12 @@ typedef struct histogram {
   uint64_t found[BINS / 64];
 } histogram;
 
-/* The exponent of a positive number, as its bits have it; more where it is not finite. */
+/* The power of two that a positive number lies below, as its bits have it; more where it is not
+ * finite. */
 static int exponent_of(double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
-  return (int)(bits >> 52 & 0x7ff) - 1023;
+  return (int)(bits >> 52 & 0x7ff) - 1022;
 }
 
 static void note(histogram *h, double ratio) {

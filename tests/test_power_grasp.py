@@ -1,0 +1,87 @@
+"""A power grasp: as many contacts as the hand has fingers to drag them, in motion and once it has come to
+rest, where slips are nanometres. Judged by the optimality conditions, from public queries alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from program import assemble, weights
+
+import qdsim
+from qdsim import systems
+
+Array = npt.NDArray[np.float64]
+OPTIONS = qdsim.Options(margin=0.01)
+AHEAD = {0: 0.0, 1: 0.065, 2: 0.053, 3: 0.022}  # rad, of a finger's joints
+
+
+@pytest.fixture(scope="module")
+def grasp() -> tuple[qdsim.Model, Array, Array]:
+    """Return the hand around the ball, closed by commands ahead of the joints and then held."""
+    model = systems.load("allegro_sphere").model
+    q = np.array(model.keyframes["start"].q)
+    q[[1, 2, 3, 5, 6, 7, 9, 10, 11]] = 0.3
+    q[12], q[13:16], q[16:19] = 0.9, 0.3, (-0.08, 0.01, 0.0715)
+    u = model.command_from(q)
+    for step in range(80):
+        if step < 60:
+            u = model.command_from(q)
+            for joint, ahead in AHEAD.items():
+                u[joint:12:4] += ahead
+            u[12:16] += (0.06, -0.017, 0.045, 0.032)
+        q = np.array(qdsim.step(model, q, u, OPTIONS).q_next)
+    return model, q, u
+
+
+def residuals(model: qdsim.Model, q: Array, u: Array, step: qdsim.Step) -> tuple[float, ...]:
+    """Return what is missing to stationarity (N), to the cones (m), and the products (J)."""
+    program = assemble(model, q, u, OPTIONS, step.contacts)
+    gradient = program.Q @ step.delta + program.b - step.limit_force
+    gap = product = 0.0
+    for J, contact in zip(program.J, program.contacts, strict=True):
+        dim = int(contact["dim"])
+        force, friction = contact["force"][:dim], contact["friction"][: dim - 1]
+        gradient -= J[:dim].T @ force
+        motion = J[:dim] @ step.delta
+        motion[0] += contact["dist"]
+        gap = max(gap, np.linalg.norm(weights(contact)[: dim - 1] * motion[1:]) - motion[0])
+        gap = max(gap, (np.linalg.norm(force[1:] / friction) - force[0]) * 1e-6)
+        product = max(product, abs(motion @ force))
+    return float(np.abs(gradient).max()), float(gap), float(product)
+
+
+def test_at_rest(grasp: tuple[qdsim.Model, Array, Array]) -> None:
+    model, q, u = grasp
+    step = qdsim.step(model, q, u, OPTIONS)
+    assert (step.contacts["force"][:, 0] > 1e-3).sum() >= 8
+    assert np.abs(step.delta).max() < 1e-5  # a thousandth of what commands move
+    assert max(residuals(model, q, u, step)) <= 1e-8
+
+
+def test_in_motion(grasp: tuple[qdsim.Model, Array, Array]) -> None:
+    model, q, u = grasp
+    rng = np.random.default_rng(0)
+    for scale in (1e-6, 1e-4, 1e-2, 3e-2, 1e-1):
+        for _ in range(4):
+            command = u + scale * rng.standard_normal(model.nu)
+            step = qdsim.step(model, q, command, OPTIONS)
+            assert max(residuals(model, q, command, step)) <= 1e-8, scale
+
+
+def test_the_barrier_leads_there(grasp: tuple[qdsim.Model, Array, Array]) -> None:
+    """The smoothed steps tend to the exact one, by one over kappa in the cost."""
+    model, q, u = grasp
+    command = u + 0.02 * np.random.default_rng(1).standard_normal(model.nu)
+    exact = qdsim.step(model, q, command, OPTIONS)
+    program = assemble(model, q, command, OPTIONS, exact.contacts)
+
+    def cost(delta: Array) -> float:
+        return float(0.5 * delta @ program.Q @ delta + program.b @ delta)
+
+    over = []
+    for kappa in (1e3, 1e5, 1e7):
+        delta = np.array(qdsim.step(model, q, command, OPTIONS.replace(kappa=kappa)).delta)
+        over.append((cost(delta) - cost(np.array(exact.delta))) * kappa)
+    cones = len(exact.contacts) + 2 * model.nu
+    assert all(0.0 < each <= 2.0 * cones for each in over)
