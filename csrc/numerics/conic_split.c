@@ -13,7 +13,8 @@
 
 #include "numerics/conic_workspace.h"
 
-#define BINS 512 /* powers of two that are told apart, about 1 */
+#define EDGE 1e-14 /* of a slack or multiplier: differences below are rounding */
+#define BINS 512   /* powers of two that are told apart, about 1 */
 
 typedef struct histogram {
   int lowest, highest;
@@ -50,8 +51,8 @@ static void note_cone(const qd_cone_workspace *workspace, const cone_group *grou
   }
   ss = sqrt(ss);
   zz = sqrt(zz);
-  note(h, compliance * (z[0] + zz) / (s[0] - ss));
-  if (group->dim > 1) note(h, compliance * (z[0] - zz) / (s[0] + ss));
+  note(h, compliance * (z[0] + zz) / larger(s[0] - ss, EDGE * s[0]));
+  if (group->dim > 1) note(h, compliance * larger(z[0] - zz, EDGE * z[0]) / (s[0] + ss));
 }
 
 /* The widest gap: its width, and the middle. Where all are of one kind it is what parts them from
