@@ -27,27 +27,12 @@ void active_set_clear(active_set *set, int columns, int Q_is_identity) {
 /* To the next multiple of four. */
 LANES_INLINE int padded(int count) { return (count + 3) / 4 * 4; }
 
-/* out[0..4) = dots of four vectors with b */
+/* out[0..4) = dots of four vectors with b, over the first `count` tiles; `tiles`: over these. */
 LANES_INLINE void four_dots(double *out, const double *a0, const double *a1, const double *a2,
-                            const double *a3, const double *b, int count) {
-  lanes s0 = {0.0}, s1 = {0.0}, s2 = {0.0}, s3 = {0.0}, sums;
-  for (int i = 0; i < count; i += 4) {
-    const lanes bi = LANES_OF(b + i);
-    s0 += LANES_OF(a0 + i) * bi;
-    s1 += LANES_OF(a1 + i) * bi;
-    s2 += LANES_OF(a2 + i) * bi;
-    s3 += LANES_OF(a3 + i) * bi;
-  }
-  lanes_sums(&sums, &s0, &s1, &s2, &s3);
-  LANES_AT(out) = sums;
-}
-
-/* out[0..4) += dots of four vectors with b over some tiles */
-LANES_INLINE void four_dots_in(double *out, const double *a0, const double *a1, const double *a2,
-                               const double *a3, const double *b, const int *tiles, int count) {
+                            const double *a3, const double *b, const int *tiles, int count) {
   lanes s0 = {0.0}, s1 = {0.0}, s2 = {0.0}, s3 = {0.0}, sums;
   for (int t = 0; t < count; ++t) {
-    const int i = 4 * tiles[t];
+    const int i = 4 * (tiles ? tiles[t] : t);
     const lanes bi = LANES_OF(b + i);
     s0 += LANES_OF(a0 + i) * bi;
     s1 += LANES_OF(a1 + i) * bi;
@@ -69,10 +54,10 @@ double active_set_measure(active_set *set) {
   const int *tiles = set->tiles;
   const double *row = active_set_row(set, n), *image = active_set_image(set, n);
   for (int k = 0; k < n; k += 4) /* past the end: the last row once more, cleared below */
-    four_dots_in(set->product + k, active_set_image(set, k),
-                 active_set_image(set, k + 1 < n ? k + 1 : last),
-                 active_set_image(set, k + 2 < n ? k + 2 : last),
-                 active_set_image(set, k + 3 < n ? k + 3 : last), row, tiles, tile_count);
+    four_dots(set->product + k, active_set_image(set, k),
+              active_set_image(set, k + 1 < n ? k + 1 : last),
+              active_set_image(set, k + 2 < n ? k + 2 : last),
+              active_set_image(set, k + 3 < n ? k + 3 : last), row, tiles, tile_count);
   clear_end(set->product, n);
   lanes own = {0.0, 0.0, 0.0, 0.0};
   for (int t = 0; t < tile_count; ++t)
@@ -87,7 +72,7 @@ void active_set_multiply(active_set *set, const double *x) {
     four_dots(set->product + k, active_set_row(set, k),
               active_set_row(set, k + 1 < n ? k + 1 : last),
               active_set_row(set, k + 2 < n ? k + 2 : last),
-              active_set_row(set, k + 3 < n ? k + 3 : last), x, set->columns);
+              active_set_row(set, k + 3 < n ? k + 3 : last), x, NULL, set->columns / 4);
   clear_end(set->product, n);
 }
 
@@ -98,7 +83,7 @@ LANES_INLINE void apply_inverse(active_set *set) {
   for (int k = 0; k < n; k += 4) {
     const double *row = M + (size_t)k * ACTIVE_LIMIT;
     four_dots(set->reduced + k, row, row + ACTIVE_LIMIT, row + 2 * ACTIVE_LIMIT,
-              row + 3 * ACTIVE_LIMIT, set->product, k + 4);
+              row + 3 * ACTIVE_LIMIT, set->product, NULL, k / 4 + 1);
   }
   clear_end(set->reduced, n);
   for (int j = 0; j < n; j += 4) {

@@ -78,18 +78,18 @@ LANES_INLINE int reads_in_fours(const qd_cone_workspace *workspace, const row_bl
          last < workspace->row_count + (equality ? workspace->equality_count : 0);
 }
 
-/* w = rows i .. i + 3 of a block (at most `left` of them) times x, and residual -= their sum with
- * the weights `dual`. Vectors over columns have whole tiles, in the caller's order; x is zero
+/* w = four rows of a block (at most `left` of them) times x, and residual -= their sum with the
+ * weights `dual`. Vectors over columns have whole tiles, in the caller's order; x is zero
  * behind the last column. */
-LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_block *block, int i,
-                               int left, const double *x, const double *dual, double *w,
-                               double *residual) {
+LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_block *block,
+                               const double *first, size_t stride, int left, const double *x,
+                               const double *dual, double *w, double *residual) {
   const double *row[4];
   const int *places = workspace->system.block_tiles + block->tile_start;
   const int *from = workspace->block_from + block->tile_start;
   lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0}, sums, load = {0.0};
   for (int k = 0; k < 4; ++k) {
-    row[k] = conic_caller_row(workspace, block->first_row + i + (k < left ? k : left - 1));
+    row[k] = first + (size_t)(k < left ? k : left - 1) * stride;
     load[k] = k < left ? dual[k] : 0.0;
   }
   for (int t = 0; t < block->tile_count; ++t) {
@@ -114,8 +114,11 @@ LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_blo
 LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const row_block *block,
                                 const double *x, const double *dual, double *w, double *residual) {
   if (reads_in_fours(workspace, block)) {
-    for (int i = 0; i < block->row_count; i += 4)
-      measure_four(workspace, block, i, block->row_count - i, x, dual + i, w + i, residual);
+    const size_t stride = conic_row_stride(workspace, block);
+    const double *first = conic_caller_row(workspace, block->first_row);
+    for (int i = 0; i < block->row_count; i += 4, first += 4 * stride)
+      measure_four(workspace, block, first, stride, block->row_count - i, x, dual + i, w + i,
+                   residual);
     return;
   }
   for (int i = 0; i < block->row_count; ++i) {
@@ -240,6 +243,21 @@ static double norm_of_rows(const qd_cone_workspace *workspace, int cone) {
   return sqrt(squared_norm(workspace, cone));
 }
 
+/* Largest and least squared norm of a group's cones. */
+LANES_INLINE void note_norms(const qd_cone_workspace *workspace, const cone_group *group,
+                             double *strongest, double *weakest) {
+  const lanes lane = {0.0, 1.0, 2.0, 3.0}, none = {HUGE_VAL, HUGE_VAL, HUGE_VAL, HUGE_VAL};
+  for (int c = 0; c < group->padded; c += 4) {
+    const lanes scale = LANES_OF(workspace->lane_scale + group->cone + c);
+    lanes norm = LANES_OF(workspace->compliance + group->cone + c) / (scale * scale);
+    const lane_bits real = lane < (double)(group->count - c);
+    for (int k = 0; k < 4; ++k) *strongest = larger(norm[k], *strongest);
+    lanes_choose(&norm, &real, &norm, &none);
+    for (int k = 0; k < 4; ++k) *weakest = smaller(norm[k], *weakest);
+  }
+}
+
+QD_CLONES
 static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program *program) {
   const cone_product *product = &workspace->product;
   scales s = {.weakest_row = HUGE_VAL};
@@ -253,12 +271,10 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
   }
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = group->cone; c < group->cone + group->count; ++c) {
-      const double norm = squared_norm(workspace, c);
-      strongest = larger(strongest, norm);
-      s.weakest_row = smaller(s.weakest_row, norm);
-      if (group->kind != GROUP_EQUALITY) s.target = larger(s.target, product->target[c]);
-    }
+    note_norms(workspace, group, &strongest, &s.weakest_row);
+    if (workspace->exact || group->kind == GROUP_EQUALITY) continue;
+    for (int c = group->cone; c < group->cone + group->count; ++c)
+      s.target = larger(s.target, product->target[c]);
   }
   const double offset = larger(max_norm(program->g, program->row_count),
                                max_norm(program->c, program->equality_count));

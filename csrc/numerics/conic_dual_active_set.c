@@ -83,8 +83,12 @@ LANES_INLINE double inside(const row_block *block, const double *w) {
 /* Which quads of a block the slacks w violate, one bit each. */
 LANES_INLINE int violated_quads(const row_block *block, double enough, const double *w, int quads) {
   if (block->slot_step > 1) return inside(block, w) < enough ? (1 << quads) - 1 : 0;
-  int any = 0;
-  for (int i = 0; i < block->row_count; ++i) any |= (w[block->slot + i] < enough) << i / 4;
+  int any = 0, i = 0;
+  for (; i + 4 <= block->row_count; i += 4) {
+    const lane_bits below = LANES_FROM(w + block->slot + i) < enough;
+    any |= (int)(((below[0] | below[1]) | (below[2] | below[3])) & 1) << i / 4;
+  }
+  for (; i < block->row_count; ++i) any |= (w[block->slot + i] < enough) << i / 4;
   return any;
 }
 

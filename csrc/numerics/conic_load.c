@@ -273,14 +273,6 @@ static row_block *open_block(qd_cone_workspace *workspace, const uint64_t *mask,
   return block;
 }
 
-/* Rows of a block have the same tiles: so many numbers lie between one and the next. */
-LANES_INLINE size_t row_stride(const qd_cone_workspace *workspace, const row_block *block) {
-  const int equality = block->first_row >= workspace->row_count;
-  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
-  const int at = equality ? block->first_row - workspace->row_count : block->first_row;
-  return source->start ? 4 * (size_t)(source->start[at + 1] - source->start[at]) : source->stride;
-}
-
 /* What the rows of a block are copied from and to. */
 typedef struct block_copy {
   const double *from; /* its first row, each next one `stride` behind */
@@ -359,7 +351,7 @@ static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
   const lane_bits lane = {0, 1, 2, 3};
   double *compliance = workspace->compliance + block->cone, squares[4], total = 0.0;
   block_copy copy = {conic_caller_row(workspace, block->first_row),
-                     row_stride(workspace, block),
+                     conic_row_stride(workspace, block),
                      workspace->block_from + block->tile_start,
                      workspace->system.block_tiles + block->tile_start,
                      block->tile_count,

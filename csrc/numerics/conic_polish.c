@@ -154,8 +154,11 @@ static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
   const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
   const int started = workspace->origin == ORIGIN_START;
   const int guessed = workspace->origin == ORIGIN_REST || started;
-  /* rises of the error: a start leaves sets that are still to change, the path knows them */
-  const int patience = started ? 4 : workspace->origin == ORIGIN_PATH ? 1 : 2;
+  /* rises of the error: cuts and starts leave sets that are still to change, the path knows them */
+  const int patience = started                                  ? 4
+                       : workspace->origin == ORIGIN_ACTIVE_SET ? 3
+                       : workspace->origin == ORIGIN_PATH       ? 1
+                                                                : 2;
   const double r = find_r(workspace);
   if (!workspace->split_width)
     for (int c = 0; c < workspace->lane_count; ++c) workspace->split[c] = r;

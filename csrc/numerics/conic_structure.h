@@ -37,4 +37,12 @@ static inline int conic_row_is_empty(const qd_cone_workspace *workspace, int row
   return empty;
 }
 
+/* Rows of a block have the same tiles: so many numbers lie between one and the next. */
+static inline size_t conic_row_stride(const qd_cone_workspace *workspace, const row_block *block) {
+  const int equality = block->first_row >= workspace->row_count;
+  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
+  const int at = equality ? block->first_row - workspace->row_count : block->first_row;
+  return source->start ? 4 * (size_t)(source->start[at + 1] - source->start[at]) : source->stride;
+}
+
 #endif
