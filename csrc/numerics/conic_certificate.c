@@ -6,10 +6,13 @@
  * column (qdsim.h has the definition in words). With d_j the scale of a column, 1 / sqrt(Q_jj) or
  * one over its largest entry where there is no curvature, and s the share:
  *
- *     R = largest of |x_j| / d_j, of 1 % of the largest offset |g|, |c| over the largest row norm
- *         |G_i d|, and of 1e-12 |b_j| d_j where there is curvature: how far x goes, or might, or
- * what is rounding of where the cost alone sends it (nearly linear programs: far beyond rows); S =
- * largest d_j |term| in any column of Qx + b - G'dual - C'dual_eq;
+ *     R = largest of |x_j| / d_j and of 1 % of o, the largest offset |g|, |c| over the largest row
+ *         norm |G_i d|: how far x goes, or might.
+ *     S = largest d_j |term| in any column of Qx + b - G'dual - C'dual_eq;
+ *
+ * How far the cost alone sends x, f = max |b_j| d_j where there is curvature, is no measure: in
+ * nearly linear programs that is far beyond rows. But where o is rounding of f, R is f / 1e8, and
+ * of a barrier f at least.
  *
  *     rows      outside by no more than s max(|g_i|, |G_i d| R)
  *     columns   |residual_j| d_j <= s S, and no larger beside the largest term as it stands
