@@ -23,7 +23,7 @@
 #include "numerics/lanes.h"
 
 #define NEXT_ROUND 1e-12 /* relative change that is not worth one */
-#define STIFFEST 3e11    /* penalty of hard rows: fewer rounds; a polish wants less (rounding) */
+#define STIFFEST 1e10    /* penalty of hard rows: fewer rounds; a polish wants less (rounding) */
 #define HARD_ROUNDS 4    /* most repetitions for hard rows */
 #define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
 #define PATH_END 1e-9
