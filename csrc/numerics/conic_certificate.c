@@ -70,17 +70,6 @@ LANES_INLINE void subtract_row(const qd_cone_workspace *workspace, const row_blo
   }
 }
 
-/* 1 if four numbers may be read where a tile of any row of the block begins: in the last tile that
- * may reach into the next row, whose numbers meet zeros. Behind the last row of all there is none.
- */
-LANES_INLINE int reads_in_fours(const qd_cone_workspace *workspace, const row_block *block) {
-  const int last = block->first_row + block->row_count;
-  const int equality = block->first_row >= workspace->row_count;
-  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
-  return source->start || workspace->variable_count % 4 == 0 ||
-         last < workspace->row_count + (equality ? workspace->equality_count : 0);
-}
-
 /* w = four rows of a block (at most `left` of them) times x, and residual -= their sum with the
  * weights `dual`. Vectors over columns have whole tiles, in the caller's order; x is zero
  * behind the last column. */
@@ -116,7 +105,7 @@ LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_blo
 /* w = rows of a block times x, residual -= rows' dual: `dual` and `w` begin with its first row. */
 LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const row_block *block,
                                 const double *x, const double *dual, double *w, double *residual) {
-  if (reads_in_fours(workspace, block)) {
+  if (conic_reads_in_fours(workspace, block)) {
     const size_t stride = conic_row_stride(workspace, block);
     const double *first = conic_caller_row(workspace, block->first_row);
     for (int i = 0; i < block->row_count; i += 4, first += 4 * stride)

@@ -282,7 +282,7 @@ typedef struct block_copy {
   int narrow;     /* the tile that is not whole, -1: none */
   int width;      /* of that one */
   lane_bits keep; /* its numbers */
-  int is_last;    /* behind the block there is nothing to read */
+  int is_last;    /* behind the block there is too little to read */
   const double *column_scale, *row_scale;
   double *values; /* of its first tile, each next one `step` behind */
   size_t step;
@@ -347,7 +347,7 @@ static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
   const int equality = block->first_row >= workspace->row_count;
   const int in_tiles = (equality ? &workspace->source_C : &workspace->source_G)->start != NULL;
   const int whole = workspace->variable_count / 4, rows = block->row_count;
-  const int width = workspace->variable_count - 4 * whole, end = block->first_row + rows;
+  const int width = workspace->variable_count - 4 * whole;
   const lane_bits lane = {0, 1, 2, 3};
   double *compliance = workspace->compliance + block->cone, squares[4], total = 0.0;
   block_copy copy = {conic_caller_row(workspace, block->first_row),
@@ -363,7 +363,7 @@ static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
                      workspace->row_scale + block->first_row,
                      workspace->system.G + block->values,
                      4 * (size_t)rows};
-  copy.is_last = end == workspace->row_count + (equality ? workspace->equality_count : 0);
+  copy.is_last = !conic_reads_in_fours(workspace, block);
   if (!in_tiles && width > 0)
     for (int k = 0; k < copy.tile_count; ++k)
       if (copy.offsets[k] == 4 * whole) copy.narrow = k;

@@ -45,4 +45,15 @@ static inline size_t conic_row_stride(const qd_cone_workspace *workspace, const 
   return source->start ? 4 * (size_t)(source->start[at + 1] - source->start[at]) : source->stride;
 }
 
+/* 1 if four numbers may be read where a tile of any row of the block begins: in the last tile that
+ * may reach into the next rows. Behind the last row of all there is none, and one unknown needs
+ * three. */
+static inline int conic_reads_in_fours(const qd_cone_workspace *workspace, const row_block *block) {
+  const int equality = block->first_row >= workspace->row_count, n = workspace->variable_count;
+  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
+  const int end = block->first_row + block->row_count;
+  const int behind = workspace->row_count + (equality ? workspace->equality_count : 0) - end;
+  return source->start || n % 4 == 0 || (size_t)behind * (size_t)n >= 4 - (size_t)(n % 4);
+}
+
 #endif
