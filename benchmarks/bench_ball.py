@@ -29,6 +29,7 @@ MODELS = ("published", "hardware")
 WHOLE = ("half turn", "box")
 EACH = (("strokes", "grip"), ("strokes", "open"), ("plan", "grip"), ("plan", "open"))
 SPEED, PERIOD, SETTLE = 1.0, 0.02, 2.0
+FRAMES = 10
 
 
 def task_of(model: str) -> Task:
@@ -175,13 +176,45 @@ def report(known: dict[str, Any]) -> None:
             )
 
 
+def draw(model: str, path: Path) -> None:
+    """Frames of a half turn, each in the middle and at the end of a stroke."""
+    import matplotlib.pyplot as plt
+    from PIL import Image
+
+    from qdsim.planning.spatial_scene import SpatialScene
+
+    task = task_of(model)
+    found = planning.transfer(nothing(task), task, options(0), controller="gait")
+    frames = [task.start]
+    for segment in found.segments:
+        frames += [segment.executed[len(segment.executed) // 2], segment.executed[-1]]
+    frames = [frames[i] for i in np.linspace(0, len(frames) - 1, FRAMES).round().astype(int)]
+    scene = SpatialScene(task.model, task.object)
+    low, high = scene.window(np.array(frames))
+    figure, axes = plt.subplots(2, FRAMES // 2, figsize=(12, 5), squeeze=False)
+    for ax, q in zip(axes.ravel(), frames):
+        scene.prepare(ax, low, high)
+        scene.draw(ax, q)
+        left = np.degrees(task.space.errors(q, task.goal)[1])
+        ax.set_title(f"{left:.1f} degrees to go" if left < 10.0 else f"{left:.0f} degrees to go")
+    figure.tight_layout()
+    figure.savefig(path, dpi=90)
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", nargs="*", default=list(MODELS))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--cache", type=Path, default=None)
     parser.add_argument("--cached", action="store_true", help="only what the cache has")
+    parser.add_argument("--figure", type=Path, default=None, help="draw a half turn, nothing else")
     arguments = parser.parse_args()
+    if arguments.figure is not None:
+        draw(arguments.models[0], arguments.figure)
+        return
     known: dict[str, Any] = {}
     cache: Path | None = arguments.cache
     if cache is not None and cache.exists():
