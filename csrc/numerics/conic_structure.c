@@ -35,6 +35,11 @@ static void clear_mask(uint64_t *mask, size_t words) { memset(mask, 0, words * s
 
 /* ------------------------------------------------------------ masks */
 
+typedef unsigned long long lane_words __attribute__((vector_size(32)));
+
+/* The bits of the next tile; behind the last one of a word there is none. */
+LANES_INLINE void next_bit(lane_bits *bit) { *bit = (lane_bits)((lane_words)*bit << 1); }
+
 /* `bit` into *found where a number of the tile is not zero. */
 LANES_INLINE void look_at_tile(const double *tile, const lane_bits *bit, lane_bits *found) {
   *found |= (LANES_FROM(tile) != 0.0) & *bit;
@@ -50,7 +55,7 @@ LANES_INLINE uint64_t mask_dense_word(const double *row, int n, int first,
                                       const lane_bits *narrow) {
   const int tiles = n / 4, end = tiles < first + MASK_BITS ? tiles : first + MASK_BITS;
   lane_bits found = {0, 0, 0, 0}, bit = {1, 1, 1, 1};
-  for (int t = first; t < end; ++t, bit += bit) look_at_tile(row + 4 * (size_t)t, &bit, &found);
+  for (int t = first; t < end; ++t, next_bit(&bit)) look_at_tile(row + 4 * (size_t)t, &bit, &found);
   if (n % 4 > 0 && end == tiles && end < first + MASK_BITS) {
     if (n >= 4) {
       bit &= *narrow;
