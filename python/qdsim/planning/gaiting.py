@@ -9,6 +9,7 @@ fingers damp it all the way (S3 §IX-B3 asks for such grasps and such feedback).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 
@@ -129,7 +130,7 @@ class StrokePlanner:
     def best(self, q: Array) -> Stroke | None:
         """The better one of a stroke that lifts the object and one that does not; None without a grip."""
         first = self.grip.command(q, np.zeros(self.task.space.size))
-        if first.fingers < self.options.grip.fingers or not self._holds(first.residual, 1.0):
+        if first.fingers < self.options.grip.fingers or not self._holds(first.residual):
             return None
         plain = self.stroke(q, 0.0)
         lifted = self.stroke(q, self.options.lift)
@@ -149,7 +150,7 @@ class StrokePlanner:
 
         def go(displacement: Array, lean: bool) -> bool:
             made = self.grip.command(path[-1], displacement, lean=lean)
-            if made.fingers < given.grip.fingers or not self._holds(made.residual, 1.0):
+            if made.fingers < given.grip.fingers or not self._holds(made.residual):
                 return False
             try:
                 path.append(np.array(step(task.model, path[-1], made.u, task.options).q_next))
@@ -187,7 +188,7 @@ class StrokePlanner:
         )
         return Stroke(segment, gain, gain * (1.0 if up is None else given.lifting))
 
-    def _land(self, path: list[Array], go) -> None:  # type: ignore[no-untyped-def]
+    def _land(self, path: list[Array], go: Callable[[Array, bool], bool]) -> None:
         """To the goal where it is near, else down to what the object rests on."""
         task = self.task
         at_goal = task.space.errors(path[-1], task.goal)[1] < 0.5 * task.rotation_tolerance
@@ -203,8 +204,8 @@ class StrokePlanner:
             ):
                 return
 
-    def _holds(self, residual: float, share: float) -> bool:
-        return residual <= share * self.options.most_residual * self.grip.weight
+    def _holds(self, residual: float) -> bool:
+        return residual <= self.options.most_residual * self.grip.weight
 
 
 def gait(

@@ -96,8 +96,8 @@ class Hand:
                 planned = ahead = frozen
             feed = self.space.difference(ahead, planned)
             way = feed + self.grip.towards(q, planned, self.period)
-            lean = float(np.abs(self.grip.downwards(planned)).max()) < self.grip.options.touch
-            made = self.grip.command(q, way, lean=lean, load=self.plant.support_load(way))
+            load = self.plant.support_load(way)
+            made = self.grip.command(q, way, lean=self._leans(planned), load=load)
             self.advance(made.u)
             time += self.period
             good = made.fingers >= self.grip.options.fingers and (
@@ -115,22 +115,29 @@ class Hand:
         """Keep the object at its pose in ``goal``."""
         for _ in range(round(seconds / self.period)):
             q = self.plant.q
-            lean = float(np.abs(self.grip.downwards(q)).max()) < self.grip.options.touch
             way = self.grip.towards(q, goal, self.period)
-            self.advance(self.grip.command(q, way, lean=lean).u)
+            self.advance(self.grip.command(q, way, lean=self._leans(q)).u)
 
     def release(self) -> bool:
         """Let go, and grip again where the object does not stay; whether it stayed in the end."""
         for _ in range(_TRIES):
             self._set_down()
             before = self.plant.q
-            for _ in range(_WATCH):
-                self.advance(np.asarray(self.model.command_from(self.plant.q)))
+            self._slacken(_WATCH)
             moved = np.array(self.space.errors(self.plant.q, before)) / (_WATCH * self.period)
             if np.all(moved <= _STILL):
                 return True
             self.close()
         return False
+
+    def _leans(self, q: Array) -> bool:
+        """Whether the object touches what carries it."""
+        return float(np.abs(self.grip.downwards(q)).max()) < self.grip.options.touch
+
+    def _slacken(self, periods: int) -> None:
+        """Springs follow the joints and pull at nothing."""
+        for _ in range(periods):
+            self.advance(np.asarray(self.model.command_from(self.plant.q)))
 
     def _set_down(self) -> None:
         """Lower the object to what carries it, let the preload fade, then the springs follow."""
@@ -148,8 +155,7 @@ class Hand:
         for k in range(_UNLOAD):
             press = 1.0 - (k + 1) / _UNLOAD
             self.advance(self.grip.command(self.plant.q, still, press=press).u)
-        for _ in range(_SLACK):
-            self.advance(np.asarray(self.model.command_from(self.plant.q)))
+        self._slacken(_SLACK)
 
     def go(self, grasp: Array, rng: np.random.Generator) -> bool:
         """Move the fingers to near a grasp of the object; whether there is a way."""

@@ -331,11 +331,10 @@ class _Search:
         if settled is None or tree.full or tree.reached:
             return None
         q = tree._q[settled]
-        if self.options.require_static_regrasps and not stays(
-            task.model, q, task.object, self.step_options
-        ):
+        asked = self.options.hold or self.options.require_static_regrasps
+        hanging = asked and not self._stays(q)
+        if hanging and self.options.require_static_regrasps:
             return None
-        hanging = self._hangs(q)
         if subgoal is None or not (self.options.grasps > 1 and self.rng.random() < 0.5):
             grasp = next((g for g in self._grasps(q, hanging) if self._gets_to(q, g.q)), None)
             if grasp is None:
@@ -362,10 +361,9 @@ class _Search:
             return fresh
         return tree.add(edge[1][-1], fresh, EdgeKind.PUSH, *edge)
 
-    def _hangs(self, q: Array) -> bool:
-        """Whether the object is where gravity would take it, and grasps should hold it."""
-        task = self.task
-        return self.options.hold and not stays(task.model, q, task.object, self.step_options)
+    def _stays(self, q: Array) -> bool:
+        """Whether the object stays where it is without the robot."""
+        return stays(self.task.model, q, self.task.object, self.step_options)
 
     def _gets_to(self, q: Array, grasp: Array) -> bool:
         """Whether the robot can go from one configuration to another, the object where it is."""
@@ -419,7 +417,7 @@ class _Search:
         if tree._depth[node] <= tolerance:
             return node
         q = np.array(tree._q[node])
-        held = tree._command[node] if self._hangs(q) else None
+        held = tree._command[node] if self.options.hold and not self._stays(q) else None
         inputs, trajectory = [], []
         for _ in range(SETTLING_STEPS):
             edge = self._run(q, (model.command_from(q) if held is None else held)[None])
