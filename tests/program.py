@@ -102,6 +102,28 @@ def weights(contact: np.void) -> Matrix:
     return np.asarray(contact["friction"])[: int(contact["dim"]) - 1]
 
 
+def optimality(
+    model: qdsim.Model, q: Matrix, u: Matrix, options: qdsim.Options, step: qdsim.Step
+) -> tuple[float, float, float]:
+    """What an exact step lacks to stationarity (N), to the cones (m; forces in micronewtons), and in the products of
+    slacks and forces (J), from public queries and the reported forces alone.
+    """
+    program = assemble(model, q, u, options, step.contacts)
+    gradient = program.Q @ step.delta + program.b - step.limit_force
+    gap = product = 0.0
+    for J, contact in zip(program.J, program.contacts, strict=True):
+        dim = int(contact["dim"])
+        force, friction = contact["force"][:dim], weights(contact)
+        gradient -= J[:dim].T @ force
+        motion = J[:dim] @ step.delta
+        motion[0] += contact["dist"]
+        # the slack is (w_n, D w_t): it lies in the Lorentz cone
+        gap = max(gap, np.linalg.norm(friction * motion[1:]) - motion[0])
+        gap = max(gap, (np.linalg.norm(force[1:] / friction) - force[0]) * 1e-6)
+        product = max(product, abs(motion @ force))
+    return float(np.abs(gradient).max()), float(gap), float(product)
+
+
 def clarabel_solution(program: Program) -> object:
     """Clarabel's answer to the program with friction cones, held DOFs left out."""
     import clarabel

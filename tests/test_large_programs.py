@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from program import assemble
+from program import assemble, optimality
 from scipy import sparse
 
 import qdsim
@@ -41,24 +41,6 @@ def heap(count: int, seed: int = 0) -> qdsim.Model:
 
 
 OPTIONS = qdsim.Options(h=0.05, margin=0.02)
-
-
-def optimality(model, q, u, options, step) -> tuple[float, float, float]:
-    """Residuals of the KKT conditions, from public queries and the reported forces alone."""
-    program = assemble(model, q, u, options, step.contacts)
-    gradient = program.Q @ step.delta + program.b
-    gap = complementarity = 0.0
-    for J, contact in zip(program.J, program.contacts, strict=True):
-        dim = int(contact["dim"])
-        force, friction = contact["force"][:dim], contact["friction"][: dim - 1]
-        gradient -= J[:dim].T @ force
-        motion = J[:dim] @ step.delta
-        motion[0] += contact["dist"]
-        # the slack is (w_n, D w_t): it lies in the Lorentz cone
-        gap = max(gap, np.linalg.norm(friction * motion[1:]) - motion[0])
-        complementarity = max(complementarity, abs(motion @ force))
-    gradient -= step.limit_force
-    return np.abs(gradient).max(), gap, complementarity
 
 
 @pytest.mark.parametrize("count", [12, 60])
