@@ -12,10 +12,11 @@ run that takes longer than its limit as not reached.
   and no plane; *plane*: planar objects lie on one with friction 0.5.
 - *plan*: by the task's own planner. *refined*: that plan, refined. *paced*: by ``planning.paced``, edges at the
   pace of the execution against the world's resistance.
-- *open*: commands as planned; *stabilizer*; *mpc*: iMPC along the segment; *replan*: that, and new plans on the way.
+- *open*: commands as planned; *mpc*: iMPC along the segment; *replan*: that, and new plans on the way; others
+  are named in ``LOOPS``.
 
-``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the table of what
-the file has. Seeds are the outer loop, so that what is there after a while has as many seeds of each system.
+``--cache FILE ...`` reads runs from files of JSON lines, does those that are missing and adds them to the first
+file; ``--cached`` prints the table of what the files have. Seeds are the outer loop, so that what is there after a while has as many seeds of each system.
 """
 
 from __future__ import annotations
@@ -51,23 +52,35 @@ SYSTEMS = (
 )
 PLANAR = ("planar_pushing", "planar_hand", "iiwa_planar")
 PUBLISHED_DAMPING = {"planar_pushing": 100.0}
-RUNS = (
+Key = tuple[str, str, str]
+"""World, plans, loop."""
+PLANAR_RUNS: tuple[Key, ...] = (
     ("published", "plan", "open"),
-    ("published", "paced", "open"),
+    ("published", "refined", "open"),
     ("plane", "plan", "open"),
-    ("plane", "paced", "open"),
-    ("plane", "paced", "mpc"),
-    ("plane", "paced", "replan"),
     ("plane", "refined", "open"),
-    ("plane", "refined", "mpc"),
-    ("plane", "paced", "stabilizer"),
+    ("plane", "paced", "open"),
     ("plane", "plan", "mpc"),
+    ("plane", "refined", "mpc"),
+    ("plane", "paced", "replan"),
 )
-SPATIAL_RUNS = (
+SPATIAL_RUNS: tuple[Key, ...] = (
     ("published", "plan", "open"),
+    ("published", "refined", "open"),
     ("published", "paced", "open"),
+    ("published", "plan", "mpc"),
+    ("published", "refined", "mpc"),
     ("published", "paced", "mpc"),
 )
+RUNS: dict[str, tuple[Key, ...]] = {}
+"""The rows of systems that have others than those above."""
+LOOPS: dict[tuple[str, str], dict[str, Any]] = {}
+"""By system and name of a loop: what :func:`planning.transfer` is told (``controller``, ``planner``), where that is not
+``controller=`` the name of the loop and the settings that the plan was made with."""
+PLANNERS: dict[str, dict[str, Any]] = {}
+"""By system: changes of the task's settings with which paced plans are made."""
+WORLDS: dict[str, dict[str, Any]] = {}
+"""By system: changes of the options of the execution."""
 OPTIONS = TransferOptions(timestep=1e-3, control_period=0.1, settle=1.0)
 PLAN_LIMIT, RUN_LIMIT = 40, 60
 """s of CPU time, for a plan and for a run."""
@@ -95,19 +108,24 @@ def limited(seconds: int) -> Iterator[None]:
 
 
 def world_of(name: str, world: str) -> TransferOptions:
-    options = OPTIONS
+    options = dataclasses.replace(OPTIONS, **WORLDS.get(name, {}))
     if world == "published":
         damping = PUBLISHED_DAMPING.get(name, 0.0)
-        options = dataclasses.replace(OPTIONS, support_friction=0.0, object_damping=damping)
+        options = dataclasses.replace(options, support_friction=0.0, object_damping=damping)
     return options
 
 
+def runs_of(name: str) -> tuple[Key, ...]:
+    return RUNS.get(name, PLANAR_RUNS if name in PLANAR else SPATIAL_RUNS)
+
+
 def plan_of(
-    task: Task, kind: str, options: TransferOptions, seed: int
+    task: Task, name: str, kind: str, options: TransferOptions, seed: int
 ) -> tuple[Plan, Task, RRTOptions] | None:
     planner = task.planner or RRTOptions()
     if kind == "paced":
-        task, planner = planning.paced(task, options, rng=seed)
+        planner = planner.replace(**PLANNERS.get(name, {}))
+        task, planner = planning.paced(task, options, planner, rng=seed)
     tree = planning.rrt(task, planner, rng=seed)
     if not tree.reached:
         return None
@@ -116,17 +134,12 @@ def plan_of(
 
 
 def execute(
-    made: tuple[Plan, Task, RRTOptions], options: TransferOptions, loop: str, seed: int
+    made: tuple[Plan, Task, RRTOptions], options: TransferOptions, name: str, loop: str
 ) -> dict[str, Any]:
     plan, task, planner = made
     begin = time.process_time()
-    found = planning.transfer(
-        plan,
-        task,
-        dataclasses.replace(options, seed=seed),
-        controller=loop,  # type: ignore[arg-type]
-        planner=planner,
-    )
+    told = {"controller": loop, "planner": planner if loop == "replan" else None}
+    found = planning.transfer(plan, task, options, **LOOPS.get((name, loop), told))
     return {
         "final": [s.final for s in found.segments],
         "delta": [s.error for s in found.segments],
@@ -139,9 +152,7 @@ def execute(
     }
 
 
-def run_of(
-    task: Task, name: str, key: tuple[str, str, str], seed: int, plans: dict[Any, Any]
-) -> dict[str, Any]:
+def run_of(task: Task, name: str, key: Key, seed: int, plans: dict[Any, Any]) -> dict[str, Any]:
     """A run: empty without a plan."""
     world, kind, loop = key
     options = world_of(name, world)
@@ -149,42 +160,47 @@ def run_of(
     if where not in plans:
         plans[where] = None
         with contextlib.suppress(_TooLong), limited(PLAN_LIMIT):
-            plans[where] = plan_of(task, kind, options, seed)
+            plans[where] = plan_of(task, name, kind, options, seed)
     made, run = plans[where], {}
     if made is None:
         return {}
+    options = dataclasses.replace(options, seed=seed)
     parts = [("each", False)] if loop == "open" else []
     if world == "plane" or name not in PLANAR:
         parts += [("whole", True)]
     for part, carry_on in parts:
         run[part] = {"late": True}
         with contextlib.suppress(_TooLong), limited(RUN_LIMIT):
-            run[part] = execute(made, dataclasses.replace(options, carry_on=carry_on), loop, seed)
+            run[part] = execute(made, dataclasses.replace(options, carry_on=carry_on), name, loop)
     return run
 
 
+def entries(caches: list[Path]) -> dict[str, Any]:
+    """The runs that files have: by system, world, plans, loop and seed."""
+    files = [cache.read_text().splitlines() for cache in caches if cache.exists()]
+    return {e["key"]: e["run"] for lines in files for e in map(json.loads, lines)}
+
+
 def runs(
-    names: list[str], wanted: Callable[[tuple[str, str, str]], bool], seeds: int, cache: Path | None
-) -> Iterator[tuple[str, tuple[str, str, str], dict[str, Any]]]:
-    """All runs, those of the file first taken from there."""
-    known: dict[str, Any] = {}
-    if cache is not None and cache.exists():
-        known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
+    names: list[str], wanted: Callable[[Key], bool], seeds: int, caches: list[Path]
+) -> Iterator[tuple[str, Key, dict[str, Any]]]:
+    """All runs, those of the files first taken from there; new ones go to the first file."""
+    known = entries(caches)
     for seed in range(seeds):
         for name in names:
             task = next(iter(systems.load(name).tasks.values()))
             plans: dict[Any, Any] = {}
-            for key in filter(wanted, RUNS if name in PLANAR else SPATIAL_RUNS):
+            for key in filter(wanted, runs_of(name)):
                 label = " ".join((name, *key, str(seed)))
                 if label not in known:
                     known[label] = run_of(task, name, key, seed, plans)
-                    if cache is not None:
-                        with cache.open("a") as file:
+                    if caches:
+                        with caches[0].open("a") as file:
                             file.write(json.dumps({"key": label, "run": known[label]}) + "\n")
                 yield name, key, known[label]
 
 
-def row(task: Task, name: str, key: tuple[str, str, str], found: list[dict[str, Any]]) -> str:
+def row(task: Task, name: str, key: Key, found: list[dict[str, Any]]) -> str:
     tolerance = np.array([task.position_tolerance, task.rotation_tolerance])
     made = [r for r in found if r]
     title = f"| {name} | {key[0]} | {key[1]}, {key[2]} | {len(made)} of {len(found)} |"
@@ -226,7 +242,7 @@ def quartiles(delta: Array, length: Array) -> str:
     return f"{middle:.2f} ({low:.2f} to {high:.2f})"
 
 
-def draw(found: dict[tuple[str, tuple[str, str, str]], list[dict[str, Any]]], path: Path) -> None:
+def draw(found: dict[tuple[str, Key], list[dict[str, Any]]], path: Path) -> None:
     """As S3 Fig. 12: Delta over L, and Delta-bar, of segments that begin as planned, open loop."""
     import matplotlib
 
@@ -267,21 +283,22 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--worlds", nargs="*", default=["published", "plane"])
     parser.add_argument("--kinds", nargs="*", default=["plan", "refined", "paced"])
-    parser.add_argument("--loops", nargs="*", default=["open", "stabilizer", "mpc", "replan"])
-    parser.add_argument("--cache", type=Path, default=None)
-    parser.add_argument("--cached", action="store_true", help="only what the cache has")
+    parser.add_argument("--loops", nargs="*", default=None, help="all of a system's if not told")
+    parser.add_argument("--cache", type=Path, nargs="*", default=[], help="files of runs")
+    parser.add_argument("--cached", action="store_true", help="only what the files have")
     parser.add_argument("--figure", type=Path, default=None, help="write a picture like S3 Fig. 12")
     arguments = parser.parse_args()
     choices = (arguments.worlds, arguments.kinds, arguments.loops)
 
-    def wanted(key: tuple[str, str, str]) -> bool:
-        return all(part in choice for part, choice in zip(key, choices))
+    def wanted(key: Key) -> bool:
+        return all(choice is None or part in choice for part, choice in zip(key, choices))
 
-    found: dict[tuple[str, tuple[str, str, str]], list[dict[str, Any]]] = {}
+    found: dict[tuple[str, Key], list[dict[str, Any]]] = {}
     if arguments.cached:
-        for entry in map(json.loads, arguments.cache.read_text().splitlines()):
-            name, world, kind, loop, _ = entry["key"].split()
-            found.setdefault((name, (world, kind, loop)), []).append(entry["run"])
+        for label, run in entries(arguments.cache).items():
+            name, world, kind, loop, seed = label.split()
+            if int(seed) < arguments.seeds:
+                found.setdefault((name, (world, kind, loop)), []).append(run)
     else:
         for name, key, run in runs(arguments.systems, wanted, arguments.seeds, arguments.cache):
             found.setdefault((name, key), []).append(run)
@@ -293,9 +310,9 @@ def main() -> None:
         "| segments arrived | reached (lost, too long) | final error, median (degrees) | plans |"
     )
     print("|" + " --- |" * 10)
-    for name in SYSTEMS:
+    for name in arguments.systems:
         task = None
-        for key in RUNS + SPATIAL_RUNS[2:]:
+        for key in filter(wanted, runs_of(name)):
             if (name, key) in found:
                 task = task or next(iter(systems.load(name).tasks.values()))
                 print(row(task, name, key, found[name, key]), flush=True)
