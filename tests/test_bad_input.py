@@ -467,7 +467,7 @@ def test_wrong_arrays_of_a_program(name: str) -> None:
         ({"cones": [3, 1]}, TypeError, r"^cones\[0\]: "),
         ({"cones": None}, TypeError, r"^cones: .*NoneType"),
         ({"cones": "orthant"}, TypeError, r"^cones: .*str"),
-        ({"cones": [(["orthant"], 4)]}, ValueError, r"^cones\[0\]: "),
+        ({"cones": [(["orthant"], 4)]}, TypeError, r"^cones\[0\]: "),
         ({"C": np.ones((1, 2))}, ValueError, "^c: C and c come together"),
         ({"c": np.ones(1)}, ValueError, "^C: C and c come together"),
         ({"target_mu": -1.0}, ValueError, "^target_mu: "),

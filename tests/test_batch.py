@@ -403,8 +403,18 @@ def test_wrong_arguments_are_named() -> None:
         ((model, q, u), {"tau": np.zeros(3)}, ValueError, r"tau: expected shape \(\.\.\., 7\)"),
         ((None, q, u), {}, TypeError, "model: expected a qdsim.Model, got NoneType"),
         ((model, q, u, 3), {}, TypeError, "options: expected a qdsim.Options, got int"),
-        ((model, q, u), {"threads": 0}, ValueError, "threads: expected 1 to 1024, got 0"),
-        ((model, q, u), {"threads": 2.0}, TypeError, "threads: expected an integer or None"),
+        (
+            (model, q, u),
+            {"threads": 0},
+            ValueError,
+            "threads: expected an integer from 1 to 1024 or None, got 0",
+        ),
+        (
+            (model, q, u),
+            {"threads": 2.0},
+            TypeError,
+            "threads: expected an integer from 1 to 1024 or None, got float",
+        ),
         ((model, q, u), {"errors": "ignore"}, ValueError, "errors: expected 'raise' or 'mark'"),
         ((model, q, u, qdsim.Options(held=("x",))), {}, ValueError, "held: 'x' is neither"),
     ]

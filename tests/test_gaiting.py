@@ -154,9 +154,11 @@ def test_bad_input(task: planning.Task) -> None:
     for change in ({"press": 0.0}, {"fingers": 0}, {"friction_use": 1.5}, {"period": np.nan}):
         with pytest.raises(ValueError, match=next(iter(change))):
             GripOptions(**change)
-    for change in ({"candidates": 0}, {"stride": -1.0}, {"strokes": 1.5}):
+    for change in ({"candidates": 0}, {"stride": -1.0}):
         with pytest.raises(ValueError, match=next(iter(change))):
             GaitOptions(**change)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="strokes"):
+        GaitOptions(strokes=1.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="sampler"):
         planning.gait(task.replace(sampler=None))
     segment = planning.Segment(

@@ -380,7 +380,7 @@ def test_bad_arguments_are_named() -> None:
         d.vjp(np.zeros(nv), 3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"cotangent: expected shape \(9,\)"):
         d.vjp(np.zeros(nv + 1))
-    with pytest.raises(ValueError, match="cotangent: must be finite"):
+    with pytest.raises(ValueError, match=r"cotangent: element \[0\] is nan"):
         d.vjp(np.full(nv, np.nan))
     with pytest.raises(TypeError, match="tangents: expected a mapping"):
         d.jvp(np.zeros(nv))  # type: ignore[arg-type]

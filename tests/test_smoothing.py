@@ -460,7 +460,7 @@ def first_that_lifts(scheme: Randomized) -> int:
 def test_wrong_arguments_are_named() -> None:
     for change, error, message in (
         ({"std": -0.1}, ValueError, "std: expected a number >= 0"),
-        ({"std": "x"}, TypeError, "std: expected a number or one per coordinate"),
+        ({"std": "x"}, TypeError, "std: expected a number >= 0 or one per coordinate"),
         ({"std": [[1.0]]}, ValueError, "std: expected a number >= 0 or one per coordinate"),
         ({"samples": 0}, ValueError, "samples: expected an integer >= 1, got 0"),
         ({"samples": 2.0}, TypeError, "samples: expected an integer >= 1, got float"),
@@ -493,7 +493,12 @@ def test_wrong_arguments_are_named() -> None:
         (Analytic(1.0), {"options": 3}, TypeError, "options: expected a qdsim.Options, got int"),
         (Randomized(0.1), {"errors": "mark"}, ValueError, "errors: expected 'drop' or 'raise'"),
         (Randomized(0.1), {"wrt": "x"}, ValueError, "wrt: expected 'q' or 'u'"),
-        (Randomized(0.1), {"threads": 0}, ValueError, "threads: expected 1 to 1024"),
+        (
+            Randomized(0.1),
+            {"threads": 0},
+            ValueError,
+            "threads: expected an integer from 1 to 1024",
+        ),
     ):
         with pytest.raises(error, match=message):
             scheme.linearize(model, [0.3], [0.0], **keywords)

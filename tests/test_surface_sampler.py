@@ -207,7 +207,7 @@ def test_more_fingers_and_chosen_tips():
     ("changes", "message"),
     [
         ({"contacts": 0}, "contacts"),
-        ({"draws": 1.5}, "draws"),
+        ({"draws": -1}, "draws"),
         ({"gap": 0.0}, "gap"),
         ({"near": np.inf}, "near"),
         ({"reach": -1.0}, "reach"),

@@ -220,7 +220,7 @@ def test_schemes_take_the_place_of_the_log_barrier(scheme):
         same(tree, plain)
     else:
         assert not np.array_equal(tree.distances(task.goal)[:1], plain.distances(task.goal)[:1])
-    with pytest.raises(ValueError, match="smoothing"):
+    with pytest.raises(TypeError, match="smoothing"):
         planning.RRTOptions(smoothing="exact")
 
 

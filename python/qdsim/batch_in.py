@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
+from .arguments import integer, reals
 
 __all__ = [
     "Wrench",
@@ -52,11 +53,7 @@ def check_errors(errors: object) -> None:
 def thread_count(threads: object) -> int:
     if threads is None:
         return min(_cores(), _MOST_THREADS)
-    if isinstance(threads, (bool, np.bool_)) or not isinstance(threads, (int, np.integer)):
-        raise TypeError(f"threads: expected an integer or None, got {type(threads).__name__}")
-    if not 1 <= threads <= _MOST_THREADS:
-        raise ValueError(f"threads: expected 1 to {_MOST_THREADS}, got {threads}")
-    return int(threads)
+    return integer("threads", threads, least=1, most=_MOST_THREADS, or_none=True)
 
 
 def _cores() -> int:
@@ -81,20 +78,9 @@ def wrt_names(wrt: Iterable[str], known: tuple[str, ...] = ARGUMENT_NAMES) -> tu
     return tuple(name for name in known if name in names)
 
 
-def real(name: str, value: npt.ArrayLike) -> _Vector:
-    """The argument as doubles."""
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError):
-        array = np.asarray(None)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name}: expected an array of real numbers, got dtype {array.dtype}")
-    return array.astype(np.float64, copy=False)
-
-
 def numbers(name: str, value: npt.ArrayLike, widths: tuple[int, ...]) -> _Vector:
     """The argument as doubles whose last dimensions have these sizes (-1: any)."""
-    array = real(name, value)
+    array = reals(name, value)
     tail = array.shape[-len(widths) :]
     if len(tail) != len(widths) or any(w not in (-1, n) for w, n in zip(widths, tail)):
         sizes = ", ".join("T" if width < 0 else str(width) for width in widths)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._core import SolverInfo, _solve_cone_program
+from .arguments import finite, flag, integer, number, one_of, reals
 
 __all__ = ["ConeSolution", "solve_cone_program"]
 
@@ -105,14 +105,12 @@ def solve_cone_program(
         C_array = _matrix("C", C, c_array.size, n)
     kinds, dims = _read_cones(cones, m)
     mu = _read_target_mu(target_mu, kinds.size)
-    if not 0 < float(tolerance) < 1:
-        raise ValueError(f"tolerance: expected a number in (0, 1), got {tolerance!r}")
-    if isinstance(iteration_limit, bool) or int(iteration_limit) < 1:
-        raise ValueError(f"iteration_limit: expected an integer >= 1, got {iteration_limit!r}")
+    tolerance = number("tolerance", tolerance, above=0, below=1)
+    iteration_limit = integer("iteration_limit", iteration_limit, least=1)
     return ConeSolution(
         *_solve_cone_program(
             Q_array, b_array, G_array, g_array, kinds, dims, C_array, c_array, mu,
-            float(tolerance), int(iteration_limit), bool(polish),
+            tolerance, iteration_limit, flag("polish", polish),
             _read_start(warm_start, (n, m, 0 if c_array is None else c_array.size)),
         )
     )  # fmt: skip
@@ -134,18 +132,7 @@ def _read_start(
 
 
 def _real(name: str, value: npt.ArrayLike) -> _Array:
-    try:
-        array: npt.NDArray[Any] = np.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name}: expected an array of real numbers ({error})") from None
-    if array.size and array.dtype.kind not in "iuf":
-        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
-    out = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
-    if not np.isfinite(out).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(out))[0])
-        index = ", ".join(map(str, where))
-        raise ValueError(f"{name}: element [{index}] is {out[where]}")
-    return out
+    return np.require(finite(name, reals(name, value)), requirements="C")
 
 
 def _vector(name: str, value: npt.ArrayLike, size: int | None) -> _Array:
@@ -200,14 +187,8 @@ def _read_cones(
             kind, rows = entry
         except (TypeError, ValueError):
             raise TypeError(f"cones[{i}]: expected (kind, rows), got {entry!r}") from None
-        if not isinstance(kind, str) or kind not in _KINDS:
-            raise ValueError(f"cones[{i}]: expected 'orthant' or 'lorentz', got {kind!r}")
-        if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)):
-            raise TypeError(f"cones[{i}]: expected a number of rows, got {type(rows).__name__}")
-        if not 1 <= rows <= max(m, 1):
-            raise ValueError(f"cones[{i}]: has {rows} rows, and g has {m}")
-        kinds.append(_KINDS[kind])
-        dims.append(int(rows))
+        kinds.append(_KINDS[one_of(f"cones[{i}]", kind, _KINDS)])
+        dims.append(integer(f"cones[{i}]: rows", rows, least=1, most=max(m, 1)))
     if sum(dims) != m:
         raise ValueError(f"cones: have {sum(dims)} rows in all, and g has {m}")
     return np.array(kinds, dtype=np.int32), np.array(dims, dtype=np.int32)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._core import ARGUMENT_NAMES, Step
-from .batch_in import real
+from .arguments import finite, reals
 
 __all__ = ["Differential", "differentiate", "jvp", "vjp"]
 
@@ -75,7 +75,7 @@ class Differential:
         leads: dict[str, tuple[int, ...]] = {}
         for name, value in tangents.items():
             shape = self._native.shape(_argument("tangents", name))
-            array = _numbers(f"tangents[{name!r}]", value)
+            array = finite(f"tangents[{name!r}]", reals(f"tangents[{name!r}]", value))
             lead = array.shape[: array.ndim - len(shape)]
             if array.shape[len(lead) :] != shape or len(lead) > 1:
                 raise ValueError(
@@ -103,7 +103,7 @@ class Differential:
         Raises:
             TypeError, ValueError: naming the argument and what was wrong.
         """
-        array = _numbers("cotangent", cotangent)
+        array = finite("cotangent", reals("cotangent", cotangent))
         if array.ndim not in (1, 2) or array.shape[-1] != self.model.nv:
             raise ValueError(
                 f"cotangent: expected shape ({self.model.nv},) or (count, {self.model.nv}), got {array.shape}"
@@ -198,10 +198,3 @@ def _argument(caller: str, name: object) -> str:
     if name not in ARGUMENT_NAMES:
         raise ValueError(f"{caller}: expected names among {ARGUMENT_NAMES}, got {name!r}")
     return name
-
-
-def _numbers(name: str, value: npt.ArrayLike) -> _Vector:
-    array = real(name, value)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name}: must be finite")
-    return array

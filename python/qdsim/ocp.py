@@ -9,12 +9,12 @@ subject to  x_{t+1} = A_t x_t + B_t u_t + c_t,   d_t = u_t - u_{t-1}
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._core import SolverInfo, _solve_ocp_qp
+from .arguments import finite, flag, integer, number, reals
 
 __all__ = ["OcpSolution", "solve_ocp_qp"]
 
@@ -110,10 +110,8 @@ def solve_ocp_qp(
     A_array = _real("A", A)
     if A_array.shape != (T, nx, nx):
         raise ValueError(f"A: expected shape ({T}, {nx}, {nx}), got {A_array.shape}")
-    if not 0 < float(tolerance) < 1:
-        raise ValueError(f"tolerance: expected a number in (0, 1), got {tolerance!r}")
-    if isinstance(iteration_limit, bool) or int(iteration_limit) < 1:
-        raise ValueError(f"iteration_limit: expected an integer >= 1, got {iteration_limit!r}")
+    tolerance = number("tolerance", tolerance, above=0, below=1)
+    iteration_limit = integer("iteration_limit", iteration_limit, least=1)
     x_range = _bounds("x", x_lower, x_upper, T, nx)
     u_range = _bounds("u", u_lower, u_upper, T, nu)
     d_range = _bounds("d", d_lower, d_upper, T, nu)
@@ -122,24 +120,13 @@ def solve_ocp_qp(
         _rows("u_before", u_before, (nu,)), _weight("Q", Q, T, nx), _rows("q", q, (T, nx)),
         _weight("R", R, T, nu), _rows("r", r, (T, nu)), _weight("S", S, T, nu),
         _rows("s", s, (T, nu)), *x_range, *u_range, *d_range,
-        bool(gains), 1, float(tolerance), int(iteration_limit),
+        flag("gains", gains), 1, tolerance, iteration_limit,
     )  # fmt: skip
     return OcpSolution(*found[:9])
 
 
 def _real(name: str, value: npt.ArrayLike, infinite: bool = False) -> _Array:
-    try:
-        array: npt.NDArray[Any] = np.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name}: expected an array of real numbers ({error})") from None
-    if array.size and array.dtype.kind not in "iuf":
-        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
-    out = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
-    bad = np.isnan(out) if infinite else ~np.isfinite(out)
-    if bad.any():
-        where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ValueError(f"{name}: element [{', '.join(map(str, where))}] is {out[where]}")
-    return out
+    return np.require(finite(name, reals(name, value), infinite=infinite), requirements="C")
 
 
 def _rows(name: str, value: npt.ArrayLike | None, shape: tuple[int, ...]) -> _Array | None:

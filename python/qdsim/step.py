@@ -7,14 +7,14 @@ Yang and Tedrake 2023 (CQDC), section III, energies in joules and forces in newt
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-
 from ._core import Linearization, SolverInfo, Step, StepOptions, linearize, step
+from .arguments import fields, flag, integer, number, one_of
 
 __all__ = ["Linearization", "Options", "SolverInfo", "Step", "linearize", "step"]
 
@@ -79,31 +79,27 @@ class Options:
     _native: StepOptions = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_friction(self.friction)
-        _set(self, "h", _number("h", self.h, _positive, "> 0"))
-        _set(self, "rays", _integer("rays", self.rays, 2, _MOST_RAYS))
-        if self.kappa is not None:
-            _set(self, "kappa", _number("kappa", self.kappa, _positive, "> 0 or None"))
+        fields(self, one_of, "friction", allowed=tuple(_FRICTION_MODELS))
+        fields(self, number, "h", above=0)
+        fields(self, integer, "rays", least=2, most=_MOST_RAYS)
+        fields(self, number, "kappa", above=0, or_none=True)
         self._settle_mass()
-        _set(self, "margin", _number("margin", self.margin, _not_negative, ">= 0", infinite=True))
-        _set(self, "add_missed_pairs", _flag("add_missed_pairs", self.add_missed_pairs))
-        _set(self, "joint_limits", _flag("joint_limits", self.joint_limits))
-        _set(self, "gravity_on_actuated", _flag("gravity_on_actuated", self.gravity_on_actuated))
-        _set(self, "held", _names("held", self.held))
-        _set(self, "tolerance", _number("tolerance", self.tolerance, _is_fraction, "in (0, 1)"))
-        _set(
-            self, "iteration_limit", _integer("iteration_limit", self.iteration_limit, 1, 2**31 - 1)
-        )
-        _set(self, "_native", self._make_native())
+        fields(self, number, "margin", least=0, infinite=True)
+        fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated")
+        fields(self, _names, "held")
+        fields(self, number, "tolerance", above=0, below=1)
+        fields(self, integer, "iteration_limit", least=1, most=2**31 - 1)
+        object.__setattr__(self, "_native", self._make_native())
 
     def _settle_mass(self) -> None:
         if self.mass_ratio is None:
-            epsilon = 1.0 if self.epsilon is None else self.epsilon
-            _set(self, "epsilon", _number("epsilon", epsilon, _not_negative, ">= 0"))
+            if self.epsilon is None:
+                object.__setattr__(self, "epsilon", 1.0)
+            fields(self, number, "epsilon", least=0)
             return
         if self.epsilon is not None:
             raise ValueError("mass_ratio: sets epsilon per object, so epsilon cannot be given too")
-        _set(self, "mass_ratio", _number("mass_ratio", self.mass_ratio, _positive, "> 0 or None"))
+        fields(self, number, "mass_ratio", above=0, or_none=True)
 
     def _make_native(self) -> StepOptions:
         return StepOptions(
@@ -138,7 +134,7 @@ class Options:
         return Options(**{**values, **changes})
 
     def _values(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
 
     def __reduce__(self) -> tuple[Callable[[dict[str, Any]], Options], tuple[dict[str, Any]]]:
         return _restore_options, (self._values(),)
@@ -146,57 +142,6 @@ class Options:
 
 def _restore_options(values: dict[str, Any]) -> Options:
     return Options(**values)
-
-
-def _set(options: Options, name: str, value: object) -> None:
-    object.__setattr__(options, name, value)
-
-
-def _check_friction(value: object) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"friction: expected 'cone' or 'pyramid', got {type(value).__name__}")
-    if value not in _FRICTION_MODELS:
-        raise ValueError(f"friction: expected 'cone' or 'pyramid', got {value!r}")
-
-
-def _positive(value: float) -> bool:
-    return value > 0
-
-
-def _not_negative(value: float) -> bool:
-    return value >= 0
-
-
-def _is_fraction(value: float) -> bool:
-    return 0 < value < 1
-
-
-def _number(
-    name: str, value: object, good: Callable[[float], bool], wanted: str, *, infinite: bool = False
-) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.floating, np.integer)
-    ):
-        raise TypeError(f"{name}: expected a number {wanted}, got {type(value).__name__}")
-    number = float(value)
-    if not good(number) or (math.isinf(number) and not infinite):
-        raise ValueError(f"{name}: expected a number {wanted}, got {number!r}")
-    return number
-
-
-def _integer(name: str, value: object, least: int, most: int) -> int:
-    wanted = f"an integer from {least} to {most}"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
-    if not least <= value <= most:
-        raise ValueError(f"{name}: expected {wanted}, got {int(value)}")
-    return int(value)
-
-
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}: expected True or False, got {type(value).__name__}")
-    return bool(value)
 
 
 def _names(name: str, value: object) -> tuple[str, ...]:

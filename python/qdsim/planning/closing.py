@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import weakref
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qdsim.arguments import number
 from qdsim.model import Model
 from qdsim.planning.space import Array, as_vector
 
@@ -69,11 +69,10 @@ def close_grasp(
     """
     here = np.array(as_vector("q", q, model.nq))
     rate = as_vector("direction", direction, model.nu)
-    for name, value in (("reach", reach), ("resolution", resolution), ("tolerance", tolerance)):
-        if not (math.isfinite(value) and value > 0.0):
-            raise ValueError(f"{name}: expected a positive number, got {value!r}")
-    if not (math.isfinite(gap) and gap >= 0.0):
-        raise ValueError(f"gap: expected a number of at least 0, got {gap!r}")
+    reach = number("reach", reach, above=0)
+    resolution = number("resolution", resolution, above=0)
+    tolerance = number("tolerance", tolerance, above=0)
+    gap = number("gap", gap, least=0)
     rows = model.actuated_q
     moves = moved_bodies(model) & (rate != 0.0)[:, None]
     lower, upper = joint_limits(model)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim._core import SolverError
+from qdsim.arguments import number
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.space import Array, ObjectSpace, as_vector
@@ -163,8 +164,7 @@ def force_closure(
         ValueError: naming the argument that is not as described.
     """
     here = as_vector("q", q, model.nq)
-    if not (math.isfinite(length) and length > 0.0):
-        raise ValueError(f"length: expected a positive number, got {length!r}")
+    length = number("length", length, above=0)
     space = ObjectSpace(model, object)
     contacts = model.collide(here, reach)
     contacts = contacts[contacts["dist"] <= reach]

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from qdsim._core import SolverError
+from qdsim.arguments import fields, generator_of, integer, number
 from qdsim.planning.grip import Grip, GripOptions
 from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.space import Array
@@ -57,14 +58,8 @@ class GaitOptions:
     most_residual: float = 0.2
 
     def __post_init__(self) -> None:
-        for name in ("candidates", "steps", "strokes"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name}: expected an integer of at least 1, got {value!r}")
-        for name in ("stride", "lift", "lifting", "progress", "most_residual"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0.0):
-                raise ValueError(f"{name}: expected a positive number, got {value!r}")
+        fields(self, integer, "candidates", "steps", "strokes", least=1)
+        fields(self, number, "stride", "lift", "lifting", "progress", "most_residual", above=0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -104,7 +99,7 @@ class StrokePlanner:
             raise ValueError("task: strokes need a sampler of grasps")
         self.task, self.options = task, options or GaitOptions()
         self.grip = Grip(task.model, task.object, task.length, self.options.grip)
-        self.rng = np.random.default_rng(rng)
+        self.rng = generator_of(rng)
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
         """m, of the object to its goal, turns times the task's length."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim._core import SolverError
+from qdsim.arguments import fields, integer, number
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.closing import joint_limits, moved_bodies
@@ -73,13 +74,9 @@ class GripOptions:
     fingers: int = 3
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.name == "fingers":
-                if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                    raise ValueError(f"fingers: expected an integer of at least 1, got {value!r}")
-            elif not (np.isfinite(value) and value > 0.0):
-                raise ValueError(f"{field.name}: expected a positive number, got {value!r}")
+        numbers = (field.name for field in dataclasses.fields(self) if field.name != "fingers")
+        fields(self, number, *numbers, above=0)
+        fields(self, integer, "fingers", least=1)
         if self.most <= self.press:
             raise ValueError(f"most: expected more than press, got {self.most!r}")
         if self.friction_use > 1.0:

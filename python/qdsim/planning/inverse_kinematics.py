@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from qdsim.arguments import integer, number
 from qdsim.model import Model
 from qdsim.planning.closing import joint_limits
 from qdsim.planning.least_squares import bounded_least_squares
@@ -84,9 +85,9 @@ def reach_point(
     if (axis is None) != (direction is None):
         raise ValueError("axis, direction: give both or neither")
     arrow, aim = _unit("axis", axis), _unit("direction", direction)
-    for name, value in (("length", length), ("tolerance", tolerance)):
-        if not (math.isfinite(value) and value > 0.0):
-            raise ValueError(f"{name}: expected a positive number, got {value!r}")
+    length = number("length", length, above=0)
+    tolerance = number("tolerance", tolerance, above=0)
+    iteration_limit = integer("iteration_limit", iteration_limit, least=1)
     chosen = range(model.nu) if actuators is None else [model.slice_u(a).start for a in actuators]
     rows = model.actuated_q[list(chosen)]
     columns = model.actuated_v[list(chosen)]

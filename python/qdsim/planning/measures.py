@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.arguments import generator_of, integer, number
 from qdsim.planning.space import Array
 from qdsim.planning.tree import Tree
 
@@ -45,10 +44,8 @@ def packing_ratio(
     Raises:
         ValueError: naming the argument that is not as described.
     """
-    if not (math.isfinite(eta) and eta > 0.0):
-        raise ValueError(f"eta: expected a positive number, got {eta!r}")
-    if not isinstance(samples, int) or samples < 1:
-        raise ValueError(f"samples: expected an integer of at least 1, got {samples!r}")
+    eta = number("eta", eta, above=0)
+    samples = integer("samples", samples, least=1)
     first = np.array(
         [
             int(near[0]) if len(near := np.flatnonzero(tree.distances(q) <= eta)) else tree.count
@@ -60,7 +57,7 @@ def packing_ratio(
 
 def subgoal_samples(tree: Tree, samples: int, rng: int | np.random.Generator) -> Array:
     """Configurations ``(samples, nq)`` with the object anywhere in the task's box."""
-    task, generator = tree.task, np.random.default_rng(rng)
+    task, generator = tree.task, generator_of(rng)
     shares = generator.random((samples, task.space.size))
     return np.array(
         [task.with_object(task.start, task.lower + s * (task.upper - task.lower)) for s in shares]

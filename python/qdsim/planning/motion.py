@@ -15,7 +15,6 @@ with :func:`qdsim.pair_distances`.
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qdsim.batch_in import real
+from qdsim.arguments import fields, generator_of, integer, number, numbers
 from qdsim.model import Model
 from qdsim.planning.clearance import RobotSpace
 from qdsim.planning.space import Array, as_vector
@@ -79,31 +78,12 @@ class MotionOptions:
     penetration: float = 1e-3
 
     def __post_init__(self) -> None:
-        for name in ("resolution", "time_limit"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ValueError(f"{name}: expected a positive number, got {value!r}")
-        for name in ("speed", "acceleration"):
-            value = getattr(self, name)
-            if value is not None or name == "speed":
-                object.__setattr__(self, name, _positive(name, value))
-        for name in ("clearance", "penetration"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
-        if self.range is not None and not (math.isfinite(self.range) and self.range > 0.0):
-            raise ValueError(f"range: expected a positive number or None, got {self.range!r}")
-        if not isinstance(self.shortcuts, int) or self.shortcuts < 0:
-            raise ValueError(f"shortcuts: expected an integer >= 0, got {self.shortcuts!r}")
-
-
-def _positive(name: str, value: ArrayLike) -> float | tuple[float, ...]:
-    numbers = real(name, value)
-    if numbers.ndim > 1 or numbers.size == 0 or not (numbers > 0.0).all():
-        raise ValueError(
-            f"{name}: expected a positive number or one per actuated DOF, got {value!r}"
-        )
-    return float(numbers) if numbers.ndim == 0 else tuple(float(x) for x in numbers)
+        fields(self, number, "resolution", "time_limit", above=0)
+        fields(self, numbers, "speed", per="actuated DOF", above=0)
+        fields(self, numbers, "acceleration", per="actuated DOF", above=0, or_none=True)
+        fields(self, number, "clearance", "penetration", least=0)
+        fields(self, number, "range", above=0, or_none=True)
+        fields(self, integer, "shortcuts", least=0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -196,7 +176,7 @@ def connect(
     acceleration = None
     if given.acceleration is not None:
         acceleration = _per_joint("acceleration", given.acceleration, model.nu)
-    generator = np.random.default_rng(rng)
+    generator = generator_of(rng)
     space = RobotSpace(model, start, goal, given.resolution)
     a, b = start[model.actuated_q], goal[model.actuated_q]
     for name, x in (("q_from", a), ("q_to", b)):
@@ -236,7 +216,7 @@ def connect_segments(
         ImportError: if OMPL is needed and not installed.
     """
     plan._check_model(model)
-    generator = np.random.default_rng(rng)
+    generator = generator_of(rng)
     motions: list[Motion | None] = []
     reasons: list[str | None] = []
     for before, after in plan.regrasps:

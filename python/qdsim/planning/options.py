@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any, Literal
 
+from qdsim.arguments import fields, flag, integer, number, one_of
 from qdsim.planning.motion import MotionOptions
 from qdsim.smoothing import Scheme
 
@@ -111,35 +111,23 @@ class RRTOptions:
     motion_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        _one_of("strategy", self.strategy, ("chain", "published"))
-        _one_of("dynamics", self.dynamics, ("exact", "smoothed"))
-        _one_of("metric", self.metric, ("local", "global"))
+        fields(self, one_of, "strategy", allowed=("chain", "published"))
+        fields(self, one_of, "dynamics", allowed=("exact", "smoothed"))
+        fields(self, one_of, "metric", allowed=("local", "global"))
         if self.smoothing is not None and not hasattr(self.smoothing, "linearize"):
-            raise ValueError(f"smoothing: expected a scheme or None, got {self.smoothing!r}")
-        for name in ("max_nodes", "max_iterations", "sub_steps", "chain_length", "grasps"):
-            _integer(name, getattr(self, name), 1)
-        for name in ("max_steps", "restart"):
-            if getattr(self, name) is not None:
-                _integer(name, getattr(self, name), 1)
-        for name in ("shots", "regrasps"):
-            _integer(name, getattr(self, name), 0)
-        for name in ("goal_probability", "between_probability", "grasp_probability"):
-            _number(name, getattr(self, name), 0.0, 1.0)
-        for name in ("kappa", "gamma", "step"):
-            _number(name, getattr(self, name), 0.0, math.inf, positive=True)
-        _number("progress", self.progress, 0.0, 1.0)
-        _number("squeeze", self.squeeze, 0.0, math.inf)
-        _number("shot_spread", self.shot_spread, 0.0, math.inf)
-        for name in ("hold", "require_static_regrasps"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name}: expected True or False, got {getattr(self, name)!r}")
-        if self.motion_seconds is not None:
-            _number("motion_seconds", self.motion_seconds, 0.0, math.inf, positive=True)
-        _number("contact_tolerance", self.contact_tolerance, 0.0, math.inf)
-        if self.force is not None:
-            _number("force", self.force, 0.0, math.inf, positive=True)
-        if self.rotation_length is not None:
-            _number("rotation_length", self.rotation_length, 0.0, math.inf, positive=True)
+            raise TypeError(
+                f"smoothing: expected a scheme or None, got {type(self.smoothing).__name__}"
+            )
+        counts = ("max_nodes", "max_iterations", "sub_steps", "chain_length", "grasps")
+        fields(self, integer, *counts, least=1)
+        fields(self, integer, "max_steps", "restart", least=1, or_none=True)
+        fields(self, integer, "shots", "regrasps", least=0)
+        shares = ("goal_probability", "between_probability", "grasp_probability", "progress")
+        fields(self, number, *shares, least=0, most=1)
+        fields(self, number, "kappa", "gamma", "step", above=0)
+        fields(self, number, "squeeze", "shot_spread", "contact_tolerance", least=0)
+        fields(self, number, "force", "rotation_length", "motion_seconds", above=0, or_none=True)
+        fields(self, flag, "hold", "require_static_regrasps")
 
     @classmethod
     def published(cls, **changes: Any) -> RRTOptions:
@@ -166,21 +154,3 @@ class RRTOptions:
     def replace(self, **changes: Any) -> RRTOptions:
         """The same options with some changed."""
         return dataclasses.replace(self, **changes)
-
-
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name}: expected one of {', '.join(map(repr, allowed))}, got {value!r}")
-
-
-def _integer(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name}: expected an integer of at least {least}, got {value!r}")
-
-
-def _number(name: str, value: object, low: float, high: float, positive: bool = False) -> None:
-    wanted = "a positive number" if positive else f"a number from {low:g} to {high:g}"
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
-        raise ValueError(f"{name}: expected {wanted}, got {value!r}")
-    if not low <= value <= high or (positive and value == 0.0):
-        raise ValueError(f"{name}: expected {wanted}, got {value!r}")

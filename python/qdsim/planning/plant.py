@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qdsim.arguments import fields, flag, integer, number, numbers
 from qdsim.model import Model
 from qdsim.planning.space import Array, ObjectSpace, as_slice
 
@@ -70,19 +71,14 @@ class TransferOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("speed", "timestep", "control_period", "damping_ratio", "press"):
-            value = getattr(self, name)
-            if name == "press" and value is None:
-                continue
-            if not (np.isfinite(value) and value > 0.0):
-                raise ValueError(f"{name}: expected a positive number, got {value!r}")
-        for name in ("settle", "support_friction", "position_noise", "rotation_noise"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0.0):
-                raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
-        damping = np.asarray(self.object_damping, dtype=np.float64)
-        if damping.ndim > 1 or not (np.isfinite(damping).all() and (damping >= 0.0).all()):
-            raise ValueError(f"object_damping: expected numbers >= 0, got {self.object_damping!r}")
+        fields(self, number, "speed", "timestep", "control_period", "damping_ratio", above=0)
+        fields(self, number, "press", above=0, or_none=True)
+        fields(
+            self, number, "settle", "support_friction", "position_noise", "rotation_noise", least=0
+        )
+        fields(self, numbers, "object_damping", per="coordinate", least=0)
+        fields(self, integer, "seed", least=0)
+        fields(self, flag, "carry_on", "motions", "shift_grasps")
         if self.control_period < self.timestep:
             raise ValueError("control_period: shorter than timestep")
 

@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 
+from qdsim.arguments import fields, integer, number
 from qdsim.batch import rollout
 from qdsim.planning.placing import placed
 from qdsim.planning.plan import Plan, Segment
@@ -48,16 +49,11 @@ class RefineOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("idle_position", "idle_rotation"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
-        if self.h is not None and not (math.isfinite(self.h) and self.h > 0.0):
-            raise ValueError(f"h: expected a positive number or None, got {self.h!r}")
-        for name in ("steps_per_step", "most_steps"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise ValueError(f"{name}: expected an integer >= 1, got {value!r}")
+        fields(self, number, "h", above=0, or_none=True)
+        fields(self, number, "idle_position", "idle_rotation", least=0)
+        fields(self, integer, "steps_per_step", least=1, or_none=True)
+        fields(self, integer, "most_steps", least=1)
+        fields(self, integer, "seed", least=0)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qdsim._core import SolverError
+from qdsim.arguments import generator_of, number
 from qdsim.planning.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.least_squares import bounded_least_squares
 from qdsim.planning.motion import MotionError, connect
@@ -66,16 +67,11 @@ def rrt(
         raise TypeError(f"task: expected a Task, got {type(task).__name__}")
     if options is not None and not isinstance(options, RRTOptions):
         raise TypeError(f"options: expected RRTOptions, got {type(options).__name__}")
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"rng: expected a seed or a generator: {error}") from None
-    search = _Search(task, options or task.planner or RRTOptions(), generator)
-    if not checkpoint_seconds >= 0.0:
-        raise ValueError(f"checkpoint_seconds: expected at least 0, got {checkpoint_seconds!r}")
+    search = _Search(task, options or task.planner or RRTOptions(), generator_of(rng))
+    every = number("checkpoint_seconds", checkpoint_seconds, least=0, infinite=True)
     if checkpoint is not None and os.path.exists(checkpoint):
         search.restore(checkpoint)
-    search.grow(progress, checkpoint, checkpoint_seconds)
+    search.grow(progress, checkpoint, every)
     return search.tree
 
 

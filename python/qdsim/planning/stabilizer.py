@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from qdsim.arguments import fields, number
 from qdsim.model import Model
 from qdsim.planning.least_squares import bounded_least_squares
 from qdsim.planning.space import Array, ObjectSpace
@@ -48,10 +49,9 @@ class Stabilizer:
     def __post_init__(self) -> None:
         if self.options.kappa is None:
             raise ValueError("options: kappa must be a number, the controller needs smoothed steps")
-        for name in ("position_weight", "rotation_weight", "command_weight", "reach"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0.0):
-                raise ValueError(f"{name}: expected a positive number, got {value!r}")
+        fields(
+            self, number, "position_weight", "rotation_weight", "command_weight", "reach", above=0
+        )
         space = ObjectSpace(self.model, self.object)
         object.__setattr__(self, "_space", space)
         object.__setattr__(self, "_limits", command_range(self.model))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qdsim.arguments import fields, number
 from qdsim.model import Model
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.space import Array, ObjectSpace, as_vector
@@ -82,9 +83,8 @@ class Task:
             raise ValueError(
                 f"lower: {self.lower[i]:g} at index {i} exceeds upper {self.upper[i]:g}"
             )
-        for name in ("position_tolerance", "rotation_tolerance", "length"):
-            if not getattr(self, name) > 0.0:
-                raise ValueError(f"{name}: expected a positive number, got {getattr(self, name)!r}")
+        fields(self, number, "position_tolerance", "rotation_tolerance", "length", above=0)
+        fields(self, number, "start_tolerance", least=0, infinite=True)
         lower, upper = command_range(model)
         put("command_lower", _bounds("command_lower", self.command_lower, lower))
         put("command_upper", _bounds("command_upper", self.command_upper, upper))

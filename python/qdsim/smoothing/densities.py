@@ -9,6 +9,8 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.arguments import integer, number
+
 __all__ = ["DENSITIES", "Density", "barrier_scale"]
 
 Array = npt.NDArray[np.float64]
@@ -51,9 +53,9 @@ def barrier_scale(kappa: float, stiffness: float, logs: int = 1) -> float:
         logs: How often the barrier has the logarithm of the distance: 1 for a joint limit, 2 for a contact,
             whose barrier is that of the friction cone without its tangential part, log(distance^2).
     """
-    for name, value in (("kappa", kappa), ("stiffness", stiffness), ("logs", logs)):
-        if not (value > 0 and np.isfinite(value)):
-            raise ValueError(f"{name}: expected a number > 0, got {value!r}")
+    kappa = number("kappa", kappa, above=0)
+    stiffness = number("stiffness", stiffness, above=0)
+    logs = integer("logs", logs, least=1)
     return float(np.sqrt(2.0 * logs / (kappa * stiffness)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -10,6 +9,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.arguments import fields, flag, integer, number, numbers, one_of
 from qdsim.batch import linearize_batch
 from qdsim.batch_in import Wrench, wrt_names
 from qdsim.model import Model
@@ -101,7 +101,7 @@ class Analytic:
     kappa: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kappa", _scale("kappa", self.kappa))
+        fields(self, number, "kappa", above=0)
 
     def linearize(
         self,
@@ -170,21 +170,13 @@ class Randomized:
     kappa: float | None = None
 
     def __post_init__(self) -> None:
-        put = object.__setattr__.__get__(self)
-        put("std", _scales("std", self.std))
-        put("samples", _count("samples", self.samples, 1))
-        put("replicates", _count("replicates", self.replicates, 2))
-        if self.sample_q is not None:
-            put("sample_q", _scales("sample_q", self.sample_q))
-        if self.kappa is not None:
-            put("kappa", _scale("kappa", self.kappa))
-        for name in ("antithetic", "sobol", "common"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise TypeError(f"{name}: expected True or False, got {getattr(self, name)!r}")
-        if self.estimator not in ("least_squares", "score"):
-            raise ValueError(
-                f"estimator: expected 'least_squares' or 'score', got {self.estimator!r}"
-            )
+        fields(self, numbers, "std", per="coordinate", least=0)
+        fields(self, numbers, "sample_q", per="coordinate", least=0, or_none=True)
+        fields(self, integer, "samples", least=1)
+        fields(self, integer, "replicates", least=2)
+        fields(self, number, "kappa", above=0, or_none=True)
+        fields(self, flag, "antithetic", "sobol", "common")
+        fields(self, one_of, "estimator", allowed=("least_squares", "score"))
         if not isinstance(self.density, Density) and self.density not in DENSITIES:
             raise ValueError(f"density: expected one of {sorted(DENSITIES)}, got {self.density!r}")
         if self._alpha > 0.0 and self._density.score is None:
@@ -201,13 +193,7 @@ class Randomized:
                     f"order: expected 'first', 'zeroth' or a number from 0 to 1, got {self.order!r}"
                 )
             return float(self.order == "zeroth")
-        if isinstance(self.order, (bool, np.bool_)) or not isinstance(
-            self.order, (int, float, np.integer, np.floating)
-        ):
-            raise TypeError(f"order: expected a name or a number, got {type(self.order).__name__}")
-        if not 0.0 <= self.order <= 1.0:
-            raise ValueError(f"order: expected a number from 0 to 1, got {self.order!r}")
-        return float(self.order)
+        return number("order", self.order, least=0, most=1)
 
     @property
     def _density(self) -> Density:
@@ -283,41 +269,11 @@ def _wrt(wrt: Iterable[str]) -> tuple[bool, bool]:
     return "q" in names, "u" in names
 
 
-def _scale(name: str, value: object) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise TypeError(f"{name}: expected a number > 0, got {type(value).__name__}")
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{name}: expected a number > 0, got {float(value)!r}")
-    return float(value)
-
-
-def _scales(name: str, value: npt.ArrayLike) -> Scales:
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError):
-        array = np.asarray(None)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name}: expected a number or one per coordinate, got {value!r}")
-    if array.ndim > 1 or not np.isfinite(array).all() or (array < 0).any():
-        raise ValueError(f"{name}: expected a number >= 0 or one per coordinate, got {value!r}")
-    return float(array) if array.ndim == 0 else tuple(float(x) for x in array)
-
-
 def _spread(name: str, scales: npt.ArrayLike, size: int) -> Array:
     array: Array = np.asarray(scales, dtype=np.float64)
     if array.ndim == 1 and array.shape != (size,):
         raise ValueError(f"{name}: expected a number or {size} of them, got {array.size}")
     return np.broadcast_to(array, (size,))
-
-
-def _count(name: str, value: object, least: int) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}: expected an integer >= {least}, got {type(value).__name__}")
-    if value < least:
-        raise ValueError(f"{name}: expected an integer >= {least}, got {int(value)}")
-    return int(value)
 
 
 def _at_points(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.arguments import fields, flag, integer, number
 from qdsim.model import Model
 from qdsim.planning.clearance import bounding_radii
 from qdsim.planning.closing import close_grasp, joint_limits, moved_bodies, near_pairs
@@ -57,16 +58,10 @@ class SurfaceSampler:
     draws: int = 30
 
     def __post_init__(self) -> None:
-        for name in ("contacts", "draws"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name}: expected an integer of at least 1, got {value!r}")
-        for name in ("gap", "near", "reach"):
-            value = getattr(self, name)
-            if value is None and name == "reach":
-                continue
-            if not (isinstance(value, (int, float)) and math.isfinite(value) and value > 0.0):
-                raise ValueError(f"{name}: expected a positive number, got {value!r}")
+        fields(self, integer, "contacts", "draws", least=1)
+        fields(self, number, "gap", "near", above=0)
+        fields(self, number, "reach", above=0, or_none=True)
+        fields(self, flag, "close")
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""

@@ -6,8 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from qdsim.arguments import numbers
 from qdsim.planning.space import Array
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ class TrackingCost:
             if value is None and field.name.startswith("final"):
                 value = tuple(100.0 * np.atleast_1d(getattr(self, field.name[6:])))
                 value = value[0] if len(value) == 1 else value
-            object.__setattr__(
-                self, field.name, _weights(field.name, value, field.name == "command")
-            )
+            above, least = (0, None) if field.name == "command" else (None, 0)
+            checked = numbers(field.name, value, per="coordinate", above=above, least=least)
+            object.__setattr__(self, field.name, checked)
 
     @classmethod
     def for_task(cls, task: Task) -> TrackingCost:
@@ -155,20 +156,6 @@ def spread(name: str, value: ArrayLike | None, size: int) -> Array:
     if array.ndim == 1 and array.shape != (size,):
         raise ValueError(f"{name}: expected one number or {size}, got {array.size}")
     return np.array(np.broadcast_to(array, (size,)))
-
-
-def _weights(name: str, value: object, positive: bool) -> float | tuple[float, ...]:
-    kind = "positive" if positive else "non-negative"
-    wanted = f"{name}: expected a {kind} number, or one per coordinate"
-    try:
-        array: NDArray[np.float64] = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{wanted}, got {value!r}") from None
-    if isinstance(value, bool) or array.ndim > 1 or array.size == 0:
-        raise ValueError(f"{wanted}, got {value!r}")
-    if not np.isfinite(array).all() or (array < 0.0).any() or (positive and (array <= 0.0).any()):
-        raise ValueError(f"{wanted}, got {value!r}")
-    return float(array) if array.ndim == 0 else tuple(float(x) for x in array)
 
 
 def _inverse_left_jacobian(e: Array) -> Array:

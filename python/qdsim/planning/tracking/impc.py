@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qdsim._core import SolverError
+from qdsim.arguments import generator_of
 from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.space import Array
 from qdsim.planning.task import Task
@@ -141,11 +142,7 @@ def check_arguments(
         raise TypeError(f"task: expected a Task, got {type(task).__name__}")
     if options is not None and not isinstance(options, ImpcOptions):
         raise TypeError(f"options: expected ImpcOptions, got {type(options).__name__}")
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"rng: expected a seed or a generator: {error}") from None
-    return task, options or task.impc or ImpcOptions(), generator
+    return task, options or task.impc or ImpcOptions(), generator_of(rng)
 
 
 def check_commands(u: object, horizon: int, nu: int) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
+from qdsim.arguments import integer
 from qdsim.planning.space import Array, as_vector
 from qdsim.planning.task import Task
 from qdsim.planning.tracking.impc import check_arguments, check_commands
@@ -74,12 +75,10 @@ class Mpc:
         self.task, settings, generator = check_arguments(task, options, rng)
         if settings.method != "feedback":
             raise ValueError("options: closed loop needs the method 'feedback'")
-        for name, value in (("iterations", iterations), ("first_iterations", first_iterations)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name}: expected an integer of at least 1, got {value!r}")
         self.options = settings
         self._seed, self._rng = rng, generator
-        self._iterations, self._first = iterations, first_iterations
+        self._iterations = integer("iterations", iterations, least=1)
+        self._first = integer("first_iterations", first_iterations, least=1)
         self._parts = Shooting(task, settings)
         self._u: Array | None = None
         self._before: Array | None = None

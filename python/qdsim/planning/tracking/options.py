@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-import numpy as np
-
-from qdsim.planning.options import _integer, _number, _one_of
+from qdsim.arguments import fields, flag, integer, number, numbers, one_of
 from qdsim.planning.space import Array
 from qdsim.planning.tracking.cost import TrackingCost, spread
 from qdsim.smoothing import Analytic, Scheme
@@ -94,27 +92,23 @@ class ImpcOptions:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        _one_of("method", self.method, ("feedback", "published"))
-        _one_of("offset", self.offset, ("rolled", "smoothed"))
-        _one_of("dynamics", self.dynamics, ("exact", "smoothed"))
-        _one_of("center", self.center, ("command", "robot"))
+        fields(self, one_of, "method", allowed=("feedback", "published"))
+        fields(self, one_of, "offset", allowed=("rolled", "smoothed"))
+        fields(self, one_of, "dynamics", allowed=("exact", "smoothed"))
+        fields(self, one_of, "center", allowed=("command", "robot"))
         if not self.starts:
             raise ValueError("start: expected at least one first guess")
         for start in self.starts:
-            _one_of("start", start, ("squeeze", "rrt", "hold"))
-        _integer("trials", self.trials, 0)
-        _integer("horizon", self.horizon, 1)
-        _integer("iterations", self.iterations, 0)
-        _integer("rrt_nodes", self.rrt_nodes, 2)
-        for name in ("h", "final_kappa"):
-            if getattr(self, name) is not None:
-                _number(name, getattr(self, name), 0.0, math.inf, positive=True)
-        _number("kappa", self.kappa, 0.0, math.inf, positive=True)
-        _number("squeeze", self.squeeze, 0.0, math.inf)
-        _number("final_cost", self.final_cost, 0.0, math.inf)
-        for name in ("kappa_iterations", "patience"):
-            if getattr(self, name) is not None:
-                _integer(name, getattr(self, name), 1)
+            one_of("start", start, ("squeeze", "rrt", "hold"))
+        fields(self, integer, "trials", "iterations", least=0)
+        fields(self, integer, "horizon", least=1)
+        fields(self, integer, "rrt_nodes", least=2)
+        fields(self, integer, "kappa_iterations", "patience", "threads", least=1, or_none=True)
+        fields(self, number, "kappa", above=0)
+        fields(self, number, "h", "final_kappa", above=0, or_none=True)
+        fields(self, number, "squeeze", "final_cost", least=0)
+        fields(self, numbers, "reach", per="actuator", above=0, or_none=True)
+        fields(self, flag, "use_A", "limits")
         if self.cost is not None and not isinstance(self.cost, TrackingCost):
             raise TypeError(f"cost: expected a TrackingCost, got {type(self.cost).__name__}")
         if not (
@@ -127,21 +121,17 @@ class ImpcOptions:
                 f"to one, got {type(self.smoothing).__name__}"
             )
         self._check_radii()
-        if self.reach is not None:
-            reach = np.asarray(self.reach, dtype=np.float64)
-            if reach.ndim > 1 or not np.isfinite(reach).all() or (reach <= 0.0).any():
-                raise ValueError(f"reach: expected positive numbers or None, got {self.reach!r}")
 
     def _check_radii(self) -> None:
-        try:
-            radii = tuple(self.radii)
-            arrays = [np.asarray(radius, dtype=np.float64) for radius in radii]
-        except (TypeError, ValueError):
-            raise ValueError(f"radii: expected positive numbers, got {self.radii!r}") from None
-        if not radii or any(
-            a.ndim > 1 or not np.isfinite(a).all() or (a <= 0.0).any() for a in arrays
-        ):
-            raise ValueError(f"radii: expected at least one positive number, got {self.radii!r}")
+        given: object = self.radii
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise TypeError(f"radii: expected a tuple of radii, got {type(given).__name__}")
+        radii = tuple(
+            numbers(f"radii[{i}]", radius, per="actuator", above=0)
+            for i, radius in enumerate(given)
+        )
+        if not radii:
+            raise ValueError("radii: expected at least one radius, got ()")
         object.__setattr__(self, "radii", radii)
 
     @classmethod
