@@ -468,7 +468,7 @@ def test_wrong_arguments_are_named() -> None:
         ({"samples": 10, "sobol": True}, ValueError, "samples: expected a multiple of 4, got 10"),
         ({"order": "second"}, ValueError, "order: expected 'first', 'zeroth' or a number"),
         ({"order": 1.5}, ValueError, "order: expected a number from 0 to 1"),
-        ({"order": None}, TypeError, "order: expected a name or a number"),
+        ({"order": None}, TypeError, "order: expected a number from 0 to 1"),
         ({"density": "cauchy"}, ValueError, "density: expected one of"),
         ({"estimator": "ridge"}, ValueError, "estimator: expected 'least_squares' or 'score'"),
         ({"antithetic": 1}, TypeError, "antithetic: expected True or False"),
