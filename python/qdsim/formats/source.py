@@ -10,9 +10,10 @@ from typing import Any
 
 from qdsim.description import Description, ModelWarning, PointCloud
 from qdsim.formats.actuation import Actuation
-from qdsim.formats.compiled import Origin, Wishes, describe
+from qdsim.formats.compiled import Wishes, describe
 from qdsim.formats.decomposition import decompose as decompose_meshes
 from qdsim.formats.mesh_files import mujoco_reads, read_triangles
+from qdsim.formats.reading import Origin
 from qdsim.formats.refusals import Kind, kinds_of
 from qdsim.formats.urdf import prepare_urdf, repair_inertias
 

@@ -1,0 +1,171 @@
+"""The geometries of a compiled model, its meshes, and which pairs of them may touch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qdsim.description import Exclude, Geom, Mesh, Pair, PointCloud
+from qdsim.description.hulls import hull_of_compiled
+from qdsim.formats.reading import SOLIMP, SOLREF, Reading, unusual
+
+_GEOM_NAMES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box"}
+_GEOM_MESH, _GEOM_HFIELD = 7, 1
+
+
+class Geometries:
+    """Reads them one by one, with what a URDF and the caller say about them."""
+
+    def __init__(self, reading: Reading, clouds: Mapping[str, PointCloud]) -> None:
+        self.r = reading
+        self.clouds = clouds
+        self._frictions = self._match_frictions()
+
+    def _match_frictions(self) -> list[float | None]:
+        """Friction that a URDF gives to each geometry: collision elements in their links' order."""
+        m = self.r.m
+        result: list[float | None] = [None] * int(m.ngeom)
+        for link, frictions in self.r.origin.frictions.items():
+            if all(value is None for value in frictions):
+                continue
+            geoms = [
+                g
+                for g in range(m.ngeom)
+                if self.r.body_names[int(m.geom_bodyid[g])] == link and m.geom_contype[g]
+            ]
+            if len(geoms) != len(frictions):
+                self.r.refusals.error(
+                    f"link '{link}': its friction cannot be matched with its geometries "
+                    '(<compiler fusestatic="false"/> keeps links apart)'
+                )
+                continue
+            for g, value in zip(geoms, frictions):
+                result[g] = value
+        return result
+
+    def geom(self, g: int) -> Geom | None:
+        m, name = self.r.m, self.r.geom_names[g]
+        kind = int(m.geom_type[g])
+        shape: Any = "mesh" if kind == _GEOM_MESH else _GEOM_NAMES.get(kind)
+        off = self.r.disabled("contact")
+        contype = 0 if off else int(m.geom_contype[g])
+        conaffinity = 0 if off else int(m.geom_conaffinity[g])
+        cloud = self.clouds.get(name)
+        if cloud is not None:
+            shape = "cloud"
+        if shape is None:
+            what = "height fields" if kind == _GEOM_HFIELD else "signed distance fields"
+            paired = not off and any(
+                g in (int(m.pair_geom1[p]), int(m.pair_geom2[p])) for p in range(m.npair)
+            )
+            acts = bool(contype or conaffinity or paired)
+            text = f"geom '{name}': {what} are not supported"
+            if acts:
+                self.r.refusals.refuse("height_fields" if kind == _GEOM_HFIELD else None, text)
+            else:
+                self.r.ignored.append(f"geom '{name}': {what} cannot be shown")
+            return None
+        self._note_geom(g)
+        friction = m.geom_friction[g]
+        margin = float(m.geom_margin[g])
+        if self.r.overridden:
+            friction, margin = np.asarray(m.opt.o_friction)[[0, 2, 3]], 0.5 * m.opt.o_margin
+            if len(set(m.opt.o_friction[:2])) > 1 or len(set(m.opt.o_friction[3:])) > 1:
+                self.r.refusals.error("option o_friction: friction must be isotropic")
+        given = self._frictions[g]
+        friction = friction if given is None else (given, *friction[1:])
+        mesh = int(m.geom_dataid[g])
+        pos, quat = m.geom_pos[g], m.geom_quat[g]
+        if cloud is not None and kind == _GEOM_MESH:
+            pos, quat = self._frame_of_file(g)
+        return Geom(
+            name,
+            shape,
+            () if shape in ("mesh", "cloud") else m.geom_size[g],
+            pos=pos,
+            quat=quat,
+            friction=friction,
+            condim=int(m.geom_condim[g]),
+            priority=int(m.geom_priority[g]),
+            contype=contype,
+            conaffinity=conaffinity,
+            margin=margin,
+            mesh=self.r.mesh_names[mesh] if shape == "mesh" else None,
+            rgba=tuple(float(item) for item in m.geom_rgba[g]),
+            cloud=cloud,
+        )
+
+    def _frame_of_file(self, g: int) -> tuple[Any, Any]:
+        """Pose of a mesh geometry as the file gives it: the compiler turns and shifts vertices, so
+        that x in the file's mesh is mesh_quat x + mesh_pos of what it keeps, and the pose back."""
+        import mujoco
+
+        m, mesh = self.r.m, int(self.r.m.geom_dataid[g])
+        back, quat, shift = np.zeros(4), np.zeros(4), np.zeros(3)
+        mujoco.mju_negQuat(back, m.mesh_quat[mesh])
+        mujoco.mju_mulQuat(quat, m.geom_quat[g], back)
+        mujoco.mju_rotVecQuat(shift, m.mesh_pos[mesh], quat)
+        return m.geom_pos[g] - shift, quat
+
+    def _note_geom(self, g: int) -> None:
+        m, name = self.r.m, self.r.geom_names[g]
+        if m.geom_gap[g]:
+            self.r.ignored.append(f"geom '{name}': gap {m.geom_gap[g]:g}")
+        odd = unusual(m.geom_solref, SOLREF, g) + unusual(m.geom_solimp, SOLIMP, g)
+        if odd or m.geom_solmix[g] != 1.0:
+            self.r.ignored.append(f"geom '{name}': solver parameters")
+        for what, label in (("geom_adhesion", "adhesion"), ("geom_surfacevel", "surfacevel")):
+            if np.any(self.r.field(what, np.zeros(g + 1))[g]):
+                self.r.refusals.error(f"geom '{name}': {label} is not supported")
+
+    def pairs(self) -> tuple[Pair, ...]:
+        m = self.r.m
+        if self.r.disabled("contact"):
+            return ()
+        pairs: dict[frozenset[str], Pair] = {}
+        for p in range(m.npair):
+            a, b = (self.r.geom_names[int(g[p])] for g in (m.pair_geom1, m.pair_geom2))
+            owner = f"pair '{a}' - '{b}'"
+            if np.any(self.r.field("pair_adhesion", np.zeros(p + 1))[p]):
+                raise ValueError(f"{owner}: adhesion is not supported")
+            if m.pair_gap[p]:
+                self.r.ignored.append(f"{owner}: gap {m.pair_gap[p]:g}")
+            if unusual(m.pair_solref, SOLREF, p) + unusual(m.pair_solimp, SOLIMP, p):
+                self.r.ignored.append(f"{owner}: solver parameters")
+            friction = m.opt.o_friction if self.r.overridden else m.pair_friction[p]
+            margin = m.opt.o_margin if self.r.overridden else m.pair_margin[p]
+            pair = Pair(a, b, int(m.pair_dim[p]), friction, float(margin))
+            known = pairs.setdefault(frozenset((a, b)), pair)
+            if known is not pair and known != replace(
+                pair, geom_a=known.geom_a, geom_b=known.geom_b
+            ):
+                raise ValueError(f"{owner} is given twice, differently")
+            if known is not pair:
+                self.r.ignored.append(f"{owner}: given twice")
+        return tuple(pairs.values())
+
+    def excludes(self) -> tuple[Exclude, ...]:
+        names = self.r.body_names
+        signatures = [int(item) for item in self.r.m.exclude_signature]
+        return tuple(
+            Exclude(names[signature >> 16], names[signature & 0xFFFF]) for signature in signatures
+        )
+
+    def meshes(self) -> tuple[Mesh, ...]:
+        m = self.r.m
+        used = {
+            int(m.geom_dataid[g])
+            for g in range(m.ngeom)
+            if m.geom_type[g] == _GEOM_MESH and self.r.geom_names[g] not in self.clouds
+        }
+        meshes = []
+        for i in sorted(used):
+            vertex, face = int(m.mesh_vertadr[i]), int(m.mesh_faceadr[i])
+            vertices = m.mesh_vert[vertex : vertex + int(m.mesh_vertnum[i])]
+            faces = m.mesh_face[face : face + int(m.mesh_facenum[i])]
+            hull = hull_of_compiled(m, i)  # MuJoCo has one where it collides
+            meshes.append(Mesh(self.r.mesh_names[i], vertices, faces, hull if len(hull) else None))
+        return tuple(meshes)

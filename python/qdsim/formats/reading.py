@@ -1,0 +1,108 @@
+"""A compiled MuJoCo model while it is read: its names and switches, and what is noted on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from qdsim.formats.refusals import Refusals
+
+JOINT_NAMES = {0: "free", 1: "ball", 2: "slide", 3: "hinge"}  # mjtJoint
+
+SOLREF = (0.02, 1.0)
+SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
+"""MuJoCo's defaults of solver parameters."""
+
+_ENABLE_OVERRIDE = 1
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a compiled model comes from. ``frictions``: of a URDF link's collision elements;
+    ``repaired``: what was done to its inertias, if anything."""
+
+    label: str
+    urdf: bool = False
+    frictions: dict[str, list[float | None]] = field(default_factory=dict)
+    repaired: str | None = None
+
+
+class Reading:
+    """The model ``m``, names of its elements, and two lists that grow: what is ``ignored``, since it has no
+    meaning in quasi-dynamics, and what is refused."""
+
+    def __init__(self, model: Any, origin: Origin, refusals: Refusals) -> None:
+        self.m = model
+        self.origin = origin
+        self.refusals = refusals
+        self.ignored: list[str] = []
+        self.body_names = self.names("body", model.nbody, model.name_bodyadr)
+        self.joint_names = self.names("joint", model.njnt, model.name_jntadr)
+        self.geom_names = self.names("geom", model.ngeom, model.name_geomadr)
+        self.actuator_names = self.names(
+            "actuator", len(model.actuator_trntype), model.name_actuatoradr
+        )
+        self.mesh_names = self.names("mesh", model.nmesh, model.name_meshadr)
+
+    def names(self, kind: str, count: int, addresses: Any) -> list[str]:
+        """Names; elements without one are called by kind and index, as in "geom5"."""
+        table = bytes(self.m.names)
+        raw = []
+        for i in range(count):
+            begin = int(addresses[i])
+            raw.append(table[begin : table.index(b"\0", begin)].decode("utf-8", "replace"))
+        taken = set(raw)
+        for i, name in enumerate(raw):
+            if not name:
+                name = f"{kind}{i}"
+                while name in taken:
+                    name += "_"
+                taken.add(name)
+                raw[i] = name
+        return raw
+
+    def name(self, kind: str, index: int, addresses: Any) -> str:
+        return self.names(kind, index + 1, addresses)[index]
+
+    def field(self, name: str, default: Any = 0) -> Any:
+        """A field of the compiled model that older or newer versions of MuJoCo do not have."""
+        return getattr(self.m, name, default)
+
+    def model_name(self) -> str:
+        table = bytes(self.m.names)
+        return table[: table.index(b"\0")].decode("utf-8", "replace") or "model"
+
+    def disabled(self, what: str) -> bool:
+        """True if an option of the file switches this off. The bits move between versions."""
+        import mujoco
+
+        bits = mujoco.mjtDisableBit.__members__
+        names = [what]
+        if what in ("equality", "frictionloss", "limit", "contact"):
+            names.append("constraint")
+        elif what == "spring":
+            names.append("passive")
+        mask = sum(int(bits.get(f"mjDSBL_{name.upper()}", 0)) for name in names)
+        return bool(int(self.m.opt.disableflags) & mask)
+
+    @property
+    def overridden(self) -> bool:
+        """The file replaces margin and friction of all contacts."""
+        return bool(int(self.m.opt.enableflags) & _ENABLE_OVERRIDE)
+
+    def gravity(self) -> Any:
+        return (0.0, 0.0, 0.0) if self.disabled("gravity") else tuple(self.m.opt.gravity)
+
+
+def scalar(joint_type: int) -> bool:
+    """Whether a joint has one number: slides and hinges."""
+    return joint_type in (2, 3)
+
+
+def unusual(values: Any, default: tuple[float, ...], index: int) -> bool:
+    """True if a row of solver parameters differs from MuJoCo's default."""
+    if isinstance(values, tuple):
+        return False
+    return not np.allclose(values[index][: len(default)], default, rtol=0.0, atol=1e-12)
