@@ -35,6 +35,7 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 import numpy.typing as npt
+from timing import beside_mujoco, micros, race
 
 import qdsim
 from qdsim import _core, systems
@@ -171,16 +172,6 @@ def grasp_contenders(
     return contenders, note
 
 
-def race(calls: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for round_index in range(rounds + 1):
-        for name, call in calls.items():
-            seconds = call()
-            if round_index > 0:  # the first round warms up
-                times[name].append(seconds)
-    return times
-
-
 def grasp_tables(rounds: int) -> list[str]:
     model = systems.load("allegro_sphere").model
     q, hold = close_hand(model, qdsim.Options(margin=MARGIN))
@@ -190,22 +181,8 @@ def grasp_tables(rounds: int) -> list[str]:
     for title, commands in (("in motion", moved), ("at rest", [hold])):
         calls, note = grasp_contenders(model, q, hold, commands)
         times = race(calls, rounds)
-        median = {name: statistics.median(values) for name, values in times.items()}
-        lines = [
-            f"Allegro and ball, power grasp {title}, margin {MARGIN} m",
-            "",
-            note,
-            "",
-            "| contender | median us | min us | / `mj_step` | `mjd_transitionFD` / it |",
-            "| --- | --- | --- | --- | --- |",
-        ]
-        for name, values in times.items():
-            lines.append(
-                f"| {name} | {1e6 * median[name]:.1f} | {1e6 * min(values):.1f} "
-                f"| {median[name] / median['`mj_step`']:.2f} "
-                f"| {median['`mjd_transitionFD`, centred'] / median[name]:.1f} |"
-            )
-        tables.append("\n".join(lines))
+        title = f"Allegro and ball, power grasp {title}, margin {MARGIN} m"
+        tables.append("\n".join([title, "", note, "", *beside_mujoco(times)]))
     return tables
 
 
@@ -235,13 +212,8 @@ def stacking_table(rounds: int) -> str:
         f"Block stacking, {model.nv} degrees of freedom, {statistics.median(counts):.0f} contacts, "
         f"median of {len(knots)} states along the motion",
         "",
-        "| contender | median us | min us |",
-        "| --- | --- | --- |",
+        *micros(times, digits=0),
     ]
-    for name, values in times.items():
-        lines.append(
-            f"| {name} | {1e6 * statistics.median(values):.0f} | {1e6 * min(values):.0f} |"
-        )
     return "\n".join(lines)
 
 

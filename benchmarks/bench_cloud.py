@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from timing import micros, race
 
 import qdsim
 from qdsim import _core, systems
@@ -54,16 +55,6 @@ def scene(points: np.ndarray, gap: float) -> qdsim.Description:
     return builder.build()
 
 
-def medians(calls: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for index in range(rounds + 1):
-        for name, call in calls.items():
-            seconds = call()
-            if index > 0:  # the first round warms up
-                times[name].append(seconds)
-    return times
-
-
 def step_seconds(
     model: qdsim.Model, q: np.ndarray, u: np.ndarray, options: qdsim.Options, linearize: bool
 ) -> Callable[[], float]:
@@ -96,20 +87,13 @@ def grasp(rounds: int) -> str:
         "pyramid of 4 rays and torsion (S0's program)": (pyramid, False),
         "pyramid, with A and B": (pyramid, True),
     }
-    times = medians(
-        {name: step_seconds(model, q, u, *case) for name, case in cases.items()}, rounds
-    )
-    times |= medians({"`Model.contacts` alone": contacts_seconds(model, q, 0.002)}, rounds)
+    times = race({name: step_seconds(model, q, u, *case) for name, case in cases.items()}, rounds)
+    times |= race({"`Model.contacts` alone": contacts_seconds(model, q, 0.002)}, rounds)
     lines = [
         f"992 points in the grasp, {len(qdsim.step(model, q, u, options).contacts)} contacts",
         "",
-        "| step | median us | min us |",
-        "| --- | --- | --- |",
+        *micros(times, "step"),
     ]
-    for name, values in times.items():
-        lines.append(
-            f"| {name} | {1e6 * statistics.median(values):.1f} | {1e6 * min(values):.1f} |"
-        )
     return "\n".join(lines)
 
 
@@ -128,7 +112,7 @@ def growth(name: str, shape: Callable[[int], np.ndarray], gap: float, rounds: in
         model = qdsim.build(description)
         built = time.perf_counter() - start
         q, u = np.array(model.default_q), np.array([-0.002, 0.002])
-        times = medians(
+        times = race(
             {
                 "contacts": contacts_seconds(model, q, 0.002),
                 "step": step_seconds(model, q, u, options, False),

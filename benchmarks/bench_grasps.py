@@ -25,7 +25,8 @@ from collections.abc import Callable
 
 import mujoco
 import numpy as np
-from bench_allegro import MARGIN, close_hand, mean_seconds, mujoco_twin, race, settle
+from bench_allegro import MARGIN, close_hand, mean_seconds, mujoco_twin, settle
+from timing import race
 
 import qdsim
 from qdsim import _core, systems

@@ -17,7 +17,6 @@ the distance each, so that contacts at a distance exert no force, as in the exac
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable
 from importlib import resources
@@ -25,6 +24,7 @@ from importlib import resources
 import mujoco
 import mujoco.rollout
 import numpy as np
+from timing import beside_mujoco, race
 
 import qdsim
 from qdsim import _core, systems
@@ -96,27 +96,8 @@ def contenders(margin: float) -> dict[str, Callable[[], float]]:
 
 
 def table(margin: float, rounds: int) -> str:
-    calls = contenders(margin)
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for round_index in range(rounds + 1):
-        for name, call in calls.items():
-            seconds = call()
-            if round_index > 0:  # the first round warms up
-                times[name].append(seconds)
-    median = {name: statistics.median(values) for name, values in times.items()}
-    lines = [
-        f"Planar hand in a grasp, margin {margin} m",
-        "",
-        "| contender | median us | min us | / `mj_step` | `mjd_transitionFD` / it |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for name, values in times.items():
-        lines.append(
-            f"| {name} | {1e6 * median[name]:.1f} | {1e6 * min(values):.1f} "
-            f"| {median[name] / median['`mj_step`']:.2f} "
-            f"| {median['`mjd_transitionFD`, centred'] / median[name]:.1f} |"
-        )
-    return "\n".join(lines)
+    lines = beside_mujoco(race(contenders(margin), rounds))
+    return "\n".join([f"Planar hand in a grasp, margin {margin} m", "", *lines])
 
 
 def main() -> None:

@@ -122,6 +122,20 @@ class Scene:
     """rng -> (q, u): a state near contact, often slightly penetrating."""
 
 
+def bed_of_spheres(side: int) -> qdsim.Model:
+    """side x side spheres of one body, side by side on a plane: as many contacts."""
+    spheres = "".join(
+        f'<geom type="sphere" size="0.05" mass="0.01" pos="{0.1 * i} {0.1 * j} 0" condim="1"/>'
+        for i in range(-(side // 2), side - side // 2)
+        for j in range(-(side // 2), side - side // 2)
+    )
+    return qdsim.load(
+        f"""<mujoco><option gravity="0 0 -10"/><worldbody>
+        <geom type="plane" size="9 9 1" condim="1"/>
+        <body pos="0 0 0.05"><freejoint/>{spheres}</body></worldbody></mujoco>"""
+    )
+
+
 def _around(
     model: qdsim.Model, q0: Vector, spread: Vector, push: float
 ) -> Callable[..., tuple[Vector, Vector]]:

@@ -281,16 +281,7 @@ def test_contacts_can_be_left_out() -> None:
 
 def test_workspaces_grow() -> None:
     """Samples with 400 contacts among samples with none: some workspaces grow, others do not."""
-    spheres = "".join(
-        f'<geom type="sphere" size="0.05" mass="0.01" pos="{0.1 * i} {0.1 * j} 0" condim="1"/>'
-        for i in range(-10, 10)
-        for j in range(-10, 10)
-    )
-    model = qdsim.load(
-        f"""<mujoco><option gravity="0 0 -10"/><worldbody>
-        <geom type="plane" size="9 9 1" condim="1"/>
-        <body pos="0 0 0.05"><freejoint/>{spheres}</body></worldbody></mujoco>"""
-    )
+    model = scenes.bed_of_spheres(20)
     q = np.tile(model.default_q, (8, 1))
     q[::2, 2] += 1.0
     options = qdsim.Options(margin=0.01, epsilon=1.0, add_missed_pairs=False)

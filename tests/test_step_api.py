@@ -334,16 +334,7 @@ def test_iteration_limit_raises() -> None:
 
 def test_more_contacts_than_the_workspace_starts_with() -> None:
     """A bed of 900 spheres on a plane: each carries its share of the weight, none is dropped."""
-    spheres = "".join(
-        f'<geom type="sphere" size="0.05" mass="0.01" pos="{0.1 * i} {0.1 * j} 0" condim="1"/>'
-        for i in range(-14, 16)
-        for j in range(-14, 16)
-    )
-    model = qdsim.load(
-        f"""<mujoco><option gravity="0 0 -10"/><worldbody>
-        <geom type="plane" size="9 9 1" condim="1"/>
-        <body pos="0 0 0.05"><freejoint/>{spheres}</body></worldbody></mujoco>"""
-    )
+    model = scenes.bed_of_spheres(30)
     assert len(model.collide(model.default_q)) == 900
     result = qdsim.step(model, model.default_q, [])
     assert len(result.contacts) == 900

@@ -147,16 +147,7 @@ def test_errors_in_some_threads_leave_the_others_alone() -> None:
 
 def test_workspaces_grow_in_every_thread() -> None:
     """More contacts than a workspace starts with, met by all threads at once."""
-    spheres = "".join(
-        f'<geom type="sphere" size="0.05" mass="0.01" pos="{0.1 * i} {0.1 * j} 0" condim="1"/>'
-        for i in range(-10, 10)
-        for j in range(-10, 10)
-    )
-    model = qdsim.load(
-        f"""<mujoco><option gravity="0 0 -10"/><worldbody>
-        <geom type="plane" size="9 9 1" condim="1"/>
-        <body pos="0 0 0.05"><freejoint/>{spheres}</body></worldbody></mujoco>"""
-    )
+    model = scenes.bed_of_spheres(20)
     found = run_together(lambda k: model.collide(model.default_q).tobytes())
     assert len(set(found)) == 1
     assert len(model.collide(model.default_q)) == 400

@@ -84,18 +84,6 @@ static int parameters_read(batch_call *call, PyObject *object) {
   return 0;
 }
 
-PyObject *parameter_names_create(void) {
-  PyObject *names = PyTuple_New(QD_PARAMETER_COUNT);
-  for (int i = 0; names && i < QD_PARAMETER_COUNT; i++) {
-    PyObject *name = PyUnicode_FromString(qd_parameter_name((qd_parameter)i));
-    if (name)
-      PyTuple_SET_ITEM(names, i, name);
-    else
-      Py_CLEAR(names);
-  }
-  return names;
-}
-
 const char parameter_fault_doc[] =
     "_parameter_fault($module, model, parameter, rows, /)\n--\n\n"
     "None, or (sample, element, what is wrong with it) of the first row that no model could have.";
@@ -162,18 +150,6 @@ static PyObject *failure_report(const batch_call *call, int with_derivative) {
       "LLNN", (long long)failure->sample, (long long)failure->step,
       info_create(call->step.state, &info),
       culprits_describe(call->step.model, failure->culprit, failure->culprit_count));
-}
-
-PyObject *status_names_create(void) {
-  PyObject *names = PyTuple_New(QD_NOT_UNIQUE + 1);
-  for (int status = QD_OK; names && status <= QD_NOT_UNIQUE; status++) {
-    PyObject *name = PyUnicode_FromString(qd_status_name((qd_status)status));
-    if (name)
-      PyTuple_SET_ITEM(names, status, name);
-    else
-      Py_CLEAR(names);
-  }
-  return names;
 }
 
 const char batch_failure_doc[] =

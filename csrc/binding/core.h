@@ -155,7 +155,6 @@ extern PyType_Spec differential_type_spec;
 extern const char differential_doc[];
 PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                 PyObject *kwnames);
-PyObject *argument_names_create(void);
 /* Index of a qd_argument of this name, or -1. */
 int argument_find(PyObject *name);
 
@@ -167,8 +166,6 @@ extern const char batch_failure_doc[];
 extern const char pair_distances_doc[];
 PyObject *pair_distances_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                   PyObject *kwnames);
-PyObject *status_names_create(void);
-PyObject *parameter_names_create(void);
 extern const char parameter_fault_doc[];
 PyObject *parameter_fault(PyObject *module, PyObject *args);
 PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,

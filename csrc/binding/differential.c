@@ -13,18 +13,6 @@ int argument_find(PyObject *name) {
   return -1;
 }
 
-PyObject *argument_names_create(void) {
-  PyObject *names = PyTuple_New(QD_ARGUMENT_COUNT);
-  for (int i = 0; names && i < QD_ARGUMENT_COUNT; i++) {
-    PyObject *name = PyUnicode_FromString(qd_argument_name(i));
-    if (name)
-      PyTuple_SET_ITEM(names, i, name);
-    else
-      Py_CLEAR(names);
-  }
-  return names;
-}
-
 /* The shape of an argument into dims[3]; returns its length. */
 static int argument_shape(const qd_model *model, int argument, npy_intp *dims) {
   npy_intp size = qd_argument_size(model, argument);

@@ -74,6 +74,26 @@ static const char solver_error_doc[] =
     "contradict\n"
     "each other, or the bodies that nothing holds. The message says all of it too.";
 
+static const char *status_name(int i) { return qd_status_name((qd_status)i); }
+
+static const char *parameter_name(int i) { return qd_parameter_name((qd_parameter)i); }
+
+/* The tuple of the names 0, ..., count - 1 as an attribute of the module. */
+static int names_add(PyObject *module, const char *attribute, int count,
+                     const char *(*name_of)(int)) {
+  PyObject *names = PyTuple_New(count);
+  for (int i = 0; names && i < count; i++) {
+    PyObject *name = PyUnicode_FromString(name_of(i));
+    if (name)
+      PyTuple_SET_ITEM(names, i, name);
+    else
+      Py_CLEAR(names);
+  }
+  const int status = names ? PyModule_AddObjectRef(module, attribute, names) : -1;
+  Py_XDECREF(names);
+  return status;
+}
+
 static int module_exec(PyObject *module) {
   if (_import_array() < 0) return -1;
   core_state *state = PyModule_GetState(module);
@@ -97,17 +117,10 @@ static int module_exec(PyObject *module) {
   if (!state->contact_descr ||
       PyModule_AddObjectRef(module, "CONTACT_DTYPE", (PyObject *)state->contact_descr) < 0)
     return -1;
-  PyObject *names = status_names_create();
-  int named = names ? PyModule_AddObjectRef(module, "STATUS_NAMES", names) : -1;
-  Py_XDECREF(names);
-  PyObject *parameters = named < 0 ? NULL : parameter_names_create();
-  named = parameters ? PyModule_AddObjectRef(module, "PARAMETER_NAMES", parameters) : -1;
-  Py_XDECREF(parameters);
-  if (named < 0) return -1;
-  PyObject *arguments = argument_names_create();
-  named = arguments ? PyModule_AddObjectRef(module, "ARGUMENT_NAMES", arguments) : -1;
-  Py_XDECREF(arguments);
-  if (named < 0) return -1;
+  if (names_add(module, "STATUS_NAMES", QD_NOT_UNIQUE + 1, status_name) < 0 ||
+      names_add(module, "PARAMETER_NAMES", QD_PARAMETER_COUNT, parameter_name) < 0 ||
+      names_add(module, "ARGUMENT_NAMES", QD_ARGUMENT_COUNT, qd_argument_name) < 0)
+    return -1;
   state->default_options = PyObject_CallNoArgs((PyObject *)state->options_type);
   return state->default_options ? 0 : -1;
 }

@@ -150,6 +150,37 @@ static inline const contact_point *find_feature(const contact_point *contacts, i
   return NULL;
 }
 
+/* How far B is from A along a unit vector. */
+typedef double separation_function(const shape *a, const shape *b, const double n[3]);
+
+/* The largest separation that random directions reach, each improved by a random search: a bound
+ * from below of the signed distance. */
+static inline double searched_separation(const shape *a, const shape *b,
+                                         separation_function *separation) {
+  double best_of_all = -INFINITY;
+  for (int start = 0; start < 10; ++start) {
+    double n[3], width = 0.5;
+    random_unit(n);
+    double best = separation(a, b, n);
+    for (int k = 0; k < 40; ++k) {
+      double other[3], turn[3];
+      random_unit(turn);
+      vec3_copy(other, n);
+      vec3_axpy(other, width, turn);
+      vec3_normalize(other);
+      const double value = separation(a, b, other);
+      if (value > best) {
+        best = value;
+        vec3_copy(n, other);
+      } else {
+        width *= 0.9;
+      }
+    }
+    best_of_all = fmax(best_of_all, best);
+  }
+  return best_of_all;
+}
+
 static inline double vec3_error(const double a[3], const double b[3]) {
   double difference[3];
   vec3_sub(difference, a, b);

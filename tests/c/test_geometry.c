@@ -132,27 +132,9 @@ static void check_separation(const shape *a, const shape *b, const contact_point
   if (type_a == QD_PLANE || type_b == QD_PLANE) {
     return;
   }
-  for (int start = 0; start < 10; ++start) {
-    double n[3], width = 0.5;
-    random_unit(n);
-    double best = separation(a, b, n);
-    for (int k = 0; k < 40; ++k) {
-      double other[3], turn[3];
-      random_unit(turn);
-      vec3_copy(other, n);
-      vec3_axpy(other, width, turn);
-      vec3_normalize(other);
-      const double value = separation(a, b, other);
-      if (value > best) {
-        best = value;
-        vec3_copy(n, other);
-      } else {
-        width *= 0.9;
-      }
-    }
-    CHECK_SAY(best <= nearest->dist + covered * scale, "%s %s: %g found, %g given",
-              TYPE_NAME[type_a], TYPE_NAME[type_b], best / scale, nearest->dist / scale);
-  }
+  const double best = searched_separation(a, b, separation);
+  CHECK_SAY(best <= nearest->dist + covered * scale, "%s %s: %g found, %g given", TYPE_NAME[type_a],
+            TYPE_NAME[type_b], best / scale, nearest->dist / scale);
 }
 
 /* Witness points lie in both shapes, of the nearest contact on both surfaces; the normal is a unit

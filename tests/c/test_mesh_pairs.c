@@ -84,16 +84,16 @@ static double depth_at(shape *s, const double x[3]) {
 }
 
 /* How far B is from A along n. */
-static double separation(shape *a, shape *b, const double n[3]) {
+static double separation(const shape *a, const shape *b, const double n[3]) {
   convex_pair pair;
   double x_a[3], x_b[3];
-  const shape ball = *b;
+  shape own = *a, ball = *b;
   if (b->placed.type == QD_SPHERE) { /* a capsule of no length */
     shape core = shape_make(QD_CAPSULE, ball.size[0], 0.0, 0.0);
     vec3_copy(core.placed.pos, ball.placed.pos);
     return separation(a, &core, n);
   }
-  convex_pair_init(&pair, placed(a), placed(b));
+  convex_pair_init(&pair, placed(&own), placed(&ball));
   return convex_support(&pair, n, x_a, x_b) - skin(a) - skin(b);
 }
 
@@ -128,32 +128,6 @@ static double polyhedra_separation(shape *a, shape *b) {
     }
   }
   return best;
-}
-
-/* By random search, a bound from below. */
-static double searched_separation(shape *a, shape *b) {
-  double best_of_all = -INFINITY;
-  for (int start = 0; start < 10; ++start) {
-    double n[3], width = 0.5;
-    random_unit(n);
-    double best = separation(a, b, n);
-    for (int k = 0; k < 40; ++k) {
-      double other[3], turn[3];
-      random_unit(turn);
-      vec3_copy(other, n);
-      vec3_axpy(other, width, turn);
-      vec3_normalize(other);
-      const double value = separation(a, b, other);
-      if (value > best) {
-        best = value;
-        vec3_copy(n, other);
-      } else {
-        width *= 0.9;
-      }
-    }
-    best_of_all = fmax(best_of_all, best);
-  }
-  return best_of_all;
 }
 
 static int has_round_faces(const shape *s) {
@@ -202,7 +176,7 @@ static void check_optimal(shape *a, shape *b, const char *kind, double scale, do
   }
   const int small =
       type == QD_MESH && a->placed.mesh->edge_count * b->placed.mesh->edge_count < 3000;
-  const double best = small ? polyhedra_separation(a, b) : searched_separation(a, b);
+  const double best = small ? polyhedra_separation(a, b) : searched_separation(a, b, separation);
   worst[1] = fmax(worst[1], (best - c->dist) / scale);
   CHECK_SAY(best <= c->dist + covered, "%s %s: %g found, %g given", kind, TYPE_NAME[type],
             best / scale, c->dist / scale);
