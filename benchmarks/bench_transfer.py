@@ -11,9 +11,9 @@ run that takes longer than its limit as not reached.
 - worlds: *published*, S3's: objects have the joint damping of the released models (100 for the pushed box, else none)
   and no plane; *plane*: planar objects lie on one with friction 0.5.
 - *plan*: by the task's own planner. *refined*: that plan, refined. *paced*: by ``planning.paced``, edges at the
-  pace of the execution against the world's resistance.
-- *open*: commands as planned; *mpc*: iMPC along the segment; *replan*: that, and new plans on the way; others
-  are named in ``LOOPS``.
+  pace of the execution against the world's resistance. *strokes*: by ``planning.gait``.
+- *open*: commands as planned; *mpc*: iMPC along the segment; *replan*: that, and new plans on the way; *gait*: strokes
+  found on the way, to the goal of the plan; others are named in ``LOOPS``.
 
 ``--cache FILE ...`` reads runs from files of JSON lines, does those that are missing and adds them to the first
 file; ``--cached`` prints the table of what the files have. Seeds are the outer loop, so that what is there after a while has as many seeds of each system.
@@ -64,6 +64,7 @@ PLANAR_RUNS: tuple[Key, ...] = (
     ("plane", "refined", "mpc"),
     ("plane", "paced", "replan"),
 )
+STROKES: tuple[Key, ...] = (("plane", "strokes", "open"), ("plane", "strokes", "gait"))
 SPATIAL_RUNS: tuple[Key, ...] = (
     ("published", "plan", "open"),
     ("published", "refined", "open"),
@@ -72,11 +73,16 @@ SPATIAL_RUNS: tuple[Key, ...] = (
     ("published", "refined", "mpc"),
     ("published", "paced", "mpc"),
 )
-RUNS: dict[str, tuple[Key, ...]] = {}
+RUNS: dict[str, tuple[Key, ...]] = {
+    "planar_hand": PLANAR_RUNS + STROKES,
+    "iiwa_planar": PLANAR_RUNS + STROKES,
+}
 """The rows of systems that have others than those above."""
 LOOPS: dict[tuple[str, str], dict[str, Any]] = {}
 """By system and name of a loop: what :func:`planning.transfer` is told (``controller``, ``planner``), where that is not
 ``controller=`` the name of the loop and the settings that the plan was made with."""
+PERIODS = {"grip": 0.05, "gait": 0.05}
+"""s, of loops with another control period."""
 PLANNERS: dict[str, dict[str, Any]] = {}
 """By system: changes of the task's settings with which paced plans are made."""
 WORLDS: dict[str, dict[str, Any]] = {}
@@ -123,6 +129,9 @@ def plan_of(
     task: Task, name: str, kind: str, options: TransferOptions, seed: int
 ) -> tuple[Plan, Task, RRTOptions] | None:
     planner = task.planner or RRTOptions()
+    if kind == "strokes":
+        strokes = planning.gait(task, rng=seed)
+        return None if strokes is None else (strokes, task, planner)
     if kind == "paced":
         planner = planner.replace(**PLANNERS.get(name, {}))
         task, planner = planning.paced(task, options, planner, rng=seed)
@@ -138,6 +147,8 @@ def execute(
 ) -> dict[str, Any]:
     plan, task, planner = made
     begin = time.process_time()
+    period = PERIODS.get(loop, options.control_period)
+    options = dataclasses.replace(options, control_period=period)
     told = {"controller": loop, "planner": planner if loop == "replan" else None}
     found = planning.transfer(plan, task, options, **LOOPS.get((name, loop), told))
     return {
@@ -282,7 +293,7 @@ def main() -> None:
     parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--worlds", nargs="*", default=["published", "plane"])
-    parser.add_argument("--kinds", nargs="*", default=["plan", "refined", "paced"])
+    parser.add_argument("--kinds", nargs="*", default=None)
     parser.add_argument("--loops", nargs="*", default=None, help="all of a system's if not told")
     parser.add_argument("--cache", type=Path, nargs="*", default=[], help="files of runs")
     parser.add_argument("--cached", action="store_true", help="only what the files have")

@@ -150,6 +150,31 @@ def test_ball_is_turned_in_mujoco(task: planning.Task) -> None:
     assert max(s.final[1] for s in followed.segments) < np.radians(10.0)
 
 
+@pytest.mark.parametrize("name", ["planar_hand", "iiwa_planar"])
+def test_two_fingers_turn_in_mujoco(name: str) -> None:
+    """What lies on a plane with friction is turned by two fingers that regrasp it: a third of the task's half turn."""
+    whole = next(iter(qdsim.systems.load(name).tasks.values()))
+    third = whole.space.difference(whole.goal, whole.start) / 3.0
+    short = whole.replace(goal=whole.with_object(whole.start, third))
+    plan = planning.gait(short, rng=0)
+    assert plan is not None
+    options = TransferOptions(timestep=1e-3)
+    result = planning.transfer(plan, short, options, controller="gait")
+    assert result.reached
+    assert result.position_error < 5e-3 and result.rotation_error < np.radians(2.0)
+
+
+def test_as_many_fingers_as_there_are(task: planning.Task) -> None:
+    """A grip needs three fingers, two where the robot has two; a single one never grips."""
+    model, _ = pinch()
+    assert Grip(model, "box", 0.05).fingers == 2
+    assert Grip(task.model, task.object, task.length).fingers == 3
+    assert Grip(task.model, task.object, task.length, GripOptions(fingers=4)).fingers == 4
+    push = qdsim.systems.load("planar_pushing").tasks["move_back"]
+    assert Grip(push.model, push.object, push.length).fingers == 2
+    assert planning.gait(push, GaitOptions(candidates=2)) is None
+
+
 def test_bad_input(task: planning.Task) -> None:
     for change in ({"press": 0.0}, {"fingers": 0}, {"friction_use": 1.5}, {"period": np.nan}):
         with pytest.raises(ValueError, match=next(iter(change))):

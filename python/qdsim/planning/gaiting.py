@@ -125,7 +125,7 @@ class StrokePlanner:
     def best(self, q: Array) -> Stroke | None:
         """The better one of a stroke that lifts the object and one that does not; None without a grip."""
         first = self.grip.command(q, np.zeros(self.task.space.size))
-        if first.fingers < self.options.grip.fingers or not self._holds(first.residual):
+        if first.fingers < self.grip.fingers or not self._holds(first.residual):
             return None
         plain = self.stroke(q, 0.0)
         lifted = self.stroke(q, self.options.lift)
@@ -145,7 +145,7 @@ class StrokePlanner:
 
         def go(displacement: Array, lean: bool) -> bool:
             made = self.grip.command(path[-1], displacement, lean=lean)
-            if made.fingers < given.grip.fingers or not self._holds(made.residual):
+            if made.fingers < self.grip.fingers or not self._holds(made.residual):
                 return False
             try:
                 path.append(np.array(step(task.model, path[-1], made.u, task.options).q_next))

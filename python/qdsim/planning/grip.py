@@ -38,6 +38,9 @@ _BALANCE = 1e3
 _SURE = 0.3
 """Share of the distance that counts as touching at which any contact does, were it a finger's second one."""
 
+FINGERS = 3
+"""That hold anything, if nothing else is said."""
+
 _GIVE = 5e-4
 """m; joints give way to at most so much penetration in a period."""
 
@@ -57,7 +60,7 @@ class GripOptions:
         turn_speed, shift_speed: of the object, rad/s and m/s.
         rate: 1/s, how fast an error of the object is to go away.
         period: s, of the control.
-        fingers: so many fingers have to touch for a grip.
+        fingers: so many fingers have to touch for a grip; None: three, or all that the robot has where it has two.
     """
 
     press: float = 0.5
@@ -71,12 +74,13 @@ class GripOptions:
     shift_speed: float = 0.05
     rate: float = 8.0
     period: float = 0.02
-    fingers: int = 3
+    fingers: int | None = None
 
     def __post_init__(self) -> None:
         numbers = (field.name for field in dataclasses.fields(self) if field.name != "fingers")
         fields(self, number, *numbers, above=0)
-        fields(self, integer, "fingers", least=1)
+        if self.fingers is not None:
+            fields(self, integer, "fingers", least=1)
         if self.most <= self.press:
             raise ValueError(f"most: expected more than press, got {self.most!r}")
         if self.friction_use > 1.0:
@@ -111,6 +115,7 @@ class Grip:
 
     Attributes:
         weight: N, of the object (where nothing pulls it, by standard gravity).
+        fingers: how many have to touch.
     """
 
     def __init__(
@@ -131,10 +136,14 @@ class Grip:
         # A finger is a chain of bodies below one joint: the first that does not move the whole robot.
         moves = moved_bodies(model)
         whole = moves[:, self._robot].all(axis=1)
-        self._finger = np.full(len(model.body_names), -1)
+        bodies = np.arange(len(model.body_names))
+        self._finger = np.full(len(bodies), -1)
         for b in np.flatnonzero(self._robot):
             own = np.flatnonzero(moves[:, b] & ~whole)
             self._finger[b] = own[0] if len(own) else 0
+        # A robot with a single finger holds nothing: it never has enough.
+        count = len(np.unique(self._finger[self._robot & np.isin(bodies, model.geom_body)]))
+        self.fingers = self.options.fingers or min(max(count, 2), FINGERS)
 
     def contacts(self, q: Array, near: float) -> NDArray[np.void]:
         """The object's contacts: all that touch, and of every finger what is nearest to it."""

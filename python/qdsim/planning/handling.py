@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from qdsim.planning.gaiting import GaitOptions, StrokePlanner
@@ -31,7 +33,11 @@ _ROLLED = 6e-3
 _CLEARANCE = 3e-3
 """m, that fingers keep from the object between grasps; nearer they come compliantly."""
 _MOVING = 2.0
-"""rad/s, of the fastest joint between grasps."""
+"""rad/s, of the fastest joint between grasps,"""
+_REST = 2.0
+"""Times the joints' lag, that they have to come to rest."""
+_TRAIL = 0.05
+"""rad; at most such that joints trail their springs, for their damping, by no more than this."""
 
 
 class Hand:
@@ -65,11 +71,11 @@ class Hand:
 
     def close(self) -> bool:
         """The fingers come to touch, then press; whether enough of them do."""
-        given, still = self.grip.options, np.zeros(self.space.size)
+        still = np.zeros(self.space.size)
         pressed = 0
         for _ in range(_CLOSE):
             q = self.plant.q
-            pressed += self.grip.touching(q) >= given.fingers
+            pressed += self.grip.touching(q) >= self.grip.fingers
             share = min(1.0, pressed / _PRESSED)
             self.advance(self.grip.command(q, still, press=share, closing=True).u)
             if pressed > _PRESSED:
@@ -100,9 +106,7 @@ class Hand:
             made = self.grip.command(q, way, lean=self._leans(planned), load=load)
             self.advance(made.u)
             time += self.period
-            good = made.fingers >= self.grip.options.fingers and (
-                made.residual <= 0.3 * self.grip.weight
-            )
+            good = made.fingers >= self.grip.fingers and (made.residual <= 0.3 * self.grip.weight)
             away = self.space.errors(q, planned)
             bad = 0 if good and away[0] <= _ROLLED else bad + 1
             if bad >= _BAD and frozen is None:
@@ -165,7 +169,7 @@ class Hand:
         target[rest] = q[rest]
         wanted = MotionOptions(
             clearance=_CLEARANCE,
-            speed=_MOVING,
+            speed=min(_MOVING, _TRAIL / float(self.plant.lag.max(initial=1e-9))),
             acceleration=None,
             penetration=5e-3,
             time_limit=2.0,
@@ -175,12 +179,17 @@ class Hand:
         except (MotionError, ImportError):  # OMPL is an extra
             return False
         time, end = 0.0, self._arrival(motion)
+        last = np.asarray(self.model.command_from(motion.at(0.0)))
         while time < end:
             # out of contact slowly
             time += self.period * min(1.0, 0.1 + 4.0 * time)
-            self.advance(np.asarray(self.model.command_from(motion.at(min(time, end)))))
+            u = np.asarray(self.model.command_from(motion.at(min(time, end))))
+            self.advance(u + self.plant.lag / self.period * (u - last))
+            last = u
             if self.space.errors(self.plant.q, q)[0] > _ROLLED:
                 break
+        for _ in range(math.ceil(_REST * float(self.plant.lag.max(initial=0.0)) / self.period)):
+            self.advance(last)
         return True
 
     def _arrival(self, motion: Motion) -> float:
