@@ -13,12 +13,16 @@ settings, goal number i with seed i, until 20000 nodes or (in the iteration afte
 some 2 s for planar pushing and a minute for the arms. Seconds are CPU time of one thread, nodes and seconds those of
 successes.
 
+A system's name stands for its first task; ``system/task`` names another one. With ``--published`` the goal is
+the task's own every time, and only the seed changes.
+
 A campaign can be cut off and goes on where it was: ``--log`` keeps one line of JSON for every goal.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import time
@@ -45,6 +49,13 @@ def in_the_way(task: Task, q: np.ndarray) -> bool:
     robot = np.any(moved_bodies(task.model), axis=0)
     fixed = ~robot[contacts["body_a"]] & ~robot[contacts["body_b"]]
     return bool(np.any(contacts["dist"][fixed] < -FREE))
+
+
+def task_of(name: str) -> Task:
+    """The first task of a system, or the named one of ``system/task``."""
+    system, _, task = name.partition("/")
+    tasks = systems.load(system).tasks
+    return tasks[task] if task else next(iter(tasks.values()))
 
 
 def random_goals(task: Task) -> Iterator[Task]:
@@ -104,7 +115,7 @@ def table(names: list[str], rows: dict[str, dict[int, Row]]) -> str:
 def boxes(names: list[str]) -> str:
     lines = ["| system | tolerances | box of goals, relative to the start |", "| --- | --- | --- |"]
     for name in names:
-        task = next(iter(systems.load(name).tasks.values()))
+        task = task_of(name)
         box = ", ".join(f"{a:.3g} to {b:.3g}" for a, b in zip(task.lower, task.upper))
         shift = f"{1000 * task.position_tolerance:.0f} mm, {task.rotation_tolerance:g} rad"
         lines.append(f"| {name} | {shift} | {box} |")
@@ -115,6 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--goals", type=int, default=10, help="goals a system; a campaign has 100")
     parser.add_argument("--systems", nargs="*", default=list(systems.TASK_NAMES))
+    parser.add_argument("--published", action="store_true", help="the tasks' own goals only")
     parser.add_argument("--log", type=Path, help="file that keeps what is done")
     parser.add_argument("--only-print", action="store_true", help="print what the log has")
     arguments = parser.parse_args()
@@ -125,8 +137,9 @@ def main() -> None:
             if row["system"] in rows:
                 rows[row["system"]][row["index"]] = row
     if not arguments.only_print:
-        tasks = {n: next(iter(systems.load(n).tasks.values())) for n in arguments.systems}
-        streams = {name: random_goals(task) for name, task in tasks.items()}
+        tasks = {name: task_of(name) for name in arguments.systems}
+        goals = itertools.repeat if arguments.published else random_goals
+        streams = {name: goals(task) for name, task in tasks.items()}
         for index in range(arguments.goals):
             for name, stream in streams.items():
                 task = next(stream)
@@ -137,7 +150,8 @@ def main() -> None:
                 if arguments.log is not None:
                     with arguments.log.open("a", encoding="utf-8") as log:
                         log.write(json.dumps(row) + "\n")
-    print("## Random goals of the tasks' boxes\n")
+    title = "The tasks' own goals" if arguments.published else "Random goals of the tasks' boxes"
+    print(f"## {title}\n")
     print(table(arguments.systems, rows))
     print("\n## The boxes\n")
     print("Metres, then radians; rotation vectors where the object is free.\n")

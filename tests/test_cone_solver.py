@@ -703,3 +703,20 @@ def test_steps_of_piles_have_derivatives(k: int) -> None:
         before = qdsim.step(model, q, u - du, options).q_next
         column = np.asarray(model.difference(after, before)) / 2e-5
         np.testing.assert_allclose(linear.B[:, i], column, atol=1e-3)
+
+
+@pytest.mark.parametrize("mu", [2e-4, 1e-2])
+@pytest.mark.parametrize("power", range(-30, 0, 2))
+def test_barriers_beside_next_to_no_force(power: int, mu: float) -> None:
+    # Each unknown by itself: w x + b = mu / (x + g), a quadratic equation in x + g.
+    rng = np.random.default_rng(-power)
+    for _ in range(4):
+        w, g, b = 10.0 ** rng.uniform(0, 3, 6), 10.0 ** rng.uniform(-2, 1, 6), np.zeros(6)
+        b[0] = rng.standard_normal() * 10.0**power
+        B = b - w * g
+        root = np.sqrt(B * B + 4.0 * w * mu)
+        expected = np.where(B > 0.0, 2.0 * mu / (B + root), (root - B) / (2.0 * w)) - g
+        found = qdsim.solve_cone_program(
+            np.diag(w), b, np.eye(6), g, [("orthant", 6)], target_mu=mu
+        )
+        np.testing.assert_allclose(found.x, expected, rtol=0.0, atol=1e-9)

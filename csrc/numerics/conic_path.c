@@ -14,7 +14,8 @@
 #define START_PRODUCT 6.0
 #define LENGTH_SHARE 0.5
 #define FORCE_SHARE 2.0
-#define TOUCHING 1e-6 /* of the free motion: natural length of a barrier's slacks at least */
+#define FORCE_FLOOR 1e-6 /* of what moves rows by the length: a barrier's force at least */
+#define TOUCHING 1e-6    /* of the free motion: natural length of a barrier's slacks at least */
 #define HARD_BESIDE_CONTACTS 1e4
 #define STRICTLY_INSIDE                                                                            \
   1e-6 /* lengths; nearer ones go along the path, whose derivative they need */
@@ -116,8 +117,9 @@ static double equality_offset(const qd_cone_workspace *workspace) {
 
 /* Natural units. Length: how far slacks are from zero at x = 0, a mean that far cones do not
  * dominate (of square roots), or a share of the largest violation. Force: what the rows must carry,
- * cost over row size. Both grow if a target asks for more energy. Measured on contact programs:
- * within a factor 3 of the best hand-picked pair (10 mm, 10 N); violation and violation /
+ * cost over row size. Both grow if a target asks for more energy; a force that is
+ * all but zero would have the length grow instead, beyond what rows resolve. Measured on contact
+ * programs: within a factor 3 of the best hand-picked pair (10 mm, 10 N); violation and violation /
  * compliance alone cost up to twice the iterations. Nearly linear programs, whose cost alone sends
  * x far beyond what rows allow, are measured `by_offsets` where that has failed. */
 static void find_units(qd_cone_workspace *workspace, const double *violation) {
@@ -152,6 +154,7 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
   if (length == 0.0 && workspace->by_offsets) length = row * equality_offset(workspace);
   if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
   if (force == 0.0) force = length / (row * row);
+  if (!workspace->exact) force = larger(force, FORCE_FLOOR * length / (row * row));
   near_roots = near_count > 0 ? near_roots / near_count : roots;
   workspace->near_length = LENGTH_SHARE * larger(near_roots * near_roots, 0.01 * worst);
   if (workspace->near_length == 0.0) workspace->near_length = length;
