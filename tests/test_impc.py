@@ -13,8 +13,9 @@ import pytest
 
 import qdsim
 from qdsim import systems
-from qdsim.planning import ImpcOptions, Mpc, Task, TrackingCost, impc
+from qdsim.planning import ImpcOptions, Mpc, RRTOptions, Task, TrackingCost, impc, rrt
 from qdsim.planning.tracking.cost import CostModel
+from qdsim.planning.tracking.shooting import Shooting
 from qdsim.planning.tracking.starts import squeeze_direction
 from qdsim.smoothing import Analytic, Exact, Randomized
 
@@ -300,6 +301,98 @@ def test_the_squeeze_closes_the_hand(hand: Task) -> None:
     force = [c["force"][0] for c in pressed.contacts if c["force"][0] > 0.1]
     assert len(force) >= 2
     assert hand.space.errors(pressed.q_next, hand.start)[0] < 0.02
+
+
+# -------------------------------------------------------------------- searches that were cut off
+
+
+class Cut(Exception):
+    """Where a run ends."""
+
+
+@pytest.mark.parametrize("last", [1, 4, 7, 9, 13])
+def test_a_search_goes_on_with_the_same_bits(
+    last: int, pushing: Task, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut off in the trials of each first guess and in the iterations after them; sampled, from trees too."""
+    file = tmp_path / "search.npz"
+    options = pushing.impc.replace(
+        start=("hold", "rrt", "squeeze"),
+        trials=4,
+        iterations=16,
+        smoothing=Randomized(0.1, samples=4),
+    )
+    whole = impc(pushing, options, rng=3)
+    calls = 0
+    linearize = Shooting.linearize
+
+    def counted(self: Shooting, *arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == last + 1:
+            raise Cut
+        return linearize(self, *arguments)
+
+    monkeypatch.setattr(Shooting, "linearize", counted)
+    with pytest.raises(Cut):
+        impc(pushing, options, rng=3, checkpoint=file, checkpoint_seconds=0.0)
+    resumed = impc(pushing, options.replace(threads=2), rng=99, checkpoint=file)
+    assert calls == 17  # none was done twice
+    assert resumed.q.tobytes() == whole.q.tobytes() and resumed.u.tobytes() == whole.u.tobytes()
+    assert (resumed.cost, resumed.iteration) == (whole.cost, whole.iteration)
+    for name in whole.records.dtype.names:
+        if name != "seconds":
+            np.testing.assert_array_equal(resumed.records[name], whole.records[name])
+    assert (np.diff(resumed.records["seconds"]) > 0.0).all()
+    again = impc(pushing, options, checkpoint=file)  # a finished one has nothing left to do
+    assert calls == 17 and again.u.tobytes() == whole.u.tobytes()
+
+
+def test_iterations_may_grow(pushing: Task, tmp_path: Any) -> None:
+    file = tmp_path / "search.npz"
+    options = pushing.impc.replace(iterations=6)
+    first = impc(pushing, options.replace(iterations=2), checkpoint=file)
+    grown = impc(pushing, options, checkpoint=file)
+    assert len(first.records) == 3 and len(grown.records) == 7
+    assert grown.u.tobytes() == impc(pushing, options).u.tobytes()
+    given = impc(
+        pushing, options.replace(iterations=1), u=first.u, checkpoint=tmp_path / "given.npz"
+    )
+    more = impc(pushing, options, u=first.u, checkpoint=tmp_path / "given.npz")
+    assert (
+        more.cost <= given.cost
+        and more.u.tobytes() == impc(pushing, options, u=first.u).u.tobytes()
+    )
+
+
+def test_checkpoints_of_something_else_are_named(pushing: Task, hand: Task, tmp_path: Any) -> None:
+    file = tmp_path / "search.npz"
+    options = pushing.impc.replace(iterations=1)
+    found = impc(pushing, options, checkpoint=file)
+    changes = ({"radii": (0.1,)}, {"final_kappa": 200.0}, {"start": ("hold", "squeeze")})
+    for change in changes:
+        with pytest.raises(
+            ValueError, match=r"checkpoint: .*another task, first guess or other options"
+        ):
+            impc(pushing, options.replace(**change), checkpoint=file)
+    for task, u in ((hand, None), (pushing, found.u)):
+        with pytest.raises(ValueError, match=r"checkpoint: .*another task, first guess"):
+            impc(task, options.replace(cost=None), u=u, checkpoint=file)
+    with pytest.raises(ValueError, match=r"checkpoint: .*not one of this optimisation"):
+        impc(pushing, options, np.random.Generator(np.random.SFC64(0)), checkpoint=file)
+    with pytest.raises(ValueError, match="checkpoint_seconds: expected at least 0"):
+        impc(pushing, options, checkpoint=file, checkpoint_seconds=math.nan)
+    whole = file.read_bytes()
+    tree = tmp_path / "tree.npz"
+    rrt(pushing, RRTOptions(max_nodes=3), checkpoint=tree)
+    at = len(whole) // 2
+    flipped = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
+    for content in (whole[:200], b"", flipped, tree.read_bytes()):
+        file.write_bytes(content)
+        with pytest.raises(ValueError, match=r"checkpoint: .*not one of this optimisation"):
+            impc(pushing, options, checkpoint=file)
+    with pytest.raises(OSError):
+        impc(pushing, options, checkpoint=tmp_path / "nowhere" / "search.npz")
 
 
 # -------------------------------------------------------------------- closed loop

@@ -14,6 +14,7 @@ from qdsim.planning.archive import read_archive, write_archive
 from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.task import Task
 from qdsim.planning.tracking.options import ImpcOptions
+from qdsim.planning.tracking.search_file import said
 from qdsim.planning.tree_file import fingerprint
 
 if TYPE_CHECKING:
@@ -31,19 +32,8 @@ def mark_of(plan: Plan, task: Task, options: RefineOptions, impc: ImpcOptions) -
         for array in (segment.inputs, segment.configurations, segment.knots):
             digest.update(np.ascontiguousarray(array).tobytes())
     own = {f.name: getattr(options, f.name) for f in dataclasses.fields(options)} | {"impc": None}
-    numbers = {f.name: _said(getattr(impc, f.name)) for f in dataclasses.fields(impc)}
-    numbers.pop("threads")  # without effect on the results
-    digest.update(repr((plan.options, plan.contact_tolerance, own, numbers)).encode())
+    digest.update(repr((plan.options, plan.contact_tolerance, own, said(impc))).encode())
     return digest.hexdigest()
-
-
-def _said(value: object) -> str:
-    """A setting as text that the next process says, too: functions by name."""
-    if isinstance(value, np.ndarray):
-        return repr(value.tolist())
-    if callable(value) and not dataclasses.is_dataclass(value):
-        return str(getattr(value, "__qualname__", type(value).__qualname__))
-    return repr(value)
 
 
 def save_segments(

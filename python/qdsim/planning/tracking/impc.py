@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import time
 from typing import Any
 
@@ -15,31 +16,20 @@ from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.space import Array
 from qdsim.planning.task import Task
 from qdsim.planning.tracking.options import ImpcOptions, Start
-from qdsim.planning.tracking.shooting import Counts, Policy, Shooting, Trajectory
+from qdsim.planning.tracking.search_file import (
+    RECORD,
+    Branch,
+    SearchState,
+    load_search,
+    mark_of,
+    save_search,
+)
+from qdsim.planning.tracking.shooting import Policy, Shooting, Trajectory
 from qdsim.planning.tracking.starts import first_commands
 from qdsim.smoothing import Scheme
 from qdsim.step import Options, step
 
 __all__ = ["RECORD", "ImpcResult", "impc"]
-
-RECORD = np.dtype(
-    [
-        ("iteration", "i8"),
-        ("cost", "f8"),
-        ("best_cost", "f8"),
-        ("final_cost", "f8"),
-        ("radius", "f8"),
-        ("kappa", "f8"),
-        ("position_error", "f8"),
-        ("rotation_error", "f8"),
-        ("steps", "i8"),
-        ("linearizations", "i8"),
-        ("programs", "i8"),
-        ("program_iterations", "i8"),
-        ("failures", "i8"),
-        ("seconds", "f8"),
-    ]
-)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -113,6 +103,8 @@ def impc(
     rng: int | np.random.Generator = 0,
     *,
     u: Array | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 30.0,
 ) -> ImpcResult:
     """Optimise a trajectory from the task's start towards its goal.
 
@@ -122,16 +114,27 @@ def impc(
         rng: a seed or a generator, for schemes and starts that sample. The same seed gives the same
             trajectory.
         u: ``(T, nu)`` first guess of the commands, in place of ``options.start``.
+        checkpoint: a file that the optimisation keeps itself in, every ``checkpoint_seconds`` and at its
+            end. If it is there already the optimisation goes on from it, with the bits of one that was
+            never interrupted; ``rng`` is not used then. With one first guess and a ``kappa`` that does
+            not depend on them, ``iterations`` may have grown since.
+        checkpoint_seconds: s.
 
     Returns:
         The best iterate and the record of all.
 
     Raises:
-        TypeError, ValueError: naming the argument.
+        TypeError, ValueError: naming the argument; a checkpoint that is damaged, or of another task, first
+            guess or other options, is one.
         SolverError: if the first guess cannot be rolled out, or a step of the linearisation fails.
     """
     task, settings, generator = check_arguments(task, options, rng)
-    return _Search(task, settings, generator, u).run()
+    if not checkpoint_seconds >= 0.0:
+        raise ValueError(f"checkpoint_seconds: expected at least 0, got {checkpoint_seconds!r}")
+    search = _Search(task, settings, generator, u)
+    if checkpoint is not None:
+        search.keep(checkpoint, checkpoint_seconds)
+    return search.run()
 
 
 def check_arguments(
@@ -155,17 +158,6 @@ def check_commands(u: object, horizon: int, nu: int) -> Array:
     return array
 
 
-class _Branch:
-    """A first guess, what the iterations make of it, and the best iterate so far."""
-
-    def __init__(self, path: Trajectory) -> None:
-        self.path = self.best = path
-        self.best_row = 0  # where in the records
-        self.iterations = 0
-        self.best_costs = [path.cost]
-        self.radius = 0.0
-
-
 class _Search:
     """One run."""
 
@@ -178,28 +170,42 @@ class _Search:
         self.start = np.array(task.start)
         self.before = np.asarray(task.model.command_from(self.start))
         self.given = None if u is None else check_commands(u, options.horizon, task.model.nu)
-        self.rows: list[tuple[Any, ...]] = []
-        self.done = 0
+        self.state = SearchState(counts=self.parts.counts)
+        self.file: str | os.PathLike[str] | None = None
+        self.mark, self.pause, self.saved = "", math.inf, self.begin
+
+    def keep(self, path: str | os.PathLike[str], pause: float) -> None:
+        """Keep the search in a file, and go on from what is there."""
+        self.file, self.pause = path, pause
+        self.mark = mark_of(self.task, self.options, self.given)
+        found = load_search(path, self.mark, self.rng)
+        if found is not None:
+            self.state, self.parts.counts = found, found.counts
+            self.begin -= found.rows[-1][-1]  # seconds of the search before
 
     def run(self) -> ImpcResult:
-        options = self.options
+        options, state = self.options, self.state
         guesses = options.starts if self.given is None else (None,)
         trials = options.trials if len(guesses) > 1 else 0
-        chosen: _Branch | None = None
         error: SolverError | None = None
-        for start in guesses:
+        for start in guesses[state.guess :]:
             try:
-                branch = self._branch(start)
+                branch = state.current = state.current or self._branch(start)
             except SolverError as failure:
                 error = failure
+                state.guess += 1
                 continue
-            self._iterate(branch, trials)
-            if chosen is None or branch.best.cost < chosen.best.cost:
-                chosen = branch
+            self._iterate(branch, trials - branch.iterations)
+            if state.chosen is None or branch.best.cost < state.chosen.best.cost:
+                state.chosen = branch
+            state.guess, state.current = state.guess + 1, None
+        chosen = state.chosen
         if chosen is None:
             assert error is not None
             raise error
         self._iterate(chosen, options.iterations)
+        if self.file is not None:
+            save_search(self.file, self.mark, state, self.rng)
         best = chosen.best
         return ImpcResult(
             self.task,
@@ -208,11 +214,11 @@ class _Search:
             best.u,
             best.q,
             best.cost,
-            int(self.rows[chosen.best_row][0]),
-            np.array(self.rows, dtype=RECORD),
+            int(state.rows[chosen.best_row][0]),
+            np.array(state.rows, dtype=RECORD),
         )
 
-    def _branch(self, start: Start | None) -> _Branch:
+    def _branch(self, start: Start | None) -> Branch:
         """A first guess, rolled out; None is the caller's."""
         options, parts = self.options, self.parts
         guess = self.given
@@ -220,47 +226,50 @@ class _Search:
             guess = first_commands(self.task, options, start, self.start, self.rng)
         assert guess is not None
         scheme = options.scheme(0)
-        branch = _Branch(parts.roll_out(self.start, guess, self.before, parts.dynamics(scheme)))
-        branch.best_row = len(self.rows)
+        path = parts.roll_out(self.start, guess, self.before, parts.dynamics(scheme))
+        branch = Branch(path, path, len(self.state.rows), [path.cost])
         self._record(branch, scheme)
         return branch
 
-    def _iterate(self, branch: _Branch, count: int) -> None:
+    def _iterate(self, branch: Branch, count: int) -> None:
         """At most ``count`` iterations, within those of the whole search."""
-        options = self.options
+        options, state = self.options, self.state
         iterate = self._feedback if options.method == "feedback" else self._published
         for _ in range(count):
             if (
-                self.done >= options.iterations
+                state.done >= options.iterations
                 or 0.0 < options.final_cost >= branch.best.final
                 or self._stalled(branch)
             ):
                 break
             scheme = options.scheme(branch.iterations)
             found = iterate(branch, scheme)
-            self.done += 1
+            state.done += 1
             branch.iterations += 1
             if found is not None:
                 branch.path = found
                 if found.cost < branch.best.cost:
-                    branch.best, branch.best_row = found, len(self.rows)
+                    branch.best, branch.best_row = found, len(state.rows)
             branch.best_costs.append(branch.best.cost)
             self._record(branch, scheme)
+            if self.file is not None and time.perf_counter() - self.saved >= self.pause:
+                save_search(self.file, self.mark, state, self.rng)
+                self.saved = time.perf_counter()
 
-    def _stalled(self, branch: _Branch) -> bool:
+    def _stalled(self, branch: Branch) -> bool:
         patience, costs = self.options.patience, branch.best_costs
         if patience is None or len(costs) <= patience:
             return False
         return bool(costs[-1] > 0.99 * costs[-1 - patience])
 
-    def _record(self, branch: _Branch, scheme: Scheme) -> None:
-        counts: Counts = self.parts.counts
+    def _record(self, branch: Branch, scheme: Scheme) -> None:
+        counts, rows = self.state.counts, self.state.rows
         kappa = getattr(scheme, "kappa", None)
         path = branch.path
-        before = self.rows[-1][2] if self.rows else math.inf
-        self.rows.append(
+        before = rows[-1][2] if rows else math.inf
+        rows.append(
             (
-                self.done,
+                self.state.done,
                 path.cost,
                 min(branch.best.cost, before),
                 path.final,
@@ -282,7 +291,7 @@ class _Search:
         model = self.task.model
         return np.asarray(path.q[:-1, model.actuated_q] * np.asarray(model.actuator_gear))
 
-    def _feedback(self, branch: _Branch, scheme: Scheme) -> Trajectory | None:
+    def _feedback(self, branch: Branch, scheme: Scheme) -> Trajectory | None:
         """One model, a program for every radius, all rolled out; None if none could be."""
         parts, path = self.parts, branch.path
         local = parts.linearize(path, scheme, self.rng)
@@ -304,7 +313,7 @@ class _Search:
         branch.radius = radii[k]
         return tried[k]
 
-    def _published(self, branch: _Branch, scheme: Scheme) -> Trajectory | None:
+    def _published(self, branch: Branch, scheme: Scheme) -> Trajectory | None:
         """A program at every step over what is left of the horizon (S3 Alg. 1, lines 6 to 9)."""
         parts, model, path = self.parts, self.task.model, branch.path
         local = parts.linearize(path, scheme, self.rng)
