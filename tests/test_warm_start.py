@@ -106,6 +106,32 @@ def test_derivatives(kappa: float | None) -> None:
                 np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-7 * scale, err_msg=name)
 
 
+def test_near_kinks_derivatives_that_differ_are_not_exact() -> None:
+    """A pen comes to rest between fingers: forces of sliding contacts fall to 1e-9 of the others', where the
+    error of any answer decides how fast the sliding direction turns. Two answers that both call their
+    derivative exact have the same one."""
+    options = qdsim.Options(margin=0.01)
+    system = systems.load("allegro_pen")
+    model = system.model
+    exact = []
+    for seed in (3, 5):
+        q, u = np.array(system.start.q), np.zeros(model.nu)
+        ahead = 0.02 * np.random.default_rng(seed).standard_normal(model.nu)
+        previous = None
+        for index in range(48):
+            u = model.command_from(q) + ahead if index < 20 else u
+            if index > 30:
+                cold = qdsim.linearize(model, q, u, options)
+                warm = qdsim.linearize(model, q, u, options, warm_start=previous)
+                exact.append(cold.step.info.derivative_exact and warm.step.info.derivative_exact)
+                if exact[-1]:
+                    size = max(1.0, np.abs(cold.A).max())
+                    np.testing.assert_allclose(warm.A, cold.A, rtol=0, atol=2e-6 * size)
+            previous = qdsim.step(model, q, u, options, warm_start=previous if index > 25 else None)
+            q = np.array(previous.q_next)
+    assert any(exact)
+
+
 def test_nothing_to_do_at_rest() -> None:
     """The step itself as the start: no iteration, and the same state."""
     system = systems.load("block_stacking")

@@ -120,8 +120,9 @@ static PyGetSetDef info_getset[] = {
      "True: the KKT equations of a certified active set hold to rounding.", NULL},
     {"derivative_exact", info_derivative_exact, NULL,
      "None without a derivative; False where the path's derivative stands in for the exact one, "
-     "or\n"
-     "offsets were held (relaxed_contacts). True means: exact for the contacts at hand. It does "
+     "offsets\nwere held (relaxed_contacts), or a contact slips or presses so little that the "
+     "answer's own error\nchanges the derivative by more than 1e-6 of it. True means: exact for "
+     "the contacts at hand. It does "
      "not\n"
      "say how near the next branch is: faces that rest on each other may take other corners with "
      "the\n"

@@ -418,8 +418,10 @@ typedef struct qd_step_result {
                            and that the step keeps from deepening only (smoothed: that count
                            as gaps of 0.1 %): to resolve them all would leave no motion. 0 in
                            steps that can */
-  int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned, or
-                           relaxed_contacts is not 0. Of the contacts at hand: a manifold of bumpy
+  int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned,
+                           relaxed_contacts is not 0, or a contact is so near to a kink (slips or
+                           presses so little) that the answer's own error changes the derivative
+                           by more than 1e-6 of it. Of the contacts at hand: a manifold of bumpy
                            faces may take other corners with the smallest turn, which this does
                            not see */
   qd_cone_info info;    /* out, always filled */

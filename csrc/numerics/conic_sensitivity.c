@@ -28,6 +28,7 @@
 #define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
 #define PATH_END 1e-9
 #define REDUNDANT 1e-6 /* of a direction that is left, or of dx */
+#define DOUBTFUL 10.0  /* times the error of an answer: what another way to it may find */
 #define PATH_ITERATIONS 60
 #define RESCUE_LIMIT 40
 
@@ -108,6 +109,7 @@ static void clear_rows(qd_cone_workspace *workspace) {
 }
 
 static int multipliers_matter(qd_cone_workspace *workspace);
+static int kink_is_near(qd_cone_workspace *workspace);
 
 qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
                                     int *exact) {
@@ -155,7 +157,8 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
   /* one refinement of a soft system, none where its factor is as good as exact */
   const int soft_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
   workspace->hard_rounds = hard || !workspace->definite ? HARD_ROUNDS : soft_rounds;
-  if (*exact && workspace->exact && multipliers_matter(workspace)) *exact = 0;
+  if (*exact && workspace->exact && (kink_is_near(workspace) || multipliers_matter(workspace)))
+    *exact = 0;
   return QD_OK;
 }
 
@@ -338,34 +341,58 @@ static void shift_across(qd_cone_workspace *workspace) {
   }
 }
 
-/* Where more cones slide than their body needs, the load may lie on one or the other, and with it
- * what resists a turn of the sliding direction (beta / alpha across). Then x has one value, but
- * slopes that depend on the way: the derivative along one choice of multipliers is not the only
- * one. A random shift of the load and a random dx show it. */
-static int multipliers_matter(qd_cone_workspace *workspace) {
+/* Whether relative changes of beta / alpha, product.scratch[0] of each sliding cone, change the
+ * derivative: seen by a random dx, by more than a share of it. */
+static int ratios_matter(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   const size_t columns = 4 * (size_t)workspace->column_count;
-  int sliding = 0;
-  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
-    const stiff_cone *at = &workspace->stiff_cones[k];
-    sliding += at->dim > 2 && workspace->state[at->cone] == CONE_SLIDE;
-  }
-  if (sliding < 2 || !find_shift(workspace)) return 0;
+  const size_t slot_bytes = 4 * (size_t)workspace->slot_count * sizeof(double);
   fill_random(workspace->rhs4, columns, 2);
-  memset(workspace->moved4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
-  memset(workspace->row4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  memset(workspace->moved4, 0, slot_bytes);
+  memset(workspace->row4, 0, slot_bytes);
   solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
   const double size = largest(workspace->x4, columns);
-  memset(workspace->row4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  memset(workspace->row4, 0, slot_bytes);
   tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, workspace->x4,
                   workspace->row4);
   shift_across(workspace);
   memset(workspace->rhs4, 0, columns * sizeof(double));
   tiles_add_transposed4(system, workspace->stiff_blocks, workspace->stiff_count, system->S,
                         workspace->row4, workspace->rhs4);
-  memset(workspace->row4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  memset(workspace->row4, 0, slot_bytes);
   solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
   return largest(workspace->x4, columns) > REDUNDANT * size;
+}
+
+/* Where more cones slide than their body needs, the load may lie on one or the other, and with it
+ * what resists a turn of the sliding direction (beta / alpha across). Then x has one value, but
+ * slopes that depend on the way: the derivative along one choice of multipliers is not the only
+ * one. A random shift of the load and a random dx show it. */
+static int multipliers_matter(qd_cone_workspace *workspace) {
+  int sliding = 0;
+  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->stiff_cones[k];
+    sliding += at->dim > 2 && workspace->state[at->cone] == CONE_SLIDE;
+  }
+  return sliding > 1 && find_shift(workspace) && ratios_matter(workspace);
+}
+
+/* A cone that hardly slides, or hardly presses, has beta / alpha no better than the error of the
+ * answer beside them. At the kink any value would do: the derivative is then one of several that
+ * the answer cannot tell apart. */
+static int kink_is_near(qd_cone_workspace *workspace) {
+  double *doubt = workspace->product.scratch[0], most = 0.0;
+  const double error = DOUBTFUL * workspace->polish_error;
+  const double force = error * workspace->force, length = error * workspace->near_length;
+  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->stiff_cones[k];
+    doubt[at->cone] = 0.0;
+    if (at->dim < 3 || workspace->state[at->cone] != CONE_SLIDE) continue;
+    doubt[at->cone] =
+        force / workspace->polish_dual[at->slot] + length / workspace->polish_slack[at->slot];
+    most = larger(most, doubt[at->cone]);
+  }
+  return most > REDUNDANT && ratios_matter(workspace);
 }
 
 /* ------------------------------------------------------------ the solve */
