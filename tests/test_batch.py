@@ -508,7 +508,7 @@ def test_interpreter_ends_while_a_batch_runs() -> None:
     assert out.split() == ["end"]
 
 
-def test_interrupt_comes_after_the_batch() -> None:
+def test_interrupt_comes_between_short_batches() -> None:
     out = run_script("""
     import os, signal, threading
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
@@ -521,3 +521,76 @@ def test_interrupt_comes_after_the_batch() -> None:
         print("interrupted", work(4) == want)
     """)
     assert out.split() == ["interrupted", "True"]
+
+
+LONG = """
+    import os, signal, threading
+    spheres = "".join(
+        f"<geom type='sphere' size='0.05' mass='0.01' pos='{0.1 * i} {0.1 * j} 0'/>"
+        for i in range(20) for j in range(20)
+    )
+    bed = qdsim.load(
+        "<mujoco><option gravity='0 0 -10'/><worldbody><geom type='plane' size='9 9 1'/>"
+        f"<body pos='0 0 0.05'><freejoint/>{spheres}</body></worldbody></mujoco>"
+    )
+    rows = np.tile(bed.default_q, (300_000, 1))  # a step has 400 contacts: minutes of them
+    courses = np.zeros((150_000, 0))
+    far = np.tile(bed.default_q, (20_000, 1))
+    works = {
+        "steps": lambda n: qdsim.step_batch(bed, rows, (), contacts=False, threads=n),
+        "rollouts": lambda n: qdsim.rollout(bed, rows[:2], courses, threads=n),
+        "distances": lambda n: qdsim.pair_distances(bed, far, margin=10.0, threads=n),
+    }
+    def few():
+        return qdsim.step_batch(bed, rows[:5], ()).q_next.tobytes()
+    want = few()
+"""
+
+
+@pytest.mark.slow
+def test_signals_end_long_batches() -> None:
+    """Ctrl-C, and whatever a handler raises, from the middle of a batch; the model is as before."""
+    out = run_script(
+        LONG
+        + """
+    class Late(Exception):
+        pass
+    def late(*_):
+        raise Late
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGALRM, late)
+    for name, work in works.items():
+        for number in (signal.SIGINT, signal.SIGALRM):
+            for threads in (1, 2, 5):
+                threading.Timer(0.2, os.kill, (os.getpid(), number)).start()
+                try:
+                    work(threads)
+                except (KeyboardInterrupt, Late) as error:
+                    print(name, type(error).__name__, few() == want)
+    """
+    )
+    lines = out.splitlines()
+    assert len(lines) == 18
+    assert all(line.endswith("True") for line in lines)
+    assert sum("KeyboardInterrupt" in line for line in lines) == 9
+
+
+def test_handlers_that_return_do_not_end_a_batch() -> None:
+    """They run in the middle of it, and may use the model themselves."""
+    out = run_script("""
+    import signal
+    import threading
+    many = np.tile(q, (60_000, 1))
+    def step(*_):
+        seen.append(work(2) == want)
+    want, seen = work(1), []
+    plain = qdsim.step_batch(hand.model, many, u[0], contacts=False, threads=2).q_next.tobytes()
+    signal.signal(signal.SIGALRM, step)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    while len(seen) < 3:
+        found = qdsim.step_batch(hand.model, many, u[0], contacts=False, threads=2).q_next
+        assert found.tobytes() == plain
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print(all(seen))
+    """)
+    assert out.split() == ["True"]

@@ -22,6 +22,8 @@ const char *qd_status_name(qd_status status) {
     return "not unique";
   case QD_NOT_FINITE:
     return "not finite";
+  case QD_STOPPED:
+    return "stopped";
   }
   return "unknown status";
 }

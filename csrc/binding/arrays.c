@@ -109,9 +109,9 @@ static int numbers_are_finite(const double *numbers, Py_ssize_t count) {
 
 Py_ssize_t numbers_first_bad(const double *numbers, Py_ssize_t count) {
   if (numbers_are_finite(numbers, count)) return -1;
-  Py_ssize_t i = 0;
-  while (numbers_are_finite(numbers + i, 1)) i++;
-  return i;
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (!numbers_are_finite(numbers + i, 1)) return i;
+  return -1; /* another thread has written to the caller's array meanwhile */
 }
 
 static void bad_number_raise(const char *name, const char *index, double value) {
@@ -174,6 +174,7 @@ int int_read(PyObject *object, const char *name, int *out) {
   int overflow;
   long value = PyLong_AsLongAndOverflow(object, &overflow);
   if (value == -1 && PyErr_Occurred()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "%s: expected an integer, got %s", name,
                  Py_TYPE(object)->tp_name);

@@ -1,5 +1,6 @@
 /* Batches of steps: rows that qdsim.batch has prepared -> qd_step_batch and its like. */
 #include "binding/batch_start.h"
+#include "binding/interrupt.h"
 
 #include <string.h>
 
@@ -30,6 +31,7 @@ static void batch_release(model_object *model, qd_batch *batch) {
 
 typedef struct batch_call {
   step_call step; /* model and settings */
+  core_state *state;
   qd_thread_pool *pool;
   qd_batch *batch;
   int threads;
@@ -94,8 +96,8 @@ PyObject *parameter_fault(PyObject *module, PyObject *args) {
   int parameter;
   npy_intp count = -1;
   ptrdiff_t stride;
-  if (!PyArg_ParseTuple(args, "O!iO:_parameter_fault", state->model_type, &model, &parameter,
-                        &object))
+  if (!PyArg_ParseTuple(args, "OiO:_parameter_fault", &model, &parameter, &object) ||
+      !model_of(state, model))
     return NULL;
   if (parameter < 0 || parameter >= QD_PARAMETER_COUNT) {
     PyErr_SetString(PyExc_ValueError, "parameter: there is none of this number");
@@ -124,6 +126,7 @@ static int batch_begin(batch_call *call, core_state *state, const char *name, Py
     memset(&call->step, 0, sizeof call->step); /* it has ended itself */
     return -1;
   }
+  call->state = state;
   call->pool = thread_pool_of(state);
   call->batch = batch_acquire(call->step.model);
   if (call->pool && call->batch) return 0;
@@ -260,10 +263,14 @@ static PyObject *contacts_collect(batch_call *call, const int64_t *start) {
   PyObject *array = PyArray_NewFromDescr(&PyArray_Type, descr, 1, shape, NULL, NULL, 0, NULL);
   if (!array) return NULL;
   qd_contact *contacts = PyArray_DATA((PyArrayObject *)array);
-  Py_BEGIN_ALLOW_THREADS;
+  interruptible work;
+  if (interruptible_begin(&work, call->state, call->batch) != QD_OK) {
+    Py_DECREF(array);
+    return NULL;
+  }
   qd_batch_contacts(call->pool, call->threads, call->batch, call->input.sample_count, start,
                     contacts);
-  Py_END_ALLOW_THREADS;
+  interruptible_end(&work);
   return array;
 }
 
@@ -292,12 +299,14 @@ static PyObject *batch_run(batch_call *call, PyObject *given, int wrt, int conta
     Py_DECREF(items);
     return NULL;
   }
-  qd_status status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = (wrt >= 0 ? qd_linearize_batch : qd_step_batch)(call->pool, call->threads, call->batch,
-                                                           &call->step.settings, &call->input, &out,
-                                                           &call->failure);
-  Py_END_ALLOW_THREADS;
+  interruptible work;
+  qd_status status = interruptible_begin(&work, call->state, call->batch);
+  if (status == QD_OK) {
+    status = (wrt >= 0 ? qd_linearize_batch : qd_step_batch)(call->pool, call->threads, call->batch,
+                                                             &call->step.settings, &call->input,
+                                                             &out, &call->failure);
+    interruptible_end(&work);
+  }
   PyObject *collected = status == QD_OK
                             ? contacts_collect(call, out.contact_start)
                             : status_raise(call->step.state, call->step.name, status, NULL, NULL);
@@ -391,11 +400,13 @@ static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_coun
   int64_t *steps_done = item_create(items, out, 2, 1, NPY_INT64, count, -1, -1);
   PyObject *report = NULL;
   if (!PyErr_Occurred()) {
-    qd_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = qd_rollout_batch(call->pool, call->threads, call->batch, &call->step.settings,
-                              &call->input, step_count, q, statuses, steps_done, &call->failure);
-    Py_END_ALLOW_THREADS;
+    interruptible work;
+    qd_status status = interruptible_begin(&work, call->state, call->batch);
+    if (status == QD_OK) {
+      status = qd_rollout_batch(call->pool, call->threads, call->batch, &call->step.settings,
+                                &call->input, step_count, q, statuses, steps_done, &call->failure);
+      interruptible_end(&work);
+    }
     report = status == QD_OK ? failure_report(call, 0)
                              : status_raise(call->step.state, call->step.name, status, NULL, NULL);
   }
@@ -435,19 +446,21 @@ const char pair_distances_doc[] =
     "Distances (samples, pair_count) of the rows of q, margin where a pair is farther apart, and\n"
     "the status of each sample.";
 
-static PyObject *pair_distances_run(const core_state *state, model_object *model,
-                                    qd_thread_pool *pool, qd_batch *batch, const double *q,
-                                    ptrdiff_t stride, npy_intp count, double margin, int threads) {
+static PyObject *pair_distances_run(core_state *state, model_object *model, qd_thread_pool *pool,
+                                    qd_batch *batch, const double *q, ptrdiff_t stride,
+                                    npy_intp count, double margin, int threads) {
   PyObject *items = PyTuple_New(2);
   if (!items) return NULL;
   double *distance = item_create(items, Py_None, 0, 1, NPY_DOUBLE, count, model->pair_count, -1);
   int32_t *codes = item_create(items, Py_None, 1, 1, NPY_INT32, count, -1, -1);
   if (!PyErr_Occurred()) {
-    qd_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status =
-        qd_pair_distances_batch(pool, threads, batch, count, q, stride, margin, distance, codes);
-    Py_END_ALLOW_THREADS;
+    interruptible work;
+    qd_status status = interruptible_begin(&work, state, batch);
+    if (status == QD_OK) {
+      status =
+          qd_pair_distances_batch(pool, threads, batch, count, q, stride, margin, distance, codes);
+      interruptible_end(&work);
+    }
     if (status == QD_OK) return items;
     status_raise(state, "pair_distances", status, NULL, NULL);
   }

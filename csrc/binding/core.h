@@ -48,9 +48,11 @@ typedef struct core_state {
   PyArray_Descr *contact_descr;
   _Atomic uint64_t next_serial;          /* of models */
   _Atomic(qd_thread_pool *) thread_pool; /* NULL until the first batch */
+  _Atomic int pool_users;                /* calls that are using it */
   PyObject *text_native;                 /* interned attribute names */
   PyObject *text_joint_names;
   PyObject *text_body_names;
+  PyObject *text_threading;
 } core_state;
 
 /* ---------------------------------------------------------------- module.c */

@@ -65,6 +65,8 @@ PyObject *status_raise(const core_state *state, const char *caller, qd_status st
   case QD_OUT_OF_MEMORY:
   case QD_OUT_OF_CAPACITY:
     return PyErr_NoMemory();
+  case QD_STOPPED: /* by a signal, whose handler has raised */
+    return NULL;
   case QD_BAD_ARGUMENT:
     return PyErr_Format(PyExc_ValueError, "%s: sizes or values of the arguments make no sense",
                         caller);

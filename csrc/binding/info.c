@@ -80,7 +80,7 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
                         &info.row_count, &info.contact_count, &info.missed_pairs,
                         &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact))
     return NULL;
-  if (status < QD_OK || status > QD_NOT_UNIQUE)
+  if (status < QD_OK || status > QD_STOPPED)
     return PyErr_Format(PyExc_ValueError, "status: %d is not a status", status);
   cone->status = (qd_status)status;
   return info_create(PyModule_GetState(module), &info);

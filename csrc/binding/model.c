@@ -18,7 +18,10 @@ static int model_init(PyObject *object, PyObject *args, PyObject *kwargs) {
     PyErr_SetString(PyExc_RuntimeError, "Model: already initialised; a model never changes");
   else
     result = model_fill(self, spec);
-  if (result == 0) self->serial = atomic_fetch_add(&state->next_serial, 1);
+  if (result == 0) {
+    self->serial = atomic_fetch_add(&state->next_serial, 1);
+    atomic_store(&self->is_ready, 1);
+  }
   OBJECT_UNLOCK();
   return result;
 }
@@ -36,7 +39,7 @@ static void model_dealloc(PyObject *object) {
 
 static model_object *model_ready(PyObject *object) {
   model_object *self = (model_object *)object;
-  if (self->model) return self;
+  if (atomic_load_explicit(&self->is_ready, memory_order_acquire)) return self;
   PyErr_SetString(PyExc_RuntimeError, "model: Model.__init__ has not run");
   return NULL;
 }

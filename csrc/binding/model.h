@@ -7,6 +7,7 @@
 
 struct model_object {
   PyObject_HEAD qd_model *model; /* NULL until __init__ has run; never changes afterwards */
+  _Atomic int is_ready;          /* set last: all of the object can be read */
   uint64_t serial;               /* unlike the address never used twice */
   int nq, nv, nu;
   int body_count, joint_count, geom_count, pair_count, constraint_count;

@@ -7,7 +7,10 @@
 static struct PyModuleDef core_module;
 
 core_state *core_state_of_type(PyTypeObject *type) {
-  /* PyType_GetModuleByDef is 3.11's; this walk also serves 3.10. */
+#if PY_VERSION_HEX >= 0x030b0000
+  PyObject *found = PyType_GetModuleByDef(type, &core_module);
+  return found ? PyModule_GetState(found) : NULL;
+#else
   PyObject *mro = type->tp_mro;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
     PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
@@ -17,6 +20,7 @@ core_state *core_state_of_type(PyTypeObject *type) {
   }
   PyErr_SetString(PyExc_SystemError, "qdsim._core: type without module");
   return NULL;
+#endif
 }
 
 /* ---------------------------------------------------------------- arguments */
@@ -101,7 +105,10 @@ static int module_exec(PyObject *module) {
   state->text_native = PyUnicode_InternFromString("_native");
   state->text_joint_names = PyUnicode_InternFromString("joint_names");
   state->text_body_names = PyUnicode_InternFromString("body_names");
-  if (!state->text_native || !state->text_joint_names || !state->text_body_names) return -1;
+  state->text_threading = PyUnicode_InternFromString("threading");
+  if (!state->text_native || !state->text_joint_names || !state->text_body_names ||
+      !state->text_threading)
+    return -1;
   if (!(state->model_type = type_add(module, &model_type_spec)) ||
       !(state->options_type = type_add(module, &options_type_spec)) ||
       !(state->info_type = type_add(module, &info_type_spec)) ||
@@ -117,7 +124,7 @@ static int module_exec(PyObject *module) {
   if (!state->contact_descr ||
       PyModule_AddObjectRef(module, "CONTACT_DTYPE", (PyObject *)state->contact_descr) < 0)
     return -1;
-  if (names_add(module, "STATUS_NAMES", QD_NOT_UNIQUE + 1, status_name) < 0 ||
+  if (names_add(module, "STATUS_NAMES", QD_STOPPED + 1, status_name) < 0 ||
       names_add(module, "PARAMETER_NAMES", QD_PARAMETER_COUNT, parameter_name) < 0 ||
       names_add(module, "ARGUMENT_NAMES", QD_ARGUMENT_COUNT, qd_argument_name) < 0)
     return -1;
@@ -155,12 +162,16 @@ static int module_clear(PyObject *module) {
   Py_CLEAR(state->text_native);
   Py_CLEAR(state->text_joint_names);
   Py_CLEAR(state->text_body_names);
+  Py_CLEAR(state->text_threading);
   return 0;
 }
 
+/* A daemon thread that was inside a batch when the interpreter ended never comes back for the GIL:
+ * the pool that it uses stays. */
 static void module_free(void *module) {
   core_state *state = PyModule_GetState(module);
-  if (state) qd_thread_pool_destroy(atomic_load(&state->thread_pool));
+  if (state && atomic_load(&state->pool_users) == 0)
+    qd_thread_pool_destroy(atomic_load(&state->thread_pool));
   module_clear(module);
 }
 

@@ -63,6 +63,7 @@ options_object *options_of(const core_state *state, PyObject *argument, PyObject
     return (options_object *)native;
   }
   Py_XDECREF(native);
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
   PyErr_Clear();
   PyErr_Format(PyExc_TypeError, "options: expected a qdsim.Options, got %s",
                Py_TYPE(argument)->tp_name);
@@ -136,6 +137,18 @@ static PyObject *held_mask_create(const core_state *state, const options_object 
   return mask;
 }
 
+/* New reference, or NULL, with an error only where one is set. */
+static PyObject *dict_get(PyObject *dict, PyObject *key) {
+  PyObject *value = NULL;
+#if PY_VERSION_HEX >= 0x030d0000
+  (void)PyDict_GetItemRef(dict, key, &value);
+#else
+  value = PyDict_GetItemWithError(dict, key);
+  Py_XINCREF(value);
+#endif
+  return value;
+}
+
 int options_held_mask(const core_state *state, options_object *options, model_object *model,
                       PyObject **mask) {
   *mask = NULL;
@@ -143,8 +156,7 @@ int options_held_mask(const core_state *state, options_object *options, model_ob
   PyObject *key = PyLong_FromUnsignedLongLong(model->serial);
   if (!key) return -1;
   OBJECT_LOCK((PyObject *)options);
-  *mask = PyDict_GetItemWithError(options->held_masks, key);
-  Py_XINCREF(*mask);
+  *mask = dict_get(options->held_masks, key);
   OBJECT_UNLOCK();
   if (!*mask && !PyErr_Occurred()) {
     *mask = held_mask_create(state, options, model);

@@ -145,15 +145,34 @@ static void step_dealloc(PyObject *object) {
   Py_DECREF(type);
 }
 
-static PyObject *lazy_vector(PyObject *object, PyObject **slot, const double *numbers, int count) {
+/* What is in the slot, or NULL without an error. */
+static PyObject *slot_read(PyObject *object, PyObject **slot) {
   PyObject *out;
   OBJECT_LOCK(object);
-  if (!*slot) *slot = array_from_numbers(numbers, count);
   out = *slot;
   Py_XINCREF(out);
   OBJECT_UNLOCK();
   (void)object;
   return out;
+}
+
+/* Puts a new array (stolen; NULL: none) into the slot, and gives back what is there: another
+ * thread may have been faster. */
+static PyObject *slot_fill(PyObject *object, PyObject **slot, PyObject *array) {
+  PyObject *out;
+  if (!array) return NULL;
+  OBJECT_LOCK(object);
+  if (!*slot) *slot = Py_NewRef(array);
+  out = Py_NewRef(*slot);
+  OBJECT_UNLOCK();
+  (void)object;
+  Py_DECREF(array);
+  return out;
+}
+
+static PyObject *lazy_vector(PyObject *object, PyObject **slot, const double *numbers, int count) {
+  PyObject *out = slot_read(object, slot);
+  return out ? out : slot_fill(object, slot, array_from_numbers(numbers, count));
 }
 
 static PyObject *step_get_q_next(PyObject *object, void *closure) {
@@ -177,15 +196,11 @@ static PyObject *step_get_limit_force(PyObject *object, void *closure) {
 static PyObject *step_get_constraint_force(PyObject *object, void *closure) {
   (void)closure;
   step_object *self = (step_object *)object;
-  PyObject *out;
-  OBJECT_LOCK(object);
-  if (!self->constraint_force)
-    self->constraint_force = matrix_from_numbers(step_constraint_force(self),
-                                                 self->constraint_count, QD_CONSTRAINT_FORCE);
-  out = self->constraint_force;
-  Py_XINCREF(out);
-  OBJECT_UNLOCK();
-  return out;
+  PyObject *out = slot_read(object, &self->constraint_force);
+  return out ? out
+             : slot_fill(object, &self->constraint_force,
+                         matrix_from_numbers(step_constraint_force(self), self->constraint_count,
+                                             QD_CONSTRAINT_FORCE));
 }
 
 static PyObject *step_get_contacts(PyObject *object, void *closure) {
@@ -193,14 +208,10 @@ static PyObject *step_get_contacts(PyObject *object, void *closure) {
   step_object *self = (step_object *)object;
   core_state *state = core_state_of_type(Py_TYPE(object));
   if (!state) return NULL;
-  PyObject *out;
-  OBJECT_LOCK(object);
-  if (!self->contacts)
-    self->contacts = contact_array_create(state, step_contacts(self), self->contact_count);
-  out = self->contacts;
-  Py_XINCREF(out);
-  OBJECT_UNLOCK();
-  return out;
+  PyObject *out = slot_read(object, &self->contacts);
+  return out ? out
+             : slot_fill(object, &self->contacts,
+                         contact_array_create(state, step_contacts(self), self->contact_count));
 }
 
 static PyObject *step_get_info(PyObject *object, void *closure) {

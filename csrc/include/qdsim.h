@@ -29,7 +29,8 @@ typedef enum qd_status {
   QD_ITERATION_LIMIT,   /* not converged within the iteration limit */
   QD_NUMERICAL_TROUBLE, /* factorisation or step failed; residuals are in the info */
   QD_NOT_FINITE,        /* an input holds NaN or infinity */
-  QD_NOT_UNIQUE         /* of a step: some motion costs nothing, and nothing holds it */
+  QD_NOT_UNIQUE,        /* of a step: some motion costs nothing, and nothing holds it */
+  QD_STOPPED            /* a batch's caller has asked for its end: qd_batch_set_stop */
 } qd_status;
 
 const char *qd_status_name(qd_status status);
@@ -528,6 +529,11 @@ typedef struct qd_batch qd_batch;
 
 qd_batch *qd_batch_create(const qd_model *model);
 void qd_batch_destroy(qd_batch *batch);
+/* Lets whoever waits for a batch give it up. stop(context) is asked by the calling thread alone,
+ * between steps: often, so it should be quick. After it has returned 1, no step begins any more;
+ * the call ends with those under way and returns QD_STOPPED, and its outputs are incomplete. NULL:
+ * the call runs to its end, as at first. */
+void qd_batch_set_stop(qd_batch *batch, int (*stop)(void *context), void *context);
 
 /* Sample i begins at q + i * q_stride, and so on; a stride of 0 gives all samples the same. */
 typedef struct qd_batch_input {
@@ -573,7 +579,8 @@ typedef struct qd_batch_failure {
 
 /* qd_step for every sample on up to thread_count threads, the caller's included (pool may be NULL:
  * the caller's alone). The output's derivatives are not touched. Returns QD_OK once every sample
- * has a status, QD_OUT_OF_MEMORY if the batch could not begin. */
+ * has a status, QD_OUT_OF_MEMORY if the batch could not begin, QD_STOPPED: see
+ * qd_batch_set_stop. */
 qd_status qd_step_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                         const qd_step_options *options, const qd_batch_input *input,
                         const qd_batch_output *output, qd_batch_failure *failure);

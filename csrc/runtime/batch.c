@@ -26,6 +26,8 @@ struct qd_batch {
   int participant_capacity;
   contact_place *places; /* (place_capacity) of the latest call */
   int64_t place_capacity;
+  int (*stop)(void *context); /* NULL: never */
+  void *stop_context;
 };
 
 /* One call, as all of its participants see it. */
@@ -49,6 +51,7 @@ typedef struct run {
   void (*sample)(const struct run *r, int k, int64_t i);
   int64_t sample_count, block;
   _Atomic int64_t next;
+  _Atomic int *stopped;
 } run;
 
 /* ---------------------------------------------------------------- scratch */
@@ -70,6 +73,28 @@ void qd_batch_destroy(qd_batch *batch) {
     free(batch->places);
     free(batch);
   }
+}
+
+void qd_batch_set_stop(qd_batch *batch, int (*stop)(void *context), void *context) {
+  batch->stop = stop;
+  batch->stop_context = context;
+}
+
+/* In the calling thread: asks, and tells the others. */
+static void ask_whether_to_stop(const run *r) {
+  const qd_batch *batch = r->batch;
+  if (r->gathered == NULL && batch->stop != NULL && batch->stop(batch->stop_context)) {
+    atomic_store_explicit(r->stopped, 1, memory_order_relaxed);
+  }
+}
+
+static void wait_for_others(void *context) { ask_whether_to_stop(context); }
+
+static int is_stopped(const run *r, int k) {
+  if (k == 0) {
+    ask_whether_to_stop(r);
+  }
+  return atomic_load_explicit(r->stopped, memory_order_relaxed);
 }
 
 static int has_parameters(const qd_batch_input *input) {
@@ -329,7 +354,7 @@ static void sample_rollout(const run *r, int k, int64_t i) {
   if (status != QD_OK) {
     memcpy(path, in->q + i * in->q_stride, (size_t)nq * sizeof(double));
   }
-  while (status == QD_OK && t < r->step_count) {
+  while (status == QD_OK && t < r->step_count && !is_stopped(r, k)) {
     result.q_next = path + (t + 1) * nq;
     result.delta = p->delta;
     result.limit_force = p->limit_force;
@@ -399,11 +424,11 @@ static void take_part(void *context, int k) {
   }
   for (;;) {
     const int64_t first = atomic_fetch_add_explicit(&r->next, r->block, memory_order_relaxed);
-    if (first >= r->sample_count) {
+    if (first >= r->sample_count || is_stopped(r, k)) {
       return;
     }
     const int64_t end = first + r->block < r->sample_count ? first + r->block : r->sample_count;
-    for (int64_t i = first; i < end; ++i) {
+    for (int64_t i = first; i < end && !is_stopped(r, k); ++i) {
       r->sample(r, k, i);
     }
   }
@@ -423,13 +448,17 @@ static qd_status parameters_begin(run *r) {
              : QD_OUT_OF_MEMORY;
 }
 
-static void run_all(run *r, qd_thread_pool *pool, int thread_count, int64_t sample_count) {
+/* QD_STOPPED: perhaps not all samples have been done. */
+static qd_status run_all(run *r, qd_thread_pool *pool, int thread_count, int64_t sample_count) {
   const int threads = threads_useful(thread_count, sample_count);
   const int64_t block = sample_count / ((int64_t)BLOCKS_PER_THREAD * (threads > 0 ? threads : 1));
   r->sample_count = sample_count;
   r->block = block < 1 ? 1 : (block > BLOCK_MAX ? BLOCK_MAX : block);
   atomic_init(&r->next, 0);
-  thread_pool_run(pool, threads - 1, take_part, r);
+  _Atomic int stopped = 0;
+  r->stopped = &stopped;
+  thread_pool_run(pool, threads - 1, take_part, wait_for_others, r);
+  return atomic_load(&stopped) ? QD_STOPPED : QD_OK;
 }
 
 static void first_failure(const qd_batch *batch, qd_batch_failure *failure) {
@@ -460,7 +489,10 @@ static qd_status step_batch(run *r, qd_thread_pool *pool, int thread_count,
     return status;
   }
   r->sample = sample_step;
-  run_all(r, pool, thread_count, count);
+  status = run_all(r, pool, thread_count, count);
+  if (status != QD_OK) {
+    return status;
+  }
   if (start != NULL) {
     start[0] = 0;
     for (int64_t i = 0; i < count; ++i) {
@@ -516,9 +548,9 @@ qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *bat
   r.path_status = status;
   r.steps_done = steps_done;
   r.sample = sample_rollout;
-  run_all(&r, pool, thread_count, input->sample_count);
+  ready = run_all(&r, pool, thread_count, input->sample_count);
   first_failure(batch, failure);
-  return QD_OK;
+  return ready;
 }
 
 qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
@@ -533,6 +565,5 @@ qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_bat
     return ready;
   }
   r.sample = sample_distances;
-  run_all(&r, pool, thread_count, sample_count);
-  return QD_OK;
+  return run_all(&r, pool, thread_count, sample_count);
 }

@@ -4,7 +4,10 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
+
+#define WAIT_NANOSECONDS 20000000 /* between two calls of the caller's wait */
 
 /* What one caller wants done; lies on the caller's stack. */
 typedef struct job {
@@ -23,6 +26,7 @@ typedef struct crew {
   pthread_mutex_t mutex;
   pthread_cond_t wake; /* a job came, or stop */
   job *jobs;
+  int caller_count; /* inside thread_pool_run */
   int thread_count;
   int stop;
   pthread_t threads[QD_THREADS_MAX];
@@ -120,6 +124,7 @@ static crew *crew_of(qd_thread_pool *pool) {
 
 static void job_publish(crew *c, job *j) {
   pthread_mutex_lock(&c->mutex);
+  ++c->caller_count;
   crew_grow(c, j->helpers_wanted);
   job **end = &c->jobs;
   while (*end != NULL) {
@@ -136,7 +141,19 @@ static void job_publish(crew *c, job *j) {
   pthread_mutex_unlock(&c->mutex);
 }
 
-static void job_withdraw(crew *c, job *j) {
+/* Under the mutex: until a helper has ended, or for a while. */
+static void wait_a_while(crew *c, job *j) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += WAIT_NANOSECONDS;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    ++until.tv_sec;
+  }
+  pthread_cond_timedwait(&j->done, &c->mutex, &until);
+}
+
+static void job_withdraw(crew *c, job *j, void (*wait)(void *context)) {
   pthread_mutex_lock(&c->mutex);
   job **place = &c->jobs;
   while (*place != j) {
@@ -144,12 +161,19 @@ static void job_withdraw(crew *c, job *j) {
   }
   *place = j->next;
   while (j->working > 0) {
-    pthread_cond_wait(&j->done, &c->mutex);
+    wait_a_while(c, j);
+    if (j->working > 0) {
+      pthread_mutex_unlock(&c->mutex);
+      wait(j->context);
+      pthread_mutex_lock(&c->mutex);
+    }
   }
+  --c->caller_count;
   pthread_mutex_unlock(&c->mutex);
 }
 
-void thread_pool_run(qd_thread_pool *pool, int helper_count, thread_pool_work work, void *context) {
+void thread_pool_run(qd_thread_pool *pool, int helper_count, thread_pool_work work,
+                     void (*wait)(void *context), void *context) {
   job j = {.work = work, .context = context};
   j.helpers_wanted = helper_count < QD_THREADS_MAX ? helper_count : QD_THREADS_MAX;
   crew *c = pool != NULL && helper_count > 0 ? crew_of(pool) : NULL;
@@ -159,7 +183,7 @@ void thread_pool_run(qd_thread_pool *pool, int helper_count, thread_pool_work wo
   }
   job_publish(c, &j);
   work(context, 0);
-  job_withdraw(c, &j);
+  job_withdraw(c, &j, wait);
   pthread_cond_destroy(&j.done);
 }
 
@@ -178,7 +202,7 @@ void qd_thread_pool_destroy(qd_thread_pool *pool) {
   crew *c = atomic_load(&pool->crew);
   if (c != NULL && c->pid == getpid()) {
     pthread_mutex_lock(&c->mutex);
-    const int busy = c->jobs != NULL; /* a caller that never came back: what it uses stays */
+    const int busy = c->caller_count > 0; /* one that never came back: what it uses stays */
     c->stop = !busy;
     pthread_cond_broadcast(&c->wake);
     pthread_mutex_unlock(&c->mutex);

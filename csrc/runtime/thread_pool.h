@@ -10,7 +10,9 @@ typedef void (*thread_pool_work)(void *context, int participant);
 
 /* Runs work on the calling thread and on up to helper_count others at the same time; returns when
  * all that began have ended. Helpers may come late or never (others may be using them), so the work
- * shares itself out between whoever takes part. Threads are made when first wanted and kept. */
-void thread_pool_run(qd_thread_pool *pool, int helper_count, thread_pool_work work, void *context);
+ * shares itself out between whoever takes part. Threads are made when first wanted and kept. While
+ * the calling thread waits for the others it calls wait(context) every few milliseconds. */
+void thread_pool_run(qd_thread_pool *pool, int helper_count, thread_pool_work work,
+                     void (*wait)(void *context), void *context);
 
 #endif

@@ -3,6 +3,9 @@
 `step_batch` and `linearize_batch` do what a loop over `step` and `linearize` does, and `rollout` what a
 loop over time does, with the same bits; the loop runs in C, on threads that are kept between calls, without
 the interpreter lock. Samples do not know each other, so results do not depend on the number of threads.
+
+A signal whose handler raises (Ctrl-C) ends a batch of the main thread from its middle; arrays of the caller
+(`out`) are then filled in part.
 """
 
 from __future__ import annotations

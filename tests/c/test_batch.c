@@ -365,6 +365,44 @@ static void test_parameters_are_checked(const qd_model *model) {
   }
 }
 
+/* Asked for the given number of times, then the end. */
+static int countdown(void *context) { return --*(int *)context <= 0; }
+
+static void test_stop(const qd_model *model, qd_thread_pool *pool) {
+  static double path[SAMPLES][STEPS + 1][2];
+  numbers n;
+  found want, f;
+  int32_t status[SAMPLES];
+  int64_t steps_done[SAMPLES];
+  qd_batch_failure failure;
+  numbers_fill(&n);
+  free(linearize_all(model, NULL, 1, &n, &want, &failure));
+  const qd_step_options options = qd_step_options_default();
+  const qd_batch_input input = input_of(&n);
+  const qd_batch_output output = output_of(&f);
+  qd_batch *batch = qd_batch_create(model);
+  for (int threads = 1; threads <= 4; ++threads) {
+    int left = 25;
+    qd_batch_set_stop(batch, countdown, &left);
+    memset(&f, 0, sizeof f);
+    qd_status ended = qd_linearize_batch(pool, threads, batch, &options, &input, &output, &failure);
+    CHECK(ended == (left <= 0 ? QD_STOPPED : QD_OK)); /* helpers may have done it before */
+    CHECK(threads > 1 || (left <= 0 && f.q_next[SAMPLES - 1][0] == 0.0));
+    left = 2 * STEPS;
+    ended = qd_rollout_batch(pool, threads, batch, &options, &input, STEPS, path[0][0], status,
+                             steps_done, &failure);
+    CHECK(ended == (left <= 0 ? QD_STOPPED : QD_OK));
+    CHECK(threads > 1 || (left <= 0 && steps_done[1] < STEPS));
+    left = 1 << 30;
+    CHECK(qd_linearize_batch(pool, threads, batch, &options, &input, &output, &failure) == QD_OK);
+    CHECK(memcmp(&f, &want, sizeof f) == 0);
+    qd_batch_set_stop(batch, NULL, NULL);
+    CHECK(qd_linearize_batch(pool, threads, batch, &options, &input, &output, &failure) == QD_OK);
+    CHECK(memcmp(&f, &want, sizeof f) == 0);
+  }
+  qd_batch_destroy(batch);
+}
+
 static void test_empty_batch(const qd_model *model, qd_thread_pool *pool) {
   const qd_step_options options = qd_step_options_default();
   const qd_batch_input input = {.sample_count = 0};
@@ -454,6 +492,7 @@ int main(void) {
       test_own_parameters(model, pool);
       test_derivatives_by_all(model, pool);
       test_parameters_are_checked(model);
+      test_stop(model, pool);
       test_empty_batch(model, pool);
       test_distances(model, pool, spheres[k]);
       if (k == 0) {
