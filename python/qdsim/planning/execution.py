@@ -152,7 +152,8 @@ class Execution:
         mass = np.diag(model.mass_matrix(model.default_q))[self.space.v]
         slides = mass[~self.space.rotation]
         gravity = float(np.linalg.norm(model.parameters.gravity)) or GRAVITY
-        weight = gravity * float(slides.max()) if len(slides) else np.inf
+        length = plan.position_tolerance / plan.rotation_tolerance
+        weight = gravity * float(np.max(slides if len(slides) else mass / length**2))
         press = options.press or (PRESS_ON_A_PLANE if self.plant.supported else PRESS)
         reach = spring_reach(model, plan.start, press * weight)
         return Follower(task, follow_options(task, options.control_period, np.minimum(reach, 1e3)))
