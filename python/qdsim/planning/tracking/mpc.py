@@ -147,7 +147,9 @@ class Mpc:
             fallback = str(error)
         self._path = path
         self._u = u if path is None else path.u
-        self._before = self._within_reach(now, self._u[0])
+        self._before = self._within_reach(
+            np.array((now, now)) if path is None else path.q[:2], self._u[0]
+        )
         self._u = np.concatenate([self._before[None], self._u[1:]])
         self._calls += 1
         cost = math.nan if path is None else path.cost
@@ -155,12 +157,12 @@ class Mpc:
         return np.array(self._before)
 
     def _within_reach(self, q: Array, u: Array) -> Array:
-        """The command, no further from where the robot is now than the options allow."""
-        reach = self._parts.reach
-        if reach is None:
+        """The command (nu,), no further from where the robot is before and after the step, ``q`` (2, nq), than the
+        options allow."""
+        if self._parts.reach is None:
             return np.array(u)
-        robot = self._parts.robot_command(q)
-        return np.asarray(np.clip(u, robot - reach, robot + reach))
+        lower, upper = self._parts.within_reach(q)
+        return np.asarray(np.clip(u, lower[0], upper[0]))
 
     def _check_reference(self, reference: ArrayLike | None) -> Array | None:
         if reference is None:

@@ -167,7 +167,7 @@ class Shooting:
             before: (nu,) command before the first.
             x_first: (nv,) displacement of the first configuration; None: none.
         """
-        lower, upper = self._command_box(center[first:], radius, path.q[first:-1])
+        lower, upper = self._command_box(center[first:], radius, path.q[first:])
         B, c = local.B[first:], local.c[first:]
         offset = c - (B @ path.u[first:, :, None])[..., 0]
         x_lower, x_upper = self._state_box(path.q[first + 1 :])
@@ -187,13 +187,24 @@ class Shooting:
         return Policy(found[1], found[0], x_gain, u_gain, lower, upper)
 
     def _command_box(self, center: Array, radius: Array, q: Array) -> tuple[Array, Array]:
-        """Bounds of the commands (T, nu) around ``center``, within limits and reach of the robot in ``q``."""
+        """Bounds of the commands (T, nu) around ``center``, within limits and reach along ``q`` (T + 1, nq)."""
         lower, upper = center - radius, center + radius
         if self.reach is not None:
-            robot = self.robot_command(q)
-            lower = np.clip(lower, robot - self.reach, robot + self.reach)
-            upper = np.clip(upper, robot - self.reach, robot + self.reach)
+            nearest, furthest = self.within_reach(q)
+            lower = np.clip(lower, nearest, furthest)
+            upper = np.clip(upper, nearest, furthest)
         return np.clip(lower, self.lower, self.upper), np.clip(upper, self.lower, self.upper)
+
+    def within_reach(self, q: Array) -> tuple[Array, Array]:
+        """Lowest and highest commands (T, nu) in reach along ``q`` (T + 1, nq).
+
+        From where the robot is to where the step takes it: what moves freely follows its command, and is only
+        held back where it would press.
+        """
+        assert self.reach is not None
+        robot = self.robot_command(q)
+        before, after = robot[:-1], robot[1:]
+        return np.minimum(before, after) - self.reach, np.maximum(before, after) + self.reach
 
     def robot_command(self, q: Array) -> Array:
         """Commands (..., nu) that leave the robot where it is in ``q`` (..., nq)."""
