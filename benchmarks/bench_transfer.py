@@ -9,7 +9,8 @@ object is within the task's tolerances of the goal. An object more than ten time
 run that takes longer than its limit as not reached.
 
 - worlds: *published*, S3's: objects have the joint damping of the released models (100 for the pushed box, else none)
-  and no plane; *plane*: planar objects lie on one with friction 0.5.
+  and no plane; *plane*: planar objects lie on one with friction 0.5; *damped*: what nothing bears comes to rest within a tenth of
+  a second, as it does in the quasi-dynamic model (pen and door, which have no gravity).
 - *plan*: by the task's own planner. *refined*: that plan, refined. *paced*: by ``planning.paced``, edges at the
   pace of the execution against the world's resistance. *strokes*: by ``planning.gait``.
 - *open*: commands as planned; *mpc*: iMPC along the segment; *replan*: that, and new plans on the way; *gait*: strokes
@@ -73,7 +74,26 @@ SPATIAL_RUNS: tuple[Key, ...] = (
     ("published", "refined", "mpc"),
     ("published", "paced", "mpc"),
 )
+HAND_RUNS: tuple[Key, ...] = (
+    ("published", "plan", "open"),
+    ("published", "paced", "replan"),
+    ("published", "paced", "open"),
+    ("published", "plan", "mpc"),
+    ("published", "refined", "mpc"),
+)
+DAMPED_RUNS: tuple[Key, ...] = (
+    ("published", "plan", "open"),
+    ("damped", "paced", "replan"),
+    ("damped", "paced", "open"),
+    ("damped", "plan", "open"),
+    ("damped", "plan", "mpc"),
+    ("damped", "refined", "mpc"),
+)
 RUNS: dict[str, tuple[Key, ...]] = {
+    "allegro_pen": DAMPED_RUNS,
+    "allegro_door": DAMPED_RUNS,
+    "allegro_book": HAND_RUNS,
+    "allegro_plate": HAND_RUNS,
     "planar_hand": PLANAR_RUNS + STROKES,
     "iiwa_planar": PLANAR_RUNS + STROKES,
 }
@@ -83,10 +103,20 @@ LOOPS: dict[tuple[str, str], dict[str, Any]] = {}
 ``controller=`` the name of the loop and the settings that the plan was made with."""
 PERIODS = {"grip": 0.05, "gait": 0.05}
 """s, of loops with another control period."""
-PLANNERS: dict[str, dict[str, Any]] = {}
+PLANNERS: dict[str, dict[str, Any]] = {
+    "allegro_book": {"require_static_regrasps": True},
+    "allegro_plate": {"require_static_regrasps": True},
+}
 """By system: changes of the task's settings with which paced plans are made."""
-WORLDS: dict[str, dict[str, Any]] = {}
+WORLDS: dict[str, dict[str, Any]] = {
+    "allegro_pen": {"speed": 0.3, "press": 0.3},
+    "allegro_plate": {"speed": 0.3, "press": 8.0},
+    "allegro_book": {"speed": 0.3},
+    "allegro_door": {"speed": 0.3, "press": 0.3},
+}
 """By system: changes of the options of the execution."""
+STOPS = 0.1
+"""s, in which the speed of an object that nothing bears falls to 1/e, where it is damped."""
 OPTIONS = TransferOptions(timestep=1e-3, control_period=0.1, settle=1.0)
 PLAN_LIMIT, RUN_LIMIT = 40, 60
 """s of CPU time, for a plan and for a run."""
@@ -118,6 +148,11 @@ def world_of(name: str, world: str) -> TransferOptions:
     if world == "published":
         damping = PUBLISHED_DAMPING.get(name, 0.0)
         options = dataclasses.replace(options, support_friction=0.0, object_damping=damping)
+    elif world == "damped":
+        task = next(iter(systems.load(name).tasks.values()))
+        mass = np.diag(task.model.mass_matrix(task.start))[task.space.v]
+        rates = tuple((mass / STOPS).tolist())
+        options = dataclasses.replace(options, support_friction=0.0, object_damping=rates)
     return options
 
 
@@ -292,7 +327,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--worlds", nargs="*", default=["published", "plane"])
+    parser.add_argument("--worlds", nargs="*", default=["published", "plane", "damped"])
     parser.add_argument("--kinds", nargs="*", default=None)
     parser.add_argument("--loops", nargs="*", default=None, help="all of a system's if not told")
     parser.add_argument("--cache", type=Path, nargs="*", default=[], help="files of runs")

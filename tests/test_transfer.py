@@ -287,6 +287,20 @@ def test_following_by_impc_makes_up_for_the_plane() -> None:
     assert np.abs(offset).max() < 1.3 * reach[0]  # between two measurements the finger moves on
 
 
+def test_springs_that_may_press_little_still_let_the_finger_go_as_fast_as_planned() -> None:
+    """A tenth of the box's weight are 5 mm of the spring; at the plan's 0.1 m/s the finger goes 10 mm in a period."""
+    task, plan = table_task()
+    options = planning.TransferOptions(
+        support_friction=0.05, control_period=0.1, settle=0.2, press=0.1
+    )
+    (segment,) = planning.transfer(plan, task, options, controller="mpc").segments
+    reach = spring_reach(task.model, plan.start, 0.1 * 2.0 * 9.81)
+    offset = segment.commands[:, 0] - segment.executed[:, 3]
+    assert np.abs(offset).max() < 1.1 * (reach[0] + options.speed * options.control_period)
+    assert segment.error[0] < 0.2 * segment.length[0]
+    assert segment.final[0] < task.position_tolerance
+
+
 def test_a_plan_that_stops_short_is_continued_by_a_new_one() -> None:
     task, plan = table_task()
     first = plan.segments[0]
