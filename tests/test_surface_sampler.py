@@ -280,3 +280,11 @@ def test_more_contacts_keep_those_that_are_there():
         assert np.all(joints >= lower - 1e-12) and np.all(joints <= upper + 1e-12)
         assert np.array_equal(more[task.space.q], q[task.space.q])
     assert added >= 3
+
+
+def test_long_fingers_of_a_planar_hand_reach_every_side():
+    """Capsules that turn while they approach meet the object with another of their points: nearly every draw touches."""
+    task = mug()
+    one = dataclasses.replace(task.sampler, draws=1, close=False)
+    found = [one(task.model, task.start, np.random.default_rng(seed)) for seed in range(40)]
+    assert sum(q is not None for q in found) >= 30

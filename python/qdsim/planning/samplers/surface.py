@@ -14,13 +14,14 @@ from qdsim.model import Model
 from qdsim.planning.clearance import bounding_radii
 from qdsim.planning.closing import close_grasp, joint_limits, moved_bodies, near_pairs
 from qdsim.planning.inverse_kinematics import reach_point
-from qdsim.planning.samplers.touching import bodies_touching, sides
+from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.samplers.touching import bodies_touching, sides, slopes
 from qdsim.planning.space import Array
 
 __all__ = ["SurfaceSampler"]
 
-_APPROACHES = 4
-"""Times that a tip is moved to the object's surface; a round tip is there after one."""
+_APPROACHES = 12
+"""Steps towards the object's surface; most need three."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -144,29 +145,36 @@ class SurfaceSampler:
     def _approach(
         self, model: Model, q: Array, tip: int, place: Array, margin: float
     ) -> Array | None:
-        """The tip near ``place``, then at the surface there; None if it does not come to touch."""
+        """The tip near ``place``, then at the surface there; None if it does not come to touch.
+
+        From near the place, Gauss-Newton steps on the distance itself, by the smallest motions of the joints
+        within their limits: a long link that turns on its way meets the object with another of its points, and a
+        robot that does not get to the place touches what it gets to.
+        """
         body = model.body_names[int(model.geom_body[tip])]
         point = np.asarray(model.description.geoms[tip].pos)
         # Nearly there is near enough: a robot that moves in a plane reaches no point beside it.
-        here = reach_point(model, q, body, point, place, tolerance=1e-3, iteration_limit=30).q
+        here = reach_point(model, q, body, point, place, tolerance=1e-2, iteration_limit=10).q
+        rows = model.actuated_q
+        lower, upper = joint_limits(model)
+        last = math.inf
         for _ in range(_APPROACHES):
-            witness = self._nearest(model, here, tip, margin)
-            if witness is None:
+            nearest = self._nearest(model, here, tip, margin)
+            if nearest is None:
                 return None
-            distance, outwards = witness
+            distance = float(nearest["dist"][0])
             if 0.0 <= distance <= 2.0 * self.gap:
                 return here if len(near_pairs(model, here, 0.0)) == 0 else None
-            pos, rot = model.body_pose(here, body)
-            target = pos + rot @ point - outwards * (distance - self.gap)
-            here = reach_point(
-                model, here, body, point, target, tolerance=0.25 * self.gap, iteration_limit=40
-            ).q
+            if abs(distance) > 0.9 * last:
+                return None  # out of reach
+            last = abs(distance)
+            slope = slopes(model, here, self.object, nearest)
+            room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
+            here[rows] += bounded_least_squares(slope, self.gap - nearest["dist"], *room)
         return None
 
-    def _nearest(
-        self, model: Model, q: Array, tip: int, margin: float
-    ) -> tuple[float, Array] | None:
-        """Distance (m) of a shape to the object, and the direction away from it ``(3,)``."""
+    def _nearest(self, model: Model, q: Array, tip: int, margin: float) -> NDArray[np.void] | None:
+        """The nearest contact of a shape and the object, an array of one."""
         own, _ = sides(model, self.object)
         contacts = model.collide(q, margin)
         first = (contacts["geom_a"] == tip) & own[contacts["body_b"]]
@@ -175,8 +183,7 @@ class SurfaceSampler:
         if len(rows) == 0:
             return None
         row = rows[int(contacts["dist"][rows].argmin())]
-        normal = contacts["frame"][row, 0]
-        return float(contacts["dist"][row]), np.asarray(-normal if first[row] else normal)
+        return contacts[row : row + 1]
 
     def _close(self, model: Model, q: Array, tip: int, margin: float) -> Array:
         """The other fingers move towards the object until they touch."""

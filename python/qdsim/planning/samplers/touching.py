@@ -12,7 +12,7 @@ from qdsim.planning.closing import joint_limits, moved_bodies, near_pairs
 from qdsim.planning.least_squares import bounded_least_squares
 from qdsim.planning.space import Array
 
-__all__ = ["add_contact", "bodies_touching", "sides"]
+__all__ = ["add_contact", "bodies_touching", "sides", "slopes"]
 
 _ITERATIONS = 8
 _NEAREST = 4
@@ -68,9 +68,9 @@ def add_contact(
         left = gap - contacts["dist"][chosen]
         if np.all(np.abs(left) <= 0.5 * gap):
             return here if len(near_pairs(model, here, 0.0)) == 0 else None
-        slopes = _slopes(model, here, object, contacts[chosen])
+        slope = slopes(model, here, object, contacts[chosen])
         room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
-        here[rows] += bounded_least_squares(slopes, left, *room)
+        here[rows] += bounded_least_squares(slope, left, *room)
         margin = max(near, float(np.abs(left).max()))
         codes, contacts = _between(model, here, object, margin)
     return None
@@ -91,11 +91,11 @@ def _between(
     return contacts["geom_a"].astype(np.int64) * shapes + contacts["geom_b"], contacts
 
 
-def _slopes(model: Model, q: Array, object: str, contacts: NDArray[np.void]) -> Array:
+def slopes(model: Model, q: Array, object: str, contacts: NDArray[np.void]) -> Array:
     """Changes of contacts' distances per unit of the actuated joints ``(contacts, nu)``."""
     own, _ = sides(model, object)
     pos, rot = model.body_poses(q)
-    slopes = np.empty((len(contacts), model.nu))
+    found = np.empty((len(contacts), model.nu))
     for k, contact in enumerate(contacts):
         first = bool(own[contact["body_b"]])  # the robot's body is a
         b = int(contact["body_a" if first else "body_b"])
@@ -103,8 +103,8 @@ def _slopes(model: Model, q: Array, object: str, contacts: NDArray[np.void]) -> 
         outwards = contact["frame"][0] * (-1.0 if first else 1.0)
         place = contact["pos"] + 0.5 * contact["dist"] * outwards
         J = model.jacobian(q, b, rot[b].T @ (place - pos[b]))
-        slopes[k] = outwards @ J[:3][:, model.actuated_v]
-    return slopes
+        found[k] = outwards @ J[:3][:, model.actuated_v]
+    return found
 
 
 def bodies_touching(model: Model, q: Array, object: str, near: float) -> NDArray[np.intp]:
