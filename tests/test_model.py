@@ -584,7 +584,7 @@ class TestBadInput:
             hand.to_mujoco_qvel(np.zeros(13), np.zeros(12))
         with pytest.raises(ValueError, match="q must be finite"):
             hand.command_from(np.full(13, np.inf))
-        with pytest.raises(TypeError, match="q must be an array of numbers"):
+        with pytest.raises(TypeError, match="q: expected an array of real numbers"):
             hand.command_from("q")  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="description must be"):
             qdsim.build(HAND)  # type: ignore[arg-type]

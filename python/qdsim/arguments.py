@@ -7,8 +7,10 @@ Each check returns the value as a built-in type, or raises a TypeError (not that
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +20,16 @@ __all__ = [
     "finite",
     "flag",
     "generator_of",
+    "instance",
     "integer",
     "number",
     "numbers",
     "one_of",
+    "path_of",
     "reals",
 ]
+
+_Kind = TypeVar("_Kind")
 
 
 def number(
@@ -79,6 +85,26 @@ def flag(name: str, value: object) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: expected True or False, got {type(value).__name__}")
     return bool(value)
+
+
+def instance(name: str, value: object, kind: type[_Kind], *, or_none: bool = False) -> _Kind:
+    """An instance of a class; None only for callers that handle it before or say `or_none`."""
+    if not isinstance(value, kind) and not (or_none and value is None):
+        word = kind.__name__
+        article = "" if word.endswith("s") else "an " if word[0] in "AEIOU" else "a "
+        wanted = article + word + " or None" * or_none
+        raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+    return value  # type: ignore[return-value]
+
+
+def path_of(name: str, value: object) -> Path:
+    """The path of a file; integers, which `open` takes for descriptors, are none."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name}: expected the path of a file, got {type(value).__name__}")
+    text = os.fspath(value)
+    if not isinstance(text, str) or not text:
+        raise TypeError(f"{name}: expected the path of a file, got {value!r}")
+    return Path(text)
 
 
 def generator_of(rng: int | np.random.Generator, name: str = "rng") -> np.random.Generator:

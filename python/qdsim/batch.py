@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._core import ARGUMENT_NAMES, STATUS_NAMES
+from .arguments import flag
 from .batch_in import (
     Wrench,
     broadcast,
@@ -479,6 +480,7 @@ def _run(
     """Steps (wrt None) or linearizations in the core, and their results by name."""
     mask = -1 if wrt is None else sum(1 << ARGUMENT_NAMES.index(name) for name in wrt)
     names = (*_STEPS, *_DERIVATIVES)
+    contacts = flag("contacts", contacts)
     found = _core._batch(
         model,
         options,

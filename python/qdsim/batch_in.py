@@ -46,7 +46,7 @@ def check_model(model: object) -> None:
 
 
 def check_errors(errors: object) -> None:
-    if errors not in ("raise", "mark"):
+    if not isinstance(errors, str) or errors not in ("raise", "mark"):
         raise ValueError(f"errors: expected 'raise' or 'mark', got {errors!r}")
 
 

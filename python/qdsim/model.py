@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
+from qdsim.arguments import reals
 from qdsim.description import Description, Pair
 from qdsim.description.arrays import model_arrays, rotation_matrix
 from qdsim.description.checks import QUATERNION_TOLERANCE
@@ -518,10 +519,7 @@ def _index(kind: str, name: str | int, names: tuple[str, ...]) -> int:
 
 
 def _finite(name: str, value: npt.ArrayLike, size: int) -> FloatArray:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be an array of numbers: {error}") from None
+    array = reals(name, value)
     if array.ndim < 1 or array.shape[-1] != size:
         raise ValueError(f"{name} must have shape (..., {size}), got {array.shape}")
     if not np.all(np.isfinite(array)):

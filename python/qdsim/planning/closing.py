@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qdsim.arguments import number
+from qdsim.arguments import instance, number
 from qdsim.model import Model
 from qdsim.planning.space import Array, as_vector
 
@@ -67,6 +67,7 @@ def close_grasp(
     Raises:
         ValueError: naming the argument that is not as described.
     """
+    instance("model", model, Model)
     here = np.array(as_vector("q", q, model.nq))
     rate = as_vector("direction", direction, model.nu)
     reach = number("reach", reach, above=0)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim._core import SolverError
-from qdsim.arguments import number
+from qdsim.arguments import instance, number
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.space import Array, ObjectSpace, as_vector
@@ -101,6 +101,8 @@ def holding_command(
         EquilibriumError: if no forces within the cones hold the load; it carries what is left over.
         ValueError: naming the argument that is not as described.
     """
+    instance("model", model, Model)
+    reach, tolerance = number("reach", reach, least=0), number("tolerance", tolerance, least=0)
     here = as_vector("q", q, model.nq)
     load = generalised_load(model, here, gravity_on_actuated)
     if tau is not None:
@@ -163,6 +165,8 @@ def force_closure(
     Raises:
         ValueError: naming the argument that is not as described.
     """
+    instance("model", model, Model)
+    reach, tolerance = number("reach", reach, least=0), number("tolerance", tolerance, least=0)
     here = as_vector("q", q, model.nq)
     length = number("length", length, above=0)
     space = ObjectSpace(model, object)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from qdsim._core import SolverError
-from qdsim.arguments import fields, generator_of, integer, number
+from qdsim.arguments import fields, generator_of, instance, integer, number
 from qdsim.planning.grip import Grip, GripOptions
 from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.space import Array
@@ -58,6 +58,7 @@ class GaitOptions:
     most_residual: float = 0.2
 
     def __post_init__(self) -> None:
+        instance("grip", self.grip, GripOptions)
         fields(self, integer, "candidates", "steps", "strokes", least=1)
         fields(self, number, "stride", "lift", "lifting", "progress", "most_residual", above=0)
 
@@ -95,6 +96,8 @@ class StrokePlanner:
         options: GaitOptions | None = None,
         rng: int | np.random.Generator = 0,
     ) -> None:
+        instance("task", task, Task)
+        instance("options", options, GaitOptions, or_none=True)
         if task.sampler is None:
             raise ValueError("task: strokes need a sampler of grasps")
         self.task, self.options = task, options or GaitOptions()

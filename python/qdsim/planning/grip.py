@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim._core import SolverError
-from qdsim.arguments import fields, integer, number
+from qdsim.arguments import fields, instance, integer, number
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.closing import joint_limits, moved_bodies
 from qdsim.planning.equilibrium import contact_rows, generalised_load
-from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.least_squares import least_squares_in_box
 from qdsim.planning.plant import GRAVITY
 from qdsim.planning.samplers.touching import sides
 from qdsim.planning.space import Array, ObjectSpace
@@ -121,6 +121,8 @@ class Grip:
     def __init__(
         self, model: Model, object: str, length: float, options: GripOptions | None = None
     ) -> None:
+        instance("options", options, GripOptions, or_none=True)
+        length = number("length", length, above=0)
         self.model, self.options = model, options or GripOptions()
         self.space = ObjectSpace(model, object)
         self._own, self._robot = sides(model, object)
@@ -205,7 +207,7 @@ class Grip:
         target = -Jo @ displacement
         most = given.closing_speed * given.period
         target[starts] -= np.clip(0.5 * found["dist"], -0.5 * _GIVE, most)
-        delta = bounded_least_squares(
+        delta = least_squares_in_box(
             Ja[moved],
             target[moved],
             np.minimum(self._lower - here, 0.0),

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qdsim.arguments import integer, number
+from qdsim.arguments import instance, integer, number
 from qdsim.model import Model
 from qdsim.planning.closing import joint_limits
-from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.least_squares import least_squares_in_box
 from qdsim.planning.space import Array, as_vector
 
 __all__ = ["PointReach", "reach_point"]
@@ -80,6 +80,7 @@ def reach_point(
     Raises:
         ValueError: naming the argument; KeyError for unknown names. Not reaching is no error.
     """
+    instance("model", model, Model)
     here = np.array(as_vector("q", q, model.nq))
     local, wanted = as_vector("point", point, 3), as_vector("target", target, 3)
     if (axis is None) != (direction is None):
@@ -87,11 +88,12 @@ def reach_point(
     arrow, aim = _unit("axis", axis), _unit("direction", direction)
     length = number("length", length, above=0)
     tolerance = number("tolerance", tolerance, above=0)
+    angle_tolerance = number("angle_tolerance", angle_tolerance, above=0)
     iteration_limit = integer("iteration_limit", iteration_limit, least=1)
-    chosen = range(model.nu) if actuators is None else [model.slice_u(a).start for a in actuators]
-    rows = model.actuated_q[list(chosen)]
-    columns = model.actuated_v[list(chosen)]
-    lower, upper = (limit[list(chosen)] for limit in joint_limits(model))
+    chosen = _chosen(model, actuators)
+    rows = model.actuated_q[chosen]
+    columns = model.actuated_v[chosen]
+    lower, upper = (limit[chosen] for limit in joint_limits(model))
     here[rows] = np.clip(here[rows], lower, upper)
     model.body_index(body)
 
@@ -118,7 +120,7 @@ def reach_point(
         else:
             J = J[:3]
         while True:
-            step = bounded_least_squares(
+            step = least_squares_in_box(
                 J,
                 e,
                 np.minimum(lower - here[rows], 0.0),
@@ -141,6 +143,19 @@ def reach_point(
     position, angle = _errors(e, aim, turned)
     success = position <= tolerance and angle <= angle_tolerance
     return PointReach(here, success, position, angle, iterations)
+
+
+def _chosen(model: Model, actuators: Sequence[str] | None) -> list[int]:
+    """Indices of the actuators that may move."""
+    if actuators is None:
+        return list(range(model.nu))
+    if isinstance(actuators, (str, bytes)) or not isinstance(actuators, Sequence):
+        kind = type(actuators).__name__
+        raise TypeError(f"actuators: expected names of actuators or joints, got {kind}")
+    found = [model.slice_u(instance("actuators", name, str)).start for name in actuators]
+    if not found:
+        raise ValueError("actuators: expected at least one, got none")
+    return found
 
 
 def _errors(e: Array, aim: Array | None, turned: Array) -> tuple[float, float]:

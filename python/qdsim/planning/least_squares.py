@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bounded_least_squares"]
+from qdsim.arguments import finite, number, reals
+
+__all__ = ["bounded_least_squares", "least_squares_in_box"]
 
 Array = NDArray[np.float64]
 
@@ -36,7 +38,41 @@ def bounded_least_squares(
 
     Returns:
         ``(m,)`` the minimiser.
+
+    Raises:
+        TypeError, ValueError: naming the argument that is not as described.
     """
+    matrix = finite("B", reals("B", B))
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise ValueError(f"B: expected a matrix (n, m), got shape {matrix.shape}")
+    n, m = matrix.shape
+    right = _vector("target", target, n)
+    low = _vector("lower", lower, m, infinite=True)
+    high = _vector("upper", upper, m, infinite=True)
+    if not ((low <= 0.0) & (high >= 0.0)).all():
+        raise ValueError("lower, upper: expected lower <= 0 <= upper")
+    weight = number("regularization", regularization, above=0)
+    guess = None if first_guess is None else _vector("first_guess", first_guess, m)
+    return least_squares_in_box(matrix, right, low, high, regularization=weight, first_guess=guess)
+
+
+def _vector(name: str, value: Array, size: int, *, infinite: bool = False) -> Array:
+    array = finite(name, reals(name, value), infinite=infinite)
+    if array.shape != (size,):
+        raise ValueError(f"{name}: expected shape ({size},), got {array.shape}")
+    return array
+
+
+def least_squares_in_box(
+    B: Array,
+    target: Array,
+    lower: Array,
+    upper: Array,
+    *,
+    regularization: float = 1e-9,
+    first_guess: Array | None = None,
+) -> Array:
+    """:func:`bounded_least_squares` without its checks, for those who call it in loops."""
     m = B.shape[1]
     if first_guess is not None and bool(((first_guess >= lower) & (first_guess <= upper)).all()):
         return first_guess

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import generator_of, integer, number
+from qdsim.arguments import generator_of, instance, integer, number
 from qdsim.planning.space import Array
 from qdsim.planning.tree import Tree
 
@@ -19,6 +19,7 @@ def distance_to_goal(tree: Tree) -> Array:
         ``(iterations + 1,)`` m, rotations times ``task.length`` (S3 §VIII-A plots the same with its
         own weights); it never rises.
     """
+    instance("tree", tree, Tree)
     best = np.minimum.accumulate(tree.distance)
     return np.asarray(best[_counts(tree) - 1])
 
@@ -44,6 +45,7 @@ def packing_ratio(
     Raises:
         ValueError: naming the argument that is not as described.
     """
+    instance("tree", tree, Tree)
     eta = number("eta", eta, above=0)
     samples = integer("samples", samples, least=1)
     first = np.array(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qdsim.arguments import fields, generator_of, integer, number, numbers
+from qdsim.arguments import fields, generator_of, instance, integer, number, numbers
 from qdsim.model import Model
 from qdsim.planning.clearance import RobotSpace
 from qdsim.planning.space import Array, as_vector
@@ -167,7 +167,8 @@ def connect(
         ValueError: naming the argument that is not as described; also if bilateral constraints tie what the
             robot moves.
     """
-    given = options or MotionOptions()
+    instance("model", model, Model)
+    given = instance("options", options, MotionOptions, or_none=True) or MotionOptions()
     start, goal = (as_vector(n, q, model.nq) for n, q in (("q_from", q_from), ("q_to", q_to)))
     rest = model.unactuated_q
     if np.abs(start[rest] - goal[rest]).max(initial=0.0) > 1e-9:
@@ -215,6 +216,9 @@ def connect_segments(
         ValueError: if the plan does not belong to the model.
         ImportError: if OMPL is needed and not installed.
     """
+    from qdsim.planning.plan import Plan  # which knows motions
+
+    instance("plan", plan, Plan)
     plan._check_model(model)
     generator = generator_of(rng)
     motions: list[Motion | None] = []

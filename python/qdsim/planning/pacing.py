@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from qdsim.arguments import instance, integer
 from qdsim.model import Model
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.plan import Plan, Segment
@@ -51,7 +52,10 @@ def paced(
     Returns:
         The task with such an ``epsilon``, and the settings.
     """
-    given = options or TransferOptions()
+    instance("task", task, Task)
+    given = instance("options", options, TransferOptions, or_none=True) or TransferOptions()
+    instance("planner", planner, RRTOptions, or_none=True)
+    rng = integer("rng", rng, least=0)
     base = planner or task.planner or RRTOptions()
     per_edge = math.ceil(base.step / (given.speed * task.options.h) - 1e-9)
     settings = base.replace(sub_steps=max(base.sub_steps, per_edge))

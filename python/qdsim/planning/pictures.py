@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from qdsim.arguments import instance, integer, number, path_of
 from qdsim.model import Model
+from qdsim.planning.plan import Plan, ReplayResult
 from qdsim.planning.scene import (
     FORCE,
     GOAL,
@@ -31,12 +33,8 @@ from qdsim.planning.scene import (
 )
 from qdsim.planning.space import Array, ObjectSpace
 from qdsim.planning.spatial_scene import SpatialScene, scene_of
-from qdsim.planning.tree import EdgeKind
+from qdsim.planning.tree import EdgeKind, Tree
 from qdsim.step import Step
-
-if TYPE_CHECKING:
-    from qdsim.planning.plan import Plan, ReplayResult
-    from qdsim.planning.tree import Tree
 
 __all__ = [
     "PlanarScene",
@@ -61,6 +59,8 @@ def key_frames(
     Returns:
         Pairs of segment and step within it, 0 being the segment's start; at most ``most`` of them.
     """
+    _check(plan, replay, model)
+    most = integer("most", most, least=1)
     scene = scene_of(model, plan.object)
     last = len(plan.segments) - 1
     starts = [(k, 0) for k in range(last + 1)]
@@ -96,6 +96,15 @@ def key_frames(
     return frames
 
 
+def _check(plan: Plan, replay: ReplayResult, model: Model) -> None:
+    """That the three belong together."""
+    instance("plan", plan, Plan)
+    instance("replay", replay, ReplayResult)
+    plan._check_model(model)
+    if [len(steps) for steps in replay.steps] != [segment.steps for segment in plan.segments]:
+        raise ValueError("replay: not of this plan, its segments have other lengths")
+
+
 def draw_key_frames(
     plan: Plan, replay: ReplayResult, model: Model, path: str | os.PathLike[str], *, most: int = 16
 ) -> None:
@@ -108,8 +117,9 @@ def draw_key_frames(
         path: file to write, ``.png``, ``.svg`` or ``.pdf``.
         most: frames at most.
     """
-    scene = scene_of(model, plan.object)
+    path = path_of("path", path)
     frames = key_frames(plan, replay, model, most)
+    scene = scene_of(model, plan.object)
     low, high = scene.window(_everything(plan))
     columns = min(4, len(frames))
     rows = -(-len(frames) // columns)
@@ -215,6 +225,8 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
             box is widest are shown, as displacements from the start.
         path: file to write.
     """
+    instance("tree", tree, Tree)
+    path = path_of("path", path)
     need("mpl_toolkits.mplot3d")
     figure = new_figure(12.0, 5.6)
     space, task = tree.task.space, tree.task
@@ -362,11 +374,21 @@ def write_movie(
             to three times that.
         size: width in inches at 100 dots an inch.
     """
+    _check(plan, replay, model)
+    if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
+        raise TypeError(f"paths: expected a list of files, got {type(paths).__name__}")
+    files = [path_of("paths", path) for path in paths]
+    for file in files:
+        if file.suffix not in (".gif", ".mp4"):
+            raise ValueError(f"paths: expected .gif or .mp4, got {os.fspath(file)!r}")
+    frames_per_second = integer("frames_per_second", frames_per_second, least=1)
+    regrasp_frames = integer("regrasp_frames", regrasp_frames, least=1)
+    size = number("size", size, above=0)
     writer = need("imageio.v2")
     shots = _shots(plan, replay, regrasp_frames, frames_per_second)
     images = _images(plan, replay, model, shots, size)
-    for path in paths:
-        if os.fspath(path).endswith(".gif"):
+    for path in files:
+        if path.suffix == ".gif":
             writer.mimsave(path, images, duration=1000.0 / frames_per_second, loop=0)
         else:
             need("imageio_ffmpeg")

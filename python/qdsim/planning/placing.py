@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from qdsim._core import SolverError
 from qdsim.model import Model
 from qdsim.planning.closing import joint_limits, moved_bodies
-from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.least_squares import least_squares_in_box
 from qdsim.planning.space import Array, ObjectSpace
 from qdsim.planning.task import penetration
 from qdsim.step import Options, step
@@ -85,7 +85,7 @@ def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike)
             errors.append(target - (pos + rot @ local))
             jacobians.append(np.asarray(model.jacobian(grasp, body, local))[:3][:, columns])
         error = np.concatenate(errors)
-        move = bounded_least_squares(
+        move = least_squares_in_box(
             np.vstack(jacobians),
             error,
             np.minimum(lower - grasp[rows], 0.0),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.arguments import instance, path_of
 from qdsim.batch import step_batch
 from qdsim.model import Model
 from qdsim.planning.motion import Motion, motion_fault
@@ -366,7 +367,7 @@ class Plan:
         """
         from qdsim.planning.plan_file import save_plan
 
-        save_plan(self, path)
+        save_plan(self, path_of("path", path))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
@@ -378,9 +379,10 @@ class Plan:
         """
         from qdsim.planning.plan_file import load_plan
 
-        return load_plan(path)
+        return load_plan(path_of("path", path))
 
     def _check_model(self, model: Model) -> None:
+        instance("model", model, Model)
         nq, nu = self.goal.shape[0], self.segments[0].inputs.shape[1]
         if (model.nq, model.nu) != (nq, nu):
             raise ValueError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qdsim.arguments import fields, flag, integer, number, numbers
+from qdsim.arguments import fields, flag, instance, integer, number, numbers
 from qdsim.model import Model
 from qdsim.planning.space import Array, ObjectSpace, as_slice
 
@@ -103,7 +103,7 @@ def second_order(
     """
     import mujoco  # when first used: planning loads without it
 
-    given = options or TransferOptions()
+    given = instance("options", options, TransferOptions, or_none=True) or TransferOptions()
     space = ObjectSpace(model, object_name)
     if np.ndim(given.object_damping) == 1 and np.size(given.object_damping) != space.size:
         raise ValueError(

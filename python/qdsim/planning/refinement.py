@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-from qdsim.arguments import fields, integer, number
+from qdsim.arguments import fields, instance, integer, number, path_of
 from qdsim.batch import rollout
 from qdsim.planning.placing import placed
 from qdsim.planning.plan import Plan, Segment
@@ -49,6 +49,7 @@ class RefineOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        instance("impc", self.impc, ImpcOptions, or_none=True)
         fields(self, number, "h", above=0, or_none=True)
         fields(self, number, "idle_position", "idle_rotation", least=0)
         fields(self, integer, "steps_per_step", least=1, or_none=True)
@@ -86,7 +87,9 @@ def shorten(plan: Plan, space: ObjectSpace, options: RefineOptions | None = None
         space: the object's coordinates, ``task.space``.
         options: what counts as rest.
     """
-    given = options or RefineOptions()
+    instance("plan", plan, Plan)
+    instance("space", space, ObjectSpace)
+    given = instance("options", options, RefineOptions, or_none=True) or RefineOptions()
     counts = [_active_steps(segment, space, given) for segment in plan.segments]
     kept = [segment.cut(n) for segment, n in zip(plan.segments, counts) if n > 0]
     return dataclasses.replace(plan, segments=tuple(kept) or plan.segments[:1], motions=())
@@ -124,10 +127,11 @@ def refine(
             other options.
         SolverError: if a segment's first guess cannot be rolled out.
     """
-    if not isinstance(plan, Plan):
-        raise TypeError(f"plan: expected a Plan, got {type(plan).__name__}")
-    if not isinstance(task, Task):
-        raise TypeError(f"task: expected a Task, got {type(task).__name__}")
+    instance("plan", plan, Plan)
+    instance("task", task, Task)
+    instance("options", options, RefineOptions, or_none=True)
+    if checkpoint is not None:
+        checkpoint = path_of("checkpoint", checkpoint)
     given = options or RefineOptions()
     plan._check_model(task.model)
     short = shorten(plan, task.space, given)

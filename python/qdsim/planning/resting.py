@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 
 from qdsim._core import SolverError
+from qdsim.arguments import instance
 from qdsim.model import Model
 from qdsim.planning.closing import moved_bodies
 from qdsim.planning.space import Array, ObjectSpace
@@ -40,6 +41,8 @@ def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, 
     Raises:
         ValueError: if an argument is not as described.
     """
+    instance("model", model, Model)
+    instance("options", options, Options)
     bare = _without_robot(model)
     exact = options.replace(h=max(options.h, _STEP), kappa=None, held=())
     try:
@@ -53,7 +56,9 @@ def stays(model: Model, q: Array, object: str, options: Options) -> bool:
     """Whether an object stays where it is without the robot: :func:`drop`, of the same ``model``, ``q``,
     ``object``, ``options`` and errors, is at most 1 mm and 0.01 rad; without gravity always.
     """
+    instance("model", model, Model)
     if not np.any(model.parameters.gravity):
+        ObjectSpace(model, object)
         return True
     shift, turn = drop(model, q, object, options)
     return shift <= STILL_POSITION and turn <= STILL_ROTATION

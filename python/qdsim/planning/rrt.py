@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qdsim._core import SolverError
-from qdsim.arguments import generator_of, number
+from qdsim.arguments import flag, generator_of, instance, number, path_of
 from qdsim.planning.equilibrium import EquilibriumError, holding_command
-from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.least_squares import least_squares_in_box
 from qdsim.planning.motion import MotionError, connect
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.progress import progress_bar
@@ -63,10 +63,11 @@ def rrt(
 
     Steps that the solver cannot do are counted in ``tree.failures`` and left out of the tree.
     """
-    if not isinstance(task, Task):
-        raise TypeError(f"task: expected a Task, got {type(task).__name__}")
-    if options is not None and not isinstance(options, RRTOptions):
-        raise TypeError(f"options: expected RRTOptions, got {type(options).__name__}")
+    instance("task", task, Task)
+    instance("options", options, RRTOptions, or_none=True)
+    progress = flag("progress", progress)
+    if checkpoint is not None:
+        checkpoint = path_of("checkpoint", checkpoint)
     search = _Search(task, options or task.planner or RRTOptions(), generator_of(rng))
     every = number("checkpoint_seconds", checkpoint_seconds, least=0, infinite=True)
     if checkpoint is not None and os.path.exists(checkpoint):
@@ -279,7 +280,7 @@ class _Search:
         length = math.sqrt(free @ free)
         if length > longest:
             free, target = free * (longest / length), target * (longest / length)
-        du = bounded_least_squares(local.B, target, *self._room(local.command), first_guess=free)
+        du = least_squares_in_box(local.B, target, *self._room(local.command), first_guess=free)
         length = math.sqrt(du @ du)
         return du * (longest / length) if length > longest else du
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qdsim.arguments import instance, integer, number
 from qdsim.model import Model
 from qdsim.planning.space import Array
 from qdsim.step import Step
@@ -60,6 +61,8 @@ def check_installed(movie: bool) -> None:
 
 def new_figure(width: float, height: float, dpi: int = 150) -> Figure:
     """An empty figure (inches) that needs no display."""
+    width, height = number("width", width, above=0), number("height", height, above=0)
+    dpi = integer("dpi", dpi, least=1)
     figure_module, agg = need("matplotlib.figure"), need("matplotlib.backends.backend_agg")
     figure = figure_module.Figure(figsize=(width, height), dpi=dpi, facecolor=PAPER)
     agg.FigureCanvasAgg(figure)
@@ -137,12 +140,16 @@ class PlanarScene:
     """
 
     def __init__(self, model: Model, object: str) -> None:
+        instance("model", model, Model)
+        instance("object", object, str)
         normal = model.planar_normal
         if normal is None:
             raise ValueError("model: pictures need a model that moves in one plane")
         drop = int(np.argmax(np.abs(normal)))
         self.axes = [k for k in range(3) if k != drop]
         self.model = model
+        if object not in model.body_names:
+            raise ValueError(f"object: the model has no body {object!r}")
         self.object = model.body_names.index(object)
         sizes = model.parameters.geom_size
         self.circles: list[

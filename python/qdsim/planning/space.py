@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.arguments import instance
 from qdsim.model import Model
 
 __all__ = ["ObjectSpace"]
@@ -38,6 +39,8 @@ class ObjectSpace:
     """
 
     def __init__(self, model: Model, body: str) -> None:
+        instance("model", model, Model)
+        instance("object", body, str)
         if body not in model.body_names:
             raise ValueError(
                 f"object: the model has no body {body!r}; it has {', '.join(model.body_names)}"
@@ -111,6 +114,15 @@ class ObjectSpace:
             result[row : row + 3] = _rotation_difference(a[i : i + 4], b[i : i + 4])
         return result[:, 0] if flat else result
 
+    def check_quaternions(self, name: str, q: Array) -> None:
+        """That the object's quaternions in ``q`` are unit ones: a ValueError that begins with ``name`` otherwise."""
+        for i, _ in self._quaternion:
+            length = float(np.linalg.norm(q[i : i + 4]))
+            if not abs(length - 1.0) <= 1e-6:
+                raise ValueError(
+                    f"{name}: the quaternion at index {i} has length {length:g}, expected 1"
+                )
+
     def errors(self, q: Array, goal: Array) -> tuple[float, float]:
         """Distance (m) and angle (rad) between the object's poses in two configurations
         ``(nq,)``.
@@ -158,7 +170,10 @@ def as_slice(index: NDArray[np.intp]) -> slice | NDArray[np.intp]:
 def as_vector(name: str, value: object, size: int) -> Array:
     """``value`` as ``size`` finite numbers, or a ValueError that names the argument."""
     try:
-        array = np.array(value, dtype=np.float64)
+        array = np.array(value)
+        if array.dtype.kind == "c":
+            raise ValueError("complex")
+        array = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: expected {size} numbers, got {type(value).__name__}") from None
     if array.shape != (size,):

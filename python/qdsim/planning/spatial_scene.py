@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qdsim.arguments import instance, number
 from qdsim.model import Model
 from qdsim.planning.closing import moved_bodies
 from qdsim.planning.scene import (
@@ -43,6 +44,8 @@ Face = tuple[float, Array, str, float]
 
 def scene_of(model: Model, object: str) -> PlanarScene | SpatialScene:
     """What draws a model: flat pictures where all joints move in one plane, else views in space."""
+    instance("model", model, Model)
+    instance("object", object, str)
     return (
         SpatialScene(model, object) if model.planar_normal is None else PlanarScene(model, object)
     )
@@ -67,6 +70,11 @@ class SpatialScene:
         self, model: Model, object: str, *, azimuth: float | None = None, elevation: float = 28.0
     ) -> None:
         self.model = model
+        elevation = number("elevation", elevation)
+        if azimuth is not None:
+            azimuth = number("azimuth", azimuth)
+        if object not in model.body_names:
+            raise ValueError(f"object: the model has no body {object!r}")
         self.object = model.body_names.index(object)
         moved: list[bool] = np.any(moved_bodies(model), axis=0).tolist()
         index = {name: i for i, name in enumerate(model.body_names)}

@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 
-from qdsim.arguments import fields, number
+from qdsim.arguments import fields, instance, number
 from qdsim.model import Model
-from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.least_squares import least_squares_in_box
 from qdsim.planning.space import Array, ObjectSpace
 from qdsim.planning.task import command_range
 from qdsim.step import Options, linearize, step
@@ -47,6 +47,7 @@ class Stabilizer:
     _weights: Array = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        instance("options", self.options, Options)
         if self.options.kappa is None:
             raise ValueError("options: kappa must be a number, the controller needs smoothed steps")
         fields(
@@ -80,4 +81,4 @@ class Stabilizer:
         target = np.concatenate((error, np.zeros(model.nu), np.sqrt(0.5) * r * (u_last - u_plan)))
         lower = np.minimum(np.maximum(self._limits[0] - u_plan, -self.reach), 0.0)
         upper = np.maximum(np.minimum(self._limits[1] - u_plan, self.reach), 0.0)
-        return np.asarray(u_plan + bounded_least_squares(matrix, target, lower, upper))
+        return np.asarray(u_plan + least_squares_in_box(matrix, target, lower, upper))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qdsim.arguments import fields, number
+from qdsim.arguments import fields, instance, number, reals
 from qdsim.model import Model
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.space import Array, ObjectSpace, as_vector
@@ -70,12 +70,19 @@ class Task:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        model = self.model
+        instance("name", self.name, str)
+        model = instance("model", self.model, Model)
+        instance("options", self.options, Options)
+        instance("impc", self.impc, ImpcOptions, or_none=True)
+        instance("planner", self.planner, RRTOptions, or_none=True)
+        if self.sampler is not None and not callable(self.sampler):
+            raise TypeError(f"sampler: expected a function, got {type(self.sampler).__name__}")
         if self.options.kappa is not None:
             raise ValueError("options: kappa must be None, the task's step is the exact one")
         put("start", as_vector("start", self.start, model.nq))
         put("goal", as_vector("goal", self.goal, model.nq))
         put("space", ObjectSpace(model, self.object))
+        self.space.check_quaternions("goal", self.goal)
         put("lower", as_vector("lower", self.lower, self.space.size))
         put("upper", as_vector("upper", self.upper, self.space.size))
         if np.any(self.lower > self.upper):
@@ -88,6 +95,13 @@ class Task:
         lower, upper = command_range(model)
         put("command_lower", _bounds("command_lower", self.command_lower, lower))
         put("command_upper", _bounds("command_upper", self.command_upper, upper))
+        low, high = np.asarray(self.command_lower), np.asarray(self.command_upper)
+        crossed = np.flatnonzero(low > high)
+        if len(crossed):
+            i = int(crossed[0])
+            raise ValueError(
+                f"command_lower: {low[i]:g} at index {i} exceeds command_upper {high[i]:g}"
+            )
         command = model.command_from(self.start)
         outside = (command < lower - 1e-9) | (command > upper + 1e-9)
         if np.any(outside):
@@ -136,10 +150,10 @@ def penetration(model: Model, q: Array) -> float:
     return max(0.0, -float(contacts["dist"].min())) if len(contacts) else 0.0
 
 
-def _bounds(name: str, given: object, limits: Array) -> NDArray[np.float64]:
+def _bounds(name: str, given: ArrayLike | None, limits: Array) -> NDArray[np.float64]:
     if given is None:
         return limits
-    array = np.array(given, dtype=np.float64)
+    array = np.array(reals(name, given))
     if array.shape != limits.shape or np.isnan(array).any():
         raise ValueError(f"{name}: expected {limits.shape[0]} numbers, got shape {array.shape}")
     return array

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from qdsim._core import SolverError
+from qdsim.arguments import instance
 from qdsim.model import Model
 from qdsim.planning.execution import Controller, Execution, SegmentTransfer
 from qdsim.planning.gaiting import GaitOptions
@@ -95,6 +96,7 @@ def gentle(options: RRTOptions) -> RRTOptions:
     Args:
         options: the settings to start from, ``task.planner`` say; the others stay as they are.
     """
+    instance("options", options, RRTOptions)
     return options.replace(
         step=options.step / 4.0,
         sub_steps=max(1, options.sub_steps // 2),
@@ -139,8 +141,12 @@ def transfer(
     Raises:
         TypeError, ValueError: for arguments that do not fit each other.
     """
-    if not isinstance(plan, Plan):
-        raise TypeError(f"plan: expected a Plan, got {type(plan).__name__}")
+    instance("plan", plan, Plan)
+    instance("options", options, TransferOptions, or_none=True)
+    if not (controller is None or isinstance(controller, str) or callable(controller)):
+        raise TypeError(
+            f"controller: expected a name, a function or None, got {type(controller).__name__}"
+        )
     task = model if isinstance(model, Task) else None
     own = model.model if isinstance(model, Task) else model
     if isinstance(controller, str) and controller not in get_args(Loop):
@@ -152,6 +158,9 @@ def transfer(
     _check_planner(controller, planner)
     given = options or TransferOptions()
     plan._check_model(own)
+    import mujoco
+
+    instance("simulator", simulator, mujoco.MjModel, or_none=True)
     mj = second_order(own, plan.object, given) if simulator is None else simulator
     if (mj.nq, mj.nv, mj.nu) != (own.nq, own.nv, own.nu):
         raise ValueError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.arguments import instance, path_of
 from qdsim.planning.options import RRTOptions
 from qdsim.planning.space import Array, as_slice
 from qdsim.planning.task import Task, penetration
@@ -350,7 +351,7 @@ class Tree:
         """
         from qdsim.planning.tree_file import save_tree
 
-        save_tree(self, path)
+        save_tree(self, path_of("path", path))
 
     @classmethod
     def load(
@@ -369,7 +370,9 @@ class Tree:
         """
         from qdsim.planning.tree_file import load_tree
 
-        return load_tree(path, task, options)[0]
+        instance("task", task, Task)
+        instance("options", options, RRTOptions, or_none=True)
+        return load_tree(path_of("path", path), task, options)[0]
 
     def _checked(self, node: int) -> int:
         if not 0 <= node < self.count:

@@ -177,7 +177,9 @@ class Randomized:
         fields(self, number, "kappa", above=0, or_none=True)
         fields(self, flag, "antithetic", "sobol", "common")
         fields(self, one_of, "estimator", allowed=("least_squares", "score"))
-        if not isinstance(self.density, Density) and self.density not in DENSITIES:
+        if not isinstance(self.density, Density) and not (
+            isinstance(self.density, str) and self.density in DENSITIES
+        ):
             raise ValueError(f"density: expected one of {sorted(DENSITIES)}, got {self.density!r}")
         if self._alpha > 0.0 and self._density.score is None:
             raise ValueError(f"density: {self._density.name!r} has no score, only the first order")
@@ -228,7 +230,7 @@ class Randomized:
             SolverError: if the step at a point itself fails, or a sample and errors is "raise", or if so many
                 samples failed at a point that nothing can be estimated there.
         """
-        if errors not in ("drop", "raise"):
+        if not isinstance(errors, str) or errors not in ("drop", "raise"):
             raise ValueError(f"errors: expected 'drop' or 'raise', got {errors!r}")
         points = points_of(model, q, u, tau, wrench, parameters)
         alpha, sampled_q = self._alpha, self.sample_q is not None

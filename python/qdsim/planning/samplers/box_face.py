@@ -7,11 +7,12 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.arguments import fields, flag, instance, integer, number, reals
 from qdsim.model import Model
 from qdsim.planning.closing import near_pairs
 from qdsim.planning.inverse_kinematics import reach_point
 from qdsim.planning.samplers.touching import bodies_touching
-from qdsim.planning.space import Array
+from qdsim.planning.space import Array, as_vector
 
 __all__ = ["BoxFaceSampler"]
 
@@ -55,10 +56,25 @@ class BoxFaceSampler:
     angle_tolerance: float = 0.1
     draws: int = 20
 
+    def __post_init__(self) -> None:
+        fields(self, instance, "object", "body", kind=str)
+        for name in ("half", "tip"):
+            object.__setattr__(self, name, tuple(as_vector(name, getattr(self, name), 3).tolist()))
+        fields(self, number, "height")
+        posture = reals("posture", self.posture)
+        if posture.ndim != 1 or not np.isfinite(posture).all():
+            raise ValueError(f"posture: expected (nu,) finite numbers, got shape {posture.shape}")
+        object.__setattr__(self, "posture", posture)
+        fields(self, number, "radius", "gap", "angle_tolerance", above=0)
+        fields(self, flag, "top")
+        fields(self, integer, "draws", least=1)
+
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the tip at a face, or None if no draw was good."""
         pos, rot = model.body_pose(q, self.object)
         begin = np.array(q)
+        if len(self.posture) != model.nu:
+            raise ValueError(f"posture: expected {model.nu} numbers, got {len(self.posture)}")
         begin[model.actuated_q] = self.posture
         for _ in range(self.draws):
             normal, place = self._draw(rng)

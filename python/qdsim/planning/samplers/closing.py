@@ -8,10 +8,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.arguments import fields, instance, integer, number, reals
 from qdsim.model import Model
 from qdsim.planning.closing import close_grasp, joint_limits, near_pairs
 from qdsim.planning.samplers.touching import add_contact, bodies_touching
-from qdsim.planning.space import Array
+from qdsim.planning.space import Array, as_vector
 
 __all__ = ["ClosingSampler"]
 
@@ -57,6 +58,26 @@ class ClosingSampler:
     gap: float = 0.0
     extra: int = 0
     draws: int = 20
+
+    def __post_init__(self) -> None:
+        fields(self, instance, "object", kind=str)
+        basis = reals("basis", self.basis)
+        if basis.ndim != 2 or basis.shape[0] == 0 or not np.isfinite(basis).all():
+            raise ValueError(f"basis: expected (k, nu) finite numbers, got shape {basis.shape}")
+        object.__setattr__(self, "basis", basis)
+        for name in ("mean", "spread"):
+            object.__setattr__(self, name, as_vector(name, getattr(self, name), len(basis)))
+        if self.opened is not None:
+            opened = reals("opened", self.opened)
+            if opened.shape != basis.shape[1:]:
+                raise ValueError(f"opened: expected shape {basis.shape[1:]}, got {opened.shape}")
+            object.__setattr__(self, "opened", opened)
+        if self.place is not None and not callable(self.place):
+            raise TypeError(f"place: expected a function or None, got {type(self.place).__name__}")
+        fields(self, number, "reach", "near", above=0)
+        fields(self, number, "gap", least=0)
+        fields(self, integer, "contacts", "extra", least=0)
+        fields(self, integer, "draws", least=1)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""

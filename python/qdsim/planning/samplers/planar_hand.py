@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.arguments import fields, instance, integer, number
 from qdsim.model import Model
 
 __all__ = ["PlanarHandSampler"]
@@ -55,6 +56,12 @@ class PlanarHandSampler:
     tip_distance: float = 0.25 + 0.05 + 0.001
     draws: int = 50
     resolution: float = 1e-3
+
+    def __post_init__(self) -> None:
+        fields(self, number, "pinch_probability", least=0, most=1)
+        fields(self, instance, "object", kind=str)
+        fields(self, number, "tip_distance", "resolution", above=0)
+        fields(self, integer, "draws", least=1)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A new configuration ``(nq,)`` with the object unmoved, or None if neither grasp

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.arguments import fields, instance, number
 from qdsim.model import Model
 
 __all__ = ["BoxSideSampler"]
@@ -32,6 +33,10 @@ class BoxSideSampler:
     pusher: str = "pusher"
     reach: float = 0.6
 
+    def __post_init__(self) -> None:
+        fields(self, instance, "object", "pusher", kind=str)
+        fields(self, number, "reach", above=0)
+
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the pusher at a side, or None where that penetrates."""
         side = int(rng.integers(4))
@@ -41,5 +46,8 @@ class BoxSideSampler:
         centre, turn = model.body_pose(q, self.object)
         point = centre + turn @ local
         result = np.array(q)
-        result[model.slice_q(self.pusher)] = point[1:]
+        own = model.slice_q(self.pusher)
+        if own.stop - own.start != 2:
+            raise ValueError(f"pusher: {self.pusher!r} has {own.stop - own.start} joints, not two")
+        result[own] = point[1:]
         return result if len(model.collide(result, 0.0)) == 0 else None

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import fields, flag, integer, number
+from qdsim.arguments import fields, flag, instance, integer, number
 from qdsim.model import Model
 from qdsim.planning.clearance import bounding_radii
 from qdsim.planning.closing import close_grasp, joint_limits, moved_bodies, near_pairs
 from qdsim.planning.inverse_kinematics import reach_point
-from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.least_squares import least_squares_in_box
 from qdsim.planning.samplers.touching import bodies_touching, sides, slopes
 from qdsim.planning.space import Array
 
@@ -59,6 +59,12 @@ class SurfaceSampler:
     draws: int = 30
 
     def __post_init__(self) -> None:
+        fields(self, instance, "object", kind=str)
+        if self.tips is not None:
+            if isinstance(self.tips, str) or not isinstance(self.tips, Sequence):
+                raise TypeError(f"tips: expected names of bodies, got {type(self.tips).__name__}")
+            for name in self.tips:
+                instance("tips", name, str)
         fields(self, integer, "contacts", "draws", least=1)
         fields(self, number, "gap", "near", above=0)
         fields(self, number, "reach", above=0, or_none=True)
@@ -170,7 +176,7 @@ class SurfaceSampler:
             last = abs(distance)
             slope = slopes(model, here, self.object, nearest)
             room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
-            here[rows] += bounded_least_squares(slope, self.gap - nearest["dist"], *room)
+            here[rows] += least_squares_in_box(slope, self.gap - nearest["dist"], *room)
         return None
 
     def _nearest(self, model: Model, q: Array, tip: int, margin: float) -> NDArray[np.void] | None:

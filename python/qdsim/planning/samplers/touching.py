@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from qdsim.model import Model
 from qdsim.planning.closing import joint_limits, moved_bodies, near_pairs
-from qdsim.planning.least_squares import bounded_least_squares
+from qdsim.planning.least_squares import least_squares_in_box
 from qdsim.planning.space import Array
 
 __all__ = ["add_contact", "bodies_touching", "sides", "slopes"]
@@ -70,7 +70,7 @@ def add_contact(
             return here if len(near_pairs(model, here, 0.0)) == 0 else None
         slope = slopes(model, here, object, contacts[chosen])
         room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
-        here[rows] += bounded_least_squares(slope, left, *room)
+        here[rows] += least_squares_in_box(slope, left, *room)
         margin = max(near, float(np.abs(left).max()))
         codes, contacts = _between(model, here, object, margin)
     return None

@@ -9,9 +9,10 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
-from qdsim.arguments import generator_of
+from qdsim.arguments import generator_of, instance, reals
 from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.space import Array
 from qdsim.planning.task import Task
@@ -141,16 +142,14 @@ def check_arguments(
     task: Task, options: ImpcOptions | None, rng: int | np.random.Generator
 ) -> tuple[Task, ImpcOptions, np.random.Generator]:
     """What callers may get wrong."""
-    if not isinstance(task, Task):
-        raise TypeError(f"task: expected a Task, got {type(task).__name__}")
-    if options is not None and not isinstance(options, ImpcOptions):
-        raise TypeError(f"options: expected ImpcOptions, got {type(options).__name__}")
+    instance("task", task, Task)
+    instance("options", options, ImpcOptions, or_none=True)
     return task, options or task.impc or ImpcOptions(), generator_of(rng)
 
 
-def check_commands(u: object, horizon: int, nu: int) -> Array:
+def check_commands(u: ArrayLike, horizon: int, nu: int) -> Array:
     """Commands of the caller as an array (T, nu)."""
-    array = np.array(u, dtype=np.float64)
+    array = np.array(reals("u", u))
     if array.shape != (horizon, nu):
         raise ValueError(f"u: expected shape ({horizon}, {nu}), got {array.shape}")
     if not np.isfinite(array).all():

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
-from qdsim.arguments import integer
+from qdsim.arguments import integer, reals
 from qdsim.planning.space import Array, as_vector
 from qdsim.planning.task import Task
 from qdsim.planning.tracking.impc import check_arguments, check_commands
@@ -167,7 +167,7 @@ class Mpc:
     def _check_reference(self, reference: ArrayLike | None) -> Array | None:
         if reference is None:
             return None
-        array = np.asarray(reference, dtype=np.float64)
+        array = reals("reference", reference)
         shape = (self.options.horizon + 1, self.task.model.nq)
         if array.shape != shape or not np.isfinite(array).all():
             raise ValueError(

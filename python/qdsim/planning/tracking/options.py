@@ -124,7 +124,11 @@ class ImpcOptions:
 
     def _check_radii(self) -> None:
         given: object = self.radii
-        if isinstance(given, str) or not isinstance(given, Iterable):
+        if (
+            isinstance(given, str)
+            or not isinstance(given, Iterable)
+            or getattr(given, "ndim", 1) == 0
+        ):
             raise TypeError(f"radii: expected a tuple of radii, got {type(given).__name__}")
         radii = tuple(
             numbers(f"radii[{i}]", radius, per="actuator", above=0)
