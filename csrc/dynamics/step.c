@@ -88,6 +88,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     island_program program;
     problem_program(p, one, &program);
     program.program.strict = strict;
+    program.program.answer_only = !strict;
     double *x = p->x + one->variable, *direction = p->mass_row;
     qd_status status =
         conic_solve(one->cone_workspace, &cone_options, &program.program, x, p->slack + one->row,

@@ -239,7 +239,7 @@ static void clear_outputs(const qd_cone_program *program, double *x, double *sla
 qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
                         const qd_cone_program *program, double *x, double *slack, double *dual,
                         double *dual_eq, qd_cone_info *info) {
-  const conic_program dense = {*program, NULL, NULL, NULL, 0};
+  const conic_program dense = {*program, NULL, NULL, NULL, 0, 0};
   return conic_solve(workspace, options, &dense, x, slack, dual, dual_eq, info);
 }
 
@@ -386,11 +386,11 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
   const qd_cone_options defaults = qd_cone_options_default();
   const qd_cone_options *o = options ? options : &defaults;
   const answer out = {x, slack, dual, dual_eq};
+  const int makes_sense = o->tolerance > 0.0 && o->iteration_limit >= 0;
+  if (makes_sense && conic_solve_separable(workspace, source, x, slack, dual, info)) return QD_OK;
   memset(info, 0, sizeof *info);
   info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
-  info->status = o->tolerance > 0.0 && o->iteration_limit >= 0
-                     ? conic_load(workspace, source, ROWS_AS_GIVEN)
-                     : QD_BAD_ARGUMENT;
+  info->status = makes_sense ? conic_load(workspace, source, ROWS_AS_GIVEN) : QD_BAD_ARGUMENT;
   if (info->status != QD_OK) {
     clear_outputs(program, x, slack, dual, dual_eq);
     return info->status;

@@ -222,6 +222,10 @@ cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace);
 int conic_resume_cuts(qd_cone_workspace *workspace);
 /* The factor of the cost alone; 0 if it is not safely definite. */
 int conic_factor_cost(qd_cone_workspace *workspace);
+/* The whole of an exact program whose variables do not know each other, if only its answer is
+ * wanted; 0 if it is another, or has no answer. */
+int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *program, double *x,
+                          double *slack, double *dual, qd_cone_info *info);
 /* The caller's guess, in the caller's units, into newton_x and newton_dual. */
 void conic_read_start(qd_cone_workspace *workspace, const double *x, const double *dual,
                       const double *dual_eq);
