@@ -2,7 +2,7 @@
 #ifndef QD_DYNAMICS_LANES3_H
 #define QD_DYNAMICS_LANES3_H
 
-#include "numerics/lanes.h"
+#include "base/lanes.h"
 
 /* r = a x b; r must not be a or b */
 LANES_INLINE void lanes3_cross(lanes r[3], const lanes a[3], const lanes b[3]) {

@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "base/clones.h"
+#include "base/lanes.h"
 #include "dynamics/contact_derivative.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 #include "mechanics/retraction.h"
 #include "numerics/conic.h"
-#include "numerics/lanes.h"
 
 /* ------------------------------------------------------- twists and wrenches at the solution */
 

@@ -3,8 +3,8 @@
 #include <limits.h>
 #include <math.h>
 
+#include "base/lanes.h"
 #include "mechanics/applied.h"
-#include "numerics/lanes.h"
 
 /* A component of the relative motion below this cannot move: exact zeros up to rounding. */
 #define MOTION_ZERO 1e-12
@@ -237,28 +237,37 @@ static void place_screws(column_table *columns, const problem *p, const kinemati
   }
 }
 
-/* Which variables move which body. */
+/* Which variables move which body, in islands that have contacts. */
 static void find_columns(column_table *columns, const problem *p, const qd_model *model,
                          const kinematics *k) {
   int entries = 0;
   for (int i = 0; i < p->islands.count; ++i) {
-    place_screws(columns, p, k, p->islands.island + i);
+    if (p->islands.island[i].contact_count > 0) {
+      place_screws(columns, p, k, p->islands.island + i);
+    }
   }
   for (int body = 0; body < model->body_count; ++body) {
+    const int tree = model->body_tree[body], index = tree < 0 ? -1 : p->islands.parent[tree];
+    columns->body_start[body] = entries;
+    if (index < 0 || p->islands.island[index].contact_count == 0) {
+      continue;
+    }
+    const int before = p->islands.island[index].variable;
     int count, last = -1;
     const int *chain = body_chain(model, body, &count);
-    columns->body_start[body] = entries;
     for (int i = 0; i < count; ++i) {
-      if (p->variable_of_dof[chain[i]] < 0) {
-        continue;
+      const int column = p->variable_of_dof[chain[i]] - before;
+      if (column < 0) {
+        continue; /* held */
       }
-      const island *one = p->islands.island + p->islands.parent[model->body_tree[body]];
-      const int column = column_of(p, one, chain[i]);
+      double *mask = columns->body_mask + 4 * (size_t)entries;
       if (column / 4 != last) {
-        last = columns->body_tiles[entries] = column / 4;
-        memset(columns->body_mask + 4 * (size_t)entries++, 0, 4 * sizeof(double));
+        last = columns->body_tiles[entries++] = column / 4;
+        mask[0] = mask[1] = mask[2] = mask[3] = 0.0;
+        mask[column % 4] = 1.0;
+      } else {
+        mask[column % 4 - 4] = 1.0;
       }
-      columns->body_mask[4 * (size_t)(entries - 1) + (size_t)(column % 4)] = 1.0;
     }
   }
   columns->body_start[model->body_count] = entries;

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "dynamics/workspace.h"
-#include "numerics/lanes.h"
 
 void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double *q, double *pos,
                    double *rot) {

@@ -3,11 +3,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "dynamics/culprits.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 #include "mechanics/missed_pairs.h"
-#include "numerics/lanes.h"
 
 /* Rounds with a part of the contacts, before all of them are in the program. */
 #define RELAX_FROM 50 /* a smaller iteration limit is one that the caller means */

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/lanes.h"
+
 /* A contact is in from the start if its gap is at most this share of the fastest commanded motion
  * at any contact (or of a geometry's size, where nothing is commanded). */
 #define SHARE_OF_MOTION 0.1
@@ -15,7 +17,7 @@ void working_set_lay_out(working_set *s, const qd_model *model, int contact_capa
   s->contact = arena_take(a, (size_t)contact_capacity);
   s->limit = arena_take(a, 2 * (size_t)model->nv);
   s->delta = arena_doubles(a, (size_t)model->nv);
-  s->twist = arena_take(a, (size_t)model->body_count * sizeof(screw));
+  s->twist = arena_take(a, ((size_t)model->body_count + 1) * sizeof(screw));
   s->chosen = s->left_out = 0;
 }
 
@@ -32,24 +34,43 @@ void working_set_fill(working_set *s, const qd_model *model, const collision *c)
 
 /* ---------------------------------------------------------------- motion at contacts */
 
+/* Six numbers of a screw: four lanes and two. */
+typedef double two_lanes __attribute__((vector_size(16), aligned(8), may_alias));
+#define LAST_TWO(s) (*(two_lanes *)((s)->v + 1))
+
+QD_CLONES
 static void fill_twists(working_set *s, const qd_model *model, const kinematics *k,
                         const double *delta) {
   memset(s->twist, 0, sizeof *s->twist);
-  for (int body = 1; body < model->body_count; ++body) {
-    int count;
-    const int *chain = body_chain(model, body, &count);
-    s->twist[body] = s->twist[model->body_parent[body]];
-    for (int i = count - 1; i >= 0 && model->dof_body[chain[i]] == body; --i) {
-      screw_axpy(s->twist + body, delta[chain[i]], k->dof_screw + chain[i]);
+  memset(s->twist + model->body_count, 0, sizeof *s->twist);
+  for (int body = 1, dof = 0; body < model->body_count; ++body) {
+    screw *parent = s->twist + model->body_parent[body], *own = s->twist + body;
+    lanes first = LANES_FROM(parent->w);
+    two_lanes last = LAST_TWO(parent);
+    for (; dof < model->nv && model->dof_body[dof] == body; ++dof) {
+      first += delta[dof] * LANES_FROM(k->dof_screw[dof].w);
+      last += delta[dof] * LAST_TWO(k->dof_screw + dof);
     }
+    LANES_ANYWHERE(own->w) = first;
+    LAST_TWO(own) = last;
   }
 }
 
-/* Twist of B relative to A, and the velocity at the contact. */
-static void relative_motion(screw *relative, double velocity[3], const working_set *s,
-                            const qd_contact *contact) {
-  screw_sub(relative, s->twist + contact->body_b, s->twist + contact->body_a);
-  screw_point_velocity(velocity, relative, contact->pos);
+/* Twist of B relative to A, and the velocity at the contact; the fourth lanes are anything. */
+LANES_INLINE void relative_motion(lanes *turn, lanes *velocity, const working_set *s,
+                                  const qd_contact *contact) {
+  const screw *a = s->twist + contact->body_a, *b = s->twist + contact->body_b;
+  const lanes w = LANES_FROM(b->w) - LANES_FROM(a->w), v = LANES_FROM(b->v) - LANES_FROM(a->v);
+  const lanes pos = LANES_FROM(contact->pos);
+  *turn = w;
+  lanes_cross(velocity, &w, &pos);
+  *velocity += v;
+}
+
+/* Squared length of the first three lanes. */
+LANES_INLINE double square3(const lanes *a) {
+  const lanes squares = *a * *a;
+  return (squares[0] + squares[1]) + squares[2];
 }
 
 /* Motion as commanded: actuated DOFs go where the command is, nothing else moves. */
@@ -64,13 +85,13 @@ static void fill_command(working_set *s, const qd_model *model, const qd_step_op
   }
 }
 
+QD_CLONES
 static double fastest_contact(const working_set *s, const collision *c) {
   double fastest = 0.0;
   for (int i = 0; i < s->chosen; ++i) {
-    screw relative;
-    double velocity[3];
-    relative_motion(&relative, velocity, s, c->contact + i);
-    fastest = fmax(fastest, vec3_dot(velocity, velocity));
+    lanes turn, velocity;
+    relative_motion(&turn, &velocity, s, c->contact + i);
+    fastest = larger(square3(&velocity), fastest);
   }
   return sqrt(fastest);
 }
@@ -129,8 +150,8 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
   for (int i = 0; i < s->chosen; ++i) {
     const qd_contact *contact = c->contact + i;
     const double size =
-        fmin(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
-    if (contact->dist > fmax(reach, SHARE_OF_SIZE * size)) {
+        smaller(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
+    if (contact->dist > larger(reach, SHARE_OF_SIZE * size)) {
       s->contact[i] = 0;
       ++s->left_out;
     }
@@ -155,20 +176,40 @@ static double slack_of(const working_set *s, const qd_step_options *o, const qd_
   return rows.kind == QD_ORTHANT ? least : least - sqrt(across);
 }
 
-static int comes_near(const working_set *s, const qd_step_options *o, const qd_contact *contact) {
-  double motion[MOTION_MAX] = {0.0}, velocity[3];
-  screw relative;
-  relative_motion(&relative, velocity, s, contact);
-  const double speed = vec3_norm(velocity), room = NEAR * (fabs(contact->dist) + speed);
-  if (contact->dim <= 3 && contact->dist - (1.0 + contact->friction[0]) * speed > room) {
-    return 0; /* however it moves */
-  }
+/* `turn`, `velocity`: of B relative to A at the contact, which the motion may reach. */
+static int comes_near(const working_set *s, const qd_step_options *o, const qd_contact *contact,
+                      const double *turn, const double *velocity, double room) {
+  double motion[MOTION_MAX] = {0.0};
   for (int axis = 0; axis < 3; ++axis) {
     motion[axis] = vec3_dot(contact->frame + 3 * axis, velocity);
-    motion[3 + axis] = vec3_dot(contact->frame + 3 * axis, relative.w);
+    motion[3 + axis] = vec3_dot(contact->frame + 3 * axis, turn);
   }
   motion[0] += contact->dist;
   return !(slack_of(s, o, contact, motion) > room);
+}
+
+QD_CLONES
+static int extend_contacts(working_set *s, const qd_step_options *options, const collision *c) {
+  int added = 0;
+  for (int i = 0; i < s->chosen; ++i) {
+    const qd_contact *contact = c->contact + i;
+    if (s->contact[i]) {
+      continue;
+    }
+    lanes turn, velocity;
+    relative_motion(&turn, &velocity, s, contact);
+    const double speed = sqrt(square3(&velocity)), room = NEAR * (fabs(contact->dist) + speed);
+    if (contact->dim <= 3 && contact->dist - (1.0 + contact->friction[0]) * speed > room) {
+      continue; /* however it moves */
+    }
+    const double w[3] = {turn[0], turn[1], turn[2]};
+    const double v[3] = {velocity[0], velocity[1], velocity[2]};
+    if (comes_near(s, options, contact, w, v, room)) {
+      s->contact[i] = 1;
+      ++added;
+    }
+  }
+  return added;
 }
 
 int working_set_extend(working_set *s, const qd_model *model, const qd_step_options *options,
@@ -178,13 +219,7 @@ int working_set_extend(working_set *s, const qd_model *model, const qd_step_opti
     return 0;
   }
   fill_twists(s, model, k, delta);
-  int added = extend_limits(s, model, options, q, delta);
-  for (int i = 0; i < s->chosen; ++i) {
-    if (!s->contact[i] && comes_near(s, options, c->contact + i)) {
-      s->contact[i] = 1;
-      ++added;
-    }
-  }
+  const int added = extend_limits(s, model, options, q, delta) + extend_contacts(s, options, c);
   s->left_out -= added;
   return added;
 }

@@ -17,7 +17,7 @@ typedef struct working_set {
   int chosen;             /* contacts behind this one came later, and are in the program */
   int left_out;           /* contacts and limits that are not */
   double *delta;          /* (nv) scratch */
-  screw *twist;           /* (nb) scratch */
+  screw *twist;           /* (nb, and a number behind) scratch */
   double rays[2 * RAYS_MAX];
 } working_set;
 

@@ -18,35 +18,6 @@
 
 #include "base/vec3.h"
 
-/* Relative rounding of a difference of coordinates, with room for the rotation before it. The
- * absolute term keeps squares of gaps normal numbers. */
-static const double TOUCH_RELATIVE = 1e-14;
-static const double TOUCH_ABSOLUTE = 1e-140;
-
-double core_touch_distance(double size) { return TOUCH_RELATIVE * size + TOUCH_ABSOLUTE; }
-
-/* normal, gap and curvature from the difference c - x */
-static void projection_set_normal(core_projection *out, const double difference[3],
-                                  const double spare[3], double size) {
-  out->gap = vec3_norm(difference);
-  if (out->gap > core_touch_distance(size)) {
-    out->curvature = 1.0 / out->gap;
-    vec3_scale(out->normal, difference, out->curvature);
-  } else {
-    out->gap = 0.0;
-    out->curvature = 0.0;
-    vec3_copy(out->normal, spare);
-  }
-}
-
-void project_on_point(core_projection *out, const double x[3], const double c[3],
-                      const double spare[3], double size) {
-  double difference[3];
-  vec3_sub(difference, c, x);
-  out->freedom = CORE_POINT;
-  projection_set_normal(out, difference, spare, size);
-}
-
 void project_on_line(core_projection *out, const double o[3], const double axis[3],
                      const double c[3], const double spare[3], double size) {
   double difference[3];
@@ -55,16 +26,6 @@ void project_on_line(core_projection *out, const double o[3], const double axis[
   out->freedom = CORE_LINE;
   vec3_copy(out->axis, axis);
   projection_set_normal(out, difference, spare, size);
-}
-
-void round_contact(contact_point *out, const core_projection *projection, const double c[3],
-                   double radius_a, double radius_b, int feature) {
-  const double lever = 0.5 * (projection->gap - radius_a + radius_b);
-  out->dist = projection->gap - radius_a - radius_b;
-  out->feature = feature;
-  vec3_copy(out->normal, projection->normal);
-  vec3_copy(out->pos, c);
-  vec3_axpy(out->pos, -lever, projection->normal);
 }
 
 /* row = (omega part, v part) of s.dc, with dc = v + omega x lever n: s.(omega x n) = omega.(n x s)

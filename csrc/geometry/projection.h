@@ -4,6 +4,7 @@
 #ifndef QD_GEOMETRY_PROJECTION_H
 #define QD_GEOMETRY_PROJECTION_H
 
+#include "base/vec3.h"
 #include "geometry/collide.h"
 
 /* Where the closest point x of the core may move while the feature stays the same. */
@@ -19,19 +20,54 @@ typedef struct core_projection {
   double axis[3];       /* unit direction in which x is free, CORE_LINE only */
 } core_projection;
 
+/* Relative rounding of a difference of coordinates, with room for the rotation before it. The
+ * absolute term keeps squares of gaps normal numbers. */
+#define TOUCH_RELATIVE 1e-14
+#define TOUCH_ABSOLUTE 1e-140
+
 /* Below this distance from a core of the given size the direction of c - x is rounding noise. */
-double core_touch_distance(double size);
+static inline double core_touch_distance(double size) {
+  return TOUCH_RELATIVE * size + TOUCH_ABSOLUTE;
+}
+
+/* normal, gap and curvature from the difference c - x */
+static inline void projection_set_normal(core_projection *out, const double difference[3],
+                                         const double spare[3], double size) {
+  out->gap = vec3_norm(difference);
+  if (out->gap > core_touch_distance(size)) {
+    out->curvature = 1.0 / out->gap;
+    vec3_scale(out->normal, difference, out->curvature);
+  } else {
+    out->gap = 0.0;
+    out->curvature = 0.0;
+    vec3_copy(out->normal, spare);
+  }
+}
 
 /* Core = the point x. spare (unit): the normal if c is x, to rounding of lengths of this size. */
-void project_on_point(core_projection *out, const double x[3], const double c[3],
-                      const double spare[3], double size);
+static inline void project_on_point(core_projection *out, const double x[3], const double c[3],
+                                    const double spare[3], double size) {
+  double difference[3];
+  vec3_sub(difference, c, x);
+  out->freedom = CORE_POINT;
+  projection_set_normal(out, difference, spare, size);
+}
+
 /* Core = the line through o along axis (unit). spare (unit, normal to axis): as above. */
 void project_on_line(core_projection *out, const double o[3], const double axis[3],
                      const double c[3], const double spare[3], double size);
 
 /* Contact of a core with skin radius_a and a ball of radius_b about c. */
-void round_contact(contact_point *out, const core_projection *projection, const double c[3],
-                   double radius_a, double radius_b, int feature);
+static inline void round_contact(contact_point *out, const core_projection *projection,
+                                 const double c[3], double radius_a, double radius_b, int feature) {
+  const double lever = 0.5 * (projection->gap - radius_a + radius_b);
+  out->dist = projection->gap - radius_a - radius_b;
+  out->feature = feature;
+  vec3_copy(out->normal, projection->normal);
+  vec3_copy(out->pos, c);
+  vec3_axpy(out->pos, -lever, projection->normal);
+}
+
 /* Its derivative if the core belongs to A and c to B. */
 void round_contact_derivative(contact_point_derivative *out, const core_projection *projection,
                               double radius_a, double radius_b);

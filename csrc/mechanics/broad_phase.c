@@ -1,11 +1,13 @@
-/* Sweep and prune. Boxes sorted by their lower ends along one axis: those that overlap a box there
- * begin before it ends. Sorting is done from scratch on every call, since a step has no memory. */
+/* Models of many pairs sweep and prune: boxes sorted by their lower ends along one axis; those that
+ * overlap a box there begin before it ends. Sorting is done from scratch on every call, since a
+ * step has no memory. */
 #include "mechanics/broad_phase.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "base/vec3.h"
 #include "geometry/bounds.h"
 
@@ -17,10 +19,12 @@
 void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a) {
   const size_t count = (size_t)model->pair_table.swept_count;
   b->every = 1;
+  b->maybe = arena_take(a, (size_t)model->pair_table.bitmap_words * sizeof(uint64_t));
+  b->sphere = arena_doubles(a, 4 * (size_t)model->geom_count);
+  b->mirrored = arena_doubles(a, 4 * (size_t)model->geom_count);
   if (!model->pair_table.in_use) {
     return;
   }
-  b->maybe = arena_take(a, (size_t)model->pair_table.bitmap_words * sizeof(uint64_t));
   b->box = arena_take(a, count * sizeof(world_box));
   b->sorted = arena_take(a, count * sizeof(world_box));
   b->key = arena_take(a, 4 * count * sizeof(uint32_t));
@@ -132,6 +136,79 @@ static int sweep(broad_phase *b, const qd_model *model) {
   return 1;
 }
 
+/* ---------------------------------------------------------------- spheres */
+
+/* Bounding spheres, larger by what a body travels (NULL: nothing does). */
+static void place_spheres(broad_phase *b, const qd_model *model, const placed_shape *shape,
+                          const double *travel) {
+  for (int g = 0; g < model->geom_count; ++g) {
+    const double *pos = shape[g].pos;
+    const double far = travel != NULL ? travel[model->geom_body[g]] : 0.0;
+    const lanes own = {pos[0], pos[1], pos[2], model->geom_radius[g] + far};
+    const lanes signs = {-1.0, -1.0, -1.0, 1.0};
+    LANES_AT(b->sphere + 4 * g) = own;
+    LANES_AT(b->mirrored + 4 * g) = signs * own;
+  }
+}
+
+/* Bits of four pairs (2 numbers each) whose spheres are no farther apart than the range. */
+LANES_INLINE uint64_t near_bits(const broad_phase *b, const int *pair_geom, const lanes *range) {
+  const lane_bits place = {1, 2, 4, 8};
+  lanes apart[4], between[4];
+  for (int k = 0; k < 4; ++k) {
+    between[k] = LANES_OF(b->sphere + 4 * (ptrdiff_t)pair_geom[2 * k + 1]) +
+                 LANES_OF(b->mirrored + 4 * (ptrdiff_t)pair_geom[2 * k]);
+  }
+  lanes_transpose(apart, &between[0], &between[1], &between[2], &between[3]);
+  const lanes zero = {0.0, 0.0, 0.0, 0.0}, minus = -*range;
+  lanes size, reach;
+  lanes_larger(&size, range, &minus);
+  reach = (apart[3] + *range) + SLACK * (apart[3] + size);
+  lanes_larger(&reach, &reach, &zero);
+  const lanes squared = (apart[0] * apart[0] + apart[1] * apart[1]) + apart[2] * apart[2];
+  const lane_bits far = squared > reach * reach, bits = ~far & place;
+  return (uint64_t)((bits[0] | bits[1]) | (bits[2] | bits[3]));
+}
+
+/* Marks the pairs whose spheres are within max(margin, own margin of the pair); own NULL: none. */
+QD_CLONES
+static void mark_near(broad_phase *b, const qd_model *model, const double *own, double margin) {
+  const int count = model->pair_count;
+  const lanes common = {margin, margin, margin, margin};
+  for (int first = 0; first < count; first += 4) {
+    const int left = count - first;
+    const int *pair_geom = model->pair_geom + 2 * first;
+    int last[8] = {0};
+    lanes range = common;
+    uint64_t bits;
+    if (left >= 4) {
+      if (own != NULL) {
+        range = LANES_FROM(own + first);
+        lanes_larger(&range, &common, &range);
+      }
+      bits = near_bits(b, pair_geom, &range);
+    } else {
+      for (int k = 0; k < left; ++k) {
+        last[2 * k] = pair_geom[2 * k];
+        last[2 * k + 1] = pair_geom[2 * k + 1];
+        range[k] = own != NULL && own[first + k] > margin ? own[first + k] : margin;
+      }
+      bits = near_bits(b, last, &range) & (((uint64_t)1 << left) - 1);
+    }
+    if (first % 64 == 0) {
+      b->maybe[first / 64] = 0;
+    }
+    b->maybe[first / 64] |= bits << (first % 64);
+  }
+}
+
+void broad_phase_in_reach(broad_phase *b, const qd_model *model, const placed_shape *shape,
+                          const double *travel) {
+  b->every = 0;
+  place_spheres(b, model, shape, travel);
+  mark_near(b, model, NULL, 0.0);
+}
+
 static void find(broad_phase *b, const qd_model *model) {
   const pair_table *table = &model->pair_table;
   memcpy(b->maybe, table->unbounded, (size_t)table->bitmap_words * sizeof(uint64_t));
@@ -143,8 +220,13 @@ static void find(broad_phase *b, const qd_model *model) {
 void broad_phase_in_range(broad_phase *b, const qd_model *model, const placed_shape *shape,
                           double margin) {
   const pair_table *table = &model->pair_table;
-  b->every = 1;
-  if (!table->in_use || margin == INFINITY) {
+  b->every = margin == INFINITY;
+  if (b->every) {
+    return;
+  }
+  if (!table->in_use) {
+    place_spheres(b, model, shape, NULL);
+    mark_near(b, model, model->pair_margin, margin);
     return;
   }
   for (int i = 0; i < table->swept_count; ++i) {

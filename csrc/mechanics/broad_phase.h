@@ -1,5 +1,6 @@
-/* Which candidate pairs may be in range. Never leaves one out that is; asks for each when the model
- * is small or the boxes do not help. The answer is a function of the poses alone. */
+/* Which candidate pairs may be in range: by bounding spheres, four pairs at a time, or in models of
+ * many pairs by sorted boxes where they help. Never leaves one out that is; the answer is a
+ * function of the poses alone. */
 #ifndef QD_MECHANICS_BROAD_PHASE_H
 #define QD_MECHANICS_BROAD_PHASE_H
 
@@ -16,6 +17,8 @@ typedef struct broad_phase {
   world_box *box;    /* (swept_count) in the order of the model's swept geometries */
   world_box *sorted; /* (swept_count) by lower end on the sweep's axis */
   uint32_t *key;     /* (4, swept_count) lower ends, their order, and scratch of the sort */
+  double *sphere;    /* (geom_count, 4) centre and radius */
+  double *mirrored;  /* (geom_count, 4) the same, the centre negative */
 } broad_phase;
 
 void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a);
@@ -23,6 +26,9 @@ void broad_phase_lay_out(broad_phase *b, const qd_model *model, arena *a);
 /* Pairs whose shapes may be within max(margin, the pair's margin). */
 void broad_phase_in_range(broad_phase *b, const qd_model *model, const placed_shape *shape,
                           double margin);
+/* Pairs whose bounding spheres may meet if no point of a body goes farther than `travel` (nb). */
+void broad_phase_in_reach(broad_phase *b, const qd_model *model, const placed_shape *shape,
+                          const double *travel);
 /* Pairs whose bounding spheres may meet while their centres move straight from here to next. */
 void broad_phase_on_the_way(broad_phase *b, const qd_model *model, const placed_shape *shape,
                             const placed_shape *next);

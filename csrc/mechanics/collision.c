@@ -83,23 +83,45 @@ void contact_tangent_axis(double axis[3], const qd_model *model, const double n[
   axis[least] = 1.0;
 }
 
+/* Tangent 1, as contact_tangent_axis says: of a world axis the product has two numbers. */
+static void fill_tangents(double frame[9], const qd_model *model) {
+  const double x = frame[0], y = frame[1], z = frame[2];
+  const double ax = fabs(x), ay = fabs(y), az = fabs(z);
+  double axis[3];
+  if (model->planar) {
+    contact_tangent_axis(axis, model, frame);
+    vec3_cross(frame + 3, axis, frame);
+    vec3_normalize(frame + 3);
+  } else if (az < ay && az < ax) {
+    const double scale = 1.0 / sqrt(y * y + x * x);
+    vec3_set(frame + 3, -y * scale, x * scale, 0.0);
+  } else if (ay < ax) {
+    const double scale = 1.0 / sqrt(z * z + x * x);
+    vec3_set(frame + 3, z * scale, 0.0, -x * scale);
+  } else {
+    const double scale = 1.0 / sqrt(z * z + y * y);
+    vec3_set(frame + 3, 0.0, -z * scale, y * scale);
+  }
+  vec3_cross(frame + 6, frame, frame + 3);
+}
+
 static void contact_fill(qd_contact *out, const qd_model *model, int pair,
                          const contact_point *point) {
-  double axis[3];
-  out->geom_a = model->pair_geom[2 * pair];
-  out->geom_b = model->pair_geom[2 * pair + 1];
-  out->body_a = model->geom_body[out->geom_a];
-  out->body_b = model->geom_body[out->geom_b];
+  const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
+  const double *friction = model->parameters.pair_friction + 5 * pair;
+  out->geom_a = a;
+  out->geom_b = b;
+  out->body_a = model->geom_body[a];
+  out->body_b = model->geom_body[b];
   out->pair = pair;
   out->dim = model->pair_dim[pair];
   out->dist = point->dist;
   vec3_copy(out->pos, point->pos);
   vec3_copy(out->frame, point->normal);
-  contact_tangent_axis(axis, model, point->normal);
-  vec3_cross(out->frame + 3, axis, point->normal);
-  vec3_normalize(out->frame + 3);
-  vec3_cross(out->frame + 6, out->frame, out->frame + 3);
-  memcpy(out->friction, model->parameters.pair_friction + 5 * pair, sizeof out->friction);
+  fill_tangents(out->frame, model);
+  for (int i = 0; i < 5; ++i) {
+    out->friction[i] = friction[i];
+  }
   memset(out->force, 0, sizeof out->force);
 }
 
@@ -132,11 +154,13 @@ qd_status collision_compute(const qd_model *model, const kinematics *k, double m
   c->left_out = model->pair_count;
   memset(c->counts, 0, (size_t)model->pair_count);
   broad_phase_in_range(&c->broad, model, c->shape, margin);
+  const int by_spheres = !model->pair_table.in_use && !c->broad.every;
   for (int pair = 0; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
        ++pair) {
     const int a = model->pair_geom[2 * pair], b = model->pair_geom[2 * pair + 1];
     const double own = model->pair_margin[pair], range = margin > own ? margin : own;
-    if (!out_of_range(c, model, a, b, range)) {
+    const int asked = by_spheres && model->geom_radius[a] + model->geom_radius[b] < INFINITY;
+    if (asked || !out_of_range(c, model, a, b, range)) {
       collision_add_pair(c, model, pair, range);
     }
   }

@@ -67,13 +67,15 @@ static void apply_joint(const qd_model *model, int j, const double *q, moving_po
     vec3_axpy(anchor_W, 1.0, X->pos);
   }
   switch (model->joint_type[j]) {
-  case QD_HINGE:
+  case QD_HINGE: {
+    const double half = 0.5 * (q[0] - model->joint_ref[j]), sine = sin(half);
+    turn[0] = cos(half);
+    vec3_scale(turn + 1, axis_B, sine);
     mat3_mul_vec(axis_W, X->rot, axis_B);
     set_rotation(s, axis_W, anchor_W);
-    vec3_scale(turn + 1, axis_B, sin(0.5 * (q[0] - model->joint_ref[j])));
-    turn[0] = cos(0.5 * (q[0] - model->joint_ref[j]));
     pose_turn(X, turn, anchor_B, anchor_W);
     break;
+  }
   case QD_SLIDE:
     mat3_mul_vec(axis_W, X->rot, axis_B);
     set_translation(s, axis_W);

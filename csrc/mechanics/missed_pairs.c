@@ -122,13 +122,16 @@ static int find_pair(collision *c, const qd_model *model, int pair, int add) {
 /* Relative room for rounding. */
 #define TRAVEL_SLACK 1e-9
 
-/* How far from its joint's anchor any point may come that the joint carries, on the way from q by
- * delta: arms and slides, one after the other. A free joint turns its body about the origin. */
+/* How far from its joint's anchor any point may come that the joint carries (of a sphere, its
+ * centre), on the way from q by delta: arms and slides, one after the other. A free joint turns its
+ * body about the origin. */
 static void find_reach(collision *c, const qd_model *model, const double *q, const double *delta) {
   memset(c->reach, 0, (size_t)model->body_count * sizeof(double));
   for (int i = 0; i < model->geom_count; ++i) {
     double *reach = c->reach + model->geom_body[i];
-    const double own = model->geom_arm[i] + model->geom_radius[i];
+    /* a sphere that turns about its centre stays where it is */
+    const double radius = model->geom_type[i] == QD_SPHERE ? 0.0 : model->geom_radius[i];
+    const double own = model->geom_arm[i] + radius;
     *reach = own > *reach ? own : *reach;
   }
   for (int b = model->body_count - 1; b > 0; --b) {
@@ -158,8 +161,9 @@ static double joint_travel(const collision *c, const qd_model *model, int joint,
   return straight + (turn > 0.0 ? turn * c->joint_reach[joint] : 0.0);
 }
 
-/* No point of a body's shapes moves farther than its travel: joints move one after the other, and
- * each carries a point on a chord no longer than its angle times the point's distance. */
+/* No shape of a body comes to lie farther out of where it was than its travel: joints move one
+ * after the other, and each carries a point on a chord no longer than its angle times the point's
+ * distance. */
 static void find_travel(collision *c, const qd_model *model, const double *delta) {
   c->travel[0] = 0.0;
   for (int b = 1; b < model->body_count; ++b) {
@@ -181,8 +185,9 @@ static int can_be_missed(const collision *c, const qd_model *model, int pair, do
   return !c->counts[pair] && !(both < range) && !collision_out_of_range(c, model, a, b, both);
 }
 
-/* The first pair that can, as far as that is quickly said; pair_count if there is none. */
-static int first_to_ask(const collision *c, const qd_model *model, double margin) {
+/* The first pair that can, as far as that is quickly said; pair_count if there is none. In models
+ * without a table of pairs, those that are marked then hold all that can. */
+static int first_to_ask(collision *c, const qd_model *model, double margin) {
   double longest = 0.0;
   for (int b = 1; b < model->body_count; ++b) {
     longest = c->travel[b] > longest ? c->travel[b] : longest;
@@ -192,7 +197,9 @@ static int first_to_ask(const collision *c, const qd_model *model, double margin
   }
   int pair = 0;
   if (!model->pair_table.in_use) { /* else too many to ask each */
-    while (pair < model->pair_count && !can_be_missed(c, model, pair, margin)) {
+    broad_phase_in_reach(&c->broad, model, c->shape, c->travel);
+    while ((pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count &&
+           !can_be_missed(c, model, pair, margin)) {
       ++pair;
     }
   }
@@ -213,7 +220,9 @@ int missed_pairs_find(collision *c, const qd_model *model, const double *q, cons
   }
   kinematics_compute(model, q_next, next);
   collision_place_shapes(c->next, model, next);
-  broad_phase_on_the_way(&c->broad, model, c->shape, c->next);
+  if (model->pair_table.in_use || model->cloud_pair_count > 0) {
+    broad_phase_on_the_way(&c->broad, model, c->shape, c->next);
+  }
   for (int pair = first; (pair = broad_phase_next(&c->broad, model, pair)) < model->pair_count;
        ++pair) {
     if (can_be_missed(c, model, pair, margin)) {

@@ -13,10 +13,10 @@ int pair_table_wanted(const qd_model_spec *spec) {
 
 void pair_table_lay_out(pair_table *table, int geom_count, int pair_count, arena *a) {
   const size_t ng = (size_t)geom_count, np = (size_t)pair_count;
+  table->bitmap_words = (int)((np + 63) / 64);
   if (!table->in_use) {
     return;
   }
-  table->bitmap_words = (int)((np + 63) / 64);
   table->row_start = arena_ints(a, ng + 1);
   table->other = arena_ints(a, np);
   table->pair = arena_ints(a, np);

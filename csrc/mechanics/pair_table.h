@@ -11,6 +11,7 @@
 /* Row g lists the pairs in which g is the geometry of lower index, sorted by the other one, equal
  * ones in their order. */
 typedef struct pair_table {
+  int bitmap_words;    /* of one bit per pair */
   int in_use;          /* 0: a small model, nothing below is filled */
   int *row_start;      /* (geom_count + 1) */
   int *other;          /* (pair_count) the geometry of higher index */
@@ -19,7 +20,6 @@ typedef struct pair_table {
   int *swept;          /* (geom_count) these */
   double *margin;      /* (geom_count) the largest margin of its pairs */
   uint64_t *unbounded; /* bit p: one geometry of pair p has no bounds */
-  int bitmap_words;    /* of one bit per pair */
 } pair_table;
 
 int pair_table_wanted(const qd_model_spec *spec);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "numerics/lanes.h"
+#include "base/lanes.h"
 
 void active_set_lay_out(active_set *set, size_t columns, arena *a) {
   set->place = arena_ints(a, ACTIVE_LIMIT);

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "numerics/lanes.h"
+#include "base/lanes.h"
 
 #define EDGE 1e-16    /* smallest relative distance to the boundary that is taken for real */
 #define OUTSIDE 1e-13 /* farther out than this is not rounding */

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/lanes.h"
 #include "numerics/conic_delassus.h"
 #include "numerics/conic_workspace.h"
 #include "numerics/dense_tiles.h"
-#include "numerics/lanes.h"
 
 /* The path stops for a polish where held and free directions are so many powers of two apart, and
  * again where they are that much farther. A guess counts only with its certificate, so an early

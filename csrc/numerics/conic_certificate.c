@@ -23,8 +23,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/conic_structure.h"
-#include "numerics/lanes.h"
 
 #define CERTIFIED 1e-6    /* s at least */
 #define OFFSET_SHARE 1e-2 /* of the distance to offsets, in R */

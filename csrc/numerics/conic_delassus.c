@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "numerics/lanes.h"
+#include "base/lanes.h"
 
 #define SLOT_LIMIT 64    /* rows with padding: beyond, the factor over rows is no small one */
 #define ROOM_LIMIT 65536 /* numbers of images */

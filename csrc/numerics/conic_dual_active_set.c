@@ -12,9 +12,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/active_set.h"
 #include "numerics/conic_structure.h"
-#include "numerics/lanes.h"
 
 #define START_LIMIT 24   /* violated blocks at the minimiser of the cost: more go along the path */
 #define START_WORK 900   /* their number times columns, likewise */

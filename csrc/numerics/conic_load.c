@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/conic_structure.h"
 #include "numerics/dense_tiles.h"
-#include "numerics/lanes.h"
 
 /* ------------------------------------------------------------ checks */
 

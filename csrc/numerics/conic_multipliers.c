@@ -16,8 +16,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/conic_workspace.h"
-#include "numerics/lanes.h"
 
 #define INNER_LIMIT 60
 #define FIRST_STIFFNESS 1e3 /* penalty over the compliance it works against */

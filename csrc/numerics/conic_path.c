@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/conic_delassus.h"
 #include "numerics/conic_workspace.h"
-#include "numerics/lanes.h"
 
 #define BARRIER_FLOOR 1e-14 /* of the energy: products of slack and dual are not better known */
 #define START_STIFFNESS 2.0 /* natural units, where the path begins */

@@ -23,8 +23,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/conic_workspace.h"
-#include "numerics/lanes.h"
 
 #define NEWTON_LIMIT 12
 #define FROM_CUTS 10.0   /* times force / length: r from the dual active set */

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/conic_workspace.h"
-#include "numerics/lanes.h"
 
 #define WEAK 1e-9 /* natural units: nearer to two states than this */
 

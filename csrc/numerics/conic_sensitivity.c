@@ -19,8 +19,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/conic_workspace.h"
-#include "numerics/lanes.h"
 
 #define NEXT_ROUND 1e-12 /* relative change that is not worth one */
 #define STIFFEST 1e10    /* penalty of hard rows: fewer rounds; a polish wants less (rounding) */

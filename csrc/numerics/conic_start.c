@@ -13,8 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/conic_workspace.h"
-#include "numerics/lanes.h"
 
 #define NEAR_CUTS 1e-2 /* error of a guess that a polish betters sooner than a few cuts */
 

@@ -26,9 +26,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/conic_delassus.h"
 #include "numerics/conic_workspace.h"
-#include "numerics/lanes.h"
 
 #define STEP_FRACTION 0.99
 #define SHORT_STEP 0.3

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "numerics/lanes.h"
+#include "base/lanes.h"
 
 #define MASK_BITS 64
 #define FEW_TILES 2

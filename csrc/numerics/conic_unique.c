@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/conic_workspace.h"
-#include "numerics/lanes.h"
 
 #define ROUNDS 4
 #define SAME 1e-7         /* change of slack and cost per unit of d that counts as none */

@@ -10,10 +10,10 @@
 
 #include <math.h>
 
+#include "base/lanes.h"
 #include "numerics/active_set.h"
 #include "numerics/cones.h"
 #include "numerics/conic.h"
-#include "numerics/lanes.h"
 #include "numerics/near_rows.h"
 #include "numerics/tiles.h"
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "numerics/lanes.h"
+#include "base/lanes.h"
 
 void near_rows_lay_out(near_rows *near, size_t quads, size_t tiles, arena *a) {
   near->quad_capacity = (int)quads;

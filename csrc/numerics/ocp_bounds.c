@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "numerics/lanes.h"
+#include "base/lanes.h"
 #include "numerics/ocp_qp.h"
 
 static const double side_sign[2] = {1.0, -1.0};

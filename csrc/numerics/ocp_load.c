@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "numerics/lanes.h"
+#include "base/lanes.h"
 #include "numerics/ocp_qp.h"
 
 /* A box thinner than this, relative to its size, is opened to it: the method needs an inside. */

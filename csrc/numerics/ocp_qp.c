@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "numerics/lanes.h"
+#include "base/lanes.h"
 
 /* ------------------------------------------------------------ workspace */
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "numerics/lanes.h"
+#include "base/lanes.h"
 #include "numerics/ocp_qp.h"
 
 typedef double wide_lanes __attribute__((vector_size(64), may_alias, aligned(8)));

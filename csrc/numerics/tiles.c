@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "numerics/dense_tiles.h"
-#include "numerics/lanes.h"
 
 /* A pivot below this fraction of its diagonal entry before elimination is rounding. */
 #define PIVOT_FLOOR 1e-15

@@ -2,7 +2,7 @@
  * each side, so the matrix is read once and nothing is summed across a vector. */
 #include <string.h>
 
-#include "numerics/lanes.h"
+#include "base/lanes.h"
 #include "numerics/tiles.h"
 
 /* y_a += sign * sum_b L[b][a] x_b, with L the tile's column vectors; in registers until the end */

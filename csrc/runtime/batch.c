@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lanes.h"
 #include "mechanics/applied.h"
-#include "numerics/lanes.h"
 #include "runtime/participant.h"
 #include "runtime/thread_pool.h"
 

@@ -1,8 +1,8 @@
 /* Four doubles side by side. Arithmetic on `lanes` is element by element, so every instruction set
  * gives the same bits as long as the compiler does not fuse multiply and add (-ffp-contract=off).
  */
-#ifndef QD_NUMERICS_LANES_H
-#define QD_NUMERICS_LANES_H
+#ifndef QD_BASE_LANES_H
+#define QD_BASE_LANES_H
 
 #include <math.h>
 #include <stdint.h>
@@ -116,6 +116,18 @@ LANES_INLINE void lanes_transpose(lanes *out, const lanes *a0, const lanes *a1, 
   out[3] = __builtin_shufflevector(odd01, odd23, 2, 3, 6, 7);
 #else
   for (int k = 0; k < 4; ++k) out[k] = (lanes){(*a0)[k], (*a1)[k], (*a2)[k], (*a3)[k]};
+#endif
+}
+
+/* out = a x b of the first three lanes; the fourth: a[3] b[3] - a[3] b[3]. */
+LANES_INLINE void lanes_cross(lanes *out, const lanes *a, const lanes *b) {
+#ifdef LANES_HAVE_SHUFFLE
+  *out = __builtin_shufflevector(*a, *a, 1, 2, 0, 3) * __builtin_shufflevector(*b, *b, 2, 0, 1, 3) -
+         __builtin_shufflevector(*a, *a, 2, 0, 1, 3) * __builtin_shufflevector(*b, *b, 1, 2, 0, 3);
+#else
+  const lanes x = *a, y = *b;
+  *out = (lanes){x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0],
+                 x[3] * y[3] - x[3] * y[3]};
 #endif
 }
 
