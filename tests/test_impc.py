@@ -13,6 +13,7 @@ import pytest
 
 import qdsim
 from qdsim import systems
+from qdsim.batch import feedback_rollout
 from qdsim.planning import ImpcOptions, Mpc, RRTOptions, Task, TrackingCost, impc, rrt
 from qdsim.planning.tracking.cost import CostModel
 from qdsim.planning.tracking.shooting import Shooting
@@ -301,6 +302,46 @@ def test_the_squeeze_closes_the_hand(hand: Task) -> None:
     force = [c["force"][0] for c in pressed.contacts if c["force"][0] > 0.1]
     assert len(force) >= 2
     assert hand.space.errors(pressed.q_next, hand.start)[0] < 0.02
+
+
+@pytest.mark.parametrize("name", ["hand", "ball"])
+def test_commands_react_in_the_core_as_step_by_step(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    """Gains on displacements and on the command before, bounds that are met, the same bits on threads."""
+    task: Task = request.getfixturevalue(name)
+    model, rng, T, count = task.model, np.random.default_rng(4), 5, 3
+    nu, nv, hold = model.nu, model.nv, np.asarray(model.command_from(task.start))
+    nominal = np.array(
+        [model.integrate(task.start, 0.02 * v) for v in rng.standard_normal((T, nv))]
+    )
+    u = hold + 0.05 * rng.standard_normal((count, T, nu))
+    x_gain = 0.3 * rng.standard_normal((count, T, nu, nv)) / nv
+    u_gain = 0.3 * rng.standard_normal((count, T, nu, nu)) / nu
+    lower, upper = u - 0.1, u + 0.1
+    feedback = (nominal, hold, x_gain, u_gain, lower, upper)
+    q0 = np.broadcast_to(task.start, (count, model.nq))
+    q, commands, good = feedback_rollout(model, q0, u, task.options, feedback, threads=1)
+    assert (
+        good.all() and np.any(commands == upper) and np.any((commands < upper) & (commands > lower))
+    )
+    for k in range(count):
+        now, before = np.array(task.start), hold
+        for t in range(T):
+            wanted = u[k, t] + x_gain[k, t] @ model.difference(now, nominal[t])
+            before = np.clip(wanted + u_gain[k, t] @ before, lower[k, t], upper[k, t])
+            np.testing.assert_allclose(commands[k, t], before, atol=1e-8)
+            now = qdsim.step(model, now, commands[k, t], task.options).q_next
+            np.testing.assert_allclose(q[k, t + 1], now, atol=1e-12)
+    shared = feedback_rollout(model, q0, u, task.options, feedback, threads=3)
+    assert shared[0].tobytes() == q.tobytes() and shared[1].tobytes() == commands.tobytes()
+    broken = task.options.replace(kappa=100.0, iteration_limit=1)
+    q, commands, good = feedback_rollout(model, q0, u, broken, feedback)
+    assert not good.any() and np.isnan(commands).all() and (q == q[:, :1]).all()
+    with pytest.raises(ValueError, match="x_gain"):
+        feedback_rollout(model, q0, u, task.options, (nominal, hold, u_gain, *feedback[3:]))
+    with pytest.raises(ValueError, match="six arrays"):
+        feedback_rollout(model, q0, u, task.options, feedback[:5])  # type: ignore[arg-type]
 
 
 # -------------------------------------------------------------------- searches that were cut off

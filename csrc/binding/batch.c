@@ -346,14 +346,16 @@ PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg
 
 const char rollout_doc[] =
     "_rollout($module, /, model, options, q, u, tau, wrench, parameters, out, threads,\n"
-    "         warm_start, start)\n--\n\n"
+    "         warm_start, start, feedback)\n--\n\n"
     "Rollouts from the rows of q (samples, nq) under u (samples, steps, nu), and tau and wrench "
     "of\n"
     "that kind or None, rows contiguous; parameters and out (q, status, steps done) as in _batch.\n"
     "warm_start: whether each step starts from the one before; start: guess for the first ones.\n"
-    "Returns q (samples, steps + 1, nq), status, steps done, and (sample, step, SolverInfo) of "
-    "the\n"
-    "first failure or None.";
+    "feedback: None, or q_nominal (steps, nq), u_before (nu), x_gain (samples, steps, nu, nv),\n"
+    "u_gain (samples, steps, nu, nu), lower and upper (samples, steps, nu) as in qd_feedback.\n"
+    "Returns q (samples, steps + 1, nq), status, steps done, the commands that feedback gave or "
+    "None,\n"
+    "and (sample, step, SolverInfo) of the first failure or None.";
 
 /* (samples, steps, width); *step_count -1: not known yet */
 static const double *course_read(const batch_call *call, PyObject *object, const char *name,
@@ -390,14 +392,53 @@ static int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *
   return 0;
 }
 
-static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_count) {
+/* Arrays of a feedback, which it keeps alive: None, or (q_nominal, u_before, x_gain, u_gain, lower,
+ * upper) as in qd_feedback. */
+enum { FEEDBACK_ARRAYS = 6 };
+
+typedef struct rollout_feedback {
+  PyArrayObject *in[FEEDBACK_ARRAYS];
+  qd_feedback values;
+} rollout_feedback;
+
+static int feedback_read(rollout_feedback *feedback, batch_call *call, PyObject *object,
+                         npy_intp step_count) {
+  static const char *const names[] = {"q_nominal", "u_before", "x_gain",
+                                      "u_gain",    "lower",    "upper"};
+  const model_object *model = call->step.model;
+  const npy_intp count = (npy_intp)call->input.sample_count, nu = model->nu;
+  const npy_intp path[] = {step_count, model->nq}, rows[] = {count, step_count, nu};
+  const npy_intp x_gain[] = {count, step_count, nu, model->nv},
+                 u_gain[] = {count, step_count, nu, nu};
+  const npy_intp *const shapes[] = {path, &nu, x_gain, u_gain, rows, rows};
+  static const int ranks[] = {2, 1, 4, 4, 3, 3};
+  if (object == Py_None) return 0;
+  if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != FEEDBACK_ARRAYS) {
+    PyErr_SetString(PyExc_ValueError, "feedback: expected None or six arrays");
+    return -1;
+  }
+  const double *data[FEEDBACK_ARRAYS];
+  for (int k = 0; k < FEEDBACK_ARRAYS; k++) {
+    feedback->in[k] = array_read(PyTuple_GET_ITEM(object, k), names[k], ranks[k], shapes[k]);
+    if (!feedback->in[k]) return -1;
+    data[k] = PyArray_DATA(feedback->in[k]);
+  }
+  feedback->values = (qd_feedback){data[0], data[1], data[2], data[3], data[4], data[5], NULL};
+  call->input.feedback = &feedback->values;
+  return 0;
+}
+
+static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_count,
+                             rollout_feedback *feedback) {
   npy_intp count = (npy_intp)call->input.sample_count;
-  PyObject *items = PyTuple_New(4);
+  PyObject *items = PyTuple_New(5);
   if (!items) return NULL;
   double *q =
       item_create(items, out, 0, 1, NPY_DOUBLE, count, step_count + 1, call->step.model->nq);
   int32_t *statuses = item_create(items, out, 1, 1, NPY_INT32, count, -1, -1);
   int64_t *steps_done = item_create(items, out, 2, 1, NPY_INT64, count, -1, -1);
+  feedback->values.u = item_create(items, Py_None, 3, call->input.feedback != NULL, NPY_DOUBLE,
+                                   count, step_count, call->step.model->nu);
   PyObject *report = NULL;
   if (!PyErr_Occurred()) {
     interruptible work;
@@ -411,7 +452,7 @@ static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_coun
                              : status_raise(call->step.state, call->step.name, status, NULL, NULL);
   }
   if (report)
-    PyTuple_SET_ITEM(items, 3, report);
+    PyTuple_SET_ITEM(items, 4, report);
   else
     Py_CLEAR(items);
   return items;
@@ -421,20 +462,23 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
                            PyObject *kwnames) {
   static const char *const names[] = {"model",   "options",    "q",          "u",
                                       "tau",     "wrench",     "parameters", "out",
-                                      "threads", "warm_start", "start"};
-  PyObject *in[11], *out = NULL;
+                                      "threads", "warm_start", "start",      "feedback"};
+  PyObject *in[12], *out = NULL;
   batch_call call;
+  rollout_feedback feedback = {{NULL}, {NULL}};
   npy_intp count = -1, step_count;
-  if (arguments_parse("_rollout", names, 11, 11, 11, args, arg_count, kwnames, in) < 0) return NULL;
+  if (arguments_parse("_rollout", names, 12, 12, 12, args, arg_count, kwnames, in) < 0) return NULL;
   if (batch_begin(&call, PyModule_GetState(module), "rollout", in[0], in[1], in[8]) == 0 &&
       (call.input.q = rows_read(in[2], "q0", &count, call.step.model->nq, &call.input.q_stride))) {
     call.input.sample_count = count;
     if (courses_read(&call, in[3], in[4], in[5], &step_count) == 0 &&
         parameters_read(&call, in[6]) == 0 && out_check(in[7], 3) == 0 &&
         (call.input.warm_start = PyObject_IsTrue(in[9])) >= 0 &&
-        batch_start_begin(&call.start, &call.step, in[10], &call.input) == 0)
-      out = rollout_run(&call, in[7], step_count);
+        batch_start_begin(&call.start, &call.step, in[10], &call.input) == 0 &&
+        feedback_read(&feedback, &call, in[11], step_count) == 0)
+      out = rollout_run(&call, in[7], step_count, &feedback);
   }
+  for (int k = 0; k < FEEDBACK_ARRAYS; k++) Py_XDECREF(feedback.in[k]);
   batch_end(&call);
   return out;
 }

@@ -535,6 +535,21 @@ void qd_batch_destroy(qd_batch *batch);
  * the call runs to its end, as at first. */
 void qd_batch_set_stop(qd_batch *batch, int (*stop)(void *context), void *context);
 
+/* Commands that react, of rollouts: sample i's step t is taken with
+ *
+ *     clip(u + x_gain (q [-] q_nominal) + u_gain (u of step t - 1), lower, upper)
+ *
+ * where q is where the step begins, and u what qd_batch_input has. What qd_ocp_qp gives is this
+ * with u - x_gain x - u_gain (u before it) in place of u. */
+typedef struct qd_feedback {
+  const double *q_nominal;     /* (step_count, nq), the same for all samples */
+  const double *u_before;      /* (nu) command before the first, likewise */
+  const double *x_gain;        /* (sample_count, step_count, nu, nv) */
+  const double *u_gain;        /* (sample_count, step_count, nu, nu) */
+  const double *lower, *upper; /* (sample_count, step_count, nu) */
+  double *u; /* (sample_count, step_count, nu) the commands, filled; NaN after a failed step */
+} qd_feedback;
+
 /* Sample i begins at q + i * q_stride, and so on; a stride of 0 gives all samples the same. */
 typedef struct qd_batch_input {
   int64_t sample_count;
@@ -547,9 +562,10 @@ typedef struct qd_batch_input {
   const double *parameter[QD_PARAMETER_COUNT]; /* a sample's own parameters, which have passed
                                                   qd_parameter_check; NULL: the model's */
   ptrdiff_t parameter_stride[QD_PARAMETER_COUNT];
-  const qd_step_start *start; /* guesses, of a rollout for its first step; NULL: none */
-  ptrdiff_t start_stride;     /* 1: each sample has its own; 0: all have the same */
-  int warm_start;             /* of rollouts: 1: each step starts from the one before */
+  const qd_step_start *start;  /* guesses, of a rollout for its first step; NULL: none */
+  ptrdiff_t start_stride;      /* 1: each sample has its own; 0: all have the same */
+  int warm_start;              /* of rollouts: 1: each step starts from the one before */
+  const qd_feedback *feedback; /* of rollouts; NULL: the commands as they are */
 } qd_batch_input;
 
 /* Caller's memory; every array but q_next and status may be NULL. */

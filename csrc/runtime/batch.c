@@ -338,6 +338,31 @@ static void sample_step(const run *r, int k, int64_t i) {
   out->status[i] = (int32_t)status;
 }
 
+/* y += A x, A (rows, columns) */
+static void add_product(double *y, const double *A, const double *x, int rows, int columns) {
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      y[i] += A[i * columns + j] * x[j];
+    }
+  }
+}
+
+/* p->u, so far what the input has for step t of sample i, reacts to where it begins. */
+static void react(const run *r, participant *p, int64_t i, int64_t t) {
+  const qd_model *model = r->batch->model;
+  const qd_feedback *f = r->input->feedback;
+  const int nu = model->nu, nv = model->nv;
+  const int64_t at = i * r->step_count + t;
+  double *u = f->u + at * nu;
+  qd_difference(model, p->q, f->q_nominal + t * model->nq, p->delta);
+  add_product(p->u, f->x_gain + at * nu * nv, p->delta, nu, nv);
+  add_product(p->u, f->u_gain + at * nu * nu, t > 0 ? u - nu : f->u_before, nu, nu);
+  for (int j = 0; j < nu; ++j) {
+    p->u[j] = fmin(fmax(p->u[j], f->lower[at * nu + j]), f->upper[at * nu + j]);
+  }
+  memcpy(u, p->u, (size_t)nu * sizeof(double));
+}
+
 static void sample_rollout(const run *r, int k, int64_t i) {
   const qd_model *model = r->batch->model;
   const qd_batch_input *in = r->input;
@@ -360,6 +385,9 @@ static void sample_rollout(const run *r, int k, int64_t i) {
     result.limit_force = p->limit_force;
     result.constraint_force = p->constraint_force;
     status = read_sample(r, p, i, t, path + t * nq);
+    if (status == QD_OK && in->feedback != NULL) {
+      react(r, p, i, t);
+    }
     if (status == QD_OK) {
       status = step_run(r, p, stepped, start, &result, NULL);
     }
@@ -374,6 +402,10 @@ static void sample_rollout(const run *r, int k, int64_t i) {
   }
   r->steps_done[i] = t;
   r->path_status[i] = (int32_t)status;
+  if (in->feedback != NULL) {
+    fill(in->feedback->u + (i * r->step_count + t) * model->nu, (r->step_count - t) * model->nu,
+         NAN);
+  }
   for (; t < r->step_count; ++t) {
     memcpy(path + (t + 1) * nq, path + t * nq, (size_t)nq * sizeof(double));
   }

@@ -237,7 +237,8 @@ def _rollout(
     threads: int,
     warm_start: bool,
     start: Step | Linearization | tuple[npt.NDArray[Any], ...] | None,
-) -> tuple[_Vector, _Codes, _Counts, _Failure | None]: ...
+    feedback: tuple[_Vector, ...] | None,
+) -> tuple[_Vector, _Codes, _Counts, _Vector | None, _Failure | None]: ...
 def _pair_distances(
     model: Model, q: _Vector, margin: float, threads: int
 ) -> tuple[_Vector, _Codes]: ...

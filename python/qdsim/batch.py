@@ -302,7 +302,7 @@ def rollout(
         "steps_done": (lead, np.int64),
     }
     given = outputs(out, wanted, (q_rows, *rows.values(), *own.values()))
-    q, status, steps_done, failure = _core._rollout(
+    q, status, steps_done, _, failure = _core._rollout(
         model,
         options,
         q_rows,
@@ -314,6 +314,7 @@ def rollout(
         thread_count(threads),
         warm_start is not False,
         None if isinstance(warm_start, bool) else warm_start,
+        None,
     )
     _settle("rollout", model, "q0", q_rows, status.reshape(-1), failure, lead, errors)
     fields: dict[str, Any] = {
@@ -322,6 +323,37 @@ def rollout(
         "steps_done": steps_done.reshape(lead),
     }
     return Rollouts(**{**fields, **given})
+
+
+def feedback_rollout(
+    model: _core.Model,
+    q0: _Vector,
+    u: _Vector,
+    options: _core._OptionsLike | _core.StepOptions | None,
+    feedback: tuple[_Vector, _Vector, _Vector, _Vector, _Vector, _Vector],
+    *,
+    threads: int | None = None,
+) -> tuple[_Vector, _Vector, npt.NDArray[np.bool_]]:
+    """Roll out commands that react to where each step begins, clipped to bounds.
+
+    Step t of a sample is taken with ``u[t] + x_gain[t] (q - q_nominal[t]) + u_gain[t] (command before)``.
+
+    Args:
+        model, options, threads: As in `step_batch`.
+        q0: First configurations (samples, nq).
+        u: Commands (samples, T, nu).
+        feedback: q_nominal (T, nq) and the command (nu,) before the first, the same for all samples;
+            x_gain (samples, T, nu, nv), u_gain (samples, T, nu, nu), lower and upper bounds (samples, T, nu).
+
+    Returns:
+        Configurations (samples, T + 1, nq), commands (samples, T, nu), NaN from a failed step on, and
+        which samples (samples,) had none.
+    """
+    q, status, _, commands, _ = _core._rollout(
+        model, options, q0, u, None, None, None, None, thread_count(threads), False, None, feedback
+    )
+    assert commands is not None
+    return q, commands, status == _OK
 
 
 def pair_distances(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim._core import SolverError, _solve_ocp_qp
-from qdsim.batch import rollout, step_batch
+from qdsim.batch import feedback_rollout, rollout
 from qdsim.planning.space import Array
 from qdsim.planning.tracking.cost import CostModel, TrackingCost, spread
 from qdsim.planning.tracking.options import ImpcOptions
@@ -254,33 +254,21 @@ class Shooting:
     ) -> list[Trajectory | None]:
         """Roll out all policies at once, with their feedback; None where a step failed."""
         count, T = len(policies), len(path.u)
-        model = self.model
-        K_x, K_u, x_qp, u_qp, lower, upper = (
+        K_x, K_u, x, wanted, lower, upper = (
             np.array([getattr(p, name) for p in policies])
             for name in ("x_gain", "u_gain", "x", "u", "lower", "upper")
         )
-        u_before_qp = np.concatenate([np.tile(before, (count, 1, 1)), u_qp[:, :-1]], axis=1)
-        q = np.empty((count, T + 1, model.nq))
-        u = np.empty((count, T, model.nu))
-        alive = np.ones(count, dtype=bool)
-        q[:, 0] = start
-        last = np.tile(before, (count, 1))
-        for t in range(T):
-            dx = self.difference(q[:, t], path.q[t]) - x_qp[:, t]
-            du = last - u_before_qp[:, t]
-            wanted = u_qp[:, t] + (K_x[:, t] @ dx[..., None] + K_u[:, t] @ du[..., None])[..., 0]
-            u[:, t] = last = np.minimum(np.maximum(wanted, lower[:, t]), upper[:, t])
-            found = step_batch(
-                model,
-                q[:, t],
-                last,
-                options,
-                threads=1,
-                errors="mark",
-                contacts=False,
-            )
-            q[:, t + 1] = found.q_next
-            alive &= found.ok
+        # gains act on displacements from the programs' answers: those go into the commands
+        last = np.concatenate([np.broadcast_to(before, (count, 1, len(before))), wanted[:, :-1]], 1)
+        fixed = (K_x @ x[:, :-1, :, None] + K_u @ last[..., None])[..., 0]
+        q, u, alive = feedback_rollout(
+            self.model,
+            np.broadcast_to(start, (count, len(start))),
+            wanted - fixed,
+            options,
+            (path.q[:-1], before, K_x, K_u, lower, upper),
+            threads=self.options.threads,
+        )
         self.counts.steps += count * T
         self.counts.failures += int(count - alive.sum())
         cost, final = self.cost.values(q, u, before)
