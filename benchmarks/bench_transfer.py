@@ -121,6 +121,7 @@ OPTIONS = TransferOptions(timestep=1e-3, control_period=0.1, settle=1.0)
 PLAN_LIMIT, RUN_LIMIT = 40, 60
 """s of CPU time, for a plan and for a run."""
 LOST = 10.0
+FRAMES = 6
 
 
 class _TooLong(Exception):
@@ -323,6 +324,42 @@ def draw(found: dict[tuple[str, Key], list[dict[str, Any]]], path: Path) -> None
     figure.savefig(path, dpi=80)
 
 
+def draw_turns(path: Path) -> None:
+    """Frames of half turns by strokes in MuJoCo, of hand and bucket."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from PIL import Image
+
+    from qdsim.planning.scene import PlanarScene
+
+    figure, axes = plt.subplots(2, FRAMES, figsize=(13, 5))
+    for line, name in zip(axes, ("planar_hand", "iiwa_planar")):
+        task = next(iter(systems.load(name).tasks.values()))
+        plan = planning.gait(task)
+        assert plan is not None
+        options = dataclasses.replace(world_of(name, "plane"), control_period=PERIODS["gait"])
+        found = planning.transfer(plan, task, options, controller="gait")
+        frames = [task.start]
+        for segment in found.segments:
+            frames += [segment.executed[0], segment.executed[-1]]
+        frames = [frames[i] for i in np.linspace(0, len(frames) - 1, FRAMES).round().astype(int)]
+        scene = PlanarScene(task.model, task.object)
+        low, high = scene.window(np.array(frames))
+        for ax, q in zip(line, frames):
+            scene.prepare(ax, low, high)
+            scene.draw_goal(ax, task.goal)
+            scene.draw(ax, q)
+            left = np.degrees(task.space.errors(q, task.goal)[1])
+            ax.set_title(f"{left:.{1 if left < 10.0 else 0}f} degrees to go", fontsize=9)
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
@@ -333,7 +370,11 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, nargs="*", default=[], help="files of runs")
     parser.add_argument("--cached", action="store_true", help="only what the files have")
     parser.add_argument("--figure", type=Path, default=None, help="write a picture like S3 Fig. 12")
+    parser.add_argument("--turns", type=Path, default=None, help="draw two half turns, no table")
     arguments = parser.parse_args()
+    if arguments.turns is not None:
+        draw_turns(arguments.turns)
+        return
     choices = (arguments.worlds, arguments.kinds, arguments.loops)
 
     def wanted(key: Key) -> bool:
