@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "numerics/block_kernel.h"
 #include "numerics/dense_tiles.h"
 
 /* A pivot below this fraction of its diagonal entry before elimination is rounding. */
@@ -91,10 +92,11 @@ LANES_INLINE int is_open(const row_block *block, const cone_operator *scaling, i
   return first == rows;
 }
 
-/* `rows` and `tile_count` apart from the block: the common counts are constants, whose loops the
- * compiler unrolls. */
-LANES_INLINE void add_block(const tile_system *system, const row_block *block,
-                            const cone_operator *scaling, int rows, int tile_count) {
+/* Of a block_kernel: stiff rows into S, and their products into H. */
+LANES_INLINE void add_block(const block_call *call, int rows, int tile_count) {
+  const tile_system *system = call->system;
+  const row_block *block = call->block;
+  const cone_operator *scaling = call->scaling;
   const int *tiles = system->block_tiles + block->tile_start;
   const double *G = system->G + block->values;
   double *S = system->S + block->values;
@@ -117,26 +119,8 @@ QD_CLONES
 void tiles_assemble(tile_system *system, const cone_operator *scaling, double shift) {
   start_from_Q(system, shift);
   for (int b = 0; b < system->block_count; ++b) {
-    const row_block *block = &system->blocks[b];
-    switch (block->row_count) {
-    case 1:
-      add_block(system, block, scaling, 1, block->tile_count);
-      break;
-    case 3:
-      if (block->tile_count == 3)
-        add_block(system, block, scaling, 3, 3);
-      else if (block->tile_count == 2)
-        add_block(system, block, scaling, 3, 2);
-      else
-        add_block(system, block, scaling, 3, block->tile_count);
-      break;
-    case 4:
-      add_block(system, block, scaling, 4, block->tile_count);
-      break;
-    default:
-      add_block(system, block, scaling, block->row_count, block->tile_count);
-      break;
-    }
+    const block_call call = {system, &system->blocks[b], NULL, NULL, NULL, scaling};
+    run_block_kernel(add_block, &call);
   }
   if (system->dense_products) dense_tiles_add_products(system);
 }
@@ -291,11 +275,12 @@ void tiles_solve(const tile_system *system, double *x) {
   }
 }
 
-LANES_INLINE void multiply_block(const tile_system *system, const row_block *block, const double *A,
-                                 const double *x, double *y, int rows, int tile_count) {
-  const int *tiles = system->block_tiles + block->tile_start;
-  const double *values = A + block->values;
-  double *out = y + block->slot;
+/* y = A x for one block */
+LANES_INLINE void multiply_block(const block_call *call, int rows, int tile_count) {
+  const row_block *block = call->block;
+  const int *tiles = call->system->block_tiles + block->tile_start;
+  const double *values = call->A + block->values, *x = call->in;
+  double *out = call->out + block->slot;
   const int step = block->slot_step;
   int i = 0;
   for (; i + 3 <= rows; i += 4) { /* three or four rows at a time */
@@ -324,40 +309,20 @@ LANES_INLINE void multiply_block(const tile_system *system, const row_block *blo
   }
 }
 
-LANES_INLINE void multiply_any_block(const tile_system *system, const row_block *block,
-                                     const double *A, const double *x, double *y) {
-  switch (block->row_count) {
-  case 3:
-    if (block->tile_count == 3)
-      multiply_block(system, block, A, x, y, 3, 3);
-    else if (block->tile_count == 2)
-      multiply_block(system, block, A, x, y, 3, 2);
-    else
-      multiply_block(system, block, A, x, y, 3, block->tile_count);
-    break;
-  case 4:
-    multiply_block(system, block, A, x, y, 4, block->tile_count);
-    break;
-  case 8:
-    multiply_block(system, block, A, x, y, 8, block->tile_count);
-    break;
-  default:
-    multiply_block(system, block, A, x, y, block->row_count, block->tile_count);
-    break;
+QD_CLONES
+void tiles_multiply(const tile_system *system, const double *A, const double *x, double *y) {
+  for (int b = 0; b < system->block_count; ++b) {
+    const block_call call = {system, &system->blocks[b], A, x, y, NULL};
+    run_block_kernel(multiply_block, &call);
   }
 }
 
-QD_CLONES
-void tiles_multiply(const tile_system *system, const double *A, const double *x, double *y) {
-  for (int b = 0; b < system->block_count; ++b)
-    multiply_any_block(system, &system->blocks[b], A, x, y);
-}
-
-LANES_INLINE void add_transposed_block(const tile_system *system, const row_block *block,
-                                       const double *A, const double *y, double *x, int rows,
-                                       int tile_count) {
-  const int *tiles = system->block_tiles + block->tile_start;
-  const double *values = A + block->values, *in = y + block->slot;
+/* x += A'y for one block */
+LANES_INLINE void add_transposed_block(const block_call *call, int rows, int tile_count) {
+  const row_block *block = call->block;
+  const int *tiles = call->system->block_tiles + block->tile_start;
+  const double *values = call->A + block->values, *in = call->in + block->slot;
+  double *x = call->out;
   const int step = block->slot_step;
   int first = 0; /* rows of open cones carry nothing */
   while (first < rows && in[first * step] == 0.0) ++first;
@@ -372,23 +337,8 @@ LANES_INLINE void add_transposed_block(const tile_system *system, const row_bloc
 QD_CLONES
 void tiles_add_transposed(const tile_system *system, const double *A, const double *y, double *x) {
   for (int b = 0; b < system->block_count; ++b) {
-    const row_block *block = &system->blocks[b];
-    switch (block->row_count) {
-    case 3:
-      if (block->tile_count == 3)
-        add_transposed_block(system, block, A, y, x, 3, 3);
-      else if (block->tile_count == 2)
-        add_transposed_block(system, block, A, y, x, 3, 2);
-      else
-        add_transposed_block(system, block, A, y, x, 3, block->tile_count);
-      break;
-    case 4:
-      add_transposed_block(system, block, A, y, x, 4, block->tile_count);
-      break;
-    default:
-      add_transposed_block(system, block, A, y, x, block->row_count, block->tile_count);
-      break;
-    }
+    const block_call call = {system, &system->blocks[b], A, y, x, NULL};
+    run_block_kernel(add_transposed_block, &call);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "numerics/block_kernel.h"
 #include "numerics/tiles.h"
 
 /* y_a += sign * sum_b L[b][a] x_b, with L the tile's column vectors; in registers until the end */
@@ -57,12 +58,11 @@ void tiles_solve4(const tile_system *system, double *x) {
   }
 }
 
-/* `rows` and `tile_count` apart from the block: a contact's are constants, whose loops the compiler
- * unrolls. */
-LANES_INLINE void multiply_block4(const tile_system *system, const row_block *block,
-                                  const double *A, const double *x, double *y, int rows,
-                                  int tile_count) {
-  const int *tiles = system->block_tiles + block->tile_start;
+LANES_INLINE void multiply_block4(const block_call *call, int rows, int tile_count) {
+  const row_block *block = call->block;
+  const int *tiles = call->system->block_tiles + block->tile_start;
+  const double *A = call->A, *x = call->in;
+  double *y = call->out;
   for (int i = 0; i < rows; ++i) {
     lanes sum = {0.0, 0.0, 0.0, 0.0};
     for (int k = 0; k < tile_count; ++k) {
@@ -75,29 +75,20 @@ LANES_INLINE void multiply_block4(const tile_system *system, const row_block *bl
   }
 }
 
-LANES_INLINE int is_contact(const row_block *block, int tile_count) {
-  return block->row_count == 3 && block->tile_count == tile_count;
-}
-
 QD_CLONES
 void tiles_multiply4(const tile_system *system, const int *blocks, int block_count, const double *A,
                      const double *x, double *y) {
   for (int b = 0; b < block_count; ++b) {
-    const row_block *block = &system->blocks[blocks[b]];
-    if (is_contact(block, 3))
-      multiply_block4(system, block, A, x, y, 3, 3);
-    else if (is_contact(block, 2))
-      multiply_block4(system, block, A, x, y, 3, 2);
-    else
-      multiply_block4(system, block, A, x, y, block->row_count, block->tile_count);
+    const block_call call = {system, &system->blocks[blocks[b]], A, x, y, NULL};
+    run_block_kernel(multiply_block4, &call);
   }
 }
 
-LANES_INLINE void add_transposed_block4(const tile_system *system, const row_block *block,
-                                        const double *A, const double *y, double *x, int rows,
-                                        int tile_count) {
-  const int *tiles = system->block_tiles + block->tile_start;
-  const double *values = A + block->values;
+LANES_INLINE void add_transposed_block4(const block_call *call, int rows, int tile_count) {
+  const row_block *block = call->block;
+  const int *tiles = call->system->block_tiles + block->tile_start;
+  const double *values = call->A + block->values, *y = call->in;
+  double *x = call->out;
   for (int k = 0; k < tile_count; ++k) {
     double *at = x + 16 * (size_t)tiles[k];
     lanes x0 = LANES_OF(at), x1 = LANES_OF(at + 4), x2 = LANES_OF(at + 8);
@@ -120,13 +111,8 @@ QD_CLONES
 void tiles_add_transposed4(const tile_system *system, const int *blocks, int block_count,
                            const double *A, const double *y, double *x) {
   for (int b = 0; b < block_count; ++b) {
-    const row_block *block = &system->blocks[blocks[b]];
-    if (is_contact(block, 3))
-      add_transposed_block4(system, block, A, y, x, 3, 3);
-    else if (is_contact(block, 2))
-      add_transposed_block4(system, block, A, y, x, 3, 2);
-    else
-      add_transposed_block4(system, block, A, y, x, block->row_count, block->tile_count);
+    const block_call call = {system, &system->blocks[blocks[b]], A, y, x, NULL};
+    run_block_kernel(add_transposed_block4, &call);
   }
 }
 
