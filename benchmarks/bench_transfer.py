@@ -13,8 +13,8 @@ run that takes longer than its limit as not reached.
   a second, as it does in the quasi-dynamic model (pen and door, which have no gravity).
 - *plan*: by the task's own planner. *refined*: that plan, refined. *paced*: by ``planning.paced``, edges at the
   pace of the execution against the world's resistance. *strokes*: by ``planning.gait``.
-- *open*: commands as planned; *mpc*: iMPC along the segment; *replan*: that, and new plans on the way; *gait*: strokes
-  found on the way, to the goal of the plan; others are named in ``LOOPS``.
+- *open*: commands as planned; *mpc*: iMPC along the segment; *replan*: that, and new plans on the way;
+  *renew*: commands as planned, and new plans on the way; *gait*: strokes found on the way, to the goal of the plan; others are named in ``LOOPS``.
 
 ``--cache FILE ...`` reads runs from files of JSON lines, does those that are missing and adds them to the first
 file; ``--cached`` prints the table of what the files have. Seeds are the outer loop, so that what is there after a while has as many seeds of each system.
@@ -89,6 +89,15 @@ DAMPED_RUNS: tuple[Key, ...] = (
     ("damped", "plan", "mpc"),
     ("damped", "refined", "mpc"),
 )
+FLOATING_RUNS: tuple[Key, ...] = (
+    ("plane", "plan", "open"),
+    ("plane", "refined", "open"),
+    ("plane", "paced", "open"),
+    ("plane", "plan", "renew"),
+    ("plane", "refined", "renew"),
+    ("plane", "paced", "renew"),
+)
+"""Of objects without gravity that arms push: where nothing resists them they fly away from the first touch."""
 RUNS: dict[str, tuple[Key, ...]] = {
     "allegro_pen": DAMPED_RUNS,
     "allegro_door": DAMPED_RUNS,
@@ -96,6 +105,9 @@ RUNS: dict[str, tuple[Key, ...]] = {
     "allegro_plate": HAND_RUNS,
     "planar_hand": PLANAR_RUNS + STROKES,
     "iiwa_planar": PLANAR_RUNS + STROKES,
+    "iiwa_bimanual_box": tuple(("published", kind, loop) for _, kind, loop in FLOATING_RUNS),
+    "iiwa_bimanual_cylinder": FLOATING_RUNS,
+    "iiwa_box_push": FLOATING_RUNS,
 }
 """The rows of systems that have others than those above."""
 LOOPS: dict[tuple[str, str], dict[str, Any]] = {}
@@ -185,7 +197,7 @@ def execute(
     begin = time.process_time()
     period = PERIODS.get(loop, options.control_period)
     options = dataclasses.replace(options, control_period=period)
-    told = {"controller": loop, "planner": planner if loop == "replan" else None}
+    told = {"controller": loop, "planner": planner if loop in ("replan", "renew") else None}
     found = planning.transfer(plan, task, options, **LOOPS.get((name, loop), told))
     return {
         "final": [s.final for s in found.segments],

@@ -14,6 +14,7 @@ from qdsim.planning.follower import spring_reach
 from qdsim.planning.pacing import drift, matched_epsilon
 from qdsim.planning.placing import placed, shifted
 from qdsim.planning.plant import Plant
+from qdsim.planning.space import ObjectSpace
 
 PUSHER = """
 <mujoco>
@@ -175,8 +176,9 @@ def test_bad_input(model: qdsim.Model) -> None:
         planning.transfer(plan, other)
     with pytest.raises(ValueError, match="controller"):
         planning.transfer(plan, model, controller="closed")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="task"):
-        planning.transfer(plan, model, controller="replan")
+    for loop in ("replan", "renew"):
+        with pytest.raises(ValueError, match="task"):
+            planning.transfer(plan, model, controller=loop)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="reach"):
         planning.ImpcOptions(reach=-1.0)
     with pytest.raises(ValueError, match="simulator"):
@@ -312,6 +314,45 @@ def test_a_plan_that_stops_short_is_continued_by_a_new_one() -> None:
     assert result.reached and result.plans > 1
     begun, ended = result.segments[1].executed[0], result.segments[0].executed[-1]
     assert begun[:3] == pytest.approx(ended[:3], abs=1e-12)  # the object goes on from where it is
+
+
+def test_new_plans_between_planned_commands() -> None:
+    """Without iMPC on the way: commands are those of the plans, which know of the plane's friction."""
+    task, plan = table_task()
+    first = plan.segments[0]
+    short = planning.Segment(first.inputs[:15], first.configurations[:16], np.array([15]))
+    half = planning.Plan("half", "box", plan.options, plan.goal, 0.008, 0.05, 1e-3, (short,))
+    options = planning.TransferOptions(support_friction=0.25, settle=2.0)
+    paced_task, settings = planning.paced(task, options)
+    result = planning.transfer(half, paced_task, options, controller="renew", planner=settings)
+    assert result.reached and result.plans > 1
+    assert result.segments[0].commands[-1] == pytest.approx(short.inputs[-1], abs=1e-12)
+    begun, ended = result.segments[1].executed[0], result.segments[0].executed[-1]
+    assert begun[:3] == pytest.approx(ended[:3], abs=1e-3)
+
+
+def test_paced_plans_leave_the_box_only_where_it_stays() -> None:
+    """Two arms and a heavy box: at every change of grasp the box lies still without them, in MuJoCo too."""
+    task = qdsim.systems.load("iiwa_bimanual_box").tasks["turn"]
+    task, settings = planning.paced(task)
+    tree = planning.rrt(task, settings.replace(max_nodes=40, restart=None), rng=1)
+    plan = tree.plan(tree.best_node)
+    space = ObjectSpace(task.model, "box")
+    options = planning.TransferOptions(timestep=1e-3)
+    mj = planning.second_order(task.model, "box", options)
+    away = task.start[task.model.actuated_q] + np.tile([1.5, 0, 0, 0, 0, 0, 0], 2) * np.repeat(
+        [1, -1], 7
+    )
+    assert len(plan.segments) > 1
+    for before, _ in plan.regrasps:
+        plant = Plant(task.model, space, mj, options, compensated=True)
+        alone = np.array(before)
+        alone[task.model.actuated_q] = away
+        plant.reset(alone)
+        for _ in range(300):
+            plant.advance(task.model.command_from(alone))
+        shift, turn = space.errors(plant.q, before)
+        assert shift < 2e-3 and turn < 2e-2
 
 
 def test_placing_moves_the_robot_alone() -> None:

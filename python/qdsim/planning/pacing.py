@@ -28,6 +28,8 @@ LEAST_DRIFT = 1e-4  # m/s, that counts as motion
 LEAST_EPSILON = 1e-3
 PILOTS = 2
 """Plans that are made to see how fast the object goes."""
+STATIC_NODES = 4000
+"""Nodes that plans may need whose grasps change only where the object stays."""
 
 
 def paced(
@@ -41,7 +43,8 @@ def paced(
 
     Edges get as many steps as keep the command within ``options.speed``. Where the object lies on a plane that is
     not part of the model, or where it is damped, ``epsilon`` is set so that the step resists as the world does: at
-    the speed that the object has on average in plans made for that (friction does not depend on speed).
+    the speed that the object has on average in plans made for that (friction does not depend on speed). Where
+    gravity would take the object, grasps are changed only while it stays without the robot.
 
     Args:
         task: the task.
@@ -59,6 +62,10 @@ def paced(
     base = planner or task.planner or RRTOptions()
     per_edge = math.ceil(base.step / (given.speed * task.options.h) - 1e-9)
     settings = base.replace(sub_steps=max(base.sub_steps, per_edge))
+    if np.any(task.model.parameters.gravity) and not lies_on_a_plane(task.model, task.space):
+        settings = settings.replace(
+            require_static_regrasps=True, max_nodes=max(settings.max_nodes, STATIC_NODES)
+        )
     for pilot in range(PILOTS):
         if matched_epsilon(task.model, task.object, given, task.options.h, 1.0) is None:
             break

@@ -37,15 +37,15 @@ __all__ = [
     "transfer",
 ]
 
-Loop = Literal["open", "stabilizer", "mpc", "replan", "grip", "gait"]
+Loop = Literal["open", "stabilizer", "mpc", "replan", "renew", "grip", "gait"]
 
 ABANDON = 10.0
-"""With "replan" a segment is given up where the object is so many times the tolerances off: in motion it lags."""
+"""With new plans a segment is given up where the object is so many times the tolerances off: in motion it lags."""
 LEAVE = 2.0
 """And a plan where the object is so many times the tolerances off at the end of a segment."""
 SEGMENTS = 60
 PLANS = 12
-"""With "replan", most segments and plans of an execution."""
+"""With new plans, most segments and plans of an execution."""
 MISSES = 2
 """And most new plans in a row that do not find the goal: the object is out of the robot's reach."""
 
@@ -118,14 +118,16 @@ def transfer(
 
     Args:
         plan: the plan.
-        model: the model of its task, or the task itself, which ``"replan"`` and ``"gait"`` need.
+        model: the model of its task, or the task itself, which ``"replan"``, ``"renew"`` and ``"gait"`` need.
         options: speed, time step, how segments are joined.
         controller: what closes the loop, every ``options.control_period``. None or ``"open"``: the planned
             commands. ``"stabilizer"``: :class:`Stabilizer` with its own weights. ``"mpc"``: iMPC along the
             segment, ten control periods ahead, with the springs bounded by ``options.press``. ``"replan"``: as
             ``"mpc"``; where the object is further off its plan than twice the tolerances at the end of a segment,
             or ten times on the way, or the plan has ended short of the goal, a new one begins where it is; the
-            object always carries on. ``"grip"``: a :class:`Grip` moves the object along the segment's path, from
+            object always carries on. ``"renew"``: new plans as with ``"replan"``, between them the planned commands:
+            where segments mostly arrive open loop, as an arm's pushes on a table do, iMPC does more harm than
+            good. ``"grip"``: a :class:`Grip` moves the object along the segment's path, from
             a preload on, whatever the commands planned were. ``"gait"``: the plan's goal alone counts: strokes
             (:class:`StrokePlanner`) from where the object is, without a break from the task's start on: the
             fingers close, move the object, let it rest, and go to the next grasp through the simulated world.
@@ -153,7 +155,7 @@ def transfer(
         raise ValueError(
             f"controller: expected one of {', '.join(get_args(Loop))} or a function, got {controller!r}"
         )
-    if controller in ("replan", "gait") and task is None:
+    if controller in ("replan", "renew", "gait") and task is None:
         raise ValueError(f"controller: {controller!r} needs the task in place of the model")
     _check_planner(controller, planner)
     given = options or TransferOptions()
@@ -167,10 +169,10 @@ def transfer(
             f"simulator: has nq, nv, nu = {mj.nq}, {mj.nv}, {mj.nu}, the model "
             f"{own.nq}, {own.nv}, {own.nu}"
         )
-    if controller == "replan":
+    if controller in ("replan", "renew"):
         assert task is not None
         given = dataclasses.replace(given, carry_on=True)
-        execution = Execution(plan, own, mj, given, "mpc")
+        execution = Execution(plan, own, mj, given, "mpc" if controller == "replan" else None)
         settings = planner if isinstance(planner, RRTOptions) else task.planner or RRTOptions()
         segments, plans = _with_new_plans(execution, task, settings)
     elif controller == "gait":
