@@ -105,7 +105,11 @@ RUNS: dict[str, tuple[Key, ...]] = {
     "allegro_plate": HAND_RUNS,
     "planar_hand": PLANAR_RUNS + STROKES,
     "iiwa_planar": PLANAR_RUNS + STROKES,
-    "iiwa_bimanual_box": tuple(("published", kind, loop) for _, kind, loop in FLOATING_RUNS),
+    "iiwa_bimanual_box": (
+        ("published", "plan", "open"),
+        ("published", "paced", "open"),
+        ("published", "paced", "replan"),
+    ),
     "iiwa_bimanual_cylinder": FLOATING_RUNS,
     "iiwa_box_push": FLOATING_RUNS,
 }
