@@ -55,7 +55,7 @@ def _planar_hand(system: System) -> dict[str, Task]:
     goal = start + np.array([-0.3, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0])
     goal[3:] = math.pi / 4 * np.array([-1.0, -1.0, 1.0, 1.0])
     cost = TrackingCost(object=10.0, robot=1e-3, command=10.0)
-    options = ImpcOptions(cost=cost, kappa=500.0, start="rrt", iterations=20)
+    options = ImpcOptions(cost=cost, kappa=500.0, start="rrt", iterations=40)
     task = Task(
         name="shift and turn the disc",
         model=system.model,
