@@ -193,10 +193,13 @@ static void fill_applied(problem *p, const qd_model *model, const kinematics *k,
 
 static void assemble_cost(problem *p, const qd_model *model, const qd_step_options *o,
                           const kinematics *k, inertia *I, const qd_step_input *input) {
-  inertia_compute(model, k, o->gravity_on_actuated, I);
-  inertia_gravity_force(p->gravity, model, k, I);
-  fill_applied(p, model, k, I, input);
-  fill_epsilon(p, model, o);
+  if (!p->loads_are_known) {
+    inertia_compute(model, k, o->gravity_on_actuated, I);
+    inertia_gravity_force(p->gravity, model, k, I);
+    fill_applied(p, model, k, I, input);
+    fill_epsilon(p, model, o);
+    p->loads_are_known = 1;
+  }
   for (int i = 0; i < p->n; ++i) {
     const int dof = p->dof_of_variable[i];
     const int falls = model->dof_actuator[dof] < 0 || o->gravity_on_actuated;

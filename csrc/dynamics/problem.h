@@ -73,7 +73,8 @@ typedef struct problem {
   int *tile_place; /* (tiles) scratch: where a tile stands in it */
   int *tree_first, *tree_last; /* (tree_count) first and last column that mass couples */
   double rays[2 * RAYS_MAX];
-  int relaxed; /* 1: shallow penetrations are kept from deepening only, not resolved */
+  int loads_are_known; /* 1: inertia, gravity, applied and epsilon are those of the step at hand */
+  int relaxed;         /* 1: shallow penetrations are kept from deepening only, not resolved */
 } problem;
 
 /* A contact that penetrates by so little beside its shapes that linearisation may have left it. */

@@ -261,6 +261,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   const int add = options->add_missed_pairs && isinf(options->kappa);
   int before = 0; /* contacts of the round before */
   w->problem.relaxed = 0;
+  w->problem.loads_are_known = 0;
   kinematics_compute(model, input->q, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
   w->warm.from = input->start;

@@ -78,6 +78,17 @@ LANES_INLINE void mask_sparse_row(const double *row, const int *tiles, int count
   }
 }
 
+/* The same where one word has all tiles. */
+LANES_INLINE uint64_t mask_short_row(const double *row, const int *tiles, int count) {
+  lane_bits found = {0, 0, 0, 0};
+  for (int k = 0; k < count; ++k, row += 4) {
+    const long long one = (long long)((uint64_t)1 << tiles[k]);
+    const lane_bits bit = {one, one, one, one};
+    look_at_tile(row, &bit, &found);
+  }
+  return all_bits(&found);
+}
+
 /* Masks of all rows of a matrix; 1 if a row has no entry. */
 QD_CLONES
 static int mask_rows(const row_source *source, int rows, int n, size_t words, uint64_t *mask) {
@@ -87,6 +98,14 @@ static int mask_rows(const row_source *source, int rows, int n, size_t words, ui
     const double *row = source->values;
     for (int i = 0; i < rows; ++i, row += source->stride) {
       mask[i] = mask_dense_word(row, n, 0, &narrow);
+      any_empty |= mask[i] == 0;
+    }
+    return any_empty;
+  }
+  if (words == 1) {
+    for (int i = 0; i < rows; ++i) {
+      const int start = source->start[i], count = source->start[i + 1] - start;
+      mask[i] = mask_short_row(source_row(source, (size_t)i), source->tiles + start, count);
       any_empty |= mask[i] == 0;
     }
     return any_empty;
