@@ -9,6 +9,7 @@ import queue
 import subprocess
 import sys
 import sysconfig
+import textwrap
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -303,3 +304,26 @@ def test_the_gil_stays_off() -> None:
     text = "import sys, warnings; warnings.simplefilter('error'); import qdsim; print(sys._is_gil_enabled())"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]
+
+
+def test_subinterpreters_are_refused() -> None:
+    """With an error, and the main interpreter goes on."""
+    text = """
+    import sys
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    code = "try:\\n    import qdsim\\nexcept ImportError as error:\\n    print(type(error).__name__, flush=True)"
+    interpreters.run_string(interpreters.create(), code)
+    import qdsim
+    interpreters.run_string(interpreters.create(), code)
+    print(len(qdsim.Options(h=0.2).held))
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(text)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["ImportError", "ImportError", "0"]

@@ -99,6 +99,13 @@ static int names_add(PyObject *module, const char *attribute, int count,
 }
 
 static int module_exec(PyObject *module) {
+  /* the slot below forbids it to interpreters of their own GIL, and only from 3.12 on */
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError,
+                    "qdsim._core: cannot be used in subinterpreters, as NumPy has one state per "
+                    "process; use threads or processes");
+    return -1;
+  }
   if (_import_array() < 0) return -1;
   core_state *state = PyModule_GetState(module);
   atomic_init(&state->next_serial, 1);
