@@ -406,6 +406,20 @@ def test_iterations_may_grow(pushing: Task, tmp_path: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["MT19937", "Philox", "SFC64"])
+def test_every_generator_goes_on_where_it_was(kind: str, pushing: Task, tmp_path: Any) -> None:
+    """Some keep arrays in their state."""
+
+    def fresh(seed: int) -> np.random.Generator:
+        return np.random.Generator(getattr(np.random, kind)(seed))
+
+    options = pushing.impc.replace(iterations=4, smoothing=Randomized(0.1, samples=4))
+    whole = impc(pushing, options, fresh(1))
+    file = tmp_path / "search.npz"
+    impc(pushing, options.replace(iterations=2), fresh(1), checkpoint=file)
+    assert impc(pushing, options, fresh(7), checkpoint=file).u.tobytes() == whole.u.tobytes()
+
+
 def test_checkpoints_of_something_else_are_named(pushing: Task, hand: Task, tmp_path: Any) -> None:
     file = tmp_path / "search.npz"
     options = pushing.impc.replace(iterations=1)

@@ -23,7 +23,7 @@ def write_archive(
     place = Path(path)
     part = place.with_name(place.name + ".part")
     with open(part, "wb") as file:
-        np.savez(file, header=np.array(json.dumps(header)), **arrays)
+        np.savez(file, header=np.array(json.dumps(header, default=_plain)), **arrays)
     os.replace(part, place)
 
 
@@ -32,3 +32,10 @@ def read_archive(content: bytes) -> tuple[Any, dict[str, Any]]:
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     return json.loads(str(arrays["header"])), arrays
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that JSON does not know: those of NumPy, as in the states of some random generators."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__} cannot be written")
