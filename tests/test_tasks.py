@@ -267,6 +267,18 @@ def test_searches_end_at_their_number_of_steps():
         planning.RRTOptions(squeeze=-1.0)
 
 
+def test_searches_that_get_nowhere_end():
+    """A pusher that does not reach the box: the sampler finds no grasp, and no push helps."""
+    task = next(iter(systems.load("planar_pushing").tasks.values()))
+    away = np.array(task.start)
+    away[task.space.q[:2]] += 5.0
+    goal = task.with_object(away, [0.1, 0.0, 0.0])
+    lonely = task.replace(start=away, goal=goal, sampler=lambda model, q, rng: None)
+    tree = planning.rrt(lonely, planning.RRTOptions(max_idle=30))
+    assert not tree.reached and tree.count == 1 and len(tree.records) == 30
+    assert "not reached" in repr(tree)
+
+
 def test_nominal_commands_keep_the_pressure_of_a_push():
     task = task_of("iiwa_bimanual_cylinder", "turn")
     for squeeze in (0.0, 0.1):

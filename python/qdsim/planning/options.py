@@ -31,6 +31,9 @@ class RRTOptions:
         max_iterations: and after this many subgoals,
         max_steps: and after the iteration in which the simulator has taken this many steps; None: any
             number.
+        max_idle: and after this many subgoals in a row that added no node: no push helps and the sampler finds no
+            grasp, as where the robot does not reach the object. Searches that got anywhere had at most some 20. None:
+            any number.
         restart: nodes after which the search begins anew at the start, times Luby's sequence 1 1 2 1 1 2 4
             ...: a tree that went astray is left alone. None: one tree.
         goal_probability: how often the subgoal is the goal.
@@ -85,6 +88,7 @@ class RRTOptions:
     max_nodes: int = 2000
     max_iterations: int = 20000
     max_steps: int | None = None
+    max_idle: int | None = 200
     restart: int | None = 400
     goal_probability: float = 0.3
     between_probability: float = 0.5
@@ -120,7 +124,7 @@ class RRTOptions:
             )
         counts = ("max_nodes", "max_iterations", "sub_steps", "chain_length", "grasps")
         fields(self, integer, *counts, least=1)
-        fields(self, integer, "max_steps", "restart", least=1, or_none=True)
+        fields(self, integer, "max_steps", "max_idle", "restart", least=1, or_none=True)
         fields(self, integer, "shots", "regrasps", least=0)
         shares = ("goal_probability", "between_probability", "grasp_probability", "progress")
         fields(self, number, *shares, least=0, most=1)

@@ -301,9 +301,10 @@ def _draw_projection(ax: Any, tree: Tree) -> None:
         line = np.vstack([nodes[tree.parent[i]], coordinates(trajectory)])
         # Piece by piece: Matplotlib 3.10 cannot measure lines of different lengths together.
         (chosen if i in on_path else plain).extend(np.stack([line[:-1], line[1:]], axis=1))
-    ax.add_collection3d(
-        collections.Line3DCollection(plain, colors=LIMBS[0], linewidths=0.8, alpha=0.45)
-    )
+    if plain:
+        ax.add_collection3d(
+            collections.Line3DCollection(plain, colors=LIMBS[0], linewidths=0.8, alpha=0.45)
+        )
     ax.scatter(*nodes.T, s=5, color=LIMBS[0], alpha=0.5, linewidths=0, depthshade=False)
     if chosen:
         ax.add_collection3d(collections.Line3DCollection(chosen, colors=FORCE, linewidths=2.4))

@@ -111,6 +111,8 @@ class _Search:
             for iteration in range(len(rows), options.max_iterations):
                 if tree.full or tree.reached or tree.steps >= self.most_steps:
                     break
+                if options.max_idle is not None and idle_iterations(rows) >= options.max_idle:
+                    break
                 if self._stale():
                     tree.restart()
                 try:
@@ -427,6 +429,15 @@ class _Search:
             if len(contacts) == 0 or -float(contacts["dist"].min()) <= tolerance:
                 return tree.add(q, node, EdgeKind.SETTLE, np.array(inputs), np.array(trajectory))
         return None
+
+
+def idle_iterations(rows: list[Any]) -> int:
+    """How many of the last iterations in a row added no node; ``rows`` are those of the tree's records."""
+    count = rows[-1][1] if rows else 0
+    for idle, row in enumerate(reversed(rows)):
+        if row[1] != count:
+            return max(idle - 1, 0)
+    return len(rows) - (count > 1) if rows else 0
 
 
 def luby(number: int) -> int:

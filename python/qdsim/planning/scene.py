@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qdsim.arguments import instance, integer, number
+from qdsim.description import Geom
 from qdsim.model import Model
 from qdsim.planning.space import Array
 from qdsim.step import Step
@@ -130,6 +131,32 @@ def contact_points(model: Model, step: Step) -> Array:
     return moved
 
 
+def is_flat(model: Model, object: str) -> bool:
+    """Whether a :class:`PlanarScene` shows all of a planar model: discs, and boxes of the object."""
+    normal = model.planar_normal
+    if normal is None:
+        return False
+    drop = int(np.argmax(np.abs(normal)))
+    return all(
+        _is_disc(geom, drop)
+        or geom.type == "plane"
+        or (geom.type == "box" and body.name == object and _is_upright(geom))
+        for body in model.description.bodies
+        for geom in body.geoms
+    )
+
+
+def _is_disc(geom: Geom, drop: int) -> bool:
+    """Whether a geometry is a disc, seen along axis ``drop``."""
+    return geom.type == "sphere" or (geom.type == "cylinder" and drop == 2 and _is_upright(geom))
+
+
+def _is_upright(geom: Geom) -> bool:
+    """Whether a geometry has the axes of its body, or turns about z only if it is a cylinder."""
+    _, x, y, z = geom.quat
+    return bool(x == y == 0.0 and (geom.type == "cylinder" or z == 0.0))
+
+
 class PlanarScene:
     """Draws configurations of a planar model.
 
@@ -160,9 +187,7 @@ class PlanarScene:
         for b, body in enumerate(model.description.bodies):
             for geom in body.geoms:
                 centre = np.asarray(geom.pos, dtype=np.float64)
-                if (geom.type == "sphere" and sizes[index, 0] > 1e-4) or (
-                    geom.type == "cylinder" and drop == 2 and geom.quat[1] == geom.quat[2] == 0.0
-                ):
+                if _is_disc(geom, drop) and sizes[index, 0] > 1e-4:
                     self.circles.append((b, centre, float(sizes[index, 0])))
                 elif geom.type == "box":
                     half = sizes[index][self.axes]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qdsim.arguments import instance, number
+from qdsim.description import Geom
+from qdsim.description.hulls import hull_faces
 from qdsim.model import Model
 from qdsim.planning.closing import moved_bodies
 from qdsim.planning.scene import (
@@ -19,6 +21,7 @@ from qdsim.planning.scene import (
     PlanarScene,
     arrow,
     contact_points,
+    is_flat,
     need,
     prepare_axes,
 )
@@ -43,12 +46,21 @@ Face = tuple[float, Array, str, float]
 
 
 def scene_of(model: Model, object: str) -> PlanarScene | SpatialScene:
-    """What draws a model: flat pictures where all joints move in one plane, else views in space."""
+    """What draws a model: flat pictures where all joints move in one plane, else views in space.
+
+    Flat pictures know discs, and the object's boxes; planar models of other shapes are seen from near the
+    plane's normal.
+    """
     instance("model", model, Model)
     instance("object", object, str)
-    return (
-        SpatialScene(model, object) if model.planar_normal is None else PlanarScene(model, object)
-    )
+    normal = model.planar_normal
+    if normal is None:
+        return SpatialScene(model, object)
+    if is_flat(model, object):
+        return PlanarScene(model, object)
+    x, y, z = (abs(float(c)) for c in normal)
+    azimuth = 0.0 if x > max(y, z) else -90.0
+    return SpatialScene(model, object, azimuth=azimuth, elevation=60.0 if z > max(x, y) else 25.0)
 
 
 class SpatialScene:
@@ -145,6 +157,8 @@ class SpatialScene:
                 if self.kind[b] != "world":
                     p = (pos[b] + corners @ rot[b].T) @ self.view[:2].T
                     low, high = np.minimum(low, p.min(axis=0)), np.maximum(high, p.max(axis=0))
+        if not np.isfinite(low).all():  # nothing moves that is drawn
+            low, high = np.full(2, -0.5), np.full(2, 0.5)
         room = margin * float((high - low).max())
         return low - room, high + room
 
@@ -277,7 +291,10 @@ def _shapes(model: Model, fine: list[bool]) -> list[tuple[int, Array, list[Any],
         for geom in body.geoms:
             size = model.parameters.geom_size[index]
             index += 1
-            made = _mesh(geom.type, size, tile if fine[b] else math.inf)
+            if geom.type in ("mesh", "cloud"):
+                made = _hull_mesh(model, geom)
+            else:
+                made = _mesh(geom.type, size, tile if fine[b] else math.inf)
             if made is None:
                 continue
             corners, polygons, patches = made
@@ -303,6 +320,24 @@ def _mesh(kind: str, size: Array, tile: float) -> Mesh | None:
     if kind == "cylinder":
         return _prism(float(size[0]), float(size[1]))
     return None
+
+
+def _hull_mesh(model: Model, geom: Geom) -> Mesh | None:
+    """The convex hull of a mesh or of a cloud's points, its two colours on either side of its middle."""
+    if geom.cloud is not None:
+        points = np.asarray(geom.cloud.points)
+        try:
+            faces = hull_faces(f"geom {geom.name!r}", points)
+        except ValueError:  # points in a plane
+            return None
+    else:
+        mesh = next(m for m in model.description.meshes if m.name == geom.mesh)
+        points, faces = mesh.vertices, mesh.hull_faces
+    used, triangles = np.unique(faces, return_inverse=True)
+    corners = points[used]
+    polygons = [list(row) for row in triangles.reshape(faces.shape)]
+    middle = corners.mean(axis=0)
+    return corners, polygons, [int(corners[p].mean(axis=0)[0] > middle[0]) for p in polygons]
 
 
 def _box(size: Array, tile: float, most: int = 16) -> Mesh:

@@ -159,7 +159,7 @@ def _from_arrays(
     return tree, header["state"]
 
 
-_MAY_GROW = ("max_nodes", "max_iterations", "max_steps")
+_MAY_GROW = ("max_nodes", "max_iterations", "max_steps", "max_idle")
 """Options that a search that goes on may have larger."""
 
 
