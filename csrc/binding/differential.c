@@ -52,7 +52,8 @@ qd_status step_call_differentiate(step_call *call) {
     status =
         qd_differentiate(model, entry->workspace, &call->settings, &call->input, &call->result);
   } while (status == QD_OUT_OF_CAPACITY &&
-           (status = workspace_entry_grow(entry, model, call->result.contact_count)) == QD_OK);
+           (status = qd_workspace_reserve(model, entry->workspace, call->result.contact_count)) ==
+               QD_OK);
   return status;
 }
 

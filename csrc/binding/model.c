@@ -243,7 +243,7 @@ static PyObject *model_contacts(PyObject *object, PyObject *const *args, Py_ssiz
     do {
       status = qd_collide(self->model, entry->workspace, entry->q, margin, &contacts, &count);
     } while (status == QD_OUT_OF_CAPACITY &&
-             (status = workspace_entry_grow(entry, self->model, count)) == QD_OK);
+             (status = qd_workspace_reserve(self->model, entry->workspace, count)) == QD_OK);
     Py_END_ALLOW_THREADS;
     if (status == QD_OK && contacts_overflow(contacts, count)) status = QD_NOT_FINITE;
     solver_info none = {.derivative_exact = -1};

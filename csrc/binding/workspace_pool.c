@@ -2,9 +2,6 @@
 
 #include <stdlib.h>
 
-#define CONTACT_CAPACITY_FIRST 128
-#define CONTACT_CAPACITY_MAX (1 << 24)
-
 static workspace_entry *entry_create(const qd_model *model) {
   size_t nq = (size_t)qd_model_nq(model);
   size_t nv = (size_t)qd_model_nv(model);
@@ -69,15 +66,6 @@ void workspace_pool_give_back(workspace_pool *pool, workspace_entry *entry) {
   }
   qd_workspace_destroy(entry->workspace);
   free(entry);
-}
-
-qd_status workspace_entry_grow(workspace_entry *entry, const qd_model *model, int contact_count) {
-  int wanted = entry->contact_capacity ? entry->contact_capacity : CONTACT_CAPACITY_FIRST;
-  while (wanted < contact_count && wanted <= CONTACT_CAPACITY_MAX) wanted *= 2;
-  if (wanted > CONTACT_CAPACITY_MAX) return QD_OUT_OF_MEMORY;
-  qd_status status = qd_workspace_reserve(model, entry->workspace, wanted);
-  if (status == QD_OK) entry->contact_capacity = wanted;
-  return status;
 }
 
 void workspace_pool_clear(workspace_pool *pool) {

@@ -11,7 +11,6 @@
 typedef struct workspace_entry {
   struct workspace_entry *next;
   qd_workspace *workspace;
-  int contact_capacity;     /* what was last asked for; 0: the default of the core */
   double *q;                /* (nq) */
   double *u;                /* (nu) */
   double *tau;              /* (nv) */
@@ -37,8 +36,6 @@ workspace_entry *workspace_pool_acquire(workspace_pool *pool, const qd_model *mo
 void workspace_pool_release(workspace_pool *pool, workspace_entry *entry);
 /* The same; an entry beyond the one that waits is given up. */
 void workspace_pool_give_back(workspace_pool *pool, workspace_entry *entry);
-/* Makes room for the contacts and programs that the last call asked for. Needs no GIL. */
-qd_status workspace_entry_grow(workspace_entry *entry, const qd_model *model, int contact_count);
 void workspace_pool_clear(workspace_pool *pool);
 
 #endif

@@ -11,6 +11,7 @@
 #define ROWS_PER_CONTACT 8
 /* What a workspace gets for programs before any asked for more. */
 #define PROGRAM_BYTES_FIRST ((size_t)4 << 20)
+#define CONTACT_CAPACITY_MAX (1 << 24)
 #define FULL_TILES 64
 #define FILL_FIRST 16
 
@@ -237,15 +238,21 @@ void qd_workspace_destroy(qd_workspace *workspace) {
 
 qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
                                int contact_capacity) {
-  const int capacity = workspace->collision.capacity;
   const size_t needed = workspace->program_needed;
+  int capacity = workspace->collision.capacity;
   if (contact_capacity <= capacity && needed <= workspace->program_bytes) {
     return QD_OK;
+  }
+  while (capacity < contact_capacity && capacity < CONTACT_CAPACITY_MAX) { /* few times in all */
+    capacity = 2 * capacity < CONTACT_CAPACITY_MAX ? 2 * capacity : CONTACT_CAPACITY_MAX;
+  }
+  if (capacity < contact_capacity) {
+    return QD_OUT_OF_MEMORY;
   }
   qd_workspace larger;
   memset(&larger, 0, sizeof larger);
   const qd_status status =
-      allocate(model, &larger, contact_capacity > capacity ? contact_capacity : capacity,
+      allocate(model, &larger, capacity,
                needed <= workspace->program_bytes ? workspace->program_bytes - ARENA_ALIGNMENT
                                                   : needed + needed / 4);
   if (status != QD_OK) {

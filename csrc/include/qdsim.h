@@ -316,8 +316,9 @@ typedef struct qd_workspace qd_workspace;
  */
 qd_workspace *qd_workspace_create(const qd_model *model, int contact_capacity);
 void qd_workspace_destroy(qd_workspace *workspace);
-/* Makes room for at least this many contacts, and for the programs that a step which returned
- * QD_OUT_OF_CAPACITY asked for. Contents are lost. Allocates; not inside a step. */
+/* Makes room for at least this many contacts (doubling, so that few calls do), and for the programs
+ * that a step which returned QD_OUT_OF_CAPACITY asked for. Contents are lost. Allocates; not inside
+ * a step. QD_OUT_OF_MEMORY: the workspace is as it was. */
 qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
                                int contact_capacity);
 size_t qd_workspace_bytes(const qd_workspace *workspace);

@@ -258,7 +258,7 @@ static qd_status step_run(const run *r, participant *p, const qd_model *model,
   do {
     status = step_try(r, p, model, &input, result, derivative);
   } while (status == QD_OUT_OF_CAPACITY &&
-           (status = participant_grow(p, model, result->contact_count)) == QD_OK);
+           (status = qd_workspace_reserve(model, p->workspace, result->contact_count)) == QD_OK);
   if (status == QD_OK && !result_is_finite(model, result)) {
     status = QD_NUMERICAL_TROUBLE;
   }
@@ -421,7 +421,7 @@ static void sample_distances(const run *r, int k, int64_t i) {
     do {
       status = qd_pair_distances(model, p->workspace, p->q, r->margin, distance, &needed);
     } while (status == QD_OUT_OF_CAPACITY &&
-             (status = participant_grow(p, model, needed)) == QD_OK);
+             (status = qd_workspace_reserve(model, p->workspace, needed)) == QD_OK);
   }
   if (status != QD_OK) {
     fill(distance, model->pair_count, NAN);

@@ -5,9 +5,6 @@
 
 #include "mechanics/applied.h"
 
-#define CONTACT_CAPACITY_FIRST 128
-#define CONTACT_CAPACITY_MAX (1 << 24)
-
 participant *participant_create(const qd_model *model) {
   const size_t nq = (size_t)model->nq, nv = (size_t)model->nv, nu = (size_t)model->nu;
   const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
@@ -42,19 +39,6 @@ int participant_reserve_variant(participant *p, const qd_model *model) {
   p->variant = model_variant_create(model);
   p->variant_is_set = 0;
   return p->variant != NULL;
-}
-
-qd_status participant_grow(participant *p, const qd_model *model, int needed) {
-  int wanted = p->contact_capacity > 0 ? p->contact_capacity : CONTACT_CAPACITY_FIRST;
-  while (wanted < needed && wanted <= CONTACT_CAPACITY_MAX) {
-    wanted *= 2;
-  }
-  if (wanted > CONTACT_CAPACITY_MAX) {
-    return QD_OUT_OF_MEMORY;
-  }
-  const qd_status status = qd_workspace_reserve(model, p->workspace, wanted);
-  p->contact_capacity = status == QD_OK ? wanted : p->contact_capacity;
-  return status;
 }
 
 qd_status participant_append(participant *p, const qd_step_result *result) {

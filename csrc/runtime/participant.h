@@ -10,7 +10,6 @@ typedef struct participant {
   qd_workspace *workspace;
   model_variant *variant; /* the model with a sample's own parameters; NULL until wanted */
   int variant_is_set;     /* 1: parameters that all samples share are in it */
-  int contact_capacity;   /* what was last asked for; 0: the default */
   qd_contact *contacts;   /* of the samples this one did, in the order it did them */
   int64_t contact_count, contact_room;
   qd_batch_failure failure;                       /* the smallest index among its samples */
@@ -26,8 +25,6 @@ participant *participant_create(const qd_model *model);
 void participant_destroy(participant *p);
 /* A fresh variant for this call: what the last one has put into it is gone. 0: no memory. */
 int participant_reserve_variant(participant *p, const qd_model *model);
-/* A workspace for at least so many contacts. */
-qd_status participant_grow(participant *p, const qd_model *model, int needed);
 /* The result's contacts behind those that are there. */
 qd_status participant_append(participant *p, const qd_step_result *result);
 /* p->start = copies of a result, its contacts in place of those that are there. */
