@@ -286,3 +286,33 @@ def test_goals_have_unit_quaternions():
     goal[-4:] = 0.0
     with pytest.raises(ValueError, match="goal: the quaternion at index 4 has length 0"):
         planning.Task("free", free, STEP, q, goal, "ball", -box, box)
+
+
+def test_a_robot_without_actuators_is_refused():
+    model = qdsim.load(
+        """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body name="box" pos="0 0 0.1"><freejoint/>
+        <geom type="box" size="0.1 0.1 0.1" mass="1"/></body></worldbody></mujoco>"""
+    )
+    q, six = np.array(model.default_q), np.ones(6)
+    with pytest.raises(ValueError, match="model: it has no actuators"):
+        planning.Task("still", model, STEP, q, q, "box", -six, six)
+    with pytest.raises(ValueError, match="model: it has no actuators"):
+        planning.reach_point(model, q, "box", [0, 0, 0], [1, 0, 0])
+
+
+def test_goals_where_the_object_is(tmp_path):
+    """Every planner says so with a plan without steps, or one that stays."""
+    there = TASK.replace(goal=TASK.start)
+    tree = planning.rrt(there)
+    plan = tree.plan()
+    assert tree.count == 1 and plan.step_count == 0 and plan.check(MODEL).good
+    better, reports = planning.refine(plan, there)
+    assert better.step_count == 0 and better.check(MODEL).good and len(reports) == 1
+    strokes = planning.gait(there, planning.GaitOptions(strokes=1, candidates=1))
+    assert strokes.step_count == 0 and strokes.check(MODEL).good
+    for found in (plan, better, strokes):
+        found.save(tmp_path / "plan.npz")
+        assert planning.Plan.load(tmp_path / "plan.npz").replay(MODEL).identical
+        assert planning.transfer(found, MODEL).reached
+    result = planning.impc(there)
+    assert result.reached and result.plan().check(MODEL).good

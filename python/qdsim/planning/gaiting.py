@@ -239,6 +239,9 @@ def gait(
         q = strokes[0].segment.end
     if not task.reached(q):
         return None
+    if not segments:  # it is there already
+        nothing = np.empty((0, task.model.nu))
+        segments.append(Segment(nothing, q[None], np.zeros(0, dtype=np.int64)))
     return Plan(
         task=task.name,
         object=task.object,

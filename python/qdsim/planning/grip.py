@@ -147,6 +147,9 @@ class Grip:
         count = len(np.unique(self._finger[self._robot & np.isin(bodies, model.geom_body)]))
         self.fingers = self.options.fingers or min(max(count, 2), FINGERS)
 
+    def __repr__(self) -> str:
+        return f"Grip({self.space.body!r}, weight={self.weight:.3g} N)"
+
     def contacts(self, q: Array, near: float) -> NDArray[np.void]:
         """The object's contacts: all that touch, and of every finger what is nearest to it."""
         found = self.model.collide(q, near)

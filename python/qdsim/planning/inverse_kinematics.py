@@ -148,6 +148,8 @@ def reach_point(
 def _chosen(model: Model, actuators: Sequence[str] | None) -> list[int]:
     """Indices of the actuators that may move."""
     if actuators is None:
+        if model.nu == 0:
+            raise ValueError("model: it has no actuators that could move")
         return list(range(model.nu))
     if isinstance(actuators, (str, bytes)) or not isinstance(actuators, Sequence):
         kind = type(actuators).__name__

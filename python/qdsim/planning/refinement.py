@@ -152,8 +152,11 @@ def refine(
             q = _regrasped(task, step_options, segment.start, q, plan.contact_tolerance)
         last = i + 1 == len(short.segments)
         goal = np.array(task.goal if last else segment.end)
-        commands = _stretched(task, segment, plan.options.h, h, given)
-        refined, report = _optimise(task, step_options, q, goal, commands, given)
+        if segment.steps == 0:  # the goal is where the plan begins
+            refined, report = _at_rest(task, q, goal)
+        else:
+            commands = _stretched(task, segment, plan.options.h, h, given)
+            refined, report = _optimise(task, step_options, q, goal, commands, given)
         if not last:
             refined = _settled(task, step_options, refined, plan.contact_tolerance)
         segments.append(refined)
@@ -235,6 +238,14 @@ def _optimise(
         best, best_q, after = commands, guess, before
     segment = Segment(best, best_q, np.array([len(best)], dtype=np.int64))
     return segment, SegmentRefinement(0, len(best), before, after, better)
+
+
+def _at_rest(task: Task, q: Array, goal: Array) -> tuple[Segment, SegmentRefinement]:
+    """A segment without steps, which stays one."""
+    error = task.space.errors(q, goal)
+    none = np.empty((0, task.model.nu))
+    segment = Segment(none, q[None].copy(), np.zeros(0, dtype=np.int64))
+    return segment, SegmentRefinement(0, 0, error, error, False)
 
 
 def _settings(task: Task, options: RefineOptions) -> ImpcOptions:

@@ -72,6 +72,8 @@ class Task:
 
         instance("name", self.name, str)
         model = instance("model", self.model, Model)
+        if model.nu == 0:
+            raise ValueError("model: it has no actuators, so nothing can move the object")
         instance("options", self.options, Options)
         instance("impc", self.impc, ImpcOptions, or_none=True)
         instance("planner", self.planner, RRTOptions, or_none=True)
