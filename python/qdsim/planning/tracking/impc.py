@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
-from qdsim.arguments import generator_of, instance, reals
+from qdsim.arguments import generator_of, instance, number, reals
 from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.space import Array
 from qdsim.planning.task import Task
@@ -130,11 +130,10 @@ def impc(
         SolverError: if the first guess cannot be rolled out, or a step of the linearisation fails.
     """
     task, settings, generator = check_arguments(task, options, rng)
-    if not checkpoint_seconds >= 0.0:
-        raise ValueError(f"checkpoint_seconds: expected at least 0, got {checkpoint_seconds!r}")
+    every = number("checkpoint_seconds", checkpoint_seconds, least=0, infinite=True)
     search = _Search(task, settings, generator, u)
     if checkpoint is not None:
-        search.keep(checkpoint, checkpoint_seconds)
+        search.keep(checkpoint, every)
     return search.run()
 
 
