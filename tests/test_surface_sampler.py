@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -288,3 +289,44 @@ def test_long_fingers_get_to_the_object_in_most_draws():
     one = dataclasses.replace(task.sampler, draws=1, close=False)
     found = [one(task.model, task.start, np.random.default_rng(seed)) for seed in range(60)]
     assert sum(q is not None for q in found) >= 25
+
+
+URDF_ARM = """
+<robot name="arm">
+  <link name="base"/>
+  <link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="1"/>
+    <inertia ixx="1e-3" iyy="2e-2" izz="2e-2" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><origin xyz="0.2 0 0" rpy="0 1.5708 0"/>
+      <geometry><cylinder radius="0.03" length="0.36"/></geometry></collision></link>
+  <link name="lower"><inertial><origin xyz="0.15 0 0"/><mass value="0.6"/>
+    <inertia ixx="1e-3" iyy="1e-2" izz="1e-2" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><origin xyz="0.3 0 0"/><geometry><sphere radius="0.04"/></geometry></collision></link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/>
+    <limit lower="-2" upper="2" effort="50" velocity="2"/></joint>
+  <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>
+    <origin xyz="0.4 0 0"/><axis xyz="0 0 1"/>
+    <limit lower="-2.5" upper="2.5" effort="50" velocity="2"/></joint>
+</robot>"""
+PUCK = """
+<mujoco><worldbody><body name="puck">
+  <joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+  <joint name="turn" axis="0 0 1"/><geom type="cylinder" size="0.06 0.05" mass="0.5"/>
+</body></worldbody></mujoco>"""
+
+
+def test_a_urdf_and_an_object_of_an_mjcf(tmp_path):
+    """What the notebook on own robots says: a URDF is a scene like any other, with springs given at loading."""
+    (tmp_path / "arm.urdf").write_text(URDF_ARM)
+    spec = mujoco.MjSpec.from_file(str(tmp_path / "arm.urdf"))
+    spec.option.gravity = [0, 0, 0]
+    frame = spec.worldbody.add_frame(pos=[0.5, 0.25, 0])
+    spec.attach(mujoco.MjSpec.from_string(PUCK), prefix="my_", frame=frame)
+    model = qdsim.load(spec, stiffness={"shoulder": 100.0, "elbow": 50.0})
+    assert model.actuator_names == ("shoulder", "elbow")
+    q, box = np.array(model.default_q), np.array([0.3, 0.3, 3.0])
+    q[model.actuated_q] = -0.6, 0.5
+    options, sampler = qdsim.Options(h=0.1, margin=0.1), planning.SurfaceSampler("my_puck")
+    task = planning.Task("push", model, options, q, q, "my_puck", -box, box, sampler, length=0.06)
+    task = task.replace(goal=task.with_object(q, [0.0, 0.12, 0.5]))
+    tree = planning.rrt(task, planning.RRTOptions(step=0.2))
+    assert tree.reached and tree.plan().check(model).good
