@@ -78,6 +78,7 @@ HAND_RUNS: tuple[Key, ...] = (
     ("published", "plan", "open"),
     ("published", "paced", "replan"),
     ("published", "paced", "open"),
+    ("published", "refined", "open"),
     ("published", "plan", "mpc"),
     ("published", "refined", "mpc"),
 )
@@ -86,6 +87,7 @@ DAMPED_RUNS: tuple[Key, ...] = (
     ("damped", "paced", "replan"),
     ("damped", "paced", "open"),
     ("damped", "plan", "open"),
+    ("damped", "refined", "open"),
     ("damped", "plan", "mpc"),
     ("damped", "refined", "mpc"),
 )
