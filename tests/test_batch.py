@@ -535,7 +535,7 @@ LONG = """
     )
     rows = np.tile(bed.default_q, (300_000, 1))  # a step has 400 contacts: minutes of them
     courses = np.zeros((150_000, 0))
-    far = np.tile(bed.default_q, (20_000, 1))
+    far = np.tile(bed.default_q, (80_000, 1))
     works = {
         "steps": lambda n: qdsim.step_batch(bed, rows, (), contacts=False, threads=n),
         "rollouts": lambda n: qdsim.rollout(bed, rows[:2], courses, threads=n),

@@ -118,9 +118,10 @@ def in_rows(array: _Vector, lead: tuple[int, ...], inner: int) -> _Vector:
 
 def check_finite(name: str, flat: _Vector, lead: tuple[int, ...]) -> None:
     shared = flat[:1] if flat.strides[0] == 0 else flat
-    if np.isfinite(shared).all():
+    bad = ~np.isfinite(shared)  # once: another thread may write to the array meanwhile
+    if not bad.any():
         return
-    index = tuple(int(i) for i in np.argwhere(~np.isfinite(flat))[0])
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
     where = str(index[1]) if len(index) == 2 else str(list(index[1:]))
     value = flat[index]
     raise ValueError(f"{name}: {sample_name(index[0], lead)}: element {where} is {value}")
