@@ -14,7 +14,7 @@ run that takes longer than its limit as not reached.
 - *plan*: by the task's own planner. *refined*: that plan, refined. *paced*: by ``planning.paced``, edges at the
   pace of the execution against the world's resistance. *strokes*: by ``planning.gait``.
 - *open*: commands as planned; *mpc*: iMPC along the segment; *replan*: that, and new plans on the way;
-  *renew*: commands as planned, and new plans on the way; *gait*: strokes found on the way, to the goal of the plan; others are named in ``LOOPS``.
+  *renew*: commands as planned, and new plans on the way; *gait*: strokes found on the way, to the goal of the plan.
 
 ``--cache FILE ...`` reads runs from files of JSON lines, does those that are missing and adds them to the first
 file; ``--cached`` prints the table of what the files have. Seeds are the outer loop, so that what is there after a while has as many seeds of each system.
@@ -116,9 +116,6 @@ RUNS: dict[str, tuple[Key, ...]] = {
     "iiwa_box_push": FLOATING_RUNS,
 }
 """The rows of systems that have others than those above."""
-LOOPS: dict[tuple[str, str], dict[str, Any]] = {}
-"""By system and name of a loop: what :func:`planning.transfer` is told (``controller``, ``planner``), where that is not
-``controller=`` the name of the loop and the settings that the plan was made with."""
 PERIODS = {"grip": 0.05, "gait": 0.05}
 """s, of loops with another control period."""
 PLANNERS: dict[str, dict[str, Any]] = {
@@ -204,7 +201,7 @@ def execute(
     period = PERIODS.get(loop, options.control_period)
     options = dataclasses.replace(options, control_period=period)
     told = {"controller": loop, "planner": planner if loop in ("replan", "renew") else None}
-    found = planning.transfer(plan, task, options, **LOOPS.get((name, loop), told))
+    found = planning.transfer(plan, task, options, **told)
     return {
         "final": [s.final for s in found.segments],
         "delta": [s.error for s in found.segments],

@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qdsim.planning.archive import read_archive, write_archive
+from qdsim.planning.archive import load_checkpoint, write_archive
 from qdsim.planning.plan import Plan, Segment
 from qdsim.planning.task import Task
 from qdsim.planning.tracking.options import ImpcOptions
@@ -63,24 +62,21 @@ def load_segments(
         OSError: if the file cannot be read.
         ValueError: if it is damaged or belongs to another plan, task or other options.
     """
-    if not os.path.exists(path):
-        return [], []
-    content = Path(path).read_bytes()
-    try:
-        header, arrays = read_archive(content)
-        if header["format"] != FORMAT or header["version"] != VERSION:
-            raise ValueError("its header is that of another format")
-        if header["mark"] != mark:
-            raise ValueError("it belongs to another plan, task or other options")
-        reports = [
-            report | {name: tuple(report[name]) for name in ("error_before", "error_after")}
-            for report in header["reports"]
-        ]
-        names = ("inputs", "configurations", "knots")
-        segments = [Segment(*(arrays[f"{n}_{k}"] for n in names)) for k in range(len(reports))]
-    except Exception as error:
-        reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
-        raise ValueError(
-            f"checkpoint: {Path(path)}: not one of this refinement: {reason}"
-        ) from None
+    found = load_checkpoint(
+        path,
+        {"format": FORMAT, "version": VERSION, "mark": mark},
+        _segments,
+        run="refinement",
+        inputs="plan, task or other options",
+    )
+    return found or ([], [])
+
+
+def _segments(header: Any, arrays: dict[str, Any]) -> tuple[list[Segment], list[dict[str, Any]]]:
+    reports = [
+        report | {name: tuple(report[name]) for name in ("error_before", "error_after")}
+        for report in header["reports"]
+    ]
+    names = ("inputs", "configurations", "knots")
+    segments = [Segment(*(arrays[f"{n}_{k}"] for n in names)) for k in range(len(reports))]
     return segments, reports

@@ -6,12 +6,11 @@ import dataclasses
 import hashlib
 import math
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from qdsim.planning.archive import read_archive, write_archive
+from qdsim.planning.archive import load_checkpoint, write_archive
 from qdsim.planning.space import Array
 from qdsim.planning.task import Task
 from qdsim.planning.tracking.options import ImpcOptions
@@ -149,23 +148,19 @@ def load_search(
         ValueError: if it is damaged, or belongs to another task, first guess, other options or
             another kind of generator.
     """
-    if not os.path.exists(path):
-        return None
-    content = Path(path).read_bytes()
-    try:
-        header, arrays = read_archive(content)
-        if header["format"] != FORMAT or header["version"] != VERSION:
-            raise ValueError("its header is that of another format")
-        if header["mark"] != mark:
-            raise ValueError("it belongs to another task, first guess or other options")
+
+    def make(header: Any, arrays: dict[str, Any]) -> SearchState:
         state = _state(header, arrays)
         rng.bit_generator.state = header["rng"]
-    except Exception as error:
-        reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
-        raise ValueError(
-            f"checkpoint: {Path(path)}: not one of this optimisation: {reason}"
-        ) from None
-    return state
+        return state
+
+    return load_checkpoint(
+        path,
+        {"format": FORMAT, "version": VERSION, "mark": mark},
+        make,
+        run="optimisation",
+        inputs="task, first guess or other options",
+    )
 
 
 _NUMBERS = ("best_row", "iterations", "radius")
