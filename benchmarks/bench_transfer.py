@@ -194,7 +194,7 @@ def plan_of(
 
 
 def execute(
-    made: tuple[Plan, Task, RRTOptions], options: TransferOptions, name: str, loop: str
+    made: tuple[Plan, Task, RRTOptions], options: TransferOptions, loop: str
 ) -> dict[str, Any]:
     plan, task, planner = made
     begin = time.process_time()
@@ -233,7 +233,7 @@ def run_of(task: Task, name: str, key: Key, seed: int, plans: dict[Any, Any]) ->
     for part, carry_on in parts:
         run[part] = {"late": True}
         with contextlib.suppress(_TooLong), limited(RUN_LIMIT):
-            run[part] = execute(made, dataclasses.replace(options, carry_on=carry_on), name, loop)
+            run[part] = execute(made, dataclasses.replace(options, carry_on=carry_on), loop)
     return run
 
 
