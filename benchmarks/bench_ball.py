@@ -181,7 +181,7 @@ def draw(model: str, path: Path) -> None:
     import matplotlib.pyplot as plt
     from PIL import Image
 
-    from qdsim.planning.spatial_scene import SpatialScene
+    from qdsim.planning.drawing.spatial import SpatialScene
 
     task = task_of(model)
     found = planning.transfer(nothing(task), task, options(0), controller="gait")

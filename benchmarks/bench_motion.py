@@ -13,7 +13,7 @@ import numpy as np
 
 import qdsim
 from qdsim import planning, systems
-from qdsim.planning.motion import motion_fault
+from qdsim.planning.motion.motion import motion_fault
 
 SEEDS = range(3)
 OPTIONS = planning.MotionOptions()

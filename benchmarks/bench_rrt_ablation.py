@@ -33,7 +33,7 @@ import numpy as np
 
 from qdsim import SolverError, smoothing, systems
 from qdsim.planning import RRTOptions, Task, Tree, packing_ratio, rrt
-from qdsim.planning.tree import LocalModel
+from qdsim.planning.search.tree import LocalModel
 
 ITERATIONS = 1000
 SAMPLES = 500

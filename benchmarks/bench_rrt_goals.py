@@ -34,7 +34,7 @@ import numpy as np
 
 from qdsim import systems
 from qdsim.planning import RRTOptions, Task, rrt
-from qdsim.planning.closing import moved_bodies
+from qdsim.planning.grasps.closing import moved_bodies
 
 MAX_NODES = 20_000
 MAX_STEPS = 100_000

@@ -36,7 +36,7 @@ import numpy as np
 
 from qdsim import planning, systems
 from qdsim.planning import Plan, RRTOptions, Task, TransferOptions
-from qdsim.planning.space import Array
+from qdsim.planning.task.space import Array
 
 SYSTEMS = (
     "planar_pushing",
@@ -347,7 +347,7 @@ def draw_turns(path: Path) -> None:
     import matplotlib.pyplot as plt
     from PIL import Image
 
-    from qdsim.planning.scene import PlanarScene
+    from qdsim.planning.drawing.planar import PlanarScene
 
     figure, axes = plt.subplots(2, FRAMES, figsize=(13, 5))
     for line, name in zip(axes, ("planar_hand", "iiwa_planar")):

@@ -511,8 +511,8 @@ def test_a_picture_shows_the_curves(pushing: Task, tmp_path: Any) -> None:
     pytest.importorskip("matplotlib")
     from matplotlib import colors, image
 
-    from qdsim.planning.scene import LIMBS
-    from qdsim.planning.tracking.pictures import draw_convergence
+    from qdsim.planning.drawing.planar import LIMBS
+    from qdsim.planning.drawing.trajectories import draw_convergence
 
     runs = {
         name: impc(pushing, pushing.impc.replace(iterations=3, start=name))

@@ -18,9 +18,9 @@ import pytest
 import qdsim
 from qdsim import planning, systems
 from qdsim.planning import Motion, MotionError, MotionOptions, Plan, connect, connect_segments
-from qdsim.planning.clearance import RobotSpace
-from qdsim.planning.motion import motion_fault
-from qdsim.planning.time_law import time_law
+from qdsim.planning.motion.clearance import RobotSpace
+from qdsim.planning.motion.motion import motion_fault
+from qdsim.planning.motion.time_law import time_law
 
 # A disc that slides in a plane between walls with a gap, and a ball that nothing moves.
 ROOM = """
@@ -445,7 +445,7 @@ def test_bad_motions_are_found_out(hand):
     through = np.array(plan.motions[0].configurations)
     middle = through[len(through) // 2].copy()
     rng, limits = np.random.default_rng(0), model.joint_range[3:]
-    while planning.task.penetration(model, middle) < 0.01:
+    while planning.task.task.penetration(model, middle) < 0.01:
         middle[model.actuated_q] = rng.uniform(*limits.T)
     bad = Motion(np.array([through[0], middle, through[-1]]), np.arange(3.0), "line")
     assert "mm apart" in motion_fault(model, bad, 1e-4)
@@ -663,7 +663,7 @@ def test_planner_changes_grasps_only_where_the_object_stays():
 
 
 def test_forces_are_drawn_where_they_act_after_the_step(hand):
-    from qdsim.planning.scene import contact_points
+    from qdsim.planning.drawing.planar import contact_points
 
     task, plan = hand
     model, disc = task.model, task.model.body_names.index("disc")

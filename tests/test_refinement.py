@@ -9,7 +9,7 @@ import pytest
 
 import qdsim
 from qdsim import planning
-from qdsim.planning import refinement
+from qdsim.planning.tracking import refinement
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 
 import qdsim
 from qdsim import planning
-from qdsim.planning.closing import joint_limits, near_pairs
-from qdsim.planning.samplers.touching import sides
+from qdsim.planning.grasps.closing import joint_limits, near_pairs
+from qdsim.planning.grasps.samplers.touching import sides
 
 # A ball that pushes a T in the plane, without limits.
 PUSHER_AND_TEE = """

@@ -7,8 +7,8 @@ import pytest
 
 import qdsim
 from qdsim import planning, smoothing, systems
-from qdsim.planning.closing import joint_limits, near_pairs
-from qdsim.planning.task import penetration
+from qdsim.planning.grasps.closing import joint_limits, near_pairs
+from qdsim.planning.task.task import penetration
 
 # A disc on slides in one of two rooms without a door, and a ball that it never meets.
 SHUT_IN = """
@@ -182,7 +182,7 @@ def test_measures_of_growth():
     assert np.all(np.diff(ratio) >= 0.0) and ratio[0] >= 0.0 and ratio[-1] <= 1.0
     assert ratio[-1] > 0.1
     # The last entry by its definition, one sample at a time.
-    poses = planning.measures.subgoal_samples(tree, 150, 1)
+    poses = planning.search.measures.subgoal_samples(tree, 150, 1)
     assert ratio[-1] == np.mean([tree.distances(q).min() <= 3.0 for q in poses])
     assert planning.packing_ratio(tree, samples=50, eta=1e9)[0] == 1.0
     with pytest.raises(ValueError, match="eta"):

@@ -10,11 +10,11 @@ import scipy.optimize
 
 import qdsim
 from qdsim import planning
-from qdsim.planning.follower import spring_reach
-from qdsim.planning.pacing import drift, matched_epsilon
-from qdsim.planning.placing import placed, shifted
-from qdsim.planning.plant import Plant
-from qdsim.planning.space import ObjectSpace
+from qdsim.planning.execution.follower import spring_reach
+from qdsim.planning.execution.pacing import drift, matched_epsilon
+from qdsim.planning.execution.plant import Plant
+from qdsim.planning.grasps.placing import placed, shifted
+from qdsim.planning.task.space import ObjectSpace
 
 PUSHER = """
 <mujoco>

@@ -4,48 +4,12 @@ Docstrings call Pang, Suh, Yang and Tedrake 2023, "Global Planning for Contact-R
 Local Smoothing of Quasi-dynamic Contact Models", S3.
 """
 
-from qdsim.planning.closing import Closing, close_grasp
-from qdsim.planning.equilibrium import (
-    EquilibriumError,
-    ForceClosure,
-    Holding,
-    force_closure,
-    holding_command,
-)
-from qdsim.planning.gaiting import GaitOptions, Stroke, StrokePlanner, gait
-from qdsim.planning.grip import Grip, GripOptions, GripStep
-from qdsim.planning.inverse_kinematics import PointReach, reach_point
-from qdsim.planning.least_squares import bounded_least_squares
-from qdsim.planning.measures import distance_to_goal, packing_ratio
-from qdsim.planning.motion import (
-    Motion,
-    MotionError,
-    MotionOptions,
-    connect,
-    connect_segments,
-)
-from qdsim.planning.options import RRTOptions
-from qdsim.planning.pacing import paced
-from qdsim.planning.plan import Plan, ReplayResult, Segment, Verdict
-from qdsim.planning.refinement import RefineOptions, SegmentRefinement, refine, shorten
-from qdsim.planning.resting import drop, stays
-from qdsim.planning.rrt import rrt
-from qdsim.planning.samplers import (
-    BoxFaceSampler,
-    BoxSideSampler,
-    ClosingSampler,
-    ContactSampler,
-    PlanarHandSampler,
-    SurfaceSampler,
-)
-from qdsim.planning.space import ObjectSpace
-from qdsim.planning.stabilizer import Stabilizer
-from qdsim.planning.task import Task
-from qdsim.planning.tracking.cost import TrackingCost
-from qdsim.planning.tracking.impc import ImpcResult, impc
-from qdsim.planning.tracking.mpc import Mpc, MpcReport
-from qdsim.planning.tracking.options import ImpcOptions
-from qdsim.planning.transfer import (
+from qdsim.planning.drawing import pictures as pictures
+from qdsim.planning.execution.gaiting import GaitOptions, Stroke, StrokePlanner, gait
+from qdsim.planning.execution.grip import Grip, GripOptions, GripStep
+from qdsim.planning.execution.pacing import paced
+from qdsim.planning.execution.stabilizer import Stabilizer
+from qdsim.planning.execution.transfer import (
     SegmentTransfer,
     Transfer,
     TransferOptions,
@@ -53,7 +17,45 @@ from qdsim.planning.transfer import (
     second_order,
     transfer,
 )
-from qdsim.planning.tree import EdgeKind, Tree
+from qdsim.planning.grasps import samplers as samplers
+from qdsim.planning.grasps.closing import Closing, close_grasp
+from qdsim.planning.grasps.equilibrium import (
+    EquilibriumError,
+    ForceClosure,
+    Holding,
+    force_closure,
+    holding_command,
+)
+from qdsim.planning.grasps.inverse_kinematics import PointReach, reach_point
+from qdsim.planning.grasps.resting import drop, stays
+from qdsim.planning.grasps.samplers import (
+    BoxFaceSampler,
+    BoxSideSampler,
+    ClosingSampler,
+    ContactSampler,
+    PlanarHandSampler,
+    SurfaceSampler,
+)
+from qdsim.planning.motion.motion import (
+    Motion,
+    MotionError,
+    connect,
+    connect_segments,
+)
+from qdsim.planning.plans.plan import Plan, ReplayResult, Segment, Verdict
+from qdsim.planning.search.measures import distance_to_goal, packing_ratio
+from qdsim.planning.search.rrt import rrt
+from qdsim.planning.search.tree import EdgeKind, Tree
+from qdsim.planning.task.cost import TrackingCost
+from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.least_squares import bounded_least_squares
+from qdsim.planning.task.motion_options import MotionOptions
+from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.impc import ImpcResult, impc
+from qdsim.planning.tracking.mpc import Mpc, MpcReport
+from qdsim.planning.tracking.refinement import RefineOptions, SegmentRefinement, refine, shorten
 
 __all__ = [
     "BoxFaceSampler",

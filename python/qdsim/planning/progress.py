@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from qdsim.planning.tree import Tree
+    from qdsim.planning.search.tree import Tree
 
 __all__ = ["progress_bar"]
 

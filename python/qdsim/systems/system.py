@@ -14,7 +14,7 @@ from qdsim.description import PointCloud
 from qdsim.formats import load_description
 from qdsim.loading import build
 from qdsim.model import KeyframeState, Model
-from qdsim.planning.task import Task
+from qdsim.planning.task.task import Task
 from qdsim.step import Options
 
 Array = npt.NDArray[np.float64]

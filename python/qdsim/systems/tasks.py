@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.model import Model
-from qdsim.planning.options import RRTOptions
-from qdsim.planning.samplers import (
+from qdsim.planning.grasps.samplers import (
     BoxFaceSampler,
     BoxSideSampler,
     ClosingSampler,
     PlanarHandSampler,
 )
-from qdsim.planning.task import Task
+from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.task import Task
 from qdsim.step import Options
 from qdsim.systems.system import Array
 

@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from qdsim.planning.task import Task
-from qdsim.planning.tracking.cost import TrackingCost
-from qdsim.planning.tracking.options import ImpcOptions
+from qdsim.planning.task.cost import TrackingCost
+from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.task import Task
 from qdsim.systems.system import System
 
 __all__ = ["with_trajectory_tasks"]

@@ -1,4 +1,1 @@
-"""Trajectory optimisation: iMPC over a horizon, and in closed loop.
-
-Nothing is imported here: `qdsim.planning.task` needs the options, and the rest needs the task.
-"""
+"""Trajectory optimisation: iMPC over a horizon and in closed loop, refinement of plans."""

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
 from qdsim.arguments import generator_of, instance, number, reals
-from qdsim.planning.plan import Plan, Segment
-from qdsim.planning.space import Array
-from qdsim.planning.task import Task
-from qdsim.planning.tracking.options import ImpcOptions, Start
+from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.task.impc_options import ImpcOptions, Start
+from qdsim.planning.task.space import Array
+from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.search_file import (
     RECORD,
     Branch,

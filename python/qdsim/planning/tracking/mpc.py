@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
 from qdsim.arguments import integer, reals
-from qdsim.planning.space import Array, as_vector
-from qdsim.planning.task import Task
+from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.space import Array, as_vector
+from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import check_arguments, check_commands
-from qdsim.planning.tracking.options import ImpcOptions
 from qdsim.planning.tracking.shooting import Policy, Shooting, Trajectory
 from qdsim.planning.tracking.starts import first_commands
 from qdsim.step import Options

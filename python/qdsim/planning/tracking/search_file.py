@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from qdsim.planning.archive import load_checkpoint, write_archive
-from qdsim.planning.space import Array
-from qdsim.planning.task import Task
-from qdsim.planning.tracking.options import ImpcOptions
+from qdsim.planning.plans.archive import load_checkpoint, write_archive
+from qdsim.planning.search.tree_file import fingerprint
+from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.space import Array
+from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.shooting import Counts, Trajectory
-from qdsim.planning.tree_file import fingerprint
 
 __all__ = ["RECORD", "Branch", "SearchState", "load_search", "mark_of", "said", "save_search"]
 

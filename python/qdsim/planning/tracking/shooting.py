@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from qdsim._core import SolverError, _solve_ocp_qp
 from qdsim.batch import feedback_rollout, rollout
-from qdsim.planning.space import Array
-from qdsim.planning.tracking.cost import CostModel, TrackingCost, spread
-from qdsim.planning.tracking.options import ImpcOptions
+from qdsim.planning.task.cost import TrackingCost, spread
+from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.space import Array
+from qdsim.planning.tracking.cost import CostModel
 from qdsim.step import Options
 
 if TYPE_CHECKING:
-    from qdsim.planning.task import Task
+    from qdsim.planning.task.task import Task
     from qdsim.smoothing import Scheme
 
 __all__ = ["Counts", "LocalTrajectory", "Shooting", "Trajectory"]

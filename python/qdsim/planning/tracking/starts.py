@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qdsim.planning.options import RRTOptions
-from qdsim.planning.space import Array
-from qdsim.planning.tracking.options import ImpcOptions, Start
+from qdsim.planning.task.impc_options import ImpcOptions, Start
+from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.space import Array
 from qdsim.step import step
 
 if TYPE_CHECKING:
-    from qdsim.planning.task import Task
+    from qdsim.planning.task.task import Task
 
 __all__ = ["first_commands", "squeeze_direction"]
 
@@ -78,7 +78,7 @@ def _tree_commands(
     task: Task, options: ImpcOptions, q: Array, rng: np.random.Generator, fallback: Array
 ) -> Array:
     """The path of a small tree to its node nearest to the goal, stretched over the horizon."""
-    from qdsim.planning.rrt import rrt
+    from qdsim.planning.search.rrt import rrt
 
     begin = task.replace(start=q, sampler=None, start_tolerance=np.inf)
     settings = RRTOptions(max_nodes=options.rrt_nodes, max_iterations=10 * options.rrt_nodes)

@@ -1,0 +1,471 @@
+"""Pictures of plans and trees, drawn with matplotlib without a display.
+
+Nothing here is imported before a picture is asked for. Planar models are drawn in the plane in which
+they move: spheres appear as circles, boxes as their outlines, and spheres along a finger as one
+rounded link. Other models are seen from a corner, in parallel projection.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from qdsim.arguments import instance, integer, number, path_of
+from qdsim.model import Model
+from qdsim.planning.drawing.planar import (
+    FORCE,
+    GOAL,
+    INK,
+    LIMBS,
+    PAPER,
+    QUIET,
+    REGRASP,
+    PlanarScene,
+    check_installed,
+    need,
+    new_figure,
+)
+from qdsim.planning.drawing.spatial import SpatialScene, scene_of
+from qdsim.planning.plans.plan import Plan, ReplayResult
+from qdsim.planning.search.tree import EdgeKind, Tree
+from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.step import Step
+
+__all__ = [
+    "PlanarScene",
+    "SpatialScene",
+    "check_installed",
+    "draw_key_frames",
+    "draw_tree",
+    "key_frames",
+    "new_figure",
+    "scene_of",
+    "write_movie",
+]
+
+# -------------------------------------------------------------------- key frames
+
+
+def key_frames(
+    plan: Plan, replay: ReplayResult, model: Model, most: int = 16
+) -> list[tuple[int, int]]:
+    """Frames that tell the story of a plan: the start, every new grasp and how it pushed, the end.
+
+    Returns:
+        Pairs of segment and step within it, 0 being the segment's start; at most ``most`` of them.
+    """
+    _check(plan, replay, model)
+    most = integer("most", most, least=1)
+    scene = scene_of(model, plan.object)
+    last = len(plan.segments) - 1
+    starts = [(k, 0) for k in range(last + 1)]
+    pushes: list[tuple[int, int]] = []
+    for k, segment in enumerate(plan.segments):
+        if segment.steps:
+            strength = [
+                sum(float(np.hypot(*f)) for _, f in scene.forces(s)) for s in replay.steps[k]
+            ]
+            # Late in the segment, where the fingers still push; then they settle or let go.
+            pushing = np.flatnonzero(np.array(strength) >= 0.25 * max(strength))
+            pushes.append((k, int(pushing[-1]) + 1))
+    end = (last, plan.segments[-1].steps)
+    frames = sorted({*starts, *pushes, end})
+    if len(frames) > most:
+        # Whole segments, each with its grasp and its push, evenly over the plan.
+        count = max((most - 2) // 2, 1)
+        told = set(np.linspace(0, last, count).astype(int).tolist())
+        frames = sorted({(0, 0), end, *(f for f in frames if f[0] in told)})
+        chosen = np.linspace(0, len(frames) - 1, most).astype(int)
+        frames = [frames[i] for i in np.unique(chosen)]
+    # Room that is left goes to the middle of the longest stretches.
+    while len(frames) < most:
+        gaps = [
+            (b[1] - a[1], a[0], (a[1] + b[1]) // 2)
+            for a, b in pairwise(frames)
+            if a[0] == b[0] and b[1] - a[1] > 4
+        ]
+        if not gaps:
+            break
+        _, k, middle = max(gaps)
+        frames = sorted([*frames, (k, middle)])
+    return frames
+
+
+def _check(plan: Plan, replay: ReplayResult, model: Model) -> None:
+    """That the three belong together."""
+    instance("plan", plan, Plan)
+    instance("replay", replay, ReplayResult)
+    plan._check_model(model)
+    if [len(steps) for steps in replay.steps] != [segment.steps for segment in plan.segments]:
+        raise ValueError("replay: not of this plan, its segments have other lengths")
+
+
+def draw_key_frames(
+    plan: Plan, replay: ReplayResult, model: Model, path: str | os.PathLike[str], *, most: int = 16
+) -> None:
+    """A picture of the plan's key frames with contact forces; regrasps are marked as such.
+
+    Args:
+        plan: the plan.
+        replay: its replay on the model, which holds the forces.
+        model: the model.
+        path: file to write, ``.png``, ``.svg`` or ``.pdf``.
+        most: frames at most.
+    """
+    path = path_of("path", path)
+    frames = key_frames(plan, replay, model, most)
+    scene = scene_of(model, plan.object)
+    low, high = scene.window(_everything(plan))
+    columns = min(4, len(frames))
+    rows = -(-len(frames) // columns)
+    width = 3.0
+    height = width * float((high[1] - low[1]) / (high[0] - low[0]))
+    top, bottom, title_height = 0.4, 0.6, 0.36  # inches
+    figure = new_figure(
+        columns * (width + 0.1) + 0.1, rows * (height + title_height) + top + bottom
+    )
+    across, up = figure.get_size_inches()
+    grid = np.array(
+        [
+            figure.add_axes(
+                (
+                    (0.1 + c * (width + 0.1)) / across,
+                    (bottom + (rows - 1 - r) * (height + title_height)) / up,
+                    width / across,
+                    height / up,
+                )
+            )
+            for r in range(rows)
+            for c in range(columns)
+        ]
+    )
+    typical, length = force_scale(scene, replay, low, high)
+    before = np.cumsum([0] + [s.steps for s in plan.segments])
+    for ax, (k, i) in zip(grid, frames):
+        segment = plan.segments[k]
+        q = segment.configurations[i]
+        scene.prepare(ax, low, high)
+        scene.draw_goal(ax, plan.goal)
+        scene.draw(ax, q)
+        title, colour = f"step {before[k] + i}", INK
+        if i == 0 and k > 0:
+            scene.draw(ax, plan.segments[k - 1].end, robot="ghost")
+            title, colour = f"regrasp {k}", REGRASP
+            for spine in ax.spines.values():
+                spine.set_color(REGRASP)
+                spine.set_linewidth(1.8)
+        elif i > 0:
+            scene.draw_forces(ax, replay.steps[k][i - 1], typical, length)
+        elif k == 0:
+            title = "start"
+        if (k, i) == (len(plan.segments) - 1, plan.segments[-1].steps):
+            title += ", end"
+        ax.set_title(f"{title}  ·  {pose_text(plan, model, q)}", fontsize=10, color=colour, pad=5)
+    for ax in grid[len(frames) :]:
+        ax.set_visible(False)
+    heading = plan.task[:1].upper() + plan.task[1:]
+    figure.text(0.1 / across, 1.0 - 0.1 / up, heading, fontsize=16, color=INK, ha="left", va="top")
+    figure.text(
+        0.1 / across,
+        0.1 / up,
+        "Red arrows: contact forces on the object.  Dashed green: the goal.  Violet frames: regrasps; "
+        "the robot leaves the faint configuration\nfor the solid one "
+        + ("by a collision-free motion" if plan.motions else "by contact sampling, without input")
+        + ", and the object stays.",
+        fontsize=9,
+        color=QUIET,
+        ha="left",
+        va="bottom",
+    )
+    figure.savefig(path)
+
+
+def _everything(plan: Plan) -> Array:
+    """Configurations ``(N, nq)`` that a picture of a plan has to have room for."""
+    return np.concatenate([*(part.configurations for part in plan.sequence), plan.goal[None]])
+
+
+def force_scale(
+    scene: PlanarScene | SpatialScene, replay: ReplayResult, low: Array, high: Array
+) -> tuple[float, float]:
+    """A typical strong force of a replay (N), and how long to draw it in a window (m)."""
+    sizes = [
+        float(np.hypot(*force))
+        for taken in replay.steps
+        for s in taken
+        for _, force in scene.forces(s)
+    ]
+    strong = [f for f in sizes if f > 1e-3]
+    return float(np.quantile(strong, 0.9)) if strong else 1.0, 0.2 * float(np.min(high - low))
+
+
+def pose_text(plan: Plan, model: Model, q: Array) -> str:
+    """What is left to the goal, in words."""
+    space = ObjectSpace(model, plan.object)
+    shift, turn = space.errors(q, plan.goal)
+    length = f"{100 * shift:.0f} cm" if shift > 0.095 else f"{1000 * shift:.0f} mm"
+    parts = [f"{np.degrees(turn):.0f}°"] * bool(space.rotation.any())
+    parts += [length] * (not space.rotation.all())
+    return f"{' and '.join(parts)} to go"
+
+
+# -------------------------------------------------------------------- the tree
+
+
+def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
+    """The tree in the object's coordinates, and the distance to the goal per iteration.
+
+    Args:
+        tree: a grown tree. Of objects with more than three coordinates the three in which the task's
+            box is widest are shown, as displacements from the start.
+        path: file to write.
+    """
+    instance("tree", tree, Tree)
+    path = path_of("path", path)
+    need("mpl_toolkits.mplot3d")
+    figure = new_figure(12.0, 5.6)
+    space, task = tree.task.space, tree.task
+    left = figure.add_axes((0.0, 0.02, 0.52, 0.9), projection="3d")
+    _draw_projection(left, tree)
+    left.set_title(
+        f"{tree.count} nodes, {tree.regrasp_count} regrasps", fontsize=11, color=INK, y=0.98
+    )
+    right = figure.add_axes((0.6, 0.13, 0.37, 0.72))
+    records = tree.records
+    iteration = np.concatenate([[0], records["iteration"] + 1])
+    shift, turn = tree.errors[0]
+    first = {"distance": tree.distance[0], "position_error": shift, "rotation_error": turn}
+    curve = {name: np.concatenate([[value], records[name]]) for name, value in first.items()}
+    right.step(
+        iteration, curve["distance"], where="post", color=INK, linewidth=2.0, label="distance (m)"
+    )
+    right.step(
+        iteration,
+        curve["position_error"],
+        where="post",
+        color=LIMBS[0],
+        linewidth=1.3,
+        label="position error (m)",
+    )
+    if space.rotation.any():
+        right.step(
+            iteration,
+            curve["rotation_error"],
+            where="post",
+            color=LIMBS[1],
+            linewidth=1.3,
+            label="rotation error (rad)",
+        )
+        right.axhline(task.rotation_tolerance, color=LIMBS[1], linestyle=":", linewidth=1.0)
+    right.axhline(task.position_tolerance, color=LIMBS[0], linestyle=":", linewidth=1.0)
+    right.set_yscale("log")
+    right.set_xlabel("iteration (subgoals)", color=INK)
+    right.set_title("Node nearest to the goal; dotted: tolerances", fontsize=11, color=INK, pad=26)
+    right.grid(True, color="#E8ECEF", linewidth=0.8)
+    right.legend(frameon=False, fontsize=9, loc="lower center", ncol=3, bbox_to_anchor=(0.5, 1.0))
+    for side in ("top", "right"):
+        right.spines[side].set_visible(False)
+    right.xaxis.set_major_locator(need("matplotlib.ticker").MaxNLocator(9, integer=True))
+    figure.suptitle(
+        task.name[:1].upper() + task.name[1:], fontsize=16, color=INK, x=0.02, ha="left", y=0.98
+    )
+    figure.savefig(path)
+
+
+def _draw_projection(ax: Any, tree: Tree) -> None:
+    collections = need("mpl_toolkits.mplot3d.art3d")
+    task, space = tree.task, tree.task.space
+    widest = np.argsort(-(task.upper - task.lower) * space.scale(task.length), kind="stable")
+    shown = np.sort(widest[:3])
+    unit = np.where(space.rotation, 180.0 / np.pi, 1.0)[shown]
+
+    def coordinates(q: Array) -> Array:
+        rows = np.atleast_2d(q)
+        x = space.difference(rows.T, task.start)[shown].T * unit
+        x = np.concatenate([x, np.zeros((len(x), 3 - len(shown)))], axis=1)
+        return x[0] if np.ndim(q) == 1 else x
+
+    nodes = coordinates(tree.q)
+    on_path = set(tree.path(tree.goal_node)) if tree.goal_node is not None else set()
+    plain: list[Array] = []
+    chosen: list[Array] = []
+    for i in range(1, tree.count):
+        trajectory = tree.trajectory(i)
+        if trajectory is None:
+            continue
+        line = np.vstack([nodes[tree.parent[i]], coordinates(trajectory)])
+        # Piece by piece: Matplotlib 3.10 cannot measure lines of different lengths together.
+        (chosen if i in on_path else plain).extend(np.stack([line[:-1], line[1:]], axis=1))
+    if plain:
+        ax.add_collection3d(
+            collections.Line3DCollection(plain, colors=LIMBS[0], linewidths=0.8, alpha=0.45)
+        )
+    ax.scatter(*nodes.T, s=5, color=LIMBS[0], alpha=0.5, linewidths=0, depthshade=False)
+    if chosen:
+        ax.add_collection3d(collections.Line3DCollection(chosen, colors=FORCE, linewidths=2.4))
+    regrasps = [i for i in sorted(on_path) if tree.kind[i] == EdgeKind.REGRASP]
+    if regrasps:
+        ax.scatter(
+            *nodes[regrasps].T,
+            s=46,
+            marker="D",
+            color=REGRASP,
+            edgecolors=PAPER,
+            linewidths=0.8,
+            depthshade=False,
+            label="regrasp on the path",
+        )
+    start, goal = nodes[0], coordinates(tree.task.goal)
+    ax.scatter(*start, s=60, color=INK, depthshade=False, label="start")
+    ax.scatter(*goal, s=140, marker="*", color=GOAL, depthshade=False, label="goal")
+    low, high = np.minimum(nodes.min(axis=0), goal), np.maximum(nodes.max(axis=0), goal)
+    room = 0.05 * np.maximum(high - low, 1e-3)
+    ax.set(xlim=(low[0] - room[0], high[0] + room[0]))
+    ax.set(ylim=(low[1] - room[1], high[1] + room[1]), zlim=(low[2] - room[2], high[2] + room[2]))
+    names = [_coordinate(space, int(i)) for i in shown]
+    for setter, name in zip((ax.set_xlabel, ax.set_ylabel, ax.set_zlabel), names):
+        setter(name, color=INK, labelpad=8)
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        axis.pane.set_facecolor("#F7F9FA")
+        axis.pane.set_edgecolor("#D5DBE0")
+        axis._axinfo["grid"].update(color="#E3E8EB", linewidth=0.6)
+        axis.set_major_locator(need("matplotlib.ticker").MaxNLocator(5))
+    ax.tick_params(labelsize=8)
+    ax.view_init(elev=20, azim=-58)
+    ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(0.02, 0.9))
+
+
+def _coordinate(space: ObjectSpace, index: int) -> str:
+    """What one of the object's tangent coordinates is called in a picture."""
+    turns = bool(space.rotation[index])
+    if space.size == len(space.joints):
+        name = space.joints[index].replace("_", " ")
+    else:
+        name = f"turn about {'xyz'[index % 3]}" if turns else "xyz"[index % 3]
+    return f"{name} ({'degrees' if turns else 'm'})"
+
+
+# -------------------------------------------------------------------- the movie
+
+
+def write_movie(
+    plan: Plan,
+    replay: ReplayResult,
+    model: Model,
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    frames_per_second: int = 20,
+    regrasp_frames: int = 14,
+    size: float = 5.0,
+) -> None:
+    """A movie of the plan, one frame a step. Where the grasp changes the robot moves if the plan has a motion,
+    else it fades over.
+
+    Args:
+        plan, replay, model: as for :func:`draw_key_frames`.
+        paths: files to write, ``.gif`` (needs imageio and pillow) or ``.mp4`` (needs
+            imageio-ffmpeg).
+        frames_per_second: of the movie.
+        regrasp_frames: length of a change of grasp; motions take as many frames as they last, from this many
+            to three times that.
+        size: width in inches at 100 dots an inch.
+    """
+    _check(plan, replay, model)
+    if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
+        raise TypeError(f"paths: expected a list of files, got {type(paths).__name__}")
+    files = [path_of("paths", path) for path in paths]
+    for file in files:
+        if file.suffix not in (".gif", ".mp4"):
+            raise ValueError(f"paths: expected .gif or .mp4, got {os.fspath(file)!r}")
+    frames_per_second = integer("frames_per_second", frames_per_second, least=1)
+    regrasp_frames = integer("regrasp_frames", regrasp_frames, least=1)
+    size = number("size", size, above=0)
+    writer = need("imageio.v2")
+    shots = _shots(plan, replay, regrasp_frames, frames_per_second)
+    images = _images(plan, replay, model, shots, size)
+    for path in files:
+        if path.suffix == ".gif":
+            writer.mimsave(path, images, duration=1000.0 / frames_per_second, loop=0)
+        else:
+            need("imageio_ffmpeg")
+            writer.mimsave(path, images, fps=frames_per_second, macro_block_size=2, quality=8)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Shot:
+    """One picture of a movie: a configuration with its forces; ``old`` fades out as ``mix`` goes to 1."""
+
+    q: Array
+    title: str
+    colour: str
+    step: Step | None = None
+    old: Array | None = None
+    mix: float = 1.0
+
+
+def _shots(plan: Plan, replay: ReplayResult, fade: int, rate: int) -> list[_Shot]:
+    shots = [_Shot(plan.start, "start", INK)] * (rate // 2)
+    done, total = 0, plan.step_count
+    for k, segment in enumerate(plan.segments):
+        if k > 0:
+            shots += _regrasp_shots(plan, k, fade, rate)
+        for q, step in zip(segment.configurations[1:], replay.steps[k]):
+            done += 1
+            shots.append(_Shot(q, f"step {done} of {total}", INK, step))
+    return shots + [_Shot(plan.end, f"end after {total} steps", GOAL)] * rate
+
+
+def _regrasp_shots(plan: Plan, k: int, fade: int, rate: int) -> list[_Shot]:
+    """From segment k - 1 to segment k."""
+    motion = plan.motions[k - 1] if plan.motions else None
+    if motion is not None:
+        title = f"regrasp {k}, {motion.duration:.2g} s"
+        count = min(max(round(motion.duration * rate), fade), 3 * fade)
+        times = np.linspace(0.0, motion.duration, count + 1)[1:]
+        return [_Shot(q, title, REGRASP) for q in motion.at(times)]
+    before, after = plan.segments[k - 1].end, plan.segments[k].start
+    title = f"regrasp {k}, faded"
+    return [_Shot(after, title, REGRASP, None, before, (i + 1) / fade) for i in range(fade)]
+
+
+def _images(
+    plan: Plan, replay: ReplayResult, model: Model, shots: Sequence[_Shot], size: float
+) -> list[Any]:
+    """The shots as arrays of colours; what stands still is drawn once."""
+    scene = scene_of(model, plan.object)
+    low, high = scene.window(_everything(plan))
+    typical, length = force_scale(scene, replay, low, high)
+    height = size * float((high[1] - low[1]) / (high[0] - low[0]))
+    small = min(1.0, size / 4.5)
+    strip = 0.36 * small  # inches of text above the scene
+    figure = new_figure(size, height + strip, dpi=100)
+    ax = figure.add_axes((0.01, 0.01, 0.98, height / (height + strip) - 0.02))
+    top = 1.0 - 0.1 / (height + strip)
+    images: list[Any] = []
+    for shot, last in zip(shots, [None, *shots]):
+        if shot is last:
+            images.append(images[-1])
+            continue
+        ax.clear()
+        for text in list(figure.texts):
+            text.remove()
+        scene.prepare(ax, low, high)
+        scene.draw_goal(ax, plan.goal)
+        scene.draw(ax, shot.q, alpha=shot.mix)
+        if shot.old is not None:
+            scene._draw_robot(ax, *model.body_poses(shot.old), ghost=False, alpha=1.0 - shot.mix)
+        if shot.step is not None:
+            scene.draw_forces(ax, shot.step, typical, length)
+        font: dict[str, Any] = {"fontsize": 12 * small, "va": "top"}
+        figure.text(0.02, top, shot.title, color=shot.colour, weight="bold", **font)
+        said = pose_text(plan, model, shot.q)
+        figure.text(0.98, top, said, color=QUIET, fontsize=11 * small, ha="right", va="top")
+        figure.canvas.draw()
+        rgba = np.asarray(figure.canvas.buffer_rgba())  # type: ignore[attr-defined]
+        images.append(np.array(rgba[: rgba.shape[0] // 2 * 2, : rgba.shape[1] // 2 * 2, :3]))
+    return images

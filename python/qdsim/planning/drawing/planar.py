@@ -1,0 +1,369 @@
+"""A planar model's configurations as drawings: bodies, goal, contact forces."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qdsim.arguments import instance, integer, number
+from qdsim.description import Geom
+from qdsim.model import Model
+from qdsim.planning.task.space import Array
+from qdsim.step import Step
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "PlanarScene",
+    "arrow",
+    "check_installed",
+    "contact_points",
+    "need",
+    "new_figure",
+    "prepare_axes",
+]
+
+INK, PAPER, QUIET = "#22303C", "#FFFFFF", "#8A97A3"
+OBJECT, OBJECT_DARK = "#F4C96B", "#B98520"
+LIMBS = ("#2F6F9F", "#2E9C86", "#7C5CA8", "#C76B52")
+FORCE, REGRASP, GOAL = "#D62839", "#7B2D8E", "#3C8D40"
+
+_FORCE_SHOWN = 0.05
+"""Contact forces below this share of the largest one in a picture are left out."""
+
+
+_TOUCHING = 0.05
+"""m; pairs that push each other in a step are nearer than this after it."""
+
+
+def need(module: str) -> Any:
+    """An optional package, or an error of one line that says how to get it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.split(".")[0]
+        raise ImportError(
+            f"pictures need {package}: pip install 'qdsim[demo]'", name=package
+        ) from None
+
+
+def check_installed(movie: bool) -> None:
+    """Raise the error of a missing package now, before work is done whose pictures it would
+    spoil.
+    """
+    for module in ["matplotlib.figure", "imageio.v2"] if movie else ["matplotlib.figure"]:
+        need(module)
+
+
+def new_figure(width: float, height: float, dpi: int = 150) -> Figure:
+    """An empty figure (inches) that needs no display."""
+    width, height = number("width", width, above=0), number("height", height, above=0)
+    dpi = integer("dpi", dpi, least=1)
+    figure_module, agg = need("matplotlib.figure"), need("matplotlib.backends.backend_agg")
+    figure = figure_module.Figure(figsize=(width, height), dpi=dpi, facecolor=PAPER)
+    agg.FigureCanvasAgg(figure)
+    return figure  # type: ignore[no-any-return]
+
+
+def prepare_axes(ax: Axes, low: Array, high: Array) -> None:
+    """Equal axes without ticks around a window."""
+    ax.set_aspect("equal")
+    ax.set_xlim(low[0], high[0])
+    ax.set_ylim(low[1], high[1])
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for spine in ax.spines.values():
+        spine.set_color("#D5DBE0")
+
+
+def arrow(
+    ax: Axes, point: Array, force: Array, largest: float, typical: float, length: float
+) -> None:
+    """A force as an arrow whose head is at its point; nothing for one that is small beside others."""
+    size = float(np.hypot(*force))
+    if size < max(_FORCE_SHOWN * largest, 0.02 * typical) or size == 0.0:
+        return
+    shown = length * float(np.clip(np.sqrt(size / typical), 0.45, 1.3))
+    effects = need("matplotlib.patheffects")
+    ax.annotate(
+        "",
+        xy=tuple(point),
+        xytext=tuple(point - shown / size * force),
+        zorder=8,
+        arrowprops={
+            "arrowstyle": "-|>,head_width=0.28,head_length=0.5",
+            "color": FORCE,
+            "linewidth": 2.0,
+            "shrinkA": 0,
+            "shrinkB": 0,
+            "mutation_scale": 12,
+            "path_effects": [effects.withStroke(linewidth=4.0, foreground=PAPER)],
+        },
+    )
+
+
+def contact_points(model: Model, step: Step) -> Array:
+    """Where a step's contacts act in the configuration that it leads to, ``(n, 3)`` m.
+
+    ``step.contacts`` are those of the configuration that it begins with. Either side's witness point goes with
+    its body, and the contact is midway between the two, as it was; then, as surfaces slide and roll, the
+    nearest contact of the same pair in the new configuration.
+    """
+    contacts = step.contacts
+    p0, r0 = model.body_poses(model.integrate(step.q_next, -step.delta))
+    p1, r1 = model.body_poses(step.q_next)
+    half = 0.5 * contacts["dist"][:, None] * contacts["frame"][:, 0]
+    moved = np.zeros((len(contacts), 3))
+    for side, sign in (("body_a", -1.0), ("body_b", 1.0)):
+        b = contacts[side]
+        local = np.einsum("nji,nj->ni", r0[b], contacts["pos"] + sign * half - p0[b])
+        moved += 0.5 * (p1[b] + np.einsum("nij,nj->ni", r1[b], local))
+    fresh = model.collide(step.q_next, _TOUCHING)
+    for i, pair in enumerate(contacts["pair"]):
+        same = fresh["pos"][fresh["pair"] == pair]
+        if len(same):
+            moved[i] = same[np.argmin(np.linalg.norm(same - moved[i], axis=1))]
+    return moved
+
+
+def is_flat(model: Model, object: str) -> bool:
+    """Whether a :class:`PlanarScene` shows all of a planar model: discs, and boxes of the object."""
+    normal = model.planar_normal
+    if normal is None:
+        return False
+    drop = int(np.argmax(np.abs(normal)))
+    return all(
+        _is_disc(geom, drop)
+        or geom.type == "plane"
+        or (geom.type == "box" and body.name == object and _is_upright(geom))
+        for body in model.description.bodies
+        for geom in body.geoms
+    )
+
+
+def _is_disc(geom: Geom, drop: int) -> bool:
+    """Whether a geometry is a disc, seen along axis ``drop``."""
+    return geom.type == "sphere" or (geom.type == "cylinder" and drop == 2 and _is_upright(geom))
+
+
+def _is_upright(geom: Geom) -> bool:
+    """Whether a geometry has the axes of its body, or turns about z only if it is a cylinder."""
+    _, x, y, z = geom.quat
+    return bool(x == y == 0.0 and (geom.type == "cylinder" or z == 0.0))
+
+
+class PlanarScene:
+    """Draws configurations of a planar model.
+
+    Args:
+        model: a model all of whose joints move in one coordinate plane.
+        object: body of the manipulated object; it gets its own colour and a spoke that shows its
+            angle.
+    """
+
+    def __init__(self, model: Model, object: str) -> None:
+        instance("model", model, Model)
+        instance("object", object, str)
+        normal = model.planar_normal
+        if normal is None:
+            raise ValueError("model: pictures need a model that moves in one plane")
+        drop = int(np.argmax(np.abs(normal)))
+        self.axes = [k for k in range(3) if k != drop]
+        self.model = model
+        if object not in model.body_names:
+            raise ValueError(f"object: the model has no body {object!r}")
+        self.object = model.body_names.index(object)
+        sizes = model.parameters.geom_size
+        self.circles: list[
+            tuple[int, Array, float]
+        ] = []  # body, centre in body coordinates, radius
+        self.boxes: list[tuple[int, Array]] = []  # body, corners in body coordinates
+        index = 0
+        for b, body in enumerate(model.description.bodies):
+            for geom in body.geoms:
+                centre = np.asarray(geom.pos, dtype=np.float64)
+                if _is_disc(geom, drop) and sizes[index, 0] > 1e-4:
+                    self.circles.append((b, centre, float(sizes[index, 0])))
+                elif geom.type == "box":
+                    half = sizes[index][self.axes]
+                    corners = np.zeros((4, 3))
+                    corners[:, self.axes] = half * np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]])
+                    self.boxes.append((b, centre + corners))
+                index += 1
+        parents = [
+            model.body_names.index(body.parent) if b else 0
+            for b, body in enumerate(model.description.bodies)
+        ]
+        self.limb: dict[int, int] = {}
+        roots: list[int] = []
+        for b in range(1, len(parents)):
+            root = b
+            while parents[root] != 0:
+                root = parents[root]
+            if root != self.object:
+                if root not in roots:
+                    roots.append(root)
+                self.limb[b] = roots.index(root)
+
+    def window(self, configurations: Array, margin: float = 0.06) -> tuple[Array, Array]:
+        """Corners ``(2,)`` of a box around everything in configurations ``(N, nq)``, m."""
+        low, high = np.full(2, np.inf), np.full(2, -np.inf)
+        for q in configurations:
+            pos, rot = self.model.body_poses(q)
+            for b, centre, radius in self.circles:
+                p = (pos[b] + rot[b] @ centre)[self.axes]
+                low, high = np.minimum(low, p - radius), np.maximum(high, p + radius)
+            for b, corners in self.boxes:
+                p = (pos[b] + corners @ rot[b].T)[:, self.axes]
+                low, high = np.minimum(low, p.min(axis=0)), np.maximum(high, p.max(axis=0))
+        return low - margin, high + margin
+
+    def draw(self, ax: Axes, q: Array, *, robot: str = "solid", alpha: float = 1.0) -> None:
+        """Draw the object and the robot; ``robot`` is "solid", "ghost" (an outline) or "none"."""
+        pos, rot = self.model.body_poses(q)
+        if robot != "ghost":
+            self._draw_object(ax, pos, rot)
+        if robot != "none":
+            self._draw_robot(ax, pos, rot, ghost=robot == "ghost", alpha=alpha)
+
+    def draw_goal(self, ax: Axes, goal: Array) -> None:
+        """Outline of the object at the goal."""
+        pos, rot = self.model.body_poses(goal)
+        patches = need("matplotlib.patches")
+        style = {
+            "fill": False,
+            "edgecolor": GOAL,
+            "linestyle": (0, (4, 3)),
+            "linewidth": 1.2,
+            "zorder": 1,
+        }
+        for b, centre, radius in self.circles:
+            if b == self.object:
+                p = (pos[b] + rot[b] @ centre)[self.axes]
+                ax.add_patch(patches.Circle(p, radius, **style))
+                tip = p + radius * rot[b][self.axes, self.axes[0]]
+                ax.plot(*zip(0.4 * p + 0.6 * tip, tip), color=GOAL, linewidth=2.0, zorder=6)
+        for b, corners in self.boxes:
+            if b == self.object:
+                p = (pos[b] + corners @ rot[b].T)[:, self.axes]
+                ax.add_patch(patches.Polygon(p, closed=True, **style))
+
+    def draw_forces(self, ax: Axes, step: Step, typical: float, length: float) -> None:
+        """Arrows of the contact forces on the object, heads at the contact points after the step.
+
+        A force of ``typical`` newtons gets ``length`` metres; lengths grow with the square root of
+        the force, so that small ones are seen.
+        """
+        forces = self.forces(step)
+        if not forces:
+            return
+        largest = max(float(np.hypot(*f)) for _, f in forces)
+        for point, force in forces:
+            arrow(ax, point, force, largest, typical, length)
+
+    def forces(self, step: Step) -> list[tuple[Array, Array]]:
+        """Points ``(2,)`` (m) after a step and forces ``(2,)`` on the object (N) of its contacts."""
+        result = []
+        for c, point in zip(step.contacts, contact_points(self.model, step)):
+            if self.object not in (c["body_a"], c["body_b"]):
+                continue
+            force = c["frame"].T @ c["force"][:3]
+            sign = 1.0 if c["body_b"] == self.object else -1.0
+            result.append((point[self.axes], sign * force[self.axes]))
+        return result
+
+    def prepare(self, ax: Axes, low: Array, high: Array) -> None:
+        """Equal axes without ticks around a window."""
+        prepare_axes(ax, low, high)
+
+    def _draw_object(self, ax: Axes, pos: Array, rot: Array) -> None:
+        patches = need("matplotlib.patches")
+        b = self.object
+        angle = float(np.degrees(np.arctan2(*rot[b][self.axes[::-1], self.axes[0]])))
+        for body, centre, radius in self.circles:
+            if body != b:
+                continue
+            p = (pos[b] + rot[b] @ centre)[self.axes]
+            ax.add_patch(
+                patches.Circle(
+                    p, radius, facecolor=OBJECT, edgecolor=OBJECT_DARK, linewidth=1.5, zorder=2
+                )
+            )
+            # A darker half and a spoke, so that the angle is seen at a glance.
+            ax.add_patch(
+                patches.Wedge(
+                    p,
+                    0.97 * radius,
+                    angle,
+                    angle + 180.0,
+                    facecolor="#EDB644",
+                    edgecolor="none",
+                    zorder=2.1,
+                )
+            )
+            tip = p + radius * rot[b][self.axes, self.axes[0]]
+            ax.plot(*zip(p, tip), color=INK, linewidth=2.2, solid_capstyle="round", zorder=2.5)
+            ax.plot(*p, "o", color=INK, markersize=4.5, zorder=2.6)
+        for body, corners in self.boxes:
+            if body != b:
+                continue
+            p = (pos[b] + corners @ rot[b].T)[:, self.axes]
+            ax.add_patch(
+                patches.Polygon(
+                    p, closed=True, facecolor=OBJECT, edgecolor=OBJECT_DARK, linewidth=1.5, zorder=2
+                )
+            )
+            centre, right = p.mean(axis=0), 0.5 * (p[0] + p[3])
+            ax.plot(
+                *zip(centre, right), color=INK, linewidth=2.2, solid_capstyle="round", zorder=2.5
+            )
+            ax.plot(*centre, "o", color=INK, markersize=4.5, zorder=2.6)
+
+    def _draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
+        patches = need("matplotlib.patches")
+        for limb in sorted(set(self.limb.values())):
+            colour = LIMBS[limb % len(LIMBS)]
+            joints = [
+                ((pos[b] + rot[b] @ centre)[self.axes], radius)
+                for b, centre, radius in self.circles
+                if self.limb.get(b) == limb
+            ]
+            if ghost:
+                line = {"color": colour, "alpha": 0.8 * alpha, "linewidth": 1.1, "zorder": 3}
+                for p, radius in joints:
+                    ax.add_patch(
+                        patches.Circle(p, radius, fill=False, linestyle=(0, (2, 2)), **line)
+                    )
+                continue
+            # The link between neighbouring spheres, as wide as they are.
+            for (p, r), (s, _) in pairwise(joints):
+                along = s - p
+                length = float(np.hypot(*along))
+                if length > 0.0:
+                    side = r / length * np.array([-along[1], along[0]])
+                    ax.add_patch(
+                        patches.Polygon(
+                            [p + side, s + side, s - side, p - side],
+                            facecolor=colour,
+                            edgecolor="none",
+                            alpha=0.85 * alpha,
+                            zorder=4,
+                        )
+                    )
+            for k, (p, radius) in enumerate(joints):
+                ax.add_patch(
+                    patches.Circle(
+                        p,
+                        radius,
+                        facecolor=INK if k == 0 and len(joints) > 1 else colour,
+                        edgecolor=PAPER,
+                        linewidth=0.8,
+                        alpha=alpha,
+                        zorder=5,
+                    )
+                )

@@ -1,0 +1,1 @@
+"""Plans in a second-order simulator, open loop and closed."""

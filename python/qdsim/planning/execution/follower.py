@@ -1,0 +1,136 @@
+"""A plan followed in closed loop: iMPC along what was planned, with springs that press as much as they must."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qdsim.model import Model
+from qdsim.planning.execution.pacing import matched_epsilon
+from qdsim.planning.execution.plant import TransferOptions
+from qdsim.planning.execution.schedule import Schedule
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.task.cost import TrackingCost
+from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.task import Task
+from qdsim.planning.tracking.mpc import Mpc
+
+__all__ = ["Follower", "follow_options", "follow_task", "spring_reach"]
+
+GAIN = 0.1
+"""Of the errors' sum, per control period."""
+
+
+def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) -> Task:
+    """The task of following a plan, with the resistance that the object has outside of the model.
+
+    Args:
+        plan, model: what is followed.
+        world: how the plan is executed.
+        drift: m/s, how fast the object typically moves. The step's own resistance of the object, ``epsilon M /
+            h^2`` times how far it moves in a step, is made the friction and damping of the world at this speed.
+    """
+    space = ObjectSpace(model, plan.object)
+    options = plan.options.replace(kappa=None)
+    epsilon = matched_epsilon(model, plan.object, world, world.control_period, drift)
+    if epsilon is not None:
+        options = options.replace(epsilon=epsilon, mass_ratio=None)
+    zero = np.zeros(space.size)
+    return Task(
+        name=plan.task,
+        model=model,
+        options=options,
+        start=plan.start,
+        goal=plan.goal,
+        object=plan.object,
+        lower=zero,
+        upper=zero,
+        position_tolerance=plan.position_tolerance,
+        rotation_tolerance=plan.rotation_tolerance,
+        length=plan.position_tolerance / plan.rotation_tolerance,
+        start_tolerance=np.inf,
+    )
+
+
+def follow_options(task: Task, h: float, reach: Array) -> ImpcOptions:
+    """Settings for following, ten control periods ahead.
+
+    Errors weigh 10 per squared ``task.length`` and squared radian on the way and a hundred times that at the end
+    of the horizon, the robot's distance from its plan and moves of a command 1 per squared unit.
+    """
+    scale = task.space.scale(task.length) / task.length
+    weights = tuple((10.0 * scale**2).tolist())
+    final = tuple((1000.0 * scale**2).tolist())
+    cost = TrackingCost(object=weights, robot=1.0, command=1.0, final_object=final, final_robot=1.0)
+    return ImpcOptions(
+        horizon=10,
+        h=h,
+        cost=cost,
+        kappa=300.0,
+        radii=(0.1, 0.03, 0.01),
+        start="hold",
+        reach=tuple(np.maximum(reach, 1e-4).tolist()),
+        threads=1,
+    )
+
+
+def spring_reach(model: Model, q: Array, force: float) -> Array:
+    """How far commands may be from the robot ``(nu,)`` so that no spring presses with more than a force (N).
+
+    By the longest lever that each actuator has in the configuration, over the middles of all geometries.
+    """
+    held = np.asarray(model.actuated_v)
+    lever = np.zeros(len(held))
+    for body, geom in zip(model.geom_body, model.description.geoms):
+        if body == 0:
+            continue
+        name = model.body_names[int(body)]
+        columns = np.asarray(model.jacobian(q, name, np.asarray(geom.pos)))[:3][:, held]
+        lever = np.maximum(lever, np.linalg.norm(columns, axis=0))
+    stiffness = np.asarray(model.parameters.actuator_stiffness)
+    gear = np.abs(np.asarray(model.actuator_gear))
+    return np.asarray(force * lever / stiffness * gear)
+
+
+class Follower:
+    """Commands that keep the object on a plan's segment, from what is measured.
+
+    What the model has wrong would leave an error that stays (the object rests where the model has it creep on).
+    Once the plan has ended, the errors' sum, times a gain and bounded by twice the tolerances, is therefore added
+    to what is asked for.
+
+    Args:
+        task: of :func:`follow_task`.
+        options: of the optimiser; ``h`` is the control period.
+    """
+
+    def __init__(self, task: Task, options: ImpcOptions) -> None:
+        self.task, self.options = task, options
+        self.mpc = Mpc(task, options)
+        assert options.h is not None
+        self.period = options.h
+        space = task.space
+        self._most = 2.0 * np.where(
+            space.rotation, task.rotation_tolerance, task.position_tolerance
+        )
+        self._asked_more = np.zeros(space.size)
+
+    def begin(self, schedule: Schedule) -> None:
+        """Forget the last segment; the first guess are the commands of this one."""
+        steps = 1 + np.arange(self.options.horizon)
+        self.mpc.reset(np.array([schedule.command(t) for t in steps * self.period]))
+        self.schedule = schedule
+        self._asked_more = np.zeros(self.task.space.size)
+
+    def command(self, q: Array, time: float) -> tuple[Array, bool]:
+        """The command for the end of the period that begins at ``time``, and whether a step failed."""
+        ahead = time + self.period * np.arange(self.options.horizon + 1)
+        reference = np.array([self.schedule.configuration(t) for t in ahead])
+        if time >= self.schedule.duration:  # before, the sum would make up for a lag and overshoot
+            error = self.task.space.difference(self.schedule.segment.end, q)
+            self._asked_more = np.clip(self._asked_more + GAIN * error, -self._most, self._most)
+        shift = np.zeros(self.task.model.nv)
+        shift[self.task.space.v] = self._asked_more
+        reference = np.array([self.task.model.integrate(r, shift) for r in reference])
+        u = self.mpc.act(q, reference)
+        return u, bool(self.mpc.report.fallback)

@@ -1,0 +1,254 @@
+"""Strokes: an object in the hand is moved as far as a grasp can, set down or left where it rests, and grasped anew.
+
+Where RRT edges push at an object with whatever contacts they find, a stroke holds it with a
+:class:`~qdsim.planning.Grip` from its first step to its last, so that outside of the quasi-dynamic model
+fingers damp it all the way (S3 §IX-B3 asks for such grasps and such feedback). A stroke is a
+:class:`~qdsim.planning.Segment`: the grip in closed loop with the exact step.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from qdsim._core import SolverError
+from qdsim.arguments import fields, generator_of, instance, integer, number
+from qdsim.planning.execution.grip import Grip, GripOptions
+from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.task.space import Array
+from qdsim.planning.task.task import Task
+from qdsim.step import step
+
+__all__ = ["GaitOptions", "Stroke", "StrokePlanner", "gait"]
+
+_CLOSING, _LANDING = 3, 8
+"""Steps of the model before and after a stroke's motion."""
+
+_SMALL = 1e-3
+"""m; distances to the goal, turns times the task's length, that are worth no more steps."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GaitOptions:
+    """How strokes are found.
+
+    Attributes:
+        grip: how the object is held.
+        candidates: grasps that are tried for one stroke.
+        stride: s, of the object's motion at the grip's speeds in one step of the model.
+        lift: m; what turns about more than its support's normal is lifted by so much. Strokes that lift count
+            for ``lifting`` of what they gain.
+        lifting: that share.
+        progress: a stroke ends where a step gains less than this share of what was asked for.
+        steps: of a stroke, at most.
+        strokes: of a plan or an execution, at most.
+        most_residual: largest load that forces may leave over, in weights of the object.
+    """
+
+    grip: GripOptions = GripOptions()  # noqa: RUF009
+    candidates: int = 12
+    stride: float = 0.08
+    lift: float = 3e-3
+    lifting: float = 0.8
+    progress: float = 0.3
+    steps: int = 24
+    strokes: int = 25
+    most_residual: float = 0.2
+
+    def __post_init__(self) -> None:
+        instance("grip", self.grip, GripOptions)
+        fields(self, integer, "candidates", "steps", "strokes", least=1)
+        fields(self, number, "stride", "lift", "lifting", "progress", "most_residual", above=0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stroke:
+    """A segment that holds the object.
+
+    Attributes:
+        segment: the grip's commands and where they lead in the model.
+        gain: m, how much nearer the object comes to the goal, turns times the task's length.
+        score: the gain, less what lifting is worth.
+    """
+
+    segment: Segment
+    gain: float
+    score: float
+
+
+class StrokePlanner:
+    """Finds strokes towards a task's goal.
+
+    Args:
+        task: its sampler draws the grasps.
+        options: how.
+        rng: seed or generator.
+
+    Raises:
+        ValueError: if the task has no sampler.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        options: GaitOptions | None = None,
+        rng: int | np.random.Generator = 0,
+    ) -> None:
+        instance("task", task, Task)
+        instance("options", options, GaitOptions, or_none=True)
+        if task.sampler is None:
+            raise ValueError("task: strokes need a sampler of grasps")
+        self.task, self.options = task, options or GaitOptions()
+        self.grip = Grip(task.model, task.object, task.length, self.options.grip)
+        self.rng = generator_of(rng)
+
+    def distance(self, q: Array, goal: Array | None = None) -> float:
+        """m, of the object to its goal, turns times the task's length."""
+        space, target = self.task.space, self.task.goal if goal is None else goal
+        return float(np.linalg.norm(space.difference(target, q) * space.scale(self.task.length)))
+
+    def candidates(self, q: Array, here: bool = False) -> list[Stroke]:
+        """Strokes from grasps of the object where it is in ``q``, those that gain most first.
+
+        Args:
+            q: ``(nq,)``.
+            here: whether the grasp that ``q`` has is one of them.
+        """
+        task, found = self.task, []
+        assert task.sampler is not None
+        for k in range(self.options.candidates):
+            grasp = q if here and k == 0 else task.sampler(task.model, q, self.rng)
+            stroke = None if grasp is None else self.best(grasp)
+            if stroke is not None:
+                found.append(stroke)
+        return sorted(found, key=lambda stroke: -stroke.score)
+
+    def best(self, q: Array) -> Stroke | None:
+        """The better one of a stroke that lifts the object and one that does not; None without a grip."""
+        first = self.grip.command(q, np.zeros(self.task.space.size))
+        if first.fingers < self.grip.fingers or not self._holds(first.residual):
+            return None
+        plain = self.stroke(q, 0.0)
+        lifted = self.stroke(q, self.options.lift)
+        return lifted if lifted is not None and lifted.score > plain.score else plain
+
+    def stroke(self, q: Array, lift: float) -> Stroke:
+        """The stroke towards the goal from a grasp, as far as the model holds the object.
+
+        Args:
+            q: ``(nq,)`` the grasp.
+            lift: m, how high above the goal the object travels; without that it leans on what it touches.
+        """
+        task, given = self.task, self.options
+        up = self.grip.upwards(q, lift) if lift > 0.0 else None
+        aim = task.goal if up is None else task.with_object(task.goal, up)
+        path, inputs = [np.array(q)], []
+
+        def go(displacement: Array, lean: bool) -> bool:
+            made = self.grip.command(path[-1], displacement, lean=lean)
+            if made.fingers < self.grip.fingers or not self._holds(made.residual):
+                return False
+            try:
+                path.append(np.array(step(task.model, path[-1], made.u, task.options).q_next))
+            except SolverError:
+                return False
+            inputs.append(made.u)
+            return True
+
+        def undo() -> None:
+            path.pop()
+            inputs.pop()
+
+        still = np.zeros(task.space.size)
+        for _ in range(_CLOSING):
+            if not go(still, True):
+                break
+        room = max(0.8 * task.position_tolerance, task.space.errors(path[-1], aim)[0] + 1e-3)
+        scale = task.space.scale(task.length)
+        for _ in range(given.steps):
+            left = self.distance(path[-1], aim)
+            way = self.grip.towards(path[-1], aim, given.stride)
+            asked = float(np.linalg.norm(way * scale))
+            if left < _SMALL or not go(way, up is None):
+                break
+            gained = left - self.distance(path[-1], aim)
+            if gained < given.progress * asked or task.space.errors(path[-1], aim)[0] > room:
+                undo()
+                break
+        if up is not None:
+            self._land(path, go)
+        gain = self.distance(q) - self.distance(path[-1])
+        count = len(inputs)
+        segment = Segment(
+            np.array(inputs).reshape(count, task.model.nu), np.array(path), np.array([count])
+        )
+        return Stroke(segment, gain, gain * (1.0 if up is None else given.lifting))
+
+    def _land(self, path: list[Array], go: Callable[[Array, bool], bool]) -> None:
+        """To the goal where it is near, else down to what the object rests on."""
+        task = self.task
+        at_goal = task.space.errors(path[-1], task.goal)[1] < 0.5 * task.rotation_tolerance
+        for _ in range(_LANDING):
+            q = path[-1]
+            way = (
+                self.grip.towards(q, task.goal, self.options.stride)
+                if at_goal
+                else self.grip.downwards(q)
+            )
+            if float(np.linalg.norm(way * task.space.scale(task.length))) < 1e-4 or not go(
+                way, True
+            ):
+                return
+
+    def _holds(self, residual: float) -> bool:
+        return residual <= self.options.most_residual * self.grip.weight
+
+
+def gait(
+    task: Task, options: GaitOptions | None = None, rng: int | np.random.Generator = 0
+) -> Plan | None:
+    """A plan of strokes to the task's goal, in the quasi-dynamic model; None where none is found.
+
+    Greedy: of the grasps that are drawn where the object is, the stroke that brings it furthest comes next. Between
+    strokes the object rests on what surrounds it.
+
+    Args:
+        task: what to do; its sampler draws the grasps.
+        options: how strokes are found.
+        rng: seed or generator. The same seed gives the same plan.
+
+    Raises:
+        ValueError: if the task has no sampler.
+    """
+    planner = StrokePlanner(task, options, rng)
+    q = np.array(task.start)
+    segments: list[Segment] = []
+    misses = 0
+    for _ in range(planner.options.strokes):
+        if task.reached(q):
+            break
+        strokes = planner.candidates(q, here=not segments)
+        if not strokes or strokes[0].gain < _SMALL:
+            misses += 1
+            if misses > 3:
+                return None
+            continue
+        segments.append(strokes[0].segment)
+        q = strokes[0].segment.end
+    if not task.reached(q):
+        return None
+    if not segments:  # it is there already
+        nothing = np.empty((0, task.model.nu))
+        segments.append(Segment(nothing, q[None], np.zeros(0, dtype=np.int64)))
+    return Plan(
+        task=task.name,
+        object=task.object,
+        options=task.options,
+        goal=task.goal,
+        position_tolerance=task.position_tolerance,
+        rotation_tolerance=task.rotation_tolerance,
+        contact_tolerance=1e-3,
+        segments=tuple(segments),
+    )

@@ -1,0 +1,313 @@
+"""Holding an object between fingers and moving it: the control law that makes a grasp quasi-static.
+
+Nothing damps an object in a hand but fingers that hold it (S3 §IX-B1). Every period this law asks for the
+contact forces that balance the object's load with the least effort, each finger pressing with a preload inside
+a narrowed friction cone, and for the motion of the joints under which the contacts follow the object's wanted
+displacement without slipping. Commands are where the joints should be plus what their springs need for those
+forces,
+
+    u = q_a + delta_a - K^-1 J_a' f,   J_a delta_a = -J_o delta_o,   J_o' f + load_o = 0,
+
+so no spring is ever tighter than forces and a period's way ask for. (The grasp map and its forces: Murray, Li
+and Sastry 1994, chapter 5; object impedance: Hogan 1985.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim._core import SolverError
+from qdsim.arguments import fields, instance, integer, number
+from qdsim.cone import solve_cone_program
+from qdsim.model import Model
+from qdsim.planning.execution.plant import GRAVITY
+from qdsim.planning.grasps.closing import joint_limits, moved_bodies
+from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
+from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.space import Array, ObjectSpace
+
+__all__ = ["Grip", "GripOptions", "GripStep"]
+
+_BALANCE = 1e3
+"""Weight of the object's balance beside squared forces: a newton left over costs as much as 30 N of effort."""
+
+_SURE = 0.3
+"""Share of the distance that counts as touching at which any contact does, were it a finger's second one."""
+
+FINGERS = 3
+"""That hold anything, if nothing else is said."""
+
+_GIVE = 5e-4
+"""m; joints give way to at most so much penetration in a period."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GripOptions:
+    """How an object is held.
+
+    Attributes:
+        press: least normal force of a finger that touches, in weights of the object.
+        most: largest normal force of a finger, in weights of the object.
+        friction_use: share of the friction coefficients that forces may use.
+        near: m; fingers further away than this are left where they are,
+        reach: m; but while a grasp closes, fingers up to this far come.
+        touch: m; what is nearer than this counts as touching.
+        closing_speed: m/s, of fingers towards the object.
+        turn_speed, shift_speed: of the object, rad/s and m/s.
+        rate: 1/s, how fast an error of the object is to go away.
+        period: s, of the control.
+        fingers: so many fingers have to touch for a grip; None: three, or all that the robot has where it has two.
+    """
+
+    press: float = 0.5
+    most: float = 3.0
+    friction_use: float = 0.6
+    near: float = 4e-3
+    reach: float = 30e-3
+    touch: float = 1e-3
+    closing_speed: float = 0.025
+    turn_speed: float = 0.6
+    shift_speed: float = 0.05
+    rate: float = 8.0
+    period: float = 0.02
+    fingers: int | None = None
+
+    def __post_init__(self) -> None:
+        numbers = (field.name for field in dataclasses.fields(self) if field.name != "fingers")
+        fields(self, number, *numbers, above=0)
+        if self.fingers is not None:
+            fields(self, integer, "fingers", least=1)
+        if self.most <= self.press:
+            raise ValueError(f"most: expected more than press, got {self.most!r}")
+        if self.friction_use > 1.0:
+            raise ValueError(f"friction_use: expected at most 1, got {self.friction_use!r}")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GripStep:
+    """A command, and how good the grip is that it keeps.
+
+    Attributes:
+        u: ``(nu,)`` command.
+        fingers: how many fingers touch the object.
+        residual: N, load that forces within the cones leave over (torques over the object's length).
+        forces: ``(contacts,)`` normal forces asked for, N.
+    """
+
+    u: Array
+    fingers: int
+    residual: float
+    forces: Array
+
+
+class Grip:
+    """The control law for one object.
+
+    Args:
+        model: the model.
+        object: name of the object's body.
+        length: m that turn a torque into a force, a typical radius of the object.
+        options: how it is held.
+
+    Attributes:
+        weight: N, of the object (where nothing pulls it, by standard gravity).
+        fingers: how many have to touch.
+    """
+
+    def __init__(
+        self, model: Model, object: str, length: float, options: GripOptions | None = None
+    ) -> None:
+        instance("options", options, GripOptions, or_none=True)
+        length = number("length", length, above=0)
+        self.model, self.options = model, options or GripOptions()
+        self.space = ObjectSpace(model, object)
+        self._own, self._robot = sides(model, object)
+        self._stiffness = np.asarray(model.parameters.actuator_stiffness)
+        self._gear = np.asarray(model.actuator_gear)
+        self._rows, self._joints = np.asarray(model.actuated_q), np.asarray(model.actuated_v)
+        self._lower, self._upper = joint_limits(model)
+        self._torque_scale = np.where(self.space.rotation, 1.0 / length, 1.0)
+        mass = np.diag(model.mass_matrix(model.default_q))[self.space.v]
+        pull = float(np.linalg.norm(model.parameters.gravity)) or GRAVITY
+        slides = mass[~self.space.rotation]
+        self.weight = pull * float(np.max(slides if len(slides) else mass / length**2))
+        # A finger is a chain of bodies below one joint: the first that does not move the whole robot.
+        moves = moved_bodies(model)
+        whole = moves[:, self._robot].all(axis=1)
+        bodies = np.arange(len(model.body_names))
+        self._finger = np.full(len(bodies), -1)
+        for b in np.flatnonzero(self._robot):
+            own = np.flatnonzero(moves[:, b] & ~whole)
+            self._finger[b] = own[0] if len(own) else 0
+        # A robot with a single finger holds nothing: it never has enough.
+        count = len(np.unique(self._finger[self._robot & np.isin(bodies, model.geom_body)]))
+        self.fingers = self.options.fingers or min(max(count, 2), FINGERS)
+
+    def __repr__(self) -> str:
+        return f"Grip({self.space.body!r}, weight={self.weight:.3g} N)"
+
+    def contacts(self, q: Array, near: float) -> NDArray[np.void]:
+        """The object's contacts: all that touch, and of every finger what is nearest to it."""
+        found = self.model.collide(q, near)
+        a, b = found["body_a"], found["body_b"]
+        found = found[self._own[a] ^ self._own[b]]
+        finger = self._fingers_of(found)
+        keep = found["dist"] < _SURE * self.options.touch
+        for f in np.unique(finger[finger >= 0]):
+            mine = np.flatnonzero(finger == f)
+            keep[mine[found["dist"][mine].argmin()]] = True
+        kept: NDArray[np.void] = found[keep]
+        return kept
+
+    def touching(self, q: Array) -> int:
+        """How many fingers touch the object."""
+        found = self.contacts(q, self.options.touch)
+        finger = self._fingers_of(found)
+        return len(np.unique(finger[finger >= 0]))
+
+    def fingers_within(self, q: Array, distance: float) -> bool:
+        """Whether some finger is nearer to the object than a distance, m."""
+        found = self.model.collide(q, distance)
+        return bool(
+            np.any(self._own[found["body_a"]] & self._robot[found["body_b"]])
+            or np.any(self._own[found["body_b"]] & self._robot[found["body_a"]])
+        )
+
+    def command(
+        self,
+        q: Array,
+        displacement: Array,
+        *,
+        press: float = 1.0,
+        lean: bool = True,
+        closing: bool = False,
+        load: Array | None = None,
+    ) -> GripStep:
+        """The command for the next period.
+
+        Args:
+            q: measured configuration ``(nq,)``.
+            displacement: ``(size,)`` where the object is to go in this period, m and rad.
+            press: share of the preload.
+            lean: whether what surrounds the object may carry it, where it touches.
+            closing: whether fingers within ``options.reach`` come, or those within ``options.near`` only.
+            load: ``(size,)`` on the object beside gravity and springs, N and Nm.
+        """
+        given = self.options
+        found = self.contacts(q, given.reach if closing else given.near)
+        finger = self._fingers_of(found)
+        if not lean:
+            found, finger = found[finger >= 0], finger[finger >= 0]
+        here = q[self._rows]
+        _, J, scale, cones = contact_rows(self.model, q, found)
+        starts = np.concatenate(([0], np.cumsum(cones)))[:-1].astype(np.intp)
+        moved = np.repeat(finger >= 0, cones)
+        Ja, Jo = J[:, self._joints], J[:, self.space.v]
+        target = -Jo @ displacement
+        most = given.closing_speed * given.period
+        target[starts] -= np.clip(0.5 * found["dist"], -0.5 * _GIVE, most)
+        delta = least_squares_in_box(
+            Ja[moved],
+            target[moved],
+            np.minimum(self._lower - here, 0.0),
+            np.maximum(self._upper - here, 0.0),
+            regularization=1e-7,
+        )
+        # What surrounds the object is not counted on before it carries: fingers come to it, that does not.
+        touching = found["dist"] < given.touch * np.where(finger >= 0, 1.0, _SURE)
+        f = np.zeros(len(scale))
+        rows = np.repeat(touching, cones)
+        own = [size for size, here_too in zip(cones, touching) if here_too]
+        carried = generalised_load(self.model, q, False)[self.space.v]
+        if load is not None:
+            carried = carried + load
+        f[rows], residual = self._forces(
+            carried, Jo[rows], scale[rows], own, finger[touching], press
+        )
+        u = (here + delta - Ja.T @ f / self._stiffness) * self._gear
+        count = len(np.unique(finger[(finger >= 0) & touching]))
+        return GripStep(np.asarray(u), count, residual, f[starts])
+
+    def towards(self, q: Array, goal: Array, dt: float, speed: float = 1.0) -> Array:
+        """A displacement ``(size,)`` of the object towards its pose in ``goal`` within ``dt``, no faster than
+        ``speed`` times the options' speeds."""
+        given, turns = self.options, self.space.rotation
+        e = self.space.difference(goal, q)
+        for part, most in ((turns, given.turn_speed), (~turns, given.shift_speed)):
+            length = float(np.linalg.norm(e[part]))
+            e[part] *= min(given.rate * dt, 1.0, speed * most * dt / max(length, 1e-12))
+        return e
+
+    def upwards(self, q: Array, height: float) -> Array | None:
+        """The displacement ``(size,)`` that lifts the object against gravity, m; None where it cannot rise."""
+        gravity = np.asarray(self.model.parameters.gravity)
+        pull = float(np.linalg.norm(gravity))
+        return None if pull == 0.0 else self._shift(q, -height / pull * gravity)
+
+    def downwards(self, q: Array) -> Array:
+        """The displacement ``(size,)`` that closes the gap to what surrounds the object, zeros without one."""
+        found = self.model.collide(q, self.options.reach)
+        a, b = found["body_a"], found["body_b"]
+        found = found[(self._own[a] ^ self._own[b]) & ~(self._robot[a] | self._robot[b])]
+        zero = np.zeros(self.space.size)
+        if len(found) == 0:
+            return zero
+        nearest = found[found["dist"].argmin()]
+        away = nearest["frame"][0] * (1.0 if self._own[nearest["body_b"]] else -1.0)
+        shift = self._shift(q, -away * nearest["dist"])
+        return zero if shift is None else shift
+
+    # ---------------------------------------------------------------- parts
+
+    def _fingers_of(self, contacts: NDArray[np.void]) -> NDArray[np.intp]:
+        """The finger of each contact, -1 where it is none's."""
+        a, b = self._finger[contacts["body_a"]], self._finger[contacts["body_b"]]
+        found: NDArray[np.intp] = np.maximum(a, b).astype(np.intp)
+        return found
+
+    def _shift(self, q: Array, way: Array) -> Array | None:
+        J = np.asarray(self.model.jacobian(q, self.space.body, np.zeros(3)))[:, self.space.v]
+        wanted = np.concatenate((way, np.zeros(3)))
+        d = np.asarray(np.linalg.lstsq(J, wanted, rcond=1e-9)[0], dtype=np.float64)
+        return d if np.allclose(J @ d, wanted, atol=1e-9) else None
+
+    def _forces(
+        self,
+        load: Array,
+        Jo: Array,
+        scale: Array,
+        cones: list[int],
+        finger: NDArray[np.intp],
+        press: float,
+    ) -> tuple[Array, float]:
+        """Forces within narrowed cones that balance the object's load, and what they leave over."""
+        count = len(scale)
+        load = load * self._torque_scale
+        if count == 0:
+            return np.zeros(0), float(np.linalg.norm(load))
+        C = Jo.T * self._torque_scale[:, None]
+        used = self.options.friction_use * scale
+        normals = np.concatenate(([0], np.cumsum(cones)))[:-1].astype(np.intp)
+        used[normals] = scale[normals]
+        pressing = normals[finger >= 0]
+        fingers = len(pressing)
+        sides_of = np.zeros((2 * fingers, count))
+        sides_of[np.arange(fingers), pressing] = 1.0
+        sides_of[np.arange(fingers) + fingers, pressing] = -1.0
+        ends = np.repeat([-press * self.options.press, self.options.most], fingers) * self.weight
+        kinds = [("lorentz" if size > 1 else "orthant", size) for size in cones]
+        try:
+            f = solve_cone_program(
+                _BALANCE * C.T @ C + np.eye(count),
+                _BALANCE * C.T @ load,
+                np.vstack((np.diag(1.0 / used), sides_of)),
+                np.concatenate((np.zeros(count), ends)),
+                [*kinds, ("orthant", 2 * fingers)] if fingers else kinds,
+            ).x
+        except SolverError:
+            return np.zeros(count), float(np.linalg.norm(load))
+        return f, float(np.linalg.norm(C @ f + load))

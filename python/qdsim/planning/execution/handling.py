@@ -1,0 +1,236 @@
+"""A hand in the second-order simulator: close, follow a stroke, let go, move to the next grasp."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from qdsim.planning.execution.gaiting import GaitOptions, StrokePlanner
+from qdsim.planning.execution.grip import Grip
+from qdsim.planning.execution.plant import Plant, TransferOptions
+from qdsim.planning.execution.schedule import Schedule
+from qdsim.planning.motion.motion import Motion, MotionError, connect
+from qdsim.planning.task.motion_options import MotionOptions
+from qdsim.planning.task.space import Array
+
+__all__ = ["Hand", "Sample"]
+
+Sample = tuple[float, Array, Array, Array]
+"""Time (s), planned and executed configuration, command."""
+
+_CLOSE, _PRESSED = 60, 10
+"""Periods that closing may take, and those over which the preload grows once the fingers touch."""
+_LOWER, _UNLOAD, _SLACK = 60, 15, 15
+"""Periods of letting go: down to rest at most, the preload fades, and springs that pull at nothing."""
+_SINK, _RESTS = 0.02, 2e-4
+"""m/s, of an object that is set down, and the gap (m) to what carries it at which it rests."""
+_WATCH, _STILL, _TRIES = 3, (5e-3, 0.15), 3
+"""Periods after which an object that was let go should be slower than this (m/s, rad/s), and how often to let go."""
+_BAD = 5
+"""Periods in a row without a good grip after which a stroke is given up."""
+_ROLLED = 6e-3
+"""m; a regrasp stops where the object has rolled so far."""
+_CLEARANCE = 3e-3
+"""m, that fingers keep from the object between grasps; nearer they come compliantly."""
+_MOVING = 2.0
+"""rad/s, of the fastest joint between grasps,"""
+_REST = 2.0
+"""Times the joints' lag, that they have to come to rest."""
+_TRAIL = 0.05
+"""rad; at most such that joints trail their springs, for their damping, by no more than this."""
+
+
+class Hand:
+    """Drives a plant by a grip, a control period at a time.
+
+    Args:
+        plant: the simulator.
+        grip: the control law; its period is the control period.
+        options: time step, settling.
+    """
+
+    def __init__(self, plant: Plant, grip: Grip, options: TransferOptions) -> None:
+        self.plant, self.grip, self.options = plant, grip, options
+        self.model, self.space = plant.model, plant.space
+        self.period = grip.options.period
+        self._count = max(1, round(self.period / options.timestep))
+        self.u = np.zeros(self.model.nu)
+        self.seconds = 0.0
+
+    def reset(self, q: Array) -> None:
+        """At rest in ``q``, with springs at rest."""
+        self.plant.reset(q)
+        self.u = np.asarray(self.model.command_from(q))
+
+    def advance(self, u: Array) -> None:
+        """A control period, in which the command goes straight to ``u``."""
+        for k in range(1, self._count + 1):
+            share = k / self._count
+            self.plant.advance((1.0 - share) * self.u + share * u)
+        self.u, self.seconds = np.array(u), self.seconds + self.period
+
+    def close(self) -> bool:
+        """The fingers come to touch, then press; whether enough of them do."""
+        still = np.zeros(self.space.size)
+        pressed = 0
+        for _ in range(_CLOSE):
+            q = self.plant.q
+            pressed += self.grip.touching(q) >= self.grip.fingers
+            share = min(1.0, pressed / _PRESSED)
+            self.advance(self.grip.command(q, still, press=share, closing=True).u)
+            if pressed > _PRESSED:
+                return True
+        return False
+
+    def follow(self, schedule: Schedule, settle: float, give_up: bool = False) -> list[Sample]:
+        """Move the object along a segment's path, and hold it at its end.
+
+        Args:
+            schedule: the segment in time.
+            settle: s, at the end.
+            give_up: whether to stop where the grip is bad; else the object is held where it is then.
+        """
+        samples: list[Sample] = []
+        bad, time, frozen = 0, 0.0, None
+        end = schedule.duration + settle
+        while time <= end + 1e-9:
+            q = self.plant.q
+            planned = schedule.configuration(time)
+            samples.append((time, planned, q, self.u))
+            ahead = schedule.configuration(time + self.period)
+            if frozen is not None:
+                planned = ahead = frozen
+            feed = self.space.difference(ahead, planned)
+            way = feed + self.grip.towards(q, planned, self.period)
+            load = self.plant.support_load(way)
+            made = self.grip.command(q, way, lean=self._leans(planned), load=load)
+            self.advance(made.u)
+            time += self.period
+            good = made.fingers >= self.grip.fingers and (made.residual <= 0.3 * self.grip.weight)
+            away = self.space.errors(q, planned)
+            bad = 0 if good and away[0] <= _ROLLED else bad + 1
+            if bad >= _BAD and frozen is None:
+                if give_up:
+                    break
+                frozen = q
+        return samples
+
+    def hold(self, goal: Array, seconds: float) -> None:
+        """Keep the object at its pose in ``goal``."""
+        for _ in range(round(seconds / self.period)):
+            q = self.plant.q
+            way = self.grip.towards(q, goal, self.period)
+            self.advance(self.grip.command(q, way, lean=self._leans(q)).u)
+
+    def release(self) -> bool:
+        """Let go, and grip again where the object does not stay; whether it stayed in the end."""
+        for _ in range(_TRIES):
+            self._set_down()
+            before = self.plant.q
+            self._slacken(_WATCH)
+            moved = np.array(self.space.errors(self.plant.q, before)) / (_WATCH * self.period)
+            if np.all(moved <= _STILL):
+                return True
+            self.close()
+        return False
+
+    def _leans(self, q: Array) -> bool:
+        """Whether the object touches what carries it."""
+        return float(np.abs(self.grip.downwards(q)).max()) < self.grip.options.touch
+
+    def _slacken(self, periods: int) -> None:
+        """Springs follow the joints and pull at nothing."""
+        for _ in range(periods):
+            self.advance(np.asarray(self.model.command_from(self.plant.q)))
+
+    def _set_down(self) -> None:
+        """Lower the object to what carries it, let the preload fade, then the springs follow."""
+        pose, still = self.plant.q, np.zeros(self.space.size)
+        for _ in range(_LOWER):
+            q = self.plant.q
+            down = self.grip.downwards(q)
+            gap = float(np.linalg.norm(down))
+            if gap < _RESTS:
+                break
+            way = self.grip.towards(q, pose, self.period)
+            way[~self.space.rotation] = 0.0
+            way += down * min(1.0, _SINK * self.period / gap)
+            self.advance(self.grip.command(q, way).u)
+        for k in range(_UNLOAD):
+            press = 1.0 - (k + 1) / _UNLOAD
+            self.advance(self.grip.command(self.plant.q, still, press=press).u)
+        self._slacken(_SLACK)
+
+    def go(self, grasp: Array, rng: np.random.Generator) -> bool:
+        """Move the fingers to near a grasp of the object; whether there is a way."""
+        q = np.array(self.model.normalize(self.plant.q))
+        target = np.array(grasp)
+        rest = self.model.unactuated_q
+        target[rest] = q[rest]
+        wanted = MotionOptions(
+            clearance=_CLEARANCE,
+            speed=min(_MOVING, _TRAIL / float(self.plant.lag.max(initial=1e-9))),
+            acceleration=None,
+            penetration=5e-3,
+            time_limit=2.0,
+        )
+        try:
+            motion = connect(self.model, q, target, wanted, rng)
+        except (MotionError, ImportError):  # OMPL is an extra
+            return False
+        time, end = 0.0, self._arrival(motion)
+        last = np.asarray(self.model.command_from(motion.at(0.0)))
+        while time < end:
+            # out of contact slowly
+            time += self.period * min(1.0, 0.1 + 4.0 * time)
+            u = np.asarray(self.model.command_from(motion.at(min(time, end))))
+            self.advance(u + self.plant.lag / self.period * (u - last))
+            last = u
+            if self.space.errors(self.plant.q, q)[0] > _ROLLED:
+                break
+        for _ in range(math.ceil(_REST * float(self.plant.lag.max(initial=0.0)) / self.period)):
+            self.advance(last)
+        return True
+
+    def _arrival(self, motion: Motion) -> float:
+        """When the last approach to contact begins."""
+        robot = self.grip.fingers_within
+        k = len(motion.times) - 1
+        while k > 1 and robot(motion.configurations[k], 0.8 * _CLEARANCE):
+            k -= 1
+        return float(motion.times[k])
+
+
+def gaiting(
+    hand: Hand, planner: StrokePlanner, options: TransferOptions
+) -> list[tuple[Schedule, list[Sample]]]:
+    """Stroke after stroke until the object is at its goal, where it is held: what was followed."""
+    task, space = planner.task, planner.task.space
+    given: GaitOptions = planner.options
+    done: list[tuple[Schedule, list[Sample]]] = []
+    near = 0.6 * np.array([task.position_tolerance, task.rotation_tolerance])
+    misses = 0
+    for k in range(given.strokes):
+        q = np.array(task.model.normalize(hand.plant.q))
+        strokes = [s for s in planner.candidates(q, here=k == 0) if s.gain > 1e-3]
+        there = next((s for s in strokes if hand.go(s.segment.start, planner.rng)), None)
+        misses = misses + 1 if there is None else 0
+        if misses > 3:
+            break
+        if not hand.close():
+            continue
+        begin = np.array(task.model.normalize(hand.plant.q))
+        stroke = planner.best(begin)
+        if stroke is None or stroke.segment.steps == 0:
+            hand.release()
+            continue
+        schedule = Schedule(task.model, stroke.segment, options.speed, options.timestep)
+        samples = hand.follow(schedule, 0.3, give_up=True)
+        done.append((schedule, samples))
+        if np.all(np.array(space.errors(hand.plant.q, task.goal)) <= near):
+            # The goal itself may be millimetres off, where a ball that leans could not roll without slipping.
+            hand.hold(stroke.segment.end, options.settle)
+            break
+        hand.release()
+    return done

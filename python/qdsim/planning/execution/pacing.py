@@ -1,0 +1,108 @@
+"""Plans for a world of second order: edges at the pace of the execution, against the resistance that the world has.
+
+A quasi-dynamic step resists an object's motion by ``epsilon M / h^2`` times how far it moves, the world by the
+friction of a plane or by damping; and an edge that takes its command far in a few steps ends elsewhere than the same
+command does slowly. Where both agree, plans of objects on a plane are nearly those of MuJoCo
+(benchmarks/notes_transfer.md).
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from qdsim.arguments import instance, integer
+from qdsim.model import Model
+from qdsim.planning.execution.plant import GRAVITY, TransferOptions, lies_on_a_plane
+from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.search.rrt import rrt
+from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.task import Task
+
+__all__ = ["drift", "matched_epsilon", "paced", "step_lengths"]
+
+LEAST_DRIFT = 1e-4  # m/s, that counts as motion
+LEAST_EPSILON = 1e-3
+PILOTS = 2
+"""Plans that are made to see how fast the object goes."""
+STATIC_NODES = 4000
+"""Nodes that plans may need whose grasps change only where the object stays."""
+
+
+def paced(
+    task: Task,
+    options: TransferOptions | None = None,
+    planner: RRTOptions | None = None,
+    *,
+    rng: int = 0,
+) -> tuple[Task, RRTOptions]:
+    """The task and the planner's settings for plans that are to be executed.
+
+    Edges get as many steps as keep the command within ``options.speed``. Where the object lies on a plane that is
+    not part of the model, or where it is damped, ``epsilon`` is set so that the step resists as the world does: at
+    the speed that the object has on average in plans made for that (friction does not depend on speed). Where
+    gravity would take the object, grasps are changed only while it stays without the robot.
+
+    Args:
+        task: the task.
+        options: of the execution.
+        planner: settings to begin with; None: the task's own.
+        rng: seed of the plans that are made.
+
+    Returns:
+        The task with such an ``epsilon``, and the settings.
+    """
+    instance("task", task, Task)
+    given = instance("options", options, TransferOptions, or_none=True) or TransferOptions()
+    instance("planner", planner, RRTOptions, or_none=True)
+    rng = integer("rng", rng, least=0)
+    base = planner or task.planner or RRTOptions()
+    per_edge = math.ceil(base.step / (given.speed * task.options.h) - 1e-9)
+    settings = base.replace(sub_steps=max(base.sub_steps, per_edge))
+    if np.any(task.model.parameters.gravity) and not lies_on_a_plane(task.model, task.space):
+        settings = settings.replace(
+            require_static_regrasps=True, max_nodes=max(settings.max_nodes, STATIC_NODES)
+        )
+    for pilot in range(PILOTS):
+        if matched_epsilon(task.model, task.object, given, task.options.h, 1.0) is None:
+            break
+        tree = rrt(task, settings, rng=rng + pilot)
+        speed = drift(tree.plan(None if tree.reached else tree.best_node), task.model)
+        epsilon = matched_epsilon(task.model, task.object, given, task.options.h, speed)
+        task = task.replace(options=task.options.replace(epsilon=epsilon, mass_ratio=None))
+    return task, settings
+
+
+def matched_epsilon(
+    model: Model, object_name: str, options: TransferOptions, h: float, speed: float
+) -> float | None:
+    """The ``epsilon`` with which a step of length ``h`` resists an object at some speed (m/s, in the metric of
+    :func:`drift`) as the world of ``options`` does; None where nothing outside of the model resists it."""
+    space = ObjectSpace(model, object_name)
+    mass = np.diag(model.mass_matrix(model.default_q))[space.v]
+    epsilon = 0.0
+    if lies_on_a_plane(model, space):
+        epsilon += options.support_friction * GRAVITY * h / max(speed, LEAST_DRIFT)
+    damping = np.broadcast_to(options.object_damping, mass.shape)
+    main = ~space.rotation if np.any(~space.rotation) else space.rotation
+    epsilon += h * float(np.mean(damping[main] / mass[main]))
+    return max(epsilon, LEAST_EPSILON) if epsilon > 0.0 else None
+
+
+def drift(plan: Plan, model: Model) -> float:
+    """How fast the object goes, on average over its way, m/s: ``|v|_M``, the norm of the mass matrix over the
+    object's mass."""
+    space = ObjectSpace(model, plan.object)
+    way = np.concatenate([step_lengths(model, space, segment) for segment in plan.segments])
+    return max(float(way @ way / max(way.sum(), 1e-300)) / plan.options.h, LEAST_DRIFT)
+
+
+def step_lengths(model: Model, space: ObjectSpace, segment: Segment) -> list[float]:
+    """How far the object goes in every step, m: the norm of the mass matrix over the object's mass."""
+    mass = np.diag(model.mass_matrix(model.default_q))[space.v]
+    metric = mass / mass[~space.rotation].max() if np.any(~space.rotation) else np.ones(len(mass))
+    path = segment.configurations
+    return [math.sqrt(metric @ space.difference(b, a) ** 2) for a, b in pairwise(path)]

@@ -1,0 +1,70 @@
+"""A segment of a plan stretched in time, so that commands move no faster than they may (S3 §IX)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qdsim.model import Model
+from qdsim.planning.plans.plan import Segment
+from qdsim.planning.task.space import Array
+
+__all__ = ["Schedule"]
+
+
+class Schedule:
+    """Commands and configurations of a segment by time, straight between its knots.
+
+    Args:
+        model: the model.
+        segment: the segment.
+        speed: largest Euclidean norm of the commands' rates, 1/s of their units.
+        least: s, the shortest time between two knots.
+        offset: ``(nu,)`` added to all commands; None: nothing.
+
+    Attributes:
+        commands: ``(steps + 1, nu)``, the first of which holds the start.
+        times: ``(steps + 1,)`` s.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        segment: Segment,
+        speed: float,
+        least: float,
+        offset: Array | None = None,
+    ) -> None:
+        self.model, self.segment = model, segment
+        self.commands = np.vstack((model.command_from(segment.start), segment.inputs))
+        if offset is not None:
+            self.commands = self.commands + offset
+        way = np.linalg.norm(np.diff(self.commands, axis=0), axis=1)
+        self.times = np.concatenate(([0.0], np.cumsum(np.maximum(way / speed, least))))
+
+    @property
+    def duration(self) -> float:
+        """s."""
+        return float(self.times[-1])
+
+    def command(self, time: float) -> Array:
+        """The planned command ``(nu,)``."""
+        k, s = self._piece(time)
+        return np.asarray((1.0 - s) * self.commands[k] + s * self.commands[k + 1])
+
+    def commands_at(self, times: Array) -> Array:
+        """The planned commands ``(n, nu)`` at times ``(n,)``."""
+        columns = [np.interp(times, self.times, column) for column in self.commands.T]
+        return np.stack(columns, axis=1)
+
+    def configuration(self, time: float) -> Array:
+        """The planned configuration ``(nq,)``, straight on the manifold."""
+        k, s = self._piece(time)
+        q0, q1 = self.segment.configurations[k], self.segment.configurations[k + 1]
+        if s >= 1.0:
+            return np.asarray(q1)
+        return self.model.integrate(q0, s * np.asarray(self.model.difference(q1, q0)))
+
+    def _piece(self, time: float) -> tuple[int, float]:
+        k = min(max(int(np.searchsorted(self.times, time)) - 1, 0), len(self.times) - 2)
+        span = self.times[k + 1] - self.times[k]
+        return k, float(np.clip((time - self.times[k]) / span, 0.0, 1.0))

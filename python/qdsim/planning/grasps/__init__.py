@@ -1,0 +1,1 @@
+"""Grasps: closing, reaching, holding, resting, and samplers that draw them."""

@@ -1,0 +1,355 @@
+"""Forces of a grasp: the command that holds it in equilibrium, and force closure."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qdsim._core import SolverError
+from qdsim.arguments import instance, number
+from qdsim.cone import solve_cone_program
+from qdsim.model import Model
+from qdsim.planning.task.space import Array, ObjectSpace, as_vector
+
+__all__ = ["EquilibriumError", "ForceClosure", "Holding", "force_closure", "holding_command"]
+
+
+class EquilibriumError(ValueError):
+    """No contact forces within the friction cones balance the load.
+
+    Attributes:
+        residual: ``(nv,)`` generalised force on the unactuated joints that the best contact forces
+            leave over, N and Nm; zero on actuated joints.
+    """
+
+    def __init__(self, message: str, residual: Array) -> None:
+        super().__init__(message)
+        self.residual = residual
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Holding:
+    """A command that holds a configuration, and the contact forces it takes.
+
+    Attributes:
+        u: ``(nu,)`` command.
+        contacts: the contacts as ``Model.collide`` gives them, with ``force`` filled in (N, Nm).
+        torque: ``(nu,)`` forces of the actuators, N or Nm.
+    """
+
+    u: Array
+    contacts: NDArray[np.void]
+    torque: Array
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ForceClosure:
+    """Whether contacts can resist any wrench on an object.
+
+    Attributes:
+        closed: whether they can.
+        margin: largest t such that there are contact forces without net wrench, with normal forces of
+            1 N in all, that stay inside their friction cones when each loses t newtons of its normal
+            force; 0 where there is no closure. It does not depend on units of length.
+        radius: of the largest ball of object wrenches (N, and Nm over ``length``) that contact forces
+            with normal forces of 1 N in all can balance, Ferrari and Canny's L1 measure; found by a
+            search from many directions; 0 where there is no closure.
+        weakest: ``(size,)`` unit wrench in which the ball touches its hull; zeros without closure.
+        rank: of the grasp map; closure needs as many as the object has freedoms.
+    """
+
+    closed: bool
+    margin: float
+    radius: float
+    weakest: Array
+    rank: int
+
+    def __bool__(self) -> bool:
+        return self.closed
+
+
+def holding_command(
+    model: Model,
+    q: ArrayLike,
+    *,
+    tau: ArrayLike | None = None,
+    reach: float = 1e-3,
+    gravity_on_actuated: bool = False,
+    tolerance: float = 1e-7,
+) -> Holding:
+    """The command that holds a configuration in equilibrium with the smallest contact forces.
+
+    Minimises the sum of squared contact forces subject to the friction cones and the equilibrium of
+    all unactuated joints, ``J_u' f + tau_u = 0`` with gravity, springs and ``tau``; then the
+    actuators' springs are stretched by what contacts and loads ask of them,
+    ``u = gear (q_a - (J_a' f + tau_a) / stiffness)``. Forces of joint limits and of bilateral
+    constraints are not used.
+
+    Args:
+        model: the model.
+        q: ``(nq,)`` configuration.
+        tau: ``(nv,)`` forces applied beside gravity, N or Nm.
+        reach: m; pairs up to this far apart count as contacts.
+        gravity_on_actuated: as in ``Options``.
+        tolerance: of the equilibrium, relative to the load, or to 1 N where that is smaller.
+
+    Raises:
+        EquilibriumError: if no forces within the cones hold the load; it carries what is left over.
+        ValueError: naming the argument that is not as described.
+    """
+    instance("model", model, Model)
+    reach, tolerance = number("reach", reach, least=0), number("tolerance", tolerance, least=0)
+    here = as_vector("q", q, model.nq)
+    load = generalised_load(model, here, gravity_on_actuated)
+    if tau is not None:
+        load = load + as_vector("tau", tau, model.nv)
+    contacts = model.collide(here, reach)
+    contacts = contacts[contacts["dist"] <= reach].copy()
+    rows, J, scale, cones = contact_rows(model, here, contacts)
+    free = model.unactuated_v
+    C, c = J[:, free].T, load[free]
+    f = np.zeros(len(rows))
+    left = c
+    unit = tolerance * max(1.0, float(np.linalg.norm(c)))
+    if len(rows) and len(free):
+        f = _least_forces(C, c, scale, cones, unit)
+        left = C @ f + c
+    if float(np.linalg.norm(left)) > unit:
+        residual = np.zeros(model.nv)
+        residual[free] = left
+        worst = int(np.abs(residual).argmax())
+        joint = next(
+            j for j in model.joint_names if worst in range(*model.slice_v(j).indices(model.nv))
+        )
+        raise EquilibriumError(
+            f"q: {len(contacts)} contacts cannot hold the load: {np.linalg.norm(left):.3g} (N, Nm) "
+            f"are left over, most on joint {joint!r} ({residual[worst]:.3g})",
+            residual,
+        )
+    for (k, row), value in zip(rows, f):
+        contacts["force"][k, row] = value
+    joints = model.actuated_v
+    torque = -(f @ J[:, joints] + load[joints])
+    stretch = torque / model.parameters.actuator_stiffness
+    u = (here[model.actuated_q] + stretch) * model.actuator_gear
+    return Holding(np.asarray(u), contacts, np.asarray(torque))
+
+
+def force_closure(
+    model: Model,
+    q: ArrayLike,
+    object: str,
+    *,
+    reach: float = 1e-3,
+    length: float = 1.0,
+    tolerance: float = 1e-7,
+) -> ForceClosure:
+    """Whether the contacts of an object can resist any wrench on its freedoms.
+
+    There is force closure if and only if the grasp map has full rank and there are contact forces
+    strictly inside all friction cones without net wrench (Murray, Li and Sastry 1994, prop. 5.3);
+    one cone program decides that. Contacts with anything count, the robot as the surroundings.
+
+    Args:
+        model: the model.
+        q: ``(nq,)`` configuration.
+        object: name of the object's body; its freedoms are its unactuated joints.
+        reach: m; pairs up to this far apart count as contacts.
+        length: m that turn a torque into a force for ``radius``, e.g. the object's radius.
+        tolerance: margins up to this are no closure.
+
+    Raises:
+        ValueError: naming the argument that is not as described.
+    """
+    instance("model", model, Model)
+    reach, tolerance = number("reach", reach, least=0), number("tolerance", tolerance, least=0)
+    here = as_vector("q", q, model.nq)
+    length = number("length", length, above=0)
+    space = ObjectSpace(model, object)
+    contacts = model.collide(here, reach)
+    contacts = contacts[contacts["dist"] <= reach]
+    _, J, scale, cones = contact_rows(model, here, contacts)
+    n = space.size
+    G = J[:, space.v].T / np.where(space.rotation, length, 1.0)[:, None]
+    keep: list[int] = []
+    used: list[int] = []
+    first = 0
+    for size in cones:  # contacts that do not touch this object
+        own = slice(first, first + size)
+        if np.any(np.abs(G[:, own]) > 1e-12):
+            keep += range(first, first + size)
+            used.append(size)
+        first += size
+    G, scale = G[:, keep], scale[keep]
+    rank = int(np.linalg.matrix_rank(G, 1e-9)) if len(keep) else 0
+    none = ForceClosure(False, 0.0, 0.0, np.zeros(n), rank)
+    if rank < n:
+        return none
+    margin = _margin(G, scale, used)
+    if margin <= tolerance:
+        return none
+    radius, weakest = _ball(G * scale, used)
+    return ForceClosure(True, margin, radius, weakest, rank)
+
+
+# -------------------------------------------------------------------- parts
+
+
+def generalised_load(model: Model, q: Array, gravity_on_actuated: bool) -> Array:
+    """``(nv,)`` generalised forces of gravity and springs."""
+    p = model.parameters
+    load = np.zeros(model.nv)
+    if np.any(p.gravity != 0.0):
+        for b in range(1, len(model.body_names)):
+            if p.body_mass[b] > 0.0:
+                load += p.body_mass[b] * p.gravity @ model.jacobian(q, b, p.body_com[b])[:3]
+        if not gravity_on_actuated:
+            load[model.actuated_v] = 0.0
+    for i, joint in enumerate(model.joint_names):
+        if p.joint_stiffness[i] != 0.0:
+            at = model.slice_q(joint).start
+            load[model.slice_v(joint)] -= p.joint_stiffness[i] * (q[at] - p.joint_springref[i])
+    return load
+
+
+def contact_rows(
+    model: Model, q: Array, contacts: NDArray[np.void]
+) -> tuple[list[tuple[int, int]], Array, Array, list[int]]:
+    """Force components of contacts.
+
+    Returns:
+        For each component its contact and its place in ``force``; its generalised force per newton
+        ``(components, nv)``; what divides it in its cone ``(components,)``; and the cones' sizes.
+    """
+    pos, rot = model.body_poses(q)
+    rows: list[tuple[int, int]] = []
+    made: list[Array] = []
+    scale: list[float] = []
+    cones: list[int] = []
+    for k, contact in enumerate(contacts):
+        relative = np.zeros((6, model.nv))
+        for side, sign in (("body_b", 1.0), ("body_a", -1.0)):
+            b = int(contact[side])
+            if b:
+                local = rot[b].T @ (contact["pos"] - pos[b])
+                relative += sign * model.jacobian(q, b, local)
+        size = 0
+        for row in range(int(contact["dim"])):
+            friction = 1.0 if row == 0 else float(contact["friction"][row - 1])
+            if friction == 0.0:
+                continue
+            part = relative[:3] if row < 3 else relative[3:]
+            rows.append((k, row))
+            made.append(contact["frame"][row % 3] @ part)
+            scale.append(friction)
+            size += 1
+        cones.append(size)
+    J = np.array(made).reshape(len(rows), model.nv)
+    return rows, J, np.array(scale), cones
+
+
+def _kinds(sizes: list[int]) -> list[tuple[str, int]]:
+    return [("lorentz" if size > 1 else "orthant", size) for size in sizes]
+
+
+def _least_forces(C: Array, c: Array, scale: Array, cones: list[int], unit: float) -> Array:
+    """The smallest forces within the cones that balance ``c``, or those that leave the least over."""
+    m = C.shape[1]
+    cone: dict[str, Any] = {"G": np.diag(1.0 / scale), "g": np.zeros(m), "cones": _kinds(cones)}
+    size = float(np.abs(C).max()) ** 2
+    f = _nearest_forces(C, c, cone, 1e-12 * size)
+    left = C @ f + c
+    # The regularisation leaves a little; what is above that is truly out of reach.
+    if float(np.linalg.norm(left)) > max(unit, 1e-6 * float(np.linalg.norm(c))):
+        return f
+    U, s, _ = np.linalg.svd(C)
+    rank = int(np.count_nonzero(s > 1e-10 * s[0]))
+    try:
+        return solve_cone_program(
+            np.eye(m), np.zeros(m), **cone, C=U[:, :rank].T @ C, c=U[:, :rank].T @ c
+        ).x
+    except SolverError:
+        return f
+
+
+def _nearest_forces(C: Array, c: Array, cone: dict[str, Any], regularization: float) -> Array:
+    """Forces that leave the least over. A regularisation at the edge of rounding moves the answer
+    least; where the solver takes the internal forces that hardly cost anything for a way down without
+    end, a larger one does not.
+    """
+    eye = np.eye(C.shape[1])
+    try:
+        return solve_cone_program(C.T @ C + regularization * eye, C.T @ c, **cone).x
+    except SolverError:
+        return solve_cone_program(C.T @ C + 1e4 * regularization * eye, C.T @ c, **cone).x
+
+
+def _margin(G: Array, scale: Array, cones: list[int]) -> float:
+    """The margin of :class:`ForceClosure`: one linear program over cones, in forces and t."""
+    n, m = G.shape
+    starts = np.cumsum([0, *cones])[:-1]
+    rows = np.zeros((m + 1, m + 1))
+    rows[:m, :m] = np.diag(1.0 / scale)
+    rows[starts, m] = -1.0
+    rows[m, starts] = -1.0
+    g = np.zeros(m + 1)
+    g[m] = 1.0
+    b = np.zeros(m + 1)
+    b[m] = -1.0
+    U, s, _ = np.linalg.svd(G, full_matrices=False)
+    C = np.hstack((U.T @ G / s[:, None], np.zeros((n, 1))))
+    kinds = [*_kinds(cones), ("orthant", 1)]
+    # A weak cost makes the forces unique. It shifts t by its own size, and rounding by 1e-16 over that.
+    solution = solve_cone_program(
+        1e-8 * np.eye(m + 1), b, rows, g, kinds, C, np.zeros(n), tolerance=1e-10
+    )
+    return max(0.0, float(solution.x[m]))
+
+
+def _ball(G: Array, cones: list[int]) -> tuple[float, Array]:
+    """Least support of the contacts' wrenches over all unit directions, and where.
+
+    The support function h is convex, the sphere is not: each start w is replaced by the direction
+    of the point of {h <= 1} that lies furthest along it, until that changes nothing. As that point
+    x has h(x) = 1 and |x| >= w x >= 1 / h(w), the support never rises. For pyramids each such point
+    is the normal of a facet of the wrenches' hull.
+    """
+    n, m = G.shape
+    starts = np.cumsum([0, *cones])[:-1]
+    # 1 - g_0 w >= |g_k w|; G's columns are times their frictions, so that all cones have unit slope.
+    rows = G.T.copy()
+    rows[starts] *= -1.0
+    g = np.zeros(m)
+    g[starts] = 1.0
+
+    def support(w: Array) -> float:
+        value = G.T @ w
+        sizes = [
+            value[i] + float(np.linalg.norm(value[i + 1 : i + size]))
+            for i, size in zip(starts, cones)
+        ]
+        return float(max(sizes))
+
+    rng = np.random.default_rng(0)
+    directions = [*np.eye(n), *-np.eye(n), *rng.standard_normal((4 * n, n))]
+    best, weakest = math.inf, np.zeros(n)
+    for start in directions:
+        w = start / np.linalg.norm(start)
+        value = support(w)
+        for _ in range(30):
+            try:
+                x = solve_cone_program(1e-10 * np.eye(n), -w, rows, g, _kinds(cones)).x
+            except SolverError:
+                break
+            x = x / np.linalg.norm(x)
+            lower = support(x)
+            if not lower < value * (1.0 - 1e-10):
+                break
+            w, value = x, lower
+        if value < best:
+            best, weakest = value, w
+    return best, weakest

@@ -1,0 +1,120 @@
+"""A grasp that was planned for another pose of the object, made to fit the pose that it has."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qdsim._core import SolverError
+from qdsim.model import Model
+from qdsim.planning.grasps.closing import joint_limits, moved_bodies
+from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.task import penetration
+from qdsim.step import Options, step
+
+__all__ = ["placed", "shifted"]
+
+STEPS = 20
+NEAR = 0.01
+"""m; links that are so near to the object in a planned grasp keep their places on it."""
+SHIFTS = 20
+DAMPING = 1e-6
+
+
+def placed(
+    model: Model,
+    object_name: str,
+    q: ArrayLike,
+    options: Options,
+    tolerance: float,
+) -> tuple[Array, bool]:
+    """The robot out of an object that it penetrates: the object stands still, the robot's springs give way.
+
+    Args:
+        model: the model.
+        object_name: body that stands still, with everything on its joints.
+        q: ``(nq,)`` the robot in its grasp, the object where it is; the springs' command is this grasp.
+        options: of the steps; their smoothing and their own held bodies do not count.
+        tolerance: deepest penetration that may be left, m.
+
+    Returns:
+        The configuration ``(nq,)``, ``q`` itself where nothing penetrates deeper than the tolerance, and
+        whether that was reached.
+    """
+    here = np.array(q, dtype=np.float64)
+    command = model.command_from(here)
+    held = options.replace(held=(object_name,), kappa=None)
+    for _ in range(STEPS):
+        if penetration(model, here) <= tolerance:
+            return here, True
+        try:
+            here = np.array(step(model, here, command, held).q_next)
+        except SolverError:
+            return here, False
+    return here, penetration(model, here) <= tolerance
+
+
+def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike) -> Array:
+    """A grasp that goes with the object: where links were next to it, they are next to the same places of it.
+
+    Least squares over all such points, within the joint limits, from the planned configuration; links that
+    cannot get there come as near as they can.
+
+    Args:
+        model: the model.
+        object_name: the object's body.
+        planned: ``(nq,)`` the robot in its grasp.
+        here: ``(nq,)`` where the object is now.
+
+    Returns:
+        ``(nq,)``, the object as in ``here``.
+    """
+    grasp, now = np.array(planned, dtype=np.float64), np.asarray(here, dtype=np.float64)
+    space = ObjectSpace(model, object_name)
+    points = _grasp_points(model, space, grasp, now)
+    grasp[space.q] = now[space.q]
+    if not points:
+        return grasp
+    rows, columns = model.actuated_q, model.actuated_v
+    lower, upper = joint_limits(model)
+    for _ in range(SHIFTS):
+        jacobians, errors = [], []
+        for body, local, target in points:
+            pos, rot = model.body_pose(grasp, body)
+            errors.append(target - (pos + rot @ local))
+            jacobians.append(np.asarray(model.jacobian(grasp, body, local))[:3][:, columns])
+        error = np.concatenate(errors)
+        move = least_squares_in_box(
+            np.vstack(jacobians),
+            error,
+            np.minimum(lower - grasp[rows], 0.0),
+            np.maximum(upper - grasp[rows], 0.0),
+            regularization=DAMPING,
+        )
+        grasp[rows] += move
+        if np.abs(move).max(initial=0.0) < 1e-9:
+            break
+    return grasp
+
+
+def _grasp_points(
+    model: Model, space: ObjectSpace, planned: Array, here: Array
+) -> list[tuple[str, Array, Array]]:
+    """Points of links next to the object: body, place on it, and where that place of the object is now."""
+    names = model.body_names
+    robot = np.flatnonzero(np.any(moved_bodies(model), axis=0)).tolist()
+    then, turned = model.body_pose(planned, space.body)
+    now, turn = model.body_pose(here, space.body)
+    found = []
+    for contact in model.collide(planned, NEAR):
+        a, b = int(contact["body_a"]), int(contact["body_b"])
+        link, other = (a, b) if a in robot else (b, a)
+        if link not in robot or names[other] != space.body:
+            continue
+        half = 0.5 * float(contact["dist"]) * contact["frame"][0]  # from A into B
+        point = contact["pos"] + (-half if link == a else half)
+        pos, rot = model.body_pose(planned, names[link])
+        target = now + turn @ turned.T @ (point - then)
+        found.append((names[link], rot.T @ (point - pos), target))
+    return found

@@ -1,0 +1,86 @@
+"""Whether an object stays where it is when the robot lets go of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+
+import numpy as np
+
+from qdsim._core import SolverError
+from qdsim.arguments import instance
+from qdsim.model import Model
+from qdsim.planning.grasps.closing import moved_bodies
+from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.step import Options, step
+
+__all__ = ["STILL_POSITION", "STILL_ROTATION", "drop", "stays"]
+
+STILL_POSITION, STILL_ROTATION = 1e-3, 1e-2
+"""m and rad; an object that moves by less in a step without the robot stays where it is."""
+
+_STEP = 0.1
+"""s, at least: in a shorter step a free fall would not be told from rest."""
+
+_WITHOUT: weakref.WeakKeyDictionary[Model, Model] = weakref.WeakKeyDictionary()
+
+
+def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, float]:
+    """How far an object moves in one exact step without the robot, m and rad.
+
+    The model is stepped without the geometries of all bodies that actuators move. Where forces of the
+    surroundings can hold the object (a table, a palm that is fixed), the quasi-dynamic step leaves it in
+    place; where they cannot it falls or slides by about ``h^2 g / epsilon``, with h at least 0.1 s.
+
+    Args:
+        model: the model.
+        q: ``(nq,)`` configuration.
+        object: name of the object's body.
+        options: of the plan's steps.
+
+    Raises:
+        ValueError: if an argument is not as described.
+    """
+    instance("model", model, Model)
+    instance("options", options, Options)
+    bare = _without_robot(model)
+    exact = options.replace(h=max(options.h, _STEP), kappa=None, held=())
+    try:
+        after = step(bare, q, bare.command_from(q), exact).q_next
+    except SolverError:
+        return float("inf"), float("inf")
+    return ObjectSpace(model, object).errors(after, q)
+
+
+def stays(model: Model, q: Array, object: str, options: Options) -> bool:
+    """Whether an object stays where it is without the robot: :func:`drop`, of the same ``model``, ``q``,
+    ``object``, ``options`` and errors, is at most 1 mm and 0.01 rad; without gravity always.
+    """
+    instance("model", model, Model)
+    if not np.any(model.parameters.gravity):
+        ObjectSpace(model, object)
+        return True
+    shift, turn = drop(model, q, object, options)
+    return shift <= STILL_POSITION and turn <= STILL_ROTATION
+
+
+def _without_robot(model: Model) -> Model:
+    """The model without the geometries of bodies that actuators move."""
+    bare = _WITHOUT.get(model)
+    if bare is None:
+        description = model.description
+        robot: list[bool] = np.any(moved_bodies(model), axis=0).tolist()
+        gone = {
+            geom.name
+            for b, body in enumerate(description.bodies)
+            if robot[b]
+            for geom in body.geoms
+        }
+        bodies = tuple(
+            dataclasses.replace(body, geoms=()) if robot[b] else body
+            for b, body in enumerate(description.bodies)
+        )
+        pairs = tuple(pair for pair in description.pairs if not {pair.geom_a, pair.geom_b} & gone)
+        bare = Model(dataclasses.replace(description, bodies=bodies, pairs=pairs))
+        _WITHOUT[model] = bare
+    return bare

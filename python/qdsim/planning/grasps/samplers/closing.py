@@ -1,0 +1,107 @@
+"""Grasps by closing fingers along a random direction of the hand: for hands of any kind."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.arguments import fields, instance, integer, number, reals
+from qdsim.model import Model
+from qdsim.planning.grasps.closing import close_grasp, joint_limits, near_pairs
+from qdsim.planning.grasps.samplers.touching import add_contact, bodies_touching
+from qdsim.planning.task.space import Array, as_vector
+
+__all__ = ["ClosingSampler"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ClosingSampler:
+    """Opens the hand, draws a direction of its joints and closes along it until contact.
+
+    S3 §VII-C: "we pick a random direction in the hand configuration space using EigenGrasps, and
+    simulate closing the hand along that direction until contact is established". The closing is
+    geometric here (:func:`qdsim.planning.close_grasp`): each joint stops where something it moves
+    meets the object, another finger or its limit, on the free side of it; so samples lie within the
+    limits, do not penetrate and do not move the object.
+
+    Attributes:
+        object: name of the object's body; contacts with any body that it carries count too.
+        opened: ``(nu,)`` joints of the open hand, or None to begin with where the robot is; entries
+            that are NaN keep the robot's own value.
+        basis: ``(k, nu)`` motions of the joints (eigengrasps), e.g. all flexions.
+        mean, spread: ``(k,)`` their weights are ``mean + spread (U - 1/2)``, U uniform in [0, 1).
+        reach: joints travel at most ``reach`` times the drawn direction.
+        place: puts the wrist where the hand reaches the object: called with model, configuration
+            (with the opened hand) and generator before the fingers close, changes it in place. It may
+            return a direction ``(nu,)`` that is added to the drawn one. None leaves the wrist.
+        contacts: fingers (bodies of the robot) that have to touch the object.
+        near: bodies of the robot nearer to the object than this touch it, m.
+        gap: distance that the fingers keep, m.
+        extra: how often to bring one more shape of the robot to touch after the fingers have closed
+            (:func:`qdsim.planning.samplers.add_contact`); where that fails the grasp stays as it is. What few
+            round links touch in as many points falls out of the grasp without.
+        draws: how often to try.
+    """
+
+    object: str
+    basis: Array
+    mean: Array
+    spread: Array
+    opened: Array | None = None
+    reach: float = 1.0
+    place: Callable[[Model, Array, np.random.Generator], Array | None] | None = None
+    contacts: int = 1
+    near: float = 1e-3
+    gap: float = 0.0
+    extra: int = 0
+    draws: int = 20
+
+    def __post_init__(self) -> None:
+        fields(self, instance, "object", kind=str)
+        basis = reals("basis", self.basis)
+        if basis.ndim != 2 or basis.shape[0] == 0 or not np.isfinite(basis).all():
+            raise ValueError(f"basis: expected (k, nu) finite numbers, got shape {basis.shape}")
+        object.__setattr__(self, "basis", basis)
+        for name in ("mean", "spread"):
+            object.__setattr__(self, name, as_vector(name, getattr(self, name), len(basis)))
+        if self.opened is not None:
+            opened = reals("opened", self.opened)
+            if opened.shape != basis.shape[1:]:
+                raise ValueError(f"opened: expected shape {basis.shape[1:]}, got {opened.shape}")
+            object.__setattr__(self, "opened", opened)
+        if self.place is not None and not callable(self.place):
+            raise TypeError(f"place: expected a function or None, got {type(self.place).__name__}")
+        fields(self, number, "reach", "near", above=0)
+        fields(self, number, "gap", least=0)
+        fields(self, integer, "contacts", "extra", least=0)
+        fields(self, integer, "draws", least=1)
+
+    def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
+        """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""
+        lower, upper = joint_limits(model)
+        rows = model.actuated_q
+        for _ in range(self.draws):
+            begin = np.array(q)
+            if self.opened is not None:
+                begin[rows] = np.where(np.isnan(self.opened), begin[rows], self.opened)
+            extra = None if self.place is None else self.place(model, begin, rng)
+            begin[rows] = np.clip(begin[rows], lower, upper)
+            weights = self.mean + self.spread * (rng.random(len(self.mean)) - 0.5)
+            if len(near_pairs(model, begin, 0.0)):
+                continue
+            direction = weights @ self.basis + (0.0 if extra is None else extra)
+            closed = close_grasp(model, begin, direction, reach=self.reach, gap=self.gap).q
+            if len(self.touching(model, closed)) < self.contacts:
+                continue
+            for _ in range(self.extra):
+                more = add_contact(model, closed, self.object, rng, near=self.near)
+                closed = closed if more is None else more
+            return closed
+        return None
+
+    def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
+        """Indices of the robot's bodies that touch the object."""
+        return bodies_touching(model, q, self.object, self.near)

@@ -1,0 +1,142 @@
+"""Which bodies touch an object, and one more contact for a grasp."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.model import Model
+from qdsim.planning.grasps.closing import joint_limits, moved_bodies, near_pairs
+from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.space import Array
+
+__all__ = ["add_contact", "bodies_touching", "sides", "slopes"]
+
+_ITERATIONS = 8
+_NEAREST = 4
+"""Drawn from among this many: further ones are rarely reached."""
+
+
+def add_contact(
+    model: Model,
+    q: Array,
+    object: str,
+    rng: np.random.Generator,
+    *,
+    gap: float = 1e-4,
+    near: float = 1e-3,
+    within: float = 0.1,
+) -> Array | None:
+    """A configuration ``(nq,)`` in which one more pair of shapes of robot and object touches, or None.
+
+    A grasp by two points without torsional friction cannot hold an object whose weight does not lie on the
+    line between them; a third contact can. One of the nearest pairs that do not touch yet is drawn, and
+    Gauss-Newton steps bring its distance and those of the pairs that touch to ``gap``, by the smallest
+    motions of the joints within their limits.
+
+    Args:
+        model: the model.
+        q: ``(nq,)`` a grasp without penetration; everything that is not actuated stays.
+        object: name of the object's body; what it carries counts too.
+        rng: draws the pair.
+        gap: m, > 0; distance at the end, to within half of it.
+        near: m; pairs nearer than this touch already.
+        within: m; pairs further apart are not drawn.
+    """
+    codes, contacts = _between(model, q, object, within)
+    touching = np.unique(codes[contacts["dist"] < near])
+    open_rows = np.flatnonzero(~np.isin(codes, touching))
+    others: list[int] = []
+    for row in open_rows[np.argsort(contacts["dist"][open_rows], kind="stable")].tolist():
+        if codes[row] not in others:
+            others.append(int(codes[row]))
+        if len(others) == _NEAREST:
+            break
+    if not others:
+        return None
+    wanted = np.append(touching, others[int(rng.integers(len(others)))])
+    rows = model.actuated_q
+    lower, upper = joint_limits(model)
+    here = np.array(q)
+    margin = within
+    for _ in range(_ITERATIONS):
+        chosen = [int(np.flatnonzero(codes == pair)[0]) for pair in wanted if pair in codes]
+        if len(chosen) < len(wanted):
+            return None
+        left = gap - contacts["dist"][chosen]
+        if np.all(np.abs(left) <= 0.5 * gap):
+            return here if len(near_pairs(model, here, 0.0)) == 0 else None
+        slope = slopes(model, here, object, contacts[chosen])
+        room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
+        here[rows] += least_squares_in_box(slope, left, *room)
+        margin = max(near, float(np.abs(left).max()))
+        codes, contacts = _between(model, here, object, margin)
+    return None
+
+
+def _between(
+    model: Model, q: Array, object: str, within: float
+) -> tuple[NDArray[np.int64], NDArray[np.void]]:
+    """Contacts of robot and object up to a distance, the deepest first, and a number for the pair of shapes
+    of each.
+    """
+    own, robot = sides(model, object)
+    contacts = model.collide(q, within)
+    a, b = contacts["body_a"], contacts["body_b"]
+    contacts = contacts[(own[a] & robot[b]) | (own[b] & robot[a])]
+    contacts = contacts[np.argsort(contacts["dist"], kind="stable")]
+    shapes = len(model.geom_body)
+    return contacts["geom_a"].astype(np.int64) * shapes + contacts["geom_b"], contacts
+
+
+def slopes(model: Model, q: Array, object: str, contacts: NDArray[np.void]) -> Array:
+    """Changes of contacts' distances per unit of the actuated joints ``(contacts, nu)``."""
+    own, _ = sides(model, object)
+    pos, rot = model.body_poses(q)
+    found = np.empty((len(contacts), model.nu))
+    for k, contact in enumerate(contacts):
+        first = bool(own[contact["body_b"]])  # the robot's body is a
+        b = int(contact["body_a" if first else "body_b"])
+        # The normal points from a to b; the contact's place lies half way between the two surfaces.
+        outwards = contact["frame"][0] * (-1.0 if first else 1.0)
+        place = contact["pos"] + 0.5 * contact["dist"] * outwards
+        J = model.jacobian(q, b, rot[b].T @ (place - pos[b]))
+        found[k] = outwards @ J[:3][:, model.actuated_v]
+    return found
+
+
+def bodies_touching(model: Model, q: Array, object: str, near: float) -> NDArray[np.intp]:
+    """Indices of bodies that actuators move and that are nearer than ``near`` (m) to an object or
+    what it carries.
+    """
+    contacts = model.collide(q, near)
+    own, robot = sides(model, object)
+    a, b = contacts["body_a"], contacts["body_b"]
+    hit = contacts["dist"] < near
+    found = np.concatenate((a[hit & own[b] & robot[a]], b[hit & own[a] & robot[b]]))
+    return np.unique(found).astype(np.intp)
+
+
+_SIDES: weakref.WeakKeyDictionary[Model, dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]]]
+_SIDES = weakref.WeakKeyDictionary()
+
+
+def sides(model: Model, object: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """``(bodies,)`` which bodies belong to the object (those that carry it and those that it
+    carries), and which the robot moves.
+    """
+    known = _SIDES.setdefault(model, {})
+    if object not in known:
+        index = {name: i for i, name in enumerate(model.body_names)}
+        if object not in index:
+            raise ValueError(f"object: the model has no body {object!r}")
+        chains: list[set[int]] = [set()]
+        for body in model.description.bodies[1:]:
+            chains.append({len(chains), *chains[index[body.parent or "world"]]})
+        target = index[object]
+        own = np.array([target in chain or b in chains[target] for b, chain in enumerate(chains)])
+        robot: NDArray[np.bool_] = np.asarray(np.any(moved_bodies(model), axis=0))
+        known[object] = own, robot
+    return known[object]

@@ -1,0 +1,330 @@
+"""How far a robot is from everything while it moves: certified edges, and ways out of contact."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim._core import SolverError
+from qdsim.batch import pair_distances
+from qdsim.cone import solve_cone_program
+from qdsim.description import Coupling
+from qdsim.model import Model
+from qdsim.planning.grasps.closing import joint_limits, moved_bodies
+from qdsim.planning.task.space import Array
+
+__all__ = ["RobotSpace", "bounding_radii"]
+
+_MARGIN = 0.1
+"""m; distances beyond this are not measured."""
+_SLACK = 1e-9
+"""m; rounding of distances."""
+_RETREATS = 25
+_BATCH = 4096
+"""Configurations that are measured at once."""
+
+
+class RobotSpace:
+    """The actuated joints of a model as a space to move in, with everything else held.
+
+    Points are ``(nu,)`` positions of the actuated joints (rad, m), not commands.
+
+    Args:
+        model: the model.
+        q_from, q_to: ``(nq,)`` the ends of a motion, which lie in the space.
+        resolution: m, see :class:`qdsim.planning.MotionOptions`.
+
+    Attributes:
+        pairs: ``(pairs,)`` candidate pairs whose two sides actuators move against each other.
+        reach: ``(pairs, nu)`` how far (m) a point of one side may move with respect to the other per unit of
+            each joint.
+        weight: ``(nu,)`` the largest reach of each joint, which makes lengths of joints comparable.
+        lower, upper: ``(nu,)`` finite bounds that contain both ends.
+    """
+
+    def __init__(self, model: Model, q_from: Array, q_to: Array, resolution: float) -> None:
+        self.model, self.resolution = model, resolution
+        self.rows = model.actuated_q
+        self.q = np.array(q_from)
+        moves = moved_bodies(model)
+        _check_constraints(model, moves)
+        body = model.geom_body[model.pair_geom]
+        against = moves[:, body[:, 0]] != moves[:, body[:, 1]]
+        self.pairs = np.flatnonzero(against.any(axis=0))
+        ends = np.array([q_from[self.rows], q_to[self.rows]])
+        self.lower, self.upper = _bounds(model, q_from, ends)
+        reach = _reach(model, _travel(model, q_from, self.lower, self.upper))
+        own = np.where(moves[:, model.geom_body], reach, 0.0)
+        geoms = model.pair_geom[self.pairs]
+        each = np.where(moves[:, body[self.pairs, 0]], own[:, geoms[:, 0]], own[:, geoms[:, 1]])
+        self.reach = np.ascontiguousarray(np.where(against[:, self.pairs], each, 0.0).T)
+        most = self.reach.max(axis=0, initial=0.0)
+        if np.isinf(most).any():
+            k = int(np.argmax(np.isinf(most)))
+            raise ValueError(
+                f"model: actuator {model.actuator_names[k]!r} moves a plane, which has no bounds"
+            )
+        self.weight = np.where(most > 0.0, most, 1.0)
+
+    def configurations(self, points: Array) -> Array:
+        """Configurations ``(..., nq)`` of points ``(..., nu)``."""
+        q = np.broadcast_to(self.q, (*points.shape[:-1], self.model.nq)).copy()
+        q[..., self.rows] = points
+        return np.asarray(q)
+
+    def distances(self, points: Array) -> Array:
+        """Distances ``(..., pairs)`` at points ``(..., nu)``, m, at most 0.1 m."""
+        threads = 1 if len(points) < 16 else None
+        q = self.configurations(points)
+        return np.asarray(pair_distances(self.model, q, _MARGIN, threads=threads)[..., self.pairs])
+
+    def length(self, a: Array, b: Array) -> float:
+        """Distance between points, m: joints weighted by how far they move things."""
+        return float(np.linalg.norm(self.weight * (b - a)))
+
+    def clear(self, a: Array, b: Array, floor: Array) -> bool:
+        """Whether every pair stays at least ``floor`` ``(pairs,)`` m apart on the straight line."""
+        return self._first_hit(a, b, floor) is None
+
+    def obstacle(self, a: Array, b: Array, floor: Array) -> str | None:
+        """What is in the way between two points, in words, if anything."""
+        hit = self._first_hit(a, b, floor)
+        if hit is None:
+            return None
+        share, pair, distance = hit
+        first, second = (self.model.geom_names[g] for g in self.model.pair_geom[self.pairs[pair]])
+        return (
+            f"{first!r} and {second!r} are {1e3 * distance:.3g} mm apart after {100 * share:.0f} %"
+        )
+
+    def _first_hit(self, a: Array, b: Array, floor: Array) -> tuple[float, int, float] | None:
+        """Where a pair is too near, which, and how near; or None: then the line is certified.
+
+        Two ends of an interval exclude a hit between them if ``d_a + d_b - 2 floor`` exceeds what the pair's
+        relative motion can take away. Where the motion is within the resolution, the ends suffice.
+        """
+        rate = self.reach @ np.abs(b - a)
+        limit = floor - _SLACK
+        t = np.array([0.0, 1.0])
+        d = self.distances(np.array([a, b]))
+        low, high, at_low, at_high = t[:1], t[1:], d[:1], d[1:]
+        while True:
+            bad = np.argwhere(d < limit)
+            if len(bad):
+                row, pair = bad[0]
+                return float(t[row]), int(pair), float(d[row, pair])
+            motion = (high - low)[:, None] * rate
+            open_ = ((at_low + at_high - 2.0 * floor < motion) & (motion > self.resolution)).any(
+                axis=1
+            )
+            if not open_.any():
+                return None
+            low, high, at_low, at_high = low[open_], high[open_], at_low[open_], at_high[open_]
+            t = 0.5 * (low + high)
+            d = self._measured(a + t[:, None] * (b - a), limit)
+            if len(d) < len(t):  # something is too near: the rest was not measured
+                t = t[: len(d)]
+                continue
+            low, high = np.concatenate((low, t)), np.concatenate((t, high))
+            at_low, at_high = np.concatenate((at_low, d)), np.concatenate((d, at_high))
+
+    def _measured(self, points: Array, limit: Array) -> Array:
+        """Distances at points, up to the first batch in which one is below its limit."""
+        found = []
+        for k in range(0, len(points), _BATCH):
+            found.append(self.distances(points[k : k + _BATCH]))
+            if (found[-1] < limit).any():
+                break
+        return np.concatenate(found)
+
+    # ---------------------------------------------------------------- out of contact
+
+    def retreat(self, x: Array, goal: float, clearance: float) -> list[Array]:
+        """Points from ``x`` to where nothing is nearer than ``goal`` (m), or as far as that goes.
+
+        Each step is the smallest one that opens the near contacts along their normals, to first order; no
+        pair comes nearer than at ``x`` or the clearance on the way.
+        """
+        floor = np.minimum(self.distances(x[None])[0], clearance)
+        path = [np.array(x)]
+        for _ in range(_RETREATS if goal > 0.0 else 0):
+            gap, rows = self._openings(path[-1], goal)
+            if len(gap) == 0:
+                break
+            step = self._opening_step(path[-1], rows, goal - gap, goal)
+            tries = [path[-1] + step / 2.0**k for k in range(6)]
+            better = next((y for y in tries if self.clear(path[-1], y, floor)), None)
+            if better is None or self.length(path[-1], better) < 1e-3 * goal:
+                break
+            path.append(better)
+        return path
+
+    def _openings(self, x: Array, reach: float) -> tuple[Array, Array]:
+        """Distances of contacts nearer than ``reach`` and their derivatives by the joints ``(n, nu)``."""
+        model = self.model
+        q = self.configurations(x)
+        contacts = model.collide(q, reach)
+        contacts = contacts[np.isin(contacts["pair"], self.pairs) & (contacts["dist"] < reach)]
+        pos, rot = model.body_poses(q)
+        rows = np.zeros((len(contacts), model.nu))
+        for row, c in zip(rows, contacts):
+            for side, sign in (("body_a", -1.0), ("body_b", 1.0)):
+                body = int(c[side])
+                point = c["pos"] + 0.5 * sign * c["dist"] * c["frame"][0]
+                velocity = model.jacobian(q, body, rot[body].T @ (point - pos[body]))[:3]
+                row += sign * (c["frame"][0] @ velocity)[model.actuated_v]
+        return np.asarray(contacts["dist"], dtype=np.float64), rows
+
+    def _opening_step(self, x: Array, rows: Array, wanted: Array, longest: float) -> Array:
+        """The smallest step with ``rows dx >= wanted`` as far as bounds allow (soft constraints)."""
+        nu, n = self.model.nu, len(wanted)
+        scaled = rows / self.weight  # in y = weight dx, metres
+        most = np.maximum(2.0 * longest, 1e-6)
+        down = np.maximum(self.weight * np.minimum(self.lower - x, 0.0), -most)
+        up = np.minimum(self.weight * np.maximum(self.upper - x, 0.0), most)
+        Q = np.diag(np.concatenate((np.full(nu, 1e-3), np.ones(n))))
+        G = np.block(
+            [
+                [scaled, np.eye(n)],
+                [np.eye(nu), np.zeros((nu, n))],
+                [-np.eye(nu), np.zeros((nu, n))],
+            ]
+        )
+        g = np.concatenate((-wanted, -down, up))
+        try:
+            y = solve_cone_program(Q, np.zeros(nu + n), G, g, [("orthant", len(g))]).x[:nu]
+        except SolverError:
+            return np.zeros(nu)
+        return np.asarray(np.clip(y, down, up) / self.weight)
+
+
+# -------------------------------------------------------------------- bounds of motion
+
+
+def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
+    """Moving the actuated joints alone must not pull at a bilateral constraint."""
+    bodies = {name: b for b, name in enumerate(model.body_names)}
+    driven = set(model.actuated_v.tolist())
+    for item in model.description.constraints:
+        if isinstance(item, Coupling):
+            names = [item.joint] + ([item.follows] if item.follows else [])
+            tied = any(model.slice_v(name).start in driven for name in names)
+        else:
+            tied = bool(np.any(moves[:, bodies[item.body_a]] != moves[:, bodies[item.body_b]]))
+        if tied:
+            raise ValueError(
+                f"model: constraint {item.name!r} ties what the robot moves; motions of such robots are "
+                "not planned"
+            )
+
+
+def _bounds(model: Model, q: Array, ends: Array) -> tuple[Array, Array]:
+    """Joint limits, widened to contain both ends; where there are none, room to go around the scene."""
+    lower, upper = joint_limits(model)
+    joints = {model.slice_v(j.name).start: j.type for j in model.description.joints}
+    hinge = np.array([joints[int(v)] == "hinge" for v in model.actuated_v])
+    room = np.where(hinge, math.pi, _scene_size(model, q))
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    lower = np.where(np.isfinite(lower), np.minimum(lower, low), low - room)
+    upper = np.where(np.isfinite(upper), np.maximum(upper, high), high + room)
+    return lower, upper
+
+
+def _scene_size(model: Model, q: Array) -> float:
+    """Diagonal of a box around the geometries of all bodies that move, m."""
+    pos, rot = model.body_poses(q)
+    moving = _moving(model)
+    corners = [
+        pos[b] + rot[b] @ np.asarray(geom.pos) + sign * radius
+        for b, geom, radius in zip(model.geom_body, model.description.geoms, bounding_radii(model))
+        if moving[b] and math.isfinite(radius)
+        for sign in (-1.0, 1.0)
+    ]
+    return float(np.linalg.norm(np.ptp(corners, axis=0))) if corners else 1.0
+
+
+def _moving(model: Model) -> list[bool]:
+    index = {name: i for i, name in enumerate(model.body_names)}
+    moving = [False]
+    for body in model.description.bodies[1:]:
+        moving.append(bool(body.joints) or moving[index[body.parent]])
+    return moving
+
+
+def bounding_radii(model: Model) -> Array:
+    """``(geoms,)`` radii of spheres about the geometries' frames that contain them, m."""
+    meshes = {mesh.name: mesh for mesh in model.description.meshes}
+    sizes = model.parameters.geom_size
+    radii = np.empty(len(sizes))
+    for i, (geom, size) in enumerate(zip(model.description.geoms, sizes)):
+        if geom.type == "plane":
+            radii[i] = math.inf
+        elif geom.mesh is not None:
+            radii[i] = np.linalg.norm(meshes[geom.mesh].vertices, axis=1).max()
+        elif geom.cloud is not None:
+            radii[i] = np.linalg.norm(geom.cloud.points, axis=1).max() + size.max()
+        elif geom.type == "box":
+            radii[i] = np.linalg.norm(size)
+        elif geom.type == "capsule":
+            radii[i] = size[0] + size[1]
+        elif geom.type == "cylinder":
+            radii[i] = math.hypot(size[0], size[1])
+        elif geom.type == "sphere":
+            radii[i] = size[0]
+        else:
+            radii[i] = size.max()
+    return radii
+
+
+def _travel(model: Model, q: Array, lower: Array, upper: Array) -> dict[str, float]:
+    """How far every slide may be from where its body's frame is without it, m."""
+    driven = {int(v): k for k, v in enumerate(model.actuated_v)}
+    travel = {}
+    for joint in model.description.joints:
+        if joint.type == "slide":
+            k = driven.get(model.slice_v(joint.name).start)
+            at = float(q[model.slice_q(joint.name).start])
+            low, high = (at, at) if k is None else (float(lower[k]), float(upper[k]))
+            travel[joint.name] = max(abs(low - joint.ref), abs(high - joint.ref))
+    return travel
+
+
+def _reach(model: Model, travel: dict[str, float]) -> Array:
+    """``(nu, geoms)`` how far the points of a geometry may be from an actuated hinge's axis, m; 1 for slides.
+
+    Links are rigid: from the axis to a geometry it is no further than along the bodies between them, each
+    with the offset of its frame, the travel of its slides, and twice the offset of its hinges from the frame.
+    """
+    description = model.description
+    index = {name: i for i, name in enumerate(model.body_names)}
+    radii = bounding_radii(model)
+    names = {model.slice_v(name).start: name for name in model.joint_names}
+    driven = {names[int(v)]: k for k, v in enumerate(model.actuated_v)}
+    reach = np.zeros((model.nu, len(radii)))
+    # Walking from the world outwards: how far a body's frame may be from each axis above it.
+    frame: list[Array] = [np.zeros(model.nu)]
+    for b, body in enumerate(description.bodies):
+        if b > 0:
+            far = frame[index[body.parent]] + float(np.linalg.norm(body.pos))
+            for joint in body.joints:
+                offset = float(np.linalg.norm(joint.pos))
+                if joint.type == "slide":
+                    far = far + travel[joint.name]
+                elif joint.type == "free":
+                    far = far + math.inf
+                else:
+                    far = far + 2.0 * offset
+                k = driven.get(joint.name)
+                if k is not None:
+                    far[k] = offset
+            frame.append(far)
+        for i, geom in enumerate(description.geoms):
+            if model.geom_body[i] == b:
+                reach[:, i] = frame[b] + float(np.linalg.norm(geom.pos)) + radii[i]
+    for name, k in driven.items():
+        joint = description.joints[model.joint_names.index(name)]
+        if joint.type == "slide":
+            reach[k] = 1.0
+    return reach

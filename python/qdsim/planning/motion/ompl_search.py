@@ -1,0 +1,108 @@
+"""OMPL's RRT-Connect on the joints of a robot. OMPL is imported here only (extra ``planning``)."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qdsim.planning.task.space import Array
+
+if TYPE_CHECKING:
+    from qdsim.planning.motion.clearance import RobotSpace
+    from qdsim.planning.task.motion_options import MotionOptions
+
+__all__ = ["rrt_connect"]
+
+
+def rrt_connect(
+    space: RobotSpace, a: Array, b: Array, floor: Array, options: MotionOptions, seed: int
+) -> Array | None:
+    """A path ``(points, nu)`` from ``a`` to ``b`` on which pairs keep ``floor`` (m), or None.
+
+    States are the joints times their weights, so that lengths are metres of what moves furthest.
+
+    Raises:
+        ImportError: if OMPL is not installed.
+    """
+    base, geometric, util = (_need(f"ompl.{name}") for name in ("base", "geometric", "util"))
+    n, weight = len(a), space.weight
+    bounds = base.RealVectorBounds(n)
+    for i in range(n):
+        bounds.setLow(i, float(weight[i] * space.lower[i]))
+        bounds.setHigh(i, float(weight[i] * space.upper[i]))
+
+    def point(state: Any) -> Array:
+        return np.array(state[0:n]) / weight
+
+    class Edges(base.MotionValidator):  # type: ignore[misc, name-defined]
+        def checkMotion(self, first: Any, second: Any) -> bool:
+            return space.clear(point(first), point(second), floor)
+
+    with _quiet(util):
+        _seed(seed)
+        states = base.RealVectorStateSpace(n)
+        states.setBounds(bounds)
+        information = base.SpaceInformation(states)
+        information.setStateValidityChecker(
+            lambda state: bool((space.distances(point(state)[None])[0] >= floor - 1e-9).all())
+        )
+        information.setMotionValidator(Edges(information))
+        information.setup()
+        ends = states.allocState(), states.allocState()
+        for state, x in zip(ends, (a, b)):
+            state[0:n] = (weight * x).tolist()
+        problem = base.ProblemDefinition(information)
+        problem.setStartAndGoalStates(*ends)
+        planner = geometric.RRTConnect(information)
+        if options.range is not None:
+            planner.setRange(options.range)
+        planner.setProblemDefinition(problem)
+        planner.setup()
+        planner.solve(base.timedPlannerTerminationCondition(options.time_limit))
+        if not problem.hasExactSolution():
+            return None
+        path = problem.getSolutionPath()
+        points = np.array([point(path.getState(i)) for i in range(path.getStateCount())])
+    points[0], points[-1] = a, b
+    return points
+
+
+def _need(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ImportError(
+            "the straight line is not free, and motions around things need ompl: "
+            "pip install 'qdsim[planning]'",
+            name="ompl",
+        ) from None
+
+
+@contextlib.contextmanager
+def _quiet(util: Any) -> Iterator[None]:
+    """OMPL reports to the terminal unless told otherwise; its level belongs to the process."""
+    level = util.getLogLevel()
+    util.setLogLevel(util.LOG_NONE)
+    try:
+        yield
+    finally:
+        util.setLogLevel(level)
+
+
+def _seed(seed: int) -> None:
+    """Seeds the generators that OMPL makes from now on.
+
+    Its Python module leaves ``ompl::RNG::setSeed`` out; the library beside it has it. Without it paths
+    are found all the same, but not the same ones every time.
+    """
+    package = Path(import_module("ompl").__file__ or "").parent
+    with contextlib.suppress(OSError, AttributeError):
+        function = ctypes.CDLL(str(package / "libompl.so"))._ZN4ompl3RNG7setSeedEm
+        function.argtypes, function.restype = [ctypes.c_ulong], None
+        function(seed)

@@ -1,0 +1,1 @@
+"""Plans and the files they are kept in."""

@@ -1,0 +1,440 @@
+"""Plans: commands from a start to a goal, cut where the grasp changes; kept in a file, replayed,
+judged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.arguments import instance, path_of
+from qdsim.batch import step_batch
+from qdsim.model import Model
+from qdsim.planning.grasps.resting import stays
+from qdsim.planning.motion.motion import Motion, motion_fault
+from qdsim.planning.search.rrt import step_options
+from qdsim.planning.search.tree import EdgeKind
+from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.task import penetration
+from qdsim.step import Options, Step, step
+
+if TYPE_CHECKING:
+    from qdsim.planning.search.tree import Tree
+
+__all__ = ["Plan", "ReplayResult", "Segment", "Verdict"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Segment:
+    """A stretch of a plan between two changes of grasp.
+
+    Attributes:
+        inputs: ``(steps, nu)`` commands, one for each step of ``Plan.options.h``.
+        configurations: ``(steps + 1, nq)``, the start and the configuration after every step.
+        knots: ``(edges,)`` how many steps had been taken at the end of each of the tree's edges.
+        contacts: contacts that exert a force, of all steps one after the other, as in ``Step.contacts``
+            (points and frames are those at the beginning of their step); None where not known.
+        contact_start: ``(steps + 1,)``, step k's contacts are ``contacts[contact_start[k]:contact_start[k + 1]]``;
+            None without ``contacts``.
+    """
+
+    inputs: Array
+    configurations: Array
+    knots: np.ndarray[Any, np.dtype[np.int64]]
+    contacts: NDArray[np.void] | None = None
+    contact_start: np.ndarray[Any, np.dtype[np.int64]] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.contacts is None) != (self.contact_start is None):
+            raise ValueError("contacts: belong together with contact_start")
+        if self.contacts is not None and self.contact_start is not None:
+            start = self.contact_start
+            if (
+                start.shape != (len(self.inputs) + 1,)
+                or start[0] != 0
+                or start[-1] != len(self.contacts)
+                or np.any(np.diff(start) < 0)
+            ):
+                raise ValueError("contact_start: does not divide the contacts among the steps")
+
+    @property
+    def start(self) -> Array:
+        """Configuration ``(nq,)`` before the first step."""
+        return np.asarray(self.configurations[0])
+
+    @property
+    def end(self) -> Array:
+        """Configuration ``(nq,)`` after the last step."""
+        return np.asarray(self.configurations[-1])
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return len(self.inputs)
+
+    def contacts_of(self, step: int) -> NDArray[np.void]:
+        """The contacts with a force of one step, as in ``Step.contacts``.
+
+        Raises:
+            IndexError: if there is no such step.
+            ValueError: if the contacts are not known; ``plan.with_forces(model)`` computes them.
+        """
+        if not 0 <= step < self.steps:
+            raise IndexError(f"step: expected 0 to {self.steps - 1}, got {step!r}")
+        if self.contacts is None or self.contact_start is None:
+            raise ValueError("contacts: not known; take them from plan.with_forces(model)")
+        return self.contacts[self.contact_start[step] : self.contact_start[step + 1]]
+
+    def cut(self, count: int) -> Segment:
+        """The segment's first ``count`` steps."""
+        knots = np.append(self.knots[self.knots < count], count)
+        start = None if self.contact_start is None else self.contact_start[: count + 1]
+        own = None if self.contacts is None or start is None else self.contacts[: start[-1]]
+        return Segment(self.inputs[:count], self.configurations[: count + 1], knots, own, start)
+
+    def __repr__(self) -> str:
+        return f"Segment({self.steps} steps, {len(self.knots)} edges)"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReplayResult:
+    """What stepping through a plan once more gave.
+
+    Attributes:
+        steps: the :class:`qdsim.Step` of every command, a tuple for each segment, with contacts and
+            forces.
+        max_error: largest difference to the plan's own configurations, over all entries.
+        identical: whether every configuration has the same bits.
+        position_error, rotation_error: of the object's last pose with respect to the goal, m and
+            rad.
+    """
+
+    steps: tuple[tuple[Step, ...], ...]
+    max_error: float
+    identical: bool
+    position_error: float
+    rotation_error: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """Whether a plan is good, and if not, why.
+
+    Attributes:
+        faults: what is wrong, in words; empty for a good plan.
+        position_error, rotation_error: at the end of the replay, m and rad.
+        replay_error: largest difference between replay and plan.
+        regrasp_penetration: deepest penetration at either end of any change of grasp, m.
+        notes: what is worth knowing and no fault.
+        dropping_regrasps: indices of the changes of grasp at which the object would not stay where it is if
+            the robot let go of it altogether.
+    """
+
+    faults: tuple[str, ...]
+    position_error: float
+    rotation_error: float
+    replay_error: float
+    regrasp_penetration: float
+    notes: tuple[str, ...] = ()
+    dropping_regrasps: tuple[int, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        """True if there are no faults."""
+        return not self.faults
+
+    def __bool__(self) -> bool:
+        return self.good
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Plan:
+    """Commands that bring an object to its goal.
+
+    Within a segment the steps follow from the commands alone. Between two segments the grasp
+    changes: the robot goes to another configuration, by a motion where the plan has it, while the object
+    stays where it is. Planners assume that it does (S3 §VII); :meth:`check` says where gravity objects.
+
+    Attributes:
+        task: name of the task.
+        object: name of the object's body.
+        options: of the steps.
+        goal: ``(nq,)``, of which the object's entries matter.
+        position_tolerance, rotation_tolerance: what counts as having reached it, m and rad.
+        contact_tolerance: deepest penetration at the ends of a regrasp, m.
+        segments: at least one.
+        motions: one for each change of grasp, None where there is none; or empty.
+            :func:`qdsim.planning.connect_segments` makes them.
+    """
+
+    task: str
+    object: str
+    options: Options
+    goal: Array
+    position_tolerance: float
+    rotation_tolerance: float
+    contact_tolerance: float
+    segments: tuple[Segment, ...]
+    motions: tuple[Motion | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.motions:
+            return
+        if len(self.motions) != len(self.segments) - 1:
+            raise ValueError(
+                f"motions: expected one for each of {len(self.segments) - 1} regrasps, got "
+                f"{len(self.motions)}"
+            )
+        for k, (motion, ends) in enumerate(zip(self.motions, self.regrasps)):
+            if motion is not None and not (
+                np.array_equal(motion.configurations[0], ends[0])
+                and np.array_equal(motion.configurations[-1], ends[1])
+            ):
+                raise ValueError(f"motions: number {k} does not join segments {k} and {k + 1}")
+
+    @property
+    def start(self) -> Array:
+        """First configuration ``(nq,)``."""
+        return self.segments[0].start
+
+    @property
+    def end(self) -> Array:
+        """Last configuration ``(nq,)``."""
+        return self.segments[-1].end
+
+    @property
+    def regrasps(self) -> tuple[tuple[Array, Array], ...]:
+        """Configurations before and after each change of grasp."""
+        return tuple((a.end, b.start) for a, b in zip(self.segments, self.segments[1:]))
+
+    @property
+    def sequence(self) -> tuple[Segment | Motion, ...]:
+        """Segments and motions as they follow each other; regrasps without a motion are gaps."""
+        pairs = zip_longest(self.segments, self.motions)
+        return tuple(part for pair in pairs for part in pair if part is not None)
+
+    @property
+    def step_count(self) -> int:
+        """Steps of all segments."""
+        return sum(segment.steps for segment in self.segments)
+
+    def with_forces(self, model: Model) -> Plan:
+        """The plan with the contact forces of every step, computed again from its configurations.
+
+        Raises:
+            ValueError: if the plan does not belong to this model.
+            SolverError: if a step cannot be solved.
+        """
+        self._check_model(model)
+        segments = []
+        for segment in self.segments:
+            taken = step_batch(model, segment.configurations[:-1], segment.inputs, self.options)
+            assert taken.contacts is not None and taken.contact_start is not None
+            acts = np.any(taken.contacts["force"] != 0.0, axis=1)
+            before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(acts)))
+            segments.append(
+                dataclasses.replace(
+                    segment,
+                    contacts=taken.contacts[acts],
+                    contact_start=before[taken.contact_start],
+                )
+            )
+        return dataclasses.replace(self, segments=tuple(segments))
+
+    def replay(self, model: Model) -> ReplayResult:
+        """Take every segment's steps again, from the segment's start.
+
+        Raises:
+            ValueError: if the plan does not belong to this model.
+            SolverError: if a step cannot be solved.
+        """
+        self._check_model(model)
+        steps: list[tuple[Step, ...]] = []
+        worst, identical = 0.0, True
+        for segment in self.segments:
+            q, taken = segment.start, []
+            for u, planned in zip(segment.inputs, segment.configurations[1:]):
+                taken.append(step(model, q, u, self.options))
+                q = taken[-1].q_next
+                worst = max(worst, float(np.abs(q - planned).max()))
+                identical = identical and q.tobytes() == planned.tobytes()
+            steps.append(tuple(taken))
+        # The last configuration that was really computed, not the one that was stored.
+        last = steps[-1][-1].q_next if steps[-1] else self.end
+        shift, turn = ObjectSpace(model, self.object).errors(last, self.goal)
+        return ReplayResult(tuple(steps), worst, identical, shift, turn)
+
+    def check(
+        self,
+        model: Model,
+        *,
+        replay_tolerance: float = 0.0,
+        require_static_regrasps: bool = False,
+        resolution: float = 1e-4,
+    ) -> Verdict:
+        """Replay the plan and judge it: the goal, the bits, the changes of grasp and their motions.
+
+        Args:
+            model: the model of the plan's task.
+            replay_tolerance: largest difference between replay and plan that is no fault. Steps have
+                the same bits on the machine that made the plan; other processors may round otherwise.
+            require_static_regrasps: whether it is a fault if an object would not stay where it is without the
+                robot while the grasp changes; else it is a note. S3's planners ignore gravity there.
+            resolution: m; motions are free of collisions up to half of this between two checks.
+        """
+        result = self.replay(model)
+        faults: list[str] = []
+        notes: list[str] = []
+        if result.position_error > self.position_tolerance:
+            faults.append(f"the object ends {result.position_error:.3g} m from the goal")
+        if result.rotation_error > self.rotation_tolerance:
+            faults.append(f"the object ends {result.rotation_error:.3g} rad from the goal")
+        tolerated = 0.0 < replay_tolerance >= result.max_error
+        if not result.identical and not tolerated:
+            faults.append(f"the replay differs by up to {result.max_error:.3g}")
+        if result.identical and not self._forces_match(result):
+            faults.append("its contact forces are not those of the replay")
+        deepest, more = self._check_regrasps(model)
+        faults += more
+        for k, motion in enumerate(self.motions):
+            fault = "there is none" if motion is None else motion_fault(model, motion, resolution)
+            if fault is not None:
+                faults.append(f"the motion of regrasp {k}: {fault}")
+        dropping = self._dropping_regrasps(model)
+        if dropping:
+            said = f"regrasps that would drop the object: {list(dropping)}"
+            (faults if require_static_regrasps else notes).append(said)
+        return Verdict(
+            tuple(faults),
+            result.position_error,
+            result.rotation_error,
+            result.max_error,
+            deepest,
+            tuple(notes),
+            dropping,
+        )
+
+    def _forces_match(self, result: ReplayResult) -> bool:
+        """Whether contact forces, where the plan has them, have the bits of a replay."""
+        for segment, steps in zip(self.segments, result.steps):
+            if segment.contacts is not None:
+                for k, taken in enumerate(steps):
+                    acts = np.any(taken.contacts["force"] != 0.0, axis=1)
+                    if taken.contacts[acts].tobytes() != segment.contacts_of(k).tobytes():
+                        return False
+        return True
+
+    def _check_regrasps(self, model: Model) -> tuple[float, list[str]]:
+        """Deepest penetration (m) at an end of a change of grasp, and what is wrong with them."""
+        space = ObjectSpace(model, self.object)
+        faults, deepest = [], 0.0
+        for k, (before, after) in enumerate(self.regrasps):
+            if before[space.q].tobytes() != after[space.q].tobytes():
+                faults.append(f"regrasp {k} moves the object")
+            for q, end in ((before, "before"), (after, "after")):
+                depth = penetration(model, q)
+                deepest = max(deepest, depth)
+                if depth > self.contact_tolerance:
+                    faults.append(f"{depth:.2g} m of penetration {end} regrasp {k}")
+        return deepest, faults
+
+    def _dropping_regrasps(self, model: Model) -> tuple[int, ...]:
+        """Regrasps at which the object would move on its own."""
+        return tuple(
+            k
+            for k, (before, _) in enumerate(self.regrasps)
+            if not stays(model, before, self.object, self.options)
+        )
+
+    # ---------------------------------------------------------------- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to one ``.npz`` file (no pickles inside), to be read by :meth:`load`.
+
+        Entries: ``header``, a JSON text with ``format``, ``version`` (3), ``task``, ``object``, ``options``, the
+        tolerances and ``planners`` of the motions; ``goal`` (nq); ``steps`` (segments) and ``edges``
+        (segments), how many of each; and the segments one after the other: ``inputs`` (sum of steps, nu),
+        ``configurations`` (sum of steps + 1, nq), ``knots`` (sum of edges). Where all segments have them,
+        ``contacts`` (records as in ``Step.contacts``) and ``contact_start`` (sum of steps + 1). Where there are
+        motions, ``motion_points`` (regrasps), how many points each has, 0 for none, and one after the other
+        ``motion_configurations`` (sum of points, nq), ``motion_times`` (sum of points) and ``motion_ramps`` (sum of
+        points - 1, since version 3).
+        """
+        from qdsim.planning.plans.plan_file import save_plan
+
+        save_plan(self, path_of("path", path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Plan:
+        """Read a plan that :meth:`save` wrote, of this version or an earlier one.
+
+        Raises:
+            OSError: if the file cannot be read.
+            ValueError: if it is not a plan, or is cut or damaged; the message names the file.
+        """
+        from qdsim.planning.plans.plan_file import load_plan
+
+        return load_plan(path_of("path", path))
+
+    def _check_model(self, model: Model) -> None:
+        instance("model", model, Model)
+        nq, nu = self.goal.shape[0], self.segments[0].inputs.shape[1]
+        if (model.nq, model.nu) != (nq, nu):
+            raise ValueError(
+                f"model: the plan has nq = {nq} and nu = {nu}, the model {model.nq} and {model.nu}"
+            )
+
+    def __repr__(self) -> str:
+        return (
+            f"Plan({self.task!r}, {len(self.segments)} segments, {self.step_count} steps, "
+            f"{len(self.segments) - 1} regrasps)"
+        )
+
+
+def plan_from_tree(tree: Tree, node: int) -> Plan:
+    """The plan along a tree's path; runs of regrasps become their last one, trailing ones are
+    dropped.
+    """
+    path = tree.path(node)
+    while len(path) > 1 and tree.kind[path[-1]] == EdgeKind.REGRASP:
+        path.pop()
+    starts: list[Array] = [tree.q[0]]
+    edges: list[list[int]] = [[]]
+    for k, index in enumerate(path[1:], 1):
+        if tree.kind[index] != EdgeKind.REGRASP:
+            edges[-1].append(index)
+        elif tree.kind[path[k + 1]] != EdgeKind.REGRASP:  # a regrasp is never the last
+            starts.append(tree.q[index])
+            edges.append([])
+    task = tree.task
+    return Plan(
+        task=task.name,
+        object=task.object,
+        options=step_options(task, tree.options),
+        goal=np.array(task.goal),
+        position_tolerance=task.position_tolerance,
+        rotation_tolerance=task.rotation_tolerance,
+        contact_tolerance=tree.options.contact_tolerance,
+        segments=tuple(_segment(tree, q, nodes) for q, nodes in zip(starts, edges)),
+    ).with_forces(task.model)
+
+
+def _segment(tree: Tree, start: Array, nodes: list[int]) -> Segment:
+    model = tree.task.model
+    inputs, configurations, knots = [np.empty((0, model.nu))], [start[None]], []
+    for node in nodes:
+        u, q = tree.inputs(node), tree.trajectory(node)
+        assert u is not None and q is not None
+        inputs.append(u)
+        configurations.append(q)
+        knots.append(len(u))
+    return Segment(
+        np.concatenate(inputs),
+        np.concatenate(configurations),
+        np.cumsum(np.array(knots, dtype=np.int64)),
+    )

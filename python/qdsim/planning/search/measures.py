@@ -1,0 +1,71 @@
+"""Measures of a tree's growth: how near it comes to the goal, how much of the task's box it reaches."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.arguments import generator_of, instance, integer, number
+from qdsim.planning.search.tree import Tree
+from qdsim.planning.task.space import Array
+
+__all__ = ["distance_to_goal", "packing_ratio", "subgoal_samples"]
+
+
+def distance_to_goal(tree: Tree) -> Array:
+    """Least distance of the tree's nodes to the goal before and after every iteration.
+
+    Returns:
+        ``(iterations + 1,)`` m, rotations times ``task.length`` (S3 §VIII-A plots the same with its
+        own weights); it never rises.
+    """
+    instance("tree", tree, Tree)
+    best = np.minimum.accumulate(tree.distance)
+    return np.asarray(best[_counts(tree) - 1])
+
+
+def packing_ratio(
+    tree: Tree, *, eta: float = 3.0, samples: int = 1000, rng: int | np.random.Generator = 0
+) -> Array:
+    """Share of the task's box of subgoals that the tree reaches, before and after every iteration.
+
+    S3 eq. 51: the volume in which the local Mahalanobis distance to some node is at most ``eta``,
+    over that of the box, by Monte Carlo.
+
+    Args:
+        tree: a grown tree.
+        eta: threshold in the units of :meth:`Tree.distances`, without the paper's factor 1/2, as in
+            the authors' scripts, which have 3.
+        samples: poses drawn from the box; the standard error is at most ``0.5 / sqrt(samples)``.
+        rng: seed or generator of the samples. The same seed compares trees on the same samples.
+
+    Returns:
+        ``(iterations + 1,)`` shares; they never fall.
+
+    Raises:
+        ValueError: naming the argument that is not as described.
+    """
+    instance("tree", tree, Tree)
+    eta = number("eta", eta, above=0)
+    samples = integer("samples", samples, least=1)
+    first = np.array(
+        [
+            int(near[0]) if len(near := np.flatnonzero(tree.distances(q) <= eta)) else tree.count
+            for q in subgoal_samples(tree, samples, rng)
+        ]
+    )
+    return np.asarray((first[None, :] < _counts(tree)[:, None]).mean(axis=1))
+
+
+def subgoal_samples(tree: Tree, samples: int, rng: int | np.random.Generator) -> Array:
+    """Configurations ``(samples, nq)`` with the object anywhere in the task's box."""
+    task, generator = tree.task, generator_of(rng)
+    shares = generator.random((samples, task.space.size))
+    return np.array(
+        [task.with_object(task.start, task.lower + s * (task.upper - task.lower)) for s in shares]
+    )
+
+
+def _counts(tree: Tree) -> NDArray[np.int64]:
+    """Nodes before the first iteration and after each."""
+    return np.concatenate(([1], tree.records["nodes"])).astype(np.int64)

@@ -1,0 +1,461 @@
+"""Rapidly exploring random trees through contact (S3 Alg. 2 and 3), and a chaining variant of
+them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qdsim._core import SolverError
+from qdsim.arguments import flag, generator_of, instance, number, path_of
+from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
+from qdsim.planning.grasps.resting import stays
+from qdsim.planning.motion.motion import MotionError, connect
+from qdsim.planning.progress import progress_bar
+from qdsim.planning.search.tree import RECORD, EdgeKind, LocalModel, Tree
+from qdsim.planning.search.tree_file import load_tree, save_tree
+from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.space import Array
+from qdsim.planning.task.task import Task
+from qdsim.step import step
+
+__all__ = ["rrt"]
+
+SETTLING_STEPS = 5
+"""Steps allowed for a penetration to go away. Each leaves about the square of the last one, over a
+radius.
+"""
+
+
+def rrt(
+    task: Task,
+    options: RRTOptions | None = None,
+    rng: int | np.random.Generator = 0,
+    *,
+    progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 30.0,
+) -> Tree:
+    """Search for a way to move the task's object to its goal.
+
+    Args:
+        task: what to do.
+        options: how; None takes ``task.planner``, or the chaining strategy with its defaults.
+        rng: a seed or a generator. The same seed gives the same tree.
+        progress: show a bar with the distance to the goal (needs tqdm; without it nothing is
+            shown).
+        checkpoint: a file that the search keeps itself in, every ``checkpoint_seconds`` and at its
+            end. If it is there already the search goes on from it, with the bits of a search that was
+            never interrupted. ``rng`` is not used then. ``max_nodes``, ``max_iterations`` and
+            ``max_steps`` may have grown since; a search that ended at ``max_nodes`` ended within an
+            iteration, and goes on with the next one.
+        checkpoint_seconds: s.
+
+    Returns:
+        The tree. ``tree.reached`` tells whether the goal was found, ``tree.plan()`` gives the plan.
+
+    Steps that the solver cannot do are counted in ``tree.failures`` and left out of the tree.
+    """
+    instance("task", task, Task)
+    instance("options", options, RRTOptions, or_none=True)
+    progress = flag("progress", progress)
+    if checkpoint is not None:
+        checkpoint = path_of("checkpoint", checkpoint)
+    search = _Search(task, options or task.planner or RRTOptions(), generator_of(rng))
+    every = number("checkpoint_seconds", checkpoint_seconds, least=0, infinite=True)
+    if checkpoint is not None and os.path.exists(checkpoint):
+        search.restore(checkpoint)
+    search.grow(progress, checkpoint, every)
+    return search.tree
+
+
+class _Grasp(NamedTuple):
+    """A contact sample and what the tree will know of it."""
+
+    q: Array
+    local: LocalModel
+
+
+class _Search:
+    """One run: a tree, its random numbers and the rules by which it grows."""
+
+    def __init__(self, task: Task, options: RRTOptions, rng: np.random.Generator) -> None:
+        self.task = task
+        self.options = options
+        self.rng = rng
+        self.tree = Tree(task, options)
+        self.exact = options.dynamics == "exact"
+        self.step_options = step_options(task, options)
+        assert task.command_lower is not None and task.command_upper is not None
+        self.lower, self.upper = task.command_lower, task.command_upper
+        self.span = task.upper - task.lower
+        self.most_steps = math.inf if options.max_steps is None else options.max_steps
+        self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
+
+    def grow(self, progress: bool, checkpoint: str | os.PathLike[str] | None, pause: float) -> None:
+        tree, options = self.tree, self.options
+        iterate = (
+            self._chain_iteration if options.strategy == "chain" else self._published_iteration
+        )
+        rows = tree.records.tolist()
+        begin = time.perf_counter() - tree.seconds
+        saved = time.perf_counter()
+        with progress_bar(progress, options.max_nodes, self.task.name) as bar:
+            for iteration in range(len(rows), options.max_iterations):
+                if tree.full or tree.reached or tree.steps >= self.most_steps:
+                    break
+                if options.max_idle is not None and idle_iterations(rows) >= options.max_idle:
+                    break
+                if self._stale():
+                    tree.restart()
+                try:
+                    iterate()
+                except SolverError:  # the smoothed model of a new node
+                    tree.failures += 1
+                tree.seconds = time.perf_counter() - begin
+                rows.append(self._record(iteration))
+                bar(tree)
+                if checkpoint is not None and time.perf_counter() - saved >= pause:
+                    self._save(checkpoint, rows)
+                    saved = time.perf_counter()
+        tree.records = np.array(rows, dtype=RECORD)
+        if checkpoint is not None:
+            self._save(checkpoint, rows)
+
+    def _stale(self) -> bool:
+        """Whether the present tree has had its share of nodes: ``restart`` times Luby's sequence."""
+        unit, tree = self.options.restart, self.tree
+        if unit is None:
+            return False
+        number = int(np.count_nonzero(tree.kind == EdgeKind.ROOT))
+        return tree.count - tree.first >= unit * luby(number)
+
+    def _save(self, checkpoint: str | os.PathLike[str], rows: list[Any]) -> None:
+        self.tree.records = np.array(rows, dtype=RECORD)
+        state = self.rng.bit_generator.state
+        save_tree(self.tree, checkpoint, rng=state, regrasps=self.regrasps)
+
+    def restore(self, checkpoint: str | os.PathLike[str]) -> None:
+        """Go on from a checkpoint: tree, random numbers, counters."""
+        tree, state = load_tree(checkpoint, self.task, self.options)
+        try:
+            self.rng.bit_generator.state = state["rng"]
+            self.regrasps = int(state["regrasps"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"checkpoint: {os.fspath(checkpoint)} does not hold a search of this generator: "
+                f"{error}"
+            ) from None
+        self.tree = tree
+
+    def _record(self, iteration: int) -> tuple[int, int, int, int, float, float, float, float]:
+        tree = self.tree
+        best = tree.best_node
+        shift, turn = tree._errors[best]
+        return (
+            iteration,
+            tree.count,
+            tree.steps,
+            self.regrasps,
+            tree._distance[best],
+            shift,
+            turn,
+            tree.seconds,
+        )
+
+    regrasps = 0
+
+    # ---------------------------------------------------------------- the two strategies
+
+    def _published_iteration(self) -> None:
+        """One step towards a subgoal, or a new grasp (S3 Alg. 2 with contact sampling)."""
+        subgoal = self._subgoal()
+        node = self.tree.nearest(subgoal)
+        if self.task.sampler is not None and self.rng.random() < self.options.grasp_probability:
+            self._regrasp(node)
+            return
+        local = self.tree.local(node)
+        edge = self._simulate(self.tree._q[node], local.command, self._steer(local, subgoal))
+        if edge is not None:
+            self.tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
+
+    def _chain_iteration(self) -> None:
+        """Push while that helps; where it does not, change the grasp and go on to the same
+        subgoal.
+        """
+        tree = self.tree
+        subgoal = self._subgoal()
+        node = tree.nearest(subgoal)
+        for grasp in range(self.options.regrasps + 1):
+            node, stalled = self._push(node, subgoal)
+            if not stalled or tree.full or tree.reached or grasp == self.options.regrasps:
+                return
+            fresh = self._regrasp(node, subgoal)
+            if fresh is None or tree.reached:
+                return
+            node = fresh
+
+    def _push(self, node: int, subgoal: Array) -> tuple[int, bool]:
+        """Push for as long as the object comes nearer.
+
+        Returns:
+            The last node, and whether the pushing ended because nothing helped any more.
+        """
+        tree, options = self.tree, self.options
+        distance = tree.object_distance(tree._q[node], subgoal)
+        for _ in range(options.chain_length):
+            if tree.full or tree.reached or distance <= self.task.position_tolerance * 0.25:
+                return node, False
+            wanted = (1.0 - options.progress) * distance
+            local = tree.local(node)
+            du = self._steer(local, subgoal)
+            edge = self._simulate(tree._q[node], local.command, du)
+            if edge is None or tree.object_distance(edge[1][-1], subgoal) > wanted:
+                edge = self._shoot(node, du, subgoal, wanted)
+            if edge is None:
+                return node, True
+            node = tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
+            distance = tree.object_distance(edge[1][-1], subgoal)
+        return node, False
+
+    def _shoot(
+        self, node: int, du: Array, subgoal: Array, wanted: float
+    ) -> tuple[Array, Array] | None:
+        """The best of some random inputs around ``du``, if it brings the object to the wanted
+        distance.
+        """
+        options, tree = self.options, self.tree
+        local = tree.local(node)
+        aim = du / length if (length := math.sqrt(du @ du)) > 0.0 else None
+        room_down, room_up = self._room(local.command)
+        noise = self.rng.standard_normal((options.shots, len(du))) / np.sqrt(len(du))
+        reach = self.rng.uniform(0.1, 1.0, options.shots) * options.step
+        best: tuple[Array, Array] | None = None
+        for z, r in zip(noise, reach):
+            direction = z if aim is None else aim + options.shot_spread * z
+            direction *= r / np.sqrt(direction @ direction)
+            du = np.clip(direction, room_down, room_up)
+            edge = self._simulate(tree._q[node], local.command, du)
+            if edge is None:
+                continue
+            distance = tree.object_distance(edge[1][-1], subgoal)
+            if distance <= wanted:
+                best, wanted = edge, distance
+        return best
+
+    # ---------------------------------------------------------------- their parts
+
+    def _subgoal(self) -> Array:
+        """The goal, a pose between it and the node nearest to it, or one anywhere in the box
+        ``(nq,)``.
+        """
+        task, options, rng = self.task, self.options, self.rng
+        coin = rng.random()
+        if coin < options.goal_probability:
+            return task.goal
+        if options.between_probability > 0.0 and rng.random() < options.between_probability:
+            q = self.tree._q[self.tree.nearest_to_goal]
+            return task.with_object(q, rng.random() * task.space.difference(task.goal, q))
+        return task.with_object(task.start, task.lower + rng.random(len(task.lower)) * self.span)
+
+    def _room(self, command: Array) -> tuple[Array, Array]:
+        """How far a command may move: never further out than it is."""
+        return np.minimum(self.lower - command, 0.0), np.maximum(self.upper - command, 0.0)
+
+    def _steer(self, local: LocalModel, subgoal: Array) -> Array:
+        """Change of the command that brings the smoothed model nearest to the subgoal (S3 Alg. 3,
+        line 3).
+
+        Where the free solution is longer than ``options.step``, aim only that far. Joint limits are
+        bounds of the least squares: where they are met, the other joints take over.
+        """
+        target = self.tree.target(local, subgoal)
+        free: Array = local.inverse @ target
+        longest = self.options.step
+        length = math.sqrt(free @ free)
+        if length > longest:
+            free, target = free * (longest / length), target * (longest / length)
+        du = least_squares_in_box(local.B, target, *self._room(local.command), first_guess=free)
+        length = math.sqrt(du @ du)
+        return du * (longest / length) if length > longest else du
+
+    def _simulate(self, q: Array, command: Array, du: Array) -> tuple[Array, Array] | None:
+        """Move a command by ``du`` along a ramp.
+
+        Returns:
+            Commands ``(steps, nu)`` and configurations after them ``(steps, nq)`` up to where an actuator
+            would pull harder than it may, None if that is the first step or the solver failed.
+        """
+        edge = self._run(q, command + self.ramp * du)
+        if edge is None or self.options.force is None:
+            return edge
+        model = self.task.model
+        joints = edge[1][:, model.actuated_q]
+        pull = model.parameters.actuator_stiffness * (edge[0] / model.actuator_gear - joints)
+        harder = np.any(np.abs(pull) > self.options.force, axis=1)
+        kept = int(harder.argmax()) if harder.any() else len(harder)
+        return (edge[0][:kept], edge[1][:kept]) if kept else None
+
+    def _run(self, q: Array, inputs: Array) -> tuple[Array, Array] | None:
+        model, options, tree = self.task.model, self.step_options, self.tree
+        trajectory = np.empty((len(inputs), model.nq))
+        try:
+            for k, u in enumerate(inputs):
+                tree.steps += 1
+                q = trajectory[k] = step(model, q, u, options).q_next
+        except SolverError:
+            tree.failures += 1
+            return None
+        return inputs, trajectory
+
+    def _regrasp(self, node: int, subgoal: Array | None = None) -> int | None:
+        """Move the robot to a new grasp of the object, which stays where it is.
+
+        With a subgoal, half of the time, ``options.grasps`` are tried: the first one from which a push
+        brings the object nearer is kept with that push, else the one that came off best. The other half
+        takes a grasp as it comes: only greedy ones lead into dead ends near the goal, where no push helps
+        at once (planar pushing takes four times the nodes then).
+        """
+        task, tree = self.task, self.tree
+        if task.sampler is None:
+            return None
+        settled = self._settle(node)
+        if settled is None or tree.full or tree.reached:
+            return None
+        q = tree._q[settled]
+        asked = self.options.hold or self.options.require_static_regrasps
+        hanging = asked and not self._stays(q)
+        if hanging and self.options.require_static_regrasps:
+            return None
+        if subgoal is None or not (self.options.grasps > 1 and self.rng.random() < 0.5):
+            grasp = next((g for g in self._grasps(q, hanging) if self._gets_to(q, g.q)), None)
+            if grasp is None:
+                return None
+            self.regrasps += 1
+            return tree.add(grasp.q, settled, EdgeKind.REGRASP, None, None, grasp.local)
+        begin = tree.object_distance(q, subgoal)
+        wanted, least = (1.0 - self.options.progress) * begin, math.inf
+        best: tuple[_Grasp, tuple[Array, Array] | None] | None = None
+        for grasp in self._grasps(q, hanging):
+            du = self._steer(grasp.local, subgoal)
+            edge = self._simulate(grasp.q, grasp.local.command, du)
+            distance = begin if edge is None else tree.object_distance(edge[1][-1], subgoal)
+            if (best is None or distance < least) and self._gets_to(q, grasp.q):
+                best, least = (grasp, edge), distance
+            if least <= wanted:
+                break
+        if best is None:
+            return None
+        self.regrasps += 1
+        grasp, edge = best
+        fresh = tree.add(grasp.q, settled, EdgeKind.REGRASP, None, None, grasp.local)
+        if edge is None or least > wanted or tree.full:
+            return fresh
+        return tree.add(edge[1][-1], fresh, EdgeKind.PUSH, *edge)
+
+    def _stays(self, q: Array) -> bool:
+        """Whether the object stays where it is without the robot."""
+        return stays(self.task.model, q, self.task.object, self.step_options)
+
+    def _gets_to(self, q: Array, grasp: Array) -> bool:
+        """Whether the robot can go from one configuration to another, the object where it is."""
+        options = self.options.motion_options
+        if options is None:
+            return True
+        try:
+            connect(self.task.model, q, grasp, options, self.tree.count)
+        except MotionError:
+            return False
+        return True
+
+    def _grasps(self, q: Array, hanging: bool) -> Iterator[_Grasp]:
+        """At most ``options.grasps`` contact samples with their local models, fewer if the sampler has none.
+
+        An object in the air falls out of most samples: by 5 (book) to 26 mm (box of the two arms) in
+        their first step. There only those come whose contact forces can balance its weight, and they begin
+        with the command that makes these; or the last of the samples, if none can.
+        """
+        task, tree = self.task, self.tree
+        assert task.sampler is not None
+        last: Array | None = None
+        held = False
+        for _ in range(self.options.grasps):
+            sample = task.sampler(task.model, q, self.rng)
+            if sample is None:
+                break
+            try:
+                command = holding_command(task.model, sample).u[None] if hanging else None
+                local = tree.local_model(sample, command)
+            except EquilibriumError:
+                last = sample
+                continue
+            except SolverError:
+                tree.failures += 1
+                continue
+            held = True
+            yield _Grasp(sample, local)
+        if last is not None and not held:
+            yield _Grasp(last, tree.local_model(last))
+
+    def _settle(self, node: int) -> int | None:
+        """A node where nothing penetrates: this one, or one after holding the fingers still for a
+        moment.
+
+        Large steps leave penetration by linearisation; a robot should not let go of an object
+        inside of it. What hangs is held with the node's pressure meanwhile.
+        """
+        tree, model = self.tree, self.task.model
+        tolerance = self.options.contact_tolerance
+        if tree._depth[node] <= tolerance:
+            return node
+        q = np.array(tree._q[node])
+        held = tree._command[node] if self.options.hold and not self._stays(q) else None
+        inputs, trajectory = [], []
+        for _ in range(SETTLING_STEPS):
+            edge = self._run(q, (model.command_from(q) if held is None else held)[None])
+            if edge is None:
+                return None
+            inputs.append(edge[0][0])
+            trajectory.append(edge[1][0])
+            q = edge[1][0]
+            contacts = model.collide(q, 0.0)
+            if len(contacts) == 0 or -float(contacts["dist"].min()) <= tolerance:
+                return tree.add(q, node, EdgeKind.SETTLE, np.array(inputs), np.array(trajectory))
+        return None
+
+
+def idle_iterations(rows: list[Any]) -> int:
+    """How many of the last iterations in a row added no node; ``rows`` are those of the tree's records."""
+    count = rows[-1][1] if rows else 0
+    for idle, row in enumerate(reversed(rows)):
+        if row[1] != count:
+            return max(idle - 1, 0)
+    return len(rows) - (count > 1) if rows else 0
+
+
+def luby(number: int) -> int:
+    """Entry ``number``, from 1 on, of 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: the lengths of restarts that
+    are optimal up to a logarithm whatever the distribution of run times (Luby, Sinclair and
+    Zuckerman 1993, "Optimal speedup of Las Vegas algorithms").
+    """
+    while True:
+        power = number.bit_length()
+        if number == (1 << power) - 1:
+            return 1 << (power - 1)
+        number -= (1 << (power - 1)) - 1
+
+
+def step_options(task: Task, options: RRTOptions):  # type: ignore[no-untyped-def]
+    """Options of the steps along the edges: the task's, smoothed where the planner's dynamics
+    are.
+    """
+    if options.dynamics == "exact":
+        return task.options
+    return task.options.replace(kappa=options.kappa, joint_limits=False)

@@ -1,0 +1,386 @@
+"""The tree that a planner grows: nodes, edges, and the local metric at every node."""
+
+from __future__ import annotations
+
+import enum
+import math
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.arguments import instance, path_of
+from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.space import Array, as_slice
+from qdsim.planning.task.task import Task, penetration
+from qdsim.step import linearize
+
+if TYPE_CHECKING:
+    from qdsim.planning.plans.plan import Plan
+
+__all__ = ["EdgeKind", "LocalModel", "Tree"]
+
+_KERNEL = 1e-6
+"""Singular values of B_u below this, relative to metres of object per unit of command, steer
+nothing.
+"""
+
+RECORD = np.dtype(
+    [
+        ("iteration", "i8"),
+        ("nodes", "i8"),
+        ("steps", "i8"),
+        ("regrasps", "i8"),
+        ("distance", "f8"),
+        ("position_error", "f8"),
+        ("rotation_error", "f8"),
+        ("seconds", "f8"),
+    ]
+)
+
+
+class EdgeKind(enum.IntEnum):
+    """How a node was reached from its parent."""
+
+    ROOT = 0  #: the start; there are several where the search began anew
+    PUSH = 1  #: by commands that steer the object
+    SETTLE = 2  #: by holding the fingers where they are until nothing penetrates
+    REGRASP = 3  #: by contact sampling: the robot is elsewhere, the object has not moved, no input
+
+
+class LocalModel(NamedTuple):
+    """What a node knows of its surroundings (S3 eq. 44 and 47), object rows in metres."""
+
+    command: Array  # (nu,) the model is one of changes to this command
+    B: Array  # (n, nu) motion of the object per unit of command
+    q_next: Array  # (nq,) c: where the command leads
+    whiten: Array  # (n, n) displacements times this have the metric's length
+    inverse: Array  # (nu, n) changes of least squares
+    depth: float  # deepest penetration, m
+
+
+class Tree:
+    """Nodes of a search through contact, stored as arrays.
+
+    Each node carries the smoothed linear model at its own configuration with the robot commanded to
+    stay (S3 eq. 44): ``q+ = c + B du``. Distances to a subgoal are measured in its object rows, in
+    metres (rotations times ``length``), by the local Mahalanobis metric ``|x - c|`` weighted with
+    ``(B_u B_u' + gamma I)^-1`` (S3 eq. 47, without the factor 1/2, as in the authors' code).
+
+    Attributes:
+        task, options: what was planned, and how.
+        count: nodes so far.
+        first: index of the root of the tree that grows now: 0, or after restarts that of the last one.
+        goal_node: index of the first node within the task's tolerances of the goal, or None.
+        steps: simulator steps taken, edges that were not kept included.
+        linearizations: smoothed steps with derivative: one a node, and one for every grasp tried in vain.
+        failures: simulator steps that the solver gave up; the iteration goes on without them.
+        records: structured array, one row an iteration: nodes, steps, regrasps so far, and distance
+            (m, rotation scaled), position error (m) and rotation error (rad) of the node nearest to
+            the goal.
+        seconds: time spent growing.
+    """
+
+    def __init__(self, task: Task, options: RRTOptions) -> None:
+        model, capacity = task.model, options.max_nodes
+        n, nu = task.space.size, model.nu
+        self.task = task
+        self.options = options
+        self.length = task.length if options.rotation_length is None else options.rotation_length
+        self.scale = task.space.scale(self.length)
+        self._actuated, self._gear = as_slice(model.actuated_q), np.array(model.actuator_gear)
+        self._scale_column = self.scale[:, None]
+        self.smoothed = task.options.replace(kappa=options.kappa, joint_limits=False)
+        self.count = 0
+        self.steps = 0
+        self.linearizations = 0
+        self.failures = 0
+        self.seconds = 0.0
+        self.goal_node: int | None = None
+        self.best_node = 0
+        self.first = 0
+        self.records: NDArray[np.void] = np.empty(0, dtype=RECORD)
+        self._v = task.space.take_v
+        self._q = np.empty((capacity, model.nq))
+        self._command = np.empty((capacity, nu))
+        self._parent = np.full(capacity, -1, dtype=np.int64)
+        self._kind = np.zeros(capacity, dtype=np.int8)
+        self._depth = np.zeros(capacity)
+        self._errors = np.empty((capacity, 2))
+        self._next = np.empty((model.nq, capacity))
+        self._B = np.empty((capacity, n, nu))
+        self._whiten = np.empty((n, n, capacity))
+        self._inverse = np.empty((capacity, nu, n))
+        self._inputs: list[Array | None] = []
+        self._trajectory: list[Array | None] = []
+        self._distance = np.empty(capacity)
+        self._nearest_to_goal = 0
+        self.add(task.start, -1, EdgeKind.ROOT, None, None)
+
+    # ---------------------------------------------------------------- growing
+
+    @property
+    def full(self) -> bool:
+        """Whether ``options.max_nodes`` is reached."""
+        return self.count >= self.options.max_nodes
+
+    def add(
+        self,
+        q: Array,
+        parent: int,
+        kind: EdgeKind,
+        inputs: Array | None,
+        trajectory: Array | None,
+        local: LocalModel | None = None,
+    ) -> int:
+        """Append a node and compute its local model.
+
+        Args:
+            q: ``(nq,)`` configuration.
+            parent: index of the parent, -1 for the root.
+            kind: how it was reached.
+            inputs: ``(steps, nu)`` commands of the edge, None for a regrasp.
+            trajectory: ``(steps, nq)`` configurations after each of them.
+            local: its local model, where it is known already.
+
+        Returns:
+            Index of the node.
+        """
+        task, i = self.task, self.count
+        local = self.local_model(q, inputs) if local is None else local
+        self._command[i] = local.command
+        self._whiten[:, :, i] = local.whiten
+        self._inverse[i] = local.inverse
+        self._B[i] = local.B
+        self._q[i] = q
+        self._next[:, i] = local.q_next
+        self._parent[i] = parent
+        self._kind[i] = kind
+        self._depth[i] = local.depth
+        shift, turn = self._errors[i] = task.space.errors(q, task.goal)
+        self._distance[i] = distance = math.hypot(shift, task.length * turn)
+        self._inputs.append(inputs)
+        self._trajectory.append(trajectory)
+        self.count += 1
+        if kind == EdgeKind.ROOT:
+            self.first = i
+        if kind == EdgeKind.ROOT or distance < self._distance[self._nearest_to_goal]:
+            self._nearest_to_goal = i
+        if distance < self._distance[self.best_node]:
+            self.best_node = i
+        reached = shift <= task.position_tolerance and turn <= task.rotation_tolerance
+        if self.goal_node is None and reached:
+            self.goal_node = i
+        return i
+
+    def local_model(self, q: Array, inputs: Array | None = None) -> LocalModel:
+        """The smoothed linear model at a configuration ``(nq,)`` that ``inputs`` led to, if any did."""
+        gamma = self.options.gamma
+        command = q[self._actuated] * self._gear
+        if inputs is not None and self.options.squeeze > 0.0:
+            offset = inputs[-1] - command
+            length, most = math.sqrt(offset @ offset), self.options.squeeze * self.options.step
+            command = command + (offset if length <= most else offset * (most / length))
+        B_full, q_next, depth = self._smoothed_step(q, command)
+        self.linearizations += 1
+        B = B_full[self._v] * self._scale_column
+        n = len(B)
+        # One singular value decomposition gives the metric's square root and the inverse for
+        # steering.
+        U, s, Vt = np.linalg.svd(B)
+        k = len(s)
+        squares = s * s
+        root = np.full(n, math.sqrt(gamma))
+        np.sqrt(squares + gamma, out=root[:k])
+        inverse = (Vt[:k].T * (s / (squares + _KERNEL * _KERNEL))) @ U[:, :k].T
+        return LocalModel(command, B, q_next, (U / root).T, inverse, depth)
+
+    def _smoothed_step(self, q: Array, command: Array) -> tuple[Array, Array, float]:
+        """``B`` (nv, nu), ``c`` (nq) and the deepest penetration (m) at a configuration."""
+        model, scheme = self.task.model, self.options.smoothing
+        if scheme is None:
+            local = linearize(model, q, command, self.smoothed, wrt=("u",))
+            contacts = local.step.contacts
+            depth = max(0.0, -float(contacts["dist"].min())) if len(contacts) else 0.0
+            return local.B, local.q_next, depth
+        options = self.task.options.replace(joint_limits=False)
+        found = scheme.linearize(model, q, command, options, wrt=("u",), rng=self.count, threads=1)
+        assert found.B is not None
+        return found.B, found.q_next, penetration(model, q)
+
+    def distances(self, subgoal: Array) -> Array:
+        """Distances ``(count,)`` of all nodes to a configuration ``(nq,)``: local Mahalanobis ones (S3
+        eq. 47), or those of ``options.metric``.
+        """
+        return self._distances(subgoal, 0)
+
+    def _distances(self, subgoal: Array, first: int) -> Array:
+        own = slice(first, self.count)
+        if self.options.metric == "global":
+            e = self.task.space.difference(subgoal, self._q[own].T) * self._scale_column
+            return np.asarray(np.einsum("kn,kn->n", e, e))
+        e = self.task.space.difference(subgoal, self._next[:, own]) * self._scale_column
+        y = np.einsum("kjn,jn->kn", self._whiten[:, :, own], e)
+        y *= y
+        return np.asarray(y.sum(axis=0))
+
+    def nearest(self, subgoal: Array) -> int:
+        """Index of the node nearest to a subgoal ``(nq,)`` in the local metric (S3 eq. 50), of the tree
+        that grows now.
+        """
+        return self.first + int(self._distances(subgoal, self.first).argmin())
+
+    def restart(self) -> None:
+        """Plant a new tree at the start; what grew so far stays, but grows no more."""
+        self.add(self.task.start, -1, EdgeKind.ROOT, None, None, self.local(0))
+
+    @property
+    def nearest_to_goal(self) -> int:
+        """The node nearest to the goal of the tree that grows now; ``best_node`` is that of all."""
+        return self._nearest_to_goal
+
+    def object_distance(self, q: Array, subgoal: Array) -> float:
+        """Distance (m, rotations times ``length``) between the object's poses in two
+        configurations.
+        """
+        e: Array = self.task.space.difference(subgoal, q) * self.scale
+        return math.sqrt(e @ e)
+
+    def local(self, node: int) -> LocalModel:
+        """The local model of a node."""
+        return LocalModel(
+            self._command[node],
+            self._B[node],
+            self._next[:, node],
+            self._whiten[:, :, node],
+            self._inverse[node],
+            float(self._depth[node]),
+        )
+
+    def target(self, local: LocalModel, subgoal: Array) -> Array:
+        """Displacement ``(n,)`` of the object from ``c`` to a subgoal, m, rotations scaled."""
+        return np.asarray(self.task.space.difference(subgoal, local.q_next) * self.scale)
+
+    # ---------------------------------------------------------------- reading
+
+    @property
+    def q(self) -> Array:
+        """Configurations ``(count, nq)``."""
+        return self._q[: self.count]
+
+    @property
+    def parent(self) -> NDArray[np.int64]:
+        """Index of every node's parent ``(count,)``, -1 for roots."""
+        return self._parent[: self.count]
+
+    @property
+    def kind(self) -> NDArray[np.int8]:
+        """How every node was reached ``(count,)``, an :class:`EdgeKind`."""
+        return self._kind[: self.count]
+
+    @property
+    def penetration(self) -> Array:
+        """Deepest penetration at every node ``(count,)``, m."""
+        return self._depth[: self.count]
+
+    @property
+    def errors(self) -> Array:
+        """Position (m) and rotation error (rad) of every node to the goal ``(count, 2)``."""
+        return self._errors[: self.count]
+
+    @property
+    def distance(self) -> Array:
+        """Distance of every node's object pose to the goal ``(count,)``, m, rotation times
+        ``task.length``.
+        """
+        return self._distance[: self.count]
+
+    @property
+    def reached(self) -> bool:
+        """Whether some node is within the task's tolerances of the goal."""
+        return self.goal_node is not None
+
+    @property
+    def regrasp_count(self) -> int:
+        """Edges by contact sampling in the tree."""
+        return int(np.count_nonzero(self.kind == EdgeKind.REGRASP))
+
+    def inputs(self, node: int) -> Array | None:
+        """Commands ``(steps, nu)`` of the edge to a node; None for the root and regrasps."""
+        return self._inputs[self._checked(node)]
+
+    def trajectory(self, node: int) -> Array | None:
+        """Configurations ``(steps, nq)`` along the edge to a node, after each command."""
+        return self._trajectory[self._checked(node)]
+
+    def path(self, node: int) -> list[int]:
+        """Indices of the nodes from the root of its tree to ``node``, both included."""
+        result = [self._checked(node)]
+        while (above := int(self._parent[result[-1]])) >= 0:
+            result.append(above)
+        return result[::-1]
+
+    def plan(self, node: int | None = None) -> Plan:
+        """The plan from the start to ``node``, by default to the goal.
+
+        Raises:
+            ValueError: if the goal was not reached and no node is given.
+        """
+        from qdsim.planning.plans.plan import plan_from_tree
+
+        if node is None:
+            if self.goal_node is None:
+                shift, turn = self.errors[self.best_node]
+                raise ValueError(
+                    f"the tree of {self.count} nodes has not reached the goal: node "
+                    f"{self.best_node} comes nearest, with {shift:.3g} m and {turn:.3g} rad left; "
+                    "give a node, or try more nodes or another seed"
+                )
+            node = self.goal_node
+        return plan_from_tree(self, node)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tree to one ``.npz`` file, to be read by :meth:`load`.
+
+        Entries: ``header``, a JSON text with ``format``, ``version``, ``task``, ``fingerprint``,
+        ``options``, ``count``, ``goal_node``, ``counters`` and ``state``; one row a node in ``q``,
+        ``command``, ``parent``, ``kind``, ``depth``, ``errors``, ``B``, ``inverse``, ``distance``,
+        and one column in ``next`` and ``whiten``; ``edge_steps`` (count), -1 where an edge has no
+        inputs, and the edges one after the other in ``inputs`` and ``trajectory``; ``records``.
+        """
+        from qdsim.planning.search.tree_file import save_tree
+
+        save_tree(self, path_of("path", path))
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], task: Task, options: RRTOptions | None = None
+    ) -> Tree:
+        """Read a tree that :meth:`save` or a checkpoint of :func:`qdsim.planning.rrt` wrote.
+
+        Args:
+            path: the file.
+            task: the tree's task; files do not hold models.
+            options: the search's options; needed where they hold a smoothing scheme.
+
+        Raises:
+            OSError: if the file cannot be read.
+            ValueError: if it is not a tree, is damaged, or belongs to another task or other options.
+        """
+        from qdsim.planning.search.tree_file import load_tree
+
+        instance("task", task, Task)
+        instance("options", options, RRTOptions, or_none=True)
+        return load_tree(path_of("path", path), task, options)[0]
+
+    def _checked(self, node: int) -> int:
+        if not 0 <= node < self.count:
+            raise ValueError(f"node: expected an index from 0 to {self.count - 1}, got {node!r}")
+        return int(node)
+
+    def __repr__(self) -> str:
+        end = "goal reached" if self.reached else "goal not reached"
+        roots = int(np.count_nonzero(self.kind == EdgeKind.ROOT))
+        again = "" if roots == 1 else f"{roots} roots, "
+        return f"Tree({self.task.name!r}, {self.count} nodes, {again}{self.regrasp_count} regrasps, {end})"

@@ -1,0 +1,75 @@
+"""Weights of trajectory optimisation: squared errors of object and robot, and moves of the command."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qdsim.arguments import numbers
+from qdsim.planning.task.space import Array, ObjectSpace
+
+__all__ = ["TrackingCost", "spread"]
+
+
+class HasObject(Protocol):
+    """What knows the object's coordinates and its length, as a task does."""
+
+    @property
+    def space(self) -> ObjectSpace: ...
+    @property
+    def length(self) -> float: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class TrackingCost:
+    """Weights of S3 eq. (43b), with moves of the command in place of the command itself.
+
+        cost = |e_T|^2_final + sum_{t<T} |e_t|^2_running + |u_t - u_{t-1}|^2_command
+
+    where ``e_t`` is the error of configuration ``t`` with respect to the task's goal and ``u_{-1}``
+    the command that holds the start. There is no factor 1/2, as in the authors' code. Rotations err
+    by their logarithm, so the cost does not depend on coordinates.
+
+    Each weight is one number or one per coordinate.
+
+    Attributes:
+        object: of the object's displacement from its goal, 1/m^2 and 1/rad^2, one per tangent
+            coordinate of ``task.space``.
+        robot: of the actuated joints' distance from the goal's, one per actuator.
+        command: of the change of the command from step to step, one per actuator, > 0.
+        final_object, final_robot: the same at the last configuration; None is 100 times the weight
+            on the way.
+    """
+
+    object: float | tuple[float, ...] = 10.0
+    robot: float | tuple[float, ...] = 1e-3
+    command: float | tuple[float, ...] = 10.0
+    final_object: float | tuple[float, ...] | None = None
+    final_robot: float | tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is None and field.name.startswith("final"):
+                value = tuple(100.0 * np.atleast_1d(getattr(self, field.name[6:])))
+                value = value[0] if len(value) == 1 else value
+            above, least = (0, None) if field.name == "command" else (None, 0)
+            checked = numbers(field.name, value, per="coordinate", above=above, least=least)
+            object.__setattr__(self, field.name, checked)
+
+    @classmethod
+    def for_task(cls, task: HasObject) -> TrackingCost:
+        """A cost for which the object's size and a radian count alike."""
+        scale = task.space.scale(task.length) / task.length
+        return cls(object=tuple(10.0 * scale**2))
+
+
+def spread(name: str, value: ArrayLike | None, size: int) -> Array:
+    """A number or ``size`` of them as an array ``(size,)``."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 1 and array.shape != (size,):
+        raise ValueError(f"{name}: expected one number or {size}, got {array.size}")
+    return np.array(np.broadcast_to(array, (size,)))

@@ -1,0 +1,186 @@
+"""What trajectory optimisation may be told."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+from qdsim.arguments import fields, flag, integer, number, numbers, one_of
+from qdsim.planning.task.cost import TrackingCost, spread
+from qdsim.planning.task.space import Array
+from qdsim.smoothing import Analytic, Scheme
+
+__all__ = ["ImpcOptions"]
+
+Start = Literal["squeeze", "rrt", "hold"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ImpcOptions:
+    """Settings of :func:`qdsim.planning.impc` and :class:`qdsim.planning.Mpc`.
+
+    The defaults are those of the variant that reached half the cost of the published one at a tenth
+    of its work: one linearisation and one quadratic program an iteration for each of a few trust
+    radii, all rolled out with the programs' feedback, the best of them kept even where it is worse
+    than the last iterate. ``ImpcOptions.published()`` gives S3 Alg. 1 as the authors coded it.
+
+    Attributes:
+        method: ``"feedback"``: as above. ``"published"``: the program is solved anew at every step of
+            the roll-out, over what is left of the horizon (S3 Alg. 1), with the first radius.
+        horizon: steps T.
+        iterations: at most so many, those of all first guesses together.
+        h: step length in s; None takes the task's.
+        cost: weights; None: :meth:`TrackingCost.for_task`.
+        kappa, final_kappa: log-barrier weight of the smoothed model in the first iteration, and the
+            one it would have after ``kappa_iterations`` (None: ``iterations``), geometric in between
+            and beyond, 1/J. final_kappa None: constant. Without effect where ``smoothing`` is given.
+        smoothing: a scheme of :mod:`qdsim.smoothing`, or a function from the iteration (from 0) to
+            one; None is analytic smoothing with ``kappa``.
+        use_A: whether the derivative by the state is used. False takes objects to stay where they are
+            and forgets where the robot is (S3's released code).
+        offset: the configuration that the linear model predicts for the nominal command: the one
+            ``"rolled"`` out, or the ``"smoothed"`` one of the scheme (S3 eq. 20).
+        dynamics: of the roll-out: ``"exact"``, or ``"smoothed"`` by the scheme's kappa.
+        radii: half widths of the box for the commands, tried in one batch; in the units of the
+            command, one number or one per actuator each.
+        center: middle of that box: the commands of the last iterate (``"command"``), or where its
+            robot is (``"robot"``, as published).
+        reach: how far a command may be from where the robot is in the last iterate, before the step or after it,
+            which bounds the forces of its springs; in the units of the command, one number or one per actuator; None: any.
+        start: first guess: ``"squeeze"`` (the holding command and a ramp into contact), ``"rrt"``
+            (the path of a tree of ``rrt_nodes`` nodes towards the goal), ``"hold"`` (S3 §V-B2). A tuple
+            of these (the same one twice, too: trees differ): each is iterated ``trials`` times, and the
+            one that is best then alone from there on. ``Mpc`` begins with the first of them.
+        trials: see ``start``.
+        squeeze: how far the ramp goes, in the units of the command.
+        rrt_nodes: see ``start``.
+        final_cost: stop where the object's part of the last term is at most this; 0: never.
+        patience: stop after so many iterations without 1 % of improvement; None: never.
+        state_lower, state_upper: bounds ``(nv,)`` of the displacement from the task's start, m and
+            rad, infinite where free (at rotations of ball and free joints they must be). They bound
+            the linear model; where an iterate is outside, it is only kept from going further.
+        limits: whether commands and exact steps keep the task's limits.
+        threads: of linearisations and roll-outs; None: all cores. Without effect on the results.
+    """
+
+    method: Literal["feedback", "published"] = "feedback"
+    horizon: int = 20
+    iterations: int = 30
+    h: float | None = None
+    cost: TrackingCost | None = None
+    kappa: float = 100.0
+    final_kappa: float | None = None
+    kappa_iterations: int | None = None
+    smoothing: Scheme | Callable[[int], Scheme] | None = None
+    use_A: bool = True
+    offset: Literal["rolled", "smoothed"] = "rolled"
+    dynamics: Literal["exact", "smoothed"] = "exact"
+    radii: tuple[float | tuple[float, ...], ...] = (0.2, 0.07, 0.02)
+    center: Literal["command", "robot"] = "command"
+    reach: float | tuple[float, ...] | None = None
+    start: Start | tuple[Start, ...] = "squeeze"
+    trials: int = 5
+    squeeze: float = 0.05
+    rrt_nodes: int = 30
+    final_cost: float = 0.0
+    patience: int | None = None
+    state_lower: Array | None = None
+    state_upper: Array | None = None
+    limits: bool = True
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        fields(self, one_of, "method", allowed=("feedback", "published"))
+        fields(self, one_of, "offset", allowed=("rolled", "smoothed"))
+        fields(self, one_of, "dynamics", allowed=("exact", "smoothed"))
+        fields(self, one_of, "center", allowed=("command", "robot"))
+        if not self.starts:
+            raise ValueError("start: expected at least one first guess")
+        for start in self.starts:
+            one_of("start", start, ("squeeze", "rrt", "hold"))
+        fields(self, integer, "trials", "iterations", least=0)
+        fields(self, integer, "horizon", least=1)
+        fields(self, integer, "rrt_nodes", least=2)
+        fields(self, integer, "kappa_iterations", "patience", "threads", least=1, or_none=True)
+        fields(self, number, "kappa", above=0)
+        fields(self, number, "h", "final_kappa", above=0, or_none=True)
+        fields(self, number, "squeeze", "final_cost", least=0)
+        fields(self, numbers, "reach", per="actuator", above=0, or_none=True)
+        fields(self, flag, "use_A", "limits")
+        if self.cost is not None and not isinstance(self.cost, TrackingCost):
+            raise TypeError(f"cost: expected a TrackingCost, got {type(self.cost).__name__}")
+        if not (
+            self.smoothing is None
+            or callable(self.smoothing)
+            or hasattr(self.smoothing, "linearize")
+        ):
+            raise TypeError(
+                f"smoothing: expected a scheme of qdsim.smoothing or a function from the iteration "
+                f"to one, got {type(self.smoothing).__name__}"
+            )
+        self._check_radii()
+
+    def _check_radii(self) -> None:
+        given: object = self.radii
+        if (
+            isinstance(given, str)
+            or not isinstance(given, Iterable)
+            or getattr(given, "ndim", 1) == 0
+        ):
+            raise TypeError(f"radii: expected a tuple of radii, got {type(given).__name__}")
+        radii = tuple(
+            numbers(f"radii[{i}]", radius, per="actuator", above=0)
+            for i, radius in enumerate(given)
+        )
+        if not radii:
+            raise ValueError("radii: expected at least one radius, got ()")
+        object.__setattr__(self, "radii", radii)
+
+    @classmethod
+    def published(cls, **changes: Any) -> ImpcOptions:
+        """S3 Alg. 1 as the authors' scripts run it: trust region around the robot, constant start."""
+        settings: dict[str, Any] = {
+            "method": "published",
+            "radii": (0.2,),
+            "center": "robot",
+            "start": "hold",
+            "final_kappa": 1000.0,
+            "limits": False,
+        }
+        return cls(**(settings | changes))
+
+    def replace(self, **changes: Any) -> ImpcOptions:
+        """The same options with some changed."""
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        """The first guesses, ``start`` as a tuple."""
+        return self.start if isinstance(self.start, tuple) else (self.start,)
+
+    def scheme(self, iteration: int) -> Scheme:
+        """The smoothing of an iteration, from 0."""
+        if self.smoothing is None:
+            return Analytic(self._kappa(iteration))
+        if hasattr(self.smoothing, "linearize"):
+            return self.smoothing
+        scheme = self.smoothing(iteration)
+        if not hasattr(scheme, "linearize"):
+            raise TypeError(
+                f"smoothing: expected a scheme for iteration {iteration}, got "
+                f"{type(scheme).__name__}"
+            )
+        return scheme
+
+    def _kappa(self, iteration: int) -> float:
+        if self.final_kappa is None:
+            return self.kappa
+        span = self.iterations if self.kappa_iterations is None else self.kappa_iterations
+        share = iteration / max(1, span)
+        return self.kappa * math.exp(share * math.log(self.final_kappa / self.kappa))
+
+    def boxes(self, nu: int) -> list[Array]:
+        """The radii as arrays ``(nu,)``."""
+        return [spread("radii", radius, nu) for radius in self.radii]

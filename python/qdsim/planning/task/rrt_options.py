@@ -1,0 +1,160 @@
+"""What a planner may be told."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+from qdsim.arguments import fields, flag, integer, number, one_of
+from qdsim.planning.task.motion_options import MotionOptions
+from qdsim.smoothing import Scheme
+
+__all__ = ["RRTOptions"]
+
+Strategy = Literal["chain", "published"]
+Dynamics = Literal["exact", "smoothed"]
+
+
+@dataclasses.dataclass(frozen=True)
+class RRTOptions:
+    """Settings of :func:`qdsim.planning.rrt`.
+
+    The defaults are those of the chaining strategy; ``RRTOptions.published()`` gives the structure
+    of S3 Alg. 2 and 3 with the constants of the authors' planar hand script.
+
+    Attributes:
+        strategy: ``"chain"`` pushes towards one subgoal for as long as that brings the object
+            nearer, then tries random inputs, then a new grasp, and goes on to the same subgoal.
+            ``"published"`` takes one step an iteration, or samples a contact with
+            ``grasp_probability``.
+        max_nodes: the tree ends at this many nodes.
+        max_iterations: and after this many subgoals,
+        max_steps: and after the iteration in which the simulator has taken this many steps; None: any
+            number.
+        max_idle: and after this many subgoals in a row that added no node: no push helps and the sampler finds no
+            grasp, as where the robot does not reach the object. Searches that got anywhere had at most some 20. None:
+            any number.
+        restart: nodes after which the search begins anew at the start, times Luby's sequence 1 1 2 1 1 2 4
+            ...: a tree that went astray is left alone. None: one tree.
+        goal_probability: how often the subgoal is the goal.
+        between_probability: how often the other subgoals lie between the node nearest to the goal
+            and the goal rather than anywhere in the task's box.
+        kappa: log-barrier weight of the smoothed model behind metric and inputs, 1/J.
+        gamma: regularisation of the metric (S3 eq. 45), m^2.
+        step: longest change of the command on one edge, in the units of the command.
+        dynamics: ``"exact"`` steps (S3 Alg. 3), or the ``"smoothed"`` ones at ``kappa`` that the
+            authors' released planner takes. Joint limits bound the commands in both, the steps
+            themselves only where they are exact.
+        sub_steps: steps of ``task.options.h`` on one edge; the command moves along a ramp.
+        smoothing: a scheme of ``qdsim.smoothing`` for metric and inputs in place of the log barrier at
+            ``kappa``: ``Exact()``, or ``Randomized(...)``, which draws its samples by the number of
+            the node.
+        metric: "local", the Mahalanobis metric of S3 §VI, or "global", the plain distance between
+            poses with rotations scaled to length (S3's ablation).
+        rotation_length: metres that a radian counts for in the metric; None takes the task's.
+        grasp_probability: published strategy: how often an iteration samples a contact.
+        chain_length: chain: most pushes in a row.
+        progress: chain: a push counts if the distance to the subgoal falls by this fraction.
+        shots: chain: random inputs tried where a push does not count. A lone pusher needs some (without
+            them planar pushing reaches its goal in 6 of 10 runs), the planar hand none.
+        shot_spread: chain: standard deviation of the shots around the direction of least squares,
+            relative to its length.
+        regrasps: chain: new grasps an iteration may make.
+        grasps: chain: contact samples that are tried for one of them, half of the time; the first from which a
+            push counts is kept.
+        squeeze: how much of a push's pressure the next push begins with: the nominal command of a node is where
+            the push before commanded the robot to, at most ``squeeze * step`` away from where the robot is. What
+            is held against gravity stays held. With 0 it is where the robot is (S3).
+        hold: where gravity would take the object, prefer contact samples whose forces can hold it
+            (:func:`qdsim.planning.holding_command`), out of ``grasps`` of them, and begin with the command
+            that does, as far as ``squeeze`` lets it. With False they are taken as they come (S3).
+        require_static_regrasps: change a grasp only where the object stays where it is without the robot
+            (:func:`qdsim.planning.stays`). S3 ignores gravity there, which is harmless where there is none or the
+            object rests on something. Set it for every plan that shall be executed where things fall: without it
+            most regrasps of a plate or of a box between two arms drop it. It costs the plate and objects in a palm up to twice the
+            nodes, the box ten times as many (3 to 15 s): allow some 4000 (``benchmarks/results/static_regrasps.md``).
+        motion_seconds: keep only grasps that the robot can get to from where it is: that
+            :func:`qdsim.planning.connect` finds a collision-free motion to, with at most this many seconds
+            for OMPL where the straight line is not free. Some tens of milliseconds a grasp; trees are the
+            same for the same seed unless a search runs out of time. None: not asked (S3), and some regrasps
+            of a plan may be shut in.
+        force: N or Nm, the hardest that an actuator may pull at the end of a step of an edge: there the edge ends.
+            The quasi-dynamic object bears any squeeze, others are shot out. None: any.
+        contact_tolerance: m; a grasp is changed only where nothing penetrates by more than this.
+            Robot and object are first let to settle where they do.
+    """
+
+    strategy: Strategy = "chain"
+    max_nodes: int = 2000
+    max_iterations: int = 20000
+    max_steps: int | None = None
+    max_idle: int | None = 200
+    restart: int | None = 400
+    goal_probability: float = 0.3
+    between_probability: float = 0.5
+    kappa: float = 100.0
+    gamma: float = 1e-4
+    step: float = 0.5
+    dynamics: Dynamics = "exact"
+    sub_steps: int = 4
+    smoothing: Scheme | None = None
+    metric: Literal["local", "global"] = "local"
+    rotation_length: float | None = None
+    grasp_probability: float = 0.3
+    chain_length: int = 10
+    progress: float = 0.01
+    shots: int = 8
+    shot_spread: float = 1.0
+    regrasps: int = 3
+    grasps: int = 8
+    squeeze: float = 0.5
+    force: float | None = None
+    contact_tolerance: float = 1e-6
+    hold: bool = True
+    require_static_regrasps: bool = False
+    motion_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        fields(self, one_of, "strategy", allowed=("chain", "published"))
+        fields(self, one_of, "dynamics", allowed=("exact", "smoothed"))
+        fields(self, one_of, "metric", allowed=("local", "global"))
+        if self.smoothing is not None and not hasattr(self.smoothing, "linearize"):
+            raise TypeError(
+                f"smoothing: expected a scheme or None, got {type(self.smoothing).__name__}"
+            )
+        counts = ("max_nodes", "max_iterations", "sub_steps", "chain_length", "grasps")
+        fields(self, integer, *counts, least=1)
+        fields(self, integer, "max_steps", "max_idle", "restart", least=1, or_none=True)
+        fields(self, integer, "shots", "regrasps", least=0)
+        shares = ("goal_probability", "between_probability", "grasp_probability", "progress")
+        fields(self, number, *shares, least=0, most=1)
+        fields(self, number, "kappa", "gamma", "step", above=0)
+        fields(self, number, "squeeze", "shot_spread", "contact_tolerance", least=0)
+        fields(self, number, "force", "rotation_length", "motion_seconds", above=0, or_none=True)
+        fields(self, flag, "hold", "require_static_regrasps")
+
+    @classmethod
+    def published(cls, **changes: Any) -> RRTOptions:
+        """One step an iteration and a grasp probability (S3 Alg. 2 and 3)."""
+        settings: dict[str, Any] = {
+            "strategy": "published",
+            "step": 0.35,
+            "sub_steps": 1,
+            "rotation_length": 1.0,
+            "between_probability": 0.0,
+            "restart": None,
+            "squeeze": 0.0,
+            "hold": False,
+        }
+        return cls(**(settings | changes))
+
+    @property
+    def motion_options(self) -> MotionOptions | None:
+        """What motions to new grasps are asked for, None if they are not."""
+        if self.motion_seconds is None:
+            return None
+        return MotionOptions(time_limit=self.motion_seconds, shortcuts=0)
+
+    def replace(self, **changes: Any) -> RRTOptions:
+        """The same options with some changed."""
+        return dataclasses.replace(self, **changes)

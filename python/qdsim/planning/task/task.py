@@ -1,0 +1,161 @@
+"""A manipulation task: where an object is, where it should be, and who moves it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qdsim.arguments import fields, instance, number, reals
+from qdsim.model import Model
+from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.space import Array, ObjectSpace, as_vector
+from qdsim.step import Options
+
+if TYPE_CHECKING:
+    from qdsim.planning.grasps.samplers import ContactSampler
+
+__all__ = ["Task"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Task:
+    """Move one object from a start to a goal.
+
+    Attributes:
+        name: for titles and files.
+        model: the model.
+        options: of the exact step, with the step length ``h``. The smoothed model behind the metric
+            takes them too, at its own ``kappa`` and without joint limits, which would push at a
+            distance.
+        start: ``(nq,)`` configuration, collision-free to ``start_tolerance``.
+        goal: ``(nq,)`` configuration of which only the object's entries matter.
+        object: name of the object's body.
+        lower, upper: box from which subgoals are drawn, as object displacements from the start; one
+            entry per tangent coordinate of the object, metres and radians.
+        sampler: draws grasps for a given object pose, or None.
+        position_tolerance, rotation_tolerance: pose errors at which the goal counts as reached, m
+            and rad.
+        length: metres that one radian counts for, a typical radius of the object.
+        command_lower, command_upper: ``(nu,)`` bounds of the command; None takes the joint limits.
+        planner: settings of the planner that suit the task; None: the planner's own defaults.
+        start_tolerance: deepest penetration that the start may have, m.
+        impc: settings of trajectory optimisation that suit the task; None: its own defaults.
+        space: the object's coordinates (filled in).
+    """
+
+    name: str
+    model: Model
+    options: Options
+    start: Array
+    goal: Array
+    object: str
+    lower: Array
+    upper: Array
+    sampler: ContactSampler | None = None
+    position_tolerance: float = 0.02
+    rotation_tolerance: float = 0.05
+    length: float = 1.0
+    command_lower: Array | None = None
+    command_upper: Array | None = None
+    start_tolerance: float = 1e-4
+    impc: ImpcOptions | None = None
+    planner: RRTOptions | None = None
+    space: ObjectSpace = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        instance("name", self.name, str)
+        model = instance("model", self.model, Model)
+        if model.nu == 0:
+            raise ValueError("model: it has no actuators, so nothing can move the object")
+        instance("options", self.options, Options)
+        instance("impc", self.impc, ImpcOptions, or_none=True)
+        instance("planner", self.planner, RRTOptions, or_none=True)
+        if self.sampler is not None and not callable(self.sampler):
+            raise TypeError(f"sampler: expected a function, got {type(self.sampler).__name__}")
+        if self.options.kappa is not None:
+            raise ValueError("options: kappa must be None, the task's step is the exact one")
+        put("start", as_vector("start", self.start, model.nq))
+        put("goal", as_vector("goal", self.goal, model.nq))
+        put("space", ObjectSpace(model, self.object))
+        self.space.check_quaternions("goal", self.goal)
+        put("lower", as_vector("lower", self.lower, self.space.size))
+        put("upper", as_vector("upper", self.upper, self.space.size))
+        if np.any(self.lower > self.upper):
+            i = int(np.argmax(self.lower > self.upper))
+            raise ValueError(
+                f"lower: {self.lower[i]:g} at index {i} exceeds upper {self.upper[i]:g}"
+            )
+        fields(self, number, "position_tolerance", "rotation_tolerance", "length", above=0)
+        fields(self, number, "start_tolerance", least=0, infinite=True)
+        lower, upper = command_range(model)
+        put("command_lower", _bounds("command_lower", self.command_lower, lower))
+        put("command_upper", _bounds("command_upper", self.command_upper, upper))
+        low, high = np.asarray(self.command_lower), np.asarray(self.command_upper)
+        crossed = np.flatnonzero(low > high)
+        if len(crossed):
+            i = int(crossed[0])
+            raise ValueError(
+                f"command_lower: {low[i]:g} at index {i} exceeds command_upper {high[i]:g}"
+            )
+        command = model.command_from(self.start)
+        outside = (command < lower - 1e-9) | (command > upper + 1e-9)
+        if np.any(outside):
+            i = int(np.argmax(outside))
+            raise ValueError(
+                f"start: actuator {model.actuator_names[i]!r} is at {command[i]:g}, outside its "
+                f"limits [{lower[i]:g}, {upper[i]:g}]"
+            )
+        depth = penetration(model, self.start)
+        if depth > self.start_tolerance:
+            raise ValueError(
+                f"start: bodies penetrate by {depth:.2g} m, more than start_tolerance "
+                f"{self.start_tolerance:g}"
+            )
+
+    def replace(self, **changes: Any) -> Task:
+        """The same task with some fields changed, e.g. another goal."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+        return Task(**(fields | changes))
+
+    def with_object(self, q: ArrayLike, displacement: ArrayLike) -> Array:
+        """``q`` with the object displaced by a tangent vector ``(space.size,)``, m and rad."""
+        v = np.zeros(self.model.nv)
+        v[self.space.v] = displacement
+        return self.model.integrate(q, v)
+
+    def reached(self, q: Array) -> bool:
+        """Whether the object's pose in ``q`` is within the tolerances of the goal."""
+        shift, turn = self.space.errors(q, self.goal)
+        return shift <= self.position_tolerance and turn <= self.rotation_tolerance
+
+
+def command_range(model: Model) -> tuple[Array, Array]:
+    """Bounds ``(nu,)`` on the commands that respect joint limits and those of the commands."""
+    joints = {model.slice_v(name).start: i for i, name in enumerate(model.joint_names)}
+    rows = [joints[int(v)] for v in model.actuated_v]
+    ends = np.asarray(model.joint_range)[rows] * np.asarray(model.actuator_gear)[:, None]
+    lower = np.maximum(ends.min(axis=1), model.u_lower)
+    upper = np.minimum(ends.max(axis=1), model.u_upper)
+    return lower, upper
+
+
+def penetration(model: Model, q: Array) -> float:
+    """Deepest penetration among all pairs of a configuration, m; 0 if nothing penetrates."""
+    contacts = model.collide(q, 0.0)
+    return max(0.0, -float(contacts["dist"].min())) if len(contacts) else 0.0
+
+
+def _bounds(name: str, given: ArrayLike | None, limits: Array) -> NDArray[np.float64]:
+    if given is None:
+        return limits
+    array = np.array(reals(name, given))
+    if array.shape != limits.shape or np.isnan(array).any():
+        raise ValueError(f"{name}: expected {limits.shape[0]} numbers, got shape {array.shape}")
+    return array

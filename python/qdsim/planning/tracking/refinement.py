@@ -1,0 +1,256 @@
+"""Refinement of plans (S3 §VII-E): idle parts cut, each segment optimised again at a smaller step."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+
+import numpy as np
+
+from qdsim.arguments import fields, instance, integer, number, path_of
+from qdsim.batch import rollout
+from qdsim.planning.grasps.placing import placed
+from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.task import Task, penetration
+from qdsim.planning.tracking.impc import impc
+from qdsim.planning.tracking.refinement_file import load_segments, mark_of, save_segments
+from qdsim.step import Options, step
+
+SETTLING = 5
+"""Most steps of a segment's last command held before the grasp changes."""
+
+__all__ = ["RefineOptions", "SegmentRefinement", "refine", "shorten"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RefineOptions:
+    """How plans are refined.
+
+    Attributes:
+        h: step length of the refined plan in s; None: a quarter of the task's.
+        steps_per_step: refined steps for each step of the plan; None: as many as keep its duration.
+        most_steps: of a segment, so that long ones do not become longer programs than needed; the plan's
+            commands are stretched over them.
+        idle_position, idle_rotation: motion of the object that counts as none, m and rad.
+        impc: settings of the optimisation; None: those of the task, else the defaults with up to 60 iterations.
+            Its horizon and step length are set from the segment.
+        seed: for schemes that sample.
+    """
+
+    h: float | None = None
+    steps_per_step: int | None = None
+    most_steps: int = 200
+    idle_position: float = 1e-3
+    idle_rotation: float = 1e-3
+    impc: ImpcOptions | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        instance("impc", self.impc, ImpcOptions, or_none=True)
+        fields(self, number, "h", above=0, or_none=True)
+        fields(self, number, "idle_position", "idle_rotation", least=0)
+        fields(self, integer, "steps_per_step", least=1, or_none=True)
+        fields(self, integer, "most_steps", least=1)
+        fields(self, integer, "seed", least=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class SegmentRefinement:
+    """What became of a segment.
+
+    Attributes:
+        steps_before, steps_after: its length.
+        error_before, error_after: of the object at its end with respect to where the original plan had it
+            (the goal for the last one), m and rad: of the plan's commands taken at the small step, and of
+            the optimised ones.
+        optimised: whether the optimised commands were better and were kept.
+    """
+
+    steps_before: int
+    steps_after: int
+    error_before: tuple[float, float]
+    error_after: tuple[float, float]
+    optimised: bool
+
+
+def shorten(plan: Plan, space: ObjectSpace, options: RefineOptions | None = None) -> Plan:
+    """The plan without idle tails of segments and without segments in which the object rests.
+
+    A regrasp before a dropped segment merges with the one after it: of consecutive contact samples the last
+    one stays. Motions are left out, since they end elsewhere now.
+
+    Args:
+        plan: the plan.
+        space: the object's coordinates, ``task.space``.
+        options: what counts as rest.
+    """
+    instance("plan", plan, Plan)
+    instance("space", space, ObjectSpace)
+    given = instance("options", options, RefineOptions, or_none=True) or RefineOptions()
+    counts = [_active_steps(segment, space, given) for segment in plan.segments]
+    kept = [segment.cut(n) for segment, n in zip(plan.segments, counts) if n > 0]
+    return dataclasses.replace(plan, segments=tuple(kept) or plan.segments[:1], motions=())
+
+
+def refine(
+    plan: Plan,
+    task: Task,
+    options: RefineOptions | None = None,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> tuple[Plan, tuple[SegmentRefinement, ...]]:
+    """Shorten a plan and optimise each of its segments at a smaller step (S3 §VII-E).
+
+    The first guess of a segment are the plan's own commands, stretched over the small steps. A segment begins
+    where the object was left by the one before, with the robot in the planned grasp, which the object keeps
+    from penetrating; its goal is where the plan had the object at its end, and the task's goal for the last
+    one. The optimised commands are kept where they end nearer to that.
+
+    Args:
+        plan: made for the task.
+        task: the task.
+        options: step length, what counts as idle, settings of the optimisation.
+        checkpoint: a file that keeps the segments that are done, written after each of them. If it is there
+            already the refinement goes on from it, with the bits of one that was never interrupted.
+
+    Returns:
+        The refined plan, which replays bit by bit with its own options and has no motions, and what became of
+        each segment. Where
+        the optimisation does not find its way the plan may miss the goal: ``plan.check`` tells.
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if plan and task do not fit each other, or the checkpoint is of another plan, task or
+            other options.
+        SolverError: if a segment's first guess cannot be rolled out.
+    """
+    instance("plan", plan, Plan)
+    instance("task", task, Task)
+    instance("options", options, RefineOptions, or_none=True)
+    if checkpoint is not None:
+        checkpoint = path_of("checkpoint", checkpoint)
+    given = options or RefineOptions()
+    plan._check_model(task.model)
+    short = shorten(plan, task.space, given)
+    h = given.h if given.h is not None else task.options.h / 4.0
+    step_options = plan.options.replace(h=h, kappa=None)
+    segments: list[Segment] = []
+    reports: list[SegmentRefinement] = []
+    mark = ""
+    if checkpoint is not None:
+        mark = mark_of(plan, task, given, _settings(task, given))
+        segments, known = load_segments(checkpoint, mark)
+        reports = [SegmentRefinement(**values) for values in known]
+    q = np.array(segments[-1].end if segments else short.start)
+    for i, segment in enumerate(short.segments):
+        if i < len(segments):
+            continue
+        if i > 0:
+            q = _regrasped(task, step_options, segment.start, q, plan.contact_tolerance)
+        last = i + 1 == len(short.segments)
+        goal = np.array(task.goal if last else segment.end)
+        if segment.steps == 0:  # the goal is where the plan begins
+            refined, report = _at_rest(task, q, goal)
+        else:
+            commands = _stretched(task, segment, plan.options.h, h, given)
+            refined, report = _optimise(task, step_options, q, goal, commands, given)
+        if not last:
+            refined = _settled(task, step_options, refined, plan.contact_tolerance)
+        segments.append(refined)
+        reports.append(
+            dataclasses.replace(
+                report,
+                steps_before=segment.steps,
+                steps_after=refined.steps,
+                error_after=task.space.errors(refined.end, goal),
+            )
+        )
+        q = np.array(refined.end)
+        if checkpoint is not None:
+            save_segments(checkpoint, mark, segments, reports)
+    refined_plan = dataclasses.replace(
+        plan, options=step_options, segments=tuple(segments), motions=()
+    )
+    return refined_plan.with_forces(task.model), tuple(reports)
+
+
+def _active_steps(segment: Segment, space: ObjectSpace, options: RefineOptions) -> int:
+    """Steps up to the one from which on the object stays where the segment leaves it."""
+    for count in range(segment.steps + 1):
+        shift, turn = space.errors(segment.configurations[count], segment.end)
+        if shift <= options.idle_position and turn <= options.idle_rotation:
+            return count
+    return segment.steps
+
+
+def _regrasped(task: Task, options: Options, grasp: Array, q: Array, tolerance: float) -> Array:
+    """The robot as in the planned grasp, the object as it is in ``q``."""
+    there = np.array(grasp)
+    there[task.space.q] = q[task.space.q]
+    fitted, _ = placed(task.model, task.object, there, options, tolerance)
+    fitted[task.space.q] = q[task.space.q]
+    return fitted
+
+
+def _settled(task: Task, options: Options, segment: Segment, tolerance: float) -> Segment:
+    """The segment with its last command held until nothing is deeper than a change of grasp may begin with."""
+    inputs, path = list(segment.inputs), list(segment.configurations)
+    while penetration(task.model, path[-1]) > tolerance and len(inputs) < segment.steps + SETTLING:
+        path.append(np.array(step(task.model, path[-1], inputs[-1], options).q_next))
+        inputs.append(inputs[-1])
+    return Segment(np.array(inputs), np.array(path), np.array([len(inputs)], dtype=np.int64))
+
+
+def _stretched(
+    task: Task, segment: Segment, h_plan: float, h: float, options: RefineOptions
+) -> Array:
+    """The segment's commands, straight between its knots, over its small steps."""
+    per_step = options.steps_per_step or max(1, round(h_plan / h))
+    count = min(per_step * segment.steps, max(options.most_steps, segment.steps))
+    first = task.model.command_from(segment.start)
+    knots = np.vstack((first, segment.inputs))
+    at = np.linspace(0.0, segment.steps, count + 1)[1:]
+    columns = [np.interp(at, np.arange(segment.steps + 1), column) for column in knots.T]
+    return np.stack(columns, axis=1)
+
+
+def _optimise(
+    task: Task, options: Options, q: Array, goal: Array, commands: Array, given: RefineOptions
+) -> tuple[Segment, SegmentRefinement]:
+    guess = rollout(task.model, q, commands, options).q
+    before = task.space.errors(guess[-1], goal)
+    settings = _settings(task, given).replace(horizon=len(commands), h=options.h)
+    part = task.replace(
+        start=q,
+        goal=goal,
+        options=options,
+        start_tolerance=max(task.start_tolerance, 2.0 * penetration(task.model, q) + 1e-6),
+        impc=settings,
+    )
+    result = impc(part, settings, given.seed, u=commands)
+    best, best_q = result.u, result.q
+    after = task.space.errors(best_q[-1], goal)
+    better = _size(task, after) <= _size(task, before)
+    if not better:
+        best, best_q, after = commands, guess, before
+    segment = Segment(best, best_q, np.array([len(best)], dtype=np.int64))
+    return segment, SegmentRefinement(0, len(best), before, after, better)
+
+
+def _at_rest(task: Task, q: Array, goal: Array) -> tuple[Segment, SegmentRefinement]:
+    """A segment without steps, which stays one."""
+    error = task.space.errors(q, goal)
+    none = np.empty((0, task.model.nu))
+    segment = Segment(none, q[None].copy(), np.zeros(0, dtype=np.int64))
+    return segment, SegmentRefinement(0, 0, error, error, False)
+
+
+def _settings(task: Task, options: RefineOptions) -> ImpcOptions:
+    return options.impc or task.impc or ImpcOptions(iterations=60, patience=10)
+
+
+def _size(task: Task, error: tuple[float, float]) -> float:
+    return math.hypot(error[0], task.length * error[1])
