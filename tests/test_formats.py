@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
+import re
 import warnings
 from pathlib import Path
 
@@ -35,6 +37,34 @@ TWO = (
     '<body name="c" pos="0 0 1"><joint name="s" type="slide"/><geom name="k" size="0.1"/></body>'
     "</body>"
 )
+
+
+EVERY_JOINT = TWO + (
+    '<body pos="1 0 0"><joint name="ball" type="ball"/><geom size="0.1"/><site name="p"/></body>'
+    '<body pos="2 0 0"><freejoint name="free"/><geom size="0.1"/></body>'
+)
+NO_SPRINGS = (
+    '<motor name="a" {}/>',
+    '<velocity name="a" {} kv="3"/>',
+    '<damper name="a" {} kv="3" ctrlrange="0 1"/>',
+    '<intvelocity name="a" {} kp="5" actrange="-1 1"/>',
+    '<cylinder name="a" {} area="2"/>',
+    '<muscle name="a" {} lengthrange="-1 1"/>',
+    '<general name="a" {} dyntype="integrator" gainprm="2"/>',
+    '<general name="a" {} biastype="affine" gainprm="1" biasprm="3 -1 0"/>',
+    '<general name="a" {} gaintype="user"/>',
+)
+DRIVEN = (
+    'joint="h"',
+    'joint="s"',
+    'jointinparent="h"',
+    'joint="ball"',
+    'joint="free"',
+    'tendon="t"',
+    'site="p"',
+    'cranksite="p" slidersite="p" cranklength="1"',
+)
+"""What an actuator can drive. Bodies: adhesion alone, tested with the other errors."""
 
 
 def actuators(text: str, joints: str = TWO, **kw: object) -> tuple[Actuator, ...]:
@@ -401,6 +431,122 @@ class TestIgnoredAndErrors:
             again = load_description(source, leave_out=[kind, "height_fields"])  # type: ignore[list-item]
         assert again == description
         assert len(description.ignored) >= 1
+
+    @pytest.mark.parametrize("actuator", NO_SPRINGS)
+    @pytest.mark.parametrize("where", DRIVEN)
+    def test_actuators_that_are_no_springs(self, actuator: str, where: str) -> None:
+        """Errors offer words that load the file: what it drove is free, unless ``stiffness`` says otherwise."""
+        tendon = '<tendon><fixed name="t"><joint joint="h" coef="1"/></fixed></tendon>'
+        source = mjcf(EVERY_JOINT, f"<actuator>{actuator.format(where)}</actuator>{tendon}")
+        try:
+            mujoco.MjModel.from_xml_string(source)
+        except ValueError:
+            pytest.skip("MuJoCo has no such actuator")
+        with pytest.raises(ValueError, match="actuator 'a'") as error:
+            load_description(source)
+        words = re.findall(r"leave_out='(\w+)'", str(error.value))
+        assert words == ["tendons"] * ("tendon" in where) + ["actuators"]
+        assert "actuated=" not in str(error.value)
+        for word in words:
+            with pytest.warns(ModelWarning, match="left out: actuator 'a'"):
+                assert load_description(source, leave_out=word).actuators == ()
+        if "stiffness=" in str(error.value):
+            (item,) = load_description(source, stiffness=3.0).actuators
+            assert (item.name, item.joint, item.stiffness) == ("a", where[-2], 3.0)
+        with pytest.raises(ValueError, match="joint 's': actuated= names it, stiffness= does not"):
+            load_description(source, leave_out="actuators", actuated=["s"])
+
+    @pytest.mark.parametrize("actuator", NO_SPRINGS)
+    @pytest.mark.parametrize("spring_first", [True, False])
+    def test_beside_a_spring(self, actuator: str, spring_first: bool) -> None:
+        """Of several actuators of one joint the spring counts, in whatever order they come."""
+        both = ['<position name="p" joint="s" kp="5" gear="2"/>', actuator.format('joint="s"')]
+        text = "".join(both if spring_first else both[::-1])
+        with pytest.raises(
+            ValueError, match="actuator 'a': joint 's' has another actuator"
+        ) as error:
+            actuators(text)
+        assert "stiffness=" not in str(error.value)
+        for given, expected in ((None, 20.0), (7.0, 7.0)):
+            with pytest.warns(ModelWarning, match="left out: actuator 'a'"):
+                (item,) = actuators(text, leave_out="actuators", stiffness=given)
+            assert item == Actuator("p", "s", expected, 2.0)
+
+    @pytest.mark.parametrize("count", [1, 2, 30])
+    def test_one_line_gets_past_all_of_them(self, count: int) -> None:
+        """Also past those that a long message does not show."""
+        body = "".join(
+            f'<body name="b{i}"><joint name="j{i}" type="ball" range="0 40"/><geom size="1"/>'
+            f'<body name="c{i}"><joint name="k{i}"/><geom size="1"/></body></body>'
+            for i in range(count)
+        )
+        motors = "".join(f'<motor name="m{i}" joint="k{i}"/>' for i in range(count))
+        springs = f'<position name="p" joint="k{count - 1}" kp="3" forcerange="-1 1"/>'
+        source = mjcf(body, f"<actuator>{motors}{springs}</actuator>")
+        with pytest.raises(ValueError) as error:
+            load_description(source)
+        found = re.search(r"leave_out=(\[.*\]) loads the file without all", str(error.value))
+        assert found is not None
+        with pytest.warns(ModelWarning, match="left out"):
+            description = load_description(source, leave_out=ast.literal_eval(found.group(1)))
+        assert [item.name for item in description.actuators] == ["p"]
+
+    def test_no_way_past_what_nobody_may_leave_out(self) -> None:
+        source = mjcf(
+            TWO, '<actuator><motor joint="h"/></actuator>', '<option density="1" wind="1 0 0"/>'
+        )
+        with pytest.raises(ValueError, match="wind") as error:
+            load_description(source)
+        assert "all of these" not in str(error.value)
+
+    def test_gravity_on_passive_bodies_that_are_compensated(self) -> None:
+        """Left out, the body is as heavy as one without compensation; on a robot it changes nothing."""
+        body = '<body name="b"{}><freejoint/><geom size="0.1"/></body>'
+        source = mjcf(body.format(' gravcomp="0.5"'))
+        with pytest.raises(ValueError, match=r"body 'b': gravcomp 0.5.*leave_out='gravcomp'"):
+            load_description(source)
+        with pytest.warns(ModelWarning, match="left out: body 'b': gravcomp 0.5"):
+            found = load_description(source, leave_out="gravcomp")
+        plain = load_description(mjcf(body.format("")))
+        assert found.bodies == plain.bodies
+        assert found.gravity == plain.gravity
+
+    def test_what_drove_a_compensated_body_was_left_out(self) -> None:
+        """A body whose actuator is left out hangs on a passive joint, and the error says so."""
+        source = mjcf(
+            '<body name="b" gravcomp="1"><joint name="h"/><geom size="0.1"/></body>',
+            '<actuator><motor name="m" joint="h"/></actuator>',
+        )
+        with pytest.raises(ValueError, match=r"leave_out=.'actuators', 'gravcomp'. loads"):
+            load_description(source)
+        with pytest.warns(ModelWarning, match=r"actuator 'm'.*body 'b': gravcomp"):
+            load_description(source, leave_out=["actuators", "gravcomp"])
+
+    def test_pairs_of_what_was_left_out(self) -> None:
+        """An explicit pair with a height field goes with it."""
+        asset = (
+            '<asset><hfield name="f" nrow="2" ncol="2" size="1 1 1 1" elevation="0 1 0 1"/></asset>'
+        )
+        body = '<geom name="hills" type="hfield" hfield="f" contype="0" conaffinity="0"/>' + TWO
+        source = mjcf(body, asset + '<contact><pair geom1="hills" geom2="g"/></contact>')
+        with pytest.raises(ValueError, match=r"geom 'hills'.*leave_out='height_fields'"):
+            load_description(source)
+        with pytest.warns(ModelWarning, match="geom 'hills'"):
+            assert load_description(source, leave_out="height_fields").pairs == ()
+
+    @pytest.mark.skipif(not hasattr(mujoco.mjtTrn, "mjTRN_SO3"), reason="one control each")
+    def test_actuators_with_several_controls(self) -> None:
+        """Ranges and keyframes count controls, not actuators."""
+        source = mjcf(
+            EVERY_JOINT,
+            '<actuator><orientation name="a" joint="ball"/>'
+            '<position name="p" joint="h" kp="5" ctrlrange="-3 4"/></actuator>'
+            '<keyframe><key ctrl="1 2 3 0.5"/></keyframe>',
+        )
+        with pytest.warns(ModelWarning, match="actuator 'a'"):
+            description = load_description(source, leave_out="actuators")
+        assert description.actuators == (Actuator("p", "h", 5.0, 1.0, (-3.0, 4.0)),)
+        np.testing.assert_array_equal(description.keyframes[0].u, [0.5])
 
     def test_springs_without_their_limits(self) -> None:
         text = '<position name="a" joint="h" kp="5" gear="2" ctrlrange="-3 3" forcerange="-1 1"/>'

@@ -73,7 +73,8 @@ def load(
         (springs then pull as hard as they are stretched), ``"tendons"`` (and actuators and equalities
         that act on them), ``"actuators"`` (those that are not springs of one joint: what they drove is
         free unless ``stiffness`` names it), ``"mocap"`` (such bodies stay where the file puts them),
-        ``"height_fields"`` and ``"ball_limits"``.
+        ``"height_fields"``, ``"ball_limits"`` and ``"gravcomp"`` (gravity then acts in full on the bodies
+        that no actuator carries).
 
     Raises
     ------

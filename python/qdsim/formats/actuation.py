@@ -18,11 +18,12 @@ from qdsim.formats.refusals import Kind, Refusals
 
 @dataclass(frozen=True)
 class FileActuator:
-    """An actuator as the file has it. ``joint``: None if it drives something else. ``stiffness``:
-    None if it is not a spring, then ``problem`` says why. ``limit``: what limits its force."""
+    """An actuator as the file has it. ``control``: index of its command among the file's. ``joint``: None if
+    it drives something else. ``stiffness``: None if it is not a spring, then ``problem`` says why.
+    ``limit``: what limits its force."""
 
     name: str
-    index: int
+    control: int
     joint: str | None
     stiffness: float | None = None
     gear: float = 1.0
@@ -34,8 +35,8 @@ class FileActuator:
 
 @dataclass
 class Plan:
-    """The actuators of the model; ``source`` (each the file's index, or None: the keyframes hold no
-    command for it); what cannot be honoured, and sentences for what has no meaning here."""
+    """The actuators of the model; ``source`` (each its command's index in the file, or None: the keyframes
+    hold no command for it); what cannot be honoured, and sentences for what has no meaning here."""
 
     refusals: Refusals
     actuators: list[Actuator] = field(default_factory=list)
@@ -95,17 +96,25 @@ class Actuation:
         coupled to others (mimic), which one stiffness for all leaves to their coupling."""
         self._check_names(scalar_joints, other_joints)
         plan = Plan(refusals)
-        driven: set[str] = set()
         leading = [joint for joint in scalar_joints if joint not in followers]
-        wanted = self._wanted(file, leading, urdf, plan)
+        asked = self._asked(file, leading, urdf, plan)
+        first = _one_a_joint(file)
         for item in file:
-            if item.joint is not None and item.joint not in wanted:
+            if item.joint is None:
+                kinds: tuple[Kind, ...] = (
+                    ("tendons", "actuators") if item.tendon else ("actuators",)
+                )
+                refusals.refuse(kinds, f"actuator '{item.name}': {item.problem}")
+            elif self.joints is not None and item.joint not in self.joints:
                 plan.ignored.append(f"actuator '{item.name}': left out, actuated= does not name it")
-            else:
-                self._add_from_file(item, driven, plan)
+            elif item is not first[item.joint]:
+                text = f"actuator '{item.name}': joint '{item.joint}' has another actuator already"
+                refusals.refuse("actuators", text)
+            elif self._add_from_file(item, item.joint, plan):
+                asked.discard(item.joint)
         taken = {actuator.name for actuator in plan.actuators}
         for joint in scalar_joints:
-            if joint not in wanted or joint in driven:
+            if joint not in asked:
                 continue
             stiffness = self.stiffness_of(joint)
             if stiffness is None:
@@ -130,15 +139,14 @@ class Actuation:
                 if name not in scalar:
                     raise ValueError(f"{argument}: {unknown_name('joint', name, scalar)}")
 
-    def _wanted(
+    def _asked(
         self, file: Sequence[FileActuator], scalar: Sequence[str], urdf: bool, plan: Plan
     ) -> set[str]:
-        """The joints that are to be actuated."""
+        """The joints that the caller wants actuated, whatever the file has."""
         if self.joints is not None:
             return set(self.joints)
-        wanted = {item.joint for item in file if item.joint is not None}
         if self.by_joint is not None:
-            return wanted | set(self.by_joint)
+            return set(self.by_joint)
         if self.number is not None and not file:
             return set(scalar)
         if urdf and scalar and self.number is None:
@@ -147,37 +155,41 @@ class Actuation:
                 "stiffness=number (all hinges and slides), stiffness={joint: number}, or "
                 "actuated=() for none"
             )
-        return wanted
+        return set()
 
-    def _add_from_file(self, item: FileActuator, driven: set[str], plan: Plan) -> None:
+    def _add_from_file(self, item: FileActuator, joint: str, plan: Plan) -> bool:
+        """False if it was left out: what it drove is then free, unless the caller wants it actuated."""
         owner = f"actuator '{item.name}'"
-        stiffness = self.stiffness_of(item.joint) if item.joint is not None else None
-        if item.joint is None or (item.stiffness is None and stiffness is None):
-            hint = "" if item.joint is None else "; stiffness= replaces it by a position actuator"
-            kind: Kind = "tendons" if item.tendon else "actuators"
-            plan.refusals.refuse(kind, f"{owner}: {item.problem}", hint)
-            return
-        if item.joint in driven:
-            text = f"{owner}: joint '{item.joint}' has another actuator already"
-            plan.refusals.refuse("actuators", text)
-            return
+        stiffness = self.stiffness_of(joint)
+        if item.stiffness is None and stiffness is None:
+            hint = "; stiffness= replaces it by a position actuator"
+            return not plan.refusals.refuse("actuators", f"{owner}: {item.problem}", hint)
         if item.limit is not None and stiffness is None:
             text = f"{owner}: {item.limit} is a force limit, which is not supported"
             hint = "; stiffness= replaces it by a position actuator without one"
             if not plan.refusals.refuse("force_limits", text, hint):
-                return
+                return True
         elif item.limit is not None:
             plan.ignored.append(f"{owner}: {item.limit}, replaced by stiffness=")
-        driven.add(item.joint)
         if item.stiffness is None:
             assert stiffness is not None
-            plan.actuators.append(Actuator(item.name, item.joint, stiffness))
+            plan.actuators.append(Actuator(item.name, joint, stiffness))
             plan.source.append(None)
             plan.ignored.append(f"{owner}: {item.problem}; replaced by stiffness=")
-            return
-        value = item.stiffness if stiffness is None else stiffness
-        plan.actuators.append(Actuator(item.name, item.joint, value, item.gear, item.range))
-        plan.source.append(item.index)
+        else:
+            value = item.stiffness if stiffness is None else stiffness
+            plan.actuators.append(Actuator(item.name, joint, value, item.gear, item.range))
+            plan.source.append(item.control)
+        return True
+
+
+def _one_a_joint(file: Sequence[FileActuator]) -> dict[str, FileActuator]:
+    """The actuator that counts where a joint has several: the first spring, else the first."""
+    result: dict[str, FileActuator] = {}
+    for item in sorted(file, key=lambda item: item.stiffness is None):
+        if item.joint is not None:
+            result.setdefault(item.joint, item)
+    return result
 
 
 def _positive(argument: str, value: object) -> float:

@@ -27,21 +27,23 @@ def read_actuators(r: Reading) -> list[FileActuator]:
 
 def _actuator(r: Reading, i: int) -> FileActuator:
     m, name = r.m, r.actuator_names[i]
+    # Some take several controls: those of this one begin here.
+    control = int(r.field("actuator_ctrladr", np.arange(i + 1))[i])
     transmission = int(m.actuator_trntype[i])
     if transmission not in (0, 1):
         what = _TRANSMISSIONS.get(transmission, "this kind of")
         problem = f"{what} transmission is not supported"
-        return FileActuator(name, i, None, problem=problem, tendon=what == "tendon")
+        return FileActuator(name, control, None, problem=problem, tendon=what == "tendon")
     j = int(m.actuator_trnid[i, 0])
     joint = r.joint_names[j]
     if not scalar(int(m.jnt_type[j])):
         kind = JOINT_NAMES[int(m.jnt_type[j])]
         problem = f"joint '{joint}' is a {kind} joint, only hinges and slides can be actuated"
-        return FileActuator(name, i, None, problem=problem)
+        return FileActuator(name, control, None, problem=problem)
     limit = _force_limit(r, i, j)
     stiffness, gear, problem = _spring(r, i)
     if problem:
-        return FileActuator(name, i, joint, problem=problem, limit=limit)
+        return FileActuator(name, control, joint, problem=problem, limit=limit)
     if m.actuator_biasprm[i, 2]:
         r.ignored.append(f"actuator '{name}': velocity gain {-m.actuator_biasprm[i, 2]:g}")
     if int(m.actuator_dyntype[i]) in (2, 3):
@@ -50,10 +52,10 @@ def _actuator(r: Reading, i: int) -> FileActuator:
         value = np.ravel(r.field(f"actuator_{what}", np.zeros(i + 1))[i])
         if np.any(value):
             r.ignored.append(f"actuator '{name}': {what} {value[0]:g}")
-    limited = bool(m.actuator_ctrllimited[i]) and not r.disabled("clampctrl")
-    low, high = m.actuator_ctrlrange[i]
+    limited = bool(m.actuator_ctrllimited[control]) and not r.disabled("clampctrl")
+    low, high = m.actuator_ctrlrange[control]
     bounds = (float(low), float(high)) if limited else None
-    return FileActuator(name, i, joint, stiffness, gear, bounds, limit=limit)
+    return FileActuator(name, control, joint, stiffness, gear, bounds, limit=limit)
 
 
 def _force_limit(r: Reading, i: int, j: int) -> str | None:
@@ -73,6 +75,8 @@ def _spring(r: Reading, i: int) -> tuple[float, float, str]:
     gain, bias = m.actuator_gainprm[i], m.actuator_biasprm[i]
     gear = float(m.actuator_gear[i, 0])
     only = "is not a position actuator"
+    if np.ravel(r.field("actuator_plugin", np.full(i + 1, -1)))[i] >= 0:
+        return 0.0, 0.0, f"{only}: it is a plugin"
     if np.ravel(r.field("actuator_ctrlnum", np.ones(i + 1)))[i] != 1:
         return 0.0, 0.0, f"{only}: it has several controls"
     if int(m.actuator_gaintype[i]) != 0 or int(m.actuator_biastype[i]) not in (0, 1):

@@ -58,12 +58,13 @@ def describe(
         reader.check_scene()
         reader.check_bodies()
         reader.check_tendons()
-        bodies = reader.read_bodies() if not reader.refusals.errors else ()
+        bodies = reader.read_bodies()
+        pairs = reader.geometries.pairs()
         if not reader.refusals.errors:
             description = Description(
                 bodies=bodies,
                 actuators=tuple(plan.actuators),
-                pairs=reader.geometries.pairs(),
+                pairs=pairs,
                 excludes=reader.geometries.excludes(),
                 constraints=tuple(reader.constraints),
                 keyframes=reader.read_keyframes(plan),
@@ -75,21 +76,11 @@ def describe(
                 ignored=tuple(dict.fromkeys(reader.ignored + reader.refusals.left_out)),
             )
     except ValueError as error:
-        raise ValueError(f"source: {origin.label}: {error}") from None
+        if not reader.refusals.errors:
+            raise ValueError(f"source: {origin.label}: {error}") from None
     if reader.refusals.errors:
-        raise ValueError(
-            _listed(f"source: {origin.label} cannot be honoured", reader.refusals.errors)
-        )
+        raise ValueError(reader.refusals.message(f"source: {origin.label} cannot be honoured"))
     return description, reader.warnings()
-
-
-def _listed(title: str, problems: Sequence[str]) -> str:
-    if len(problems) == 1:
-        return f"{title}: {problems[0]}"
-    shown = [f"  {item}" for item in problems[:20]]
-    if len(problems) > 20:
-        shown.append(f"  and {len(problems) - 20} more")
-    return "\n".join([f"{title}:", *shown])
 
 
 class _Reader(Reading):
@@ -122,8 +113,6 @@ class _Reader(Reading):
             self.refusals.error(f"flex '{name}': deformable bodies are not supported")
         for kind, addresses in (
             ("body", self.field("body_plugin", ())),
-            ("geom", self.field("geom_plugin", ())),
-            ("actuator", self.field("actuator_plugin", ())),
             ("joint", self.field("jnt_plugin", ())),
         ):
             names = getattr(self, f"{kind}_names")
@@ -148,9 +137,10 @@ class _Reader(Reading):
                 self.refusals.refuse("mocap", f"{owner}: mocap bodies are not supported")
             compensation = float(self.field("body_gravcomp", np.zeros(m.nbody))[i])
             if compensation and gravity and carried[i]:
-                self.refusals.error(
+                self.refusals.refuse(
+                    "gravcomp",
                     f"{owner}: gravcomp {compensation:g} on a body that unactuated joints carry "
-                    "is not supported"
+                    "is not supported",
                 )
             elif compensation:
                 self.ignored.append(
@@ -173,8 +163,8 @@ class _Reader(Reading):
             labels = self.names("equality", self.m.neq, self.m.name_eqadr)
             found = read_equalities(self.m, labels, names)
             self.constraints = found.constraints
-            for kind, text in found.problems:
-                self.refusals.refuse(kind, text)
+            for kinds, text in found.problems:
+                self.refusals.refuse(kinds, text)
             self.ignored.extend(found.ignored)
 
     def check_tendons(self) -> None:

@@ -28,7 +28,7 @@ class Equalities:
     """What was read, what cannot be honoured, and what is switched off."""
 
     constraints: list[Constraint] = field(default_factory=list)
-    problems: list[tuple[Kind | None, str]] = field(default_factory=list)
+    problems: list[tuple[tuple[Kind, ...], str]] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
 
 
@@ -45,7 +45,7 @@ def read_equalities(m: Any, labels: Sequence[str], names: Names) -> Equalities:
             found.constraints.append(_bilateral(m, i, label, kind, names))
         else:
             text = f"equality '{label}': {kind} constraints are not supported"
-            found.problems.append(("tendons" if kind == "tendon" else None, text))
+            found.problems.append((("tendons",) if kind == "tendon" else (), text))
     return found
 
 

@@ -56,15 +56,16 @@ class Geometries:
         cloud = self.clouds.get(name)
         if cloud is not None:
             shape = "cloud"
-        if shape is None:
+        if not self._has_shape(g):
             what = "height fields" if kind == _GEOM_HFIELD else "signed distance fields"
+            hint = "; clouds= puts points in its place"
             paired = not off and any(
                 g in (int(m.pair_geom1[p]), int(m.pair_geom2[p])) for p in range(m.npair)
             )
             acts = bool(contype or conaffinity or paired)
             text = f"geom '{name}': {what} are not supported"
             if acts:
-                self.r.refusals.refuse("height_fields" if kind == _GEOM_HFIELD else None, text)
+                self.r.refusals.refuse("height_fields" if kind == _GEOM_HFIELD else (), text, hint)
             else:
                 self.r.ignored.append(f"geom '{name}': {what} cannot be shown")
             return None
@@ -98,6 +99,11 @@ class Geometries:
             cloud=cloud,
         )
 
+    def _has_shape(self, g: int) -> bool:
+        """Whether anything can touch it here: height fields and signed distance fields have no shape."""
+        kind = int(self.r.m.geom_type[g])
+        return kind == _GEOM_MESH or kind in _GEOM_NAMES or self.r.geom_names[g] in self.clouds
+
     def _frame_of_file(self, g: int) -> tuple[Any, Any]:
         """Pose of a mesh geometry as the file gives it: the compiler turns and shifts vertices, so
         that x in the file's mesh is mesh_quat x + mesh_pos of what it keeps, and the pose back."""
@@ -127,7 +133,10 @@ class Geometries:
             return ()
         pairs: dict[frozenset[str], Pair] = {}
         for p in range(m.npair):
-            a, b = (self.r.geom_names[int(g[p])] for g in (m.pair_geom1, m.pair_geom2))
+            both = (int(m.pair_geom1[p]), int(m.pair_geom2[p]))
+            if not all(map(self._has_shape, both)):
+                continue  # said where the geometry was read
+            a, b = (self.r.geom_names[g] for g in both)
             owner = f"pair '{a}' - '{b}'"
             if np.any(self.r.field("pair_adhesion", np.zeros(p + 1))[p]):
                 raise ValueError(f"{owner}: adhesion is not supported")

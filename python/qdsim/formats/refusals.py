@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
-Kind = Literal["force_limits", "tendons", "actuators", "mocap", "height_fields", "ball_limits"]
+Kind = Literal[
+    "force_limits", "tendons", "actuators", "mocap", "height_fields", "ball_limits", "gravcomp"
+]
 """What may be left out: force limits of actuators; tendons with all they pull; actuators that are not
 springs of one joint; motion capture bodies, which then stay where the file puts them; height fields; limits of
-ball joints."""
+ball joints; compensation of gravity on bodies that no actuator carries."""
+
+_SHOWN = 20
 
 
 class Refusals:
@@ -17,19 +21,38 @@ class Refusals:
     def __init__(self, leave_out: frozenset[Kind] = frozenset()) -> None:
         self.leave_out = leave_out
         self.errors: list[str] = []
+        self._ways: list[tuple[Kind, ...]] = []  # of each error
         self.left_out: list[str] = []
 
     def error(self, text: str) -> None:
         self.errors.append(text)
+        self._ways.append(())
 
-    def refuse(self, kind: Kind | None, text: str, hint: str = "") -> bool:
-        """True if it is left out. ``kind``: None if nobody can have it left out."""
-        if kind in self.leave_out:
+    def refuse(self, kinds: Kind | Sequence[Kind], text: str, hint: str = "") -> bool:
+        """True if it is left out. ``kinds``: any of them has it left out; none: nobody can."""
+        ways = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+        if self.leave_out.intersection(ways):
             self.left_out.append(text)
             return True
-        way = f", leave_out='{kind}' loads the file without" if kind is not None else ""
-        self.errors.append(f"{text}{hint}{way}")
+        named = " or ".join(f"leave_out='{way}'" for way in ways)
+        self.errors.append(f"{text}{hint}" + (f", {named} loads the file without" if ways else ""))
+        self._ways.append(ways)
         return False
+
+    def message(self, title: str) -> str:
+        """All errors, or as many as can be read, and the ``leave_out`` that gets past all of them."""
+        if len(self.errors) == 1:
+            return f"{title}: {self.errors[0]}"
+        shown = [f"  {item}" for item in self.errors[:_SHOWN]]
+        if len(self.errors) > _SHOWN:
+            shown.append(f"  and {len(self.errors) - _SHOWN} more")
+        if all(self._ways):
+            needed = {ways[0] for ways in self._ways if len(ways) == 1}
+            needed |= {ways[0] for ways in self._ways if not needed.intersection(ways)}
+            names = sorted(needed | self.leave_out)
+            value = repr(names[0] if len(names) == 1 else names)
+            shown.append(f"leave_out={value} loads the file without all of these")
+        return "\n".join([f"{title}:", *shown])
 
 
 def kinds_of(leave_out: object) -> frozenset[Kind]:
