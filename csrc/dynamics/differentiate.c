@@ -8,7 +8,7 @@
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 #include "mechanics/retraction.h"
-#include "numerics/conic.h"
+#include "numerics/conic/conic.h"
 
 /* ---------------------------------------------------------------- arguments */
 

@@ -1,11 +1,12 @@
-/* Rows of a cone program in the making: sparse_rows (numerics/conic.h) that grow row by row. */
+/* Rows of a cone program in the making: sparse_rows (numerics/conic/conic.h) that grow row by row.
+ */
 #ifndef QD_DYNAMICS_TILE_ROWS_H
 #define QD_DYNAMICS_TILE_ROWS_H
 
 #include <string.h>
 
 #include "base/arena.h"
-#include "numerics/conic.h"
+#include "numerics/conic/conic.h"
 
 typedef struct tile_rows {
   int count;      /* rows */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "numerics/conic.h"
+#include "numerics/conic/conic.h"
 
 /* Rows per contact that a small model's workspace has room for from the start: cones, and pyramids
  * of up to eight rays. */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/vec3.h"
-#include "geometry/cloud.h"
+#include "geometry/clouds/cloud.h"
 #include "qdsim.h"
 
 /* Of a disc of this radius normal to the axis: radius times the sine between axis and e. */

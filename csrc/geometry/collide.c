@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "geometry/face_manifold.h"
-#include "geometry/pairs.h"
+#include "geometry/pairs/face_manifold.h"
+#include "geometry/pairs/pairs.h"
 #include "geometry/projection.h"
 #include "qdsim.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "geometry/mesh.h"
+#include "geometry/meshes/mesh.h"
 
 #define CONTACTS_PER_PAIR_MAX 8
 

@@ -9,7 +9,7 @@
 
 #include "base/vec3.h"
 #include "geometry/convex.h"
-#include "geometry/mesh_surface.h"
+#include "geometry/meshes/mesh_surface.h"
 #include "qdsim.h"
 
 enum { REFINE_ITERATIONS = 40, STUCK_MOST = 3 };

@@ -8,8 +8,8 @@
 #include <math.h>
 
 #include "base/vec3.h"
-#include "geometry/face_manifold.h"
-#include "geometry/pairs.h"
+#include "geometry/pairs/face_manifold.h"
+#include "geometry/pairs/pairs.h"
 #include "geometry/surface.h"
 #include "qdsim.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/vec3.h"
-#include "geometry/mesh_surface.h"
+#include "geometry/meshes/mesh_surface.h"
 #include "qdsim.h"
 
 static const int BOX_PLACE[3] = {1, 3, 9};

@@ -3,8 +3,8 @@
 #define QD_MECHANICS_MODEL_H
 
 #include "base/arena.h"
-#include "geometry/cloud.h"
-#include "geometry/mesh.h"
+#include "geometry/clouds/cloud.h"
+#include "geometry/meshes/mesh.h"
 #include "mechanics/pair_table.h"
 #include "qdsim.h"
 

@@ -8,7 +8,7 @@
 #ifndef QD_NUMERICS_CONES_H
 #define QD_NUMERICS_CONES_H
 
-#include "numerics/tiles.h"
+#include "numerics/tiles/tiles.h"
 
 typedef enum group_kind { GROUP_ORTHANT, GROUP_LORENTZ, GROUP_EQUALITY } group_kind;
 

@@ -1,7 +1,7 @@
 /* Point clouds: the tree holds its points, the k nearest are those of a search through all points,
  * contacts and derivatives are those of the points as balls, and equal distances are settled the
  * same way wherever the shapes are. */
-#include "geometry/cloud.h"
+#include "geometry/clouds/cloud.h"
 #include "geometry_scenes.h"
 #include "mesh_scenes.h"
 

@@ -1,6 +1,6 @@
 /* Derivatives of contacts against fourth-order central differences, on random poses of all pairs in
  * both orders, apart and in penetration; capsules nearly side by side. */
-#include "geometry/face_manifold.h"
+#include "geometry/pairs/face_manifold.h"
 #include "geometry_derivatives.h"
 
 /* ---------------------------------------------------------------- derivatives */

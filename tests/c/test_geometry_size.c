@@ -1,6 +1,6 @@
 /* Derivatives of contacts by the sizes of the shapes against fourth-order central differences: all
  * pairs in both orders at random, and stacks whose contacts are clipped faces and lines. */
-#include "geometry/face_manifold.h"
+#include "geometry/pairs/face_manifold.h"
 #include "geometry_scenes.h"
 
 typedef struct tally {

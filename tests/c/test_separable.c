@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "check.h"
-#include "numerics/conic.h"
+#include "numerics/conic/conic.h"
 
 #define VARIABLES_MAX 9
 #define ROWS_MAX 20

@@ -5,7 +5,7 @@
 #include "base/quat.h"
 #include "base/vec3.h"
 #include "fuzz_input.h"
-#include "geometry/cloud.h"
+#include "geometry/clouds/cloud.h"
 #include "geometry/collide.h"
 #include "qdsim.h"
 

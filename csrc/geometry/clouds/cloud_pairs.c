@@ -1,0 +1,415 @@
+/* A cloud against a convex shape, and against another cloud: the contacts of the k nearest points
+ * (S0: five), each a ball fixed to the cloud.
+ *
+ * The signed distance of a convex shape is the largest height over its supporting half spaces,
+ * d(x) = max over n of n.x - h(n), outside and inside. So the half space that is tight at the
+ * centre c of a node bounds the distance of all its points from below: d(x) >= d(c) + n.(x - c),
+ * and over the node's disc n.(x - c) >= -(|n.m| thickness + |n x m| radius).
+ *
+ * Distances that differ by less than rounding count as equal, and the rank of the points decides:
+ * which points are in contact is then the same from step to step while a flat part rests. Choices
+ * at normals that are not unique are those of the sphere pairs. Contacts come in the given order of
+ * the points. The feature of a contact is its point.
+ *
+ * Two clouds touch in the k nearest pairs of points, k the larger of theirs; nodes are balls then.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/vec3.h"
+#include "geometry/clouds/cloud.h"
+#include "geometry/pairs/pairs.h"
+#include "geometry/projection.h"
+#include "geometry/surface.h"
+
+/* Relative to the cloud: differences of distance that count as none, and room for rounding. */
+static const double TIE = 1e-11;
+static const double ROUNDING = 1e-14;
+
+enum { DEPTH_MAX = 64 }; /* of the tree, which halves 2^31 points at most */
+
+/* ---------------------------------------------------------------- the k nearest so far */
+
+typedef struct near_point {
+  double level; /* distance in units of a tie, rounded */
+  int64_t rank;
+  int place;
+  int other; /* the other cloud's point */
+} near_point;
+
+typedef struct nearest {
+  near_point found[CONTACTS_PER_PAIR_MAX]; /* nearest first */
+  int count, wanted;
+  double range; /* points farther away do not count */
+  double per_tie;
+  double rounding;
+} nearest;
+
+static void nearest_init(nearest *n, int wanted, double range, double extent) {
+  const double size = fmax(extent, 1e-100);
+  n->count = 0;
+  n->wanted = wanted < CONTACTS_PER_PAIR_MAX ? wanted : CONTACTS_PER_PAIR_MAX;
+  n->per_tie = 1.0 / (TIE * size);
+  n->rounding = ROUNDING * size;
+  n->range = range + n->rounding;
+}
+
+static int before(double level_a, int64_t rank_a, double level_b, int64_t rank_b) {
+  return level_a != level_b ? level_a < level_b : rank_a < rank_b;
+}
+
+/* 1 if no point at this distance or farther, of this rank or later, can be among the nearest. */
+static int too_far(const nearest *n, double distance, int64_t rank) {
+  if (distance > n->range) {
+    return 1;
+  }
+  if (n->count < n->wanted) {
+    return 0;
+  }
+  const near_point *last = n->found + n->count - 1;
+  return !before(rint(distance * n->per_tie), rank, last->level, last->rank);
+}
+
+static void consider(nearest *n, double distance, int64_t rank, int place, int other) {
+  if (too_far(n, distance, rank)) {
+    return;
+  }
+  const double level = rint(distance * n->per_tie);
+  int at = n->count < n->wanted ? n->count++ : n->count - 1;
+  for (; at > 0 && before(level, rank, n->found[at - 1].level, n->found[at - 1].rank); --at) {
+    n->found[at] = n->found[at - 1];
+  }
+  n->found[at] = (near_point){level, rank, place, other};
+}
+
+/* ---------------------------------------------------------------- a convex shape */
+
+/* The point x as a ball, for the table of pairs. */
+static void place_ball(placed_shape *ball, const double radius[3], const double x[3]) {
+  memset(ball, 0, sizeof *ball);
+  ball->type = QD_SPHERE;
+  ball->size = radius;
+  vec3_copy(ball->pos, x);
+}
+
+static const double NO_RADIUS[3] = {0.0, 0.0, 0.0};
+
+/* The shape in the cloud's frame, and a point without radius to ask for. */
+typedef struct question {
+  placed_shape shape, point;
+} question;
+
+/* Signed distance of x and its gradient. */
+static double shape_distance(question *ask, const double x[3], double gradient[3]) {
+  contact_point contact[CONTACTS_PER_PAIR_MAX];
+  if (ask->shape.type == QD_PLANE) { /* most clouds stand on one */
+    double difference[3];
+    vec3_sub(difference, x, ask->shape.pos);
+    mat3_column(gradient, ask->shape.rot, 2);
+    return vec3_dot(gradient, difference);
+  }
+  vec3_copy(ask->point.pos, x);
+  shapes_collide(&ask->shape, &ask->point, INFINITY, contact);
+  vec3_copy(gradient, contact->normal);
+  return contact->dist;
+}
+
+/* Of all points of a node. */
+static double node_distance(const cloud_node *node, question *ask) {
+  double n[3], across[3];
+  const double distance = shape_distance(ask, node->center, n);
+  vec3_cross(across, n, node->normal); /* its length: 1 - cosine^2 would round away what is small */
+  return distance - fabs(vec3_dot(n, node->normal)) * node->thickness -
+         vec3_norm(across) * node->radius;
+}
+
+static void search(nearest *n, const point_cloud *cloud, question *ask) {
+  struct {
+    int node;
+    double distance;
+  } stack[DEPTH_MAX];
+  int depth = 0, here = 0;
+  double distance = node_distance(cloud->node, ask) - n->rounding;
+  for (;;) {
+    const cloud_node *node = cloud->node + here;
+    if (!too_far(n, distance, node->rank)) {
+      if (node->second > 0) {
+        int first = here + 1, second = node->second;
+        double d_first = node_distance(cloud->node + first, ask) - n->rounding;
+        double d_second = node_distance(cloud->node + second, ask) - n->rounding;
+        if (d_second < d_first) {
+          const double swap = d_first;
+          d_first = d_second, d_second = swap;
+          first = second, second = here + 1;
+        }
+        stack[depth].node = second;
+        stack[depth++].distance = d_second;
+        here = first;
+        distance = d_first;
+        continue;
+      }
+      for (int i = node->begin; i < node->end; ++i) {
+        double gradient[3];
+        const double d = shape_distance(ask, cloud->point + 3 * i, gradient);
+        consider(n, d, cloud->rank[i], i, 0);
+      }
+    }
+    if (depth == 0) {
+      return;
+    }
+    here = stack[--depth].node;
+    distance = stack[depth].distance;
+  }
+}
+
+/* The shape as the cloud sees it. */
+static placed_shape relative_shape(const placed_shape *shape, const placed_shape *cloud) {
+  placed_shape out = *shape;
+  double difference[3];
+  vec3_sub(difference, shape->pos, cloud->pos);
+  mat3_tmul_vec(out.pos, cloud->rot, difference);
+  if (shape->type != QD_SPHERE) {
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 3; ++j) {
+        out.rot[3 * i + j] = cloud->rot[i] * shape->rot[j] + cloud->rot[3 + i] * shape->rot[3 + j] +
+                             cloud->rot[6 + i] * shape->rot[6 + j];
+      }
+    }
+  }
+  return out;
+}
+
+/* The point at this place of the tree, in the world. */
+static void world_point(double out[3], const placed_shape *cloud, int place) {
+  mat3_mul_vec(out, cloud->rot, cloud->cloud->point + 3 * place);
+  vec3_add(out, out, cloud->pos);
+}
+
+/* In the given order of the first cloud's points, then of the second's. */
+static void sort_by_index(nearest *n, const int *index, const int *other_index) {
+  for (int i = 1; i < n->count; ++i) {
+    const near_point moved = n->found[i];
+    int at = i;
+    for (; at > 0; --at) {
+      const near_point *p = n->found + at - 1;
+      const int here = index[moved.place], there = index[p->place];
+      if (here > there ||
+          (here == there && (!other_index || other_index[moved.other] > other_index[p->other]))) {
+        break;
+      }
+      n->found[at] = *p;
+    }
+    n->found[at] = moved;
+  }
+}
+
+/* The point given at this index, against a convex shape. */
+static void point_contact(const placed_shape *a, const placed_shape *b, contact_feature index,
+                          contact_point *out) {
+  contact_point found[CONTACTS_PER_PAIR_MAX];
+  placed_shape ball;
+  double x[3];
+  world_point(x, b, b->cloud->place[index]);
+  place_ball(&ball, b->size, x);
+  shapes_collide(a, &ball, INFINITY, found);
+  *out = *found;
+}
+
+int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double margin,
+                         contact_point *out) {
+  const point_cloud *cloud = b->cloud;
+  question ask = {.shape = relative_shape(a, b)};
+  nearest n;
+  int count = 0;
+  place_ball(&ask.point, NO_RADIUS, cloud->center);
+  nearest_init(&n, cloud->contact_count, margin + b->size[0],
+               cloud->extent + shape_extent(a) + vec3_norm(ask.shape.pos));
+  search(&n, cloud, &ask);
+  sort_by_index(&n, cloud->index, NULL);
+  for (int i = 0; i < n.count; ++i) {
+    contact_point contact[CONTACTS_PER_PAIR_MAX];
+    placed_shape ball;
+    double x[3];
+    world_point(x, b, n.found[i].place);
+    place_ball(&ball, b->size, x);
+    if (shapes_collide(a, &ball, margin, contact) > 0) {
+      out[count] = *contact;
+      out[count++].feature = cloud->index[n.found[i].place];
+    }
+  }
+  return count;
+}
+
+/* The ball's twist about the contact is the cloud's: the derivative is the ball's. */
+void convex_cloud_derivative(const placed_shape *a, const placed_shape *b,
+                             const contact_point *contact, contact_point_derivative *out) {
+  contact_point found;
+  placed_shape ball;
+  double x[3];
+  point_contact(a, b, contact->feature, &found);
+  world_point(x, b, b->cloud->place[contact->feature]);
+  place_ball(&ball, b->size, x);
+  shapes_collide_derivative(a, &ball, &found, out);
+}
+
+/* ---------------------------------------------------------------- two clouds */
+
+typedef struct node_pair {
+  int a, b;
+  double distance;
+} node_pair;
+
+/* The clouds, B in A's frame. */
+typedef struct two_clouds {
+  const point_cloud *a, *b;
+  double pos[3], rot[9];
+} two_clouds;
+
+static void from_b(double out[3], const two_clouds *t, const double x[3]) {
+  mat3_mul_vec(out, t->rot, x);
+  vec3_add(out, out, t->pos);
+}
+
+static double ball_distance(const two_clouds *t, int a, int b) {
+  const cloud_node *A = t->a->node + a, *B = t->b->node + b;
+  double center[3], d[3];
+  from_b(center, t, B->center);
+  vec3_sub(d, center, A->center);
+  return vec3_norm(d) - hypot(A->radius, A->thickness) - hypot(B->radius, B->thickness);
+}
+
+static int64_t pair_rank(const two_clouds *t, int rank_a, int rank_b) {
+  return (int64_t)rank_a * t->b->point_count + rank_b;
+}
+
+static void consider_leaves(nearest *n, const two_clouds *t, const cloud_node *a,
+                            const cloud_node *b) {
+  for (int j = b->begin; j < b->end; ++j) {
+    double x[3], d[3];
+    from_b(x, t, t->b->point + 3 * j);
+    for (int i = a->begin; i < a->end; ++i) {
+      vec3_sub(d, x, t->a->point + 3 * i);
+      consider(n, vec3_norm(d), pair_rank(t, t->a->rank[i], t->b->rank[j]), i, j);
+    }
+  }
+}
+
+/* Halves the larger node of the pair; the nearer half goes on top of the stack. */
+static int push_halves(const two_clouds *t, node_pair pair, double rounding, node_pair *top) {
+  const cloud_node *A = t->a->node + pair.a, *B = t->b->node + pair.b;
+  const int halve_a = B->second == 0 || (A->second > 0 && A->radius >= B->radius);
+  for (int k = 0; k < 2; ++k) {
+    top[k] = pair;
+    if (halve_a) {
+      top[k].a = k ? A->second : pair.a + 1;
+    } else {
+      top[k].b = k ? B->second : pair.b + 1;
+    }
+    top[k].distance = ball_distance(t, top[k].a, top[k].b) - rounding;
+  }
+  if (top[0].distance < top[1].distance) {
+    const node_pair swap = top[0];
+    top[0] = top[1];
+    top[1] = swap;
+  }
+  return 2;
+}
+
+static void search_clouds(nearest *n, const two_clouds *t) {
+  node_pair stack[2 * DEPTH_MAX];
+  int depth = 1;
+  stack[0] = (node_pair){0, 0, ball_distance(t, 0, 0) - n->rounding};
+  while (depth > 0) {
+    const node_pair pair = stack[--depth];
+    const cloud_node *A = t->a->node + pair.a, *B = t->b->node + pair.b;
+    if (too_far(n, pair.distance, pair_rank(t, A->rank, B->rank))) {
+      continue;
+    }
+    if (A->second == 0 && B->second == 0) {
+      consider_leaves(n, t, A, B);
+    } else {
+      depth += push_halves(t, pair, n->rounding, stack + depth);
+    }
+  }
+}
+
+/* feature: index of A's point * count of B's + index of B's */
+static void points_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
+                           contact_point *out) {
+  placed_shape ball_a, ball_b;
+  double x[3];
+  world_point(x, a, a->cloud->place[feature / b->cloud->point_count]);
+  place_ball(&ball_a, a->size, x);
+  world_point(x, b, b->cloud->place[feature % b->cloud->point_count]);
+  place_ball(&ball_b, b->size, x);
+  sphere_sphere_collide(&ball_a, &ball_b, INFINITY, out);
+  out->feature = feature;
+}
+
+int cloud_cloud_collide(const placed_shape *a, const placed_shape *b, double margin,
+                        contact_point *out) {
+  const int k_a = a->cloud->contact_count, k_b = b->cloud->contact_count;
+  const placed_shape relative = relative_shape(b, a);
+  two_clouds t = {.a = a->cloud, .b = b->cloud};
+  nearest n;
+  int count = 0;
+  vec3_copy(t.pos, relative.pos);
+  memcpy(t.rot, relative.rot, sizeof t.rot);
+  nearest_init(&n, k_a > k_b ? k_a : k_b, margin + a->size[0] + b->size[0],
+               a->cloud->extent + b->cloud->extent + vec3_norm(t.pos));
+  search_clouds(&n, &t);
+  sort_by_index(&n, a->cloud->index, b->cloud->index);
+  for (int i = 0; i < n.count; ++i) {
+    const contact_feature index_a = a->cloud->index[n.found[i].place];
+    const contact_feature feature =
+        index_a * b->cloud->point_count + b->cloud->index[n.found[i].other];
+    points_contact(a, b, feature, out + count);
+    count += out[count].dist <= margin;
+  }
+  return count;
+}
+
+/* Of two balls, from the contact alone: the points' distance and direction are all it takes. */
+void cloud_cloud_derivative(const placed_shape *a, const placed_shape *b,
+                            const contact_point *contact, contact_point_derivative *out) {
+  core_projection projection = {.freedom = CORE_POINT};
+  vec3_copy(projection.normal, contact->normal);
+  projection.gap = contact->dist + a->size[0] + b->size[0];
+  if (projection.gap > core_touch_distance(a->size[0] + b->size[0])) {
+    projection.curvature = 1.0 / projection.gap;
+  }
+  round_contact_derivative(out, &projection, a->size[0], b->size[0]);
+}
+
+/* ---------------------------------------------------------------- one point */
+
+void cloud_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
+                   contact_point *out) {
+  if (a->type == QD_CLOUD && b->type == QD_CLOUD) {
+    points_contact(a, b, feature, out);
+  } else if (b->type == QD_CLOUD) {
+    point_contact(a, b, feature, out);
+  } else {
+    point_contact(b, a, feature, out);
+    contact_point_exchange(out);
+  }
+  out->feature = feature;
+}
+
+/* A cloud's size is the radius of its points. */
+void cloud_size_derivative(const placed_shape *a, const placed_shape *b,
+                           const contact_point *contact, contact_point_derivative *out) {
+  contact_point found[CONTACTS_PER_PAIR_MAX];
+  placed_shape ball, other;
+  double x[3];
+  if (a->type == QD_CLOUD) {
+    place_ball(&ball, b->size, contact->pos);
+    place_ball(&other, a->size, contact->pos);
+    closest_size_derivative(&other, &ball, 0, 0, contact, out);
+    return;
+  }
+  world_point(x, b, b->cloud->place[contact->feature]);
+  place_ball(&ball, b->size, x);
+  shapes_collide(a, &ball, INFINITY, found);
+  shapes_size_derivative(a, &ball, found, out);
+}

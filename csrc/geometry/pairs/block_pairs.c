@@ -1,0 +1,306 @@
+/* Box against box and capsule: a capsule is a box of no width with a round skin.
+ *
+ * Every direction n gives a bound, the separation of the two cores along n: the largest over the
+ * normals of faces and the products of edges is the distance if the cores overlap (then negative),
+ * and a lower bound of it if they do not. Then the distance is that of a vertex from the other core
+ * unless points on edges or faces that realise the bound exist.
+ *
+ * Choices: of equal bounds the faces of A, then of B, then edges; lower indices. Cores that touch
+ * in a point where no face's normal is determined: the direction of the largest bound. */
+#include <math.h>
+
+#include "base/vec3.h"
+#include "geometry/pairs/face_manifold.h"
+#include "geometry/pairs/pairs.h"
+#include "geometry/projection.h"
+#include "geometry/surface.h"
+#include "qdsim.h"
+
+/* Edges closer to parallel than this have no product. */
+static const double EDGE_SINE = 1e-8;
+/* An edge must beat the faces by this, relative to the shapes. */
+static const double EDGE_GAIN = 1e-13;
+/* Points this close to a bound realise it. */
+static const double REALISED = 1e-12;
+static const double COVERED = 1e-10;
+
+static const int PLACE[3] = {1, 3, 9};
+
+typedef struct core_block {
+  const placed_shape *shape;
+  double axis[3][3], half[3], skin;
+  int is_box;
+} core_block;
+
+typedef struct block_pair {
+  core_block block[2];
+  double d[3]; /* from A's centre to B's */
+  double size;
+} block_pair;
+
+/* Closest points of the cores, from the centre of A. Features as for boxes; n from A into B. */
+typedef struct core_contact {
+  double gap, n[3], x[2][3];
+  int feature[2];
+} core_contact;
+
+static void block_init(core_block *out, const placed_shape *shape) {
+  out->shape = shape;
+  out->is_box = shape->type == QD_BOX;
+  out->skin = out->is_box ? 0.0 : shape->size[0];
+  vec3_set(out->half, 0.0, 0.0, shape->size[1]);
+  if (out->is_box) {
+    vec3_copy(out->half, shape->size);
+  }
+  for (int i = 0; i < 3; ++i) {
+    mat3_column(out->axis[i], shape->rot, i);
+  }
+}
+
+/* The separation along n, which is first turned towards B. */
+static double separation(const block_pair *pair, double n[3]) {
+  double sum = vec3_dot(n, pair->d);
+  if (sum < 0.0) {
+    vec3_scale(n, n, -1.0);
+    sum = -sum;
+  }
+  for (int k = 0; k < 2; ++k) {
+    const core_block *block = pair->block + k;
+    for (int i = 0; i < 3; ++i) {
+      sum -= fabs(vec3_dot(n, block->axis[i])) * block->half[i];
+    }
+  }
+  return sum;
+}
+
+/* The bound: face >= 0: 3 * block + axis; else edges i of A, j of B. */
+typedef struct bound {
+  double gap, n[3];
+  int face, i, j;
+} bound;
+
+static void largest_bound(bound *out, const block_pair *pair) {
+  double n[3];
+  out->gap = -INFINITY;
+  for (int k = 0; k < 6; ++k) {
+    if (!pair->block[k / 3].is_box) {
+      continue;
+    }
+    vec3_copy(n, pair->block[k / 3].axis[k % 3]);
+    const double gap = separation(pair, n);
+    if (gap > out->gap + (out->gap > -INFINITY ? EDGE_GAIN * pair->size : 0.0)) {
+      out->gap = gap;
+      vec3_copy(out->n, n);
+      out->face = k;
+    }
+  }
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      if (!(pair->block[0].half[i] > 0.0 && pair->block[1].half[j] > 0.0)) {
+        continue;
+      }
+      vec3_cross(n, pair->block[0].axis[i], pair->block[1].axis[j]);
+      if (vec3_normalize(n) < EDGE_SINE) {
+        continue;
+      }
+      vec3_normalize(n);
+      const double gap = separation(pair, n);
+      if (gap > out->gap + EDGE_GAIN * pair->size) {
+        out->gap = gap;
+        vec3_copy(out->n, n);
+        out->face = -1;
+        out->i = i;
+        out->j = j;
+      }
+    }
+  }
+}
+
+/* The point of the core farthest along sign * n, at the middle of an edge along axis
+ * edge (3: of none). */
+static int support(double x[3], const core_block *block, const double n[3], double sign, int edge) {
+  int feature = 13;
+  vec3_set(x, 0.0, 0.0, 0.0);
+  for (int i = 0; i < 3; ++i) {
+    if (i != edge) {
+      const int side = sign * vec3_dot(n, block->axis[i]) < 0.0 ? -1 : 1;
+      vec3_axpy(x, side * block->half[i], block->axis[i]);
+      feature += side * PLACE[i];
+    }
+  }
+  return feature;
+}
+
+/* The points where the edges of the bound come closest. Returns 1 if they realise it. */
+static int edge_contact(core_contact *out, const block_pair *pair, const bound *best) {
+  const double *u = pair->block[0].axis[best->i], *w = pair->block[1].axis[best->j];
+  const double half_a = pair->block[0].half[best->i], half_b = pair->block[1].half[best->j];
+  double r[3];
+  out->gap = best->gap;
+  vec3_copy(out->n, best->n);
+  out->feature[0] = support(out->x[0], pair->block, best->n, 1.0, best->i);
+  out->feature[1] = support(out->x[1], pair->block + 1, best->n, -1.0, best->j);
+  vec3_add(out->x[1], out->x[1], pair->d);
+  vec3_sub(r, out->x[1], out->x[0]);
+  /* u.(r + t w - s u) = 0 = w.(r + t w - s u) */
+  double cross[3];
+  vec3_cross(cross, u, w);
+  const double c = vec3_dot(u, w), sine_square = vec3_dot(cross, cross);
+  const double ru = vec3_dot(r, u), rw = vec3_dot(r, w);
+  const double s = (ru - c * rw) / sine_square, t = (c * ru - rw) / sine_square;
+  vec3_axpy(out->x[0], fmax(-half_a, fmin(half_a, s)), u);
+  vec3_axpy(out->x[1], fmax(-half_b, fmin(half_b, t)), w);
+  vec3_sub(r, out->x[1], out->x[0]);
+  vec3_axpy(r, -best->gap, best->n);
+  return vec3_norm(r) <= REALISED * pair->size;
+}
+
+/* Distance of the vertex x (from the centre) of another core from this one. */
+static double vertex_distance(const core_block *block, const double x[3], double n[3],
+                              double foot[3], int *feature) {
+  double local[3], square = 0.0;
+  *feature = 13;
+  vec3_set(foot, 0.0, 0.0, 0.0);
+  vec3_set(n, 0.0, 0.0, 0.0);
+  for (int i = 0; i < 3; ++i) {
+    const double y = vec3_dot(block->axis[i], x), excess = fabs(y) - block->half[i];
+    const int side = y < 0.0 ? -1 : 1;
+    local[i] = y;
+    if (excess > 0.0) {
+      local[i] = side * block->half[i];
+      vec3_axpy(n, side * excess, block->axis[i]);
+      square += excess * excess;
+      *feature += side * PLACE[i];
+    }
+    vec3_axpy(foot, local[i], block->axis[i]);
+  }
+  const double gap = sqrt(square);
+  if (gap > 0.0) {
+    vec3_scale(n, n, 1.0 / gap);
+  }
+  return gap;
+}
+
+/* The nearest vertex of block 1 - k to core k. */
+static void nearest_vertices(core_contact *out, const block_pair *pair) {
+  double center[3], vertex[3], arm[3], n[3], foot[3];
+  out->gap = INFINITY;
+  for (int k = 0; k < 2; ++k) {
+    const core_block *face = pair->block + k, *other = pair->block + 1 - k;
+    vec3_scale(center, pair->d, k == 0 ? 1.0 : -1.0);
+    for (int v = other->is_box ? 0 : 3; v < 8; v += other->is_box ? 1 : 4) {
+      int vertex_feature = 13, feature;
+      vec3_copy(vertex, center);
+      for (int i = 0; i < 3; ++i) {
+        const int side = v >> i & 1 ? 1 : -1;
+        vec3_axpy(vertex, side * other->half[i], other->axis[i]);
+        vertex_feature += side * PLACE[i];
+      }
+      const double gap = vertex_distance(face, vertex, n, foot, &feature);
+      if (gap < out->gap - EDGE_GAIN * pair->size) {
+        out->gap = gap;
+        vec3_scale(out->n, n, k == 0 ? 1.0 : -1.0);
+        vec3_set(arm, 0.0, 0.0, 0.0);
+        if (k == 1) {
+          vec3_copy(arm, pair->d);
+        }
+        vec3_add(out->x[k], foot, arm);
+        vec3_add(out->x[1 - k], vertex, arm);
+        out->feature[k] = feature;
+        out->feature[1 - k] = vertex_feature;
+      }
+    }
+  }
+}
+
+/* The bound is a face's: the other's support, as if over the face. The manifold has the points that
+ * are. */
+static void face_contact(core_contact *out, const block_pair *pair, const bound *best) {
+  const int k = best->face / 3, axis = best->face % 3;
+  const double towards = k == 0 ? 1.0 : -1.0;
+  const int side = towards * vec3_dot(best->n, pair->block[k].axis[axis]) < 0.0 ? -1 : 1;
+  out->gap = best->gap;
+  vec3_copy(out->n, best->n);
+  out->feature[k] = 13 + side * PLACE[axis];
+  out->feature[1 - k] = support(out->x[1 - k], pair->block + 1 - k, best->n, -towards, 3);
+  if (k == 0) {
+    vec3_add(out->x[1], out->x[1], pair->d);
+  }
+  vec3_copy(out->x[k], out->x[1 - k]);
+  vec3_axpy(out->x[k], -towards * best->gap, best->n);
+}
+
+/* Do the face's bound and its manifold agree: are there points over the face at that distance? */
+static int face_realises(const block_pair *pair, const bound *best) {
+  contact_point contacts[FACE_MANIFOLD_CAPACITY];
+  const int k = best->face / 3, axis = best->face % 3;
+  const core_block *owner = pair->block + k, *other = pair->block + 1 - k;
+  const double along = vec3_dot(best->n, owner->axis[axis]);
+  const int face = 2 * axis + ((k == 0 ? along : -along) > 0.0);
+  const int count = face_manifold(owner->shape, face, other->shape, contacts);
+  for (int i = 0; i < count; ++i) {
+    if (contacts[i].dist + other->skin <= best->gap + COVERED * pair->size) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* range: of the cores; beyond it the gap is only a bound. */
+static void cores_closest(core_contact *out, const block_pair *pair, double range) {
+  bound best;
+  largest_bound(&best, pair);
+  if (best.gap > range) {
+    out->gap = best.gap;
+    return;
+  }
+  if (best.face < 0) {
+    if (edge_contact(out, pair, &best) || best.gap <= 0.0) {
+      return;
+    }
+  } else if (best.gap <= 0.0) {
+    face_contact(out, pair, &best);
+    return;
+  }
+  core_contact at_bound = *out;
+  nearest_vertices(out, pair);
+  if (best.face >= 0 && out->gap > best.gap + REALISED * pair->size && face_realises(pair, &best)) {
+    face_contact(out, pair, &best);
+  } else if (out->gap <= core_touch_distance(pair->size)) {
+    if (best.face >= 0) {
+      face_contact(out, pair, &best);
+    } else {
+      *out = at_bound;
+    }
+  }
+}
+
+/* Box features to the shape's. */
+static int shape_feature(const core_block *block, int feature) {
+  return block->is_box ? feature : feature / 9;
+}
+
+int block_block_collide(const placed_shape *a, const placed_shape *b, double margin,
+                        contact_point *out) {
+  block_pair pair;
+  core_contact core;
+  contact_point closest;
+  block_init(pair.block, a);
+  block_init(pair.block + 1, b);
+  vec3_sub(pair.d, b->pos, a->pos);
+  pair.size = shape_extent(a) + shape_extent(b);
+  const double skin_a = pair.block[0].skin, skin_b = pair.block[1].skin;
+  cores_closest(&core, &pair, margin + skin_a + skin_b);
+  closest.dist = core.gap - skin_a - skin_b;
+  if (!(closest.dist <= margin)) {
+    return 0;
+  }
+  vec3_copy(closest.normal, core.n);
+  vec3_add(closest.pos, core.x[0], core.x[1]);
+  vec3_axpy(closest.pos, skin_a - skin_b, core.n);
+  vec3_scale(closest.pos, closest.pos, 0.5);
+  vec3_add(closest.pos, closest.pos, a->pos);
+  return closest_and_manifold(a, b, &closest, shape_feature(pair.block, core.feature[0]),
+                              shape_feature(pair.block + 1, core.feature[1]), COVERED * pair.size,
+                              margin, out);
+}

@@ -1,0 +1,195 @@
+/* Closest points, and beside them the vertices of a face's manifold. Closest points alone would let
+ * a standing box fall: they are one point, and jump from vertex to vertex.
+ *
+ * Where the closest points' normal is a face's own, the manifold has the closest points among its
+ * vertices (polytopes), or close to one (a cap's hexagon). Where it is not, but almost (an edge of
+ * one box crosses the rim of the other's face), both are contacts; the vertex where these same
+ * edges cross is the closest points once more, at dist / cos along the face's normal, and is left
+ * out. */
+#include <math.h>
+
+#include "base/vec3.h"
+#include "geometry/pairs/face_manifold.h"
+#include "geometry/pairs/line_manifold.h"
+#include "geometry/projection.h"
+#include "geometry/surface.h"
+
+/* Some six degrees: faces further from the normal of the closest points hold nothing. */
+static const double MANIFOLD_COSINE = 0.995;
+/* 1 - cosine of normals that count as the face's own, some 1e-5 rad, where dist / cos is dist to
+ * 5e-11. Faces this parallel are both the normal's: A owns the manifold then, so that resting
+ * shapes stay on one branch. */
+static const double ALIGNED = 5e-11;
+/* The same for caps, whose hexagons are as coarse as that anyway: some 1e-3 rad (CAP_COVERED). */
+static const double CAP_ALIGNED = 5e-7;
+/* What closest points are known to, relative to the shapes. */
+static const double KNOWN = 1e-10;
+
+static double known_to(const placed_shape *a, const placed_shape *b) {
+  return KNOWN * (shape_extent(a) + shape_extent(b)) + shape_roughness(a) + shape_roughness(b);
+}
+
+/* Round caps take part as polygons that lack most of their rim ... */
+static double cap_coarseness(const placed_shape *shape) {
+  return shape->type == QD_CYLINDER ? CAP_COVERED * shape->size[0] : 0.0;
+}
+
+/* ... and so do faces of meshes with many corners. */
+static double face_coarseness(const placed_shape *shape, int face) {
+  return shape->type == QD_MESH && mesh_polygon_is_round(shape->mesh, face)
+             ? CAP_COVERED * shape->mesh->radius
+             : 0.0;
+}
+
+double covered_tolerance(const placed_shape *a, const placed_shape *b) {
+  return fmax(known_to(a, b), fmax(cap_coarseness(a), cap_coarseness(b)));
+}
+
+/* Keeps limit of the contacts: the nearest one, then again and again the one farthest from those
+ * kept, the first of equals; in their order. */
+static int reduce(contact_point *contacts, int count, int limit) {
+  double apart[FACE_MANIFOLD_CAPACITY];
+  int kept[FACE_MANIFOLD_CAPACITY] = {0}, kept_count = 0, next = 0;
+  if (count <= limit) {
+    return count;
+  }
+  for (int i = 0; i < count; ++i) {
+    apart[i] = INFINITY;
+    next = contacts[i].dist < contacts[next].dist ? i : next;
+  }
+  for (int k = 0; k < limit; ++k) {
+    kept[next] = 1;
+    int farthest = -1;
+    for (int i = 0; i < count; ++i) {
+      double difference[3];
+      vec3_sub(difference, contacts[i].pos, contacts[next].pos);
+      apart[i] = fmin(apart[i], vec3_dot(difference, difference));
+      if (!kept[i] && (farthest < 0 || apart[i] > apart[farthest])) {
+        farthest = i;
+      }
+    }
+    next = farthest;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (kept[i]) {
+      contacts[kept_count++] = contacts[i];
+    }
+  }
+  return kept_count;
+}
+
+/* Leaves out what is nearer than the closest points (their crossing, seen along the face's normal)
+ * and the one vertex that is their crossing. skin: of the shape that has no face here. */
+static int drop_crossing(contact_point *contacts, int count, const contact_point *closest,
+                         double cosine, double skin, double tolerance) {
+  int crossing = -1, kept = 0;
+  double least = INFINITY;
+  for (int i = 0; i < count; ++i) {
+    double difference[3];
+    vec3_sub(difference, contacts[i].pos, closest->pos);
+    const double apart = vec3_dot(difference, difference);
+    const double along = (contacts[i].dist + skin) * cosine - skin;
+    if (fabs(along - closest->dist) <= tolerance && apart < least) {
+      least = apart;
+      crossing = i;
+    }
+  }
+  for (int i = 0; i < count; ++i) {
+    if (i != crossing && contacts[i].dist >= closest->dist - tolerance) {
+      contacts[kept++] = contacts[i];
+    }
+  }
+  return kept;
+}
+
+/* The manifold beside the closest points; *covered: it has them. */
+static int manifold(const placed_shape *a, const placed_shape *b, const contact_point *closest,
+                    double tolerance, contact_point *out, int *covered) {
+  double minus[3], normal[3], cosine[2] = {0.0, 0.0};
+  vec3_scale(minus, closest->normal, -1.0);
+  const int face[2] = {face_towards(a, closest->normal), face_towards(b, minus)};
+  for (int k = 0; k < 2; ++k) {
+    if (face[k] >= 0) {
+      face_normal(normal, k ? b : a, face[k]);
+      cosine[k] = vec3_dot(normal, k ? minus : closest->normal);
+    }
+  }
+  const int exchanged = cosine[1] > cosine[0] + ALIGNED;
+  tolerance = fmax(tolerance, fmax(face_coarseness(a, face[0]), face_coarseness(b, face[1])));
+  *covered = 0;
+  if (!(cosine[exchanged] > MANIFOLD_COSINE)) {
+    return 0;
+  }
+  int count = exchanged ? face_manifold(b, face[1], a, out) : face_manifold(a, face[0], b, out);
+  if (exchanged) {
+    for (int i = 0; i < count; ++i) {
+      contact_point_exchange(out + i);
+      out[i].feature |= FACE_MANIFOLD_EXCHANGED;
+    }
+  }
+  for (int i = 0; i < count; ++i) {
+    *covered |= fabs(out[i].dist - closest->dist) <= tolerance;
+  }
+  const double known = known_to(a, b);
+  if (cosine[exchanged] < 1.0 - (tolerance > known && *covered ? CAP_ALIGNED : ALIGNED)) {
+    *covered = 0;
+    count = drop_crossing(out, count, closest, cosine[exchanged],
+                          face_manifold_skin(exchanged ? a : b), known);
+  }
+  return count;
+}
+
+/* The contacts along parallel lines that are not nearer than the closest points. */
+static int lines(const placed_shape *a, const placed_shape *b, const contact_point *closest,
+                 contact_point *out, int *covered) {
+  const double known = known_to(a, b);
+  const int found = line_manifold(a, b, closest, out);
+  int kept = 0;
+  *covered = 0;
+  for (int i = 0; i < found; ++i) {
+    if (out[i].dist >= closest->dist - known) {
+      *covered |= out[i].dist <= closest->dist + known;
+      out[kept++] = out[i];
+    }
+  }
+  return kept;
+}
+
+int closest_and_manifold(const placed_shape *a, const placed_shape *b, const contact_point *closest,
+                         int feature_a, int feature_b, double tolerance, double margin,
+                         contact_point *out) {
+  contact_point candidates[FACE_MANIFOLD_CAPACITY];
+  int covered, count = 0;
+  if (!(closest->dist <= margin)) {
+    return 0;
+  }
+  int found = manifold(a, b, closest, tolerance, candidates, &covered);
+  if (found == 0) {
+    found = lines(a, b, closest, candidates, &covered);
+  }
+  found = reduce(candidates, found, CONTACTS_PER_PAIR_MAX - !covered);
+  if (!covered) {
+    out[count] = *closest;
+    out[count++].feature = closest_feature(feature_a, feature_b);
+  }
+  for (int i = 0; i < found; ++i) {
+    if (candidates[i].dist <= margin) {
+      out[count++] = candidates[i];
+    }
+  }
+  return count;
+}
+
+void closest_and_manifold_derivative(const placed_shape *a, const placed_shape *b,
+                                     const contact_point *contact, contact_point_derivative *out) {
+  const contact_feature feature = contact->feature;
+  if (feature < FACE_MANIFOLD_FEATURE) {
+    closest_derivative(a, b, (int)(feature % SURFACE_FEATURE_COUNT),
+                       (int)(feature / SURFACE_FEATURE_COUNT), contact, out);
+  } else if (feature & FACE_MANIFOLD_EXCHANGED) {
+    face_manifold_derivative(b, a, contact, out);
+    contact_point_derivative_exchange(out, contact->normal);
+  } else {
+    face_manifold_derivative(a, b, contact, out);
+  }
+}

@@ -1,0 +1,63 @@
+/* Active sets: which directions of which cones are held, and how stiff the others are. */
+#include <math.h>
+
+#include "numerics/conic/workspace.h"
+
+void conic_set_equalities(qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  if (workspace->equality_count == 0) return;
+  const cone_group *group = &product->groups[product->group_count - 1];
+  for (int c = 0; c < group->padded; ++c) {
+    const double root = conic_hard_root(workspace, group->cone + c);
+    conic_set_stiffness(workspace, group->cone + c, root, root, root, 1, 1);
+  }
+}
+
+/* u of a sliding cone from its multiplier, dual = beta (1, u) */
+static void set_direction(qd_cone_workspace *workspace, const cone_group *group, int c,
+                          const double *dual) {
+  double sum = 0.0;
+  for (int i = 1; i < group->dim; ++i) {
+    const double z = dual[group->slot + i * group->padded + c];
+    sum += z * z;
+  }
+  const double factor = sum > 0.0 ? 1.0 / sqrt(sum) : 0.0;
+  for (int i = 1; i < group->dim; ++i) {
+    const int at = group->slot + i * group->padded + c;
+    workspace->rows.u[at] = factor * dual[at];
+  }
+}
+
+int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, const double *slack) {
+  const cone_product *product = &workspace->product;
+  int any_hard = 0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c) {
+      const int cone = group->cone + c;
+      const double root = conic_hard_root(workspace, cone);
+      set_direction(workspace, group, c, dual);
+      const int state = c < group->count ? workspace->state[cone] : CONE_OPEN;
+      if (state == CONE_STICK)
+        conic_set_stiffness(workspace, cone, root, root, root, 1, 1);
+      else if (state == CONE_SLIDE)
+        conic_set_stiffness(workspace, cone, root, 0.0,
+                            sqrt(dual[group->slot + c] / slack[group->slot + c]), 1, 0);
+      else
+        conic_set_stiffness(workspace, cone, 0.0, 0.0, 0.0, 0, 0);
+      any_hard |= state == CONE_STICK || state == CONE_SLIDE;
+    }
+  }
+  return any_hard;
+}
+
+int conic_any_weak(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  int weak = 0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+      weak |= workspace->state[group->cone + c] == CONE_WEAK;
+  }
+  return weak;
+}

@@ -1,0 +1,497 @@
+/* What counts as an answer, in the caller's own numbers.
+ *
+ * The methods judge residuals in scaled columns, in natural units made of all cones together. That
+ * can hide a row or a column whose own scale is far smaller; and no method is a witness of itself.
+ * So each verdict is checked here against the program as it was given, row by row and column by
+ * column (qdsim.h has the definition in words). With d_j the scale of a column, 1 / sqrt(Q_jj) or
+ * one over its largest entry where there is no curvature, and s the share:
+ *
+ *     R = largest of |x_j| / d_j and of 1 % of o, the largest offset |g|, |c| over the largest row
+ *         norm |G_i d|: how far x goes, or might.
+ *     S = largest d_j |term| in any column of Qx + b - G'dual - C'dual_eq;
+ *
+ * How far the cost alone sends x, f = max |b_j| d_j where there is curvature, is no measure: in
+ * nearly linear programs that is far beyond rows. But where o is rounding of f, R is f / 1e8, and
+ * of a barrier f at least.
+ *
+ *     rows      outside by no more than s max(|g_i|, |G_i d| R)
+ *     columns   |residual_j| d_j <= s S, and no larger beside the largest term as it stands
+ *     products  |dual o slack - target| <= s max(S R, target), and so |dual| |Gx + g - slack|
+ *     duals     outside by no more than rounding, or |G_i d| times that <= s S
+ *
+ * Without any b, S is at least R; without b and offsets, R is at least 1. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/structure.h"
+
+#define CERTIFIED 1e-6    /* s at least */
+#define OFFSET_SHARE 1e-2 /* of the distance to offsets, in R */
+#define NO_OFFSET 1e-14   /* of how far the cost alone sends x: rounding of zero */
+#define FREE_SHARE 1e-8   /* of that, in R, where there is no offset */
+#define WEAK_COST 1e3     /* that distance over the one to offsets */
+#define EXCLUDED 1e3      /* distances to offsets that a proof of infeasibility covers */
+#define ROUNDED 1e-14     /* of a squared head that counts as rounding */
+#define FAR_APART 1e-4    /* row norms that want scaling */
+#define BARRIER_FLAT 1e-6 /* g'dual beside its terms that counts as zero for a barrier */
+
+/* ------------------------------------------------------------ residuals */
+
+/* row'x over the tiles of its block; four entries at a time, the last tile may be narrower */
+LANES_INLINE double row_dot(const qd_cone_workspace *workspace, const row_block *block,
+                            const double *row, const double *x) {
+  const int n = workspace->variable_count;
+  double part[4] = {0.0, 0.0, 0.0, 0.0};
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int place = workspace->system.block_tiles[block->tile_start + k];
+    const int first = 4 * workspace->tile_original[place], width = n - first;
+    const double *from = row + workspace->block_from[block->tile_start + k];
+    if (width >= 4)
+      for (int j = 0; j < 4; ++j) part[j] += from[j] * x[first + j];
+    else
+      for (int j = 0; j < width; ++j) part[j] += from[j] * x[first + j];
+  }
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+
+/* residual -= factor row */
+LANES_INLINE void subtract_row(const qd_cone_workspace *workspace, const row_block *block,
+                               const double *row, double factor, double *residual) {
+  const int n = workspace->variable_count;
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int place = workspace->system.block_tiles[block->tile_start + k];
+    const int first = 4 * workspace->tile_original[place], width = n - first;
+    const double *from = row + workspace->block_from[block->tile_start + k];
+    if (width >= 4)
+      for (int j = 0; j < 4; ++j) residual[first + j] -= factor * from[j];
+    else
+      for (int j = 0; j < width; ++j) residual[first + j] -= factor * from[j];
+  }
+}
+
+/* w = four rows of a block (at most `left` of them) times x, and residual -= their sum with the
+ * weights `dual`. Vectors over columns have whole tiles, in the caller's order; x is zero
+ * behind the last column. */
+LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_block *block,
+                               const double *first, size_t stride, int left, const double *x,
+                               const double *dual, double *w, double *residual) {
+  const double *row[4];
+  const int *places = workspace->system.block_tiles + block->tile_start;
+  const int *from = workspace->block_from + block->tile_start;
+  lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0}, sums, load = {0.0};
+  for (int k = 0; k < 4; ++k) {
+    row[k] = first + (size_t)(k < left ? k : left - 1) * stride;
+    load[k] = k < left ? dual[k] : 0.0;
+  }
+  for (int t = 0; t < block->tile_count; ++t) {
+    const lanes at = LANES_OF(x + 4 * (size_t)workspace->tile_original[places[t]]);
+    a0 += LANES_FROM(row[0] + from[t]) * at;
+    a1 += LANES_FROM(row[1] + from[t]) * at;
+    a2 += LANES_FROM(row[2] + from[t]) * at;
+    a3 += LANES_FROM(row[3] + from[t]) * at;
+  }
+  lanes_sums(&sums, &a0, &a1, &a2, &a3);
+  for (int k = 0; k < 4 && k < left; ++k) w[k] = sums[k];
+  if (load[0] == 0.0 && load[1] == 0.0 && load[2] == 0.0 && load[3] == 0.0) return;
+  for (int t = 0; t < block->tile_count; ++t) {
+    double *out = residual + 4 * (size_t)workspace->tile_original[places[t]];
+    LANES_AT(out) -=
+        (load[0] * LANES_FROM(row[0] + from[t]) + load[1] * LANES_FROM(row[1] + from[t])) +
+        (load[2] * LANES_FROM(row[2] + from[t]) + load[3] * LANES_FROM(row[3] + from[t]));
+  }
+}
+
+/* w = rows of a block times x, residual -= rows' dual: `dual` and `w` begin with its first row. */
+LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const row_block *block,
+                                const double *x, const double *dual, double *w, double *residual) {
+  if (conic_reads_in_fours(workspace, block)) {
+    const size_t stride = conic_row_stride(workspace, block);
+    const double *first = conic_caller_row(workspace, block->first_row);
+    for (int i = 0; i < block->row_count; i += 4, first += 4 * stride)
+      measure_four(workspace, block, first, stride, block->row_count - i, x, dual + i, w + i,
+                   residual);
+    return;
+  }
+  for (int i = 0; i < block->row_count; ++i) {
+    const double *row = conic_caller_row(workspace, block->first_row + i);
+    w[i] = row_dot(workspace, block, row, x);
+    if (dual[i] != 0.0) subtract_row(workspace, block, row, dual[i], residual);
+  }
+}
+
+/* A row of Q, whole or in tiles, times x */
+LANES_INLINE double Q_row_dot(const row_source *source, int i, int diagonal, int n,
+                              const double *x) {
+  const double *row = source_row(source, (size_t)i);
+  double part[4] = {0.0, 0.0, 0.0, 0.0};
+  if (diagonal) {
+    const double *own = source_tile(source, i, i / 4);
+    return own ? own[i % 4] * x[i] : 0.0;
+  }
+  if (!source->start) {
+    int j = 0;
+    for (; j + 4 <= n; j += 4)
+      for (int k = 0; k < 4; ++k) part[k] += row[j + k] * x[j + k];
+    for (; j < n; ++j) part[0] += row[j] * x[j];
+  } else {
+    for (int e = source->start[i]; e < source->start[i + 1]; ++e, row += 4) {
+      const int first = 4 * source->tiles[e];
+      if (n - first >= 4)
+        for (int k = 0; k < 4; ++k) part[k] += row[k] * x[first + k];
+      else
+        for (int k = 0; k < n - first; ++k) part[0] += row[k] * x[first + k];
+    }
+  }
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+
+/* Qx + b and the objective */
+LANES_INLINE double cost_gradient(const qd_cone_workspace *workspace,
+                                  const qd_cone_program *program, const double *x,
+                                  double *gradient) {
+  const int n = program->variable_count, diagonal = workspace->system.Q_is_diagonal;
+  double objective = 0.0;
+  for (int i = 0; i < n; ++i) {
+    const double Qx = Q_row_dot(&workspace->source_Q, i, diagonal, n, x);
+    gradient[i] = Qx + program->b[i];
+    objective += x[i] * (0.5 * Qx + program->b[i]);
+  }
+  return objective;
+}
+
+QD_CLONES
+void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
+                   const double *slack, const double *dual, const double *dual_eq,
+                   qd_cone_info *info) {
+  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
+  double *residual = workspace->work_x, *whole_x = workspace->dx, *w = workspace->work_row2;
+  double primal = 0.0, gap = 0.0, apart = 0.0;
+  info->objective = cost_gradient(workspace, program, x, residual);
+  for (int k = 0; k < workspace->column_count; ++k) whole_x[k] = k < n ? x[k] : 0.0;
+  for (int i = 0; i < m + p; ++i) w[i] = 0.0; /* rows left out */
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    const int first = block->first_row;
+    measure_block(workspace, block, whole_x, first < m ? dual + first : dual_eq + (first - m),
+                  w + first, residual);
+  }
+  for (int i = 0; i < p; ++i) primal = larger(primal, fabs(w[m + i] + program->c[i]));
+  for (int i = 0; i < m; ++i) w[i] += program->g[i];
+  for (int k = 0, row = 0; k < program->cone_count; ++k) {
+    const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
+    const double target = program->target_mu ? program->target_mu[k] : 0.0;
+    if (linear) {
+      for (int i = row; i < row + dim; ++i) {
+        primal = larger(primal, -w[i]);
+        gap = larger(gap, fabs(slack[i] * dual[i] - target));
+        apart = larger(apart, fabs((w[i] - slack[i]) * dual[i]));
+      }
+    } else {
+      double size = 0.0, head = slack[row] * dual[row] - target;
+      for (int i = row + 1; i < row + dim; ++i) {
+        size += w[i] * w[i];
+        head += slack[i] * dual[i];
+        gap = larger(gap, fabs(slack[row] * dual[i] + dual[row] * slack[i]));
+      }
+      for (int i = row; i < row + dim; ++i)
+        apart = larger(apart, fabs((w[i] - slack[i]) * dual[row]));
+      gap = larger(gap, fabs(head));
+      primal = larger(primal, sqrt(size) - w[row]);
+    }
+    row += dim;
+  }
+  info->primal_residual = primal;
+  info->dual_residual = max_norm(residual, n);
+  info->complementarity = gap;
+  workspace->slack_error = apart;
+}
+
+/* ------------------------------------------------------------ scales */
+
+/* What the program alone gives. */
+typedef struct scales {
+  double b;           /* max |b_j| */
+  double b_scaled;    /* max |b_j| d_j */
+  double free;        /* the same where there is curvature */
+  double offset;      /* max |g|, |c| over the largest row norm */
+  double reach;       /* R without x */
+  double weakest_row; /* least row norm */
+  double target;      /* largest */
+} scales;
+
+static double curvature(const qd_cone_workspace *workspace, int j) {
+  const double *own = source_tile(&workspace->source_Q, j, j / 4);
+  return own != NULL ? own[j % 4] : 0.0;
+}
+
+/* Largest squared row norm of a cone, as the caller has it, in scaled columns. */
+static double squared_norm(const qd_cone_workspace *workspace, int cone) {
+  const double scale = workspace->lane_scale[cone];
+  return workspace->compliance[cone] / (scale * scale);
+}
+
+static double norm_of_rows(const qd_cone_workspace *workspace, int cone) {
+  return sqrt(squared_norm(workspace, cone));
+}
+
+/* Largest and least squared norm of a group's cones. */
+LANES_INLINE void note_norms(const qd_cone_workspace *workspace, const cone_group *group,
+                             double *strongest, double *weakest) {
+  const lanes lane = {0.0, 1.0, 2.0, 3.0}, none = {HUGE_VAL, HUGE_VAL, HUGE_VAL, HUGE_VAL};
+  for (int c = 0; c < group->padded; c += 4) {
+    const lanes scale = LANES_OF(workspace->lane_scale + group->cone + c);
+    lanes norm = LANES_OF(workspace->compliance + group->cone + c) / (scale * scale);
+    const lane_bits real = lane < (double)(group->count - c);
+    for (int k = 0; k < 4; ++k) *strongest = larger(norm[k], *strongest);
+    lanes_choose(&norm, &real, &norm, &none);
+    for (int k = 0; k < 4; ++k) *weakest = smaller(norm[k], *weakest);
+  }
+}
+
+QD_CLONES
+static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program *program) {
+  const cone_product *product = &workspace->product;
+  scales s = {.weakest_row = HUGE_VAL};
+  double strongest = 0.0;
+  for (int k = 0; k < workspace->column_count; ++k) {
+    if (workspace->column_of[k] < 0) continue;
+    const double b = fabs(workspace->b[k]);
+    s.b_scaled = larger(s.b_scaled, b);
+    if (workspace->definite || curvature(workspace, workspace->column_of[k]) > 0.0)
+      s.free = larger(s.free, b);
+  }
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    note_norms(workspace, group, &strongest, &s.weakest_row);
+    if (workspace->exact || group->kind == GROUP_EQUALITY) continue;
+    for (int c = group->cone; c < group->cone + group->count; ++c)
+      s.target = larger(s.target, product->target[c]);
+  }
+  const double offset = larger(max_norm(program->g, program->row_count),
+                               max_norm(program->c, program->equality_count));
+  s.offset = strongest > 0.0 ? offset / sqrt(strongest) : 0.0;
+  s.weakest_row = sqrt(s.weakest_row);
+  s.reach = OFFSET_SHARE * s.offset;
+  if (!workspace->exact)
+    s.reach = larger(s.reach, s.free);
+  else if (s.offset <= NO_OFFSET * s.free)
+    s.reach = FREE_SHARE * s.free;
+  s.b = max_norm(program->b, program->variable_count);
+  return s;
+}
+
+/* ------------------------------------------------------------ rows */
+
+static double least(const double *values, int count) {
+  double low = HUGE_VAL;
+  for (int i = 0; i < count; ++i) low = smaller(low, values[i]);
+  return low;
+}
+
+/* How far w is outside its cone. */
+static double outside(int linear, const double *w, int dim) {
+  double sum = 0.0;
+  if (linear) return larger(0.0, -w[0]);
+  for (int i = 1; i < dim; ++i) sum += w[i] * w[i];
+  return larger(0.0, sqrt(sum) - w[0]);
+}
+
+/* 1 if a multiplier lies in its cone, but for the rounding of its numbers. */
+static int is_in_cone(const double *dual, int dim) {
+  double sum = 0.0;
+  for (int i = 1; i < dim; ++i) sum += dual[i] * dual[i];
+  return dual[0] >= 0.0 && sum <= (1.0 + ROUNDED) * (dual[0] * dual[0]);
+}
+
+/* Multipliers in their cones, but for what the columns do not feel beside `force`. */
+static int duals_hold(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                      const double *dual, double share_of_force) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
+    if (linear ? least(dual + row, dim) >= 0.0 : is_in_cone(dual + row, dim)) continue;
+    const int size = linear ? 1 : dim;
+    for (int at = row; at < row + dim; at += size) {
+      const double norm = norm_of_rows(workspace, conic_lane_of(workspace, at));
+      if (outside(linear, dual + at, size) * norm > share_of_force) return 0;
+    }
+  }
+  return 1;
+}
+
+/* w (m): Gx + g */
+static int rows_hold(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                     const double *x, const double *w, double share, double reach) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int linear = program->cone_kind[k] == QD_ORTHANT, dim = linear ? 1 : program->cone_dim[k];
+    for (int at = row; at < row + program->cone_dim[k]; at += dim) {
+      const double out = outside(linear, w + at, dim);
+      if (out > share * max_norm(program->g + at, dim) &&
+          out > share * reach * norm_of_rows(workspace, conic_lane_of(workspace, at)))
+        return 0;
+    }
+  }
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
+      if (row < program->row_count) continue;
+      const double c = program->c[row - program->row_count];
+      const double out = fabs(row_dot(workspace, block, conic_caller_row(workspace, row), x) + c);
+      if (out > share * fabs(c) && out > share * reach / workspace->row_scale[row]) return 0;
+    }
+  }
+  return 1;
+}
+
+/* ------------------------------------------------------------ columns */
+
+static void note_terms(const qd_cone_workspace *workspace, const row_block *block,
+                       const double *row, double factor, double *term) {
+  const int n = workspace->variable_count;
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int first =
+        4 * workspace->tile_original[workspace->system.block_tiles[block->tile_start + k]];
+    const double *from = row + workspace->block_from[block->tile_start + k];
+    for (int j = 0; j < 4 && first + j < n; ++j)
+      term[first + j] = larger(term[first + j], fabs(from[j] * factor));
+  }
+}
+
+/* term (n): the largest number in each column of Qx + b - G'dual - C'dual_eq */
+static void find_terms(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                       const double *x, const double *dual, const double *dual_eq, double *term) {
+  const int n = program->variable_count, m = program->row_count;
+  for (int i = 0; i < n; ++i) {
+    term[i] = fabs(program->b[i]);
+    for (int tile = 0; 4 * tile < n; ++tile) {
+      const double *entry = source_tile(&workspace->source_Q, i, tile);
+      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j)
+        term[i] = larger(term[i], fabs(entry[j - 4 * tile] * x[j]));
+    }
+  }
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    for (int row = block->first_row; row < block->first_row + block->row_count; ++row)
+      note_terms(workspace, block, conic_caller_row(workspace, row),
+                 row < m ? dual[row] : dual_eq[row - m], term);
+  }
+}
+
+/* max |value_j| d_j (or / d_j) */
+static double scaled_norm(const qd_cone_workspace *workspace, const double *value, int divide) {
+  double worst = 0.0;
+  for (int k = 0; k < workspace->column_count; ++k)
+    if (workspace->column_of[k] >= 0) {
+      const double v = fabs(value[workspace->column_of[k]]), d = workspace->column_scale[k];
+      worst = larger(worst, divide ? v / d : v * d);
+    }
+  return worst;
+}
+
+int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                       double tolerance, const double *x, const double *dual, const double *dual_eq,
+                       const qd_cone_info *info) {
+  const double *residual = workspace->work_x, *w = workspace->work_row2;
+  double *term = workspace->dx;
+  const double share = larger(CERTIFIED, 10.0 * tolerance);
+  const scales s = measure_scales(workspace, program);
+  const double left = scaled_norm(workspace, residual, 0);
+  const double gap = larger(info->complementarity, workspace->slack_error) - share * s.target;
+  double reach = s.reach;
+  for (int whole = 0; whole < 2; ++whole) { /* without x first: then all of this is free */
+    if (left <= share * s.b_scaled && info->dual_residual <= share * s.b &&
+        gap <= share * s.b_scaled * reach &&
+        info->primal_residual <= share * reach * s.weakest_row &&
+        duals_hold(workspace, program, dual, share * s.b_scaled))
+      return 1;
+    reach = larger(s.reach, scaled_norm(workspace, x, 1));
+  }
+  if (s.reach == 0.0) reach = larger(reach, 1.0);
+  find_terms(workspace, program, x, dual, dual_eq, term);
+  double force = scaled_norm(workspace, term, 0);
+  if (s.b == 0.0)
+    force = larger(force, reach);
+  else if (info->dual_residual > share * max_norm(term, program->variable_count))
+    return 0;
+  return left <= share * force && gap <= share * force * reach &&
+         duals_hold(workspace, program, dual, share * force) &&
+         rows_hold(workspace, program, x, w, share, reach);
+}
+
+/* ------------------------------------------------------------ no point at all */
+
+/* A multiplier in its cone with G'dual + C'dual_eq = 0 and g'dual + c'dual_eq < 0 excludes every x.
+ * In numbers that are rounded: every x that is not EXCLUDED times farther away than offsets and
+ * cost send it. For a barrier the sum may be zero: then no x lies inside. */
+int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                   const double *dual, const double *dual_eq) {
+  double *push = workspace->work_x;
+  const int n = program->variable_count, m = program->row_count;
+  const scales s = measure_scales(workspace, program);
+  double sum = 0.0, size = 0.0, force = 0.0, moved = 0.0;
+  memset(push, 0, (size_t)n * sizeof(double));
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    for (int i = 0; i < block->row_count; ++i) {
+      const int row = block->first_row + i;
+      const double factor = row < m ? dual[row] : dual_eq[row - m];
+      const double term = factor * (row < m ? program->g[row] : program->c[row - m]);
+      const int cone = block->cone + (block->slot_step == 1 ? i : 0);
+      sum += term;
+      size = larger(size, fabs(term));
+      force = larger(force, fabs(factor) * norm_of_rows(workspace, cone));
+      subtract_row(workspace, block, conic_caller_row(workspace, row), factor, push);
+    }
+  }
+  for (int k = 0; k < workspace->column_count; ++k)
+    if (workspace->column_of[k] >= 0)
+      moved += fabs(push[workspace->column_of[k]]) * workspace->column_scale[k];
+  double reach = EXCLUDED * larger(s.free, s.offset);
+  if (reach == 0.0) reach = EXCLUDED;
+  return sum + moved * reach < 0.0 ||
+         (!workspace->exact && sum <= BARRIER_FLAT * size && moved <= BARRIER_FLAT * force);
+}
+
+/* A row without entries is what it is. */
+int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  const int m = program->row_count;
+  double *ray = workspace->path_dual;
+  if (!workspace->any_empty_row) return 0;
+  for (int i = 0; i < program->equality_count; ++i)
+    if (program->c[i] != 0.0 && conic_row_is_empty(workspace, m + i)) {
+      memset(ray, 0, (size_t)workspace->slot_count * sizeof(double));
+      ray[workspace->slot_of[m + i]] = program->c[i] > 0.0 ? -1.0 : 1.0;
+      return 1;
+    }
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++])
+    for (int i = row; i < row + program->cone_dim[k]; ++i) {
+      if (!conic_cone_is_linear(workspace, program, k) && i > row) break;
+      if (i - row >= workspace->cone_rows[k] || !(program->g[i] < 0.0) ||
+          !conic_row_is_empty(workspace, i))
+        continue;
+      memset(ray, 0, (size_t)workspace->slot_count * sizeof(double));
+      ray[workspace->slot_of[i]] = 1.0;
+      return 1;
+    }
+  return 0;
+}
+
+int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program *program) {
+  const scales s = measure_scales(workspace, program);
+  const double given = s.reach > 0.0 ? s.offset : 1.0; /* R = 1: nothing else says how far */
+  return given > 0.0 && s.b_scaled > WEAK_COST * given;
+}
+
+int conic_rows_are_far_apart(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  double strongest = 0.0, weakest = HUGE_VAL;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = group->cone; c < group->cone + group->count; ++c) {
+      const double norm = group->kind == GROUP_EQUALITY ? 0.0 : norm_of_rows(workspace, c);
+      strongest = larger(strongest, norm);
+      weakest = norm > 0.0 ? smaller(weakest, norm) : weakest;
+    }
+  }
+  return weakest < FAR_APART * strongest;
+}

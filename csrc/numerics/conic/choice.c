@@ -1,0 +1,42 @@
+/* Whether an exact program goes along the path at once.
+ *
+ * Cuts and the polish take one active row after the other. They win where few cones are active, or
+ * where those that are come to rest at once: a body that is pressed straight down needs one cut a
+ * contact. Contacts that touch already and are dragged along (a grasp, squeezed by joints that are
+ * not done) need a new cut for every turn of their friction; with nearly as many rows of that kind
+ * as there are unknowns, most of them share the load in the end, and the path takes all of them at
+ * once. Then it is the faster way, if few other rows stand by. */
+#include <math.h>
+
+#include "numerics/conic/workspace.h"
+
+#define TOUCHES 1e-2   /* offset of a cone beside what the free motion violates it by */
+#define IDLE_SHARE 2.0 /* rows of the program over rows that are dragged */
+#define MANY 0.8       /* of those, beside unknowns */
+
+/* Is the free motion's slack w outside the cone and its negative, with a direction to turn to? */
+static int is_dragged(const qd_cone_workspace *workspace, const cone_group *group, int c) {
+  const int n = group->padded, at = group->slot + c;
+  const double *w = workspace->rhs + at, *g = workspace->g + at;
+  double across = 0.0, offset = g[0] * g[0];
+  int directions = 0;
+  for (int i = 1; i < group->dim; ++i) {
+    across += w[i * n] * w[i * n];
+    offset += g[i * n] * g[i * n];
+    directions += w[i * n] != 0.0;
+  }
+  const double size = sqrt(across), out = size - w[0];
+  return directions > 1 && out > 0.0 && -w[0] < size && offset < TOUCHES * TOUCHES * out * out;
+}
+
+int conic_wants_path(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  int dragged = 0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind == GROUP_LORENTZ; ++c)
+      if (is_dragged(workspace, group, c)) dragged += group->dim;
+  }
+  return dragged >= MANY * workspace->variable_count &&
+         workspace->row_count < IDLE_SHARE * (double)dragged;
+}

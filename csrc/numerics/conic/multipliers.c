@@ -1,0 +1,299 @@
+/* Method of multipliers: what solves the exact program where rounding ends the path.
+ *
+ * The path's matrix Q + S'S grows without bound in the directions that contacts hold, by dual /
+ * slack ~ 1e16 at its end; where contacts are redundant or nearly so, rounding of the large part
+ * then drowns Q in what they leave free. Here the stiffness is bounded instead: with a penalty p
+ * for each cone and multipliers l,
+ *
+ *     x(l) = argmin 1/2 x'Qx + b'x + sum |P_K(l - p (Gx + g))|^2 / 2p,    l <- P_K(l - p (Gx + g)),
+ *
+ * the proximal point method on the dual (Rockafellar 1976), which asks for neither unique
+ * multipliers nor strict complementarity. The inner cost is convex with a continuous derivative
+ * Qx + b - G'P_K(l - p w): Newton with the projection's own Jacobian and a line search on that
+ * derivative arrives from anywhere. Where it has, stationarity and complementarity hold as they
+ * stand, and what misses is how far l moved, |change of l| / p in slack: it vanishes with the
+ * repetitions, the faster the larger p. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/workspace.h"
+
+#define INNER_LIMIT 60
+#define FIRST_STIFFNESS 1e3 /* penalty over the compliance it works against */
+#define LAST_STIFFNESS 1e7
+#define HIGHEST_STIFFNESS 1e9 /* where even that hardly moves: nearly infeasible */
+#define GROWTH 10.0
+#define SLOW 0.7        /* rate of the repetitions that counts as none */
+#define RESCUED 1e-8    /* relative error that counts as solved where rounding ended the path */
+#define ARRIVED 1e-13   /* relative gradient, of the inner problem; shift of slack, of the outer */
+#define SEARCH_LIMIT 20 /* points on one line */
+#define FLAT 0.3        /* share of the first slope that ends a search */
+#define WEAK 1e-9       /* natural units: nearer to two states than this */
+
+static void set_penalties(qd_cone_workspace *workspace, double stiffness) {
+  for (int c = 0; c < workspace->lane_count; ++c)
+    workspace->penalty[c] = workspace->compliance[c] > 0.0 ? stiffness / workspace->compliance[c]
+                                                           : workspace->force / workspace->length;
+}
+
+/* P_K(z) of one lane, z = dual - p w; its Jacobian times p into the stiffness if asked. */
+LANES_INLINE void respond_lane(qd_cone_workspace *workspace, const cone_group *group, int c,
+                               const double *w, const double *dual, double *out, int jacobian) {
+  const int n = group->padded, at = group->slot + c, cone = group->cone + c;
+  const double p = workspace->penalty[cone], root = sqrt(p);
+  const double head = dual[at] - p * w[at];
+  double sum = 0.0;
+  out[at] = head;
+  for (int i = 1; i < group->dim; ++i) {
+    const double z = dual[at + i * n] - p * w[at + i * n];
+    out[at + i * n] = z;
+    sum += z * z;
+  }
+  const double size = sqrt(sum), per = size > 0.0 ? 1.0 / size : 0.0;
+  if (jacobian)
+    for (int i = 1; i < group->dim; ++i) workspace->rows.u[at + i * n] = out[at + i * n] * per;
+  if (group->kind == GROUP_EQUALITY || head >= size) {
+    if (jacobian) conic_set_stiffness(workspace, cone, root, root, root, 1, 1);
+  } else if (head <= -size) {
+    for (int i = 0; i < group->dim; ++i) out[at + i * n] = 0.0;
+    if (jacobian) conic_set_stiffness(workspace, cone, 0.0, 0.0, 0.0, 0, 0);
+  } else {
+    const double beta = 0.5 * (head + size);
+    out[at] = beta;
+    for (int i = 1; i < group->dim; ++i) out[at + i * n] *= beta * per;
+    if (jacobian) conic_set_stiffness(workspace, cone, root, 0.0, sqrt(p * beta * per), 1, 0);
+  }
+}
+
+/* The multipliers that slacks w call for. */
+QD_CLONES
+static void respond(qd_cone_workspace *workspace, const double *w, const double *dual, double *out,
+                    int jacobian) {
+  const cone_product *product = &workspace->product;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count; ++c)
+      respond_lane(workspace, group, c, w, dual, out, jacobian);
+    for (int c = group->count; c < group->padded; ++c) {
+      if (jacobian) conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
+      for (int i = 0; i < group->dim; ++i) {
+        out[group->slot + i * group->padded + c] = 0.0;
+        workspace->rows.u[group->slot + i * group->padded + c] = 0.0;
+      }
+    }
+  }
+}
+
+static double dot(const double *a, const double *b, int count) {
+  double sum = 0.0;
+  for (int i = 0; i < count; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/* Slope of the inner cost at w + t dw: linear + t curvature - response'dw. */
+static double slope(qd_cone_workspace *workspace, double t, const double *w, const double *dw,
+                    double linear, double curvature) {
+  double *trial = workspace->dslack, *response = workspace->ddual;
+  for (int i = 0; i < workspace->slot_count; ++i) trial[i] = w[i] + t * dw[i];
+  respond(workspace, trial, workspace->newton_dual, response, 0);
+  return linear + t * curvature - dot(response, dw, workspace->slot_count);
+}
+
+/* Length of a step along dx: 1, or near the root of the slope (which rises) if that overshoots. */
+static double search(qd_cone_workspace *workspace, const double *w, const double *dw) {
+  const int columns = workspace->column_count;
+  const double *dx = workspace->dx;
+  const double linear = dot(workspace->Qx, dx, columns) + dot(workspace->b, dx, columns);
+  tiles_multiply_Q(&workspace->system, dx, workspace->work_x);
+  const double curvature = dot(workspace->work_x, dx, columns);
+  const double first = slope(workspace, 0.0, w, dw, linear, curvature);
+  double low = 0.0, high = 1.0, below = first;
+  double above = slope(workspace, 1.0, w, dw, linear, curvature);
+  if (!(first < 0.0) || above <= -FLAT * first) return 1.0;
+  double t = 1.0;
+  for (int k = 0, side = 0; k < SEARCH_LIMIT; ++k) { /* false position, Illinois variant */
+    t = low + (high - low) * (below / (below - above));
+    const double value = slope(workspace, t, w, dw, linear, curvature);
+    if (fabs(value) <= -FLAT * first) break;
+    if (value < 0.0) {
+      low = t;
+      below = value;
+      if (side < 0) above *= 0.5;
+      side = -1;
+    } else {
+      high = t;
+      above = value;
+      if (side > 0) below *= 0.5;
+      side = 1;
+    }
+  }
+  return t;
+}
+
+/* Newton on the inner problem from (newton_x, newton_slack); returns the relative gradient. Leaves
+ * the response in ddual_aim. */
+static double minimise(qd_cone_workspace *workspace, qd_cone_info *info) {
+  tile_system *system = &workspace->system;
+  double *x = workspace->newton_x, *w = workspace->newton_slack, *dx = workspace->dx;
+  double *dw = workspace->dslack_aim;
+  double best = HUGE_VAL;
+  for (int iteration = 0, idle = 0;; ++iteration) {
+    respond(workspace, w, workspace->newton_dual, workspace->ddual_aim, 1);
+    conic_column_residual(workspace, x, workspace->ddual_aim);
+    const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
+    const double error = max_norm(workspace->residual_x, workspace->column_count) / size;
+    idle = error < 0.5 * best ? 0 : idle + 1;
+    best = smaller(best, error);
+    if (error <= ARRIVED || !(error < HUGE_VAL) || iteration == INNER_LIMIT ||
+        (error < 1e-10 && idle > 1) || idle > 12)
+      return error;
+    tiles_assemble(system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+    tiles_factor(system);
+    ++info->factorizations;
+    for (int i = 0; i < workspace->column_count; ++i) dx[i] = -workspace->residual_x[i];
+    tiles_solve(system, dx);
+    memset(dw, 0, (size_t)workspace->slot_count * sizeof(double));
+    tiles_multiply(system, system->G, dx, dw);
+    const double t = search(workspace, w, dw);
+    for (int i = 0; i < workspace->column_count; ++i) x[i] += t * dx[i];
+    tiles_multiply(system, system->G, x, w);
+    for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+  }
+}
+
+/* Largest change of multipliers, as the shift of slack that it stands for. */
+static double shift_of_slack(const qd_cone_workspace *workspace, const double *before,
+                             const double *after) {
+  const cone_product *product = &workspace->product;
+  double worst = 0.0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int i = 0; i < group->dim; ++i)
+      for (int c = 0; c < group->count; ++c) {
+        const int at = group->slot + i * group->padded + c;
+        worst = larger(worst, fabs(after[at] - before[at]) / workspace->penalty[group->cone + c]);
+      }
+  }
+  return worst;
+}
+
+void conic_read_states(qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  const double *dual = workspace->polish_dual, *slack = workspace->polish_slack;
+  const double force = WEAK * workspace->force, length = WEAK * workspace->length;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      double gap = 0.0, load = 0.0;
+      const int at = group->slot + c, n = group->padded;
+      for (int i = 1; i < group->dim; ++i) {
+        gap += slack[at + i * n] * slack[at + i * n];
+        load += dual[at + i * n] * dual[at + i * n];
+      }
+      cone_state state = dual[at] > force && slack[at] > length ? CONE_SLIDE : CONE_WEAK;
+      if (dual[at] - sqrt(load) > force)
+        state = CONE_STICK;
+      else if (slack[at] - sqrt(gap) > length)
+        state = CONE_OPEN;
+      workspace->state[group->cone + c] = (int)state;
+    }
+  }
+}
+
+/* Iterate, and its slack (after - z) / p, which is complementary to `after`. */
+static void keep(qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  const double *dual = workspace->newton_dual, *w = workspace->newton_slack;
+  const double *after = workspace->ddual_aim;
+  memcpy(workspace->polish_x, workspace->newton_x,
+         (size_t)workspace->column_count * sizeof(double));
+  memcpy(workspace->polish_dual, after, (size_t)workspace->slot_count * sizeof(double));
+  memset(workspace->polish_slack, 0, (size_t)workspace->slot_count * sizeof(double));
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int i = 0; i < group->dim && group->kind != GROUP_EQUALITY; ++i)
+      for (int c = 0; c < group->count; ++c) {
+        const int at = group->slot + i * group->padded + c;
+        workspace->polish_slack[at] =
+            (after[at] - dual[at]) / workspace->penalty[group->cone + c] + w[at];
+      }
+  }
+}
+
+/* What slacks are measured against: their natural unit, or a larger offset or free motion, if that
+ * counts. */
+static double span(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  const double motion = workspace->by_offsets ? 0.0 : workspace->b_size;
+  double largest = workspace->length;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+      largest = larger(largest, larger(fabs(workspace->g[group->slot + c]),
+                                       sqrt(workspace->compliance[group->cone + c]) * motion));
+  }
+  return largest;
+}
+
+/* From (x, dual); the relative error of what it leaves in polish_x/dual/slack, HUGE_VAL: nothing.
+ */
+static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info) {
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
+  double *after = workspace->ddual_aim;
+  const double length = span(workspace);
+  double stiffness = FIRST_STIFFNESS, best = HUGE_VAL, last = HUGE_VAL;
+  workspace->origin = ORIGIN_MULTIPLIERS;
+  workspace->split_width = 0;
+  memcpy(x, workspace->x, (size_t)workspace->column_count * sizeof(double));
+  memset(w, 0, row_bytes);
+  tiles_multiply(&workspace->system, workspace->system.G, x, w);
+  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+  memcpy(dual, workspace->dual, row_bytes);
+  for (int outer = 0, idle = 0; outer < limit && idle < 4; ++outer, ++info->iterations) {
+    set_penalties(workspace, stiffness);
+    const double gradient = minimise(workspace, info);
+    const double error = larger(gradient, shift_of_slack(workspace, dual, after) / length);
+    if (!(error < HUGE_VAL)) break;
+    if (error < best) {
+      idle = error < SLOW * best ? 0 : idle + 1;
+      best = error;
+      keep(workspace);
+    } else {
+      ++idle;
+    }
+    memcpy(dual, after, row_bytes);
+    if (best <= ARRIVED) break;
+    const int slow = error > SLOW * last && gradient < 0.1 * error;
+    if (stiffness < (slow ? HIGHEST_STIFFNESS : LAST_STIFFNESS)) {
+      idle = 0;
+      if (error > 0.1 * last || outer > 1) stiffness *= GROWTH;
+    }
+    last = error;
+  }
+  return best;
+}
+
+int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
+                 int *polished, qd_cone_info *info) {
+  const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  const double error = repeat(workspace, limit, info);
+  *polished = 0;
+  if (error > larger(tolerance, workspace->path_error)) {
+    workspace->origin = ORIGIN_PATH;
+    return 0;
+  }
+  memcpy(workspace->x, workspace->polish_x, column_bytes);
+  memcpy(workspace->slack, workspace->polish_slack, row_bytes);
+  memcpy(workspace->dual, workspace->polish_dual, row_bytes);
+  *polished = polish && conic_polish(workspace, info);
+  if (!*polished) {
+    memcpy(workspace->polish_x, workspace->x, column_bytes);
+    memcpy(workspace->polish_slack, workspace->slack, row_bytes);
+    memcpy(workspace->polish_dual, workspace->dual, row_bytes);
+    conic_read_states(workspace);
+  }
+  return *polished || error <= larger(tolerance, RESCUED);
+}

@@ -1,0 +1,506 @@
+/* The primal-dual interior point method: follows the central path from an infeasible start down to
+ * the wanted complementarity of each cone.
+ *
+ * Steps: conic/step.c. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/delassus.h"
+#include "numerics/conic/workspace.h"
+
+#define BARRIER_FLOOR 1e-14 /* of the energy: products of slack and dual are not better known */
+#define START_STIFFNESS 2.0 /* natural units, where the path begins */
+#define START_PRODUCT 6.0
+#define LENGTH_SHARE 0.5
+#define FORCE_SHARE 2.0
+#define FORCE_FLOOR 1e-6 /* of what moves rows by the length: a barrier's force at least */
+#define TOUCHING 1e-6    /* of the free motion: natural length of a barrier's slacks at least */
+#define HARD_BESIDE_CONTACTS 1e4
+#define STRICTLY_INSIDE                                                                            \
+  1e-6 /* lengths; nearer ones go along the path, whose derivative they need */
+#define SHORT_STEP 0.3
+#define WARM_STEP 0.5 /* a guess whose first steps are shorter is no help, */
+#define WARM_WATCH 2
+#define WARM_NEAR 0.1     /* relative error from which a guess is entered nearer to the middle */
+#define WARM_FAR 10.0     /* times that: where products are the natural ones */
+#define WARM_PROGRESS 0.9 /* or one where an iteration leaves more of the error */
+#define REFINE_FROM 1e-8  /* of the energy: mu from which on rounding counts */
+#define CAREFUL 1e-3      /* of what is allowed: a true residual that nobody looked at before */
+#define CARELESS 0.1      /* relative error, above which nobody looks at the true residual */
+#define STALLED_STEP 1e-6
+#define STALLED_COUNT 15   /* iterations without progress, */
+#define STALLED_ERROR 1e-3 /* once relative errors are this small: rounding */
+#define ACCEPTABLE 1e-7    /* relative error where rounding ends a path: of a barrier, by offsets */
+#define POLISH_FROM 1e-1   /* relative error: earlier, no gap means anything */
+#define CERTIFICATE_FROM 8 /* iterations before rays are looked at */
+#define CERTIFICATE_SCALE 1e6 /* a ray excludes every solution up to this many natural sizes */
+
+static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
+
+QD_CLONES
+void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack) {
+  tiles_multiply(&workspace->system, workspace->system.G, x, workspace->residual_row);
+  for (int i = 0; i < workspace->slot_count; ++i)
+    workspace->residual_row[i] += workspace->g[i] - slack[i];
+}
+
+QD_CLONES
+void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual) {
+  tiles_multiply_Q(&workspace->system, x, workspace->Qx);
+  for (int i = 0; i < workspace->slot_count; ++i) workspace->work_row[i] = -dual[i];
+  for (int i = 0; i < workspace->column_count; ++i)
+    workspace->residual_x[i] = workspace->Qx[i] + workspace->b[i];
+  tiles_add_transposed(&workspace->system, workspace->system.G, workspace->work_row,
+                       workspace->residual_x);
+}
+
+/* ------------------------------------------------------------ start */
+
+/* The same stiffness in all directions of all cones. */
+static void scale_uniformly(qd_cone_workspace *workspace, double stiffness) {
+  const cone_operator *rows = &workspace->rows;
+  const double root = sqrt(stiffness);
+  for (int c = 0; c < workspace->lane_count; ++c) {
+    rows->diagonal[c] = rows->tangent[c] = root;
+    rows->cross[c] = 0.0;
+  }
+  memset(rows->u, 0, (size_t)workspace->slot_count * sizeof(double));
+  conic_scale_equalities(workspace, &workspace->rows);
+}
+
+/* x = argmin of the cost + stiffness/2 |Gx + g|^2 + penalty/2 |Cx + c|^2 */
+static void least_squares(qd_cone_workspace *workspace, double stiffness, qd_cone_info *info) {
+  tile_system *system = &workspace->system;
+  double *x = workspace->x;
+  scale_uniformly(workspace, stiffness);
+  workspace->definite &= conic_factor_rows(workspace, &workspace->rows, info) == 0;
+  cones_apply(&workspace->product, &workspace->rows, workspace->g, workspace->rhs);
+  for (int i = 0; i < workspace->slot_count; ++i) workspace->ddual[i] = -workspace->rhs[i];
+  if (workspace->delassus.use) {
+    conic_delassus_solve(workspace, &workspace->rows,
+                         conic_quadratic_solve(workspace, workspace->b, -1.0), workspace->ddual, x);
+    return;
+  }
+  for (int i = 0; i < workspace->column_count; ++i) x[i] = -workspace->b[i];
+  tiles_add_transposed(system, system->S, workspace->ddual, x);
+  tiles_solve(system, x);
+}
+
+/* w = Gx + g, and the amount |w_1..| - w_0 by which each cone is violated (over cones) */
+static void start_rows(qd_cone_workspace *workspace, double *w, double *violation) {
+  const cone_product *product = &workspace->product;
+  memset(w, 0, (size_t)workspace->slot_count * sizeof(double));
+  tiles_multiply(&workspace->system, workspace->system.G, workspace->x, w);
+  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    double *amount = violation + group->cone;
+    clear(amount, group->padded);
+    for (int i = 1; i < group->dim; ++i)
+      for (int c = 0; c < group->padded; ++c)
+        amount[c] +=
+            w[group->slot + i * group->padded + c] * w[group->slot + i * group->padded + c];
+    for (int c = 0; c < group->padded; ++c)
+      amount[c] = group->kind == GROUP_EQUALITY ? 0.0 : sqrt(amount[c]) - w[group->slot + c];
+  }
+}
+
+/* How far equalities are from x = 0, in scaled columns; 1 if nothing says. */
+static double equality_offset(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  if (workspace->equality_count == 0) return 1.0;
+  const cone_group *group = &product->groups[product->group_count - 1];
+  const double offset = max_norm(workspace->g + group->slot, group->count);
+  return offset > 0.0 ? offset : 1.0;
+}
+
+/* Natural units. Length: how far slacks are from zero at x = 0, a mean that far cones do not
+ * dominate (of square roots), or a share of the largest violation. Force: what the rows must carry,
+ * cost over row size. Both grow if a target asks for more energy; a force that is
+ * all but zero would have the length grow instead, beyond what rows resolve. Measured on contact
+ * programs: within a factor 3 of the best hand-picked pair (10 mm, 10 N); violation and violation /
+ * compliance alone cost up to twice the iterations. Nearly linear programs, whose cost alone sends
+ * x far beyond what rows allow, are measured `by_offsets` where that has failed. */
+static void find_units(qd_cone_workspace *workspace, const double *violation) {
+  const cone_product *product = &workspace->product;
+  double worst = 0.0, roots = 0.0, row = 0.0, target = 0.0, length, force;
+  double near_roots = 0.0;
+  int near_count = 0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      worst = larger(worst, violation[group->cone + c]);
+      const double root = sqrt(fabs(workspace->g[group->slot + c]));
+      roots += root;
+      if (violation[group->cone + c] >= 0.0) {
+        near_roots += root;
+        ++near_count;
+      }
+      row = larger(row, workspace->compliance[group->cone + c]);
+      target = larger(target, product->target[group->cone + c]);
+    }
+  }
+  roots = product->cone_count > 0 ? roots / product->cone_count : 0.0;
+  if (workspace->by_offsets) worst = 0.0;
+  row = row > 0.0 ? sqrt(row) : 1.0;
+  workspace->b_size = max_norm(workspace->b, workspace->column_count);
+  length = LENGTH_SHARE * larger(roots * roots, 0.01 * worst);
+  force = FORCE_SHARE * workspace->b_size / row;
+  if (!workspace->exact &&
+      !workspace
+           ->by_offsets) /* contacts that touch: their offsets are rounding, free motion is not */
+    length = larger(length, TOUCHING * row * max_norm(workspace->x, workspace->column_count));
+  if (length == 0.0 && workspace->by_offsets) length = row * equality_offset(workspace);
+  if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
+  if (force == 0.0) force = length / (row * row);
+  if (!workspace->exact) force = larger(force, FORCE_FLOOR * length / (row * row));
+  near_roots = near_count > 0 ? near_roots / near_count : roots;
+  workspace->near_length = LENGTH_SHARE * larger(near_roots * near_roots, 0.01 * worst);
+  if (workspace->near_length == 0.0) workspace->near_length = length;
+  const double more = target > length * force ? sqrt(target / (length * force)) : 1.0;
+  workspace->length = length * more;
+  workspace->force = force * more;
+  workspace->energy = workspace->length * workspace->force;
+  workspace->reach = length / row;
+  if (workspace->definite)
+    workspace->reach = larger(workspace->reach, max_norm(workspace->x, workspace->column_count));
+  if (workspace->b_size == 0.0) workspace->b_size = workspace->force * row;
+  if (workspace->by_offsets) /* contacts are far stiffer than the cost: held rows more so */
+    workspace->hard_penalty = larger(HARD_ROW_PENALTY, HARD_BESIDE_CONTACTS * workspace->force /
+                                                           workspace->length * row * row);
+}
+
+/* s - z / stiffness = l and s z = room stiffness / 4, both positive: s, and z / stiffness. */
+LANES_INLINE void split(double l, double room, double *s, double *z) {
+  const double root = sqrt(l * l + room), large = 0.5 * (fabs(l) + root),
+               small = 0.25 * room / large;
+  *s = l > 0.0 ? large : small;
+  *z = l > 0.0 ? small : large;
+}
+
+/* On the path of the penalised problem: slack - dual / stiffness = w with the same product for
+ * every cone, by eigenvalues along (1, +-u). Far cones do not move near ones: shifting all slacks
+ * and multipliers by the same amount until they are inside took up to twice the iterations. */
+static void start_cones(qd_cone_workspace *workspace, const double *w) {
+  const cone_product *product = &workspace->product;
+  const double stiffness = START_STIFFNESS * workspace->force / workspace->length;
+  const double room = 4.0 * START_PRODUCT * workspace->energy / stiffness;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->padded; ++c) {
+      const int n = group->padded, at = group->slot + c;
+      double sum = 0.0, high_s, high_z, low_s, low_z;
+      for (int i = 1; i < group->dim; ++i) sum += w[at + i * n] * w[at + i * n];
+      const double size = sqrt(sum), real = c < group->count;
+      const double per = size > 0.0 ? 0.5 * real / size : 0.0;
+      split(w[at] + size, room, &high_s, &high_z);
+      split(w[at] - size, room, &low_s, &low_z);
+      workspace->slack[at] = real != 0.0 ? 0.5 * (high_s + low_s) : 1.0;
+      workspace->dual[at] = real != 0.0 ? 0.5 * stiffness * (high_z + low_z) : 1.0;
+      for (int i = 1; i < group->dim; ++i) {
+        workspace->slack[at + i * n] = per * (high_s - low_s) * w[at + i * n];
+        workspace->dual[at + i * n] = per * stiffness * (high_z - low_z) * w[at + i * n];
+      }
+      if (group->kind == GROUP_EQUALITY) workspace->slack[at] = workspace->dual[at] = 0.0;
+    }
+  }
+}
+
+int conic_factor_cost(qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  tile_system *system = &workspace->system;
+  if (system->Q_is_diagonal) return 1;
+  scale_uniformly(workspace, 0.0);
+  if (workspace->equality_count > 0)
+    clear(workspace->rows.diagonal + product->groups[product->group_count - 1].cone,
+          product->groups[product->group_count - 1].padded);
+  tiles_assemble(system, &workspace->rows, 0.0);
+  return tiles_factor(system) == 0 && system->weakest_pivot > 1e-10;
+}
+
+int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
+  const cone_product *product = &workspace->product;
+  tile_system *system = &workspace->system;
+  double *w = workspace->rhs, *violation = workspace->aim;
+  workspace->delassus.use = 0;
+  for (int i = 0; i < workspace->column_count; ++i) workspace->x[i] = -workspace->b[i];
+  if (!system->Q_is_diagonal && workspace->definite) {
+    workspace->definite = conic_factor_cost(workspace);
+    ++info->factorizations;
+    if (workspace->definite) tiles_solve(system, workspace->x);
+  }
+  if (!workspace->definite) least_squares(workspace, 1.0, info);
+  workspace->delassus.use = conic_delassus_prepare(workspace);
+  start_rows(workspace, w, violation);
+  find_units(workspace, violation);
+  if (!workspace->exact || !workspace->definite) return 0;
+  if (workspace->equality_count > 0) {
+    const cone_group *group = &product->groups[product->group_count - 1];
+    if (max_norm(w + group->slot, group->count) > 0.0) return 0;
+  }
+  double nearest = HUGE_VAL;
+  for (int c = 0; c < workspace->lane_count; ++c)
+    if (product->weight[c] > 0.0) nearest = smaller(nearest, -violation[c]);
+  if (nearest <= STRICTLY_INSIDE * workspace->length) return 0;
+  memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
+  memcpy(workspace->slack, w, (size_t)workspace->slot_count * sizeof(double));
+  return 1;
+}
+
+/* Least squares in natural units, then slack and dual for it. */
+static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
+  least_squares(workspace, workspace->force / workspace->length, info);
+  start_rows(workspace, workspace->rhs, workspace->aim);
+  start_cones(workspace, workspace->rhs);
+}
+
+/* ------------------------------------------------------------ certificates */
+
+/* Farkas: a multiplier z in K with G'z + C'y = 0 and g'z + c'y < 0 excludes every feasible point.
+ * Here for points up to CERTIFICATE_SCALE natural sizes. Tried: the multiplier itself and where the
+ * last Newton step would take it, which gets there long before the iterate does. For a barrier g'z
+ * = 0 is enough: it excludes interior points. */
+static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
+  const cone_product *product = &workspace->product;
+  double *push = workspace->work_x;
+  double value = 0.0, size = 0.0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int i = 0; i < group->dim; ++i)
+      for (int c = 0; c < group->count; ++c) {
+        const int at = group->slot + i * group->padded + c;
+        value -= workspace->g[at] * ray[at];
+        size = larger(size, fabs(ray[at]));
+      }
+  }
+  clear(push, workspace->column_count);
+  tiles_add_transposed(&workspace->system, workspace->system.G, ray, push);
+  const double leak = product->cone_count > 0 ? larger(0.0, cones_violation(product, ray)) : 0.0;
+  const double moved =
+      CERTIFICATE_SCALE *
+      (max_norm(push, workspace->column_count) * workspace->reach + leak * workspace->length);
+  if (!workspace->exact && moved < size * workspace->length &&
+      value > -1e-6 * size * workspace->length)
+    return 1;
+  return value > moved;
+}
+
+/* The proof, moved into its cones, stays in path_dual. */
+static void keep_proof(qd_cone_workspace *workspace, const double *ray) {
+  const cone_product *product = &workspace->product;
+  memcpy(workspace->path_dual, ray, (size_t)workspace->slot_count * sizeof(double));
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      double rest = 0.0, *head = workspace->path_dual + group->slot + c;
+      for (int i = 1; i < group->dim; ++i)
+        rest += head[i * group->padded] * head[i * group->padded];
+      *head = larger(*head, sqrt(rest));
+    }
+  }
+}
+
+/* 1, and the multipliers that do in aim. */
+static int proves_infeasible(qd_cone_workspace *workspace) {
+  double *ray = workspace->aim;
+  conic_row_residual(workspace, workspace->x, workspace->slack);
+  const double primal = max_norm(workspace->residual_row, workspace->slot_count);
+  if (primal < (workspace->exact ? 1e-9 : 1e-12) * workspace->length) return 0; /* it is feasible */
+  memcpy(ray, workspace->dual, (size_t)workspace->slot_count * sizeof(double));
+  if (excludes_points(workspace, ray)) return 1;
+  if (workspace->share < 1.0) return 0;
+  cones_apply(&workspace->product, &workspace->product.scaling, workspace->ddual, ray);
+  for (int i = 0; i < workspace->slot_count; ++i) ray[i] += workspace->dual[i];
+  return excludes_points(workspace, ray);
+}
+
+/* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0: the cost falls for ever. */
+static int proves_unbounded(qd_cone_workspace *workspace) {
+  double *Gd = workspace->rhs;
+  double fall = 0.0, bend = 0.0, leak = 0.0;
+  for (int i = 0; i < workspace->column_count; ++i) {
+    fall -= workspace->b[i] * workspace->x[i];
+    bend = larger(bend, fabs(workspace->Qx[i]));
+  }
+  if (fall <= 0.0 || max_norm(workspace->x, workspace->column_count) < 1e4 * workspace->reach)
+    return 0;
+  for (int i = 0; i < workspace->slot_count; ++i)
+    Gd[i] = workspace->residual_row[i] + workspace->slack[i] - workspace->g[i];
+  if (workspace->product.cone_count > 0)
+    leak = larger(0.0, cones_violation(&workspace->product, Gd));
+  if (workspace->equality_count > 0) {
+    const cone_group *group = &workspace->product.groups[workspace->product.group_count - 1];
+    leak = larger(leak, max_norm(Gd + group->slot, group->count));
+  }
+  return fall > CERTIFICATE_SCALE * (bend * workspace->reach + leak * workspace->force);
+}
+
+/* ------------------------------------------------------------ the loop */
+
+static double mean_target(const cone_product *product) {
+  double sum = 0.0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+      sum += product->target[group->cone + c];
+  }
+  return product->cone_count > 0 ? sum / product->cone_count : 0.0;
+}
+
+static void keep_best(qd_cone_workspace *workspace) {
+  const size_t rows = (size_t)workspace->slot_count * sizeof(double);
+  memcpy(workspace->polish_x, workspace->x, (size_t)workspace->column_count * sizeof(double));
+  memcpy(workspace->path_slack, workspace->slack, rows);
+  memcpy(workspace->path_dual, workspace->dual, rows);
+}
+
+static void restore_best(qd_cone_workspace *workspace) {
+  const size_t rows = (size_t)workspace->slot_count * sizeof(double);
+  memcpy(workspace->x, workspace->polish_x, (size_t)workspace->column_count * sizeof(double));
+  memcpy(workspace->slack, workspace->path_slack, rows);
+  memcpy(workspace->dual, workspace->path_dual, rows);
+}
+
+/* Largest of primal, dual and complementarity error over what is allowed. `gap`: the sum of all
+ * products; not finite if any number of the iterate is not. */
+QD_CLONES
+static double path_error(qd_cone_workspace *workspace, double goal, double *gap) {
+  *gap = cones_gap(&workspace->product, workspace->slack, workspace->dual);
+  if (!all_finite(workspace->residual_x, workspace->column_count)) *gap = HUGE_VAL;
+  const double primal = max_norm(workspace->residual_row, workspace->slot_count);
+  const double dual = max_norm(workspace->residual_x, workspace->column_count);
+  const double deviation =
+      cones_deviation(&workspace->product, workspace->slack, workspace->dual,
+                      (workspace->exact ? goal : BARRIER_FLOOR) * workspace->energy, goal);
+  const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
+  return larger(deviation, larger(primal / (goal * workspace->length), dual / (goal * size)));
+}
+
+/* The last step's rounding may have left the cones: no residual shows that. */
+static int is_inside(const qd_cone_workspace *workspace) {
+  return cones_hold(&workspace->product, workspace->slack) &&
+         cones_hold(&workspace->product, workspace->dual);
+}
+
+/* Where the guess shows; the farther off it is, the nearer to the middle, from where steps are
+ * long. */
+static void start_warm(qd_cone_workspace *workspace, double goal) {
+  conic_enter_path(workspace, 1.0);
+  conic_row_residual(workspace, workspace->x, workspace->slack);
+  conic_column_residual(workspace, workspace->x, workspace->dual);
+  double gap;
+  const double error = goal * path_error(workspace, goal, &gap) / WARM_NEAR;
+  const double middle = workspace->energy / mean_target(&workspace->product);
+  if (error > WARM_FAR)
+    conic_enter_path(workspace, larger(middle, WARM_FAR));
+  else if (error > 1.0)
+    conic_enter_path(workspace, smaller(error, larger(middle, 1.0)));
+}
+
+qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
+                            path_start from, qd_cone_info *info) {
+  cone_product *product = &workspace->product;
+  if (from == PATH_COLD) start(workspace, info);
+  if (from == PATH_WARM) start_warm(workspace, goal);
+  const int first = info->iterations;
+  workspace->origin = ORIGIN_PATH;
+  workspace->arrived = 0;
+  const double target = mean_target(product);
+  double best = HUGE_VAL;
+  qd_status status = QD_ITERATION_LIMIT;
+  int stalled = 0;
+  conic_row_residual(workspace, workspace->x, workspace->slack);
+  for (int by_recurrence = 0;; ++info->iterations) {
+    double gap, error;
+    if (by_recurrence)
+      tiles_multiply_Q(&workspace->system, workspace->x, workspace->Qx);
+    else
+      conic_column_residual(workspace, workspace->x, workspace->dual);
+    if (workspace->equality_count > 0) /* proximal steps leave a part behind */
+      conic_row_residual(workspace, workspace->x, workspace->slack);
+    error = path_error(workspace, goal, &gap);
+    if (by_recurrence && error * goal <= CARELESS) {
+      conic_column_residual(workspace, workspace->x, workspace->dual);
+      error = path_error(workspace, goal, &gap);
+      if (error > CAREFUL) error = larger(error, 2.0); /* another step, for accuracy */
+    }
+    if (error <= 1.0) { /* so far by the recurrence of the rows' residual: now the true one */
+      conic_row_residual(workspace, workspace->x, workspace->slack);
+      error = path_error(workspace, goal, &gap);
+    }
+    if (!isfinite(gap) || (error <= 1.0 && !is_inside(workspace))) {
+      status = QD_NUMERICAL_TROUBLE;
+      break;
+    }
+    if (from == PATH_WARM && info->iterations > first && error > WARM_PROGRESS * best)
+      return QD_ITERATION_LIMIT;
+    if (error < best) {
+      best = error;
+      stalled = 0;
+      workspace->arrived = error <= 1.0;
+      if (error <= 1.0) return QD_OK;
+      keep_best(workspace);
+    } else {
+      ++stalled;
+    }
+    if (info->iterations >= iteration_limit) break;
+    if (workspace->wanted_width > 0 && error * goal < POLISH_FROM &&
+        conic_find_split(workspace) >= workspace->wanted_width)
+      return QD_OK;
+    const double mu = product->cone_count > 0 ? gap / product->cone_count : 0.0;
+    const int refine = mu < REFINE_FROM * workspace->energy;
+    const double alpha = conic_take_step(workspace, mu, target, refine, info);
+    by_recurrence = !refine && workspace->definite && error * goal > CARELESS;
+    if (from == PATH_WARM && info->iterations - first < WARM_WATCH && alpha < WARM_STEP) {
+      ++info->iterations;
+      return QD_ITERATION_LIMIT;
+    }
+    const int stuck =
+        alpha < STALLED_STEP || (stalled > STALLED_COUNT && best * goal < STALLED_ERROR);
+    if (alpha > 0.0 && (stuck || alpha < SHORT_STEP || info->iterations >= CERTIFICATE_FROM)) {
+      const int infeasible = proves_infeasible(workspace);
+      if (infeasible || proves_unbounded(workspace)) {
+        memcpy(workspace->newton_x, workspace->x,
+               (size_t)workspace->column_count * sizeof(double)); /* where to, if unbounded */
+        restore_best(workspace);
+        if (infeasible) keep_proof(workspace, workspace->aim);
+        workspace->path_error = best * goal;
+        return infeasible ? QD_INFEASIBLE : QD_UNBOUNDED;
+      }
+    }
+    if (stuck) {
+      status = QD_NUMERICAL_TROUBLE;
+      break;
+    }
+  }
+  if (best == HUGE_VAL) { /* nothing finite was ever seen */
+    memset(workspace->polish_x, 0, (size_t)workspace->column_count * sizeof(double));
+    memset(workspace->path_slack, 0, (size_t)workspace->slot_count * sizeof(double));
+    memset(workspace->path_dual, 0, (size_t)workspace->slot_count * sizeof(double));
+  }
+  restore_best(workspace);
+  workspace->path_error = best * goal;
+  workspace->arrived = (!workspace->exact || workspace->by_offsets) && best * goal <= ACCEPTABLE &&
+                       is_inside(workspace); /* rounding ends it */
+  return workspace->arrived ? QD_OK : status;
+}
+
+qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
+                           qd_cone_info *info) {
+  static const double length_factor[] = {30.0, 1e3, 1.0, 0.03},
+                      force_factor[] = {30.0, 1.0, 1e3, 0.03};
+  const double length = workspace->length, force = workspace->force;
+  qd_status status = QD_NUMERICAL_TROUBLE;
+  for (int k = 0; k < 4 && status != QD_OK; ++k) {
+    workspace->length = length * length_factor[k];
+    workspace->force = force * force_factor[k];
+    workspace->energy = workspace->length * workspace->force;
+    status =
+        conic_follow_path(workspace, goal, info->iterations + iteration_limit, PATH_COLD, info);
+  }
+  workspace->length = length;
+  workspace->force = force;
+  workspace->energy = length * force;
+  return status;
+}

@@ -1,0 +1,271 @@
+/* Newton on the active set: from the end of the path, from the dual active set, or, where there is
+ * too much in contact for that, from the guess that all of it rests, which is right for stacks and
+ * costs one factorisation where it is wrong.
+ *
+ * The solution is a root of the natural map: with z = dual - r slack, dual = P_K(z). Its derivative
+ * at z says which directions of a cone are held (eigenvalue 1: the slack does not move), which are
+ * free (0: the multiplier vanishes) and, while sliding, how stiff the tangents are:
+ *
+ *     open     z in -K      all free
+ *     stick    z in K       all held
+ *     slide    otherwise    (1, u) held, (1, -u) free, across it stiffness k = r v / (1 - v)
+ *
+ * with u = z_1 / |z_1|, v = (1 + z_0 / |z_1|) / 2 (Fukushima, Luo, Tseng 2002). With H the held
+ * projector and M the stiffness, the Newton step solves Qx + b = G'dual and
+ *
+ *     new slack = 0                                              along H,
+ *     new dual = H dual - M (dual / r + new slack - slack)       elsewhere.
+ *
+ * Held rows carry a large stiffness instead of infinity, new dual = H dual - M (new slack) along H:
+ * what it leaves goes with the next iterations. Redundant held rows (coplanar contacts) share the
+ * load and leave x alone. r = force unit / length unit decides which set is found from afar; at the
+ * solution any will do. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/workspace.h"
+
+#define NEWTON_LIMIT 12
+#define FROM_CUTS 10.0   /* times force / length: r from the dual active set */
+#define REST_FORCE 0.1   /* natural forces: contacts nearer than this share of a near length rest */
+#define FIRST_STEP 0.3   /* error that the first step from there may leave */
+#define SAME_FACTOR 1e-8 /* error below which the last factor serves again, if no state changed */
+#define HARDLY 0.5       /* of the error before: from a start, if that is small enough, it ends */
+#define SLOW 0.1         /* of the error before: then fresh factors, and stiffer ones */
+#define STIFFER 100.0
+#define STIFFEST 1e12
+#define ROUNDING 5e-14 /* nothing left to gain */
+#define ACCEPTED 1e-11 /* relative error of the natural map of a certified answer */
+#define WEAK 1e-9      /* natural units: nearer to two states than this */
+
+/* Padded lanes: nothing there. */
+static void clear_padding(qd_cone_workspace *workspace, double *rows) {
+  const cone_product *product = &workspace->product;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = group->count; c < group->padded; ++c) {
+      conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
+      for (int i = 0; i < group->dim; ++i) {
+        workspace->rows.u[group->slot + i * group->padded + c] = 0.0;
+        rows[group->slot + i * group->padded + c] = 0.0;
+      }
+    }
+  }
+}
+
+/* out = dual / r */
+LANES_INLINE void as_slack(const qd_cone_workspace *workspace, const double *dual, double *out) {
+  const cone_product *product = &workspace->product;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    const double *per_split = workspace->per_split + group->cone;
+    for (int i = 0; i < group->dim; ++i)
+      for (int c = 0; c < group->padded; ++c)
+        out[group->slot + i * group->padded + c] =
+            dual[group->slot + i * group->padded + c] * per_split[c];
+  }
+}
+
+/* One Newton step from (x, dual) with the set that conic_project found. w: slack of x, updated. */
+QD_CLONES
+static void newton_step(qd_cone_workspace *workspace, int factor, double *x, double *dual,
+                        double *w) {
+  tile_system *system = &workspace->system;
+  const cone_product *product = &workspace->product;
+  const int slots = workspace->slot_count, columns = workspace->column_count;
+  double *offset = workspace->dslack, *held = workspace->ddual, *load = workspace->dslack_aim;
+  double *step = workspace->dx, *moved = workspace->work_row2; /* padded lanes stay zero */
+  if (factor) {
+    tiles_assemble(system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+    tiles_factor(system);
+  }
+  /* soft directions: new dual = -M (new slack + offset), offset = dual / r - slack, held part off
+   */
+  as_slack(workspace, dual, held);
+  for (int i = 0; i < slots; ++i) held[i] -= w[i];
+  cones_apply(product, &workspace->hard, held, offset);
+  for (int i = 0; i < slots; ++i) offset[i] = held[i] - offset[i];
+  cones_apply(product, &workspace->hard, dual, held);
+  for (int i = 0; i < slots; ++i) load[i] = w[i] + offset[i];
+  cones_apply(product, &workspace->stiffness, load, dual);
+  for (int i = 0; i < slots; ++i) dual[i] = held[i] - dual[i];
+  tiles_multiply_Q(system, x, step);
+  for (int i = 0; i < columns; ++i) step[i] = -workspace->b[i] - step[i];
+  tiles_add_transposed(system, system->G, dual, step);
+  tiles_solve(system, step);
+  for (int i = 0; i < columns; ++i) x[i] += step[i];
+  tiles_multiply(system, system->G, step, moved);
+  cones_apply(product, &workspace->stiffness, moved, load);
+  for (int i = 0; i < slots; ++i) {
+    dual[i] -= load[i];
+    w[i] += moved[i];
+  }
+}
+
+/* Error of the natural map at (x, dual), relative; dual and slack of its projection. */
+LANES_INLINE double evaluate(qd_cone_workspace *workspace, double r, const double *x,
+                             const double *dual, const double *w, double *projected) {
+  const double map = r * conic_project(workspace, w, dual, workspace->aim, projected);
+  conic_column_residual(workspace, x, projected);
+  const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
+  const double force = larger(workspace->force, max_norm(projected, workspace->slot_count));
+  if (!all_finite(workspace->residual_x, workspace->column_count)) return HUGE_VAL;
+  return larger(map / force, max_norm(workspace->residual_x, workspace->column_count) / size);
+}
+
+/* Force over length: natural units, or where those have failed what the path's end has itself. */
+static double find_r(const qd_cone_workspace *workspace) {
+  const double natural = workspace->force / workspace->near_length;
+  if (workspace->origin == ORIGIN_PATH || workspace->origin == ORIGIN_REST) return natural;
+  if (workspace->origin != ORIGIN_PATH_END) return FROM_CUTS * natural;
+  const cone_product *product = &workspace->product;
+  double force = 0.0, length = 0.0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      force = larger(force, workspace->dual[group->slot + c]);
+      length = larger(length, workspace->slack[group->slot + c]);
+    }
+  }
+  return force > 0.0 && length > 0.0 ? force / length : natural;
+}
+
+/* Held rows no stiffer than what contacts that hardly slide have across (force over way) converge
+ * slowly. Only from a start: multipliers of an infeasible program grow with the penalty, until what
+ * they leave is small beside them; other origins have proofs of that to find. */
+static void stiffen(qd_cone_workspace *workspace) {
+  workspace->hard_penalty = smaller(STIFFER * workspace->hard_penalty, STIFFEST);
+  conic_set_equalities(workspace);
+}
+
+/* A start is left where it solves the program, or is so far off that the polish is not worth its
+ * factors, or where steps hardly help and the best is within the tolerance: at rest, where contacts
+ * that just do not slide leave no strict set. */
+static int ends_start(const qd_cone_workspace *workspace, int iteration, double error, double last,
+                      double best) {
+  return error <= ACCEPTED || (iteration == 0 && error > workspace->start_limit) ||
+         (error > HARDLY * last && best <= workspace->start_tolerance);
+}
+
+/* Newton from (newton_x, newton_dual, newton_slack); 1 if it arrives. */
+QD_CLONES
+static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
+  const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
+  const int started = workspace->origin == ORIGIN_START;
+  const int guessed = workspace->origin == ORIGIN_REST || started;
+  /* rises of the error: cuts and starts leave sets that are still to change, the path knows them */
+  const int patience = started                                  ? 4
+                       : workspace->origin == ORIGIN_ACTIVE_SET ? 3
+                       : workspace->origin == ORIGIN_PATH       ? 1
+                                                                : 2;
+  const double r = find_r(workspace);
+  if (!workspace->split_width)
+    for (int c = 0; c < workspace->lane_count; ++c) workspace->split[c] = r;
+  for (int c = 0; c < workspace->lane_count; ++c)
+    workspace->per_split[c] = 1.0 / workspace->split[c];
+  double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
+  double *projected = workspace->ddual_aim;
+  double best = HUGE_VAL, last = HUGE_VAL, penalty = workspace->hard_penalty;
+  int rises = 0, best_is_last = 0;
+  for (int iteration = 0;; ++iteration) {
+    const double error = evaluate(workspace, r, x, dual, w, projected);
+    best_is_last = error < best;
+    if (!(error < HUGE_VAL)) break;
+    if (best_is_last) {
+      best = error;
+      memcpy(workspace->polish_x, x, column_bytes);
+      memcpy(workspace->polish_dual, projected, (size_t)workspace->slot_count * sizeof(double));
+      for (int i = 0; i < workspace->slot_count; ++i)
+        workspace->polish_slack[i] = projected[i] - workspace->aim[i]; /* times r */
+    }
+    if (guessed && iteration == 1 && error > FIRST_STEP) break;
+    if (started && ends_start(workspace, iteration, error, last, best)) break;
+    rises += error >= last;
+    const int slow = started && error > SLOW * last;
+    last = error;
+    if (best <= ROUNDING || rises >= patience || iteration == NEWTON_LIMIT) break;
+    if (best <= ACCEPTED && rises > 0) break;
+    const int factor = iteration == 0 || error > SAME_FACTOR || workspace->state_changed || slow ||
+                       penalty != workspace->hard_penalty;
+    newton_step(workspace, factor, x, dual, w);
+    info->factorizations += factor;
+    penalty = workspace->hard_penalty;
+    if (slow && !workspace->state_changed) stiffen(workspace);
+  }
+  as_slack(workspace, workspace->polish_slack, workspace->polish_slack);
+  if (best < HUGE_VAL && !best_is_last) /* states of the best iterate: z = dual - r slack again */
+    conic_project(workspace, workspace->polish_slack, workspace->polish_dual, workspace->aim,
+                  projected);
+  workspace->polish_error = best;
+  return best <= ACCEPTED;
+}
+
+/* An active set's answer is a vertex: of redundant rows (four corners of a box) some carry nothing.
+ * Loads such cones a little before another Newton run, which returns to the solution nearest by; no
+ * more than the smallest load, so that what others give up leaves them loaded. */
+static void spread_load(qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  double smallest = HUGE_VAL;
+  for (int k = 0; k < product->group_count; ++k)
+    for (int c = 0; c < product->groups[k].count; ++c) {
+      const double load = workspace->polish_dual[product->groups[k].slot + c];
+      if (load > 1e3 * WEAK * workspace->force) smallest = smaller(smallest, load);
+    }
+  for (int k = 0; k < product->group_count && smallest < HUGE_VAL; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count; ++c)
+      if (workspace->state[group->cone + c] == CONE_WEAK)
+        workspace->newton_dual[group->slot + c] += smallest;
+  }
+}
+
+/* Every cone's multiplier a little inside: contacts that touch are held, even where the free motion
+ * neither closes nor opens them (boxes in a stack fall together). */
+static void press_together(qd_cone_workspace *workspace, double *dual) {
+  const cone_product *product = &workspace->product;
+  memset(dual, 0, (size_t)workspace->slot_count * sizeof(double));
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+      dual[group->slot + c] = REST_FORCE * workspace->force;
+  }
+}
+
+int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
+  double *w = workspace->newton_slack;
+  if (workspace->origin == ORIGIN_FREE) { /* no cone is near: the minimiser of the cost */
+    memcpy(workspace->polish_x, workspace->x, column_bytes);
+    memcpy(workspace->polish_slack, workspace->slack, row_bytes);
+    memset(workspace->polish_dual, 0, row_bytes);
+    for (int c = 0; c < workspace->lane_count; ++c) workspace->state[c] = CONE_OPEN;
+    return 1;
+  }
+  const int started = workspace->origin == ORIGIN_START; /* newton_x and newton_dual are there */
+  /* cuts leave sets that are still to change, where more stiffness is more rounding */
+  workspace->hard_penalty = workspace->origin == ORIGIN_PATH ? STIFFEST_ROW : HARD_ROW_PENALTY;
+  if (!started) memcpy(workspace->newton_x, workspace->x, column_bytes);
+  if (workspace->origin == ORIGIN_REST) {
+    press_together(workspace, workspace->newton_dual);
+    memcpy(w, workspace->rhs, row_bytes);
+  } else {
+    if (!started) memcpy(workspace->newton_dual, workspace->dual, row_bytes);
+    memset(w, 0, row_bytes);
+    tiles_multiply(&workspace->system, workspace->system.G, workspace->newton_x, w);
+    for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+  }
+  clear_padding(workspace, workspace->newton_dual);
+  memset(workspace->ddual_aim, 0, row_bytes);
+  memset(workspace->aim, 0, row_bytes);
+  conic_set_equalities(workspace);
+  int verified = iterate(workspace, info);
+  workspace->hard_penalty = HARD_ROW_PENALTY;
+  if (verified && workspace->origin == ORIGIN_ACTIVE_SET && conic_any_weak(workspace)) {
+    if (!workspace->is_vertex) return 0; /* more cuts show how the load spreads */
+    spread_load(workspace);
+    verified = iterate(workspace, info) && !conic_any_weak(workspace); /* else: along the path */
+  }
+  return verified;
+}

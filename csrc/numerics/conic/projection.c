@@ -1,0 +1,196 @@
+/* Projection of dual - r slack on the cones, four at a time, with what it says of each: its state,
+ * and the stiffness of its directions in the Newton step of conic/polish.c. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/workspace.h"
+
+#define WEAK 1e-9 /* natural units: nearer to two states than this */
+
+/* What four cones side by side share. */
+typedef struct quad_input {
+  double weak_force, length; /* of a state that is none */
+  double penalty;            /* of held directions, over the compliance */
+} quad_input;
+
+static const lanes zero = {0.0, 0.0, 0.0, 0.0};
+
+LANES_INLINE void lanes_size(lanes *out, const lanes *a) {
+  const lane_bits without_sign = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+  *out = (lanes)((lane_bits)*a & without_sign);
+}
+
+/* a where the mask is set, else 0 */
+LANES_INLINE void lanes_keep(lanes *out, const lane_bits *mask, const lanes *a) {
+  *out = (lanes)(*mask & (lane_bits)*a);
+}
+
+/* Square roots of the penalties of four cones' held rows. */
+LANES_INLINE void hard_roots(const double *compliance, double penalty, lanes *out) {
+  const lanes one = {1.0, 1.0, 1.0, 1.0};
+  lanes soft = LANES_OF(compliance);
+  const lane_bits none = ~(soft > 0.0);
+  lanes_choose(&soft, &none, &one, &soft);
+  soft = penalty / soft;
+  lanes_sqrt(out, &soft);
+}
+
+/* Writes the states; 1 if one has changed. `real`: cones that are there. */
+LANES_INLINE int set_states(int *state, const lanes *value, int real) {
+  int changed = 0;
+  for (int k = 0; k < 4; ++k) {
+    const int now = (int)(*value)[k];
+    changed |= (k < real) & (state[k] != now);
+    state[k] = now;
+  }
+  return changed;
+}
+
+/* The operators of four cones, by their values along (1, u), along (1, -u) and across; `held`: bits
+ * of what of them is. */
+LANES_INLINE void set_operators(qd_cone_workspace *workspace, int cone, const lanes *along,
+                                const lanes *against, const lanes *across,
+                                const lane_bits *held_along, const lane_bits *held_rest) {
+  const lanes one = {1.0, 1.0, 1.0, 1.0};
+  lanes along_held, rest_held;
+  lanes_keep(&along_held, held_along, &one);
+  lanes_keep(&rest_held, held_rest, &one);
+  const lanes along_squared = *along * *along, against_squared = *against * *against;
+  LANES_AT(workspace->rows.diagonal + cone) = 0.5 * (*along + *against);
+  LANES_AT(workspace->rows.cross + cone) = 0.5 * (*along - *against);
+  LANES_AT(workspace->rows.tangent + cone) = *across;
+  LANES_AT(workspace->stiffness.diagonal + cone) = 0.5 * (along_squared + against_squared);
+  LANES_AT(workspace->stiffness.cross + cone) = 0.5 * (along_squared - against_squared);
+  LANES_AT(workspace->stiffness.tangent + cone) = *across * *across;
+  LANES_AT(workspace->hard.diagonal + cone) = 0.5 * (along_held + rest_held);
+  LANES_AT(workspace->hard.cross + cone) = 0.5 * (along_held - rest_held);
+  LANES_AT(workspace->hard.tangent + cone) = rest_held;
+}
+
+/* Four Lorentz cones from lane c of the group on; returns the largest change over r of each. */
+LANES_INLINE void project_cones(qd_cone_workspace *workspace, const cone_group *group, int c,
+                                const quad_input *in, const double *w, const double *dual,
+                                double *z, double *projected, lanes *change, int dim) {
+  const size_t n = (size_t)group->padded, at = (size_t)(group->slot + c);
+  const int cone = group->cone + c, real = group->count - c;
+  const lanes r = LANES_OF(workspace->split + cone), weak_length = WEAK * in->length * r;
+  const lanes open_state = {CONE_OPEN, CONE_OPEN, CONE_OPEN, CONE_OPEN};
+  const lanes stick_state = {CONE_STICK, CONE_STICK, CONE_STICK, CONE_STICK};
+  const lanes slide_state = {CONE_SLIDE, CONE_SLIDE, CONE_SLIDE, CONE_SLIDE};
+  const lanes weak_state = {CONE_WEAK, CONE_WEAK, CONE_WEAK, CONE_WEAK};
+  lanes sum = zero, size, root, across, along, against, part, moved, state;
+  const lanes head = LANES_OF(dual + at) - r * LANES_OF(w + at);
+  LANES_AT(z + at) = head;
+  for (int i = 1; i < dim; ++i) {
+    const size_t row = at + (size_t)i * n;
+    const lanes value = LANES_OF(dual + row) - r * LANES_OF(w + row);
+    LANES_AT(z + row) = value;
+    sum += value * value;
+  }
+  lanes_sqrt(&size, &sum);
+  const lane_bits sticks = head >= size, is_open = ~sticks & (head <= -size);
+  const lane_bits slides = ~(sticks | is_open), touches = ~is_open, has_tail = size > 0.0;
+  const lanes beta = 0.5 * (head + size), gap = 0.5 * (size - head);
+  lanes per = 1.0 / size, ratio = r * beta / gap;
+  lanes_keep(&per, &has_tail, &per);
+  lanes_keep(&ratio, &slides, &ratio);
+  /* heads and tails: as they are, nothing, or (beta, beta u) */
+  lanes_keep(&part, &slides, &beta);
+  lanes_choose(&part, &sticks, &head, &part);
+  LANES_AT(projected + at) = part;
+  moved = LANES_OF(dual + at) - part;
+  lanes_size(change, &moved);
+  for (int i = 1; i < dim; ++i) {
+    const size_t row = at + (size_t)i * n;
+    const lanes value = LANES_OF(z + row), u = value * per, slid = beta * u;
+    LANES_AT(workspace->rows.u + row) = u;
+    lanes_keep(&part, &slides, &slid);
+    lanes_choose(&part, &sticks, &value, &part);
+    LANES_AT(projected + row) = part;
+    moved = LANES_OF(dual + row) - part;
+    lanes_size(&moved, &moved);
+    lanes_larger(change, &moved, change);
+  }
+  *change /= r;
+  hard_roots(workspace->compliance + cone, in->penalty, &root);
+  lanes_keep(&along, &touches, &root);
+  lanes_keep(&against, &sticks, &root);
+  lanes_sqrt(&across, &ratio);
+  lanes_choose(&across, &sticks, &root, &across);
+  set_operators(workspace, cone, &along, &against, &across, &touches, &sticks);
+  const lane_bits strict = (sticks & (head - size > in->weak_force)) |
+                           (is_open & (-head - size > weak_length)) |
+                           (slides & (beta > in->weak_force) & (gap > weak_length));
+  lanes_choose(&state, &sticks, &stick_state, &slide_state);
+  lanes_choose(&state, &is_open, &open_state, &state);
+  lanes_choose(&state, &strict, &state, &weak_state);
+  workspace->state_changed |= set_states(workspace->state + cone, &state, real);
+}
+
+/* The same for four rows of an orthant: only the head of a cone. */
+LANES_INLINE void project_rows(qd_cone_workspace *workspace, const cone_group *group, int c,
+                               const quad_input *in, const double *w, const double *dual, double *z,
+                               double *projected, lanes *change) {
+  const size_t at = (size_t)(group->slot + c);
+  const int cone = group->cone + c, real = group->count - c;
+  const lanes r = LANES_OF(workspace->split + cone), weak_length = WEAK * in->length * r;
+  const lanes open_state = {CONE_OPEN, CONE_OPEN, CONE_OPEN, CONE_OPEN};
+  const lanes stick_state = {CONE_STICK, CONE_STICK, CONE_STICK, CONE_STICK};
+  const lanes weak_state = {CONE_WEAK, CONE_WEAK, CONE_WEAK, CONE_WEAK};
+  const lanes one = {1.0, 1.0, 1.0, 1.0};
+  const lanes value = LANES_OF(dual + at) - r * LANES_OF(w + at);
+  const lane_bits sticks = value >= 0.0;
+  const lane_bits strict = (sticks & (value > in->weak_force)) | (~sticks & (-value > weak_length));
+  lanes root, part, moved, state;
+  LANES_AT(z + at) = value;
+  lanes_keep(&part, &sticks, &value);
+  LANES_AT(projected + at) = part;
+  moved = LANES_OF(dual + at) / r;
+  lanes_choose(&moved, &sticks, &LANES_OF(w + at), &moved);
+  lanes_size(change, &moved);
+  hard_roots(workspace->compliance + cone, in->penalty, &root);
+  lanes_keep(&root, &sticks, &root);
+  LANES_AT(workspace->rows.diagonal + cone) = root;
+  LANES_AT(workspace->stiffness.diagonal + cone) = root * root;
+  lanes_keep(&part, &sticks, &one);
+  LANES_AT(workspace->hard.diagonal + cone) = part;
+  lanes_choose(&state, &sticks, &stick_state, &open_state);
+  lanes_choose(&state, &strict, &state, &weak_state);
+  workspace->state_changed |= set_states(workspace->state + cone, &state, real);
+}
+
+/* Padded lanes do not count. */
+LANES_INLINE void note_change(const lanes *change, int real, lanes *worst) {
+  const lanes lane = {0.0, 1.0, 2.0, 3.0};
+  const lane_bits counts = lane < (double)real;
+  lanes own;
+  lanes_keep(&own, &counts, change);
+  lanes_larger(worst, &own, worst);
+}
+
+QD_CLONES
+double conic_project(qd_cone_workspace *workspace, const double *w, const double *dual, double *z,
+                     double *projected) {
+  const cone_product *product = &workspace->product;
+  const quad_input in = {WEAK * workspace->force, workspace->length, workspace->hard_penalty};
+  lanes worst = zero, change;
+  workspace->state_changed = 0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->padded; c += 4) {
+      if (group->kind == GROUP_EQUALITY) {
+        LANES_AT(projected + group->slot + c) = LANES_OF(dual + group->slot + c);
+        lanes_size(&change, &LANES_OF(w + group->slot + c));
+      } else if (group->kind == GROUP_ORTHANT) {
+        project_rows(workspace, group, c, &in, w, dual, z, projected, &change);
+      } else if (group->dim == 3) {
+        project_cones(workspace, group, c, &in, w, dual, z, projected, &change, 3);
+      } else {
+        project_cones(workspace, group, c, &in, w, dual, z, projected, &change, group->dim);
+      }
+      note_change(&change, group->count - c, &worst);
+    }
+  }
+  return larger(larger(worst[0], worst[1]), larger(worst[2], worst[3]));
+}

@@ -1,0 +1,436 @@
+/* Derivative of the solution map (formulation section 4).
+ *
+ * Differentiating the optimality conditions leaves ddual = -M (G dx + d_slack) for each cone, with
+ * a symmetric stiffness M, so
+ *
+ *     (Q + G'MG) dx = -d_stationarity - G'M d_slack.
+ *
+ *     on the path      M = W^-2, the barrier's Hessian times mu at the slack
+ *     open             M = 0
+ *     sticking         M = infinity in every direction: the rows do not move
+ *     sliding          dual = beta (1, u), slack = alpha (1, -u):
+ *                      M = infinity along (1, u), 0 along (1, -u), beta / alpha across
+ *     weakly active    slack and multiplier both vanish; a choice: M of the end of the path,
+ *                      or halfway where there is none
+ *
+ * Infinity is a large penalty, and the solve is repeated on what it leaves (the proximal method of
+ * multipliers): redundant hard rows share the load and do no harm. M = R R, S = R G: the solver's
+ * own system, factored once for all right-hand sides, four of them at a time. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/workspace.h"
+
+#define NEXT_ROUND 1e-12 /* relative change that is not worth one */
+#define STIFFEST 1e10    /* penalty of hard rows: fewer rounds; a polish wants less (rounding) */
+#define HARD_ROUNDS 4    /* most repetitions for hard rows */
+#define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
+#define PATH_END 1e-9
+#define REDUNDANT 1e-6 /* of a direction that is left, or of dx */
+#define DOUBTFUL 10.0  /* times the error of an answer: what another way to it may find */
+#define PATH_ITERATIONS 60
+#define RESCUE_LIMIT 40
+
+/* The path's scaling of one cone, computed for all by cones_scale. At its end, for an exact
+ * program, no stiffer than a hard row: beside more than that Q would be lost in rounding. */
+static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int c) {
+  const cone_operator *path = &workspace->product.scaling;
+  const int at = group->cone + c;
+  const double limit = workspace->exact ? conic_hard_root(workspace, at) : HUGE_VAL;
+  const double diagonal = smaller(path->diagonal[at], limit);
+  if (group->kind == GROUP_LORENTZ)
+    conic_set_stiffness(workspace, at, smaller(path->diagonal[at] + path->cross[at], limit),
+                        smaller(path->diagonal[at] - path->cross[at], limit),
+                        smaller(path->tangent[at], limit), 0, 0);
+  else
+    conic_set_stiffness(workspace, at, diagonal, diagonal, diagonal, 0, 0);
+  for (int i = 1; i < group->dim; ++i)
+    workspace->rows.u[group->slot + i * group->padded + c] =
+        path->u[group->slot + i * group->padded + c];
+}
+
+/* Weakly active cones: multipliers of redundant rows are a choice, and the path's end, which
+ * spreads the load, may show a strict set where an active set's vertex does not; if not, its
+ * scaling is needed. Returns whether the (new) polish holds. */
+static int settle_weak_cones(qd_cone_workspace *workspace) {
+  qd_cone_info effort = {0};
+  const path_start from = workspace->origin == ORIGIN_PATH ? PATH_RESUMED : PATH_COLD;
+  if (from == PATH_COLD) conic_free_minimum(workspace, &effort);
+  workspace->wanted_width = workspace->split_width = 0;
+  const qd_status status = conic_follow_path(workspace, PATH_END, PATH_ITERATIONS, from, &effort);
+  return status == QD_OK && conic_polish(workspace, &effort);
+}
+
+/* The states that the end of a path shows which has reached the boundary. */
+static void read_path_end(qd_cone_workspace *workspace) {
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  memcpy(workspace->polish_slack, workspace->slack, row_bytes);
+  memcpy(workspace->polish_dual, workspace->dual, row_bytes);
+  conic_read_states(workspace);
+}
+
+/* A weakly active cone without a path: as stiff as what it works against, halfway between open and
+ * held. */
+static void share_motion(qd_cone_workspace *workspace, int cone) {
+  const double compliance = workspace->compliance[cone];
+  const double root = compliance > 0.0 ? sqrt(1.0 / compliance) : 0.0;
+  conic_set_stiffness(workspace, cone, root, root, root, 0, 0);
+}
+
+/* Blocks with a stiffness that is not zero, their cones and rows: the others (open cones) have S =
+ * 0 and move nothing. */
+static void list_stiff_blocks(qd_cone_workspace *workspace) {
+  const tile_system *system = &workspace->system;
+  const cone_operator *rows = &workspace->rows;
+  workspace->stiff_count = workspace->stiff_cone_count = workspace->stiff_slot_count = 0;
+  for (int b = 0; b < system->block_count; ++b) {
+    const row_block *block = &system->blocks[b];
+    const int linear = block->slot_step == 1, cones = linear ? block->row_count : 1;
+    int stiff = 0;
+    for (int c = block->cone; c < block->cone + cones; ++c)
+      stiff |= rows->diagonal[c] != 0.0 || rows->tangent[c] != 0.0;
+    if (!stiff) continue;
+    workspace->stiff_blocks[workspace->stiff_count++] = b;
+    for (int c = 0; c < cones; ++c)
+      workspace->stiff_cones[workspace->stiff_cone_count++] = (stiff_cone){
+          block->slot + c, block->cone + c, linear ? 1 : block->row_count, block->slot_step};
+    for (int i = 0; i < block->row_count; ++i)
+      workspace->stiff_slots[workspace->stiff_slot_count++] = block->slot + i * block->slot_step;
+  }
+}
+
+/* Right-hand sides over rows: blocks that are not stiff are never written. */
+static void clear_rows(qd_cone_workspace *workspace) {
+  const size_t bytes = 4 * (size_t)workspace->slot_count * sizeof(double);
+  memset(workspace->row4, 0, bytes);
+  memset(workspace->moved4, 0, bytes);
+  memset(workspace->work_row4, 0, bytes);
+}
+
+static int multipliers_matter(qd_cone_workspace *workspace);
+static int kink_is_near(qd_cone_workspace *workspace);
+
+qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
+                                    int *exact) {
+  cone_product *product = &workspace->product;
+  int by_path = workspace->origin != ORIGIN_MULTIPLIERS, active = !by_path || info->polished;
+  int settled = info->polished, weak = active && conic_any_weak(workspace);
+  if (weak && by_path) {
+    active = settled = settle_weak_cones(workspace);
+    weak = !active || conic_any_weak(workspace);
+  }
+  if (workspace->exact && by_path && !active) { /* rounding ended the path, or no polish held */
+    qd_cone_info effort = {0};
+    workspace->path_error = HUGE_VAL;
+    active = conic_rescue(workspace, PATH_END, RESCUE_LIMIT, 1, &settled, &effort);
+    by_path = !active;
+    weak = 1; /* one set of several that are as good: an estimate */
+  }
+  *exact = workspace->exact ? settled && !weak : 1;
+  const int scaled =
+      (weak || !active) && cones_scale(product, by_path ? workspace->slack : workspace->path_slack,
+                                       by_path ? workspace->dual : workspace->path_dual);
+  if (!active && !scaled) { /* on the boundary already */
+    read_path_end(workspace);
+    active = 1;
+  }
+  int hard = workspace->equality_count > 0;
+  workspace->hard_penalty = STIFFEST;
+  if (active)
+    hard |= conic_set_active_rows(workspace, workspace->polish_dual, workspace->polish_slack);
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c)
+      if (!active || (c < group->count && workspace->state[group->cone + c] == CONE_WEAK)) {
+        if (scaled)
+          copy_path(workspace, group, c);
+        else
+          share_motion(workspace, group->cone + c);
+      }
+  }
+  conic_set_equalities(workspace);
+  tiles_assemble(&workspace->system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+  tiles_factor(&workspace->system);
+  list_stiff_blocks(workspace);
+  clear_rows(workspace);
+  /* one refinement of a soft system, none where its factor is as good as exact */
+  const int soft_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
+  workspace->hard_rounds = hard || !workspace->definite ? HARD_ROUNDS : soft_rounds;
+  if (*exact && workspace->exact && (kink_is_near(workspace) || multipliers_matter(workspace)))
+    *exact = 0;
+  return QD_OK;
+}
+
+/* ------------------------------------------------------------ right-hand sides, four at a time */
+
+/* y = A x for each stiff cone, four right-hand sides */
+LANES_INLINE void apply4(const qd_cone_workspace *workspace, const cone_operator *A,
+                         const double *x, double *y) {
+  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->stiff_cones[k];
+    const size_t first = 4 * (size_t)at->slot, step = 4 * (size_t)at->step;
+    const lanes x0 = LANES_OF(x + first);
+    const double diagonal = A->diagonal[at->cone];
+    if (at->dim == 1) {
+      LANES_AT(y + first) = diagonal * x0;
+      continue;
+    }
+    const double *u = A->u + at->slot;
+    const double cross = A->cross[at->cone], tangent = A->tangent[at->cone];
+    lanes t = {0.0, 0.0, 0.0, 0.0};
+    for (int i = 1; i < at->dim; ++i) t += u[i * at->step] * LANES_OF(x + first + (size_t)i * step);
+    const lanes shared = cross * x0 + (diagonal - tangent) * t;
+    LANES_AT(y + first) = diagonal * x0 + cross * t;
+    for (int i = 1; i < at->dim; ++i) {
+      const size_t row = first + (size_t)i * step;
+      LANES_AT(y + row) = tangent * LANES_OF(x + row) + u[i * at->step] * shared;
+    }
+  }
+}
+
+/* Columns first .. first + width of the perturbations of the rows that count. */
+static void gather_rows(const qd_cone_workspace *workspace, int count, int first, int width,
+                        const double *d_slack, const double *d_equality, double *out) {
+  for (int b = 0; b < workspace->stiff_count; ++b) {
+    const row_block *block = &workspace->system.blocks[workspace->stiff_blocks[b]];
+    for (int i = 0; i < block->row_count; ++i) {
+      const int row = block->first_row + i, is_slack = row < workspace->row_count;
+      const double *given = is_slack ? d_slack : d_equality;
+      const size_t at = (size_t)(row - (is_slack ? 0 : workspace->row_count)) * (size_t)count;
+      double *to = out + 4 * (size_t)(block->slot + i * block->slot_step);
+      for (int k = 0; k < 4; ++k)
+        to[k] =
+            given && k < width ? workspace->row_scale[row] * given[at + (size_t)(first + k)] : 0.0;
+    }
+  }
+}
+
+/* to[0 .. width) = factor from[0 .. width), width at most four */
+LANES_INLINE void scale_few(double *to, double factor, const double *from, int width) {
+  if (width == 4)
+    LANES_ANYWHERE(to) = factor * LANES_FROM(from);
+  else
+    for (int k = 0; k < width; ++k) to[k] = factor * from[k];
+}
+
+static void gather_columns(const qd_cone_workspace *workspace, int count, int first, int width,
+                           const double *d_stationarity, double *out) {
+  memset(out, 0, 4 * (size_t)workspace->column_count * sizeof(double));
+  for (int i = 0; i < workspace->column_count; ++i)
+    if (workspace->column_of[i] >= 0)
+      scale_few(out + 4 * i, workspace->column_scale[i],
+                d_stationarity + workspace->column_of[i] * count + first, width);
+}
+
+static double largest(const double *a, size_t count) {
+  double part[4] = {0.0, 0.0, 0.0, 0.0};
+  for (size_t i = 0; i < count; i += 4)
+    for (size_t k = 0; k < 4; ++k) {
+      const double v = fabs(a[i + k]);
+      part[k] = v > part[k] ? v : part[k];
+    }
+  return larger(larger(part[0], part[1]), larger(part[2], part[3]));
+}
+
+/* dx and scaled multipliers z, ddual = R z. With moved = R d_slack, e = S dx + moved: soft
+ * directions want z + e = 0, hard ones e = 0. From any (dx, z) the step is, with q = e (hard), z +
+ * e (soft), H step = -d_stationarity - Q dx + S'(z - q),   z <- z - q - S step, exact at once for
+ * soft directions, repeated until hard ones rest. */
+QD_CLONES
+static void solve_four(qd_cone_workspace *workspace, const double *d_stationarity,
+                       const double *moved, double *dx, double *z) {
+  const tile_system *system = &workspace->system;
+  const size_t columns = 4 * (size_t)workspace->column_count;
+  const int *slots = workspace->stiff_slots, slot_count = workspace->stiff_slot_count;
+  double *step = workspace->block4, *e = workspace->row4, *part = workspace->work_row4;
+  memset(dx, 0, columns * sizeof(double));
+  double before = HUGE_VAL;
+  for (int k = 0; k < slot_count; ++k) {
+    const size_t at = 4 * (size_t)slots[k];
+    LANES_AT(e + at) = LANES_OF(moved + at);
+    LANES_AT(z + at) = -LANES_OF(moved + at);
+  }
+  for (int round = 0; round <= workspace->hard_rounds; ++round) {
+    tiles_multiply_Q4(system, dx, step);
+    for (size_t i = 0; i < columns; ++i) step[i] = -d_stationarity[i] - step[i];
+    if (round > 0) { /* z - q: hard part of z, minus e */
+      apply4(workspace, &workspace->hard, z, part);
+      for (int k = 0; k < slot_count; ++k) {
+        const size_t at = 4 * (size_t)slots[k];
+        LANES_AT(z + at) = LANES_OF(part + at) - LANES_OF(e + at);
+      }
+    }
+    tiles_add_transposed4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, z,
+                          step);
+    tiles_solve4(system, step);
+    for (size_t i = 0; i < columns; ++i) dx[i] += step[i];
+    tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, step, part);
+    for (int k = 0; k < slot_count; ++k) {
+      const size_t at = 4 * (size_t)slots[k];
+      LANES_AT(e + at) += LANES_OF(part + at);
+      LANES_AT(z + at) -= LANES_OF(part + at);
+    }
+    /* the rounds contract geometrically: enough if the next step would hardly be seen */
+    const double now = largest(step, columns);
+    if (round > 0 && now * now <= NEXT_ROUND * before * largest(dx, columns)) break;
+    before = now;
+  }
+}
+
+/* ------------------------------------------------------------ multipliers that are not unique */
+
+/* Numbers in [-1, 1], the same every time. */
+static void fill_random(double *out, size_t count, uint64_t state) {
+  for (size_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    out[i] = (double)(state >> 11) / 4503599627370496.0 - 1.0;
+  }
+}
+
+/* How much the multipliers of sliding cones may shift among each other: moved, random along hard
+ * directions, less what any dx takes up of it. Relative shifts into product.scratch[0], the largest
+ * 1; 0 if the multipliers are unique. */
+static int find_shift(qd_cone_workspace *workspace) {
+  const tile_system *system = &workspace->system;
+  const size_t slots = 4 * (size_t)workspace->slot_count;
+  double *shift = workspace->product.scratch[0], most = 0.0, largest_shift = 0.0, before = 0.0;
+  memset(workspace->rhs4, 0, 4 * (size_t)workspace->column_count * sizeof(double));
+  memset(workspace->row4, 0, slots * sizeof(double));
+  fill_random(workspace->work_row4, slots, 1);
+  apply4(workspace, &workspace->hard, workspace->work_row4, workspace->moved4);
+  solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
+  tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, workspace->x4,
+                  workspace->row4);
+  for (int k = 0; k < workspace->stiff_slot_count; ++k) {
+    const size_t at = 4 * (size_t)workspace->stiff_slots[k];
+    before = larger(before, fabs(workspace->moved4[at]));
+    LANES_AT(workspace->row4 + at) += LANES_OF(workspace->moved4 + at);
+  }
+  apply4(workspace, &workspace->hard, workspace->row4, workspace->work_row4);
+  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->stiff_cones[k];
+    const double left = workspace->work_row4[4 * (size_t)at->slot];
+    const double root = workspace->rows.diagonal[at->cone] + workspace->rows.cross[at->cone];
+    shift[at->cone] = 0.0;
+    if (at->dim > 1 && workspace->state[at->cone] == CONE_SLIDE) {
+      shift[at->cone] = root * left / workspace->polish_dual[at->slot];
+      most = larger(most, fabs(left));
+      largest_shift = larger(largest_shift, fabs(shift[at->cone]));
+    }
+  }
+  for (int k = 0; k < workspace->stiff_cone_count && largest_shift > 0.0; ++k)
+    shift[workspace->stiff_cones[k].cone] /= largest_shift;
+  return most > REDUNDANT * before;
+}
+
+/* row4 = shift times the part of row4 across the sliding direction */
+static void shift_across(qd_cone_workspace *workspace) {
+  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->stiff_cones[k];
+    const double *u = workspace->rows.u + at->slot;
+    const double shift = workspace->product.scratch[0][at->cone];
+    double *row = workspace->row4 + 4 * (size_t)at->slot;
+    const size_t step = 4 * (size_t)at->step;
+    lanes t = {0.0, 0.0, 0.0, 0.0};
+    for (int i = 1; i < at->dim; ++i) t += u[i * at->step] * LANES_OF(row + (size_t)i * step);
+    LANES_AT(row) = 0.0 * t;
+    for (int i = 1; i < at->dim; ++i)
+      LANES_AT(row + (size_t)i * step) =
+          shift * (LANES_OF(row + (size_t)i * step) - u[i * at->step] * t);
+  }
+}
+
+/* Whether relative changes of beta / alpha, product.scratch[0] of each sliding cone, change the
+ * derivative: seen by a random dx, by more than a share of it. */
+static int ratios_matter(qd_cone_workspace *workspace) {
+  const tile_system *system = &workspace->system;
+  const size_t columns = 4 * (size_t)workspace->column_count;
+  const size_t slot_bytes = 4 * (size_t)workspace->slot_count * sizeof(double);
+  fill_random(workspace->rhs4, columns, 2);
+  memset(workspace->moved4, 0, slot_bytes);
+  memset(workspace->row4, 0, slot_bytes);
+  solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
+  const double size = largest(workspace->x4, columns);
+  memset(workspace->row4, 0, slot_bytes);
+  tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, workspace->x4,
+                  workspace->row4);
+  shift_across(workspace);
+  memset(workspace->rhs4, 0, columns * sizeof(double));
+  tiles_add_transposed4(system, workspace->stiff_blocks, workspace->stiff_count, system->S,
+                        workspace->row4, workspace->rhs4);
+  memset(workspace->row4, 0, slot_bytes);
+  solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
+  return largest(workspace->x4, columns) > REDUNDANT * size;
+}
+
+/* Where more cones slide than their body needs, the load may lie on one or the other, and with it
+ * what resists a turn of the sliding direction (beta / alpha across). Then x has one value, but
+ * slopes that depend on the way: the derivative along one choice of multipliers is not the only
+ * one. A random shift of the load and a random dx show it. */
+static int multipliers_matter(qd_cone_workspace *workspace) {
+  int sliding = 0;
+  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->stiff_cones[k];
+    sliding += at->dim > 2 && workspace->state[at->cone] == CONE_SLIDE;
+  }
+  return sliding > 1 && find_shift(workspace) && ratios_matter(workspace);
+}
+
+/* A cone that hardly slides, or hardly presses, has beta / alpha no better than the error of the
+ * answer beside them. At the kink any value would do: the derivative is then one of several that
+ * the answer cannot tell apart. */
+static int kink_is_near(qd_cone_workspace *workspace) {
+  double *doubt = workspace->product.scratch[0], most = 0.0;
+  const double error = DOUBTFUL * workspace->polish_error;
+  const double force = error * workspace->force, length = error * workspace->near_length;
+  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->stiff_cones[k];
+    doubt[at->cone] = 0.0;
+    if (at->dim < 3 || workspace->state[at->cone] != CONE_SLIDE) continue;
+    doubt[at->cone] =
+        force / workspace->polish_dual[at->slot] + length / workspace->polish_slack[at->slot];
+    most = larger(most, doubt[at->cone]);
+  }
+  return most > REDUNDANT && ratios_matter(workspace);
+}
+
+/* ------------------------------------------------------------ the solve */
+
+/* Rows first_row .. of row4 to their multipliers; zero for rows left out. */
+static void scatter_duals(const qd_cone_workspace *workspace, int first_row, int row_count,
+                          int count, int first, int width, double *out) {
+  for (int i = 0; i < row_count; ++i) {
+    const int slot = workspace->slot_of[first_row + i];
+    static const double zero[4] = {0.0, 0.0, 0.0, 0.0};
+    scale_few(out + i * count + first, workspace->row_scale[first_row + i],
+              slot < 0 ? zero : workspace->row4 + 4 * slot, width);
+  }
+}
+
+void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
+                             const double *d_slack, const double *d_equality, double *dx,
+                             double *d_dual, double *d_dual_eq) {
+  /* rows that are not stiff are never written, and stay zero */
+  memset(workspace->row4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  memset(workspace->moved4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  for (int first = 0; first < count; first += 4) {
+    const int width = count - first < 4 ? count - first : 4;
+    gather_columns(workspace, count, first, width, d_stationarity, workspace->rhs4);
+    if (d_slack || d_equality) {
+      gather_rows(workspace, count, first, width, d_slack, d_equality, workspace->work_row4);
+      apply4(workspace, &workspace->rows, workspace->work_row4, workspace->moved4);
+    }
+    solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
+    for (int i = 0; i < workspace->column_count; ++i)
+      if (workspace->column_of[i] >= 0)
+        scale_few(dx + workspace->column_of[i] * count + first, workspace->column_scale[i],
+                  workspace->x4 + 4 * i, width);
+    if (!d_dual && !d_dual_eq) continue;
+    apply4(workspace, &workspace->rows, workspace->dual4, workspace->row4);
+    if (d_dual) scatter_duals(workspace, 0, workspace->row_count, count, first, width, d_dual);
+    if (d_dual_eq)
+      scatter_duals(workspace, workspace->row_count, workspace->equality_count, count, first, width,
+                    d_dual_eq);
+  }
+}

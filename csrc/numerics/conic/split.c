@@ -1,0 +1,99 @@
+/* Which directions of which cones the exact solution holds, as the path shows it.
+ *
+ * On the path a direction's slack times its multiplier is mu. Where the direction is held, the
+ * multiplier tends to its value and the slack vanishes with mu; where it is free, the other way
+ * round. So their ratio grows like 1 / mu or falls like mu, and a gap between the two kinds opens
+ * by mu squared. Ratios have units: beside 1 / compliance they are how far the multiplier would
+ * push the slack, over the slack, and of all cones alike. The polish parts them in the middle of
+ * the widest gap. Natural units instead (force over length, the same for all) are right where slips
+ * are about as long as the free motion: a grasp at rest, which creeps by less than a millionth of
+ * that, would have to follow the path five iterations longer. */
+#include <math.h>
+#include <string.h>
+
+#include "numerics/conic/workspace.h"
+
+#define EDGE 1e-14 /* of a slack or multiplier: differences below are rounding */
+#define BINS 512   /* powers of two that are told apart, about 1 */
+
+typedef struct histogram {
+  int lowest, highest;
+  uint64_t found[BINS / 64];
+} histogram;
+
+/* The power of two that a positive number lies below, as its bits have it; more where it is not
+ * finite. */
+static int exponent_of(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return (int)(bits >> 52 & 0x7ff) - 1022;
+}
+
+static void note(histogram *h, double ratio) {
+  int bin = exponent_of(ratio) + BINS / 2;
+  bin = bin < 0 ? 0 : bin > BINS - 1 ? BINS - 1 : bin;
+  h->found[bin / 64] |= (uint64_t)1 << bin % 64;
+  h->lowest = bin < h->lowest ? bin : h->lowest;
+  h->highest = bin > h->highest ? bin : h->highest;
+}
+
+/* Ratios of the eigenvalues along (1, u) and (1, -u), u the multiplier's direction. */
+static void note_cone(const qd_cone_workspace *workspace, const cone_group *group, int c,
+                      histogram *h) {
+  const int n = group->padded, at = group->slot + c;
+  const double compliance = workspace->compliance[group->cone + c];
+  const double *s = workspace->slack + at, *z = workspace->dual + at;
+  double ss = 0.0, zz = 0.0;
+  if (!(compliance > 0.0)) return;
+  for (int i = 1; i < group->dim; ++i) {
+    ss += s[i * n] * s[i * n];
+    zz += z[i * n] * z[i * n];
+  }
+  ss = sqrt(ss);
+  zz = sqrt(zz);
+  note(h, compliance * (z[0] + zz) / larger(s[0] - ss, EDGE * s[0]));
+  if (group->dim > 1) note(h, compliance * larger(z[0] - zz, EDGE * z[0]) / (s[0] + ss));
+}
+
+/* The widest gap: its width, and the middle. Where all are of one kind it is what parts them from
+ * 1, where slack and what the multiplier would push are equal. */
+static int widest_gap(const histogram *h, double *middle) {
+  const int one = BINS / 2;
+  int width = 0, at = one, last = h->lowest;
+  for (int k = h->lowest + 1; k <= h->highest; ++k) {
+    if (!(h->found[k / 64] >> k % 64 & 1)) continue;
+    if (k - last > width) {
+      width = k - last;
+      at = last + k;
+    }
+    last = k;
+  }
+  if (h->lowest - one > width) {
+    width = h->lowest - one;
+    at = h->lowest + one;
+  }
+  if (one - h->highest > width) {
+    width = one - h->highest;
+    at = h->highest + one;
+  }
+  *middle = exp2(0.5 * (double)at - (double)one);
+  return width;
+}
+
+int conic_find_split(qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  histogram h = {.lowest = BINS, .highest = 0};
+  double middle;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+      note_cone(workspace, group, c, &h);
+  }
+  if (h.lowest > h.highest) return workspace->split_width = 0;
+  workspace->split_width = widest_gap(&h, &middle);
+  const double natural = workspace->force / workspace->near_length;
+  for (int c = 0; c < workspace->lane_count; ++c)
+    workspace->split[c] =
+        workspace->compliance[c] > 0.0 ? middle / workspace->compliance[c] : natural;
+  return workspace->split_width;
+}

@@ -1,0 +1,108 @@
+/* Programs much like one that was solved before: its solution as a guess for this one.
+ *
+ * An exact program is polished from there at once. Where nothing has changed that costs no factor;
+ * where the active set is the same, one or two; where the set is far from it, the polish sees that
+ * within two steps, and the program is solved as without a start. A guess is never more than that:
+ * the answer is certified as any other.
+ *
+ * A barrier's path is entered where the guess shows. For each cone, with l = w - z / k of the
+ * guess' slack w = Gx + g and multiplier z, the s and y on the path (s o y = target) with s - y / k
+ * = l are found by eigenvalues along (1, +-u), l's direction. For the same program, that is the
+ * solution; for another target, the point of l on the other path. k, a stiffness, says how a change
+ * is shared between slack and multiplier: the inverse of what a multiplier does to its slack. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/workspace.h"
+
+#define NEAR_CUTS 1e-2 /* error of a guess that a polish betters sooner than a few cuts */
+
+void conic_read_start(qd_cone_workspace *workspace, const double *x, const double *dual,
+                      const double *dual_eq) {
+  double *own_x = workspace->newton_x, *own_dual = workspace->newton_dual;
+  memset(own_dual, 0, (size_t)workspace->slot_count * sizeof(double));
+  for (int k = 0; k < workspace->column_count; ++k)
+    own_x[k] =
+        workspace->column_of[k] < 0 ? 0.0 : x[workspace->column_of[k]] / workspace->column_scale[k];
+  for (int i = 0; i < workspace->row_count; ++i)
+    if (workspace->slot_of[i] >= 0)
+      own_dual[workspace->slot_of[i]] = dual[i] / workspace->row_scale[i];
+  for (int i = 0; i < workspace->equality_count; ++i) {
+    const int at = workspace->row_count + i;
+    own_dual[workspace->slot_of[at]] = dual_eq[i] / workspace->row_scale[at];
+  }
+}
+
+double conic_start_limit(qd_cone_workspace *workspace) {
+  switch (conic_cuts_apply(workspace)) {
+  case CUTS_FEW:
+    return NEAR_CUTS;
+  case CUTS_EXACT:
+    return 0.0;
+  case CUTS_EXACT_FEW:
+    return -1.0;
+  default:
+    return HUGE_VAL;
+  }
+}
+
+/* s - y = l and s y = target, both positive. */
+LANES_INLINE void split(double l, double target, double *s, double *y) {
+  const double root = sqrt(l * l + 4.0 * target), large = 0.5 * (fabs(l) + root),
+               small = target / large;
+  *s = l > 0.0 ? large : small;
+  *y = l > 0.0 ? small : large;
+}
+
+/* One cone: slack holds w and dual the multiplier of the guess. */
+LANES_INLINE void place_cone(qd_cone_workspace *workspace, const cone_group *group, int c,
+                             double factor) {
+  const int n = group->padded, at = group->slot + c, cone = group->cone + c;
+  double *slack = workspace->slack, *dual = workspace->dual;
+  const double compliance = workspace->compliance[cone];
+  const double target = factor * workspace->product.target[cone];
+  const double soft = compliance > 0.0 ? compliance : 1.0;
+  double sum = 0.0, high_s, high_y, low_s, low_y;
+  const double head = slack[at] - soft * dual[at];
+  for (int i = 1; i < group->dim; ++i) {
+    slack[at + i * n] -= soft * dual[at + i * n];
+    sum += slack[at + i * n] * slack[at + i * n];
+  }
+  const double size = sqrt(sum), per = size > 0.0 ? 0.5 / size : 0.0;
+  split(head + size, soft * target, &high_s, &high_y);
+  split(head - size, soft * target, &low_s, &low_y);
+  slack[at] = 0.5 * (high_s + low_s);
+  dual[at] = 0.5 * (high_y + low_y) / soft;
+  for (int i = 1; i < group->dim; ++i) {
+    const double along = per * slack[at + i * n];
+    slack[at + i * n] = along * (high_s - low_s);
+    dual[at + i * n] = along * (high_y - low_y) / soft;
+  }
+}
+
+void conic_enter_path(qd_cone_workspace *workspace, double factor) {
+  const cone_product *product = &workspace->product;
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  double *slack = workspace->slack, *dual = workspace->dual;
+  memcpy(workspace->x, workspace->newton_x, (size_t)workspace->column_count * sizeof(double));
+  memcpy(dual, workspace->newton_dual, row_bytes);
+  memset(slack, 0, row_bytes);
+  tiles_multiply(&workspace->system, workspace->system.G, workspace->x, slack);
+  for (int i = 0; i < workspace->slot_count; ++i) slack[i] += workspace->g[i];
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->padded; ++c) {
+      const int at = group->slot + c;
+      if (group->kind == GROUP_EQUALITY) {
+        slack[at] = 0.0;
+      } else if (c < group->count) {
+        place_cone(workspace, group, c, factor);
+      } else {
+        slack[at] = dual[at] = 1.0;
+        for (int i = 1; i < group->dim; ++i)
+          slack[at + i * group->padded] = dual[at + i * group->padded] = 0.0;
+      }
+    }
+  }
+}

@@ -1,0 +1,199 @@
+/* One step of the interior point method.
+ *
+ * The equations are
+ *
+ *     Qx + b - G'dual = 0,    Gx + g - slack = 0,    slack o dual = target.
+ *
+ * With the Nesterov-Todd scaling W of (slack, dual), v = W^-1 slack = W dual and S = W^-1 G, one
+ * Newton step is
+ *
+ *     (Q + S'S) dx = -residual_x + S'u,    u = p - W^-1 residual_row,
+ *     W ddual = u - S dx,
+ *     W^-1 dslack = p - W ddual,
+ *
+ * where v o p = target - v o v - (second-order term). Equality rows have p = 0, W^-1 =
+ * sqrt(penalty) and no slack: a proximal step on their multipliers that becomes exact as the
+ * iteration converges.
+ *
+ * Predictor and corrector are Mehrotra's, but
+ *
+ * - the predictor aims at the final target, not at 0: aiming at 0 overshoots a smoothed problem;
+ * - sigma = (1 - alpha)^3;
+ * - an exact program's second-order term is looked at again with the corrected step;
+ * - a corrected step below SHORT_STEP is replaced by pure centring without the second-order term;
+ * - where even that hardly moves (infeasible programs), the path is climbed with the residuals as
+ *   they are: multipliers grow in proportion, and soon prove that there is no point. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/delassus.h"
+#include "numerics/conic/workspace.h"
+
+#define STEP_FRACTION 0.99
+#define SHORT_STEP 0.3
+#define WORTH_CORRECTING 0.03 /* change of the second-order term, beside sqrt(mu) */
+#define TINY_STEP 0.03        /* then up the path, without feasibility */
+#define OUTWARDS 10.0
+
+void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling) {
+  const cone_product *product = &workspace->product;
+  if (workspace->equality_count == 0) return;
+  const cone_group *group = &product->groups[product->group_count - 1];
+  for (int c = 0; c < group->padded; ++c)
+    scaling->diagonal[group->cone + c] = conic_hard_root(workspace, group->cone + c);
+}
+
+/* Q + S'S, or the same over rows; returns how many columns were dropped. */
+int conic_factor_rows(qd_cone_workspace *workspace, const cone_operator *scaling,
+                      qd_cone_info *info) {
+  ++info->factorizations;
+  if (workspace->delassus.use) {
+    conic_delassus_factor(workspace, scaling);
+    return 0;
+  }
+  tiles_assemble(&workspace->system, scaling, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+  return tiles_factor(&workspace->system);
+}
+
+/* share Q^-1 b: the factor of Q is at hand as long as rows are factored instead. */
+const double *conic_quadratic_solve(qd_cone_workspace *workspace, const double *b, double share) {
+  double *y = workspace->delassus.y;
+  for (int i = 0; i < workspace->column_count; ++i) y[i] = share * b[i];
+  if (!workspace->system.Q_is_diagonal) tiles_solve(&workspace->system, y);
+  return y;
+}
+
+/* ddual (scaled), dslack (scaled) and dx for the aim p, and `share` of the residuals; `rhs` holds
+ * W^-1 residual_row. */
+QD_CLONES
+static void solve_direction(qd_cone_workspace *workspace, const double *p, double share,
+                            double *dslack, double *ddual, int refinements) {
+  const tile_system *system = &workspace->system;
+  double *dx = workspace->dx;
+  const int slots = workspace->slot_count, columns = workspace->column_count;
+  double *restrict product = workspace->work_row2; /* padded lanes stay zero */
+  for (int i = 0; i < slots; ++i) ddual[i] = p[i] - share * workspace->rhs[i];
+  if (workspace->delassus.use) {
+    const double *y = conic_quadratic_solve(workspace, workspace->residual_x, -share);
+    conic_delassus_solve(workspace, &workspace->product.scaling, y, ddual, dx);
+    for (int i = 0; i < slots; ++i) dslack[i] = p[i] - ddual[i];
+    return;
+  }
+  for (int i = 0; i < columns; ++i) dx[i] = -share * workspace->residual_x[i];
+  tiles_add_transposed(system, system->S, ddual, dx);
+  tiles_solve(system, dx);
+  tiles_multiply(system, system->S, dx, product);
+  for (int i = 0; i < slots; ++i) ddual[i] -= product[i];
+  for (int round = 0; round < refinements; ++round) {
+    double *correction = workspace->work_x;
+    tiles_multiply_Q(system, dx, correction);
+    for (int i = 0; i < columns; ++i)
+      correction[i] = -share * workspace->residual_x[i] - correction[i];
+    tiles_add_transposed(system, system->S, ddual, correction);
+    tiles_solve(system, correction);
+    tiles_multiply(system, system->S, correction, product);
+    for (int i = 0; i < columns; ++i) dx[i] += correction[i];
+    for (int i = 0; i < slots; ++i) ddual[i] -= product[i];
+  }
+  for (int i = 0; i < slots; ++i) dslack[i] = p[i] - ddual[i];
+}
+
+static double common_step(qd_cone_workspace *workspace, const double *dslack, const double *ddual,
+                          double fraction) {
+  return smaller(1.0, fraction * cones_step(&workspace->product, dslack, ddual, 1e3));
+}
+
+QD_CLONES
+static void advance(qd_cone_workspace *workspace, double alpha, double share) {
+  const cone_product *product = &workspace->product;
+  cones_add(product, &product->inverse, alpha, workspace->dslack, workspace->slack);
+  cones_add(product, &product->scaling, alpha, workspace->ddual, workspace->dual);
+  for (int i = 0; i < workspace->column_count; ++i) {
+    workspace->x[i] += alpha * workspace->dx[i];
+    workspace->residual_x[i] *= 1.0 - share * alpha; /* Q dx - G'ddual = -share residual_x */
+  }
+  /* G dx - dslack = -share residual_row */
+  for (int i = 0; i < workspace->slot_count; ++i) workspace->residual_row[i] *= 1.0 - share * alpha;
+}
+
+/* Largest |a_i - b_i| */
+QD_CLONES
+static double difference(const double *a, const double *b, int count) {
+  lanes most = {0.0, 0.0, 0.0, 0.0};
+  for (int i = 0; i < count; i += LANE_COUNT) {
+    const lanes d = LANES_OF(a + i) - LANES_OF(b + i), other = -d;
+    lanes_larger(&most, &d, &most);
+    lanes_larger(&most, &other, &most);
+  }
+  return larger(larger(most[0], most[1]), larger(most[2], most[3]));
+}
+
+static void exchange(double **a, double **b) {
+  double *kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
+/* The predictor's second-order term is that of a step which the corrected one is not. Where the
+ * corrected step's own differs by much, beside products of about `mu`, once more with that: one
+ * back-solve, and a fifth fewer iterations. Keeps the longer step and returns it. */
+static double correct_again(qd_cone_workspace *workspace, double mu, double shift, double alpha,
+                            int refinements) {
+  double *aim = workspace->work_row;
+  cones_correct(&workspace->product, shift, workspace->dslack, workspace->ddual, aim);
+  if (!(difference(aim, workspace->aim, workspace->slot_count) > WORTH_CORRECTING * sqrt(mu)))
+    return alpha;
+  memcpy(workspace->newton_x, workspace->dx, (size_t)workspace->column_count * sizeof(double));
+  solve_direction(workspace, aim, 1.0, workspace->dslack_aim, workspace->ddual_aim, refinements);
+  const double next =
+      common_step(workspace, workspace->dslack_aim, workspace->ddual_aim, STEP_FRACTION);
+  if (!(next >= alpha)) {
+    memcpy(workspace->dx, workspace->newton_x, (size_t)workspace->column_count * sizeof(double));
+    return alpha;
+  }
+  exchange(&workspace->dslack, &workspace->dslack_aim);
+  exchange(&workspace->ddual, &workspace->ddual_aim);
+  return next;
+}
+
+/* One predictor-corrector step; returns its length, 0 if the scaling or the factor failed. */
+double conic_take_step(qd_cone_workspace *workspace, double mu, double target, int refinements,
+                       qd_cone_info *info) {
+  cone_product *product = &workspace->product;
+  if (!cones_scale(product, workspace->slack, workspace->dual)) return 0.0;
+  conic_scale_equalities(workspace, &product->scaling);
+  conic_factor_rows(workspace, &product->scaling, info);
+  cones_apply(product, &product->scaling, workspace->residual_row, workspace->rhs);
+  cones_aim(product, workspace->aim);
+  solve_direction(workspace, workspace->aim, 1.0, workspace->dslack_aim, workspace->ddual_aim, 0);
+  double alpha = common_step(workspace, workspace->dslack_aim, workspace->ddual_aim, 1.0);
+  const double sigma = (1.0 - alpha) * (1.0 - alpha) * (1.0 - alpha);
+  const double excess = larger(mu - target, 0.0);
+  cones_correct(product, sigma * excess, workspace->dslack_aim, workspace->ddual_aim,
+                workspace->aim);
+  solve_direction(workspace, workspace->aim, 1.0, workspace->dslack, workspace->ddual, refinements);
+  alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
+  if (workspace->exact &&
+      refinements == 0) /* a barrier's few iterations save as much as the back-solves cost */
+    alpha = correct_again(workspace, mu, sigma * excess, alpha, refinements);
+  if (alpha < SHORT_STEP) {
+    cones_correct(product, excess, NULL, NULL, workspace->aim);
+    solve_direction(workspace, workspace->aim, 1.0, workspace->dslack, workspace->ddual,
+                    refinements);
+    alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
+  }
+  double share = 1.0;
+  if (alpha < TINY_STEP) { /* residuals cannot shrink: multipliers grow, towards a certificate */
+    share = 0.0;
+    cones_correct(product, OUTWARDS * excess, NULL, NULL, workspace->aim);
+    cones_apply(product, &product->scaling, workspace->residual_row, workspace->rhs);
+    solve_direction(workspace, workspace->aim, share, workspace->dslack, workspace->ddual,
+                    refinements);
+    alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
+  }
+  workspace->share = share;
+  if (!all_finite(workspace->dx, workspace->column_count)) return 0.0;
+  advance(workspace, alpha, share);
+  return alpha;
+}

@@ -1,0 +1,355 @@
+#include "numerics/conic/structure.h"
+
+#include <string.h>
+
+#include "base/lanes.h"
+
+#define MASK_BITS 64
+#define FEW_TILES 2
+
+static int bit_count(uint64_t mask) {
+#if defined(__GNUC__)
+  return __builtin_popcountll(mask);
+#else
+  int count = 0;
+  for (; mask; mask &= mask - 1) ++count;
+  return count;
+#endif
+}
+
+static int lowest_bit(uint64_t mask) {
+#if defined(__GNUC__)
+  return __builtin_ctzll(mask);
+#else
+  int bit = 0;
+  while (!(mask >> bit & 1)) ++bit;
+  return bit;
+#endif
+}
+
+static void set_bit(uint64_t *mask, int bit) {
+  mask[bit / MASK_BITS] |= (uint64_t)1 << (bit % MASK_BITS);
+}
+
+static void clear_mask(uint64_t *mask, size_t words) { memset(mask, 0, words * sizeof *mask); }
+
+/* ------------------------------------------------------------ masks */
+
+typedef unsigned long long lane_words __attribute__((vector_size(32)));
+
+/* The bits of the next tile; behind the last one of a word there is none. */
+LANES_INLINE void next_bit(lane_bits *bit) { *bit = (lane_bits)((lane_words)*bit << 1); }
+
+/* `bit` into *found where a number of the tile is not zero. */
+LANES_INLINE void look_at_tile(const double *tile, const lane_bits *bit, lane_bits *found) {
+  *found |= (LANES_FROM(tile) != 0.0) & *bit;
+}
+
+LANES_INLINE uint64_t all_bits(const lane_bits *found) {
+  return (uint64_t)(((*found)[0] | (*found)[1]) | ((*found)[2] | (*found)[3]));
+}
+
+/* Bits of the tiles first .. first + 63 of a dense row. `narrow`: those numbers of the row's last
+ * four that are its last tile, where that is not whole. */
+LANES_INLINE uint64_t mask_dense_word(const double *row, int n, int first,
+                                      const lane_bits *narrow) {
+  const int tiles = n / 4, end = tiles < first + MASK_BITS ? tiles : first + MASK_BITS;
+  lane_bits found = {0, 0, 0, 0}, bit = {1, 1, 1, 1};
+  for (int t = first; t < end; ++t, next_bit(&bit)) look_at_tile(row + 4 * (size_t)t, &bit, &found);
+  if (n % 4 > 0 && end == tiles && end < first + MASK_BITS) {
+    if (n >= 4) {
+      bit &= *narrow;
+      look_at_tile(row + n - 4, &bit, &found);
+    } else {
+      for (int k = 0; k < n; ++k) found[0] |= row[k] != 0.0;
+    }
+  }
+  return all_bits(&found);
+}
+
+LANES_INLINE void mask_sparse_row(const double *row, const int *tiles, int count, size_t words,
+                                  uint64_t *mask) {
+  for (size_t w = 0; w < words; ++w) mask[w] = 0;
+  for (int k = 0; k < count; ++k, row += 4) {
+    const lane_bits one = {1, 1, 1, 1};
+    lane_bits found = {0, 0, 0, 0};
+    look_at_tile(row, &one, &found);
+    mask[tiles[k] / MASK_BITS] |= all_bits(&found) << (tiles[k] % MASK_BITS);
+  }
+}
+
+/* The same where one word has all tiles. */
+LANES_INLINE uint64_t mask_short_row(const double *row, const int *tiles, int count) {
+  lane_bits found = {0, 0, 0, 0};
+  for (int k = 0; k < count; ++k, row += 4) {
+    const long long one = (long long)((uint64_t)1 << tiles[k]);
+    const lane_bits bit = {one, one, one, one};
+    look_at_tile(row, &bit, &found);
+  }
+  return all_bits(&found);
+}
+
+/* Masks of all rows of a matrix; 1 if a row has no entry. */
+QD_CLONES
+static int mask_rows(const row_source *source, int rows, int n, size_t words, uint64_t *mask) {
+  const lane_bits lane = {0, 1, 2, 3}, narrow = lane >= 4 - n % 4;
+  int any_empty = 0;
+  if (!source->start && words == 1) { /* the usual case without what others need */
+    const double *row = source->values;
+    for (int i = 0; i < rows; ++i, row += source->stride) {
+      mask[i] = mask_dense_word(row, n, 0, &narrow);
+      any_empty |= mask[i] == 0;
+    }
+    return any_empty;
+  }
+  if (words == 1) {
+    for (int i = 0; i < rows; ++i) {
+      const int start = source->start[i], count = source->start[i + 1] - start;
+      mask[i] = mask_short_row(source_row(source, (size_t)i), source->tiles + start, count);
+      any_empty |= mask[i] == 0;
+    }
+    return any_empty;
+  }
+  for (int i = 0; i < rows; ++i, mask += words) {
+    const double *row = source_row(source, (size_t)i);
+    if (source->start)
+      mask_sparse_row(row, source->tiles + source->start[i],
+                      source->start[i + 1] - source->start[i], words, mask);
+    else
+      for (size_t w = 0; w < words; ++w)
+        mask[w] = mask_dense_word(row, n, MASK_BITS * (int)w, &narrow);
+    uint64_t any = 0;
+    for (size_t w = 0; w < words; ++w) any |= mask[w];
+    any_empty |= any == 0;
+  }
+  return any_empty;
+}
+
+int conic_rows_finite(const row_source *source, int rows, int n) {
+  if (source->start) return all_finite(source->values, 4 * source->start[rows]);
+  for (int i = 0; i < rows; ++i)
+    if (!all_finite(source_row(source, (size_t)i), n)) return 0;
+  return 1;
+}
+
+/* Rows of Q share the mask of their tile. Also: is Q diagonal, is its diagonal nonnegative? */
+static void gather_Q(qd_cone_workspace *workspace, const uint64_t *rows, int n, int *nonnegative) {
+  const size_t words = (size_t)workspace->mask_words;
+  int diagonal = 1;
+  *nonnegative = 1;
+  for (int i = 0; i < n; ++i, rows += words) {
+    uint64_t *mask = workspace->Q_mask + (size_t)(i / 4) * words;
+    if (i % 4 == 0) {
+      clear_mask(mask, words);
+      set_bit(mask, i / 4);
+    }
+    for (size_t w = 0; w < words; ++w) mask[w] |= rows[w];
+    const double *own = source_tile(&workspace->source_Q, i, i / 4);
+    if (!own) continue;
+    *nonnegative &= own[i % 4] >= 0.0;
+    for (int k = 0; k < 4 && i / 4 * 4 + k < n; ++k) diagonal &= k == i % 4 || own[k] == 0.0;
+  }
+  for (int t = 0; 4 * t < n && diagonal; ++t) {
+    const uint64_t *mask = workspace->Q_mask + (size_t)t * words;
+    for (size_t w = 0; w < words; ++w) {
+      const uint64_t own = (size_t)(t / MASK_BITS) == w ? (uint64_t)1 << (t % MASK_BITS) : 0;
+      diagonal &= (mask[w] & ~own) == 0;
+    }
+  }
+  workspace->system.Q_is_diagonal = diagonal;
+}
+
+qd_status conic_read_masks(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
+  const size_t words = (size_t)((n + 3) / 4 + MASK_BITS - 1) / MASK_BITS;
+  uint64_t *rows = workspace->row_mask;
+  int nonnegative;
+  workspace->mask_words = (int)words;
+  mask_rows(&workspace->source_Q, n, n, words, rows);
+  gather_Q(workspace, rows, n, &nonnegative);
+  workspace->any_empty_row = mask_rows(&workspace->source_G, m, n, words, rows);
+  if (p > 0)
+    workspace->any_empty_row |=
+        mask_rows(&workspace->source_C, p, n, words, rows + (size_t)m * words);
+  if (!conic_rows_finite(&workspace->source_Q, n, n) || !all_finite(program->b, n) ||
+      !all_finite(program->g, m) || !all_finite(program->c, p) ||
+      (program->target_mu && !all_finite(program->target_mu, program->cone_count)))
+    return QD_NOT_FINITE;
+  return nonnegative ? QD_OK : QD_BAD_ARGUMENT;
+}
+
+/* ------------------------------------------------------------ which tiles are coupled */
+
+static uint64_t *tile_set(const qd_cone_workspace *workspace, int tile) {
+  return workspace->tile_mask + (size_t)tile * (size_t)workspace->mask_words;
+}
+
+/* Every tile of the mask knows all others of it. */
+static void couple(qd_cone_workspace *workspace, const uint64_t *mask) {
+  const int words = workspace->mask_words;
+  for (int w = 0; w < words; ++w)
+    for (uint64_t rest = mask[w]; rest; rest &= rest - 1) {
+      uint64_t *own = tile_set(workspace, MASK_BITS * w + lowest_bit(rest));
+      for (int k = 0; k < words; ++k) own[k] |= mask[k];
+    }
+}
+
+/* A row's tiles, unless the row before it, which has the same, has seen to that. */
+static void couple_row(qd_cone_workspace *workspace, int row) {
+  const uint64_t *mask = conic_row_mask(workspace, row);
+  int same = row > 0;
+  for (int w = 0; w < workspace->mask_words && same; ++w)
+    same = mask[w] == mask[w - workspace->mask_words];
+  if (!same) couple(workspace, mask);
+}
+
+static void couple_all(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  const int words = workspace->mask_words, rows = program->row_count + program->equality_count;
+  uint64_t *mask = workspace->scratch_mask;
+  int row = 0;
+  for (int k = 0; k < program->cone_count; ++k) {
+    if (conic_cone_is_linear(workspace, program, k)) {
+      for (int i = 0; i < program->cone_dim[k]; ++i) couple_row(workspace, row++);
+      continue;
+    }
+    clear_mask(mask, (size_t)words);
+    for (int i = 0; i < program->cone_dim[k]; ++i, ++row)
+      for (int w = 0; w < words; ++w) mask[w] |= conic_row_mask(workspace, row)[w];
+    couple(workspace, mask);
+  }
+  for (; row < rows; ++row) couple_row(workspace, row);
+}
+
+/* Every tile knows all others: no order is better than another. */
+static int all_coupled(const qd_cone_workspace *workspace) {
+  const int tiles = workspace->system.tile_count, words = workspace->mask_words;
+  for (int t = 0; t < tiles; ++t)
+    for (int w = 0; w < words; ++w) {
+      const int left = tiles - MASK_BITS * w;
+      const uint64_t full = left >= MASK_BITS ? ~(uint64_t)0 : ((uint64_t)1 << left) - 1;
+      if (tile_set(workspace, t)[w] != full) return 0;
+    }
+  return 1;
+}
+
+/* As they come, each with all others. Returns the number of the factor's tiles. */
+static size_t take_all(qd_cone_workspace *workspace) {
+  const int tiles = workspace->system.tile_count;
+  for (int t = 0; t < tiles; ++t) {
+    workspace->tile_position[t] = workspace->tile_original[t] = t;
+    if (tiles <= FEW_TILES) workspace->tile_mask[t] = ((uint64_t)1 << tiles) - 1;
+  }
+  return (size_t)tiles * ((size_t)tiles + 1) / 2;
+}
+
+/* Tiles that t knows among those left. */
+static int degree_of(const qd_cone_workspace *workspace, int t, const uint64_t *left) {
+  const int words = workspace->mask_words;
+  const uint64_t *own = tile_set(workspace, t);
+  int degree = 0;
+  for (int w = 0; w < words; ++w) degree += bit_count(own[w] & left[w]);
+  return degree;
+}
+
+/* Takes the tile out: those that it knows get to know each other. */
+static void eliminate(qd_cone_workspace *workspace, int best, uint64_t *left) {
+  const int words = workspace->mask_words;
+  uint64_t *own = tile_set(workspace, best);
+  uint64_t *clique = workspace->scratch_mask;
+  left[best / MASK_BITS] &= ~((uint64_t)1 << (best % MASK_BITS));
+  for (int w = 0; w < words; ++w) clique[w] = own[w] & left[w];
+  couple(workspace, clique);
+  for (int w = 0; w < words; ++w)
+    for (uint64_t rest = clique[w]; rest; rest &= rest - 1) {
+      const int t = MASK_BITS * w + lowest_bit(rest);
+      workspace->tile_degree[t] = degree_of(workspace, t, left);
+    }
+}
+
+/* Minimum degree on tiles, the lowest of equals first. Returns the number of the factor's tiles. */
+static size_t order_tiles(qd_cone_workspace *workspace) {
+  const int tiles = workspace->system.tile_count;
+  uint64_t *left = workspace->scratch_mask + workspace->mask_words;
+  size_t fill = 0;
+  clear_mask(left, (size_t)workspace->mask_words);
+  for (int t = 0; t < tiles; ++t) set_bit(left, t);
+  for (int t = 0; t < tiles; ++t) workspace->tile_degree[t] = degree_of(workspace, t, left);
+  for (int place = 0; place < tiles; ++place) {
+    int best = -1, best_degree = tiles + 1;
+    for (int t = 0; t < tiles; ++t)
+      if (workspace->tile_degree[t] < best_degree) {
+        best = t;
+        best_degree = workspace->tile_degree[t];
+      }
+    workspace->tile_position[best] = place;
+    workspace->tile_original[place] = best;
+    fill += (size_t)best_degree;
+    eliminate(workspace, best, left);
+    workspace->tile_degree[best] = tiles + 1; /* never again */
+  }
+  return fill;
+}
+
+/* ------------------------------------------------------------ columns of the factor */
+
+/* Mask in the new order. */
+static void reorder(const qd_cone_workspace *workspace, const uint64_t *mask, uint64_t *out) {
+  const int words = workspace->mask_words;
+  clear_mask(out, (size_t)words);
+  for (int w = 0; w < words; ++w)
+    for (uint64_t rest = mask[w]; rest; rest &= rest - 1)
+      set_bit(out, workspace->tile_position[MASK_BITS * w + lowest_bit(rest)]);
+}
+
+static int list_from(const uint64_t *mask, int words, int first, int *list) {
+  int count = 0;
+  for (int w = first / MASK_BITS; w < words; ++w) {
+    uint64_t rest = mask[w];
+    if (w == first / MASK_BITS) rest &= ~(uint64_t)0 << (first % MASK_BITS);
+    for (; rest; rest &= rest - 1) list[count++] = MASK_BITS * w + lowest_bit(rest);
+  }
+  return count;
+}
+
+int conic_list_tiles(const qd_cone_workspace *workspace, const uint64_t *mask, int *list) {
+  reorder(workspace, mask, workspace->scratch_mask);
+  return list_from(workspace->scratch_mask, workspace->mask_words, 0, list);
+}
+
+/* Column j's tiles below the diagonal, of the factor and of Q, and where they are kept. */
+static void make_columns(qd_cone_workspace *workspace) {
+  tile_system *system = &workspace->system;
+  const int tiles = system->tile_count, words = workspace->mask_words;
+  uint64_t *mask = workspace->scratch_mask;
+  int count = 0, Q_count = 0;
+  for (int j = 0; j < tiles; ++j) {
+    const size_t at = (size_t)workspace->tile_original[j] * (size_t)words;
+    system->column_start[j] = count;
+    system->Q_start[j] = Q_count;
+    reorder(workspace, workspace->tile_mask + at, mask);
+    count += list_from(mask, words, j + 1, system->column_tiles + count);
+    reorder(workspace, workspace->Q_mask + at, mask);
+    Q_count += list_from(mask, words, j + 1, system->Q_tiles + Q_count);
+    system->place[(size_t)j * (size_t)tiles + (size_t)j] = system->column_start[j] + j;
+    for (int k = system->column_start[j]; k < count; ++k)
+      system->place[(size_t)system->column_tiles[k] * (size_t)tiles + (size_t)j] = k + j + 1;
+  }
+  system->column_start[tiles] = count;
+  system->Q_start[tiles] = Q_count;
+}
+
+int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  const int tiles = (program->variable_count + 3) / 4;
+  workspace->system.tile_count = tiles;
+  workspace->column_count = 4 * tiles;
+  if (tiles > FEW_TILES) { /* so few that it costs less not to find out */
+    memcpy(workspace->tile_mask, workspace->Q_mask,
+           (size_t)tiles * (size_t)workspace->mask_words * sizeof(uint64_t));
+    couple_all(workspace, program);
+  }
+  workspace->wanted.fill =
+      tiles <= FEW_TILES || all_coupled(workspace) ? take_all(workspace) : order_tiles(workspace);
+  if (workspace->wanted.fill > workspace->capacity.fill) return 0;
+  make_columns(workspace);
+  return 1;
+}

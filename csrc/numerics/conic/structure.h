@@ -1,0 +1,59 @@
+/* Structure of a program: which tiles each row touches, the order of tiles against fill, the
+ * columns of the factor. */
+#ifndef QD_NUMERICS_CONIC_STRUCTURE_H
+#define QD_NUMERICS_CONIC_STRUCTURE_H
+
+#include "numerics/conic/workspace.h"
+
+#define BLOCK_ROWS 8 /* most orthant rows in one block */
+
+/* Tiles that hold a nonzero, one bit each, of a row of G, or behind those of C. */
+static inline uint64_t *conic_row_mask(const qd_cone_workspace *workspace, int row) {
+  return workspace->row_mask + (size_t)row * (size_t)workspace->mask_words;
+}
+
+/* 1 if a cone is made of rows that do not know each other. */
+static inline int conic_cone_is_linear(const qd_cone_workspace *workspace,
+                                       const qd_cone_program *program, int k) {
+  return program->cone_kind[k] == QD_ORTHANT || workspace->cone_rows[k] == 1;
+}
+
+/* Masks of rows and of Q; finiteness and signs of all numbers but those of G and C, whose squares
+ * conic_load has to look at anyway. */
+qd_status conic_read_masks(qd_cone_workspace *workspace, const qd_cone_program *program);
+/* 1 if every number of a matrix is finite. */
+int conic_rows_finite(const row_source *source, int rows, int n);
+/* Order of the tiles and the factor's columns; 0 if the factor does not fit the workspace, which
+ * then says in `wanted` how many tiles it has. */
+int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *program);
+/* Places of a mask's tiles, ascending; returns how many. */
+int conic_list_tiles(const qd_cone_workspace *workspace, const uint64_t *mask, int *list);
+
+/* Every number zero, or none at all. */
+static inline int conic_row_is_empty(const qd_cone_workspace *workspace, int row) {
+  const uint64_t *mask = conic_row_mask(workspace, row);
+  int empty = 1;
+  for (int w = 0; w < workspace->mask_words; ++w) empty &= mask[w] == 0;
+  return empty;
+}
+
+/* Rows of a block have the same tiles: so many numbers lie between one and the next. */
+static inline size_t conic_row_stride(const qd_cone_workspace *workspace, const row_block *block) {
+  const int equality = block->first_row >= workspace->row_count;
+  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
+  const int at = equality ? block->first_row - workspace->row_count : block->first_row;
+  return source->start ? 4 * (size_t)(source->start[at + 1] - source->start[at]) : source->stride;
+}
+
+/* 1 if four numbers may be read where a tile of any row of the block begins: in the last tile that
+ * may reach into the next rows. Behind the last row of all there is none, and one unknown needs
+ * three. */
+static inline int conic_reads_in_fours(const qd_cone_workspace *workspace, const row_block *block) {
+  const int equality = block->first_row >= workspace->row_count, n = workspace->variable_count;
+  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
+  const int end = block->first_row + block->row_count;
+  const int behind = workspace->row_count + (equality ? workspace->equality_count : 0) - end;
+  return source->start || n % 4 == 0 || (size_t)behind * (size_t)n >= 4 - (size_t)(n % 4);
+}
+
+#endif

@@ -1,0 +1,133 @@
+/* Is a solution the only one? Where Q leaves columns without curvature, only active rows can hold
+ * them.
+ *
+ * All solutions of a convex program share Qx and b'x, and their slacks are complementary to the
+ * multipliers of any of them. So from a solution x there is another one along d if Qd = 0, Cd = 0,
+ * and of every cone: Gd = 0 where it sticks, Gd along its slack where it slides, anything where it
+ * is open. (A barrier is strictly convex in its slacks: Gd = 0 in every cone.) Each of these
+ * directions gets a unit of stiffness; what H = Q + S'S then leaves soft is found by inverse
+ * iteration, and counts only if x + t d is seen to be a solution too. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/workspace.h"
+
+#define ROUNDS 4
+#define SAME 1e-7         /* change of slack and cost per unit of d that counts as none */
+#define CLEARLY_OPEN 1e-3 /* slack over multiplier, in natural units */
+
+/* The states of a solution that was not polished: what may hold counts as holding. */
+static cone_state guess(const qd_cone_workspace *workspace, const cone_group *group, int c) {
+  const double slack = workspace->slack[group->slot + c] / workspace->length;
+  const double dual = workspace->dual[group->slot + c] / workspace->force;
+  return dual < CLEARLY_OPEN * slack ? CONE_OPEN : CONE_STICK;
+}
+
+static void hold_cone(qd_cone_workspace *workspace, const cone_group *group, int c, int polished) {
+  const int cone = group->cone + c, n = group->padded;
+  const double compliance = workspace->compliance[cone];
+  const double root = compliance > 0.0 ? 1.0 / sqrt(compliance) : 0.0;
+  double sum = 0.0, *u = workspace->rows.u + group->slot + c;
+  const double *dual = workspace->polish_dual + group->slot + c;
+  cone_state state = CONE_STICK;
+  if (group->kind != GROUP_EQUALITY && workspace->exact)
+    state = polished ? (cone_state)workspace->state[cone] : guess(workspace, group, c);
+  for (int i = 0; i < group->dim; ++i) u[i * n] = 0.0;
+  if (state == CONE_STICK) {
+    conic_set_stiffness(workspace, cone, root, root, root, 0, 0);
+  } else if (state == CONE_SLIDE) { /* all but along the slack, (1, -u) for dual = beta (1, u) */
+    for (int i = 1; i < group->dim; ++i) sum += dual[i * n] * dual[i * n];
+    for (int i = 1; i < group->dim; ++i) u[i * n] = sum > 0.0 ? dual[i * n] / sqrt(sum) : 0.0;
+    conic_set_stiffness(workspace, cone, root, 0.0, root, 0, 0);
+  } else {
+    conic_set_stiffness(workspace, cone, 0.0, 0.0, 0.0, 0, 0);
+  }
+}
+
+static void hold(qd_cone_workspace *workspace, int polished) {
+  const cone_product *product = &workspace->product;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count; ++c) hold_cone(workspace, group, c, polished);
+    for (int c = group->count; c < group->padded; ++c) {
+      conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
+      for (int i = 0; i < group->dim; ++i)
+        workspace->rows.u[group->slot + i * group->padded + c] = 0.0;
+    }
+  }
+}
+
+/* Softest direction of H, its largest entry 1. */
+static void find_softest(qd_cone_workspace *workspace, double *d) {
+  tile_system *system = &workspace->system;
+  uint64_t seed = 1;
+  tiles_assemble(system, &workspace->rows, PROXIMAL_SHIFT);
+  tiles_factor(system);
+  for (int i = 0; i < workspace->column_count; ++i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    d[i] = workspace->column_of[i] < 0 ? 0.0 : (double)(seed >> 11) / 4503599627370496.0 - 1.0;
+  }
+  for (int round = 0; round < ROUNDS; ++round) {
+    tiles_solve(system, d);
+    const double size = max_norm(d, workspace->column_count);
+    if (!(size > 0.0) || !isfinite(size)) return;
+    for (int i = 0; i < workspace->column_count; ++i) d[i] /= size;
+  }
+}
+
+/* 1 if x + t d is as good as x. */
+static int is_solution(qd_cone_workspace *workspace, const double *x, const double *d, double t) {
+  const cone_product *product = &workspace->product;
+  double *w = workspace->work_row, *move = workspace->rhs;
+  double worst = 0.0;
+  memset(move, 0, (size_t)workspace->slot_count * sizeof(double));
+  memset(w, 0, (size_t)workspace->slot_count * sizeof(double));
+  tiles_multiply(&workspace->system, workspace->system.G, d, move);
+  tiles_multiply(&workspace->system, workspace->system.G, x, w);
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count; ++c) {
+      const double size = sqrt(workspace->compliance[group->cone + c]);
+      double before = 0.0, after = 0.0;
+      for (int i = 1; i < group->dim; ++i) {
+        const int at = group->slot + i * group->padded + c;
+        const double v = w[at] + workspace->g[at], moved = v + t * move[at];
+        before += v * v;
+        after += moved * moved;
+        if (!workspace->exact) worst = larger(worst, fabs(move[at]) / larger(size, 1e-300));
+      }
+      const int head = group->slot + c;
+      const double v = w[head] + workspace->g[head];
+      before = larger(0.0, sqrt(before) - v);
+      after = larger(0.0, sqrt(after) - v - t * move[head]);
+      if (group->kind == GROUP_EQUALITY || !workspace->exact)
+        worst = larger(worst, fabs(move[head]) / larger(size, 1e-300));
+      else if (after > before)
+        worst = larger(worst, (after - before) / larger(fabs(t) * size, 1e-300));
+    }
+  }
+  return worst <= SAME;
+}
+
+int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out) {
+  const int n = workspace->column_count;
+  const double *x = info->polished ? workspace->polish_x : workspace->x;
+  double *d = workspace->dx, fall = 0.0;
+  if (workspace->definite) return 0;
+  hold(workspace, info->polished);
+  find_softest(workspace, d);
+  tiles_multiply_Q(&workspace->system, d, workspace->work_x);
+  if (!all_finite(d, n) || max_norm(workspace->work_x, n) > SAME) return 0;
+  for (int i = 0; i < n; ++i) fall += workspace->b[i] * d[i];
+  if (fabs(fall) > SAME * max_norm(workspace->b, n)) return 0;
+  static const double way[] = {1e-2, -1e-2, 1e-4, -1e-4, 1e-6, -1e-6}; /* other cones are near */
+  for (int k = 0; k < 6; ++k)
+    if (is_solution(workspace, x, d, way[k] * larger(workspace->reach, workspace->length))) {
+      for (int i = 0; i < n; ++i)
+        if (workspace->column_of[i] >= 0)
+          out[workspace->column_of[i]] = workspace->column_scale[i] * d[i];
+      return 1;
+    }
+  return 0;
+}

@@ -1,0 +1,316 @@
+/* What the stages of the cone solver share: the program in its internal form, and the iterate.
+ *
+ * Internal form: columns scaled by `column_scale` (unit diagonal of Q), permuted and padded into
+ * tiles; rows sorted into groups of cones, padded; equalities are rows of a group whose slack is
+ * held at zero by a proximal term: dual step = penalty * (what violates), repeated until nothing
+ * violates. Slacks, multipliers of cones, and the cost keep their units (but see ROWS_ALIKE);
+ * equality rows are scaled to norm one. */
+#ifndef QD_NUMERICS_CONIC_WORKSPACE_H
+#define QD_NUMERICS_CONIC_WORKSPACE_H
+
+#include <math.h>
+
+#include "base/lanes.h"
+#include "numerics/cones.h"
+#include "numerics/conic/active_set.h"
+#include "numerics/conic/conic.h"
+#include "numerics/conic/near_rows.h"
+#include "numerics/tiles/tiles.h"
+
+/* Penalty of a hard row over the compliance it works against: large against 1, small against the
+ * 1e16 at which rounding takes over. Repeated solves remove what it leaves. */
+#define HARD_ROW_PENALTY 1e8
+/* The same where the set is all but certain. */
+#define STIFFEST_ROW 1e10
+
+/* Where Q alone does not hold x, a proximal term this small beside unit diagonals does. */
+#define PROXIMAL_SHIFT 1e-10
+
+typedef enum cone_state { CONE_OPEN, CONE_STICK, CONE_SLIDE, CONE_WEAK } cone_state;
+
+typedef enum solution_origin {
+  ORIGIN_FREE,
+  ORIGIN_ACTIVE_SET,
+  ORIGIN_START, /* the caller's guess */
+  ORIGIN_REST,
+  ORIGIN_PATH,
+  ORIGIN_PATH_END, /* likewise, units from the point itself */
+  ORIGIN_MULTIPLIERS
+} solution_origin;
+
+/* A cone of a block that a sensitivity moves: first slot, place among cones, rows, from row to row.
+ */
+typedef struct stiff_cone {
+  int slot, cone, dim, step;
+} stiff_cone;
+
+/* One of the caller's matrices: all columns of every row, or the tiles of sparse_rows. */
+typedef struct row_source {
+  const double *values;
+  size_t stride; /* from row to row, if start is NULL */
+  const int *start, *tiles;
+} row_source;
+
+static inline const double *source_row(const row_source *source, size_t row) {
+  return source->values + (source->start ? 4 * (size_t)source->start[row] : row * source->stride);
+}
+
+/* Where a tile of a row begins behind the row's first number, -1 if the row does not have it. */
+static inline int source_offset(const row_source *source, int row, int tile) {
+  if (!source->start) return 4 * tile;
+  for (int k = source->start[row]; k < source->start[row + 1]; ++k)
+    if (source->tiles[k] == tile) return 4 * (k - source->start[row]);
+  return -1;
+}
+
+static inline const double *source_tile(const row_source *source, int row, int tile) {
+  const int offset = source_offset(source, row, tile);
+  return offset < 0 ? NULL : source_row(source, (size_t)row) + offset;
+}
+
+/* Images Q^-1 G' of all rows, D = G Q^-1 G', and the factor of I + W^-1 D W^-1. */
+typedef struct conic_delassus {
+  int use;                 /* for the program at hand */
+  int slot_room;           /* rows with padding that there is room for */
+  size_t room;             /* numbers of images */
+  double *images;          /* (slots, columns) */
+  double *matrix, *factor; /* (slots, slots) */
+  double *inverse;         /* (slots) of the factor's diagonal */
+  double *y;               /* (columns) Q^-1 of a right-hand side */
+} conic_delassus;
+
+struct qd_cone_workspace {
+  conic_size capacity;
+  conic_size wanted; /* its fill: of the program at hand */
+  size_t bytes;
+  row_source source_Q, source_G, source_C; /* of the program at hand */
+
+  /* the loaded program */
+  int variable_count, row_count, equality_count;
+  int column_count; /* 4 * tiles */
+  int slot_count;   /* numbers in a vector over rows */
+  int lane_count;   /* numbers in a vector over cones */
+  int exact;        /* every target is zero */
+  int definite;     /* Q is safely positive definite */
+  tile_system system;
+  cone_product product;
+  int *column_of;       /* (column_count) original column, -1 if padded */
+  double *column_scale; /* (column_count) x = column_scale * internal x */
+  int *slot_of;         /* (row_count + equality_count), -1 for rows left out */
+  int *cone_rows;       /* (cones) rows of each cone that are kept */
+  double *row_scale;    /* (row_count + equality_count) internal row = row_scale * row */
+  double *lane_scale;   /* over cones: the same, one for all rows of a cone */
+  double *b, *g;
+  double
+      *compliance; /* over cones: largest squared row norm, what a multiplier does to its slack */
+  double length, force, energy; /* natural units of slack, dual and their product */
+  int by_offsets;               /* natural lengths do without the minimiser of the cost */
+  double near_length;           /* of the slacks of cones that the minimiser of the cost violates */
+  double reach;                 /* natural size of internal x */
+  double b_size;                /* max-norm of internal b, with the forces' share */
+
+  /* the iterate and its direction, over columns (x) and over rows */
+  double *x, *Qx, *residual_x, *dx;
+  double *slack, *dual, *residual_row;
+  double *aim, *rhs, *dslack, *ddual, *dslack_aim, *ddual_aim, *work_row, *work_row2;
+  double *work_x;
+
+  /* where the path ended and what the polish found */
+  double *path_slack, *path_dual; /* path_dual of infeasible programs: what proves it */
+  int *state;                     /* a cone_state, over cones */
+  double path_error;              /* relative, where it ended short of its goal */
+  double share;                   /* of the residuals that the last step of the path went for */
+  int state_changed;              /* by the last projection */
+  double *polish_x, *polish_dual, *polish_slack;
+  double *newton_x, *newton_dual, *newton_slack;
+  solution_origin origin;  /* which method's answer the polish starts from */
+  double hard_penalty;     /* of rows that may not move, over the compliance they work against */
+  int hard_rounds;         /* repetitions of a sensitivity solve */
+  cone_operator rows;      /* square root R of the stiffness of each cone: polish and sensitivity */
+  cone_operator stiffness; /* R R */
+  cone_operator hard;      /* projector on directions that may not move; all three share u */
+  /* four right-hand sides at once */
+  double *block4, *x4, *rhs4;                /* over columns */
+  double *row4, *work_row4, *moved4, *dual4; /* over rows */
+
+  active_set active;
+  conic_delassus delassus;
+  near_rows near_rows, near_cones;
+  double *penalty;         /* over cones: of the method of multipliers */
+  double *split;           /* over cones: dual / slack that parts held from free; of the polish */
+  double *per_split;       /* over cones: 1 / split */
+  int split_width;         /* how far apart they are on the path, in powers of two */
+  int wanted_width;        /* at which the path stops for a polish; 0: it does not */
+  int arrived;             /* the path did, at its goal */
+  int *is_near, *tail;     /* (blocks) */
+  double slack_error;      /* max |dual| |Gx + g - slack| of what conic_measure saw */
+  int is_vertex;           /* the cuts ended at a solution, with the load spread */
+  double polish_error;     /* the best that the last polish saw */
+  double start_limit;      /* errors of a guess above it are not worth a factor */
+  double start_tolerance;  /* errors that count as solved where a polish gets no further */
+  int *stiff_blocks;       /* (blocks) whose multipliers move; sensitivity */
+  stiff_cone *stiff_cones; /* their cones */
+  int *stiff_slots;        /* their rows */
+  int stiff_count, stiff_cone_count, stiff_slot_count;
+
+  /* structure */
+  int mask_words;      /* 64-bit words of a set of tiles */
+  int any_empty_row;   /* a row without entries, equalities included */
+  uint64_t *row_mask;  /* tiles a row touches (original order) */
+  uint64_t *tile_mask; /* tiles coupled to a tile */
+  uint64_t *Q_mask;
+  uint64_t *scratch_mask; /* three */
+  int *tile_degree;
+  int *block_from;    /* like block_tiles: where the tile begins in the caller's rows */
+  int *tile_position; /* original tile -> place */
+  int *tile_original; /* place -> original tile */
+  int *dim_count;     /* cones of each dimension */
+  int *dim_group;
+};
+
+/* Rows of cones as the caller has them, or each cone's scaled to the same norm: slower in general,
+ * since natural units then mix what far cones and near ones call far, but what programs need whose
+ * rows differ by many decades. */
+typedef enum row_scaling { ROWS_AS_GIVEN, ROWS_ALIKE } row_scaling;
+
+/* Reads, checks and converts a program. */
+qd_status conic_load(qd_cone_workspace *workspace, const conic_program *program,
+                     row_scaling scaling);
+/* The cone that a row (with a slot) belongs to. */
+static inline int conic_lane_of(const qd_cone_workspace *workspace, int row) {
+  const cone_group *group = workspace->product.groups;
+  const int slot = workspace->slot_of[row];
+  while (slot >= group->slot + group->dim * group->padded) ++group;
+  return group->cone + (slot - group->slot) % group->padded;
+}
+/* A row of G, or behind those of C, as the caller has it. */
+static inline const double *conic_caller_row(const qd_cone_workspace *workspace, int row) {
+  return row < workspace->row_count
+             ? source_row(&workspace->source_G, (size_t)row)
+             : source_row(&workspace->source_C, (size_t)(row - workspace->row_count));
+}
+/* Square roots of the equalities' penalties, into an operator on rows. */
+void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling);
+/* Factor of Q + S'S, S = scaling G, or of the same over rows; returns how many columns were
+ * dropped. */
+int conic_factor_rows(qd_cone_workspace *workspace, const cone_operator *scaling,
+                      qd_cone_info *info);
+/* share Q^-1 b where rows are factored. */
+const double *conic_quadratic_solve(qd_cone_workspace *workspace, const double *b, double share);
+/* One predictor-corrector step towards `target` from products of mean mu; returns its length, 0 if
+ * the scaling or the factor failed. */
+double conic_take_step(qd_cone_workspace *workspace, double mu, double target, int refinements,
+                       qd_cone_info *info);
+/* residual_row = Gx + g - slack */
+void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack);
+/* residual_x = Qx + b - G'dual, and Qx */
+void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual);
+/* Minimiser of the cost alone, natural units; 1 if it lies inside every cone and so solves the
+ * exact program. Leaves its rows Gx + g in `rhs`. */
+int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info);
+/* From there: 1 if the path is the way for an exact program, 0 if cuts should be tried first. */
+int conic_wants_path(const qd_cone_workspace *workspace);
+/* From there: exact solution of a polyhedral program with few active rows; 0 if it is not one, with
+ * x and its rows as they were. Leaves x and dual. */
+int conic_dual_active_set(qd_cone_workspace *workspace);
+/* What is known of that beforehand: whether few blocks of rows are violated, and whether it ends at
+ * the solution. */
+typedef enum cuts_outlook { CUTS_COSTLY, CUTS_FEW, CUTS_EXACT, CUTS_EXACT_FEW } cuts_outlook;
+cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace);
+/* From where that ended, after a polish could not finish it: down to a tolerance that counts, with
+ * the load spread over what rests; 0 if that takes too many cuts. */
+int conic_resume_cuts(qd_cone_workspace *workspace);
+/* The factor of the cost alone; 0 if it is not safely definite. */
+int conic_factor_cost(qd_cone_workspace *workspace);
+/* The whole of an exact program whose variables do not know each other, if only its answer is
+ * wanted; 0 if it is another, or has no answer. */
+int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *program, double *x,
+                          double *slack, double *dual, qd_cone_info *info);
+/* The caller's guess, in the caller's units, into newton_x and newton_dual. */
+void conic_read_start(qd_cone_workspace *workspace, const double *x, const double *dual,
+                      const double *dual_eq);
+/* Errors of a guess beyond which a polish costs more than what an exact program takes without;
+ * negative where that costs less than to find out. */
+double conic_start_limit(qd_cone_workspace *workspace);
+/* The point that this guess shows, with its products of slack and multiplier, of the path of a
+ * barrier that is so many times as strong, into x, slack and dual. */
+void conic_enter_path(qd_cone_workspace *workspace, double factor);
+/* Interior point from a cold start (or where it stopped, or from the point at hand, which is left
+ * again if its first steps are short) down to a complementarity of `goal` (relative), at most
+ * iteration_limit iterations in all. Leaves x, slack, dual. */
+typedef enum path_start { PATH_COLD, PATH_RESUMED, PATH_WARM } path_start;
+qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
+                            path_start from, qd_cone_info *info);
+/* A barrier's path that did not arrive: again from starts in other units, nearer to and farther
+ * from the boundary, each with so many iterations. */
+qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
+                           qd_cone_info *info);
+/* From the path's slack and dual: where the two kinds of eigenvalues part, into split; returns
+ * split_width. */
+int conic_find_split(qd_cone_workspace *workspace);
+/* Newton on the active set, from x and dual (ORIGIN_REST: from the minimiser of the cost, whose
+ * rows are in `rhs`, as if what it leaves near came to rest); 1 if the KKT equations hold to
+ * rounding: then polish_x/dual/slack. */
+int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info);
+/* An exact program where the path ended: method of multipliers from its end, at most `limit` times,
+ * then the polish if asked. Leaves x, slack, dual, the same in polish_*, and the states; 1 if that
+ * solves the program. Where it got no nearer than the path: as it was. */
+int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
+                 int *polished, qd_cone_info *info);
+/* A row that no x moves and that does not hold: 1, and the certificate in path_dual. */
+int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program);
+/* Norms of rows that differ by more than the methods can hold beside each other. */
+int conic_rows_are_far_apart(const qd_cone_workspace *workspace);
+/* The cost alone sends x far out beside the offsets of rows: natural lengths may mislead. */
+int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program *program);
+/* Residuals from the caller's own numbers, where they are not zero. Leaves Qx + b - G'dual -
+ * C'dual_eq in work_x, Gx + g in work_row2. */
+void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
+                   const double *slack, const double *dual, const double *dual_eq,
+                   qd_cone_info *info);
+/* 1 if what conic_measure has left is a solution's. */
+int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                       double tolerance, const double *x, const double *dual, const double *dual_eq,
+                       const qd_cone_info *info);
+/* 1 if the multipliers prove that no point satisfies the constraints. */
+int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                   const double *dual, const double *dual_eq);
+/* Projects z = dual - r slack on the cones, r = split; returns the largest |dual - projected| / r.
+ * Leaves each cone's state and the operators of the Newton step. */
+double conic_project(qd_cone_workspace *workspace, const double *slack, const double *dual,
+                     double *z, double *projected);
+/* The states that polish_dual and polish_slack show. */
+void conic_read_states(qd_cone_workspace *workspace);
+/* Square root of the penalty of one cone's hard rows. */
+LANES_INLINE double conic_hard_root(const qd_cone_workspace *workspace, int cone) {
+  const double compliance = workspace->compliance[cone];
+  return sqrt(workspace->hard_penalty / (compliance > 0.0 ? compliance : 1.0));
+}
+
+/* One cone's operators R, R R and the projector on held directions, by their values along (1, u),
+ * (1, -u) and across. */
+LANES_INLINE void conic_set_stiffness(qd_cone_workspace *workspace, int cone, double along,
+                                      double against, double across, int hard_along,
+                                      int hard_rest) {
+  cone_operator *rows = &workspace->rows, *stiffness = &workspace->stiffness;
+  cone_operator *hard = &workspace->hard;
+  rows->diagonal[cone] = 0.5 * (along + against);
+  rows->cross[cone] = 0.5 * (along - against);
+  rows->tangent[cone] = across;
+  stiffness->diagonal[cone] = 0.5 * (along * along + against * against);
+  stiffness->cross[cone] = 0.5 * (along * along - against * against);
+  stiffness->tangent[cone] = across * across;
+  hard->diagonal[cone] = 0.5 * (hard_along + hard_rest);
+  hard->cross[cone] = 0.5 * (hard_along - hard_rest);
+  hard->tangent[cone] = hard_rest;
+}
+
+/* Stiffness of each cone's certified state; 1 if any direction is hard. Weak and padded cones:
+ * zero. */
+int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, const double *slack);
+/* 1 if some cone's state is weak. */
+int conic_any_weak(const qd_cone_workspace *workspace);
+/* Equality rows: hard. */
+void conic_set_equalities(qd_cone_workspace *workspace);
+
+#endif

@@ -1,0 +1,183 @@
+/* Bounds of the optimal control problem: slacks, multipliers and what the interior point method
+ * does with them, element by element.
+ *
+ * side 0: value - bound - slack = 0, side 1: bound - value - slack = 0. Newton's equations for one
+ * of them, s = slack, z = dual, e = +1 or -1 for the side, residual rho:
+ *   ds = e dy + rho,   dz = (target - product)/s - z/s ds - z. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/ocp/qp.h"
+
+static const double side_sign[2] = {1.0, -1.0};
+
+LANES_INLINE double residual_of(const ocp_bounds *b, int side, size_t i) {
+  return b->has[side][i] *
+         (side_sign[side] * (b->value[i] - b->bound[side][i]) - b->slack[side][i]);
+}
+
+void ocp_bounds_start_inputs(qd_ocp_workspace *w) {
+  ocp_bounds *b = &w->bounds[OCP_U];
+  for (size_t i = 0; i < b->count; ++i) b->value[i] = w->u_before[i % b->stride];
+  if (!b->is_bounded) return;
+  for (size_t i = 0; i < b->count; ++i) {
+    const int low = b->has[0][i] > 0.0, high = b->has[1][i] > 0.0;
+    const double l = b->bound[0][i], u = b->bound[1][i];
+    const double inset = low && high ? 0.5 * (u - l) : 0.0;
+    if (low) b->value[i] = larger(b->value[i], l + inset);
+    if (high) b->value[i] = smaller(b->value[i], u - inset);
+  }
+}
+
+double ocp_bounds_scale(const qd_ocp_workspace *w) {
+  double scale = larger(max_norm(w->x_first, (int)w->xp), max_norm(w->u_before, (int)w->up));
+  scale = larger(max_norm(w->c, w->T * (int)w->xp), scale);
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    const ocp_bounds *b = &w->bounds[kind];
+    if (!b->is_bounded) continue;
+    for (int side = 0; side < 2; ++side)
+      scale = larger(max_norm(b->bound[side], (int)b->count), scale);
+  }
+  return larger(scale, 1e-6);
+}
+
+void ocp_bounds_clear_duals(qd_ocp_workspace *w) {
+  for (int kind = 0; kind < OCP_KINDS; ++kind)
+    for (int side = 0; side < 2; ++side)
+      memset(w->bounds[kind].dual[side], 0, w->bounds[kind].count * sizeof(double));
+}
+
+void ocp_bounds_start(qd_ocp_workspace *w, double unit, double dual) {
+  const double least = 0.05 * unit;
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    ocp_bounds *b = &w->bounds[kind];
+    if (!b->is_bounded) continue;
+    for (int side = 0; side < 2; ++side)
+      for (size_t i = 0; i < b->count; ++i) {
+        const int has = b->has[side][i] > 0.0;
+        const double room = side_sign[side] * (b->value[i] - b->bound[side][i]);
+        b->slack[side][i] = has ? larger(room, least) : 1.0;
+        b->dual[side][i] = has ? dual : 0.0;
+      }
+  }
+}
+
+QD_CLONES ocp_gap ocp_bounds_gap(const qd_ocp_workspace *w) {
+  ocp_gap gap = {0.0, 0.0, 0.0, 0.0, 0};
+  double count = 0.0;
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    const ocp_bounds *b = &w->bounds[kind];
+    if (!b->is_bounded) continue;
+    for (int side = 0; side < 2; ++side)
+      for (size_t i = 0; i < b->count; ++i) {
+        const double product = b->slack[side][i] * b->dual[side][i];
+        gap.mean += product;
+        gap.largest = larger(product, gap.largest);
+        gap.residual = larger(fabs(residual_of(b, side, i)), gap.residual);
+        gap.largest_dual = larger(b->dual[side][i], gap.largest_dual);
+        count += b->has[side][i];
+      }
+  }
+  gap.count = (size_t)count;
+  if (gap.count > 0) gap.mean /= count;
+  return gap;
+}
+
+QD_CLONES void ocp_bounds_weights(qd_ocp_workspace *w) {
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    ocp_bounds *b = &w->bounds[kind];
+    if (!b->is_bounded) continue;
+    for (size_t i = 0; i < b->count; ++i)
+      b->weight[i] = b->dual[0][i] / b->slack[0][i] + b->dual[1][i] / b->slack[1][i];
+  }
+}
+
+QD_CLONES void ocp_bounds_gradient(qd_ocp_workspace *w, double target, int with_products) {
+  const double corrected = with_products ? 1.0 : 0.0;
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    ocp_bounds *b = &w->bounds[kind];
+    for (size_t i = 0; i < b->count; ++i) b->gradient[i] = b->cost[i];
+    if (!b->is_bounded) continue;
+    for (int side = 0; side < 2; ++side)
+      for (size_t i = 0; i < b->count; ++i) {
+        const double aim = target * b->has[side][i] - corrected * b->product[side][i];
+        const double pull = aim - b->dual[side][i] * residual_of(b, side, i);
+        b->gradient[i] -= side_sign[side] * pull / b->slack[side][i];
+      }
+  }
+}
+
+QD_CLONES double ocp_bounds_follow(qd_ocp_workspace *w, double target, int with_products) {
+  const double corrected = with_products ? 1.0 : 0.0;
+  double fastest = 1.0; /* 1 / the longest step */
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    ocp_bounds *b = &w->bounds[kind];
+    if (!b->is_bounded) continue;
+    for (int side = 0; side < 2; ++side) {
+      double worst = 1.0;
+      for (size_t i = 0; i < b->count; ++i) {
+        const double s = b->slack[side][i], z = b->dual[side][i], has = b->has[side][i];
+        const double ds = has * side_sign[side] * b->step[i] + residual_of(b, side, i);
+        const double aim = target * has - corrected * b->product[side][i];
+        const double dz = (aim - z * ds) / s - z;
+        b->slack_step[side][i] = ds;
+        b->dual_step[side][i] = dz;
+        worst = larger(-ds / s, worst);
+        worst = larger(-dz / z, worst);
+      }
+      fastest = larger(worst, fastest);
+    }
+  }
+  return 1.0 / fastest;
+}
+
+QD_CLONES void ocp_bounds_products(qd_ocp_workspace *w) {
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    ocp_bounds *b = &w->bounds[kind];
+    if (!b->is_bounded) continue;
+    for (int side = 0; side < 2; ++side)
+      for (size_t i = 0; i < b->count; ++i)
+        b->product[side][i] = b->slack_step[side][i] * b->dual_step[side][i];
+  }
+}
+
+QD_CLONES double ocp_bounds_gap_after(const qd_ocp_workspace *w, double length) {
+  double sum = 0.0, count = 0.0;
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    const ocp_bounds *b = &w->bounds[kind];
+    if (!b->is_bounded) continue;
+    for (int side = 0; side < 2; ++side)
+      for (size_t i = 0; i < b->count; ++i) {
+        sum += (b->slack[side][i] + length * b->slack_step[side][i]) *
+               (b->dual[side][i] + length * b->dual_step[side][i]);
+        count += b->has[side][i];
+      }
+  }
+  return count > 0.0 ? sum / count : 0.0;
+}
+
+QD_CLONES void ocp_bounds_move(qd_ocp_workspace *w, double length) {
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    ocp_bounds *b = &w->bounds[kind];
+    for (size_t i = 0; i < b->count; ++i) b->value[i] += length * b->step[i];
+    if (!b->is_bounded) continue;
+    for (int side = 0; side < 2; ++side)
+      for (size_t i = 0; i < b->count; ++i) {
+        b->slack[side][i] += length * b->slack_step[side][i];
+        b->dual[side][i] += length * b->dual_step[side][i];
+      }
+  }
+}
+
+double ocp_bounds_certificate(const qd_ocp_workspace *w) {
+  double sum = 0.0;
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    const ocp_bounds *b = &w->bounds[kind];
+    if (!b->is_bounded) continue;
+    for (int side = 0; side < 2; ++side)
+      for (size_t i = 0; i < b->count; ++i)
+        sum -= b->dual[side][i] * side_sign[side] * (b->value[i] - b->bound[side][i]);
+  }
+  return sum;
+}

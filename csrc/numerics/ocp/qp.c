@@ -1,0 +1,194 @@
+/* Linear-quadratic optimal control with bounds: the public entry and the interior point method. */
+#include "numerics/ocp/qp.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/lanes.h"
+
+/* ------------------------------------------------------------ workspace */
+
+static void lay_out_bounds(arena *a, ocp_bounds *b, size_t count) {
+  double **arrays[] = {&b->value, &b->step, &b->cost, &b->gradient, &b->weight};
+  for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k) *arrays[k] = arena_doubles(a, count);
+  for (int side = 0; side < 2; ++side) {
+    double **sides[] = {&b->has[side],        &b->bound[side],     &b->slack[side],  &b->dual[side],
+                        &b->slack_step[side], &b->dual_step[side], &b->product[side]};
+    for (size_t k = 0; k < sizeof sides / sizeof *sides; ++k) *sides[k] = arena_doubles(a, count);
+  }
+}
+
+static size_t padded(int count) {
+  return ((size_t)count + LANE_COUNT - 1) / LANE_COUNT * LANE_COUNT;
+}
+
+/* Room for the worst split into live and dead states: both padded. */
+static void lay_out(qd_ocp_workspace *w, arena *a) {
+  const size_t T = (size_t)w->T, nx = (size_t)w->nx;
+  const size_t lp = padded(w->nx), up = padded(w->nu), xp = lp + LANE_COUNT;
+  const size_t zp = lp + up, gp = zp + up;
+  w->order = arena_ints(a, nx);
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    const size_t count = T * (kind == OCP_X ? xp : up);
+    lay_out_bounds(a, &w->bounds[kind], count);
+    w->linear[kind] = arena_doubles(a, count);
+  }
+  w->x_first = arena_doubles(a, xp);
+  w->u_before = arena_doubles(a, up);
+  w->F = arena_doubles(a, T * nx * zp);
+  w->B_dead = arena_doubles(a, T * nx * up);
+  w->c = arena_doubles(a, T * xp);
+  w->Q = arena_doubles(a, T * nx * lp);
+  w->Q_dead = arena_doubles(a, T * xp);
+  w->R = arena_doubles(a, T * up * up);
+  w->S = arena_doubles(a, T * up * up);
+  w->G = arena_doubles(a, T * up * gp);
+  w->y = arena_doubles(a, T * up);
+  w->V = arena_doubles(a, zp * zp);
+  w->VF = arena_doubles(a, zp * zp);
+  w->scaled = arena_doubles(a, nx * up);
+  w->z = arena_doubles(a, zp + LANE_COUNT);
+  w->p = arena_doubles(a, xp + 2 * up);
+  w->v = arena_doubles(a, gp + LANE_COUNT);
+}
+
+qd_ocp_workspace *qd_ocp_workspace_create(int horizon, int state_count, int input_count) {
+  if (horizon < 1 || state_count < 1 || input_count < 1) return NULL;
+  qd_ocp_workspace sizes = {.T = horizon, .nx = state_count, .nu = input_count};
+  arena counter = {NULL, 0};
+  lay_out(&sizes, &counter);
+  const size_t head = (sizeof sizes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+  char *block = aligned_alloc(ARENA_ALIGNMENT, head + counter.offset);
+  if (!block) return NULL;
+  memset(block, 0, head + counter.offset);
+  qd_ocp_workspace *w = (qd_ocp_workspace *)(void *)block;
+  *w = sizes;
+  w->bytes = head + counter.offset;
+  arena a = {block + head, 0};
+  lay_out(w, &a);
+  return w;
+}
+
+void qd_ocp_workspace_destroy(qd_ocp_workspace *workspace) { free(workspace); }
+
+size_t qd_ocp_workspace_bytes(const qd_ocp_workspace *workspace) { return workspace->bytes; }
+
+/* ------------------------------------------------------------ interior point method */
+
+enum { KEEP_GOING = -1 };
+
+/* What there is to say about the current point: a status, or KEEP_GOING. */
+static int judge(qd_ocp_workspace *w, const qd_cone_options *options, double unit,
+                 qd_cone_info *info, double *goal) {
+  const ocp_gap gap = ocp_bounds_gap(w);
+  const int factored = info->factorizations > 0;
+  const ocp_stationarity slope = factored ? ocp_residual(w, NULL) : ocp_lagrangian(w, 1);
+  const double tolerance = options->tolerance, force = larger(slope.scale, 1e-12);
+  *goal = tolerance * force * unit;
+  info->primal_residual = gap.residual;
+  info->dual_residual = slope.largest;
+  info->complementarity = gap.largest;
+  const double size = max_norm(w->bounds[OCP_U].value, (int)w->bounds[OCP_U].count);
+  if (!(slope.largest < HUGE_VAL) || !(gap.residual < HUGE_VAL)) return QD_NUMERICAL_TROUBLE;
+  if (size > 1e12 * larger(unit, 1.0)) return QD_UNBOUNDED;
+  if (factored && gap.residual <= tolerance * unit && slope.largest <= tolerance * force &&
+      gap.largest <= *goal)
+    return QD_OK;
+  if (gap.residual > tolerance * unit && gap.largest_dual > 0.0) {
+    /* Farkas: sum of dual * (room to its bound) is the same for every input where the duals'
+     * gradient by u vanishes, and must be >= 0 for one that satisfies all bounds. */
+    const double excluded = ocp_bounds_certificate(w);
+    if (excluded > 0.0 && excluded > 100.0 * ocp_lagrangian(w, 0).sum * larger(unit, size))
+      return QD_INFEASIBLE;
+  }
+  return KEEP_GOING;
+}
+
+/* Mehrotra's predictor and corrector, which aim at no complementarity below `least`: beyond it the
+ * weights only magnify rounding. Returns the step's length, < 0 if the factorisation failed. */
+static double advance(qd_ocp_workspace *w, double least, qd_cone_info *info) {
+  const ocp_gap gap = ocp_bounds_gap(w);
+  ocp_bounds_weights(w);
+  ++info->factorizations;
+  if (!ocp_factor(w)) return -1.0;
+  ocp_bounds_gradient(w, 0.0, 0);
+  ocp_newton_step(w);
+  if (gap.count == 0) {
+    ocp_bounds_move(w, 1.0);
+    return 1.0;
+  }
+  const double affine = ocp_bounds_follow(w, 0.0, 0);
+  const double ratio = ocp_bounds_gap_after(w, affine) / gap.mean;
+  const double target = larger(gap.mean * ratio * ratio * ratio, least);
+  ocp_bounds_products(w);
+  ocp_bounds_gradient(w, target, 1);
+  ocp_newton_step(w);
+  const double longest = ocp_bounds_follow(w, target, 1);
+  const double length = smaller(1.0, 0.999 * longest);
+  ocp_bounds_move(w, length);
+  return length;
+}
+
+/* Inputs in the middle of their boxes, states from them. Where unstable dynamics carry these off,
+ * states come from the feedback of a first factorisation instead. 0 if that fails. */
+static int start(qd_ocp_workspace *w, double unit, qd_cone_info *info) {
+  ocp_bounds *x = &w->bounds[OCP_X];
+  ocp_bounds_start_inputs(w);
+  ocp_roll_out(w, 0);
+  const int lost =
+      !(max_norm(x->value, (int)x->count) < 1e4 * unit) || !all_finite(x->value, (int)x->count);
+  if (lost) {
+    memset(x->value, 0, x->count * sizeof *x->value);
+    ocp_bounds_start(w, unit, 1.0);
+    ocp_bounds_weights(w);
+    ++info->factorizations;
+    if (!ocp_factor(w)) return 0;
+    ocp_bounds_start_inputs(w);
+    ocp_roll_out(w, 1);
+  }
+  ocp_cost_gradient(w);
+  ocp_bounds_clear_duals(w);
+  const ocp_stationarity slope = lost ? ocp_residual(w, NULL) : ocp_lagrangian(w, 1);
+  ocp_bounds_start(w, unit, larger(0.1 * slope.largest, 1e-9));
+  return 1;
+}
+
+static qd_status iterate(qd_ocp_workspace *w, const qd_cone_options *options, qd_cone_info *info) {
+  const double unit = ocp_bounds_scale(w);
+  if (!start(w, unit, info)) return QD_NUMERICAL_TROUBLE;
+  int short_steps = 0;
+  double goal = 0.0;
+  for (;; ++info->iterations) {
+    const int verdict = judge(w, options, unit, info, &goal);
+    if (verdict != KEEP_GOING) return (qd_status)verdict;
+    if (info->iterations >= options->iteration_limit) return QD_ITERATION_LIMIT;
+    const double length = advance(w, 0.1 * goal, info);
+    short_steps = length < 1e-6 ? short_steps + 1 : 0;
+    if (length < 0.0 || short_steps > 5) return QD_NUMERICAL_TROUBLE;
+    ocp_cost_gradient(w);
+  }
+}
+
+qd_status qd_ocp_solve(qd_ocp_workspace *workspace, const qd_cone_options *options,
+                       const qd_ocp_qp *problem, const qd_ocp_solution *solution,
+                       qd_cone_info *info) {
+  qd_ocp_workspace *w = workspace;
+  *info = (qd_cone_info){.status = QD_BAD_ARGUMENT};
+  if (problem->horizon != w->T || problem->state_count != w->nx || problem->input_count != w->nu)
+    return QD_BAD_ARGUMENT;
+  info->status = ocp_load(w, problem);
+  if (info->status != QD_OK) {
+    memset(solution->x, 0, (size_t)(w->T + 1) * (size_t)w->nx * sizeof(double));
+    memset(solution->u, 0, (size_t)w->T * (size_t)w->nu * sizeof(double));
+    return info->status;
+  }
+  info->status = iterate(w, options, info);
+  /* What the dynamics lost to rounding over the steps comes back. */
+  if (info->status == QD_OK) ocp_roll_out(w, 1);
+  info->objective = ocp_objective(w);
+  if (solution->costate && info->factorizations > 0) ocp_residual(w, w->bounds[OCP_X].step);
+  ocp_store(w, problem, solution);
+  return info->status;
+}
