@@ -35,6 +35,9 @@ $(DEV)/installed: pyproject.toml tools/requirements.py
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -r $(DEV)/requirements.txt
 	touch $@
 
+# A build folder that is there is configured again: files may have come, gone or moved.
+again = $(if $(wildcard $(BUILD)/$(1)/build.ninja),--reconfigure)
+
 # The package as a user gets it; the same build folder holds the C tests.
 install-dev: $(DEV)/installed
 	$(DEV_PATH) $(DEV)/bin/python -m pip install $(PIP_FLAGS) --no-build-isolation --no-deps \
@@ -51,7 +54,7 @@ lint: install-dev
 	$(DEV)/bin/python tools/check_floors.py
 	$(DEV)/bin/python -m mypy
 	$(DEV)/bin/python -m mypy.stubtest qdsim._core
-	test -f $(BUILD)/lint/build.ninja || $(DEV_PATH) meson setup $(BUILD)/lint --werror
+	$(DEV_PATH) meson setup $(call again,lint) $(BUILD)/lint --werror > $(BUILD)/lint.log || { cat $(BUILD)/lint.log; exit 1; }
 	$(DEV_PATH) meson compile -C $(BUILD)/lint
 
 bench: install-dev
@@ -83,7 +86,7 @@ FUZZERS := narrow_phase model cone
 
 fuzz: $(DEV)/installed
 	test -n "$(FUZZ_CC)" || { echo "make fuzz needs clang with libFuzzer (Debian: clang libclang-rt-dev)"; exit 1; }
-	test -f $(BUILD)/fuzz/build.ninja || CC="$(FUZZ_CC)" $(DEV_PATH) meson setup $(BUILD)/fuzz \
+	CC="$(FUZZ_CC)" $(DEV_PATH) meson setup $(call again,fuzz) $(BUILD)/fuzz \
 	  -Dpython=false -Dtests=false -Dfuzz=true -Dclones=false -Dbuildtype=debugoptimized \
 	  -Db_lundef=false -Db_sanitize=address,undefined \
 	  "-Dc_args=-fsanitize=fuzzer-no-link -fno-sanitize-recover=all -fno-omit-frame-pointer"
