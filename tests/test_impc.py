@@ -389,6 +389,33 @@ def test_a_search_goes_on_with_the_same_bits(
     assert calls == 17 and again.u.tobytes() == whole.u.tobytes()
 
 
+def test_a_resumed_search_is_as_patient_as_an_uninterrupted_one(
+    pushing: Task, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = pushing.impc.replace(iterations=40, patience=4, start="hold")
+    whole = impc(pushing, options)
+    stopped = whole.records["iteration"][-1]
+    assert stopped < 40  # patience ended it
+    linearize = Shooting.linearize
+    for cut in range(1, stopped, 3):
+        file, calls = tmp_path / f"{cut}.npz", 0
+
+        def counted(self: Shooting, *arguments: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls > cut:  # noqa: B023
+                raise Cut
+            return linearize(self, *arguments)
+
+        monkeypatch.setattr(Shooting, "linearize", counted)
+        with pytest.raises(Cut):
+            impc(pushing, options, checkpoint=file, checkpoint_seconds=0.0)
+        monkeypatch.setattr(Shooting, "linearize", linearize)
+        resumed = impc(pushing, options, checkpoint=file)
+        assert resumed.u.tobytes() == whole.u.tobytes()
+        assert resumed.records["iteration"].tolist() == whole.records["iteration"].tolist()
+
+
 def test_iterations_may_grow(pushing: Task, tmp_path: Any) -> None:
     file = tmp_path / "search.npz"
     options = pushing.impc.replace(iterations=6)

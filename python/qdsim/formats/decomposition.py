@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from qdsim.description import Body, Description, Geom, Mesh, Pair
 from qdsim.description.pairs import candidate_pairs
 from qdsim.description.references import unknown_name
+from qdsim.whole_files import replacing
 
 CACHE_VARIABLE = "QDSIM_CACHE"
 """Environment variable: the folder of the cache; empty: no cache."""
@@ -193,14 +193,8 @@ def _write_cache(file: Path, pieces: Pieces) -> None:
         arrays[f"vertices{i}"], arrays[f"faces{i}"] = vertices, faces
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                np.savez_compressed(stream, **arrays)
-            os.replace(name, file)
-        except BaseException:
-            os.unlink(name)
-            raise
+        with replacing(file) as stream:
+            np.savez_compressed(stream, **arrays)
     except OSError:
         return
 

@@ -8,6 +8,7 @@ rounded link. Other models are seen from a corner, in parallel projection.
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -29,12 +30,14 @@ from qdsim.planning.drawing.planar import (
     check_installed,
     need,
     new_figure,
+    save_figure,
 )
 from qdsim.planning.drawing.spatial import SpatialScene, scene_of
 from qdsim.planning.plans.plan import Plan, ReplayResult
 from qdsim.planning.search.tree import EdgeKind, Tree
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.step import Step
+from qdsim.whole_files import replacing
 
 __all__ = [
     "PlanarScene",
@@ -182,7 +185,7 @@ def draw_key_frames(
         ha="left",
         va="bottom",
     )
-    figure.savefig(path)
+    save_figure(figure, path)
 
 
 def _everything(plan: Plan) -> Array:
@@ -274,7 +277,7 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
     figure.suptitle(
         task.name[:1].upper() + task.name[1:], fontsize=16, color=INK, x=0.02, ha="left", y=0.98
     )
-    figure.savefig(path)
+    save_figure(figure, path)
 
 
 def _draw_projection(ax: Any, tree: Tree) -> None:
@@ -389,11 +392,17 @@ def write_movie(
     shots = _shots(plan, replay, regrasp_frames, frames_per_second)
     images = _images(plan, replay, model, shots, size)
     for path in files:
-        if path.suffix == ".gif":
-            writer.mimsave(path, images, duration=1000.0 / frames_per_second, loop=0)
-        else:
+        if path.suffix == ".mp4":
             need("imageio_ffmpeg")
-            writer.mimsave(path, images, fps=frames_per_second, macro_block_size=2, quality=8)
+        with replacing(path) as place:
+            if path.suffix == ".gif":
+                content = io.BytesIO()
+                duration = 1000.0 / frames_per_second
+                writer.mimsave(content, images, format="GIF", duration=duration, loop=0)
+                place.write(content.getbuffer())
+            else:  # by its name: ffmpeg is a program of its own
+                rate = frames_per_second
+                writer.mimsave(place.name, images, fps=rate, macro_block_size=2, quality=8)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

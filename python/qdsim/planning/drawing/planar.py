@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qdsim.arguments import instance, integer, number
+from qdsim.arguments import instance, integer, number, path_of
 from qdsim.description import Geom
 from qdsim.model import Model
 from qdsim.planning.task.space import Array
 from qdsim.step import Step
+from qdsim.whole_files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +28,7 @@ __all__ = [
     "need",
     "new_figure",
     "prepare_axes",
+    "save_figure",
 ]
 
 INK, PAPER, QUIET = "#22303C", "#FFFFFF", "#8A97A3"
@@ -68,6 +71,15 @@ def new_figure(width: float, height: float, dpi: int = 150) -> Figure:
     figure = figure_module.Figure(figsize=(width, height), dpi=dpi, facecolor=PAPER)
     agg.FigureCanvasAgg(figure)
     return figure  # type: ignore[no-any-return]
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str], **how: Any) -> None:
+    """Write a figure in the format that the path's suffix says; PNG, with that suffix added, where it has none."""
+    place = path_of("path", path)
+    if not place.suffix:
+        place = place.with_name(f"{place.name}.png")
+    with replacing(place) as file:
+        figure.savefig(file, format=place.suffix[1:].lower(), **how)
 
 
 def prepare_axes(ax: Axes, low: Array, high: Array) -> None:

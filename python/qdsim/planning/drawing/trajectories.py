@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qdsim.planning.drawing.planar import INK, LIMBS, PAPER, new_figure
+from qdsim.planning.drawing.planar import INK, LIMBS, PAPER, new_figure, save_figure
 
 if TYPE_CHECKING:
     from qdsim.planning.tracking.impc import ImpcResult
@@ -51,4 +51,4 @@ def draw_convergence(results: Mapping[str, ImpcResult], path: str | os.PathLike[
         axis.grid(True, color="#E8ECEF", linewidth=0.8)
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
-    figure.savefig(path, dpi=110, facecolor=PAPER)
+    save_figure(figure, path, dpi=110, facecolor=PAPER)

@@ -1,73 +1,245 @@
-"""Files of arrays with a JSON header (``.npz``, no pickles inside) that are always whole."""
+"""Files of arrays with a JSON header (``.npz``, no pickles inside): plans, trees and checkpoints are written and read here.
+
+A file is always whole (:func:`qdsim.whole_files.replacing`). A reader asks for each entry with the type and the sizes that it
+must have; both are compared with what the file says before the entry is read, and entries that nobody asks for are
+an error, not read either. Whatever is wrong with a file is a ``ValueError`` that names it.
+"""
 
 from __future__ import annotations
 
-import io
+import dataclasses
 import json
 import os
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["load_checkpoint", "read_archive", "write_archive"]
+from qdsim.whole_files import replacing
+
+__all__ = ["Archive", "Format", "load_checkpoint", "read_archive", "write_archive"]
 
 T = TypeVar("T")
 
+_LONGEST_HEADER = 1 << 24
+"""Characters."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Format:
+    """One kind of file.
+
+    Attributes:
+        name: of the format, in the header.
+        version: that is written; earlier ones, from 1 on, are read.
+        noun: what such a file is, for messages: "not ``noun``".
+    """
+
+    name: str
+    version: int
+    noun: str
+
 
 def write_archive(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]
+    path: str | os.PathLike[str],
+    format: Format,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, Any],
+    *,
+    compressed: bool = False,
 ) -> None:
-    """Write a header and arrays. The file is written beside its place and then moved there, so that a run that is cut
-    off leaves the last whole one.
+    """Write a header, to which the format's name and version are added, and arrays."""
+    whole = {"format": format.name, "version": format.version, **header}
+    text = np.array(json.dumps(whole, default=_plain))
+    with replacing(path) as file:
+        (np.savez_compressed if compressed else np.savez)(file, header=text, **arrays)
+
+
+def read_archive(
+    path: str | os.PathLike[str],
+    format: Format,
+    make: Callable[[Archive], T],
+    *,
+    argument: str = "",
+) -> T:
+    """What ``make`` gets out of a file.
+
+    Args:
+        path: the file.
+        format: of the file.
+        make: asks for all entries.
+        argument: of the public function that was given the file, for messages.
+
+    Raises:
+        OSError: if the file cannot be opened.
+        ValueError: if it is damaged, of another format, or ``make`` raises anything.
     """
-    place = Path(path)
-    part = place.with_name(place.name + ".part")
-    with open(part, "wb") as file:
-        np.savez(file, header=np.array(json.dumps(header, default=_plain)), **arrays)
-    os.replace(part, place)
-
-
-def read_archive(content: bytes) -> tuple[Any, dict[str, Any]]:
-    """Header and arrays of a file's content. NumPy, zipfile and json raise all sorts at damaged ones."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    return json.loads(str(arrays["header"])), arrays
+    with open(path, "rb") as file:
+        try:
+            archive = Archive(file, format)
+            made = make(archive)
+            archive.check_used()
+            return made
+        except (
+            Exception
+        ) as error:  # NumPy, zipfile, json and makers raise all sorts at damaged files
+            reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
+            said = f"{argument}: " if argument else ""
+            raise ValueError(f"{said}{Path(path)}: not {format.noun}: {reason}") from None
 
 
 def load_checkpoint(
     path: str | os.PathLike[str],
-    begins: Mapping[str, Any],
-    make: Callable[[Any, dict[str, Any]], T],
+    format: Format,
+    mark: Callable[[int], str],
+    make: Callable[[Archive], T],
     *,
-    run: str,
     inputs: str,
 ) -> T | None:
-    """What ``make`` gets out of a file's header and arrays; None if there is no file.
+    """What ``make`` gets out of a file; None if there is none.
 
     Args:
-        begins: the header's format, version and mark, as they were written.
-        run: what keeps itself there, for messages.
+        mark: of this run, as the given version of the format has it.
         inputs: what the mark depends on, for messages.
 
     Raises:
-        OSError: if the file cannot be read.
+        OSError: if the file cannot be opened.
         ValueError: if it is damaged, or not of this run.
     """
+
+    def checked(archive: Archive) -> T:
+        if archive.header["mark"] != mark(archive.version):
+            raise ValueError(f"it belongs to another {inputs}")
+        return make(archive)
+
     if not os.path.exists(path):
         return None
-    content = Path(path).read_bytes()
-    try:
-        header, arrays = read_archive(content)
-        if any(header[name] != begins[name] for name in ("format", "version")):
+    return read_archive(path, format, checked, argument="checkpoint")
+
+
+class Archive:
+    """An open file.
+
+    Attributes:
+        header: its header.
+        version: of its format.
+    """
+
+    header: dict[str, Any]
+    version: int
+
+    def __init__(self, file: IO[bytes], format: Format) -> None:
+        if not zipfile.is_zipfile(file):
+            raise ValueError("it is no archive of arrays (.npz), or it was cut")
+        self._zip = zipfile.ZipFile(file)
+        names = self._zip.namelist()
+        if len(set(names)) < len(names):
+            raise ValueError("it has two entries of one name")
+        self._left = set(names)
+        header = json.loads(self._header())
+        if not isinstance(header, dict) or header.get("format") != format.name:
             raise ValueError("its header is that of another format")
-        if header["mark"] != begins["mark"]:
-            raise ValueError(f"it belongs to another {inputs}")
-        return make(header, arrays)
-    except Exception as error:
-        reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"checkpoint: {Path(path)}: not one of this {run}: {reason}") from None
+        version = header["version"]
+        if type(version) is not int or not 1 <= version <= format.version:
+            known = f"1 to {format.version}" if format.version > 1 else "1"
+            raise ValueError(f"version {version} of the format, this qdsim reads {known}")
+        self.header, self.version = header, version
+
+    def __contains__(self, name: str) -> bool:
+        return f"{name}.npy" in self._zip.NameToInfo
+
+    def shape(self, name: str, rank: int) -> tuple[int, ...]:
+        """What an entry says its shape is, of so many dimensions."""
+        with self._open(name) as stream:
+            shape, _, _ = _npy_header(stream)
+        if len(shape) != rank:
+            raise ValueError(f"{name} has shape {shape} in place of {rank} dimensions")
+        return shape
+
+    def array(
+        self, name: str, dtype: DTypeLike, *shape: int | None, infinite: bool = False
+    ) -> NDArray[Any]:
+        """An entry, which must have this type and shape; None is any size. Floats must be finite, or with ``infinite``
+        no NaN.
+        """
+        wanted = np.dtype(dtype)
+        with self._open(name) as stream:
+            found_shape, fortran, found = _npy_header(stream)
+            sizes = ", ".join("any" if n is None else str(n) for n in shape)
+            if found != wanted:
+                raise ValueError(f"{name} has dtype {found} in place of {wanted}")
+            if len(found_shape) != len(shape) or any(
+                size is not None and size != there for size, there in zip(shape, found_shape)
+            ):
+                raise ValueError(
+                    f"the sizes of its arrays contradict each other: {name} has shape {found_shape} "
+                    f"in place of ({sizes})"
+                )
+            array = self._data(name, stream, found_shape, found, fortran)
+        if wanted.kind == "f" and not np.all(~np.isnan(array) if infinite else np.isfinite(array)):
+            raise ValueError(f"{name} is not a table of finite numbers")
+        return array
+
+    def counts(self, name: str, size: int | None = None) -> NDArray[np.int64]:
+        """An entry that lists counts."""
+        array = self.array(name, np.int64, size)
+        if np.any(array < 0):
+            raise ValueError(f"{name} is not a list of counts")
+        return array
+
+    def check_used(self) -> None:
+        """That there is no entry that nobody asked for."""
+        if self._left:
+            raise ValueError(f"it has an entry {min(self._left)!r} that does not belong there")
+
+    def _header(self) -> str:
+        with self._open("header") as stream:
+            shape, _, dtype = _npy_header(stream)
+            if shape != () or dtype.kind != "U" or dtype.itemsize > 4 * _LONGEST_HEADER:
+                raise ValueError("its header is no text")
+            return str(self._data("header", stream, shape, dtype, False))
+
+    def _open(self, name: str) -> IO[bytes]:
+        member = f"{name}.npy"
+        if member not in self._zip.NameToInfo:
+            raise KeyError(name)
+        self._left.discard(member)
+        return self._zip.open(member)
+
+    def _data(
+        self,
+        name: str,
+        stream: IO[bytes],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        fortran: bool,
+    ) -> NDArray[Any]:
+        count = 1
+        for size in shape:
+            count *= size
+        length = count * dtype.itemsize
+        if self._zip.NameToInfo[f"{name}.npy"].file_size != stream.tell() + length:
+            raise ValueError(f"{name} is not as long as its shape {shape} says")
+        content = bytearray(stream.read())  # to the end, where zipfile compares the checksum
+        return np.ascontiguousarray(
+            np.ndarray(shape, dtype, buffer=content, order="F" if fortran else "C")
+        ).reshape(shape)
+
+
+def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type of an array in NumPy's format."""
+    version = np.lib.format.read_magic(stream)
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }[version]
+    shape, fortran, dtype = read(stream)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects")
+    return shape, fortran, dtype
 
 
 def _plain(value: Any) -> Any:

@@ -170,6 +170,8 @@ class Plan:
         segments: at least one.
         motions: one for each change of grasp, None where there is none; or empty.
             :func:`qdsim.planning.connect_segments` makes them.
+        command_bounds: ``(nu,)`` lower and upper ones, which the commands keep; None: the joint limits and the
+            actuators' ranges of the model.
     """
 
     task: str
@@ -181,6 +183,7 @@ class Plan:
     contact_tolerance: float
     segments: tuple[Segment, ...]
     motions: tuple[Motion | None, ...] = ()
+    command_bounds: tuple[Array, Array] | None = None
 
     def __post_init__(self) -> None:
         if not self.motions:
@@ -356,14 +359,16 @@ class Plan:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to one ``.npz`` file (no pickles inside), to be read by :meth:`load`.
 
-        Entries: ``header``, a JSON text with ``format``, ``version`` (3), ``task``, ``object``, ``options``, the
+        Entries: ``header``, a JSON text with ``format``, ``version`` (4), ``task``, ``object``, ``options``, the
         tolerances and ``planners`` of the motions; ``goal`` (nq); ``steps`` (segments) and ``edges``
         (segments), how many of each; and the segments one after the other: ``inputs`` (sum of steps, nu),
         ``configurations`` (sum of steps + 1, nq), ``knots`` (sum of edges). Where all segments have them,
         ``contacts`` (records as in ``Step.contacts``) and ``contact_start`` (sum of steps + 1). Where there are
         motions, ``motion_points`` (regrasps), how many points each has, 0 for none, and one after the other
         ``motion_configurations`` (sum of points, nq), ``motion_times`` (sum of points) and ``motion_ramps`` (sum of
-        points - 1, since version 3).
+        points - 1, since version 3). Where the plan has them, ``command_bounds`` (2, nu), since version 4.
+
+        The file is written beside its place and moved there when it is whole: what was there stays if that fails.
         """
         from qdsim.planning.plans.plan_file import save_plan
 

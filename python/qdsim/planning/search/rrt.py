@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qdsim._core import SolverError
-from qdsim.arguments import flag, generator_of, instance, number, path_of
+from qdsim.arguments import flag, generator_of, instance, integer, number, path_of
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.grasps.resting import stays
 from qdsim.planning.motion.motion import MotionError, connect
@@ -146,9 +146,9 @@ class _Search:
         """Go on from a checkpoint: tree, random numbers, counters."""
         tree, state = load_tree(checkpoint, self.task, self.options)
         try:
+            self.regrasps = integer("regrasps", state["regrasps"], least=0)
             self.rng.bit_generator.state = state["rng"]
-            self.regrasps = int(state["regrasps"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise ValueError(
                 f"checkpoint: {os.fspath(checkpoint)} does not hold a search of this generator: "
                 f"{error}"

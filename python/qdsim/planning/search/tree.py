@@ -366,7 +366,9 @@ class Tree:
 
         Raises:
             OSError: if the file cannot be read.
-            ValueError: if it is not a tree, is damaged, or belongs to another task or other options.
+            ValueError: if it is not a tree, is damaged, or belongs to another task or other options. The whole
+                description of the model is compared; of files of version 1 masses, sizes, frictions, stiffnesses and
+                gravity only, with a warning.
         """
         from qdsim.planning.search.tree_file import load_tree
 

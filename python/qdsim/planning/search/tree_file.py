@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
-from pathlib import Path
+import warnings
 from typing import Any
 
 import numpy as np
 
-from qdsim.planning.plans.archive import read_archive, write_archive
+from qdsim.arguments import instance, integer, number
+from qdsim.planning.plans.archive import Archive, Format, read_archive, write_archive
 from qdsim.planning.search.tree import RECORD, EdgeKind, Tree
+from qdsim.planning.task.fingerprint import fingerprint
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
 __all__ = ["load_tree", "save_tree"]
 
-FORMAT, VERSION = "qdsim-tree", 1
+FORMAT = Format("qdsim-tree", 2, "a tree of this search")
 _NODES = ("_q", "_command", "_parent", "_kind", "_depth", "_errors", "_B", "_inverse", "_distance")
 _COLUMNS = ("_next", "_whiten")
 """Arrays whose last dimension counts the nodes."""
 _COUNTERS = ("steps", "linearizations", "failures", "seconds", "best_node")
 
 
+_COLUMN_NAMES = RECORD.names or ()
+
+
 def save_tree(tree: Tree, path: str | os.PathLike[str], **state: Any) -> None:
     """Write a tree to one file; see :meth:`Tree.save`."""
     n = tree.count
     header = {
-        "format": FORMAT,
-        "version": VERSION,
         "task": tree.task.name,
         "fingerprint": fingerprint(tree.task),
         "options": option_values(tree.options),
@@ -50,7 +52,7 @@ def save_tree(tree: Tree, path: str | os.PathLike[str], **state: Any) -> None:
         [np.empty((0, nq)), *(x for x in trajectories if x is not None)]
     )
     arrays["records"] = _table(tree.records)
-    write_archive(path, header, arrays)
+    write_archive(path, FORMAT, header, arrays)
 
 
 def load_tree(
@@ -63,32 +65,7 @@ def load_tree(
         ValueError: if it is not a tree, is cut or damaged, or belongs to another task or other
             options; the message names the file.
     """
-    content = Path(path).read_bytes()
-    try:
-        return _from_arrays(*read_archive(content), task, options)
-    except Exception as error:
-        reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{Path(path)}: not a tree of this search: {reason}") from None
-
-
-def fingerprint(task: Task) -> str:
-    """A hash of what a tree depends on: start, goal, box, tolerances, bounds, options, model."""
-    digest = hashlib.sha256()
-    model = task.model
-    for array in (
-        task.start,
-        task.goal,
-        task.lower,
-        task.upper,
-        task.command_lower,
-        task.command_upper,
-    ):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    for name in ("body_mass", "geom_size", "pair_friction", "actuator_stiffness", "gravity"):
-        digest.update(np.ascontiguousarray(getattr(model.parameters, name)).tobytes())
-    numbers = (task.position_tolerance, task.rotation_tolerance, task.length)
-    digest.update(repr((numbers, task.object, task.options, model.joint_names)).encode())
-    return digest.hexdigest()
+    return read_archive(path, FORMAT, lambda archive: _tree(archive, task, options))
 
 
 def option_values(options: RRTOptions) -> dict[str, Any]:
@@ -99,15 +76,65 @@ def option_values(options: RRTOptions) -> dict[str, Any]:
     }
 
 
-def _from_arrays(
-    header: Any, arrays: dict[str, Any], task: Task, options: RRTOptions | None
-) -> tuple[Tree, dict[str, Any]]:
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError("its header is that of another format")
-    if header["version"] != VERSION:
-        raise ValueError(f"version {header['version']} of the format, this qdsim reads {VERSION}")
-    if header["fingerprint"] != fingerprint(task):
+def _tree(archive: Archive, task: Task, given: RRTOptions | None) -> tuple[Tree, dict[str, Any]]:
+    header = archive.header
+    if header["fingerprint"] != fingerprint(task, archive.version):
         raise ValueError(f"it belongs to another task or model ({header['task']!r})")
+    options = _options(header, given)
+    n = integer("count", header["count"], least=1)
+    found = _arrays(archive, task, n)
+    if not (np.isin(found["kind"], list(EdgeKind)).all() and _edges_fit(found)):
+        raise ValueError("its edges are not of the kinds that it says")
+    parent, roots = found["parent"], np.flatnonzero(found["kind"] == EdgeKind.ROOT)
+    planted = np.array_equal(np.flatnonzero(parent == -1), roots) and roots[0] == 0
+    if not planted or np.any(parent >= np.arange(n)) or np.any(parent < -1):
+        raise ValueError("its parents are not earlier nodes")
+    if np.any(found["q"][roots] != task.start):
+        raise ValueError("its roots are not at the task's start")
+    tree = Tree(task, options.replace(max_nodes=max(options.max_nodes, n)))
+    tree.options = options
+    for name in (*_NODES, *_COLUMNS):
+        whole = getattr(tree, name)
+        place = whole[:n] if name in _NODES else whole[..., :n]
+        place[...] = found[name[1:]]
+    tree.count = n
+    tree.first = int(roots[-1])
+    tree._nearest_to_goal = tree.first + int(tree.distance[tree.first :].argmin())
+    lengths = found["edge_steps"]
+    ends = np.cumsum(np.maximum(lengths, 0))
+    for name in ("inputs", "trajectory"):
+        parts = [None if k < 0 else np.array(found[name][e - k : e]) for k, e in zip(lengths, ends)]
+        setattr(tree, f"_{name}", parts)
+    goal = header["goal_node"]
+    tree.goal_node = None if goal is None else integer("goal_node", goal, least=0, most=n - 1)
+    counters = header["counters"]
+    for name in _COUNTERS:
+        if name == "seconds":
+            tree.seconds = number(name, counters[name], least=0)
+        else:
+            most = n - 1 if name == "best_node" else None
+            setattr(tree, name, integer(name, counters[name], least=0, most=most))
+    rows, _ = archive.shape("records", 2)
+    if rows > integer("max_iterations", header["options"]["max_iterations"], least=1):
+        raise ValueError("it has more records than iterations")
+    tree.records = records = _records(
+        archive.array("records", np.float64, rows, len(_COLUMN_NAMES))
+    )
+    in_order = np.array_equal(records["iteration"], np.arange(len(records)))
+    if not in_order or (len(records) and records["nodes"][-1] != n):
+        raise ValueError("its records are not those of its nodes")
+    if archive.version == 1:
+        warnings.warn(
+            f"a tree of an earlier version: it knows only {header['task']!r}, its bounds, and masses, sizes, frictions, "
+            "stiffnesses and gravity of its model; that the rest of the model is the same was not compared",
+            stacklevel=5,
+        )
+    return tree, instance("state", header["state"], dict)
+
+
+def _options(header: dict[str, Any], given: RRTOptions | None) -> RRTOptions:
+    """The options to go on with: those given, if they are the file's but for those that may grow, or the file's."""
+    options = given
     if options is None:
         values = header["options"]
         if values.get("smoothing") is not None:
@@ -115,57 +142,54 @@ def _from_arrays(
         options = RRTOptions(**values)
     wanted = {k: v for k, v in option_values(options).items() if k not in _MAY_GROW}
     # Files that are older than an option were made with its default.
-    everything = option_values(RRTOptions()) | header["options"]
+    everything = option_values(RRTOptions()) | _BEFORE | header["options"]
     stored = {k: v for k, v in everything.items() if k not in _MAY_GROW}
     if wanted != stored:
         changed = sorted(k for k in wanted if wanted[k] != stored.get(k))
         raise ValueError(f"its options differ in {', '.join(changed)}")
-    n = int(header["count"])
-    if not n >= 1:
-        raise ValueError("it has no nodes")
-    tree = Tree(task, options.replace(max_nodes=max(options.max_nodes, n)))
-    tree.options = options
-    for name in (*_NODES, *_COLUMNS):
-        whole, part = getattr(tree, name), arrays[name[1:]]
-        place = whole[:n] if name in _NODES else whole[..., :n]
-        if part.dtype != whole.dtype or part.shape != place.shape:
-            raise ValueError(f"{name[1:]} has shape {part.shape} instead of {place.shape}")
-        place[...] = part
-    lengths = arrays["edge_steps"]
-    if lengths.shape != (n,) or lengths.dtype != np.int64:
-        raise ValueError("edge_steps is not one count a node")
-    sizes = lengths[lengths >= 0]
-    if sizes.sum() != len(arrays["inputs"]) or sizes.sum() != len(arrays["trajectory"]):
-        raise ValueError("the sizes of its arrays contradict each other")
-    tree.count = n
-    roots = np.flatnonzero(tree.kind == EdgeKind.ROOT)
-    planted = np.array_equal(np.flatnonzero(tree.parent == -1), roots) and roots[0] == 0
-    if not planted or np.any(tree.parent >= np.arange(n)) or np.any(tree.parent < -1):
-        raise ValueError("its parents are not earlier nodes")
-    tree.first = int(roots[-1])
-    tree._nearest_to_goal = tree.first + int(tree.distance[tree.first :].argmin())
-    ends = np.cumsum(np.maximum(lengths, 0))
-    tree._inputs = [
-        None if k < 0 else np.array(arrays["inputs"][e - k : e]) for k, e in zip(lengths, ends)
-    ]
-    tree._trajectory = [
-        None if k < 0 else np.array(arrays["trajectory"][e - k : e]) for k, e in zip(lengths, ends)
-    ]
-    goal = header["goal_node"]
-    tree.goal_node = None if goal is None else int(goal)
-    for name in _COUNTERS:
-        setattr(tree, name, header["counters"][name])
-    tree.records = _records(arrays["records"])
-    return tree, header["state"]
+    return options
+
+
+def _arrays(archive: Archive, task: Task, n: int) -> dict[str, Any]:
+    """All arrays but the records, of the sizes that a tree of ``n`` nodes has."""
+    nq, nu, size = task.model.nq, task.model.nu, task.space.size
+    found: dict[str, Any] = {
+        "q": archive.array("q", np.float64, n, nq),
+        "command": archive.array("command", np.float64, n, nu),
+        "parent": archive.array("parent", np.int64, n),
+        "kind": archive.array("kind", np.int8, n),
+        "depth": archive.array("depth", np.float64, n),
+        "errors": archive.array("errors", np.float64, n, 2),
+        "B": archive.array("B", np.float64, n, size, nu),
+        "inverse": archive.array("inverse", np.float64, n, nu, size),
+        "distance": archive.array("distance", np.float64, n),
+        "next": archive.array("next", np.float64, nq, n),
+        "whiten": archive.array("whiten", np.float64, size, size, n),
+        "edge_steps": archive.array("edge_steps", np.int64, n),
+    }
+    total = sum(k for k in found["edge_steps"].tolist() if k > 0)
+    found["inputs"] = archive.array("inputs", np.float64, total, nu)
+    found["trajectory"] = archive.array("trajectory", np.float64, total, nq)
+    return found
+
+
+def _edges_fit(found: dict[str, Any]) -> bool:
+    """Whether pushes and settlings have steps, and roots and regrasps none."""
+    moves = np.isin(found["kind"], (EdgeKind.PUSH, EdgeKind.SETTLE))
+    lengths = found["edge_steps"]
+    return bool(np.all(lengths[moves] > 0) and np.all(lengths[~moves] == -1))
 
 
 _MAY_GROW = ("max_nodes", "max_iterations", "max_steps", "max_idle")
 """Options that a search that goes on may have larger."""
 
+_BEFORE: dict[str, Any] = {"require_static_regrasps": False}
+"""Defaults that were others when files were written that do not say."""
+
 
 def _table(records: Any) -> Any:
     return np.array([tuple(map(float, row)) for row in records.tolist()]).reshape(
-        -1, len(RECORD.names or ())
+        -1, len(_COLUMN_NAMES)
     )
 
 

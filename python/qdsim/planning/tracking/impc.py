@@ -176,7 +176,7 @@ class _Search:
         """Keep the search in a file, and go on from what is there."""
         self.file, self.pause = path, pause
         self.mark = mark_of(self.task, self.options, self.given)
-        found = load_search(path, self.mark, self.rng)
+        found = load_search(path, self.task, self.options, self.given, self.rng)
         if found is not None:
             self.state, self.parts.counts = found, found.counts
             self.begin -= found.rows[-1][-1]  # seconds of the search before

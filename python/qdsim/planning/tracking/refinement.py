@@ -141,8 +141,14 @@ def refine(
     reports: list[SegmentRefinement] = []
     mark = ""
     if checkpoint is not None:
-        mark = mark_of(plan, task, given, _settings(task, given))
-        segments, known = load_segments(checkpoint, mark)
+        settings = _settings(task, given)
+        mark = mark_of(plan, task, given, settings)
+        segments, known = load_segments(checkpoint, plan, task, given, settings)
+        if len(segments) > len(short.segments):
+            raise ValueError(
+                f"checkpoint: {checkpoint}: not one of this refinement: it has {len(segments)} segments, "
+                f"the plan {len(short.segments)}"
+            )
         reports = [SegmentRefinement(**values) for values in known]
     q = np.array(segments[-1].end if segments else short.start)
     for i, segment in enumerate(short.segments):

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qdsim.planning.plans.archive import load_checkpoint, write_archive
+from qdsim.arguments import flag, integer, number
+from qdsim.planning.plans.archive import Archive, Format, load_checkpoint, write_archive
 from qdsim.planning.plans.plan import Plan, Segment
-from qdsim.planning.search.tree_file import fingerprint
+from qdsim.planning.task.fingerprint import fingerprint
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.search_file import said
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 
 __all__ = ["load_segments", "mark_of", "save_segments"]
 
-FORMAT, VERSION = "qdsim-refinement", 1
+FORMAT = Format("qdsim-refinement", 2, "one of this refinement")
 
 
-def mark_of(plan: Plan, task: Task, options: RefineOptions, impc: ImpcOptions) -> str:
-    """A hash of what refined segments depend on."""
-    digest = hashlib.sha256(fingerprint(task).encode())
+def mark_of(
+    plan: Plan, task: Task, options: RefineOptions, impc: ImpcOptions, version: int = FORMAT.version
+) -> str:
+    """A hash of what refined segments depend on, as a version of the format has it."""
+    digest = hashlib.sha256(fingerprint(task, version).encode())
     for segment in plan.segments:
         for array in (segment.inputs, segment.configurations, segment.knots):
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -39,22 +42,21 @@ def save_segments(
     path: str | os.PathLike[str], mark: str, segments: list[Segment], reports: list[Any]
 ) -> None:
     """Write segments and what was said of them."""
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "mark": mark,
-        "reports": [dataclasses.asdict(report) for report in reports],
-    }
+    header = {"mark": mark, "reports": [dataclasses.asdict(report) for report in reports]}
     arrays = {
         f"{name}_{k}": getattr(segment, name)
         for k, segment in enumerate(segments)
         for name in ("inputs", "configurations", "knots")
     }
-    write_archive(path, header, arrays)
+    write_archive(path, FORMAT, header, arrays)
 
 
 def load_segments(
-    path: str | os.PathLike[str], mark: str
+    path: str | os.PathLike[str],
+    plan: Plan,
+    task: Task,
+    options: RefineOptions,
+    impc: ImpcOptions,
 ) -> tuple[list[Segment], list[dict[str, Any]]]:
     """What :func:`save_segments` wrote; nothing if there is no file.
 
@@ -64,19 +66,33 @@ def load_segments(
     """
     found = load_checkpoint(
         path,
-        {"format": FORMAT, "version": VERSION, "mark": mark},
-        _segments,
-        run="refinement",
+        FORMAT,
+        lambda version: mark_of(plan, task, options, impc, version),
+        lambda archive: _segments(archive, task),
         inputs="plan, task or other options",
     )
     return found or ([], [])
 
 
-def _segments(header: Any, arrays: dict[str, Any]) -> tuple[list[Segment], list[dict[str, Any]]]:
-    reports = [
-        report | {name: tuple(report[name]) for name in ("error_before", "error_after")}
-        for report in header["reports"]
-    ]
-    names = ("inputs", "configurations", "knots")
-    segments = [Segment(*(arrays[f"{n}_{k}"] for n in names)) for k in range(len(reports))]
+def _segments(archive: Archive, task: Task) -> tuple[list[Segment], list[dict[str, Any]]]:
+    reports = [_report(values) for values in archive.header["reports"]]
+    segments = []
+    for k, report in enumerate(reports):
+        steps = report["steps_after"]
+        inputs = archive.array(f"inputs_{k}", np.float64, steps, task.model.nu)
+        path = archive.array(f"configurations_{k}", np.float64, steps + 1, task.model.nq)
+        knots = archive.counts(f"knots_{k}", min(steps, 1))
+        if np.any(np.diff(knots, prepend=0) < 0) or np.any(knots > len(inputs)):
+            raise ValueError("knots do not rise within their segments")
+        segments.append(Segment(inputs, path, knots))
     return segments, reports
+
+
+def _report(values: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a report, of the right types."""
+    steps = {name: integer(name, values[name], least=0) for name in ("steps_before", "steps_after")}
+    errors = {}
+    for name in ("error_before", "error_after"):
+        shift, turn = values[name]
+        errors[name] = (number(name, shift, least=0), number(name, turn, least=0))
+    return {**steps, **errors, "optimised": flag("optimised", values["optimised"])}

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from qdsim.planning.plans.archive import load_checkpoint, write_archive
-from qdsim.planning.search.tree_file import fingerprint
+from qdsim.arguments import integer, number
+from qdsim.planning.plans.archive import Archive, Format, load_checkpoint, write_archive
+from qdsim.planning.task.fingerprint import fingerprint
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
@@ -19,7 +20,7 @@ from qdsim.planning.tracking.shooting import Counts, Trajectory
 
 __all__ = ["RECORD", "Branch", "SearchState", "load_search", "mark_of", "said", "save_search"]
 
-FORMAT, VERSION = "qdsim-impc", 1
+FORMAT = Format("qdsim-impc", 2, "one of this optimisation")
 
 RECORD = np.dtype(
     [
@@ -82,9 +83,11 @@ class SearchState:
     counts: Counts = dataclasses.field(default_factory=Counts)
 
 
-def mark_of(task: Task, options: ImpcOptions, u: Array | None) -> str:
-    """A hash of what the iterates depend on."""
-    digest = hashlib.sha256(fingerprint(task).encode())
+def mark_of(
+    task: Task, options: ImpcOptions, u: Array | None, version: int = FORMAT.version
+) -> str:
+    """A hash of what the iterates depend on, as a version of the format has it."""
+    digest = hashlib.sha256(fingerprint(task, version).encode())
     if u is not None:
         digest.update(np.ascontiguousarray(u).tobytes())
     values = said(options)
@@ -120,14 +123,12 @@ def save_search(
         if branch is None:
             continue
         branches[name] = {key: getattr(branch, key) for key in _NUMBERS}
-        arrays[f"{name}_best_costs"] = np.array(branch.best_costs)
+        arrays[f"{name}_history"] = np.array(branch.best_costs)
         for which in ("path", "best"):
             trajectory: Trajectory = getattr(branch, which)
             arrays[f"{name}_{which}_q"], arrays[f"{name}_{which}_u"] = trajectory.q, trajectory.u
             arrays[f"{name}_{which}_costs"] = np.array([trajectory.cost, trajectory.final])
     header = {
-        "format": FORMAT,
-        "version": VERSION,
         "mark": mark,
         "guess": state.guess,
         "done": state.done,
@@ -135,11 +136,15 @@ def save_search(
         "counts": dataclasses.asdict(state.counts),
         "rng": rng.bit_generator.state,
     }
-    write_archive(path, header, arrays)
+    write_archive(path, FORMAT, header, arrays)
 
 
 def load_search(
-    path: str | os.PathLike[str], mark: str, rng: np.random.Generator
+    path: str | os.PathLike[str],
+    task: Task,
+    options: ImpcOptions,
+    u: Array | None,
+    rng: np.random.Generator,
 ) -> SearchState | None:
     """What :func:`save_search` wrote, with ``rng`` put where it was; None if there is no file.
 
@@ -149,16 +154,17 @@ def load_search(
             another kind of generator.
     """
 
-    def make(header: Any, arrays: dict[str, Any]) -> SearchState:
-        state = _state(header, arrays)
-        rng.bit_generator.state = header["rng"]
+    def make(archive: Archive) -> SearchState:
+        state = _state(archive, task, options, 1 if u is not None else len(options.starts))
+        archive.check_used()
+        rng.bit_generator.state = archive.header["rng"]
         return state
 
     return load_checkpoint(
         path,
-        {"format": FORMAT, "version": VERSION, "mark": mark},
+        FORMAT,
+        lambda version: mark_of(task, options, u, version),
         make,
-        run="optimisation",
         inputs="task, first guess or other options",
     )
 
@@ -166,29 +172,66 @@ def load_search(
 _NUMBERS = ("best_row", "iterations", "radius")
 
 
-def _state(header: Any, arrays: dict[str, Any]) -> SearchState:
-    records = arrays["records"]
-    if records.dtype != RECORD or len(records) == 0:
-        raise ValueError("its records have other columns")
-    branches = {name: _branch(name, values, arrays) for name, values in header["branches"].items()}
-    return SearchState(
-        guess=int(header["guess"]),
-        done=int(header["done"]),
-        rows=records.tolist(),
+def _state(archive: Archive, task: Task, options: ImpcOptions, guesses: int) -> SearchState:
+    header = archive.header
+    done = integer("done", header["done"], least=0)
+    rows = _rows(archive, done + guesses)
+    branches = {
+        name: _branch(name, values, archive, task, options, len(rows))
+        for name, values in header["branches"].items()
+    }
+    state = SearchState(
+        guess=integer("guess", header["guess"], least=0, most=guesses),
+        done=done,
+        rows=rows,
         counts=Counts(**header["counts"]),
         **branches,
     )
+    for name, count in dataclasses.asdict(state.counts).items():
+        integer(name, count, least=0)
+    iterations = [row[0] for row in rows]
+    if iterations != sorted(iterations) or iterations[-1] != state.done:
+        raise ValueError("its records are not those of its iterations")
+    if state.guess == guesses and state.chosen is None:
+        raise ValueError("it has tried all first guesses and kept none")
+    return state
 
 
-def _branch(name: str, values: dict[str, Any], arrays: dict[str, Any]) -> Branch:
-    path, best = (_trajectory(f"{name}_{which}", arrays) for which in ("path", "best"))
-    costs = arrays[f"{name}_best_costs"].tolist()
-    return Branch(path, best, best_costs=costs, **values)
+def _rows(archive: Archive, most: int) -> list[tuple[Any, ...]]:
+    (count,) = archive.shape("records", 1)
+    if count > most:
+        raise ValueError("it has more records than iterations")
+    records = archive.array("records", RECORD, count)
+    names = [name for name in RECORD.names or () if name != "kappa"]  # which may be NaN
+    if len(records) == 0 or not all(np.isfinite(records[name]).all() for name in names):
+        raise ValueError("its records are not of finite numbers")
+    rows: list[tuple[Any, ...]] = records.tolist()
+    return rows
 
 
-def _trajectory(name: str, arrays: dict[str, Any]) -> Trajectory:
-    cost, final = arrays[f"{name}_costs"].tolist()
-    q, u = arrays[f"{name}_q"], arrays[f"{name}_u"]
-    if q.ndim != 2 or u.ndim != 2 or len(q) != len(u) + 1 or not math.isfinite(cost):
-        raise ValueError("the sizes of its arrays contradict each other")
+def _branch(
+    name: str, values: Any, archive: Archive, task: Task, options: ImpcOptions, rows: int
+) -> Branch:
+    path, best = (
+        _trajectory(f"{name}_{which}", archive, task, options.horizon) for which in ("path", "best")
+    )
+    iterations = integer("iterations", values["iterations"], least=0)
+    if archive.version == 1:  # kept none: patience counts anew
+        costs = [math.inf] * iterations + [best.cost]
+    else:
+        costs = archive.array(f"{name}_history", np.float64, iterations + 1).tolist()
+    return Branch(
+        path,
+        best,
+        best_row=integer("best_row", values["best_row"], least=0, most=rows - 1),
+        best_costs=costs,
+        iterations=iterations,
+        radius=number("radius", values["radius"], least=0),
+    )
+
+
+def _trajectory(name: str, archive: Archive, task: Task, horizon: int) -> Trajectory:
+    cost, final = archive.array(f"{name}_costs", np.float64, 2).tolist()
+    q = archive.array(f"{name}_q", np.float64, horizon + 1, task.model.nq)
+    u = archive.array(f"{name}_u", np.float64, horizon, task.model.nu)
     return Trajectory(q, u, cost, final)
