@@ -35,6 +35,10 @@
 /* A smaller iteration limit is one that the caller means. */
 #define RETRY_FROM 50
 
+/* Variables up to which equalities are taken out first; beyond, only of programs that are not
+ * solved with them: their rows have few entries as a rule, and would have all. */
+#define SPACE_LIMIT 64
+
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
   return options;
@@ -144,6 +148,9 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->tile_original = arena_ints(a, tiles);
   w->dim_count = arena_ints(a, dims);
   w->dim_group = arena_ints(a, dims);
+  if (size->restricts)
+    equality_space_lay_out(&w->space, (size_t)size->variables, (size_t)size->rows,
+                           (size_t)size->equalities, a);
 }
 
 conic_size conic_size_dense(int variables, int rows, int equalities) {
@@ -151,6 +158,7 @@ conic_size conic_size_dense(int variables, int rows, int equalities) {
                            rows > 0 ? rows : 0,
                            equalities > 0 ? equalities : 0,
                            rows > 0 ? rows : 0,
+                           0,
                            0,
                            0};
   const size_t tiles = ((size_t)size.variables + 3) / 4;
@@ -194,7 +202,8 @@ size_t conic_workspace_fill(const qd_cone_workspace *workspace) { return workspa
 
 qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capacity,
                                             int equality_capacity) {
-  const conic_size size = conic_size_dense(variable_capacity, row_capacity, equality_capacity);
+  conic_size size = conic_size_dense(variable_capacity, row_capacity, equality_capacity);
+  size.restricts = equality_capacity > 0;
   void *block = aligned_alloc(ARENA_ALIGNMENT, conic_workspace_size(&size));
   return block ? conic_workspace_place(block, &size) : NULL;
 }
@@ -234,13 +243,6 @@ static void clear_outputs(const qd_cone_program *program, double *x, double *sla
   if (m > 0 && slack) memset(slack, 0, (size_t)m * sizeof(double));
   if (m > 0 && dual) memset(dual, 0, (size_t)m * sizeof(double));
   if (p > 0 && dual_eq) memset(dual_eq, 0, (size_t)p * sizeof(double));
-}
-
-qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
-                        const qd_cone_program *program, double *x, double *slack, double *dual,
-                        double *dual_eq, qd_cone_info *info) {
-  const conic_program dense = {*program, NULL, NULL, NULL, 0, 0};
-  return conic_solve(workspace, options, &dense, x, slack, dual, dual_eq, info);
 }
 
 /* Where the minimiser of the cost is far out (nearly linear programs), natural lengths certify too
@@ -352,7 +354,22 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
   return status;
 }
 
-/* Answer and residuals in the caller's numbers; a verdict that they do not bear out is none. */
+/* Residuals in the caller's numbers; a verdict that they do not bear out is none. */
+static qd_status judge(qd_cone_workspace *workspace, const qd_cone_program *program,
+                       double tolerance, qd_status status, const answer *out, qd_cone_info *info) {
+  conic_measure(workspace, program, out->x, out->slack, out->dual, out->dual_eq, info);
+  if (status == QD_INFEASIBLE && !conic_excludes(workspace, program, out->dual, out->dual_eq))
+    return QD_NUMERICAL_TROUBLE;
+  if (status != QD_OK) return status;
+  const double worst = info->objective + info->primal_residual + info->dual_residual +
+                       info->complementarity; /* not finite: beyond the range of a double */
+  return isfinite(worst) && conic_is_certified(workspace, program, tolerance, out->x, out->dual,
+                                               out->dual_eq, info)
+             ? QD_OK
+             : QD_NUMERICAL_TROUBLE;
+}
+
+/* The answer in the caller's numbers, judged. */
 static qd_status settle(qd_cone_workspace *workspace, const qd_cone_program *program,
                         double tolerance, qd_status status, const answer *out, qd_cone_info *info) {
   if (status == QD_INFEASIBLE)
@@ -361,18 +378,10 @@ static qd_status settle(qd_cone_workspace *workspace, const qd_cone_program *pro
     hand_out(workspace, workspace->polish_x, workspace->polish_slack, workspace->polish_dual, out);
   else
     hand_out(workspace, workspace->x, workspace->slack, workspace->dual, out);
-  conic_measure(workspace, program, out->x, out->slack, out->dual, out->dual_eq, info);
-  if (status == QD_INFEASIBLE && !conic_excludes(workspace, program, out->dual, out->dual_eq))
-    return QD_NUMERICAL_TROUBLE;
+  status = judge(workspace, program, tolerance, status, out, info);
   if (status == QD_UNBOUNDED)
     hand_out(workspace, workspace->newton_x, workspace->slack, workspace->dual, out);
-  if (status != QD_OK) return status;
-  const double worst = info->objective + info->primal_residual + info->dual_residual +
-                       info->complementarity; /* not finite: beyond the range of a double */
-  return isfinite(worst) && conic_is_certified(workspace, program, tolerance, out->x, out->dual,
-                                               out->dual_eq, info)
-             ? QD_OK
-             : QD_NUMERICAL_TROUBLE;
+  return status;
 }
 
 static int is_undecided(qd_status status, int limits_too) {
@@ -415,4 +424,63 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
     info->status = settle(workspace, program, o->tolerance, found, &out, info);
   }
   return info->status;
+}
+
+/* ------------------------------------------------------------ equalities of dense programs */
+
+/* 1 if the equalities contradict each other: then that is the answer. */
+static int equalities_contradict(qd_cone_workspace *workspace, const qd_cone_program *program,
+                                 const answer *out, qd_cone_info *info) {
+  if (equality_space_find(&workspace->space, program, out->dual_eq)) return 0;
+  clear_outputs(program, out->x, out->slack, out->dual, NULL);
+  return judge(workspace, program, 0.0, QD_INFEASIBLE, out, info) == QD_INFEASIBLE;
+}
+
+/* The program on the points that satisfy its equalities: no penalty then, whose accuracy would end
+ * where rows are nearly dependent, and the methods for programs without equalities. */
+static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_options *options,
+                                const qd_cone_program *program, const answer *out,
+                                qd_cone_info *info) {
+  const conic_program whole = {*program, NULL, NULL, NULL, 0, 0};
+  equality_space *space = &workspace->space;
+  memset(info, 0, sizeof *info);
+  info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
+  info->status = conic_load(workspace, &whole, ROWS_AS_GIVEN);
+  if (info->status != QD_OK) {
+    clear_outputs(program, out->x, out->slack, out->dual, out->dual_eq);
+    return info->status;
+  }
+  for (int k = 0; k < workspace->column_count; ++k)
+    if (workspace->column_of[k] >= 0)
+      space->column_scale[workspace->column_of[k]] = workspace->column_scale[k];
+  if (equalities_contradict(workspace, program, out, info)) return info->status = QD_INFEASIBLE;
+  const conic_program within = {equality_space_restrict(space, program), NULL, NULL, NULL, 0, 0};
+  if (options->warm_start) equality_space_coordinates(space, out->x, space->y);
+  const qd_status status =
+      conic_solve(workspace, options, &within, space->y, out->slack, out->dual, NULL, info);
+  equality_space_point(space, space->y, status == QD_UNBOUNDED, out->x);
+  equality_space_multipliers(space, program, status == QD_INFEASIBLE ? NULL : out->x, out->dual,
+                             out->dual_eq);
+  if (conic_load(workspace, &whole, ROWS_AS_GIVEN) == QD_OK && status != QD_UNBOUNDED)
+    info->status = judge(workspace, program, options->tolerance, status, out, info);
+  return info->status;
+}
+
+qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                        const qd_cone_program *program, double *x, double *slack, double *dual,
+                        double *dual_eq, qd_cone_info *info) {
+  const conic_program dense = {*program, NULL, NULL, NULL, 0, 0};
+  qd_cone_options o = options ? *options : qd_cone_options_default();
+  const answer out = {x, slack, dual, dual_eq};
+  const int in_space = program->variable_count <= SPACE_LIMIT;
+  qd_status status = QD_NUMERICAL_TROUBLE;
+  if (program->equality_count <= 0 || !(o.tolerance > 0.0) || !workspace->capacity.restricts)
+    return conic_solve(workspace, &o, &dense, x, slack, dual, dual_eq, info);
+  for (int k = 0; k < 2 && is_undecided(status, o.iteration_limit >= RETRY_FROM); ++k) {
+    status = (k == 0) == in_space
+                 ? solve_in_space(workspace, &o, program, &out, info)
+                 : conic_solve(workspace, &o, &dense, x, slack, dual, dual_eq, info);
+    o.warm_start = 0;
+  }
+  return status;
 }

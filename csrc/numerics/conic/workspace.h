@@ -14,6 +14,7 @@
 #include "numerics/cones.h"
 #include "numerics/conic/active_set.h"
 #include "numerics/conic/conic.h"
+#include "numerics/conic/equalities.h"
 #include "numerics/conic/near_rows.h"
 #include "numerics/tiles/tiles.h"
 
@@ -136,6 +137,7 @@ struct qd_cone_workspace {
   active_set active;
   conic_delassus delassus;
   near_rows near_rows, near_cones;
+  equality_space space;    /* laid out if capacity.restricts */
   double *penalty;         /* over cones: of the method of multipliers */
   double *split;           /* over cones: dual / slack that parts held from free; of the polish */
   double *per_split;       /* over cones: 1 / split */

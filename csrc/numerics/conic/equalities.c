@@ -1,0 +1,283 @@
+/* Householder reflections with pivots, as for least squares (Golub, Van Loan, 5.4); the null space
+ * method of quadratic programs (Nocedal, Wright, 16.2). */
+#include "numerics/conic/equalities.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+
+#define ROUNDED 8.0       /* units of rounding that a row's distance from those before may be */
+#define INCONSISTENT 1e-9 /* of the numbers in an equality: what dependent ones may leave */
+
+void equality_space_lay_out(equality_space *space, size_t variables, size_t rows, size_t equalities,
+                            arena *a) {
+  space->rows = arena_doubles(a, equalities * variables);
+  double **over_equalities[] = {&space->diagonal, &space->factor, &space->row_scale,
+                                &space->offset};
+  for (size_t k = 0; k < sizeof over_equalities / sizeof over_equalities[0]; ++k)
+    *over_equalities[k] = arena_doubles(a, equalities);
+  space->order = arena_ints(a, equalities);
+  double **over_variables[] = {&space->column_scale, &space->work, &space->b, &space->y};
+  for (size_t k = 0; k < sizeof over_variables / sizeof over_variables[0]; ++k)
+    *over_variables[k] = arena_doubles(a, variables);
+  space->Q = arena_doubles(a, variables * variables);
+  space->G = arena_doubles(a, rows * variables);
+  space->g = arena_doubles(a, rows);
+}
+
+static double dot(const double *a, const double *b, int count) {
+  double sum = 0.0;
+  for (int i = 0; i < count; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/* a += factor b */
+static void add(double *a, double factor, const double *b, int count) {
+  for (int i = 0; i < count; ++i) a[i] += factor * b[i];
+}
+
+static double *row_of(const equality_space *space, int k) {
+  return space->rows + (size_t)k * (size_t)space->variables;
+}
+
+/* x = H_k x */
+static void reflect(const equality_space *space, int k, double *x) {
+  const double *v = row_of(space, k) + k;
+  const int count = space->variables - k;
+  add(x + k, -space->factor[k] * dot(v, x + k, count), v, count);
+}
+
+/* ------------------------------------------------------------ factor */
+
+static void read_rows(equality_space *space, const qd_cone_program *program) {
+  const int n = space->variables;
+  for (int i = 0; i < space->equalities; ++i) {
+    double *row = row_of(space, i), size = 0.0;
+    for (int j = 0; j < n; ++j) {
+      row[j] = program->C[(size_t)i * (size_t)n + (size_t)j] * space->column_scale[j];
+      size = larger(size, fabs(row[j]));
+    }
+    for (int j = 0; j < n && size > 0.0; ++j) row[j] /= size; /* squares stay finite */
+    const double norm = sqrt(dot(row, row, n));
+    for (int j = 0; j < n && size > 0.0; ++j) row[j] /= norm;
+    space->row_scale[i] = size > 0.0 ? 1.0 / size / norm : 1.0;
+    space->order[i] = i;
+  }
+}
+
+static void exchange_rows(equality_space *space, int a, int b) {
+  double *of_a = row_of(space, a), *of_b = row_of(space, b);
+  const int order = space->order[a];
+  if (a == b) return;
+  space->order[a] = space->order[b];
+  space->order[b] = order;
+  for (int j = 0; j < space->variables; ++j) {
+    const double kept = of_a[j];
+    of_a[j] = of_b[j];
+    of_b[j] = kept;
+  }
+}
+
+/* The row from k on that is farthest from those before, first; returns how far. */
+static double take_pivot(equality_space *space, int k) {
+  double most = -1.0;
+  int best = k;
+  for (int i = k; i < space->equalities; ++i) {
+    const double *row = row_of(space, i) + k, left = dot(row, row, space->variables - k);
+    if (left > most) {
+      most = left;
+      best = i;
+    }
+  }
+  exchange_rows(space, k, best);
+  return sqrt(larger(most, 0.0));
+}
+
+static void factor_rows(equality_space *space) {
+  const int n = space->variables, p = space->equalities;
+  const double rounding = ROUNDED * DBL_EPSILON * (n + p);
+  for (space->rank = 0; space->rank < p && space->rank < n; ++space->rank) {
+    const int k = space->rank;
+    const double left = take_pivot(space, k);
+    double *v = row_of(space, k) + k;
+    if (!(left > rounding)) return;
+    space->diagonal[k] = v[0] > 0.0 ? -left : left;
+    v[0] -= space->diagonal[k];
+    space->factor[k] = 2.0 / dot(v, v, n - k);
+    for (int i = k + 1; i < p; ++i) reflect(space, k, row_of(space, i));
+  }
+}
+
+/* out (rank) with R_11 out = right, in place */
+static void solve_R(const equality_space *space, double *right) {
+  for (int j = space->rank - 1; j >= 0; --j) {
+    right[j] /= space->diagonal[j];
+    add(right, -right[j], row_of(space, j), j);
+  }
+}
+
+/* y_1; the first row that is not satisfied then, or -1. */
+static int solve_rows(equality_space *space, const double *c) {
+  double *y = space->offset;
+  for (int j = 0; j < space->equalities; ++j) {
+    const int i = space->order[j], known = j < space->rank ? j : space->rank;
+    const double *R = row_of(space, j), own = space->row_scale[i] * c[i];
+    double sum = own, size = fabs(own);
+    for (int k = 0; k < known; ++k) {
+      sum += R[k] * y[k];
+      size += fabs(R[k] * y[k]);
+    }
+    if (j < space->rank)
+      y[j] = -sum / space->diagonal[j];
+    else if (fabs(sum) > INCONSISTENT * size)
+      return j;
+  }
+  return -1;
+}
+
+/* A row that depends on the others, less what they make of it. */
+static void prove(equality_space *space, const double *c, int row, double *dual_eq) {
+  double *share = space->work, value = 0.0;
+  memcpy(share, row_of(space, row), (size_t)space->rank * sizeof(double));
+  solve_R(space, share);
+  memset(dual_eq, 0, (size_t)space->equalities * sizeof(double));
+  dual_eq[space->order[row]] = space->row_scale[space->order[row]];
+  for (int j = 0; j < space->rank; ++j)
+    dual_eq[space->order[j]] = -share[j] * space->row_scale[space->order[j]];
+  for (int i = 0; i < space->equalities; ++i) value += dual_eq[i] * c[i];
+  for (int i = 0; i < space->equalities && value > 0.0; ++i) dual_eq[i] = -dual_eq[i];
+}
+
+int equality_space_find(equality_space *space, const qd_cone_program *program, double *dual_eq) {
+  space->variables = program->variable_count;
+  space->equalities = program->equality_count;
+  read_rows(space, program);
+  factor_rows(space);
+  const int row = solve_rows(space, program->c);
+  if (row >= 0) prove(space, program->c, row, dual_eq);
+  return row < 0;
+}
+
+/* ------------------------------------------------------------ the smaller program */
+
+/* D Q D, then H'(DQD)H: the part behind the first `rank` rows and columns. */
+QD_CLONES
+static void restrict_cost(equality_space *space, const double *Q) {
+  const int n = space->variables;
+  double *M = space->Q, *p = space->work;
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j)
+      M[(size_t)i * (size_t)n + (size_t)j] =
+          space->column_scale[i] * Q[(size_t)i * (size_t)n + (size_t)j] * space->column_scale[j];
+  for (int k = 0; k < space->rank; ++k) { /* M - v w' - w v', w = p - factor/2 (v'p) v */
+    const double *v = row_of(space, k) + k, factor = space->factor[k];
+    const int count = n - k;
+    for (int i = 0; i < count; ++i)
+      p[i] = factor * dot(M + (size_t)(k + i) * (size_t)n + k, v, count);
+    add(p, -0.5 * factor * dot(v, p, count), v, count);
+    for (int i = 0; i < count; ++i) {
+      double *row = M + (size_t)(k + i) * (size_t)n + k;
+      for (int j = 0; j < count; ++j) row[j] -= v[i] * p[j] + p[i] * v[j];
+    }
+  }
+}
+
+/* M (rows, n) without its first `rank` columns */
+static void pack_columns(const equality_space *space, double *M, int first_row, int rows) {
+  const size_t n = (size_t)space->variables, left = n - (size_t)space->rank;
+  for (size_t i = 0; i < (size_t)rows; ++i)
+    memmove(M + i * left, M + ((size_t)first_row + i) * n + (size_t)space->rank,
+            left * sizeof(double));
+}
+
+/* Curvature that is rounding is none. */
+static void clear_rounding(double *Q, int count, double rounding) {
+  for (int i = 0; i < count; ++i) {
+    if (Q[(size_t)i * (size_t)count + (size_t)i] > rounding) continue;
+    for (int j = 0; j < count; ++j)
+      Q[(size_t)i * (size_t)count + (size_t)j] = Q[(size_t)j * (size_t)count + (size_t)i] = 0.0;
+  }
+}
+
+QD_CLONES
+static void restrict_rows(equality_space *space, const double *G, int rows) {
+  const int n = space->variables;
+  for (int i = 0; i < rows; ++i) {
+    double *row = space->G + (size_t)i * (size_t)n;
+    for (int j = 0; j < n; ++j)
+      row[j] = G[(size_t)i * (size_t)n + (size_t)j] * space->column_scale[j];
+    for (int k = 0; k < space->rank; ++k) reflect(space, k, row);
+  }
+}
+
+/* Where nothing is left to choose, a variable that nothing knows. */
+static int leave_idle_variable(equality_space *space, qd_cone_program *program) {
+  if (space->rank < space->variables) return 0;
+  space->Q[0] = 1.0;
+  space->b[0] = 0.0;
+  memset(space->G, 0, (size_t)program->row_count * sizeof(double));
+  return 1;
+}
+
+qd_cone_program equality_space_restrict(equality_space *space, const qd_cone_program *program) {
+  qd_cone_program out = *program;
+  const int n = space->variables, m = program->row_count, left = n - space->rank;
+  double *x = space->y;
+  equality_space_point(space, NULL, 0, x);
+  for (int i = 0; i < m; ++i)
+    space->g[i] = program->g[i] + dot(program->G + (size_t)i * (size_t)n, x, n);
+  for (int i = 0; i < n; ++i)
+    space->b[i] =
+        space->column_scale[i] * (program->b[i] + dot(program->Q + (size_t)i * (size_t)n, x, n));
+  for (int k = 0; k < space->rank; ++k) reflect(space, k, space->b);
+  memmove(space->b, space->b + space->rank, (size_t)left * sizeof(double));
+  restrict_cost(space, program->Q);
+  pack_columns(space, space->Q, space->rank, left);
+  clear_rounding(space->Q, left, ROUNDED * DBL_EPSILON * n);
+  restrict_rows(space, program->G, m);
+  pack_columns(space, space->G, 0, m);
+  out.variable_count = left + leave_idle_variable(space, &out);
+  out.equality_count = 0;
+  out.Q = space->Q;
+  out.b = space->b;
+  out.G = space->G;
+  out.g = space->g;
+  out.C = out.c = NULL;
+  return out;
+}
+
+/* ------------------------------------------------------------ and back */
+
+void equality_space_coordinates(equality_space *space, const double *x, double *y) {
+  const int n = space->variables;
+  for (int j = 0; j < n; ++j) space->work[j] = x[j] / space->column_scale[j];
+  for (int k = 0; k < space->rank; ++k) reflect(space, k, space->work);
+  memcpy(y, space->work + space->rank, (size_t)(n - space->rank) * sizeof(double));
+}
+
+void equality_space_point(const equality_space *space, const double *y, int is_direction,
+                          double *x) {
+  const int n = space->variables;
+  for (int j = 0; j < n; ++j)
+    x[j] =
+        j >= space->rank ? (y ? y[j - space->rank] : 0.0) : (is_direction ? 0.0 : space->offset[j]);
+  for (int k = space->rank - 1; k >= 0; --k) reflect(space, k, x);
+  for (int j = 0; j < n; ++j) x[j] *= space->column_scale[j];
+}
+
+void equality_space_multipliers(equality_space *space, const qd_cone_program *program,
+                                const double *x, const double *dual, double *dual_eq) {
+  const int n = space->variables;
+  double *left = space->work;
+  for (int j = 0; j < n; ++j)
+    left[j] = x ? program->b[j] + dot(program->Q + (size_t)j * (size_t)n, x, n) : 0.0;
+  for (int i = 0; i < program->row_count; ++i)
+    add(left, -dual[i], program->G + (size_t)i * (size_t)n, n);
+  for (int j = 0; j < n; ++j) left[j] *= space->column_scale[j];
+  for (int k = 0; k < space->rank; ++k) reflect(space, k, left);
+  solve_R(space, left);
+  for (int j = 0; j < space->equalities; ++j)
+    dual_eq[space->order[j]] = j < space->rank ? left[j] * space->row_scale[space->order[j]] : 0.0;
+}

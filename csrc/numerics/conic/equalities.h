@@ -1,0 +1,44 @@
+/* Equalities taken out of a cone program: x = x_0 + Z y for the y of a program without them. */
+#ifndef QD_NUMERICS_CONIC_EQUALITIES_H
+#define QD_NUMERICS_CONIC_EQUALITIES_H
+
+#include "base/arena.h"
+#include "qdsim.h"
+
+/* A program on the points that satisfy its equalities, and the way back. With columns scaled by D
+ * and rows of C scaled to norm one (S), H_1 .. H_r of a QR factorisation of (SCD)' with pivots:
+ *
+ *     x = D H (y_1, y_2),   R_11' y_1 = -Sc,   y_2 the variables of the smaller program,
+ *     R_11 S^-1 dual_eq = (H'D (Qx + b - G'dual))_1.
+ */
+typedef struct equality_space {
+  int variables, equalities;
+  int rank;             /* independent rows */
+  double *rows;         /* (equalities, variables), Householder vectors: the first `rank` rows */
+  double *diagonal;     /* (equalities) of R */
+  double *factor;       /* (equalities) 2 / |v|^2 */
+  double *row_scale;    /* (equalities) */
+  double *offset;       /* (equalities) y_1 */
+  double *column_scale; /* (variables) D */
+  double *work;         /* (variables) */
+  int *order;           /* (equalities) original row */
+  double *Q, *G, *b, *g, *y;
+} equality_space;
+
+void equality_space_lay_out(equality_space *space, size_t variables, size_t rows, size_t equalities,
+                            arena *a);
+/* Factors C; space->column_scale is set. 1, or 0 where no point satisfies the equalities: then
+ * dual_eq (equalities) proves it. */
+int equality_space_find(equality_space *space, const qd_cone_program *program, double *dual_eq);
+/* The smaller program, in memory of the space. */
+qd_cone_program equality_space_restrict(equality_space *space, const qd_cone_program *program);
+/* y of the point of the space nearest to x */
+void equality_space_coordinates(equality_space *space, const double *x, double *y);
+/* x of y, or the direction that y is. */
+void equality_space_point(const equality_space *space, const double *y, int is_direction,
+                          double *x);
+/* dual_eq that balances Qx + b - G'dual; x is NULL: -G'dual alone, as proofs have it. */
+void equality_space_multipliers(equality_space *space, const qd_cone_program *program,
+                                const double *x, const double *dual, double *dual_eq);
+
+#endif
