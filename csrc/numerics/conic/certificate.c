@@ -14,7 +14,7 @@
  * nearly linear programs that is far beyond rows. But where o is rounding of f, R is f / 1e8, and
  * of a barrier f at least.
  *
- *     rows      outside by no more than s max(|g_i|, |G_i d| R)
+ *     rows      outside by no more than s max(|g_i|, |G_i d| R), or rounding of the largest |g|
  *     columns   |residual_j| d_j <= s S, and no larger beside the largest term as it stands
  *     products  |dual o slack - target| <= s max(S R, target), and so |dual| |Gx + g - slack|
  *     duals     outside by no more than rounding, or |G_i d| times that <= s S
@@ -34,6 +34,7 @@
 #define EXCLUDED 1e3      /* distances to offsets that a proof of infeasibility covers */
 #define ROUNDED 1e-14     /* of a squared head that counts as rounding */
 #define FAR_APART 1e-4    /* row norms that want scaling */
+#define NOTHING 1e-15     /* of the largest offset: what a row without entries may be outside */
 #define BARRIER_FLAT 1e-6 /* g'dual beside its terms that counts as zero for a barrier */
 
 /* ------------------------------------------------------------ residuals */
@@ -220,11 +221,6 @@ typedef struct scales {
   double target;      /* largest */
 } scales;
 
-static double curvature(const qd_cone_workspace *workspace, int j) {
-  const double *own = source_tile(&workspace->source_Q, j, j / 4);
-  return own != NULL ? own[j % 4] : 0.0;
-}
-
 /* Largest squared row norm of a cone, as the caller has it, in scaled columns. */
 static double squared_norm(const qd_cone_workspace *workspace, int cone) {
   const double scale = workspace->lane_scale[cone];
@@ -258,7 +254,7 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
     if (workspace->column_of[k] < 0) continue;
     const double b = fabs(workspace->b[k]);
     s.b_scaled = larger(s.b_scaled, b);
-    if (workspace->definite || curvature(workspace, workspace->column_of[k]) > 0.0)
+    if (workspace->definite || conic_curvature(workspace, workspace->column_of[k]) > 0.0)
       s.free = larger(s.free, b);
   }
   for (int k = 0; k < product->group_count; ++k) {
@@ -322,11 +318,12 @@ static int duals_hold(const qd_cone_workspace *workspace, const qd_cone_program 
 /* w (m): Gx + g */
 static int rows_hold(const qd_cone_workspace *workspace, const qd_cone_program *program,
                      const double *x, const double *w, double share, double reach) {
+  const double nothing = NOTHING * max_norm(program->g, program->row_count);
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int linear = program->cone_kind[k] == QD_ORTHANT, dim = linear ? 1 : program->cone_dim[k];
     for (int at = row; at < row + program->cone_dim[k]; at += dim) {
       const double out = outside(linear, w + at, dim);
-      if (out > share * max_norm(program->g + at, dim) &&
+      if (out > nothing && out > share * max_norm(program->g + at, dim) &&
           out > share * reach * norm_of_rows(workspace, conic_lane_of(workspace, at)))
         return 0;
     }
@@ -452,9 +449,11 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
          (!workspace->exact && sum <= BARRIER_FLAT * size && moved <= BARRIER_FLAT * force);
 }
 
-/* A row without entries is what it is. */
+/* A row without entries is what it is; one that is zero but for the rounding of a difference is
+ * zero. */
 int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const int m = program->row_count;
+  const double nothing = workspace->exact ? -NOTHING * max_norm(program->g, m) : 0.0;
   double *ray = workspace->path_dual;
   if (!workspace->any_empty_row) return 0;
   for (int i = 0; i < program->equality_count; ++i)
@@ -469,6 +468,10 @@ int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program
       if (i - row >= workspace->cone_rows[k] || !(program->g[i] < 0.0) ||
           !conic_row_is_empty(workspace, i))
         continue;
+      if (program->g[i] >= nothing) {
+        workspace->g[workspace->slot_of[i]] = 0.0;
+        continue;
+      }
       memset(ray, 0, (size_t)workspace->slot_count * sizeof(double));
       ray[workspace->slot_of[i]] = 1.0;
       return 1;

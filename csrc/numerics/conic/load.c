@@ -173,16 +173,11 @@ static void measure_columns(const qd_cone_workspace *workspace, double *size) {
   }
 }
 
-static double Q_diagonal(const qd_cone_workspace *workspace, int i) {
-  const double *own = source_tile(&workspace->source_Q, i, i / 4);
-  return own ? own[i % 4] : 0.0;
-}
-
 /* Unit diagonal of Q. A column without cost takes the size of its rows instead. */
 static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *program) {
   double largest = 0.0, *size = workspace->work_x;
   for (int i = 0; i < program->variable_count; ++i)
-    largest = larger(largest, Q_diagonal(workspace, i));
+    largest = larger(largest, conic_curvature(workspace, i));
   workspace->definite = 1;
   for (int k = 0; k < workspace->column_count; ++k) {
     const int column = 4 * workspace->tile_original[k / 4] + k % 4;
@@ -190,7 +185,7 @@ static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *p
     workspace->column_scale[k] = 1.0;
     workspace->b[k] = 0.0;
     if (workspace->column_of[k] < 0) continue;
-    const double q = Q_diagonal(workspace, column);
+    const double q = conic_curvature(workspace, column);
     if (q > 1e-20 * largest) {
       workspace->column_scale[k] = 1.0 / sqrt(q);
     } else {

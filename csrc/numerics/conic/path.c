@@ -315,16 +315,25 @@ static int proves_infeasible(qd_cone_workspace *workspace) {
   return excludes_points(workspace, ray);
 }
 
+/* How far x goes: by the natural length, or where the cost bends and so has a minimum. */
+static double reach_of_cost(const qd_cone_workspace *workspace) {
+  double reach = workspace->reach;
+  for (int k = 0; k < workspace->column_count; ++k)
+    if (workspace->column_of[k] >= 0 && conic_curvature(workspace, workspace->column_of[k]) > 0.0)
+      reach = larger(reach, fabs(workspace->b[k]));
+  return reach;
+}
+
 /* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0: the cost falls for ever. */
 static int proves_unbounded(qd_cone_workspace *workspace) {
+  const double reach = reach_of_cost(workspace);
   double *Gd = workspace->rhs;
   double fall = 0.0, bend = 0.0, leak = 0.0;
   for (int i = 0; i < workspace->column_count; ++i) {
     fall -= workspace->b[i] * workspace->x[i];
     bend = larger(bend, fabs(workspace->Qx[i]));
   }
-  if (fall <= 0.0 || max_norm(workspace->x, workspace->column_count) < 1e4 * workspace->reach)
-    return 0;
+  if (fall <= 0.0 || max_norm(workspace->x, workspace->column_count) < 1e4 * reach) return 0;
   for (int i = 0; i < workspace->slot_count; ++i)
     Gd[i] = workspace->residual_row[i] + workspace->slack[i] - workspace->g[i];
   if (workspace->product.cone_count > 0)
@@ -333,7 +342,7 @@ static int proves_unbounded(qd_cone_workspace *workspace) {
     const cone_group *group = &workspace->product.groups[workspace->product.group_count - 1];
     leak = larger(leak, max_norm(Gd + group->slot, group->count));
   }
-  return fall > CERTIFICATE_SCALE * (bend * workspace->reach + leak * workspace->force);
+  return fall > CERTIFICATE_SCALE * (bend * reach + leak * workspace->force);
 }
 
 /* ------------------------------------------------------------ the loop */

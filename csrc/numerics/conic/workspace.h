@@ -185,6 +185,11 @@ static inline int conic_lane_of(const qd_cone_workspace *workspace, int row) {
   while (slot >= group->slot + group->dim * group->padded) ++group;
   return group->cone + (slot - group->slot) % group->padded;
 }
+/* Q_jj as the caller has it. */
+static inline double conic_curvature(const qd_cone_workspace *workspace, int j) {
+  const double *own = source_tile(&workspace->source_Q, j, j / 4);
+  return own ? own[j % 4] : 0.0;
+}
 /* A row of G, or behind those of C, as the caller has it. */
 static inline const double *conic_caller_row(const qd_cone_workspace *workspace, int row) {
   return row < workspace->row_count
