@@ -100,10 +100,10 @@ size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace);
  * of Qx + b - G'dual - C'dual_eq is a sum of|:
  * - QD_OK: every row of Gx + g is outside its cone, and every row of Cx + c from zero, by at most
  *   s max(|g_i|, |G_i d| R), or rounding (1e-15) of the largest |g|; |dual_residual_j| d_j <= s S,
- *   and dual_residual <= s |its largest term|; complementarity, of slack and of Gx + g, <= s max(S R, target_mu); dual is in its cones
- *   but for rounding or a force of s S. (R is 1 at least where f and o are zero, S is R at least
- *   where b is.) Programs whose own numbers differ by so much that a double cannot hold this end as
- *   QD_NUMERICAL_TROUBLE.
+ *   and dual_residual <= s |its largest term|; complementarity, of slack and of Gx + g, <= s max(S
+ * R, target_mu); dual is in its cones but for rounding or a force of s S. (R is 1 at least where f
+ * and o are zero, S is R at least where b is.) Programs whose own numbers differ by so much that a
+ * double cannot hold this end as QD_NUMERICAL_TROUBLE.
  * - QD_INFEASIBLE: dual, in its cones, and dual_eq prove it: g'dual + c'dual_eq + X sum_j
  *   |(G'dual + C'dual_eq)_j| d_j < 0 with X = 1000 max(f, o), 1000 if that is zero, so no x up to X
  *   satisfies the constraints. Of a barrier program the sum may be zero, to 1e-6 of its terms: then

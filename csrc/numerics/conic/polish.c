@@ -114,7 +114,8 @@ LANES_INLINE double evaluate(qd_cone_workspace *workspace, double r, const doubl
   return larger(map / force, max_norm(workspace->residual_x, workspace->column_count) / size);
 }
 
-/* Force over length: natural units, or where those have failed what the path's end has itself. */
+/* Force over length: natural units, or where those have failed what the path's end has itself,
+ * unless that is rounding: nothing in contact, or nothing out of it. */
 static double find_r(const qd_cone_workspace *workspace) {
   const double natural = workspace->force / workspace->near_length;
   if (workspace->origin == ORIGIN_PATH || workspace->origin == ORIGIN_REST) return natural;
@@ -128,7 +129,8 @@ static double find_r(const qd_cone_workspace *workspace) {
       length = larger(length, workspace->slack[group->slot + c]);
     }
   }
-  return force > 0.0 && length > 0.0 ? force / length : natural;
+  return force > WEAK * workspace->force && length > WEAK * workspace->length ? force / length
+                                                                              : natural;
 }
 
 /* Held rows no stiffer than what contacts that hardly slide have across (force over way) converge
