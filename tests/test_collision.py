@@ -382,3 +382,27 @@ def test_resting_shapes_stay_and_their_smoothed_steps_are_differentiable(name: s
             for sign in (1.0, -1.0)
         )
         np.testing.assert_allclose(A[:, j], (ahead - behind) / (2.0 * eps), atol=1e-6)
+
+
+@pytest.mark.parametrize("upside_down", [False, True])
+def test_a_standing_cylinder_stays_at_any_yaw(upside_down: bool) -> None:
+    """Axis and normal parallel to rounding: what is left of one across the other points anywhere.
+    A can that stands in the ground by some depth has its six points at that depth, and the exact
+    step takes it out by that and moves it in no other way."""
+    rng = np.random.default_rng(7)
+    for _ in range(300):
+        radius, half = rng.uniform(0.01, 0.2, 2)
+        yaw, depth = rng.uniform(-math.pi, math.pi), rng.choice([0.0, 1e-4 * half])
+        turn = np.array([math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)])
+        if upside_down:  # half a turn about x first
+            turn = np.array([-turn[1], turn[0], turn[3], -turn[2]])
+        model = qdsim.load(
+            resting(("cylinder", f"{radius} {half}", f"0 0 {half}", "1 0 0 0")),
+        )
+        q = np.concatenate([[0.3, -0.2, half - depth], turn])
+        contacts = model.collide(q, 0.03)
+        assert len(contacts) == 6
+        np.testing.assert_allclose(contacts["dist"], -depth, atol=1e-15)
+        result = qdsim.step(model, q, np.zeros(0), qdsim.Options(h=0.05, margin=0.03))
+        expected = np.array([0.0, 0.0, depth, 0.0, 0.0, 0.0])
+        np.testing.assert_allclose(model.difference(result.q_next, q), expected, atol=1e-9)

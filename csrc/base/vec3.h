@@ -5,6 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+/* x, or the nearer end of [-half, half] */
+static inline double clamp(double x, double half) { return fmax(-half, fmin(half, x)); }
+
 /* r = (x, y, z) */
 static inline void vec3_set(double r[3], double x, double y, double z) {
   r[0] = x;

@@ -22,6 +22,8 @@ void project_on_line(core_projection *out, const double o[3], const double axis[
                      const double c[3], const double spare[3], double size) {
   double difference[3];
   vec3_sub(difference, c, o);
+  /* twice: of a point that is almost on the line the first leaves rounding, along the axis too */
+  vec3_axpy(difference, -vec3_dot(axis, difference), axis);
   vec3_axpy(difference, -vec3_dot(axis, difference), axis);
   out->freedom = CORE_LINE;
   vec3_copy(out->axis, axis);

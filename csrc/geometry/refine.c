@@ -211,6 +211,13 @@ static int enough(const refinement *r, double error) {
   return error <= ENOUGH && certified(r, error <= TILTED ? 2.0 * error + CERTIFIED : CERTIFIED);
 }
 
+/* Both points over to their features' neighbours, where they have left them. */
+static int cross(refinement *r) {
+  const int crossed_a = surface_cross(r->pair->shape[0], &r->point[0]);
+  const int crossed_b = surface_cross(r->pair->shape[1], &r->point[1]);
+  return crossed_a || crossed_b;
+}
+
 int closest_refine(const convex_pair *pair, const convex_witness *start, contact_point *contact,
                    int feature[2]) {
   refinement r, best;
@@ -221,11 +228,16 @@ int closest_refine(const convex_pair *pair, const convex_witness *start, contact
     double twist[3], offset[3];
     const double error = residual(&r, twist, offset);
     if (error <= CERTIFIED && !(error < 0.1 * least && error > 1e-15)) {
-      if (!certified(&r, CERTIFIED)) {
+      if (certified(&r, CERTIFIED)) {
+        take(&r, contact, feature);
+        return 1;
+      }
+      if (!cross(&r)) { /* the start may be on a vertex that n leans off */
         return 0;
       }
-      take(&r, contact, feature);
-      return 1;
+      least = INFINITY;
+      to_world(&r);
+      continue;
     }
     if (error <= ENOUGH && error < best_error) {
       best = r;
@@ -244,9 +256,7 @@ int closest_refine(const convex_pair *pair, const convex_witness *start, contact
     }
     least = fmin(error, least);
     newton_step(&r, twist, offset);
-    const int crossed_a = surface_cross(pair->shape[0], &r.point[0]);
-    const int crossed_b = surface_cross(pair->shape[1], &r.point[1]);
-    if (crossed_a || crossed_b) {
+    if (cross(&r)) {
       least = INFINITY;
       stuck = 0;
     }

@@ -51,7 +51,12 @@ static void set_axes(local_surface *out, const double n[3], const double axis[3]
   double *first = out->axis[0];
   vec3_copy(first, axis);
   vec3_axpy(first, -vec3_dot(first, n), n);
-  if (vec3_normalize(first) < 1e-8) {
+  double length = vec3_normalize(first);
+  if (length < 0.5) { /* what cancelled left rounding along n */
+    vec3_axpy(first, -vec3_dot(first, n), n);
+    length = vec3_normalize(first);
+  }
+  if (length < 0.5) {
     const int least = fabs(n[0]) < fabs(n[1]) ? (fabs(n[0]) < fabs(n[2]) ? 0 : 2)
                                               : (fabs(n[1]) < fabs(n[2]) ? 1 : 2);
     vec3_set(first, 0.0, 0.0, 0.0);
@@ -236,8 +241,6 @@ int surface_face(const placed_shape *shape, int face) {
   }
   return shape->type == QD_BOX ? 13 + (face % 2 ? 1 : -1) * BOX_PLACE[face / 2] : 0;
 }
-
-static double clamp(double x, double half) { return fmax(-half, fmin(half, x)); }
 
 static void cylinder_retract(const placed_shape *shape, surface_point *point) {
   double *x = point->x, *n = point->n;

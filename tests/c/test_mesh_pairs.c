@@ -133,7 +133,8 @@ static double polyhedra_separation(shape *a, shape *b) {
 static int has_round_faces(const shape *s) {
   int any = s->placed.type == QD_CYLINDER;
   for (int p = 0; s->placed.type == QD_MESH && p < s->placed.mesh->polygon_count; ++p) {
-    any |= mesh_polygon_is_round(s->placed.mesh, p);
+    const int *start = s->placed.mesh->side_start + p;
+    any |= start[1] - start[0] > MESH_OUTLINE_MAX;
   }
   return any;
 }

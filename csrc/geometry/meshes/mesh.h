@@ -36,6 +36,7 @@ typedef struct convex_mesh {
   double *normal;      /* (polygon_count, 3) unit, outward */
   double *offset;      /* (polygon_count) > 0; normal.x <= offset for the polygon's corners */
   double *slack;       /* (polygon_count) how far the farthest vertex stands out of the plane */
+  double *extent;      /* (polygon_count) of the circle about the middle of its corners */
   int *side_start;     /* (polygon_count + 1) */
   int *side_vertex;    /* first vertex of each side, in order */
   int *side_edge;      /* edge of each side */
@@ -52,11 +53,6 @@ typedef struct convex_mesh {
   int *cell_vertex;    /* (6, cells, cells) a vertex to start from */
   int *cell_polygon;   /* (6, cells, cells) a polygon to start from */
 } convex_mesh;
-
-/* 1 if a polygon has more corners than its outline. */
-static inline int mesh_polygon_is_round(const convex_mesh *m, int polygon) {
-  return m->side_start[polygon + 1] - m->side_start[polygon] > MESH_OUTLINE_MAX;
-}
 
 /* A copy of the hull with everything else computed. faces: triangles, counterclockwise seen from
  * outside. Vertices that no face names are left out. On failure *reason says why, *face_index where

@@ -209,6 +209,7 @@ static void lay_out(convex_mesh *m, arena *a, const builder *b) {
   m->normal = arena_doubles(a, 3 * np);
   m->offset = arena_doubles(a, np);
   m->slack = arena_doubles(a, np);
+  m->extent = arena_doubles(a, np);
   m->side_start = arena_ints(a, np + 1);
   m->side_vertex = arena_ints(a, ns);
   m->side_edge = arena_ints(a, ns);
@@ -359,6 +360,19 @@ static qd_status fill_planes(convex_mesh *m, builder *b) {
   return QD_OK;
 }
 
+static double polygon_extent(const convex_mesh *m, int polygon) {
+  const int first = m->side_start[polygon], end = m->side_start[polygon + 1];
+  double middle[3] = {0.0, 0.0, 0.0}, arm[3], extent = 0.0;
+  for (int k = first; k < end; ++k) {
+    vec3_axpy(middle, 1.0 / (end - first), m->vertex + 3 * m->side_vertex[k]);
+  }
+  for (int k = first; k < end; ++k) {
+    vec3_sub(arm, m->vertex + 3 * m->side_vertex[k], middle);
+    extent = fmax(extent, vec3_norm(arm));
+  }
+  return extent;
+}
+
 static void fill_sides(convex_mesh *m) {
   for (int e = 0; e < m->edge_count; ++e) {
     double *axis = m->edge_axis + 3 * e;
@@ -367,6 +381,7 @@ static void fill_sides(convex_mesh *m) {
     m->edge_length[e] = vec3_normalize(axis);
   }
   for (int r = 0; r < m->polygon_count; ++r) {
+    m->extent[r] = polygon_extent(m, r);
     for (int k = m->side_start[r]; k < m->side_start[r + 1]; ++k) {
       const int e = m->side_edge[k];
       double *normal = m->side_normal + 3 * k;

@@ -29,7 +29,7 @@ int plane_mesh_collide(const placed_shape *a, const placed_shape *b, double marg
   closest.dist = vec3_dot(closest.normal, difference);
   vec3_copy(closest.pos, x);
   vec3_axpy(closest.pos, -0.5 * closest.dist, closest.normal);
-  return closest_and_manifold(a, b, &closest, 0, lowest, covered_tolerance(a, b), margin, out);
+  return closest_and_manifold(a, b, &closest, 0, lowest, margin, out);
 }
 
 /* The centre is inside, or nearer to the surface than directions can tell. */

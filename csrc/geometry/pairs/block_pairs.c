@@ -79,7 +79,8 @@ typedef struct bound {
   int face, i, j;
 } bound;
 
-static void largest_bound(bound *out, const block_pair *pair) {
+/* Of all, and of the faces alone. */
+static void largest_bound(bound *out, bound *faces, const block_pair *pair) {
   double n[3];
   out->gap = -INFINITY;
   for (int k = 0; k < 6; ++k) {
@@ -94,6 +95,7 @@ static void largest_bound(bound *out, const block_pair *pair) {
       out->face = k;
     }
   }
+  *faces = *out;
   for (int i = 0; i < 3; ++i) {
     for (int j = 0; j < 3; ++j) {
       if (!(pair->block[0].half[i] > 0.0 && pair->block[1].half[j] > 0.0)) {
@@ -142,14 +144,17 @@ static int edge_contact(core_contact *out, const block_pair *pair, const bound *
   out->feature[1] = support(out->x[1], pair->block + 1, best->n, -1.0, best->j);
   vec3_add(out->x[1], out->x[1], pair->d);
   vec3_sub(r, out->x[1], out->x[0]);
-  /* u.(r + t w - s u) = 0 = w.(r + t w - s u) */
-  double cross[3];
+  /* u.(r + t w - s u) = 0 = w.(r + t w - s u); the t of that s, which edges that are almost
+   * parallel hardly know */
+  double cross[3], rxw[3];
   vec3_cross(cross, u, w);
-  const double c = vec3_dot(u, w), sine_square = vec3_dot(cross, cross);
-  const double ru = vec3_dot(r, u), rw = vec3_dot(r, w);
-  const double s = (ru - c * rw) / sine_square, t = (c * ru - rw) / sine_square;
-  vec3_axpy(out->x[0], fmax(-half_a, fmin(half_a, s)), u);
-  vec3_axpy(out->x[1], fmax(-half_b, fmin(half_b, t)), w);
+  vec3_cross(rxw, r, w);
+  const double c = vec3_dot(u, w);
+  double s = clamp(vec3_dot(rxw, cross) / vec3_dot(cross, cross), half_a);
+  const double t = clamp(c * s - vec3_dot(r, w), half_b);
+  s = clamp(c * t + vec3_dot(r, u), half_a);
+  vec3_axpy(out->x[0], s, u);
+  vec3_axpy(out->x[1], t, w);
   vec3_sub(r, out->x[1], out->x[0]);
   vec3_axpy(r, -best->gap, best->n);
   return vec3_norm(r) <= REALISED * pair->size;
@@ -248,8 +253,8 @@ static int face_realises(const block_pair *pair, const bound *best) {
 
 /* range: of the cores; beyond it the gap is only a bound. */
 static void cores_closest(core_contact *out, const block_pair *pair, double range) {
-  bound best;
-  largest_bound(&best, pair);
+  bound best, faces;
+  largest_bound(&best, &faces, pair);
   if (best.gap > range) {
     out->gap = best.gap;
     return;
@@ -264,8 +269,8 @@ static void cores_closest(core_contact *out, const block_pair *pair, double rang
   }
   core_contact at_bound = *out;
   nearest_vertices(out, pair);
-  if (best.face >= 0 && out->gap > best.gap + REALISED * pair->size && face_realises(pair, &best)) {
-    face_contact(out, pair, &best);
+  if (out->gap > faces.gap + REALISED * pair->size && face_realises(pair, &faces)) {
+    face_contact(out, pair, &faces); /* an edge may be ahead of it by a tilt next to nothing */
   } else if (out->gap <= core_touch_distance(pair->size)) {
     if (best.face >= 0) {
       face_contact(out, pair, &best);
@@ -301,6 +306,5 @@ int block_block_collide(const placed_shape *a, const placed_shape *b, double mar
   vec3_scale(closest.pos, closest.pos, 0.5);
   vec3_add(closest.pos, closest.pos, a->pos);
   return closest_and_manifold(a, b, &closest, shape_feature(pair.block, core.feature[0]),
-                              shape_feature(pair.block + 1, core.feature[1]), COVERED * pair.size,
-                              margin, out);
+                              shape_feature(pair.block + 1, core.feature[1]), margin, out);
 }

@@ -48,8 +48,6 @@ static void segment_pair_init(segment_pair *pair, const placed_shape *a, const p
   pair->size = a->size[0] + a->size[1] + b->size[0] + b->size[1];
 }
 
-static double clamp(double x, double half) { return fmax(-half, fmin(half, x)); }
-
 /* Of a coordinate clamped to [-half, half]; a segment of no length has its lower end only. */
 static int segment_region(double x, double half) {
   if (x <= -half) {

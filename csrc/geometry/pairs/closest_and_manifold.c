@@ -29,22 +29,6 @@ static double known_to(const placed_shape *a, const placed_shape *b) {
   return KNOWN * (shape_extent(a) + shape_extent(b)) + shape_roughness(a) + shape_roughness(b);
 }
 
-/* Round caps take part as polygons that lack most of their rim ... */
-static double cap_coarseness(const placed_shape *shape) {
-  return shape->type == QD_CYLINDER ? CAP_COVERED * shape->size[0] : 0.0;
-}
-
-/* ... and so do faces of meshes with many corners. */
-static double face_coarseness(const placed_shape *shape, int face) {
-  return shape->type == QD_MESH && mesh_polygon_is_round(shape->mesh, face)
-             ? CAP_COVERED * shape->mesh->radius
-             : 0.0;
-}
-
-double covered_tolerance(const placed_shape *a, const placed_shape *b) {
-  return fmax(known_to(a, b), fmax(cap_coarseness(a), cap_coarseness(b)));
-}
-
 /* Keeps limit of the contacts: the nearest one, then again and again the one farthest from those
  * kept, the first of equals; in their order. */
 static int reduce(contact_point *contacts, int count, int limit) {
@@ -104,7 +88,7 @@ static int drop_crossing(contact_point *contacts, int count, const contact_point
 
 /* The manifold beside the closest points; *covered: it has them. */
 static int manifold(const placed_shape *a, const placed_shape *b, const contact_point *closest,
-                    double tolerance, contact_point *out, int *covered) {
+                    contact_point *out, int *covered) {
   double minus[3], normal[3], cosine[2] = {0.0, 0.0};
   vec3_scale(minus, closest->normal, -1.0);
   const int face[2] = {face_towards(a, closest->normal), face_towards(b, minus)};
@@ -115,26 +99,28 @@ static int manifold(const placed_shape *a, const placed_shape *b, const contact_
     }
   }
   const int exchanged = cosine[1] > cosine[0] + ALIGNED;
-  tolerance = fmax(tolerance, fmax(face_coarseness(a, face[0]), face_coarseness(b, face[1])));
   *covered = 0;
   if (!(cosine[exchanged] > MANIFOLD_COSINE)) {
     return 0;
   }
-  int count = exchanged ? face_manifold(b, face[1], a, out) : face_manifold(a, face[0], b, out);
-  if (exchanged) {
-    for (int i = 0; i < count; ++i) {
+  const placed_shape *owner = exchanged ? b : a, *other = exchanged ? a : b;
+  const double known = known_to(a, b);
+  double aligned = ALIGNED;
+  int count = face_manifold(owner, face[exchanged], other, out);
+  for (int i = 0; i < count; ++i) {
+    const double coarse = face_manifold_coarseness(owner, other, out[i].feature);
+    if (fabs(out[i].dist - closest->dist) <= fmax(known, coarse)) {
+      *covered = 1;
+      aligned = coarse > known ? CAP_ALIGNED : aligned;
+    }
+    if (exchanged) {
       contact_point_exchange(out + i);
       out[i].feature |= FACE_MANIFOLD_EXCHANGED;
     }
   }
-  for (int i = 0; i < count; ++i) {
-    *covered |= fabs(out[i].dist - closest->dist) <= tolerance;
-  }
-  const double known = known_to(a, b);
-  if (cosine[exchanged] < 1.0 - (tolerance > known && *covered ? CAP_ALIGNED : ALIGNED)) {
+  if (cosine[exchanged] < 1.0 - aligned) {
     *covered = 0;
-    count = drop_crossing(out, count, closest, cosine[exchanged],
-                          face_manifold_skin(exchanged ? a : b), known);
+    count = drop_crossing(out, count, closest, cosine[exchanged], face_manifold_skin(other), known);
   }
   return count;
 }
@@ -156,14 +142,13 @@ static int lines(const placed_shape *a, const placed_shape *b, const contact_poi
 }
 
 int closest_and_manifold(const placed_shape *a, const placed_shape *b, const contact_point *closest,
-                         int feature_a, int feature_b, double tolerance, double margin,
-                         contact_point *out) {
+                         int feature_a, int feature_b, double margin, contact_point *out) {
   contact_point candidates[FACE_MANIFOLD_CAPACITY];
   int covered, count = 0;
   if (!(closest->dist <= margin)) {
     return 0;
   }
-  int found = manifold(a, b, closest, tolerance, candidates, &covered);
+  int found = manifold(a, b, closest, candidates, &covered);
   if (found == 0) {
     found = lines(a, b, closest, candidates, &covered);
   }

@@ -22,6 +22,10 @@ static const double EPA_TOLERANCE[] = {1e-6, 1e-9, 1e-12}; /* relative to the sh
 enum { STAGES = 3, TRIED_FACES_MOST = 64 };
 /* Cores are parted to this many depths. */
 static const double PARTED = 1.5;
+/* Or, relative to the shapes, to this gap. */
+static const double WELL_PARTED = 0.1;
+/* Points are in a face, or opposite each other, to this, relative to the shapes. */
+static const double BESIDE = 1e-6;
 /* A refined depth may exceed the rough one by rounding only: else it is another, worse way out. */
 static const double DEEPER = 1e-12;
 
@@ -49,6 +53,42 @@ static int tried_face(double n[3], const convex_pair *pair, int k, int i) {
   return 1;
 }
 
+/* Whether x, in the plane of a face of shape k, is in the face itself. */
+static int is_in_face(const convex_pair *pair, int k, const double x[3], int feature) {
+  const placed_shape *shape = pair->shape[k];
+  surface_point point = {.feature = feature};
+  double arm[3];
+  vec3_copy(arm, x);
+  if (k == 1) {
+    vec3_sub(arm, arm, pair->d);
+  }
+  mat3_tmul_vec(point.x, shape->rot, arm);
+  surface_retract(shape, &point);
+  vec3_scale(point.x, point.x, 1.0 - BESIDE);
+  return !surface_cross(shape, &point);
+}
+
+/* The supports along the witness's normal may be lines and faces, of which the points found need
+ * not be opposite each other: closest points of the cores parted along the normal are. */
+static void move_opposite(const convex_pair *pair, convex_witness *witness) {
+  const double shift = WELL_PARTED * pair->size - witness->gap;
+  convex_pair parted = *pair;
+  convex_witness found;
+  vec3_axpy(parted.d, shift, witness->n);
+  if (gjk_closest(&parted, GJK_TOLERANCE[STAGES - 1], INFINITY, &found)) {
+    vec3_copy(witness->x[0], found.x[0]);
+    vec3_copy(witness->x[1], found.x[1]);
+    vec3_axpy(witness->x[1], -shift, witness->n);
+  }
+}
+
+static int is_opposite(const convex_pair *pair, const convex_witness *witness) {
+  double across[3];
+  vec3_sub(across, witness->x[1], witness->x[0]);
+  vec3_axpy(across, -witness->gap, witness->n);
+  return vec3_norm(across) <= BESIDE * pair->size;
+}
+
 /* The face of a shape against the other's support along its normal, the one of least overlap: exact
  * as it is. Returns the gap of the cores; -infinity without faces. */
 static double face_closest(const convex_pair *pair, contact_point *contact, int feature[2]) {
@@ -73,8 +113,12 @@ static double face_closest(const convex_pair *pair, contact_point *contact, int 
   vec3_scale(along, best.n, owner == 0 ? 1.0 : -1.0);
   vec3_copy(best.x[owner], best.x[1 - owner]);
   vec3_axpy(best.x[owner], (owner == 0 ? -1.0 : 1.0) * best.gap, best.n);
+  face = surface_face(shape, shape->type == QD_MESH ? face : face_towards(shape, along));
+  if (!is_in_face(pair, owner, best.x[owner], face)) {
+    move_opposite(pair, &best);
+  }
   closest_take(pair, &best, contact, feature);
-  feature[owner] = surface_face(shape, shape->type == QD_MESH ? face : face_towards(shape, along));
+  feature[owner] = face;
   return best.gap;
 }
 
@@ -179,6 +223,9 @@ static void overlap_closest(const convex_pair *pair, contact_point *closest, int
       memcpy(feature, refined_feature, sizeof refined_feature);
     }
   } else if (witness.gap > face_gap) {
+    if (!is_opposite(pair, &witness)) {
+      move_opposite(pair, &witness);
+    }
     closest_take(pair, &witness, closest, feature);
   }
 }
@@ -218,6 +265,5 @@ int convex_convex_collide(const placed_shape *a, const placed_shape *b, double m
   if (!convex_closest(&pair, margin, &closest, feature)) {
     return 0;
   }
-  return closest_and_manifold(a, b, &closest, feature[0], feature[1], covered_tolerance(a, b),
-                              margin, out);
+  return closest_and_manifold(a, b, &closest, feature[0], feature[1], margin, out);
 }

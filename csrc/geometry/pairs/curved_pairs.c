@@ -27,21 +27,22 @@ static void plane_contact(contact_point *out, const placed_shape *plane, const d
 
 int plane_cylinder_collide(const placed_shape *a, const placed_shape *b, double margin,
                            contact_point *out) {
-  double normal[3], axis[3], across[3], x[3];
+  double normal[3], local[3], lowest[3], x[3];
   contact_point closest;
   mat3_column(normal, a->rot, 2);
-  mat3_column(axis, b->rot, 2);
-  const double rise = vec3_dot(normal, axis), end = rise > 0.0 ? -1.0 : 1.0;
-  vec3_copy(across, normal);
-  vec3_axpy(across, -rise, axis);
-  vec3_normalize(across);
-  vec3_copy(x, b->pos);
-  vec3_axpy(x, end * b->size[1], axis);
-  vec3_axpy(x, -b->size[0], across);
+  mat3_tmul_vec(local, b->rot, normal);
+  /* across the axis in the cylinder's frame: what rounding leaves of it on a cylinder that stands
+   * points anywhere, but to the rim */
+  const double across = hypot(local[0], local[1]);
+  const double scale = across > 0.0 ? -b->size[0] / across : 0.0;
+  const double end = local[2] > 0.0 ? -1.0 : 1.0;
+  vec3_set(lowest, across > 0.0 ? scale * local[0] : b->size[0], scale * local[1],
+           end * b->size[1]);
+  mat3_mul_vec(x, b->rot, lowest);
+  vec3_add(x, x, b->pos);
   plane_contact(&closest, a, x);
   return closest_and_manifold(a, b, &closest, 0,
-                              end > 0.0 ? CYLINDER_UPPER_RIM : CYLINDER_LOWER_RIM,
-                              CAP_COVERED * b->size[0], margin, out);
+                              end > 0.0 ? CYLINDER_UPPER_RIM : CYLINDER_LOWER_RIM, margin, out);
 }
 
 int plane_ellipsoid_collide(const placed_shape *a, const placed_shape *b, double margin,
@@ -83,7 +84,8 @@ int cylinder_sphere_collide(const placed_shape *a, const placed_shape *b, double
   mat3_tmul_vec(y, a->rot, difference);
   const double rho = hypot(y[0], y[1]), end = y[2] < 0.0 ? -1.0 : 1.0;
   const double out_of_side = rho - a->size[0], out_of_end = fabs(y[2]) - a->size[1];
-  const double u[2] = {rho > 0.0 ? y[0] / rho : 1.0, rho > 0.0 ? y[1] / rho : 0.0};
+  const int beside = rho > core_touch_distance(shape_extent(a)); /* the axis */
+  const double u[2] = {beside ? y[0] / rho : 1.0, beside ? y[1] / rho : 0.0};
   const double corner = hypot(fmax(out_of_side, 0.0), fmax(out_of_end, 0.0));
   if (out_of_side > 0.0 && out_of_end > 0.0 && corner > core_touch_distance(shape_extent(a))) {
     vec3_set(n, out_of_side / corner * u[0], out_of_side / corner * u[1],

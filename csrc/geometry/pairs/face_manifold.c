@@ -108,6 +108,27 @@ static int face_side_count(const placed_shape *shape, int face, face_role role) 
   return shape->type == QD_PLANE ? 0 : shape->type == QD_BOX ? 4 : CAP_SIDES;
 }
 
+/* Whether a face takes part in this role as a polygon that lacks some of it: a cap, and a mesh's
+ * polygon of more corners than it may have. */
+static int face_is_coarse(const placed_shape *shape, int face, face_role role) {
+  if (shape->type != QD_MESH) {
+    return shape->type == QD_CYLINDER;
+  }
+  int count;
+  mesh_corners(shape->mesh, face, role, &count);
+  return count < shape->mesh->side_start[face + 1] - shape->mesh->side_start[face];
+}
+
+/* How large a face is, or the part of the other that looks against it: of a line, the shape. */
+static double face_extent(const placed_shape *shape, int face) {
+  if (shape->type == QD_CYLINDER) {
+    return face < 2 ? shape->size[0] : shape_extent(shape);
+  }
+  return shape->type == QD_PLANE  ? INFINITY
+         : shape->type == QD_MESH ? shape->mesh->extent[face]
+                                  : shape_extent(shape);
+}
+
 static double mesh_face_side(double normal[3], double vertex[3], const placed_shape *shape,
                              int face, face_role role, int k) {
   const convex_mesh *mesh = shape->mesh;
@@ -306,6 +327,20 @@ static contact_feature feature_code(int face, int part, const polygon_vertex *ve
          (contact_feature)part << PART_AT | low << LABEL_BITS | high;
 }
 
+static int bits(contact_feature feature, int at, int count) {
+  return (int)(feature >> at & ((1 << count) - 1));
+}
+
+double face_manifold_coarseness(const placed_shape *owner, const placed_shape *other,
+                                contact_feature feature) {
+  const int face = bits(feature, FACE_AT, INDEX_BITS), part = bits(feature, PART_AT, INDEX_BITS);
+  const int low = bits(feature, LABEL_BITS, LABEL_BITS), high = bits(feature, 0, LABEL_BITS);
+  const int cut = low < LABEL_EDGE && face_is_coarse(owner, face, CLIPS);
+  const int own = high >= LABEL_EDGE && high < LABEL_BRACE && !is_line(other, part) &&
+                  face_is_coarse(other, part, IS_CLIPPED);
+  return cut || own ? CAP_COVERED * fmin(face_extent(owner, face), face_extent(other, part)) : 0.0;
+}
+
 static int same_place(const polygon_vertex *a, const polygon_vertex *b, double tolerance) {
   double difference[3];
   vec3_sub(difference, a->x, b->x);
@@ -354,10 +389,6 @@ typedef struct vertex_motion {
   double direction[3], opposing[3], axis[3], p[3];
   double radius, steepness; /* of the lowest line: r, |y| */
 } vertex_motion;
-
-static int bits(contact_feature feature, int at, int count) {
-  return (int)(feature >> at & ((1 << count) - 1));
-}
 
 static void vertex_motion_init(vertex_motion *out, const placed_shape *other,
                                const double normal[3], contact_feature feature) {

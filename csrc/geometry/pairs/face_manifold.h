@@ -8,8 +8,9 @@
 enum { FACE_MANIFOLD_CAPACITY = MESH_SIDES_MAX + 2 * MESH_OUTLINE_MAX };
 
 /* Closest points on the rim of a cap count as held by its six fixed points if these are as close to
- * this part of the radius: up to a tilt of some 1e-3. Nearer to standing the closest point runs
- * round the rim, and a contact that comes and goes there makes smoothed steps jump. */
+ * this part of the radius, or of the other shape where that is smaller: up to a tilt of some 1e-3.
+ * Nearer to standing the closest point runs round the rim, and a contact that comes and goes there
+ * makes smoothed steps jump. */
 #define CAP_COVERED 1e-4
 
 /* Features of these contacts have the first bit, and the second where the pair's second shape owns
@@ -29,6 +30,11 @@ void face_normal(double normal[3], const placed_shape *shape, int face);
  * from owner into other. */
 int face_manifold(const placed_shape *owner, int face, const placed_shape *other,
                   contact_point *out);
+/* How far such a contact may be from the closest points and still stand for them, because it is a
+ * corner of a polygon that lacks some of the round face it takes part for; 0 where it lacks none.
+ */
+double face_manifold_coarseness(const placed_shape *owner, const placed_shape *other,
+                                contact_feature feature);
 /* What of the other's size is round skin about its part: a capsule's radius. */
 double face_manifold_skin(const placed_shape *other);
 /* Derivative of such a contact. */
@@ -39,15 +45,11 @@ void face_manifold_derivative(const placed_shape *owner, const placed_shape *oth
 void face_manifold_size_derivative(const placed_shape *owner, const placed_shape *other,
                                    const contact_point *contact, contact_point_derivative *out);
 
-/* To what distance vertices of a manifold stand for the closest points. */
-double covered_tolerance(const placed_shape *a, const placed_shape *b);
-
 /* Fills out (CONTACTS_PER_PAIR_MAX) with the contact of the closest points and the manifold of a
  * face almost normal to it, if there is one: all of dist <= margin. The closest points are left out
- * where the manifold is as close, to tolerance. */
+ * where the manifold is as close. */
 int closest_and_manifold(const placed_shape *a, const placed_shape *b, const contact_point *closest,
-                         int feature_a, int feature_b, double tolerance, double margin,
-                         contact_point *out);
+                         int feature_a, int feature_b, double margin, contact_point *out);
 /* Derivative of any of them. */
 void closest_and_manifold_derivative(const placed_shape *a, const placed_shape *b,
                                      const contact_point *contact, contact_point_derivative *out);
