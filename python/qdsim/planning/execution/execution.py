@@ -97,7 +97,12 @@ class Execution:
         self.plan, self.model, self.options = plan, model, options
         self.space = ObjectSpace(model, plan.object)
         self.plant = Plant(
-            model, self.space, mj, options, compensated=not plan.options.gravity_on_actuated
+            model,
+            self.space,
+            mj,
+            options,
+            compensated=not plan.options.gravity_on_actuated,
+            bounds=plan.bounds(model),
         )
         self.rng = np.random.default_rng(options.seed)
         self.last_q: Array | None = None
@@ -111,7 +116,7 @@ class Execution:
         elif controller == "grip":
             gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
             length = plan.position_tolerance / plan.rotation_tolerance
-            grip = Grip(model, plan.object, length, self._grip_options(gaits))
+            grip = Grip(model, plan.object, length, self._grip_options(gaits), plan.bounds(model))
             self.hand = Hand(self.plant, grip, options)
         elif controller == "stabilizer":
             smooth = plan.options.replace(
@@ -242,7 +247,7 @@ class Execution:
         count = int(np.ceil(seconds / self.options.timestep))
         for i in range(1, count + 1):
             self.plant.advance(self.last_u + (i / count) * (u - self.last_u))
-        self.last_u = np.array(u)
+        self.last_u = self.plant.within(u)
 
     def run(self, segment: Segment, abandon: tuple[float, float] | None = None) -> SegmentTransfer:
         """Execute a segment, and stop where the object is further than ``abandon`` from its plan."""
@@ -273,6 +278,7 @@ class Execution:
                     failures += failed
                 share = (i % per_period + 1) / per_period
                 u = (1.0 - share) * u_last + share * u_next
+            u = plant.within(u)
             if i % per_record == 0 or i == count:
                 planned = schedule.configuration(time)
                 samples.append((time, planned, plant.q, np.array(u)))

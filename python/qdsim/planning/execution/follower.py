@@ -36,6 +36,7 @@ def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) 
     if epsilon is not None:
         options = options.replace(epsilon=epsilon, mass_ratio=None)
     zero = np.zeros(space.size)
+    lower, upper = plan.bounds(model)
     return Task(
         name=plan.task,
         model=model,
@@ -49,6 +50,8 @@ def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) 
         rotation_tolerance=plan.rotation_tolerance,
         length=plan.position_tolerance / plan.rotation_tolerance,
         start_tolerance=np.inf,
+        command_lower=lower,
+        command_upper=upper,
     )
 
 

@@ -101,7 +101,9 @@ class StrokePlanner:
         if task.sampler is None:
             raise ValueError("task: strokes need a sampler of grasps")
         self.task, self.options = task, options or GaitOptions()
-        self.grip = Grip(task.model, task.object, task.length, self.options.grip)
+        self.grip = Grip(
+            task.model, task.object, task.length, self.options.grip, task.command_bounds
+        )
         self.rng = generator_of(rng)
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
@@ -117,9 +119,8 @@ class StrokePlanner:
             here: whether the grasp that ``q`` has is one of them.
         """
         task, found = self.task, []
-        assert task.sampler is not None
         for k in range(self.options.candidates):
-            grasp = q if here and k == 0 else task.sampler(task.model, q, self.rng)
+            grasp = q if here and k == 0 else task.grasp(q, self.rng)
             stroke = None if grasp is None else self.best(grasp)
             if stroke is not None:
                 found.append(stroke)
@@ -251,4 +252,5 @@ def gait(
         rotation_tolerance=task.rotation_tolerance,
         contact_tolerance=1e-3,
         segments=tuple(segments),
+        command_bounds=task.bounds_as_numbers,
     )

@@ -27,6 +27,7 @@ from qdsim.planning.execution.plant import GRAVITY
 from qdsim.planning.grasps.closing import joint_limits, moved_bodies
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
 from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.task.bounds import command_range
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.space import Array, ObjectSpace
 
@@ -112,6 +113,7 @@ class Grip:
         object: name of the object's body.
         length: m that turn a torque into a force, a typical radius of the object.
         options: how it is held.
+        bounds: ``(nu,)`` lower and upper ones of the commands; None: the joint limits and the actuators' ranges.
 
     Attributes:
         weight: N, of the object (where nothing pulls it, by standard gravity).
@@ -119,7 +121,12 @@ class Grip:
     """
 
     def __init__(
-        self, model: Model, object: str, length: float, options: GripOptions | None = None
+        self,
+        model: Model,
+        object: str,
+        length: float,
+        options: GripOptions | None = None,
+        bounds: tuple[Array, Array] | None = None,
     ) -> None:
         instance("options", options, GripOptions, or_none=True)
         length = number("length", length, above=0)
@@ -130,6 +137,7 @@ class Grip:
         self._gear = np.asarray(model.actuator_gear)
         self._rows, self._joints = np.asarray(model.actuated_q), np.asarray(model.actuated_v)
         self._lower, self._upper = joint_limits(model)
+        self._bounds = command_range(model) if bounds is None else bounds
         self._torque_scale = np.where(self.space.rotation, 1.0 / length, 1.0)
         mass = np.diag(model.mass_matrix(model.default_q))[self.space.v]
         pull = float(np.linalg.norm(model.parameters.gravity)) or GRAVITY
@@ -230,7 +238,7 @@ class Grip:
         )
         u = (here + delta - Ja.T @ f / self._stiffness) * self._gear
         count = len(np.unique(finger[(finger >= 0) & touching]))
-        return GripStep(np.asarray(u), count, residual, f[starts])
+        return GripStep(np.clip(u, *self._bounds), count, residual, f[starts])
 
     def towards(self, q: Array, goal: Array, dt: float, speed: float = 1.0) -> Array:
         """A displacement ``(size,)`` of the object towards its pose in ``goal`` within ``dt``, no faster than

@@ -64,7 +64,8 @@ class Hand:
         self.u = np.asarray(self.model.command_from(q))
 
     def advance(self, u: Array) -> None:
-        """A control period, in which the command goes straight to ``u``."""
+        """A control period, in which the command goes straight to ``u``, or as far as its bounds allow."""
+        u = self.plant.within(u)
         for k in range(1, self._count + 1):
             share = k / self._count
             self.plant.advance((1.0 - share) * self.u + share * u)

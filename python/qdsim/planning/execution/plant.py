@@ -11,6 +11,7 @@ import numpy as np
 
 from qdsim.arguments import fields, flag, instance, integer, number, numbers
 from qdsim.model import Model
+from qdsim.planning.task.bounds import command_range
 from qdsim.planning.task.space import Array, ObjectSpace, as_slice
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class Plant:
         mj: a MuJoCo model of the same layout; it is copied.
         options: friction of the support.
         compensated: whether gravity on the robot is compensated.
+        bounds: ``(nu,)`` lower and upper ones of the commands.
 
     Attributes:
         rubs: whether it does with friction.
@@ -149,6 +151,7 @@ class Plant:
         mj: mujoco.MjModel,
         options: TransferOptions,
         compensated: bool,
+        bounds: tuple[Array, Array] | None = None,
     ) -> None:
         import mujoco
 
@@ -159,6 +162,7 @@ class Plant:
         # Neighbouring entries are views, which cost nothing.
         self._held, self._object = as_slice(self.held), as_slice(space.v)
         self.compensated = compensated
+        self._lower, self._upper = command_range(model) if bounds is None else bounds
         stiffness = np.asarray(model.parameters.actuator_stiffness)
         self.lag = np.asarray(self.mj.dof_damping[self.held] / stiffness)
         mass = np.diag(model.mass_matrix(model.default_q))[space.v]
@@ -186,10 +190,14 @@ class Plant:
             return None
         return np.asarray(-self._friction * way / size)
 
+    def within(self, u: Array) -> Array:
+        """A command ``(nu,)`` moved to within its bounds."""
+        return np.minimum(np.maximum(u, self._lower), self._upper)
+
     def advance(self, u: Array) -> None:
-        """A time step with the command ``u``."""
+        """A time step with the command ``u``, as far as it is within its bounds."""
         data, held, own = self.data, self._held, self._object
-        data.ctrl[:] = u
+        data.ctrl[:] = self.within(u)
         if self.compensated:
             data.qfrc_applied[held] = data.qfrc_bias[held]
         if self.rubs:

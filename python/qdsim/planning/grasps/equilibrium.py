@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim._core import SolverError
-from qdsim.arguments import instance, number
+from qdsim.arguments import finite, instance, number, reals
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
+from qdsim.planning.task.bounds import beyond
 from qdsim.planning.task.space import Array, ObjectSpace, as_vector
 
 __all__ = ["EquilibriumError", "ForceClosure", "Holding", "force_closure", "holding_command"]
@@ -80,6 +81,8 @@ def holding_command(
     reach: float = 1e-3,
     gravity_on_actuated: bool = False,
     tolerance: float = 1e-7,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
 ) -> Holding:
     """The command that holds a configuration in equilibrium with the smallest contact forces.
 
@@ -87,7 +90,8 @@ def holding_command(
     all unactuated joints, ``J_u' f + tau_u = 0`` with gravity, springs and ``tau``; then the
     actuators' springs are stretched by what contacts and loads ask of them,
     ``u = gear (q_a - (J_a' f + tau_a) / stiffness)``. Forces of joint limits and of bilateral
-    constraints are not used.
+    constraints are not used. Where the command that the smallest forces need is beyond its bounds, the smallest forces
+    are those whose command is within.
 
     Args:
         model: the model.
@@ -96,9 +100,11 @@ def holding_command(
         reach: m; pairs up to this far apart count as contacts.
         gravity_on_actuated: as in ``Options``.
         tolerance: of the equilibrium, relative to the load, or to 1 N where that is smaller.
+        lower, upper: ``(nu,)`` bounds of the command, infinite where there is none; None: the actuators' ranges.
 
     Raises:
-        EquilibriumError: if no forces within the cones hold the load; it carries what is left over.
+        EquilibriumError: if no forces within the cones, and no command within the bounds, hold the load; it carries what
+            is left over.
         ValueError: naming the argument that is not as described.
     """
     instance("model", model, Model)
@@ -115,12 +121,35 @@ def holding_command(
     f = np.zeros(len(rows))
     left = c
     unit = tolerance * max(1.0, float(np.linalg.norm(c)))
+    low = _bounds("lower", lower, np.asarray(model.u_lower))
+    high = _bounds("upper", upper, np.asarray(model.u_upper))
+    joints, gear = model.actuated_v, np.asarray(model.actuator_gear)
+    stiffness = np.asarray(model.parameters.actuator_stiffness)
+
+    def command(forces: Array) -> tuple[Array, Array]:
+        torque = -(forces @ J[:, joints] + load[joints])
+        return torque, np.asarray((here[model.actuated_q] + torque / stiffness) * gear)
+
     if len(rows) and len(free):
         f = _least_forces(C, c, scale, cones, unit)
         left = C @ f + c
-    if float(np.linalg.norm(left)) > unit:
+        if float(np.linalg.norm(left)) <= unit and beyond(command(f)[1], low, high).any():
+            _, still = command(np.zeros(len(rows)))
+            slope = -(gear / stiffness)[:, None] * J[:, joints].T
+            f = _forces_within(C, c, scale, cones, slope, still, low, high, f)
+            left = C @ f + c
+    torque, u = command(f)
+    outside = beyond(u, low, high)
+    if float(np.linalg.norm(left)) > unit or outside.any():
         residual = np.zeros(model.nv)
         residual[free] = left
+        if outside.any():
+            i = int(outside.argmax())
+            raise EquilibriumError(
+                f"q: no command within its bounds holds it: actuator {model.actuator_names[i]!r} would be "
+                f"{outside[i]:.3g} beyond [{low[i]:g}, {high[i]:g}]",
+                residual,
+            )
         worst = int(np.abs(residual).argmax())
         joint = next(
             j for j in model.joint_names if worst in range(*model.slice_v(j).indices(model.nv))
@@ -132,11 +161,7 @@ def holding_command(
         )
     for (k, row), value in zip(rows, f):
         contacts["force"][k, row] = value
-    joints = model.actuated_v
-    torque = -(f @ J[:, joints] + load[joints])
-    stretch = torque / model.parameters.actuator_stiffness
-    u = (here[model.actuated_q] + stretch) * model.actuator_gear
-    return Holding(np.asarray(u), contacts, np.asarray(torque))
+    return Holding(np.clip(u, low, high), contacts, np.asarray(torque))
 
 
 def force_closure(
@@ -274,6 +299,48 @@ def _least_forces(C: Array, c: Array, scale: Array, cones: list[int], unit: floa
         ).x
     except SolverError:
         return f
+
+
+def _forces_within(
+    C: Array,
+    c: Array,
+    scale: Array,
+    cones: list[int],
+    slope: Array,
+    still: Array,
+    lower: Array,
+    upper: Array,
+    otherwise: Array,
+) -> Array:
+    """The smallest forces within the cones that balance ``c`` with commands ``still + slope f`` within bounds, or
+    ``otherwise`` where there are none.
+    """
+    below, above = np.isfinite(lower), np.isfinite(upper)
+    # A little within, so that what the solver leaves is within.
+    room = 1e-9 * np.maximum(1.0, np.abs(still))
+    G = np.vstack((np.diag(1.0 / scale), slope[below], -slope[above]))
+    g = np.concatenate(
+        (np.zeros(len(scale)), (still - lower - room)[below], (upper - still - room)[above])
+    )
+    kinds = [*_kinds(cones), ("orthant", int(below.sum() + above.sum()))]
+    U, s, _ = np.linalg.svd(C)
+    rank = int(np.count_nonzero(s > 1e-10 * s[0]))
+    m = len(scale)
+    try:
+        return solve_cone_program(
+            np.eye(m), np.zeros(m), G, g, kinds, U[:, :rank].T @ C, U[:, :rank].T @ c
+        ).x
+    except SolverError:
+        return otherwise
+
+
+def _bounds(name: str, given: ArrayLike | None, otherwise: Array) -> Array:
+    if given is None:
+        return otherwise
+    array = finite(name, reals(name, given), infinite=True)
+    if array.shape != otherwise.shape:
+        raise ValueError(f"{name}: expected shape {otherwise.shape}, got {array.shape}")
+    return array
 
 
 def _nearest_forces(C: Array, c: Array, cone: dict[str, Any], regularization: float) -> Array:

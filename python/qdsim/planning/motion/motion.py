@@ -26,6 +26,7 @@ from qdsim.arguments import generator_of, instance
 from qdsim.model import Model
 from qdsim.planning.motion.clearance import RobotSpace
 from qdsim.planning.motion.time_law import shares, time_law
+from qdsim.planning.task.bounds import narrowed
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.space import Array, as_vector
 
@@ -184,6 +185,7 @@ def connect_segments(
     instance("plan", plan, Plan)
     plan._check_model(model)
     generator = generator_of(rng)
+    model = narrowed(model, *plan.bounds(model))
     motions: list[Motion | None] = []
     reasons: list[str | None] = []
     for before, after in plan.regrasps:

@@ -160,32 +160,34 @@ class Archive:
         return shape
 
     def array(
-        self, name: str, dtype: DTypeLike, *shape: int | None, infinite: bool = False
+        self, name: str, dtype: DTypeLike, *shape: int | None, fault: str = ""
     ) -> NDArray[Any]:
-        """An entry, which must have this type and shape; None is any size. Floats must be finite, or with ``infinite``
-        no NaN.
+        """An entry, which must have this type and shape; None is any size. Floats must be finite.
+
+        ``fault`` is what an error says of another type or shape.
         """
         wanted = np.dtype(dtype)
         with self._open(name) as stream:
             found_shape, fortran, found = _npy_header(stream)
-            sizes = ", ".join("any" if n is None else str(n) for n in shape)
+            fits = len(found_shape) == len(shape) and all(
+                size is None or size == there for size, there in zip(shape, found_shape)
+            )
             if found != wanted:
-                raise ValueError(f"{name} has dtype {found} in place of {wanted}")
-            if len(found_shape) != len(shape) or any(
-                size is not None and size != there for size, there in zip(shape, found_shape)
-            ):
+                raise ValueError(fault or f"{name} has dtype {found} in place of {wanted}")
+            if not fits:
+                sizes = ", ".join("any" if n is None else str(n) for n in shape)
                 raise ValueError(
-                    f"the sizes of its arrays contradict each other: {name} has shape {found_shape} "
-                    f"in place of ({sizes})"
+                    fault
+                    or f"the sizes of its arrays contradict each other: {name} has shape {found_shape} in place of ({sizes})"
                 )
             array = self._data(name, stream, found_shape, found, fortran)
-        if wanted.kind == "f" and not np.all(~np.isnan(array) if infinite else np.isfinite(array)):
+        if wanted.kind == "f" and not np.all(np.isfinite(array)):
             raise ValueError(f"{name} is not a table of finite numbers")
         return array
 
-    def counts(self, name: str, size: int | None = None) -> NDArray[np.int64]:
+    def counts(self, name: str, size: int | None = None, fault: str = "") -> NDArray[np.int64]:
         """An entry that lists counts."""
-        array = self.array(name, np.int64, size)
+        array = self.array(name, np.int64, size, fault=fault)
         if np.any(array < 0):
             raise ValueError(f"{name} is not a list of counts")
         return array

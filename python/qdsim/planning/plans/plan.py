@@ -19,6 +19,7 @@ from qdsim.planning.grasps.resting import stays
 from qdsim.planning.motion.motion import Motion, motion_fault
 from qdsim.planning.search.rrt import step_options
 from qdsim.planning.search.tree import EdgeKind
+from qdsim.planning.task.bounds import beyond, beyond_limits, command_range, narrowed
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.planning.task.task import penetration
 from qdsim.step import Options, Step, step
@@ -170,7 +171,7 @@ class Plan:
         segments: at least one.
         motions: one for each change of grasp, None where there is none; or empty.
             :func:`qdsim.planning.connect_segments` makes them.
-        command_bounds: ``(nu,)`` lower and upper ones, which the commands keep; None: the joint limits and the
+        command_bounds: ``nu`` lower and ``nu`` upper ones, which the commands keep; None: the joint limits and the
             actuators' ranges of the model.
     """
 
@@ -183,7 +184,7 @@ class Plan:
     contact_tolerance: float
     segments: tuple[Segment, ...]
     motions: tuple[Motion | None, ...] = ()
-    command_bounds: tuple[Array, Array] | None = None
+    command_bounds: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     def __post_init__(self) -> None:
         if not self.motions:
@@ -280,7 +281,8 @@ class Plan:
         require_static_regrasps: bool = False,
         resolution: float = 1e-4,
     ) -> Verdict:
-        """Replay the plan and judge it: the goal, the bits, the changes of grasp and their motions.
+        """Replay the plan and judge it: the goal, the bits, bounds of commands and joints, the changes of grasp and their
+        motions.
 
         Args:
             model: the model of the plan's task.
@@ -302,10 +304,12 @@ class Plan:
             faults.append(f"the replay differs by up to {result.max_error:.3g}")
         if result.identical and not self._forces_match(result):
             faults.append("its contact forces are not those of the replay")
+        faults += self._check_bounds(model)
         deepest, more = self._check_regrasps(model)
         faults += more
+        bounded = narrowed(model, *self.bounds(model))
         for k, motion in enumerate(self.motions):
-            fault = "there is none" if motion is None else motion_fault(model, motion, resolution)
+            fault = "there is none" if motion is None else motion_fault(bounded, motion, resolution)
             if fault is not None:
                 faults.append(f"the motion of regrasp {k}: {fault}")
         dropping = self._dropping_regrasps(model)
@@ -321,6 +325,31 @@ class Plan:
             tuple(notes),
             dropping,
         )
+
+    def bounds(self, model: Model) -> tuple[Array, Array]:
+        """``(nu,)`` bounds of the commands: the plan's own, else the joint limits and actuators' ranges of a model."""
+        if self.command_bounds is None:
+            return command_range(model)
+        lower, upper = self.command_bounds
+        return np.array(lower), np.array(upper)
+
+    def _check_bounds(self, model: Model) -> list[str]:
+        """Commands beyond their bounds and joints of the robot beyond their limits."""
+        faults = []
+        u = np.concatenate([segment.inputs for segment in self.segments])
+        q = np.concatenate([part.configurations for part in self.sequence])
+        for excess, what in (
+            (
+                beyond(u, *self.bounds(model)),
+                "the command of actuator {} is up to {:.3g} beyond its bounds",
+            ),
+            (beyond_limits(model, q), "the joint of actuator {} is up to {:.3g} beyond its limits"),
+        ):
+            worst = excess.max(axis=0, initial=0.0)
+            if worst.any():
+                i = int(worst.argmax())
+                faults.append(what.format(repr(model.actuator_names[i]), worst[i]))
+        return faults
 
     def _forces_match(self, result: ReplayResult) -> bool:
         """Whether contact forces, where the plan has them, have the bits of a replay."""
@@ -359,14 +388,14 @@ class Plan:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to one ``.npz`` file (no pickles inside), to be read by :meth:`load`.
 
-        Entries: ``header``, a JSON text with ``format``, ``version`` (4), ``task``, ``object``, ``options``, the
-        tolerances and ``planners`` of the motions; ``goal`` (nq); ``steps`` (segments) and ``edges``
+        Entries: ``header``, a JSON text with ``format``, ``version`` (3), ``task``, ``object``, ``options``, the
+        tolerances, ``command_bounds`` and ``planners`` of the motions; ``goal`` (nq); ``steps`` (segments) and ``edges``
         (segments), how many of each; and the segments one after the other: ``inputs`` (sum of steps, nu),
         ``configurations`` (sum of steps + 1, nq), ``knots`` (sum of edges). Where all segments have them,
         ``contacts`` (records as in ``Step.contacts``) and ``contact_start`` (sum of steps + 1). Where there are
         motions, ``motion_points`` (regrasps), how many points each has, 0 for none, and one after the other
         ``motion_configurations`` (sum of points, nq), ``motion_times`` (sum of points) and ``motion_ramps`` (sum of
-        points - 1, since version 3). Where the plan has them, ``command_bounds`` (2, nu), since version 4.
+        points - 1, since version 3).
 
         The file is written beside its place and moved there when it is whole: what was there stays if that fails.
         """
@@ -426,6 +455,7 @@ def plan_from_tree(tree: Tree, node: int) -> Plan:
         rotation_tolerance=task.rotation_tolerance,
         contact_tolerance=tree.options.contact_tolerance,
         segments=tuple(_segment(tree, q, nodes) for q, nodes in zip(starts, edges)),
+        command_bounds=task.bounds_as_numbers,
     ).with_forces(task.model)
 
 

@@ -19,7 +19,7 @@ from qdsim.step import Options
 
 __all__ = ["load_plan", "option_values", "save_plan"]
 
-FORMAT = Format("qdsim-plan", 4, "a plan of qdsim")
+FORMAT = Format("qdsim-plan", 3, "a plan of qdsim")
 
 _TOLERANCES = ("position_tolerance", "rotation_tolerance", "contact_tolerance")
 
@@ -35,6 +35,7 @@ def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
         "position_tolerance": plan.position_tolerance,
         "rotation_tolerance": plan.rotation_tolerance,
         "contact_tolerance": plan.contact_tolerance,
+        "command_bounds": plan.command_bounds,
         "planners": [None if m is None else m.planner for m in plan.motions],
     }
     arrays: dict[str, Any] = {
@@ -45,14 +46,8 @@ def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
         "configurations": np.concatenate([s.configurations for s in plan.segments]),
         "knots": np.concatenate([s.knots for s in plan.segments]),
     }
-    arrays |= _bound_arrays(plan) | _force_arrays(plan) | _motion_arrays(plan)
+    arrays |= _force_arrays(plan) | _motion_arrays(plan)
     write_archive(path, FORMAT, header, arrays, compressed=True)
-
-
-def _bound_arrays(plan: Plan) -> dict[str, Any]:
-    if plan.command_bounds is None:
-        return {}
-    return {"command_bounds": np.array(plan.command_bounds)}
 
 
 def _force_arrays(plan: Plan) -> dict[str, Any]:
@@ -130,15 +125,21 @@ def _plan(archive: Archive) -> Plan:
         **{name: number(name, header[name], least=0, infinite=True) for name in _TOLERANCES},
         segments=segments,
         motions=_motions(archive, len(steps) - 1, len(goal)),
-        command_bounds=_bounds(archive, inputs.shape[1]),
+        command_bounds=_bounds(header, nu),
     )
 
 
-def _bounds(archive: Archive, nu: int) -> tuple[Any, Any] | None:
+def _bounds(header: dict[str, Any], nu: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
     """Bounds of the commands, None where the file has none."""
-    if "command_bounds" not in archive:
+    given = header.get("command_bounds")
+    if given is None:
         return None
-    lower, upper = archive.array("command_bounds", np.float64, 2, nu, infinite=True)
+    lower, upper = (
+        tuple(number("command_bounds", bound, infinite=True) for bound in bounds)
+        for bounds in given
+    )
+    if len(lower) != nu or len(upper) != nu:
+        raise ValueError("command_bounds are not as many as commands")
     return lower, upper
 
 
@@ -150,7 +151,9 @@ def _forces(archive: Archive, steps: _Counts) -> list[tuple[Any, Any]]:
     start = archive.counts("contact_start", total + 1)
     if start[0] != 0 or np.any(np.diff(start) < 0):
         raise ValueError("contact_start does not divide the contacts among the steps")
-    contacts = archive.array("contacts", CONTACT_DTYPE, int(start[-1]))
+    contacts = archive.array(
+        "contacts", CONTACT_DTYPE, int(start[-1]), fault="contacts is not a list of contacts"
+    )
     if not (np.all(np.isfinite(contacts["force"])) and np.all(np.isfinite(contacts["pos"]))):
         raise ValueError("contacts is not a list of finite contacts")
     first = np.concatenate(([0], np.cumsum(steps)))
@@ -162,21 +165,22 @@ def _forces(archive: Archive, steps: _Counts) -> list[tuple[Any, Any]]:
 def _motions(archive: Archive, regrasps: int, nq: int) -> tuple[Motion | None, ...]:
     if "motion_points" not in archive:
         return ()
-    points = archive.counts("motion_points", regrasps)
+    fault = "the motions contradict each other"
+    points = archive.counts("motion_points", regrasps, fault)
     total = sum(points.tolist())
-    q = archive.array("motion_configurations", np.float64, total, nq)
-    times = archive.array("motion_times", np.float64, total)
+    q = archive.array("motion_configurations", np.float64, total, nq, fault=fault)
+    times = archive.array("motion_times", np.float64, total, fault=fault)
     pieces = np.maximum(points - 1, 0)
     # Before version 3 motions moved at constant speed between their points.
     count = int(pieces.sum())
     ramps = (
-        archive.array("motion_ramps", np.float64, count)
+        archive.array("motion_ramps", np.float64, count, fault=fault)
         if archive.version >= 3
         else np.zeros(count)
     )
     planners = archive.header["planners"]
     if len(planners) != regrasps or np.any(points == 1):
-        raise ValueError("the motions contradict each other")
+        raise ValueError(fault)
     split = np.cumsum(points)[:-1]
     own = (np.split(q, split), np.split(times, split), np.split(ramps, np.cumsum(pieces)[:-1]))
     return tuple(

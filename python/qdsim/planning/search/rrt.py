@@ -20,6 +20,7 @@ from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.progress import progress_bar
 from qdsim.planning.search.tree import RECORD, EdgeKind, LocalModel, Tree
 from qdsim.planning.search.tree_file import load_tree, save_tree
+from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import Array
@@ -93,8 +94,7 @@ class _Search:
         self.tree = Tree(task, options)
         self.exact = options.dynamics == "exact"
         self.step_options = step_options(task, options)
-        assert task.command_lower is not None and task.command_upper is not None
-        self.lower, self.upper = task.command_lower, task.command_upper
+        self.lower, self.upper = task.command_bounds
         self.span = task.upper - task.lower
         self.most_steps = math.inf if options.max_steps is None else options.max_steps
         self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
@@ -266,7 +266,7 @@ class _Search:
         return task.with_object(task.start, task.lower + rng.random(len(task.lower)) * self.span)
 
     def _room(self, command: Array) -> tuple[Array, Array]:
-        """How far a command may move: never further out than it is."""
+        """How far a command within the bounds may move."""
         return np.minimum(self.lower - command, 0.0), np.maximum(self.upper - command, 0.0)
 
     def _steer(self, local: LocalModel, subgoal: Array) -> Array:
@@ -293,7 +293,8 @@ class _Search:
             Commands ``(steps, nu)`` and configurations after them ``(steps, nq)`` up to where an actuator
             would pull harder than it may, None if that is the first step or the solver failed.
         """
-        edge = self._run(q, command + self.ramp * du)
+        inputs = np.minimum(np.maximum(command + self.ramp * du, self.lower), self.upper)
+        edge = self._run(q, inputs)
         if edge is None or self.options.force is None:
             return edge
         model = self.task.model
@@ -313,7 +314,15 @@ class _Search:
         except SolverError:
             tree.failures += 1
             return None
-        return inputs, trajectory
+        return self._within_limits(inputs, trajectory)
+
+    def _within_limits(self, inputs: Array, trajectory: Array) -> tuple[Array, Array] | None:
+        """The steps before the first one that takes a joint of the robot beyond its limits, as contacts may where
+        steps do not know them; None without one.
+        """
+        outside = np.flatnonzero(beyond_limits(self.task.model, trajectory).any(axis=1))
+        kept = int(outside[0]) if len(outside) else len(inputs)
+        return (inputs[:kept], trajectory[:kept]) if kept else None
 
     def _regrasp(self, node: int, subgoal: Array | None = None) -> int | None:
         """Move the robot to a new grasp of the object, which stays where it is.
@@ -370,7 +379,7 @@ class _Search:
         if options is None:
             return True
         try:
-            connect(self.task.model, q, grasp, options, self.tree.count)
+            connect(self.task.grasping_model, q, grasp, options, self.tree.count)
         except MotionError:
             return False
         return True
@@ -383,15 +392,14 @@ class _Search:
         with the command that makes these; or the last of the samples, if none can.
         """
         task, tree = self.task, self.tree
-        assert task.sampler is not None
         last: Array | None = None
         held = False
         for _ in range(self.options.grasps):
-            sample = task.sampler(task.model, q, self.rng)
+            sample = task.grasp(q, self.rng)
             if sample is None:
                 break
             try:
-                command = holding_command(task.model, sample).u[None] if hanging else None
+                command = self._holding(sample)[None] if hanging else None
                 local = tree.local_model(sample, command)
             except EquilibriumError:
                 last = sample
@@ -403,6 +411,10 @@ class _Search:
             yield _Grasp(sample, local)
         if last is not None and not held:
             yield _Grasp(last, tree.local_model(last))
+
+    def _holding(self, grasp: Array) -> Array:
+        """The command that holds a grasp, within the bounds."""
+        return holding_command(self.task.model, grasp, lower=self.lower, upper=self.upper).u
 
     def _settle(self, node: int) -> int | None:
         """A node where nothing penetrates: this one, or one after holding the fingers still for a
@@ -419,7 +431,7 @@ class _Search:
         held = tree._command[node] if self.options.hold and not self._stays(q) else None
         inputs, trajectory = [], []
         for _ in range(SETTLING_STEPS):
-            edge = self._run(q, (model.command_from(q) if held is None else held)[None])
+            edge = self._run(q, (self.task.hold(q) if held is None else held)[None])
             if edge is None:
                 return None
             inputs.append(edge[0][0])

@@ -177,11 +177,13 @@ class Tree:
     def local_model(self, q: Array, inputs: Array | None = None) -> LocalModel:
         """The smoothed linear model at a configuration ``(nq,)`` that ``inputs`` led to, if any did."""
         gamma = self.options.gamma
-        command = q[self._actuated] * self._gear
+        command = self._bounded(q[self._actuated] * self._gear)
         if inputs is not None and self.options.squeeze > 0.0:
             offset = inputs[-1] - command
             length, most = math.sqrt(offset @ offset), self.options.squeeze * self.options.step
-            command = command + (offset if length <= most else offset * (most / length))
+            command = self._bounded(
+                command + (offset if length <= most else offset * (most / length))
+            )
         B_full, q_next, depth = self._smoothed_step(q, command)
         self.linearizations += 1
         B = B_full[self._v] * self._scale_column
@@ -195,6 +197,10 @@ class Tree:
         np.sqrt(squares + gamma, out=root[:k])
         inverse = (Vt[:k].T * (s / (squares + _KERNEL * _KERNEL))) @ U[:, :k].T
         return LocalModel(command, B, q_next, (U / root).T, inverse, depth)
+
+    def _bounded(self, u: Array) -> Array:
+        lower, upper = self.task.command_bounds
+        return np.minimum(np.maximum(u, lower), upper)
 
     def _smoothed_step(self, q: Array, command: Array) -> tuple[Array, Array, float]:
         """``B`` (nv, nu), ``c`` (nq) and the deepest penetration (m) at a configuration."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import fields, instance, number, reals
 from qdsim.model import Model
+from qdsim.planning.task.bounds import beyond, command_range, narrowed
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import Array, ObjectSpace, as_vector
@@ -18,7 +20,12 @@ from qdsim.step import Options
 if TYPE_CHECKING:
     from qdsim.planning.grasps.samplers import ContactSampler
 
-__all__ = ["Task"]
+__all__ = ["Task", "command_range", "penetration"]
+
+_DRAWS = 10
+"""Samples that are asked for where none before could be held by commands within the bounds."""
+_UNMOVED = 1e-9
+"""m or rad that count as rounding."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -130,20 +137,58 @@ class Task:
         v[self.space.v] = displacement
         return self.model.integrate(q, v)
 
+    @property
+    def command_bounds(self) -> tuple[Array, Array]:
+        """``command_lower`` and ``command_upper``, filled in."""
+        assert self.command_lower is not None and self.command_upper is not None
+        return self.command_lower, self.command_upper
+
+    @property
+    def bounds_as_numbers(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The same as plans have them."""
+        lower, upper = self.command_bounds
+        return tuple(lower.tolist()), tuple(upper.tolist())
+
+    @functools.cached_property
+    def grasping_model(self) -> Model:
+        """The model that samplers are given: where the task's commands are bounded more narrowly than the joints, with
+        such limits of the joints.
+        """
+        return narrowed(self.model, *self.command_bounds)
+
+    def hold(self, q: Array) -> Array:
+        """The command ``(nu,)`` that holds the robot where it is in ``q`` ``(nq,)``, or the one within the bounds that is
+        nearest to that.
+        """
+        return np.clip(self.model.command_from(q), *self.command_bounds)
+
+    def grasp(self, q: Array, rng: np.random.Generator) -> Array | None:
+        """A contact sample ``(nq,)`` of the task's sampler that its commands can hold, None if it finds none.
+
+        Raises:
+            TypeError, ValueError: if there is no sampler, or what it returns is no configuration or moves the object.
+        """
+        if self.sampler is None:
+            raise ValueError("task: it has no sampler of grasps")
+        for _ in range(_DRAWS):
+            sample = self.sampler(self.grasping_model, np.array(q), rng)
+            if sample is None:
+                return None
+            grasp = np.array(as_vector("sampler: its configuration", sample, self.model.nq))
+            moved = float(np.abs(grasp[self.space.q] - q[self.space.q]).max())
+            if moved > _UNMOVED:
+                raise ValueError(
+                    f"sampler: it moved {self.object!r}, an entry of its pose by {moved:.3g}; a sampler moves the robot alone"
+                )
+            grasp[self.space.q] = q[self.space.q]
+            if not beyond(self.model.command_from(grasp), *self.command_bounds).any():
+                return grasp
+        return None
+
     def reached(self, q: Array) -> bool:
         """Whether the object's pose in ``q`` is within the tolerances of the goal."""
         shift, turn = self.space.errors(q, self.goal)
         return shift <= self.position_tolerance and turn <= self.rotation_tolerance
-
-
-def command_range(model: Model) -> tuple[Array, Array]:
-    """Bounds ``(nu,)`` on the commands that respect joint limits and those of the commands."""
-    joints = {model.slice_v(name).start: i for i, name in enumerate(model.joint_names)}
-    rows = [joints[int(v)] for v in model.actuated_v]
-    ends = np.asarray(model.joint_range)[rows] * np.asarray(model.actuator_gear)[:, None]
-    lower = np.maximum(ends.min(axis=1), model.u_lower)
-    upper = np.minimum(ends.max(axis=1), model.u_upper)
-    return lower, upper
 
 
 def penetration(model: Model, q: Array) -> float:

@@ -88,6 +88,7 @@ class ImpcResult:
             rotation_tolerance=task.rotation_tolerance,
             contact_tolerance=task.start_tolerance,
             segments=(segment,),
+            command_bounds=task.bounds_as_numbers,
         ).with_forces(task.model)
 
     def __repr__(self) -> str:
@@ -223,6 +224,7 @@ class _Search:
         if start is not None:
             guess = first_commands(self.task, options, start, self.start, self.rng)
         assert guess is not None
+        guess = parts.bounded(guess)
         scheme = options.scheme(0)
         path = parts.roll_out(self.start, guess, self.before, parts.dynamics(scheme))
         branch = Branch(path, path, len(self.state.rows), [path.cost])
@@ -324,7 +326,7 @@ class _Search:
             before = np.asarray(model.command_from(now))
             shift = parts.difference(now, path.q[t])
             policy = parts.solve(local, path, center, radius, before, t, shift)
-            command = path.u[t] if policy is None else policy.u[0]
+            command = parts.bounded(path.u[t] if policy is None else policy.u[0])
             commands.append(command)
             parts.counts.steps += 1
             q.append(step(self.task.model, now, command, dynamics).q_next)

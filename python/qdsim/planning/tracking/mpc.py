@@ -132,6 +132,7 @@ class Mpc:
         self._parts.cost.reference = self._check_reference(reference)
         now = np.asarray(model.normalize(as_vector("q", q, model.nq)))
         u, before = self._warm_start(now)
+        u = self._parts.bounded(u)
         path, fallback, radius, done = None, "", 0.0, 0
         try:
             scheme = self.options.scheme(self._calls)
@@ -159,10 +160,10 @@ class Mpc:
     def _within_reach(self, q: Array, u: Array) -> Array:
         """The command (nu,), no further from where the robot is before and after the step, ``q`` (2, nq), than the
         options allow."""
-        if self._parts.reach is None:
-            return np.array(u)
-        lower, upper = self._parts.within_reach(q)
-        return np.asarray(np.clip(u, lower[0], upper[0]))
+        if self._parts.reach is not None:
+            lower, upper = self._parts.within_reach(q)
+            u = np.clip(u, lower[0], upper[0])
+        return self._parts.bounded(u)
 
     def _check_reference(self, reference: ArrayLike | None) -> Array | None:
         if reference is None:
@@ -179,7 +180,9 @@ class Mpc:
     def _warm_start(self, q: Array) -> tuple[Array, Array]:
         """Commands of the horizon, and the one before."""
         model = self.task.model
-        before = self._before if self._before is not None else np.asarray(model.command_from(q))
+        before = self._before
+        if before is None:
+            before = self._parts.bounded(np.asarray(model.command_from(q)))
         if self._u is None:
             try:
                 return first_commands(

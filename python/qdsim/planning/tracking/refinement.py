@@ -178,7 +178,11 @@ def refine(
         if checkpoint is not None:
             save_segments(checkpoint, mark, segments, reports)
     refined_plan = dataclasses.replace(
-        plan, options=step_options, segments=tuple(segments), motions=()
+        plan,
+        options=step_options,
+        segments=tuple(segments),
+        motions=(),
+        command_bounds=task.bounds_as_numbers,
     )
     return refined_plan.with_forces(task.model), tuple(reports)
 
@@ -216,11 +220,11 @@ def _stretched(
     """The segment's commands, straight between its knots, over its small steps."""
     per_step = options.steps_per_step or max(1, round(h_plan / h))
     count = min(per_step * segment.steps, max(options.most_steps, segment.steps))
-    first = task.model.command_from(segment.start)
+    first = task.hold(segment.start)
     knots = np.vstack((first, segment.inputs))
     at = np.linspace(0.0, segment.steps, count + 1)[1:]
     columns = [np.interp(at, np.arange(segment.steps + 1), column) for column in knots.T]
-    return np.stack(columns, axis=1)
+    return np.asarray(np.clip(np.stack(columns, axis=1), *task.command_bounds))
 
 
 def _optimise(

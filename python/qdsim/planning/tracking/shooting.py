@@ -89,16 +89,19 @@ class Shooting:
         self.reach = None if options.reach is None else spread("reach", options.reach, model.nu)
         self.moves = np.tile(self.cost.moves, (options.horizon, 1, 1))
         self.is_flat = model.nq == model.nv  # no quaternions: displacements are differences
-        assert task.command_lower is not None and task.command_upper is not None
         free = np.full(model.nu, np.inf)
-        self.lower = task.command_lower if options.limits else -free
-        self.upper = task.command_upper if options.limits else free
+        bounds: tuple[Array, Array] = (-free, free)
+        self.lower, self.upper = task.command_bounds if options.limits else bounds
         self.state_bounds = state_bounds(task, options)
         self.counts = Counts()
         if not options.use_A:
             self.identity_A = np.zeros((model.nv, model.nv))
             objects = np.array(model.unactuated_v)
             self.identity_A[objects, objects] = 1.0
+
+    def bounded(self, u: Array) -> Array:
+        """Commands ``(..., nu)`` within the bounds that hold."""
+        return np.minimum(np.maximum(u, self.lower), self.upper)
 
     # ---------------------------------------------------------------- models
 
