@@ -140,6 +140,25 @@ static void batch_end(batch_call *call) {
   step_call_end(&call->step);
 }
 
+static const double *row_of(const double *rows, int64_t i, ptrdiff_t stride, int64_t step,
+                            ptrdiff_t step_stride) {
+  return rows ? rows + i * stride + step * step_stride : NULL;
+}
+
+/* Which of the numbers of the failed sample made others overflow. */
+static PyObject *overflow_of(const batch_call *call, int64_t i, int64_t step) {
+  const qd_batch_input *in = &call->input;
+  const qd_step_input input = {.q = row_of(in->q, i, in->q_stride, 0, 0),
+                               .u = row_of(in->u, i, in->u_stride, step, in->u_step),
+                               .tau = row_of(in->tau, i, in->tau_stride, step, in->tau_step),
+                               .wrench =
+                                   row_of(in->wrench, i, in->wrench_stride, step, in->wrench_step)};
+  const double *own[QD_PARAMETER_COUNT];
+  for (int k = 0; k < QD_PARAMETER_COUNT; k++)
+    own[k] = row_of(in->parameter[k], i, in->parameter_stride[k], 0, 0);
+  return overflow_describe(call->step.model->model, &input, own);
+}
+
 /* (index, step, SolverInfo, culprits) of the first failed sample, or None. */
 static PyObject *failure_report(const batch_call *call, int with_derivative) {
   const qd_batch_failure *failure = &call->failure;
@@ -152,7 +171,9 @@ static PyObject *failure_report(const batch_call *call, int with_derivative) {
   return Py_BuildValue(
       "LLNN", (long long)failure->sample, (long long)failure->step,
       info_create(call->step.state, &info),
-      culprits_describe(call->step.model, failure->culprit, failure->culprit_count));
+      failure->status == QD_NOT_FINITE
+          ? overflow_of(call, failure->sample, failure->step)
+          : culprits_describe(call->step.model, failure->culprit, failure->culprit_count));
 }
 
 const char batch_failure_doc[] =

@@ -117,6 +117,13 @@ PyObject *info_restore(PyObject *module, PyObject *args);
 PyObject *status_raise(const core_state *state, const char *caller, qd_status status,
                        const solver_info *info, PyObject *culprits);
 
+/* ---------------------------------------------------------------- overflow.c */
+
+/* Tuple of one string that names the largest number of a step's arguments, or an empty one.
+ * parameters: a sample's own, NULL where the model's count; or NULL. */
+PyObject *overflow_describe(const qd_model *model, const qd_step_input *input,
+                            const double *const *parameters);
+
 /* ---------------------------------------------------------------- model.c */
 
 typedef struct model_object model_object;

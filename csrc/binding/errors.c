@@ -59,6 +59,15 @@ static PyObject *solver_error_raise(const core_state *state, const char *caller,
   return NULL;
 }
 
+static PyObject *overflow_raise(const char *caller, PyObject *culprits) {
+  PyObject *who = culprits && PyTuple_GET_SIZE(culprits) > 0
+                      ? Py_NewRef(PyTuple_GET_ITEM(culprits, 0))
+                      : PyUnicode_FromString("an argument is too large");
+  if (who) PyErr_Format(PyExc_ValueError, "%s: the numbers overflow: %U", caller, who);
+  Py_XDECREF(who);
+  return NULL;
+}
+
 PyObject *status_raise(const core_state *state, const char *caller, qd_status status,
                        const solver_info *info, PyObject *culprits) {
   switch (status) {
@@ -71,8 +80,7 @@ PyObject *status_raise(const core_state *state, const char *caller, qd_status st
     return PyErr_Format(PyExc_ValueError, "%s: sizes or values of the arguments make no sense",
                         caller);
   case QD_NOT_FINITE: /* the arguments were checked, so it arose on the way */
-    return PyErr_Format(PyExc_ValueError, "%s: the numbers overflow: an argument is too large",
-                        caller);
+    return overflow_raise(caller, culprits);
   default:
     return solver_error_raise(state, caller, status, info, culprits);
   }

@@ -124,7 +124,9 @@ int step_call_check(const step_call *call, qd_status status) {
   solver_info info = step_call_info(call, 0);
   info.cone.status = status;
   PyObject *culprits =
-      culprits_describe(call->model, call->result.culprit, call->result.culprit_count);
+      status == QD_NOT_FINITE
+          ? overflow_describe(model->model, &call->input, NULL)
+          : culprits_describe(call->model, call->result.culprit, call->result.culprit_count);
   if (culprits) status_raise(call->state, call->name, status, &info, culprits);
   Py_XDECREF(culprits);
   return -1;

@@ -31,7 +31,8 @@ qd_step_options qd_step_options_default(void) {
 
 static int options_make_sense(const qd_step_options *o, const qd_model *model) {
   const int rays_fit = o->friction_model == QD_CONE ||
-                       (o->ray_count <= RAYS_MAX && o->ray_count >= (model->planar ? 2 : 3));
+                       (o->friction_model == QD_PYRAMID && o->ray_count <= RAYS_MAX &&
+                        o->ray_count >= (model->planar ? 2 : 3));
   const int ratio_fits =
       o->mass_ratio == 0.0 || (o->mass_ratio > 0.0 && model->smallest_stiffness > 0.0);
   return o->h > 0.0 && isfinite(o->h) && o->kappa > 0.0 && o->epsilon >= 0.0 &&
@@ -94,6 +95,9 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
         conic_solve(one->cone_workspace, &cone_options, &program.program, x, p->slack + one->row,
                     p->dual + one->row, p->dual_eq + one->equality, &one->info);
     add_info(&result->info, &one->info);
+    if (status == QD_BAD_ARGUMENT) { /* a diagonal of masses that rounding made negative */
+      status = QD_NUMERICAL_TROUBLE;
+    }
     if (status == QD_OUT_OF_CAPACITY) {
       workspace_note_fill(w, one);
     } else if (status == QD_INFEASIBLE) {
