@@ -70,6 +70,15 @@ LANES_INLINE double max_norm(const double *a, int count) {
   return larger(larger(most[0], most[1]), larger(most[2], most[3]));
 }
 
+/* The same, infinite where one is NaN: what a certificate may compare. */
+LANES_INLINE double max_norm_or_infinity(const double *a, int count) {
+  const double most = max_norm(a, count);
+  return all_finite(a, count) ? most : __builtin_inf();
+}
+
+/* 0 if squares in a sum have overflowed, or might have vanished that count. */
+LANES_INLINE int squares_are_safe(double sum) { return sum > 1e-280 && sum < __builtin_inf(); }
+
 /* Smallest of count (a multiple of four) numbers and `ceiling`; a NaN does not count. */
 LANES_INLINE double smallest_of(const double *a, int count, double ceiling) {
   double part[LANE_COUNT] = {ceiling, ceiling, ceiling, ceiling};

@@ -6,9 +6,10 @@
 
 enum { CONE_Q, CONE_B, CONE_G, CONE_OFFSET, CONE_KIND, CONE_DIM, CONE_C, CONE_EQ, CONE_MU };
 
+static const char *const cone_names[] = {"Q",        "b", "G", "g",        "cone_kind",
+                                         "cone_dim", "C", "c", "target_mu"};
+
 static int cone_read_arrays(cone_call *call, PyObject *const *in) {
-  static const char *const names[] = {"Q",        "b", "G", "g",        "cone_kind",
-                                      "cone_dim", "C", "c", "target_mu"};
   npy_intp any[2] = {-1, -1};
   PyArrayObject **arrays = call->arrays;
   if (!(arrays[CONE_B] = array_read(in[CONE_B], "b", 1, any)) ||
@@ -31,7 +32,8 @@ static int cone_read_arrays(cone_call *call, PyObject *const *in) {
       !(arrays[CONE_MU] = array_read(in[CONE_MU], "target_mu", 1, &cones)))
     return -1;
   for (int i = 0; i < 9; i++)
-    if (arrays[i] && i != CONE_KIND && i != CONE_DIM && array_check_finite(arrays[i], names[i]) < 0)
+    if (arrays[i] && i != CONE_KIND && i != CONE_DIM &&
+        array_check_finite(arrays[i], cone_names[i]) < 0)
       return -1;
   if (n < 1 || n > INT32_MAX / 64 || m > INT32_MAX / 64 || p > INT32_MAX / 64) {
     PyErr_SetString(PyExc_ValueError, "b: expected at least one variable and not too many rows");
@@ -129,6 +131,16 @@ static int start_read(PyObject *start, PyObject *x, PyObject *dual, PyObject *du
              : 0;
 }
 
+/* The argument with the largest number, as status_raise takes it. */
+static PyObject *overflowing(const cone_call *call) {
+  largest_number found = {NULL, 0, 0.0};
+  for (int i = 0; i < 9; i++)
+    if (call->arrays[i] && i != CONE_KIND && i != CONE_DIM)
+      largest_note(&found, cone_names[i], PyArray_DATA(call->arrays[i]),
+                   PyArray_SIZE(call->arrays[i]));
+  return largest_describe(&found);
+}
+
 static PyObject *cone_solve_call(const core_state *state, cone_call *call,
                                  const qd_cone_options *options, PyObject *start) {
   const qd_cone_program *program = &call->program;
@@ -147,9 +159,11 @@ static PyObject *cone_solve_call(const core_state *state, cone_call *call,
                       PyArray_DATA((PyArrayObject *)slack), PyArray_DATA((PyArrayObject *)dual),
                       PyArray_DATA((PyArrayObject *)dual_eq), &info.cone);
     Py_END_ALLOW_THREADS;
+    PyObject *who = status == QD_NOT_FINITE ? overflowing(call) : NULL;
     PyObject *report = status == QD_OK
                            ? info_create(state, &info)
-                           : status_raise(state, "solve_cone_program", status, &info, NULL);
+                           : status_raise(state, "solve_cone_program", status, &info, who);
+    Py_XDECREF(who);
     if (report) out = Py_BuildValue("(OOOON)", x, slack, dual, dual_eq, report);
   }
   Py_XDECREF(x);

@@ -119,6 +119,17 @@ PyObject *status_raise(const core_state *state, const char *caller, qd_status st
 
 /* ---------------------------------------------------------------- overflow.c */
 
+/* The largest finite number met, and whose it is. */
+typedef struct largest_number {
+  const char *name; /* NULL: none yet */
+  Py_ssize_t index;
+  double value;
+} largest_number;
+
+void largest_note(largest_number *found, const char *name, const double *numbers, Py_ssize_t count);
+/* Tuple of one string, or an empty one. */
+PyObject *largest_describe(const largest_number *found);
+
 /* Tuple of one string that names the largest number of a step's arguments, or an empty one.
  * parameters: a sample's own, NULL where the model's count; or NULL. */
 PyObject *overflow_describe(const qd_model *model, const qd_step_input *input,

@@ -122,6 +122,9 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
  * systems are Riccati recursions on the state (x_t, u_{t-1}). Columns of x that no A_t reads cost
  * nothing. */
 
+/* Numbers beyond it are refused, QD_NOT_FINITE; bounds beyond it are none. */
+#define QD_OCP_LARGEST 1e100
+
 typedef struct qd_ocp_qp {
   int horizon;            /* T >= 1 */
   int state_count;        /* nx >= 1 */

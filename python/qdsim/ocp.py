@@ -21,6 +21,7 @@ __all__ = ["OcpSolution", "solve_ocp_qp"]
 _Array = npt.NDArray[np.float64]
 _SYMMETRY_TOLERANCE = 1e-9
 _ROUNDING = 1e-10
+_LARGEST = 1e100  # QD_OCP_LARGEST of qdsim.h
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +93,8 @@ def solve_ocp_qp(
         R, r: Cost of the inputs, (T, nu, nu) and (T, nu).
         S, s: Cost of their changes d, (T, nu, nu) and (T, nu). A weight without the leading dimension
             T, (nx, nx) or (nu, nu), holds for every stage.
-        x_lower, x_upper: Bounds (T, nx) of x_1 .. x_T, or (nx,) for all of them; infinite where free.
+        x_lower, x_upper: Bounds (T, nx) of x_1 .. x_T, or (nx,) for all of them; infinite where free, as is
+            a bound beyond 1e100. Numbers beyond that are refused everywhere else.
         u_lower, u_upper: Bounds (T, nu) or (nu,) of the inputs.
         d_lower, d_upper: Bounds (T, nu) or (nu,) of their changes.
         gains: Whether to return the feedback gains.
@@ -125,8 +127,19 @@ def solve_ocp_qp(
     return OcpSolution(*found[:9])
 
 
-def _real(name: str, value: npt.ArrayLike, infinite: bool = False) -> _Array:
-    return np.require(finite(name, reals(name, value), infinite=infinite), requirements="C")
+def _real(name: str, value: npt.ArrayLike) -> _Array:
+    array = np.require(finite(name, reals(name, value)), requirements="C")
+    return _moderate(name, array, np.abs(array) > _LARGEST)
+
+
+def _moderate(name: str, array: _Array, bad: npt.NDArray[np.bool_]) -> _Array:
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name}: element {list(where)} is {array[where]:g}, and products of numbers beyond "
+            f"{_LARGEST:g} are more than double precision can carry"
+        )
+    return array
 
 
 def _rows(name: str, value: npt.ArrayLike | None, shape: tuple[int, ...]) -> _Array | None:
@@ -163,7 +176,9 @@ def _bounds(
         if value is None:
             ends.append(None)
             continue
-        array = _real(f"{name}_{end}", value, infinite=True)
+        named = f"{name}_{end}"
+        array = np.require(finite(named, reals(named, value), infinite=True), requirements="C")
+        _moderate(named, array, (array if end == "lower" else -array) >= _LARGEST)
         if array.shape not in ((n,), (T, n)):
             raise ValueError(
                 f"{name}_{end}: expected shape ({T}, {n}) or ({n},), got {array.shape}"

@@ -79,6 +79,26 @@ static void test_inputs_are_checked(void) {
   qd_model_destroy(model);
 }
 
+/* Words of an enumeration that the core does not know are no friction law. */
+static void test_friction_laws_are_known(void) {
+  qd_model *model = ball_and_cart_create();
+  qd_workspace *workspace = qd_workspace_create(model, 8);
+  for (int law = -2; law < 9; ++law) {
+    inputs in = GOOD;
+    outputs out;
+    qd_step_options options = qd_step_options_default();
+    options.friction_model = (qd_friction_model)law;
+    const qd_step_input input = {in.q, in.u, in.tau, in.wrench, NULL};
+    qd_step_result result = {
+        .q_next = out.q_next, .delta = out.delta, .limit_force = out.limit_force};
+    const int known = law == QD_CONE || law == QD_PYRAMID;
+    const qd_status status = qd_step(model, workspace, &options, &input, &result);
+    CHECK(known ? status != QD_BAD_ARGUMENT : status == QD_BAD_ARGUMENT);
+  }
+  qd_workspace_destroy(workspace);
+  qd_model_destroy(model);
+}
+
 static void test_collide_checks(void) {
   qd_model *model = ball_and_cart_create();
   qd_workspace *workspace = qd_workspace_create(model, 0);
@@ -95,6 +115,7 @@ static void test_collide_checks(void) {
 
 int main(void) {
   test_inputs_are_checked();
+  test_friction_laws_are_known();
   test_collide_checks();
   return check_report();
 }

@@ -33,6 +33,7 @@
 #define WEAK_COST 1e3     /* that distance over the one to offsets */
 #define EXCLUDED 1e3      /* distances to offsets that a proof of infeasibility covers */
 #define ROUNDED 1e-14     /* of a squared head that counts as rounding */
+#define TINIEST 1e-290    /* products below are not all there */
 #define FAR_APART 1e-4    /* row norms that want scaling */
 #define NOTHING 1e-15     /* of the largest offset: what a row without entries may be outside */
 #define BARRIER_FLAT 1e-6 /* g'dual beside its terms that counts as zero for a barrier */
@@ -161,13 +162,25 @@ LANES_INLINE double cost_gradient(const qd_cone_workspace *workspace,
   return objective;
 }
 
+/* |a|, where squares neither overflow nor vanish */
+LANES_INLINE double norm_of(const double *a, int count) {
+  double sum = 0.0, scaled = 0.0;
+  for (int i = 0; i < count; ++i) sum += a[i] * a[i];
+  if (squares_are_safe(sum)) return sqrt(sum);
+  const double largest = max_norm_or_infinity(a, count);
+  if (!(largest > 0.0 && largest < HUGE_VAL)) return largest;
+  for (int i = 0; i < count; ++i) scaled += (a[i] / largest) * (a[i] / largest);
+  return largest * sqrt(scaled);
+}
+
+/* Residuals in the caller's numbers; infinite where one of them is NaN. */
 QD_CLONES
 void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
                    const double *slack, const double *dual, const double *dual_eq,
                    qd_cone_info *info) {
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
   double *residual = workspace->work_x, *whole_x = workspace->dx, *w = workspace->work_row2;
-  double primal = 0.0, gap = 0.0, apart = 0.0;
+  double primal = 0.0, gap = 0.0, apart = 0.0, unsure = 0.0; /* the last: 0, or NaN */
   info->objective = cost_gradient(workspace, program, x, residual);
   for (int k = 0; k < workspace->column_count; ++k) whole_x[k] = k < n ? x[k] : 0.0;
   for (int i = 0; i < m + p; ++i) w[i] = 0.0; /* rows left out */
@@ -189,22 +202,24 @@ void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program,
         apart = larger(apart, fabs((w[i] - slack[i]) * dual[i]));
       }
     } else {
-      double size = 0.0, head = slack[row] * dual[row] - target;
+      double head = slack[row] * dual[row] - target;
       for (int i = row + 1; i < row + dim; ++i) {
-        size += w[i] * w[i];
         head += slack[i] * dual[i];
         gap = larger(gap, fabs(slack[row] * dual[i] + dual[row] * slack[i]));
       }
       for (int i = row; i < row + dim; ++i)
         apart = larger(apart, fabs((w[i] - slack[i]) * dual[row]));
       gap = larger(gap, fabs(head));
-      primal = larger(primal, sqrt(size) - w[row]);
+      primal = larger(primal, norm_of(w + row + 1, dim - 1) - w[row]);
+      unsure += head * 0.0;
     }
     row += dim;
   }
-  info->primal_residual = primal;
-  info->dual_residual = max_norm(residual, n);
-  info->complementarity = gap;
+  const int rows_finite = all_finite(w, m + p), sums_finite = unsure == 0.0;
+  const int answers_finite = all_finite(slack, m) && all_finite(dual, m) && all_finite(dual_eq, p);
+  info->primal_residual = rows_finite ? primal : HUGE_VAL;
+  info->dual_residual = max_norm_or_infinity(residual, n);
+  info->complementarity = sums_finite && answers_finite ? gap : HUGE_VAL;
   workspace->slack_error = apart;
 }
 
@@ -224,7 +239,7 @@ typedef struct scales {
 /* Largest squared row norm of a cone, as the caller has it, in scaled columns. */
 static double squared_norm(const qd_cone_workspace *workspace, int cone) {
   const double scale = workspace->lane_scale[cone];
-  return workspace->compliance[cone] / (scale * scale);
+  return workspace->compliance[cone] / scale / scale; /* the square might overflow */
 }
 
 static double norm_of_rows(const qd_cone_workspace *workspace, int cone) {
@@ -237,7 +252,7 @@ LANES_INLINE void note_norms(const qd_cone_workspace *workspace, const cone_grou
   const lanes lane = {0.0, 1.0, 2.0, 3.0}, none = {HUGE_VAL, HUGE_VAL, HUGE_VAL, HUGE_VAL};
   for (int c = 0; c < group->padded; c += 4) {
     const lanes scale = LANES_OF(workspace->lane_scale + group->cone + c);
-    lanes norm = LANES_OF(workspace->compliance + group->cone + c) / (scale * scale);
+    lanes norm = LANES_OF(workspace->compliance + group->cone + c) / scale / scale;
     const lane_bits real = lane < (double)(group->count - c);
     for (int k = 0; k < 4; ++k) *strongest = larger(norm[k], *strongest);
     lanes_choose(&norm, &real, &norm, &none);
@@ -287,17 +302,12 @@ static double least(const double *values, int count) {
 
 /* How far w is outside its cone. */
 static double outside(int linear, const double *w, int dim) {
-  double sum = 0.0;
-  if (linear) return larger(0.0, -w[0]);
-  for (int i = 1; i < dim; ++i) sum += w[i] * w[i];
-  return larger(0.0, sqrt(sum) - w[0]);
+  return larger(linear ? -w[0] : norm_of(w + 1, dim - 1) - w[0], 0.0);
 }
 
 /* 1 if a multiplier lies in its cone, but for the rounding of its numbers. */
 static int is_in_cone(const double *dual, int dim) {
-  double sum = 0.0;
-  for (int i = 1; i < dim; ++i) sum += dual[i] * dual[i];
-  return dual[0] >= 0.0 && sum <= (1.0 + ROUNDED) * (dual[0] * dual[0]);
+  return dual[0] >= 0.0 && norm_of(dual + 1, dim - 1) <= (1.0 + 0.5 * ROUNDED) * dual[0];
 }
 
 /* Multipliers in their cones, but for what the columns do not feel beside `force`. */
@@ -385,6 +395,13 @@ static double scaled_norm(const qd_cone_workspace *workspace, const double *valu
   return worst;
 }
 
+/* Whether a product of these is a number with all its digits, or rightly zero: what overflows is
+ * above every residual, and what vanishes hides them. */
+static int product_is_safe(double share, double force, double reach) {
+  const double product = share * force * reach;
+  return force == 0.0 || reach == 0.0 ? product == 0.0 : product > TINIEST && product < HUGE_VAL;
+}
+
 int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program *program,
                        double tolerance, const double *x, const double *dual, const double *dual_eq,
                        const qd_cone_info *info) {
@@ -396,8 +413,8 @@ int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program
   const double gap = larger(info->complementarity, workspace->slack_error) - share * s.target;
   double reach = s.reach;
   for (int whole = 0; whole < 2; ++whole) { /* without x first: then all of this is free */
-    if (left <= share * s.b_scaled && info->dual_residual <= share * s.b &&
-        gap <= share * s.b_scaled * reach &&
+    if (product_is_safe(share, s.b_scaled, reach) && left <= share * s.b_scaled &&
+        info->dual_residual <= share * s.b && gap <= share * s.b_scaled * reach &&
         info->primal_residual <= share * reach * s.weakest_row &&
         duals_hold(workspace, program, dual, share * s.b_scaled))
       return 1;
@@ -410,8 +427,8 @@ int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program
     force = larger(force, reach);
   else if (info->dual_residual > share * max_norm(term, program->variable_count))
     return 0;
-  return left <= share * force && gap <= share * force * reach &&
-         duals_hold(workspace, program, dual, share * force) &&
+  return product_is_safe(share, force, reach) && left <= share * force &&
+         gap <= share * force * reach && duals_hold(workspace, program, dual, share * force) &&
          rows_hold(workspace, program, x, w, share, reach);
 }
 
@@ -444,6 +461,7 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
     if (workspace->column_of[k] >= 0)
       moved += fabs(push[workspace->column_of[k]]) * workspace->column_scale[k];
   double reach = EXCLUDED * larger(s.free, s.offset);
+  if (!(size > TINIEST && size < HUGE_VAL && isfinite(sum) && isfinite(force))) return 0;
   if (reach == 0.0) reach = EXCLUDED;
   return sum + moved * reach < 0.0 ||
          (!workspace->exact && sum <= BARRIER_FLAT * size && moved <= BARRIER_FLAT * force);

@@ -460,21 +460,36 @@ static double make_blocks(qd_cone_workspace *workspace, const qd_cone_program *p
   return squares;
 }
 
+/* Sum of squares over `unit` squared of an equality's row in scaled columns; *largest: its largest
+ * entry. */
+static double squared_equality(const qd_cone_workspace *workspace, int i, const int *tiles,
+                               int count, double unit, double *largest) {
+  double sum = 0.0;
+  for (int k = 0; k < count; ++k) {
+    const double *from = source_tile(&workspace->source_C, i, workspace->tile_original[tiles[k]]);
+    for (int a = 0; a < 4; ++a)
+      if (workspace->column_of[4 * tiles[k] + a] >= 0) {
+        const double value = from[a] * workspace->column_scale[4 * tiles[k] + a] / unit;
+        *largest = larger(fabs(value), *largest);
+        sum += value * value;
+      }
+  }
+  return sum;
+}
+
 static void scale_equalities(qd_cone_workspace *workspace, const qd_cone_program *program) {
   int *tiles = workspace->block_from; /* not filled yet */
   for (int i = 0; i < program->equality_count; ++i) {
     const int count =
         conic_list_tiles(workspace, conic_row_mask(workspace, program->row_count + i), tiles);
-    double sum = 0.0;
-    for (int k = 0; k < count; ++k) {
-      const double *from = source_tile(&workspace->source_C, i, workspace->tile_original[tiles[k]]);
-      for (int a = 0; a < 4; ++a)
-        if (workspace->column_of[4 * tiles[k] + a] >= 0) {
-          const double value = from[a] * workspace->column_scale[4 * tiles[k] + a];
-          sum += value * value;
-        }
+    double unit = 1.0, largest = 0.0;
+    double sum = squared_equality(workspace, i, tiles, count, unit, &largest);
+    if (!squares_are_safe(sum) && largest > 0.0) {
+      unit = largest;
+      sum = squared_equality(workspace, i, tiles, count, unit, &largest);
     }
-    const double scale = sum > 0.0 ? 1.0 / sqrt(sum) : 1.0;
+    /* a row that vanishes in scaled columns makes its numbers infinite, which is then said */
+    const double scale = sum > 0.0 ? 1.0 / sqrt(sum) / unit : (count > 0 ? HUGE_VAL : 1.0);
     workspace->row_scale[program->row_count + i] = scale;
     workspace->lane_scale[conic_lane_of(workspace, program->row_count + i)] = scale;
     workspace->g[workspace->slot_of[program->row_count + i]] = program->c[i] * scale;
@@ -577,10 +592,5 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   const double squares = make_blocks(workspace, program);
   dense_tiles_choose(&workspace->system);
   clear_rows(workspace);
-  if (squares < HUGE_VAL) return QD_OK;
-  const int n = program->variable_count; /* or finite numbers without finite squares */
-  return conic_rows_finite(&workspace->source_G, program->row_count, n) &&
-                 conic_rows_finite(&workspace->source_C, program->equality_count, n)
-             ? QD_OK
-             : QD_NOT_FINITE;
+  return squares < HUGE_VAL ? QD_OK : QD_NOT_FINITE;
 }

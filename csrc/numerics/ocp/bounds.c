@@ -10,6 +10,9 @@
 #include "base/lanes.h"
 #include "numerics/ocp/qp.h"
 
+/* Of a bound, what its equation may miss by rounding alone. */
+#define ROUNDED 1e-14
+
 static const double side_sign[2] = {1.0, -1.0};
 
 LANES_INLINE double residual_of(const ocp_bounds *b, int side, size_t i) {
@@ -17,29 +20,104 @@ LANES_INLINE double residual_of(const ocp_bounds *b, int side, size_t i) {
          (side_sign[side] * (b->value[i] - b->bound[side][i]) - b->slack[side][i]);
 }
 
+/* A side of a box that is so many times farther away than the other one is not aimed at. */
+static const double lopsided = 100.0;
+
+static double nearer(double a, double b) {
+  a = fabs(a);
+  b = fabs(b);
+  return b > 0.0 && (b < a || a == 0.0) ? b : a;
+}
+
+double ocp_bounds_nearest(const qd_ocp_workspace *w) {
+  double nearest = 0.0;
+  for (int kind = 0; kind < OCP_KINDS; ++kind)
+    for (int side = 0; side < 2; ++side) {
+      const ocp_bounds *b = &w->bounds[kind];
+      for (size_t i = 0; i < b->count; ++i) nearest = nearer(nearest, b->given[side][i]);
+    }
+  return nearest < HUGE_VAL ? larger(nearest, ocp_data_scale(w)) : ocp_data_scale(w);
+}
+
+size_t ocp_bounds_select(qd_ocp_workspace *w, double reach) {
+  size_t left_out = 0;
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    ocp_bounds *b = &w->bounds[kind];
+    b->is_bounded = 0;
+    for (int side = 0; side < 2; ++side)
+      for (size_t i = 0; i < b->count; ++i) {
+        const double given = b->given[side][i];
+        const int is_bound = fabs(given) < HUGE_VAL, takes_part = is_bound && fabs(given) <= reach;
+        b->has[side][i] = takes_part ? 1.0 : 0.0;
+        b->bound[side][i] = takes_part ? given : 0.0;
+        b->slack[side][i] = 1.0;
+        b->dual[side][i] = b->product[side][i] = 0.0;
+        b->is_bounded |= takes_part;
+        left_out += (size_t)(is_bound && !takes_part);
+      }
+    if (!b->is_bounded) memset(b->weight, 0, b->count * sizeof *b->weight);
+  }
+  return left_out;
+}
+
+int ocp_bounds_hold(const qd_ocp_workspace *w) {
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    const ocp_bounds *b = &w->bounds[kind];
+    for (size_t i = 0; i < b->count; ++i)
+      if ((b->has[0][i] == 0.0 && !(b->value[i] >= b->given[0][i])) ||
+          (b->has[1][i] == 0.0 && !(b->value[i] <= b->given[1][i])))
+        return 0;
+  }
+  return 1;
+}
+
+double ocp_bounds_values(const qd_ocp_workspace *w) {
+  double most = 0.0;
+  for (int kind = 0; kind < OCP_KINDS; ++kind)
+    most = larger(max_norm(w->bounds[kind].value, (int)w->bounds[kind].count), most);
+  return most;
+}
+
+int ocp_bounds_are_finite(const qd_ocp_workspace *w) {
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    const ocp_bounds *b = &w->bounds[kind];
+    const int count = (int)b->count;
+    if (!all_finite(b->value, count)) return 0;
+    for (int side = 0; b->is_bounded && side < 2; ++side)
+      if (!all_finite(b->slack[side], count) || !all_finite(b->dual[side], count)) return 0;
+  }
+  return 1;
+}
+
 void ocp_bounds_start_inputs(qd_ocp_workspace *w) {
+  const double data = ocp_data_scale(w);
   ocp_bounds *b = &w->bounds[OCP_U];
   for (size_t i = 0; i < b->count; ++i) b->value[i] = w->u_before[i % b->stride];
   if (!b->is_bounded) return;
   for (size_t i = 0; i < b->count; ++i) {
     const int low = b->has[0][i] > 0.0, high = b->has[1][i] > 0.0;
     const double l = b->bound[0][i], u = b->bound[1][i];
-    const double inset = low && high ? 0.5 * (u - l) : 0.0;
+    const double near = larger(nearer(l, u), data), half = 0.5 * (u - l);
+    const double inset = low && high ? (half > lopsided * near ? near : half) : 0.0;
     if (low) b->value[i] = larger(b->value[i], l + inset);
     if (high) b->value[i] = smaller(b->value[i], u - inset);
   }
 }
 
+double ocp_data_scale(const qd_ocp_workspace *w) {
+  const double scale = larger(max_norm(w->x_first, (int)w->xp), max_norm(w->u_before, (int)w->up));
+  return larger(max_norm(w->c, w->T * (int)w->xp), scale);
+}
+
 double ocp_bounds_scale(const qd_ocp_workspace *w) {
-  double scale = larger(max_norm(w->x_first, (int)w->xp), max_norm(w->u_before, (int)w->up));
-  scale = larger(max_norm(w->c, w->T * (int)w->xp), scale);
+  double scale = ocp_data_scale(w);
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
     if (!b->is_bounded) continue;
     for (int side = 0; side < 2; ++side)
       scale = larger(max_norm(b->bound[side], (int)b->count), scale);
   }
-  return larger(scale, 1e-6);
+  return scale > 0.0 ? scale : 1.0;
 }
 
 void ocp_bounds_clear_duals(qd_ocp_workspace *w) {
@@ -64,7 +142,7 @@ void ocp_bounds_start(qd_ocp_workspace *w, double unit, double dual) {
 }
 
 QD_CLONES ocp_gap ocp_bounds_gap(const qd_ocp_workspace *w) {
-  ocp_gap gap = {0.0, 0.0, 0.0, 0.0, 0};
+  ocp_gap gap = {0.0, 0.0, 0.0, 0.0, 0.0, 0};
   double count = 0.0;
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
@@ -74,7 +152,10 @@ QD_CLONES ocp_gap ocp_bounds_gap(const qd_ocp_workspace *w) {
         const double product = b->slack[side][i] * b->dual[side][i];
         gap.mean += product;
         gap.largest = larger(product, gap.largest);
-        gap.residual = larger(fabs(residual_of(b, side, i)), gap.residual);
+        const double residual = fabs(residual_of(b, side, i));
+        gap.residual = larger(residual, gap.residual);
+        gap.beyond_rounding =
+            larger(residual - ROUNDED * fabs(b->bound[side][i]), gap.beyond_rounding);
         gap.largest_dual = larger(b->dual[side][i], gap.largest_dual);
         count += b->has[side][i];
       }

@@ -6,7 +6,8 @@
 #include "base/lanes.h"
 #include "numerics/ocp/qp.h"
 
-/* A box thinner than this, relative to its size, is opened to it: the method needs an inside. */
+/* A box thinner than this, relative to its size or what is nearest, is opened to it: the method
+ * needs an inside. */
 static const double thinnest = 2e-9;
 
 static int is_zero(const double *a, size_t count, size_t step) {
@@ -52,7 +53,10 @@ static void lay_out_states(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
   }
 }
 
-static int finite(const double *a, size_t count) { return !a || all_finite(a, (int)count); }
+/* No NaN, and nothing whose products with its like might overflow. */
+static int finite(const double *a, size_t count) {
+  return !a || max_norm_or_infinity(a, (int)count) <= QD_OCP_LARGEST;
+}
 
 static int problem_is_finite(const qd_ocp_qp *p) {
   const size_t T = (size_t)p->horizon, n = (size_t)p->state_count, m = (size_t)p->input_count;
@@ -140,10 +144,9 @@ static void clear_bounds(ocp_bounds *b) {
   const size_t bytes = b->count * sizeof(double);
   memset(b->weight, 0, bytes);
   for (int side = 0; side < 2; ++side) {
-    double *zeros[] = {b->has[side],        b->bound[side],     b->dual[side],
-                       b->slack_step[side], b->dual_step[side], b->product[side]};
+    double *zeros[] = {b->slack_step[side], b->dual_step[side], b->product[side]};
     for (size_t k = 0; k < sizeof zeros / sizeof *zeros; ++k) memset(zeros[k], 0, bytes);
-    for (size_t i = 0; i < b->count; ++i) b->slack[side][i] = 1.0;
+    for (size_t i = 0; i < b->count; ++i) b->given[side][i] = side == 0 ? -HUGE_VAL : HUGE_VAL;
   }
 }
 
@@ -151,29 +154,36 @@ static qd_status load_bounds(qd_ocp_workspace *w, int kind, const double *lower,
                              const double *upper) {
   ocp_bounds *b = &w->bounds[kind];
   const size_t n = width(w, kind);
-  b->is_bounded = 0;
   clear_bounds(b);
   for (size_t t = 0; t < (size_t)w->T; ++t)
     for (size_t i = 0; i < n; ++i) {
       double l = lower ? lower[t * n + i] : -HUGE_VAL, u = upper ? upper[t * n + i] : HUGE_VAL;
       if (l != l || u != u) return QD_NOT_FINITE;
       if (l > u || l == HUGE_VAL || u == -HUGE_VAL) return QD_INFEASIBLE;
+      if (l >= QD_OCP_LARGEST || u <= -QD_OCP_LARGEST) return QD_NOT_FINITE;
+      if (l <= -QD_OCP_LARGEST) l = -HUGE_VAL;
+      if (u >= QD_OCP_LARGEST) u = HUGE_VAL;
       const size_t at = t * b->stride + place(w, kind, i);
-      const double room = thinnest * larger(larger(fabs(l), fabs(u)), 1.0);
-      if (u - l < room) {
-        const double middle = 0.5 * (l + u);
-        l = middle - 0.5 * room;
-        u = middle + 0.5 * room;
-      }
-      const double ends[2] = {l, u};
-      for (int side = 0; side < 2; ++side) {
-        if (!(fabs(ends[side]) < HUGE_VAL)) continue;
-        b->has[side][at] = 1.0;
-        b->bound[side][at] = ends[side];
-        b->is_bounded = 1;
-      }
+      b->given[0][at] = l;
+      b->given[1][at] = u;
     }
   return QD_OK;
+}
+
+/* Gives thin boxes an inside. */
+static void open_boxes(qd_ocp_workspace *w) {
+  const double near = ocp_bounds_nearest(w), unit = near > 0.0 ? near : 1.0;
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    const ocp_bounds *b = &w->bounds[kind];
+    for (size_t i = 0; i < b->count; ++i) {
+      double *l = b->given[0] + i, *u = b->given[1] + i;
+      const double room = thinnest * larger(larger(fabs(*l), fabs(*u)), unit);
+      if (!(*u - *l < room)) continue;
+      const double middle = 0.5 * (*l + *u);
+      *l = middle - 0.5 * room;
+      *u = middle + 0.5 * room;
+    }
+  }
 }
 
 qd_status ocp_load(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
@@ -185,6 +195,7 @@ qd_status ocp_load(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
   qd_status status = load_bounds(w, OCP_X, problem->x_lower, problem->x_upper);
   if (status == QD_OK) status = load_bounds(w, OCP_U, problem->u_lower, problem->u_upper);
   if (status == QD_OK) status = load_bounds(w, OCP_D, problem->d_lower, problem->d_upper);
+  if (status == QD_OK) open_boxes(w);
   return status;
 }
 

@@ -14,8 +14,9 @@ static void lay_out_bounds(arena *a, ocp_bounds *b, size_t count) {
   double **arrays[] = {&b->value, &b->step, &b->cost, &b->gradient, &b->weight};
   for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k) *arrays[k] = arena_doubles(a, count);
   for (int side = 0; side < 2; ++side) {
-    double **sides[] = {&b->has[side],        &b->bound[side],     &b->slack[side],  &b->dual[side],
-                        &b->slack_step[side], &b->dual_step[side], &b->product[side]};
+    double **sides[] = {&b->given[side],     &b->has[side],    &b->bound[side],
+                        &b->slack[side],     &b->dual[side],   &b->slack_step[side],
+                        &b->dual_step[side], &b->product[side]};
     for (size_t k = 0; k < sizeof sides / sizeof *sides; ++k) *sides[k] = arena_doubles(a, count);
   }
 }
@@ -79,28 +80,53 @@ size_t qd_ocp_workspace_bytes(const qd_ocp_workspace *workspace) { return worksp
 
 enum { KEEP_GOING = -1 };
 
-/* What there is to say about the current point: a status, or KEEP_GOING. */
-static int judge(qd_ocp_workspace *w, const qd_cone_options *options, double unit,
+/* Bounds this many times farther away than the nearest and the data are tried without. */
+#define FAR 1e3
+
+/* Of the last iterate's values and forces, what residuals count beside at least: where all of them
+ * tend to zero, nothing else has a size. */
+#define SHARE_KEPT 1e-3
+
+/* What residuals are measured by: how far values and data go, and how large forces are. */
+typedef struct ocp_scales {
+  double bounds; /* size of data and of the bounds that take part */
+  double given;  /* force of the linear costs, which others may cancel */
+  double way, force;
+} ocp_scales;
+
+static double keep_share(double now, double *kept) {
+  return *kept = larger(now, SHARE_KEPT * *kept);
+}
+
+/* What there is to say about the current point: a status, or KEEP_GOING. Bounds may be much farther
+ * away than the values ever go, so these set the scale. NaN passes no comparison here. */
+static int judge(qd_ocp_workspace *w, const qd_cone_options *options, ocp_scales *scales,
                  qd_cone_info *info, double *goal) {
+  const double way = larger(ocp_bounds_values(w), ocp_data_scale(w));
+  const double unit = keep_share(way, &scales->way), bounds_unit = scales->bounds;
   const ocp_gap gap = ocp_bounds_gap(w);
   const int factored = info->factorizations > 0;
   const ocp_stationarity slope = factored ? ocp_residual(w, NULL) : ocp_lagrangian(w, 1);
-  const double tolerance = options->tolerance, force = larger(slope.scale, 1e-12);
+  const double tolerance = options->tolerance;
+  const double force = keep_share(larger(slope.scale, scales->given), &scales->force);
   *goal = tolerance * force * unit;
   info->primal_residual = gap.residual;
   info->dual_residual = slope.largest;
   info->complementarity = gap.largest;
   const double size = max_norm(w->bounds[OCP_U].value, (int)w->bounds[OCP_U].count);
-  if (!(slope.largest < HUGE_VAL) || !(gap.residual < HUGE_VAL)) return QD_NUMERICAL_TROUBLE;
-  if (size > 1e12 * larger(unit, 1.0)) return QD_UNBOUNDED;
-  if (factored && gap.residual <= tolerance * unit && slope.largest <= tolerance * force &&
+  if (!ocp_bounds_are_finite(w) || !(slope.largest < HUGE_VAL) || !(gap.residual < HUGE_VAL) ||
+      !(*goal < HUGE_VAL) || !isfinite(ocp_objective(w)))
+    return QD_NUMERICAL_TROUBLE;
+  if (size > 1e12 * larger(bounds_unit, 1.0)) return QD_UNBOUNDED;
+  if (factored && gap.beyond_rounding <= tolerance * unit && slope.largest <= tolerance * force &&
       gap.largest <= *goal)
     return QD_OK;
-  if (gap.residual > tolerance * unit && gap.largest_dual > 0.0) {
+  if (gap.beyond_rounding > tolerance * unit && gap.largest_dual > 0.0) {
     /* Farkas: sum of dual * (room to its bound) is the same for every input where the duals'
      * gradient by u vanishes, and must be >= 0 for one that satisfies all bounds. */
     const double excluded = ocp_bounds_certificate(w);
-    if (excluded > 0.0 && excluded > 100.0 * ocp_lagrangian(w, 0).sum * larger(unit, size))
+    if (excluded > 0.0 && excluded < HUGE_VAL &&
+        excluded > 100.0 * ocp_lagrangian(w, 0).sum * larger(bounds_unit, size))
       return QD_INFEASIBLE;
   }
   return KEEP_GOING;
@@ -151,23 +177,41 @@ static int start(qd_ocp_workspace *w, double unit, qd_cone_info *info) {
   ocp_cost_gradient(w);
   ocp_bounds_clear_duals(w);
   const ocp_stationarity slope = lost ? ocp_residual(w, NULL) : ocp_lagrangian(w, 1);
-  ocp_bounds_start(w, unit, larger(0.1 * slope.largest, 1e-9));
+  ocp_bounds_start(w, unit, slope.largest > 0.0 ? 0.1 * slope.largest : 1e-9);
   return 1;
 }
 
+/* The problem of the bounds that take part. */
 static qd_status iterate(qd_ocp_workspace *w, const qd_cone_options *options, qd_cone_info *info) {
-  const double unit = ocp_bounds_scale(w);
-  if (!start(w, unit, info)) return QD_NUMERICAL_TROUBLE;
+  ocp_scales scales = {ocp_bounds_scale(w), ocp_given_force(w), 0.0, 0.0};
+  if (!start(w, scales.bounds, info)) return QD_NUMERICAL_TROUBLE;
   int short_steps = 0;
   double goal = 0.0;
   for (;; ++info->iterations) {
-    const int verdict = judge(w, options, unit, info, &goal);
+    const int verdict = judge(w, options, &scales, info, &goal);
     if (verdict != KEEP_GOING) return (qd_status)verdict;
     if (info->iterations >= options->iteration_limit) return QD_ITERATION_LIMIT;
     const double length = advance(w, 0.1 * goal, info);
     short_steps = length < 1e-6 ? short_steps + 1 : 0;
     if (length < 0.0 || short_steps > 5) return QD_NUMERICAL_TROUBLE;
     ocp_cost_gradient(w);
+  }
+}
+
+/* Bounds that are much farther away than anything else are tried without: beside them, everything
+ * else is rounding. Those that the answer breaks come in, with all that are as near. */
+static qd_status solve(qd_ocp_workspace *w, const qd_cone_options *options, qd_cone_info *info) {
+  double reach = FAR * ocp_bounds_nearest(w);
+  for (;;) {
+    const size_t left_out = ocp_bounds_select(w, reach);
+    qd_status status = iterate(w, options, info);
+    /* What the dynamics lost to rounding over the steps comes back. */
+    if (status == QD_OK) ocp_roll_out(w, 1);
+    if (status == QD_OK && !(ocp_bounds_are_finite(w) && isfinite(ocp_objective(w))))
+      status = QD_NUMERICAL_TROUBLE;
+    if (left_out == 0 || status == QD_INFEASIBLE || (status == QD_OK && ocp_bounds_hold(w)))
+      return status;
+    reach = status == QD_OK ? FAR * ocp_bounds_values(w) : HUGE_VAL;
   }
 }
 
@@ -184,9 +228,7 @@ qd_status qd_ocp_solve(qd_ocp_workspace *workspace, const qd_cone_options *optio
     memset(solution->u, 0, (size_t)w->T * (size_t)w->nu * sizeof(double));
     return info->status;
   }
-  info->status = iterate(w, options, info);
-  /* What the dynamics lost to rounding over the steps comes back. */
-  if (info->status == QD_OK) ocp_roll_out(w, 1);
+  info->status = solve(w, options, info);
   info->objective = ocp_objective(w);
   if (solution->costate && info->factorizations > 0) ocp_residual(w, w->bounds[OCP_X].step);
   ocp_store(w, problem, solution);

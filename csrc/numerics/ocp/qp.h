@@ -14,8 +14,8 @@
 /* What is bounded, in this order. */
 enum { OCP_X, OCP_U, OCP_D, OCP_KINDS };
 
-/* One kind of bounded quantity over the horizon, (T, stride). Without a bound: has 0, slack 1,
- * dual 0. */
+/* One kind of bounded quantity over the horizon, (T, stride). Without a bound, or with one that is
+ * left out because nothing comes near it: has 0, bound 0, slack 1, dual 0. */
 typedef struct ocp_bounds {
   int is_bounded; /* 0: no bound at all, and the arrays below `weight` are not touched */
   size_t stride, count;
@@ -24,7 +24,8 @@ typedef struct ocp_bounds {
   double *cost;     /* gradient of the cost */
   double *gradient; /* right-hand side of the Newton system */
   double *weight;   /* second derivative of the barrier */
-  double *has[2];   /* 1 where there is a lower, an upper bound */
+  double *given[2]; /* the caller's bounds, infinite where there is none */
+  double *has[2];   /* 1 where a lower, an upper bound takes part */
   double *bound[2];
   double *slack[2], *dual[2];
   double *slack_step[2], *dual_step[2];
@@ -73,6 +74,8 @@ void ocp_roll_out(qd_ocp_workspace *w, int with_feedback);
 /* bounds[].cost from the values. */
 void ocp_cost_gradient(qd_ocp_workspace *w);
 double ocp_objective(const qd_ocp_workspace *w);
+/* How large gradients by u the linear costs make. */
+double ocp_given_force(const qd_ocp_workspace *w);
 /* The derivative by u of the Lagrangian: largest and summed entry, and the largest term in it. */
 typedef struct ocp_stationarity {
   double largest, sum, scale;
@@ -84,16 +87,29 @@ ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_cost);
 ocp_stationarity ocp_residual(qd_ocp_workspace *w, double *costate);
 
 /* ocp/bounds.c */
+/* What says how far things go before anything is solved: first state, input before, offsets and the
+ * nearest bound that is not zero. */
+double ocp_bounds_nearest(const qd_ocp_workspace *w);
+/* Bounds up to this size take part; returns how many are left out. */
+size_t ocp_bounds_select(qd_ocp_workspace *w, double reach);
+/* 1 if the values hold the bounds that were left out. */
+int ocp_bounds_hold(const qd_ocp_workspace *w);
+/* The largest state, input or change. */
+double ocp_bounds_values(const qd_ocp_workspace *w);
+/* 1 if values, slacks and multipliers are finite. */
+int ocp_bounds_are_finite(const qd_ocp_workspace *w);
 /* Inputs in the middle of their boxes, or as near to the one before as these allow. */
 void ocp_bounds_start_inputs(qd_ocp_workspace *w);
-/* A length that bounds, first state, offsets and the input before have. */
+/* A length that first state, offsets and the input before have; with the bounds that take part. */
+double ocp_data_scale(const qd_ocp_workspace *w);
 double ocp_bounds_scale(const qd_ocp_workspace *w);
 void ocp_bounds_clear_duals(qd_ocp_workspace *w);
 /* Slacks from the values, at least a share of the unit; all multipliers alike. */
 void ocp_bounds_start(qd_ocp_workspace *w, double unit, double dual);
-/* Mean of slack times dual, the largest one, the largest violation of a bound's equation. */
+/* Mean of slack times dual, the largest one, the largest violation of a bound's equation and the
+ * same beside what rounding leaves of it. */
 typedef struct ocp_gap {
-  double mean, largest, residual, largest_dual;
+  double mean, largest, residual, beyond_rounding, largest_dual;
   size_t count;
 } ocp_gap;
 ocp_gap ocp_bounds_gap(const qd_ocp_workspace *w);

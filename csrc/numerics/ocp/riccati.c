@@ -170,6 +170,9 @@ QD_CLONES int ocp_factor(qd_ocp_workspace *w) {
 
 /* ------------------------------------------------------------ vectors */
 
+/* |a|, infinite for NaN */
+LANES_INLINE double not_nan(double a) { return fabs(a) < HUGE_VAL ? fabs(a) : HUGE_VAL; }
+
 /* y_t = U^-T (gradient by u_t), from the last stage to the first. p_t is the gradient of the cost
  * to come under the feedback of the factors, so nothing grows where the dynamics alone are
  * unstable. The found residuals are those of the optimality conditions with p for the costates: of
@@ -196,7 +199,7 @@ LANES_INLINE void backward(qd_ocp_workspace *w, ocp_stationarity *found, double 
     if (found) {
       found->scale = larger(max_norm(gu + t * up, (int)up), found->scale);
       found->scale = larger(max_norm(gd + t * up, (int)up), found->scale);
-      found->largest = larger(max_norm(v, (int)up), found->largest);
+      found->largest = larger(max_norm_or_infinity(v, (int)up), found->largest);
       memcpy(w->z, v + up, zp * sizeof *v);
     }
     for (size_t k = 0; k < up; ++k) { /* rows below and (x, w) at once */
@@ -209,7 +212,7 @@ LANES_INLINE void backward(qd_ocp_workspace *w, ocp_stationarity *found, double 
     if (t == 0) break;
     if (found)
       for (size_t j = 0; j < zp; ++j)
-        found->largest = larger(fabs(v[up + j] - w->z[j]), found->largest);
+        found->largest = larger(not_nan(v[up + j] - w->z[j]), found->largest);
     for (size_t j = 0; j < lp; ++j) p[j] = v[up + j] + gx[(t - 1) * xp + j];
     for (size_t j = lp; j < xp; ++j) p[j] = gx[(t - 1) * xp + j];
     for (size_t j = 0; j < up; ++j) p[xp + j] = v[fp + j];
@@ -324,6 +327,17 @@ double ocp_objective(const qd_ocp_workspace *w) {
   return sum;
 }
 
+double ocp_given_force(const qd_ocp_workspace *w) {
+  const size_t T = (size_t)w->T, live = (size_t)w->live_count, dead = (size_t)w->dead_count;
+  double effect = max_norm(w->B_dead, (int)(T * dead * w->up));
+  for (size_t row = 0; row < T * live; ++row)
+    effect = larger(max_norm(w->F + row * w->fp, (int)w->up), effect);
+  const ocp_bounds *b = w->bounds;
+  const double x = max_norm(w->linear[OCP_X], (int)b[OCP_X].count) * effect;
+  const double u = max_norm(w->linear[OCP_U], (int)b[OCP_U].count);
+  return larger(larger(x, u), max_norm(w->linear[OCP_D], (int)b[OCP_D].count));
+}
+
 /* Derivative of the Lagrangian by one quantity: cost and multipliers. */
 LANES_INLINE double slope(const ocp_bounds *b, size_t i, int with_cost) {
   double sum = with_cost ? b->cost[i] : 0.0;
@@ -354,5 +368,6 @@ QD_CLONES ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_cost) {
       found.sum += residual;
     }
   }
+  if (!(found.sum < HUGE_VAL)) found.largest = HUGE_VAL; /* NaN is in no comparison above */
   return found;
 }
