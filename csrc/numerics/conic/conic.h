@@ -26,7 +26,7 @@ typedef struct conic_size {
   int largest_cone; /* most rows of a Lorentz cone */
   size_t row_tiles; /* tiles that rows (and equalities) touch, summed over them */
   size_t fill;      /* tiles of the factor, the diagonal's included */
-  int restricts;    /* 1: room to take a dense program's equalities out of it */
+  int is_dense;     /* 1: room to write dense programs anew, in tiles or without equalities */
 } conic_size;
 
 /* Any program of so many variables, rows and equalities. */

@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------ checks */
 
-static qd_status check_sizes(const qd_cone_workspace *workspace, const conic_program *source) {
+qd_status conic_check_sizes(const qd_cone_workspace *workspace, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
   const conic_size *capacity = &workspace->capacity;
@@ -568,7 +568,7 @@ static int rows_fit(const qd_cone_workspace *workspace, const conic_program *sou
 qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
                      row_scaling scaling) {
   const qd_cone_program *program = &source->program;
-  qd_status status = check_sizes(workspace, source);
+  qd_status status = conic_check_sizes(workspace, source);
   if (status != QD_OK) return status;
   if (!rows_fit(workspace, source)) return QD_BAD_ARGUMENT;
   workspace->hard_penalty = HARD_ROW_PENALTY;

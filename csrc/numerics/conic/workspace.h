@@ -13,6 +13,7 @@
 #include "base/lanes.h"
 #include "numerics/cones.h"
 #include "numerics/conic/active_set.h"
+#include "numerics/conic/columns.h"
 #include "numerics/conic/conic.h"
 #include "numerics/conic/equalities.h"
 #include "numerics/conic/near_rows.h"
@@ -137,7 +138,8 @@ struct qd_cone_workspace {
   active_set active;
   conic_delassus delassus;
   near_rows near_rows, near_cones;
-  equality_space space;    /* laid out if capacity.restricts */
+  equality_space space; /* laid out if capacity.is_dense, as this: */
+  aligned_columns aligned;
   double *penalty;         /* over cones: of the method of multipliers */
   double *split;           /* over cones: dual / slack that parts held from free; of the polish */
   double *per_split;       /* over cones: 1 / split */
@@ -175,6 +177,8 @@ struct qd_cone_workspace {
  * rows differ by many decades. */
 typedef enum row_scaling { ROWS_AS_GIVEN, ROWS_ALIKE } row_scaling;
 
+/* Sizes, signs and kinds of what is there. */
+qd_status conic_check_sizes(const qd_cone_workspace *workspace, const conic_program *source);
 /* Reads, checks and converts a program. */
 qd_status conic_load(qd_cone_workspace *workspace, const conic_program *program,
                      row_scaling scaling);
