@@ -3,6 +3,7 @@
 #   make test    C tests and Python tests, the notebook included
 #   make lint    formatters, linters, types, floors, compiler warnings as errors
 #   make bench   measure; writes benchmarks/results/
+#   make pictures  draw the pictures of README and docs again
 #   make fuzz    the fuzzers under those sanitizers, FUZZ_SECONDS each (needs clang)
 #   make asan    the tests again under the address and undefined-behaviour sanitizers
 #   make format  put the sources in their format;  make clean  remove what the targets made
@@ -18,7 +19,7 @@ DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 C_FILES = $(shell find csrc tests/c tests/fuzz -name '*.[ch]')
 PYTHON_FOLDERS := python tests tools benchmarks notebooks third_party
 
-.PHONY: demo test lint bench asan fuzz format clean install-dev
+.PHONY: demo test lint bench pictures asan fuzz format clean install-dev
 
 # ---------------------------------------------------------------- users
 
@@ -59,6 +60,15 @@ lint: install-dev
 
 bench: install-dev
 	$(DEV)/bin/python benchmarks/run.py
+
+# Some minutes: plans of all systems, and half turns of disc, bucket and ball in MuJoCo. The dots of
+# docs/images/transfer.png are those of benchmarks/results/transfer.md: bench_transfer.py --figure draws them.
+pictures: install-dev
+	$(DEV)/bin/python tools/draw_systems.py
+	$(DEV)/bin/python tools/draw_plans.py
+	$(DEV)/bin/python tools/draw_readme.py
+	$(DEV)/bin/python benchmarks/bench_transfer.py --turns docs/images/turned.png
+	$(DEV)/bin/python benchmarks/bench_ball.py --figure docs/images/ball.png
 
 # NumPy and the interpreter are not built with sanitizers: the runtimes are loaded first, memory goes
 # through malloc, and the suppressions name what those two leave behind at exit.

@@ -189,7 +189,7 @@ def draw(model: str, path: Path) -> None:
     for segment in found.segments:
         frames += [segment.executed[len(segment.executed) // 2], segment.executed[-1]]
     frames = [frames[i] for i in np.linspace(0, len(frames) - 1, FRAMES).round().astype(int)]
-    scene = SpatialScene(task.model, task.object)
+    scene = SpatialScene(task.model, task.object, np.array(frames), task.goal)
     low, high = scene.window(np.array(frames))
     figure, axes = plt.subplots(2, FRAMES // 2, figsize=(12, 5), squeeze=False)
     for ax, q in zip(axes.ravel(), frames):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 import qdsim
 from qdsim import planning
@@ -84,3 +85,126 @@ def test_plans_of_one_coordinate_are_drawn(tmp_path):
     pictures.draw_tree(planning.Tree(task, tree.options), tmp_path / "root.png")
     pictures.draw_key_frames(plan, plan.replay(model), model, tmp_path / "frames.png", most=3)
     assert all(file.stat().st_size > 5000 for file in tmp_path.iterdir())
+
+
+def seen_share(drawn, q):
+    """Share of the object's pixels that the robot leaves."""
+    low, high = drawn.window(q[None])
+    shots = []
+    for robot in ("none", "solid"):
+        figure = pictures.new_figure(3.0, 3.0, dpi=100)
+        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        drawn.prepare(ax, low, high)
+        ax.axis("off")
+        drawn.draw(ax, q, robot=robot)
+        for painted in ax.collections:  # no edges that mix colours
+            painted.set(antialiased=False, linewidth=0.0)
+        shots.append(np.array(figure_pixels(figure)).astype(int)[:, :, :3])
+    # The object's colours, not the robot's.
+    alone, both = (shot[:, :, 0] - shot[:, :, 2] > 60 for shot in shots)
+    assert alone.sum() > 200
+    return both[alone].mean()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("wide", [False, True])
+def test_cameras_look_past_the_robot(seed, wide):
+    """Of all sides, the view is from one where the robot hides little of the object."""
+    rng = np.random.default_rng(seed)
+    side = rng.uniform(-np.pi, np.pi)
+    place = 0.25 * np.array([np.cos(side), np.sin(side)])
+    half = 0.3 if wide else 0.1
+    model = qdsim.load(f"""<mujoco><option gravity="0 0 0"/><compiler angle="radian"/><worldbody>
+      <body name="arm" pos="{place[0]} {place[1]} 0" euler="0 0 {side}"><joint name="j" axis="0 0 1"/>
+        <geom type="box" size="0.02 {half} 0.4" mass="1"/></body>
+      <body name="thing"><freejoint name="t"/><geom type="box" size="0.06 0.05 0.07" mass="0.1"/></body>
+      </worldbody><actuator><position joint="j" kp="20"/></actuator></mujoco>""")
+    q = np.array(model.default_q)
+    chosen = pictures.SpatialScene(model, "thing", q[None])
+    around = [
+        seen_share(pictures.SpatialScene(model, "thing", azimuth=a, elevation=28.0), q)
+        for a in np.arange(0.0, 360.0, 30.0)
+    ]
+    assert min(around) < 0.5  # there are sides to avoid
+    assert seen_share(chosen, q) >= 0.8 * max(around)
+
+
+def test_cameras_see_the_motion():
+    """An object that goes to and fro is not seen along its way."""
+    model = scene("box", "space")
+    q = np.array(model.default_q)
+    for way in ([0.3, 0.0, 0.0], [0.0, 0.3, 0.0], [0.2, -0.2, 0.0], [0.0, 0.0, 0.3]):
+        goal = q.copy()
+        goal[model.slice_q("t")][:3] += way
+        drawn = pictures.SpatialScene(model, "thing", np.array([q, goal]), goal)
+        assert np.linalg.norm(drawn.view[:2] @ way) > 0.8 * np.linalg.norm(way)
+
+
+def test_sizes_of_configurations_are_checked():
+    model = scene("box", "space")
+    with pytest.raises(ValueError, match="goal: expected configurations of 9 numbers"):
+        pictures.scene_of(model, "thing", None, np.zeros(4))
+    with pytest.raises(ValueError, match="configurations: "):
+        pictures.scene_of(model, "thing", np.zeros((0, model.nq)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_meshes_of_many_corners_are_drawn_with_few(seed):
+    """Less than 300 faces, whose outline is as large as that of the hull to 3 in 100."""
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((4000, 3))
+    points /= np.linalg.norm(points, axis=1, keepdims=True) ** rng.uniform(1.0, 1.2)
+    points *= rng.uniform(0.02, 0.3, 3)
+    vertices = " ".join(f"{x:.6f}" for x in points.ravel())
+    model = qdsim.load(f"""<mujoco><asset><mesh name="m" vertex="{vertices}"/></asset><worldbody>
+      <body name="arm" pos="1 0 0"><joint name="j"/><geom size="0.1"/></body>
+      <body name="thing"><freejoint/><geom type="mesh" mesh="m" mass="1"/></body></worldbody>
+      <actuator><position joint="j" kp="2"/></actuator></mujoco>""")
+    drawn = pictures.SpatialScene(model, "thing")
+    (solid,) = (s for s in drawn.solids if s.body == drawn.object)
+    assert len(solid.faces) < 300
+    geom = next(g for g in model.description.geoms if g.mesh == "m")
+    corners = (solid.corners - geom.pos) @ solid.frame  # as in the mesh
+    vertices = np.asarray(model.description.meshes[0].vertices)
+    for axes in ([0, 1], [0, 2], [1, 2]):
+        area = ConvexHull(corners[:, axes]).volume
+        assert 0.97 < area / ConvexHull(vertices[:, axes]).volume <= 1.0 + 1e-9
+    # The faces close the surface: their areas times normals add up to nothing.
+    np.testing.assert_allclose(solid.areas @ solid.normals, 0.0, atol=1e-9 * solid.areas.sum())
+
+
+@pytest.mark.parametrize("shape", ["sphere", *SHAPES])
+def test_surfaces_are_closed_and_look_outwards(shape):
+    """Of every shape; the volume inside is that of the shape but for its facets."""
+    text = '<geom type="sphere" size="0.05" mass="1"/>' if shape == "sphere" else SHAPES[shape]
+    model = qdsim.load(f"""<mujoco><asset><mesh name="wedge"
+      vertex="0 0 0 0.1 0 0 0 0.08 0 0.1 0.08 0 0.03 0.03 0.05"/></asset><worldbody>
+      <body name="arm" pos="1 0 0"><joint name="j"/><geom size="0.1"/></body>
+      <body name="thing"><freejoint/>{text.replace('mass="0.3"', 'density="1000"').replace('mass="1"', 'density="1000"')}</body></worldbody>
+      <actuator><position joint="j" kp="2"/></actuator></mujoco>""")
+    drawn = pictures.SpatialScene(model, "thing")
+    (solid,) = (s for s in drawn.solids if s.body == drawn.object)
+    np.testing.assert_allclose(solid.areas @ solid.normals, 0.0, atol=1e-12)
+    heights = np.einsum("ij,ij->i", solid.corners[solid.faces[:, 0]], solid.normals)
+    volume = float(solid.areas @ heights) / 3.0
+    mass = next(b.mass for b in model.description.bodies if b.name == "thing")
+    assert 0.93 < 1000.0 * volume / mass < 1.0 + 1e-6
+
+
+def test_faint_robots_hide_nothing_and_are_pale():
+    """What the robot leaves at a change of grasp is drawn behind everything, paler than the robot."""
+    model = scene("box", "space")
+    drawn = pictures.SpatialScene(model, "thing", azimuth=35.0)
+    q = np.array(model.default_q)
+    low, high = drawn.window(q[None])
+    shots = []
+    for how in ("ghost", "solid"):
+        figure = pictures.new_figure(2.0, 2.0)
+        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        drawn.prepare(ax, low, high)
+        drawn.draw(ax, q, robot=how)
+        shots.append(np.array(figure_pixels(figure)).astype(int)[:, :, :3])
+    ghost, solid = shots
+    blue = solid[:, :, 2] - solid[:, :, 0] > 40
+    assert blue.sum() > 100
+    assert np.median(ghost[blue].min(axis=1)) > np.median(solid[blue].min(axis=1)) + 60

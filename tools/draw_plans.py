@@ -11,17 +11,14 @@ import sys
 import time
 from pathlib import Path
 
-from PIL import Image
-
 from qdsim import planning, systems
 from qdsim.planning import pictures
+from shrink import shrink
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images" / "plans"
 SEEDS = 10
 FRAMES = 12
 WIDTH = 1200  # pixels
-COLOURS = (64, 32, 16)
-LARGEST = 150_000  # bytes
 
 
 def first_plan(task: planning.Task) -> tuple[int, planning.Plan]:
@@ -45,22 +42,14 @@ def draw(name: str, movies: Path | None) -> str:
     replay = plan.replay(system.model)
     path = FOLDER / f"{name}.png"
     pictures.draw_key_frames(plan, replay, system.model, path, most=FRAMES)
-    with Image.open(path) as picture:
-        small = picture.convert("RGB")
-        small = small.resize((WIDTH, round(WIDTH * small.height / small.width)), Image.LANCZOS)
-        for colours in COLOURS:
-            small.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-                path, optimize=True
-            )
-            if path.stat().st_size < LARGEST:
-                break
+    size = shrink(path, WIDTH)
     if movies is not None:
         pictures.write_movie(plan, replay, system.model, [movies / f"{name}.mp4"])
     found = sum(reason is None for reason in reasons)
     said = "; ".join((*verdict.faults, *verdict.notes)) or "good"
     return (
         f"{name}: seed {seed}, {plan.step_count} steps, {found} of {len(reasons)} motions in "
-        f"{seconds:.2f} s, {path.stat().st_size // 1000} kB; {said}"
+        f"{seconds:.2f} s, {size // 1000} kB; {said}"
     )
 
 

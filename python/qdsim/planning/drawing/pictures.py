@@ -51,6 +51,9 @@ __all__ = [
     "write_movie",
 ]
 
+_TALLEST, _WIDEST = 1.25, 0.6
+"""Height of a frame beside its width."""
+
 # -------------------------------------------------------------------- key frames
 
 
@@ -71,7 +74,7 @@ def key_frames(
     for k, segment in enumerate(plan.segments):
         if segment.steps:
             strength = [
-                sum(float(np.hypot(*f)) for _, f in scene.forces(s)) for s in replay.steps[k]
+                sum(float(np.hypot(*f)) for _, f in scene.pushes(s)) for s in replay.steps[k]
             ]
             # Late in the segment, where the fingers still push; then they settle or let go.
             pushing = np.flatnonzero(np.array(strength) >= 0.25 * max(strength))
@@ -122,8 +125,9 @@ def draw_key_frames(
     """
     path = path_of("path", path)
     frames = key_frames(plan, replay, model, most)
-    scene = scene_of(model, plan.object)
-    low, high = scene.window(_everything(plan))
+    seen = np.array([plan.segments[k].configurations[i] for k, i in frames])
+    scene = scene_of(model, plan.object, seen, plan.goal)
+    low, high = _framed(*scene.window(_everything(plan)))
     columns = min(4, len(frames))
     rows = -(-len(frames) // columns)
     width = 3.0
@@ -188,6 +192,13 @@ def draw_key_frames(
     save_figure(figure, path)
 
 
+def _framed(low: Array, high: Array) -> tuple[Array, Array]:
+    """The window, made wider or higher where it is much longer than wide: frames of a size that can be read."""
+    width, height = high - low
+    more = 0.5 * np.maximum([height / _TALLEST - width, _WIDEST * width - height], 0.0)
+    return low - more, high + more
+
+
 def _everything(plan: Plan) -> Array:
     """Configurations ``(N, nq)`` that a picture of a plan has to have room for."""
     return np.concatenate([*(part.configurations for part in plan.sequence), plan.goal[None]])
@@ -201,7 +212,7 @@ def force_scale(
         float(np.hypot(*force))
         for taken in replay.steps
         for s in taken
-        for _, force in scene.forces(s)
+        for _, force in scene.pushes(s)
     ]
     strong = [f for f in sizes if f > 1e-3]
     return float(np.quantile(strong, 0.9)) if strong else 1.0, 0.2 * float(np.min(high - low))
@@ -446,8 +457,9 @@ def _images(
     plan: Plan, replay: ReplayResult, model: Model, shots: Sequence[_Shot], size: float
 ) -> list[Any]:
     """The shots as arrays of colours; what stands still is drawn once."""
-    scene = scene_of(model, plan.object)
-    low, high = scene.window(_everything(plan))
+    everything = _everything(plan)
+    scene = scene_of(model, plan.object, everything, plan.goal)
+    low, high = _framed(*scene.window(everything))
     typical, length = force_scale(scene, replay, low, high)
     height = size * float((high[1] - low[1]) / (high[0] - low[0]))
     small = min(1.0, size / 4.5)

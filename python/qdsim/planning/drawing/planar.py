@@ -280,13 +280,16 @@ class PlanarScene:
 
     def forces(self, step: Step) -> list[tuple[Array, Array]]:
         """Points ``(2,)`` (m) after a step and forces ``(2,)`` on the object (N) of its contacts."""
+        points = contact_points(self.model, step)[:, self.axes]
+        return [(points[i], force) for i, force in self.pushes(step)]
+
+    def pushes(self, step: Step) -> list[tuple[int, Array]]:
+        """Contacts of a step that act on the object, and their forces ``(2,)`` (N) in the picture."""
         result = []
-        for c, point in zip(step.contacts, contact_points(self.model, step)):
-            if self.object not in (c["body_a"], c["body_b"]):
-                continue
-            force = c["frame"].T @ c["force"][:3]
-            sign = 1.0 if c["body_b"] == self.object else -1.0
-            result.append((point[self.axes], sign * force[self.axes]))
+        for i, c in enumerate(step.contacts):
+            if self.object in (c["body_a"], c["body_b"]):
+                force = (c["frame"].T @ c["force"][:3])[self.axes]
+                result.append((i, force if c["body_b"] == self.object else -force))
         return result
 
     def prepare(self, ax: Axes, low: Array, high: Array) -> None:

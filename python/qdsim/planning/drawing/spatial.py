@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from qdsim.arguments import instance, number
-from qdsim.description import Geom
-from qdsim.description.hulls import hull_faces
+from qdsim.arguments import finite, instance, number, reals
+from qdsim.description import Body
 from qdsim.model import Model
+from qdsim.planning.drawing.camera import best_direction, direction, directions
 from qdsim.planning.drawing.planar import (
     GOAL,
     INK,
@@ -24,6 +25,7 @@ from qdsim.planning.drawing.planar import (
     need,
     prepare_axes,
 )
+from qdsim.planning.drawing.solids import Solid, solids_of
 from qdsim.planning.grasps.closing import moved_bodies
 from qdsim.planning.task.space import Array
 from qdsim.step import Step
@@ -34,28 +36,36 @@ if TYPE_CHECKING:
 __all__ = ["SpatialScene", "scene_of"]
 
 GROUND = "#DDE2E6"
-_LIGHT = np.array([0.35, 0.5, 0.8])
-_TINY = 1e-4
-"""Spheres up to this radius (m) stand for corners and are not drawn."""
-
-Mesh = tuple[Array, list[Any], list[int]]
-"""Corners, faces as indices of them, and which of the two colours each face has."""
-
-Face = tuple[float, Array, str, float]
-"""Depth towards the viewer, corners in the picture, colour, opacity."""
+_LIGHT = np.array([-0.4, 0.7, 0.8])
+"""To the right, up and towards the viewer: whatever the view, what is seen is in the light."""
+_LIGHT /= np.linalg.norm(_LIGHT)
+_LOOKED_AT = 6
+"""Configurations for which views are compared."""
+_GHOST = 0.25
+"""How strong the colours of a faint robot are."""
 
 
-def scene_of(model: Model, object: str) -> PlanarScene | SpatialScene:
+def scene_of(
+    model: Model,
+    object: str,
+    configurations: npt.ArrayLike | None = None,
+    goal: npt.ArrayLike | None = None,
+) -> PlanarScene | SpatialScene:
     """What draws a model: flat pictures where all joints move in one plane, else views in space.
 
     Flat pictures know discs, and the object's boxes; planar models of other shapes are seen from near the
     plane's normal.
+
+    Args:
+        model: the model.
+        object: body of the manipulated object.
+        configurations, goal: what is to be seen, as for :class:`SpatialScene`.
     """
     instance("model", model, Model)
     instance("object", object, str)
     normal = model.planar_normal
     if normal is None:
-        return SpatialScene(model, object)
+        return SpatialScene(model, object, configurations, goal)
     if is_flat(model, object):
         return PlanarScene(model, object)
     x, y, z = (abs(float(c)) for c in normal)
@@ -67,26 +77,41 @@ class SpatialScene:
     """Draws configurations of a model in space with Matplotlib alone, in parallel projection.
 
     Every shape is a set of flat faces, drawn in the order of their depth (painter's algorithm): good
-    for pictures of robots made of spheres, boxes, capsules and cylinders. The object's faces have two
-    colours, so that turns of a ball are seen. Walls and ground are pale, planes are left out.
+    for pictures of robots made of spheres, boxes, capsules, cylinders and hulls of meshes. The object's faces
+    have two colours, so that turns of a ball are seen. Walls and ground are pale, planes are left out.
 
     Args:
         model: the model.
         object: body of the manipulated object; bodies on its joints belong to it.
-        azimuth, elevation: degrees, from where the scene is seen; without an azimuth, from the corner from which
-            the object's boxes hide least of the robot at the start (the key frame of that name, or the default
-            configuration), and among those from the side on which the robot is.
+        configurations: ``(n, nq)`` what is going to be drawn; none: the key frame "start", or the default
+            configuration.
+        goal: ``(nq,)`` of which the object's entries matter.
+        azimuth, elevation: degrees, from where the scene is seen; without an azimuth, from where robot, object and
+            goal hide each other least and the object's motion is seen best (:mod:`.camera`).
+
+    Raises:
+        ValueError: if there is no such body, or configurations of another size.
     """
 
     def __init__(
-        self, model: Model, object: str, *, azimuth: float | None = None, elevation: float = 28.0
+        self,
+        model: Model,
+        object: str,
+        configurations: npt.ArrayLike | None = None,
+        goal: npt.ArrayLike | None = None,
+        *,
+        azimuth: float | None = None,
+        elevation: float | None = None,
     ) -> None:
         self.model = model
-        elevation = number("elevation", elevation)
+        if elevation is not None:
+            elevation = number("elevation", elevation)
         if azimuth is not None:
             azimuth = number("azimuth", azimuth)
         if object not in model.body_names:
             raise ValueError(f"object: the model has no body {object!r}")
+        shown = self._configurations("configurations", configurations)
+        target = None if goal is None else self._configurations("goal", goal)[0]
         self.object = model.body_names.index(object)
         moved: list[bool] = np.any(moved_bodies(model), axis=0).tolist()
         index = {name: i for i, name in enumerate(model.body_names)}
@@ -102,64 +127,64 @@ class SpatialScene:
                 self.kind[above] = "robot"
         self.limb = _limbs(model, parents, self.kind)
         self.links = [
-            (b, parents[b]) for b in range(1, len(parents)) if moved[b] and moved[parents[b]]
+            (b, parents[b])
+            for b, body in enumerate(model.description.bodies)
+            if b and moved[b] and moved[parents[b]] and not _slides(body)
         ]
-        self.shapes = _shapes(model, [kind != "world" for kind in self.kind])
+        self.solids = solids_of(model, [kind != "world" for kind in self.kind])
         if azimuth is None:
-            azimuth = self._best_azimuth(elevation)
-        towards = _direction(azimuth, elevation)
-        right = _direction(azimuth + 90.0, 0.0)
+            azimuth, elevation = self._best_view(shown, target, elevation)
+        towards = direction(azimuth, 28.0 if elevation is None else elevation)
+        right = direction(azimuth + 90.0, 0.0)
         self.view = np.array([right, np.cross(towards, right), towards])
-        robot = [v for b, v, _, _ in self.shapes if self.kind[b] == "robot"]
-        self.width = (
-            0.25 * float(np.median([np.ptp(v, axis=0).max() for v in robot])) if robot else 0.0
+        robot = [2.0 * s.half.max() for s in self.solids if self.kind[s.body] == "robot"]
+        self.width = 0.25 * float(np.median(robot)) if robot else 0.02
+
+    def _configurations(self, name: str, values: npt.ArrayLike | None) -> Array:
+        """As ``(n, nq)``; the start where none are given."""
+        if values is None:
+            key = self.model.keyframes.get("start")
+            values = self.model.default_q if key is None else key.q
+        rows = np.atleast_2d(finite(name, reals(name, values)))
+        if rows.ndim != 2 or rows.shape[1] != self.model.nq or len(rows) == 0:
+            raise ValueError(
+                f"{name}: expected configurations of {self.model.nq} numbers, got shape {rows.shape}"
+            )
+        return rows
+
+    def _best_view(
+        self, shown: Array, goal: Array | None, elevation: float | None
+    ) -> tuple[float, float]:
+        some = shown[np.unique(np.linspace(0, len(shown) - 1, _LOOKED_AT).astype(int))]
+        candidates = directions()
+        if elevation is not None:
+            candidates = [(a, elevation) for a in dict.fromkeys(a for a, _ in candidates)]
+        return best_direction(
+            [s for s in self.solids if self.kind[s.body] == "robot"],
+            [s for s in self.solids if self.kind[s.body] == "object"],
+            [self.model.body_poses(q) for q in some],
+            None if goal is None else self.model.body_poses(goal),
+            candidates,
         )
-
-    def _best_azimuth(self, elevation: float) -> float:
-        model = self.model
-        key = model.keyframes.get("start")
-        pos, rot = model.body_poses(model.default_q if key is None else key.q)
-        hands = [(b, v.mean(axis=0)) for b, v, _, _ in self.shapes if self.kind[b] == "robot"]
-        places = np.array([pos[b] + rot[b] @ p for b, p in hands] or [pos[0]])
-        side = places.mean(axis=0) - pos[self.object]
-
-        def worth(corner: float) -> tuple[float, float]:
-            hidden = self._hidden(places, _direction(corner, elevation), pos, rot)
-            return -round(hidden, 1), float(side @ _direction(corner, 0.0))
-
-        return max((35.0, 125.0, 215.0, 305.0), key=worth)
-
-    def _hidden(self, places: Array, towards: Array, pos: Array, rot: Array) -> float:
-        """Which share of points the object's boxes hide from someone in a direction."""
-        behind = np.zeros(len(places), dtype=bool)
-        geoms = self.model.description.geoms
-        for b, geom, size in zip(
-            self.model.geom_body.tolist(), geoms, self.model.parameters.geom_size
-        ):
-            if geom.type == "box" and self.kind[b] == "object":
-                own = rot[b] @ _matrix(np.asarray(geom.quat, dtype=np.float64))
-                begin = (places - pos[b] - rot[b] @ np.asarray(geom.pos)) @ own
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    ends = (np.array([-size, size])[:, None] - begin) / (towards @ own)
-                enter, leave = ends.min(axis=0).max(axis=1), ends.max(axis=0).min(axis=1)
-                behind |= (enter <= leave) & (leave > 0.0)
-        return float(behind.mean())
 
     # ---------------------------------------------------------------- as PlanarScene
 
     def window(self, configurations: Array, margin: float = 0.05) -> tuple[Array, Array]:
-        """Corners ``(2,)`` of a box around what moves, in the picture, over all configurations."""
-        low, high = np.full(2, np.inf), np.full(2, -np.inf)
-        stride = max(1, len(configurations) // 1000)
-        for q in [*configurations[::stride], configurations[-1]]:
-            pos, rot = self.model.body_poses(q)
-            for b, corners, _, _ in self.shapes:
-                if self.kind[b] != "world":
-                    p = (pos[b] + corners @ rot[b].T) @ self.view[:2].T
-                    low, high = np.minimum(low, p.min(axis=0)), np.maximum(high, p.max(axis=0))
-        if not np.isfinite(low).all():  # nothing moves that is drawn
-            low, high = np.full(2, -0.5), np.full(2, 0.5)
-        room = margin * float((high - low).max())
+        """Corners ``(2,)`` of a box in the picture around robot and object, over all configurations."""
+        stride = max(1, len(configurations) // 200)
+        poses = [self.model.body_poses(q) for q in [*configurations[::stride], configurations[-1]]]
+        pos, rot = (np.array([pose[k] for pose in poses]) for k in (0, 1))
+        ends = [pos[:, b] @ self.view[:2].T for pair in self.links for b in pair]
+        alone = "object" not in self.kind  # then a robot's surroundings are what it acts on
+        for solid in self.solids:
+            b = solid.body
+            if alone or self.kind[b] != "world":
+                turned = (self.view[:2] @ rot[:, b]) @ solid.corners.T
+                p = turned + (pos[:, b] @ self.view[:2].T)[:, :, None]
+                ends.append(np.array([p.min(axis=(0, 2)), p.max(axis=(0, 2))]))
+        both = np.vstack(ends) if ends else np.array([[-0.5, -0.5], [0.5, 0.5]])
+        low, high = both.min(axis=0), both.max(axis=0)
+        room = margin * max(float((high - low).max()), 1e-3)
         return low - room, high + room
 
     def prepare(self, ax: Axes, low: Array, high: Array) -> None:
@@ -172,20 +197,20 @@ class SpatialScene:
         if robot == "ghost":
             self._draw_robot(ax, pos, rot, ghost=True, alpha=alpha)
             return
-        self._paint(ax, self._faces(pos, rot, ("world",), 1.0), zorder=1)
-        faces = self._faces(pos, rot, ("object",), 1.0)
+        self._paint(ax, self._faces(pos, rot, ("world",)), zorder=1)
+        faces = self._faces(pos, rot, ("object",))
         if robot != "none":
-            faces += self._faces(pos, rot, ("robot",), alpha)
+            faces.add(self._faces(pos, rot, ("robot",), alpha))
         self._paint(ax, faces, zorder=2)
 
     def draw_goal(self, ax: Axes, goal: Array) -> None:
         """Outlines of the object at the goal."""
         pos, rot = self.model.body_poses(goal)
         outlines = []
-        for b, corners, _, _ in self.shapes:
+        for solid in self.solids:
+            b = solid.body
             if self.kind[b] == "object":
-                p = (pos[b] + corners @ rot[b].T) @ self.view.T
-                outlines.append(_hull(p[:, :2]))
+                outlines.append(_hull((pos[b] + solid.corners @ rot[b].T) @ self.view[:2].T))
         collection = need("matplotlib.collections").PolyCollection(
             outlines, facecolors="none", edgecolors=GOAL, linestyles=[(0, (4, 3))], linewidths=1.0
         )
@@ -201,217 +226,100 @@ class SpatialScene:
 
     def forces(self, step: Step) -> list[tuple[Array, Array]]:
         """Points ``(2,)`` after a step and forces ``(2,)`` (N) on the object, in the picture."""
+        points = contact_points(self.model, step) @ self.view[:2].T
+        return [(points[i], force) for i, force in self.pushes(step)]
+
+    def pushes(self, step: Step) -> list[tuple[int, Array]]:
+        """Contacts of a step that act on the object, and their forces ``(2,)`` (N) in the picture."""
         result = []
-        for c, point in zip(step.contacts, contact_points(self.model, step)):
+        for i, c in enumerate(step.contacts):
             a, b = (self.kind[int(c[side])] == "object" for side in ("body_a", "body_b"))
-            if a == b:
-                continue
-            force = c["frame"].T @ c["force"][:3]
-            result.append((self.view[:2] @ point, self.view[:2] @ (force if b else -force)))
+            if a != b:
+                force = self.view[:2] @ (c["frame"].T @ c["force"][:3])
+                result.append((i, force if b else -force))
         return result
 
     # ---------------------------------------------------------------- faces
 
     def _draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
-        faces = self._faces(pos, rot, ("robot",), 0.18 * alpha if ghost else alpha)
+        faces = self._faces(pos, rot, ("robot",), alpha)
+        if ghost:
+            faces.colours[:, :3] = 1.0 - _GHOST * (1.0 - faces.colours[:, :3])
         self._paint(ax, faces, zorder=1 if ghost else 3)
 
-    def _faces(self, pos: Array, rot: Array, kinds: tuple[str, ...], alpha: float) -> list[Face]:
-        faces: list[Face] = []
-        for b, corners, polygons, patches in self.shapes:
+    def _faces(self, pos: Array, rot: Array, kinds: tuple[str, ...], alpha: float = 1.0) -> _Faces:
+        faces = _Faces()
+        for solid in self.solids:
+            b = solid.body
             kind = self.kind[b]
             if kind not in kinds:
                 continue
-            world = pos[b] + corners @ rot[b].T
-            seen = world @ self.view.T
-            opacity = 0.35 if kind == "world" else alpha
-            for group, patch_of in zip(polygons, patches):
-                p = seen[group]
-                e, f = p[:, 1, :2] - p[:, 0, :2], p[:, 2, :2] - p[:, 1, :2]
-                front = np.flatnonzero(e[:, 0] * f[:, 1] - e[:, 1] * f[:, 0] > 0.0)
-                w = world[group[front]]
-                normal = np.cross(w[:, 1] - w[:, 0], w[:, 2] - w[:, 1])
-                bright = normal @ _LIGHT / np.linalg.norm(normal, axis=1) / np.linalg.norm(_LIGHT)
-                for i, light in zip(front.tolist(), bright.tolist()):
-                    colour = _shade(self._colour(b, kind, int(patch_of[i])), light)
-                    faces.append((float(p[i, :, 2].mean()), p[i, :, :2], colour, opacity))
+            seen = (pos[b] + solid.corners @ rot[b].T) @ self.view.T
+            normals = solid.normals @ (self.view @ rot[b]).T
+            front = normals[:, 2] > 0.0
+            corners = seen[solid.faces[front]]
+            colours = np.empty((len(corners), 4))
+            bright = 0.72 + 0.28 * normals[front] @ _LIGHT
+            colours[:, :3] = self._colours(solid)[front] * bright[:, None]
+            colours[:, 3] = 0.35 if kind == "world" else alpha
+            depth = corners[:, :, 2].mean(axis=1)
+            faces.add(_Faces(depth, corners[:, :, :2], np.clip(colours, 0.0, 1.0)))
         if "robot" in kinds:
-            faces += self._bars(pos, alpha)
+            faces.add(self._bars(pos, alpha))
         return faces
 
-    def _bars(self, pos: Array, alpha: float) -> list[Face]:
+    def _bars(self, pos: Array, alpha: float) -> _Faces:
         """Thin bars between the frames of a robot's bodies: spheres alone do not look like fingers."""
-        faces: list[Face] = []
-        for b, above in self.links:
-            ends = pos[[above, b]] @ self.view.T
-            along = ends[1, :2] - ends[0, :2]
-            length = float(np.hypot(*along))
-            if length > 1e-9:
-                side = 0.5 * self.width / length * np.array([-along[1], along[0]])
-                corners = np.array([ends[0, :2] - side, ends[1, :2] - side])
-                corners = np.vstack([corners, ends[1, :2] + side, ends[0, :2] + side])
-                faces.append((float(ends[:, 2].mean()), corners, INK, 0.8 * alpha))
-        return faces
+        if not self.links:
+            return _Faces()
+        ends = pos[np.array(self.links)[:, ::-1]] @ self.view.T
+        along = ends[:, 1, :2] - ends[:, 0, :2]
+        length = np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-9)
+        side = 0.5 * self.width / length * along[:, ::-1] * [-1.0, 1.0]
+        a, b = ends[:, 0, :2], ends[:, 1, :2]
+        corners = np.stack([a - side, b - side, b + side, a + side], axis=1)
+        colours = np.tile([*_rgb(INK), 0.8 * alpha], (len(corners), 1))
+        return _Faces(ends[:, :, 2].mean(axis=1), corners, colours)
 
-    def _colour(self, body: int, kind: str, patch: int) -> str:
+    def _colours(self, solid: Solid) -> Array:
+        """``(m, 3)`` of a solid's faces, before the light falls on them."""
+        kind = self.kind[solid.body]
         if kind == "object":
-            return OBJECT_DARK if patch else OBJECT
-        return GROUND if kind == "world" else LIMBS[self.limb.get(body, 0) % len(LIMBS)]
+            return np.array([_rgb(OBJECT), _rgb(OBJECT_DARK)])[solid.patches]
+        colour = GROUND if kind == "world" else LIMBS[self.limb.get(solid.body, 0) % len(LIMBS)]
+        return np.tile(_rgb(colour), (len(solid.faces), 1))
 
-    def _paint(self, ax: Axes, faces: list[Face], zorder: float) -> None:
-        faces.sort(key=lambda face: face[0])
-        to_rgba = need("matplotlib.colors").to_rgba
-        colours = [to_rgba(colour, alpha) for _, _, colour, alpha in faces]
+    def _paint(self, ax: Axes, faces: _Faces, zorder: float) -> None:
+        order = np.argsort(faces.depth, kind="stable")
+        colours = faces.colours[order]
         collection = need("matplotlib.collections").PolyCollection(
-            [p for _, p, _, _ in faces], facecolors=colours, edgecolors=colours, linewidths=0.6
+            faces.corners[order], facecolors=colours, edgecolors=colours, linewidths=0.6
         )
         collection.set_zorder(zorder)
         ax.add_collection(collection)
 
 
-def _direction(azimuth: float, elevation: float) -> Array:
-    a, e = math.radians(azimuth), math.radians(elevation)
-    return np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
+@dataclass(eq=False)
+class _Faces:
+    """What is to be painted: depths ``(n,)`` towards the viewer, corners ``(n, 4, 2)``, colours ``(n, 4)``."""
+
+    depth: Array = field(default_factory=lambda: np.zeros(0))
+    corners: Array = field(default_factory=lambda: np.zeros((0, 4, 2)))
+    colours: Array = field(default_factory=lambda: np.zeros((0, 4)))
+
+    def add(self, other: _Faces) -> None:
+        self.depth = np.concatenate([self.depth, other.depth])
+        self.corners = np.concatenate([self.corners, other.corners])
+        self.colours = np.concatenate([self.colours, other.colours])
 
 
-# -------------------------------------------------------------------- shapes
+def _slides(body: Body) -> bool:
+    """Whether a body moves on slides only: nothing rigid joins it to its parent."""
+    return bool(body.joints) and all(joint.type == "slide" for joint in body.joints)
 
 
-def _shapes(model: Model, fine: list[bool]) -> list[tuple[int, Array, list[Any], list[Any]]]:
-    """Body, corners in body coordinates, faces (anticlockwise from outside) and their patches, in
-    groups of as many corners. Boxes of bodies that are ``fine`` have their faces cut into tiles that are not
-    much larger than the smaller shapes, so that sorting by depth puts things before and behind them rightly.
-    """
-    sizes = model.parameters.geom_size.max(axis=1)
-    drawn = sizes[sizes > _TINY]
-    tile = 4.0 * float(np.median(drawn)) if len(drawn) else math.inf
-    result = []
-    index = 0
-    for b, body in enumerate(model.description.bodies):
-        for geom in body.geoms:
-            size = model.parameters.geom_size[index]
-            index += 1
-            if geom.type in ("mesh", "cloud"):
-                made = _hull_mesh(model, geom)
-            else:
-                made = _mesh(geom.type, size, tile if fine[b] else math.inf)
-            if made is None:
-                continue
-            corners, polygons, patches = made
-            turned = corners @ _matrix(np.asarray(geom.quat, dtype=np.float64)).T
-            counts = np.array([len(polygon) for polygon in polygons])
-            groups = [np.flatnonzero(counts == n) for n in np.unique(counts)]
-            stacked = [np.array([polygons[i] for i in group]) for group in groups]
-            chosen = [np.array(patches)[group] for group in groups]
-            result.append((b, turned + np.asarray(geom.pos), stacked, chosen))
-    return result
-
-
-def _mesh(kind: str, size: Array, tile: float) -> Mesh | None:
-    """A shape's surface as flat faces, of boxes no longer than a tile (m) where that takes few of them."""
-    if kind == "box":
-        return _box(size, tile)
-    if kind == "sphere":
-        return None if size[0] <= _TINY else _surface(np.full(3, size[0]), 0.0)
-    if kind == "ellipsoid":
-        return _surface(np.asarray(size), 0.0)
-    if kind == "capsule":
-        return _surface(np.full(3, size[0]), float(size[1]))
-    if kind == "cylinder":
-        return _prism(float(size[0]), float(size[1]))
-    return None
-
-
-def _hull_mesh(model: Model, geom: Geom) -> Mesh | None:
-    """The convex hull of a mesh or of a cloud's points, its two colours on either side of its middle."""
-    if geom.cloud is not None:
-        points = np.asarray(geom.cloud.points)
-        try:
-            faces = hull_faces(f"geom {geom.name!r}", points)
-        except ValueError:  # points in a plane
-            return None
-    else:
-        mesh = next(m for m in model.description.meshes if m.name == geom.mesh)
-        points, faces = mesh.vertices, mesh.hull_faces
-    used, triangles = np.unique(faces, return_inverse=True)
-    corners = points[used]
-    polygons = [list(row) for row in triangles.reshape(faces.shape)]
-    middle = corners.mean(axis=0)
-    return corners, polygons, [int(corners[p].mean(axis=0)[0] > middle[0]) for p in polygons]
-
-
-def _box(size: Array, tile: float, most: int = 16) -> Mesh:
-    points = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size
-    sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-    corners: list[Array] = []
-    polygons, patches = [], []
-    for side, patch in zip(sides, [0, 0, 1, 1, 0, 1]):
-        origin, first, last = points[side[0]], points[side[1]], points[side[3]]
-        along, up = first - origin, last - origin
-        n, m = (
-            int(np.clip(math.ceil(float(np.linalg.norm(e)) / tile), 1, most)) for e in (along, up)
-        )
-        for i in range(n):
-            for j in range(m):
-                tiles = ((i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1))
-                polygons.append(np.arange(len(corners), len(corners) + 4))
-                corners += [origin + s / n * along + t / m * up for s, t in tiles]
-                patches.append(patch)
-    return np.array(corners), polygons, patches
-
-
-def _surface(radii: Array, half: float, across: int = 12, up: int = 8) -> Mesh:
-    """An ellipsoid whose upper and lower halves are ``half`` away from the middle."""
-    polar = np.linspace(0.0, math.pi, up + 1)
-    round_ = np.arange(across) * (2.0 * math.pi / across)
-    corners = np.array(
-        [
-            [math.sin(t) * math.cos(p), math.sin(t) * math.sin(p), math.cos(t)]
-            for t in polar
-            for p in round_
-        ]
-    )
-    corners = corners * radii
-    corners[:, 2] += np.where(np.repeat(polar, across) < math.pi / 2 + 1e-9, half, -half)
-    polygons, patches = [], []
-    for i in range(up):
-        for j in range(across):
-            k = (j + 1) % across
-            a, b = i * across, (i + 1) * across
-            ring = [a + j, b + j, b + k, a + k]
-            polygons.append(np.array(ring[:3] if i == up - 1 else ring[1:] if i == 0 else ring))
-            patches.append((i * 2 // up + j * 4 // across) % 2)
-    return corners, polygons, patches
-
-
-def _prism(radius: float, half: float, across: int = 20) -> Mesh:
-    angle = np.arange(across) * (2.0 * math.pi / across)
-    ring = radius * np.array([np.cos(angle), np.sin(angle), np.zeros(across)]).T
-    corners = np.vstack([ring - [0, 0, half], ring + [0, 0, half]])
-    sides = [
-        np.array([j, (j + 1) % across, across + (j + 1) % across, across + j])
-        for j in range(across)
-    ]
-    caps = [np.arange(across)[::-1], across + np.arange(across)]
-    return corners, [*sides, *caps], [j * 4 // across % 2 for j in range(across)] + [0, 0]
-
-
-def _matrix(quaternion: Array) -> Array:
-    w, x, y, z = quaternion
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-
-
-def _shade(colour: str, bright: float) -> str:
-    """The colour in the light: darker where a face turns away from it."""
-    rgb = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-    share = 0.72 + 0.28 * bright
-    return "#" + "".join(f"{round(255 if c * share > 255 else max(c * share, 0)):02X}" for c in rgb)
+def _rgb(colour: str) -> tuple[float, ...]:
+    return tuple(int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5))
 
 
 def _hull(points: Array) -> Array:

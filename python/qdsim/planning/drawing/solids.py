@@ -1,0 +1,222 @@
+"""The surfaces of a model's shapes as flat faces, for pictures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.description import Geom
+from qdsim.description.hulls import hull_faces
+from qdsim.model import Model
+from qdsim.planning.task.space import Array
+
+__all__ = ["Solid", "solids_of"]
+
+_TINY = 1e-4
+"""Spheres up to this radius (m) stand for corners and are not drawn."""
+
+_MOST_CORNERS = 120
+"""A hull with more is drawn with as many of them: those that lie farthest in evenly spread directions."""
+
+Indices = npt.NDArray[np.int64]
+
+Mesh = tuple[Array, list[list[int]], list[int]]
+"""Corners, faces of three or four of them (anticlockwise from outside), and which of two colours each has."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A convex shape of a body, in the body's coordinates.
+
+    Attributes:
+        body: index of the body.
+        corners: ``(n, 3)`` m.
+        faces: ``(m, 4)`` indices of corners, anticlockwise from outside; triangles say the last one twice.
+        normals: ``(m, 3)`` of length 1.
+        areas: ``(m,)`` m^2.
+        patches: ``(m,)`` which of the two colours each face has.
+        frame: ``(3, 3)`` axes of the shape as columns.
+        centre: ``(3,)`` m, of the box along these axes that holds it.
+        half: ``(3,)`` m, of that box.
+        square: whether it is that box; else the ellipsoid inside is nearer to it.
+    """
+
+    body: int
+    corners: Array
+    faces: Indices
+    normals: Array
+    areas: Array
+    patches: Indices
+    frame: Array
+    centre: Array
+    half: Array
+    square: bool
+
+
+def solids_of(model: Model, fine: list[bool]) -> list[Solid]:
+    """All shapes of a model but planes, in the order of its geometries.
+
+    Boxes of bodies that are ``fine`` have their faces cut into tiles that are not larger than the smallest
+    shapes, so that sorting by depth puts things before and behind them rightly.
+    """
+    sizes = model.parameters.geom_size.max(axis=1)
+    drawn = sizes[sizes > _TINY]
+    tile = 2.0 * float(np.quantile(drawn, 0.1)) if len(drawn) else math.inf
+    result = []
+    index = 0
+    for b, body in enumerate(model.description.bodies):
+        for geom in body.geoms:
+            size = model.parameters.geom_size[index]
+            index += 1
+            if geom.type in ("mesh", "cloud"):
+                made = _hull_mesh(model, geom)
+            else:
+                made = _mesh(geom.type, size, tile if fine[b] else math.inf)
+            if made is not None:
+                result.append(_solid(b, geom, made))
+    return result
+
+
+def _solid(body: int, geom: Geom, mesh: Mesh) -> Solid:
+    own, polygons, patches = mesh
+    frame = _matrix(np.asarray(geom.quat, dtype=np.float64))
+    place = np.asarray(geom.pos, dtype=np.float64)
+    corners = own @ frame.T + place
+    faces = np.array([[*polygon, polygon[-1]][:4] for polygon in polygons])
+    p = corners[faces]
+    # Half the cross product of the diagonals: of triangles, too.
+    normals = 0.5 * np.cross(p[:, 2] - p[:, 0], p[:, 3] - p[:, 1])
+    areas = np.linalg.norm(normals, axis=1)
+    kept = areas > 0.0
+    low, high = own.min(axis=0), own.max(axis=0)
+    return Solid(
+        body,
+        corners,
+        faces[kept],
+        normals[kept] / areas[kept, None],
+        areas[kept],
+        np.array(patches)[kept],
+        frame,
+        place + frame @ (0.5 * (low + high)),
+        0.5 * (high - low),
+        geom.type == "box",
+    )
+
+
+def _mesh(kind: str, size: Array, tile: float) -> Mesh | None:
+    """A shape's surface as flat faces, of boxes no longer than a tile (m) where that takes few of them."""
+    if kind == "box":
+        return _box(size, tile)
+    large = float(np.max(size)) > tile
+    across, up = (28, 16) if large else (16, 10)
+    if kind == "sphere":
+        return None if size[0] <= _TINY else _surface(np.full(3, size[0]), 0.0, across, up)
+    if kind == "ellipsoid":
+        return _surface(np.asarray(size), 0.0, across, up)
+    if kind == "capsule":
+        return _surface(np.full(3, size[0]), float(size[1]), across, up)
+    if kind == "cylinder":
+        return _prism(float(size[0]), float(size[1]), 40 if large else 20)
+    return None
+
+
+def _hull_mesh(model: Model, geom: Geom) -> Mesh | None:
+    """The convex hull of a mesh or of a cloud's points, its two colours on either side of its middle."""
+    if geom.cloud is not None:
+        points = np.asarray(geom.cloud.points)
+        try:
+            faces = hull_faces(f"geom {geom.name!r}", points)
+        except ValueError:  # points in a plane
+            return None
+    else:
+        mesh = next(m for m in model.description.meshes if m.name == geom.mesh)
+        points, faces = mesh.vertices, mesh.hull_faces
+    used, triangles = np.unique(faces, return_inverse=True)
+    corners, triangles = points[used], triangles.reshape(faces.shape)
+    if len(corners) > _MOST_CORNERS:
+        corners, triangles = _coarse(corners, triangles)
+    side = corners[triangles].mean(axis=1)[:, 0] > corners.mean(axis=0)[0]
+    return corners, triangles.tolist(), side.astype(int).tolist()
+
+
+def _coarse(corners: Array, triangles: Indices) -> tuple[Array, Indices]:
+    """A hull of fewer corners inside a hull; the same where the corners that are left lie in a plane."""
+    order = np.arange(_MOST_CORNERS) + 0.5
+    height, angle = 1.0 - 2.0 * order / _MOST_CORNERS, math.pi * (1.0 + math.sqrt(5.0)) * order
+    ring = np.sqrt(1.0 - height**2)
+    directions = np.array([ring * np.cos(angle), ring * np.sin(angle), height])
+    # Thin things are seen from all sides as if they were not: in units of their own widths.
+    kept = np.unique(np.argmax(corners / np.ptp(corners, axis=0) @ directions, axis=0))
+    try:
+        faces = hull_faces("hull", corners[kept])
+    except ValueError:
+        return corners, triangles
+    return corners[kept], faces.astype(np.int64)
+
+
+def _box(size: Array, tile: float, most: int = 16) -> Mesh:
+    points = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size
+    sides = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+    corners: list[Array] = []
+    polygons, patches = [], []
+    for side, patch in zip(sides, [0, 0, 1, 1, 0, 1]):
+        origin, first, last = points[side[0]], points[side[1]], points[side[3]]
+        along, up = first - origin, last - origin
+        n, m = (
+            int(np.clip(math.ceil(float(np.linalg.norm(e)) / tile), 1, most)) for e in (along, up)
+        )
+        for i in range(n):
+            for j in range(m):
+                tiles = ((i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1))
+                polygons.append(list(range(len(corners), len(corners) + 4)))
+                corners += [origin + s / n * along + t / m * up for s, t in tiles]
+                patches.append(patch)
+    return np.array(corners), polygons, patches
+
+
+def _surface(radii: Array, half: float, across: int, up: int) -> Mesh:
+    """An ellipsoid whose upper and lower halves are ``half`` away from the middle."""
+    polar = np.linspace(0.0, math.pi, up + 1)
+    round_ = np.arange(across) * (2.0 * math.pi / across)
+    corners = np.array(
+        [
+            [math.sin(t) * math.cos(p), math.sin(t) * math.sin(p), math.cos(t)]
+            for t in polar
+            for p in round_
+        ]
+    )
+    corners = corners * radii
+    corners[:, 2] += np.where(np.repeat(polar, across) < math.pi / 2 + 1e-9, half, -half)
+    polygons, patches = [], []
+    for i in range(up):
+        for j in range(across):
+            k = (j + 1) % across
+            a, b = i * across, (i + 1) * across
+            ring = [a + j, b + j, b + k, a + k]
+            polygons.append(ring)
+            patches.append((i * 2 // up + j * 4 // across) % 2)
+    return corners, polygons, patches
+
+
+def _prism(radius: float, half: float, across: int) -> Mesh:
+    angle = np.arange(across) * (2.0 * math.pi / across)
+    ring = radius * np.array([np.cos(angle), np.sin(angle), np.zeros(across)]).T
+    corners = np.vstack([ring - [0, 0, half], ring + [0, 0, half]])
+    sides = [[j, (j + 1) % across, across + (j + 1) % across, across + j] for j in range(across)]
+    quads = [[0, j, j + 1, j + 2] for j in range(1, across - 2, 2)]
+    caps = [quad[::-1] for quad in quads] + [[across + j for j in quad] for quad in quads]
+    return corners, sides + caps, [j * 4 // across % 2 for j in range(across)] + [0] * len(caps)
+
+
+def _matrix(quaternion: Array) -> Array:
+    w, x, y, z = quaternion
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )

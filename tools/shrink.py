@@ -1,0 +1,25 @@
+"""Pictures as small files: fewer pixels, and as many colours as the size allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PIL import Image
+
+COLOURS = (256, 128, 64, 32, 16)
+LARGEST = 150_000  # bytes
+
+
+def shrink(path: Path, width: int) -> int:
+    """Bring a picture to a width in pixels, if it is wider, and below LARGEST; its size in bytes."""
+    with Image.open(path) as picture:
+        small = picture.convert("RGB")
+    if small.width > width:
+        size = (width, round(width * small.height / small.width))
+        small = small.resize(size, Image.Resampling.LANCZOS)
+    for colours in COLOURS:
+        few = small.quantize(colours, Image.Quantize.MEDIANCUT, 2, dither=Image.Dither.NONE)
+        few.save(path, optimize=True)
+        if path.stat().st_size < LARGEST:
+            break
+    return path.stat().st_size
