@@ -204,6 +204,48 @@ def test_derivatives_are_those_of_differences(other: str) -> None:
         np.testing.assert_allclose(lin.A[:, j], expected, atol=1e-6 * np.abs(lin.A).max())
 
 
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("kappa", [None, 300.0])
+def test_derivatives_by_sizes_of_points_without_radius(other: str, kappa: float | None) -> None:
+    """Points and a plane have no length to measure by. From radius 0 upwards, against one-sided
+    differences; at rest on a plane the cloud rises as its radius grows."""
+    rng = np.random.default_rng(11)
+    model = qdsim.build(scene(PointCloud(0.2 * rng.normal(size=(40, 3))), other).build())
+    options = qdsim.Options(h=0.05, margin=0.5, kappa=kappa)
+    for _ in range(4):
+        q = np.concatenate([[0.3, 0.2, 0.8] + 0.1 * rng.normal(size=3), quaternion(rng)])
+        for _ in range(30):  # down to the ground
+            q = qdsim.step(model, q, [], options.replace(kappa=None)).q_next
+        d = qdsim.differentiate(model, q, [], options)
+        assert len(d.step.contacts) >= 1
+        size = model.parameters.geom_size
+        direction = rng.uniform(0.5, 1.0, size.shape) * np.where(size > 0.0, size, 0.0)
+        direction[-1, 0] = 0.1
+        assert size[-1, 0] == 0.0
+
+        pushed = d.jvp({"geom_size": direction})
+        assert np.isfinite(pushed).all()
+        weights = rng.normal(size=model.nv)
+        pulled = d.vjp(weights, ("geom_size",))["geom_size"]
+        np.testing.assert_allclose(np.sum(pulled * direction), weights @ pushed, rtol=1e-7)
+        lin = qdsim.linearize(model, q, [], options, wrt=("geom_size",))
+        by = np.tensordot(lin.derivatives["geom_size"], direction, 2)
+        np.testing.assert_allclose(by, pushed, rtol=1e-7, atol=1e-10)
+        e = 1e-5
+        near, far = (
+            model.difference(
+                qdsim.step(
+                    model.with_parameters(geom_size=size + s * direction), q, [], options
+                ).q_next,
+                d.step.q_next,
+            )
+            for s in (e, 2.0 * e)
+        )
+        expected = (4.0 * near - far) / (2.0 * e)
+        if d.step.info.derivative_exact:
+            np.testing.assert_allclose(pushed, expected, atol=2e-5 * max(1.0, abs(pushed).max()))
+
+
 def test_points_inside_are_pushed_out() -> None:
     """A point below the surface of a box leaves by the nearest face in one step."""
     model = qdsim.build(scene(PointCloud([[0, 0, 0]]), "box", friction=0.0).build())

@@ -92,7 +92,7 @@ void closest_system_compute(closest_system *out, const local_surface *a, const l
 void closest_derivative(const placed_shape *a, const placed_shape *b, int feature_a, int feature_b,
                         const contact_point *contact, contact_point_derivative *out) {
   const double *n = contact->normal, gap = contact->dist;
-  const double length = shape_extent(a) + shape_extent(b);
+  const double length = closest_length(a, b);
   double x[3], minus[3];
   surface_point point;
   local_surface surface_a, surface_b;

@@ -77,7 +77,7 @@ void closest_size_derivative(const placed_shape *a, const placed_shape *b, int f
                              int feature_b, const contact_point *contact,
                              contact_point_derivative *out) {
   const double *n = contact->normal, gap = contact->dist;
-  const double length = shape_extent(a) + shape_extent(b);
+  const double length = closest_length(a, b);
   double x[3], minus[3], c[6][3];
   local_surface surface_a, surface_b;
   closest_system system;

@@ -41,6 +41,11 @@ typedef struct local_surface {
 
 /* Sum of the sizes that the type uses; of a mesh its radius. */
 double shape_extent(const placed_shape *shape);
+/* The unit of move for two shapes: any will do where neither has a size, a point on a plane. */
+static inline double closest_length(const placed_shape *a, const placed_shape *b) {
+  const double length = shape_extent(a) + shape_extent(b);
+  return length > 1e-100 ? length : 1.0;
+}
 /* How far its surface is from what its features say: of meshes whose polygons are not flat. */
 double shape_roughness(const placed_shape *shape);
 
