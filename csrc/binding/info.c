@@ -111,7 +111,8 @@ static PyMemberDef info_members[] = {
         "relaxed_contacts", T_INT, relaxed_contacts,
         "Contacts that penetrate by less than 5 % of their shapes' size and are kept from "
         "deepening\nonly (smoothed: count as gaps of 0.1 %), where to resolve them all would leave "
-        "no motion; 0\notherwise."),
+        "no motion; and\nany that only turns of 3 rad or more (m, of slides) would open, by the "
+        "normal row alone: at\ndead centres of a chain. 0 otherwise."),
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef info_getset[] = {

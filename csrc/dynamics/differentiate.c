@@ -181,12 +181,7 @@ static void choose_contacts(const differential_step *s, const island *one, int e
   const problem *p = &s->w->problem;
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const int index = p->islands.contact_order[i];
-    const contact_block *block = p->block + index;
-    int loaded = !exact_active_set;
-    for (int r = 0; r < block->rows.count && !loaded; ++r) {
-      loaded = p->dual[block->row + r] != 0.0;
-    }
-    s->w->differential.counts[index] = loaded && block->rows.count > 0;
+    s->w->differential.counts[index] = problem_contact_counts(p, index, exact_active_set);
   }
 }
 

@@ -257,16 +257,6 @@ static void scatter_rows(const qd_model *model, const qd_workspace *w, const isl
   }
 }
 
-/* A contact without force on a certified active set stays without force: its rows do not count. */
-static int contact_counts(const qd_workspace *w, int index, int exact_active_set) {
-  const contact_block *block = w->problem.block + index;
-  int loaded = !exact_active_set;
-  for (int r = 0; r < block->rows.count && !loaded; ++r) {
-    loaded = w->problem.dual[block->row + r] != 0.0;
-  }
-  return loaded && block->rows.count > 0;
-}
-
 static void partial_derivatives(const qd_model *model, qd_workspace *w,
                                 const qd_step_options *options, const qd_step_input *input,
                                 const island *one, const double *delta, int any_mass,
@@ -281,7 +271,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
     contact_derivative_prepare(w, s);
     for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
       const int index = w->problem.islands.contact_order[i];
-      if (contact_counts(w, index, exact_active_set)) {
+      if (problem_contact_counts(&w->problem, index, exact_active_set)) {
         contact_derivative_add(model, w, s, one, index);
       }
     }

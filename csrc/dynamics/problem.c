@@ -6,11 +6,9 @@
 #include "base/lanes.h"
 #include "mechanics/applied.h"
 
-/* A component of the relative motion below this cannot move: exact zeros up to rounding. */
-#define MOTION_ZERO 1e-12
-/* And a normal motion that is such a part of the sliding, which is less than what shapes are known
- * to (meshes come in single precision): a joint's axis is the normal. */
-#define NORMAL_ZERO 1e-8
+/* Radians, or metres: penetrations that less motion cannot open by the normal row are not opened by
+ * any motion that linearisation knows of. */
+#define FORCED_MOST 3.0
 
 void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, arena *a) {
   const size_t nv = (size_t)model->nv;
@@ -298,11 +296,11 @@ static void contact_tiles(problem *p, const qd_contact *contact) {
   p->list.count = count;
 }
 
-/* Fills p->motion, per unit rate of the variables of the list, and says which of its first `dim`
- * components are present. */
+/* Fills p->motion, per unit rate of the variables of the list, and the squared lengths of its first
+ * `dim` components. */
 QD_CLONES
 static void contact_motions(problem *p, const island *one, const qd_contact *contact,
-                            int present[MOTION_MAX]) {
+                            double squared[MOTION_MAX]) {
   const double *f = contact->frame, *x = contact->pos;
   const int axes = contact->dim > 1 ? 3 : 1;
   lanes largest[MOTION_MAX] = {{0.0}};
@@ -325,13 +323,8 @@ static void contact_motions(problem *p, const island *one, const qd_contact *con
       largest[3 + c] += m * m;
     }
   }
-  double squared[MOTION_MAX];
   for (int c = 0; c < contact->dim; ++c) {
     squared[c] = lanes_sum(&largest[c]);
-    present[c] = squared[c] > MOTION_ZERO * MOTION_ZERO;
-  }
-  if (axes > 1) {
-    present[0] &= squared[0] > NORMAL_ZERO * NORMAL_ZERO * (squared[1] + squared[2]);
   }
 }
 
@@ -403,34 +396,70 @@ int problem_is_shallow(const qd_model *model, const qd_contact *contact) {
   return contact->dist < 0.0 && contact->dist > -SHALLOW * contact_size(model, contact);
 }
 
-/* The distance that counts. Relaxed: no motion at all is allowed, and by a barrier too. */
-static double contact_offset(const problem *p, const qd_model *model, const qd_step_options *o,
-                             const qd_contact *contact) {
-  if (!p->relaxed || !problem_is_shallow(model, contact)) {
+/* The distance that counts, with the squared length of the normal row. Relaxed: no motion at all is
+ * allowed, and by a barrier too. */
+static double contact_offset(problem *p, const qd_model *model, const qd_step_options *o,
+                             const qd_contact *contact, double normal_squared) {
+  const int forced = contact->dist <= 0.0 &&
+                     contact->dist * contact->dist >= FORCED_MOST * FORCED_MOST * normal_squared;
+  if (!forced && !(p->relaxed && problem_is_shallow(model, contact))) {
     return contact->dist;
   }
+  ++p->relaxed_count;
   return isinf(o->kappa) ? 0.0 : RELAXED_GAP * contact_size(model, contact);
 }
 
+/* Whether any row is more than an offset. */
+static int rows_move(const friction_rows *rows, const double squared[MOTION_MAX]) {
+  for (int r = 0; r < rows->count; ++r) {
+    const friction_row *row = rows->row + r;
+    double sum = row->normal * row->normal * squared[0];
+    for (int i = 0; i < 2; ++i) {
+      sum += row->weight[i] * row->weight[i] * squared[row->component[i]];
+    }
+    if (sum > ROW_ZERO * ROW_ZERO) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
 static void assemble_contact(problem *p, const qd_model *model, const qd_step_options *o,
-                             const qd_contact *contact, island *one, contact_block *block) {
-  int present[MOTION_MAX] = {0};
+                             const kinematics *k, const collision *c, island *one, int index) {
+  const qd_contact *contact = c->contact + index;
+  contact_block *block = p->block + index;
+  double squared[MOTION_MAX] = {0.0};
+  int present[MOTION_MAX];
   contact_tiles(p, contact);
-  contact_motions(p, one, contact, present);
-  if (!present[0]) {
+  if (p->list.count == 0) {
     return;
+  }
+  contact_motions(p, one, contact, squared);
+  if (squared[0] <=
+          fmax(MOTION_ZERO * MOTION_ZERO, NORMAL_ZERO * NORMAL_ZERO * (squared[1] + squared[2])) &&
+      contact_never_parts(model, p->variable_of_dof, k, c, index)) {
+    return;
+  }
+  for (int i = 0; i < MOTION_MAX; ++i) {
+    present[i] = i == 0 || squared[i] > MOTION_ZERO * MOTION_ZERO;
   }
   block->row = p->row_count;
   block->rows.row = p->friction_row + p->friction_row_count;
   friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,
                      o->ray_count, p->rays);
   const int rows = block->rows.count;
-  const double offset = contact_offset(p, model, o, contact);
+  const double offset = contact_offset(p, model, o, contact, squared[0]);
+  const double target = barrier_target(o, block->rows.log_count);
+  if (!rows_move(&block->rows, squared)) {
+    block->held_force = target > 0.0 ? rows * target / offset : 0.0;
+    block->rows.count = 0;
+    return;
+  }
   write_rows(p, &one->G, &block->rows);
   for (int r = 0; r < rows; ++r) {
     p->g[block->row + r] = block->rows.row[r].normal * offset;
   }
-  add_cone(p, one, block->rows.kind, rows, barrier_target(o, block->rows.log_count));
+  add_cone(p, one, block->rows.kind, rows, target);
   p->friction_row_count += rows;
   p->row_count += rows;
   one->row_count += rows;
@@ -552,7 +581,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   tile_rows_clear(&one->C);
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const int index = p->islands.contact_order[i];
-    assemble_contact(p, model, options, c->contact + index, one, p->block + index);
+    assemble_contact(p, model, options, k, c, one, index);
   }
   assemble_limits(p, model, options, set, q, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
@@ -565,13 +594,14 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
                       const qd_step_input *input) {
   assemble_cost(p, model, options, k, I, input);
   p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
-  p->friction_row_count = 0;
+  p->friction_row_count = p->relaxed_count = 0;
   if (options->friction_model == QD_PYRAMID) {
     friction_rays(p->rays, options->ray_count);
   }
   find_columns(&p->columns, p, model, k);
   for (int i = 0; i < c->count; ++i) {
     p->block[i].row = p->block[i].rows.count = 0;
+    p->block[i].held_force = 0.0;
   }
   for (int i = 0; i < model->constraint_count; ++i) {
     constraint_compute(p->constraint + i, model, k, input->q, i);
@@ -602,11 +632,21 @@ void problem_program(const problem *p, const island *one, island_program *out) {
   out->program.C = &out->C;
 }
 
+int problem_contact_counts(const problem *p, int index, int exact_active_set) {
+  const contact_block *block = p->block + index;
+  int loaded = !exact_active_set && block->rows.count > 0;
+  for (int r = 0; r < block->rows.count && !loaded; ++r) {
+    loaded = p->dual[block->row + r] != 0.0;
+  }
+  return loaded || block->held_force > 0.0;
+}
+
 void problem_forces(const problem *p, const qd_model *model, collision *c, double *limit_force) {
   for (int i = 0; i < c->count; ++i) {
     const contact_block *block = p->block + i;
     double *force = c->contact[i].force;
     memset(force, 0, MOTION_MAX * sizeof(double));
+    force[0] = block->held_force;
     for (int r = 0; r < block->rows.count; ++r) {
       friction_row_add_force(force, block->rows.row + r, p->dual[block->row + r]);
     }

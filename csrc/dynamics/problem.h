@@ -9,11 +9,21 @@
 #include "mechanics/constraint.h"
 #include "mechanics/inertia.h"
 
+/* A component of the relative motion below this cannot move: exact zeros up to rounding. */
+#define MOTION_ZERO 1e-12
+/* And a normal motion that is such a part of the sliding is less than what shapes are known to
+ * (meshes come in single precision). */
+#define NORMAL_ZERO 1e-8
+
+/* Rows below this hardly know their multipliers. */
+#define ROW_ZERO 1e-9
+
 /* Where a contact stands in the program. Rows: [row, row + rows.count), none if the contact was
- * dropped because nothing free moves along its normal. */
+ * dropped because nothing free moves it, or because it never parts. */
 typedef struct contact_block {
   int row;
   friction_rows rows;
+  double held_force; /* the barrier's normal force where all rows vanish, which are left out then */
 } contact_block;
 
 /* Four variables of an island side by side: their screws, zero behind the last. */
@@ -75,6 +85,8 @@ typedef struct problem {
   double rays[2 * RAYS_MAX];
   int loads_are_known; /* 1: inertia, gravity, applied and epsilon are those of the step at hand */
   int relaxed;         /* 1: shallow penetrations are kept from deepening only, not resolved */
+  int relaxed_count;   /* contacts of the program that are: those, and those that only a motion
+                          beyond all linearisation would open */
 } problem;
 
 /* A contact that penetrates by so little beside its shapes that linearisation may have left it. */
@@ -93,6 +105,17 @@ typedef struct contact_dofs {
   int a_count, b_count;
 } contact_dofs;
 void contact_dofs_find(contact_dofs *d, const qd_model *model, const qd_contact *contact);
+
+/* 1 if derivatives feel a contact. One without force on a certified active set stays without force:
+ * its rows do not count. */
+int problem_contact_counts(const problem *p, int index, int exact_active_set);
+
+/* never_parts.c, of a contact without normal motion: 1 if it gets none along any DOF either, as
+ * where links touch face to face across the axis of their joint. The gap between these is no
+ * function of the configuration, and a friction cone, which sliding would have to open, would hold
+ * the joint. */
+int contact_never_parts(const qd_model *model, const int *variable_of_dof, const kinematics *k,
+                        const collision *c, int index);
 
 void problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                       const kinematics *k, inertia *I, const collision *c, const working_set *set,

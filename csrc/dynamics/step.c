@@ -248,7 +248,6 @@ static void solve_relaxed(const qd_model *model, qd_workspace *w, const qd_step_
   if ((*status == QD_INFEASIBLE || undecided) && shallow > 0) {
     w->problem.relaxed = 1;
     *status = solve_contacts(model, w, options, input, kept, result);
-    result->relaxed_contacts = *status == QD_OK ? shallow : 0;
   }
 }
 
@@ -292,6 +291,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
       return fail(model, input->q, result, status);
     }
     before = w->collision.count;
+    result->relaxed_contacts = w->problem.relaxed_count;
     result->culprit_count = 0;
     const int missed = result->dropped_pairs > 0
                            ? 0

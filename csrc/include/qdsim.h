@@ -421,8 +421,9 @@ typedef struct qd_step_result {
                                  all the same: with them no motion would be left */
   int relaxed_contacts; /* out: contacts that penetrate by less than 5 % of their shapes' size,
                            and that the step keeps from deepening only (smoothed: that count
-                           as gaps of 0.1 %): to resolve them all would leave no motion. 0 in
-                           steps that can */
+                           as gaps of 0.1 %): to resolve them all would leave no motion. And
+                           those of any depth that the normal row opens by 3 rad (m) or more
+                           only: at dead centres of a chain. 0 in other steps */
   int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned,
                            relaxed_contacts is not 0, or a contact is so near to a kink (slips or
                            presses so little) that the answer's own error changes the derivative

@@ -1,0 +1,67 @@
+/* Contacts that have no normal motion and get none.
+ *
+ * With J_i = n.(v_i + w_i x x) the normal motion per unit rate of DOF i, along DOF j
+ *   dJ_i/dq_j = dn.(v_i + w_i x x) + n.(dv_i + dw_i x x + w_i x dx),
+ * where (dw_i, dv_i) is the bracket of the screws if j moves i's axis, else zero. */
+#include <math.h>
+
+#include "dynamics/problem.h"
+
+/* One DOF of those that move the bodies of a contact against each other. */
+typedef struct pair_dof {
+  int dof, side;      /* 0: moves A, 1: moves B */
+  double velocity[3]; /* of the body at the contact point */
+} pair_dof;
+
+static int pair_dof_at(pair_dof *out, const contact_dofs *dofs, const kinematics *k,
+                       const double pos[3], int i) {
+  if (i >= dofs->a_count + dofs->b_count) {
+    return 0;
+  }
+  out->side = i >= dofs->a_count;
+  out->dof = out->side ? dofs->b[i - dofs->a_count] : dofs->a[i];
+  screw_point_velocity(out->velocity, k->dof_screw + out->dof, pos);
+  return 1;
+}
+
+/* How the normal motion per unit rate of DOF i changes along DOF j, which moves the contact. */
+static double normal_change(const qd_model *model, const kinematics *k, const qd_contact *contact,
+                            const contact_motion *motion, const pair_dof *i, const pair_dof *j) {
+  const screw *S = k->dof_screw + i->dof;
+  double change[3];
+  vec3_cross(change, S->w, motion->pos);
+  if (i->side == j->side && dof_moves(model, j->dof, i->dof)) {
+    screw turned;
+    double moved[3];
+    screw_bracket(&turned, k->dof_screw + j->dof, S);
+    screw_point_velocity(moved, &turned, contact->pos);
+    vec3_add(change, change, moved);
+  }
+  return vec3_dot(contact->frame, change) + vec3_dot(motion->frame, i->velocity);
+}
+
+int contact_never_parts(const qd_model *model, const int *variable_of_dof, const kinematics *k,
+                        const collision *c, int index) {
+  static const screw still = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+  const qd_contact *contact = c->contact + index;
+  contact_point_derivative derivative;
+  contact_dofs dofs;
+  pair_dof i, j;
+  double sliding = 0.0, change = 0.0;
+  contact_derivative_compute(&derivative, c, index);
+  contact_dofs_find(&dofs, model, contact);
+  for (int at_j = 0; pair_dof_at(&j, &dofs, k, contact->pos, at_j); ++at_j) {
+    const screw *S = k->dof_screw + j.dof;
+    contact_motion motion;
+    contact_motion_compute(&motion, model, contact, &derivative, j.side ? &still : S,
+                           j.side ? S : &still);
+    for (int at_i = 0; pair_dof_at(&i, &dofs, k, contact->pos, at_i); ++at_i) {
+      if (variable_of_dof[i.dof] >= 0) {
+        const double one = normal_change(model, k, contact, &motion, &i, &j);
+        change += one * one;
+        sliding += at_j == 0 ? vec3_dot(i.velocity, i.velocity) : 0.0;
+      }
+    }
+  }
+  return change <= fmax(MOTION_ZERO * MOTION_ZERO, NORMAL_ZERO * NORMAL_ZERO * sliding);
+}
