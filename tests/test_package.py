@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import qdsim
 
@@ -39,6 +40,17 @@ def test_import_of_systems_and_planning_loads_nothing_heavy():
 
 def test_version_is_the_metadata_one():
     assert qdsim.__version__ == importlib.metadata.version("qdsim")
+
+
+def test_mujoco_with_the_wrong_solver_is_excluded():
+    """Of its versions only 4.0.0 has a Newton solver that is wrong for sparse models."""
+    (needed,) = (
+        requirement
+        for requirement in map(Requirement, importlib.metadata.requires("qdsim") or [])
+        if requirement.name == "mujoco" and requirement.marker is None
+    )
+    versions = ["3.4.0", "3.5.0", "3.17.0", "4.0.0", "4.0.1", "4.1.0"]
+    assert list(needed.specifier.filter(versions)) == ["3.5.0", "3.17.0", "4.0.1", "4.1.0"]
 
 
 def test_version_is_the_same_in_every_file():
