@@ -12,9 +12,12 @@ def main(arguments: list[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(prog="python -m qdsim", description=__doc__)
     parser.add_argument("--version", action="version", version=f"qdsim {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = parser.add_subparsers(dest="command")
     demo.add_arguments(commands.add_parser("demo", help=demo.__doc__, description=demo.__doc__))
     parsed = parser.parse_args(arguments)
+    if parsed.command is None:
+        parser.print_help()
+        return 0
     try:
         good = demo.run(
             parsed.output, seed=parsed.seed, system=parsed.system, movie=not parsed.no_movie

@@ -8,6 +8,7 @@ the same optimality conditions; the adjoint is theirs, transposed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,13 +42,16 @@ class Differential:
         model: Its model.
     """
 
-    __slots__ = ("_native", "model", "step")
+    __slots__ = ("_arguments", "_native", "model", "step")
 
     model: _core.Model
     step: Step
 
-    def __init__(self, native: _core.StepDifferential) -> None:
+    def __init__(
+        self, native: _core.StepDifferential, arguments: tuple[Any, dict[str, Any]]
+    ) -> None:
         self._native = native
+        self._arguments = arguments
         self.model = native.model
         self.step = native.step
 
@@ -133,6 +137,10 @@ class Differential:
             out[name] = array[0] if single else array
         return out
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The workspace does not travel: where it is unpickled, the same step is differentiated again."""
+        return _differentiated, self._arguments
+
     def __repr__(self) -> str:
         return f"Differential({self.step!r})"
 
@@ -150,15 +158,19 @@ def differentiate(
     """Step once, and keep what products of its derivatives with vectors need.
 
     Arguments and errors as in `step`. The result holds a workspace of the model until it goes, and may be used any
-    number of times: of a trajectory, one each, for gradients through all of it.
+    number of times: of a trajectory, one each, for gradients through all of it. It can be pickled and copied: the copy
+    differentiates the same step again.
 
     Example:
         >>> d = qdsim.differentiate(model, q, u)
         >>> gradient = d.vjp(cost_gradient, wrt=("u", "pair_friction"))
     """
-    return Differential(
-        _core._differentiate(model, q, u, options, tau=tau, wrench=wrench, warm_start=warm_start)
+    native = _core._differentiate(
+        model, q, u, options, tau=tau, wrench=wrench, warm_start=warm_start
     )
+    # Arrays of the caller may change; copies make it once more where it is unpickled.
+    kept = {"tau": _copied(tau), "wrench": _copied(wrench), "warm_start": warm_start}
+    return Differential(native, ((model, _copied(q), _copied(u), options), kept))
 
 
 def jvp(
@@ -190,6 +202,18 @@ def vjp(
     """A step, and the gradients of cotangent . q_next; arguments and errors as in `step` and `Differential.vjp`."""
     differential = differentiate(model, q, u, options, tau=tau, wrench=wrench)
     return differential.step, differential.vjp(cotangent, wrt)
+
+
+def _differentiated(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Differential:
+    return differentiate(*arguments, **keywords)
+
+
+def _copied(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        return {name: np.array(item) for name, item in value.items()}
+    return np.array(value)
 
 
 def _argument(caller: str, name: object) -> str:

@@ -142,6 +142,7 @@ class Model(_core.Model):
     joint_range : (joints, 2) read-only array, lower and upper, infinite where unlimited
     u_lower, u_upper : (nu) read-only arrays, infinite where unlimited
     parameters : Parameters
+    name : str
     ignored : tuple of str
         What the file said and quasi-dynamics has no use for.
     description : Description
@@ -229,6 +230,11 @@ class Model(_core.Model):
         set_now("_slices_u", slices_u)
 
     # ------------------------------------------------------------ names
+
+    @property
+    def name(self) -> str:
+        """Its name, that of the file or what the builder was given."""
+        return self.description.name
 
     def slice_q(self, name: str) -> slice:
         """Where a joint, or all joints of a body, lie in q. Joints go first if both have the name.

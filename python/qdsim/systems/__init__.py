@@ -8,10 +8,9 @@ scripts released with them.
 from __future__ import annotations
 
 import dataclasses
-from types import MappingProxyType
 
 from qdsim.systems.published import PUBLISHED, load_published
-from qdsim.systems.system import System, files
+from qdsim.systems.system import System, Tasks, files
 from qdsim.systems.tasks import TASKS
 from qdsim.systems.trajectory_tasks import with_trajectory_tasks
 
@@ -33,7 +32,7 @@ def load(name: str) -> System:
     system = load_published(key)
     if key in TASKS:
         tasks = TASKS[key](system.model, system.options)
-        system = dataclasses.replace(system, tasks=MappingProxyType(tasks))
+        system = dataclasses.replace(system, tasks=Tasks(tasks))
     return with_trajectory_tasks(system)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import resources
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +12,37 @@ import numpy.typing as npt
 from qdsim.description import PointCloud
 from qdsim.formats import load_description
 from qdsim.loading import build
-from qdsim.model import KeyframeState, Model
+from qdsim.model import KeyframeState, Model, UnknownNameError
 from qdsim.planning.task.task import Task
 from qdsim.step import Options
 
 Array = npt.NDArray[np.float64]
 
-__all__ = ["System", "files", "published_system", "ramp", "read_model"]
+__all__ = ["System", "Tasks", "files", "published_system", "ramp", "read_model"]
+
+
+class Tasks(Mapping[str, Task]):
+    """Tasks by name, in an order that stays; a name that is none of theirs is an error that lists them."""
+
+    __slots__ = ("_tasks",)
+
+    def __init__(self, tasks: Mapping[str, Task] | None = None) -> None:
+        self._tasks = dict(tasks or {})
+
+    def __getitem__(self, name: str) -> Task:
+        if name in self._tasks:
+            return self._tasks[name]
+        known = ", ".join(map(repr, self._tasks)) or "none"
+        raise UnknownNameError(f"no task is named {name!r}; there are {known}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tasks)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def __repr__(self) -> str:
+        return f"Tasks({self._tasks!r})"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,7 +66,7 @@ class System:
     name: str
     model: Model
     options: Options
-    tasks: Mapping[str, Task] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    tasks: Mapping[str, Task] = dataclasses.field(default_factory=Tasks)
     commands: Array = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
     commands_from: str = "start"
     about: str = ""

@@ -210,18 +210,11 @@ def _allegro_pen(model: Model, options: Options) -> Tasks:
     return {"place": task}
 
 
-def _over_plate(body: str) -> Callable[[Model, Array, np.random.Generator], Array | None]:
-    def place(model: Model, q: Array, rng: np.random.Generator) -> Array | None:
-        pos, rot = model.body_pose(q, body)
-        roll = math.atan2(rot[2, 1], rot[2, 2])
-        _slides(
-            model,
-            q,
-            [pos[0] + 0.05 * (rng.random() - 0.5), pos[1], pos[2] + 0.06 + 0.1 * math.sin(roll)],
-        )
-        return None
-
-    return place
+def _over_plate(model: Model, q: Array, rng: np.random.Generator) -> Array | None:
+    pos, rot = model.body_pose(q, "plate")
+    height = pos[2] + 0.06 + 0.1 * math.sin(math.atan2(rot[2, 1], rot[2, 2]))
+    _slides(model, q, [pos[0] + 0.05 * (rng.random() - 0.5), pos[1], height])
+    return None
 
 
 def _allegro_plate(model: Model, options: Options) -> Tasks:
@@ -238,7 +231,7 @@ def _allegro_plate(model: Model, options: Options) -> Tasks:
         # margin, pitch and yaw to 0.2 rad either way; from (0, -0.35, 0.07).
         lower=np.array([-0.1, -0.15, -0.07, -0.1, -0.2, -0.2]),
         upper=np.array([0.1, 0.05, 0.23, PI / 2 + 0.1, 0.2, 0.2]),
-        sampler=_hand_sampler(model, "plate", _over_plate("plate"), steps=20, flexion=0.04),
+        sampler=_hand_sampler(model, "plate", _over_plate, steps=20, flexion=0.04),
         position_tolerance=0.02,
         rotation_tolerance=0.1,
         length=0.1,

@@ -9,14 +9,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from types import MappingProxyType
 
 import numpy as np
 
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.task import Task
-from qdsim.systems.system import System
+from qdsim.systems.system import System, Tasks
 
 __all__ = ["with_trajectory_tasks"]
 
@@ -27,7 +26,7 @@ def with_trajectory_tasks(system: System) -> System:
     if make is None:
         return system
     tasks = {**system.tasks, **make(system)}
-    return dataclasses.replace(system, tasks=MappingProxyType(tasks))
+    return dataclasses.replace(system, tasks=Tasks(tasks))
 
 
 def _planar_pushing(system: System) -> dict[str, Task]:

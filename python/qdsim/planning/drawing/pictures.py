@@ -182,7 +182,7 @@ def draw_key_frames(
         0.1 / up,
         "Red arrows: contact forces on the object.  Dashed green: the goal.  Violet frames: regrasps; "
         "the robot leaves the faint configuration\nfor the solid one "
-        + ("by a collision-free motion" if plan.motions else "by contact sampling, without input")
+        + _how_grasps_change(plan)
         + ", and the object stays.",
         fontsize=9,
         color=QUIET,
@@ -197,6 +197,21 @@ def _framed(low: Array, high: Array) -> tuple[Array, Array]:
     width, height = high - low
     more = 0.5 * np.maximum([height / _TALLEST - width, _WIDEST * width - height], 0.0)
     return low - more, high + more
+
+
+def _how_grasps_change(plan: Plan) -> str:
+    """What a caption says of the regrasps: which have a collision-free motion."""
+    without = [str(k + 1) for k in range(len(plan.regrasps)) if not _has_motion(plan, k)]
+    if not without:
+        return "by a collision-free motion"
+    if len(without) == len(plan.regrasps):
+        return "by contact sampling, without input"
+    numbers = ", ".join(without)
+    return f"by a collision-free motion (regrasp {numbers}: by contact sampling, without input)"
+
+
+def _has_motion(plan: Plan, regrasp: int) -> bool:
+    return bool(plan.motions) and plan.motions[regrasp] is not None
 
 
 def _everything(plan: Plan) -> Array:

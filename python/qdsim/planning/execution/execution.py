@@ -21,6 +21,7 @@ from qdsim.planning.execution.stabilizer import Stabilizer
 from qdsim.planning.grasps.placing import placed, shifted
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.progress import Update, away
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import Array, ObjectSpace
@@ -108,6 +109,8 @@ class Execution:
         self.last_q: Array | None = None
         self.last_u: Array | None = None
         self.missing_motions = 0
+        self.show: Update = lambda done, text: None
+        self._measured = 0
         self.follower: Follower | None = None
         self.controller: Controller | None = None
         self.hand: Hand | None = None
@@ -322,6 +325,8 @@ class Execution:
         planned, executed, commands = (np.array([s[k] for s in samples]) for k in (1, 2, 3))
         errors = np.array([self.space.errors(a, b) for a, b in zip(executed, planned)])
         shift, turn = errors[time <= duration + 1e-9].mean(axis=0)
+        self._measured += 1
+        self.show(self._measured, away(*self.space.errors(executed[-1], self.plan.goal)))
         return SegmentTransfer(
             time,
             planned,

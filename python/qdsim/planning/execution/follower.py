@@ -35,7 +35,7 @@ def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) 
     epsilon = matched_epsilon(model, plan.object, world, world.control_period, drift)
     if epsilon is not None:
         options = options.replace(epsilon=epsilon, mass_ratio=None)
-    zero = np.zeros(space.size)
+    way = space.difference(plan.goal, plan.start)
     lower, upper = plan.bounds(model)
     return Task(
         name=plan.task,
@@ -44,8 +44,8 @@ def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) 
         start=plan.start,
         goal=plan.goal,
         object=plan.object,
-        lower=zero,
-        upper=zero,
+        lower=np.minimum(way, 0.0),
+        upper=np.maximum(way, 0.0),
         position_tolerance=plan.position_tolerance,
         rotation_tolerance=plan.rotation_tolerance,
         length=plan.position_tolerance / plan.rotation_tolerance,

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from qdsim._core import SolverError
-from qdsim.arguments import instance
+from qdsim.arguments import flag, instance
 from qdsim.model import Model
 from qdsim.planning.execution.execution import Controller, Execution, SegmentTransfer
 from qdsim.planning.execution.gaiting import GaitOptions
 from qdsim.planning.execution.plant import TransferOptions, second_order
 from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.progress import progress_bar
 from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import Array
@@ -113,6 +114,7 @@ def transfer(
     controller: Controller | Loop | None = None,
     simulator: mujoco.MjModel | None = None,
     planner: RRTOptions | GaitOptions | None = None,
+    progress: bool = False,
 ) -> Transfer:
     """Execute a plan in MuJoCo and compare (S3 §IX).
 
@@ -136,6 +138,8 @@ def transfer(
             with :func:`second_order`.
         planner: of new plans; None: the task's own settings. With ``"gait"``: of strokes (``GaitOptions``);
             with ``"grip"`` only its grip counts.
+        progress: show a bar that counts segments, with the object's distance to the goal (needs tqdm; without it nothing
+            is shown).
 
     Returns:
         What happened, segment by segment, and where the object is at the end.
@@ -169,25 +173,39 @@ def transfer(
             f"simulator: has nq, nv, nu = {mj.nq}, {mj.nv}, {mj.nu}, the model "
             f"{own.nq}, {own.nv}, {own.nu}"
         )
+    loop: Controller | Loop | None = controller
     if controller in ("replan", "renew"):
-        assert task is not None
         given = dataclasses.replace(given, carry_on=True)
-        execution = Execution(plan, own, mj, given, "mpc" if controller == "replan" else None)
-        settings = planner if isinstance(planner, RRTOptions) else task.planner or RRTOptions()
-        segments, plans = _with_new_plans(execution, task, settings)
+        loop = "mpc" if controller == "replan" else None
     elif controller == "gait":
-        assert task is not None
-        execution = Execution(plan, own, mj, given, "grip", planner)
-        segments = execution.stroke(task.replace(goal=plan.goal), planner)
-        plans = len(segments)
-    else:
-        execution = Execution(plan, own, mj, given, controller, planner)
-        segments = [execution.run(segment) for segment in plan.segments if segment.steps > 0]
-        plans = 1
+        loop = "grip"
+    execution = Execution(plan, own, mj, given, loop, planner)
+    total = None if controller in ("replan", "renew", "gait") else len(plan.segments)
+    with progress_bar(flag("progress", progress), total, plan.task, "segments") as execution.show:
+        segments, plans = _executed(execution, plan, task, controller, planner)
     last = execution.last_q if execution.last_q is not None else plan.end
     shift, turn = execution.space.errors(last, plan.goal)
     reached = shift <= plan.position_tolerance and turn <= plan.rotation_tolerance
     return Transfer(tuple(segments), shift, turn, reached, plans, execution.missing_motions)
+
+
+def _executed(
+    execution: Execution,
+    plan: Plan,
+    task: Task | None,
+    controller: Controller | Loop | None,
+    planner: RRTOptions | GaitOptions | None,
+) -> tuple[list[SegmentTransfer], int]:
+    """What the execution did, segment by segment, and how many plans it took."""
+    if controller in ("replan", "renew"):
+        assert task is not None
+        settings = planner if isinstance(planner, RRTOptions) else task.planner or RRTOptions()
+        return _with_new_plans(execution, task, settings)
+    if controller == "gait":
+        assert task is not None
+        segments = execution.stroke(task.towards(plan.goal), planner)
+        return segments, len(segments)
+    return [execution.run(segment) for segment in plan.segments if segment.steps > 0], 1
 
 
 def _check_planner(controller: object, planner: object) -> None:
@@ -206,8 +224,8 @@ def _with_new_plans(
     done: list[SegmentTransfer] = []
     plans, misses = 1, 0
     # New plans aim at the middle of the tolerances: what they miss adds to what following them misses.
-    near = task.replace(
-        goal=plan.goal,
+    near = task.towards(
+        plan.goal,
         position_tolerance=0.6 * tolerance[0],
         rotation_tolerance=0.6 * tolerance[1],
         start_tolerance=np.inf,
@@ -233,7 +251,7 @@ def _new_plan(task: Task, q: Array, planner: RRTOptions, seed: int) -> tuple[lis
     """Segments of a plan from a measured configuration, to the goal or as near to it as was found; whether the
     goal was found."""
     try:
-        tree = rrt(task.replace(start=q), planner, rng=seed)
+        tree = rrt(task.towards(task.goal, start=q), planner, rng=seed)
     except (SolverError, ValueError):  # the object is where no plan can begin
         return [], False
     plan = tree.plan(None if tree.reached else tree.best_node)

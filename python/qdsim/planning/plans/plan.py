@@ -122,7 +122,7 @@ class ReplayResult:
     rotation_error: float
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Verdict:
     """Whether a plan is good, and if not, why.
 
@@ -144,6 +144,14 @@ class Verdict:
     notes: tuple[str, ...] = ()
     dropping_regrasps: tuple[int, ...] = ()
 
+    def __repr__(self) -> str:
+        said = "good" if self.good else "not good: " + "; ".join(self.faults)
+        notes = "".join(f", note: {note}" for note in self.notes)
+        return (
+            f"Verdict({said}; {self.position_error:.3g} m and {self.rotation_error:.3g} rad from the goal, "
+            f"replay off by {self.replay_error:.3g}{notes})"
+        )
+
     @property
     def good(self) -> bool:
         """True if there are no faults."""
@@ -159,7 +167,7 @@ class Plan:
 
     Within a segment the steps follow from the commands alone. Between two segments the grasp
     changes: the robot goes to another configuration, by a motion where the plan has it, while the object
-    stays where it is. Planners assume that it does (S3 §VII); :meth:`check` says where gravity objects.
+    stays where it is. :meth:`check` says where gravity objects.
 
     Attributes:
         task: name of the task.
@@ -278,7 +286,7 @@ class Plan:
         model: Model,
         *,
         replay_tolerance: float = 0.0,
-        require_static_regrasps: bool = False,
+        require_static_regrasps: bool = True,
         resolution: float = 1e-4,
     ) -> Verdict:
         """Replay the plan and judge it: the goal, the bits, bounds of commands and joints, the changes of grasp and their

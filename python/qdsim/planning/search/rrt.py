@@ -17,7 +17,7 @@ from qdsim.arguments import flag, generator_of, instance, integer, number, path_
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.grasps.resting import stays
 from qdsim.planning.motion.motion import MotionError, connect
-from qdsim.planning.progress import progress_bar
+from qdsim.planning.progress import away, progress_bar
 from qdsim.planning.search.tree import RECORD, EdgeKind, LocalModel, Tree
 from qdsim.planning.search.tree_file import load_tree, save_tree
 from qdsim.planning.task.bounds import beyond_limits
@@ -97,6 +97,7 @@ class _Search:
         self.lower, self.upper = task.command_bounds
         self.span = task.upper - task.lower
         self.most_steps = math.inf if options.max_steps is None else options.max_steps
+        self._resting: dict[int, bool] = {}
         self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
 
     def grow(self, progress: bool, checkpoint: str | os.PathLike[str] | None, pause: float) -> None:
@@ -107,7 +108,7 @@ class _Search:
         rows = tree.records.tolist()
         begin = time.perf_counter() - tree.seconds
         saved = time.perf_counter()
-        with progress_bar(progress, options.max_nodes, self.task.name) as bar:
+        with progress_bar(progress, options.max_nodes, self.task.name, "nodes") as update:
             for iteration in range(len(rows), options.max_iterations):
                 if tree.full or tree.reached or tree.steps >= self.most_steps:
                     break
@@ -121,7 +122,7 @@ class _Search:
                     tree.failures += 1
                 tree.seconds = time.perf_counter() - begin
                 rows.append(self._record(iteration))
-                bar(tree)
+                update(tree.count, away(*tree.errors[tree.best_node].tolist()))
                 if checkpoint is not None and time.perf_counter() - saved >= pause:
                     self._save(checkpoint, rows)
                     saved = time.perf_counter()
@@ -338,11 +339,11 @@ class _Search:
         settled = self._settle(node)
         if settled is None or tree.full or tree.reached:
             return None
-        q = tree._q[settled]
-        asked = self.options.hold or self.options.require_static_regrasps
-        hanging = asked and not self._stays(q)
-        if hanging and self.options.require_static_regrasps:
+        static = self.options.require_static_regrasps
+        hanging = (self.options.hold or static) and not self._rests(settled)
+        if hanging and static:
             return None
+        q = tree._q[settled]
         if subgoal is None or not (self.options.grasps > 1 and self.rng.random() < 0.5):
             grasp = next((g for g in self._grasps(q, hanging) if self._gets_to(q, g.q)), None)
             if grasp is None:
@@ -368,6 +369,12 @@ class _Search:
         if edge is None or least > wanted or tree.full:
             return fresh
         return tree.add(edge[1][-1], fresh, EdgeKind.PUSH, *edge)
+
+    def _rests(self, node: int) -> bool:
+        """Whether the object stays where it is at a node without the robot; asked once a node."""
+        if node not in self._resting:
+            self._resting[node] = self._stays(self.tree._q[node])
+        return self._resting[node]
 
     def _stays(self, q: Array) -> bool:
         """Whether the object stays where it is without the robot."""

@@ -69,10 +69,10 @@ class RRTOptions:
             (:func:`qdsim.planning.holding_command`), out of ``grasps`` of them, and begin with the command
             that does, as far as ``squeeze`` lets it. With False they are taken as they come (S3).
         require_static_regrasps: change a grasp only where the object stays where it is without the robot
-            (:func:`qdsim.planning.stays`). S3 ignores gravity there, which is harmless where there is none or the
-            object rests on something. Set it for every plan that shall be executed where things fall: without it
-            most regrasps of a plate or of a box between two arms drop it. It costs the plate and objects in a palm up to twice the
-            nodes, the box ten times as many (3 to 15 s): allow some 4000 (``benchmarks/results/static_regrasps.md``).
+            (:func:`qdsim.planning.stays`); without gravity it always does. S3 ignores gravity there; with False
+            most regrasps of a plate or of a box between two arms drop it, and ``Plan.check`` says so. It costs the plate
+            and objects in a palm up to twice the nodes, the box some three times as many and now and then nearly 4000
+            (``benchmarks/results/static_regrasps.md``).
         motion_seconds: keep only grasps that the robot can get to from where it is: that
             :func:`qdsim.planning.connect` finds a collision-free motion to, with at most this many seconds
             for OMPL where the straight line is not free. Some tens of milliseconds a grasp; trees are the
@@ -85,7 +85,7 @@ class RRTOptions:
     """
 
     strategy: Strategy = "chain"
-    max_nodes: int = 2000
+    max_nodes: int = 4000
     max_iterations: int = 20000
     max_steps: int | None = None
     max_idle: int | None = 200
@@ -111,7 +111,7 @@ class RRTOptions:
     force: float | None = None
     contact_tolerance: float = 1e-6
     hold: bool = True
-    require_static_regrasps: bool = False
+    require_static_regrasps: bool = True
     motion_seconds: float | None = None
 
     def __post_init__(self) -> None:
@@ -145,6 +145,7 @@ class RRTOptions:
             "restart": None,
             "squeeze": 0.0,
             "hold": False,
+            "require_static_regrasps": False,
         }
         return cls(**(settings | changes))
 

@@ -13,6 +13,7 @@ from qdsim.arguments import fields, instance, number, reals
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond, command_range, narrowed
 from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.oddities import warn_of_oddities
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import Array, ObjectSpace, as_vector
 from qdsim.step import Options
@@ -28,7 +29,7 @@ _UNMOVED = 1e-9
 """m or rad that count as rounding."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """Move one object from a start to a goal.
 
@@ -119,6 +120,7 @@ class Task:
                 f"start: actuator {model.actuator_names[i]!r} is at {command[i]:g}, outside its "
                 f"limits [{lower[i]:g}, {upper[i]:g}]"
             )
+        warn_of_oddities(self, 4)
         depth = penetration(model, self.start)
         if depth > self.start_tolerance:
             raise ValueError(
@@ -130,6 +132,12 @@ class Task:
         """The same task with some fields changed, e.g. another goal."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
         return Task(**(fields | changes))
+
+    def towards(self, goal: Array, **changes: Any) -> Task:
+        """The same task with another goal ``(nq,)`` and other changes, and with a box that has room for the goal."""
+        v = self.space.difference(goal, np.asarray(changes.get("start", self.start)))
+        room = {"lower": np.minimum(self.lower, v), "upper": np.maximum(self.upper, v)}
+        return self.replace(goal=goal, **(room | changes))
 
     def with_object(self, q: ArrayLike, displacement: ArrayLike) -> Array:
         """``q`` with the object displaced by a tangent vector ``(space.size,)``, m and rad."""
@@ -185,10 +193,24 @@ class Task:
                 return grasp
         return None
 
+    def __repr__(self) -> str:
+        planned = "no sampler" if self.sampler is None else type(self.sampler).__name__
+        return (
+            f"Task({self.name!r}: {self.object!r} of {self.model.name!r} by {_pose_change(self)}, "
+            f"tolerances {self.position_tolerance:g} m and {self.rotation_tolerance:g} rad, "
+            f"h={self.options.h:g}, {planned})"
+        )
+
     def reached(self, q: Array) -> bool:
         """Whether the object's pose in ``q`` is within the tolerances of the goal."""
         shift, turn = self.space.errors(q, self.goal)
         return shift <= self.position_tolerance and turn <= self.rotation_tolerance
+
+
+def _pose_change(task: Task) -> str:
+    shift, turn = task.space.errors(task.start, task.goal)
+    parts = [f"{shift:.3g} m"] if not task.space.rotation.all() else []
+    return " and ".join(parts + ([f"{turn:.3g} rad"] if task.space.rotation.any() else []))
 
 
 def penetration(model: Model, q: Array) -> float:

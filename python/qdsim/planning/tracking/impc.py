@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
-from qdsim.arguments import generator_of, instance, number, reals
+from qdsim.arguments import flag, generator_of, instance, number, reals
 from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.progress import Update, away, progress_bar
 from qdsim.planning.task.impc_options import ImpcOptions, Start
 from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
@@ -105,6 +106,7 @@ def impc(
     rng: int | np.random.Generator = 0,
     *,
     u: Array | None = None,
+    progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> ImpcResult:
@@ -116,6 +118,7 @@ def impc(
         rng: a seed or a generator, for schemes and starts that sample. The same seed gives the same
             trajectory.
         u: ``(T, nu)`` first guess of the commands, in place of ``options.start``.
+        progress: show a bar with the cost and the distance to the goal (needs tqdm; without it nothing is shown).
         checkpoint: a file that the optimisation keeps itself in, every ``checkpoint_seconds`` and at its
             end. If it is there already the optimisation goes on from it, with the bits of one that was
             never interrupted; ``rng`` is not used then. With one first guess and a ``kappa`` that does
@@ -132,10 +135,12 @@ def impc(
     """
     task, settings, generator = check_arguments(task, options, rng)
     every = number("checkpoint_seconds", checkpoint_seconds, least=0, infinite=True)
+    progress = flag("progress", progress)
     search = _Search(task, settings, generator, u)
     if checkpoint is not None:
         search.keep(checkpoint, every)
-    return search.run()
+    with progress_bar(progress, settings.iterations, task.name, "iterations") as search.show:
+        return search.run()
 
 
 def check_arguments(
@@ -172,6 +177,7 @@ class _Search:
         self.state = SearchState(counts=self.parts.counts)
         self.file: str | os.PathLike[str] | None = None
         self.mark, self.pause, self.saved = "", math.inf, self.begin
+        self.show: Update = lambda done, text: None
 
     def keep(self, path: str | os.PathLike[str], pause: float) -> None:
         """Keep the search in a file, and go on from what is there."""
@@ -267,6 +273,8 @@ class _Search:
         kappa = getattr(scheme, "kappa", None)
         path = branch.path
         before = rows[-1][2] if rows else math.inf
+        error = self.task.space.errors(path.q[-1], self.task.goal)
+        self.show(self.state.done, f"cost {branch.best.cost:.4g}, {away(*error)}")
         rows.append(
             (
                 self.state.done,
@@ -275,7 +283,7 @@ class _Search:
                 path.final,
                 branch.radius,
                 math.nan if kappa is None else kappa,
-                *self.task.space.errors(path.q[-1], self.task.goal),
+                *error,
                 counts.steps,
                 counts.linearizations,
                 counts.programs,

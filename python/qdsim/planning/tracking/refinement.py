@@ -8,10 +8,11 @@ import os
 
 import numpy as np
 
-from qdsim.arguments import fields, instance, integer, number, path_of
+from qdsim.arguments import fields, flag, instance, integer, number, path_of
 from qdsim.batch import rollout
 from qdsim.planning.grasps.placing import placed
 from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.progress import away, progress_bar
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.planning.task.task import Task, penetration
@@ -100,6 +101,7 @@ def refine(
     task: Task,
     options: RefineOptions | None = None,
     *,
+    progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> tuple[Plan, tuple[SegmentRefinement, ...]]:
     """Shorten a plan and optimise each of its segments at a smaller step (S3 §VII-E).
@@ -113,6 +115,8 @@ def refine(
         plan: made for the task.
         task: the task.
         options: step length, what counts as idle, settings of the optimisation.
+        progress: show a bar that counts segments, with the error at the end of the last one (needs tqdm; without it
+            nothing is shown).
         checkpoint: a file that keeps the segments that are done, written after each of them. If it is there
             already the refinement goes on from it, with the bits of one that was never interrupted.
 
@@ -150,33 +154,16 @@ def refine(
                 f"the plan {len(short.segments)}"
             )
         reports = [SegmentRefinement(**values) for values in known]
-    q = np.array(segments[-1].end if segments else short.start)
-    for i, segment in enumerate(short.segments):
-        if i < len(segments):
-            continue
-        if i > 0:
-            q = _regrasped(task, step_options, segment.start, q, plan.contact_tolerance)
-        last = i + 1 == len(short.segments)
-        goal = np.array(task.goal if last else segment.end)
-        if segment.steps == 0:  # the goal is where the plan begins
-            refined, report = _at_rest(task, q, goal)
-        else:
-            commands = _stretched(task, segment, plan.options.h, h, given)
-            refined, report = _optimise(task, step_options, q, goal, commands, given)
-        if not last:
-            refined = _settled(task, step_options, refined, plan.contact_tolerance)
-        segments.append(refined)
-        reports.append(
-            dataclasses.replace(
-                report,
-                steps_before=segment.steps,
-                steps_after=refined.steps,
-                error_after=task.space.errors(refined.end, goal),
-            )
-        )
-        q = np.array(refined.end)
-        if checkpoint is not None:
-            save_segments(checkpoint, mark, segments, reports)
+    count = len(short.segments)
+    with progress_bar(flag("progress", progress), count, plan.task, "segments") as show:
+        for i in range(len(segments), count):
+            q = np.array(segments[-1].end if segments else short.start)
+            refined, report = _refined(short, i, q, task, step_options, given)
+            segments.append(refined)
+            reports.append(report)
+            if checkpoint is not None:
+                save_segments(checkpoint, mark, segments, reports)
+            show(i + 1, away(*report.error_after))
     refined_plan = dataclasses.replace(
         plan,
         options=step_options,
@@ -185,6 +172,29 @@ def refine(
         command_bounds=task.bounds_as_numbers,
     )
     return refined_plan.with_forces(task.model), tuple(reports)
+
+
+def _refined(
+    plan: Plan, i: int, q: Array, task: Task, options: Options, given: RefineOptions
+) -> tuple[Segment, SegmentRefinement]:
+    """Segment ``i`` of a plan, optimised from where the one before left everything, ``q``."""
+    segment, last = plan.segments[i], i + 1 == len(plan.segments)
+    if i > 0:
+        q = _regrasped(task, options, segment.start, q, plan.contact_tolerance)
+    goal = np.array(task.goal if last else segment.end)
+    if segment.steps == 0:  # the goal is where the plan begins
+        refined, report = _at_rest(task, q, goal)
+    else:
+        commands = _stretched(task, segment, plan.options.h, options.h, given)
+        refined, report = _optimise(task, options, q, goal, commands, given)
+    if not last:
+        refined = _settled(task, options, refined, plan.contact_tolerance)
+    return refined, dataclasses.replace(
+        report,
+        steps_before=segment.steps,
+        steps_after=refined.steps,
+        error_after=task.space.errors(refined.end, goal),
+    )
 
 
 def _active_steps(segment: Segment, space: ObjectSpace, options: RefineOptions) -> int:
@@ -233,9 +243,9 @@ def _optimise(
     guess = rollout(task.model, q, commands, options).q
     before = task.space.errors(guess[-1], goal)
     settings = _settings(task, given).replace(horizon=len(commands), h=options.h)
-    part = task.replace(
+    part = task.towards(
+        goal,
         start=q,
-        goal=goal,
         options=options,
         start_tolerance=max(task.start_tolerance, 2.0 * penetration(task.model, q) + 1e-6),
         impc=settings,

@@ -80,7 +80,7 @@ def _tree_commands(
     """The path of a small tree to its node nearest to the goal, stretched over the horizon."""
     from qdsim.planning.search.rrt import rrt
 
-    begin = task.replace(start=q, sampler=None, start_tolerance=np.inf)
+    begin = task.towards(task.goal, start=q, sampler=None, start_tolerance=np.inf)
     settings = RRTOptions(max_nodes=options.rrt_nodes, max_iterations=10 * options.rrt_nodes)
     tree = rrt(begin, settings, rng)
     path = [n for n in tree.path(tree.best_node) if tree.inputs(n) is not None]
