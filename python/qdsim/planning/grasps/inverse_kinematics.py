@@ -22,6 +22,13 @@ STAGNATION = 5
 ten, far from one it creeps along limits towards places out of reach.
 """
 
+UNDAMPED = 1e-6
+"""Up to this damping a step goes to the minimum of its least squares. If it moves the point by less than a
+tenth of the tolerance, the place is out of reach: a larger damping would only creep there.
+"""
+
+MOST_DAMPED = 1e6
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PointReach:
@@ -107,6 +114,7 @@ def reach_point(
     cost, damping = float(e @ e), 1e-8
     iterations = 0
     costs = [cost]
+    settled = 0.1 * (tolerance if aim is None else min(tolerance, length * angle_tolerance))
     while iterations < iteration_limit:
         iterations += 1
         position, angle = _errors(e, aim, turned)
@@ -119,22 +127,20 @@ def reach_point(
             J = np.vstack((J[:3], -length * cross @ J[3:]))
         else:
             J = J[:3]
-        while True:
-            step = least_squares_in_box(
-                J,
-                e,
-                np.minimum(lower - here[rows], 0.0),
-                np.maximum(upper - here[rows], 0.0),
-                regularization=damping,
-            )
+        room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
+        nearer = False
+        while not nearer and damping <= MOST_DAMPED:
+            step = least_squares_in_box(J, e, *room, regularization=damping)
+            if damping <= UNDAMPED and np.linalg.norm(J @ step) <= settled:
+                break
             trial = here.copy()
             trial[rows] = np.clip(here[rows] + step, lower, upper)
             e_trial, turned_trial = residual(trial)
-            if e_trial @ e_trial < cost or damping > 1e6:
-                break
-            damping *= 10.0
-        if not e_trial @ e_trial < cost * (1.0 - 1e-12):
-            break  # nothing nearer: out of reach, or a local minimum
+            nearer = bool(e_trial @ e_trial < cost * (1.0 - 1e-12))
+            if not nearer:
+                damping *= 10.0
+        if not nearer:
+            break  # out of reach, or a local minimum
         here, e, turned = trial, e_trial, turned_trial
         cost, damping = float(e @ e), max(0.1 * damping, 1e-12)
         costs.append(cost)

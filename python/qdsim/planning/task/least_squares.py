@@ -79,8 +79,11 @@ def least_squares_in_box(
     H = B.T @ B
     H.flat[:: m + 1] += regularization
     g = B.T @ target
-    x = np.linalg.solve(H, g) if first_guess is None else first_guess
-
+    x = first_guess
+    if x is None:
+        x = np.linalg.solve(H, g)
+        if ((x >= lower) & (x <= upper)).all():
+            return x
     x = np.minimum(np.maximum(x, lower), upper)
     free = (x > lower) & (x < upper)
     scale = float(np.abs(g).max()) + 1e-300
