@@ -13,9 +13,10 @@ from qdsim.cone import solve_cone_program
 from qdsim.description import Coupling
 from qdsim.model import Model
 from qdsim.planning.grasps.closing import joint_limits, moved_bodies
+from qdsim.planning.task.sizes import bounding_radii
 from qdsim.planning.task.space import Array
 
-__all__ = ["RobotSpace", "bounding_radii"]
+__all__ = ["RobotSpace"]
 
 _MARGIN = 0.1
 """m; distances beyond this are not measured."""
@@ -251,31 +252,6 @@ def _moving(model: Model) -> list[bool]:
     for body in model.description.bodies[1:]:
         moving.append(bool(body.joints) or moving[index[body.parent]])
     return moving
-
-
-def bounding_radii(model: Model) -> Array:
-    """``(geoms,)`` radii of spheres about the geometries' frames that contain them, m."""
-    meshes = {mesh.name: mesh for mesh in model.description.meshes}
-    sizes = model.parameters.geom_size
-    radii = np.empty(len(sizes))
-    for i, (geom, size) in enumerate(zip(model.description.geoms, sizes)):
-        if geom.type == "plane":
-            radii[i] = math.inf
-        elif geom.mesh is not None:
-            radii[i] = np.linalg.norm(meshes[geom.mesh].vertices, axis=1).max()
-        elif geom.cloud is not None:
-            radii[i] = np.linalg.norm(geom.cloud.points, axis=1).max() + size.max()
-        elif geom.type == "box":
-            radii[i] = np.linalg.norm(size)
-        elif geom.type == "capsule":
-            radii[i] = size[0] + size[1]
-        elif geom.type == "cylinder":
-            radii[i] = math.hypot(size[0], size[1])
-        elif geom.type == "sphere":
-            radii[i] = size[0]
-        else:
-            radii[i] = size.max()
-    return radii
 
 
 def _travel(model: Model, q: Array, lower: Array, upper: Array) -> dict[str, float]:

@@ -15,6 +15,7 @@ from qdsim.planning.task.bounds import beyond, command_range, narrowed
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.oddities import warn_of_oddities
 from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.sizes import object_length
 from qdsim.planning.task.space import Array, ObjectSpace, as_vector
 from qdsim.step import Options
 
@@ -47,7 +48,8 @@ class Task:
         sampler: draws grasps for a given object pose, or None.
         position_tolerance, rotation_tolerance: pose errors at which the goal counts as reached, m
             and rad.
-        length: metres that one radian counts for, a typical radius of the object.
+        length: metres that one radian counts for, a typical radius of the object; None takes how far its
+            furthest point moves per radian.
         command_lower, command_upper: ``(nu,)`` bounds of the command; None takes the joint limits.
         planner: settings of the planner that suit the task; None: the planner's own defaults.
         start_tolerance: deepest penetration that the start may have, m.
@@ -66,7 +68,7 @@ class Task:
     sampler: ContactSampler | None = None
     position_tolerance: float = 0.02
     rotation_tolerance: float = 0.05
-    length: float = 1.0
+    length: float = None  # type: ignore[assignment]  # a number once the task is made
     command_lower: Array | None = None
     command_upper: Array | None = None
     start_tolerance: float = 1e-4
@@ -100,6 +102,8 @@ class Task:
             raise ValueError(
                 f"lower: {self.lower[i]:g} at index {i} exceeds upper {self.upper[i]:g}"
             )
+        if self.length is None:
+            put("length", object_length(model, self.start, self.space))
         fields(self, number, "position_tolerance", "rotation_tolerance", "length", above=0)
         fields(self, number, "start_tolerance", least=0, infinite=True)
         lower, upper = command_range(model)
