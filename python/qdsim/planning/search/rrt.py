@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import time
@@ -16,6 +17,7 @@ from qdsim._core import SolverError
 from qdsim.arguments import flag, generator_of, instance, integer, number, path_of
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.grasps.resting import stays
+from qdsim.planning.grasps.samplers import SurfaceSampler
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.progress import away, progress_bar
 from qdsim.planning.search.tree import RECORD, EdgeKind, LocalModel, Tree
@@ -28,6 +30,9 @@ from qdsim.planning.task.task import Task
 from qdsim.step import step
 
 __all__ = ["rrt"]
+
+_PUSHES = 0.25
+"""How often a grasp of an object that has to be carried is one for pushing all the same."""
 
 SETTLING_STEPS = 5
 """Steps allowed for a penetration to go away. Each leaves about the square of the last one, over a
@@ -95,6 +100,7 @@ class _Search:
         self.exact = options.dynamics == "exact"
         self.step_options = step_options(task, options)
         self.lower, self.upper = task.command_bounds
+        self.grasping, self.pushing = grasping_tasks(task)
         self.span = task.upper - task.lower
         self.most_steps = math.inf if options.max_steps is None else options.max_steps
         self._resting: dict[int, bool] = {}
@@ -398,11 +404,14 @@ class _Search:
         their first step. There only those come whose contact forces can balance its weight, and they begin
         with the command that makes these; or the last of the samples, if none can.
         """
-        task, tree = self.task, self.tree
+        tree = self.tree
         last: Array | None = None
         held = False
         for _ in range(self.options.grasps):
-            sample = task.grasp(q, self.rng)
+            drawing = self.grasping
+            if self.pushing is not None and self.rng.random() < _PUSHES:
+                drawing = self.pushing
+            sample = drawing.grasp(q, self.rng)
             if sample is None:
                 break
             try:
@@ -469,6 +478,19 @@ def luby(number: int) -> int:
         if number == (1 << power) - 1:
             return 1 << (power - 1)
         number -= (1 << (power - 1)) - 1
+
+
+def grasping_tasks(task: Task) -> tuple[Task, Task | None]:
+    """The task with a sampler that knows whether the object has to be carried to its goal; and where it has to, the
+    task with one that draws grasps for pushes.
+    """
+    sampler = task.sampler
+    if not isinstance(sampler, SurfaceSampler) or sampler.carry is not None:
+        return task, None
+    plain = task.replace(sampler=dataclasses.replace(sampler, carry=False))
+    if stays(task.model, task.goal, task.object, task.options):
+        return plain, None
+    return task, plain
 
 
 def step_options(task: Task, options: RRTOptions):  # type: ignore[no-untyped-def]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,7 +102,7 @@ class Task:
             raise ValueError(
                 f"lower: {self.lower[i]:g} at index {i} exceeds upper {self.upper[i]:g}"
             )
-        if self.length is None:
+        if cast("float | None", self.length) is None:
             put("length", object_length(model, self.start, self.space))
         fields(self, number, "position_tolerance", "rotation_tolerance", "length", above=0)
         fields(self, number, "start_tolerance", least=0, infinite=True)

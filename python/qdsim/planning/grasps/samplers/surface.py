@@ -11,17 +11,36 @@ from numpy.typing import NDArray
 
 from qdsim.arguments import fields, flag, instance, integer, number
 from qdsim.model import Model
-from qdsim.planning.grasps.closing import close_grasp, joint_limits, moved_bodies, near_pairs
+from qdsim.planning.grasps.closing import close_grasp, joint_limits, moved_bodies
 from qdsim.planning.grasps.inverse_kinematics import reach_point
+from qdsim.planning.grasps.samplers.carrying import carrying_effort, hangs
 from qdsim.planning.grasps.samplers.touching import bodies_touching, sides, slopes
-from qdsim.planning.motion.clearance import bounding_radii
 from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.sizes import bounding_radii
 from qdsim.planning.task.space import Array
 
 __all__ = ["SurfaceSampler"]
 
-_APPROACHES = 12
+_APPROACHES = 16
 """Steps towards the object's surface; most need three."""
+
+_INNER = 0.1
+"""How often a link that carries a tip is to touch first: it pushes where a tip does not get to."""
+
+_CARRIES = 0.05
+"""Effort (:func:`carrying_effort`) below which a grasp holds the object with forces of some five times its weight."""
+
+_PATIENT = 4
+"""How many times more draws a grasp that carries may take: most come after ten, the last per cent after a hundred."""
+
+_FINGERS = 4
+"""Most fingers that are led to an object at the same time; the others close."""
+
+_ASIDE = 0.4
+"""How far several fingers that oppose one lie aside of its opposite, standard deviation in radians."""
+
+_PATIENCE = 4
+"""Steps in a row that may not bring anything nearer: what gets out of one obstacle may meet another."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,7 +65,12 @@ class SurfaceSampler:
         gap: distance that the robot keeps, m.
         reach: m; the point near the object lies within this of its bounding sphere. None: its radius.
         near: bodies nearer than this touch, m.
-        draws: how often to try.
+        draws: how often to try, four times as often for grasps that carry.
+        carry: whether the grasp is to hold the object against gravity by itself. Then several fingers are led to
+            opposite places at once, and of all draws the first comes that holds with moderate forces
+            (:func:`qdsim.planning.grasps.samplers.carrying.carrying_effort`), or the one that is nearest to that. None:
+            where gravity acts on the object and the robot has two tips or more; a planner also looks whether the
+            goal lies on a support.
     """
 
     object: str
@@ -57,6 +81,7 @@ class SurfaceSampler:
     reach: float | None = None
     near: float = 2e-3
     draws: int = 30
+    carry: bool | None = None
 
     def __post_init__(self) -> None:
         fields(self, instance, "object", kind=str)
@@ -69,33 +94,51 @@ class SurfaceSampler:
         fields(self, number, "gap", "near", above=0)
         fields(self, number, "reach", above=0, or_none=True)
         fields(self, flag, "close")
+        if self.carry is not None:
+            fields(self, flag, "carry")
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""
-        geoms = self._tip_geoms(model)
+        tips, inner = self._tip_geoms(model)
+        bodies = np.unique(model.geom_body[tips])
+        carry = self.carry
+        if carry is None:
+            carry = len(bodies) > 1 and hangs(model, q, self.object)
         centre, radius = self._ball(model, q)
-        margin = 4.0 * radius + (radius if self.reach is None else self.reach)
-        for _ in range(self.draws):
-            tip = int(geoms[rng.integers(len(geoms))])
-            direction = rng.standard_normal(3)
-            length = radius + (radius if self.reach is None else self.reach) * rng.random()
-            place = centre + direction * (length / max(float(np.linalg.norm(direction)), 1e-12))
+        reach = radius if self.reach is None else self.reach
+        best, least = None, math.inf
+        for _ in range(self.draws * (_PATIENT if carry else 1)):
+            if carry and len(bodies) > 1:
+                chosen = self._fingers(model, tips, rng)
+                ways = self._opposed(model, len(chosen), rng)
+            else:
+                geoms = inner if len(inner) and rng.random() < _INNER else tips
+                chosen = geoms[[rng.integers(len(geoms))]]
+                ways = _units(rng.standard_normal((1, 3)))
+            places = centre + ways * (radius + reach * rng.random())
             begin = self._posture(model, q, rng)
-            found = self._approach(model, begin, tip, place, margin)
+            found = self._approach(model, begin, chosen, places, 4.0 * radius + reach)
             if found is None:
                 continue
             if self.close:
-                found = self._close(model, found, tip, margin)
-            if len(self.touching(model, found)) >= self.contacts:
+                found = self._close(model, found, chosen, 4.0 * radius + reach)
+            if len(self.touching(model, found)) < self.contacts:
+                continue
+            if not carry:
                 return found
-        return None
+            effort = carrying_effort(model, found, self.object, self.near)
+            if effort < least:
+                best, least = found, effort
+            if least < _CARRIES:
+                break
+        return best
 
     def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
         """Indices of the robot's bodies that touch the object."""
         return bodies_touching(model, q, self.object, self.near)
 
-    def _tip_geoms(self, model: Model) -> NDArray[np.intp]:
-        """Indices of the shapes that may touch first."""
+    def _tip_geoms(self, model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Indices of the shapes that may touch first: those of tips, and of links that carry tips."""
         own, robot = sides(model, self.object)
         pairs = model.geom_body[model.pair_geom]
         meets = np.zeros(len(model.geom_body), dtype=bool)
@@ -118,7 +161,8 @@ class SurfaceSampler:
         if len(found) == 0:
             names = "no tip" if self.tips is None else f"none of {', '.join(self.tips)}"
             raise ValueError(f"tips: {names} can touch {self.object!r}")
-        return found
+        others = np.flatnonzero(meets) if self.tips is None else found
+        return found, np.setdiff1d(others, found)
 
     def _ball(self, model: Model, q: Array) -> tuple[Array, float]:
         """Centre ``(3,)`` and radius of a ball around the object's shapes, m."""
@@ -136,6 +180,26 @@ class SurfaceSampler:
         centre = places.mean(axis=0)
         return centre, float((np.linalg.norm(places - centre, axis=1) + radii[mine]).max())
 
+    def _fingers(
+        self, model: Model, tips: NDArray[np.intp], rng: np.random.Generator
+    ) -> NDArray[np.intp]:
+        """Shapes of two fingers or more, one of each, in the order in which they oppose each other."""
+        bodies = model.geom_body[tips]
+        each = rng.permutation(np.unique(bodies))
+        count = int(rng.integers(2, min(len(each), _FINGERS) + 1))
+        return np.array([rng.choice(tips[bodies == b]) for b in each[:count]], dtype=np.intp)
+
+    def _opposed(self, model: Model, count: int, rng: np.random.Generator) -> Array:
+        """Unit vectors ``(count, 3)``: any one, and others near its opposite. Half of the time the line is level."""
+        line = rng.standard_normal(3)
+        up = np.asarray(model.parameters.gravity)
+        if rng.random() < 0.5 and np.any(up):
+            line -= up * (line @ up) / (up @ up)
+        line = _units(line)
+        aside = _ASIDE * rng.standard_normal((count, 3)) * (count > 2)
+        aside[0] = 0.0
+        return _units(np.where(np.arange(count)[:, None] == 0, line, -line) + aside)
+
     def _posture(self, model: Model, q: Array, rng: np.random.Generator) -> Array:
         """Where the robot is, or half of the time somewhere within its joint limits."""
         lower, upper = joint_limits(model)
@@ -149,53 +213,89 @@ class SurfaceSampler:
         return result
 
     def _approach(
-        self, model: Model, q: Array, tip: int, place: Array, margin: float
+        self, model: Model, q: Array, tips: NDArray[np.intp], places: Array, margin: float
     ) -> Array | None:
-        """The tip near ``place``, then at the surface there; None if it does not come to touch.
+        """The tips near their places, then at the surface there; None if one does not come to touch.
 
-        From near the place, Gauss-Newton steps on the distance itself, by the smallest motions of the joints
+        From near the places, Gauss-Newton steps on the distances themselves, by the smallest motions of the joints
         within their limits: a long link that turns on its way meets the object with another of its points, and a
-        robot that does not get to the place touches what it gets to.
+        robot that does not get to the place touches what it gets to. What is in the way is kept at a distance by
+        the same steps.
         """
-        body = model.body_names[int(model.geom_body[tip])]
-        point = np.asarray(model.description.geoms[tip].pos)
-        # Nearly there is near enough: a robot that moves in a plane reaches no point beside it.
-        here = reach_point(model, q, body, point, place, tolerance=1e-2, iteration_limit=10).q
+        here = self._go_near(model, q, tips, places)
         rows = model.actuated_q
         lower, upper = joint_limits(model)
-        last = math.inf
+        least, patience = math.inf, _PATIENCE
         for _ in range(_APPROACHES):
-            nearest = self._nearest(model, here, tip, margin)
-            if nearest is None:
+            contacts = model.collide(here, margin)
+            nearest = self._nearest(model, contacts, tips)
+            if len(nearest) < len(tips):
                 return None
-            distance = float(nearest["dist"][0])
-            if 0.0 <= distance <= 2.0 * self.gap:
-                return here if len(near_pairs(model, here, 0.0)) == 0 else None
-            if abs(distance) > 0.9 * last:
-                return None  # out of reach
-            last = abs(distance)
-            slope = slopes(model, here, self.object, nearest)
+            others = np.setdiff1d(_too_near(model, contacts, self.gap), nearest)
+            distances = contacts["dist"][nearest]
+            depth = -float(contacts["dist"][others].min(initial=0.0))
+            if np.all((distances >= 0.0) & (distances <= 2.0 * self.gap)) and depth <= 0.0:
+                return here
+            left = max(float(np.abs(distances - self.gap).max()), depth)
+            if left < 0.9 * least:
+                least, patience = left, _PATIENCE
+            patience -= 1
+            if patience < 0:
+                return None  # out of reach, or in its own way
+            active = contacts[np.append(others, nearest)]
             room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
-            here[rows] += least_squares_in_box(slope, self.gap - nearest["dist"], *room)
+            wanted = self.gap - active["dist"]
+            here[rows] += least_squares_in_box(slopes(model, here, active), wanted, *room)
         return None
 
-    def _nearest(self, model: Model, q: Array, tip: int, margin: float) -> NDArray[np.void] | None:
-        """The nearest contact of a shape and the object, an array of one."""
-        own, _ = sides(model, self.object)
-        contacts = model.collide(q, margin)
-        first = (contacts["geom_a"] == tip) & own[contacts["body_b"]]
-        second = (contacts["geom_b"] == tip) & own[contacts["body_a"]]
-        rows = np.flatnonzero(first | second)
-        if len(rows) == 0:
-            return None
-        row = rows[int(contacts["dist"][rows].argmin())]
-        return contacts[row : row + 1]
+    def _go_near(self, model: Model, q: Array, tips: NDArray[np.intp], places: Array) -> Array:
+        """A configuration with the tips near their places, or as near as they come."""
+        # Nearly there is near enough: a robot that moves in a plane reaches no point beside it.
+        bodies = model.geom_body[tips]
+        points = [np.asarray(model.description.geoms[tip].pos) for tip in tips]
+        if len(tips) == 1:
+            name = model.body_names[int(bodies[0])]
+            found = reach_point(
+                model, q, name, points[0], places[0], tolerance=1e-2, iteration_limit=10
+            )
+            return found.q
+        here, rows = np.array(q), model.actuated_q
+        lower, upper = joint_limits(model)
+        best, least = here, math.inf
+        for _ in range(_APPROACHES):
+            pos, rot = model.body_poses(here)
+            ends = np.array([pos[b] + rot[b] @ p for b, p in zip(bodies, points)])
+            e = (places - ends).ravel()
+            cost = float(e @ e)
+            if cost < least:
+                best, least = here.copy(), cost
+            if cost > 2.0 * least or cost < 1e-4:
+                break
+            J = [model.jacobian(here, int(b), p)[:3] for b, p in zip(bodies, points)]
+            room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
+            columns = np.vstack(J)[:, model.actuated_v]
+            here[rows] += least_squares_in_box(columns, e, *room, regularization=1e-4)
+        return best
 
-    def _close(self, model: Model, q: Array, tip: int, margin: float) -> Array:
+    def _nearest(
+        self, model: Model, contacts: NDArray[np.void], tips: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Indices of the nearest contact of each shape and the object, without those out of range."""
+        own, _ = sides(model, self.object)
+        found = []
+        for tip in tips:
+            first = (contacts["geom_a"] == tip) & own[contacts["body_b"]]
+            second = (contacts["geom_b"] == tip) & own[contacts["body_a"]]
+            rows = np.flatnonzero(first | second)
+            if len(rows):
+                found.append(rows[contacts["dist"][rows].argmin()])
+        return np.array(found, dtype=np.intp)
+
+    def _close(self, model: Model, q: Array, tips: NDArray[np.intp], margin: float) -> Array:
         """The other fingers move towards the object until they touch."""
         moves = moved_bodies(model)
         own, _ = sides(model, self.object)
-        free = ~moves[:, int(model.geom_body[tip])]
+        free = ~moves[:, model.geom_body[tips]].any(axis=1)
         rate = np.zeros(model.nu)
         contacts = model.collide(q, margin)
         best: dict[int, tuple[float, int, float]] = {}
@@ -215,6 +315,19 @@ class SurfaceSampler:
         # A hinge at most half a turn, a slide as far as the object may be away.
         turns = float((np.abs(rate) / np.where(_hinges(model), math.pi, margin)).max(initial=0.0))
         return close_grasp(model, q, rate / turns, resolution=0.1).q if turns > 0.0 else q
+
+
+def _too_near(model: Model, contacts: NDArray[np.void], gap: float) -> NDArray[np.intp]:
+    """Indices of contacts nearer than ``gap`` that some actuated joint moves against each other."""
+    table = moved_bodies(model)
+    apart = (table[:, contacts["body_a"]] != table[:, contacts["body_b"]]).any(axis=0)
+    return np.flatnonzero(apart & (contacts["dist"] < gap))
+
+
+def _units(vectors: Array) -> Array:
+    """Vectors ``(..., 3)`` divided by their lengths."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12))
 
 
 def _hinges(model: Model) -> NDArray[np.bool_]:

@@ -68,7 +68,7 @@ def add_contact(
         left = gap - contacts["dist"][chosen]
         if np.all(np.abs(left) <= 0.5 * gap):
             return here if len(near_pairs(model, here, 0.0)) == 0 else None
-        slope = slopes(model, here, object, contacts[chosen])
+        slope = slopes(model, here, contacts[chosen])
         room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
         here[rows] += least_squares_in_box(slope, left, *room)
         margin = max(near, float(np.abs(left).max()))
@@ -91,19 +91,20 @@ def _between(
     return contacts["geom_a"].astype(np.int64) * shapes + contacts["geom_b"], contacts
 
 
-def slopes(model: Model, q: Array, object: str, contacts: NDArray[np.void]) -> Array:
+def slopes(model: Model, q: Array, contacts: NDArray[np.void]) -> Array:
     """Changes of contacts' distances per unit of the actuated joints ``(contacts, nu)``."""
-    own, _ = sides(model, object)
     pos, rot = model.body_poses(q)
-    found = np.empty((len(contacts), model.nu))
+    moved = np.any(moved_bodies(model), axis=0)
+    found = np.zeros((len(contacts), model.nu))
     for k, contact in enumerate(contacts):
-        first = bool(own[contact["body_b"]])  # the robot's body is a
-        b = int(contact["body_a" if first else "body_b"])
         # The normal points from a to b; the contact's place lies half way between the two surfaces.
-        outwards = contact["frame"][0] * (-1.0 if first else 1.0)
-        place = contact["pos"] + 0.5 * contact["dist"] * outwards
-        J = model.jacobian(q, b, rot[b].T @ (place - pos[b]))
-        found[k] = outwards @ J[:3][:, model.actuated_v]
+        normal, half = contact["frame"][0], 0.5 * contact["dist"]
+        for side, sign in (("body_a", -1.0), ("body_b", 1.0)):
+            b = int(contact[side])
+            if moved[b]:
+                place = contact["pos"] + sign * half * normal
+                J = model.jacobian(q, b, rot[b].T @ (place - pos[b]))
+                found[k] += sign * (normal @ J[:3][:, model.actuated_v])
     return found
 
 

@@ -1,0 +1,96 @@
+"""How well the robot's contacts carry an object that nothing else supports."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from qdsim._core import SolverError
+from qdsim.cone import solve_cone_program
+from qdsim.model import Model
+from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
+from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.task.sizes import object_length
+from qdsim.planning.task.space import Array, ObjectSpace
+
+__all__ = ["carrying_effort", "hangs"]
+
+NARROWED = 0.7
+"""Share of the friction that a grasp counts on: contacts move a little when fingers press."""
+
+TILT = 0.2
+"""rad, from gravity's direction."""
+
+PRESSING = 1e-4
+"""What squared forces cost beside squared wrenches that are left over, both in weights of the object."""
+
+
+def hangs(model: Model, q: Array, object: str) -> bool:
+    """Whether gravity acts on the object's freedoms."""
+    if not np.any(model.parameters.gravity):
+        return False
+    load = generalised_load(model, q, False)[ObjectSpace(model, object).v]
+    return bool(np.abs(load).max() > 1e-9)
+
+
+def carrying_effort(model: Model, q: Array, object: str, reach: float) -> float:
+    """What it takes the robot alone to balance the object's weight: small for grasps that carry it.
+
+    The least ``sqrt(|w|^2 + 1e-4 |f|^2)`` over contact forces f within friction cones narrowed to 0.7, where w is
+    what they leave over of the object's weight, torques over its length; both in weights. Grasps that hold press
+    with f and score ``0.01 |f|``; those that do not score up to 1. The worst of gravity's direction and four
+    that are 0.2 rad from it counts: two fingers below the centre of mass balance it, but not for long.
+
+    Args:
+        model: the model.
+        q: ``(nq,)`` the grasp.
+        object: name of the object's body.
+        reach: m; contacts of robot and object up to this far apart count, no others.
+    """
+    own, robot = sides(model, object)
+    space = ObjectSpace(model, object)
+    mass = np.asarray(model.parameters.body_mass)[own].sum()
+    weight = float(mass * np.linalg.norm(model.parameters.gravity))
+    if weight == 0.0:
+        return 0.0
+    length = object_length(model, q, space)
+    units = np.where(space.rotation, length, 1.0)
+    contacts = model.collide(q, reach)
+    a, b = contacts["body_a"], contacts["body_b"]
+    contacts = contacts[(own[a] & robot[b]) | (own[b] & robot[a])]
+    rows, J, friction, cones = contact_rows(model, q, contacts)
+    loads = [load / units for load in _tilted_loads(model, q, space, weight)]
+    if not rows:
+        return float(np.linalg.norm(loads[0]))
+    C = J[:, space.v].T / units[:, None]
+    first = np.array([row == 0 for _, row in rows])
+    kinds = [("lorentz" if size > 1 else "orthant", size) for size in cones]
+    G = np.diag(np.where(first, 1.0, 1.0 / (NARROWED * friction)))
+    P, zero = C.T @ C + PRESSING * np.eye(len(rows)), np.zeros(len(rows))
+    efforts = []
+    for c in loads:
+        try:
+            f = solve_cone_program(P, C.T @ c, G, zero, kinds).x
+        except SolverError:
+            return math.inf
+        left = C @ f + c
+        efforts.append(math.sqrt(float(left @ left + PRESSING * (f @ f))))
+    return max(efforts)
+
+
+def _tilted_loads(model: Model, q: Array, space: ObjectSpace, weight: float) -> list[Array]:
+    """The object's load in weights ``(size,)``, in gravity's direction and in four around it."""
+    p = model.parameters
+    pull = np.zeros((3, space.size))
+    for b in range(1, len(model.body_names)):
+        if p.body_mass[b] > 0.0:
+            J = np.asarray(model.jacobian(q, b, p.body_com[b]))
+            pull += p.body_mass[b] * J[:3, space.v]
+    down = p.gravity / np.linalg.norm(p.gravity)
+    _, _, axes = np.linalg.svd(down[None])
+    directions = [down]
+    directions += [
+        math.cos(TILT) * down + math.sin(TILT) * s * a for a in axes[1:] for s in (1, -1)
+    ]
+    return [np.asarray(np.linalg.norm(p.gravity) / weight * (d @ pull)) for d in directions]
