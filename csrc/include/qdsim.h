@@ -105,9 +105,10 @@ size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace);
  * and o are zero, S is R at least where b is.) Programs whose own numbers differ by so much that a
  * double cannot hold this end as QD_NUMERICAL_TROUBLE.
  * - QD_INFEASIBLE: dual, in its cones, and dual_eq prove it: g'dual + c'dual_eq + X sum_j
- *   |(G'dual + C'dual_eq)_j| d_j < 0 with X = 1000 max(f, o), 1000 if that is zero, so no x up to X
- *   satisfies the constraints. Of a barrier program the sum may be zero, to 1e-6 of its terms: then
- *   no x lies inside all cones.
+ *   |(G'dual + C'dual_eq)_j| d_j < 0 with X = 1000 max(f, o, largest term of the first two sums
+ *   over the largest |dual_i| |G_i d|), 1000 if that is zero, so no x up to X satisfies the
+ * constraints. Of a barrier program the sum may be zero, to 1e-6 of its terms: then no x lies
+ * inside all cones.
  * - QD_UNBOUNDED: x is a direction along which the cost falls for ever. */
 qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
                         const qd_cone_program *program, double *x, double *slack, double *dual,

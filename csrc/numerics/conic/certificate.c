@@ -436,7 +436,8 @@ int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program
 
 /* A multiplier in its cone with G'dual + C'dual_eq = 0 and g'dual + c'dual_eq < 0 excludes every x.
  * In numbers that are rounded: every x that is not EXCLUDED times farther away than offsets and
- * cost send it. For a barrier the sum may be zero: then no x lies inside. */
+ * cost send it, offsets of all rows or of those that carry the proof. For a barrier the sum may be
+ * zero: then no x lies inside. */
 int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
                    const double *dual, const double *dual_eq) {
   double *push = workspace->work_x;
@@ -460,7 +461,7 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
   for (int k = 0; k < workspace->column_count; ++k)
     if (workspace->column_of[k] >= 0)
       moved += fabs(push[workspace->column_of[k]]) * workspace->column_scale[k];
-  double reach = EXCLUDED * larger(s.free, s.offset);
+  double reach = EXCLUDED * larger(s.free, force > 0.0 ? larger(s.offset, size / force) : s.offset);
   if (!(size > TINIEST && size < HUGE_VAL && isfinite(sum) && isfinite(force))) return 0;
   if (reach == 0.0) reach = EXCLUDED;
   return sum + moved * reach < 0.0 ||

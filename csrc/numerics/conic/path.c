@@ -34,6 +34,7 @@
 #define ACCEPTABLE 1e-7    /* relative error where rounding ends a path: of a barrier, by offsets */
 #define POLISH_FROM 1e-1   /* relative error: earlier, no gap means anything */
 #define CERTIFICATE_FROM 8 /* iterations before rays are looked at */
+#define FLAT 1e-6          /* of lengths and of what it is a sum of: a barrier's g'z that is zero */
 #define CERTIFICATE_SCALE 1e6 /* a ray excludes every solution up to this many natural sizes */
 
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
@@ -264,13 +265,14 @@ static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
 static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
   const cone_product *product = &workspace->product;
   double *push = workspace->work_x;
-  double value = 0.0, size = 0.0;
+  double value = 0.0, size = 0.0, terms = 0.0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int i = 0; i < group->dim; ++i)
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
         value -= workspace->g[at] * ray[at];
+        terms = larger(terms, fabs(workspace->g[at] * ray[at]));
         size = larger(size, fabs(ray[at]));
       }
   }
@@ -281,7 +283,7 @@ static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
       CERTIFICATE_SCALE *
       (max_norm(push, workspace->column_count) * workspace->reach + leak * workspace->length);
   if (!workspace->exact && moved < size * workspace->length &&
-      value > -1e-6 * size * workspace->length)
+      value > -FLAT * size * workspace->length && value >= -FLAT * terms)
     return 1;
   return value > moved;
 }
