@@ -540,6 +540,23 @@ def test_trees_of_the_first_version_are_read_with_a_warning(good: Any, tmp_path:
         read(path)
 
 
+def test_a_checkpoint_of_the_first_version_goes_on_with_a_warning(
+    good: Any, tmp_path: Path
+) -> None:
+    from qdsim.planning.tracking.search_file import mark_of
+
+    content, read = good["impc"]
+    arrays = members(content)
+    header = json.loads(str(arrays.pop("header")))
+    old = header | {"version": 1, "mark": mark_of(TASK, IMPC, None, 1)}
+    # That version had two entries of one name; what came last stayed.
+    arrays = {k: v for k, v in arrays.items() if not k.endswith("_history")}
+    path = tmp_path / "old.npz"
+    path.write_bytes(packed(arrays | {"header": np.array(json.dumps(old))}))
+    with pytest.warns(UserWarning, match=r"old\.npz: written by an earlier version"):
+        read(path)
+
+
 def test_versions_that_are_later_are_named(tmp_path: Path) -> None:
     path = tmp_path / "plan.npz"
     write_archive(path, Format("qdsim-plan", 99, ""), {}, {})

@@ -67,8 +67,9 @@ def test_goals_in_the_box_give_no_warning_and_goals_outside_do(name: str, seed: 
 def test_angles_in_degrees_give_a_warning(degrees: float) -> None:
     goal = TASK.start.copy()
     goal[TASK.space.q[2]] = degrees
-    with pytest.warns(UserWarning, match=r"goal: .* looks like degrees"):
+    with pytest.warns(UserWarning, match=r"goal: .* looks like degrees") as said:
         TASK.replace(goal=goal)
+    assert all(warning.filename == __file__ for warning in said)  # where the mistake is
     ends = np.array(TASK.upper)
     ends[2] = abs(degrees)
     with pytest.warns(UserWarning, match=r"upper: .* looks like degrees"):

@@ -18,6 +18,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from qdsim.planning.task.fingerprint import warn_of_first_version
 from qdsim.whole_files import replacing
 
 __all__ = ["Archive", "Format", "load_checkpoint", "read_archive", "write_archive"]
@@ -113,6 +114,8 @@ def load_checkpoint(
     def checked(archive: Archive) -> T:
         if archive.header["mark"] != mark(archive.version):
             raise ValueError(f"it belongs to another {inputs}")
+        if archive.version == 1:
+            warn_of_first_version(os.fspath(path))
         return make(archive)
 
     if not os.path.exists(path):

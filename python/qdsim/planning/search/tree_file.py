@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from qdsim.arguments import instance, integer, number
 from qdsim.planning.plans.archive import Archive, Format, read_archive, write_archive
 from qdsim.planning.search.tree import RECORD, EdgeKind, Tree
-from qdsim.planning.task.fingerprint import fingerprint
+from qdsim.planning.task.fingerprint import fingerprint, warn_of_first_version
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
@@ -65,7 +64,7 @@ def load_tree(
         ValueError: if it is not a tree, is cut or damaged, or belongs to another task or other
             options; the message names the file.
     """
-    return read_archive(path, FORMAT, lambda archive: _tree(archive, task, options))
+    return read_archive(path, FORMAT, lambda archive: _tree(archive, path, task, options))
 
 
 def option_values(options: RRTOptions) -> dict[str, Any]:
@@ -76,7 +75,9 @@ def option_values(options: RRTOptions) -> dict[str, Any]:
     }
 
 
-def _tree(archive: Archive, task: Task, given: RRTOptions | None) -> tuple[Tree, dict[str, Any]]:
+def _tree(
+    archive: Archive, path: str | os.PathLike[str], task: Task, given: RRTOptions | None
+) -> tuple[Tree, dict[str, Any]]:
     header = archive.header
     if header["fingerprint"] != fingerprint(task, archive.version):
         raise ValueError(f"it belongs to another task or model ({header['task']!r})")
@@ -124,11 +125,7 @@ def _tree(archive: Archive, task: Task, given: RRTOptions | None) -> tuple[Tree,
     if not in_order or (len(records) and records["nodes"][-1] != n):
         raise ValueError("its records are not those of its nodes")
     if archive.version == 1:
-        warnings.warn(
-            f"a tree of an earlier version: it knows only {header['task']!r}, its bounds, and masses, sizes, frictions, "
-            "stiffnesses and gravity of its model; that the rest of the model is the same was not compared",
-            stacklevel=5,
-        )
+        warn_of_first_version(os.fspath(path))
     return tree, instance("state", header["state"], dict)
 
 

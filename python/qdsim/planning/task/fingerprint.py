@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import warnings
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ import numpy as np
 from qdsim.model import Model
 from qdsim.planning.task.task import Task
 
-__all__ = ["fingerprint", "hash_of"]
+__all__ = ["fingerprint", "hash_of", "warn_of_first_version"]
 
 _LEFT_OUT = ("name", "space", "planner", "impc", "start_tolerance")
 """Fields of a task that a search does not depend on, or that files keep beside the fingerprint."""
@@ -32,6 +33,16 @@ def fingerprint(task: Task, version: int = 2) -> str:
         return _first_fingerprint(task)
     names = (f.name for f in dataclasses.fields(task) if f.name not in _LEFT_OUT)
     return hash_of("task", {name: getattr(task, name) for name in names})
+
+
+def warn_of_first_version(path: str) -> None:
+    """That a file's fingerprint is of the first version, and what that does not know."""
+    warnings.warn(
+        f"{path}: written by an earlier version: of the model only masses, sizes, frictions, stiffnesses and gravity were "
+        "compared with the file's",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def hash_of(*values: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ _TURNS = 4.0 * math.pi
 """rad; larger angles are more likely degrees."""
 
 
-def warn_of_oddities(task: Task, stacklevel: int) -> None:
+def warn_of_oddities(task: Task) -> None:
     """Warnings about a task's goal, box and tolerances; each names the field."""
     turns = task.space.rotation
     shift = task.space.difference(task.goal, task.start)
@@ -27,11 +28,11 @@ def warn_of_oddities(task: Task, stacklevel: int) -> None:
         large = turns & (np.abs(values) > _TURNS)
         if large.any():
             value = float(values[int(large.argmax())])
-            _warn(f"{name}: {value:.4g} rad looks like degrees; angles are in radians", stacklevel)
+            _warn(f"{name}: {value:.4g} rad looks like degrees; angles are in radians")
     if turns.any() and task.rotation_tolerance > _TURNS:
         value = task.rotation_tolerance
         said = f"rotation_tolerance: {value:.4g} rad looks like degrees; any rotation is within it"
-        _warn(said, stacklevel)
+        _warn(said)
     slack = np.where(turns, task.rotation_tolerance, task.position_tolerance)
     beyond = [np.maximum(task.lower - d, d - task.upper) - slack for d in displacements(task)]
     worst = min(beyond, key=lambda excess: float(excess.max()))
@@ -41,7 +42,6 @@ def warn_of_oddities(task: Task, stacklevel: int) -> None:
         _warn(
             f"goal: outside of the box of subgoals: coordinate {i} of {task.object!r} is {shift[i]:.4g} {unit} from the "
             f"start, the box goes from {task.lower[i]:.4g} to {task.upper[i]:.4g}",
-            stacklevel,
         )
 
 
@@ -60,5 +60,9 @@ def displacements(task: Task) -> list[Array]:
     return found
 
 
-def _warn(text: str, stacklevel: int) -> None:
-    warnings.warn(text, UserWarning, stacklevel=stacklevel + 1)
+def _warn(text: str) -> None:
+    """A warning at the line outside of the package that made the task."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("qdsim."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)

@@ -71,7 +71,7 @@ class RRTOptions:
         require_static_regrasps: change a grasp only where the object stays where it is without the robot
             (:func:`qdsim.planning.stays`); without gravity it always does. S3 ignores gravity there; with False
             most regrasps of a plate or of a box between two arms drop it, and ``Plan.check`` says so. It costs the plate
-            and objects in a palm up to twice the nodes, the box some three times as many and now and then nearly 4000
+            and objects in a palm up to twice the nodes, the box some four times as many and now and then 4000
             (``benchmarks/results/static_regrasps.md``).
         motion_seconds: keep only grasps that the robot can get to from where it is: that
             :func:`qdsim.planning.connect` finds a collision-free motion to, with at most this many seconds

@@ -124,7 +124,7 @@ class Task:
                 f"start: actuator {model.actuator_names[i]!r} is at {command[i]:g}, outside its "
                 f"limits [{lower[i]:g}, {upper[i]:g}]"
             )
-        warn_of_oddities(self, 4)
+        warn_of_oddities(self)
         depth = penetration(model, self.start)
         if depth > self.start_tolerance:
             raise ValueError(
