@@ -4,6 +4,7 @@
 #   make lint    formatters, linters, types, floors, compiler warnings as errors
 #   make bench   measure; writes benchmarks/results/
 #   make pictures  draw the pictures of README and docs again
+#   make soak    a long campaign of random piles: SOAK_STEPS of them, from the seed SOAK_SEED on
 #   make fuzz    the fuzzers under those sanitizers, FUZZ_SECONDS each (needs clang)
 #   make asan    the tests again under the address and undefined-behaviour sanitizers
 #   make format  put the sources in their format;  make clean  remove what the targets made
@@ -19,7 +20,7 @@ DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 C_FILES = $(shell find csrc tests/c tests/fuzz -name '*.[ch]')
 PYTHON_FOLDERS := python tests tools benchmarks notebooks third_party
 
-.PHONY: demo test lint bench pictures asan fuzz format clean install-dev
+.PHONY: demo test lint bench pictures soak asan fuzz format clean install-dev
 
 # ---------------------------------------------------------------- users
 
@@ -69,6 +70,12 @@ pictures: install-dev
 	$(DEV)/bin/python tools/draw_readme.py
 	$(DEV)/bin/python benchmarks/bench_transfer.py --turns docs/images/turned.png
 	$(DEV)/bin/python benchmarks/bench_ball.py --figure docs/images/ball.png
+
+SOAK_STEPS ?= 1000000
+SOAK_SEED ?= 0
+
+soak: install-dev
+	$(DEV)/bin/python tests/soak/piles.py --steps $(SOAK_STEPS) --seed $(SOAK_SEED) --output $(BUILD)/failed_steps.jsonl
 
 # NumPy and the interpreter are not built with sanitizers: the runtimes are loaded first, memory goes
 # through malloc, and the suppressions name what those two leave behind at exit.
