@@ -34,6 +34,14 @@ static PyObject *join(PyObject *culprits) {
   return text;
 }
 
+/* What to do about it. */
+static const char *advice(qd_status status, const PyObject *culprits) {
+  return status == QD_INFEASIBLE && culprits
+             ? " (what overlaps where it is made, like links at a joint: "
+               "load(..., exclude_overlaps=True))"
+             : "";
+}
+
 static PyObject *solver_error_raise(const core_state *state, const char *caller, qd_status status,
                                     const solver_info *info, PyObject *culprits) {
   const qd_cone_info *cone = &info->cone;
@@ -42,10 +50,11 @@ static PyObject *solver_error_raise(const core_state *state, const char *caller,
                 "primal residual %.1e, dual residual %.1e, complementarity %.1e",
                 cone->primal_residual, cone->dual_residual, cone->complementarity);
   PyObject *who = join(culprits), *none = culprits ? Py_NewRef(culprits) : PyTuple_New(0);
-  PyObject *text =
-      who && none ? PyUnicode_FromFormat("%s: %s%U; %s after %d iterations", caller,
-                                         status_reason(status), who, residuals, cone->iterations)
-                  : NULL;
+  PyObject *text = who && none
+                       ? PyUnicode_FromFormat("%s: %s%U%s; %s after %d iterations", caller,
+                                              status_reason(status), who, advice(status, culprits),
+                                              residuals, cone->iterations)
+                       : NULL;
   PyObject *report = text ? info_create(state, info) : NULL;
   PyObject *error = report ? PyObject_CallOneArg(state->solver_error, text) : NULL;
   if (error && PyObject_SetAttrString(error, "info", report) == 0 &&

@@ -25,6 +25,7 @@ typedef struct island {
   size_t Q_tiles, G_tiles, C_tiles; /* at most, summed over rows */
   tile_rows Q, G, C;                /* over the island's own variables */
   conic_size size;                  /* of its program at most */
+  double length;                    /* of the smallest thing that touches another, m */
   qd_cone_workspace *cone_workspace;
   qd_cone_info info;
 } island;

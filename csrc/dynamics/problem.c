@@ -443,6 +443,7 @@ static void assemble_contact(problem *p, const qd_model *model, const qd_step_op
   for (int i = 0; i < MOTION_MAX; ++i) {
     present[i] = i == 0 || squared[i] > MOTION_ZERO * MOTION_ZERO;
   }
+  one->length = fmin(one->length, contact_size(model, contact));
   block->row = p->row_count;
   block->rows.row = p->friction_row + p->friction_row_count;
   friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,
@@ -578,11 +579,13 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   one->equality = p->equality_count;
   one->row_count = one->cone_count = one->limit_count = one->equality_count = 0;
   tile_rows_clear(&one->G);
+  one->length = INFINITY;
   tile_rows_clear(&one->C);
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const int index = p->islands.contact_order[i];
     assemble_contact(p, model, options, k, c, one, index);
   }
+  one->length = isinf(one->length) ? model->smallest_size : one->length;
   assemble_limits(p, model, options, set, q, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     assemble_constraint(p, model, k, one, p->islands.constraint_order[i]);
@@ -630,6 +633,7 @@ void problem_program(const problem *p, const island *one, island_program *out) {
   out->program.Q = &out->Q;
   out->program.G = &out->G;
   out->program.C = &out->C;
+  out->program.length = one->length;
 }
 
 int problem_contact_counts(const problem *p, int index, int exact_active_set) {

@@ -95,15 +95,19 @@ size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace);
  * in units d_j = 1 / sqrt(Q_jj), or one over their largest entry in G and C where there is no
  * curvature; |G_i d| is the norm of a row's entries in them (the largest one in a Lorentz cone), f
  * the largest of |b_j| d_j over columns with curvature, o that of |g| and |c| over the largest row
- * norm. With s = max(1e-6, 10 tolerance), R = max(|x_j| / d_j, o / 100), where o is less than
- * 1e-14 f (rounding) f / 1e8 instead, of a barrier f besides; S = max d_j |any number that column j
- * of Qx + b - G'dual - C'dual_eq is a sum of|:
+ * norm. With s = max(1e-6, 10 tolerance), for each cone i and the columns that its rows have:
+ * R_i = max(|x_j| / (1000 d_j), o / 100), where o is less than 1e-14 f (rounding) f / 1e8 instead,
+ * of a barrier f besides; S_i = max d_j |any number that column j of Qx + b - G'dual - C'dual_eq is
+ * a sum of|; S_j of a column the largest S_i of the cones that have it, and of columns that Q
+ * couples it with:
  * - QD_OK: every row of Gx + g is outside its cone, and every row of Cx + c from zero, by at most
- *   s max(|g_i|, |G_i d| R), or rounding (1e-15) of the largest |g|; |dual_residual_j| d_j <= s S,
- *   and dual_residual <= s |its largest term|; complementarity, of slack and of Gx + g, <= s max(S
- * R, target_mu); dual is in its cones but for rounding or a force of s S. (R is 1 at least where f
- * and o are zero, S is R at least where b is.) Programs whose own numbers differ by so much that a
- * double cannot hold this end as QD_NUMERICAL_TROUBLE.
+ *   s max(|g_i|, |G_i d| R_i), or rounding (1e-15) of the largest |g|; |dual_residual_j| d_j <= s
+ * S_j, and dual_residual <= s |its largest term|; complementarity, of slack and of Gx + g, <= s
+ * max(S_i R_i, target_mu); dual is in its cones but for rounding or a force of s S_i. (R is 1 at
+ * least where f and o are zero, S is R at least where b is.) In the programs of a step, rows also
+ * hold where they are outside by no more than the tolerance times the size (bounding sphere's
+ * radius) of the smallest thing in contact, and S_i times that is no complementarity. Programs
+ * whose own numbers differ by so much that a double cannot hold this end as QD_NUMERICAL_TROUBLE.
  * - QD_INFEASIBLE: dual, in its cones, and dual_eq prove it: g'dual + c'dual_eq + X sum_j
  *   |(G'dual + C'dual_eq)_j| d_j < 0 with X = 1000 max(f, o, largest term of the first two sums
  *   over the largest |dual_i| |G_i d|), 1000 if that is zero, so no x up to X satisfies the

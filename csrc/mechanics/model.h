@@ -61,6 +61,7 @@ struct qd_model {
   double *default_q;    /* (nq) normalised */
   double *tree_inertia; /* (tree_count) largest unactuated mass diagonal at default q */
   double smallest_stiffness; /* of the actuators; 0 without any */
+  double smallest_size; /* of geom_radius; without a geometry the longest arm; 0: nothing has one */
 
   int *actuator_dof;     /* (nu) */
   double *actuator_gear; /* (nu) */

@@ -176,11 +176,16 @@ static void fill_geoms(qd_model *m, const qd_model_spec *spec) {
 }
 
 void model_radii_fill(qd_model *m) {
+  double smallest = INFINITY;
   for (int i = 0; i < m->geom_count; ++i) {
     const convex_mesh *mesh = m->geom_mesh[i] >= 0 ? m->mesh[m->geom_mesh[i]] : NULL;
     const point_cloud *cloud = m->geom_cloud[i] >= 0 ? m->cloud[m->geom_cloud[i]] : NULL;
     m->geom_radius[i] =
         bounding_radius(m->geom_type[i], m->parameters.geom_size + 3 * i, mesh, cloud);
+    smallest = m->geom_radius[i] > 0.0 ? fmin(smallest, m->geom_radius[i]) : smallest;
+  }
+  if (smallest < INFINITY) {
+    m->smallest_size = smallest;
   }
 }
 
@@ -202,6 +207,14 @@ static double distance(const double a[3], const double b[3]) {
   double d[3];
   vec3_sub(d, b, a);
   return vec3_norm(d);
+}
+
+static double max_of(const double *values, int count) {
+  double largest = 0.0;
+  for (int i = 0; i < count; ++i) {
+    largest = fmax(largest, values[i]);
+  }
+  return largest;
 }
 
 /* Lengths that no motion of a hinge or ball changes. */
@@ -228,6 +241,9 @@ static void fill_arms(qd_model *m) {
     turning_point(last, m, m->geom_body[i], 1);
     m->geom_arm[i] = distance(m->geom_pos + 3 * i, last);
   }
+  const double longest =
+      fmax(max_of(m->body_arm, m->body_count), max_of(m->joint_arm, m->joint_count));
+  m->smallest_size = m->smallest_size > 0.0 ? m->smallest_size : longest;
 }
 
 static int usual_contacts(const qd_model *m, int geom) {

@@ -6,6 +6,7 @@
 
 #define EDGE 1e-16    /* smallest relative distance to the boundary that is taken for real */
 #define OUTSIDE 1e-13 /* farther out than this is not rounding */
+#define PRODUCT_ROUNDING 1e-15 /* of the heads' product: what slack o dual is not known to */
 
 /* Four cones side by side, one per lane: what a kernel needs of them stays in registers. Kernels of
  * Lorentz cones have the dimension apart from the group: the common ones are constants, whose loops
@@ -337,9 +338,11 @@ LANES_INLINE void deviation(const cone_product *product, const cone_group *group
       head += si * zi;
       rest += t * t;
     }
+    const lanes rounding = PRODUCT_ROUNDING * (s0 * z0);
     rest += head * head;
     lanes_sqrt(&size, &rest);
     lanes_larger(&scale, &wanted, &least);
+    lanes_larger(&scale, &rounding, &scale);
     size = LANES_OF(product->weight + at + c) * size / scale;
     lanes_larger(worst, &size, worst);
   }

@@ -52,7 +52,8 @@ void cones_correct(cone_product *product, double shift, const double *ds, const 
 double cones_step(const cone_product *product, const double *ds, const double *dz, double limit);
 /* Sum over cones of slack'dual. */
 double cones_gap(const cone_product *product, const double *slack, const double *dual);
-/* Largest |slack o dual - target e| over cones, divided by max(floor, relative * target). */
+/* Largest |slack o dual - target e| over cones, divided by max(floor, relative * target) or
+ * what rounding makes of it, if that is more. */
 double cones_deviation(const cone_product *product, const double *slack, const double *dual,
                        double floor, double relative);
 /* Largest distance out of the cone over all cones, |w_1..| - w_0; negative inside. */

@@ -4,20 +4,24 @@
  * can hide a row or a column whose own scale is far smaller; and no method is a witness of itself.
  * So each verdict is checked here against the program as it was given, row by row and column by
  * column (qdsim.h has the definition in words). With d_j the scale of a column, 1 / sqrt(Q_jj) or
- * one over its largest entry where there is no curvature, and s the share:
+ * one over its largest entry where there is no curvature, s the share, and e what counts as zero in
+ * rows (tolerance times the length of what they are about, 0 where nobody said):
  *
- *     R = largest of |x_j| / d_j and of 1 % of o, the largest offset |g|, |c| over the largest row
- *         norm |G_i d|: how far x goes, or might.
- *     S = largest d_j |term| in any column of Qx + b - G'dual - C'dual_eq;
+ *     R_i = largest of 0.1 % of |x_j| / d_j over columns of row (or cone) i, of e / (s |G_i d|) and
+ *         of 1 % of o, the largest offset |g|, |c| over the largest row norm |G_i d|: how far x
+ * goes, or might; S_i = largest d_j |term| over these columns, of any term of Qx + b - G'dual -
+ * C'dual_eq; S_j of a column: the largest S_i of the rows that it is part of.
  *
- * How far the cost alone sends x, f = max |b_j| d_j where there is curvature, is no measure: in
- * nearly linear programs that is far beyond rows. But where o is rounding of f, R is f / 1e8, and
- * of a barrier f at least.
+ * What is far away, or as heavy, in another part of the program does not count. How far the cost
+ * alone sends x, f = max |b_j| d_j where there is curvature, is no measure: in nearly linear
+ * programs that is far beyond rows. But where o is rounding of f, R is f / 1e8, and of a barrier f
+ * at least.
  *
- *     rows      outside by no more than s max(|g_i|, |G_i d| R), or rounding of the largest |g|
- *     columns   |residual_j| d_j <= s S, and no larger beside the largest term as it stands
- *     products  |dual o slack - target| <= s max(S R, target), and so |dual| |Gx + g - slack|
- *     duals     outside by no more than rounding, or |G_i d| times that <= s S
+ *     rows      outside by no more than s max(|g_i|, |G_i d| R_i), or e, or rounding of the
+ *               largest |g|
+ *     columns   |residual_j| d_j <= s S_j, and no larger beside the largest term as it stands
+ *     products  |dual o slack - target| <= s max(S_i R_i, target), and so |dual| |Gx + g - slack|
+ *     duals     outside by no more than rounding, or |G_i d| times that <= s S_i
  *
  * Without any b, S is at least R; without b and offsets, R is at least 1. */
 #include <math.h>
@@ -26,8 +30,10 @@
 #include "base/lanes.h"
 #include "numerics/conic/structure.h"
 
-#define CERTIFIED 1e-6    /* s at least */
+#define CERTIFIED 1e-6 /* s at least */
+#define PLAIN 1e-12    /* share of the largest numbers of all: then none of their places matters */
 #define OFFSET_SHARE 1e-2 /* of the distance to offsets, in R */
+#define MOTION_SHARE 1e-3 /* of x, in R */
 #define NO_OFFSET 1e-14   /* of how far the cost alone sends x: rounding of zero */
 #define FREE_SHARE 1e-8   /* of that, in R, where there is no offset */
 #define WEAK_COST 1e3     /* that distance over the one to offsets */
@@ -173,6 +179,29 @@ LANES_INLINE double norm_of(const double *a, int count) {
   return largest * sqrt(scaled);
 }
 
+/* What one cone misses: by how much w = Gx + g is outside, and its products. */
+typedef struct cone_errors {
+  double outside; /* of w, 0 inside */
+  double gap;     /* |dual o slack - target| */
+  double apart;   /* |dual| |w - slack| */
+  double unsure;  /* 0, or NaN */
+} cone_errors;
+
+/* Onto the largest so far. */
+LANES_INLINE void measure_cone(const double *w, const double *slack, const double *dual, int dim,
+                               double target, cone_errors *most) {
+  double head = slack[0] * dual[0] - target;
+  most->apart = larger(most->apart, fabs((w[0] - slack[0]) * dual[0]));
+  for (int i = 1; i < dim; ++i) {
+    head += slack[i] * dual[i];
+    most->gap = larger(most->gap, fabs(slack[0] * dual[i] + dual[0] * slack[i]));
+    most->apart = larger(most->apart, fabs((w[i] - slack[i]) * dual[0]));
+  }
+  most->gap = larger(most->gap, fabs(head));
+  most->outside = larger(most->outside, (dim > 1 ? norm_of(w + 1, dim - 1) : 0.0) - w[0]);
+  most->unsure += head * 0.0;
+}
+
 /* Residuals in the caller's numbers; infinite where one of them is NaN. */
 QD_CLONES
 void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
@@ -180,7 +209,8 @@ void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program,
                    qd_cone_info *info) {
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
   double *residual = workspace->work_x, *whole_x = workspace->dx, *w = workspace->work_row2;
-  double primal = 0.0, gap = 0.0, apart = 0.0, unsure = 0.0; /* the last: 0, or NaN */
+  double primal = 0.0;
+  cone_errors most = {0.0, 0.0, 0.0, 0.0};
   info->objective = cost_gradient(workspace, program, x, residual);
   for (int k = 0; k < workspace->column_count; ++k) whole_x[k] = k < n ? x[k] : 0.0;
   for (int i = 0; i < m + p; ++i) w[i] = 0.0; /* rows left out */
@@ -192,48 +222,34 @@ void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program,
   }
   for (int i = 0; i < p; ++i) primal = larger(primal, fabs(w[m + i] + program->c[i]));
   for (int i = 0; i < m; ++i) w[i] += program->g[i];
-  for (int k = 0, row = 0; k < program->cone_count; ++k) {
-    const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int dim = program->cone_dim[k];
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
-    if (linear) {
-      for (int i = row; i < row + dim; ++i) {
-        primal = larger(primal, -w[i]);
-        gap = larger(gap, fabs(slack[i] * dual[i] - target));
-        apart = larger(apart, fabs((w[i] - slack[i]) * dual[i]));
-      }
-    } else {
-      double head = slack[row] * dual[row] - target;
-      for (int i = row + 1; i < row + dim; ++i) {
-        head += slack[i] * dual[i];
-        gap = larger(gap, fabs(slack[row] * dual[i] + dual[row] * slack[i]));
-      }
+    if (program->cone_kind[k] == QD_LORENTZ)
+      measure_cone(w + row, slack + row, dual + row, dim, target, &most);
+    else
       for (int i = row; i < row + dim; ++i)
-        apart = larger(apart, fabs((w[i] - slack[i]) * dual[row]));
-      gap = larger(gap, fabs(head));
-      primal = larger(primal, norm_of(w + row + 1, dim - 1) - w[row]);
-      unsure += head * 0.0;
-    }
-    row += dim;
+        measure_cone(w + i, slack + i, dual + i, 1, target, &most);
   }
-  const int rows_finite = all_finite(w, m + p), sums_finite = unsure == 0.0;
+  const int rows_finite = all_finite(w, m + p), sums_finite = most.unsure == 0.0;
   const int answers_finite = all_finite(slack, m) && all_finite(dual, m) && all_finite(dual_eq, p);
-  info->primal_residual = rows_finite ? primal : HUGE_VAL;
+  info->primal_residual = rows_finite ? larger(primal, most.outside) : HUGE_VAL;
   info->dual_residual = max_norm_or_infinity(residual, n);
-  info->complementarity = sums_finite && answers_finite ? gap : HUGE_VAL;
-  workspace->slack_error = apart;
+  info->complementarity = sums_finite && answers_finite ? most.gap : HUGE_VAL;
+  workspace->slack_error = most.apart;
 }
 
 /* ------------------------------------------------------------ scales */
 
 /* What the program alone gives. */
 typedef struct scales {
-  double b;           /* max |b_j| */
-  double b_scaled;    /* max |b_j| d_j */
-  double free;        /* the same where there is curvature */
-  double offset;      /* max |g|, |c| over the largest row norm */
-  double reach;       /* R without x */
-  double weakest_row; /* least row norm */
-  double target;      /* largest */
+  double b;                          /* max |b_j| */
+  double b_scaled;                   /* max |b_j| d_j */
+  double free;                       /* the same where there is curvature */
+  double offset;                     /* max |g|, |c| over the largest row norm */
+  double reach;                      /* R without x */
+  double weakest_row, strongest_row; /* row norms */
+  double target;                     /* largest */
 } scales;
 
 /* Largest squared row norm of a cone, as the caller has it, in scaled columns. */
@@ -283,6 +299,7 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
                                max_norm(program->c, program->equality_count));
   s.offset = strongest > 0.0 ? offset / sqrt(strongest) : 0.0;
   s.weakest_row = sqrt(s.weakest_row);
+  s.strongest_row = sqrt(strongest);
   s.reach = OFFSET_SHARE * s.offset;
   if (!workspace->exact)
     s.reach = larger(s.reach, s.free);
@@ -292,7 +309,7 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
   return s;
 }
 
-/* ------------------------------------------------------------ rows */
+/* ------------------------------------------------------------ multipliers */
 
 static double least(const double *values, int count) {
   double low = HUGE_VAL;
@@ -300,9 +317,9 @@ static double least(const double *values, int count) {
   return low;
 }
 
-/* How far w is outside its cone. */
-static double outside(int linear, const double *w, int dim) {
-  return larger(linear ? -w[0] : norm_of(w + 1, dim - 1) - w[0], 0.0);
+/* How far a multiplier is outside its cone. */
+static double outside(const double *dual, int dim) {
+  return larger(norm_of(dual + 1, dim - 1) - dual[0], 0.0);
 }
 
 /* 1 if a multiplier lies in its cone, but for the rounding of its numbers. */
@@ -310,42 +327,11 @@ static int is_in_cone(const double *dual, int dim) {
   return dual[0] >= 0.0 && norm_of(dual + 1, dim - 1) <= (1.0 + 0.5 * ROUNDED) * dual[0];
 }
 
-/* Multipliers in their cones, but for what the columns do not feel beside `force`. */
-static int duals_hold(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                      const double *dual, double share_of_force) {
+/* All multipliers in their cones, but for rounding. */
+static int duals_hold(const qd_cone_program *program, const double *dual) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
-    if (linear ? least(dual + row, dim) >= 0.0 : is_in_cone(dual + row, dim)) continue;
-    const int size = linear ? 1 : dim;
-    for (int at = row; at < row + dim; at += size) {
-      const double norm = norm_of_rows(workspace, conic_lane_of(workspace, at));
-      if (outside(linear, dual + at, size) * norm > share_of_force) return 0;
-    }
-  }
-  return 1;
-}
-
-/* w (m): Gx + g */
-static int rows_hold(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                     const double *x, const double *w, double share, double reach) {
-  const double nothing = NOTHING * max_norm(program->g, program->row_count);
-  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
-    const int linear = program->cone_kind[k] == QD_ORTHANT, dim = linear ? 1 : program->cone_dim[k];
-    for (int at = row; at < row + program->cone_dim[k]; at += dim) {
-      const double out = outside(linear, w + at, dim);
-      if (out > nothing && out > share * max_norm(program->g + at, dim) &&
-          out > share * reach * norm_of_rows(workspace, conic_lane_of(workspace, at)))
-        return 0;
-    }
-  }
-  for (int b = 0; b < workspace->system.block_count; ++b) {
-    const row_block *block = &workspace->system.blocks[b];
-    for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
-      if (row < program->row_count) continue;
-      const double c = program->c[row - program->row_count];
-      const double out = fabs(row_dot(workspace, block, conic_caller_row(workspace, row), x) + c);
-      if (out > share * fabs(c) && out > share * reach / workspace->row_scale[row]) return 0;
-    }
+    if (!(linear ? least(dual + row, dim) >= 0.0 : is_in_cone(dual + row, dim))) return 0;
   }
   return 1;
 }
@@ -402,34 +388,147 @@ static int product_is_safe(double share, double force, double reach) {
   return force == 0.0 || reach == 0.0 ? product == 0.0 : product > TINIEST && product < HUGE_VAL;
 }
 
-int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                       double tolerance, const double *x, const double *dual, const double *dual_eq,
-                       const qd_cone_info *info) {
-  const double *residual = workspace->work_x, *w = workspace->work_row2;
-  double *term = workspace->dx;
+/* ------------------------------------------------------------ row by row */
+
+/* What residuals are compared with: over cones, and over columns in the caller's order. */
+typedef struct local_scales {
+  double *reach, *force; /* R_i, S_i */
+  double *column;        /* S_j */
+  double rounding;       /* of the largest offset */
+} local_scales;
+
+/* A row's columns: onto the reach and force of its cone, or the cone's force onto the columns. */
+static void visit_row(const qd_cone_workspace *workspace, const row_block *block, int i,
+                      const double *scale, const double *x, const double *term, int back,
+                      const local_scales *out) {
+  const int cone = block->cone + (block->slot_step == 1 ? i : 0);
+  const double *row = conic_caller_row(workspace, block->first_row + i);
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int place = workspace->system.block_tiles[block->tile_start + k];
+    const int first = 4 * workspace->tile_original[place];
+    const double *from = row + workspace->block_from[block->tile_start + k];
+    for (int j = first; j < first + 4 && j < workspace->variable_count; ++j) {
+      if (from[j - first] == 0.0) continue;
+      if (back) {
+        out->column[j] = larger(out->column[j], out->force[cone]);
+      } else {
+        out->reach[cone] = larger(out->reach[cone], MOTION_SHARE * fabs(x[j]) / scale[j]);
+        out->force[cone] = larger(out->force[cone], term[j] * scale[j]);
+      }
+    }
+  }
+}
+
+/* R_i, S_i and S_j from x and the largest terms, at least `reach` and `force`. */
+static void find_local_scales(const qd_cone_workspace *workspace, const double *scale,
+                              const double *x, const double *term, double reach, double force,
+                              const local_scales *out) {
+  const int n = workspace->variable_count;
+  for (int c = 0; c < workspace->lane_count; ++c) {
+    out->reach[c] = reach;
+    out->force[c] = force;
+  }
+  for (int j = 0; j < n; ++j) out->column[j] = larger(term[j] * scale[j], force);
+  for (int i = 0; i < n; ++i)
+    for (int tile = 0; 4 * tile < n; ++tile) {
+      const double *entry = source_tile(&workspace->source_Q, i, tile);
+      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j)
+        if (entry[j - 4 * tile] != 0.0) out->column[i] = larger(out->column[i], term[j] * scale[j]);
+    }
+  for (int back = 0; back < 2; ++back)
+    for (int b = 0; b < workspace->system.block_count; ++b) {
+      const row_block *block = &workspace->system.blocks[b];
+      for (int i = 0; i < block->row_count; ++i)
+        visit_row(workspace, block, i, scale, x, term, back, out);
+    }
+}
+
+/* One cone, or one row of an orthant. */
+static int cone_holds(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                      const cone_point *at, int row, int dim, double target, double share,
+                      const local_scales *local) {
+  const int lane = conic_lane_of(workspace, row);
+  const double norm = norm_of_rows(workspace, lane), force = local->force[lane];
+  const double reach = larger(share * local->reach[lane] * norm, workspace->resolution);
+  const double *dual = at->dual + row;
+  cone_errors found = {0.0, 0.0, 0.0, 0.0};
+  measure_cone(workspace->work_row2 + row, at->slack + row, dual, dim, target, &found);
+  const double offset = larger(share * max_norm(program->g + row, dim), local->rounding);
+  return found.outside <= larger(reach, offset) &&
+         larger(found.gap, found.apart) * norm <= force * reach + share * target * norm &&
+         (is_in_cone(dual, dim) || outside(dual, dim) * norm <= share * force);
+}
+
+static int cones_are_satisfied(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                               const cone_point *at, double share, const local_scales *local) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int dim = program->cone_kind[k] == QD_ORTHANT ? 1 : program->cone_dim[k];
+    const double target = program->target_mu ? program->target_mu[k] : 0.0;
+    for (int i = row; i < row + program->cone_dim[k]; i += dim)
+      if (workspace->slot_of[i] >= 0 &&
+          !cone_holds(workspace, program, at, i, dim, target, share, local))
+        return 0;
+  }
+  return 1;
+}
+
+static int equalities_are_satisfied(const qd_cone_workspace *workspace,
+                                    const qd_cone_program *program, const double *x, double share,
+                                    const local_scales *local) {
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
+      if (row < program->row_count) continue;
+      const double c = program->c[row - program->row_count];
+      const double reach = local->reach[conic_lane_of(workspace, row)] / workspace->row_scale[row];
+      const double out = fabs(row_dot(workspace, block, conic_caller_row(workspace, row), x) + c);
+      if (!(out <= larger(share * larger(fabs(c), reach), workspace->resolution))) return 0;
+    }
+  }
+  return 1;
+}
+
+/* Row by row and column by column; what it needs of scratch is free once conic_measure is done. */
+static int holds_in_detail(qd_cone_workspace *workspace, const qd_cone_program *program,
+                           double share, const scales *s, const cone_point *at,
+                           const qd_cone_info *info) {
+  const int n = program->variable_count;
+  const double *residual = workspace->work_x;
+  double *term = workspace->dx, *scale = workspace->Qx;
+  const local_scales local = {workspace->penalty, workspace->per_split, workspace->residual_x,
+                              NOTHING * max_norm(program->g, program->row_count)};
+  for (int k = 0; k < workspace->column_count; ++k)
+    if (workspace->column_of[k] >= 0) scale[workspace->column_of[k]] = workspace->column_scale[k];
+  find_terms(workspace, program, at->x, at->dual, at->dual_eq, term);
+  const double reach = s->reach == 0.0 && workspace->resolution == 0.0
+                           ? larger(scaled_norm(workspace, at->x, 1), 1.0)
+                           : s->reach;
+  const double force = s->b > 0.0 ? 0.0 : larger(reach, scaled_norm(workspace, at->x, 1));
+  if (s->b > 0.0 && info->dual_residual > share * max_norm(term, n)) return 0;
+  if (!product_is_safe(share, larger(force, scaled_norm(workspace, term, 0)),
+                       larger(reach, scaled_norm(workspace, at->x, 1))))
+    return 0;
+  find_local_scales(workspace, scale, at->x, term, reach, force, &local);
+  for (int j = 0; j < n; ++j)
+    if (!(fabs(residual[j]) * scale[j] <= share * local.column[j])) return 0;
+  return cones_are_satisfied(workspace, program, at, share, &local) &&
+         equalities_are_satisfied(workspace, program, at->x, share, &local);
+}
+
+int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *program,
+                       double tolerance, const cone_point *at, const qd_cone_info *info) {
   const double share = larger(CERTIFIED, 10.0 * tolerance);
   const scales s = measure_scales(workspace, program);
-  const double left = scaled_norm(workspace, residual, 0);
+  const double plain = PLAIN * s.b_scaled, zero = workspace->resolution;
+  const double reach = larger(s.reach, zero > 0.0 ? zero / (share * s.strongest_row) : 0.0);
   const double gap = larger(info->complementarity, workspace->slack_error) - share * s.target;
-  double reach = s.reach;
-  for (int whole = 0; whole < 2; ++whole) { /* without x first: then all of this is free */
-    if (product_is_safe(share, s.b_scaled, reach) && left <= share * s.b_scaled &&
-        info->dual_residual <= share * s.b && gap <= share * s.b_scaled * reach &&
-        info->primal_residual <= share * reach * s.weakest_row &&
-        duals_hold(workspace, program, dual, share * s.b_scaled))
-      return 1;
-    reach = larger(s.reach, scaled_norm(workspace, x, 1));
-  }
-  if (s.reach == 0.0) reach = larger(reach, 1.0);
-  find_terms(workspace, program, x, dual, dual_eq, term);
-  double force = scaled_norm(workspace, term, 0);
-  if (s.b == 0.0)
-    force = larger(force, reach);
-  else if (info->dual_residual > share * max_norm(term, program->variable_count))
-    return 0;
-  return product_is_safe(share, force, reach) && left <= share * force &&
-         gap <= share * force * reach && duals_hold(workspace, program, dual, share * force) &&
-         rows_hold(workspace, program, x, w, share, reach);
+  if (product_is_safe(share, s.b_scaled, reach) &&
+      scaled_norm(workspace, workspace->work_x, 0) <= plain && info->dual_residual <= PLAIN * s.b &&
+      gap <= (info->polished ? share * s.b_scaled : plain) * reach &&
+      info->primal_residual <= larger(share * s.reach * s.weakest_row, zero) &&
+      duals_hold(program, at->dual))
+    return 1;
+  return holds_in_detail(workspace, program, share, &s, at, info);
 }
 
 /* ------------------------------------------------------------ no point at all */
@@ -444,6 +543,7 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
   const int n = program->variable_count, m = program->row_count;
   const scales s = measure_scales(workspace, program);
   double sum = 0.0, size = 0.0, force = 0.0, moved = 0.0;
+  if (!duals_hold(program, dual)) return 0;
   memset(push, 0, (size_t)n * sizeof(double));
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];

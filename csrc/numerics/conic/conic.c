@@ -115,11 +115,11 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
                              &w->dx, &w->work_x, &w->polish_x, &w->newton_x};
   for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k)
     *over_columns[k] = arena_doubles(a, columns);
-  double **over_rows[] = {&w->g,           &w->slack,       &w->dual,        &w->residual_row,
-                          &w->aim,         &w->rhs,         &w->dslack,      &w->ddual,
-                          &w->dslack_aim,  &w->ddual_aim,   &w->work_row,    &w->work_row2,
-                          &w->path_slack,  &w->path_dual,   &w->polish_dual, &w->polish_slack,
-                          &w->newton_dual, &w->newton_slack};
+  double **over_rows[] = {&w->g,           &w->slack,        &w->dual,        &w->residual_row,
+                          &w->aim,         &w->rhs,          &w->dslack,      &w->ddual,
+                          &w->dslack_aim,  &w->ddual_aim,    &w->work_row,    &w->work_row2,
+                          &w->path_slack,  &w->path_dual,    &w->polish_dual, &w->polish_slack,
+                          &w->newton_dual, &w->newton_slack, &w->ray};
   for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k)
     *over_rows[k] = arena_doubles(a, slots);
   w->state = arena_ints(a, lanes_count);
@@ -357,10 +357,23 @@ static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options
     if (conic_rescue(workspace, o->tolerance, first + o->iteration_limit - info->iterations,
                      o->polish, &polished, info))
       status = QD_OK;
-  if (!workspace->exact && (status == QD_NUMERICAL_TROUBLE ||
-                            (status == QD_ITERATION_LIMIT && o->iteration_limit >= RETRY_FROM)))
-    status = conic_retry_path(workspace, o->tolerance, o->iteration_limit, info);
   info->polished = polished;
+  return status;
+}
+
+/* The path once more, from a start in other units. */
+static qd_status run_elsewhere(qd_cone_workspace *workspace, const qd_cone_options *o, int choice,
+                               qd_cone_info *info) {
+  conic_clear_rows(workspace);
+  conic_free_minimum(workspace, info);
+  conic_change_units(workspace, choice);
+  workspace->wanted_width = workspace->split_width = info->polished = 0;
+  const qd_status status = conic_follow_path(
+      workspace, o->tolerance, info->iterations + o->iteration_limit, PATH_ELSEWHERE, info);
+  if (status == QD_OK && workspace->exact && o->polish) {
+    workspace->origin = ORIGIN_PATH_END;
+    info->polished = conic_polish(workspace, info);
+  }
   return status;
 }
 
@@ -373,8 +386,8 @@ static qd_status judge(qd_cone_workspace *workspace, const qd_cone_program *prog
   if (status != QD_OK) return status;
   const double worst = info->objective + info->primal_residual + info->dual_residual +
                        info->complementarity; /* not finite: beyond the range of a double */
-  return isfinite(worst) && conic_is_certified(workspace, program, tolerance, out->x, out->dual,
-                                               out->dual_eq, info)
+  const cone_point point = {out->x, out->slack, out->dual, out->dual_eq};
+  return isfinite(worst) && conic_is_certified(workspace, program, tolerance, &point, info)
              ? QD_OK
              : QD_NUMERICAL_TROUBLE;
 }
@@ -409,6 +422,7 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
   if (makes_sense && conic_solve_separable(workspace, source, x, slack, dual, info)) return QD_OK;
   memset(info, 0, sizeof *info);
   info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
+  workspace->resolution = o->tolerance * source->length;
   info->status = makes_sense ? conic_load(workspace, source, ROWS_AS_GIVEN) : QD_BAD_ARGUMENT;
   if (info->status != QD_OK) {
     clear_outputs(program, x, slack, dual, dual_eq);
@@ -433,6 +447,18 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
     found = run_methods(workspace, o, NULL, 0, info);
     info->status = settle(workspace, program, o->tolerance, found, &out, info);
   }
+  if (is_undecided(info->status, last_resort)) conic_load(workspace, source, ROWS_AS_GIVEN);
+  for (int k = 0; k < OTHER_UNITS && is_undecided(info->status, last_resort); ++k) {
+    found = run_elsewhere(workspace, o, k, info);
+    info->status = settle(workspace, program, o->tolerance, found, &out, info);
+  }
+  if (is_undecided(info->status, 1) && workspace->ray_reach > 0.0) {
+    found = info->status;
+    memcpy(workspace->path_dual, workspace->ray, (size_t)workspace->slot_count * sizeof(double));
+    info->status = settle(workspace, program, o->tolerance, QD_INFEASIBLE, &out, info);
+    if (info->status != QD_INFEASIBLE)
+      info->status = settle(workspace, program, o->tolerance, found, &out, info);
+  }
   return info->status;
 }
 
@@ -451,7 +477,7 @@ static int equalities_contradict(qd_cone_workspace *workspace, const qd_cone_pro
 static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_options *options,
                                 const qd_cone_program *program, const answer *out,
                                 qd_cone_info *info) {
-  const conic_program whole = {*program, NULL, NULL, NULL, 0, 0};
+  const conic_program whole = {*program, NULL, NULL, NULL, 0.0, 0, 0};
   equality_space *space = &workspace->space;
   memset(info, 0, sizeof *info);
   info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
@@ -464,7 +490,8 @@ static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_opti
     if (workspace->column_of[k] >= 0)
       space->column_scale[workspace->column_of[k]] = workspace->column_scale[k];
   if (equalities_contradict(workspace, program, out, info)) return info->status = QD_INFEASIBLE;
-  const conic_program within = {equality_space_restrict(space, program), NULL, NULL, NULL, 0, 0};
+  const conic_program within = {
+      equality_space_restrict(space, program), NULL, NULL, NULL, 0.0, 0, 0};
   if (options->warm_start) equality_space_coordinates(space, out->x, space->y);
   const qd_status status =
       conic_solve(workspace, options, &within, space->y, out->slack, out->dual, NULL, info);
@@ -480,7 +507,7 @@ static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_opti
 static qd_status solve_dense(qd_cone_workspace *workspace, const qd_cone_options *options,
                              const qd_cone_program *program, const answer *out,
                              qd_cone_info *info) {
-  const conic_program dense = {*program, NULL, NULL, NULL, 0, 0};
+  const conic_program dense = {*program, NULL, NULL, NULL, 0.0, 0, 0};
   aligned_columns *aligned = &workspace->aligned;
   const int n = program->variable_count;
   if (!workspace->capacity.is_dense || n <= FEW_COLUMNS ||

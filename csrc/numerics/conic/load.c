@@ -541,7 +541,7 @@ static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program 
   memset(workspace->compliance, 0, (size_t)workspace->lane_count * sizeof(double));
 }
 
-static void clear_rows(qd_cone_workspace *workspace) {
+void conic_clear_rows(qd_cone_workspace *workspace) {
   const size_t bytes = (size_t)workspace->slot_count * sizeof(double);
   memset(workspace->work_row, 0, bytes); /* padded lanes that products never write */
   memset(workspace->work_row2, 0, bytes);
@@ -573,6 +573,7 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   if (!rows_fit(workspace, source)) return QD_BAD_ARGUMENT;
   workspace->hard_penalty = HARD_ROW_PENALTY;
   workspace->by_offsets = 0;
+  workspace->ray_reach = 0.0;
   workspace->variable_count = program->variable_count;
   workspace->row_count = program->row_count;
   workspace->equality_count = program->equality_count;
@@ -591,6 +592,6 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   scale_equalities(workspace, program);
   const double squares = make_blocks(workspace, program);
   dense_tiles_choose(&workspace->system);
-  clear_rows(workspace);
+  conic_clear_rows(workspace);
   return squares < HUGE_VAL ? QD_OK : QD_NOT_FINITE;
 }

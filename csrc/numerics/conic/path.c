@@ -258,10 +258,26 @@ static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
 
 /* ------------------------------------------------------------ certificates */
 
+/* A ray, moved into its cones. */
+static void keep_ray(const qd_cone_workspace *workspace, const double *ray, double *out) {
+  const cone_product *product = &workspace->product;
+  memcpy(out, ray, (size_t)workspace->slot_count * sizeof(double));
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      double rest = 0.0, *head = out + group->slot + c;
+      for (int i = 1; i < group->dim; ++i)
+        rest += head[i * group->padded] * head[i * group->padded];
+      *head = larger(*head, sqrt(rest));
+    }
+  }
+}
+
 /* Farkas: a multiplier z in K with G'z + C'y = 0 and g'z + c'y < 0 excludes every feasible point.
- * Here for points up to CERTIFICATE_SCALE natural sizes. Tried: the multiplier itself and where the
- * last Newton step would take it, which gets there long before the iterate does. For a barrier g'z
- * = 0 is enough: it excludes interior points. */
+ * Here for points up to CERTIFICATE_SCALE natural sizes; the ray that excludes most of all stays,
+ * for where nothing else is found. Tried: the multiplier itself and where the last Newton step
+ * would take it, which gets there long before the iterate does. For a barrier g'z = 0 is enough: it
+ * excludes interior points. */
 static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
   const cone_product *product = &workspace->product;
   double *push = workspace->work_x;
@@ -280,27 +296,15 @@ static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
   tiles_add_transposed(&workspace->system, workspace->system.G, ray, push);
   const double leak = product->cone_count > 0 ? larger(0.0, cones_violation(product, ray)) : 0.0;
   const double moved =
-      CERTIFICATE_SCALE *
-      (max_norm(push, workspace->column_count) * workspace->reach + leak * workspace->length);
-  if (!workspace->exact && moved < size * workspace->length &&
+      max_norm(push, workspace->column_count) * workspace->reach + leak * workspace->length;
+  if (value > workspace->ray_reach * moved) {
+    workspace->ray_reach = value / moved;
+    keep_ray(workspace, ray, workspace->ray);
+  }
+  if (!workspace->exact && CERTIFICATE_SCALE * moved < size * workspace->length &&
       value > -FLAT * size * workspace->length && value >= -FLAT * terms)
     return 1;
-  return value > moved;
-}
-
-/* The proof, moved into its cones, stays in path_dual. */
-static void keep_proof(qd_cone_workspace *workspace, const double *ray) {
-  const cone_product *product = &workspace->product;
-  memcpy(workspace->path_dual, ray, (size_t)workspace->slot_count * sizeof(double));
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
-      double rest = 0.0, *head = workspace->path_dual + group->slot + c;
-      for (int i = 1; i < group->dim; ++i)
-        rest += head[i * group->padded] * head[i * group->padded];
-      *head = larger(*head, sqrt(rest));
-    }
-  }
+  return value > CERTIFICATE_SCALE * moved;
 }
 
 /* 1, and the multipliers that do in aim. */
@@ -373,25 +377,48 @@ static void restore_best(qd_cone_workspace *workspace) {
   memcpy(workspace->dual, workspace->path_dual, rows);
 }
 
-/* Largest of primal, dual and complementarity error over what is allowed. `gap`: the sum of all
- * products; not finite if any number of the iterate is not. */
+/* Largest of primal, dual and complementarity error over what is allowed: rows beside `length`,
+ * columns beside `force` if that is more than their natural size. `gap`: the sum of all products;
+ * not finite if any number of the iterate is not. */
 QD_CLONES
-static double path_error(qd_cone_workspace *workspace, double goal, double *gap) {
+static double path_error(qd_cone_workspace *workspace, double goal, double length, double force,
+                         double *gap) {
   *gap = cones_gap(&workspace->product, workspace->slack, workspace->dual);
   if (!all_finite(workspace->residual_x, workspace->column_count)) *gap = HUGE_VAL;
   const double primal = max_norm(workspace->residual_row, workspace->slot_count);
   const double dual = max_norm(workspace->residual_x, workspace->column_count);
+  const double zero =
+      workspace->exact ? goal * length * workspace->force : BARRIER_FLOOR * workspace->energy;
   const double deviation =
-      cones_deviation(&workspace->product, workspace->slack, workspace->dual,
-                      (workspace->exact ? goal : BARRIER_FLOOR) * workspace->energy, goal);
-  const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
-  return larger(deviation, larger(primal / (goal * workspace->length), dual / (goal * size)));
+      cones_deviation(&workspace->product, workspace->slack, workspace->dual, zero, goal);
+  const double size =
+      larger(larger(workspace->b_size, force), max_norm(workspace->Qx, workspace->column_count));
+  return larger(deviation, larger(primal / (goal * length), dual / (goal * size)));
+}
+
+/* The same, in natural units. */
+static double natural_error(qd_cone_workspace *workspace, double goal, double *gap) {
+  return path_error(workspace, goal, workspace->length, 0.0, gap);
 }
 
 /* The last step's rounding may have left the cones: no residual shows that. */
 static int is_inside(const qd_cone_workspace *workspace) {
   return cones_hold(&workspace->product, workspace->slack) &&
          cones_hold(&workspace->product, workspace->dual);
+}
+
+/* Rounding has ended the path: 1 if what it has left of the rows counts as zero; `at_last`: or is
+ * small beside the numbers at hand, large forces that hold each other included. */
+static int is_acceptable(qd_cone_workspace *workspace, double goal, int at_last) {
+  double row = 0.0, gap;
+  for (int c = 0; c < workspace->lane_count; ++c) row = larger(row, workspace->compliance[c]);
+  conic_row_residual(workspace, workspace->x, workspace->slack);
+  conic_column_residual(workspace, workspace->x, workspace->dual);
+  const double held = sqrt(row) * max_norm(workspace->dual, workspace->slot_count);
+  const double force = at_last ? held : 0.0, allowed = at_last ? ACCEPTABLE / goal : 1.0;
+  const double length = larger(workspace->length, workspace->resolution / goal);
+  return path_error(workspace, goal, length, force, &gap) <= allowed && isfinite(gap) &&
+         is_inside(workspace);
 }
 
 /* Where the guess shows; the farther off it is, the nearer to the middle, from where steps are
@@ -401,7 +428,7 @@ static void start_warm(qd_cone_workspace *workspace, double goal) {
   conic_row_residual(workspace, workspace->x, workspace->slack);
   conic_column_residual(workspace, workspace->x, workspace->dual);
   double gap;
-  const double error = goal * path_error(workspace, goal, &gap) / WARM_NEAR;
+  const double error = goal * natural_error(workspace, goal, &gap) / WARM_NEAR;
   const double middle = workspace->energy / mean_target(&workspace->product);
   if (error > WARM_FAR)
     conic_enter_path(workspace, larger(middle, WARM_FAR));
@@ -412,7 +439,7 @@ static void start_warm(qd_cone_workspace *workspace, double goal) {
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
                             path_start from, qd_cone_info *info) {
   cone_product *product = &workspace->product;
-  if (from == PATH_COLD) start(workspace, info);
+  if (from == PATH_COLD || from == PATH_ELSEWHERE) start(workspace, info);
   if (from == PATH_WARM) start_warm(workspace, goal);
   const int first = info->iterations;
   workspace->origin = ORIGIN_PATH;
@@ -430,15 +457,15 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
       conic_column_residual(workspace, workspace->x, workspace->dual);
     if (workspace->equality_count > 0) /* proximal steps leave a part behind */
       conic_row_residual(workspace, workspace->x, workspace->slack);
-    error = path_error(workspace, goal, &gap);
+    error = natural_error(workspace, goal, &gap);
     if (by_recurrence && error * goal <= CARELESS) {
       conic_column_residual(workspace, workspace->x, workspace->dual);
-      error = path_error(workspace, goal, &gap);
+      error = natural_error(workspace, goal, &gap);
       if (error > CAREFUL) error = larger(error, 2.0); /* another step, for accuracy */
     }
     if (error <= 1.0) { /* so far by the recurrence of the rows' residual: now the true one */
       conic_row_residual(workspace, workspace->x, workspace->slack);
-      error = path_error(workspace, goal, &gap);
+      error = natural_error(workspace, goal, &gap);
     }
     if (!isfinite(gap) || (error <= 1.0 && !is_inside(workspace))) {
       status = QD_NUMERICAL_TROUBLE;
@@ -460,7 +487,7 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
         conic_find_split(workspace) >= workspace->wanted_width)
       return QD_OK;
     const double mu = product->cone_count > 0 ? gap / product->cone_count : 0.0;
-    const int refine = mu < REFINE_FROM * workspace->energy;
+    const int refine = mu < REFINE_FROM * workspace->energy || stalled > 1;
     const double alpha = conic_take_step(workspace, mu, target, refine, info);
     by_recurrence = !refine && workspace->definite && error * goal > CARELESS;
     if (from == PATH_WARM && info->iterations - first < WARM_WATCH && alpha < WARM_STEP) {
@@ -475,7 +502,7 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
         memcpy(workspace->newton_x, workspace->x,
                (size_t)workspace->column_count * sizeof(double)); /* where to, if unbounded */
         restore_best(workspace);
-        if (infeasible) keep_proof(workspace, workspace->aim);
+        if (infeasible) keep_ray(workspace, workspace->aim, workspace->path_dual);
         workspace->path_error = best * goal;
         return infeasible ? QD_INFEASIBLE : QD_UNBOUNDED;
       }
@@ -492,26 +519,15 @@ qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int itera
   }
   restore_best(workspace);
   workspace->path_error = best * goal;
-  workspace->arrived = (!workspace->exact || workspace->by_offsets) && best * goal <= ACCEPTABLE &&
-                       is_inside(workspace); /* rounding ends it */
+  const int at_last = !workspace->exact || workspace->by_offsets || from == PATH_ELSEWHERE;
+  workspace->arrived = is_acceptable(workspace, goal, at_last);
   return workspace->arrived ? QD_OK : status;
 }
 
-qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
-                           qd_cone_info *info) {
-  static const double length_factor[] = {30.0, 1e3, 1.0, 0.03},
-                      force_factor[] = {30.0, 1.0, 1e3, 0.03};
-  const double length = workspace->length, force = workspace->force;
-  qd_status status = QD_NUMERICAL_TROUBLE;
-  for (int k = 0; k < 4 && status != QD_OK; ++k) {
-    workspace->length = length * length_factor[k];
-    workspace->force = force * force_factor[k];
-    workspace->energy = workspace->length * workspace->force;
-    status =
-        conic_follow_path(workspace, goal, info->iterations + iteration_limit, PATH_COLD, info);
-  }
-  workspace->length = length;
-  workspace->force = force;
-  workspace->energy = length * force;
-  return status;
+void conic_change_units(qd_cone_workspace *workspace, int choice) {
+  static const double length_factor[OTHER_UNITS] = {30.0, 1e3, 1.0, 0.03, 1e4, 1e6},
+                      force_factor[OTHER_UNITS] = {30.0, 1.0, 1e3, 0.03, 1e4, 1e6};
+  workspace->length *= length_factor[choice];
+  workspace->force *= force_factor[choice];
+  workspace->energy = workspace->length * workspace->force;
 }

@@ -119,10 +119,12 @@ struct qd_cone_workspace {
 
   /* where the path ended and what the polish found */
   double *path_slack, *path_dual; /* path_dual of infeasible programs: what proves it */
-  int *state;                     /* a cone_state, over cones */
-  double path_error;              /* relative, where it ended short of its goal */
-  double share;                   /* of the residuals that the last step of the path went for */
-  int state_changed;              /* by the last projection */
+  double *ray;       /* the best that the paths have seen, if there is no other proof */
+  double ray_reach;  /* and how far it excludes points */
+  int *state;        /* a cone_state, over cones */
+  double path_error; /* relative, where it ended short of its goal */
+  double share;      /* of the residuals that the last step of the path went for */
+  int state_changed; /* by the last projection */
   double *polish_x, *polish_dual, *polish_slack;
   double *newton_x, *newton_dual, *newton_slack;
   solution_origin origin;  /* which method's answer the polish starts from */
@@ -147,6 +149,7 @@ struct qd_cone_workspace {
   int wanted_width;        /* at which the path stops for a polish; 0: it does not */
   int arrived;             /* the path did, at its goal */
   int *is_near, *tail;     /* (blocks) */
+  double resolution;       /* of rows, in the caller's units: less is zero */
   double slack_error;      /* max |dual| |Gx + g - slack| of what conic_measure saw */
   int is_vertex;           /* the cuts ended at a solution, with the load spread */
   double polish_error;     /* the best that the last polish saw */
@@ -182,6 +185,8 @@ qd_status conic_check_sizes(const qd_cone_workspace *workspace, const conic_prog
 /* Reads, checks and converts a program. */
 qd_status conic_load(qd_cone_workspace *workspace, const conic_program *program,
                      row_scaling scaling);
+/* Vectors over rows whose padded lanes have to be zero, after they have served as scratch. */
+void conic_clear_rows(qd_cone_workspace *workspace);
 /* The cone that a row (with a slot) belongs to. */
 static inline int conic_lane_of(const qd_cone_workspace *workspace, int row) {
   const cone_group *group = workspace->product.groups;
@@ -247,15 +252,16 @@ double conic_start_limit(qd_cone_workspace *workspace);
  * barrier that is so many times as strong, into x, slack and dual. */
 void conic_enter_path(qd_cone_workspace *workspace, double factor);
 /* Interior point from a cold start (or where it stopped, or from the point at hand, which is left
- * again if its first steps are short) down to a complementarity of `goal` (relative), at most
+ * again if its first steps are short; or cold again after others have failed, when rounding may end
+ * it) down to a complementarity of `goal` (relative), at most
  * iteration_limit iterations in all. Leaves x, slack, dual. */
-typedef enum path_start { PATH_COLD, PATH_RESUMED, PATH_WARM } path_start;
+typedef enum path_start { PATH_COLD, PATH_RESUMED, PATH_WARM, PATH_ELSEWHERE } path_start;
 qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
                             path_start from, qd_cone_info *info);
-/* A barrier's path that did not arrive: again from starts in other units, nearer to and farther
- * from the boundary, each with so many iterations. */
-qd_status conic_retry_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
-                           qd_cone_info *info);
+/* Other units than the natural ones, to start a path from that did not arrive: nearer to and
+ * farther from the boundary, and far out. */
+#define OTHER_UNITS 6
+void conic_change_units(qd_cone_workspace *workspace, int choice);
 /* From the path's slack and dual: where the two kinds of eigenvalues part, into split; returns
  * split_width. */
 int conic_find_split(qd_cone_workspace *workspace);
@@ -279,10 +285,13 @@ int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program
 void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
                    const double *slack, const double *dual, const double *dual_eq,
                    qd_cone_info *info);
+/* A point and its multipliers, in the caller's numbers. */
+typedef struct cone_point {
+  const double *x, *slack, *dual, *dual_eq;
+} cone_point;
 /* 1 if what conic_measure has left is a solution's. */
-int conic_is_certified(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                       double tolerance, const double *x, const double *dual, const double *dual_eq,
-                       const qd_cone_info *info);
+int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *program,
+                       double tolerance, const cone_point *at, const qd_cone_info *info);
 /* 1 if the multipliers prove that no point satisfies the constraints. */
 int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
                    const double *dual, const double *dual_eq);
