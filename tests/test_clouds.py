@@ -374,8 +374,8 @@ def test_what_stands_in_for_geometries_is_checked() -> None:
         (np.zeros((4, 2)), ValueError, r"got \(4, 2\)"),
         ([[0, 0, 0], [0, np.nan, 0]], ValueError, "point 1 is not finite"),
         ([[0, 0, np.inf]], ValueError, "point 0 is not finite"),
-        ([["a", "b", "c"]], TypeError, "points must be numbers"),
-        ([[1, 2, 3], [1, 2]], TypeError, "points must be numbers"),
+        ([["a", "b", "c"]], TypeError, "points: expected an array of real numbers"),
+        ([[1, 2, 3], [1, 2]], TypeError, "points: expected an array of real numbers"),
     ],
 )
 def test_wrong_points_are_errors(points: object, error: type[Exception], message: str) -> None:
@@ -386,9 +386,9 @@ def test_wrong_points_are_errors(points: object, error: type[Exception], message
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"radius": -1.0}, ValueError, "radius must be finite, 0 or more"),
-        ({"radius": np.nan}, ValueError, "radius must be finite"),
-        ({"radius": "1"}, TypeError, "radius must be a number"),
+        ({"radius": -1.0}, ValueError, "radius: expected a number >= 0"),
+        ({"radius": np.nan}, ValueError, "radius: expected a number >= 0"),
+        ({"radius": "1"}, TypeError, "radius: expected a number >= 0"),
         ({"contacts": 0}, ValueError, "contacts must be 1 to 8, got 0"),
         ({"contacts": 9}, ValueError, "contacts must be 1 to 8, got 9"),
         ({"contacts": 2.0}, TypeError, "contacts must be an integer"),

@@ -474,7 +474,7 @@ class TestParameters:
         [
             ({"body_mas": 1.0}, TypeError, "did you mean 'body_mass'"),
             ({"body_mass": [1.0]}, ValueError, r"body_mass must have shape \(6,\), got \(1,\)"),
-            ({"body_mass": "heavy"}, TypeError, "body_mass must be an array of numbers"),
+            ({"body_mass": "heavy"}, TypeError, "body_mass: expected an array of real numbers"),
             ({"gravity": (0, 0, np.nan)}, ValueError, "gravity must be finite"),
             ({"body_mass": -1.0}, ValueError, "body 'world': mass must not be negative"),
             ({"actuator_stiffness": 0.0}, ValueError, "actuator 'far': stiffness must be positive"),

@@ -457,10 +457,10 @@ def test_benchmark_hooks() -> None:
     falling = free(gravity=-10.0)
     with pytest.raises(qdsim.SolverError):
         _core._step_benchmark(falling, falling.default_q, [], qdsim.Options(epsilon=0.0), 3, False)
-    program = (np.eye(2), [-1.0, 0.0], np.eye(2), [0.0, 0.0], [0], [2])
+    program = (np.eye(2), [-1.0, 0.0], np.eye(2), [0.0, 0.0], [("orthant", 2)])
     for target_mu in (None, [0.1]):
         assert _core._cone_benchmark(*program, target_mu, 3) > 0
     with pytest.raises(ValueError, match=r"^cones: "):
-        _core._cone_benchmark(*program[:5], [3], None, 3)
+        _core._cone_benchmark(*program[:4], [("orthant", 1)], None, 3)
     with pytest.raises(ValueError, match=r"^target_mu: "):
         _core._cone_benchmark(*program, [-0.1], 3)

@@ -48,8 +48,19 @@ static PyArrayObject *array_from_object(PyObject *object, const char *name) {
   return NULL;
 }
 
+/* What a mask hides is not there, and a plain array would show it. */
+static int has_mask(PyObject *object) {
+  return PyArray_Check(object) && !PyArray_CheckExact(object) &&
+         PyObject_HasAttrString(object, "mask");
+}
+
 static PyArrayObject *array_convert(PyObject *object, const char *name, int type, int ndim,
                                     const npy_intp *shape) {
+  if (has_mask(object)) {
+    PyErr_Format(PyExc_TypeError, "%s: expected an array without a mask, got %s", name,
+                 Py_TYPE(object)->tp_name);
+    return NULL;
+  }
   PyArrayObject *array = array_from_object(object, name);
   if (!array) return NULL;
   int kind = PyArray_TYPE(array);
@@ -64,6 +75,11 @@ static PyArrayObject *array_convert(PyObject *object, const char *name, int type
     return NULL;
   }
   if (shape_check(array, name, ndim, shape) < 0) {
+    Py_DECREF(array);
+    return NULL;
+  }
+  if (PyArray_SIZE(array) > INT32_MAX) { /* perhaps a view without memory of its own */
+    PyErr_Format(PyExc_ValueError, "%s: %zd numbers are too many", name, PyArray_SIZE(array));
     Py_DECREF(array);
     return NULL;
   }
@@ -153,40 +169,106 @@ int array_copy_vector(PyObject *object, const char *name, int count, double *out
   return -1;
 }
 
-int number_read(PyObject *object, const char *name, double *out) {
-  *out = PyFloat_AsDouble(object);
-  if (*out == -1.0 && PyErr_Occurred()) {
-    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
-      PyErr_Clear();
-      PyErr_Format(PyExc_TypeError, "%s: expected a number, got %s", name,
-                   Py_TYPE(object)->tp_name);
-    }
-    return -1;
-  }
-  if (*out != *out) {
-    PyErr_Format(PyExc_ValueError, "%s: is nan", name);
-    return -1;
-  }
-  return 0;
+PyArrayObject *array_read_finite(PyObject *object, const char *name, int ndim,
+                                 const npy_intp *shape) {
+  PyArrayObject *array = array_read(object, name, ndim, shape);
+  if (array && array_check_finite(array, name) < 0) Py_CLEAR(array);
+  return array;
 }
 
-int int_read(PyObject *object, const char *name, int *out) {
-  int overflow;
-  long value = PyLong_AsLongAndOverflow(object, &overflow);
-  if (value == -1 && PyErr_Occurred()) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+/* ---------------------------------------------------------------- single values */
+
+static int is_boolean(PyObject *object) {
+  return PyBool_Check(object) || PyArray_IsScalar(object, Bool);
+}
+
+int number_is(PyObject *object) {
+  return PyFloat_Check(object) || PyLong_Check(object) || PyArray_IsScalar(object, Generic) ||
+         PyUnicode_Check(object) || PyBytes_Check(object) ||
+         (PyArray_Check(object) && PyArray_NDIM((PyArrayObject *)object) == 0);
+}
+
+static int is_real_scalar(PyObject *object) {
+  if (PyArray_Check(object)) {
+    PyArrayObject *array = (PyArrayObject *)object;
+    const int kind = PyArray_TYPE(array);
+    return PyArray_CheckExact(object) && PyArray_NDIM(array) == 0 &&
+           (PyTypeNum_ISINTEGER(kind) || PyTypeNum_ISFLOAT(kind));
+  }
+  return (PyFloat_Check(object) || PyLong_Check(object) || PyArray_IsScalar(object, Floating) ||
+          PyArray_IsScalar(object, Integer)) &&
+         !is_boolean(object);
+}
+
+/* A TypeError that says what was expected and what came. */
+static int kind_raise(const char *name, const char *wanted, PyObject *object) {
+  PyErr_Format(PyExc_TypeError, "%s: expected %s, got %s", name, wanted, Py_TYPE(object)->tp_name);
+  return -1;
+}
+
+int number_read(PyObject *object, const char *name, double *out) {
+  if (!is_real_scalar(object)) return kind_raise(name, "a number", object);
+  *out = PyFloat_AsDouble(object);
+  if (*out == -1.0 && PyErr_Occurred()) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return -1;
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "%s: expected an integer, got %s", name,
-                 Py_TYPE(object)->tp_name);
+    PyObject *zero = PyLong_FromLong(0);
+    const int negative = zero ? PyObject_RichCompareBool(object, zero, Py_LT) : -1;
+    Py_XDECREF(zero);
+    if (negative < 0) return -1;
+    *out = negative ? -Py_HUGE_VAL : Py_HUGE_VAL;
+  }
+  if (*out == *out) return 0;
+  PyErr_Format(PyExc_ValueError, "%s: is nan", name);
+  return -1;
+}
+
+int number_read_between(PyObject *object, const char *name, double above, double below,
+                        double *out) {
+  char text[64], got[64];
+  PyOS_snprintf(text, sizeof text, "a number in (%g, %g)", above, below);
+  if (!is_real_scalar(object)) return kind_raise(name, text, object);
+  if (number_read(object, name, out) < 0) return -1;
+  if (*out > above && *out < below) return 0;
+  PyOS_snprintf(got, sizeof got, "%g", *out);
+  PyErr_Format(PyExc_ValueError, "%s: expected %s, got %s", name, text, got);
+  return -1;
+}
+
+static int is_integer(PyObject *object) {
+  return (PyLong_Check(object) || PyArray_IsScalar(object, Integer)) && !is_boolean(object);
+}
+
+int int_read_between(PyObject *object, const char *name, int least, int most, int *out) {
+  char wanted[64];
+  PyOS_snprintf(wanted, sizeof wanted, "an integer from %d to %d", least, most);
+  if (!is_integer(object)) return kind_raise(name, wanted, object);
+  int overflow;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (value == -1 && PyErr_Occurred()) return -1;
+  if (overflow) {
+    PyErr_Format(PyExc_ValueError, "%s: expected %s, got one of more than 64 bits", name, wanted);
     return -1;
   }
-  if (overflow || value < INT32_MIN || value > INT32_MAX) {
-    PyErr_Format(PyExc_ValueError, "%s: %S is out of range", name, object);
+  if (value < least || value > most) {
+    PyErr_Format(PyExc_ValueError, "%s: expected %s, got %lld", name, wanted, value);
     return -1;
   }
   *out = (int)value;
   return 0;
 }
+
+int int_read(PyObject *object, const char *name, int *out) {
+  return int_read_between(object, name, INT32_MIN, INT32_MAX, out);
+}
+
+int flag_read(PyObject *object, const char *name, int *out) {
+  if (!is_boolean(object)) return kind_raise(name, "True or False", object);
+  *out = PyObject_IsTrue(object);
+  return *out < 0 ? -1 : 0;
+}
+
+/* ---------------------------------------------------------------- results */
 
 PyObject *array_new_vector(int count) {
   npy_intp shape[1] = {count};

@@ -18,8 +18,8 @@ static int repeat_read(PyObject *argument, int *repeat) {
 }
 
 const char cone_benchmark_doc[] =
-    "_cone_benchmark($module, /, Q, b, G, g, cone_kind, cone_dim, target_mu, repeat,\n"
-    "                tolerance=1e-9, polish=True)\n--\n\n"
+    "_cone_benchmark($module, /, Q, b, G, g, cones, target_mu, repeat, tolerance=1e-9,\n"
+    "                polish=True)\n--\n\n"
     "Seconds per solve of the same cone program, the mean of `repeat` solves.";
 
 static PyObject *cone_benchmark_call(const core_state *state, cone_call *call,
@@ -35,7 +35,8 @@ static PyObject *cone_benchmark_call(const core_state *state, cone_call *call,
   Py_BEGIN_ALLOW_THREADS;
   double start = clock_now();
   for (int i = 0; i < repeat && status == QD_OK; i++)
-    status = qd_cone_solve(call->workspace, options, program, x, slack, dual, NULL, &info.cone);
+    status =
+        qd_cone_solve(call->scratch->workspace, options, program, x, slack, dual, NULL, &info.cone);
   seconds = (clock_now() - start) / repeat;
   Py_END_ALLOW_THREADS;
   PyMem_Free(x);
@@ -45,20 +46,21 @@ static PyObject *cone_benchmark_call(const core_state *state, cone_call *call,
 
 PyObject *cone_benchmark_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                   PyObject *kwnames) {
-  static const char *const names[] = {"Q",        "b",         "G",      "g",         "cone_kind",
-                                      "cone_dim", "target_mu", "repeat", "tolerance", "polish"};
-  PyObject *in[10];
+  static const char *const names[] = {"Q",         "b",      "G",         "g",     "cones",
+                                      "target_mu", "repeat", "tolerance", "polish"};
+  PyObject *in[9];
   int repeat;
+  core_state *state = PyModule_GetState(module);
   qd_cone_options options = qd_cone_options_default();
-  if (arguments_parse("_cone_benchmark", names, 10, 10, 8, args, arg_count, kwnames, in) < 0 ||
-      repeat_read(in[7], &repeat) < 0 ||
-      (in[8] && number_read(in[8], "tolerance", &options.tolerance) < 0))
+  if (arguments_parse("_cone_benchmark", names, 9, 9, 7, args, arg_count, kwnames, in) < 0 ||
+      repeat_read(in[6], &repeat) < 0 ||
+      (in[7] && number_read(in[7], "tolerance", &options.tolerance) < 0) ||
+      (in[8] && flag_read(in[8], "polish", &options.polish) < 0))
     return NULL;
-  if (in[9]) options.polish = PyObject_IsTrue(in[9]);
-  PyObject *const program[9] = {in[0], in[1], in[2], in[3], in[4], in[5], NULL, NULL, in[6]};
+  const cone_arguments program = {in[0], in[1], in[2], in[3], in[4], NULL, NULL, in[5]};
   cone_call call;
-  if (PyErr_Occurred() || cone_call_begin(&call, program) < 0) return NULL;
-  PyObject *out = cone_benchmark_call(PyModule_GetState(module), &call, &options, repeat);
+  if (cone_call_begin(&call, state, &program) < 0) return NULL;
+  PyObject *out = cone_benchmark_call(state, &call, &options, repeat);
   cone_call_end(&call);
   return out;
 }

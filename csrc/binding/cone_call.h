@@ -4,15 +4,32 @@
 
 #include "binding/core.h"
 
-typedef struct cone_call {
-  PyArrayObject *arrays[9]; /* Q b G g cone_kind cone_dim C c target_mu; NULL where not given */
-  qd_cone_program program;  /* points into the arrays */
+enum { CONE_Q, CONE_B, CONE_G, CONE_OFFSET, CONE_C, CONE_EQ, CONE_MU, CONE_ARRAYS };
+
+/* A workspace with the sizes that it is laid out for; a module keeps one between calls. */
+typedef struct cone_scratch {
   qd_cone_workspace *workspace;
+  int variables, rows, equalities;
+} cone_scratch;
+
+void cone_scratch_destroy(cone_scratch *scratch);
+
+typedef struct cone_call {
+  core_state *state;
+  PyArrayObject *arrays[CONE_ARRAYS]; /* NULL where not given */
+  int *cones;                         /* kinds, then rows */
+  double *targets;                    /* of every cone, where one number is given for all */
+  qd_cone_program program;            /* points into these */
+  cone_scratch *scratch;
 } cone_call;
 
-/* in: Q b G g cone_kind cone_dim C c target_mu; the last three may be None or NULL. -1 with an
+/* What is given for Q b G g cones C c target_mu; the last three may be None or NULL. -1 with an
  * exception, and then nothing is left to end. */
-int cone_call_begin(cone_call *call, PyObject *const *in);
+typedef struct cone_arguments {
+  PyObject *Q, *b, *G, *g, *cones, *C, *c, *target_mu;
+} cone_arguments;
+
+int cone_call_begin(cone_call *call, core_state *state, const cone_arguments *in);
 void cone_call_end(cone_call *call);
 
 #endif

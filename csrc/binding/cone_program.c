@@ -1,195 +1,417 @@
-/* The cone solver on its own. Python's qdsim.cone checks what a user may get wrong and says it
- * well; the checks here keep memory safe. */
+/* The cone solver on its own: qdsim.solve_cone_program, whose arguments are checked here. */
 #include "binding/cone_call.h"
 
+#include <float.h>
 #include <string.h>
 
-enum { CONE_Q, CONE_B, CONE_G, CONE_OFFSET, CONE_KIND, CONE_DIM, CONE_C, CONE_EQ, CONE_MU };
+/* ---------------------------------------------------------------- arguments */
 
-static const char *const cone_names[] = {"Q",        "b", "G", "g",        "cone_kind",
-                                         "cone_dim", "C", "c", "target_mu"};
+static const char *const array_names[CONE_ARRAYS] = {"Q", "b", "G", "g", "C", "c", "target_mu"};
 
-static int cone_read_arrays(cone_call *call, PyObject *const *in) {
-  npy_intp any[2] = {-1, -1};
-  PyArrayObject **arrays = call->arrays;
-  if (!(arrays[CONE_B] = array_read(in[CONE_B], "b", 1, any)) ||
-      !(arrays[CONE_OFFSET] = array_read(in[CONE_OFFSET], "g", 1, any)) ||
-      !(arrays[CONE_KIND] = array_read_int(in[CONE_KIND], "cone_kind", 1, any)))
-    return -1;
-  npy_intp n = PyArray_DIM(arrays[CONE_B], 0), m = PyArray_DIM(arrays[CONE_OFFSET], 0);
-  npy_intp cones = PyArray_DIM(arrays[CONE_KIND], 0), p = 0;
-  if (in[CONE_EQ] && in[CONE_EQ] != Py_None) {
-    if (!(arrays[CONE_EQ] = array_read(in[CONE_EQ], "c", 1, any))) return -1;
-    p = PyArray_DIM(arrays[CONE_EQ], 0);
-  }
-  const npy_intp square[2] = {n, n}, rows[2] = {m, n}, equalities[2] = {p, n};
-  if (!(arrays[CONE_Q] = array_read(in[CONE_Q], "Q", 2, square)) ||
-      !(arrays[CONE_G] = array_read(in[CONE_G], "G", 2, rows)) ||
-      !(arrays[CONE_DIM] = array_read_int(in[CONE_DIM], "cone_dim", 1, &cones)))
-    return -1;
-  if (arrays[CONE_EQ] && !(arrays[CONE_C] = array_read(in[CONE_C], "C", 2, equalities))) return -1;
-  if (in[CONE_MU] && in[CONE_MU] != Py_None &&
-      !(arrays[CONE_MU] = array_read(in[CONE_MU], "target_mu", 1, &cones)))
-    return -1;
-  for (int i = 0; i < 9; i++)
-    if (arrays[i] && i != CONE_KIND && i != CONE_DIM &&
-        array_check_finite(arrays[i], cone_names[i]) < 0)
-      return -1;
-  if (n < 1 || n > INT32_MAX / 64 || m > INT32_MAX / 64 || p > INT32_MAX / 64) {
-    PyErr_SetString(PyExc_ValueError, "b: expected at least one variable and not too many rows");
-    return -1;
-  }
-  return 0;
+static int is_given(PyObject *object) { return object && object != Py_None; }
+
+static PyArrayObject *vector_read(PyObject *object, const char *name) {
+  const npy_intp any = -1;
+  return array_read_finite(object, name, 1, &any);
 }
 
-static int cone_check_dims(const cone_call *call) {
-  const qd_cone_program *program = &call->program;
-  int64_t rows = 0;
-  for (int i = 0; i < program->cone_count; i++) {
-    int kind = program->cone_kind[i];
-    if (program->cone_dim[i] < 1 || (kind != QD_ORTHANT && kind != QD_LORENTZ)) {
-      PyErr_Format(PyExc_ValueError, "cones: cone %d has kind %d and %d rows", i, kind,
-                   program->cone_dim[i]);
-      return -1;
-    }
-    if (call->arrays[CONE_MU] && program->target_mu[i] < 0) {
-      PyErr_Format(PyExc_ValueError, "target_mu: cone %d has a negative one", i);
-      return -1;
-    }
-    rows += program->cone_dim[i];
+/* Without rows, an empty array of any shape will do. */
+static int matrix_read(cone_call *call, int which, PyObject *object, npy_intp rows,
+                       npy_intp columns) {
+  const npy_intp shape[2] = {rows, columns};
+  const char *name = array_names[which];
+  if (rows == 0 && PyArray_Check(object) && PyArray_SIZE((PyArrayObject *)object) == 0) return 0;
+  if (rows == 0 && PyList_CheckExact(object) && PyList_GET_SIZE(object) == 0) return 0;
+  if ((double)rows * (double)columns > INT32_MAX) {
+    PyErr_Format(PyExc_ValueError, "%s: %zd x %zd numbers are too many", name, rows, columns);
+    return -1;
   }
-  if (rows == program->row_count) return 0;
-  PyErr_Format(PyExc_ValueError, "cones: have %lld rows in all, G has %d", (long long)rows,
-               program->row_count);
+  /* G is large, and the solver looks at its numbers anyway */
+  call->arrays[which] = (which == CONE_G ? array_read : array_read_finite)(object, name, 2, shape);
+  return call->arrays[which] ? 0 : -1;
+}
+
+static int arrays_read(cone_call *call, const cone_arguments *in) {
+  PyArrayObject **arrays = call->arrays;
+  const int with_rows = is_given(in->C), with_offsets = is_given(in->c);
+  if (!(arrays[CONE_B] = vector_read(in->b, "b"))) return -1;
+  const npy_intp n = PyArray_DIM(arrays[CONE_B], 0);
+  if (n == 0) {
+    PyErr_SetString(PyExc_ValueError, "b: expected at least one variable");
+    return -1;
+  }
+  if (!(arrays[CONE_OFFSET] = vector_read(in->g, "g"))) return -1;
+  const npy_intp m = PyArray_DIM(arrays[CONE_OFFSET], 0);
+  if (matrix_read(call, CONE_Q, in->Q, n, n) < 0 || matrix_read(call, CONE_G, in->G, m, n) < 0)
+    return -1;
+  if (with_rows != with_offsets) {
+    PyErr_Format(PyExc_ValueError, "%s: C and c come together, or neither", with_rows ? "c" : "C");
+    return -1;
+  }
+  npy_intp p = 0;
+  if (with_offsets) {
+    if (!(arrays[CONE_EQ] = vector_read(in->c, "c"))) return -1;
+    p = PyArray_DIM(arrays[CONE_EQ], 0);
+    if (matrix_read(call, CONE_C, in->C, p, n) < 0) return -1;
+  }
+  const npy_intp most = INT32_MAX / 64;
+  if (n <= most && m <= most && p <= most) return 0;
+  PyErr_Format(PyExc_ValueError, "%s: too many numbers", n > most ? "b" : (m > most ? "g" : "c"));
   return -1;
 }
 
-static void *cone_data(const cone_call *call, int i) {
-  return call->arrays[i] ? PyArray_DATA(call->arrays[i]) : NULL;
-}
+/* ---------------------------------------------------------------- cones */
 
-int cone_call_begin(cone_call *call, PyObject *const *in) {
-  memset(call, 0, sizeof *call);
-  if (cone_read_arrays(call, in) < 0) {
-    cone_call_end(call);
+static int kind_read(PyObject *object, const char *name, int *kind) {
+  if (!PyUnicode_Check(object)) {
+    PyErr_Format(PyExc_TypeError, "%s: expected 'orthant' or 'lorentz', got %s", name,
+                 Py_TYPE(object)->tp_name);
     return -1;
   }
-  PyArrayObject **arrays = call->arrays;
-  call->program = (qd_cone_program){.variable_count = (int)PyArray_DIM(arrays[CONE_B], 0),
-                                    .row_count = (int)PyArray_DIM(arrays[CONE_OFFSET], 0),
-                                    .equality_count =
-                                        arrays[CONE_EQ] ? (int)PyArray_DIM(arrays[CONE_EQ], 0) : 0,
-                                    .cone_count = (int)PyArray_DIM(arrays[CONE_KIND], 0),
-                                    .Q = cone_data(call, CONE_Q),
-                                    .b = cone_data(call, CONE_B),
-                                    .G = cone_data(call, CONE_G),
-                                    .g = cone_data(call, CONE_OFFSET),
-                                    .C = cone_data(call, CONE_C),
-                                    .c = cone_data(call, CONE_EQ),
-                                    .cone_kind = cone_data(call, CONE_KIND),
-                                    .cone_dim = cone_data(call, CONE_DIM),
-                                    .target_mu = cone_data(call, CONE_MU)};
-  if (cone_check_dims(call) < 0) {
-    cone_call_end(call);
-    return -1;
-  }
-  const qd_cone_program *program = &call->program;
-  call->workspace = qd_cone_workspace_create(program->variable_count, program->row_count,
-                                             program->equality_count);
-  if (!call->workspace) {
-    cone_call_end(call);
-    PyErr_NoMemory();
+  if (PyUnicode_CompareWithASCIIString(object, "orthant") == 0)
+    *kind = QD_ORTHANT;
+  else if (PyUnicode_CompareWithASCIIString(object, "lorentz") == 0)
+    *kind = QD_LORENTZ;
+  else {
+    PyErr_Format(PyExc_ValueError, "%s: expected 'orthant' or 'lorentz', got %R", name, object);
     return -1;
   }
   return 0;
 }
 
-void cone_call_end(cone_call *call) {
-  qd_cone_workspace_destroy(call->workspace);
-  for (int i = 0; i < 9; i++) Py_CLEAR(call->arrays[i]);
+/* What most callers give: 1 and the entry; 0 for anything else. */
+static int entry_is_plain(PyObject *entry, int rows, int *kind, int *dim) {
+  if (!PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 2) return 0;
+  PyObject *word = PyTuple_GET_ITEM(entry, 0), *count = PyTuple_GET_ITEM(entry, 1);
+  if (!PyUnicode_Check(word) || !PyLong_CheckExact(count)) return 0;
+  const int is_lorentz = PyUnicode_CompareWithASCIIString(word, "lorentz") == 0;
+  if (!is_lorentz && PyUnicode_CompareWithASCIIString(word, "orthant") != 0) return 0;
+  int overflow;
+  const long value = PyLong_AsLongAndOverflow(count, &overflow);
+  if (overflow || value < 1 || value > rows) return 0;
+  *kind = is_lorentz ? QD_LORENTZ : QD_ORTHANT;
+  *dim = (int)value;
+  return 1;
 }
 
-const char cone_solve_doc[] =
-    "_solve_cone_program($module, /, Q, b, G, g, cone_kind, cone_dim, C, c, target_mu, tolerance,\n"
-    "                    iteration_limit, polish, warm_start)\n--\n\n"
-    "(x, slack, dual, dual_eq, info) of a cone program; qdsim.solve_cone_program is the public "
-    "door.";
-
-static int copy_numbers(PyObject *from, PyObject *to) {
-  return array_copy_vector(from, "warm_start", (int)PyArray_SIZE((PyArrayObject *)to),
-                           PyArray_DATA((PyArrayObject *)to));
+/* Any entry, with what is wrong with it. */
+static int entry_read(PyObject *entry, Py_ssize_t i, int rows, int *kind, int *dim) {
+  char name[40];
+  PyOS_snprintf(name, sizeof name, "cones[%zd]", i);
+  PyObject *pair = PyTuple_Check(entry) || PyList_Check(entry) ? PySequence_Tuple(entry) : NULL;
+  if (PyErr_Occurred()) return -1;
+  if (!pair || PyTuple_GET_SIZE(pair) != 2) {
+    PyErr_Format(PyExc_TypeError, "%s: expected (kind, rows), got %R", name, entry);
+    Py_XDECREF(pair);
+    return -1;
+  }
+  int bad = kind_read(PyTuple_GET_ITEM(pair, 0), name, kind) < 0 ||
+            int_read_between(PyTuple_GET_ITEM(pair, 1), name, 1, rows > 1 ? rows : 1, dim) < 0;
+  Py_DECREF(pair);
+  return bad ? -1 : 0;
 }
 
-/* (x, dual, dual_eq) into the arrays that the answer goes into; None: nothing. */
-static int start_read(PyObject *start, PyObject *x, PyObject *dual, PyObject *dual_eq) {
-  PyObject *from_x, *from_dual, *from_eq;
-  if (start == Py_None) return 0;
-  if (!PyArg_ParseTuple(start, "OOO:warm_start", &from_x, &from_dual, &from_eq)) return -1;
-  return copy_numbers(from_x, x) < 0 || copy_numbers(from_dual, dual) < 0 ||
-                 copy_numbers(from_eq, dual_eq) < 0
+/* Kinds and rows of the cones, which are as many as the rows of G in all. */
+static int cones_read(cone_call *call, PyObject *object) {
+  qd_cone_program *program = &call->program;
+  PyObject *list = PyUnicode_Check(object) ? NULL : PySequence_Fast(object, "");
+  if (!list) {
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "cones: expected a list of (kind, rows), got %s",
+                 Py_TYPE(object)->tp_name);
+    return -1;
+  }
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+  int64_t rows = 0;
+  int bad = count > INT32_MAX / 64 ||
+            !(call->cones = PyMem_Malloc((2 * (size_t)count + 1) * sizeof(int)));
+  if (bad) PyErr_NoMemory();
+  for (Py_ssize_t i = 0; !bad && i < count && i < PySequence_Fast_GET_SIZE(list); i++) {
+    PyObject *entry = Py_NewRef(PySequence_Fast_GET_ITEM(list, i));
+    int *kind = call->cones + i, *dim = call->cones + count + i;
+    bad = !entry_is_plain(entry, program->row_count, kind, dim) &&
+          entry_read(entry, i, program->row_count, kind, dim) < 0;
+    Py_DECREF(entry);
+    if (!bad) rows += call->cones[count + i];
+  }
+  Py_DECREF(list);
+  if (bad) return -1;
+  if (rows != program->row_count) {
+    PyErr_Format(PyExc_ValueError, "cones: have %lld rows in all, and g has %d", (long long)rows,
+                 program->row_count);
+    return -1;
+  }
+  program->cone_count = (int)count;
+  program->cone_kind = call->cones;
+  program->cone_dim = call->cones + count;
+  return 0;
+}
+
+static int target_raise(double value) {
+  char text[64];
+  PyOS_snprintf(text, sizeof text, "%.17g", value);
+  PyErr_Format(PyExc_ValueError, "target_mu: expected numbers >= 0, got %s", text);
+  return -1;
+}
+
+/* One number, or one per cone; the program has none where all are zero. */
+static int targets_read(cone_call *call, PyObject *object) {
+  qd_cone_program *program = &call->program;
+  const npy_intp count = program->cone_count;
+  const double *found;
+  if (!is_given(object)) return 0;
+  if (!number_is(object)) {
+    PyArrayObject *array = call->arrays[CONE_MU] = vector_read(object, "target_mu");
+    if (!array) return -1;
+    if (PyArray_DIM(array, 0) != count) {
+      PyErr_Format(PyExc_ValueError,
+                   "target_mu: expected a number or shape (%zd,), one per cone, got (%zd,)", count,
+                   PyArray_DIM(array, 0));
+      return -1;
+    }
+    found = PyArray_DATA(array);
+  } else {
+    double one;
+    if (number_read(object, "target_mu", &one) < 0) return -1;
+    if (!(one >= 0.0 && one <= DBL_MAX)) return target_raise(one);
+    if (one == 0.0) return 0;
+    if (!(call->targets = PyMem_Malloc(((size_t)count + 1) * sizeof(double)))) {
+      PyErr_NoMemory();
+      return -1;
+    }
+    for (npy_intp i = 0; i < count; i++) call->targets[i] = one;
+    found = call->targets;
+  }
+  double most = 0.0;
+  for (npy_intp i = 0; i < count; i++) {
+    if (found[i] < 0.0) return target_raise(found[i]);
+    most = found[i] > most ? found[i] : most;
+  }
+  program->target_mu = most > 0.0 ? found : NULL;
+  return 0;
+}
+
+/* ---------------------------------------------------------------- the cost */
+
+/* The smallest eigenvalue, for a message. */
+static int indefinite_raise(PyArrayObject *Q) {
+  PyObject *module = PyImport_ImportModule("numpy.linalg");
+  PyObject *values = module ? PyObject_CallMethod(module, "eigvalsh", "O", Q) : NULL;
+  char text[64];
+  if (values) {
+    PyOS_snprintf(text, sizeof text, "%.3g", *(double *)PyArray_DATA((PyArrayObject *)values));
+    PyErr_Format(PyExc_ValueError, "Q: not positive semidefinite, its smallest eigenvalue is %s",
+                 text);
+  }
+  Py_XDECREF(values);
+  Py_XDECREF(module);
+  return -1;
+}
+
+static int cost_check(const cone_call *call) {
+  PyArrayObject *Q = call->arrays[CONE_Q];
+  const int n = call->program.variable_count;
+  const double *numbers = PyArray_DATA(Q);
+  int i = 0, j = 0;
+  double *scratch = PyMem_Malloc(qd_cost_scratch(n) * sizeof *scratch);
+  if (!scratch) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  const qd_cost_fault fault = qd_cost_check(n, numbers, scratch, &i, &j);
+  PyMem_Free(scratch);
+  char text[160];
+  const double here = numbers[(size_t)i * (size_t)n + (size_t)j];
+  const double there = numbers[(size_t)j * (size_t)n + (size_t)i];
+  switch (fault) {
+  case QD_COST_FINE:
+    return 0;
+  case QD_COST_NOT_SYMMETRIC:
+    PyOS_snprintf(text, sizeof text, "not symmetric, [%d, %d] is %.17g and [%d, %d] %.17g", i, j,
+                  here, j, i, there);
+    break;
+  case QD_COST_NEGATIVE:
+    PyOS_snprintf(text, sizeof text, "not positive semidefinite, [%d, %d] is %.17g", i, i, here);
+    break;
+  default:
+    return indefinite_raise(Q);
+  }
+  PyErr_Format(PyExc_ValueError, "Q: %s", text);
+  return -1;
+}
+
+/* ---------------------------------------------------------------- one call */
+
+void cone_scratch_destroy(cone_scratch *scratch) {
+  if (!scratch) return;
+  qd_cone_workspace_destroy(scratch->workspace);
+  PyMem_RawFree(scratch);
+}
+
+/* The module's, if nobody else has it and it fits exactly; or a new one. */
+static cone_scratch *scratch_acquire(core_state *state, const qd_cone_program *program) {
+  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
+  cone_scratch *scratch = atomic_exchange(&state->cone_scratch, NULL);
+  if (scratch && scratch->variables == n && scratch->rows == m && scratch->equalities == p)
+    return scratch;
+  cone_scratch_destroy(scratch);
+  if (!(scratch = PyMem_RawMalloc(sizeof *scratch))) return NULL;
+  *scratch = (cone_scratch){qd_cone_workspace_create(n, m, p), n, m, p};
+  if (scratch->workspace) return scratch;
+  cone_scratch_destroy(scratch);
+  return NULL;
+}
+
+static void scratch_release(core_state *state, cone_scratch *scratch) {
+  if (scratch) cone_scratch_destroy(atomic_exchange(&state->cone_scratch, scratch));
+}
+
+static const double *numbers_of(const cone_call *call, int i) {
+  static const double none = 0.0; /* a matrix without rows */
+  return call->arrays[i] ? PyArray_DATA(call->arrays[i]) : &none;
+}
+
+static int call_read(cone_call *call, const cone_arguments *in) {
+  if (arrays_read(call, in) < 0) return -1;
+  PyArrayObject **arrays = call->arrays;
+  const int with_equalities = arrays[CONE_EQ] != NULL;
+  call->program = (qd_cone_program){.variable_count = (int)PyArray_DIM(arrays[CONE_B], 0),
+                                    .row_count = (int)PyArray_DIM(arrays[CONE_OFFSET], 0),
+                                    .equality_count =
+                                        with_equalities ? (int)PyArray_DIM(arrays[CONE_EQ], 0) : 0,
+                                    .Q = numbers_of(call, CONE_Q),
+                                    .b = numbers_of(call, CONE_B),
+                                    .G = numbers_of(call, CONE_G),
+                                    .g = numbers_of(call, CONE_OFFSET),
+                                    .C = numbers_of(call, CONE_C),
+                                    .c = numbers_of(call, CONE_EQ)};
+  return cost_check(call) < 0 || cones_read(call, in->cones) < 0 ||
+                 targets_read(call, in->target_mu) < 0
              ? -1
              : 0;
 }
 
+int cone_call_begin(cone_call *call, core_state *state, const cone_arguments *in) {
+  memset(call, 0, sizeof *call);
+  call->state = state;
+  if (call_read(call, in) == 0) {
+    if ((call->scratch = scratch_acquire(state, &call->program))) return 0;
+    PyErr_NoMemory();
+  }
+  cone_call_end(call);
+  return -1;
+}
+
+void cone_call_end(cone_call *call) {
+  scratch_release(call->state, call->scratch);
+  PyMem_Free(call->cones);
+  PyMem_Free(call->targets);
+  for (int i = 0; i < CONE_ARRAYS; i++) Py_CLEAR(call->arrays[i]);
+}
+
+/* ---------------------------------------------------------------- the function */
+
 /* The argument with the largest number, as status_raise takes it. */
 static PyObject *overflowing(const cone_call *call) {
   largest_number found = {NULL, 0, 0.0};
-  for (int i = 0; i < 9; i++)
-    if (call->arrays[i] && i != CONE_KIND && i != CONE_DIM)
-      largest_note(&found, cone_names[i], PyArray_DATA(call->arrays[i]),
+  for (int i = 0; i < CONE_ARRAYS; i++)
+    if (call->arrays[i])
+      largest_note(&found, array_names[i], PyArray_DATA(call->arrays[i]),
                    PyArray_SIZE(call->arrays[i]));
   return largest_describe(&found);
 }
 
-static PyObject *cone_solve_call(const core_state *state, cone_call *call,
-                                 const qd_cone_options *options, PyObject *start) {
+/* (x, dual, dual_eq) of an earlier solution into the arrays that the answer goes into; None:
+ * nothing. */
+static int start_read(PyObject *start, PyObject *const to[3]) {
+  if (!is_given(start)) return 0;
+  for (int i = 0; i < 3; i++) {
+    PyArrayObject *out = (PyArrayObject *)to[i];
+    if (array_copy_vector(PyTuple_GET_ITEM(start, i), "warm_start", (int)PyArray_SIZE(out),
+                          PyArray_DATA(out)) < 0)
+      return -1;
+  }
+  return 0;
+}
+
+static int start_check(PyObject *start, const qd_cone_program *program) {
+  if (!is_given(start)) return 0;
+  const int wanted[3] = {program->variable_count, program->row_count, program->equality_count};
+  Py_ssize_t found[3];
+  if (!PyTuple_Check(start) || PyTuple_GET_SIZE(start) != 3) {
+    PyErr_Format(PyExc_TypeError, "warm_start: expected a ConeSolution, got %s",
+                 Py_TYPE(start)->tp_name);
+    return -1;
+  }
+  for (int i = 0; i < 3; i++)
+    if ((found[i] = PyObject_Size(PyTuple_GET_ITEM(start, i))) < 0) return -1;
+  if (found[0] == wanted[0] && found[1] == wanted[1] && found[2] == wanted[2]) return 0;
+  PyErr_Format(PyExc_ValueError,
+               "warm_start: has (variables, rows, equalities) (%zd, %zd, %zd), the program (%d, "
+               "%d, %d)",
+               found[0], found[1], found[2], wanted[0], wanted[1], wanted[2]);
+  return -1;
+}
+
+static PyObject *solve(cone_call *call, const qd_cone_options *options, PyObject *start) {
   const qd_cone_program *program = &call->program;
-  PyObject *x = array_new_vector(program->variable_count);
-  PyObject *slack = array_new_vector(program->row_count);
-  PyObject *dual = array_new_vector(program->row_count);
-  PyObject *dual_eq = array_new_vector(program->equality_count);
+  enum { X, DUAL, DUAL_EQ, SLACK, VECTORS };
+  PyObject *vectors[VECTORS] = {
+      array_new_vector(program->variable_count), array_new_vector(program->row_count),
+      array_new_vector(program->equality_count), array_new_vector(program->row_count)};
   PyObject *out = NULL;
-  if (x && slack && dual && dual_eq && start_read(start, x, dual, dual_eq) == 0) {
-    solver_info info = {
-        .row_count = program->row_count, .contact_count = 0, .derivative_exact = -1};
+  double *numbers[VECTORS];
+  int bad = 0;
+  for (int i = 0; i < VECTORS; i++) {
+    bad |= !vectors[i];
+    numbers[i] = vectors[i] ? PyArray_DATA((PyArrayObject *)vectors[i]) : NULL;
+  }
+  if (!bad && start_read(start, vectors) == 0) {
+    solver_info info = {.row_count = program->row_count, .derivative_exact = -1};
     qd_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status =
-        qd_cone_solve(call->workspace, options, program, PyArray_DATA((PyArrayObject *)x),
-                      PyArray_DATA((PyArrayObject *)slack), PyArray_DATA((PyArrayObject *)dual),
-                      PyArray_DATA((PyArrayObject *)dual_eq), &info.cone);
+    status = qd_cone_solve(call->scratch->workspace, options, program, numbers[X], numbers[SLACK],
+                           numbers[DUAL], numbers[DUAL_EQ], &info.cone);
     Py_END_ALLOW_THREADS;
-    PyObject *who = status == QD_NOT_FINITE ? overflowing(call) : NULL;
-    PyObject *report = status == QD_OK
-                           ? info_create(state, &info)
-                           : status_raise(state, "solve_cone_program", status, &info, who);
+    if (status == QD_NOT_FINITE && call->arrays[CONE_G])
+      bad = array_check_finite(call->arrays[CONE_G], "G") < 0;
+    PyObject *who = status == QD_NOT_FINITE && !bad ? overflowing(call) : NULL;
+    PyObject *report = NULL;
+    if (status == QD_OK)
+      report = info_create(call->state, &info);
+    else if (!bad)
+      status_raise(call->state, "solve_cone_program", status, &info, who);
     Py_XDECREF(who);
-    if (report) out = Py_BuildValue("(OOOON)", x, slack, dual, dual_eq, report);
+    if (report)
+      out = PyTuple_Pack(5, vectors[X], vectors[SLACK], vectors[DUAL], vectors[DUAL_EQ], report);
+    Py_XDECREF(report);
   }
-  Py_XDECREF(x);
-  Py_XDECREF(slack);
-  Py_XDECREF(dual);
-  Py_XDECREF(dual_eq);
+  for (int i = 0; i < VECTORS; i++) Py_XDECREF(vectors[i]);
   return out;
 }
 
-PyObject *cone_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
-                              PyObject *kwnames) {
-  static const char *const names[] = {
-      "Q",         "b", "G",         "g",         "cone_kind",       "cone_dim",
-      "C",         "c", "target_mu", "tolerance", "iteration_limit", "polish",
-      "warm_start"};
-  PyObject *in[13];
-  cone_call call;
-  qd_cone_options options = qd_cone_options_default();
-  if (arguments_parse("_solve_cone_program", names, 13, 13, 13, args, arg_count, kwnames, in) < 0 ||
-      number_read(in[9], "tolerance", &options.tolerance) < 0)
+const char cone_solve_doc[] =
+    "_solve_cone_program($module, Q, b, G, g, cones, C, c, target_mu, tolerance,\n"
+    "                    iteration_limit, polish, warm_start, /)\n--\n\n"
+    "(x, slack, dual, dual_eq, info) of a cone program; qdsim.solve_cone_program is the public "
+    "door. warm_start: (x, dual, dual_eq) or None.";
+
+PyObject *cone_solve_function(PyObject *module, PyObject *const *in, Py_ssize_t count) {
+  if (count != 12) {
+    PyErr_SetString(PyExc_TypeError, "_solve_cone_program: expected 12 arguments");
     return NULL;
-  if (int_read(in[10], "iteration_limit", &options.iteration_limit) < 0) return NULL;
-  options.polish = PyObject_IsTrue(in[11]);
-  options.warm_start = in[12] != Py_None;
-  if (PyErr_Occurred() || cone_call_begin(&call, in) < 0) return NULL;
-  PyObject *out = cone_solve_call(PyModule_GetState(module), &call, &options, in[12]);
+  }
+  const cone_arguments program = {in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7]};
+  qd_cone_options options = qd_cone_options_default();
+  cone_call call;
+  if (number_read_between(in[8], "tolerance", 0.0, 1.0, &options.tolerance) < 0 ||
+      int_read_between(in[9], "iteration_limit", 1, INT32_MAX, &options.iteration_limit) < 0 ||
+      flag_read(in[10], "polish", &options.polish) < 0 ||
+      cone_call_begin(&call, PyModule_GetState(module), &program) < 0)
+    return NULL;
+  options.warm_start = is_given(in[11]);
+  PyObject *out = start_check(in[11], &call.program) == 0 ? solve(&call, &options, in[11]) : NULL;
   cone_call_end(&call);
   return out;
 }

@@ -46,10 +46,11 @@ typedef struct core_state {
   PyObject *solver_error;
   PyObject *default_options;
   PyArray_Descr *contact_descr;
-  _Atomic uint64_t next_serial;          /* of models */
-  _Atomic(qd_thread_pool *) thread_pool; /* NULL until the first batch */
-  _Atomic int pool_users;                /* calls that are using it */
-  PyObject *text_native;                 /* interned attribute names */
+  _Atomic uint64_t next_serial;                /* of models */
+  _Atomic(qd_thread_pool *) thread_pool;       /* NULL until the first batch */
+  _Atomic int pool_users;                      /* calls that are using it */
+  _Atomic(struct cone_scratch *) cone_scratch; /* of the last cone program, or NULL */
+  PyObject *text_native;                       /* interned attribute names */
   PyObject *text_joint_names;
   PyObject *text_body_names;
   PyObject *text_threading;
@@ -76,8 +77,21 @@ int array_copy_vector(PyObject *object, const char *name, int count, double *out
 /* Index of the first NaN or infinity, or -1. */
 Py_ssize_t numbers_first_bad(const double *numbers, Py_ssize_t count);
 int array_check_finite(PyArrayObject *array, const char *name);
+/* array_read, and every number is finite. */
+PyArrayObject *array_read_finite(PyObject *object, const char *name, int ndim,
+                                 const npy_intp *shape);
+/* 1 for what is meant as one number, even if number_read refuses it. */
+int number_is(PyObject *object);
+/* Numbers of Python and NumPy, or arrays without dimensions; booleans are none. Not NaN, but
+ * perhaps infinite: so is an integer beyond the range of doubles. */
 int number_read(PyObject *object, const char *name, double *out);
+/* The same between two ends, both excluded. */
+int number_read_between(PyObject *object, const char *name, double above, double below,
+                        double *out);
 int int_read(PyObject *object, const char *name, int *out);
+int int_read_between(PyObject *object, const char *name, int least, int most, int *out);
+/* True or False, Python's or NumPy's. */
+int flag_read(PyObject *object, const char *name, int *out);
 PyObject *array_new_vector(int count);
 PyObject *array_new_matrix(int rows, int columns);
 /* New read-only vector with a copy of the numbers. */
@@ -206,8 +220,7 @@ extern const char cone_solve_doc[];
 extern const char cone_benchmark_doc[];
 extern const char step_benchmark_doc[];
 extern const char workspace_bytes_doc[];
-PyObject *cone_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
-                              PyObject *kwnames);
+PyObject *cone_solve_function(PyObject *module, PyObject *const *in, Py_ssize_t count);
 PyObject *cone_benchmark_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                   PyObject *kwnames);
 PyObject *step_benchmark_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,

@@ -1,6 +1,6 @@
 /* qdsim._core: the module, its state and how functions read their arguments. */
 #define BINDING_IMPORTS_NUMPY
-#include "binding/core.h"
+#include "binding/cone_call.h"
 
 #include <string.h>
 
@@ -177,6 +177,7 @@ static int module_clear(PyObject *module) {
  * the pool that it uses stays. */
 static void module_free(void *module) {
   core_state *state = PyModule_GetState(module);
+  if (state) cone_scratch_destroy(atomic_exchange(&state->cone_scratch, NULL));
   if (state && atomic_load(&state->pool_users) == 0)
     qd_thread_pool_destroy(atomic_load(&state->thread_pool));
   module_clear(module);
@@ -194,7 +195,7 @@ static PyMethodDef module_methods[] = {
     FAST_FUNCTION("_pair_distances", pair_distances_function, pair_distances_doc),
     {"_parameter_fault", parameter_fault, METH_VARARGS, parameter_fault_doc},
     {"_raise_batch_failure", batch_failure_raise, METH_VARARGS, batch_failure_doc},
-    FAST_FUNCTION("_solve_cone_program", cone_solve_function, cone_solve_doc),
+    {"_solve_cone_program", METHOD_CAST(cone_solve_function), METH_FASTCALL, cone_solve_doc},
     FAST_FUNCTION("_solve_ocp_qp", ocp_solve_function, ocp_solve_doc),
     FAST_FUNCTION("_cone_benchmark", cone_benchmark_function, cone_benchmark_doc),
     FAST_FUNCTION("_step_benchmark", step_benchmark_function, step_benchmark_doc),

@@ -118,6 +118,19 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
                         const qd_cone_program *program, double *x, double *slack, double *dual,
                         double *dual_eq, qd_cone_info *info);
 
+/* What may be wrong with a matrix (n, n) as a cost. */
+typedef enum qd_cost_fault {
+  QD_COST_FINE = 0,
+  QD_COST_NOT_SYMMETRIC, /* by more than 1e-9 of the largest entry: most at row, column */
+  QD_COST_NEGATIVE,      /* the diagonal at row = column */
+  QD_COST_INDEFINITE
+} qd_cost_fault;
+
+/* Doubles of scratch that the check needs. */
+size_t qd_cost_scratch(int n);
+/* Positive semidefinite counts up to rounding, 1e-10 n of a unit diagonal. */
+qd_cost_fault qd_cost_check(int n, const double *Q, double *scratch, int *row, int *column);
+
 /* ---------------------------------------------------------------- optimal control
  *   minimise    sum_{t=0}^{T-1}  1/2 u_t'R_t u_t + r_t'u_t + 1/2 d_t'S_t d_t + s_t'd_t
  *                                + 1/2 x_{t+1}'Q_t x_{t+1} + q_t'x_{t+1}

@@ -1,6 +1,6 @@
 """Types of the C extension. What is private here is for qdsim's own modules and benchmarks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn, Protocol, final
 
 import numpy as np
@@ -249,19 +249,19 @@ def _raise_batch_failure(
     caller: str, info: SolverInfo, culprits: tuple[str, ...], /
 ) -> NoReturn: ...
 def _solve_cone_program(
-    Q: _Vector,
-    b: _Vector,
-    G: _Vector,
-    g: _Vector,
-    cone_kind: npt.NDArray[np.int32],
-    cone_dim: npt.NDArray[np.int32],
-    C: _Vector | None,
-    c: _Vector | None,
-    target_mu: _Vector | None,
+    Q: npt.ArrayLike,
+    b: npt.ArrayLike,
+    G: npt.ArrayLike,
+    g: npt.ArrayLike,
+    cones: Sequence[tuple[str, int]],
+    C: npt.ArrayLike | None,
+    c: npt.ArrayLike | None,
+    target_mu: float | npt.ArrayLike,
     tolerance: float,
     iteration_limit: int,
     polish: bool,
     warm_start: tuple[_Vector, _Vector, _Vector] | None,
+    /,
 ) -> tuple[_Vector, _Vector, _Vector, _Vector, SolverInfo]: ...
 def _solve_ocp_qp(
     A: _Vector,
@@ -302,8 +302,7 @@ def _cone_benchmark(
     b: npt.ArrayLike,
     G: npt.ArrayLike,
     g: npt.ArrayLike,
-    cone_kind: npt.ArrayLike,
-    cone_dim: npt.ArrayLike,
+    cones: Sequence[tuple[str, int]],
     target_mu: npt.ArrayLike | None,
     repeat: int,
     tolerance: float = 1e-9,

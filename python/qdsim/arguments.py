@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "MOST_COUNT",
+    "MOST_INTEGER",
     "fields",
     "finite",
     "flag",
@@ -26,10 +28,21 @@ __all__ = [
     "numbers",
     "one_of",
     "path_of",
+    "real_array",
     "reals",
+    "spread",
+    "vector",
 ]
 
 _Kind = TypeVar("_Kind")
+
+MOST_INTEGER = 2**31 - 1
+"""The largest integer where nothing else is said: what the core counts with."""
+
+MOST_COUNT = 2**24
+"""The largest count of things that are all kept in memory."""
+
+_MOST_NUMBERS = 2**33  # in one array: 64 GiB
 
 
 def number(
@@ -71,13 +84,20 @@ def number(
 def integer(
     name: str, value: object, *, least: int, most: int | None = None, or_none: bool = False
 ) -> int:
-    """An int or a NumPy integer in a range; numbers such as 2.0 are none."""
+    """An int or a NumPy integer in a range, by default of 31 bits; numbers such as 2.0 are none."""
     wanted = "an integer" + _range(None, least, None, most) + " or None" * or_none
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
-    if not _inside(value, None, least, None, most):
-        raise ValueError(f"{name}: expected {wanted}, got {int(value)}")
+    if most is None and value > MOST_INTEGER:
+        wanted = "an integer" + _range(None, least, None, MOST_INTEGER) + " or None" * or_none
+    if not _inside(value, None, least, None, MOST_INTEGER if most is None else most):
+        raise ValueError(f"{name}: expected {wanted}, got {_digits(int(value))}")
     return int(value)
+
+
+def _digits(value: int) -> str:
+    """The integer as text, which Python refuses for very long ones."""
+    return str(value) if abs(value) < 10**40 else f"one of {value.bit_length()} bits"
 
 
 def flag(name: str, value: object) -> bool:
@@ -140,11 +160,11 @@ def numbers(
     """One finite number for all, or a tuple of one per something (`per`, in messages); not an empty one."""
     wanted = f"a number{_range(above, least, None, None)} or one per {per}" + " or None" * or_none
     try:
-        found: npt.NDArray[Any] = np.asarray(value)
-    except (TypeError, ValueError):  # ragged
-        found = np.asarray(None)
-    if found.size and found.dtype.kind not in "iuf":
-        raise TypeError(f"{name}: expected {wanted}, got {value!r}")
+        found = real_array(name, value)
+    except TypeError:
+        raise TypeError(f"{name}: expected {wanted}, got {value!r}") from None
+    if found.ndim > 1 or found.size > MOST_COUNT:
+        raise ValueError(f"{name}: expected {wanted}, got shape {found.shape}")
     flat = [float(x) for x in found.flat]
     good = all(math.isfinite(x) and _inside(x, above, least, None, None) for x in flat)
     if found.ndim > 1 or not flat or not good:
@@ -152,15 +172,65 @@ def numbers(
     return flat[0] if found.ndim == 0 else tuple(flat)
 
 
-def reals(name: str, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Real numbers as doubles, of any shape; what is an array of doubles is not copied."""
+def real_array(name: str, value: object) -> npt.NDArray[Any]:
+    """As an array of integers or floats. Text and booleans are none, nor is what a mask may hide."""
+    if isinstance(value, np.ndarray) and hasattr(value, "mask"):
+        kind = type(value).__name__
+        raise TypeError(
+            f"{name}: expected an array of real numbers, got a {kind}, whose mask counts"
+        )
     try:
         found: npt.NDArray[Any] = np.asarray(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name}: expected an array of real numbers ({error})") from None
     if found.dtype.kind not in "iuf":
         raise TypeError(f"{name}: expected an array of real numbers, got dtype {found.dtype}")
-    return found.astype(np.float64, copy=False)
+    return found
+
+
+def reals(
+    name: str, value: npt.ArrayLike, shape: tuple[int, ...] | None = None
+) -> npt.NDArray[np.float64]:
+    """Real numbers as doubles; what is an array of doubles is not copied.
+
+    Args:
+        name: the argument's, for messages.
+        value: what was given.
+        shape: what it must have, -1 for any length; None: any. It is looked at before anything is copied, so
+            that a view of a terabyte costs nothing.
+    """
+    found = real_array(name, value)
+    if shape is not None and not (
+        found.ndim == len(shape) and all(n in (-1, m) for n, m in zip(shape, found.shape))
+    ):
+        raise ValueError(f"{name}: expected shape {_shape_name(shape)}, got {found.shape}")
+    if found.size > _MOST_NUMBERS:
+        raise ValueError(f"{name}: {found.size} numbers are too many, of shape {found.shape}")
+    with np.errstate(over="ignore"):  # of long doubles: infinite, which others look for
+        return found.astype(np.float64, copy=False)
+
+
+def _shape_name(shape: tuple[int, ...]) -> str:
+    sizes = ["any" if n < 0 else str(n) for n in shape]
+    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def vector(
+    name: str, value: npt.ArrayLike, size: int, *, infinite: bool = False
+) -> npt.NDArray[np.float64]:
+    """A read-only copy of ``size`` numbers, finite unless infinity is allowed."""
+    array = np.array(reals(name, value, (size,)))
+    finite(name, array, infinite=infinite)
+    array.flags.writeable = False
+    return array
+
+
+def spread(name: str, value: npt.ArrayLike | None, size: int) -> npt.NDArray[np.float64]:
+    """A number, or ``size`` of them, as an array ``(size,)``."""
+    array = real_array(name, value)
+    if array.shape not in ((), (size,)):
+        raise ValueError(f"{name}: expected a number or {size} of them, got shape {array.shape}")
+    return np.array(np.broadcast_to(reals(name, array), (size,)))
 
 
 def finite(

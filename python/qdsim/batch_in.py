@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
-from .arguments import integer, reals
+from .arguments import integer, real_array, reals
 
 __all__ = [
     "Wrench",
@@ -80,12 +80,12 @@ def wrt_names(wrt: Iterable[str], known: tuple[str, ...] = ARGUMENT_NAMES) -> tu
 
 def numbers(name: str, value: npt.ArrayLike, widths: tuple[int, ...]) -> _Vector:
     """The argument as doubles whose last dimensions have these sizes (-1: any)."""
-    array = reals(name, value)
+    array = real_array(name, value)
     tail = array.shape[-len(widths) :]
     if len(tail) != len(widths) or any(w not in (-1, n) for w, n in zip(widths, tail)):
         sizes = ", ".join("T" if width < 0 else str(width) for width in widths)
         raise ValueError(f"{name}: expected shape (..., {sizes}), got {array.shape}")
-    return array
+    return reals(name, array)
 
 
 def broadcast(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:

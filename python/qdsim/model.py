@@ -96,10 +96,7 @@ class Parameters:
         values = {}
         for name, change in changes.items():
             old: FloatArray = getattr(self, name)
-            try:
-                new = np.array(change, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise TypeError(f"{name} must be an array of numbers: {error}") from None
+            new = np.array(reals(name, change))
             if name == "pair_friction" and new.ndim < 2:
                 sliding = np.broadcast_to(new, old.shape[:1]) if new.ndim == 0 else new
                 if sliding.shape != old.shape[:1]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._core import SolverInfo, _solve_ocp_qp
-from .arguments import finite, flag, integer, number, reals
+from .arguments import finite, flag, integer, number, real_array, reals
 
 __all__ = ["OcpSolution", "solve_ocp_qp"]
 
@@ -105,13 +105,9 @@ def solve_ocp_qp(
         TypeError, ValueError: naming the argument and what was wrong with it.
         SolverError: infeasible bounds, a cost that falls for ever, or no convergence; carries the info.
     """
-    B_array = _real("B", B)
-    if B_array.ndim != 3 or 0 in B_array.shape:
-        raise ValueError(f"B: expected shape (T, nx, nu), none of them 0, got {B_array.shape}")
-    T, nx, nu = B_array.shape
-    A_array = _real("A", A)
-    if A_array.shape != (T, nx, nx):
-        raise ValueError(f"A: expected shape ({T}, {nx}, {nx}), got {A_array.shape}")
+    T, nx, nu = _sizes(B)
+    B_array = _real("B", B, (T, nx, nu))
+    A_array = _real("A", A, (T, nx, nx))
     tolerance = number("tolerance", tolerance, above=0, below=1)
     iteration_limit = integer("iteration_limit", iteration_limit, least=1)
     x_range = _bounds("x", x_lower, x_upper, T, nx)
@@ -127,8 +123,28 @@ def solve_ocp_qp(
     return OcpSolution(*found[:9])
 
 
-def _real(name: str, value: npt.ArrayLike) -> _Array:
-    array = np.require(finite(name, reals(name, value)), requirements="C")
+def _sizes(B: npt.ArrayLike) -> tuple[int, int, int]:
+    """T, nx and nu, which are as many as the core takes."""
+    shape = real_array("B", B).shape
+    if len(shape) != 3 or 0 in shape:
+        raise ValueError(f"B: expected shape (T, nx, nu), none of them 0, got {shape}")
+    T, nx, nu = shape
+    if T > 2**20 or max(nx, nu) > 2**13 or T * (nx + nu) ** 2 > 10**9:
+        raise ValueError(f"B: the problem of shape {shape} is too large")
+    return T, nx, nu
+
+
+def _shaped(name: str, value: npt.ArrayLike, shapes: tuple[tuple[int, ...], ...]) -> _Array:
+    given = real_array(name, value)
+    if given.shape not in shapes:
+        wanted = " or ".join(map(str, shapes))
+        raise ValueError(f"{name}: expected shape {wanted}, got {given.shape}")
+    return np.require(reals(name, given), requirements="C")
+
+
+def _real(name: str, value: npt.ArrayLike, *shapes: tuple[int, ...]) -> _Array:
+    """Finite and not too large, of one of these shapes."""
+    array = finite(name, _shaped(name, value, shapes))
     return _moderate(name, array, np.abs(array) > _LARGEST)
 
 
@@ -145,18 +161,13 @@ def _moderate(name: str, array: _Array, bad: npt.NDArray[np.bool_]) -> _Array:
 def _rows(name: str, value: npt.ArrayLike | None, shape: tuple[int, ...]) -> _Array | None:
     if value is None:
         return None
-    array = _real(name, value)
-    if array.shape != shape:
-        raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
-    return array
+    return _real(name, value, shape)
 
 
 def _weight(name: str, value: npt.ArrayLike | None, T: int, n: int) -> _Array | None:
     if value is None:
         return None
-    array = _real(name, value)
-    if array.shape not in ((n, n), (T, n, n)):
-        raise ValueError(f"{name}: expected shape ({T}, {n}, {n}) or ({n}, {n}), got {array.shape}")
+    array = _real(name, value, (T, n, n), (n, n))
     scale = np.abs(array).max(initial=0.0)
     if np.abs(array - array.swapaxes(-1, -2)).max(initial=0.0) > _SYMMETRY_TOLERANCE * scale:
         raise ValueError(f"{name}: not symmetric")
@@ -177,12 +188,8 @@ def _bounds(
             ends.append(None)
             continue
         named = f"{name}_{end}"
-        array = np.require(finite(named, reals(named, value), infinite=True), requirements="C")
+        array = finite(named, _shaped(named, value, ((T, n), (n,))), infinite=True)
         _moderate(named, array, (array if end == "lower" else -array) >= _LARGEST)
-        if array.shape not in ((n,), (T, n)):
-            raise ValueError(
-                f"{name}_{end}: expected shape ({T}, {n}) or ({n},), got {array.shape}"
-            )
         ends.append(np.ascontiguousarray(np.broadcast_to(array, (T, n))))
     low, high = ends
     if low is not None and high is not None and (low > high).any():

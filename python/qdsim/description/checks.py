@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from qdsim.arguments import reals
+
 Vector = tuple[float, ...]
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -102,10 +104,7 @@ def interval(owner: str, field: str, value: object) -> tuple[float, float] | Non
 
 def inertia_matrix(owner: str, field: str, value: object) -> Matrix:
     """A symmetric, positive semidefinite (3, 3) matrix; three numbers are taken as its diagonal."""
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{owner}: {field} must be 3 numbers or a 3 x 3 matrix: {error}") from None
+    array = reals(f"{owner}: {field}", value)  # type: ignore[arg-type]
     if array.shape == (3,):
         array = np.diag(array)
     if array.shape != (3, 3):
@@ -122,9 +121,11 @@ def inertia_matrix(owner: str, field: str, value: object) -> Matrix:
 
 
 def _float(owner: str, field: str, value: object) -> float:
-    if isinstance(value, (bool, str, bytes)):
+    if isinstance(value, (bool, np.bool_, str, bytes, bytearray)):
         raise TypeError(f"{owner}: {field} must be a number, got {value!r}")
     try:
         return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        raise ValueError(f"{owner}: {field} is beyond the range of numbers") from None
     except (TypeError, ValueError):
         raise TypeError(f"{owner}: {field} must be a number, got {value!r}") from None

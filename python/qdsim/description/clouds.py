@@ -7,6 +7,8 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.arguments import number, reals
+
 CONTACTS_MAX = 8
 """Contacts that a pair of geometries may have."""
 _COORDINATE_MAX = 1e100  # beyond this squares of lengths overflow
@@ -40,10 +42,7 @@ class PointCloud:
 
     def __post_init__(self) -> None:
         radius, contacts = self.radius, self.contacts
-        if isinstance(radius, bool) or not isinstance(radius, (int, float, np.number)):
-            raise TypeError(f"point cloud: radius must be a number, got {radius!r}")
-        if not 0.0 <= float(radius) < np.inf:
-            raise ValueError(f"point cloud: radius must be finite, 0 or more, got {radius!r}")
+        radius = number("point cloud: radius", radius, least=0)
         if isinstance(contacts, bool) or not isinstance(contacts, (int, np.integer)):
             raise TypeError(f"point cloud: contacts must be an integer, got {contacts!r}")
         if not 1 <= contacts <= CONTACTS_MAX:
@@ -89,10 +88,7 @@ class PointCloud:
 
 def checked_points(owner: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """A read-only copy (n, 3), n >= 1, of finite numbers. Errors begin with ``owner``."""
-    try:
-        points = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{owner} must be numbers of shape (n, 3): {error}") from None
+    points = np.array(reals(owner, values))
     if points.ndim != 2 or points.shape[1] != 3:
         raise ValueError(f"{owner} must have shape (n, 3), got {points.shape}")
     if len(points) == 0:

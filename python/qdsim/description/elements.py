@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.arguments import real_array, reals
 from qdsim.description import checks
 from qdsim.description.checks import Matrix, Vector
 from qdsim.description.clouds import PointCloud
@@ -234,7 +235,7 @@ class Mesh:
 
     def __post_init__(self) -> None:
         owner = f"mesh {checks.text('mesh', 'name', self.name)!r}"
-        vertices = np.array(self.vertices, dtype=np.float64)
+        vertices = np.array(reals(f"{owner}: vertices", self.vertices))
         if vertices.ndim != 2 or vertices.shape[1] != 3 or not np.all(np.isfinite(vertices)):
             raise ValueError(f"{owner}: vertices must be finite, of shape (n, 3)")
         vertices.setflags(write=False)
@@ -274,11 +275,14 @@ class Mesh:
 
 
 def _triangles(owner: str, name: str, values: Any, vertex_count: int) -> npt.NDArray[np.int32]:
-    faces = np.array(values, dtype=np.int32)
+    given = real_array(f"{owner}: {name}", values)
+    if given.size and given.dtype.kind not in "iu":
+        raise TypeError(f"{owner}: {name} must be integers, got dtype {given.dtype}")
+    if given.size and not 0 <= int(given.min()) <= int(given.max()) < vertex_count:
+        raise ValueError(f"{owner}: {name} name vertices that do not exist")
+    faces = np.array(given, dtype=np.int32)
     if faces.ndim != 2 or faces.shape[1] != 3:
         raise ValueError(f"{owner}: {name} must have shape (k, 3), got {faces.shape}")
-    if faces.size and not 0 <= int(faces.min()) <= int(faces.max()) < vertex_count:
-        raise ValueError(f"{owner}: {name} name vertices that do not exist")
     faces.setflags(write=False)
     return faces
 

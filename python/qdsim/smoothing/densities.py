@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.arguments import integer, number
+from qdsim.arguments import MOST_COUNT, integer, number
 
 __all__ = ["DENSITIES", "Density", "barrier_scale"]
 
@@ -55,7 +55,7 @@ def barrier_scale(kappa: float, stiffness: float, logs: int = 1) -> float:
     """
     kappa = number("kappa", kappa, above=0)
     stiffness = number("stiffness", stiffness, above=0)
-    logs = integer("logs", logs, least=1)
+    logs = integer("logs", logs, least=1, most=MOST_COUNT)
     return float(np.sqrt(2.0 * logs / (kappa * stiffness)))
 
 

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.arguments import fields, flag, integer, number, numbers, one_of
+from qdsim.arguments import MOST_COUNT, fields, flag, integer, number, numbers, one_of, spread
 from qdsim.batch import linearize_batch
 from qdsim.batch_in import Wrench, wrt_names
 from qdsim.model import Model
@@ -172,8 +172,8 @@ class Randomized:
     def __post_init__(self) -> None:
         fields(self, numbers, "std", per="coordinate", least=0)
         fields(self, numbers, "sample_q", per="coordinate", least=0, or_none=True)
-        fields(self, integer, "samples", least=1)
-        fields(self, integer, "replicates", least=2)
+        fields(self, integer, "samples", least=1, most=MOST_COUNT)
+        fields(self, integer, "replicates", least=2, most=MOST_COUNT)
         fields(self, number, "kappa", above=0, or_none=True)
         fields(self, flag, "antithetic", "sobol", "common")
         fields(self, one_of, "estimator", allowed=("least_squares", "score"))
@@ -246,7 +246,7 @@ class Randomized:
             alpha=alpha,
             by_score=self.estimator == "score",
             std=np.concatenate(
-                [_spread("sample_q", std_q, model.nv), _spread("std", self.std, model.nu)]
+                [spread("sample_q", std_q, model.nv), spread("std", self.std, model.nu)]
             ),
             sampled_q=sampled_q,
             with_A=with_A,
@@ -269,13 +269,6 @@ def _wrt(wrt: Iterable[str]) -> tuple[bool, bool]:
     """Whether A and B are wanted: what local models have."""
     names = wrt_names(wrt, ("q", "u"))
     return "q" in names, "u" in names
-
-
-def _spread(name: str, scales: npt.ArrayLike, size: int) -> Array:
-    array: Array = np.asarray(scales, dtype=np.float64)
-    if array.ndim == 1 and array.shape != (size,):
-        raise ValueError(f"{name}: expected a number or {size} of them, got {array.size}")
-    return np.broadcast_to(array, (size,))
 
 
 def _at_points(

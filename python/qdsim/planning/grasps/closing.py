@@ -8,9 +8,9 @@ import weakref
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qdsim.arguments import instance, number
+from qdsim.arguments import instance, number, vector
 from qdsim.model import Model
-from qdsim.planning.task.space import Array, as_vector
+from qdsim.planning.task.space import Array
 
 __all__ = ["Closing", "close_grasp", "joint_limits", "moved_bodies", "near_pairs"]
 
@@ -68,8 +68,8 @@ def close_grasp(
         ValueError: naming the argument that is not as described.
     """
     instance("model", model, Model)
-    here = np.array(as_vector("q", q, model.nq))
-    rate = as_vector("direction", direction, model.nu)
+    here = np.array(vector("q", q, model.nq))
+    rate = vector("direction", direction, model.nu)
     reach = number("reach", reach, above=0)
     resolution = number("resolution", resolution, above=0)
     tolerance = number("tolerance", tolerance, above=0)

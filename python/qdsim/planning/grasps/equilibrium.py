@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim._core import SolverError
-from qdsim.arguments import finite, instance, number, reals
+from qdsim.arguments import finite, instance, number, reals, vector
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond
-from qdsim.planning.task.space import Array, ObjectSpace, as_vector
+from qdsim.planning.task.space import Array, ObjectSpace
 
 __all__ = ["EquilibriumError", "ForceClosure", "Holding", "force_closure", "holding_command"]
 
@@ -109,10 +109,10 @@ def holding_command(
     """
     instance("model", model, Model)
     reach, tolerance = number("reach", reach, least=0), number("tolerance", tolerance, least=0)
-    here = as_vector("q", q, model.nq)
+    here = vector("q", q, model.nq)
     load = generalised_load(model, here, gravity_on_actuated)
     if tau is not None:
-        load = load + as_vector("tau", tau, model.nv)
+        load = load + vector("tau", tau, model.nv)
     contacts = model.collide(here, reach)
     contacts = contacts[contacts["dist"] <= reach].copy()
     rows, J, scale, cones = contact_rows(model, here, contacts)
@@ -192,7 +192,7 @@ def force_closure(
     """
     instance("model", model, Model)
     reach, tolerance = number("reach", reach, least=0), number("tolerance", tolerance, least=0)
-    here = as_vector("q", q, model.nq)
+    here = vector("q", q, model.nq)
     length = number("length", length, above=0)
     space = ObjectSpace(model, object)
     contacts = model.collide(here, reach)

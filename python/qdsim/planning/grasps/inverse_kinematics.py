@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qdsim.arguments import instance, integer, number
+from qdsim.arguments import instance, integer, number, vector
 from qdsim.model import Model
 from qdsim.planning.grasps.closing import joint_limits
 from qdsim.planning.task.least_squares import least_squares_in_box
-from qdsim.planning.task.space import Array, as_vector
+from qdsim.planning.task.space import Array
 
 __all__ = ["PointReach", "reach_point"]
 
@@ -88,8 +88,8 @@ def reach_point(
         ValueError: naming the argument; KeyError for unknown names. Not reaching is no error.
     """
     instance("model", model, Model)
-    here = np.array(as_vector("q", q, model.nq))
-    local, wanted = as_vector("point", point, 3), as_vector("target", target, 3)
+    here = np.array(vector("q", q, model.nq))
+    local, wanted = vector("point", point, 3), vector("target", target, 3)
     if (axis is None) != (direction is None):
         raise ValueError("axis, direction: give both or neither")
     arrow, aim = _unit("axis", axis), _unit("direction", direction)
@@ -176,8 +176,8 @@ def _errors(e: Array, aim: Array | None, turned: Array) -> tuple[float, float]:
 def _unit(name: str, value: ArrayLike | None) -> Array | None:
     if value is None:
         return None
-    vector = as_vector(name, value, 3)
-    length = float(np.linalg.norm(vector))
+    given = vector(name, value, 3)
+    length = float(np.linalg.norm(given))
     if length == 0.0:
         raise ValueError(f"{name}: expected a vector that is not zero")
-    return vector / length
+    return given / length

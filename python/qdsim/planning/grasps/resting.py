@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 
 from qdsim._core import SolverError
-from qdsim.arguments import instance
+from qdsim.arguments import instance, vector
 from qdsim.model import Model
 from qdsim.planning.grasps.closing import moved_bodies
 from qdsim.planning.task.space import Array, ObjectSpace
@@ -57,8 +57,10 @@ def stays(model: Model, q: Array, object: str, options: Options) -> bool:
     ``object``, ``options`` and errors, is at most 1 mm and 0.01 rad; without gravity always.
     """
     instance("model", model, Model)
+    instance("options", options, Options)
     if not np.any(model.parameters.gravity):
         ObjectSpace(model, object)
+        vector("q", q, model.nq)
         return True
     shift, turn = drop(model, q, object, options)
     return shift <= STILL_POSITION and turn <= STILL_ROTATION

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qdsim.arguments import generator_of, instance
+from qdsim.arguments import generator_of, instance, vector
 from qdsim.model import Model
 from qdsim.planning.motion.clearance import RobotSpace
 from qdsim.planning.motion.time_law import shares, time_law
 from qdsim.planning.task.bounds import narrowed
 from qdsim.planning.task.motion_options import MotionOptions
-from qdsim.planning.task.space import Array, as_vector
+from qdsim.planning.task.space import Array
 
 if TYPE_CHECKING:
     from qdsim.planning.plans.plan import Plan
@@ -133,7 +133,7 @@ def connect(
     """
     instance("model", model, Model)
     given = instance("options", options, MotionOptions, or_none=True) or MotionOptions()
-    start, goal = (as_vector(n, q, model.nq) for n, q in (("q_from", q_from), ("q_to", q_to)))
+    start, goal = (vector(n, q, model.nq) for n, q in (("q_from", q_from), ("q_to", q_to)))
     rest = model.unactuated_q
     if np.abs(start[rest] - goal[rest]).max(initial=0.0) > 1e-9:
         raise ValueError("q_to: something that the robot does not move is elsewhere than in q_from")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import generator_of, instance, integer, number
+from qdsim.arguments import MOST_COUNT, generator_of, instance, integer, number
 from qdsim.planning.search.tree import Tree
 from qdsim.planning.task.space import Array
 
@@ -47,7 +47,7 @@ def packing_ratio(
     """
     instance("tree", tree, Tree)
     eta = number("eta", eta, above=0)
-    samples = integer("samples", samples, least=1)
+    samples = integer("samples", samples, least=1, most=MOST_COUNT)
     first = np.array(
         [
             int(near[0]) if len(near := np.flatnonzero(tree.distances(q) <= eta)) else tree.count

@@ -6,12 +6,11 @@ import dataclasses
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from qdsim.arguments import numbers
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 
-__all__ = ["TrackingCost", "spread"]
+__all__ = ["TrackingCost"]
 
 
 class HasObject(Protocol):
@@ -65,11 +64,3 @@ class TrackingCost:
         """A cost for which the object's size and a radian count alike."""
         scale = task.space.scale(task.length) / task.length
         return cls(object=tuple(10.0 * scale**2))
-
-
-def spread(name: str, value: ArrayLike | None, size: int) -> Array:
-    """A number or ``size`` of them as an array ``(size,)``."""
-    array = np.asarray(value, dtype=np.float64)
-    if array.ndim == 1 and array.shape != (size,):
-        raise ValueError(f"{name}: expected one number or {size}, got {array.size}")
-    return np.array(np.broadcast_to(array, (size,)))

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from qdsim.arguments import fields, flag, integer, number, numbers, one_of
-from qdsim.planning.task.cost import TrackingCost, spread
+from qdsim.arguments import fields, flag, integer, number, numbers, one_of, spread
+from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.space import Array
 from qdsim.smoothing import Analytic, Scheme
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import finite, number, reals
+from qdsim.arguments import finite, number, reals, vector
 
 __all__ = ["bounded_least_squares", "least_squares_in_box"]
 
@@ -42,25 +42,18 @@ def bounded_least_squares(
     Raises:
         TypeError, ValueError: naming the argument that is not as described.
     """
-    matrix = finite("B", reals("B", B))
-    if matrix.ndim != 2 or matrix.shape[1] == 0:
+    matrix = finite("B", reals("B", B, (-1, -1)))
+    if matrix.shape[1] == 0:
         raise ValueError(f"B: expected a matrix (n, m), got shape {matrix.shape}")
     n, m = matrix.shape
-    right = _vector("target", target, n)
-    low = _vector("lower", lower, m, infinite=True)
-    high = _vector("upper", upper, m, infinite=True)
+    right = vector("target", target, n)
+    low = vector("lower", lower, m, infinite=True)
+    high = vector("upper", upper, m, infinite=True)
     if not ((low <= 0.0) & (high >= 0.0)).all():
         raise ValueError("lower, upper: expected lower <= 0 <= upper")
     weight = number("regularization", regularization, above=0)
-    guess = None if first_guess is None else _vector("first_guess", first_guess, m)
+    guess = None if first_guess is None else vector("first_guess", first_guess, m)
     return least_squares_in_box(matrix, right, low, high, regularization=weight, first_guess=guess)
-
-
-def _vector(name: str, value: Array, size: int, *, infinite: bool = False) -> Array:
-    array = finite(name, reals(name, value), infinite=infinite)
-    if array.shape != (size,):
-        raise ValueError(f"{name}: expected shape ({size},), got {array.shape}")
-    return array
 
 
 def least_squares_in_box(

@@ -165,20 +165,3 @@ def as_slice(index: NDArray[np.intp]) -> slice | NDArray[np.intp]:
     first, count = int(index[0]), len(index)
     neighbours = np.array_equal(index, np.arange(first, first + count))
     return slice(first, first + count) if neighbours else index
-
-
-def as_vector(name: str, value: object, size: int) -> Array:
-    """``value`` as ``size`` finite numbers, or a ValueError that names the argument."""
-    try:
-        array = np.array(value)
-        if array.dtype.kind == "c":
-            raise ValueError("complex")
-        array = array.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: expected {size} numbers, got {type(value).__name__}") from None
-    if array.shape != (size,):
-        raise ValueError(f"{name}: expected shape ({size},), got {array.shape}")
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name}: not finite at index {int(np.argmin(np.isfinite(array)))}")
-    array.flags.writeable = False
-    return array

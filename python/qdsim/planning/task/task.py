@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qdsim.arguments import fields, instance, number, reals
+from qdsim.arguments import fields, instance, number, reals, vector
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond, command_range, narrowed
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.oddities import warn_of_oddities
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.sizes import object_length
-from qdsim.planning.task.space import Array, ObjectSpace, as_vector
+from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.step import Options
 
 if TYPE_CHECKING:
@@ -91,12 +91,12 @@ class Task:
             raise TypeError(f"sampler: expected a function, got {type(self.sampler).__name__}")
         if self.options.kappa is not None:
             raise ValueError("options: kappa must be None, the task's step is the exact one")
-        put("start", as_vector("start", self.start, model.nq))
-        put("goal", as_vector("goal", self.goal, model.nq))
+        put("start", vector("start", self.start, model.nq))
+        put("goal", vector("goal", self.goal, model.nq))
         put("space", ObjectSpace(model, self.object))
         self.space.check_quaternions("goal", self.goal)
-        put("lower", as_vector("lower", self.lower, self.space.size))
-        put("upper", as_vector("upper", self.upper, self.space.size))
+        put("lower", vector("lower", self.lower, self.space.size))
+        put("upper", vector("upper", self.upper, self.space.size))
         if np.any(self.lower > self.upper):
             i = int(np.argmax(self.lower > self.upper))
             raise ValueError(
@@ -186,7 +186,7 @@ class Task:
             sample = self.sampler(self.grasping_model, np.array(q), rng)
             if sample is None:
                 return None
-            grasp = np.array(as_vector("sampler: its configuration", sample, self.model.nq))
+            grasp = np.array(vector("sampler: its configuration", sample, self.model.nq))
             moved = float(np.abs(grasp[self.space.q] - q[self.space.q]).max())
             if moved > _UNMOVED:
                 raise ValueError(

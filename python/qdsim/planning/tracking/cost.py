@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from qdsim.planning.task.cost import TrackingCost, spread
+from qdsim.arguments import spread
+from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 

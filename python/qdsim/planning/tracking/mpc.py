@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
-from qdsim.arguments import integer, reals
+from qdsim.arguments import integer, reals, vector
 from qdsim.planning.task.impc_options import ImpcOptions
-from qdsim.planning.task.space import Array, as_vector
+from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import check_arguments, check_commands
 from qdsim.planning.tracking.shooting import Policy, Shooting, Trajectory
@@ -130,7 +130,7 @@ class Mpc:
         begin = time.perf_counter()
         model = self.task.model
         self._parts.cost.reference = self._check_reference(reference)
-        now = np.asarray(model.normalize(as_vector("q", q, model.nq)))
+        now = np.asarray(model.normalize(vector("q", q, model.nq)))
         u, before = self._warm_start(now)
         u = self._parts.bounded(u)
         path, fallback, radius, done = None, "", 0.0, 0

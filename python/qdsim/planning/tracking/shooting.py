@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim._core import SolverError, _solve_ocp_qp
+from qdsim.arguments import spread
 from qdsim.batch import feedback_rollout, rollout
-from qdsim.planning.task.cost import TrackingCost, spread
+from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.space import Array
 from qdsim.planning.tracking.cost import CostModel

@@ -7,12 +7,12 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import fields, flag, instance, integer, number, reals
+from qdsim.arguments import MOST_COUNT, fields, flag, instance, integer, number, reals, vector
 from qdsim.model import Model
 from qdsim.planning.grasps.closing import near_pairs
 from qdsim.planning.grasps.inverse_kinematics import reach_point
 from qdsim.planning.grasps.samplers.touching import bodies_touching
-from qdsim.planning.task.space import Array, as_vector
+from qdsim.planning.task.space import Array
 
 __all__ = ["BoxFaceSampler"]
 
@@ -59,7 +59,7 @@ class BoxFaceSampler:
     def __post_init__(self) -> None:
         fields(self, instance, "object", "body", kind=str)
         for name in ("half", "tip"):
-            object.__setattr__(self, name, tuple(as_vector(name, getattr(self, name), 3).tolist()))
+            object.__setattr__(self, name, tuple(vector(name, getattr(self, name), 3).tolist()))
         fields(self, number, "height")
         posture = reals("posture", self.posture)
         if posture.ndim != 1 or not np.isfinite(posture).all():
@@ -67,7 +67,7 @@ class BoxFaceSampler:
         object.__setattr__(self, "posture", posture)
         fields(self, number, "radius", "gap", "angle_tolerance", above=0)
         fields(self, flag, "top")
-        fields(self, integer, "draws", least=1)
+        fields(self, integer, "draws", least=1, most=MOST_COUNT)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the tip at a face, or None if no draw was good."""

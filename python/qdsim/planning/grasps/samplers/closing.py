@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import fields, instance, integer, number, reals
+from qdsim.arguments import MOST_COUNT, fields, instance, integer, number, reals, vector
 from qdsim.model import Model
 from qdsim.planning.grasps.closing import close_grasp, joint_limits, near_pairs
 from qdsim.planning.grasps.samplers.touching import add_contact, bodies_touching
-from qdsim.planning.task.space import Array, as_vector
+from qdsim.planning.task.space import Array
 
 __all__ = ["ClosingSampler"]
 
@@ -66,7 +66,7 @@ class ClosingSampler:
             raise ValueError(f"basis: expected (k, nu) finite numbers, got shape {basis.shape}")
         object.__setattr__(self, "basis", basis)
         for name in ("mean", "spread"):
-            object.__setattr__(self, name, as_vector(name, getattr(self, name), len(basis)))
+            object.__setattr__(self, name, vector(name, getattr(self, name), len(basis)))
         if self.opened is not None:
             opened = reals("opened", self.opened)
             if opened.shape != basis.shape[1:]:
@@ -77,7 +77,7 @@ class ClosingSampler:
         fields(self, number, "reach", "near", above=0)
         fields(self, number, "gap", least=0)
         fields(self, integer, "contacts", "extra", least=0)
-        fields(self, integer, "draws", least=1)
+        fields(self, integer, "draws", least=1, most=MOST_COUNT)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""

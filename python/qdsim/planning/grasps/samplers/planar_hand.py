@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import fields, instance, integer, number
+from qdsim.arguments import MOST_COUNT, fields, instance, integer, number
 from qdsim.model import Model
 
 __all__ = ["PlanarHandSampler"]
@@ -61,7 +61,7 @@ class PlanarHandSampler:
         fields(self, number, "pinch_probability", least=0, most=1)
         fields(self, instance, "object", kind=str)
         fields(self, number, "tip_distance", "resolution", above=0)
-        fields(self, integer, "draws", least=1)
+        fields(self, integer, "draws", least=1, most=MOST_COUNT)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A new configuration ``(nq,)`` with the object unmoved, or None if neither grasp
