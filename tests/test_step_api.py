@@ -464,3 +464,36 @@ def test_benchmark_hooks() -> None:
         _core._cone_benchmark(*program[:4], [("orthant", 1)], None, 3)
     with pytest.raises(ValueError, match=r"^target_mu: "):
         _core._cone_benchmark(*program, [-0.1], 3)
+
+
+# ---------------------------------------------------------------- step and linearize
+
+
+@pytest.mark.parametrize("kappa", [None, 100.0])
+@pytest.mark.parametrize("friction", ["cone", "pyramid"])
+def test_linearize_takes_the_same_step(friction: str, kappa: float | None) -> None:
+    """Bit by bit, but for what moves by itself: exact steps answer that in closed form, to rounding."""
+    options = qdsim.Options(friction=friction, kappa=kappa)
+    for scene in (scenes.planar_hand(), scenes.pusher("sphere"), scenes.pusher("box")):
+        model, rng = scene.model, np.random.default_rng(4)
+        for _ in range(40):
+            q, u = scene.sample(rng)
+            try:
+                step = qdsim.step(model, q, u, options)
+                other = qdsim.linearize(model, q, u, options).step
+            except qdsim.SolverError:
+                continue
+            np.testing.assert_allclose(other.q_next, step.q_next, rtol=4e-16, atol=4e-16)
+            pushed = {
+                int(body)
+                for contact in step.contacts
+                for body in (contact["body_a"], contact["body_b"])
+                if np.abs(contact["force"]).max() > 0.0
+            }
+            moved = np.zeros(model.nv, bool)  # by bodies that a force acts on
+            for body in pushed - {0}:
+                jacobian = model.jacobian(q, model.body_names[body], np.zeros(3))
+                moved |= np.abs(jacobian).max(axis=0) > 0.0
+            same = step.delta == other.delta
+            assert same[moved].all()
+            assert same.all() or kappa is None

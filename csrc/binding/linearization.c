@@ -36,7 +36,10 @@ const char linearize_doc[] =
     "(nv, *shape of the argument); see qdsim.differentiate for what is held constant, and for\n"
     "products with vectors. Where an exact step sits at a kink the path's derivative stands in, "
     "and\n"
-    "step.info.derivative_exact is False. Returns a Linearization.";
+    "step.info.derivative_exact is False. Returns a Linearization. Its step is that of step(), but "
+    "for\n"
+    "the last bits of what moves by itself: where no contact and no joint couples the variables,\n"
+    "step() answers in closed form, which has no factor to differentiate with.";
 
 #define WRT_Q (1 << QD_BY_Q)
 #define WRT_U (1 << QD_BY_U)

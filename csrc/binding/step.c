@@ -108,6 +108,10 @@ const char step_doc[] =
     "the\n"
     "solution near its own; worth it along a trajectory. The answer is certified as without; it\n"
     "agrees to the tolerance, and forces that are not unique depend on it.\n"
+    "Variables that nothing couples (a finger that touches nothing) are answered in closed form; "
+    "in "
+    "the\n"
+    "last bits of these, linearize() may differ, which needs a factor.\n"
     "Returns a Step. Raises TypeError or ValueError that names the argument, and SolverError "
     "(with\n"
     "its info) where the program has no solution or was not solved.";
