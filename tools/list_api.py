@@ -14,7 +14,7 @@ MODULES = {
     "qdsim": "Models, steps, derivatives, batches, solvers",
     "qdsim.smoothing": "Smoothed local models",
     "qdsim.planning": "Planning",
-    "qdsim.planning.pictures": "Pictures of plans (needs Matplotlib)",
+    "qdsim.planning.drawing.pictures": "Pictures of plans (needs Matplotlib)",
     "qdsim.systems": "Published systems",
     "qdsim.description": "Scenes in code",
     "qdsim.formats": "Files",

@@ -55,6 +55,7 @@ from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import ImpcResult, impc
 from qdsim.planning.tracking.mpc import Mpc, MpcReport
+from qdsim.planning.tracking.preset import dexterous
 from qdsim.planning.tracking.refinement import RefineOptions, SegmentRefinement, refine, shorten
 
 __all__ = [
@@ -102,6 +103,7 @@ __all__ = [
     "close_grasp",
     "connect",
     "connect_segments",
+    "dexterous",
     "distance_to_goal",
     "drop",
     "force_closure",

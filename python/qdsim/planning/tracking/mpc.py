@@ -15,6 +15,7 @@ from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import check_arguments, check_commands
+from qdsim.planning.tracking.preset import dexterous, in_space
 from qdsim.planning.tracking.shooting import Policy, Shooting, Trajectory
 from qdsim.planning.tracking.starts import first_commands
 from qdsim.step import Options
@@ -56,7 +57,8 @@ class Mpc:
     Args:
         task: what to do; its start only counts as the reference of ``options.state_lower`` and
             ``state_upper``.
-        options: how; None takes the task's own, or the defaults. ``h`` is the control period,
+        options: how; None takes the task's own, for objects that gravity pulls and that turn freely
+            :func:`dexterous`, else the defaults. ``h`` is the control period,
             ``iterations`` does not count.
         rng: a seed or a generator, for schemes and starts that sample.
         iterations: iterations of every call.
@@ -73,6 +75,8 @@ class Mpc:
         first_iterations: int = 5,
     ) -> None:
         self.task, settings, generator = check_arguments(task, options, rng)
+        if options is None and task.impc is None and in_space(task):
+            settings = dexterous(task)
         if settings.method != "feedback":
             raise ValueError("options: closed loop needs the method 'feedback'")
         self.options = settings
