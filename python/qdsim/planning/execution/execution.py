@@ -10,20 +10,28 @@ import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.model import Model
-from qdsim.planning.execution.follower import Follower, follow_options, follow_task, spring_reach
+from qdsim.planning.execution.follower import (
+    Follower,
+    follow_options,
+    follow_task,
+    planned_reach,
+    spring_reach,
+)
 from qdsim.planning.execution.gaiting import GaitOptions, StrokePlanner
 from qdsim.planning.execution.grip import Grip, GripOptions
-from qdsim.planning.execution.handling import Hand, Sample, gaiting
+from qdsim.planning.execution.handling import Hand, Sample, SegmentOutcome, gaiting
 from qdsim.planning.execution.pacing import step_lengths
-from qdsim.planning.execution.plant import GRAVITY, Plant, TransferOptions
+from qdsim.planning.execution.plant import Plant, TransferOptions
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.stabilizer import Stabilizer
 from qdsim.planning.grasps.placing import placed, shifted
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.plan import Plan, Segment
 from qdsim.planning.progress import Update, away
+from qdsim.planning.task.cost import spread
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.scales import object_weight
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.planning.task.task import Task
 
@@ -63,6 +71,8 @@ class SegmentTransfer:
         final: the object's error at the end, after settling.
         controller_failures: periods in which the controller could not solve its step; the planned command
             was used.
+        outcome: ``"followed"`` to its end; ``"given up"`` on the way; ``"no grip"``: the fingers did not hold the
+            object, so it was not begun; ``"lost"``: the object was so far away that time stopped there.
     """
 
     time: Array
@@ -73,6 +83,7 @@ class SegmentTransfer:
     length: tuple[float, float]
     final: tuple[float, float]
     controller_failures: int = 0
+    outcome: SegmentOutcome = "followed"
 
     @property
     def normalized_error(self) -> tuple[float, float]:
@@ -111,6 +122,8 @@ class Execution:
         self.missing_motions = 0
         self.show: Update = lambda done, text: None
         self._measured = 0
+        self.not_found = ""
+        self.plant.watch(np.array([*_ends(plan), plan.goal]))
         self.follower: Follower | None = None
         self.controller: Controller | None = None
         self.hand: Hand | None = None
@@ -138,12 +151,13 @@ class Execution:
         gaits = dataclasses.replace(gaits, grip=self._grip_options(gaits))
         strokes = StrokePlanner(task, gaits, self.options.seed)
         hand = Hand(self.plant, strokes.grip, self.options)
-        hand.reset(task.start)
-        done = gaiting(hand, strokes, self.options)
+        self.plant.watch(np.array([task.start, task.goal]))
+        hand.reset(hand.apart(task.start, task.options))
+        done, self.not_found = gaiting(hand, strokes, self.options)
         self.last_q = self.plant.q
         return [
-            self._measure(schedule.segment, samples, schedule.duration, 0)
-            for schedule, samples in done
+            self._measure(schedule.segment, samples, schedule.duration, outcome)
+            for schedule, samples, outcome in done
         ]
 
     def _handle(self, hand: Hand, segment: Segment) -> SegmentTransfer:
@@ -151,21 +165,29 @@ class Execution:
         hand.reset(self._start(segment))
         hand.close()
         schedule = self._schedule(segment)
-        samples = hand.follow(schedule, self.options.settle)
+        samples, outcome = hand.follow(schedule, self.options.settle)
         self.last_q = samples[-1][2]
-        return self._measure(segment, samples, schedule.duration, 0)
+        return self._measure(segment, samples, schedule.duration, outcome)
 
     def _make_follower(self) -> Follower:
         plan, options, model = self.plan, self.options, self.model
         task = follow_task(plan, model, options, self._drift())
-        mass = np.diag(model.mass_matrix(model.default_q))[self.space.v]
-        slides = mass[~self.space.rotation]
-        gravity = float(np.linalg.norm(model.parameters.gravity)) or GRAVITY
         length = plan.position_tolerance / plan.rotation_tolerance
-        weight = gravity * float(np.max(slides if len(slides) else mass / length**2))
-        press = options.press or (PRESS_ON_A_PLANE if self.plant.supported else PRESS)
-        reach = spring_reach(model, plan.start, press * weight)
+        weight = object_weight(model, self.space, length)
+        reach = spring_reach(model, plan.start, self._press() * weight)
+        if options.press is None:
+            # joints trail their springs by what their damping holds back
+            reach = np.maximum(reach, planned_reach(plan, model)) + self.plant.lag * options.speed
+        if options.force is not None:
+            gear = np.abs(np.asarray(model.actuator_gear))
+            stiffness = np.asarray(model.parameters.actuator_stiffness)
+            limit = spread("force", options.force, model.nu) / stiffness * gear
+            reach = limit if options.press is None else np.minimum(reach, limit)
         return Follower(task, follow_options(task, options.control_period, np.minimum(reach, 1e3)))
+
+    def _press(self) -> float:
+        """Times the object's weight, that a follower may press with."""
+        return self.options.press or (PRESS_ON_A_PLANE if self.plant.supported else PRESS)
 
     def _drift(self) -> float:
         """How fast the plan has the object go, m/s, on average over its way."""
@@ -255,6 +277,9 @@ class Execution:
     def run(self, segment: Segment, abandon: tuple[float, float] | None = None) -> SegmentTransfer:
         """Execute a segment, and stop where the object is further than ``abandon`` from its plan."""
         plant, given = self.plant, self.options
+        if plant.lost and given.carry_on:  # there is nothing to begin with
+            sample = (0.0, segment.start, plant.q, np.asarray(self.model.command_from(plant.q)))
+            return self._measure(segment, [sample], 0.0, "lost")
         if self.hand is not None:
             return self._handle(self.hand, segment)
         start = self._begin(segment)
@@ -264,6 +289,7 @@ class Execution:
             self.follower.begin(schedule)
         samples: list[Sample] = []
         failures = 0
+        outcome: SegmentOutcome = "followed"
         u = u_last = u_next = schedule.commands[0]
         per_period = max(1, round(given.control_period / given.timestep))
         per_record = max(1, round(RECORD_PERIOD / given.timestep))
@@ -285,13 +311,16 @@ class Execution:
             if i % per_record == 0 or i == count:
                 planned = schedule.configuration(time)
                 samples.append((time, planned, plant.q, np.array(u)))
-                if abandon is not None and np.any(
-                    np.array(self.space.errors(plant.q, planned)) > abandon
-                ):
+                away = np.array(self.space.errors(plant.q, planned))
+                if plant.lost:
+                    outcome = "lost"
+                    break
+                if abandon is not None and np.any(away > abandon):
+                    outcome = "given up"
                     break
             plant.advance(u)
         self.last_q, self.last_u = samples[-1][2], np.array(u)
-        return self._measure(segment, samples, schedule.duration, failures)
+        return self._measure(segment, samples, schedule.duration, outcome, failures)
 
     def _decide(self, schedule: Schedule, time: float, u_last: Array) -> tuple[Array, bool]:
         """The controller's command for the end of the period, and whether it failed."""
@@ -319,7 +348,8 @@ class Execution:
         segment: Segment,
         samples: list[Sample],
         duration: float,
-        failures: int,
+        outcome: SegmentOutcome,
+        failures: int = 0,
     ) -> SegmentTransfer:
         time = np.array([s[0] for s in samples])
         planned, executed, commands = (np.array([s[k] for s in samples]) for k in (1, 2, 3))
@@ -336,4 +366,10 @@ class Execution:
             self._length(segment),
             (float(errors[-1, 0]), float(errors[-1, 1])),
             failures,
+            outcome,
         )
+
+
+def _ends(plan: Plan) -> list[Array]:
+    """Where the plan's segments begin and end."""
+    return [q for segment in plan.segments for q in (segment.start, segment.end)]

@@ -6,17 +6,23 @@ import numpy as np
 
 from qdsim.model import Model
 from qdsim.planning.execution.pacing import matched_epsilon
-from qdsim.planning.execution.plant import TransferOptions
+from qdsim.planning.execution.plant import TransferOptions, lies_on_a_plane
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.scales import levers, object_size, object_weight
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
+from qdsim.planning.tracking.preset import stiff_kappa
 
 __all__ = ["Follower", "follow_options", "follow_task", "spring_reach"]
 
+SOFT = 300.0
+"""1/J, smoothing for what lies on a plane that is not part of the model."""
+GRASP = 10.0
+"""Weight of a finger's distance from its planned place beside the object's from its own, where gravity pulls it."""
 GAIN = 0.1
 """Of the errors' sum, per control period."""
 
@@ -59,17 +65,34 @@ def follow_options(task: Task, h: float, reach: Array) -> ImpcOptions:
     """Settings for following, ten control periods ahead.
 
     Errors weigh 10 per squared ``task.length`` and squared radian on the way and a hundred times that at the end
-    of the horizon, the robot's distance from its plan and moves of a command 1 per squared unit.
+    of the horizon. On a plane that is not part of the model the robot's distance from its plan and moves of a command
+    weigh 1 per squared unit. What gravity pulls needs stiff contacts in the model (:func:`stiff_kappa`), for a soft one carries it at
+    a distance, and the grasp as it was planned, for a smoothed model does not know what a grip is worth: there a
+    finger's distance from its plan weighs ten times as much as the object's, and its commands' moves as much.
     """
-    scale = task.space.scale(task.length) / task.length
+    model, space = task.model, task.space
+    scale = space.scale(task.length) / task.length
     weights = tuple((10.0 * scale**2).tolist())
     final = tuple((1000.0 * scale**2).tolist())
-    cost = TrackingCost(object=weights, robot=1.0, command=1.0, final_object=final, final_robot=1.0)
+    kappa, robot, moves = SOFT, np.ones(model.nu), np.ones(model.nu)
+    if np.any(model.parameters.gravity) and not lies_on_a_plane(model, space):
+        length = object_size(model, space) or task.length
+        kappa = max(kappa, stiff_kappa(object_weight(model, space, length), length))
+        tips = 10.0 * (levers(model, task.start) / task.length) ** 2
+        robot = GRASP * tips
+        moves = np.maximum(tips / np.asarray(model.actuator_gear) ** 2, 1e-6)
+    cost = TrackingCost(
+        object=weights,
+        robot=tuple(robot),
+        command=tuple(moves),
+        final_object=final,
+        final_robot=tuple(robot),
+    )
     return ImpcOptions(
         horizon=10,
         h=h,
         cost=cost,
-        kappa=300.0,
+        kappa=kappa,
         radii=(0.1, 0.03, 0.01),
         start="hold",
         reach=tuple(np.maximum(reach, 1e-4).tolist()),
@@ -82,17 +105,20 @@ def spring_reach(model: Model, q: Array, force: float) -> Array:
 
     By the longest lever that each actuator has in the configuration, over the middles of all geometries.
     """
-    held = np.asarray(model.actuated_v)
-    lever = np.zeros(len(held))
-    for body, geom in zip(model.geom_body, model.description.geoms):
-        if body == 0:
-            continue
-        name = model.body_names[int(body)]
-        columns = np.asarray(model.jacobian(q, name, np.asarray(geom.pos)))[:3][:, held]
-        lever = np.maximum(lever, np.linalg.norm(columns, axis=0))
     stiffness = np.asarray(model.parameters.actuator_stiffness)
     gear = np.abs(np.asarray(model.actuator_gear))
-    return np.asarray(force * lever / stiffness * gear)
+    return np.asarray(force * levers(model, q) / stiffness * gear)
+
+
+def planned_reach(plan: Plan, model: Model) -> Array:
+    """How far the plan's commands go beyond where the robot is before and after each step, at most ``(nu,)``."""
+    most = np.zeros(model.nu)
+    for segment in plan.segments:
+        robot = np.array([model.command_from(q) for q in segment.configurations])
+        low, high = np.minimum(robot[:-1], robot[1:]), np.maximum(robot[:-1], robot[1:])
+        beyond = np.maximum(segment.inputs - high, low - segment.inputs)
+        most = np.maximum(most, beyond.max(axis=0, initial=0.0))
+    return most
 
 
 class Follower:

@@ -23,12 +23,12 @@ from qdsim._core import SolverError
 from qdsim.arguments import fields, instance, integer, number
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
-from qdsim.planning.execution.plant import GRAVITY
 from qdsim.planning.grasps.closing import joint_limits, moved_bodies
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
 from qdsim.planning.grasps.samplers.touching import sides
 from qdsim.planning.task.bounds import command_range
 from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.scales import object_weight
 from qdsim.planning.task.space import Array, ObjectSpace
 
 __all__ = ["Grip", "GripOptions", "GripStep"]
@@ -139,10 +139,7 @@ class Grip:
         self._lower, self._upper = joint_limits(model)
         self._bounds = command_range(model) if bounds is None else bounds
         self._torque_scale = np.where(self.space.rotation, 1.0 / length, 1.0)
-        mass = np.diag(model.mass_matrix(model.default_q))[self.space.v]
-        pull = float(np.linalg.norm(model.parameters.gravity)) or GRAVITY
-        slides = mass[~self.space.rotation]
-        self.weight = pull * float(np.max(slides if len(slides) else mass / length**2))
+        self.weight = object_weight(model, self.space, length)
         # A finger is a chain of bodies below one joint: the first that does not move the whole robot.
         moves = moved_bodies(model)
         whole = moves[:, self._robot].all(axis=1)
@@ -258,6 +255,14 @@ class Grip:
 
     def downwards(self, q: Array) -> Array:
         """The displacement ``(size,)`` that closes the gap to what surrounds the object, zeros without one."""
+        return self._to_surroundings(q, 1.0)
+
+    def outwards(self, q: Array) -> Array:
+        """The displacement ``(size,)`` that takes the object out of what it has sunk into, zeros where it has not."""
+        return self._to_surroundings(q, -1.0)
+
+    def _to_surroundings(self, q: Array, sign: float) -> Array:
+        """To touch the nearest thing that is no robot: from outside (1), or from inside (-1)."""
         found = self.model.collide(q, self.options.reach)
         a, b = found["body_a"], found["body_b"]
         found = found[(self._own[a] ^ self._own[b]) & ~(self._robot[a] | self._robot[b])]
@@ -266,7 +271,7 @@ class Grip:
             return zero
         nearest = found[found["dist"].argmin()]
         away = nearest["frame"][0] * (1.0 if self._own[nearest["body_b"]] else -1.0)
-        shift = self._shift(q, -away * nearest["dist"])
+        shift = self._shift(q, -away * sign * max(sign * nearest["dist"], 0.0))
         return zero if shift is None else shift
 
     # ---------------------------------------------------------------- parts

@@ -15,10 +15,11 @@ import numpy as np
 
 from qdsim.arguments import instance, integer
 from qdsim.model import Model
-from qdsim.planning.execution.plant import GRAVITY, TransferOptions, lies_on_a_plane
+from qdsim.planning.execution.plant import TransferOptions, lies_on_a_plane
 from qdsim.planning.plans.plan import Plan, Segment
 from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.scales import GRAVITY
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from qdsim.arguments import fields, flag, instance, integer, number, numbers
+from qdsim.arguments import fields, flag, instance, integer, number, numbers, one_of
 from qdsim.model import Model
 from qdsim.planning.task.bounds import command_range
+from qdsim.planning.task.cost import spread
+from qdsim.planning.task.scales import GRAVITY
 from qdsim.planning.task.space import Array, ObjectSpace, as_slice
 
 if TYPE_CHECKING:
@@ -19,9 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Plant", "TransferOptions", "second_order"]
 
-GRAVITY = 9.81  # m/s2, on objects that lie on a plane which is not part of the model
 STILL = 1e-4
 """m/s, below which the friction of that plane is viscous: what counts as rest."""
+LOOK = 0.01
+"""s, how often to look whether the object is still there,"""
+FAR = 2.0
+"""and how far away from its way, times how far the robot's parts are from it at most on that, it is lost."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,6 +54,11 @@ class TransferOptions:
             the way. Where there is no such motion, or with False, it is set to the next grasp.
         shift_grasps: where the object carries on, grasps and commands are moved with the object from where
             it was planned to where it is.
+        contacts: ``"stiff"``: time constant of four time steps (2 ms at least), elliptic cones, friction ten times as
+            stiff as normals. ``"soft"``: the same with MuJoCo's 20 ms, so that fingers sink into objects by up to a millimetre.
+            ``"default"``: as MuJoCo has them unless told otherwise, with pyramids and friction no stiffer than
+            normals besides; there whatever is held creeps, by millimetres a second.
+        force: N or Nm at the joint, what an actuator pulls with at most, one number or one per actuator; None: any.
         press: springs of a robot that follows a plan by iMPC press with at most so many times the object's weight;
             None: 8 where it lies on a plane that is not part of the model, else 2.
         position_noise, rotation_noise: standard deviations of where the object begins with respect to the plan,
@@ -63,6 +73,8 @@ class TransferOptions:
     damping_ratio: float = 1.0
     support_friction: float = 0.5
     object_damping: float | tuple[float, ...] = 0.0
+    contacts: Literal["stiff", "soft", "default"] = "stiff"
+    force: float | tuple[float, ...] | None = None
     carry_on: bool = False
     motions: bool = True
     shift_grasps: bool = True
@@ -74,6 +86,8 @@ class TransferOptions:
     def __post_init__(self) -> None:
         fields(self, number, "speed", "timestep", "control_period", "damping_ratio", above=0)
         fields(self, number, "press", above=0, or_none=True)
+        fields(self, one_of, "contacts", allowed=("stiff", "soft", "default"))
+        fields(self, numbers, "force", per="actuator", above=0, or_none=True)
         fields(
             self, number, "settle", "support_friction", "position_noise", "rotation_noise", least=0
         )
@@ -89,7 +103,7 @@ def second_order(
 ) -> mujoco.MjModel:
     """The model as MuJoCo simulates it at small steps, with damped joint springs.
 
-    Contacts act at touching (no margins), with elliptic cones; joints that actuators hold get the damping
+    Contacts act at touching (no margins); joints that actuators hold get the damping
     ``2 ζ sqrt(k m)``, ``m`` their diagonal entry of the mass matrix at the default configuration. The friction
     of a support that is not part of the model comes with the execution.
 
@@ -100,7 +114,7 @@ def second_order(
 
     Raises:
         ValueError: if MuJoCo cannot compile the model, it has no such object, or another number of coordinates
-            than ``object_damping``.
+            than ``object_damping`` or of actuators than ``force``.
     """
     import mujoco  # when first used: planning loads without it
 
@@ -113,11 +127,17 @@ def second_order(
     mj = mujoco.MjModel.from_xml_string(model.description.to_mjcf())
     mj.opt.timestep = given.timestep
     mj.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    mj.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    mj.opt.impratio = 10.0
     mj.geom_margin[:] = 0.0
     mj.pair_margin[:] = 0.0
-    mj.geom_solref[:] = mj.pair_solref[:] = (max(4.0 * given.timestep, 2e-3), 1.0)
+    if given.contacts != "default":
+        mj.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+        mj.opt.impratio = 10.0
+    if given.contacts == "stiff":
+        mj.geom_solref[:] = mj.pair_solref[:] = (max(4.0 * given.timestep, 2e-3), 1.0)
+    if given.force is not None:
+        limit = spread("force", given.force, model.nu) / np.abs(np.asarray(model.actuator_gear))
+        mj.actuator_forcelimited[:] = True
+        mj.actuator_forcerange[:] = np.column_stack((-limit, limit))
     mass = np.diag(model.mass_matrix(model.default_q))
     held = np.asarray(model.actuated_v)
     stiffness = np.zeros(model.nv)
@@ -142,6 +162,7 @@ class Plant:
         rubs: whether it does with friction.
         supported: whether the object lies on a plane that is not part of the model.
         lag: ``(nu,)`` s, how far a command has to be ahead, times its rate, for what the joints' damping holds back.
+        lost: whether the object has left what is watched. Time stands still then: nothing brings it back.
     """
 
     def __init__(
@@ -172,11 +193,33 @@ class Plant:
         self.rubs = bool(self._friction.any())
         self._per_mass = mass / slides.max(initial=1e-300)
         self._damping = np.array(self.mj.dof_damping[space.v])
+        self.lost = False
+        self._center, self._radius = np.zeros(3), math.inf
+        self._look = max(1, round(LOOK / options.timestep))
+        self._steps = 0
+
+    def watch(self, configurations: Array) -> None:
+        """Call the object lost where it is far away from where it is in all ``configurations`` (n, nq).
+
+        Far is farther than any part of the robot is from it in these, twice. A door on its hinge is never lost.
+        """
+        model, body = self.model, self.space.body
+        way = np.array([model.body_pose(q, body)[0] for q in configurations])
+        self._center = 0.5 * (way.min(axis=0) + way.max(axis=0))
+        parts = sorted({int(b) for b in model.geom_body if b > 0})
+        away = [
+            np.linalg.norm(model.body_pose(q, model.body_names[b])[0] - p)
+            for q, p in zip(configurations, way)
+            for b in parts
+        ]
+        extent = float(np.linalg.norm(way - self._center, axis=1).max())
+        self._radius = extent + FAR * float(np.max(away, initial=0.0))
 
     def reset(self, q: Array) -> None:
         """At rest in ``q``."""
         self._mujoco.mj_resetData(self.mj, self.data)
         self.data.qpos[:] = q
+        self.lost = False
 
     @property
     def q(self) -> Array:
@@ -195,7 +238,9 @@ class Plant:
         return np.minimum(np.maximum(u, self._lower), self._upper)
 
     def advance(self, u: Array) -> None:
-        """A time step with the command ``u``, as far as it is within its bounds."""
+        """A time step with the command ``u``, as far as it is within its bounds; none where the object is lost."""
+        if self.lost:
+            return
         data, held, own = self.data, self._held, self._object
         data.ctrl[:] = self.within(u)
         if self.compensated:
@@ -206,6 +251,10 @@ class Plant:
             speed = math.sqrt(self._per_mass @ (v * v))
             self.mj.dof_damping[own] = self._damping + self._friction / max(speed, STILL)
         self._mujoco.mj_step(self.mj, data)
+        self._steps += 1
+        if self._steps % self._look == 0:
+            here = self.model.body_pose(data.qpos, self.space.body)[0]
+            self.lost = not float(np.linalg.norm(here - self._center)) <= self._radius
 
 
 def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:

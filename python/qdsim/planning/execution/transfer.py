@@ -56,11 +56,15 @@ class Transfer:
     """An executed plan.
 
     Attributes:
-        segments: one entry for each segment that was executed.
-        position_error, rotation_error: of the object's last pose with respect to the plan's goal, m and rad.
+        segments: one entry for each segment, also for those that could not be begun; each says what became of it.
+        position_error, rotation_error: of the object's last pose with respect to the plan's goal, m and rad; where
+            it was lost, when that was noticed.
         reached: whether both are within the plan's tolerances.
         plans: how many plans were used, 1 where none was made on the way.
         missing_motions: changes of grasp for which no motion was found: the robot was set to the next grasp there.
+        outcome: ``"reached"``; ``"lost"``: the object is further away than the robot's parts ever were on its planned
+            way, twice, as where it has fallen; ``"no stroke found"``, ``"no motion found"`` (to the grasps of the
+            strokes that were) or ``"no plan found"``: the execution ended for want of it; or ``"missed"``.
     """
 
     segments: tuple[SegmentTransfer, ...]
@@ -69,6 +73,12 @@ class Transfer:
     reached: bool
     plans: int = 1
     missing_motions: int = 0
+    outcome: str = "missed"
+
+    @property
+    def lost(self) -> bool:
+        """Whether the object was gone at the end."""
+        return self.outcome == "lost"
 
     @property
     def error(self) -> tuple[float, float]:
@@ -82,7 +92,7 @@ class Transfer:
 
     def __repr__(self) -> str:
         return (
-            f"Transfer({len(self.segments)} segments, reached={self.reached}, "
+            f"Transfer({len(self.segments)} segments, {self.outcome}, "
             f"position_error={self.position_error:.3g} m, rotation_error={self.rotation_error:.3g} rad)"
         )
 
@@ -186,7 +196,18 @@ def transfer(
     last = execution.last_q if execution.last_q is not None else plan.end
     shift, turn = execution.space.errors(last, plan.goal)
     reached = shift <= plan.position_tolerance and turn <= plan.rotation_tolerance
-    return Transfer(tuple(segments), shift, turn, reached, plans, execution.missing_motions)
+    outcome = execution.not_found or "missed"
+    if reached or execution.plant.lost:
+        outcome = "lost" if execution.plant.lost else "reached"
+    return Transfer(
+        tuple(segments),
+        shift,
+        turn,
+        reached,
+        plans,
+        execution.missing_motions,
+        outcome,
+    )
 
 
 def _executed(
@@ -235,6 +256,8 @@ def _with_new_plans(
         done.append(
             execution.run(segment, abandon=(ABANDON * tolerance[0], ABANDON * tolerance[1]))
         )
+        if execution.plant.lost:
+            break
         q = done[-1].executed[-1]
         left = np.array(space.errors(q, plan.goal))
         if np.all(left <= tolerance * (0.6 if todo else 1.0)):
@@ -244,6 +267,7 @@ def _with_new_plans(
             seed = execution.options.seed + plans
             todo, found = _new_plan(near, execution.measured(), planner, seed)
             plans, misses = plans + 1, 0 if found else misses + 1
+            execution.not_found = "" if found or misses < MISSES else "no plan found"
     return done, plans
 
 

@@ -1,0 +1,128 @@
+"""What an execution says of itself: lost objects, strokes that are not found; MuJoCo's contacts and actuators."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import qdsim
+from qdsim import planning
+from qdsim.planning.execution.plant import Plant
+
+CLAW = """<mujoco>
+  <option gravity="0 0 -9.81"/>
+  <worldbody>
+    {floor}
+    <body name="box" pos="0 0 {height}"><freejoint name="box"/>
+      <geom name="box" type="box" size="0.03 0.03 0.03" mass="0.2"/></body>
+    <body name="left" pos="-0.06 0 {height}"><joint name="l" type="slide" axis="1 0 0"/>
+      <geom type="sphere" size="0.01" mass="0.1"/></body>
+    <body name="right" pos="0.06 0 {height}"><joint name="r" type="slide" axis="1 0 0"/>
+      <geom type="sphere" size="0.01" mass="0.1"/></body>
+  </worldbody>
+  <actuator><position name="l" joint="l" kp="500"/><position name="r" joint="r" kp="500"/></actuator>
+</mujoco>"""
+FLOOR = '<geom type="plane" size="1 1 1"/>'
+OPTIONS = planning.TransferOptions(timestep=1e-3, speed=1.0)
+
+
+def claw_task(height: float, floor: str = "") -> planning.Task:
+    """A box between two open fingers, above nothing or a floor."""
+    model = qdsim.load(CLAW.format(floor=floor, height=height))
+    task = planning.Task(
+        name="carry",
+        model=model,
+        options=qdsim.Options(h=0.05, margin=0.05),
+        start=model.default_q,
+        goal=model.default_q,
+        object="box",
+        lower=-0.1 * np.ones(6),
+        upper=0.1 * np.ones(6),
+        sampler=lambda model, q, rng: None,
+        length=0.03,
+    )
+    return task.replace(goal=task.with_object(task.start, [0, 0.05, 0, 0, 0, 0]))
+
+
+def waiting(task: planning.Task, segments: int) -> planning.Plan:
+    """A plan in which nothing moves."""
+    hold = task.model.command_from(task.start)
+    segment = planning.Segment(np.tile(hold, (3, 1)), np.tile(task.start, (4, 1)), np.array([3]))
+    return planning.Plan(
+        "wait", task.object, task.options, task.goal, 0.01, 0.1, 1e-3, (segment,) * segments
+    )
+
+
+@pytest.mark.parametrize("carry_on", [True, False])
+@pytest.mark.parametrize("loop", ["open", "mpc", "grip"])
+def test_what_falls_is_lost(loop: str, carry_on: bool) -> None:
+    """Time stops where the object is gone: errors are not those of a free fall; every segment is counted."""
+    task = claw_task(height=1.0)
+    options = dataclasses.replace(OPTIONS, carry_on=carry_on, motions=False, settle=3.0)
+    result = planning.transfer(waiting(task, 3), task, options, controller=loop)  # type: ignore[arg-type]
+    assert result.lost and result.outcome == "lost" and "lost" in repr(result)
+    assert not result.reached
+    assert [s.outcome for s in result.segments] == ["lost"] * 3
+    assert 0.05 < result.position_error < 0.5  # in three seconds it would fall 44 m
+    assert all(np.isfinite(s.error).all() for s in result.segments)
+
+
+@pytest.mark.parametrize("height", [0.03, 1.0])
+def test_strokes_that_are_not_found_are_said_so(height: float) -> None:
+    task = claw_task(height, FLOOR if height < 0.1 else "")
+    result = planning.transfer(waiting(task, 1), task, OPTIONS, controller="gait")
+    assert result.segments == () and not result.reached
+    assert result.outcome == ("no stroke found" if height < 0.1 else "lost")
+    assert result.position_error < 0.5
+
+
+def test_what_stays_near_is_not_lost() -> None:
+    """A box that rests beside its goal was missed; one that is there was reached."""
+    task = claw_task(0.03, FLOOR)
+    assert planning.transfer(waiting(task, 1), task, OPTIONS).outcome == "missed"
+    there = task.replace(goal=task.start)
+    result = planning.transfer(waiting(there, 1), there, OPTIONS)
+    assert result.outcome == "reached" and result.segments[0].outcome == "followed"
+
+
+def test_actuators_pull_no_harder_than_they_may() -> None:
+    """Two fingers that squeeze the box press with what their springs ask for, or with the limit."""
+    task = claw_task(0.03, FLOOR)
+    model = task.model
+    wanted = 500.0 * 0.01
+    for limit, force in ((None, wanted), (2.0, 2.0), ((3.0, 8.0), None)):
+        options = dataclasses.replace(OPTIONS, force=limit)
+        mj = planning.second_order(model, "box", options)
+        plant = Plant(model, task.space, mj, options, compensated=True)
+        plant.reset(task.start)
+        for _ in range(600):
+            plant.advance(np.array([0.03, -0.03]))
+        if force is not None:
+            assert plant.data.qfrc_actuator[-2:] == pytest.approx([force, -force], rel=2e-2)
+        else:
+            assert np.all(np.abs(plant.data.qfrc_actuator[-2:]) <= np.array([3.0, 8.0]))
+    with pytest.raises(ValueError, match="force"):
+        planning.second_order(model, "box", dataclasses.replace(OPTIONS, force=(1.0, 1.0, 1.0)))
+    with pytest.raises(ValueError, match="force"):
+        planning.TransferOptions(force=-1.0)
+
+
+def test_contacts_are_stiff_soft_or_mujocos_own() -> None:
+    import mujoco
+
+    task = claw_task(0.03, FLOOR)
+    own = mujoco.MjModel.from_xml_string(CLAW.format(floor=FLOOR, height=0.03))
+    found = {}
+    for kind in ("stiff", "soft", "default"):
+        options = dataclasses.replace(OPTIONS, contacts=kind)  # type: ignore[arg-type]
+        found[kind] = planning.second_order(task.model, "box", options)
+    assert found["default"].opt.cone == own.opt.cone
+    assert found["default"].opt.impratio == own.opt.impratio
+    for kind in ("soft", "default"):
+        assert (found[kind].geom_solref == own.geom_solref[0]).all()
+    assert found["soft"].opt.cone == found["stiff"].opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
+    assert found["stiff"].geom_solref[0, 0] < 0.25 * own.geom_solref[0, 0]
+    with pytest.raises(ValueError, match="contacts"):
+        planning.TransferOptions(contacts="hard")  # type: ignore[arg-type]
