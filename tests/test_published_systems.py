@@ -34,6 +34,7 @@ OVERVIEW = {
     "allegro_sphere": (6, 16, 20, 163, -10, 4, 0.025, 5),
     "allegro_sphere_tilted": (6, 16, 20, 163, -10, 4, 0.025, None),
     "allegro_sphere_hardware": (6, 16, 20, 163, -9.8, 4, 0.025, 5),
+    "allegro_cube": (6, 16, 20, 163, -9.81, 4, 0.025, None),
     "allegro_baoding_30mm": (12, 16, 21, 183, 0, 4, 0.025, None),
     "allegro_baoding_40mm": (12, 16, 21, 183, 0, 4, 0.025, None),
     "allegro_pen": (6, 19, 25, 258, 0, 4, 0.025, None),

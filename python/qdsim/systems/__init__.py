@@ -12,9 +12,17 @@ import dataclasses
 from qdsim.systems.published import PUBLISHED, load_published
 from qdsim.systems.system import System, Tasks, files
 from qdsim.systems.tasks import TASKS
-from qdsim.systems.trajectory_tasks import with_trajectory_tasks
+from qdsim.systems.trajectory_tasks import cube_goal, random_cube_goals, with_trajectory_tasks
 
-__all__ = ["NAMES", "TASK_NAMES", "System", "files", "load"]
+__all__ = [
+    "NAMES",
+    "TASK_NAMES",
+    "System",
+    "cube_goal",
+    "files",
+    "load",
+    "random_cube_goals",
+]
 
 
 def load(name: str) -> System:

@@ -51,6 +51,7 @@ _OPTIONS: Mapping[str, Options] = {
     "allegro_sphere": Options(h=0.1, margin=0.025, mass_ratio=5.0, **_SPACE),
     "allegro_sphere_tilted": Options(h=0.1, margin=0.025, **_SPACE),
     "allegro_sphere_hardware": Options(h=0.01, margin=0.025, mass_ratio=5.0, **_SPACE),
+    "allegro_cube": Options(h=0.1, margin=0.025, **_SPACE),
     "allegro_baoding_30mm": Options(h=0.1, margin=0.025, **_SPACE),
     "allegro_baoding_40mm": Options(h=0.1, margin=0.025, **_SPACE),
     "allegro_pen": Options(h=0.1, margin=0.025, **_SPACE),

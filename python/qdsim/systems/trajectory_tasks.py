@@ -1,4 +1,4 @@
-"""The tasks of S3's trajectory optimisation (§V): start, goal, weights and horizons of the released scripts.
+"""Tasks of trajectory optimisation: the cube in the hand, and those of S3 (§V): start, goal, weights and horizons of the released scripts.
 
 S3 does not print the weights behind its Table II. Where scripts weigh the entries of quaternions q and
 -q apart, the rotation vector has a quarter of that weight here, which is the same for small angles.
@@ -11,13 +11,16 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
+from qdsim.arguments import generator_of, integer
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.task import Task
-from qdsim.systems.system import System, Tasks
+from qdsim.planning.tracking.preset import dexterous
+from qdsim.systems.system import Array, System, Tasks
 
-__all__ = ["with_trajectory_tasks"]
+__all__ = ["cube_goal", "random_cube_goals", "with_trajectory_tasks"]
 
 
 def with_trajectory_tasks(system: System) -> System:
@@ -110,9 +113,69 @@ def _allegro_sphere_hardware(system: System) -> dict[str, Task]:
     return _ball(system, options, math.pi / 6)
 
 
+CUBE_FORCE = 0.7
+"""Nm, what an actuator of the Allegro hand can pull with."""
+
+
+def _allegro_cube(system: System) -> dict[str, Task]:
+    """Turn the cube in the hand; ``cube_goal`` gives other goals. The hand's goal is where it starts."""
+    start = np.array(system.start.q)
+    most = math.pi / 3
+    task = Task(
+        name="turn the cube by 45 degrees",
+        model=system.model,
+        options=system.options.replace(joint_limits=True),
+        start=start,
+        goal=start,
+        object="cube",
+        lower=np.array([-0.02, -0.02, -0.01, -most, -most, -most]),
+        upper=np.array([0.02, 0.02, 0.03, most, most, most]),
+        length=0.03,
+        position_tolerance=0.02,
+        rotation_tolerance=math.radians(10.0),
+    )
+    task = task.replace(impc=dexterous(task, CUBE_FORCE))
+    return {"turn": task.replace(goal=cube_goal(task, [0.0, 0.0, math.pi / 4]))}
+
+
+def cube_goal(task: Task, rotation: npt.ArrayLike) -> Array:
+    """The goal ``(nq,)`` of ``allegro_cube`` at which the cube is turned and touches the palm where it was.
+
+    Args:
+        task: of ``allegro_cube``.
+        rotation: ``(3,)`` rotation vector from the start, rad, in the world's frame.
+    """
+    level = task.with_object(task.start, np.concatenate((np.zeros(3), np.asarray(rotation))))
+    turned = task.model.body_pose(level, task.object)[1]
+    half = 0.03  # m, half an edge
+    rise = half * (np.abs(turned[2]).sum() - 1.0)
+    return task.with_object(task.start, np.concatenate(([0.0, 0.0, rise], np.asarray(rotation))))
+
+
+def random_cube_goals(
+    task: Task, count: int, rng: int | np.random.Generator = 0, largest: float = math.pi / 3
+) -> list[Task]:
+    """Tasks of ``allegro_cube`` with random goals: rotation vectors drawn evenly from a ball.
+
+    Args:
+        task: of ``allegro_cube``.
+        count: how many.
+        rng: seed or generator.
+        largest: rad, radius of the ball.
+    """
+    generator = generator_of(rng)
+    tasks = []
+    for _ in range(integer("count", count, least=0)):
+        axis = generator.standard_normal(3)
+        angle = largest * generator.random() ** (1.0 / 3.0)
+        tasks.append(task.replace(goal=cube_goal(task, angle / np.linalg.norm(axis) * axis)))
+    return tasks
+
+
 _TASKS: dict[str, Callable[[System], dict[str, Task]]] = {
     "planar_pushing": _planar_pushing,
     "planar_hand": _planar_hand,
     "allegro_sphere": _allegro_sphere,
+    "allegro_cube": _allegro_cube,
     "allegro_sphere_hardware": _allegro_sphere_hardware,
 }

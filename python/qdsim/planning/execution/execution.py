@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qdsim._core import SolverError
+from qdsim.arguments import spread
 from qdsim.model import Model
 from qdsim.planning.execution.follower import (
     Follower,
@@ -28,7 +29,6 @@ from qdsim.planning.grasps.placing import placed, shifted
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.plan import Plan, Segment
 from qdsim.planning.progress import Update, away
-from qdsim.planning.task.cost import spread
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.scales import object_weight

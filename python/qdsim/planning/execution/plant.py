@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from qdsim.arguments import fields, flag, instance, integer, number, numbers, one_of
+from qdsim.arguments import fields, flag, instance, integer, number, numbers, one_of, spread
 from qdsim.model import Model
 from qdsim.planning.task.bounds import command_range
-from qdsim.planning.task.cost import spread
 from qdsim.planning.task.scales import GRAVITY
 from qdsim.planning.task.space import Array, ObjectSpace, as_slice
 

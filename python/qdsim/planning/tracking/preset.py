@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qdsim.arguments import instance, numbers
+from qdsim.arguments import instance, numbers, spread
 from qdsim.model import Model
-from qdsim.planning.task.cost import TrackingCost, spread
+from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.scales import levers, object_weight
 from qdsim.planning.task.space import Array

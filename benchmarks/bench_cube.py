@@ -1,0 +1,133 @@
+"""``Mpc`` outside of its own model: a cube turned in the Allegro hand, in MuJoCo at half a millisecond.
+
+No plan: ``planning.Mpc`` with the task's own settings (``planning.dexterous``) every 0.1 s straight to a random goal, rotation vectors
+evenly from a ball of 60 degrees; 6 s, actuators cut off at 0.7 Nm, measurements exact. The model has the same friction as the world.
+*Contacts*: those of ``TransferOptions.contacts``. *Soft settings*: kappa 300 and a weight of moves 40 times smaller, near those that
+follow plans on a plane. Lost: further than 0.1 m from the goal; that counts as 180 degrees. *Was there*: within 10 degrees at some time.
+
+``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the table of what the file has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import qdsim
+from qdsim import planning, systems
+from qdsim.planning import ImpcOptions, Mpc, Task, TransferOptions
+from qdsim.planning.execution.plant import Plant
+
+FRICTIONS = (1.0, 0.7, 0.5)
+CONTACTS = ("stiff", "soft", "default")
+FORCE, SECONDS, LOST = 0.7, 6.0, 0.1
+
+
+def tasks_of(friction: float, count: int) -> list[Task]:
+    """Random goals in a world of this friction."""
+    system = systems.load("allegro_cube")
+    task = system.tasks["turn"]
+    given = system.model.description
+    bodies = tuple(
+        dataclasses.replace(
+            body,
+            geoms=tuple(
+                dataclasses.replace(geom, friction=(friction, *geom.friction[1:]))
+                for geom in body.geoms
+            ),
+        )
+        for body in given.bodies
+    )
+    model = qdsim.build(dataclasses.replace(given, bodies=bodies))
+    return systems.random_cube_goals(task.replace(model=model), count, 0)
+
+
+def soft(options: ImpcOptions) -> ImpcOptions:
+    assert options.cost is not None
+    moves = tuple(np.asarray(options.cost.command) / 40.0)
+    return options.replace(kappa=300.0, cost=dataclasses.replace(options.cost, command=moves))
+
+
+def turn(task: Task, options: ImpcOptions, contacts: str) -> dict[str, Any]:
+    world = TransferOptions(force=FORCE, contacts=contacts)  # type: ignore[arg-type]
+    plant = Plant(
+        task.model,
+        task.space,
+        planning.second_order(task.model, task.object, world),
+        world,
+        compensated=True,
+    )
+    plant.reset(task.start)
+    loop = Mpc(task, options)
+    assert options.h is not None
+    u, cpu, errors = np.asarray(task.model.command_from(task.start)), 0.0, []
+    count = round(options.h / world.timestep)
+    for _ in range(round(SECONDS / options.h)):
+        begin = time.process_time()
+        wanted = loop.act(plant.q)
+        cpu += time.process_time() - begin
+        for k in range(1, count + 1):
+            plant.advance(u + (k / count) * (wanted - u))
+        u = wanted
+        errors.append(task.space.errors(plant.q, task.goal))
+        if errors[-1][0] > LOST:
+            break
+    return {"errors": errors[-1], "least": min(e[1] for e in errors), "seconds": cpu}
+
+
+def report(known: dict[str, Any]) -> None:
+    print("# The cube in MuJoCo\n")
+    print(
+        "| friction, contacts, settings | goals | degrees, median | below 5 | below 10 | was there | lost | mm, median | s of CPU |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for name in dict.fromkeys(key.rsplit("|", 1)[0] for key in known):
+        made = [run for key, run in known.items() if key.rsplit("|", 1)[0] == name]
+        shift = np.array([r["errors"][0] for r in made])
+        angle = np.degrees(np.array([r["errors"][1] for r in made]))
+        angle[shift > LOST] = 180.0
+        least = np.degrees([r["least"] for r in made])
+        print(
+            f"| {', '.join(name.split('|'))} | {len(made)} | {np.median(angle):.1f} | {np.mean(angle < 5):.0%} "
+            f"| {np.mean(angle < 10):.0%} | {np.mean(least < 10):.0%} | {(shift > LOST).sum()} "
+            f"| {1e3 * np.median(shift):.1f} | {np.mean([r['seconds'] for r in made]):.1f} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--goals", type=int, default=40)
+    parser.add_argument("--cache", type=Path, default=None)
+    parser.add_argument("--cached", action="store_true", help="only what the cache has")
+    arguments = parser.parse_args()
+    known: dict[str, Any] = {}
+    cache: Path | None = arguments.cache
+    if cache is not None and cache.exists():
+        known = {r["key"]: r["run"] for r in map(json.loads, cache.read_text().splitlines())}
+    rows = [(f, c, "preset") for f, c in product(FRICTIONS, CONTACTS)] + [(1.0, "stiff", "soft")]
+    drawn = {f: tasks_of(f, arguments.goals) for f in FRICTIONS}
+    for goal, (friction, contacts, settings) in product(
+        range(0 if arguments.cached else arguments.goals), rows
+    ):
+        key = f"{friction}|{contacts}|{settings}|{goal}"
+        if key in known:
+            continue
+        task = drawn[friction][goal]
+        assert task.impc is not None
+        options = soft(task.impc) if settings == "soft" else task.impc
+        known[key] = turn(task, options, contacts)
+        if cache is not None:
+            with cache.open("a") as file:
+                file.write(json.dumps({"key": key, "run": known[key]}) + "\n")
+    report(known)
+
+
+if __name__ == "__main__":
+    main()
