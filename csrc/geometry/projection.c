@@ -84,3 +84,15 @@ void contact_point_derivative_exchange(contact_point_derivative *derivative,
     vec3_add(derivative->normal + 6 * i, derivative->normal + 6 * i, turn + 3 * i);
   }
 }
+
+void size_derivative_exchange(contact_point_derivative *derivative) {
+  contact_point_derivative d = *derivative;
+  for (int j = 0; j < 6; ++j) {
+    const int from = (j + 3) % 6;
+    derivative->dist[j] = d.dist[from];
+    for (int i = 0; i < 3; ++i) {
+      derivative->pos[6 * i + j] = d.pos[6 * i + from];
+      derivative->normal[6 * i + j] = -d.normal[6 * i + from];
+    }
+  }
+}

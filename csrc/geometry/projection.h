@@ -78,5 +78,7 @@ void contact_point_exchange(contact_point *contact);
  * twist of B relative to A of the contact with this normal (from A into B). */
 void contact_point_derivative_exchange(contact_point_derivative *derivative,
                                        const double normal[3]);
+/* Of a derivative by sizes: those of A and of B exchanged. */
+void size_derivative_exchange(contact_point_derivative *derivative);
 
 #endif

@@ -8,8 +8,6 @@
 #include <math.h>
 
 #include "base/vec3.h"
-#include "geometry/pairs/face_manifold.h"
-#include "geometry/pairs/pairs.h"
 #include "geometry/surface.h"
 #include "qdsim.h"
 
@@ -106,50 +104,5 @@ void closest_size_derivative(const placed_shape *a, const placed_shape *b, int f
       out->normal[6 * i + j] = turn[i];
       out->pos[6 * i + j] = move[i] + 0.5 * gap * turn[i] + 0.5 * n[i] * out->dist[j];
     }
-  }
-}
-
-/* Features of the closed forms as those of surfaces. */
-static void surface_features(int feature[2], const placed_shape *a, const placed_shape *b,
-                             contact_feature code) {
-  feature[0] = feature[1] = 0;
-  if (a->type == QD_PLANE && b->type == QD_CAPSULE) {
-    feature[1] = code ? 2 : 0;
-  } else if (a->type == QD_PLANE && b->type == QD_BOX) {
-    feature[1] = 13 + (code & 1 ? 1 : -1) + (code & 2 ? 3 : -3) + (code & 4 ? 9 : -9);
-  } else if (a->type == QD_CAPSULE && b->type == QD_CAPSULE) {
-    feature[0] = (int)(code % 3);
-    feature[1] = (int)(code / 3);
-  } else {
-    feature[0] = (int)(code % SURFACE_FEATURE_COUNT);
-    feature[1] = (int)(code / SURFACE_FEATURE_COUNT);
-  }
-}
-
-void size_derivative_exchange(contact_point_derivative *derivative) {
-  contact_point_derivative d = *derivative;
-  for (int j = 0; j < 6; ++j) {
-    const int from = (j + 3) % 6;
-    derivative->dist[j] = d.dist[from];
-    for (int i = 0; i < 3; ++i) {
-      derivative->pos[6 * i + j] = d.pos[6 * i + from];
-      derivative->normal[6 * i + j] = -d.normal[6 * i + from];
-    }
-  }
-}
-
-void pair_size_derivative(const placed_shape *a, const placed_shape *b,
-                          const contact_point *contact, contact_point_derivative *out) {
-  int feature[2];
-  if (b->type == QD_CLOUD) {
-    cloud_size_derivative(a, b, contact, out);
-  } else if (contact->feature < FACE_MANIFOLD_FEATURE) {
-    surface_features(feature, a, b, contact->feature);
-    closest_size_derivative(a, b, feature[0], feature[1], contact, out);
-  } else if (contact->feature & FACE_MANIFOLD_EXCHANGED) {
-    face_manifold_size_derivative(b, a, contact, out);
-    size_derivative_exchange(out);
-  } else {
-    face_manifold_size_derivative(a, b, contact, out);
   }
 }

@@ -86,5 +86,9 @@ void closest_system_compute(closest_system *out, const local_surface *a, const l
 /* The derivative of the contact of two closest points with these features. */
 void closest_derivative(const placed_shape *a, const placed_shape *b, int feature_a, int feature_b,
                         const contact_point *contact, contact_point_derivative *out);
+/* The same by sizes: (3) of A, (3) of B. */
+void closest_size_derivative(const placed_shape *a, const placed_shape *b, int feature_a,
+                             int feature_b, const contact_point *contact,
+                             contact_point_derivative *out);
 
 #endif

@@ -84,7 +84,7 @@ static void consider(nearest *n, double distance, int64_t rank, int place, int o
 
 /* ---------------------------------------------------------------- a convex shape */
 
-/* The point x as a ball, for the table of pairs. */
+/* The point x as a ball, for the column of spheres. */
 static void place_ball(placed_shape *ball, const double radius[3], const double x[3]) {
   memset(ball, 0, sizeof *ball);
   ball->type = QD_SPHERE;
@@ -109,7 +109,7 @@ static double shape_distance(question *ask, const double x[3], double gradient[3
     return vec3_dot(gradient, difference);
   }
   vec3_copy(ask->point.pos, x);
-  shapes_collide(&ask->shape, &ask->point, INFINITY, contact);
+  SPHERE_COLUMN[ask->shape.type].collide(&ask->shape, &ask->point, INFINITY, contact);
   vec3_copy(gradient, contact->normal);
   return contact->dist;
 }
@@ -211,7 +211,7 @@ static void point_contact(const placed_shape *a, const placed_shape *b, contact_
   double x[3];
   world_point(x, b, b->cloud->place[index]);
   place_ball(&ball, b->size, x);
-  shapes_collide(a, &ball, INFINITY, found);
+  SPHERE_COLUMN[a->type].collide(a, &ball, INFINITY, found);
   *out = *found;
 }
 
@@ -232,7 +232,7 @@ int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double ma
     double x[3];
     world_point(x, b, n.found[i].place);
     place_ball(&ball, b->size, x);
-    if (shapes_collide(a, &ball, margin, contact) > 0) {
+    if (SPHERE_COLUMN[a->type].collide(a, &ball, margin, contact) > 0) {
       out[count] = *contact;
       out[count++].feature = cloud->index[n.found[i].place];
     }
@@ -249,7 +249,19 @@ void convex_cloud_derivative(const placed_shape *a, const placed_shape *b,
   point_contact(a, b, contact->feature, &found);
   world_point(x, b, b->cloud->place[contact->feature]);
   place_ball(&ball, b->size, x);
-  shapes_collide_derivative(a, &ball, &found, out);
+  SPHERE_COLUMN[a->type].derivative(a, &ball, &found, out);
+}
+
+/* A cloud's size is the radius of its points. */
+void convex_cloud_size_derivative(const placed_shape *a, const placed_shape *b,
+                                  const contact_point *contact, contact_point_derivative *out) {
+  contact_point found;
+  placed_shape ball;
+  double x[3];
+  point_contact(a, b, contact->feature, &found);
+  world_point(x, b, b->cloud->place[contact->feature]);
+  place_ball(&ball, b->size, x);
+  SPHERE_COLUMN[a->type].size_derivative(a, &ball, &found, out);
 }
 
 /* ---------------------------------------------------------------- two clouds */
@@ -381,6 +393,14 @@ void cloud_cloud_derivative(const placed_shape *a, const placed_shape *b,
   round_contact_derivative(out, &projection, a->size[0], b->size[0]);
 }
 
+void cloud_cloud_size_derivative(const placed_shape *a, const placed_shape *b,
+                                 const contact_point *contact, contact_point_derivative *out) {
+  placed_shape ball_a, ball_b;
+  place_ball(&ball_a, a->size, contact->pos);
+  place_ball(&ball_b, b->size, contact->pos);
+  closest_size_derivative(&ball_a, &ball_b, 0, 0, contact, out);
+}
+
 /* ---------------------------------------------------------------- one point */
 
 void cloud_contact(const placed_shape *a, const placed_shape *b, contact_feature feature,
@@ -394,22 +414,4 @@ void cloud_contact(const placed_shape *a, const placed_shape *b, contact_feature
     contact_point_exchange(out);
   }
   out->feature = feature;
-}
-
-/* A cloud's size is the radius of its points. */
-void cloud_size_derivative(const placed_shape *a, const placed_shape *b,
-                           const contact_point *contact, contact_point_derivative *out) {
-  contact_point found[CONTACTS_PER_PAIR_MAX];
-  placed_shape ball, other;
-  double x[3];
-  if (a->type == QD_CLOUD) {
-    place_ball(&ball, b->size, contact->pos);
-    place_ball(&other, a->size, contact->pos);
-    closest_size_derivative(&other, &ball, 0, 0, contact, out);
-    return;
-  }
-  world_point(x, b, b->cloud->place[contact->feature]);
-  place_ball(&ball, b->size, x);
-  shapes_collide(a, &ball, INFINITY, found);
-  shapes_size_derivative(a, &ball, found, out);
 }

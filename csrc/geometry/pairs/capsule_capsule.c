@@ -18,6 +18,7 @@
 #include "base/vec3.h"
 #include "geometry/pairs/pairs.h"
 #include "geometry/projection.h"
+#include "geometry/surface.h"
 
 /* About half a degree: ends of the overlap count as contacts below this sine of the angle. */
 static const double PARALLEL_SINE = 1e-2;
@@ -277,4 +278,10 @@ void capsule_capsule_derivative(const placed_shape *a, const placed_shape *b,
   } else {
     round_contact_derivative(out, &projection, a->size[0], b->size[0]);
   }
+}
+
+void capsule_capsule_size_derivative(const placed_shape *a, const placed_shape *b,
+                                     const contact_point *contact, contact_point_derivative *out) {
+  const int feature = (int)contact->feature;
+  closest_size_derivative(a, b, feature % 3, feature / 3, contact, out);
 }

@@ -11,6 +11,7 @@
 #include "base/vec3.h"
 #include "geometry/pairs/face_manifold.h"
 #include "geometry/pairs/line_manifold.h"
+#include "geometry/pairs/pairs.h"
 #include "geometry/projection.h"
 #include "geometry/surface.h"
 
@@ -176,5 +177,20 @@ void closest_and_manifold_derivative(const placed_shape *a, const placed_shape *
     contact_point_derivative_exchange(out, contact->normal);
   } else {
     face_manifold_derivative(a, b, contact, out);
+  }
+}
+
+void closest_and_manifold_size_derivative(const placed_shape *a, const placed_shape *b,
+                                          const contact_point *contact,
+                                          contact_point_derivative *out) {
+  const contact_feature feature = contact->feature;
+  if (feature < FACE_MANIFOLD_FEATURE) {
+    closest_size_derivative(a, b, (int)(feature % SURFACE_FEATURE_COUNT),
+                            (int)(feature / SURFACE_FEATURE_COUNT), contact, out);
+  } else if (feature & FACE_MANIFOLD_EXCHANGED) {
+    face_manifold_size_derivative(b, a, contact, out);
+    size_derivative_exchange(out);
+  } else {
+    face_manifold_size_derivative(a, b, contact, out);
   }
 }

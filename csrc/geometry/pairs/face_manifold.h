@@ -50,8 +50,5 @@ void face_manifold_size_derivative(const placed_shape *owner, const placed_shape
  * where the manifold is as close. */
 int closest_and_manifold(const placed_shape *a, const placed_shape *b, const contact_point *closest,
                          int feature_a, int feature_b, double margin, contact_point *out);
-/* Derivative of any of them. */
-void closest_and_manifold_derivative(const placed_shape *a, const placed_shape *b,
-                                     const contact_point *contact, contact_point_derivative *out);
 
 #endif

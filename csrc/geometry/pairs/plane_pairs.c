@@ -7,6 +7,7 @@
 #include "base/vec3.h"
 #include "geometry/pairs/pairs.h"
 #include "geometry/projection.h"
+#include "geometry/surface.h"
 
 /* Ball of this radius about c, a point of B. The feature names the point. */
 static int plane_point_contact(contact_point *out, const double normal[3], double height,
@@ -51,6 +52,11 @@ int plane_capsule_collide(const placed_shape *a, const placed_shape *b, double m
 void plane_capsule_derivative(const placed_shape *a, const placed_shape *b,
                               const contact_point *contact, contact_point_derivative *out) {
   plane_point_derivative(a, contact, b->size[0], out);
+}
+
+void plane_capsule_size_derivative(const placed_shape *a, const placed_shape *b,
+                                   const contact_point *contact, contact_point_derivative *out) {
+  closest_size_derivative(a, b, 0, contact->feature ? 2 : 0, contact, out);
 }
 
 /* ---------------------------------------------------------------- box */
@@ -115,4 +121,11 @@ void plane_box_derivative(const placed_shape *a, const placed_shape *b,
                           const contact_point *contact, contact_point_derivative *out) {
   (void)b;
   plane_point_derivative(a, contact, 0.0, out);
+}
+
+void plane_box_size_derivative(const placed_shape *a, const placed_shape *b,
+                               const contact_point *contact, contact_point_derivative *out) {
+  const contact_feature code = contact->feature;
+  const int vertex = 13 + (code & 1 ? 1 : -1) + (code & 2 ? 3 : -3) + (code & 4 ? 9 : -9);
+  closest_size_derivative(a, b, 0, vertex, contact, out);
 }
