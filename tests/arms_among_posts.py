@@ -49,6 +49,7 @@ def _draw(robot, rng, posts, loose, settings):
     q = np.array(model.default_q)
     q[model.actuated_q] = rng.uniform(-1.0, 1.0, count) * (1.5 if count < 5 else 0.8)
     turn = (goal[2] - start[2] + np.pi) % (2.0 * np.pi) - np.pi
+    goal[2] = start[2] + turn
     shift = np.array([goal[0] - start[0], goal[1] - start[1], turn])
     if not 0.05 < math.hypot(*shift[:2]) < 0.5 * reach:
         return None
