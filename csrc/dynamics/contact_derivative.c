@@ -9,6 +9,7 @@
 #include "dynamics/contact_derivative.h"
 
 #include "dynamics/lanes3.h"
+#include "dynamics/problem/contact_dofs.h"
 
 /* What the contact's rows and wrench need at fixed delta and forces. */
 typedef struct contact_state {

@@ -8,7 +8,7 @@
 #ifndef QD_DYNAMICS_DIFFERENTIAL_H
 #define QD_DYNAMICS_DIFFERENTIAL_H
 
-#include "dynamics/problem.h"
+#include "dynamics/problem/problem.h"
 #include "mechanics/inertia.h"
 
 #define DIRECTIONS 4 /* that the solver takes at once */

@@ -6,7 +6,7 @@
 #ifndef QD_DYNAMICS_WARM_START_H
 #define QD_DYNAMICS_WARM_START_H
 
-#include "dynamics/problem.h"
+#include "dynamics/problem/problem.h"
 #include "dynamics/working_set.h"
 
 typedef struct warm_start {

@@ -7,7 +7,7 @@
 #ifndef QD_DYNAMICS_WORKING_SET_H
 #define QD_DYNAMICS_WORKING_SET_H
 
-#include "dynamics/friction.h"
+#include "dynamics/problem/friction.h"
 #include "mechanics/collision.h"
 #include "mechanics/kinematics.h"
 

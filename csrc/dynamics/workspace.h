@@ -3,7 +3,7 @@
 #define QD_DYNAMICS_WORKSPACE_H
 
 #include "dynamics/differential.h"
-#include "dynamics/problem.h"
+#include "dynamics/problem/problem.h"
 #include "dynamics/warm_start.h"
 #include "mechanics/collision.h"
 #include "mechanics/inertia.h"

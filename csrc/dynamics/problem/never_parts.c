@@ -5,7 +5,8 @@
  * where (dw_i, dv_i) is the bracket of the screws if j moves i's axis, else zero. */
 #include <math.h>
 
-#include "dynamics/problem.h"
+#include "dynamics/problem/contact_dofs.h"
+#include "dynamics/problem/problem.h"
 
 /* One DOF of those that move the bodies of a contact against each other. */
 typedef struct pair_dof {

@@ -3,8 +3,8 @@
 #ifndef QD_DYNAMICS_PROBLEM_H
 #define QD_DYNAMICS_PROBLEM_H
 
-#include "dynamics/friction.h"
-#include "dynamics/islands.h"
+#include "dynamics/problem/friction.h"
+#include "dynamics/problem/islands.h"
 #include "mechanics/collision.h"
 #include "mechanics/constraint.h"
 #include "mechanics/inertia.h"
@@ -97,14 +97,6 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
 void problem_number_variables(problem *p, const qd_model *model, const uint8_t *held);
 /* What depends on the islands' sizes: rows and matrices. */
 void problem_lay_out_program(problem *p, arena *a);
-
-/* DOFs that move body A and B of a contact against each other: those on one path but not on both.
- * Calls visit once per DOF with the sign of its motion: +1 moves B, -1 moves A. */
-typedef struct contact_dofs {
-  const int *a, *b; /* paths behind the common part */
-  int a_count, b_count;
-} contact_dofs;
-void contact_dofs_find(contact_dofs *d, const qd_model *model, const qd_contact *contact);
 
 /* 1 if derivatives feel a contact. One without force on a certified active set stays without force:
  * its rows do not count. */

@@ -7,7 +7,7 @@
 #ifndef QD_DYNAMICS_ISLANDS_H
 #define QD_DYNAMICS_ISLANDS_H
 
-#include "dynamics/tile_rows.h"
+#include "dynamics/problem/tile_rows.h"
 #include "dynamics/working_set.h"
 
 #include "mechanics/collision.h"

@@ -1,4 +1,4 @@
-#include "dynamics/friction.h"
+#include "dynamics/problem/friction.h"
 
 #include <math.h>
 

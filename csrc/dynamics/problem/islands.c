@@ -1,4 +1,4 @@
-#include "dynamics/islands.h"
+#include "dynamics/problem/islands.h"
 
 #include <math.h>
 

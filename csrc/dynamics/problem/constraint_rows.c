@@ -1,0 +1,93 @@
+/* Bilateral constraints: equations over the DOFs of both sides. */
+#include "dynamics/problem/parts.h"
+
+/* Adds the tiles of the DOFs given to the list. */
+static void list_tiles(problem *p, const island *one, const int *dofs, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (dofs[i] >= 0 && p->variable_of_dof[dofs[i]] >= 0) {
+      tile_list_add(&p->list, column_of(p, one, dofs[i]));
+    }
+  }
+}
+
+/* The list is complete: zero rows with its tiles. Returns their numbers. */
+static double *open_rows(problem *p, tile_rows *rows, int count) {
+  double *values = tile_rows_append(rows, &p->list);
+  for (int r = 1; r < count; ++r) {
+    tile_rows_append(rows, &p->list);
+  }
+  for (int k = 0; k < p->list.count; ++k) {
+    p->tile_place[p->list.tiles[k]] = k;
+  }
+  return values;
+}
+
+/* Where a column stands in those rows. */
+static int place_of(const problem *p, int column) {
+  return 4 * p->tile_place[column / 4] + column % 4;
+}
+
+/* DOFs on each side of a constraint. */
+static const int *constraint_dofs(const qd_model *model, const constraint_state *s, int side,
+                                  int *count) {
+  if (s->rows == 1) {
+    *count = 1;
+    return s->dof + side;
+  }
+  return body_chain(model, s->body[side], count);
+}
+
+/* Columns of a constraint's rows, for the DOFs given that are free. */
+static void write_constraint_columns(const problem *p, const island *one, double *rows,
+                                     const constraint_state *s, const qd_model *model,
+                                     const kinematics *k, const int *dofs, int count) {
+  for (int i = 0; i < count; ++i) {
+    double column[CONSTRAINT_ROWS_MAX];
+    if (dofs[i] < 0 || p->variable_of_dof[dofs[i]] < 0) {
+      continue;
+    }
+    constraint_column(column, s, model, k, dofs[i]);
+    for (int r = 0; r < s->rows; ++r) {
+      rows[4 * r * p->list.count + place_of(p, column_of(p, one, dofs[i]))] = column[r];
+    }
+  }
+}
+
+/* Of the last s->rows rows of C, keeps those that anything free moves. */
+static void keep_equalities(problem *p, island *one, const constraint_state *s, int constraint) {
+  const size_t width = 4 * (size_t)p->list.count;
+  tile_rows *C = &one->C;
+  int row = C->count - s->rows;
+  const double *from = C->values + 4 * (size_t)C->start[row];
+  for (int component = 0; component < s->rows; ++component, from += width) {
+    double largest = 0.0;
+    for (size_t i = 0; i < width; ++i) {
+      largest = fmax(largest, fabs(from[i]));
+    }
+    if (largest > MOTION_ZERO) {
+      memmove(C->values + 4 * (size_t)C->start[row++], from, width * sizeof(double));
+      ++one->equality_count;
+      p->c[p->equality_count] = s->violation[component];
+      p->equality[p->equality_count].constraint = constraint;
+      p->equality[p->equality_count++].component = component;
+    }
+  }
+  C->count = row;
+}
+
+void constraint_rows_assemble(problem *p, const qd_model *model, const kinematics *k, island *one,
+                              int index) {
+  const constraint_state *s = p->constraint + index;
+  int count;
+  p->list.count = 0;
+  for (int side = 0; side < 2; ++side) {
+    const int *dofs = constraint_dofs(model, s, side, &count);
+    list_tiles(p, one, dofs, count);
+  }
+  double *rows = open_rows(p, &one->C, s->rows);
+  for (int side = 0; side < 2; ++side) {
+    const int *dofs = constraint_dofs(model, s, side, &count);
+    write_constraint_columns(p, one, rows, s, model, k, dofs, count);
+  }
+  keep_equalities(p, one, s, index);
+}

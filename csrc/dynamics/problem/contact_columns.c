@@ -1,0 +1,104 @@
+/* The variables as contacts see them: four screws side by side, and who moves which body. */
+#include <limits.h>
+
+#include "base/lanes.h"
+#include "dynamics/problem/parts.h"
+
+/* Screws of an island's variables. */
+static void place_screws(column_table *columns, const problem *p, const kinematics *k,
+                         const island *one) {
+  column_tile *tile = columns->tile + one->tile;
+  memset(tile, 0, (size_t)((one->variable_count + 3) / 4) * sizeof *tile);
+  for (int i = 0; i < one->variable_count; ++i) {
+    const screw *s = k->dof_screw + p->dof_of_variable[one->variable + i];
+    for (int axis = 0; axis < 3; ++axis) {
+      tile[i / 4].w[axis][i % 4] = s->w[axis];
+      tile[i / 4].v[axis][i % 4] = s->v[axis];
+    }
+  }
+}
+
+void contact_columns_fill(column_table *columns, const problem *p, const qd_model *model,
+                          const kinematics *k) {
+  int entries = 0;
+  for (int i = 0; i < p->islands.count; ++i) {
+    if (p->islands.island[i].contact_count > 0) {
+      place_screws(columns, p, k, p->islands.island + i);
+    }
+  }
+  for (int body = 0; body < model->body_count; ++body) {
+    const int tree = model->body_tree[body], index = tree < 0 ? -1 : p->islands.parent[tree];
+    columns->body_start[body] = entries;
+    if (index < 0 || p->islands.island[index].contact_count == 0) {
+      continue;
+    }
+    const int before = p->islands.island[index].variable;
+    int count, last = -1;
+    const int *chain = body_chain(model, body, &count);
+    for (int i = 0; i < count; ++i) {
+      const int column = p->variable_of_dof[chain[i]] - before;
+      if (column < 0) {
+        continue; /* held */
+      }
+      double *mask = columns->body_mask + 4 * (size_t)entries;
+      if (column / 4 != last) {
+        last = columns->body_tiles[entries++] = column / 4;
+        mask[0] = mask[1] = mask[2] = mask[3] = 0.0;
+        mask[column % 4] = 1.0;
+      } else {
+        mask[column % 4 - 4] = 1.0;
+      }
+    }
+  }
+  columns->body_start[model->body_count] = entries;
+}
+
+QD_CLONES
+void contact_tiles_find(problem *p, const qd_contact *contact) {
+  static const lanes none = {0.0, 0.0, 0.0, 0.0};
+  const column_table *c = &p->columns;
+  int a = c->body_start[contact->body_a], b = c->body_start[contact->body_b], count = 0;
+  const int a_end = c->body_start[contact->body_a + 1], b_end = c->body_start[contact->body_b + 1];
+  while (a < a_end || b < b_end) {
+    const int tile_a = a < a_end ? c->body_tiles[a] : INT_MAX;
+    const int tile_b = b < b_end ? c->body_tiles[b] : INT_MAX;
+    const int tile = tile_a < tile_b ? tile_a : tile_b;
+    const lanes on_a = tile_a == tile ? LANES_OF(c->body_mask + 4 * a++) : none;
+    const lanes on_b = tile_b == tile ? LANES_OF(c->body_mask + 4 * b++) : none;
+    const lanes sign = on_b - on_a, any = sign * sign;
+    p->list.tiles[count] = tile;
+    LANES_AT(p->sign + 4 * count) = sign;
+    count += lanes_sum(&any) > 0.0;
+  }
+  p->list.count = count;
+}
+
+QD_CLONES
+void contact_motions_compute(problem *p, const island *one, const qd_contact *contact,
+                             double squared[MOTION_MAX]) {
+  const double *f = contact->frame, *x = contact->pos;
+  const int axes = contact->dim > 1 ? 3 : 1;
+  lanes largest[MOTION_MAX] = {{0.0}};
+  for (int k = 0; k < p->list.count; ++k) {
+    const column_tile *tile = p->columns.tile + one->tile + p->list.tiles[k];
+    const lanes sign = LANES_OF(p->sign + 4 * k);
+    const lanes w0 = LANES_OF(tile->w[0]), w1 = LANES_OF(tile->w[1]), w2 = LANES_OF(tile->w[2]);
+    const lanes v0 = (w1 * x[2] - w2 * x[1]) + LANES_OF(tile->v[0]);
+    const lanes v1 = (w2 * x[0] - w0 * x[2]) + LANES_OF(tile->v[1]);
+    const lanes v2 = (w0 * x[1] - w1 * x[0]) + LANES_OF(tile->v[2]);
+    double *out = p->motion + 4 * MOTION_MAX * k;
+    for (int c = 0; c < axes; ++c) {
+      const lanes m = sign * ((f[3 * c] * v0 + f[3 * c + 1] * v1) + f[3 * c + 2] * v2);
+      LANES_AT(out + 4 * c) = m;
+      largest[c] += m * m;
+    }
+    for (int c = 0; c < 3 && contact->dim > 3; ++c) {
+      const lanes m = sign * ((f[3 * c] * w0 + f[3 * c + 1] * w1) + f[3 * c + 2] * w2);
+      LANES_AT(out + 4 * (3 + c)) = m;
+      largest[3 + c] += m * m;
+    }
+  }
+  for (int c = 0; c < contact->dim; ++c) {
+    squared[c] = lanes_sum(&largest[c]);
+  }
+}

@@ -1,0 +1,106 @@
+/* A contact as a cone: the rows of its friction law times the relative motion, and the distance. */
+#include "base/lanes.h"
+#include "dynamics/problem/parts.h"
+
+/* Radians, or metres: penetrations that less motion cannot open by the normal row are not opened by
+ * any motion that linearisation knows of. */
+#define FORCED_MOST 3.0
+
+/* Of the smaller bounding sphere's radius. */
+#define SHALLOW 5e-2
+#define RELAXED_GAP 1e-3
+
+/* Rows of G over the list's tiles: map times motion. */
+QD_CLONES
+static void write_rows(const problem *p, tile_rows *G, const friction_rows *rows) {
+  const int count = p->list.count;
+  for (int r = 0; r < rows->count; ++r) {
+    const friction_row *row = rows->row + r;
+    const int first = row->component[0], second = row->component[1];
+    const double *motion = p->motion;
+    double *values = tile_rows_open(G, &p->list);
+    for (int k = 0; k < count; ++k, values += 4, motion += 4 * MOTION_MAX) {
+      LANES_AT(values) =
+          (row->normal * LANES_OF(motion) + row->weight[0] * LANES_OF(motion + 4 * first)) +
+          row->weight[1] * LANES_OF(motion + 4 * second);
+    }
+  }
+}
+
+static double contact_size(const qd_model *model, const qd_contact *contact) {
+  return fmin(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
+}
+
+int problem_is_shallow(const qd_model *model, const qd_contact *contact) {
+  return contact->dist < 0.0 && contact->dist > -SHALLOW * contact_size(model, contact);
+}
+
+/* The distance that counts, with the squared length of the normal row. Relaxed: no motion at all is
+ * allowed, and by a barrier too. */
+static double contact_offset(problem *p, const qd_model *model, const qd_step_options *o,
+                             const qd_contact *contact, double normal_squared) {
+  const int forced = contact->dist <= 0.0 &&
+                     contact->dist * contact->dist >= FORCED_MOST * FORCED_MOST * normal_squared;
+  if (!forced && !(p->relaxed && problem_is_shallow(model, contact))) {
+    return contact->dist;
+  }
+  ++p->relaxed_count;
+  return isinf(o->kappa) ? 0.0 : RELAXED_GAP * contact_size(model, contact);
+}
+
+/* Whether any row is more than an offset. */
+static int rows_move(const friction_rows *rows, const double squared[MOTION_MAX]) {
+  for (int r = 0; r < rows->count; ++r) {
+    const friction_row *row = rows->row + r;
+    double sum = row->normal * row->normal * squared[0];
+    for (int i = 0; i < 2; ++i) {
+      sum += row->weight[i] * row->weight[i] * squared[row->component[i]];
+    }
+    if (sum > ROW_ZERO * ROW_ZERO) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
+                           const kinematics *k, const collision *c, island *one, int index) {
+  const qd_contact *contact = c->contact + index;
+  contact_block *block = p->block + index;
+  double squared[MOTION_MAX] = {0.0};
+  int present[MOTION_MAX];
+  contact_tiles_find(p, contact);
+  if (p->list.count == 0) {
+    return;
+  }
+  contact_motions_compute(p, one, contact, squared);
+  if (squared[0] <=
+          fmax(MOTION_ZERO * MOTION_ZERO, NORMAL_ZERO * NORMAL_ZERO * (squared[1] + squared[2])) &&
+      contact_never_parts(model, p->variable_of_dof, k, c, index)) {
+    return;
+  }
+  for (int i = 0; i < MOTION_MAX; ++i) {
+    present[i] = i == 0 || squared[i] > MOTION_ZERO * MOTION_ZERO;
+  }
+  one->length = fmin(one->length, contact_size(model, contact));
+  block->row = p->row_count;
+  block->rows.row = p->friction_row + p->friction_row_count;
+  friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,
+                     o->ray_count, p->rays);
+  const int rows = block->rows.count;
+  const double offset = contact_offset(p, model, o, contact, squared[0]);
+  const double target = barrier_target(o, block->rows.log_count);
+  if (!rows_move(&block->rows, squared)) {
+    block->held_force = target > 0.0 ? rows * target / offset : 0.0;
+    block->rows.count = 0;
+    return;
+  }
+  write_rows(p, &one->G, &block->rows);
+  for (int r = 0; r < rows; ++r) {
+    p->g[block->row + r] = block->rows.row[r].normal * offset;
+  }
+  add_cone(p, one, block->rows.kind, rows, target);
+  p->friction_row_count += rows;
+  p->row_count += rows;
+  one->row_count += rows;
+}

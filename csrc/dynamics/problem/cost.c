@@ -1,0 +1,126 @@
+/* The cost of a step: masses over h^2, springs, gravity and applied forces. */
+#include "dynamics/problem/parts.h"
+#include "mechanics/applied.h"
+
+/* epsilon, or k_min h^2 / (largest mass diagonal of the tree) / mass_ratio (systems 1.6) */
+static void fill_epsilon(problem *p, const qd_model *model, const qd_step_options *o) {
+  for (int dof = 0; dof < model->nv; ++dof) {
+    const double largest = model->tree_inertia[model->dof_tree[dof]];
+    const int by_ratio = o->mass_ratio > 0.0 && largest > 0.0;
+    p->epsilon[dof] =
+        by_ratio ? model->smallest_stiffness * o->h * o->h / largest / o->mass_ratio : o->epsilon;
+  }
+}
+
+/* The columns that mass couples: of each tree, from the first unactuated one to the last. */
+static void find_tree_columns(problem *p, const qd_model *model) {
+  for (int tree = 0; tree < model->tree_count; ++tree) {
+    p->tree_first[tree] = model->nv;
+    p->tree_last[tree] = -1;
+  }
+  for (int i = 0; i < p->n; ++i) {
+    const int dof = p->dof_of_variable[i], tree = model->dof_tree[dof];
+    if (model->dof_actuator[dof] < 0) {
+      const int column = column_of(p, p->islands.island + p->islands.parent[tree], dof);
+      p->tree_first[tree] = column < p->tree_first[tree] ? column : p->tree_first[tree];
+      p->tree_last[tree] = column > p->tree_last[tree] ? column : p->tree_last[tree];
+    }
+  }
+}
+
+/* Zero rows of Q, wide enough for what couples. */
+static void open_cost_rows(problem *p, const qd_model *model, island *one) {
+  tile_rows_clear(&one->Q);
+  for (int i = 0; i < one->variable_count; ++i) {
+    const int dof = p->dof_of_variable[one->variable + i], tree = model->dof_tree[dof];
+    const int alone = model->dof_actuator[dof] >= 0;
+    const int first = (alone ? i : p->tree_first[tree]) / 4;
+    const int last = (alone ? i : p->tree_last[tree]) / 4;
+    p->list.count = last - first + 1;
+    for (int k = 0; k < p->list.count; ++k) {
+      p->list.tiles[k] = first + k;
+    }
+    tile_rows_append(&one->Q, &p->list);
+  }
+}
+
+/* An entry of Q inside the range of tiles of its row. */
+static double *cost_entry(const island *one, int i, int j) {
+  const int at = one->Q.start[i];
+  return one->Q.values + 4 * (size_t)at + (j - 4 * one->Q.tiles[at]);
+}
+
+static void fill_mass_block(problem *p, const qd_model *model, const kinematics *k,
+                            const inertia *I, const island *one, double h) {
+  for (int i = 0; i < one->variable_count; ++i) {
+    const int di = p->dof_of_variable[one->variable + i];
+    if (model->dof_actuator[di] >= 0) {
+      continue;
+    }
+    int count;
+    const int *chain = body_chain(model, model->dof_body[di], &count);
+    const double factor = p->epsilon[di] / (h * h);
+    count = inertia_mass_row(p->mass_row, model, k, I, di);
+    for (int c = 0; c < count; ++c) {
+      const int j = column_of(p, one, chain[c]);
+      if (p->variable_of_dof[chain[c]] >= 0 && model->dof_actuator[chain[c]] < 0) {
+        *cost_entry(one, i, j) = *cost_entry(one, j, i) = factor * p->mass_row[c];
+      }
+    }
+  }
+}
+
+static void add_springs(problem *p, const qd_model *model, const island *one, const double *q,
+                        const double *u) {
+  const model_parameters *par = &model->parameters;
+  double *b = p->b + one->variable;
+  for (int i = 0; i < one->variable_count; ++i) {
+    const int dof = p->dof_of_variable[one->variable + i];
+    const int actuator = model->dof_actuator[dof], joint = model->dof_joint[dof];
+    double *diagonal = cost_entry(one, i, i);
+    if (actuator >= 0) {
+      const double stiffness = par->actuator_stiffness[actuator];
+      const double command = u[actuator] / model->actuator_gear[actuator];
+      *diagonal += stiffness;
+      b[i] -= stiffness * (command - q[model->dof_q[dof]]);
+    }
+    if (par->joint_stiffness[joint] > 0.0) {
+      *diagonal += par->joint_stiffness[joint];
+      b[i] += par->joint_stiffness[joint] * (q[model->dof_q[dof]] - par->joint_springref[joint]);
+    }
+  }
+}
+
+static void fill_applied(problem *p, const qd_model *model, const kinematics *k, inertia *I,
+                         const qd_step_input *input) {
+  if (input->tau != NULL) {
+    memcpy(p->applied, input->tau, (size_t)model->nv * sizeof(double));
+  } else {
+    memset(p->applied, 0, (size_t)model->nv * sizeof(double));
+  }
+  if (input->wrench != NULL) {
+    applied_add_force(p->applied, I->momentum, model, k, input->wrench);
+  }
+}
+
+void cost_assemble(problem *p, const qd_model *model, const qd_step_options *o, const kinematics *k,
+                   inertia *I, const qd_step_input *input) {
+  if (!p->loads_are_known) {
+    inertia_compute(model, k, o->gravity_on_actuated, I);
+    inertia_gravity_force(p->gravity, model, k, I);
+    fill_applied(p, model, k, I, input);
+    fill_epsilon(p, model, o);
+    p->loads_are_known = 1;
+  }
+  for (int i = 0; i < p->n; ++i) {
+    const int dof = p->dof_of_variable[i];
+    const int falls = model->dof_actuator[dof] < 0 || o->gravity_on_actuated;
+    p->b[i] = -(falls ? p->gravity[dof] : 0.0) - p->applied[dof];
+  }
+  find_tree_columns(p, model);
+  for (int i = 0; i < p->islands.count; ++i) {
+    open_cost_rows(p, model, p->islands.island + i);
+    fill_mass_block(p, model, k, I, p->islands.island + i, o->h);
+    add_springs(p, model, p->islands.island + i, input->q, input->u);
+  }
+}

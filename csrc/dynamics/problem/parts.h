@@ -1,0 +1,53 @@
+/* The stages of problem_assemble, each a file of its own: what they add to a problem, and what they
+ * share. Floor: dynamics. */
+#ifndef QD_DYNAMICS_PROBLEM_PARTS_H
+#define QD_DYNAMICS_PROBLEM_PARTS_H
+
+#include <math.h>
+
+#include "dynamics/problem/problem.h"
+
+/* cost.c: Q and b of all islands. */
+void cost_assemble(problem *p, const qd_model *model, const qd_step_options *options,
+                   const kinematics *k, inertia *I, const qd_step_input *input);
+
+/* contact_columns.c: which variables move which body, in islands that have contacts. */
+void contact_columns_fill(column_table *columns, const problem *p, const qd_model *model,
+                          const kinematics *k);
+/* The tiles that move body A and B of a contact against each other, into the list, and `sign`.
+ * Variables that move both are as if they moved none: the bits of a contact do not know them. */
+void contact_tiles_find(problem *p, const qd_contact *contact);
+/* Fills p->motion, per unit rate of the variables of the list, and the squared lengths of its first
+ * `dim` components. */
+void contact_motions_compute(problem *p, const island *one, const qd_contact *contact,
+                             double squared[MOTION_MAX]);
+
+/* contact_rows.c: the cone of one contact, if anything free moves it. */
+void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
+                           const kinematics *k, const collision *c, island *one, int index);
+
+/* limit_rows.c: the joint limits of the working set. */
+void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
+                         const working_set *set, const double *q, island *one);
+
+/* constraint_rows.c: one bilateral constraint. */
+void constraint_rows_assemble(problem *p, const qd_model *model, const kinematics *k, island *one,
+                              int index);
+
+/* Column of a DOF in the matrices of its island. */
+static inline int column_of(const problem *p, const island *one, int dof) {
+  return p->variable_of_dof[dof] - one->variable;
+}
+
+static inline void add_cone(problem *p, island *one, int kind, int dim, double target) {
+  ++one->cone_count;
+  p->cone_kind[p->cone_count] = kind;
+  p->cone_dim[p->cone_count] = dim;
+  p->target_mu[p->cone_count++] = target;
+}
+
+static inline double barrier_target(const qd_step_options *o, int log_count) {
+  return isinf(o->kappa) ? 0.0 : log_count / o->kappa;
+}
+
+#endif

@@ -1,0 +1,172 @@
+#include "dynamics/problem/problem.h"
+
+#include <math.h>
+
+#include "dynamics/problem/parts.h"
+
+void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, arena *a) {
+  const size_t nv = (size_t)model->nv;
+  const size_t nc = (size_t)model->constraint_count;
+  const size_t equalities = (size_t)model->constraint_row_count;
+  islands_lay_out(&p->islands, model, contact_capacity, a);
+  p->variable_of_dof = arena_ints(a, nv);
+  p->dof_of_variable = arena_ints(a, nv);
+  p->epsilon = arena_doubles(a, nv);
+  p->mass_row = arena_doubles(a, nv);
+  p->gravity = arena_doubles(a, nv);
+  p->applied = arena_doubles(a, nv);
+  p->b = arena_doubles(a, nv);
+  p->x = arena_doubles(a, nv);
+  p->c = arena_doubles(a, equalities);
+  p->dual_eq = arena_doubles(a, equalities);
+  p->constraint = arena_take(a, nc * sizeof(constraint_state));
+  p->equality = arena_take(a, equalities * sizeof(equality_row));
+  p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
+  p->block = arena_take(a, (size_t)contact_capacity * sizeof(contact_block));
+  p->limit = arena_take(a, 2 * nv * sizeof(limit_row));
+  p->columns.tile = arena_take(a, nv * sizeof(column_tile));
+  p->columns.body_start = arena_ints(a, (size_t)model->body_count + 1);
+  p->columns.body_tiles = arena_ints(a, (size_t)model->chain_start[model->body_count]);
+  p->columns.body_mask = arena_doubles(a, 4 * (size_t)model->chain_start[model->body_count]);
+  p->sign = arena_doubles(a, 4 * (nv / 4 + 1));
+  p->motion = arena_doubles(a, 4 * MOTION_MAX * (nv / 4 + 1));
+  p->list.tiles = arena_ints(a, nv + 1);
+  p->tile_place = arena_ints(a, nv / 4 + 1);
+  p->tree_first = arena_ints(a, (size_t)model->tree_count);
+  p->tree_last = arena_ints(a, (size_t)model->tree_count);
+}
+
+void problem_lay_out_program(problem *p, arena *a) {
+  size_t rows = 0, cones = 0;
+  for (int i = 0; i < p->islands.count; ++i) {
+    island *one = p->islands.island + i;
+    rows += (size_t)one->size.rows;
+    cones += (size_t)one->contact_count + 1; /* one for the limits */
+    tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
+    tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
+    tile_rows_lay_out(&one->C, (size_t)one->size.equalities, one->C_tiles, a);
+  }
+  p->g = arena_doubles(a, rows);
+  p->slack = arena_doubles(a, rows);
+  p->dual = arena_doubles(a, rows);
+  p->four_w = arena_doubles(a, 4 * rows);
+  p->friction_row = arena_take(a, rows * sizeof(friction_row));
+  p->cone_kind = arena_ints(a, cones);
+  p->cone_dim = arena_ints(a, cones);
+  p->target_mu = arena_doubles(a, cones);
+}
+
+void problem_number_variables(problem *p, const qd_model *model, const uint8_t *held) {
+  islands *s = &p->islands;
+  for (int i = 0; i < s->count; ++i) {
+    s->island[i].variable_count = 0; /* counted again */
+  }
+  p->n = 0;
+  for (int dof = 0; dof < model->nv; ++dof) {
+    if (held != NULL && held[dof]) {
+      p->variable_of_dof[dof] = -1;
+    } else {
+      island *one = s->island + s->parent[model->dof_tree[dof]];
+      const int variable = one->variable + one->variable_count++;
+      p->variable_of_dof[dof] = variable;
+      p->dof_of_variable[variable] = dof;
+      ++p->n;
+    }
+  }
+}
+
+static void assemble_rows(problem *p, const qd_model *model, const qd_step_options *options,
+                          const kinematics *k, const collision *c, const working_set *set,
+                          const double *q, island *one) {
+  one->row = p->row_count;
+  one->cone = p->cone_count;
+  one->equality = p->equality_count;
+  one->row_count = one->cone_count = one->limit_count = one->equality_count = 0;
+  tile_rows_clear(&one->G);
+  one->length = INFINITY;
+  tile_rows_clear(&one->C);
+  for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
+    const int index = p->islands.contact_order[i];
+    contact_rows_assemble(p, model, options, k, c, one, index);
+  }
+  one->length = isinf(one->length) ? model->smallest_size : one->length;
+  limit_rows_assemble(p, model, options, set, q, one);
+  for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
+    constraint_rows_assemble(p, model, k, one, p->islands.constraint_order[i]);
+  }
+}
+
+void problem_assemble(problem *p, const qd_model *model, const qd_step_options *options,
+                      const kinematics *k, inertia *I, const collision *c, const working_set *set,
+                      const qd_step_input *input) {
+  cost_assemble(p, model, options, k, I, input);
+  p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
+  p->friction_row_count = p->relaxed_count = 0;
+  if (options->friction_model == QD_PYRAMID) {
+    friction_rays(p->rays, options->ray_count);
+  }
+  contact_columns_fill(&p->columns, p, model, k);
+  for (int i = 0; i < c->count; ++i) {
+    p->block[i].row = p->block[i].rows.count = 0;
+    p->block[i].held_force = 0.0;
+  }
+  for (int i = 0; i < model->constraint_count; ++i) {
+    constraint_compute(p->constraint + i, model, k, input->q, i);
+  }
+  for (int i = 0; i < p->islands.count; ++i) {
+    assemble_rows(p, model, options, k, c, set, input->q, p->islands.island + i);
+  }
+}
+
+void problem_program(const problem *p, const island *one, island_program *out) {
+  qd_cone_program *program = &out->program.program;
+  memset(out, 0, sizeof *out);
+  program->variable_count = one->variable_count;
+  program->row_count = one->row_count;
+  program->cone_count = one->cone_count;
+  program->b = p->b + one->variable;
+  program->g = p->g + one->row;
+  program->cone_kind = p->cone_kind + one->cone;
+  program->cone_dim = p->cone_dim + one->cone;
+  program->target_mu = p->target_mu + one->cone;
+  program->equality_count = one->equality_count;
+  program->c = p->c + one->equality;
+  out->Q = tile_rows_view(&one->Q);
+  out->G = tile_rows_view(&one->G);
+  out->C = tile_rows_view(&one->C);
+  out->program.Q = &out->Q;
+  out->program.G = &out->G;
+  out->program.C = &out->C;
+  out->program.length = one->length;
+}
+
+int problem_contact_counts(const problem *p, int index, int exact_active_set) {
+  const contact_block *block = p->block + index;
+  int loaded = !exact_active_set && block->rows.count > 0;
+  for (int r = 0; r < block->rows.count && !loaded; ++r) {
+    loaded = p->dual[block->row + r] != 0.0;
+  }
+  return loaded || block->held_force > 0.0;
+}
+
+void problem_forces(const problem *p, const qd_model *model, collision *c, double *limit_force) {
+  for (int i = 0; i < c->count; ++i) {
+    const contact_block *block = p->block + i;
+    double *force = c->contact[i].force;
+    memset(force, 0, MOTION_MAX * sizeof(double));
+    force[0] = block->held_force;
+    for (int r = 0; r < block->rows.count; ++r) {
+      friction_row_add_force(force, block->rows.row + r, p->dual[block->row + r]);
+    }
+  }
+  memset(p->constraint_force, 0,
+         (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
+  for (int i = 0; i < p->equality_count; ++i) {
+    const equality_row *row = p->equality + i;
+    p->constraint_force[row->constraint * QD_CONSTRAINT_FORCE + row->component] = p->dual_eq[i];
+  }
+  memset(limit_force, 0, (size_t)model->nv * sizeof(double));
+  for (int i = 0; i < p->limit_count; ++i) {
+    limit_force[p->limit[i].dof] += p->limit[i].sign * p->dual[p->limit[i].row];
+  }
+}
