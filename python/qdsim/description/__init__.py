@@ -1,7 +1,7 @@
 """Descriptions of scenes: frozen dataclasses between files and models, and a builder.
 
-Nothing here knows MuJoCo or the C core. ``elements`` says what a scene is made of, ``builder``
-makes one in code, ``pairs`` says which geometries may touch and with which friction, ``arrays``
+Nothing here knows MuJoCo or the C core. ``elements`` says what a scene is made of, ``scene``
+checks that it fits together, ``builder`` makes one in code, ``pairs`` says which geometries may touch and with which friction, ``arrays``
 lays a description out flat for the core, ``writer`` writes it as MJCF.
 """
 
@@ -13,7 +13,6 @@ from qdsim.description.elements import (
     Connect,
     Constraint,
     Coupling,
-    Description,
     Exclude,
     Geom,
     Joint,
@@ -23,6 +22,7 @@ from qdsim.description.elements import (
     Pair,
     Weld,
 )
+from qdsim.description.scene import Description
 
 __all__ = [
     "Actuator",

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.description.elements import GEOM_TYPES, JOINT_TYPES, Coupling, Weld
+from qdsim.description.clouds import PointCloud
+from qdsim.description.elements import GEOM_TYPES, JOINT_TYPES, Constraint, Coupling, Elements, Weld
 from qdsim.description.pairs import candidate_pairs
-
-if TYPE_CHECKING:
-    from qdsim.description.clouds import PointCloud
-    from qdsim.description.elements import Constraint, Description
 
 Array = npt.NDArray[Any]
 
@@ -28,7 +25,7 @@ def rotation_matrix(quat: Any) -> npt.NDArray[np.float64]:
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 
-def model_arrays(description: Description) -> dict[str, Array]:
+def model_arrays(description: Elements) -> dict[str, Array]:
     """The fields of qd_model_spec by name, counts left out: C-contiguous float64 and int32."""
     bodies, joints, geoms = description.bodies, description.joints, description.geoms
     body_index = {body.name: i for i, body in enumerate(bodies)}
@@ -76,7 +73,7 @@ def model_arrays(description: Description) -> dict[str, Array]:
     return arrays
 
 
-def _cloud_arrays(description: Description) -> dict[str, Array]:
+def _cloud_arrays(description: Elements) -> dict[str, Array]:
     """The point clouds; equal ones stand once."""
     index: dict[tuple[bytes, int], int] = {}
     clouds: list[PointCloud] = []
@@ -97,7 +94,7 @@ def _cloud_arrays(description: Description) -> dict[str, Array]:
     }
 
 
-def _mesh_arrays(description: Description, colliding: set[int]) -> dict[str, Array]:
+def _mesh_arrays(description: Elements, colliding: set[int]) -> dict[str, Array]:
     """Hulls of the meshes that can collide; equal ones stand once."""
     meshes = {mesh.name: mesh for mesh in description.meshes}
     index: dict[bytes, int] = {}

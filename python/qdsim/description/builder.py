@@ -14,7 +14,6 @@ from qdsim.description.elements import (
     WORLD,
     Actuator,
     Body,
-    Description,
     Exclude,
     FrictionCombination,
     Geom,
@@ -26,6 +25,7 @@ from qdsim.description.elements import (
     Pair,
 )
 from qdsim.description.references import unknown_name
+from qdsim.description.scene import Description
 
 
 class SceneBuilder:

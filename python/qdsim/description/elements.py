@@ -501,17 +501,8 @@ class Keyframe:
 
 
 @dataclass(frozen=True)
-class Description:
-    """A whole scene, checked: what ``qdsim.build`` turns into a model.
-
-    ``bodies``: depth first, the world (named "world", without joints) first; q and v list the
-    joints in this order, which is MuJoCo's. ``friction_combination``: "max" (MJCF: element-wise
-    maximum) or "harmonic" (URDF and SDF: 2ab / (a + b)). ``parent_filter``: bodies joined by a
-    joint do not touch, unless one of them is the world. ``gravity`` (3), m/s^2, world. ``actuators``, in the order of u;
-    ``pairs``, ``excludes``: what may touch besides the filters; ``constraints``, ``keyframes``, ``meshes``: found by
-    their names. ``name``: of the model. ``ignored``: what the source said and
-    quasi-dynamics has no use for, in words.
-    """
+class Elements:
+    """What a scene holds, each of it checked, but not whether it fits together: see :class:`Description`."""
 
     bodies: tuple[Body, ...]
     actuators: tuple[Actuator, ...] = ()
@@ -527,8 +518,6 @@ class Description:
     ignored: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        from qdsim.description.references import check_references
-
         owner = "description"
         _set(
             self,
@@ -550,7 +539,6 @@ class Description:
                 f"{owner}: friction_combination must be 'max' or 'harmonic', "
                 f"got {self.friction_combination!r}"
             )
-        _set(self, keyframes=check_references(self))
 
     @property
     def joints(self) -> tuple[Joint, ...]:
@@ -575,18 +563,6 @@ class Description:
                 else:
                     result.append(joint.ref)
         return tuple(result)
-
-    def to_mjcf(self) -> str:
-        """This scene as an MJCF document, as MuJoCo's compiler reads it."""
-        from qdsim.description.writer import write_mjcf
-
-        return write_mjcf(self)
-
-    def __repr__(self) -> str:
-        return (
-            f"Description({self.name!r}: {len(self.bodies)} bodies, {len(self.joints)} joints, "
-            f"{len(self.geoms)} geoms, {len(self.actuators)} actuators)"
-        )
 
 
 def _elements(owner: str, name: str, values: Any, kind: type | tuple[type, ...]) -> tuple[Any, ...]:

@@ -8,13 +8,11 @@ whose contype and conaffinity do not match; explicit pairs pass every filter but
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from qdsim.description.elements import Description, Geom
+from qdsim.description.elements import Elements, Geom
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class CandidatePairs:
     margin: npt.NDArray[np.float64]
 
 
-def weld_ids(description: Description) -> npt.NDArray[np.int64]:
+def weld_ids(description: Elements) -> npt.NDArray[np.int64]:
     """(bodies) The first body of the rigid group that each body belongs to; 0 is the world's."""
     index = {body.name: i for i, body in enumerate(description.bodies)}
     result = np.zeros(len(description.bodies), dtype=np.int64)
@@ -38,7 +36,7 @@ def weld_ids(description: Description) -> npt.NDArray[np.int64]:
     return result
 
 
-def candidate_pairs(description: Description) -> CandidatePairs:
+def candidate_pairs(description: Elements) -> CandidatePairs:
     """All pairs that can collide. Two planes never do: neither ends."""
     geoms = description.geoms
     explicit = _explicit_pairs(description)
@@ -62,7 +60,7 @@ def candidate_pairs(description: Description) -> CandidatePairs:
     )
 
 
-def _explicit_pairs(description: Description) -> dict[tuple[int, int], int]:
+def _explicit_pairs(description: Elements) -> dict[tuple[int, int], int]:
     index = {geom.name: i for i, geom in enumerate(description.geoms)}
     result = {}
     for i, pair in enumerate(description.pairs):
@@ -72,7 +70,7 @@ def _explicit_pairs(description: Description) -> dict[tuple[int, int], int]:
 
 
 def _filter(
-    description: Description, geoms: tuple[Geom, ...], body_of: npt.NDArray[np.int64]
+    description: Elements, geoms: tuple[Geom, ...], body_of: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
     contype = np.array([geom.contype for geom in geoms], dtype=np.int64)
     conaffinity = np.array([geom.conaffinity for geom in geoms], dtype=np.int64)
@@ -98,7 +96,7 @@ def _filter(
 
 
 def _combine(
-    description: Description, geoms: tuple[Geom, ...], pairs: npt.NDArray[np.int64]
+    description: Elements, geoms: tuple[Geom, ...], pairs: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     condim = np.array([geom.condim for geom in geoms], dtype=np.int64)
     priority = np.array([geom.priority for geom in geoms], dtype=np.int64)

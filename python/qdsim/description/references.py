@@ -5,13 +5,9 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from qdsim.description import checks
-from qdsim.description.elements import JOINT_NQ, WORLD, Coupling, Keyframe
-
-if TYPE_CHECKING:
-    from qdsim.description.elements import Description
+from qdsim.description.elements import JOINT_NQ, WORLD, Coupling, Elements, Keyframe
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
@@ -27,7 +23,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     return f"no {kind} is named {name!r}{hint}"
 
 
-def check_references(description: Description) -> tuple[Keyframe, ...]:
+def check_references(description: Elements) -> tuple[Keyframe, ...]:
     """Raises ValueError where elements do not fit; returns keyframes with unit quaternions."""
     _check_bodies(description)
     _check_unique("joint", (joint.name for joint in description.joints))
@@ -51,7 +47,7 @@ def _check_unique(kind: str, names: Iterable[str]) -> None:
         seen.add(name)
 
 
-def _check_bodies(description: Description) -> None:
+def _check_bodies(description: Elements) -> None:
     bodies = description.bodies
     if not bodies or bodies[0].name != WORLD:
         raise ValueError("description: the first body must be the world, named 'world'")
@@ -71,7 +67,7 @@ def _check_bodies(description: Description) -> None:
         path.append(body.name)
 
 
-def _check_actuators(description: Description) -> None:
+def _check_actuators(description: Elements) -> None:
     joints = {joint.name: joint for joint in description.joints}
     driven: dict[str, str] = {}
     for actuator in description.actuators:
@@ -92,7 +88,7 @@ def _check_actuators(description: Description) -> None:
         driven[joint.name] = actuator.name
 
 
-def _check_contacts(description: Description) -> None:
+def _check_contacts(description: Elements) -> None:
     bodies = [body.name for body in description.bodies]
     geoms = {geom.name for geom in description.geoms}
     meshes = {mesh.name for mesh in description.meshes}
@@ -114,7 +110,7 @@ def _check_contacts(description: Description) -> None:
             raise ValueError(f"geom {geom.name!r}: {unknown_name('mesh', geom.mesh, meshes)}")
 
 
-def _check_constraints(description: Description) -> None:
+def _check_constraints(description: Elements) -> None:
     bodies = [body.name for body in description.bodies]
     joints = {joint.name: joint for joint in description.joints}
     for item in description.constraints:
@@ -138,7 +134,7 @@ def _check_constraints(description: Description) -> None:
             raise ValueError(f"{owner}: body_a and body_b are both {item.body_a!r}")
 
 
-def _checked_keyframe(description: Description, keyframe: Keyframe) -> Keyframe:
+def _checked_keyframe(description: Elements, keyframe: Keyframe) -> Keyframe:
     owner = f"keyframe {keyframe.name!r}"
     nq = sum(JOINT_NQ[joint.type] for joint in description.joints)
     nu = len(description.actuators)

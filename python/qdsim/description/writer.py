@@ -4,21 +4,17 @@ MuJoCo's compiler gives back the same numbers."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import numpy as np
 
-from qdsim.description.elements import WORLD, Coupling, Weld
+from qdsim.description.elements import WORLD, Body, Coupling, Elements, Geom, Joint, Weld
 from qdsim.description.pairs import candidate_pairs
-
-if TYPE_CHECKING:
-    from qdsim.description.elements import Body, Description, Geom, Joint
 
 Element = ElementTree.Element
 
 
-def write_mjcf(description: Description) -> str:
+def write_mjcf(description: Elements) -> str:
     """The document as text."""
     root = Element("mujoco", model=description.name)
     ElementTree.SubElement(
@@ -60,7 +56,7 @@ def _text(values: Iterable[float]) -> str:
     return " ".join(repr(float(value)) for value in values)
 
 
-def _write_bodies(root: Element, description: Description) -> None:
+def _write_bodies(root: Element, description: Elements) -> None:
     elements = {WORLD: ElementTree.SubElement(root, "worldbody")}
     for body in description.bodies:
         if body.name != WORLD:
@@ -141,7 +137,7 @@ def _write_geom(parent: Element, geom: Geom) -> None:
         element.set("size", _text(geom.size))
 
 
-def _write_contacts(root: Element, description: Description) -> None:
+def _write_contacts(root: Element, description: Elements) -> None:
     """Explicit pairs and excludes. MJCF combines friction by the maximum; where this scene does it
     otherwise and the result differs, the pair is written out."""
     contact = ElementTree.SubElement(root, "contact")
@@ -176,7 +172,7 @@ def _write_contacts(root: Element, description: Description) -> None:
         ElementTree.SubElement(contact, "exclude", body1=exclude.body_a, body2=exclude.body_b)
 
 
-def _write_constraints(root: Element, description: Description) -> None:
+def _write_constraints(root: Element, description: Elements) -> None:
     """MuJoCo derives the second anchor of a connect from the configuration that the file shows, so
     both it and welds are written with a site at either anchor."""
     if not description.constraints:
@@ -212,7 +208,7 @@ def _write_constraints(root: Element, description: Description) -> None:
             element.set(f"site{side}", f"{item.name} {side}")
 
 
-def _write_actuators(root: Element, description: Description) -> None:
+def _write_actuators(root: Element, description: Elements) -> None:
     """A position actuator of gain kp and gear g has the joint stiffness kp g^2."""
     if not description.actuators:
         return
