@@ -40,23 +40,26 @@ from qdsim.planning.motion.motion import (
     Motion,
     MotionError,
     connect,
-    connect_segments,
 )
-from qdsim.planning.plans.plan import Plan, ReplayResult, Segment, Verdict
+from qdsim.planning.plans.connecting import connect_segments
+from qdsim.planning.plans.plan import Plan, ReplayResult, Verdict
+from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.measures import distance_to_goal, packing_ratio
+from qdsim.planning.search.path import EdgeKind
 from qdsim.planning.search.rrt import rrt
-from qdsim.planning.search.tree import EdgeKind, Tree
+from qdsim.planning.search.tree import Tree
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.least_squares import bounded_least_squares
 from qdsim.planning.task.motion_options import MotionOptions
+from qdsim.planning.task.refine_options import RefineOptions
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import ImpcResult, impc
 from qdsim.planning.tracking.mpc import Mpc, MpcReport
 from qdsim.planning.tracking.preset import dexterous
-from qdsim.planning.tracking.refinement import RefineOptions, SegmentRefinement, refine, shorten
+from qdsim.planning.tracking.refinement import SegmentRefinement, refine, shorten
 
 __all__ = [
     "BoxFaceSampler",

@@ -34,7 +34,8 @@ from qdsim.planning.drawing.planar import (
 )
 from qdsim.planning.drawing.spatial import SpatialScene, scene_of
 from qdsim.planning.plans.plan import Plan, ReplayResult
-from qdsim.planning.search.tree import EdgeKind, Tree
+from qdsim.planning.search.path import EdgeKind
+from qdsim.planning.search.tree import Tree
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.step import Step
 from qdsim.whole_files import replacing

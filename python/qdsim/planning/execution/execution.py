@@ -27,7 +27,8 @@ from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.stabilizer import Stabilizer
 from qdsim.planning.grasps.placing import placed, shifted
 from qdsim.planning.motion.motion import Motion, MotionError, connect
-from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.segment import Segment
 from qdsim.planning.progress import Update, away
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.rrt_options import RRTOptions

@@ -16,7 +16,8 @@ import numpy as np
 from qdsim._core import SolverError
 from qdsim.arguments import fields, generator_of, instance, integer, number
 from qdsim.planning.execution.grip import Grip, GripOptions
-from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 from qdsim.step import step

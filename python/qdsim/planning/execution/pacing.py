@@ -16,7 +16,8 @@ import numpy as np
 from qdsim.arguments import instance, integer
 from qdsim.model import Model
 from qdsim.planning.execution.plant import TransferOptions, lies_on_a_plane
-from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.scales import GRAVITY

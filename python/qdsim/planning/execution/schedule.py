@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qdsim.model import Model
-from qdsim.planning.plans.plan import Segment
+from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.space import Array
 
 __all__ = ["Schedule"]

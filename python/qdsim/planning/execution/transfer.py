@@ -18,7 +18,8 @@ from qdsim.model import Model
 from qdsim.planning.execution.execution import Controller, Execution, SegmentTransfer
 from qdsim.planning.execution.gaiting import GaitOptions
 from qdsim.planning.execution.plant import TransferOptions, second_order
-from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.segment import Segment
 from qdsim.planning.progress import progress_bar
 from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.rrt_options import RRTOptions

@@ -17,7 +17,6 @@ from __future__ import annotations
 import dataclasses
 import time
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,12 +25,8 @@ from qdsim.arguments import generator_of, instance, vector
 from qdsim.model import Model
 from qdsim.planning.motion.clearance import RobotSpace
 from qdsim.planning.motion.time_law import shares, time_law
-from qdsim.planning.task.bounds import narrowed
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.space import Array
-
-if TYPE_CHECKING:
-    from qdsim.planning.plans.plan import Plan
 
 _ROOM = (1.5, 5.0, 15.0)
 """A robot backs off to the first times the clearance, so that searches do not begin at its edge, and to
@@ -41,7 +36,6 @@ __all__ = [
     "Motion",
     "MotionError",
     "connect",
-    "connect_segments",
     "motion_fault",
 ]
 
@@ -157,45 +151,6 @@ def connect(
     configurations[0], configurations[-1] = start, goal
     times, ramps = time_law(points, speed, acceleration)
     return Motion(configurations, times, planner, ramps)
-
-
-def connect_segments(
-    plan: Plan,
-    model: Model,
-    options: MotionOptions | None = None,
-    rng: int | np.random.Generator = 0,
-) -> tuple[Plan, tuple[str | None, ...]]:
-    """The plan with a motion for each of its changes of grasp.
-
-    Args:
-        plan: the plan; motions that it has are planned anew.
-        model: the model of its task.
-        options, rng: as for :func:`connect`.
-
-    Returns:
-        The plan, with None in ``plan.motions`` where none was found, and for every regrasp the reason why, or
-        None.
-
-    Raises:
-        ValueError: if the plan does not belong to the model.
-        ImportError: if OMPL is needed and not installed.
-    """
-    from qdsim.planning.plans.plan import Plan  # which knows motions
-
-    instance("plan", plan, Plan)
-    plan._check_model(model)
-    generator = generator_of(rng)
-    model = narrowed(model, *plan.bounds(model))
-    motions: list[Motion | None] = []
-    reasons: list[str | None] = []
-    for before, after in plan.regrasps:
-        try:
-            motions.append(connect(model, before, after, options, generator))
-            reasons.append(None)
-        except MotionError as error:
-            motions.append(None)
-            reasons.append(str(error))
-    return dataclasses.replace(plan, motions=tuple(motions)), tuple(reasons)
 
 
 def motion_fault(model: Model, motion: Motion, resolution: float) -> str | None:

@@ -7,99 +7,23 @@ from __future__ import annotations
 import dataclasses
 import os
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qdsim.arguments import instance, path_of
 from qdsim.batch import step_batch
 from qdsim.model import Model
 from qdsim.planning.grasps.resting import stays
 from qdsim.planning.motion.motion import Motion, motion_fault
-from qdsim.planning.search.rrt import step_options
-from qdsim.planning.search.tree import EdgeKind
+from qdsim.planning.plans.archive import read_archive, write_archive
+from qdsim.planning.plans.plan_file import FORMAT, entries_of, fields_of
+from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.bounds import beyond, beyond_limits, command_range, narrowed
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.planning.task.task import penetration
 from qdsim.step import Options, Step, step
 
-if TYPE_CHECKING:
-    from qdsim.planning.search.tree import Tree
-
 __all__ = ["Plan", "ReplayResult", "Segment", "Verdict"]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Segment:
-    """A stretch of a plan between two changes of grasp.
-
-    Attributes:
-        inputs: ``(steps, nu)`` commands, one for each step of ``Plan.options.h``.
-        configurations: ``(steps + 1, nq)``, the start and the configuration after every step.
-        knots: ``(edges,)`` how many steps had been taken at the end of each of the tree's edges.
-        contacts: contacts that exert a force, of all steps one after the other, as in ``Step.contacts``
-            (points and frames are those at the beginning of their step); None where not known.
-        contact_start: ``(steps + 1,)``, step k's contacts are ``contacts[contact_start[k]:contact_start[k + 1]]``;
-            None without ``contacts``.
-    """
-
-    inputs: Array
-    configurations: Array
-    knots: np.ndarray[Any, np.dtype[np.int64]]
-    contacts: NDArray[np.void] | None = None
-    contact_start: np.ndarray[Any, np.dtype[np.int64]] | None = None
-
-    def __post_init__(self) -> None:
-        if (self.contacts is None) != (self.contact_start is None):
-            raise ValueError("contacts: belong together with contact_start")
-        if self.contacts is not None and self.contact_start is not None:
-            start = self.contact_start
-            if (
-                start.shape != (len(self.inputs) + 1,)
-                or start[0] != 0
-                or start[-1] != len(self.contacts)
-                or np.any(np.diff(start) < 0)
-            ):
-                raise ValueError("contact_start: does not divide the contacts among the steps")
-
-    @property
-    def start(self) -> Array:
-        """Configuration ``(nq,)`` before the first step."""
-        return np.asarray(self.configurations[0])
-
-    @property
-    def end(self) -> Array:
-        """Configuration ``(nq,)`` after the last step."""
-        return np.asarray(self.configurations[-1])
-
-    @property
-    def steps(self) -> int:
-        """Number of steps."""
-        return len(self.inputs)
-
-    def contacts_of(self, step: int) -> NDArray[np.void]:
-        """The contacts with a force of one step, as in ``Step.contacts``.
-
-        Raises:
-            IndexError: if there is no such step.
-            ValueError: if the contacts are not known; ``plan.with_forces(model)`` computes them.
-        """
-        if not 0 <= step < self.steps:
-            raise IndexError(f"step: expected 0 to {self.steps - 1}, got {step!r}")
-        if self.contacts is None or self.contact_start is None:
-            raise ValueError("contacts: not known; take them from plan.with_forces(model)")
-        return self.contacts[self.contact_start[step] : self.contact_start[step + 1]]
-
-    def cut(self, count: int) -> Segment:
-        """The segment's first ``count`` steps."""
-        knots = np.append(self.knots[self.knots < count], count)
-        start = None if self.contact_start is None else self.contact_start[: count + 1]
-        own = None if self.contacts is None or start is None else self.contacts[: start[-1]]
-        return Segment(self.inputs[:count], self.configurations[: count + 1], knots, own, start)
-
-    def __repr__(self) -> str:
-        return f"Segment({self.steps} steps, {len(self.knots)} edges)"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -407,9 +331,8 @@ class Plan:
 
         The file is written beside its place and moved there when it is whole: what was there stays if that fails.
         """
-        from qdsim.planning.plans.plan_file import save_plan
-
-        save_plan(self, path_of("path", path))
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        write_archive(path_of("path", path), FORMAT, *entries_of(fields), compressed=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
@@ -419,9 +342,9 @@ class Plan:
             OSError: if the file cannot be read.
             ValueError: if it is not a plan, or is cut or damaged; the message names the file.
         """
-        from qdsim.planning.plans.plan_file import load_plan
-
-        return load_plan(path_of("path", path))
+        return read_archive(
+            path_of("path", path), FORMAT, lambda archive: cls(**fields_of(archive))
+        )
 
     def _check_model(self, model: Model) -> None:
         instance("model", model, Model)
@@ -436,48 +359,3 @@ class Plan:
             f"Plan({self.task!r}, {len(self.segments)} segments, {self.step_count} steps, "
             f"{len(self.segments) - 1} regrasps)"
         )
-
-
-def plan_from_tree(tree: Tree, node: int) -> Plan:
-    """The plan along a tree's path; runs of regrasps become their last one, trailing ones are
-    dropped.
-    """
-    path = tree.path(node)
-    while len(path) > 1 and tree.kind[path[-1]] == EdgeKind.REGRASP:
-        path.pop()
-    starts: list[Array] = [tree.q[0]]
-    edges: list[list[int]] = [[]]
-    for k, index in enumerate(path[1:], 1):
-        if tree.kind[index] != EdgeKind.REGRASP:
-            edges[-1].append(index)
-        elif tree.kind[path[k + 1]] != EdgeKind.REGRASP:  # a regrasp is never the last
-            starts.append(tree.q[index])
-            edges.append([])
-    task = tree.task
-    return Plan(
-        task=task.name,
-        object=task.object,
-        options=step_options(task, tree.options),
-        goal=np.array(task.goal),
-        position_tolerance=task.position_tolerance,
-        rotation_tolerance=task.rotation_tolerance,
-        contact_tolerance=tree.options.contact_tolerance,
-        segments=tuple(_segment(tree, q, nodes) for q, nodes in zip(starts, edges)),
-        command_bounds=task.bounds_as_numbers,
-    ).with_forces(task.model)
-
-
-def _segment(tree: Tree, start: Array, nodes: list[int]) -> Segment:
-    model = tree.task.model
-    inputs, configurations, knots = [np.empty((0, model.nu))], [start[None]], []
-    for node in nodes:
-        u, q = tree.inputs(node), tree.trajectory(node)
-        assert u is not None and q is not None
-        inputs.append(u)
-        configurations.append(q)
-        knots.append(len(u))
-    return Segment(
-        np.concatenate(inputs),
-        np.concatenate(configurations),
-        np.cumsum(np.array(knots, dtype=np.int64)),
-    )

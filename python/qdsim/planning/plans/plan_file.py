@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 from qdsim._core import CONTACT_DTYPE
 from qdsim.arguments import instance, number
 from qdsim.planning.motion.motion import Motion
-from qdsim.planning.plans.archive import Archive, Format, read_archive, write_archive
-from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.plans.archive import Archive, Format
+from qdsim.planning.plans.segment import Segment
 from qdsim.step import Options
 
-__all__ = ["load_plan", "option_values", "save_plan"]
+__all__ = ["FORMAT", "entries_of", "fields_of"]
 
 FORMAT = Format("qdsim-plan", 3, "a plan of qdsim")
 
@@ -26,34 +25,33 @@ _TOLERANCES = ("position_tolerance", "rotation_tolerance", "contact_tolerance")
 _Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """What :meth:`Plan.save` does."""
+def entries_of(plan: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of a file, of a plan's fields."""
+    segments = cast("tuple[Segment, ...]", plan["segments"])
+    motions = cast("tuple[Motion | None, ...]", plan["motions"])
     header = {
-        "task": plan.task,
-        "object": plan.object,
-        "options": option_values(plan.options),
-        "position_tolerance": plan.position_tolerance,
-        "rotation_tolerance": plan.rotation_tolerance,
-        "contact_tolerance": plan.contact_tolerance,
-        "command_bounds": plan.command_bounds,
-        "planners": [None if m is None else m.planner for m in plan.motions],
+        "task": plan["task"],
+        "object": plan["object"],
+        "options": _option_values(plan["options"]),
+        **{name: plan[name] for name in _TOLERANCES},
+        "command_bounds": plan["command_bounds"],
+        "planners": [None if m is None else m.planner for m in motions],
     }
     arrays: dict[str, Any] = {
-        "goal": plan.goal,
-        "steps": np.array([s.steps for s in plan.segments], dtype=np.int64),
-        "edges": np.array([len(s.knots) for s in plan.segments], dtype=np.int64),
-        "inputs": np.concatenate([s.inputs for s in plan.segments]),
-        "configurations": np.concatenate([s.configurations for s in plan.segments]),
-        "knots": np.concatenate([s.knots for s in plan.segments]),
+        "goal": plan["goal"],
+        "steps": np.array([s.steps for s in segments], dtype=np.int64),
+        "edges": np.array([len(s.knots) for s in segments], dtype=np.int64),
+        "inputs": np.concatenate([s.inputs for s in segments]),
+        "configurations": np.concatenate([s.configurations for s in segments]),
+        "knots": np.concatenate([s.knots for s in segments]),
     }
-    arrays |= _force_arrays(plan) | _motion_arrays(plan)
-    write_archive(path, FORMAT, header, arrays, compressed=True)
+    return header, arrays | _force_arrays(segments) | _motion_arrays(motions, len(plan["goal"]))
 
 
-def _force_arrays(plan: Plan) -> dict[str, Any]:
+def _force_arrays(segments: tuple[Segment, ...]) -> dict[str, Any]:
     contacts: list[NDArray[np.void]] = []
     counts = [np.zeros(1, dtype=np.int64)]
-    for segment in plan.segments:
+    for segment in segments:
         if segment.contacts is None or segment.contact_start is None:
             return {}
         contacts.append(segment.contacts)
@@ -64,33 +62,29 @@ def _force_arrays(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _motion_arrays(plan: Plan) -> dict[str, Any]:
-    if not plan.motions:
+def _motion_arrays(motions: tuple[Motion | None, ...], nq: int) -> dict[str, Any]:
+    if not motions:
         return {}
-    known = [m for m in plan.motions if m is not None]
+    known = [m for m in motions if m is not None]
     return {
         "motion_points": np.array(
-            [0 if m is None else len(m.times) for m in plan.motions], dtype=np.int64
+            [0 if m is None else len(m.times) for m in motions], dtype=np.int64
         ),
         "motion_configurations": np.concatenate(
-            [m.configurations for m in known] or [np.empty((0, len(plan.goal)))]
+            [m.configurations for m in known] or [np.empty((0, nq))]
         ),
         "motion_times": np.concatenate([m.times for m in known] or [np.empty(0)]),
         "motion_ramps": np.concatenate([m.ramps for m in known] or [np.empty(0)]),
     }
 
 
-def load_plan(path: str | os.PathLike[str]) -> Plan:
-    """What :meth:`Plan.load` does."""
-    return read_archive(path, FORMAT, _plan)
-
-
-def option_values(options: Options) -> dict[str, Any]:
+def _option_values(options: Options) -> dict[str, Any]:
     """The options' fields by name, as JSON takes them."""
     return {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.init}
 
 
-def _plan(archive: Archive) -> Plan:
+def fields_of(archive: Archive) -> dict[str, Any]:
+    """A plan's fields, of an open file."""
     header = archive.header
     options = dict(header["options"])
     options["held"] = tuple(options.get("held", ()))
@@ -117,16 +111,16 @@ def _plan(archive: Archive) -> Plan:
     )
     if any(np.any(np.diff(s.knots, prepend=0) < 0) or np.any(s.knots > s.steps) for s in segments):
         raise ValueError("knots do not rise within their segments")
-    return Plan(
-        task=instance("task", header["task"], str),
-        object=instance("object", header["object"], str),
-        options=Options(**options),
-        goal=goal,
+    return {
+        "task": instance("task", header["task"], str),
+        "object": instance("object", header["object"], str),
+        "options": Options(**options),
+        "goal": goal,
         **{name: number(name, header[name], least=0, infinite=True) for name in _TOLERANCES},
-        segments=segments,
-        motions=_motions(archive, len(steps) - 1, len(goal)),
-        command_bounds=_bounds(header, nu),
-    )
+        "segments": segments,
+        "motions": _motions(archive, len(steps) - 1, len(goal)),
+        "command_bounds": _bounds(header, nu),
+    }
 
 
 def _bounds(header: dict[str, Any], nu: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:

@@ -20,8 +20,9 @@ from qdsim.planning.grasps.resting import stays
 from qdsim.planning.grasps.samplers import SurfaceSampler
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.progress import away, progress_bar
-from qdsim.planning.search.tree import RECORD, EdgeKind, LocalModel, Tree
-from qdsim.planning.search.tree_file import load_tree, save_tree
+from qdsim.planning.search.path import EdgeKind, step_options
+from qdsim.planning.search.tree import LocalModel, Tree
+from qdsim.planning.search.tree_file import RECORD
 from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.rrt_options import RRTOptions
@@ -147,11 +148,11 @@ class _Search:
     def _save(self, checkpoint: str | os.PathLike[str], rows: list[Any]) -> None:
         self.tree.records = np.array(rows, dtype=RECORD)
         state = self.rng.bit_generator.state
-        save_tree(self.tree, checkpoint, rng=state, regrasps=self.regrasps)
+        self.tree.keep(checkpoint, rng=state, regrasps=self.regrasps)
 
     def restore(self, checkpoint: str | os.PathLike[str]) -> None:
         """Go on from a checkpoint: tree, random numbers, counters."""
-        tree, state = load_tree(checkpoint, self.task, self.options)
+        tree, state = Tree.kept(checkpoint, self.task, self.options)
         try:
             self.regrasps = integer("regrasps", state["regrasps"], least=0)
             self.rng.bit_generator.state = state["rng"]
@@ -491,12 +492,3 @@ def grasping_tasks(task: Task) -> tuple[Task, Task | None]:
     if stays(task.model, task.goal, task.object, task.options):
         return plain, None
     return task, plain
-
-
-def step_options(task: Task, options: RRTOptions):  # type: ignore[no-untyped-def]
-    """Options of the steps along the edges: the task's, smoothed where the planner's dynamics
-    are.
-    """
-    if options.dynamics == "exact":
-        return task.options
-    return task.options.replace(kappa=options.kappa, joint_limits=False)

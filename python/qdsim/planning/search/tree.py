@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import instance, path_of
+from qdsim.planning.plans.archive import Archive, read_archive, write_archive
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.search.path import Edge, EdgeKind, plan_along
+from qdsim.planning.search.tree_file import (
+    COLUMNS,
+    COUNTERS,
+    FORMAT,
+    NODES,
+    RECORD,
+    TreeContent,
+    content_of,
+    entries_of,
+)
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import Array, as_slice
 from qdsim.planning.task.task import Task, penetration
 from qdsim.step import linearize
 
-if TYPE_CHECKING:
-    from qdsim.planning.plans.plan import Plan
-
-__all__ = ["EdgeKind", "LocalModel", "Tree"]
+__all__ = ["LocalModel", "Tree"]
 
 _KERNEL = 1e-6
 """Singular values of B_u below this, relative to metres of object per unit of command, steer
 nothing.
 """
-
-RECORD = np.dtype(
-    [
-        ("iteration", "i8"),
-        ("nodes", "i8"),
-        ("steps", "i8"),
-        ("regrasps", "i8"),
-        ("distance", "f8"),
-        ("position_error", "f8"),
-        ("rotation_error", "f8"),
-        ("seconds", "f8"),
-    ]
-)
-
-
-class EdgeKind(enum.IntEnum):
-    """How a node was reached from its parent."""
-
-    ROOT = 0  #: the start; there are several where the search began anew
-    PUSH = 1  #: by commands that steer the object
-    SETTLE = 2  #: by holding the fingers where they are until nothing penetrates
-    REGRASP = 3  #: by contact sampling: the robot is elsewhere, the object has not moved, no input
 
 
 class LocalModel(NamedTuple):
@@ -333,8 +320,6 @@ class Tree:
         Raises:
             ValueError: if the goal was not reached and no node is given.
         """
-        from qdsim.planning.plans.plan import plan_from_tree
-
         if node is None:
             if self.goal_node is None:
                 shift, turn = self.errors[self.best_node]
@@ -344,7 +329,11 @@ class Tree:
                     "give a node, or try more nodes or another seed"
                 )
             node = self.goal_node
-        return plan_from_tree(self, node)
+        path = [
+            Edge(self._kind[i], self._q[i], self._inputs[i], self._trajectory[i])
+            for i in self.path(node)
+        ]
+        return plan_along(self.task, self.options, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tree to one ``.npz`` file, to be read by :meth:`load`.
@@ -355,9 +344,19 @@ class Tree:
         and one column in ``next`` and ``whiten``; ``edge_steps`` (count), -1 where an edge has no
         inputs, and the edges one after the other in ``inputs`` and ``trajectory``; ``records``.
         """
-        from qdsim.planning.search.tree_file import save_tree
+        self.keep(path_of("path", path))
 
-        save_tree(self, path_of("path", path))
+    def keep(self, path: str | os.PathLike[str], **state: Any) -> None:
+        """:meth:`save` with what else a search has to know to go on."""
+        content = TreeContent(
+            {name: self._rows(name, self.count) for name in NODES + COLUMNS},
+            self._inputs,
+            self._trajectory,
+            self.goal_node,
+            {name: getattr(self, name) for name in COUNTERS},
+            self.records,
+        )
+        write_archive(path, FORMAT, *entries_of(self.task, self.options, content, state))
 
     @classmethod
     def load(
@@ -376,11 +375,41 @@ class Tree:
                 description of the model is compared; of files of version 1 masses, sizes, frictions, stiffnesses and
                 gravity only, with a warning.
         """
-        from qdsim.planning.search.tree_file import load_tree
-
         instance("task", task, Task)
         instance("options", options, RRTOptions, or_none=True)
-        return load_tree(path_of("path", path), task, options)[0]
+        return cls.kept(path_of("path", path), task, options)[0]
+
+    @classmethod
+    def kept(
+        cls, path: str | os.PathLike[str], task: Task, options: RRTOptions | None
+    ) -> tuple[Tree, dict[str, Any]]:
+        """A tree that :meth:`keep` wrote, and the state it was given; errors as of :meth:`load`."""
+
+        def made(archive: Archive) -> tuple[Tree, dict[str, Any]]:
+            found, content, state = content_of(archive, path, task, options)
+            return cls._of(task, found, content), state
+
+        return read_archive(path, FORMAT, made)
+
+    @classmethod
+    def _of(cls, task: Task, options: RRTOptions, content: TreeContent) -> Tree:
+        n = len(content.inputs)
+        tree = cls(task, options.replace(max_nodes=max(options.max_nodes, n)))
+        tree.options, tree.count = options, n
+        for name, array in content.nodes.items():
+            tree._rows(name, n)[...] = array
+        for name, value in content.counters.items():
+            setattr(tree, name, value)
+        tree._inputs, tree._trajectory = content.inputs, content.trajectory
+        tree.goal_node, tree.records = content.goal_node, content.records
+        tree.first = int(np.flatnonzero(tree.kind == EdgeKind.ROOT)[-1])
+        tree._nearest_to_goal = tree.first + int(tree.distance[tree.first :].argmin())
+        return tree
+
+    def _rows(self, name: str, count: int) -> NDArray[Any]:
+        """One of the arrays of the first so many nodes, to read and write."""
+        whole: NDArray[Any] = getattr(self, f"_{name}")
+        return whole[..., :count] if name in COLUMNS else whole[:count]
 
     def _checked(self, node: int) -> int:
         if not 0 <= node < self.count:

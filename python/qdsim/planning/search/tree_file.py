@@ -4,67 +4,88 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qdsim.arguments import instance, integer, number
-from qdsim.planning.plans.archive import Archive, Format, read_archive, write_archive
-from qdsim.planning.search.tree import RECORD, EdgeKind, Tree
+from qdsim.planning.plans.archive import Archive, Format
+from qdsim.planning.search.path import EdgeKind
 from qdsim.planning.task.fingerprint import fingerprint, warn_of_first_version
 from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 
-__all__ = ["load_tree", "save_tree"]
+__all__ = [
+    "COLUMNS",
+    "COUNTERS",
+    "FORMAT",
+    "NODES",
+    "RECORD",
+    "TreeContent",
+    "content_of",
+    "entries_of",
+]
 
 FORMAT = Format("qdsim-tree", 2, "a tree of this search")
-_NODES = ("_q", "_command", "_parent", "_kind", "_depth", "_errors", "_B", "_inverse", "_distance")
-_COLUMNS = ("_next", "_whiten")
+NODES = ("q", "command", "parent", "kind", "depth", "errors", "B", "inverse", "distance")
+"""Arrays of one row a node."""
+COLUMNS = ("next", "whiten")
 """Arrays whose last dimension counts the nodes."""
-_COUNTERS = ("steps", "linearizations", "failures", "seconds", "best_node")
+COUNTERS = ("steps", "linearizations", "failures", "seconds", "best_node")
 
-
+RECORD = np.dtype(
+    [
+        ("iteration", "i8"),
+        ("nodes", "i8"),
+        ("steps", "i8"),
+        ("regrasps", "i8"),
+        ("distance", "f8"),
+        ("position_error", "f8"),
+        ("rotation_error", "f8"),
+        ("seconds", "f8"),
+    ]
+)
 _COLUMN_NAMES = RECORD.names or ()
 
 
-def save_tree(tree: Tree, path: str | os.PathLike[str], **state: Any) -> None:
-    """Write a tree to one file; see :meth:`Tree.save`."""
-    n = tree.count
+class TreeContent(NamedTuple):
+    """What a search has found so far."""
+
+    nodes: dict[str, NDArray[Any]]  # NODES and COLUMNS
+    inputs: list[Array | None]  # (steps, nu) of the edge to each node
+    trajectory: list[Array | None]  # (steps, nq)
+    goal_node: int | None
+    counters: dict[str, Any]  # COUNTERS
+    records: NDArray[np.void]  # of RECORD
+
+
+def entries_of(
+    task: Task, options: RRTOptions, content: TreeContent, state: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of a file, see :meth:`Tree.save`."""
     header = {
-        "task": tree.task.name,
-        "fingerprint": fingerprint(tree.task),
-        "options": option_values(tree.options),
-        "count": n,
-        "goal_node": tree.goal_node,
-        "counters": {name: getattr(tree, name) for name in _COUNTERS},
+        "task": task.name,
+        "fingerprint": fingerprint(task),
+        "options": option_values(options),
+        "count": len(content.inputs),
+        "goal_node": content.goal_node,
+        "counters": content.counters,
         "state": state,
     }
-    arrays: dict[str, Any] = {name[1:]: getattr(tree, name)[:n] for name in _NODES}
-    arrays |= {name[1:]: getattr(tree, name)[..., :n] for name in _COLUMNS}
-    inputs = [tree.inputs(i) for i in range(n)]
-    lengths = np.array([-1 if u is None else len(u) for u in inputs], dtype=np.int64)
-    nu, nq = tree.task.model.nu, tree.task.model.nq
-    trajectories = [tree.trajectory(i) for i in range(n)]
-    arrays["edge_steps"] = lengths
-    arrays["inputs"] = np.concatenate([np.empty((0, nu)), *(u for u in inputs if u is not None)])
-    arrays["trajectory"] = np.concatenate(
-        [np.empty((0, nq)), *(x for x in trajectories if x is not None)]
-    )
-    arrays["records"] = _table(tree.records)
-    write_archive(path, FORMAT, header, arrays)
+    lengths = [-1 if u is None else len(u) for u in content.inputs]
+    edges = {
+        "edge_steps": np.array(lengths, dtype=np.int64),
+        "inputs": _joined(content.inputs, task.model.nu),
+        "trajectory": _joined(content.trajectory, task.model.nq),
+        "records": _table(content.records),
+    }
+    return header, content.nodes | edges
 
 
-def load_tree(
-    path: str | os.PathLike[str], task: Task, options: RRTOptions | None = None
-) -> tuple[Tree, dict[str, Any]]:
-    """A tree that :func:`save_tree` wrote, and the state it was given.
-
-    Raises:
-        OSError: if the file cannot be read.
-        ValueError: if it is not a tree, is cut or damaged, or belongs to another task or other
-            options; the message names the file.
-    """
-    return read_archive(path, FORMAT, lambda archive: _tree(archive, path, task, options))
+def _joined(parts: list[Array | None], width: int) -> Array:
+    return np.concatenate([np.empty((0, width)), *(x for x in parts if x is not None)])
 
 
 def option_values(options: RRTOptions) -> dict[str, Any]:
@@ -75,9 +96,10 @@ def option_values(options: RRTOptions) -> dict[str, Any]:
     }
 
 
-def _tree(
+def content_of(
     archive: Archive, path: str | os.PathLike[str], task: Task, given: RRTOptions | None
-) -> tuple[Tree, dict[str, Any]]:
+) -> tuple[RRTOptions, TreeContent, dict[str, Any]]:
+    """Options, tree and state of an open file; raises where it does not fit the task or the options given."""
     header = archive.header
     if header["fingerprint"] != fingerprint(task, archive.version):
         raise ValueError(f"it belongs to another task or model ({header['task']!r})")
@@ -92,41 +114,32 @@ def _tree(
         raise ValueError("its parents are not earlier nodes")
     if np.any(found["q"][roots] != task.start):
         raise ValueError("its roots are not at the task's start")
-    tree = Tree(task, options.replace(max_nodes=max(options.max_nodes, n)))
-    tree.options = options
-    for name in (*_NODES, *_COLUMNS):
-        whole = getattr(tree, name)
-        place = whole[:n] if name in _NODES else whole[..., :n]
-        place[...] = found[name[1:]]
-    tree.count = n
-    tree.first = int(roots[-1])
-    tree._nearest_to_goal = tree.first + int(tree.distance[tree.first :].argmin())
-    lengths = found["edge_steps"]
+    lengths = found.pop("edge_steps")
     ends = np.cumsum(np.maximum(lengths, 0))
-    for name in ("inputs", "trajectory"):
-        parts = [None if k < 0 else np.array(found[name][e - k : e]) for k, e in zip(lengths, ends)]
-        setattr(tree, f"_{name}", parts)
+    inputs, trajectory = (
+        [None if k < 0 else np.array(joined[e - k : e]) for k, e in zip(lengths, ends)]
+        for joined in (found.pop("inputs"), found.pop("trajectory"))
+    )
     goal = header["goal_node"]
-    tree.goal_node = None if goal is None else integer("goal_node", goal, least=0, most=n - 1)
-    counters = header["counters"]
-    for name in _COUNTERS:
-        if name == "seconds":
-            tree.seconds = number(name, counters[name], least=0)
-        else:
-            most = n - 1 if name == "best_node" else None
-            setattr(tree, name, integer(name, counters[name], least=0, most=most))
+    goal = None if goal is None else integer("goal_node", goal, least=0, most=n - 1)
+    values = header["counters"]
+    counters = {
+        name: number(name, values[name], least=0)
+        if name == "seconds"
+        else integer(name, values[name], least=0, most=n - 1 if name == "best_node" else None)
+        for name in COUNTERS
+    }
     rows, _ = archive.shape("records", 2)
     if rows > integer("max_iterations", header["options"]["max_iterations"], least=1):
         raise ValueError("it has more records than iterations")
-    tree.records = records = _records(
-        archive.array("records", np.float64, rows, len(_COLUMN_NAMES))
-    )
+    records = _records(archive.array("records", np.float64, rows, len(_COLUMN_NAMES)))
     in_order = np.array_equal(records["iteration"], np.arange(len(records)))
     if not in_order or (len(records) and records["nodes"][-1] != n):
         raise ValueError("its records are not those of its nodes")
     if archive.version == 1:
         warn_of_first_version(os.fspath(path))
-    return tree, instance("state", header["state"], dict)
+    content = TreeContent(found, inputs, trajectory, goal, counters, records)
+    return options, content, instance("state", header["state"], dict)
 
 
 def _options(header: dict[str, Any], given: RRTOptions | None) -> RRTOptions:

@@ -5,50 +5,57 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qdsim.planning.task.space import Array
+from qdsim.planning.task.space import Array, ObjectSpace
 
-if TYPE_CHECKING:
-    from qdsim.planning.task.task import Task
-
-__all__ = ["displacements", "warn_of_oddities"]
+__all__ = ["warn_of_oddities"]
 
 _TURNS = 4.0 * math.pi
 """rad; larger angles are more likely degrees."""
 
 
-def warn_of_oddities(task: Task) -> None:
-    """Warnings about a task's goal, box and tolerances; each names the field."""
-    turns = task.space.rotation
-    shift = task.space.difference(task.goal, task.start)
-    for name, values in (("goal", shift), ("lower", task.lower), ("upper", task.upper)):
+def warn_of_oddities(
+    space: ObjectSpace,
+    ends: tuple[Array, Array],
+    box: tuple[Array, Array],
+    tolerances: tuple[float, float],
+) -> None:
+    """Warnings about a task's goal, box and tolerances; each names the field.
+
+    Args:
+        space: the object's coordinates.
+        ends: start and goal ``(nq,)``.
+        box: lower and upper displacements ``(size,)`` of subgoals.
+        tolerances: m and rad.
+    """
+    turns, (lower, upper) = space.rotation, box
+    shift = space.difference(ends[1], ends[0])
+    for name, values in (("goal", shift), ("lower", lower), ("upper", upper)):
         large = turns & (np.abs(values) > _TURNS)
         if large.any():
             value = float(values[int(large.argmax())])
             _warn(f"{name}: {value:.4g} rad looks like degrees; angles are in radians")
-    if turns.any() and task.rotation_tolerance > _TURNS:
-        value = task.rotation_tolerance
-        said = f"rotation_tolerance: {value:.4g} rad looks like degrees; any rotation is within it"
+    if turns.any() and tolerances[1] > _TURNS:
+        said = f"rotation_tolerance: {tolerances[1]:.4g} rad looks like degrees; any rotation is within it"
         _warn(said)
-    slack = np.where(turns, task.rotation_tolerance, task.position_tolerance)
-    beyond = [np.maximum(task.lower - d, d - task.upper) - slack for d in displacements(task)]
+    slack = np.where(turns, tolerances[1], tolerances[0])
+    beyond = [np.maximum(lower - d, d - upper) - slack for d in _displacements(space, shift)]
     worst = min(beyond, key=lambda excess: float(excess.max()))
     if worst.max() > 0.0:
         i = int(worst.argmax())
         unit = "rad" if turns[i] else "m"
         _warn(
-            f"goal: outside of the box of subgoals: coordinate {i} of {task.object!r} is {shift[i]:.4g} {unit} from the "
-            f"start, the box goes from {task.lower[i]:.4g} to {task.upper[i]:.4g}",
+            f"goal: outside of the box of subgoals: coordinate {i} of {space.body!r} is {shift[i]:.4g} {unit} from the "
+            f"start, the box goes from {lower[i]:.4g} to {upper[i]:.4g}",
         )
 
 
-def displacements(task: Task) -> list[Array]:
-    """Displacements ``(size,)`` from start to goal: two where half a turn about an axis may count either way."""
-    found = [task.space.difference(task.goal, task.start)]
-    for row in task.space.rotation_vectors:
+def _displacements(space: ObjectSpace, shift: Array) -> list[Array]:
+    """A displacement ``(size,)`` and those to the same pose: half a turn about an axis may count either way."""
+    found = [shift]
+    for row in space.rotation_vectors:
         other = []
         for d in found:
             angle = float(np.linalg.norm(d[row : row + 3]))

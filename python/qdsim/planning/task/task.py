@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,12 +15,10 @@ from qdsim.planning.task.bounds import beyond, command_range, narrowed
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.oddities import warn_of_oddities
 from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.sampler import ContactSampler
 from qdsim.planning.task.sizes import object_length
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.step import Options
-
-if TYPE_CHECKING:
-    from qdsim.planning.grasps.samplers import ContactSampler
 
 __all__ = ["Task", "command_range", "penetration"]
 
@@ -124,7 +122,12 @@ class Task:
                 f"start: actuator {model.actuator_names[i]!r} is at {command[i]:g}, outside its "
                 f"limits [{lower[i]:g}, {upper[i]:g}]"
             )
-        warn_of_oddities(self)
+        warn_of_oddities(
+            self.space,
+            (self.start, self.goal),
+            (self.lower, self.upper),
+            (self.position_tolerance, self.rotation_tolerance),
+        )
         depth = penetration(model, self.start)
         if depth > self.start_tolerance:
             raise ValueError(

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
 from qdsim.arguments import flag, generator_of, instance, number, reals
-from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.segment import Segment
 from qdsim.planning.progress import Update, away, progress_bar
 from qdsim.planning.task.impc_options import ImpcOptions, Start
 from qdsim.planning.task.space import Array

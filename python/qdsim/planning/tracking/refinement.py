@@ -8,12 +8,14 @@ import os
 
 import numpy as np
 
-from qdsim.arguments import fields, flag, instance, integer, number, path_of
+from qdsim.arguments import flag, instance, path_of
 from qdsim.batch import rollout
 from qdsim.planning.grasps.placing import placed
-from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.segment import Segment
 from qdsim.planning.progress import away, progress_bar
 from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.refine_options import RefineOptions
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.planning.task.task import Task, penetration
 from qdsim.planning.tracking.impc import impc
@@ -23,39 +25,7 @@ from qdsim.step import Options, step
 SETTLING = 5
 """Most steps of a segment's last command held before the grasp changes."""
 
-__all__ = ["RefineOptions", "SegmentRefinement", "refine", "shorten"]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RefineOptions:
-    """How plans are refined.
-
-    Attributes:
-        h: step length of the refined plan in s; None: a quarter of the task's.
-        steps_per_step: refined steps for each step of the plan; None: as many as keep its duration.
-        most_steps: of a segment, so that long ones do not become longer programs than needed; the plan's
-            commands are stretched over them.
-        idle_position, idle_rotation: motion of the object that counts as none, m and rad.
-        impc: settings of the optimisation; None: those of the task, else the defaults with up to 60 iterations.
-            Its horizon and step length are set from the segment.
-        seed: for schemes that sample.
-    """
-
-    h: float | None = None
-    steps_per_step: int | None = None
-    most_steps: int = 200
-    idle_position: float = 1e-3
-    idle_rotation: float = 1e-3
-    impc: ImpcOptions | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        instance("impc", self.impc, ImpcOptions, or_none=True)
-        fields(self, number, "h", above=0, or_none=True)
-        fields(self, number, "idle_position", "idle_rotation", least=0)
-        fields(self, integer, "steps_per_step", least=1, or_none=True)
-        fields(self, integer, "most_steps", least=1)
-        fields(self, integer, "seed", least=0)
+__all__ = ["SegmentRefinement", "refine", "shorten"]
 
 
 @dataclasses.dataclass(frozen=True)

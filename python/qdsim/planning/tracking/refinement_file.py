@@ -5,20 +5,19 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from qdsim.arguments import flag, integer, number
 from qdsim.planning.plans.archive import Archive, Format, load_checkpoint, write_archive
-from qdsim.planning.plans.plan import Plan, Segment
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.fingerprint import fingerprint
 from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.refine_options import RefineOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.search_file import said
-
-if TYPE_CHECKING:
-    from qdsim.planning.tracking.refinement import RefineOptions
 
 __all__ = ["load_segments", "mark_of", "save_segments"]
 

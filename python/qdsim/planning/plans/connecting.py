@@ -1,0 +1,53 @@
+"""Motions for the changes of grasp of a plan."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from qdsim.arguments import generator_of, instance
+from qdsim.model import Model
+from qdsim.planning.motion.motion import Motion, MotionError, connect
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.task.bounds import narrowed
+from qdsim.planning.task.motion_options import MotionOptions
+
+__all__ = ["connect_segments"]
+
+
+def connect_segments(
+    plan: Plan,
+    model: Model,
+    options: MotionOptions | None = None,
+    rng: int | np.random.Generator = 0,
+) -> tuple[Plan, tuple[str | None, ...]]:
+    """The plan with a motion for each of its changes of grasp.
+
+    Args:
+        plan: the plan; motions that it has are planned anew.
+        model: the model of its task.
+        options, rng: as for :func:`connect`.
+
+    Returns:
+        The plan, with None in ``plan.motions`` where none was found, and for every regrasp the reason why, or
+        None.
+
+    Raises:
+        ValueError: if the plan does not belong to the model.
+        ImportError: if OMPL is needed and not installed.
+    """
+    instance("plan", plan, Plan)
+    plan._check_model(model)
+    generator = generator_of(rng)
+    model = narrowed(model, *plan.bounds(model))
+    motions: list[Motion | None] = []
+    reasons: list[str | None] = []
+    for before, after in plan.regrasps:
+        try:
+            motions.append(connect(model, before, after, options, generator))
+            reasons.append(None)
+        except MotionError as error:
+            motions.append(None)
+            reasons.append(str(error))
+    return dataclasses.replace(plan, motions=tuple(motions)), tuple(reasons)

@@ -1,0 +1,83 @@
+"""A path in a tree of configurations, and the plan along it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.segment import Segment
+from qdsim.planning.task.rrt_options import RRTOptions
+from qdsim.planning.task.space import Array
+from qdsim.planning.task.task import Task
+from qdsim.step import Options
+
+__all__ = ["Edge", "EdgeKind", "plan_along", "step_options"]
+
+
+class EdgeKind(enum.IntEnum):
+    """How a node was reached from its parent."""
+
+    ROOT = 0  #: the start; there are several where the search began anew
+    PUSH = 1  #: by commands that steer the object
+    SETTLE = 2  #: by holding the fingers where they are until nothing penetrates
+    REGRASP = 3  #: by contact sampling: the robot is elsewhere, the object has not moved, no input
+
+
+class Edge(NamedTuple):
+    """A node and how it was reached."""
+
+    kind: int
+    q: Array  # (nq,) the node
+    inputs: Array | None  # (steps, nu) commands that led there
+    trajectory: Array | None  # (steps, nq) configurations after each
+
+
+def step_options(task: Task, options: RRTOptions) -> Options:
+    """Options of the steps along the edges: the task's, smoothed where the planner's dynamics are."""
+    if options.dynamics == "exact":
+        return task.options
+    return task.options.replace(kappa=options.kappa, joint_limits=False)
+
+
+def plan_along(task: Task, options: RRTOptions, path: Sequence[Edge]) -> Plan:
+    """The plan along a path from a root; runs of regrasps become their last one, trailing ones are dropped."""
+    edges = list(path[1:])
+    while edges and edges[-1].kind == EdgeKind.REGRASP:
+        edges.pop()
+    starts: list[Array] = [path[0].q]
+    groups: list[list[Edge]] = [[]]
+    for edge, following in zip(edges, [*edges[1:], None]):
+        if edge.kind != EdgeKind.REGRASP:
+            groups[-1].append(edge)
+        elif following is not None and following.kind != EdgeKind.REGRASP:
+            starts.append(edge.q)
+            groups.append([])
+    return Plan(
+        task=task.name,
+        object=task.object,
+        options=step_options(task, options),
+        goal=np.array(task.goal),
+        position_tolerance=task.position_tolerance,
+        rotation_tolerance=task.rotation_tolerance,
+        contact_tolerance=options.contact_tolerance,
+        segments=tuple(_segment(task.model.nu, q, own) for q, own in zip(starts, groups)),
+        command_bounds=task.bounds_as_numbers,
+    ).with_forces(task.model)
+
+
+def _segment(nu: int, start: Array, edges: Sequence[Edge]) -> Segment:
+    inputs, configurations, knots = [np.empty((0, nu))], [start[None]], []
+    for edge in edges:
+        assert edge.inputs is not None and edge.trajectory is not None
+        inputs.append(edge.inputs)
+        configurations.append(edge.trajectory)
+        knots.append(len(edge.inputs))
+    return Segment(
+        np.concatenate(inputs),
+        np.concatenate(configurations),
+        np.cumsum(np.array(knots, dtype=np.int64)),
+    )

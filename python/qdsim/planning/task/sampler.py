@@ -1,0 +1,20 @@
+"""What a task asks of a contact sampler."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.model import Model
+
+__all__ = ["ContactSampler"]
+
+
+class ContactSampler(Protocol):
+    """Draws a grasp of the object at its pose in ``q`` ``(nq,)``."""
+
+    def __call__(
+        self, model: Model, q: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.float64] | None: ...
