@@ -34,7 +34,7 @@ import numpy as np
 
 from qdsim import systems
 from qdsim.planning import RRTOptions, Task, rrt
-from qdsim.planning.grasps.closing import moved_bodies
+from qdsim.planning.task.robot import robot_bodies
 
 MAX_NODES = 20_000
 MAX_STEPS = 100_000
@@ -46,7 +46,7 @@ Row = dict[str, Any]
 def in_the_way(task: Task, q: np.ndarray) -> bool:
     """Whether bodies that the robot does not move penetrate each other."""
     contacts = task.model.collide(q, 0.0)
-    robot = np.any(moved_bodies(task.model), axis=0)
+    robot = robot_bodies(task.model)
     fixed = ~robot[contacts["body_a"]] & ~robot[contacts["body_b"]]
     return bool(np.any(contacts["dist"][fixed] < -FREE))
 

@@ -338,7 +338,7 @@ def test_bounds_are_kept_in_files(tmp_path: Any) -> None:
 def test_narrowed_models_keep_both_bounds_and_limits(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model = published("allegro_plate").model
-    lower, upper = planning.task.bounds.command_range(model)
+    lower, upper = planning.task.robot.command_range(model)
     low = np.where(rng.random(model.nu) < 0.5, lower, lower + 0.1 * rng.random(model.nu))
     high = np.where(rng.random(model.nu) < 0.5, np.inf, upper - 0.1 * rng.random(model.nu))
     found = np.asarray(narrowed(model, low, high).joint_range)

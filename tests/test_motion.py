@@ -445,7 +445,7 @@ def test_bad_motions_are_found_out(hand):
     through = np.array(plan.motions[0].configurations)
     middle = through[len(through) // 2].copy()
     rng, limits = np.random.default_rng(0), model.joint_range[3:]
-    while planning.task.task.penetration(model, middle) < 0.01:
+    while planning.task.robot.penetration(model, middle) < 0.01:
         middle[model.actuated_q] = rng.uniform(*limits.T)
     bad = Motion(np.array([through[0], middle, through[-1]]), np.arange(3.0), "line")
     assert "mm apart" in motion_fault(model, bad, 1e-4)

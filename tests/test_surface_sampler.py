@@ -9,8 +9,8 @@ import pytest
 
 import qdsim
 from qdsim import planning
-from qdsim.planning.grasps.closing import joint_limits, near_pairs
 from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.task.robot import joint_limits, near_pairs
 
 # A ball that pushes a T in the plane, without limits.
 PUSHER_AND_TEE = """

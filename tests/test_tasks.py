@@ -7,8 +7,7 @@ import pytest
 
 import qdsim
 from qdsim import planning, smoothing, systems
-from qdsim.planning.grasps.closing import joint_limits, near_pairs
-from qdsim.planning.task.task import penetration
+from qdsim.planning.task.robot import joint_limits, near_pairs, penetration
 
 # A disc on slides in one of two rooms without a door, and a ball that it never meets.
 SHUT_IN = """

@@ -26,7 +26,7 @@ from qdsim.planning.drawing.planar import (
     prepare_axes,
 )
 from qdsim.planning.drawing.solids import Solid, solids_of
-from qdsim.planning.grasps.closing import moved_bodies
+from qdsim.planning.task.robot import robot_bodies
 from qdsim.planning.task.space import Array
 from qdsim.step import Step
 
@@ -113,7 +113,7 @@ class SpatialScene:
         shown = self._configurations("configurations", configurations)
         target = None if goal is None else self._configurations("goal", goal)[0]
         self.object = model.body_names.index(object)
-        moved: list[bool] = np.any(moved_bodies(model), axis=0).tolist()
+        moved: list[bool] = robot_bodies(model).tolist()
         index = {name: i for i, name in enumerate(model.body_names)}
         parents = [0, *(index[b.parent or "world"] for b in model.description.bodies[1:])]
         still = _still_bodies(model, parents)

@@ -31,8 +31,8 @@ from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.progress import Update, away
 from qdsim.planning.task.motion_options import MotionOptions
+from qdsim.planning.task.robot import object_weight
 from qdsim.planning.task.rrt_options import RRTOptions
-from qdsim.planning.task.scales import object_weight
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.planning.task.task import Task
 

@@ -11,7 +11,7 @@ from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
-from qdsim.planning.task.scales import levers, object_size, object_weight
+from qdsim.planning.task.robot import levers, object_size, object_weight
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc

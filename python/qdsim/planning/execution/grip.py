@@ -23,12 +23,10 @@ from qdsim._core import SolverError
 from qdsim.arguments import fields, instance, integer, number
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
-from qdsim.planning.grasps.closing import joint_limits, moved_bodies
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
 from qdsim.planning.grasps.samplers.touching import sides
-from qdsim.planning.task.bounds import command_range
 from qdsim.planning.task.least_squares import least_squares_in_box
-from qdsim.planning.task.scales import object_weight
+from qdsim.planning.task.robot import command_range, joint_limits, moved_bodies, object_weight, room
 from qdsim.planning.task.space import Array, ObjectSpace
 
 __all__ = ["Grip", "GripOptions", "GripStep"]
@@ -218,8 +216,7 @@ class Grip:
         delta = least_squares_in_box(
             Ja[moved],
             target[moved],
-            np.minimum(self._lower - here, 0.0),
-            np.maximum(self._upper - here, 0.0),
+            *room(here, self._lower, self._upper),
             regularization=1e-7,
         )
         # What surrounds the object is not counted on before it carries: fingers come to it, that does not.

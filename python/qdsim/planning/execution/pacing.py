@@ -19,8 +19,8 @@ from qdsim.planning.execution.plant import TransferOptions, lies_on_a_plane
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.rrt import rrt
+from qdsim.planning.task.robot import GRAVITY, mass_metric
 from qdsim.planning.task.rrt_options import RRTOptions
-from qdsim.planning.task.scales import GRAVITY
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 
@@ -84,7 +84,7 @@ def matched_epsilon(
     """The ``epsilon`` with which a step of length ``h`` resists an object at some speed (m/s, in the metric of
     :func:`drift`) as the world of ``options`` does; None where nothing outside of the model resists it."""
     space = ObjectSpace(model, object_name)
-    mass = np.diag(model.mass_matrix(model.default_q))[space.v]
+    mass = mass_metric(model)[space.v]
     epsilon = 0.0
     if lies_on_a_plane(model, space):
         epsilon += options.support_friction * GRAVITY * h / max(speed, LEAST_DRIFT)
@@ -104,7 +104,7 @@ def drift(plan: Plan, model: Model) -> float:
 
 def step_lengths(model: Model, space: ObjectSpace, segment: Segment) -> list[float]:
     """How far the object goes in every step, m: the norm of the mass matrix over the object's mass."""
-    mass = np.diag(model.mass_matrix(model.default_q))[space.v]
+    mass = mass_metric(model)[space.v]
     metric = mass / mass[~space.rotation].max() if np.any(~space.rotation) else np.ones(len(mass))
     path = segment.configurations
     return [math.sqrt(metric @ space.difference(b, a) ** 2) for a, b in pairwise(path)]

@@ -11,8 +11,7 @@ import numpy as np
 
 from qdsim.arguments import fields, flag, instance, integer, number, numbers, one_of, spread
 from qdsim.model import Model
-from qdsim.planning.task.bounds import command_range
-from qdsim.planning.task.scales import GRAVITY
+from qdsim.planning.task.robot import GRAVITY, command_range, mass_metric
 from qdsim.planning.task.space import Array, ObjectSpace, as_slice
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ def second_order(
         limit = spread("force", given.force, model.nu) / np.abs(np.asarray(model.actuator_gear))
         mj.actuator_forcelimited[:] = True
         mj.actuator_forcerange[:] = np.column_stack((-limit, limit))
-    mass = np.diag(model.mass_matrix(model.default_q))
+    mass = mass_metric(model)
     held = np.asarray(model.actuated_v)
     stiffness = np.zeros(model.nv)
     stiffness[held] = model.parameters.actuator_stiffness
@@ -185,7 +184,7 @@ class Plant:
         self._lower, self._upper = command_range(model) if bounds is None else bounds
         stiffness = np.asarray(model.parameters.actuator_stiffness)
         self.lag = np.asarray(self.mj.dof_damping[self.held] / stiffness)
-        mass = np.diag(model.mass_matrix(model.default_q))[space.v]
+        mass = mass_metric(model)[space.v]
         slides = mass[~space.rotation]
         self.supported = lies_on_a_plane(model, space)
         self._friction = options.support_friction * GRAVITY * mass * self.supported

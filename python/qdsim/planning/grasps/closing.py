@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import weakref
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import instance, number, vector
 from qdsim.model import Model
+from qdsim.planning.task.robot import joint_limits, moved_bodies, near_pairs
 from qdsim.planning.task.space import Array
 
-__all__ = ["Closing", "close_grasp", "joint_limits", "moved_bodies", "near_pairs"]
-
-_TREES: weakref.WeakKeyDictionary[Model, NDArray[np.bool_]] = weakref.WeakKeyDictionary()
+__all__ = ["Closing", "close_grasp"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -126,52 +124,3 @@ def close_grasp(
         if not stop(pairs):  # nothing that still moves brought these two together
             break
     return Closing(here, tuple(sorted(touching)), blocked, at_limit)
-
-
-def moved_bodies(model: Model) -> NDArray[np.bool_]:
-    """``(nu, bodies)`` whether an actuator's joint moves a body: the body is its own or below it."""
-    known = _TREES.get(model)
-    if known is None:
-        description = model.description
-        index = {name: i for i, name in enumerate(model.body_names)}
-        owner = {
-            joint.name: b for b, body in enumerate(description.bodies) for joint in body.joints
-        }
-        joints = {model.slice_v(name).start: name for name in model.joint_names}
-        owners = [owner[joints[int(v)]] for v in model.actuated_v]
-        known = np.zeros((model.nu, len(model.body_names)), dtype=bool)
-        for b in range(len(model.body_names)):
-            above = b
-            while above != 0:
-                known[:, b] |= np.equal(owners, above)
-                above = index[description.bodies[above].parent or "world"]
-        known.flags.writeable = False
-        _TREES[model] = known
-    return known
-
-
-def joint_limits(model: Model) -> tuple[Array, Array]:
-    """Limits ``(nu,)`` of the actuated joints, rad or m, infinite where there are none."""
-    joints = {model.slice_v(name).start: i for i, name in enumerate(model.joint_names)}
-    rows = [joints[int(v)] for v in model.actuated_v]
-    limits = np.asarray(model.joint_range)[rows]
-    return limits[:, 0], limits[:, 1]
-
-
-def near_pairs(
-    model: Model, q: Array, gap: float, moves: NDArray[np.bool_] | None = None
-) -> NDArray[np.void]:
-    """Contacts of pairs nearer than ``gap`` that some joint moves against each other.
-
-    Args:
-        model, q: where.
-        gap: m.
-        moves: ``(joints, bodies)`` which joint moves which body; None takes all actuated joints.
-    """
-    contacts = model.collide(q, gap)
-    if len(contacts) == 0:
-        return contacts
-    table = moved_bodies(model) if moves is None else moves
-    apart = (table[:, contacts["body_a"]] != table[:, contacts["body_b"]]).any(axis=0)
-    near: NDArray[np.void] = contacts[apart & (contacts["dist"] < gap)]
-    return near

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from qdsim.arguments import instance, integer, number, vector
 from qdsim.model import Model
-from qdsim.planning.grasps.closing import joint_limits
 from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.robot import joint_limits, room
 from qdsim.planning.task.space import Array
 
 __all__ = ["PointReach", "reach_point"]
@@ -127,10 +127,10 @@ def reach_point(
             J = np.vstack((J[:3], -length * cross @ J[3:]))
         else:
             J = J[:3]
-        room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
+        within = room(here[rows], lower, upper)
         nearer = False
         while not nearer and damping <= MOST_DAMPED:
-            step = least_squares_in_box(J, e, *room, regularization=damping)
+            step = least_squares_in_box(J, e, *within, regularization=damping)
             if damping <= UNDAMPED and np.linalg.norm(J @ step) <= settled:
                 break
             trial = here.copy()

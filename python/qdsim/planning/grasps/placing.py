@@ -7,10 +7,9 @@ from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
 from qdsim.model import Model
-from qdsim.planning.grasps.closing import joint_limits, moved_bodies
 from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.robot import joint_limits, penetration, robot_bodies, room
 from qdsim.planning.task.space import Array, ObjectSpace
-from qdsim.planning.task.task import penetration
 from qdsim.step import Options, step
 
 __all__ = ["placed", "shifted"]
@@ -88,8 +87,7 @@ def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike)
         move = least_squares_in_box(
             np.vstack(jacobians),
             error,
-            np.minimum(lower - grasp[rows], 0.0),
-            np.maximum(upper - grasp[rows], 0.0),
+            *room(grasp[rows], lower, upper),
             regularization=DAMPING,
         )
         grasp[rows] += move
@@ -103,7 +101,7 @@ def _grasp_points(
 ) -> list[tuple[str, Array, Array]]:
     """Points of links next to the object: body, place on it, and where that place of the object is now."""
     names = model.body_names
-    robot = np.flatnonzero(np.any(moved_bodies(model), axis=0)).tolist()
+    robot = np.flatnonzero(robot_bodies(model)).tolist()
     then, turned = model.body_pose(planned, space.body)
     now, turn = model.body_pose(here, space.body)
     found = []

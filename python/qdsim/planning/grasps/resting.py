@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import weakref
 
 import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.arguments import instance, vector
 from qdsim.model import Model
-from qdsim.planning.grasps.closing import moved_bodies
+from qdsim.planning.task.robot import once, robot_bodies
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.step import Options, step
 
@@ -21,8 +20,6 @@ STILL_POSITION, STILL_ROTATION = 1e-3, 1e-2
 
 _STEP = 0.1
 """s, at least: in a shorter step a free fall would not be told from rest."""
-
-_WITHOUT: weakref.WeakKeyDictionary[Model, Model] = weakref.WeakKeyDictionary()
 
 
 def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, float]:
@@ -66,23 +63,17 @@ def stays(model: Model, q: Array, object: str, options: Options) -> bool:
     return shift <= STILL_POSITION and turn <= STILL_ROTATION
 
 
+@once
 def _without_robot(model: Model) -> Model:
     """The model without the geometries of bodies that actuators move."""
-    bare = _WITHOUT.get(model)
-    if bare is None:
-        description = model.description
-        robot: list[bool] = np.any(moved_bodies(model), axis=0).tolist()
-        gone = {
-            geom.name
-            for b, body in enumerate(description.bodies)
-            if robot[b]
-            for geom in body.geoms
-        }
-        bodies = tuple(
-            dataclasses.replace(body, geoms=()) if robot[b] else body
-            for b, body in enumerate(description.bodies)
-        )
-        pairs = tuple(pair for pair in description.pairs if not {pair.geom_a, pair.geom_b} & gone)
-        bare = Model(dataclasses.replace(description, bodies=bodies, pairs=pairs))
-        _WITHOUT[model] = bare
-    return bare
+    description = model.description
+    robot: list[bool] = robot_bodies(model).tolist()
+    gone = {
+        geom.name for b, body in enumerate(description.bodies) if robot[b] for geom in body.geoms
+    }
+    bodies = tuple(
+        dataclasses.replace(body, geoms=()) if robot[b] else body
+        for b, body in enumerate(description.bodies)
+    )
+    pairs = tuple(pair for pair in description.pairs if not {pair.geom_a, pair.geom_b} & gone)
+    return Model(dataclasses.replace(description, bodies=bodies, pairs=pairs))

@@ -12,8 +12,13 @@ from qdsim.batch import pair_distances
 from qdsim.cone import solve_cone_program
 from qdsim.description import Coupling
 from qdsim.model import Model
-from qdsim.planning.grasps.closing import joint_limits, moved_bodies
-from qdsim.planning.task.sizes import bounding_radii
+from qdsim.planning.task.robot import (
+    actuated_joints,
+    bounding_radii,
+    joint_limits,
+    moved_bodies,
+    room,
+)
 from qdsim.planning.task.space import Array
 
 __all__ = ["RobotSpace"]
@@ -183,8 +188,8 @@ class RobotSpace:
         nu, n = self.model.nu, len(wanted)
         scaled = rows / self.weight  # in y = weight dx, metres
         most = np.maximum(2.0 * longest, 1e-6)
-        down = np.maximum(self.weight * np.minimum(self.lower - x, 0.0), -most)
-        up = np.minimum(self.weight * np.maximum(self.upper - x, 0.0), most)
+        back, on = room(x, self.lower, self.upper)
+        down, up = np.maximum(self.weight * back, -most), np.minimum(self.weight * on, most)
         Q = np.diag(np.concatenate((np.full(nu, 1e-3), np.ones(n))))
         G = np.block(
             [
@@ -207,11 +212,10 @@ class RobotSpace:
 def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
     """Moving the actuated joints alone must not pull at a bilateral constraint."""
     bodies = {name: b for b, name in enumerate(model.body_names)}
-    driven = set(model.actuated_v.tolist())
+    driven = {joint.name for joint in actuated_joints(model)}
     for item in model.description.constraints:
         if isinstance(item, Coupling):
-            names = [item.joint] + ([item.follows] if item.follows else [])
-            tied = any(model.slice_v(name).start in driven for name in names)
+            tied = bool(driven & {item.joint, item.follows})
         else:
             tied = bool(np.any(moves[:, bodies[item.body_a]] != moves[:, bodies[item.body_b]]))
         if tied:
@@ -224,12 +228,11 @@ def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
 def _bounds(model: Model, q: Array, ends: Array) -> tuple[Array, Array]:
     """Joint limits, widened to contain both ends; where there are none, room to go around the scene."""
     lower, upper = joint_limits(model)
-    joints = {model.slice_v(j.name).start: j.type for j in model.description.joints}
-    hinge = np.array([joints[int(v)] == "hinge" for v in model.actuated_v])
-    room = np.where(hinge, math.pi, _scene_size(model, q))
+    hinge = np.array([joint.type == "hinge" for joint in actuated_joints(model)])
+    around = np.where(hinge, math.pi, _scene_size(model, q))
     low, high = ends.min(axis=0), ends.max(axis=0)
-    lower = np.where(np.isfinite(lower), np.minimum(lower, low), low - room)
-    upper = np.where(np.isfinite(upper), np.maximum(upper, high), high + room)
+    lower = np.where(np.isfinite(lower), np.minimum(lower, low), low - around)
+    upper = np.where(np.isfinite(upper), np.maximum(upper, high), high + around)
     return lower, upper
 
 
@@ -256,11 +259,11 @@ def _moving(model: Model) -> list[bool]:
 
 def _travel(model: Model, q: Array, lower: Array, upper: Array) -> dict[str, float]:
     """How far every slide may be from where its body's frame is without it, m."""
-    driven = {int(v): k for k, v in enumerate(model.actuated_v)}
+    driven = {joint.name: k for k, joint in enumerate(actuated_joints(model))}
     travel = {}
     for joint in model.description.joints:
         if joint.type == "slide":
-            k = driven.get(model.slice_v(joint.name).start)
+            k = driven.get(joint.name)
             at = float(q[model.slice_q(joint.name).start])
             low, high = (at, at) if k is None else (float(lower[k]), float(upper[k]))
             travel[joint.name] = max(abs(low - joint.ref), abs(high - joint.ref))
@@ -276,8 +279,7 @@ def _reach(model: Model, travel: dict[str, float]) -> Array:
     description = model.description
     index = {name: i for i, name in enumerate(model.body_names)}
     radii = bounding_radii(model)
-    names = {model.slice_v(name).start: name for name in model.joint_names}
-    driven = {names[int(v)]: k for k, v in enumerate(model.actuated_v)}
+    driven = {joint.name: k for k, joint in enumerate(actuated_joints(model))}
     reach = np.zeros((model.nu, len(radii)))
     # Walking from the world outwards: how far a body's frame may be from each axis above it.
     frame: list[Array] = [np.zeros(model.nu)]
@@ -299,8 +301,7 @@ def _reach(model: Model, travel: dict[str, float]) -> Array:
         for i, geom in enumerate(description.geoms):
             if model.geom_body[i] == b:
                 reach[:, i] = frame[b] + float(np.linalg.norm(geom.pos)) + radii[i]
-    for name, k in driven.items():
-        joint = description.joints[model.joint_names.index(name)]
+    for k, joint in enumerate(actuated_joints(model)):
         if joint.type == "slide":
             reach[k] = 1.0
     return reach

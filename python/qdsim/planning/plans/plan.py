@@ -18,9 +18,9 @@ from qdsim.planning.motion.motion import Motion, motion_fault
 from qdsim.planning.plans.archive import read_archive, write_archive
 from qdsim.planning.plans.plan_file import FORMAT, entries_of, fields_of
 from qdsim.planning.plans.segment import Segment
-from qdsim.planning.task.bounds import beyond, beyond_limits, command_range, narrowed
+from qdsim.planning.task.bounds import beyond, beyond_limits, narrowed
+from qdsim.planning.task.robot import command_range, penetration
 from qdsim.planning.task.space import Array, ObjectSpace
-from qdsim.planning.task.task import penetration
 from qdsim.step import Options, Step, step
 
 __all__ = ["Plan", "ReplayResult", "Segment", "Verdict"]

@@ -25,6 +25,7 @@ from qdsim.planning.search.tree import LocalModel, Tree
 from qdsim.planning.search.tree_file import RECORD
 from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.robot import penetration, room
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
@@ -242,14 +243,14 @@ class _Search:
         options, tree = self.options, self.tree
         local = tree.local(node)
         aim = du / length if (length := math.sqrt(du @ du)) > 0.0 else None
-        room_down, room_up = self._room(local.command)
+        within = room(local.command, self.lower, self.upper)
         noise = self.rng.standard_normal((options.shots, len(du))) / np.sqrt(len(du))
         reach = self.rng.uniform(0.1, 1.0, options.shots) * options.step
         best: tuple[Array, Array] | None = None
         for z, r in zip(noise, reach):
             direction = z if aim is None else aim + options.shot_spread * z
             direction *= r / np.sqrt(direction @ direction)
-            du = np.clip(direction, room_down, room_up)
+            du = np.clip(direction, *within)
             edge = self._simulate(tree._q[node], local.command, du)
             if edge is None:
                 continue
@@ -273,10 +274,6 @@ class _Search:
             return task.with_object(q, rng.random() * task.space.difference(task.goal, q))
         return task.with_object(task.start, task.lower + rng.random(len(task.lower)) * self.span)
 
-    def _room(self, command: Array) -> tuple[Array, Array]:
-        """How far a command within the bounds may move."""
-        return np.minimum(self.lower - command, 0.0), np.maximum(self.upper - command, 0.0)
-
     def _steer(self, local: LocalModel, subgoal: Array) -> Array:
         """Change of the command that brings the smoothed model nearest to the subgoal (S3 Alg. 3,
         line 3).
@@ -290,7 +287,9 @@ class _Search:
         length = math.sqrt(free @ free)
         if length > longest:
             free, target = free * (longest / length), target * (longest / length)
-        du = least_squares_in_box(local.B, target, *self._room(local.command), first_guess=free)
+        du = least_squares_in_box(
+            local.B, target, *room(local.command, self.lower, self.upper), first_guess=free
+        )
         length = math.sqrt(du @ du)
         return du * (longest / length) if length > longest else du
 
@@ -440,7 +439,7 @@ class _Search:
         Large steps leave penetration by linearisation; a robot should not let go of an object
         inside of it. What hangs is held with the node's pressure meanwhile.
         """
-        tree, model = self.tree, self.task.model
+        tree = self.tree
         tolerance = self.options.contact_tolerance
         if tree._depth[node] <= tolerance:
             return node
@@ -454,8 +453,7 @@ class _Search:
             inputs.append(edge[0][0])
             trajectory.append(edge[1][0])
             q = edge[1][0]
-            contacts = model.collide(q, 0.0)
-            if len(contacts) == 0 or -float(contacts["dist"].min()) <= tolerance:
+            if penetration(self.task.model, q) <= tolerance:
                 return tree.add(q, node, EdgeKind.SETTLE, np.array(inputs), np.array(trajectory))
         return None
 

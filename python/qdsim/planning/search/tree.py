@@ -23,9 +23,10 @@ from qdsim.planning.search.tree_file import (
     content_of,
     entries_of,
 )
+from qdsim.planning.task.robot import penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import Array, as_slice
-from qdsim.planning.task.task import Task, penetration
+from qdsim.planning.task.task import Task
 from qdsim.step import linearize
 
 __all__ = ["LocalModel", "Tree"]

@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import fields, instance, number, reals, vector
 from qdsim.model import Model
-from qdsim.planning.task.bounds import beyond, command_range, narrowed
+from qdsim.planning.task.bounds import beyond, narrowed
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.oddities import warn_of_oddities
+from qdsim.planning.task.robot import command_range, object_length, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.sampler import ContactSampler
-from qdsim.planning.task.sizes import object_length
 from qdsim.planning.task.space import Array, ObjectSpace
 from qdsim.step import Options
 
-__all__ = ["Task", "command_range", "penetration"]
+__all__ = ["Task"]
 
 _DRAWS = 10
 """Samples that are asked for where none before could be held by commands within the bounds."""
@@ -218,12 +218,6 @@ def _pose_change(task: Task) -> str:
     shift, turn = task.space.errors(task.start, task.goal)
     parts = [f"{shift:.3g} m"] if not task.space.rotation.all() else []
     return " and ".join(parts + ([f"{turn:.3g} rad"] if task.space.rotation.any() else []))
-
-
-def penetration(model: Model, q: Array) -> float:
-    """Deepest penetration among all pairs of a configuration, m; 0 if nothing penetrates."""
-    contacts = model.collide(q, 0.0)
-    return max(0.0, -float(contacts["dist"].min())) if len(contacts) else 0.0
 
 
 def _bounds(name: str, given: ArrayLike | None, limits: Array) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from qdsim.arguments import instance, numbers, spread
 from qdsim.model import Model
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
-from qdsim.planning.task.scales import levers, object_weight
+from qdsim.planning.task.robot import actuated_joints, levers, object_weight
 from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 
@@ -87,10 +87,7 @@ def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions
 def _typical(model: Model, arm: Array) -> Array:
     """Levers ``(nu,)``, the mean of all turning joints for each of them: weights that differ from joint to joint of a
     finger (in proportion to their levers) turned a cube less often, 75 instead of 90 % of 20 goals."""
-    held = np.asarray(model.actuated_v)
-    joints = {model.slice_v(name).start: name for name in model.joint_names}
-    owners = {j.name: j.type for body in model.description.bodies for j in body.joints}
-    turns = np.array([owners[joints[int(v)]] != "slide" for v in held])
+    turns = np.array([joint.type != "slide" for joint in actuated_joints(model)])
     typical = np.maximum(arm, 1e-6)
     if turns.any():
         typical[turns] = max(float(arm[turns].mean()), 1e-6)

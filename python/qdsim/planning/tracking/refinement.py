@@ -16,8 +16,9 @@ from qdsim.planning.plans.segment import Segment
 from qdsim.planning.progress import away, progress_bar
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.refine_options import RefineOptions
+from qdsim.planning.task.robot import penetration
 from qdsim.planning.task.space import Array, ObjectSpace
-from qdsim.planning.task.task import Task, penetration
+from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import impc
 from qdsim.planning.tracking.refinement_file import load_segments, mark_of, save_segments
 from qdsim.step import Options, step

@@ -13,6 +13,7 @@ from qdsim.arguments import spread
 from qdsim.batch import feedback_rollout, rollout
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
+from qdsim.planning.task.robot import room
 from qdsim.planning.task.space import Array
 from qdsim.planning.tracking.cost import CostModel
 from qdsim.step import Options
@@ -220,11 +221,8 @@ class Shooting:
         if self.state_bounds is None:
             return None, None
         lower, upper = self.state_bounds
-        shift = self.difference(q, self.task.start)
-        return (
-            np.ascontiguousarray(np.minimum(lower - shift, 0.0)),
-            np.ascontiguousarray(np.maximum(upper - shift, 0.0)),
-        )
+        low, high = room(self.difference(q, self.task.start), lower, upper)
+        return np.ascontiguousarray(low), np.ascontiguousarray(high)
 
     # ---------------------------------------------------------------- roll-outs
 

@@ -11,7 +11,7 @@ from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
 from qdsim.planning.grasps.samplers.touching import sides
-from qdsim.planning.task.sizes import object_length
+from qdsim.planning.task.robot import object_length
 from qdsim.planning.task.space import Array, ObjectSpace
 
 __all__ = ["carrying_effort", "hangs"]

@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 
 from qdsim.arguments import fields, flag, instance, integer, number
 from qdsim.model import Model
-from qdsim.planning.grasps.closing import close_grasp, joint_limits, moved_bodies
+from qdsim.planning.grasps.closing import close_grasp
 from qdsim.planning.grasps.inverse_kinematics import reach_point
 from qdsim.planning.grasps.samplers.carrying import carrying_effort, hangs
 from qdsim.planning.grasps.samplers.touching import bodies_touching, sides, slopes
 from qdsim.planning.task.least_squares import least_squares_in_box
-from qdsim.planning.task.sizes import bounding_radii
+from qdsim.planning.task.robot import (
+    actuated_joints,
+    bounding_radii,
+    joint_limits,
+    moved_bodies,
+    room,
+    too_near,
+)
 from qdsim.planning.task.space import Array
 
 __all__ = ["SurfaceSampler"]
@@ -231,7 +238,7 @@ class SurfaceSampler:
             nearest = self._nearest(model, contacts, tips)
             if len(nearest) < len(tips):
                 return None
-            others = np.setdiff1d(_too_near(model, contacts, self.gap), nearest)
+            others = np.setdiff1d(too_near(model, contacts, self.gap), nearest)
             distances = contacts["dist"][nearest]
             depth = -float(contacts["dist"][others].min(initial=0.0))
             if np.all((distances >= 0.0) & (distances <= 2.0 * self.gap)) and depth <= 0.0:
@@ -243,9 +250,10 @@ class SurfaceSampler:
             if patience < 0:
                 return None  # out of reach, or in its own way
             active = contacts[np.append(others, nearest)]
-            room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
             wanted = self.gap - active["dist"]
-            here[rows] += least_squares_in_box(slopes(model, here, active), wanted, *room)
+            here[rows] += least_squares_in_box(
+                slopes(model, here, active), wanted, *room(here[rows], lower, upper)
+            )
         return None
 
     def _go_near(self, model: Model, q: Array, tips: NDArray[np.intp], places: Array) -> Array:
@@ -272,9 +280,9 @@ class SurfaceSampler:
             if cost > 2.0 * least or cost < 1e-4:
                 break
             J = [model.jacobian(here, int(b), p)[:3] for b, p in zip(bodies, points)]
-            room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
+            within = room(here[rows], lower, upper)
             columns = np.vstack(J)[:, model.actuated_v]
-            here[rows] += least_squares_in_box(columns, e, *room, regularization=1e-4)
+            here[rows] += least_squares_in_box(columns, e, *within, regularization=1e-4)
         return best
 
     def _nearest(
@@ -317,13 +325,6 @@ class SurfaceSampler:
         return close_grasp(model, q, rate / turns, resolution=0.1).q if turns > 0.0 else q
 
 
-def _too_near(model: Model, contacts: NDArray[np.void], gap: float) -> NDArray[np.intp]:
-    """Indices of contacts nearer than ``gap`` that some actuated joint moves against each other."""
-    table = moved_bodies(model)
-    apart = (table[:, contacts["body_a"]] != table[:, contacts["body_b"]]).any(axis=0)
-    return np.flatnonzero(apart & (contacts["dist"] < gap))
-
-
 def _units(vectors: Array) -> Array:
     """Vectors ``(..., 3)`` divided by their lengths."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
@@ -331,5 +332,4 @@ def _units(vectors: Array) -> Array:
 
 
 def _hinges(model: Model) -> NDArray[np.bool_]:
-    kinds = {model.slice_v(j.name).start: j.type for j in model.description.joints}
-    return np.array([kinds[int(v)] == "hinge" for v in model.actuated_v])
+    return np.array([joint.type == "hinge" for joint in actuated_joints(model)])

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.model import Model
-from qdsim.planning.grasps.closing import joint_limits, moved_bodies, near_pairs
 from qdsim.planning.task.least_squares import least_squares_in_box
+from qdsim.planning.task.robot import joint_limits, near_pairs, robot_bodies, room
 from qdsim.planning.task.space import Array
 
 __all__ = ["add_contact", "bodies_touching", "sides", "slopes"]
@@ -69,8 +69,7 @@ def add_contact(
         if np.all(np.abs(left) <= 0.5 * gap):
             return here if len(near_pairs(model, here, 0.0)) == 0 else None
         slope = slopes(model, here, contacts[chosen])
-        room = np.minimum(lower - here[rows], 0.0), np.maximum(upper - here[rows], 0.0)
-        here[rows] += least_squares_in_box(slope, left, *room)
+        here[rows] += least_squares_in_box(slope, left, *room(here[rows], lower, upper))
         margin = max(near, float(np.abs(left).max()))
         codes, contacts = _between(model, here, object, margin)
     return None
@@ -94,7 +93,7 @@ def _between(
 def slopes(model: Model, q: Array, contacts: NDArray[np.void]) -> Array:
     """Changes of contacts' distances per unit of the actuated joints ``(contacts, nu)``."""
     pos, rot = model.body_poses(q)
-    moved = np.any(moved_bodies(model), axis=0)
+    moved = robot_bodies(model)
     found = np.zeros((len(contacts), model.nu))
     for k, contact in enumerate(contacts):
         # The normal points from a to b; the contact's place lies half way between the two surfaces.
@@ -138,6 +137,5 @@ def sides(model: Model, object: str) -> tuple[NDArray[np.bool_], NDArray[np.bool
             chains.append({len(chains), *chains[index[body.parent or "world"]]})
         target = index[object]
         own = np.array([target in chain or b in chains[target] for b, chain in enumerate(chains)])
-        robot: NDArray[np.bool_] = np.asarray(np.any(moved_bodies(model), axis=0))
-        known[object] = own, robot
+        known[object] = own, robot_bodies(model)
     return known[object]
