@@ -65,22 +65,74 @@ def test_includes(tmp_path, path, include, allowed):
         ("__main__.py", "from qdsim import __version__, demo", True),
         ("model.py", "def f():\n    from .planning import rrt", False),
         ("step.py", "from .cone import solve", False),
-        ("planning/tree.py", "from .task import Task", True),
-        ("planning/tree.py", "from ..step import Options", True),
-        ("planning/tree.py", "from ..systems import load", False),
+        ("planning/search/tree.py", "from ..task import Task", True),
+        ("planning/search/tree.py", "from ...step import Options", True),
+        ("planning/search/tree.py", "from ...systems import load", False),
         ("planning/__init__.py", "from .task import Task", True),
         ("planning/__init__.py", "from ..demo import run", False),
-        ("planning/deep/leaf.py", "from ...model import Model", True),
-        ("planning/deep/leaf.py", "from ..task import Task", True),
+        ("planning/search/deep/leaf.py", "from ....model import Model", True),
+        ("planning/search/deep/leaf.py", "from ...task import Task", True),
         ("model.py", "import numpy as np", True),
         ("surprise.py", "import numpy as np", False),
+        ("planning/plans/plan.py", "from ..task.space import Array", True),
+        ("planning/plans/plan.py", "from qdsim.planning.motion import motion", True),
+        ("planning/plans/plan.py", "from qdsim.planning.search.tree import Tree", False),
+        ("planning/plans/plan.py", "def f():\n    from ..search import tree", False),
+        (
+            "planning/plans/plan.py",
+            "if TYPE_CHECKING:\n    from qdsim.planning.search.tree import Tree",
+            False,
+        ),
+        ("planning/motion/motion.py", "from qdsim.planning.grasps.closing import close", False),
+        ("planning/drawing/pictures.py", "from qdsim.planning.execution.plant import P", True),
+        ("planning/plans/plan.py", "from qdsim.planning import Task", False),
+        ("planning/plans/plan.py", "from qdsim import planning", False),
+        ("planning/attic/leaf.py", "import numpy as np", False),
+        ("planning/__init__.py", "from .drawing import pictures", True),
     ],
 )
 def test_imports(tmp_path, path, statement, allowed):
     package = tmp_path / "qdsim"
     for module in ["description", "model", "step", "cone", "demo"]:
         write(package / f"{module}.py", "")
-    for module in ["planning/task.py", "systems/__init__.py", "__init__.py"]:
+    for module in [
+        "task/task",
+        "search/tree",
+        "motion/motion",
+        "grasps/closing",
+        "execution/plant",
+        "drawing/pictures",
+    ]:
+        write(package / "planning" / f"{module}.py", "")
+    for module in ["planning/__init__.py", "systems/__init__.py", "__init__.py"]:
         write(package / module, "from .model import Model" if module == "__init__.py" else "")
     write(package / path, statement + "\n")
     assert (list(check_floors.check_python(package)) == []) == allowed
+
+
+@pytest.mark.parametrize(
+    ("imports", "knots"),
+    [
+        ({"a": "b", "b": "c", "c": ""}, []),
+        ({"a": "b", "b": "a", "c": "a"}, [["a", "b"]]),
+        ({"a": "b", "b": "c", "c": "a", "d": "e", "e": "d"}, [["a", "b", "c"], ["d", "e"]]),
+    ],
+)
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from qdsim.formats.{} import x",
+        "from . import {}",
+        "def f():\n    from .{} import x",
+        "if TYPE_CHECKING:\n    import qdsim.formats.{}",
+    ],
+)
+def test_modules_that_import_each_other_are_named(tmp_path, imports, knots, statement):
+    package = tmp_path / "qdsim"
+    for module, target in imports.items():
+        write(package / "formats" / f"{module}.py", statement.format(target) if target else "")
+    said = [
+        "qdsim: these import each other: " + ", ".join(f"qdsim.formats.{m}" for m in knot)
+        for knot in knots
+    ]
+    assert list(check_floors.check_python(package)) == said

@@ -1,4 +1,4 @@
-"""Check that no C include and no Python import goes up a floor (docs/architecture.md).
+"""Check that no C include and no Python import goes up a floor or comes back to itself (docs/architecture.md).
 
 Usage: python tools/check_floors.py [root]. Prints one line per violation; exit status 1 if any.
 """
@@ -30,7 +30,8 @@ C_HEADER_HOMES: dict[str, set[str]] = {
 }
 
 # Modules of qdsim, bottom to top. A module imports from lower floors and its own package; modules on
-# one line do not import each other. What is not listed is a violation: give it a floor.
+# one line do not import each other. What is not listed is a violation: give it a floor. Imports in functions and
+# for types count like all others.
 PYTHON_FLOORS: list[set[str]] = [
     {"_core", "arguments", "whole_files"},
     {"description"},
@@ -44,6 +45,19 @@ PYTHON_FLOORS: list[set[str]] = [
     {"demo"},
     {"__main__"},
 ]
+
+# The same within packages that have rooms.
+ROOMS: dict[str, list[set[str]]] = {
+    "planning": [
+        {"task", "progress"},
+        {"grasps", "motion"},
+        {"plans"},
+        {"search"},
+        {"tracking"},
+        {"execution"},
+        {"drawing"},
+    ],
+}
 
 # Faces for people use the package as people do: nothing inside imports them.
 PYTHON_FACES = {"__main__"}
@@ -91,35 +105,56 @@ def _own_reason(csrc: Path, floor: str, name: str) -> str | None:
 
 
 def check_python(package: Path) -> Iterator[str]:
-    """Yield the imports that go up a floor, below the folder of the package `package`."""
-    level = {module: index for index, floor in enumerate(PYTHON_FLOORS) for module in floor}
-    for path in sorted([*package.rglob("*.py"), *package.rglob("*.pyi")]):
-        parts = path.relative_to(package).with_suffix("").parts
-        module = parts[0]
-        if module == "__init__":
+    """Yield the imports that go up a floor, and the knots, below the folder of the package `package`."""
+    files = sorted([*package.rglob("*.py"), *package.rglob("*.pyi")])
+    floors = {package.name: PYTHON_FLOORS} | {f"{package.name}.{k}": v for k, v in ROOMS.items()}
+    edges: dict[str, set[str]] = {}
+    for path in files:
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        if parts == (package.name, "__init__"):
             continue
         where = path.relative_to(package.parent).as_posix()
-        if module not in level:
-            yield f"{where}: module {module!r} has no floor in tools/check_floors.py"
-            continue
         tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-        for number, target in _imports(tree, package, (package.name, *parts)):
-            if target == module:
+        imports = [(n, _module(name, package)) for n, name in _imports(tree, parts)]
+        edges[".".join(parts).removesuffix(".__init__")] = {".".join(m) for _, m in imports}
+        for room, levels in floors.items():
+            depth = room.count(".") + 1
+            if ".".join(parts[:depth]) != room or parts[depth] == "__init__":
                 continue
-            if target == "":
-                if module in PYTHON_FACES:
-                    continue
-                yield f"{where}:{number}: imports {package.name} itself; name the module"
-            elif target not in level:
-                yield f"{where}:{number}: {package.name}.{target} has no floor"
-            elif level[target] >= level[module]:
-                yield f"{where}:{number}: {module} (floor {level[module]}) imports {target} " + (
-                    f"(floor {level[target]})"
-                )
+            for number, reason in _room_reasons(levels, depth, parts, imports):
+                yield f"{where}:{number}: {reason}" if number else f"{where}: {reason}"
+    for knot in _knots(edges):
+        yield f"{package.name}: these import each other: {', '.join(knot)}"
 
 
-def _imports(tree: ast.Module, package: Path, parts: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-    """Line and module below the package ("" for the package itself) of every import of our own."""
+def _room_reasons(
+    levels: list[set[str]],
+    depth: int,
+    parts: tuple[str, ...],
+    imports: list[tuple[int, tuple[str, ...]]],
+) -> Iterator[tuple[int, str]]:
+    """Line (0: none) and reason of what a file imports against the floors of the room that it is in."""
+    level = {name: index for index, floor in enumerate(levels) for name in floor}
+    room, own = ".".join(parts[:depth]), parts[depth]
+    if own not in level:
+        yield 0, f"module {own!r} has no floor in tools/check_floors.py"
+        return
+    for number, target in imports:
+        if target[:depth] != parts[:depth]:
+            continue
+        there = target[depth] if len(target) > depth else ""
+        if there == own or (there == "" and own in PYTHON_FACES):
+            continue
+        if there == "":
+            yield number, f"imports {room} itself; name the module"
+        elif there not in level:
+            yield number, f"{room}.{there} has no floor"
+        elif level[there] >= level[own]:
+            yield number, f"{own} (floor {level[own]}) imports {there} (floor {level[there]})"
+
+
+def _imports(tree: ast.Module, parts: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Line and full name of every import of our own in a file; `parts` is its place."""
     # The package of the file: relative imports count their dots from there.
     here = parts[:-1]
     for node in ast.walk(tree):
@@ -130,18 +165,40 @@ def _imports(tree: ast.Module, package: Path, parts: tuple[str, ...]) -> Iterato
             base = here[: len(here) - node.level + 1] if node.level else ()
             full = base + tuple(node.module.split(".") if node.module else ())
             names = [full + (alias.name,) for alias in node.names]
-        else:
-            continue
-        for name in names:
-            if name[0] != package.name:
-                continue
-            target = name[1] if len(name) > 1 else ""
-            known = (
-                target == "_core"
-                or (package / f"{target}.py").exists()
-                or (package / target).is_dir()
-            )
-            yield node.lineno, target if known else ""
+        yield from ((node.lineno, name) for name in names if name[0] == parts[0])
+
+
+def _module(name: tuple[str, ...], package: Path) -> tuple[str, ...]:
+    """The module that an import of ``name`` reads: without what is defined in it."""
+    found = name[:1]
+    for part in name[1:]:
+        place = package.parent.joinpath(*found, part)
+        known = place.is_dir() or any(place.with_suffix(s).exists() for s in (".py", ".pyi"))
+        if not known and (*found, part) != (package.name, "_core"):
+            break
+        found += (part,)
+    return found
+
+
+def _knots(edges: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules each of which reaches all others of its group by imports."""
+
+    def reached(start: str) -> set[str]:
+        found: set[str] = set()
+        todo = [start]
+        while todo:
+            new = edges.get(todo.pop(), set()) - found
+            found |= new
+            todo += new
+        return found
+
+    reach = {name: reached(name) for name in edges}
+    knots = {
+        tuple(sorted({name} | {other for other in reach[name] if name in reach.get(other, ())}))
+        for name in edges
+        if name in reach[name]
+    }
+    return [list(knot) for knot in sorted(knots)]
 
 
 def main(root: Path) -> int:

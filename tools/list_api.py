@@ -5,8 +5,8 @@ Usage: python tools/list_api.py, with the package installed. `help(name)` has th
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import pkgutil
 import re
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def page() -> str:
     parts = [HEAD]
     listed: set[int] = set()
     for module, title in MODULES.items():
-        scope = importlib.import_module(module)
+        scope = pkgutil.resolve_name(module)
         things = {name: getattr(scope, name) for name in sorted(scope.__all__, key=str.lower)}
         rows = [
             f"| `{name}` | {kind(thing)} | {sentence(thing) if callable(thing) else 'see `help(' + module + ')`'} |"
