@@ -12,7 +12,7 @@ from qdsim.planning.grasps.samplers.touching import slopes
 from qdsim.planning.task.robot import joint_limits, near_pairs
 
 LIMITS = planning.RRTOptions(max_nodes=4000, max_steps=30000)
-CASES = [("arm", seed) for seed in (0, 2, 3, 5, 6)] + [("snake", seed) for seed in (0, 2, 4, 6)]
+CASES = [("arm", seed) for seed in (0, 2, 6)] + [("snake", seed) for seed in (0, 2, 6)]
 
 
 @pytest.mark.parametrize(("robot", "seed"), CASES)

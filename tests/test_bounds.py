@@ -46,7 +46,7 @@ def gripper(**changes: Any) -> planning.Task:
     options = qdsim.Options(h=0.05, margin=0.05)
     box = np.array([0.1, 0.1, 0.1, 0.3, 0.3, 0.3])
     settings: dict[str, Any] = {
-        "sampler": planning.SurfaceSampler("cube", contacts=2),
+        "sampler": planning.SurfaceSampler("cube", contacts=2, draws=4),
         "length": 0.03,
         "rotation_tolerance": 0.2,
         "start_tolerance": 1e-3,
@@ -87,12 +87,12 @@ SCENES = {
 
 
 @pytest.mark.parametrize("strategy", ["chain", "published"])
-@pytest.mark.parametrize("share", [0.2, 0.6, 1.0])
+@pytest.mark.parametrize("share", [0.2, 0.6])
 @pytest.mark.parametrize("name", SCENES)
 def test_trees_keep_bounds_and_limits(name: str, share: float, strategy: str) -> None:
     task = tightened(SCENES[name](), share)
     options = (task.planner or planning.RRTOptions()).replace(
-        strategy=strategy, max_nodes=40, max_steps=1500, require_static_regrasps=False
+        strategy=strategy, max_nodes=40, max_steps=800, require_static_regrasps=False
     )
     tree = planning.rrt(task, options, rng=2)
     for node in range(tree.count):
@@ -334,7 +334,7 @@ def test_bounds_are_kept_in_files(tmp_path: Any) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_narrowed_models_keep_both_bounds_and_limits(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model = published("allegro_plate").model

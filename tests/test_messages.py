@@ -41,7 +41,7 @@ def test_published_tasks_give_no_warning_and_systems_travel(name: str) -> None:
     assert deep.model is system.model
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", systems.TASK_NAMES)
 def test_goals_in_the_box_give_no_warning_and_goals_outside_do(name: str, seed: int) -> None:
     task = next(iter(systems.load(name).tasks.values()))
@@ -98,7 +98,7 @@ def test_a_sampler_that_moves_the_object_is_an_error_at_once(name: str, size: fl
 @pytest.mark.parametrize("answer", [np.zeros(3), "grasp", np.full(7, np.nan)])
 def test_a_sampler_that_returns_no_configuration_is_an_error_at_once(answer: Any) -> None:
     odd = TASK.replace(sampler=lambda model, q, rng: answer)
-    with pytest.raises(ValueError, match="sampler: "):
+    with pytest.raises((TypeError, ValueError), match="sampler: its configuration"):
         planning.rrt(odd, planning.RRTOptions(max_nodes=100), rng=0)
 
 
