@@ -192,7 +192,7 @@ PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssiz
 /* Index of a qd_argument of this name, or -1. */
 int argument_find(PyObject *name);
 
-/* ---------------------------------------------------------------- batch.c */
+/* ---------------------------------------------------------------- batch/ */
 
 extern const char batch_doc[];
 extern const char rollout_doc[];

@@ -1,7 +1,7 @@
 """Types of the C extension. What is private here is for qdsim's own modules and benchmarks."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NoReturn, Protocol, final
+from typing import Any, Final, NoReturn, Protocol, TypedDict, final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,11 @@ STATUS_NAMES: Final[tuple[str, ...]]
 ARGUMENT_NAMES: Final[tuple[str, ...]]
 PARAMETER_NAMES: Final[tuple[str, ...]]
 
-_Codes = npt.NDArray[np.int32]
-_Counts = npt.NDArray[np.int64]
-# sample, step of a rollout, what happened, what it failed on
-_Failure = tuple[int, int, SolverInfo, tuple[str, ...]]
+class _Failure(TypedDict):
+    sample: int
+    step: int  # of a rollout
+    info: SolverInfo
+    culprits: tuple[str, ...]
 
 class _OptionsLike(Protocol):  # qdsim.Options, which lives a floor higher
     @property
@@ -214,34 +215,36 @@ def _differentiate(
 def _batch(
     model: Model,
     options: _OptionsLike | StepOptions | None,
+    *,
     q: _Vector,
     u: _Vector,
     tau: _Vector | None,
     wrench: _Vector | None,
     parameters: tuple[_Vector | None, ...] | None,
-    out: tuple[npt.NDArray[Any] | None, ...] | None,
+    out: dict[str, npt.NDArray[Any]] | None,
     threads: int,
     wrt: int,
     contacts: bool,
     warm_start: Step | Linearization | tuple[npt.NDArray[Any], ...] | None,
-) -> tuple[Any, ...]: ...
+) -> dict[str, Any]: ...
 def _rollout(
     model: Model,
     options: _OptionsLike | StepOptions | None,
+    *,
     q: _Vector,
     u: _Vector,
     tau: _Vector | None,
     wrench: _Vector | None,
     parameters: tuple[_Vector | None, ...] | None,
-    out: tuple[npt.NDArray[Any] | None, ...] | None,
+    out: dict[str, npt.NDArray[Any]] | None,
     threads: int,
     warm_start: bool,
     start: Step | Linearization | tuple[npt.NDArray[Any], ...] | None,
-    feedback: tuple[_Vector, ...] | None,
-) -> tuple[_Vector, _Codes, _Counts, _Vector | None, _Failure | None]: ...
+    feedback: dict[str, _Vector] | None,
+) -> dict[str, Any]: ...
 def _pair_distances(
     model: Model, q: _Vector, margin: float, threads: int
-) -> tuple[_Vector, _Codes]: ...
+) -> dict[str, npt.NDArray[Any]]: ...
 def _parameter_fault(
     model: Model, parameter: int, rows: _Vector, /
 ) -> tuple[int, int, str] | None: ...

@@ -38,7 +38,7 @@ from .batch_in import (
     wrenches_of,
     wrt_names,
 )
-from .batch_out import Wanted, flat_outputs, outputs
+from .batch_out import Wanted, outputs
 
 __all__ = [
     "BatchLinearizations",
@@ -55,10 +55,9 @@ WarmStart = Union[_core.Step, _core.Linearization, "BatchSteps"]
 
 _Vector = npt.NDArray[np.float64]
 _Errors = Literal["raise", "mark"]
-# Results in the core's order. A and B are the derivatives by the first two arguments.
-_STEPS = ("q_next", "delta", "limit_force", "constraint_force", "status", "derivative_exact")
+# What the core calls the derivatives: A and B are those by the first two arguments.
 _DERIVATIVES = ("A", "B", *ARGUMENT_NAMES[2:])
-_ROLLOUT_OUT = ("q", "status", "steps_done")
+_FEEDBACK = ("q_nominal", "u_before", "x_gain", "u_gain", "lower", "upper")
 _OK = STATUS_NAMES.index("solved")
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
 _OUT_OF_MEMORY = STATUS_NAMES.index("out of memory")
@@ -302,26 +301,22 @@ def rollout(
         "steps_done": (lead, np.int64),
     }
     given = outputs(out, wanted, (q_rows, *rows.values(), *own.values()))
-    q, status, steps_done, _, failure = _core._rollout(
+    found = _core._rollout(
         model,
         options,
-        q_rows,
-        rows["u"],
-        rows.get("tau"),
-        rows.get("wrench"),
-        parameter_rows(own),
-        flat_outputs(given, _ROLLOUT_OUT),
-        thread_count(threads),
-        warm_start is not False,
-        None if isinstance(warm_start, bool) else warm_start,
-        None,
+        q=q_rows,
+        u=rows["u"],
+        tau=rows.get("tau"),
+        wrench=rows.get("wrench"),
+        parameters=parameter_rows(own),
+        out=given,
+        threads=thread_count(threads),
+        warm_start=warm_start is not False,
+        start=None if isinstance(warm_start, bool) else warm_start,
+        feedback=None,
     )
-    _settle("rollout", model, "q0", q_rows, status.reshape(-1), failure, lead, errors)
-    fields: dict[str, Any] = {
-        "q": q.reshape(wanted["q"][0]),
-        "status": status.reshape(lead),
-        "steps_done": steps_done.reshape(lead),
-    }
+    _settle("rollout", model, "q0", q_rows, found["status"], found["failure"], lead, errors)
+    fields = {name: found[name].reshape(shape) for name, (shape, _) in wanted.items()}
     return Rollouts(**{**fields, **given})
 
 
@@ -349,11 +344,21 @@ def feedback_rollout(
         Configurations (samples, T + 1, nq), commands (samples, T, nu), NaN from a failed step on, and
         which samples (samples,) had none.
     """
-    q, status, _, commands, _ = _core._rollout(
-        model, options, q0, u, None, None, None, None, thread_count(threads), False, None, feedback
+    found = _core._rollout(
+        model,
+        options,
+        q=q0,
+        u=u,
+        tau=None,
+        wrench=None,
+        parameters=None,
+        out=None,
+        threads=thread_count(threads),
+        warm_start=False,
+        start=None,
+        feedback=dict(zip(_FEEDBACK, feedback)),
     )
-    assert commands is not None
-    return q, commands, status == _OK
+    return found["q"], found["commands"], found["status"] == _OK
 
 
 def pair_distances(
@@ -386,7 +391,8 @@ def pair_distances(
     lead = array.shape[:-1]
     rows = in_rows(array, lead, 1)
     check_finite("q", rows, lead)
-    distance, status = _core._pair_distances(model, rows, margin, thread_count(threads))
+    found = _core._pair_distances(model, rows, margin, thread_count(threads))
+    distance, status = found["distance"], found["status"]
     bad = np.flatnonzero(status != _OK)
     if bad.size:
         _check_quaternions(model, "q", rows, status, lead)
@@ -405,21 +411,21 @@ def _settle(
     name: str,
     q: _Vector,
     status: npt.NDArray[np.int32],
-    failure: tuple[int, int, _core.SolverInfo, tuple[str, ...]] | None,
+    failure: _core._Failure | None,
     lead: tuple[int, ...],
     errors: _Errors,
 ) -> None:
     """Raise what has to be raised."""
     if failure is None:
         return
+    status = status.reshape(-1)
     _check_quaternions(model, name, q, status, lead)
     if (status == _OUT_OF_MEMORY).any():
         raise MemoryError
     if errors == "raise" or (status == _BAD_ARGUMENT).any():
-        sample, step, info, culprits = failure
-        where = f"{caller}: {sample_name(sample, lead)}"
-        where += f", step {step}" if caller == "rollout" else ""
-        _core._raise_batch_failure(where, info, culprits)
+        where = f"{caller}: {sample_name(failure['sample'], lead)}"
+        where += f", step {failure['step']}" if caller == "rollout" else ""
+        _core._raise_batch_failure(where, failure["info"], failure["culprits"])
 
 
 def _check_quaternions(
@@ -511,26 +517,23 @@ def _run(
 ) -> dict[str, Any]:
     """Steps (wrt None) or linearizations in the core, and their results by name."""
     mask = -1 if wrt is None else sum(1 << ARGUMENT_NAMES.index(name) for name in wrt)
-    names = (*_STEPS, *_DERIVATIVES)
-    contacts = flag("contacts", contacts)
     found = _core._batch(
         model,
         options,
-        rows["q"],
-        rows["u"],
-        rows.get("tau"),
-        rows.get("wrench"),
-        parameter_rows(rows),
-        flat_outputs(given, names),
-        thread_count(threads),
-        mask,
-        contacts,
-        _start(warm_start, lead),
+        q=rows["q"],
+        u=rows["u"],
+        tau=rows.get("tau"),
+        wrench=rows.get("wrench"),
+        parameters=parameter_rows(rows),
+        out=given,
+        threads=thread_count(threads),
+        wrt=mask,
+        contacts=flag("contacts", contacts),
+        warm_start=_start(warm_start, lead),
     )
     caller = "step_batch" if wrt is None else "linearize_batch"
-    *arrays, contact_start, records, failure = found
-    _settle(caller, model, "q", rows["q"], arrays[4].reshape(-1), failure, lead, errors)
-    fields: dict[str, Any] = {"contact_start": contact_start, "contacts": records}
+    _settle(caller, model, "q", rows["q"], found["status"], found["failure"], lead, errors)
+    fields = {name: found.get(name) for name in ("contact_start", "contacts")}
     for name, (shape, _) in _wanted(model, lead, wrt).items():
-        fields[name] = arrays[names.index(name)].reshape(shape)
+        fields[name] = found[name].reshape(shape)
     return fields if wrt is None else {**dict.fromkeys(_DERIVATIVES), **fields}

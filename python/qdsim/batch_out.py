@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Wanted", "flat_outputs", "outputs"]
+__all__ = ["Wanted", "outputs"]
 
 Wanted = dict[str, tuple[tuple[int, ...], type[np.generic]]]
 """Shape and type of every result that can be written into an array of the caller."""
@@ -62,10 +62,3 @@ def _overlap(array: npt.NDArray[Any], read: npt.NDArray[Any]) -> bool:
         return bool(np.shares_memory(array, read, max_work=work))
     except np.exceptions.TooHardError:
         return True
-
-
-def flat_outputs(
-    given: dict[str, npt.NDArray[Any]], names: Iterable[str]
-) -> tuple[npt.NDArray[Any] | None, ...] | None:
-    """The arrays in the order of these names; None for those that are to be new."""
-    return tuple(given.get(name) for name in names) if given else None

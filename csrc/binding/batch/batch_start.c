@@ -1,5 +1,5 @@
 /* Guesses of a batch: one Step for all samples, or what an earlier batch has given each. */
-#include "binding/batch_start.h"
+#include "binding/batch/batch_start.h"
 
 /* An array of the given type and size, C-contiguous; its numbers. */
 static void *numbers_read(PyObject *object, int type, npy_intp size) {

@@ -1,0 +1,49 @@
+/* What batches of steps, rollouts and distances share: rows of samples in, results by name out.
+ * Floor: binding. */
+#ifndef QD_BINDING_BATCH_CALL_H
+#define QD_BINDING_BATCH_CALL_H
+
+#include "binding/batch/batch_start.h"
+#include "binding/interrupt.h"
+
+typedef struct batch_call {
+  step_call step; /* model and settings */
+  core_state *state;
+  qd_thread_pool *pool;
+  qd_batch *batch;
+  int threads;
+  qd_batch_input input;
+  qd_batch_failure failure;
+  batch_start start;
+} batch_call;
+
+/* Threads and the model's scratch of a batch; calls at the same time make their own. */
+qd_thread_pool *thread_pool_of(core_state *state);
+qd_batch *batch_acquire(model_object *model);
+void batch_release(model_object *model, qd_batch *batch);
+
+/* -1 with an exception; end it in any case. */
+int batch_begin(batch_call *call, core_state *state, const char *name, PyObject *model,
+                PyObject *options, PyObject *threads);
+void batch_end(batch_call *call);
+
+/* The last dimension is contiguous and the others step by whole doubles; strides of an array
+ * without elements mean nothing. */
+int strides_fit(PyArrayObject *array);
+/* Rows (count, width) of doubles. qdsim.batch hands over nothing else. */
+const double *rows_read(PyObject *object, const char *name, npy_intp *count, int width,
+                        ptrdiff_t *stride);
+/* Parameters of the samples: None, or a tuple with rows or None for each qd_parameter. */
+int parameters_read(batch_call *call, PyObject *object);
+/* A dict of arrays to write results into, or None. */
+int out_check(PyObject *out);
+/* Puts the array of `out` or a new one (count, rows, columns; -1: not there) into the dict of
+ * results, and gives its data. NULL with an exception, or after one. */
+void *result_create(PyObject *results, PyObject *out, const char *name, int type, npy_intp count,
+                    npy_intp rows, npy_intp columns);
+/* The results with one more, whose reference is taken; NULL and no results without a value. */
+PyObject *results_finish(PyObject *results, const char *name, PyObject *value);
+/* A dict of sample, step, info and culprits of the first failed sample, or None. */
+PyObject *failure_report(const batch_call *call, int with_derivative);
+
+#endif

@@ -1,0 +1,107 @@
+/* Many steps in a row from each sample. */
+#include <math.h>
+#include <string.h>
+
+#include "runtime/run.h"
+#include "runtime/sample.h"
+
+typedef struct rollout_job {
+  step_job steps;
+  int64_t step_count;
+  double *q; /* (sample_count, step_count + 1, nq) */
+  int32_t *status;
+  int64_t *steps_done;
+} rollout_job;
+
+/* y += A x, A (rows, columns) */
+static void add_product(double *y, const double *A, const double *x, int rows, int columns) {
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      y[i] += A[i * columns + j] * x[j];
+    }
+  }
+}
+
+/* p->u, so far what the input has for step t of sample i, reacts to where it begins. */
+static void react(const rollout_job *job, participant *p, int64_t i, int64_t t) {
+  const qd_model *model = job->steps.model;
+  const qd_feedback *f = job->steps.input->feedback;
+  const int nu = model->nu, nv = model->nv;
+  const int64_t at = i * job->step_count + t;
+  double *u = f->u + at * nu;
+  qd_difference(model, p->q, f->q_nominal + t * model->nq, p->delta);
+  add_product(p->u, f->x_gain + at * nu * nv, p->delta, nu, nv);
+  add_product(p->u, f->u_gain + at * nu * nu, t > 0 ? u - nu : f->u_before, nu, nu);
+  for (int j = 0; j < nu; ++j) {
+    p->u[j] = fmin(fmax(p->u[j], f->lower[at * nu + j]), f->upper[at * nu + j]);
+  }
+  memcpy(u, p->u, (size_t)nu * sizeof(double));
+}
+
+static void rollout_one(const run *r, int k, int64_t i) {
+  const rollout_job *job = r->job;
+  const qd_model *model = r->batch->model;
+  const qd_batch_input *in = job->steps.input;
+  participant *p = r->batch->participants[k];
+  const int64_t nq = model->nq;
+  const qd_model *stepped = sample_model(&job->steps, p, i);
+  double *path = job->q + i * (job->step_count + 1) * nq;
+  int joint;
+  qd_status status = qd_normalize(model, in->q + i * in->q_stride, path, &joint);
+  int64_t t = 0;
+  const qd_step_start *start = sample_start(&job->steps, i);
+  qd_step_result result;
+  memset(&result, 0, sizeof result);
+  if (status != QD_OK) {
+    memcpy(path, in->q + i * in->q_stride, (size_t)nq * sizeof(double));
+  }
+  while (status == QD_OK && t < job->step_count && !run_is_stopped(r, k)) {
+    result.q_next = path + (t + 1) * nq;
+    result.delta = p->delta;
+    result.limit_force = p->limit_force;
+    result.constraint_force = p->constraint_force;
+    status = sample_read(&job->steps, p, i, t, path + t * nq);
+    if (status == QD_OK && in->feedback != NULL) {
+      react(job, p, i, t);
+    }
+    if (status == QD_OK) {
+      status = sample_step(&job->steps, p, stepped, start, &result, NULL);
+    }
+    if (status == QD_OK && in->warm_start && t + 1 < job->step_count) {
+      status = participant_keep(p, model, &result);
+      start = &p->start;
+    }
+    t += status == QD_OK;
+  }
+  if (status != QD_OK) {
+    sample_note_failure(p, i, t, status, &result);
+  }
+  job->steps_done[i] = t;
+  job->status[i] = (int32_t)status;
+  if (in->feedback != NULL) {
+    numbers_fill(in->feedback->u + (i * job->step_count + t) * model->nu,
+                 (job->step_count - t) * model->nu, NAN);
+  }
+  for (; t < job->step_count; ++t) {
+    memcpy(path + (t + 1) * nq, path + t * nq, (size_t)nq * sizeof(double));
+  }
+}
+
+qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                           const qd_step_options *options, const qd_batch_input *input,
+                           int64_t step_count, double *q, int32_t *status, int64_t *steps_done,
+                           qd_batch_failure *failure) {
+  const rollout_job job = {step_job_of(batch->model, options, input), step_count, q, status,
+                           steps_done};
+  run r = {.batch = batch,
+           .sample_count = input->sample_count,
+           .job = &job,
+           .sample = rollout_one,
+           .with_parameters = job.steps.with_parameters};
+  qd_status done = run_prepare(&r, thread_count);
+  if (done == QD_OK) {
+    done = run_all(&r, pool, thread_count);
+    run_first_failure(&r, failure);
+  }
+  return done;
+}

@@ -1,0 +1,160 @@
+#include "runtime/sample.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "mechanics/applied.h"
+
+static int has_parameters(const qd_batch_input *input) {
+  for (int i = 0; i < QD_PARAMETER_COUNT; ++i) {
+    if (input->parameter[i] != NULL) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+step_job step_job_of(const qd_model *model, const qd_step_options *options,
+                     const qd_batch_input *input) {
+  return (step_job){
+      .model = model,
+      .options = options,
+      .input = input,
+      .with_parameters = has_parameters(input),
+  };
+}
+
+qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t, const double *q) {
+  const qd_model *model = job->model;
+  const qd_batch_input *in = job->input;
+  const size_t nv = (size_t)model->nv, nw = APPLIED_WRENCH * (size_t)model->body_count;
+  memcpy(p->u, in->u + i * in->u_stride + t * in->u_step, (size_t)model->nu * sizeof(double));
+  if (in->tau != NULL) {
+    memcpy(p->tau, in->tau + i * in->tau_stride + t * in->tau_step, nv * sizeof(double));
+  }
+  if (in->wrench != NULL) {
+    memcpy(p->wrench, in->wrench + i * in->wrench_stride + t * in->wrench_step,
+           nw * sizeof(double));
+  }
+  int joint;
+  const qd_status status = qd_normalize(model, q, p->q, &joint);
+  if (status != QD_OK) {
+    memmove(p->q, q, (size_t)model->nq * sizeof(double));
+  }
+  return status; /* the step looks at the rest */
+}
+
+static int result_is_finite(const qd_model *model, const qd_step_result *result) {
+  return all_finite(result->q_next, model->nq) && all_finite(result->delta, model->nv) &&
+         all_finite(result->limit_force, model->nv) &&
+         all_finite(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count);
+}
+
+void numbers_fill(double *numbers, int64_t count, double value) {
+  for (int64_t i = 0; numbers != NULL && i < count; ++i) {
+    numbers[i] = value;
+  }
+}
+
+int derivative_size(const qd_model *model, int argument) {
+  return model->nv * qd_argument_size(model, argument);
+}
+
+void sample_leave_failed(const qd_model *model, const double *q, qd_step_result *result,
+                         double *const *derivative) {
+  memmove(result->q_next, q, (size_t)model->nq * sizeof(double));
+  numbers_fill(result->delta, model->nv, 0.0);
+  numbers_fill(result->limit_force, model->nv, 0.0);
+  numbers_fill(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count, 0.0);
+  for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
+    numbers_fill(derivative[k], derivative_size(model, k), NAN);
+  }
+  result->derivative_exact = 0;
+}
+
+const qd_model *sample_model(const step_job *job, participant *p, int64_t i) {
+  const qd_batch_input *in = job->input;
+  if (!job->with_parameters) {
+    return job->model;
+  }
+  const double *values[QD_PARAMETER_COUNT];
+  for (int k = 0; k < QD_PARAMETER_COUNT; ++k) {
+    const int known =
+        in->parameter[k] == NULL || (in->parameter_stride[k] == 0 && p->variant_is_set);
+    values[k] = known ? NULL : in->parameter[k] + i * in->parameter_stride[k];
+  }
+  model_variant_set(p->variant, values);
+  p->variant_is_set = 1;
+  return model_variant_model(p->variant);
+}
+
+/* One attempt, as the single calls make it: A and B with the step where no more is wanted. */
+static qd_status step_try(const step_job *job, participant *p, const qd_model *model,
+                          const qd_step_input *input, qd_step_result *result,
+                          double *const *derivative) {
+  if (!job->with_derivative) {
+    return qd_step(model, p->workspace, job->options, input, result);
+  }
+  if (job->by_more) {
+    return qd_differentiate(model, p->workspace, job->options, input, result);
+  }
+  return qd_linearize(model, p->workspace, job->options, input, result, derivative[QD_BY_Q],
+                      derivative[QD_BY_U]);
+}
+
+/* Pullbacks of the step that qd_differentiate has left in the workspace. */
+static qd_status pull_back(const step_job *job, participant *p, const qd_model *model,
+                           const qd_step_input *input, const qd_step_result *result,
+                           double *const *derivative) {
+  qd_vjp(model, p->workspace, job->options, input, result, model->nv, NULL, derivative);
+  for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
+    if (derivative[k] != NULL && !all_finite(derivative[k], derivative_size(model, k))) {
+      return QD_NUMERICAL_TROUBLE;
+    }
+  }
+  return QD_OK;
+}
+
+const qd_step_start *sample_start(const step_job *job, int64_t i) {
+  const qd_batch_input *in = job->input;
+  return in->start != NULL ? in->start + i * in->start_stride : NULL;
+}
+
+qd_status sample_step(const step_job *job, participant *p, const qd_model *model,
+                      const qd_step_start *start, qd_step_result *result,
+                      double *const *derivative) {
+  const qd_step_input input = {.q = p->q,
+                               .u = p->u,
+                               .tau = job->input->tau != NULL ? p->tau : NULL,
+                               .wrench = job->input->wrench != NULL ? p->wrench : NULL,
+                               .start = start};
+  qd_status status;
+  do {
+    status = step_try(job, p, model, &input, result, derivative);
+  } while (status == QD_OUT_OF_CAPACITY &&
+           (status = qd_workspace_reserve(model, p->workspace, result->contact_count)) == QD_OK);
+  if (status == QD_OK && !result_is_finite(model, result)) {
+    status = QD_NUMERICAL_TROUBLE;
+  }
+  return status == QD_OK && job->by_more ? pull_back(job, p, model, &input, result, derivative)
+                                         : status;
+}
+
+void sample_note_failure(participant *p, int64_t i, int64_t step, qd_status status,
+                         const qd_step_result *result) {
+  qd_batch_failure *f = &p->failure;
+  if (f->sample >= 0 && f->sample < i) {
+    return;
+  }
+  *f = (qd_batch_failure){.sample = i,
+                          .step = step,
+                          .status = status,
+                          .info = result->info,
+                          .row_count = result->row_count,
+                          .contact_count = result->contact_count,
+                          .missed_pairs = result->missed_pairs};
+  f->info.status = status;
+  f->culprit_count = result->culprit_count;
+  memcpy(f->culprit, result->culprit, sizeof f->culprit);
+}
