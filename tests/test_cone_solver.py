@@ -8,6 +8,7 @@ Clarabel, and for barrier problems by a primal Newton method kept here.
 from __future__ import annotations
 
 import itertools
+import pickle
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -720,3 +721,26 @@ def test_barriers_beside_next_to_no_force(power: int, mu: float) -> None:
             np.diag(w), b, np.eye(6), g, [("orthant", 6)], target_mu=mu
         )
         np.testing.assert_allclose(found.x, expected, rtol=0.0, atol=1e-9)
+
+
+def test_info_says_which_method_answered() -> None:
+    rng = np.random.default_rng(5)
+    n = 6
+    root = rng.standard_normal((n, n))
+    Q, b, G = root @ root.T + np.eye(n), rng.standard_normal(n), rng.standard_normal((9, n))
+    inside = G @ np.linalg.solve(Q, b)  # rows at the minimiser of the cost: -G Q^-1 b
+    cones = [("lorentz", 3), ("orthant", 6)]
+    lifted = np.array([100.0, 0.0, 0.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0])
+    free = qdsim.solve_cone_program(Q, b, G, inside + lifted, cones)
+    assert (free.info.method, free.info.tries) == ("free minimum", 1)
+    pushed = qdsim.solve_cone_program(Q, b, G, inside - 0.1 * lifted / 100.0, cones)
+    assert pushed.info.method in ("cuts", "rest", "path") and pushed.info.tries > 1
+    on_path = qdsim.solve_cone_program(
+        Q, b, G, inside - 0.1 * lifted / 100.0, cones, target_mu=1e-3
+    )
+    assert on_path.info.method == "path"
+    no_rows = np.vstack([G, np.zeros(n)])
+    with pytest.raises(qdsim.SolverError) as failed:
+        qdsim.solve_cone_program(Q, b, no_rows, np.append(inside, -1.0), [*cones, ("orthant", 1)])
+    assert failed.value.info.method == "contradiction"
+    assert pickle.loads(pickle.dumps(pushed.info)).method == pushed.info.method

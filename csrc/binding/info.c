@@ -25,6 +25,11 @@ static PyObject *info_status(PyObject *self, void *closure) {
   return PyUnicode_FromString(qd_status_name(info_of(self)->cone.status));
 }
 
+static PyObject *info_method(PyObject *self, void *closure) {
+  (void)closure;
+  return PyUnicode_FromString(qd_cone_method_name(info_of(self)->cone.method));
+}
+
 static PyObject *info_polished(PyObject *self, void *closure) {
   (void)closure;
   return PyBool_FromLong(info_of(self)->cone.polished);
@@ -39,9 +44,10 @@ static PyObject *info_derivative_exact(PyObject *self, void *closure) {
 
 static PyObject *info_repr(PyObject *self) {
   static const char *const names[] = {
-      "status",        "iterations",      "polished",         "factorizations",  "primal_residual",
-      "dual_residual", "complementarity", "objective",        "row_count",       "contact_count",
-      "missed_pairs",  "dropped_pairs",   "relaxed_contacts", "derivative_exact"};
+      "status",           "iterations",       "polished",        "factorizations",
+      "primal_residual",  "dual_residual",    "complementarity", "objective",
+      "row_count",        "contact_count",    "missed_pairs",    "dropped_pairs",
+      "relaxed_contacts", "derivative_exact", "method",          "tries"};
   PyObject *text = PyUnicode_FromString("SolverInfo(");
   for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
     PyObject *value = PyObject_GetAttrString(self, names[i]);
@@ -63,26 +69,32 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
   if (!restore) return NULL;
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
-  return Py_BuildValue("N(iiiiddddiiiiii)", restore, (int)cone->status, cone->iterations,
+  return Py_BuildValue("N(iiiiddddiiiiiiii)", restore, (int)cone->status, cone->iterations,
                        cone->polished, cone->factorizations, cone->primal_residual,
                        cone->dual_residual, cone->complementarity, cone->objective, info->row_count,
                        info->contact_count, info->missed_pairs, info->dropped_pairs,
-                       info->relaxed_contacts, info->derivative_exact);
+                       info->relaxed_contacts, info->derivative_exact, (int)cone->method,
+                       cone->tries);
 }
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
   solver_info info;
-  int status;
+  int status, method = QD_METHOD_NONE; /* older ones do not say */
   qd_cone_info *cone = &info.cone;
-  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii:_restore_info", &status, &cone->iterations,
+  cone->tries = 0;
+  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|ii:_restore_info", &status, &cone->iterations,
                         &cone->polished, &cone->factorizations, &cone->primal_residual,
                         &cone->dual_residual, &cone->complementarity, &cone->objective,
                         &info.row_count, &info.contact_count, &info.missed_pairs,
-                        &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact))
+                        &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact,
+                        &method, &cone->tries))
     return NULL;
   if (status < QD_OK || status > QD_STOPPED)
     return PyErr_Format(PyExc_ValueError, "status: %d is not a status", status);
+  if (method < QD_METHOD_NONE || method > QD_METHOD_CONTRADICTION)
+    return PyErr_Format(PyExc_ValueError, "method: %d is not a method", method);
   cone->status = (qd_status)status;
+  cone->method = (qd_cone_method)method;
   return info_create(PyModule_GetState(module), &info);
 }
 
@@ -92,6 +104,8 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
 static PyMemberDef info_members[] = {
     INFO_MEMBER("iterations", T_INT, cone.iterations, "Interior point iterations."),
     INFO_MEMBER("factorizations", T_INT, cone.factorizations, "Matrices factored."),
+    INFO_MEMBER("tries", T_INT, cone.tries,
+                "Methods that were tried for the answer, the one that gave it included."),
     INFO_MEMBER("primal_residual", T_DOUBLE, cone.primal_residual,
                 "Largest violation of a constraint: the part of Gx + g outside K, and Cx + c."),
     INFO_MEMBER("dual_residual", T_DOUBLE, cone.dual_residual,
@@ -117,6 +131,14 @@ static PyMemberDef info_members[] = {
 
 static PyGetSetDef info_getset[] = {
     {"status", info_status, NULL, "How the solve ended, as a word.", NULL},
+    {"method", info_method, NULL,
+     "What led to the answer or verdict: 'separable', 'free minimum', 'warm start', 'cuts', "
+     "'rest', "
+     "'path',\n'path end', 'multipliers' or 'contradiction' (qd_cone_method in qdsim.h); 'none' "
+     "where nothing was to be\nsolved or no method had an answer. Of a step in islands the "
+     "farthest "
+     "of them, in this order.",
+     NULL},
     {"polished", info_polished, NULL,
      "True: the KKT equations of a certified active set hold to rounding.", NULL},
     {"derivative_exact", info_derivative_exact, NULL,

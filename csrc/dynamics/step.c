@@ -65,6 +65,10 @@ static void add_info(qd_cone_info *sum, const qd_cone_info *one) {
   sum->dual_residual = fmax(sum->dual_residual, one->dual_residual);
   sum->complementarity = fmax(sum->complementarity, one->complementarity);
   sum->objective += one->objective;
+  if (one->method > sum->method) {
+    sum->method = one->method;
+  }
+  sum->tries += one->tries;
 }
 
 /* Solves the islands one after the other, up to one that fails. */

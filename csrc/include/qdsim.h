@@ -70,6 +70,23 @@ typedef struct qd_cone_options {
                      Multipliers that are not unique depend on it; default 0 */
 } qd_cone_options;
 
+/* How a cone program was answered, the simplest way first. */
+typedef enum qd_cone_method {
+  QD_METHOD_NONE,         /* there was nothing to solve, or no method had an answer */
+  QD_METHOD_SEPARABLE,    /* variables that do not know each other, one by one */
+  QD_METHOD_FREE_MINIMUM, /* the minimiser of the cost: no row matters */
+  QD_METHOD_START,        /* the caller's guess */
+  QD_METHOD_CUTS,         /* dual active set method on faces of the cones */
+  QD_METHOD_REST,         /* as if all that is near came to rest */
+  QD_METHOD_PATH,         /* interior point method, with the active set that it shows */
+  QD_METHOD_PATH_END,     /* that set from the very end */
+  QD_METHOD_MULTIPLIERS,  /* method of multipliers, from where rounding ended the path */
+  QD_METHOD_CONTRADICTION /* rows that no point satisfies whatever the others say */
+} qd_cone_method;
+
+/* Its name in words, a constant. */
+const char *qd_cone_method_name(qd_cone_method method);
+
 typedef struct qd_cone_info {
   qd_status status;
   int iterations;         /* interior point iterations */
@@ -79,6 +96,8 @@ typedef struct qd_cone_info {
   double dual_residual;   /* max-norm of Qx + b - G'dual - C'dual_eq (units of b) */
   double complementarity; /* max over cones of |dual o slack - target_mu e| (units of b x) */
   double objective;       /* 1/2 x'Qx + b'x */
+  qd_cone_method method;  /* that has led to the answer or verdict (of islands: the farthest) */
+  int tries;              /* methods that were tried for it, its own included */
 } qd_cone_info;
 
 typedef struct qd_cone_workspace qd_cone_workspace;

@@ -1,13 +1,15 @@
-/* Cone programs: the public entry, reading as a table of contents. */
+/* The cone solver's table of contents: what is tried for a program, in which order, and who judges
+ * the answer.
+ *
+ * METHODS are tried in turn on the program as it was loaded. Each says what came of it; the next
+ * ones know no more of it than that. What the last one leaves counts if it holds in the caller's
+ * own numbers (conic/certificate.c), the only way out. Where nothing does, all is tried again in
+ * other scalings. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/lanes.h"
-#include "numerics/conic/delassus.h"
 #include "numerics/conic/workspace.h"
-#include "numerics/tiles/dense_tiles.h"
 
 /* The path stops for a polish where held and free directions are so many powers of two apart, and
  * again where they are that much farther. A guess counts only with its certificate, so an early
@@ -24,235 +26,75 @@
 /* Tolerance up to which a guess counts that the polish does not bring to rounding. */
 #define LOOSEST 1e-9
 
-/* Tiles that near_rows have room for: more go along the path. */
-#define NEAR_TILES 512
-
 /* A polish that comes so close (relative) has the point: what it misses is how redundant rows share
  * the load, and cuts find a vertex from which to spread it. Had it diverged, cuts would go on for
  * longer than the path takes. */
 #define CLOSE 1e-6
 
-/* A smaller iteration limit is one that the caller means. */
-#define RETRY_FROM 50
+/* Iterations that the path leaves for the method of multipliers, of exact programs: so many, or
+ * half of fewer than twice that. */
+#define KEPT_ITERATIONS 40
 
-/* Dense programs of more variables go into tiles of their own. Smaller ones, as they are: a stack
- * of ten boxes (69) takes a fifth longer otherwise. */
-#define FEW_COLUMNS 128
+/* What came of a method. */
+typedef enum outcome {
+  NO_HELP,
+  UNPROVEN, /* a set that only its proof is missing of: other guesses are not better */
+  NEAR,     /* x, slack and dual solve the program up to the tolerance */
+  SOLVED,   /* polish_x, .. to rounding, with the set of active rows */
+  INFEASIBLE,
+  UNBOUNDED
+} outcome;
 
-/* Variables up to which equalities are taken out first; beyond, only of programs that are not
- * solved with them: their rows have few entries as a rule, and would have all. */
-#define SPACE_LIMIT 64
+/* A program while methods are tried. */
+typedef struct conic_task {
+  qd_cone_workspace *workspace;
+  const qd_cone_options *options;
+  const conic_answer *guess; /* NULL: there is none */
+  int strict;                /* of the guess, only a strict active set counts */
+  int polish;                /* 1: an exact program, whose active set is wanted */
+  int units;                 /* the natural ones (0), or others (conic_change_units) */
+  int start_waits;           /* the guess is worth less than a few cuts: those first */
+  int path_began;            /* iterations before the path */
+  outcome so_far;
+  qd_status failure; /* what to say if nothing has helped */
+  qd_cone_info *info;
+} conic_task;
 
 qd_cone_options qd_cone_options_default(void) {
   const qd_cone_options options = {.tolerance = 1e-9, .iteration_limit = 100, .polish = 1};
   return options;
 }
 
-/* ------------------------------------------------------------ workspace */
-
-static void lay_out_operator(arena *a, cone_operator *operator, size_t slots, size_t lanes_count) {
-  operator->u = arena_doubles(a, slots);
-  operator->diagonal = arena_doubles(a, lanes_count);
-  operator->cross = arena_doubles(a, lanes_count);
-  operator->tangent = arena_doubles(a, lanes_count);
+const char *qd_cone_method_name(qd_cone_method method) {
+  static const char *const names[] = {"none",        "separable",    "free minimum", "warm start",
+                                      "cuts",        "rest",         "path",         "path end",
+                                      "multipliers", "contradiction"};
+  return method >= QD_METHOD_NONE && method <= QD_METHOD_CONTRADICTION ? names[method] : "unknown";
 }
 
-/* Rows, with every group's padding: three lanes at most in linear rows, equalities and cones of
- * each dimension; or every cone alone in its group. */
-static size_t slot_bound(const conic_size *size) {
-  const size_t rows = (size_t)size->rows + (size_t)size->equalities;
-  const size_t dim = (size_t)size->largest_cone, padding = 6 + 3 * (dim * (dim + 1) / 2);
-  return (padding < 3 * rows ? rows + padding : 4 * rows) + 8;
+/* ------------------------------------------------------------ methods */
+
+static int is_open(const conic_task *task) {
+  return task->units == 0 && (task->so_far == NO_HELP || task->so_far == UNPROVEN);
 }
 
-static void lay_out(qd_cone_workspace *w, arena *a) {
-  const conic_size *size = &w->capacity;
-  const size_t tiles = ((size_t)size->variables + 3) / 4, columns = 4 * tiles;
-  const size_t words = (tiles + 63) / 64;
-  const size_t rows = (size_t)size->rows + (size_t)size->equalities;
-  const size_t dims = (size_t)size->largest_cone + 2;
-  const size_t slots = slot_bound(size), lanes_count = slots;
-  tile_system *system = &w->system;
-  cone_product *product = &w->product;
-  system->blocks = arena_take(a, (rows + 1) * sizeof(row_block));
-  system->block_tiles = arena_ints(a, size->row_tiles + tiles + 1);
-  w->block_from = arena_ints(a, size->row_tiles + tiles + 1);
-  system->column_start = arena_ints(a, tiles + 1);
-  system->column_tiles = arena_ints(a, size->fill);
-  system->Q_start = arena_ints(a, tiles + 1);
-  system->Q_tiles = arena_ints(a, size->fill);
-  system->place = arena_ints(a, tiles * tiles);
-  system->G = arena_doubles(a, 4 * size->row_tiles + 4);
-  system->S = arena_doubles(a, 4 * size->row_tiles + 4);
-  system->dense_room = dense_tiles_scratch(columns, rows, size->fill);
-  system->dense = system->dense_room > 0 ? arena_doubles(a, system->dense_room) : NULL;
-  system->Q = arena_doubles(a, 16 * size->fill);
-  system->H = arena_doubles(a, 16 * size->fill);
-  system->inverse = arena_doubles(a, 32 * tiles);
-  product->groups = arena_take(a, (dims + 1) * sizeof(cone_group));
-  product->weight = arena_doubles(a, lanes_count);
-  product->target = arena_doubles(a, lanes_count);
-  for (int k = 0; k < 6; ++k) product->scratch[k] = arena_doubles(a, lanes_count);
-  lay_out_operator(a, &product->scaling, slots, lanes_count);
-  product->inverse.u = product->scaling.u;
-  product->inverse.diagonal = arena_doubles(a, lanes_count);
-  product->inverse.cross = arena_doubles(a, lanes_count);
-  product->inverse.tangent = arena_doubles(a, lanes_count);
-  product->point = arena_doubles(a, slots);
-  product->point_norm = arena_doubles(a, lanes_count);
-  lay_out_operator(a, &w->rows, slots, lanes_count);
-  lay_out_operator(a, &w->stiffness, 0, lanes_count);
-  lay_out_operator(a, &w->hard, 0, lanes_count);
-  w->stiffness.u = w->hard.u = w->rows.u;
-  w->column_of = arena_ints(a, columns);
-  w->column_scale = arena_doubles(a, columns);
-  w->slot_of = arena_ints(a, rows + 1);
-  w->cone_rows = arena_ints(a, rows + 1);
-  w->row_scale = arena_doubles(a, rows + 1);
-  w->lane_scale = arena_doubles(a, lanes_count);
-  w->compliance = arena_doubles(a, lanes_count);
-  double **over_columns[] = {&w->b,  &w->x,      &w->Qx,       &w->residual_x,
-                             &w->dx, &w->work_x, &w->polish_x, &w->newton_x};
-  for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k)
-    *over_columns[k] = arena_doubles(a, columns);
-  double **over_rows[] = {&w->g,           &w->slack,        &w->dual,        &w->residual_row,
-                          &w->aim,         &w->rhs,          &w->dslack,      &w->ddual,
-                          &w->dslack_aim,  &w->ddual_aim,    &w->work_row,    &w->work_row2,
-                          &w->path_slack,  &w->path_dual,    &w->polish_dual, &w->polish_slack,
-                          &w->newton_dual, &w->newton_slack, &w->ray};
-  for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k)
-    *over_rows[k] = arena_doubles(a, slots);
-  w->state = arena_ints(a, lanes_count);
-  active_set_lay_out(&w->active, columns, a);
-  conic_delassus_lay_out(&w->delassus, slots, columns, a);
-  const size_t near_tiles = size->row_tiles < NEAR_TILES ? size->row_tiles : NEAR_TILES;
-  near_rows_lay_out(&w->near_rows, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
-  near_rows_lay_out(&w->near_cones, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
-  w->penalty = arena_doubles(a, lanes_count);
-  w->split = arena_doubles(a, lanes_count);
-  w->per_split = arena_doubles(a, lanes_count);
-  w->stiff_blocks = arena_ints(a, rows + 1);
-  w->stiff_cones = arena_take(a, (rows + 1) * sizeof(stiff_cone));
-  w->stiff_slots = arena_ints(a, rows + 1);
-  w->is_near = arena_ints(a, rows + 1);
-  w->tail = arena_ints(a, rows + 1);
-  w->block4 = arena_doubles(a, 4 * columns);
-  w->x4 = arena_doubles(a, 4 * columns);
-  w->rhs4 = arena_doubles(a, 4 * columns);
-  w->row4 = arena_doubles(a, 4 * slots);
-  w->work_row4 = arena_doubles(a, 4 * slots);
-  w->moved4 = arena_doubles(a, 4 * slots);
-  w->dual4 = arena_doubles(a, 4 * slots);
-  w->row_mask = arena_take(a, (rows > columns ? rows : columns) * words * sizeof(uint64_t));
-  w->tile_mask = arena_take(a, tiles * words * sizeof(uint64_t));
-  w->Q_mask = arena_take(a, tiles * words * sizeof(uint64_t));
-  w->scratch_mask = arena_take(a, 3 * words * sizeof(uint64_t));
-  w->tile_degree = arena_ints(a, tiles);
-  w->tile_position = arena_ints(a, tiles);
-  w->tile_original = arena_ints(a, tiles);
-  w->dim_count = arena_ints(a, dims);
-  w->dim_group = arena_ints(a, dims);
-  if (!size->is_dense) return;
-  if (size->equalities > 0)
-    equality_space_lay_out(&w->space, (size_t)size->variables, (size_t)size->rows,
-                           (size_t)size->equalities, a);
-  if (size->variables > FEW_COLUMNS)
-    aligned_columns_lay_out(&w->aligned, (size_t)size->variables, (size_t)size->rows,
-                            (size_t)size->equalities, a);
+static int always(const conic_task *task) {
+  (void)task;
+  return 1;
 }
 
-conic_size conic_size_dense(int variables, int rows, int equalities) {
-  const conic_size size = {variables > 1 ? variables : 1,
-                           rows > 0 ? rows : 0,
-                           equalities > 0 ? equalities : 0,
-                           rows > 0 ? rows : 0,
-                           0,
-                           0,
-                           0};
-  const size_t tiles = ((size_t)size.variables + 3) / 4;
-  conic_size all = size;
-  all.row_tiles = ((size_t)size.rows + (size_t)size.equalities) * tiles;
-  all.fill = tiles * (tiles + 1) / 2;
-  return all;
-}
-
-size_t conic_workspace_size(const conic_size *size) {
-  qd_cone_workspace count = {.capacity = *size};
-  arena counting = {NULL, 0};
-  arena_take(&counting, sizeof count);
-  lay_out(&count, &counting);
-  return counting.offset;
-}
-
-qd_cone_workspace *conic_workspace_place(void *memory, const conic_size *size) {
-  arena laying = {memory, 0};
-  qd_cone_workspace *w = arena_take(&laying, sizeof *w);
-#ifndef NDEBUG
-  /* every double is NaN: what is read before it is written shows */
-  memset(memory, 0xff, conic_workspace_size(size));
-#endif
-  memset(w, 0, sizeof *w);
-  w->capacity = *size;
-  lay_out(w, &laying);
-  w->bytes = laying.offset;
-  if (w->system.dense) dense_tiles_use_one_thread();
-  return w;
-}
-
-int conic_workspace_serves(const qd_cone_workspace *workspace, const conic_size *size) {
-  const conic_size *own = &workspace->capacity;
-  return size->variables <= own->variables && size->rows <= own->rows &&
-         size->equalities <= own->equalities && size->largest_cone <= own->largest_cone &&
-         size->row_tiles <= own->row_tiles && size->fill <= own->fill;
-}
-
-size_t conic_workspace_fill(const qd_cone_workspace *workspace) { return workspace->wanted.fill; }
-
-qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capacity,
-                                            int equality_capacity) {
-  const int columns = variable_capacity > FEW_COLUMNS ? aligned_columns_capacity(variable_capacity)
-                                                      : variable_capacity;
-  conic_size size = conic_size_dense(columns, row_capacity, equality_capacity);
-  size.is_dense = 1;
-  void *block = aligned_alloc(ARENA_ALIGNMENT, conic_workspace_size(&size));
-  return block ? conic_workspace_place(block, &size) : NULL;
-}
-
-void qd_cone_workspace_destroy(qd_cone_workspace *workspace) { free(workspace); }
-
-size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace) {
-  return workspace ? workspace->bytes : 0;
-}
-
-/* ------------------------------------------------------------ answers in the caller's units */
-
-typedef struct answer {
-  double *x, *slack, *dual, *dual_eq;
-} answer;
-
-static void hand_out(const qd_cone_workspace *workspace, const double *x, const double *slack,
-                     const double *dual, const answer *out) {
-  for (int k = 0; k < workspace->column_count; ++k)
-    if (workspace->column_of[k] >= 0)
-      out->x[workspace->column_of[k]] = workspace->column_scale[k] * x[k];
-  for (int i = 0; i < workspace->row_count; ++i) {
-    const int slot = workspace->slot_of[i];
-    out->slack[i] = slot < 0 ? 0.0 : slack[slot] / workspace->row_scale[i];
-    out->dual[i] = slot < 0 ? 0.0 : dual[slot] * workspace->row_scale[i];
+/* Natural units, and the minimiser of the cost if it lies inside every cone. */
+static outcome run_free_minimum(conic_task *task) {
+  qd_cone_workspace *workspace = task->workspace;
+  workspace->origin = ORIGIN_FREE;
+  const int inside = conic_free_minimum(workspace, task->info);
+  workspace->split_width = 0;
+  if (task->units > 0) {
+    conic_change_units(workspace, task->units - 1);
+    return NO_HELP;
   }
-  for (int i = 0; i < workspace->equality_count; ++i) {
-    const int at = workspace->row_count + i;
-    out->dual_eq[i] = workspace->row_scale[at] * dual[workspace->slot_of[at]];
-  }
-}
-
-static void clear_outputs(const qd_cone_program *program, double *x, double *slack, double *dual,
-                          double *dual_eq) {
-  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  if (n > 0 && x) memset(x, 0, (size_t)n * sizeof(double));
-  if (m > 0 && slack) memset(slack, 0, (size_t)m * sizeof(double));
-  if (m > 0 && dual) memset(dual, 0, (size_t)m * sizeof(double));
-  if (p > 0 && dual_eq) memset(dual_eq, 0, (size_t)p * sizeof(double));
+  if (inside && task->polish) conic_keep_free_minimum(workspace);
+  return !inside ? NO_HELP : task->polish ? SOLVED : NEAR;
 }
 
 /* Where the minimiser of the cost is far out (nearly linear programs), natural lengths certify too
@@ -283,103 +125,225 @@ static void keep_polish(qd_cone_workspace *workspace) {
   memcpy(workspace->dual, workspace->polish_dual, row_bytes);
 }
 
-/* From a guess: 1 if that solves the program. `late`: others have failed. Otherwise all is as the
- * free minimum has left it. */
-static int solve_from_start(qd_cone_workspace *workspace, const qd_cone_options *o,
-                            const answer *guess, int strict, int late, qd_cone_info *info) {
-  if (workspace->exact) {
-    const int factored = info->factorizations;
-    const double limit = late ? HUGE_VAL : conic_start_limit(workspace);
-    workspace->start_limit = o->polish ? limit : -1.0;
-    if (workspace->start_limit < 0.0) return 0;
-    workspace->origin = ORIGIN_START;
-    conic_read_start(workspace, guess->x, guess->dual, guess->dual_eq);
-    workspace->start_tolerance = strict ? 0.0 : smaller(o->tolerance, LOOSEST);
-    info->polished = conic_polish(workspace, info) && !(strict && conic_any_weak(workspace));
-    if ((info->polished || workspace->polish_error <= workspace->start_tolerance) &&
-        rest_holds(workspace, smaller(o->tolerance, LOOSEST), START_ROUNDING)) {
-      keep_polish(workspace);
-      return 1;
-    }
-    info->polished = 0;
-    if (workspace->definite && info->factorizations > factored) conic_factor_cost(workspace);
-    return 0;
+/* Polish from the guess, whose error is at most `limit`. */
+static outcome polish_start(conic_task *task, double limit) {
+  qd_cone_workspace *workspace = task->workspace;
+  const double loosest = smaller(task->options->tolerance, LOOSEST);
+  const int factored = task->info->factorizations;
+  const polish_guess from = {ORIGIN_START, 0, limit, task->strict ? 0.0 : loosest};
+  workspace->origin = ORIGIN_START;
+  conic_read_start(workspace, task->guess);
+  const int polished =
+      conic_polish(workspace, &from, task->info) && !(task->strict && conic_any_weak(workspace));
+  if ((polished || workspace->polish_error <= from.tolerance) &&
+      rest_holds(workspace, loosest, START_ROUNDING)) {
+    keep_polish(workspace);
+    return polished ? SOLVED : NEAR;
   }
-  const int limit = info->iterations + o->iteration_limit;
-  conic_read_start(workspace, guess->x, guess->dual, guess->dual_eq);
-  /* a path from the cold start needs nothing of what this overwrites */
-  return conic_follow_path(workspace, o->tolerance, limit, PATH_WARM, info) == QD_OK;
+  /* all as the free minimum has left it */
+  if (workspace->definite && task->info->factorizations > factored) conic_factor_cost(workspace);
+  return NO_HELP;
 }
 
-/* The methods in turn, on the program as it was loaded; what they find stays in the workspace. */
-static qd_status run_methods(qd_cone_workspace *workspace, const qd_cone_options *o,
-                             const answer *guess, int strict, qd_cone_info *info) {
-  const int polish = o->polish && workspace->exact;
-  const int kept = workspace->exact ? (o->iteration_limit < 80 ? o->iteration_limit / 2 : 40) : 0;
-  qd_status status = QD_OK;
-  int polished = 0, done = conic_free_minimum(workspace, info);
-  workspace->wanted_width = workspace->split_width = 0;
-  if (!done && guess && solve_from_start(workspace, o, guess, strict, 0, info)) return QD_OK;
-  workspace->origin = ORIGIN_FREE;
-  const int first = info->iterations;
-  const int path_limit = first + o->iteration_limit - kept; /* the rest: method of multipliers */
-  const int by_cuts = polish && !(workspace->definite && conic_wants_path(workspace));
-  if (!done && by_cuts) {
-    workspace->origin = conic_dual_active_set(workspace) ? ORIGIN_ACTIVE_SET : ORIGIN_REST;
-    done = workspace->origin == ORIGIN_ACTIVE_SET || workspace->definite;
+/* A barrier's path from where the guess shows; one from the cold start needs nothing of what this
+ * overwrites. */
+static outcome follow_start(conic_task *task) {
+  const path_request path = {task->options->tolerance,
+                             task->info->iterations + task->options->iteration_limit, 0, PATH_WARM};
+  conic_read_start(task->workspace, task->guess);
+  return conic_follow_path(task->workspace, &path, task->info) == PATH_ARRIVED ? NEAR : NO_HELP;
+}
+
+static int start_suits(const conic_task *task) {
+  return is_open(task) && task->guess && (task->polish || !task->workspace->exact);
+}
+
+static outcome run_start(conic_task *task) {
+  if (!task->workspace->exact) return follow_start(task);
+  const double limit = conic_start_limit(task->workspace);
+  task->start_waits = limit < 0.0;
+  return task->start_waits ? NO_HELP : polish_start(task, limit);
+}
+
+static int late_start_suits(const conic_task *task) {
+  return is_open(task) && task->guess && task->start_waits;
+}
+
+static outcome run_late_start(conic_task *task) { return polish_start(task, HUGE_VAL); }
+
+static int cuts_suit(const conic_task *task) {
+  return is_open(task) && task->polish &&
+         !(task->workspace->definite && conic_wants_path(task->workspace));
+}
+
+static outcome run_cuts(conic_task *task) {
+  qd_cone_workspace *workspace = task->workspace;
+  const cuts_end end = conic_dual_active_set(workspace);
+  polish_guess from = {ORIGIN_ACTIVE_SET, end == CUTS_AT_VERTEX, 0.0, 0.0};
+  if (end == CUTS_NOWHERE) return NO_HELP;
+  workspace->origin = ORIGIN_ACTIVE_SET;
+  if (conic_polish(workspace, &from, task->info)) return SOLVED;
+  if (from.is_vertex || !(workspace->polish_error <= CLOSE) || !conic_resume_cuts(workspace))
+    return UNPROVEN;
+  from.is_vertex = 1;
+  return conic_polish(workspace, &from, task->info) ? SOLVED : UNPROVEN;
+}
+
+/* Where cuts have not come to an end. */
+static int rest_suits(const conic_task *task) {
+  return task->so_far == NO_HELP && task->workspace->definite && cuts_suit(task);
+}
+
+static outcome run_rest(conic_task *task) {
+  const polish_guess from = {ORIGIN_REST, 0, 0.0, 0.0};
+  task->workspace->origin = ORIGIN_REST;
+  return conic_polish(task->workspace, &from, task->info) &&
+                 rest_holds(task->workspace, REST_HOLDS, 0.0)
+             ? SOLVED
+             : NO_HELP;
+}
+
+/* How a path ended that did not arrive. */
+static outcome path_failed(conic_task *task, path_end end) {
+  task->failure = end == PATH_AT_LIMIT ? QD_ITERATION_LIMIT : QD_NUMERICAL_TROUBLE;
+  return end == PATH_INFEASIBLE ? INFEASIBLE : end == PATH_UNBOUNDED ? UNBOUNDED : NO_HELP;
+}
+
+/* With a polish wherever the active set begins to show. */
+static outcome run_path(conic_task *task) {
+  qd_cone_workspace *workspace = task->workspace;
+  const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
+  const int allowed = task->options->iteration_limit, half = allowed / 2;
+  const int kept = !workspace->exact ? 0 : half < KEPT_ITERATIONS ? half : KEPT_ITERATIONS;
+  path_request path = {task->options->tolerance, 0, task->polish ? FIRST_WIDTH : 0, PATH_COLD};
+  task->path_began = task->info->iterations;
+  path.iteration_limit = task->path_began + allowed - kept;
+  for (;; path.from = PATH_RESUMED) {
+    const path_end end = conic_follow_path(workspace, &path, task->info);
+    if (end != PATH_ARRIVED && end != PATH_AT_WIDTH) return path_failed(task, end);
+    if (end == PATH_ARRIVED && task->polish) conic_find_split(workspace);
+    if (task->polish && conic_polish(workspace, &seen, task->info)) return SOLVED;
+    if (end == PATH_ARRIVED) return NEAR;
+    path.wanted_width = workspace->split_width + NEXT_WIDTH;
   }
-  if (done) polished = polish && conic_polish(workspace, info);
-  if (polished && workspace->origin == ORIGIN_REST)
-    polished = rest_holds(workspace, REST_HOLDS, 0.0);
-  if (workspace->origin == ORIGIN_ACTIVE_SET && !polished && !workspace->is_vertex &&
-      workspace->polish_error <= CLOSE && conic_resume_cuts(workspace))
-    polished = conic_polish(workspace, info);
-  if (workspace->origin != ORIGIN_FREE) done = polished;
-  if (!done && guess && polish && workspace->start_limit < 0.0 &&
-      solve_from_start(workspace, o, guess, strict, 1, info))
+}
+
+static int elsewhere_suits(const conic_task *task) { return task->units > 0; }
+
+/* The path alone, from a start in other units. */
+static outcome run_elsewhere(conic_task *task) {
+  const path_request path = {task->options->tolerance,
+                             task->info->iterations + task->options->iteration_limit, 0,
+                             PATH_ELSEWHERE};
+  const path_end end = conic_follow_path(task->workspace, &path, task->info);
+  return end == PATH_ARRIVED ? NEAR : path_failed(task, end);
+}
+
+static int path_end_suits(const conic_task *task) {
+  return task->polish && task->so_far == NEAR && task->info->method == QD_METHOD_PATH;
+}
+
+/* Once more, in units of the point itself. */
+static outcome run_path_end(conic_task *task) {
+  const polish_guess end = {ORIGIN_PATH_END, 0, 0.0, 0.0};
+  task->workspace->split_width = 0;
+  if (task->units > 0) task->workspace->origin = ORIGIN_PATH_END; /* derivatives start anew */
+  return conic_polish(task->workspace, &end, task->info) ? SOLVED : NEAR;
+}
+
+static int multipliers_suit(const conic_task *task) {
+  return task->workspace->exact && (is_open(task) || task->so_far == INFEASIBLE) &&
+         task->units == 0;
+}
+
+static outcome run_multipliers(conic_task *task) {
+  const int left = task->path_began + task->options->iteration_limit - task->info->iterations;
+  int polished = 0;
+  const int solved = conic_rescue(task->workspace, task->options->tolerance, left,
+                                  task->options->polish, &polished, task->info);
+  return polished ? SOLVED : solved ? NEAR : NO_HELP;
+}
+
+static const struct {
+  qd_cone_method name;
+  int (*suits)(const conic_task *task);
+  outcome (*run)(conic_task *task);
+} METHODS[] = {
+    {QD_METHOD_FREE_MINIMUM, always, run_free_minimum}, /* conic/path.c */
+    {QD_METHOD_START, start_suits, run_start},          /* conic/start.c */
+    {QD_METHOD_CUTS, cuts_suit, run_cuts},              /* conic/dual_active_set.c, polish.c */
+    {QD_METHOD_REST, rest_suits, run_rest},             /* conic/polish.c */
+    {QD_METHOD_START, late_start_suits, run_late_start},
+    {QD_METHOD_PATH, is_open, run_path}, /* conic/path.c, step.c; split.c, polish.c */
+    {QD_METHOD_PATH, elsewhere_suits, run_elsewhere},
+    {QD_METHOD_PATH_END, path_end_suits, run_path_end},
+    {QD_METHOD_MULTIPLIERS, multipliers_suit, run_multipliers}, /* conic/multipliers.c */
+};
+
+/* All methods that suit, in turn, on the program as it was loaded; what they find stays in the
+ * workspace. */
+static qd_status run_methods(conic_task *task) {
+  task->so_far = NO_HELP;
+  task->info->method = QD_METHOD_NONE;
+  task->start_waits = 0;
+  task->polish = task->options->polish && task->workspace->exact;
+  for (size_t k = 0; k < sizeof METHODS / sizeof *METHODS; ++k) {
+    if (!METHODS[k].suits(task)) continue;
+    const outcome now = METHODS[k].run(task);
+    ++task->info->tries;
+    if (now == NO_HELP) continue;
+    task->so_far = now;
+    if (now != UNPROVEN) task->info->method = METHODS[k].name;
+  }
+  task->info->polished = task->so_far == SOLVED;
+  switch (task->so_far) {
+  case NEAR:
+  case SOLVED:
     return QD_OK;
-  workspace->wanted_width = polish ? FIRST_WIDTH : 0;
-  for (path_start from = PATH_COLD; !done; from = PATH_RESUMED) {
-    status = conic_follow_path(workspace, o->tolerance, path_limit, from, info);
-    if (status != QD_OK) break;
-    if (workspace->arrived && polish) conic_find_split(workspace);
-    polished = polish && conic_polish(workspace, info);
-    done = polished || workspace->arrived;
-    workspace->wanted_width = workspace->split_width + NEXT_WIDTH;
+  case INFEASIBLE:
+    return QD_INFEASIBLE;
+  case UNBOUNDED:
+    return QD_UNBOUNDED;
+  default:
+    return task->failure;
   }
-  if (polish && status == QD_OK && !polished) {
-    workspace->origin = ORIGIN_PATH_END;
-    workspace->split_width = 0;
-    polished = conic_polish(workspace, info);
-    workspace->origin = ORIGIN_PATH;
-  }
-  if (status != QD_OK && status != QD_UNBOUNDED && workspace->exact)
-    if (conic_rescue(workspace, o->tolerance, first + o->iteration_limit - info->iterations,
-                     o->polish, &polished, info))
-      status = QD_OK;
-  info->polished = polished;
-  return status;
 }
 
-/* The path once more, from a start in other units. */
-static qd_status run_elsewhere(qd_cone_workspace *workspace, const qd_cone_options *o, int choice,
-                               qd_cone_info *info) {
-  conic_clear_rows(workspace);
-  conic_free_minimum(workspace, info);
-  conic_change_units(workspace, choice);
-  workspace->wanted_width = workspace->split_width = info->polished = 0;
-  const qd_status status = conic_follow_path(
-      workspace, o->tolerance, info->iterations + o->iteration_limit, PATH_ELSEWHERE, info);
-  if (status == QD_OK && workspace->exact && o->polish) {
-    workspace->origin = ORIGIN_PATH_END;
-    info->polished = conic_polish(workspace, info);
+/* ------------------------------------------------------------ the way out */
+
+static void hand_out(const qd_cone_workspace *workspace, const double *x, const double *slack,
+                     const double *dual, const conic_answer *out) {
+  for (int k = 0; k < workspace->column_count; ++k)
+    if (workspace->column_of[k] >= 0)
+      out->x[workspace->column_of[k]] = workspace->column_scale[k] * x[k];
+  for (int i = 0; i < workspace->row_count; ++i) {
+    const int slot = workspace->slot_of[i];
+    out->slack[i] = slot < 0 ? 0.0 : slack[slot] / workspace->row_scale[i];
+    out->dual[i] = slot < 0 ? 0.0 : dual[slot] * workspace->row_scale[i];
   }
-  return status;
+  for (int i = 0; i < workspace->equality_count; ++i) {
+    const int at = workspace->row_count + i;
+    out->dual_eq[i] = workspace->row_scale[at] * dual[workspace->slot_of[at]];
+  }
+}
+
+void conic_clear_outputs(const qd_cone_program *program, const conic_answer *out) {
+  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
+  if (n > 0 && out->x) memset(out->x, 0, (size_t)n * sizeof(double));
+  if (m > 0 && out->slack) memset(out->slack, 0, (size_t)m * sizeof(double));
+  if (m > 0 && out->dual) memset(out->dual, 0, (size_t)m * sizeof(double));
+  if (p > 0 && out->dual_eq) memset(out->dual_eq, 0, (size_t)p * sizeof(double));
+}
+
+void conic_clear_info(qd_cone_info *info) {
+  memset(info, 0, sizeof *info);
+  info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
 }
 
 /* Residuals in the caller's numbers; a verdict that they do not bear out is none. */
-static qd_status judge(qd_cone_workspace *workspace, const qd_cone_program *program,
-                       double tolerance, qd_status status, const answer *out, qd_cone_info *info) {
+qd_status conic_judge(qd_cone_workspace *workspace, const qd_cone_program *program,
+                      double tolerance, qd_status status, const conic_answer *out,
+                      qd_cone_info *info) {
   conic_measure(workspace, program, out->x, out->slack, out->dual, out->dual_eq, info);
   if (status == QD_INFEASIBLE && !conic_excludes(workspace, program, out->dual, out->dual_eq))
     return QD_NUMERICAL_TROUBLE;
@@ -394,21 +358,79 @@ static qd_status judge(qd_cone_workspace *workspace, const qd_cone_program *prog
 
 /* The answer in the caller's numbers, judged. */
 static qd_status settle(qd_cone_workspace *workspace, const qd_cone_program *program,
-                        double tolerance, qd_status status, const answer *out, qd_cone_info *info) {
+                        double tolerance, qd_status status, const conic_answer *out,
+                        qd_cone_info *info) {
   if (status == QD_INFEASIBLE)
     hand_out(workspace, workspace->x, workspace->slack, workspace->path_dual, out);
   else if (info->polished)
     hand_out(workspace, workspace->polish_x, workspace->polish_slack, workspace->polish_dual, out);
   else
     hand_out(workspace, workspace->x, workspace->slack, workspace->dual, out);
-  status = judge(workspace, program, tolerance, status, out, info);
+  status = conic_judge(workspace, program, tolerance, status, out, info);
   if (status == QD_UNBOUNDED)
     hand_out(workspace, workspace->newton_x, workspace->slack, workspace->dual, out);
   return status;
 }
 
-static int is_undecided(qd_status status, int limits_too) {
-  return status == QD_NUMERICAL_TROUBLE || (status == QD_ITERATION_LIMIT && limits_too);
+/* ------------------------------------------------------------ scalings */
+
+/* As given; then measured by the offsets of rows where the cost says too little of lengths, with
+ * all rows alike where they are far apart, and from starts in other units. */
+enum {
+  AS_GIVEN,
+  BY_OFFSETS,
+  ALIKE,
+  FIRST_OTHER_UNITS,
+  SCALING_COUNT = FIRST_OTHER_UNITS + OTHER_UNITS
+};
+
+/* Loads the program again if that scaling may help: 1. */
+static int rescale(conic_task *task, const conic_program *source, int scaling) {
+  qd_cone_workspace *workspace = task->workspace;
+  task->guess = NULL;
+  task->strict = 0;
+  if (scaling == BY_OFFSETS) {
+    if (!conic_cost_is_weak(workspace, &source->program) ||
+        conic_load(workspace, source, ROWS_AS_GIVEN) != QD_OK)
+      return 0;
+    return workspace->by_offsets = 1;
+  }
+  if (scaling == ALIKE)
+    return conic_rows_are_far_apart(workspace) &&
+           conic_load(workspace, source, ROWS_ALIKE) == QD_OK;
+  if (scaling == FIRST_OTHER_UNITS) conic_load(workspace, source, ROWS_AS_GIVEN);
+  conic_clear_rows(workspace);
+  task->units = scaling - FIRST_OTHER_UNITS + 1;
+  return 1;
+}
+
+/* The best proof that paths have seen, where nothing else was found. */
+static qd_status try_ray(conic_task *task, const qd_cone_program *program,
+                         const conic_answer *out) {
+  qd_cone_workspace *workspace = task->workspace;
+  qd_cone_info *info = task->info;
+  const double tolerance = task->options->tolerance;
+  const qd_status found = info->status;
+  if (!conic_is_undecided(found, RETRY_FROM) || !(workspace->ray_reach > 0.0)) return found;
+  memcpy(workspace->path_dual, workspace->ray, (size_t)workspace->slot_count * sizeof(double));
+  info->method = QD_METHOD_PATH;
+  if (settle(workspace, program, tolerance, QD_INFEASIBLE, out, info) == QD_INFEASIBLE)
+    return QD_INFEASIBLE;
+  info->method = QD_METHOD_NONE;
+  return settle(workspace, program, tolerance, found, out, info);
+}
+
+/* A row that no x moves and that does not hold is the answer: 1. */
+static int contradicts_itself(conic_task *task, const qd_cone_program *program,
+                              const conic_answer *out) {
+  qd_cone_workspace *workspace = task->workspace;
+  if (!conic_find_contradiction(workspace, program)) return 0;
+  memset(workspace->x, 0, (size_t)workspace->column_count * sizeof(double));
+  memset(workspace->slack, 0, (size_t)workspace->slot_count * sizeof(double));
+  task->info->method = QD_METHOD_CONTRADICTION;
+  task->info->status =
+      settle(workspace, program, task->options->tolerance, QD_INFEASIBLE, out, task->info);
+  return 1;
 }
 
 qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
@@ -417,123 +439,27 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
   const qd_cone_program *program = &source->program;
   const qd_cone_options defaults = qd_cone_options_default();
   const qd_cone_options *o = options ? options : &defaults;
-  const answer out = {x, slack, dual, dual_eq};
+  const conic_answer out = {x, slack, dual, dual_eq};
   const int makes_sense = o->tolerance > 0.0 && o->iteration_limit >= 0;
+  conic_task task = {.workspace = workspace,
+                     .options = o,
+                     .guess = o->warm_start ? &out : NULL,
+                     .strict = source->strict,
+                     .info = info};
   if (makes_sense && conic_solve_separable(workspace, source, x, slack, dual, info)) return QD_OK;
-  memset(info, 0, sizeof *info);
-  info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
+  conic_clear_info(info);
   workspace->resolution = o->tolerance * source->length;
   info->status = makes_sense ? conic_load(workspace, source, ROWS_AS_GIVEN) : QD_BAD_ARGUMENT;
   if (info->status != QD_OK) {
-    clear_outputs(program, x, slack, dual, dual_eq);
+    conic_clear_outputs(program, &out);
     return info->status;
   }
-  if (conic_find_contradiction(workspace, program)) {
-    memset(workspace->x, 0, (size_t)workspace->column_count * sizeof(double));
-    memset(workspace->slack, 0, (size_t)workspace->slot_count * sizeof(double));
-    return info->status = settle(workspace, program, o->tolerance, QD_INFEASIBLE, &out, info);
-  }
-  const int last_resort = o->iteration_limit >= RETRY_FROM;
-  qd_status found = run_methods(workspace, o, o->warm_start ? &out : NULL, source->strict, info);
-  info->status = settle(workspace, program, o->tolerance, found, &out, info);
-  if (is_undecided(info->status, last_resort) && conic_cost_is_weak(workspace, program) &&
-      conic_load(workspace, source, ROWS_AS_GIVEN) == QD_OK) {
-    workspace->by_offsets = 1;
-    found = run_methods(workspace, o, NULL, 0, info);
+  if (contradicts_itself(&task, program, &out)) return info->status;
+  for (int scaling = AS_GIVEN; scaling < SCALING_COUNT; ++scaling) {
+    if (scaling > AS_GIVEN && !conic_is_undecided(info->status, o->iteration_limit)) break;
+    if (scaling > AS_GIVEN && !rescale(&task, source, scaling)) continue;
+    const qd_status found = run_methods(&task);
     info->status = settle(workspace, program, o->tolerance, found, &out, info);
   }
-  if (is_undecided(info->status, last_resort) && conic_rows_are_far_apart(workspace) &&
-      conic_load(workspace, source, ROWS_ALIKE) == QD_OK) {
-    found = run_methods(workspace, o, NULL, 0, info);
-    info->status = settle(workspace, program, o->tolerance, found, &out, info);
-  }
-  if (is_undecided(info->status, last_resort)) conic_load(workspace, source, ROWS_AS_GIVEN);
-  for (int k = 0; k < OTHER_UNITS && is_undecided(info->status, last_resort); ++k) {
-    found = run_elsewhere(workspace, o, k, info);
-    info->status = settle(workspace, program, o->tolerance, found, &out, info);
-  }
-  if (is_undecided(info->status, 1) && workspace->ray_reach > 0.0) {
-    found = info->status;
-    memcpy(workspace->path_dual, workspace->ray, (size_t)workspace->slot_count * sizeof(double));
-    info->status = settle(workspace, program, o->tolerance, QD_INFEASIBLE, &out, info);
-    if (info->status != QD_INFEASIBLE)
-      info->status = settle(workspace, program, o->tolerance, found, &out, info);
-  }
-  return info->status;
-}
-
-/* ------------------------------------------------------------ dense programs */
-
-/* 1 if the equalities contradict each other: then that is the answer. */
-static int equalities_contradict(qd_cone_workspace *workspace, const qd_cone_program *program,
-                                 const answer *out, qd_cone_info *info) {
-  if (equality_space_find(&workspace->space, program, out->dual_eq)) return 0;
-  clear_outputs(program, out->x, out->slack, out->dual, NULL);
-  return judge(workspace, program, 0.0, QD_INFEASIBLE, out, info) == QD_INFEASIBLE;
-}
-
-/* The program on the points that satisfy its equalities: no penalty then, whose accuracy would end
- * where rows are nearly dependent, and the methods for programs without equalities. */
-static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_options *options,
-                                const qd_cone_program *program, const answer *out,
-                                qd_cone_info *info) {
-  const conic_program whole = {*program, NULL, NULL, NULL, 0.0, 0, 0};
-  equality_space *space = &workspace->space;
-  memset(info, 0, sizeof *info);
-  info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
-  info->status = conic_load(workspace, &whole, ROWS_AS_GIVEN);
-  if (info->status != QD_OK) {
-    clear_outputs(program, out->x, out->slack, out->dual, out->dual_eq);
-    return info->status;
-  }
-  for (int k = 0; k < workspace->column_count; ++k)
-    if (workspace->column_of[k] >= 0)
-      space->column_scale[workspace->column_of[k]] = workspace->column_scale[k];
-  if (equalities_contradict(workspace, program, out, info)) return info->status = QD_INFEASIBLE;
-  const conic_program within = {
-      equality_space_restrict(space, program), NULL, NULL, NULL, 0.0, 0, 0};
-  if (options->warm_start) equality_space_coordinates(space, out->x, space->y);
-  const qd_status status =
-      conic_solve(workspace, options, &within, space->y, out->slack, out->dual, NULL, info);
-  equality_space_point(space, space->y, status == QD_UNBOUNDED, out->x);
-  equality_space_multipliers(space, program, status == QD_INFEASIBLE ? NULL : out->x, out->dual,
-                             out->dual_eq);
-  if (conic_load(workspace, &whole, ROWS_AS_GIVEN) == QD_OK && status != QD_UNBOUNDED)
-    info->status = judge(workspace, program, options->tolerance, status, out, info);
-  return info->status;
-}
-
-/* As it is given, or in tiles that begin where its blocks do. */
-static qd_status solve_dense(qd_cone_workspace *workspace, const qd_cone_options *options,
-                             const qd_cone_program *program, const answer *out,
-                             qd_cone_info *info) {
-  const conic_program dense = {*program, NULL, NULL, NULL, 0.0, 0, 0};
-  aligned_columns *aligned = &workspace->aligned;
-  const int n = program->variable_count;
-  if (!workspace->capacity.is_dense || n <= FEW_COLUMNS ||
-      conic_check_sizes(workspace, &dense) != QD_OK || !aligned_columns_find(aligned, program))
-    return conic_solve(workspace, options, &dense, out->x, out->slack, out->dual, out->dual_eq,
-                       info);
-  aligned_columns_enter(aligned, n, out->x);
-  conic_solve(workspace, options, &aligned->program, aligned->x, out->slack, out->dual,
-              out->dual_eq, info);
-  aligned_columns_leave(aligned, n, out->x);
-  return info->status;
-}
-
-qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
-                        const qd_cone_program *program, double *x, double *slack, double *dual,
-                        double *dual_eq, qd_cone_info *info) {
-  qd_cone_options o = options ? *options : qd_cone_options_default();
-  const answer out = {x, slack, dual, dual_eq};
-  const int in_space = program->variable_count <= SPACE_LIMIT;
-  qd_status status = QD_NUMERICAL_TROUBLE;
-  if (program->equality_count <= 0 || !(o.tolerance > 0.0) || !workspace->capacity.is_dense)
-    return solve_dense(workspace, &o, program, &out, info);
-  for (int k = 0; k < 2 && is_undecided(status, o.iteration_limit >= RETRY_FROM); ++k) {
-    status = (k == 0) == in_space ? solve_in_space(workspace, &o, program, &out, info)
-                                  : solve_dense(workspace, &o, program, &out, info);
-    o.warm_start = 0;
-  }
-  return status;
+  return info->status = try_ray(&task, program, &out);
 }

@@ -392,15 +392,15 @@ cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace) {
 }
 
 QD_CLONES
-int conic_dual_active_set(qd_cone_workspace *workspace) {
+cuts_end conic_dual_active_set(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   active_set *set = &workspace->active;
   cuts c = {.workspace = workspace, .set = set};
   double *x = workspace->x, *base = workspace->newton_x;
   double *w = workspace->rhs; /* slacks, at first those of the cost's minimiser */
-  if (!workspace->definite || workspace->equality_count > 0) return 0;
+  if (!workspace->definite || workspace->equality_count > 0) return CUTS_NOWHERE;
   c.polyhedral = find_tails(workspace, &c.quads);
-  if (c.polyhedral < 0) return 0;
+  if (c.polyhedral < 0) return CUTS_NOWHERE;
   c.enough = enough_at_first(workspace, c.polyhedral);
   memcpy(base, x, (size_t)workspace->column_count * sizeof(double));
   memset(workspace->is_near, 0, (size_t)system->block_count * sizeof(int));
@@ -408,16 +408,15 @@ int conic_dual_active_set(qd_cone_workspace *workspace) {
   near_rows_clear(&workspace->near_cones);
   active_set_clear(set, workspace->column_count, system->Q_is_diagonal);
   c.limit = start_limit(workspace);
-  if (list_violated(&c, w) < 0) return 0;
+  if (list_violated(&c, w) < 0) return CUTS_NOWHERE;
   c.limit = system->block_count;
   if (cut(&c, x, w)) {
     write_back(workspace, set, c.polyhedral, base, w);
-    workspace->is_vertex = c.polyhedral;
-    return 1;
+    return c.polyhedral ? CUTS_AT_VERTEX : CUTS_NEARBY;
   }
   memcpy(x, base, (size_t)workspace->column_count * sizeof(double));
   all_slacks(workspace, x, w);
-  return 0;
+  return CUTS_NOWHERE;
 }
 
 QD_CLONES
@@ -436,6 +435,5 @@ int conic_resume_cuts(qd_cone_workspace *workspace) {
   near_rows_tighten(&workspace->near_cones, 1, before, c.enough);
   if (!cut(&c, workspace->x, workspace->rhs)) return 0;
   write_back(workspace, set, 1, base, workspace->rhs);
-  workspace->is_vertex = 1;
   return 1;
 }

@@ -247,9 +247,7 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
   workspace->origin = ORIGIN_MULTIPLIERS;
   workspace->split_width = 0;
   memcpy(x, workspace->x, (size_t)workspace->column_count * sizeof(double));
-  memset(w, 0, row_bytes);
-  tiles_multiply(&workspace->system, workspace->system.G, x, w);
-  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+  conic_slacks_at(workspace, x, w);
   memcpy(dual, workspace->dual, row_bytes);
   for (int outer = 0, idle = 0; outer < limit && idle < 4; ++outer, ++info->iterations) {
     set_penalties(workspace, stiffness);
@@ -288,7 +286,8 @@ int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int 
   memcpy(workspace->x, workspace->polish_x, column_bytes);
   memcpy(workspace->slack, workspace->polish_slack, row_bytes);
   memcpy(workspace->dual, workspace->polish_dual, row_bytes);
-  *polished = polish && conic_polish(workspace, info);
+  const polish_guess found = {ORIGIN_MULTIPLIERS, 0, 0.0, 0.0};
+  *polished = polish && conic_polish(workspace, &found, info);
   if (!*polished) {
     memcpy(workspace->polish_x, workspace->x, column_bytes);
     memcpy(workspace->polish_slack, workspace->slack, row_bytes);

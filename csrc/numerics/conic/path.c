@@ -39,6 +39,12 @@
 
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
 
+void conic_slacks_at(const qd_cone_workspace *workspace, const double *x, double *w) {
+  memset(w, 0, (size_t)workspace->slot_count * sizeof(double));
+  tiles_multiply(&workspace->system, workspace->system.G, x, w);
+  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+}
+
 QD_CLONES
 void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack) {
   tiles_multiply(&workspace->system, workspace->system.G, x, workspace->residual_row);
@@ -91,9 +97,7 @@ static void least_squares(qd_cone_workspace *workspace, double stiffness, qd_con
 /* w = Gx + g, and the amount |w_1..| - w_0 by which each cone is violated (over cones) */
 static void start_rows(qd_cone_workspace *workspace, double *w, double *violation) {
   const cone_product *product = &workspace->product;
-  memset(w, 0, (size_t)workspace->slot_count * sizeof(double));
-  tiles_multiply(&workspace->system, workspace->system.G, workspace->x, w);
-  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+  conic_slacks_at(workspace, workspace->x, w);
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     double *amount = violation + group->cone;
@@ -436,92 +440,126 @@ static void start_warm(qd_cone_workspace *workspace, double goal) {
     conic_enter_path(workspace, smaller(error, larger(middle, 1.0)));
 }
 
-qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
-                            path_start from, qd_cone_info *info) {
-  cone_product *product = &workspace->product;
-  if (from == PATH_COLD || from == PATH_ELSEWHERE) start(workspace, info);
-  if (from == PATH_WARM) start_warm(workspace, goal);
-  const int first = info->iterations;
-  workspace->origin = ORIGIN_PATH;
-  workspace->arrived = 0;
-  const double target = mean_target(product);
-  double best = HUGE_VAL;
-  qd_status status = QD_ITERATION_LIMIT;
-  int stalled = 0;
-  conic_row_residual(workspace, workspace->x, workspace->slack);
-  for (int by_recurrence = 0;; ++info->iterations) {
-    double gap, error;
-    if (by_recurrence)
-      tiles_multiply_Q(&workspace->system, workspace->x, workspace->Qx);
-    else
-      conic_column_residual(workspace, workspace->x, workspace->dual);
-    if (workspace->equality_count > 0) /* proximal steps leave a part behind */
-      conic_row_residual(workspace, workspace->x, workspace->slack);
-    error = natural_error(workspace, goal, &gap);
-    if (by_recurrence && error * goal <= CARELESS) {
-      conic_column_residual(workspace, workspace->x, workspace->dual);
-      error = natural_error(workspace, goal, &gap);
-      if (error > CAREFUL) error = larger(error, 2.0); /* another step, for accuracy */
-    }
-    if (error <= 1.0) { /* so far by the recurrence of the rows' residual: now the true one */
-      conic_row_residual(workspace, workspace->x, workspace->slack);
-      error = natural_error(workspace, goal, &gap);
-    }
-    if (!isfinite(gap) || (error <= 1.0 && !is_inside(workspace))) {
-      status = QD_NUMERICAL_TROUBLE;
-      break;
-    }
-    if (from == PATH_WARM && info->iterations > first && error > WARM_PROGRESS * best)
-      return QD_ITERATION_LIMIT;
-    if (error < best) {
-      best = error;
-      stalled = 0;
-      workspace->arrived = error <= 1.0;
-      if (error <= 1.0) return QD_OK;
-      keep_best(workspace);
-    } else {
-      ++stalled;
-    }
-    if (info->iterations >= iteration_limit) break;
-    if (workspace->wanted_width > 0 && error * goal < POLISH_FROM &&
-        conic_find_split(workspace) >= workspace->wanted_width)
-      return QD_OK;
-    const double mu = product->cone_count > 0 ? gap / product->cone_count : 0.0;
-    const int refine = mu < REFINE_FROM * workspace->energy || stalled > 1;
-    const double alpha = conic_take_step(workspace, mu, target, refine, info);
-    by_recurrence = !refine && workspace->definite && error * goal > CARELESS;
-    if (from == PATH_WARM && info->iterations - first < WARM_WATCH && alpha < WARM_STEP) {
-      ++info->iterations;
-      return QD_ITERATION_LIMIT;
-    }
-    const int stuck =
-        alpha < STALLED_STEP || (stalled > STALLED_COUNT && best * goal < STALLED_ERROR);
-    if (alpha > 0.0 && (stuck || alpha < SHORT_STEP || info->iterations >= CERTIFICATE_FROM)) {
-      const int infeasible = proves_infeasible(workspace);
-      if (infeasible || proves_unbounded(workspace)) {
-        memcpy(workspace->newton_x, workspace->x,
-               (size_t)workspace->column_count * sizeof(double)); /* where to, if unbounded */
-        restore_best(workspace);
-        if (infeasible) keep_ray(workspace, workspace->aim, workspace->path_dual);
-        workspace->path_error = best * goal;
-        return infeasible ? QD_INFEASIBLE : QD_UNBOUNDED;
-      }
-    }
-    if (stuck) {
-      status = QD_NUMERICAL_TROUBLE;
-      break;
-    }
+/* A path while it is followed. */
+typedef struct path_run {
+  const path_request *request;
+  double target;     /* mean of the products at its goal */
+  int first;         /* iterations before it */
+  double best;       /* error, over what is allowed */
+  double error, gap; /* at hand: the same; the sum of all products */
+  int stalled;       /* iterations since the best */
+  int by_recurrence; /* the last step left residuals as the recurrence has them */
+} path_run;
+
+/* Error and gap of the iterate: true residuals where they count. */
+static void measure(qd_cone_workspace *workspace, path_run *run) {
+  const double goal = run->request->goal;
+  if (run->by_recurrence)
+    tiles_multiply_Q(&workspace->system, workspace->x, workspace->Qx);
+  else
+    conic_column_residual(workspace, workspace->x, workspace->dual);
+  if (workspace->equality_count > 0) /* proximal steps leave a part behind */
+    conic_row_residual(workspace, workspace->x, workspace->slack);
+  run->error = natural_error(workspace, goal, &run->gap);
+  if (run->by_recurrence && run->error * goal <= CARELESS) {
+    conic_column_residual(workspace, workspace->x, workspace->dual);
+    run->error = natural_error(workspace, goal, &run->gap);
+    if (run->error > CAREFUL) run->error = larger(run->error, 2.0); /* another step, for accuracy */
   }
-  if (best == HUGE_VAL) { /* nothing finite was ever seen */
+  if (run->error <= 1.0) { /* so far by the recurrence of the rows' residual: now the true one */
+    conic_row_residual(workspace, workspace->x, workspace->slack);
+    run->error = natural_error(workspace, goal, &run->gap);
+  }
+}
+
+/* Whether the path ends at the iterate, which is kept if it is the best so far. */
+static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations) {
+  const path_request *request = run->request;
+  if (!isfinite(run->gap) || (run->error <= 1.0 && !is_inside(workspace))) return PATH_IN_TROUBLE;
+  if (request->from == PATH_WARM && iterations > run->first &&
+      run->error > WARM_PROGRESS * run->best)
+    return PATH_LEFT;
+  if (run->error < run->best) {
+    run->best = run->error;
+    run->stalled = 0;
+    if (run->error <= 1.0) return PATH_ARRIVED;
+    keep_best(workspace);
+  } else {
+    ++run->stalled;
+  }
+  if (iterations >= request->iteration_limit) return PATH_AT_LIMIT;
+  if (request->wanted_width > 0 && run->error * request->goal < POLISH_FROM &&
+      conic_find_split(workspace) >= request->wanted_width)
+    return PATH_AT_WIDTH;
+  return PATH_GOES_ON;
+}
+
+/* A proof that there is no solution: the best iterate is back, and the proof in path_dual, or far
+ * along newton_x. */
+static path_end find_proof(qd_cone_workspace *workspace) {
+  const int infeasible = proves_infeasible(workspace);
+  if (!infeasible && !proves_unbounded(workspace)) return PATH_GOES_ON;
+  memcpy(workspace->newton_x, workspace->x, (size_t)workspace->column_count * sizeof(double));
+  restore_best(workspace);
+  if (infeasible) keep_ray(workspace, workspace->aim, workspace->path_dual);
+  return infeasible ? PATH_INFEASIBLE : PATH_UNBOUNDED;
+}
+
+/* One step, and whether the path ends with it. */
+static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info *info) {
+  const double goal = run->request->goal;
+  const int cones = workspace->product.cone_count;
+  const double mu = cones > 0 ? run->gap / cones : 0.0;
+  const int refine = mu < REFINE_FROM * workspace->energy || run->stalled > 1;
+  const double alpha = conic_take_step(workspace, mu, run->target, refine, info);
+  run->by_recurrence = !refine && workspace->definite && run->error * goal > CARELESS;
+  if (run->request->from == PATH_WARM && info->iterations - run->first < WARM_WATCH &&
+      alpha < WARM_STEP) {
+    ++info->iterations;
+    return PATH_LEFT;
+  }
+  const int stuck =
+      alpha < STALLED_STEP || (run->stalled > STALLED_COUNT && run->best * goal < STALLED_ERROR);
+  if (alpha > 0.0 && (stuck || alpha < SHORT_STEP || info->iterations >= CERTIFICATE_FROM)) {
+    const path_end proof = find_proof(workspace);
+    if (proof != PATH_GOES_ON) return proof;
+  }
+  return stuck ? PATH_IN_TROUBLE : PATH_GOES_ON;
+}
+
+/* Back to the best iterate, where the path ended short of its goal; it counts as arrived if that is
+ * all that rounding allows. */
+static path_end end_short(qd_cone_workspace *workspace, const path_run *run, path_end end) {
+  if (run->best == HUGE_VAL) { /* nothing finite was ever seen */
     memset(workspace->polish_x, 0, (size_t)workspace->column_count * sizeof(double));
     memset(workspace->path_slack, 0, (size_t)workspace->slot_count * sizeof(double));
     memset(workspace->path_dual, 0, (size_t)workspace->slot_count * sizeof(double));
   }
   restore_best(workspace);
-  workspace->path_error = best * goal;
-  const int at_last = !workspace->exact || workspace->by_offsets || from == PATH_ELSEWHERE;
-  workspace->arrived = is_acceptable(workspace, goal, at_last);
-  return workspace->arrived ? QD_OK : status;
+  const int at_last =
+      !workspace->exact || workspace->by_offsets || run->request->from == PATH_ELSEWHERE;
+  return is_acceptable(workspace, run->request->goal, at_last) ? PATH_ARRIVED : end;
+}
+
+path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *request,
+                           qd_cone_info *info) {
+  path_run run = {.request = request, .best = HUGE_VAL};
+  path_end end = PATH_GOES_ON;
+  if (request->from == PATH_COLD || request->from == PATH_ELSEWHERE) start(workspace, info);
+  if (request->from == PATH_WARM) start_warm(workspace, request->goal);
+  run.first = info->iterations;
+  run.target = mean_target(&workspace->product);
+  workspace->origin = ORIGIN_PATH;
+  conic_row_residual(workspace, workspace->x, workspace->slack);
+  for (;; ++info->iterations) {
+    measure(workspace, &run);
+    end = look(workspace, &run, info->iterations);
+    if (end == PATH_GOES_ON) end = go_on(workspace, &run, info);
+    if (end != PATH_GOES_ON) break;
+  }
+  if (end == PATH_ARRIVED || end == PATH_AT_WIDTH || end == PATH_LEFT) return end;
+  workspace->path_error = run.best * request->goal;
+  return end == PATH_AT_LIMIT || end == PATH_IN_TROUBLE ? end_short(workspace, &run, end) : end;
 }
 
 void conic_change_units(qd_cone_workspace *workspace, int choice) {

@@ -116,10 +116,10 @@ LANES_INLINE double evaluate(qd_cone_workspace *workspace, double r, const doubl
 
 /* Force over length: natural units, or where those have failed what the path's end has itself,
  * unless that is rounding: nothing in contact, or nothing out of it. */
-static double find_r(const qd_cone_workspace *workspace) {
+static double find_r(const qd_cone_workspace *workspace, solution_origin origin) {
   const double natural = workspace->force / workspace->near_length;
-  if (workspace->origin == ORIGIN_PATH || workspace->origin == ORIGIN_REST) return natural;
-  if (workspace->origin != ORIGIN_PATH_END) return FROM_CUTS * natural;
+  if (origin == ORIGIN_PATH || origin == ORIGIN_REST) return natural;
+  if (origin != ORIGIN_PATH_END) return FROM_CUTS * natural;
   const cone_product *product = &workspace->product;
   double force = 0.0, length = 0.0;
   for (int k = 0; k < product->group_count; ++k) {
@@ -141,66 +141,98 @@ static void stiffen(qd_cone_workspace *workspace) {
   conic_set_equalities(workspace);
 }
 
+/* Newton from a guess, while it runs. */
+typedef struct newton_run {
+  const polish_guess *guess;
+  double r;          /* force over length that parts held from free */
+  double best, last; /* errors */
+  int rises;         /* of the error */
+} newton_run;
+
 /* A start is left where it solves the program, or is so far off that the polish is not worth its
  * factors, or where steps hardly help and the best is within the tolerance: at rest, where contacts
  * that just do not slide leave no strict set. */
-static int ends_start(const qd_cone_workspace *workspace, int iteration, double error, double last,
-                      double best) {
-  return error <= ACCEPTED || (iteration == 0 && error > workspace->start_limit) ||
-         (error > HARDLY * last && best <= workspace->start_tolerance);
+static int ends_start(const newton_run *run, int iteration, double error) {
+  return error <= ACCEPTED || (iteration == 0 && error > run->guess->limit) ||
+         (error > HARDLY * run->last && run->best <= run->guess->tolerance);
 }
 
-/* Newton from (newton_x, newton_dual, newton_slack); 1 if it arrives. */
-QD_CLONES
-static int iterate(qd_cone_workspace *workspace, qd_cone_info *info) {
-  const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
-  const int started = workspace->origin == ORIGIN_START;
-  const int guessed = workspace->origin == ORIGIN_REST || started;
-  /* rises of the error: cuts and starts leave sets that are still to change, the path knows them */
-  const int patience = started                                  ? 4
-                       : workspace->origin == ORIGIN_ACTIVE_SET ? 3
-                       : workspace->origin == ORIGIN_PATH       ? 1
-                                                                : 2;
-  const double r = find_r(workspace);
+/* Rises of the error that are no reason to stop: cuts and starts leave sets that are still to
+ * change, the path knows them. */
+static int patience(solution_origin origin) {
+  switch (origin) {
+  case ORIGIN_START:
+    return 4;
+  case ORIGIN_ACTIVE_SET:
+    return 3;
+  case ORIGIN_PATH:
+    return 1;
+  default:
+    return 2;
+  }
+}
+
+/* 1 if no more steps are worth it; notes the error. */
+static int ends_run(newton_run *run, int iteration, double error) {
+  const solution_origin origin = run->guess->origin;
+  const int started = origin == ORIGIN_START, guessed = started || origin == ORIGIN_REST;
+  if (guessed && iteration == 1 && error > FIRST_STEP) return 1;
+  if (started && ends_start(run, iteration, error)) return 1;
+  run->rises += error >= run->last;
+  if (run->best <= ROUNDING || run->rises >= patience(origin) || iteration == NEWTON_LIMIT)
+    return 1;
+  return run->best <= ACCEPTED && run->rises > 0;
+}
+
+/* The split of each cone, as the path has found it, or r for all. */
+static void set_splits(qd_cone_workspace *workspace, double r) {
   if (!workspace->split_width)
     for (int c = 0; c < workspace->lane_count; ++c) workspace->split[c] = r;
   for (int c = 0; c < workspace->lane_count; ++c)
     workspace->per_split[c] = 1.0 / workspace->split[c];
+}
+
+/* The point at hand, projected, is the best so far. */
+static void keep_best(qd_cone_workspace *workspace, const double *projected) {
+  memcpy(workspace->polish_x, workspace->newton_x,
+         (size_t)workspace->column_count * sizeof(double));
+  memcpy(workspace->polish_dual, projected, (size_t)workspace->slot_count * sizeof(double));
+  for (int i = 0; i < workspace->slot_count; ++i)
+    workspace->polish_slack[i] = projected[i] - workspace->aim[i]; /* times r */
+}
+
+/* Newton from (newton_x, newton_dual, newton_slack); 1 if it arrives. */
+QD_CLONES
+static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
+  newton_run run = {guess, find_r(workspace, guess->origin), HUGE_VAL, HUGE_VAL, 0};
   double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
-  double *projected = workspace->ddual_aim;
-  double best = HUGE_VAL, last = HUGE_VAL, penalty = workspace->hard_penalty;
-  int rises = 0, best_is_last = 0;
+  double *projected = workspace->ddual_aim, penalty = workspace->hard_penalty;
+  int best_is_last = 0;
+  set_splits(workspace, run.r);
   for (int iteration = 0;; ++iteration) {
-    const double error = evaluate(workspace, r, x, dual, w, projected);
-    best_is_last = error < best;
+    const double error = evaluate(workspace, run.r, x, dual, w, projected);
+    best_is_last = error < run.best;
     if (!(error < HUGE_VAL)) break;
     if (best_is_last) {
-      best = error;
-      memcpy(workspace->polish_x, x, column_bytes);
-      memcpy(workspace->polish_dual, projected, (size_t)workspace->slot_count * sizeof(double));
-      for (int i = 0; i < workspace->slot_count; ++i)
-        workspace->polish_slack[i] = projected[i] - workspace->aim[i]; /* times r */
+      run.best = error;
+      keep_best(workspace, projected);
     }
-    if (guessed && iteration == 1 && error > FIRST_STEP) break;
-    if (started && ends_start(workspace, iteration, error, last, best)) break;
-    rises += error >= last;
-    const int slow = started && error > SLOW * last;
-    last = error;
-    if (best <= ROUNDING || rises >= patience || iteration == NEWTON_LIMIT) break;
-    if (best <= ACCEPTED && rises > 0) break;
+    if (ends_run(&run, iteration, error)) break;
+    const int slow = guess->origin == ORIGIN_START && error > SLOW * run.last;
     const int factor = iteration == 0 || error > SAME_FACTOR || workspace->state_changed || slow ||
                        penalty != workspace->hard_penalty;
+    run.last = error;
     newton_step(workspace, factor, x, dual, w);
     info->factorizations += factor;
     penalty = workspace->hard_penalty;
     if (slow && !workspace->state_changed) stiffen(workspace);
   }
   as_slack(workspace, workspace->polish_slack, workspace->polish_slack);
-  if (best < HUGE_VAL && !best_is_last) /* states of the best iterate: z = dual - r slack again */
+  if (run.best < HUGE_VAL && !best_is_last) /* states of the best: z = dual - r slack again */
     conic_project(workspace, workspace->polish_slack, workspace->polish_dual, workspace->aim,
                   projected);
-  workspace->polish_error = best;
-  return best <= ACCEPTED;
+  workspace->polish_error = run.best;
+  return run.best <= ACCEPTED;
 }
 
 /* An active set's answer is a vertex: of redundant rows (four corners of a box) some carry nothing.
@@ -234,40 +266,44 @@ static void press_together(qd_cone_workspace *workspace, double *dual) {
   }
 }
 
-int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info) {
+void conic_keep_free_minimum(qd_cone_workspace *workspace) {
   const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
-  const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
+  memcpy(workspace->polish_x, workspace->x, (size_t)workspace->column_count * sizeof(double));
+  memcpy(workspace->polish_slack, workspace->slack, row_bytes);
+  memset(workspace->polish_dual, 0, row_bytes);
+  for (int c = 0; c < workspace->lane_count; ++c) workspace->state[c] = CONE_OPEN;
+}
+
+/* The guess as Newton's point; that of a start is there. */
+static void take_guess(qd_cone_workspace *workspace, solution_origin origin) {
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
   double *w = workspace->newton_slack;
-  if (workspace->origin == ORIGIN_FREE) { /* no cone is near: the minimiser of the cost */
-    memcpy(workspace->polish_x, workspace->x, column_bytes);
-    memcpy(workspace->polish_slack, workspace->slack, row_bytes);
-    memset(workspace->polish_dual, 0, row_bytes);
-    for (int c = 0; c < workspace->lane_count; ++c) workspace->state[c] = CONE_OPEN;
-    return 1;
-  }
-  const int started = workspace->origin == ORIGIN_START; /* newton_x and newton_dual are there */
-  /* cuts leave sets that are still to change, where more stiffness is more rounding */
-  workspace->hard_penalty = workspace->origin == ORIGIN_PATH ? STIFFEST_ROW : HARD_ROW_PENALTY;
-  if (!started) memcpy(workspace->newton_x, workspace->x, column_bytes);
-  if (workspace->origin == ORIGIN_REST) {
+  if (origin != ORIGIN_START)
+    memcpy(workspace->newton_x, workspace->x, (size_t)workspace->column_count * sizeof(double));
+  if (origin == ORIGIN_REST) {
     press_together(workspace, workspace->newton_dual);
     memcpy(w, workspace->rhs, row_bytes);
-  } else {
-    if (!started) memcpy(workspace->newton_dual, workspace->dual, row_bytes);
-    memset(w, 0, row_bytes);
-    tiles_multiply(&workspace->system, workspace->system.G, workspace->newton_x, w);
-    for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+    return;
   }
+  if (origin != ORIGIN_START) memcpy(workspace->newton_dual, workspace->dual, row_bytes);
+  conic_slacks_at(workspace, workspace->newton_x, w);
+}
+
+int conic_polish(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
+  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  /* cuts leave sets that are still to change, where more stiffness is more rounding */
+  workspace->hard_penalty = guess->origin == ORIGIN_PATH ? STIFFEST_ROW : HARD_ROW_PENALTY;
+  take_guess(workspace, guess->origin);
   clear_padding(workspace, workspace->newton_dual);
   memset(workspace->ddual_aim, 0, row_bytes);
   memset(workspace->aim, 0, row_bytes);
   conic_set_equalities(workspace);
-  int verified = iterate(workspace, info);
+  int verified = iterate(workspace, guess, info);
   workspace->hard_penalty = HARD_ROW_PENALTY;
-  if (verified && workspace->origin == ORIGIN_ACTIVE_SET && conic_any_weak(workspace)) {
-    if (!workspace->is_vertex) return 0; /* more cuts show how the load spreads */
+  if (verified && guess->origin == ORIGIN_ACTIVE_SET && conic_any_weak(workspace)) {
+    if (!guess->is_vertex) return 0; /* more cuts show how the load spreads */
     spread_load(workspace);
-    verified = iterate(workspace, info) && !conic_any_weak(workspace); /* else: along the path */
+    verified = iterate(workspace, guess, info) && !conic_any_weak(workspace); /* else: the path */
   }
   return verified;
 }

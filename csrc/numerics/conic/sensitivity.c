@@ -57,9 +57,11 @@ static int settle_weak_cones(qd_cone_workspace *workspace) {
   qd_cone_info effort = {0};
   const path_start from = workspace->origin == ORIGIN_PATH ? PATH_RESUMED : PATH_COLD;
   if (from == PATH_COLD) conic_free_minimum(workspace, &effort);
-  workspace->wanted_width = workspace->split_width = 0;
-  const qd_status status = conic_follow_path(workspace, PATH_END, PATH_ITERATIONS, from, &effort);
-  return status == QD_OK && conic_polish(workspace, &effort);
+  workspace->split_width = 0;
+  const path_request path = {PATH_END, PATH_ITERATIONS, 0, from};
+  const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
+  return conic_follow_path(workspace, &path, &effort) == PATH_ARRIVED &&
+         conic_polish(workspace, &seen, &effort);
 }
 
 /* The states that the end of a path shows which has reached the boundary. */
@@ -111,45 +113,62 @@ static void clear_rows(qd_cone_workspace *workspace) {
 static int multipliers_matter(qd_cone_workspace *workspace);
 static int kink_is_near(qd_cone_workspace *workspace);
 
-qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
-                                    int *exact) {
-  cone_product *product = &workspace->product;
-  int by_path = workspace->origin != ORIGIN_MULTIPLIERS, active = !by_path || info->polished;
-  int settled = info->polished, weak = active && conic_any_weak(workspace);
-  if (weak && by_path) {
-    active = settled = settle_weak_cones(workspace);
-    weak = !active || conic_any_weak(workspace);
+/* What is known of the solution's active set. */
+typedef struct known_set {
+  int active;  /* states, and polish_dual and polish_slack that show them */
+  int settled; /* proven */
+  int weak;    /* some cone is near two states, or the set one of several */
+  int by_path; /* the iterate is a path's */
+} known_set;
+
+/* As the solve has left it; better, where it left no strict one. */
+static known_set settle(qd_cone_workspace *workspace, int polished) {
+  known_set set = {.settled = polished, .by_path = workspace->origin != ORIGIN_MULTIPLIERS};
+  set.active = !set.by_path || polished;
+  set.weak = set.active && conic_any_weak(workspace);
+  if (set.weak && set.by_path) {
+    set.active = set.settled = settle_weak_cones(workspace);
+    set.weak = !set.active || conic_any_weak(workspace);
   }
-  if (workspace->exact && by_path && !active) { /* rounding ended the path, or no polish held */
+  if (workspace->exact && set.by_path && !set.active) { /* rounding ended the path, or no polish */
     qd_cone_info effort = {0};
     workspace->path_error = HUGE_VAL;
-    active = conic_rescue(workspace, PATH_END, RESCUE_LIMIT, 1, &settled, &effort);
-    by_path = !active;
-    weak = 1; /* one set of several that are as good: an estimate */
+    set.active = conic_rescue(workspace, PATH_END, RESCUE_LIMIT, 1, &set.settled, &effort);
+    set.by_path = !set.active;
+    set.weak = 1; /* one set of several that are as good: an estimate */
   }
-  *exact = workspace->exact ? settled && !weak : 1;
-  const int scaled =
-      (weak || !active) && cones_scale(product, by_path ? workspace->slack : workspace->path_slack,
-                                       by_path ? workspace->dual : workspace->path_dual);
-  if (!active && !scaled) { /* on the boundary already */
-    read_path_end(workspace);
-    active = 1;
-  }
+  return set;
+}
+
+/* Cones whose state is open to doubt: 1 if the path's scaling of them is known. */
+static int scale_at_end(qd_cone_workspace *workspace, int by_path) {
+  return cones_scale(&workspace->product, by_path ? workspace->slack : workspace->path_slack,
+                     by_path ? workspace->dual : workspace->path_dual);
+}
+
+/* The stiffness of every row; 1 if some direction is hard. */
+static int set_stiffnesses(qd_cone_workspace *workspace, int active, int scaled) {
+  const cone_product *product = &workspace->product;
   int hard = workspace->equality_count > 0;
   workspace->hard_penalty = STIFFEST;
   if (active)
     hard |= conic_set_active_rows(workspace, workspace->polish_dual, workspace->polish_slack);
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c)
-      if (!active || (c < group->count && workspace->state[group->cone + c] == CONE_WEAK)) {
-        if (scaled)
-          copy_path(workspace, group, c);
-        else
-          share_motion(workspace, group->cone + c);
-      }
+    for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c) {
+      if (active && !(c < group->count && workspace->state[group->cone + c] == CONE_WEAK)) continue;
+      if (scaled)
+        copy_path(workspace, group, c);
+      else
+        share_motion(workspace, group->cone + c);
+    }
   }
   conic_set_equalities(workspace);
+  return hard;
+}
+
+/* The factor that all right-hand sides share. */
+static void factor(qd_cone_workspace *workspace, int hard) {
   tiles_assemble(&workspace->system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
   tiles_factor(&workspace->system);
   list_stiff_blocks(workspace);
@@ -157,6 +176,18 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
   /* one refinement of a soft system, none where its factor is as good as exact */
   const int soft_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
   workspace->hard_rounds = hard || !workspace->definite ? HARD_ROUNDS : soft_rounds;
+}
+
+qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
+                                    int *exact) {
+  known_set set = settle(workspace, info->polished);
+  *exact = workspace->exact ? set.settled && !set.weak : 1;
+  const int scaled = (set.weak || !set.active) && scale_at_end(workspace, set.by_path);
+  if (!set.active && !scaled) { /* on the boundary already */
+    read_path_end(workspace);
+    set.active = 1;
+  }
+  factor(workspace, set_stiffnesses(workspace, set.active, scaled));
   if (*exact && workspace->exact && (kink_is_near(workspace) || multipliers_matter(workspace)))
     *exact = 0;
   return QD_OK;

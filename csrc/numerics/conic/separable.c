@@ -108,6 +108,8 @@ int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *sou
   info->objective = objective;
   info->dual_residual = residual;
   info->polished = 1;
+  info->method = QD_METHOD_SEPARABLE;
+  info->tries = 1;
   workspace->definite = 1; /* the answer is the only one */
   return 1;
 }

@@ -18,19 +18,19 @@
 
 #define NEAR_CUTS 1e-2 /* error of a guess that a polish betters sooner than a few cuts */
 
-void conic_read_start(qd_cone_workspace *workspace, const double *x, const double *dual,
-                      const double *dual_eq) {
+void conic_read_start(qd_cone_workspace *workspace, const conic_answer *guess) {
   double *own_x = workspace->newton_x, *own_dual = workspace->newton_dual;
   memset(own_dual, 0, (size_t)workspace->slot_count * sizeof(double));
   for (int k = 0; k < workspace->column_count; ++k)
-    own_x[k] =
-        workspace->column_of[k] < 0 ? 0.0 : x[workspace->column_of[k]] / workspace->column_scale[k];
+    own_x[k] = workspace->column_of[k] < 0
+                   ? 0.0
+                   : guess->x[workspace->column_of[k]] / workspace->column_scale[k];
   for (int i = 0; i < workspace->row_count; ++i)
     if (workspace->slot_of[i] >= 0)
-      own_dual[workspace->slot_of[i]] = dual[i] / workspace->row_scale[i];
+      own_dual[workspace->slot_of[i]] = guess->dual[i] / workspace->row_scale[i];
   for (int i = 0; i < workspace->equality_count; ++i) {
     const int at = workspace->row_count + i;
-    own_dual[workspace->slot_of[at]] = dual_eq[i] / workspace->row_scale[at];
+    own_dual[workspace->slot_of[at]] = guess->dual_eq[i] / workspace->row_scale[at];
   }
 }
 
@@ -87,9 +87,7 @@ void conic_enter_path(qd_cone_workspace *workspace, double factor) {
   double *slack = workspace->slack, *dual = workspace->dual;
   memcpy(workspace->x, workspace->newton_x, (size_t)workspace->column_count * sizeof(double));
   memcpy(dual, workspace->newton_dual, row_bytes);
-  memset(slack, 0, row_bytes);
-  tiles_multiply(&workspace->system, workspace->system.G, workspace->x, slack);
-  for (int i = 0; i < workspace->slot_count; ++i) slack[i] += workspace->g[i];
+  conic_slacks_at(workspace, workspace->x, slack);
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->padded; ++c) {

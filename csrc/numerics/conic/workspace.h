@@ -28,6 +28,13 @@
 /* Where Q alone does not hold x, a proximal term this small beside unit diagonals does. */
 #define PROXIMAL_SHIFT 1e-10
 
+/* A smaller iteration limit is one that the caller means. */
+#define RETRY_FROM 50
+
+/* Dense programs of more variables go into tiles of their own. Smaller ones, as they are: a stack
+ * of ten boxes (69) takes a fifth longer otherwise. */
+#define FEW_COLUMNS 128
+
 typedef enum cone_state { CONE_OPEN, CONE_STICK, CONE_SLIDE, CONE_WEAK } cone_state;
 
 typedef enum solution_origin {
@@ -127,7 +134,7 @@ struct qd_cone_workspace {
   int state_changed; /* by the last projection */
   double *polish_x, *polish_dual, *polish_slack;
   double *newton_x, *newton_dual, *newton_slack;
-  solution_origin origin;  /* which method's answer the polish starts from */
+  solution_origin origin;  /* what led to the answer */
   double hard_penalty;     /* of rows that may not move, over the compliance they work against */
   int hard_rounds;         /* repetitions of a sensitivity solve */
   cone_operator rows;      /* square root R of the stiffness of each cone: polish and sensitivity */
@@ -146,15 +153,10 @@ struct qd_cone_workspace {
   double *split;           /* over cones: dual / slack that parts held from free; of the polish */
   double *per_split;       /* over cones: 1 / split */
   int split_width;         /* how far apart they are on the path, in powers of two */
-  int wanted_width;        /* at which the path stops for a polish; 0: it does not */
-  int arrived;             /* the path did, at its goal */
   int *is_near, *tail;     /* (blocks) */
   double resolution;       /* of rows, in the caller's units: less is zero */
   double slack_error;      /* max |dual| |Gx + g - slack| of what conic_measure saw */
-  int is_vertex;           /* the cuts ended at a solution, with the load spread */
   double polish_error;     /* the best that the last polish saw */
-  double start_limit;      /* errors of a guess above it are not worth a factor */
-  double start_tolerance;  /* errors that count as solved where a polish gets no further */
   int *stiff_blocks;       /* (blocks) whose multipliers move; sensitivity */
   stiff_cone *stiff_cones; /* their cones */
   int *stiff_slots;        /* their rows */
@@ -174,6 +176,11 @@ struct qd_cone_workspace {
   int *dim_count;     /* cones of each dimension */
   int *dim_group;
 };
+
+/* Vectors in the caller's numbers, of what is asked or of a guess. */
+typedef struct conic_answer {
+  double *x, *slack, *dual, *dual_eq;
+} conic_answer;
 
 /* Rows of cones as the caller has them, or each cone's scaled to the same norm: slower in general,
  * since natural units then mix what far cones and near ones call far, but what programs need whose
@@ -217,6 +224,8 @@ const double *conic_quadratic_solve(qd_cone_workspace *workspace, const double *
  * the scaling or the factor failed. */
 double conic_take_step(qd_cone_workspace *workspace, double mu, double target, int refinements,
                        qd_cone_info *info);
+/* w = Gx + g, zero in padded lanes' tails */
+void conic_slacks_at(const qd_cone_workspace *workspace, const double *x, double *w);
 /* residual_row = Gx + g - slack */
 void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack);
 /* residual_x = Qx + b - G'dual, and Qx */
@@ -226,9 +235,11 @@ void conic_column_residual(qd_cone_workspace *workspace, const double *x, const 
 int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info);
 /* From there: 1 if the path is the way for an exact program, 0 if cuts should be tried first. */
 int conic_wants_path(const qd_cone_workspace *workspace);
-/* From there: exact solution of a polyhedral program with few active rows; 0 if it is not one, with
- * x and its rows as they were. Leaves x and dual. */
-int conic_dual_active_set(qd_cone_workspace *workspace);
+/* From there: x and dual of few active rows. Polyhedral programs end at a vertex, the solution with
+ * its load spread; others near it; where that takes too many rows, nowhere, with x and its rows as
+ * they were. */
+typedef enum cuts_end { CUTS_NOWHERE, CUTS_NEARBY, CUTS_AT_VERTEX } cuts_end;
+cuts_end conic_dual_active_set(qd_cone_workspace *workspace);
 /* What is known of that beforehand: whether few blocks of rows are violated, and whether it ends at
  * the solution. */
 typedef enum cuts_outlook { CUTS_COSTLY, CUTS_FEW, CUTS_EXACT, CUTS_EXACT_FEW } cuts_outlook;
@@ -243,8 +254,7 @@ int conic_factor_cost(qd_cone_workspace *workspace);
 int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *program, double *x,
                           double *slack, double *dual, qd_cone_info *info);
 /* The caller's guess, in the caller's units, into newton_x and newton_dual. */
-void conic_read_start(qd_cone_workspace *workspace, const double *x, const double *dual,
-                      const double *dual_eq);
+void conic_read_start(qd_cone_workspace *workspace, const conic_answer *guess);
 /* Errors of a guess beyond which a polish costs more than what an exact program takes without;
  * negative where that costs less than to find out. */
 double conic_start_limit(qd_cone_workspace *workspace);
@@ -256,19 +266,54 @@ void conic_enter_path(qd_cone_workspace *workspace, double factor);
  * it) down to a complementarity of `goal` (relative), at most
  * iteration_limit iterations in all. Leaves x, slack, dual. */
 typedef enum path_start { PATH_COLD, PATH_RESUMED, PATH_WARM, PATH_ELSEWHERE } path_start;
-qd_status conic_follow_path(qd_cone_workspace *workspace, double goal, int iteration_limit,
-                            path_start from, qd_cone_info *info);
+typedef struct path_request {
+  double goal;
+  int iteration_limit;
+  int wanted_width; /* of the split at which it stops for a polish; 0: it does not */
+  path_start from;
+} path_request;
+typedef enum path_end {
+  PATH_ARRIVED,
+  PATH_AT_WIDTH,
+  PATH_INFEASIBLE, /* path_dual proves it */
+  PATH_UNBOUNDED,  /* newton_x is far along */
+  PATH_AT_LIMIT,
+  PATH_IN_TROUBLE,
+  PATH_LEFT,   /* PATH_WARM: the guess is no help */
+  PATH_GOES_ON /* not yet */
+} path_end;
+path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *request,
+                           qd_cone_info *info);
 /* Other units than the natural ones, to start a path from that did not arrive: nearer to and
  * farther from the boundary, and far out. */
 #define OTHER_UNITS 6
 void conic_change_units(qd_cone_workspace *workspace, int choice);
+/* 1 if other ways may still lead to a verdict. */
+static inline int conic_is_undecided(qd_status status, int iteration_limit) {
+  return status == QD_NUMERICAL_TROUBLE ||
+         (status == QD_ITERATION_LIMIT && iteration_limit >= RETRY_FROM);
+}
+void conic_clear_outputs(const qd_cone_program *program, const conic_answer *out);
+void conic_clear_info(qd_cone_info *info);
+/* Residuals in the caller's numbers; a verdict that they do not bear out is none. */
+qd_status conic_judge(qd_cone_workspace *workspace, const qd_cone_program *program,
+                      double tolerance, qd_status status, const conic_answer *out,
+                      qd_cone_info *info);
 /* From the path's slack and dual: where the two kinds of eigenvalues part, into split; returns
  * split_width. */
 int conic_find_split(qd_cone_workspace *workspace);
 /* Newton on the active set, from x and dual (ORIGIN_REST: from the minimiser of the cost, whose
  * rows are in `rhs`, as if what it leaves near came to rest); 1 if the KKT equations hold to
  * rounding: then polish_x/dual/slack. */
-int conic_polish(qd_cone_workspace *workspace, qd_cone_info *info);
+typedef struct polish_guess {
+  solution_origin origin;
+  int is_vertex;    /* ORIGIN_ACTIVE_SET: the cuts ended at a solution, with the load spread */
+  double limit;     /* ORIGIN_START: errors above it are not worth a factor; */
+  double tolerance; /* below this they count as solved where a polish gets no further */
+} polish_guess;
+int conic_polish(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info);
+/* The minimiser of the cost, near which no cone is, as if polished. */
+void conic_keep_free_minimum(qd_cone_workspace *workspace);
 /* An exact program where the path ended: method of multipliers from its end, at most `limit` times,
  * then the polish if asked. Leaves x, slack, dual, the same in polish_*, and the states; 1 if that
  * solves the program. Where it got no nearer than the path: as it was. */

@@ -1,0 +1,186 @@
+/* Memory of the cone solver: what it needs for programs up to a size, in one block. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/lanes.h"
+#include "numerics/conic/delassus.h"
+#include "numerics/conic/workspace.h"
+#include "numerics/tiles/dense_tiles.h"
+
+/* Tiles that near_rows have room for: more go along the path. */
+#define NEAR_TILES 512
+
+static void lay_out_operator(arena *a, cone_operator *operator, size_t slots, size_t lanes_count) {
+  operator->u = arena_doubles(a, slots);
+  operator->diagonal = arena_doubles(a, lanes_count);
+  operator->cross = arena_doubles(a, lanes_count);
+  operator->tangent = arena_doubles(a, lanes_count);
+}
+
+/* Rows, with every group's padding: three lanes at most in linear rows, equalities and cones of
+ * each dimension; or every cone alone in its group. */
+static size_t slot_bound(const conic_size *size) {
+  const size_t rows = (size_t)size->rows + (size_t)size->equalities;
+  const size_t dim = (size_t)size->largest_cone, padding = 6 + 3 * (dim * (dim + 1) / 2);
+  return (padding < 3 * rows ? rows + padding : 4 * rows) + 8;
+}
+
+static void lay_out(qd_cone_workspace *w, arena *a) {
+  const conic_size *size = &w->capacity;
+  const size_t tiles = ((size_t)size->variables + 3) / 4, columns = 4 * tiles;
+  const size_t words = (tiles + 63) / 64;
+  const size_t rows = (size_t)size->rows + (size_t)size->equalities;
+  const size_t dims = (size_t)size->largest_cone + 2;
+  const size_t slots = slot_bound(size), lanes_count = slots;
+  tile_system *system = &w->system;
+  cone_product *product = &w->product;
+  system->blocks = arena_take(a, (rows + 1) * sizeof(row_block));
+  system->block_tiles = arena_ints(a, size->row_tiles + tiles + 1);
+  w->block_from = arena_ints(a, size->row_tiles + tiles + 1);
+  system->column_start = arena_ints(a, tiles + 1);
+  system->column_tiles = arena_ints(a, size->fill);
+  system->Q_start = arena_ints(a, tiles + 1);
+  system->Q_tiles = arena_ints(a, size->fill);
+  system->place = arena_ints(a, tiles * tiles);
+  system->G = arena_doubles(a, 4 * size->row_tiles + 4);
+  system->S = arena_doubles(a, 4 * size->row_tiles + 4);
+  system->dense_room = dense_tiles_scratch(columns, rows, size->fill);
+  system->dense = system->dense_room > 0 ? arena_doubles(a, system->dense_room) : NULL;
+  system->Q = arena_doubles(a, 16 * size->fill);
+  system->H = arena_doubles(a, 16 * size->fill);
+  system->inverse = arena_doubles(a, 32 * tiles);
+  product->groups = arena_take(a, (dims + 1) * sizeof(cone_group));
+  product->weight = arena_doubles(a, lanes_count);
+  product->target = arena_doubles(a, lanes_count);
+  for (int k = 0; k < 6; ++k) product->scratch[k] = arena_doubles(a, lanes_count);
+  lay_out_operator(a, &product->scaling, slots, lanes_count);
+  product->inverse.u = product->scaling.u;
+  product->inverse.diagonal = arena_doubles(a, lanes_count);
+  product->inverse.cross = arena_doubles(a, lanes_count);
+  product->inverse.tangent = arena_doubles(a, lanes_count);
+  product->point = arena_doubles(a, slots);
+  product->point_norm = arena_doubles(a, lanes_count);
+  lay_out_operator(a, &w->rows, slots, lanes_count);
+  lay_out_operator(a, &w->stiffness, 0, lanes_count);
+  lay_out_operator(a, &w->hard, 0, lanes_count);
+  w->stiffness.u = w->hard.u = w->rows.u;
+  w->column_of = arena_ints(a, columns);
+  w->column_scale = arena_doubles(a, columns);
+  w->slot_of = arena_ints(a, rows + 1);
+  w->cone_rows = arena_ints(a, rows + 1);
+  w->row_scale = arena_doubles(a, rows + 1);
+  w->lane_scale = arena_doubles(a, lanes_count);
+  w->compliance = arena_doubles(a, lanes_count);
+  double **over_columns[] = {&w->b,  &w->x,      &w->Qx,       &w->residual_x,
+                             &w->dx, &w->work_x, &w->polish_x, &w->newton_x};
+  for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k)
+    *over_columns[k] = arena_doubles(a, columns);
+  double **over_rows[] = {&w->g,           &w->slack,        &w->dual,        &w->residual_row,
+                          &w->aim,         &w->rhs,          &w->dslack,      &w->ddual,
+                          &w->dslack_aim,  &w->ddual_aim,    &w->work_row,    &w->work_row2,
+                          &w->path_slack,  &w->path_dual,    &w->polish_dual, &w->polish_slack,
+                          &w->newton_dual, &w->newton_slack, &w->ray};
+  for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k)
+    *over_rows[k] = arena_doubles(a, slots);
+  w->state = arena_ints(a, lanes_count);
+  active_set_lay_out(&w->active, columns, a);
+  conic_delassus_lay_out(&w->delassus, slots, columns, a);
+  const size_t near_tiles = size->row_tiles < NEAR_TILES ? size->row_tiles : NEAR_TILES;
+  near_rows_lay_out(&w->near_rows, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
+  near_rows_lay_out(&w->near_cones, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
+  w->penalty = arena_doubles(a, lanes_count);
+  w->split = arena_doubles(a, lanes_count);
+  w->per_split = arena_doubles(a, lanes_count);
+  w->stiff_blocks = arena_ints(a, rows + 1);
+  w->stiff_cones = arena_take(a, (rows + 1) * sizeof(stiff_cone));
+  w->stiff_slots = arena_ints(a, rows + 1);
+  w->is_near = arena_ints(a, rows + 1);
+  w->tail = arena_ints(a, rows + 1);
+  w->block4 = arena_doubles(a, 4 * columns);
+  w->x4 = arena_doubles(a, 4 * columns);
+  w->rhs4 = arena_doubles(a, 4 * columns);
+  w->row4 = arena_doubles(a, 4 * slots);
+  w->work_row4 = arena_doubles(a, 4 * slots);
+  w->moved4 = arena_doubles(a, 4 * slots);
+  w->dual4 = arena_doubles(a, 4 * slots);
+  w->row_mask = arena_take(a, (rows > columns ? rows : columns) * words * sizeof(uint64_t));
+  w->tile_mask = arena_take(a, tiles * words * sizeof(uint64_t));
+  w->Q_mask = arena_take(a, tiles * words * sizeof(uint64_t));
+  w->scratch_mask = arena_take(a, 3 * words * sizeof(uint64_t));
+  w->tile_degree = arena_ints(a, tiles);
+  w->tile_position = arena_ints(a, tiles);
+  w->tile_original = arena_ints(a, tiles);
+  w->dim_count = arena_ints(a, dims);
+  w->dim_group = arena_ints(a, dims);
+  if (!size->is_dense) return;
+  if (size->equalities > 0)
+    equality_space_lay_out(&w->space, (size_t)size->variables, (size_t)size->rows,
+                           (size_t)size->equalities, a);
+  if (size->variables > FEW_COLUMNS)
+    aligned_columns_lay_out(&w->aligned, (size_t)size->variables, (size_t)size->rows,
+                            (size_t)size->equalities, a);
+}
+
+conic_size conic_size_dense(int variables, int rows, int equalities) {
+  const conic_size size = {variables > 1 ? variables : 1,
+                           rows > 0 ? rows : 0,
+                           equalities > 0 ? equalities : 0,
+                           rows > 0 ? rows : 0,
+                           0,
+                           0,
+                           0};
+  const size_t tiles = ((size_t)size.variables + 3) / 4;
+  conic_size all = size;
+  all.row_tiles = ((size_t)size.rows + (size_t)size.equalities) * tiles;
+  all.fill = tiles * (tiles + 1) / 2;
+  return all;
+}
+
+size_t conic_workspace_size(const conic_size *size) {
+  qd_cone_workspace count = {.capacity = *size};
+  arena counting = {NULL, 0};
+  arena_take(&counting, sizeof count);
+  lay_out(&count, &counting);
+  return counting.offset;
+}
+
+qd_cone_workspace *conic_workspace_place(void *memory, const conic_size *size) {
+  arena laying = {memory, 0};
+  qd_cone_workspace *w = arena_take(&laying, sizeof *w);
+#ifndef NDEBUG
+  /* every double is NaN: what is read before it is written shows */
+  memset(memory, 0xff, conic_workspace_size(size));
+#endif
+  memset(w, 0, sizeof *w);
+  w->capacity = *size;
+  lay_out(w, &laying);
+  w->bytes = laying.offset;
+  if (w->system.dense) dense_tiles_use_one_thread();
+  return w;
+}
+
+int conic_workspace_serves(const qd_cone_workspace *workspace, const conic_size *size) {
+  const conic_size *own = &workspace->capacity;
+  return size->variables <= own->variables && size->rows <= own->rows &&
+         size->equalities <= own->equalities && size->largest_cone <= own->largest_cone &&
+         size->row_tiles <= own->row_tiles && size->fill <= own->fill;
+}
+
+size_t conic_workspace_fill(const qd_cone_workspace *workspace) { return workspace->wanted.fill; }
+
+qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capacity,
+                                            int equality_capacity) {
+  const int columns = variable_capacity > FEW_COLUMNS ? aligned_columns_capacity(variable_capacity)
+                                                      : variable_capacity;
+  conic_size size = conic_size_dense(columns, row_capacity, equality_capacity);
+  size.is_dense = 1;
+  void *block = aligned_alloc(ARENA_ALIGNMENT, conic_workspace_size(&size));
+  return block ? conic_workspace_place(block, &size) : NULL;
+}
+
+void qd_cone_workspace_destroy(qd_cone_workspace *workspace) { free(workspace); }
+
+size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace) {
+  return workspace ? workspace->bytes : 0;
+}
