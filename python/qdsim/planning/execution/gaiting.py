@@ -16,7 +16,7 @@ import numpy as np
 from qdsim._core import SolverError
 from qdsim.arguments import fields, generator_of, instance, integer, number
 from qdsim.planning.execution.grip import Grip, GripOptions
-from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
@@ -26,6 +26,9 @@ __all__ = ["GaitOptions", "Stroke", "StrokePlanner", "gait"]
 
 _CLOSING, _LANDING = 3, 8
 """Steps of the model before and after a stroke's motion."""
+
+_CONTACT = 1e-3
+"""m of penetration at a change of grasp that is no fault of a plan of strokes."""
 
 _SMALL = 1e-3
 """m; distances to the goal, turns times the task's length, that are worth no more steps."""
@@ -244,14 +247,4 @@ def gait(
     if not segments:  # it is there already
         nothing = np.empty((0, task.model.nu))
         segments.append(Segment(nothing, q[None], np.zeros(0, dtype=np.int64)))
-    return Plan(
-        task=task.name,
-        object=task.object,
-        options=task.options,
-        goal=task.goal,
-        position_tolerance=task.position_tolerance,
-        rotation_tolerance=task.rotation_tolerance,
-        contact_tolerance=1e-3,
-        segments=tuple(segments),
-        command_bounds=task.bounds_as_numbers,
-    )
+    return plan_for(task, segments, task.options, _CONTACT)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from itertools import zip_longest
 
 import numpy as np
@@ -21,9 +22,10 @@ from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.bounds import beyond, beyond_limits, narrowed
 from qdsim.planning.task.robot import command_range, penetration
 from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.task import Task
 from qdsim.step import Options, Step, step
 
-__all__ = ["Plan", "ReplayResult", "Segment", "Verdict"]
+__all__ = ["Plan", "ReplayResult", "Verdict", "plan_for"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -359,3 +361,20 @@ class Plan:
             f"Plan({self.task!r}, {len(self.segments)} segments, {self.step_count} steps, "
             f"{len(self.segments) - 1} regrasps)"
         )
+
+
+def plan_for(
+    task: Task, segments: Sequence[Segment], options: Options, contact_tolerance: float
+) -> Plan:
+    """A plan of a task's object to its goal, by commands that keep the task's bounds."""
+    return Plan(
+        task=task.name,
+        object=task.object,
+        options=options,
+        goal=np.array(task.goal),
+        position_tolerance=task.position_tolerance,
+        rotation_tolerance=task.rotation_tolerance,
+        contact_tolerance=contact_tolerance,
+        segments=tuple(segments),
+        command_bounds=task.bounds_as_numbers,
+    )

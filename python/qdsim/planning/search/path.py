@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import Array
@@ -56,17 +56,9 @@ def plan_along(task: Task, options: RRTOptions, path: Sequence[Edge]) -> Plan:
         elif following is not None and following.kind != EdgeKind.REGRASP:
             starts.append(edge.q)
             groups.append([])
-    return Plan(
-        task=task.name,
-        object=task.object,
-        options=step_options(task, options),
-        goal=np.array(task.goal),
-        position_tolerance=task.position_tolerance,
-        rotation_tolerance=task.rotation_tolerance,
-        contact_tolerance=options.contact_tolerance,
-        segments=tuple(_segment(task.model.nu, q, own) for q, own in zip(starts, groups)),
-        command_bounds=task.bounds_as_numbers,
-    ).with_forces(task.model)
+    segments = [_segment(task.model.nu, q, own) for q, own in zip(starts, groups)]
+    plan = plan_for(task, segments, step_options(task, options), options.contact_tolerance)
+    return plan.with_forces(task.model)
 
 
 def _segment(nu: int, start: Array, edges: Sequence[Edge]) -> Segment:

@@ -106,14 +106,7 @@ def content_of(
     options = _options(header, given)
     n = integer("count", header["count"], least=1)
     found = _arrays(archive, task, n)
-    if not (np.isin(found["kind"], list(EdgeKind)).all() and _edges_fit(found)):
-        raise ValueError("its edges are not of the kinds that it says")
-    parent, roots = found["parent"], np.flatnonzero(found["kind"] == EdgeKind.ROOT)
-    planted = np.array_equal(np.flatnonzero(parent == -1), roots) and roots[0] == 0
-    if not planted or np.any(parent >= np.arange(n)) or np.any(parent < -1):
-        raise ValueError("its parents are not earlier nodes")
-    if np.any(found["q"][roots] != task.start):
-        raise ValueError("its roots are not at the task's start")
+    _check_edges(found, n, task.start)
     lengths = found.pop("edge_steps")
     ends = np.cumsum(np.maximum(lengths, 0))
     inputs, trajectory = (
@@ -129,13 +122,7 @@ def content_of(
         else integer(name, values[name], least=0, most=n - 1 if name == "best_node" else None)
         for name in COUNTERS
     }
-    rows, _ = archive.shape("records", 2)
-    if rows > integer("max_iterations", header["options"]["max_iterations"], least=1):
-        raise ValueError("it has more records than iterations")
-    records = _records(archive.array("records", np.float64, rows, len(_COLUMN_NAMES)))
-    in_order = np.array_equal(records["iteration"], np.arange(len(records)))
-    if not in_order or (len(records) and records["nodes"][-1] != n):
-        raise ValueError("its records are not those of its nodes")
+    records = _records(archive, n)
     if archive.version == 1:
         warn_of_first_version(os.fspath(path))
     content = TreeContent(found, inputs, trajectory, goal, counters, records)
@@ -183,6 +170,18 @@ def _arrays(archive: Archive, task: Task, n: int) -> dict[str, Any]:
     return found
 
 
+def _check_edges(found: dict[str, Any], n: int, start: Array) -> None:
+    """That the edges make trees from the start."""
+    if not (np.isin(found["kind"], list(EdgeKind)).all() and _edges_fit(found)):
+        raise ValueError("its edges are not of the kinds that it says")
+    parent, roots = found["parent"], np.flatnonzero(found["kind"] == EdgeKind.ROOT)
+    planted = np.array_equal(np.flatnonzero(parent == -1), roots) and roots[0] == 0
+    if not planted or np.any(parent >= np.arange(n)) or np.any(parent < -1):
+        raise ValueError("its parents are not earlier nodes")
+    if np.any(found["q"][roots] != start):
+        raise ValueError("its roots are not at the task's start")
+
+
 def _edges_fit(found: dict[str, Any]) -> bool:
     """Whether pushes and settlings have steps, and roots and regrasps none."""
     moves = np.isin(found["kind"], (EdgeKind.PUSH, EdgeKind.SETTLE))
@@ -203,5 +202,15 @@ def _table(records: Any) -> Any:
     )
 
 
-def _records(table: Any) -> Any:
-    return np.array([tuple(row) for row in table.tolist()], dtype=RECORD)
+def _records(archive: Archive, n: int) -> NDArray[np.void]:
+    """The records, which are of so many nodes."""
+    rows, _ = archive.shape("records", 2)
+    most = archive.header["options"]["max_iterations"]
+    if rows > integer("max_iterations", most, least=1):
+        raise ValueError("it has more records than iterations")
+    table = archive.array("records", np.float64, rows, len(_COLUMN_NAMES))
+    records = np.array([tuple(row) for row in table.tolist()], dtype=RECORD)
+    in_order = np.array_equal(records["iteration"], np.arange(rows))
+    if not in_order or (rows and records["nodes"][-1] != n):
+        raise ValueError("its records are not those of its nodes")
+    return records

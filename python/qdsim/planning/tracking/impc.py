@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
 from qdsim.arguments import flag, generator_of, instance, number, reals
-from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.progress import Update, away, progress_bar
 from qdsim.planning.task.impc_options import ImpcOptions, Start
@@ -27,7 +27,7 @@ from qdsim.planning.tracking.search_file import (
     mark_of,
     save_search,
 )
-from qdsim.planning.tracking.shooting import Policy, Shooting, Trajectory
+from qdsim.planning.tracking.shooting import Shooting, Trajectory
 from qdsim.planning.tracking.starts import first_commands
 from qdsim.smoothing import Scheme
 from qdsim.step import Options, step
@@ -81,17 +81,8 @@ class ImpcResult:
         """The trajectory as a plan of one segment."""
         task = self.task
         segment = Segment(self.u, self.q, np.array([len(self.u)], dtype=np.int64))
-        return Plan(
-            task=task.name,
-            object=task.object,
-            options=self.step_options,
-            goal=np.array(task.goal),
-            position_tolerance=task.position_tolerance,
-            rotation_tolerance=task.rotation_tolerance,
-            contact_tolerance=task.start_tolerance,
-            segments=(segment,),
-            command_bounds=task.bounds_as_numbers,
-        ).with_forces(task.model)
+        plan = plan_for(task, [segment], self.step_options, task.start_tolerance)
+        return plan.with_forces(task.model)
 
     def __repr__(self) -> str:
         shift, turn = self.errors
@@ -305,13 +296,7 @@ class _Search:
         parts, path = self.parts, branch.path
         local = parts.linearize(path, scheme, self.rng)
         center = self._center(path)
-        policies: list[Policy] = []
-        radii = []
-        for radius in parts.boxes:
-            policy = parts.solve(local, path, center, radius, self.before)
-            if policy is not None:
-                policies.append(policy)
-                radii.append(float(radius.max()))
+        policies, radii = parts.policies(local, path, center, self.before)
         if not policies:
             return None
         tried = parts.follow(policies, path, self.start, self.before, parts.dynamics(scheme))

@@ -16,7 +16,7 @@ from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import check_arguments, check_commands
 from qdsim.planning.tracking.preset import dexterous, in_space
-from qdsim.planning.tracking.shooting import Policy, Shooting, Trajectory
+from qdsim.planning.tracking.shooting import Shooting, Trajectory
 from qdsim.planning.tracking.starts import first_commands
 from qdsim.step import Options
 
@@ -204,13 +204,7 @@ class Mpc:
         """The best new trajectory and the radius it came from; None if it is no good."""
         parts = self._parts
         local = parts.linearize(path, self.options.scheme(self._calls), self._rng)
-        policies: list[Policy] = []
-        radii = []
-        for radius in parts.boxes:
-            policy = parts.solve(local, path, path.u, radius, before)
-            if policy is not None:
-                policies.append(policy)
-                radii.append(float(radius.max()))
+        policies, radii = parts.policies(local, path, path.u, before)
         if not policies:
             return None
         tried = parts.follow(policies, path, q, before, dynamics)

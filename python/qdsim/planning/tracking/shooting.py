@@ -192,6 +192,14 @@ class Shooting:
         assert x_gain is not None and u_gain is not None
         return Policy(found[1], found[0], x_gain, u_gain, lower, upper)
 
+    def policies(
+        self, local: LocalTrajectory, path: Trajectory, center: Array, before: Array
+    ) -> tuple[list[Policy], list[float]]:
+        """What :meth:`solve` finds for each of the options' boxes, and their largest half widths."""
+        tried = [(box, self.solve(local, path, center, box, before)) for box in self.boxes]
+        found = [(policy, float(box.max())) for box, policy in tried if policy is not None]
+        return [policy for policy, _ in found], [radius for _, radius in found]
+
     def _command_box(self, center: Array, radius: Array, q: Array) -> tuple[Array, Array]:
         """Bounds of the commands (T, nu) around ``center``, within limits and reach along ``q`` (T + 1, nq)."""
         lower, upper = center - radius, center + radius
