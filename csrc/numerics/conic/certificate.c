@@ -298,7 +298,7 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
   const double offset = larger(max_norm(program->g, program->row_count),
                                max_norm(program->c, program->equality_count));
   s.offset = strongest > 0.0 ? offset / sqrt(strongest) : 0.0;
-  s.weakest_row = sqrt(s.weakest_row);
+  s.weakest_row = strongest > 0.0 ? sqrt(s.weakest_row) : 0.0;
   s.strongest_row = sqrt(strongest);
   s.reach = OFFSET_SHARE * s.offset;
   if (!workspace->exact)
@@ -449,13 +449,15 @@ static int cone_holds(const qd_cone_workspace *workspace, const qd_cone_program 
                       const local_scales *local) {
   const int lane = conic_lane_of(workspace, row);
   const double norm = norm_of_rows(workspace, lane), force = local->force[lane];
-  const double reach = larger(share * local->reach[lane] * norm, workspace->resolution);
-  const double *dual = at->dual + row;
+  const double zero = workspace->resolution, moved = share * local->reach[lane];
+  const double reach = larger(moved, norm > 0.0 ? zero / norm : 0.0);
+  const double *dual = at->dual + row, *w = workspace->work_row2 + row;
+  const double *slack = norm > 0.0 ? at->slack + row : w; /* no x moves what is left of it */
   cone_errors found = {0.0, 0.0, 0.0, 0.0};
-  measure_cone(workspace->work_row2 + row, at->slack + row, dual, dim, target, &found);
+  measure_cone(w, slack, dual, dim, target, &found);
   const double offset = larger(share * max_norm(program->g + row, dim), local->rounding);
-  return found.outside <= larger(reach, offset) &&
-         larger(found.gap, found.apart) * norm <= force * reach + share * target * norm &&
+  return found.outside <= larger(larger(moved * norm, zero), offset) &&
+         larger(found.gap, found.apart) <= force * reach + share * target &&
          (is_in_cone(dual, dim) || outside(dual, dim) * norm <= share * force);
 }
 
@@ -520,7 +522,8 @@ int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *prog
   const double share = larger(CERTIFIED, 10.0 * tolerance);
   const scales s = measure_scales(workspace, program);
   const double plain = PLAIN * s.b_scaled, zero = workspace->resolution;
-  const double reach = larger(s.reach, zero > 0.0 ? zero / (share * s.strongest_row) : 0.0);
+  const double looked = s.strongest_row > 0.0 ? zero / (share * s.strongest_row) : 0.0;
+  const double reach = larger(s.reach, looked);
   const double gap = larger(info->complementarity, workspace->slack_error) - share * s.target;
   if (product_is_safe(share, s.b_scaled, reach) &&
       scaled_norm(workspace, workspace->work_x, 0) <= plain && info->dual_residual <= PLAIN * s.b &&
