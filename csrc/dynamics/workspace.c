@@ -18,13 +18,7 @@
 /* ---------------------------------------------------------------- the fixed part */
 
 static void lay_out_sensitivity(sensitivity *s, const qd_model *model, arena *a) {
-  const size_t nb = (size_t)model->body_count, nv = (size_t)model->nv;
-  s->body_twist = arena_take(a, nb * sizeof(screw));
-  s->unmoved_twist = arena_take(a, nv * sizeof(screw));
-  s->body_wrench = arena_take(a, nb * sizeof(wrench));
-  s->row_scale = arena_doubles(a, nv);
-  s->masked_delta = arena_doubles(a, nv);
-  s->falls = arena_doubles(a, nv);
+  const size_t nv = (size_t)model->nv;
   s->dofs = arena_ints(a, nv);
   s->place = arena_ints(a, nv);
   s->actuators = arena_ints(a, (size_t)model->nu);
@@ -42,6 +36,7 @@ static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity
   working_set_lay_out(&w->set, model, contact_capacity, a);
   warm_start_lay_out(&w->warm, contact_capacity, a);
   problem_lay_out(&w->problem, model, contact_capacity, a);
+  step_point_lay_out(&w->point, model, a);
   lay_out_sensitivity(&w->sensitivity, model, a);
   differential_lay_out(&w->differential, model, contact_capacity, a);
 }

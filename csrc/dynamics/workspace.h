@@ -2,7 +2,7 @@
 #ifndef QD_DYNAMICS_WORKSPACE_H
 #define QD_DYNAMICS_WORKSPACE_H
 
-#include "dynamics/differential.h"
+#include "dynamics/derivatives/differential.h"
 #include "dynamics/problem/problem.h"
 #include "dynamics/warm_start.h"
 #include "mechanics/collision.h"
@@ -17,16 +17,10 @@ typedef struct column_screws {
 /* Scratch of the derivatives. Matrices are of one island at a time: its columns are the DOFs that
  * it depends on, then the actuators of its own. */
 typedef struct sensitivity {
-  screw *body_twist;    /* (nb) twists under delta */
-  screw *unmoved_twist; /* (nv) part of the twist that DOF j does not move, see linearize.c */
-  wrench *body_wrench;  /* (nb) contact wrenches, then of whole subtrees */
-  double *row_scale;    /* (nv) */
-  double *masked_delta; /* (nv) */
-  double *falls;        /* (nv) -1: gravity acts on the DOF */
-  int *dofs;            /* (nv) q columns of the island */
-  int *place;           /* (nv) column of a DOF */
-  int *actuators;       /* (nu) u columns of the island */
-  int q_count, u_count; /* columns */
+  int *dofs;                    /* (nv) q columns of the island */
+  int *place;                   /* (nv) column of a DOF */
+  int *actuators;               /* (nu) u columns of the island */
+  int q_count, u_count;         /* columns */
   column_screws *column_screws; /* (tiles of q columns) */
   double *on_a, *on_b;       /* (tiles, 4) 1: the column moves that body of the contact at hand */
   int *tiles;                /* those that do */
@@ -57,6 +51,7 @@ struct qd_workspace {
   working_set set;
   warm_start warm;
   problem problem;
+  step_point point; /* of derivatives, with the next two */
   sensitivity sensitivity;
   differential differential;
 };

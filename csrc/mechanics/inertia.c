@@ -5,7 +5,6 @@ void inertia_lay_out(inertia *I, const qd_model *model, arena *a) {
   I->subtree = arena_take(a, nb * sizeof(spatial_inertia));
   I->body = arena_take(a, nb * sizeof(spatial_inertia));
   I->momentum = arena_take(a, nb * sizeof(wrench));
-  I->twist = arena_take(a, nb * sizeof(screw));
   I->turned = arena_take(a, (size_t)model->nv * sizeof(screw));
   I->row = arena_doubles(a, (size_t)model->nv);
 }
@@ -129,33 +128,15 @@ void inertia_gravity_force(double *tau, const qd_model *model, const kinematics 
   }
 }
 
-void inertia_momenta(const qd_model *model, const kinematics *k, inertia *I, const double *delta) {
-  memset(I->twist, 0, sizeof(screw));
-  memset(I->momentum, 0, sizeof(wrench));
-  for (int b = 1; b < model->body_count; ++b) {
-    I->twist[b] = I->twist[model->body_parent[b]];
-    for (int j = model->body_joint_start[b]; j < model->body_joint_start[b + 1]; ++j) {
-      for (int i = 0; i < joint_v_count(model->joint_type[j]); ++i) {
-        const int dof = model->joint_v[j] + i;
-        screw_axpy(I->twist + b, delta[dof], k->dof_screw + dof);
-      }
-    }
-    inertia_momentum(I->momentum + b, I->body + b, I->twist + b);
-  }
-  for (int b = model->body_count - 1; b > 0; --b) {
-    wrench_axpy(I->momentum + model->body_parent[b], 1.0, I->momentum + b);
-  }
-}
-
 /* P = twist of the DOFs on j's path that j does not move, itself and its block included */
-static void unmoved_twist(screw *P, const qd_model *model, const kinematics *k, const inertia *I,
-                          const double *delta, int j) {
+static void unmoved_twist(screw *P, const qd_model *model, const kinematics *k,
+                          const mass_motion *motion, int j) {
   const int body = model->dof_body[j];
-  *P = I->twist[body];
+  *P = motion->twist[body];
   int count;
   const int *chain = body_chain(model, body, &count);
   for (int c = count - 1; c >= 0 && chain[c] > model->dof_block_last[j]; --c) {
-    screw_axpy(P, -delta[chain[c]], k->dof_screw + chain[c]);
+    screw_axpy(P, -motion->delta[chain[c]], k->dof_screw + chain[c]);
   }
 }
 
@@ -165,7 +146,8 @@ static void unmoved_twist(screw *P, const qd_model *model, const kinematics *k, 
  *                       =  S_i . (S_j x* H_j - I_j (S_j x P_j))        elsewhere on one path
  * (in the first case the motion of S_i itself cancels S_j x* H_i). */
 void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
-                                 inertia *I, const double *row_scale, const double *delta) {
+                                 const inertia *I, const double *row_scale,
+                                 const mass_motion *motion) {
   wrench W, IX;
   int count;
   for (int d = 0; d < D->count; ++d) {
@@ -174,9 +156,9 @@ void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, con
       continue; /* no row of its tree counts */
     }
     screw P;
-    unmoved_twist(&P, model, k, I, delta, j);
+    unmoved_twist(&P, model, k, motion, j);
     screw_bracket(I->turned + j, k->dof_screw + j, &P);
-    screw_cross_wrench(&W, k->dof_screw + j, I->momentum + body);
+    screw_cross_wrench(&W, k->dof_screw + j, motion->momentum + body);
     inertia_momentum(&IX, I->subtree + body, I->turned + j);
     wrench_axpy(&W, -1.0, &IX);
     const int *chain = body_chain(model, body, &count);
@@ -205,8 +187,9 @@ static void gravity_wrench_derivative(wrench *dW, const qd_model *model, const s
   vec3_cross(dW->m, d_moment, model->parameters.gravity);
 }
 
-void inertia_add_gravity_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
-                                    const inertia *I, const double *row_scale) {
+void inertia_subtract_gravity_derivative(const dof_matrix *D, const qd_model *model,
+                                         const kinematics *k, const inertia *I,
+                                         const double *falls) {
   for (int d = 0; d < D->count; ++d) {
     const int i = D->dofs[d], body = model->dof_body[i];
     if (I->subtree[body].mass == 0.0) {
@@ -225,13 +208,13 @@ void inertia_add_gravity_derivative(const dof_matrix *D, const qd_model *model, 
       screw turned;
       gravity_wrench_derivative(&dW, model, I->subtree + body, k->dof_screw + j);
       const double own = screw_dot(k->dof_screw + i, &dW);
-      *dof_matrix_at(D, i, j) += row_scale[i] * own;
+      *dof_matrix_at(D, i, j) -= falls[i] * own;
       if (dof_moves(model, j, i)) {
         screw_bracket(&turned, k->dof_screw + j, k->dof_screw + i);
-        *dof_matrix_at(D, i, j) += row_scale[i] * screw_dot(&turned, &W);
+        *dof_matrix_at(D, i, j) -= falls[i] * screw_dot(&turned, &W);
         /* the other way round j's axis stands still while i moves the lump behind it */
         gravity_wrench_derivative(&dW, model, I->subtree + body, k->dof_screw + i);
-        *dof_matrix_at(D, j, i) += row_scale[j] * screw_dot(k->dof_screw + j, &dW);
+        *dof_matrix_at(D, j, i) -= falls[j] * screw_dot(k->dof_screw + j, &dW);
       }
     }
   }

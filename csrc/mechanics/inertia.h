@@ -15,8 +15,7 @@ typedef struct spatial_inertia {
 typedef struct inertia {
   spatial_inertia *subtree; /* (nb) body b and everything behind it */
   spatial_inertia *body;    /* (nb) body b alone */
-  wrench *momentum;         /* (nb) scratch of the derivatives */
-  screw *twist;             /* (nb) scratch of the derivatives */
+  wrench *momentum;         /* (nb) scratch */
   screw *turned;            /* (nv) scratch of the derivatives */
   double *row;              /* (nv) scratch */
 } inertia;
@@ -44,15 +43,22 @@ void inertia_gravity_wrench(wrench *W, const qd_model *model, const inertia *I, 
 void inertia_gravity_force(double *tau, const qd_model *model, const kinematics *k,
                            const inertia *I);
 
-/* Twists and momenta of all bodies under delta (nv), for the derivative. */
-void inertia_momenta(const qd_model *model, const kinematics *k, inertia *I, const double *delta);
-/* D += row_scale_i d(M(q) delta)_i / dq_j for the rows with row_scale_i != 0; delta fixed, its
- * momenta known. D's DOFs are those of whole trees. */
-void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
-                                 inertia *I, const double *row_scale, const double *delta);
+/* A motion under which the mass matrix is differentiated. */
+typedef struct mass_motion {
+  const double *delta;    /* (nv) */
+  const screw *twist;     /* (nb) of the bodies under it */
+  const wrench *momentum; /* (nb) of whole subtrees under it */
+} mass_motion;
 
-/* D += scale_i d(gravity force)_i / dq_j for the rows with scale_i != 0. */
-void inertia_add_gravity_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
-                                    const inertia *I, const double *row_scale);
+/* D += row_scale_i d(M(q) delta)_i / dq_j for the rows with row_scale_i != 0; delta fixed. D's DOFs
+ * are those of whole trees. */
+void inertia_add_mass_derivative(const dof_matrix *D, const qd_model *model, const kinematics *k,
+                                 const inertia *I, const double *row_scale,
+                                 const mass_motion *motion);
+
+/* D -= falls_i d(gravity force)_i / dq_j for the rows with falls_i != 0. */
+void inertia_subtract_gravity_derivative(const dof_matrix *D, const qd_model *model,
+                                         const kinematics *k, const inertia *I,
+                                         const double *falls);
 
 #endif

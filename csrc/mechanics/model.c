@@ -12,16 +12,6 @@
 #include "mechanics/model_check.h"
 #include "mechanics/model_tables.h"
 
-int joint_q_count(int joint_type) {
-  static const int counts[] = {1, 1, 4, 7};
-  return counts[joint_type];
-}
-
-int joint_v_count(int joint_type) {
-  static const int counts[] = {1, 1, 3, 6};
-  return counts[joint_type];
-}
-
 /* Sizes that the layout needs, from the checked spec. */
 static void count_sizes(qd_model *model, const qd_model_spec *spec) {
   model->body_count = spec->body_count;

@@ -109,7 +109,14 @@ static inline int dof_moves(const qd_model *model, int j, int k) {
 /* Lays out room for the parameters of a model of these counts. */
 void model_parameters_lay_out(qd_model *model, arena *a);
 
-int joint_q_count(int joint_type);
-int joint_v_count(int joint_type);
+static inline int joint_q_count(int joint_type) {
+  static const int counts[] = {1, 1, 4, 7};
+  return counts[joint_type];
+}
+
+static inline int joint_v_count(int joint_type) {
+  static const int counts[] = {1, 1, 3, 6};
+  return counts[joint_type];
+}
 
 #endif

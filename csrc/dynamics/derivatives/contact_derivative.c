@@ -6,9 +6,9 @@
  *   S_j x (on_b (T_b - P_j) - on_a (T_a - P_j)),
  * since the bracket is linear. Columns of one tile that do not move the contact have on_a = on_b =
  * 0, which makes everything zero. */
-#include "dynamics/contact_derivative.h"
+#include "dynamics/derivatives/contact_derivative.h"
 
-#include "dynamics/lanes3.h"
+#include "dynamics/derivatives/lanes3.h"
 #include "dynamics/problem/contact_dofs.h"
 
 /* What the contact's rows and wrench need at fixed delta and forces. */
@@ -25,14 +25,14 @@ typedef struct contact_state {
 } contact_state;
 
 static void contact_state_fill(contact_state *cs, const qd_model *model, const qd_workspace *w,
-                               const sensitivity *s, int index) {
+                               int index) {
   const qd_contact *contact = w->collision.contact + index;
   double y[3];
   cs->contact = contact;
   cs->block = w->problem.block + index;
   contact_derivative_compute(&cs->derivative, &w->collision, index);
-  cs->twist_a = s->body_twist + contact->body_a;
-  cs->twist_b = s->body_twist + contact->body_b;
+  cs->twist_a = w->point.delta.body + contact->body_a;
+  cs->twist_b = w->point.delta.body + contact->body_b;
   screw_sub(&cs->relative, cs->twist_b, cs->twist_a);
   screw_point_velocity(cs->velocity, &cs->relative, contact->pos);
   vec3_set(cs->force, 0.0, 0.0, 0.0);
@@ -234,7 +234,7 @@ void contact_derivative_add(const qd_model *model, const qd_workspace *w, sensit
                             const island *one, int index) {
   contact_state cs;
   contact_dofs dofs;
-  contact_state_fill(&cs, model, w, s, index);
+  contact_state_fill(&cs, model, w, index);
   contact_dofs_find(&dofs, model, cs.contact);
   double *d_slack =
       s->d_slack + (size_t)(cs.block->row - one->row) * (size_t)(s->q_count + s->u_count);
@@ -254,7 +254,7 @@ void contact_derivative_prepare(const qd_workspace *w, sensitivity *s) {
   memset(s->on_a, 0, LANE_COUNT * tiles * sizeof(double));
   memset(s->on_b, 0, LANE_COUNT * tiles * sizeof(double));
   for (int d = 0; d < s->q_count; ++d) {
-    const screw *S = w->kinematics.dof_screw + s->dofs[d], *P = s->unmoved_twist + s->dofs[d];
+    const screw *S = w->kinematics.dof_screw + s->dofs[d], *P = w->point.delta.unmoved + s->dofs[d];
     column_screws *tile = s->column_screws + d / LANE_COUNT;
     for (int axis = 0; axis < 3; ++axis) {
       tile->w[axis][d % LANE_COUNT] = S->w[axis];

@@ -3,13 +3,14 @@
  * those of what carries them, and each lump, force and contact adds its part to a body. */
 #include <string.h>
 
-#include "dynamics/differential.h"
+#include "dynamics/derivatives/differential.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 
 typedef struct pushforward {
-  const differential_step *s;
+  const solved_step *s;
   differential *d;
+  const step_point *point;
   const double *const *tangent;
   double *w, *e;
   int stride;
@@ -88,7 +89,8 @@ static void motion_change(double out[MOTION_MAX], double motion[MOTION_MAX], con
   const differential *d = p->d;
   screw relative, change;
   double velocity[3], d_velocity[3], part[3];
-  screw_sub(&relative, d->delta.body + contact->body_b, d->delta.body + contact->body_a);
+  screw_sub(&relative, p->point->delta.body + contact->body_b,
+            p->point->delta.body + contact->body_a);
   screw_sub(&change, d->d_delta + contact->body_b, d->d_delta + contact->body_a);
   screw_point_velocity(velocity, &relative, contact->pos);
   screw_point_velocity(d_velocity, &change, contact->pos);
@@ -167,7 +169,7 @@ static void push_constraint(const pushforward *p, int index, const double *force
     vec3_axpy(change, sign, d_anchor);
     screw_point_velocity(part, d->d_delta + body, state->anchor[side]);
     vec3_axpy(change, sign, part);
-    vec3_cross(part, d->delta.body[body].w, d_anchor);
+    vec3_cross(part, p->point->delta.body[body].w, d_anchor);
     vec3_axpy(change, sign, part);
     if (state->rows == 6) {
       vec3_axpy(change + 3, sign, d->d_delta[body].w);
@@ -198,7 +200,7 @@ static void push_momentum(const pushforward *p, int b, const double com[3], cons
   const qd_workspace *w = p->s->w;
   differential *d = p->d;
   const spatial_inertia *I = w->inertia.body + b;
-  const screw *T = d->mass_delta.body + b, *X = d->body_motion + b;
+  const screw *T = p->point->mass_delta.body + b, *X = d->body_motion + b;
   const double *R = w->kinematics.body_rot + 9 * b;
   const double mass = p->s->model->parameters.body_mass[b];
   const double d_mass = tangent_at(p, QD_BY_BODY_MASS, b);
@@ -293,9 +295,10 @@ static void push_joints(const pushforward *p, double *r) {
     const screw *S = p->s->w->kinematics.dof_screw + j, *dS = d->axis_motion + j;
     r[i * p->stride] =
         joint_change(p, j) +
-        d->mass_scale[j] * (screw_dot(dS, d->momentum + b) + screw_dot(S, d->momentum_z + b)) -
-        d->falls[j] * (screw_dot(dS, d->weight + b) + screw_dot(S, d->scratch + b)) -
-        screw_dot(dS, d->forces + b) - screw_dot(S, d->pose + b);
+        p->point->mass_scale[j] *
+            (screw_dot(dS, p->point->momentum + b) + screw_dot(S, d->momentum_z + b)) -
+        p->point->falls[j] * (screw_dot(dS, p->point->weight + b) + screw_dot(S, d->scratch + b)) -
+        screw_dot(dS, p->point->forces + b) - screw_dot(S, d->pose + b);
   }
   for (int i = 0; i < model->constraint_count && p->tangent[QD_BY_Q] != NULL; ++i) {
     const constraint_state *state = program->constraint + i;
@@ -307,12 +310,12 @@ static void push_joints(const pushforward *p, double *r) {
   }
 }
 
-void pushforward_compute(const differential_step *s, const double *const tangent[QD_ARGUMENT_COUNT],
+void pushforward_compute(const solved_step *s, const double *const tangent[QD_ARGUMENT_COUNT],
                          double *r, double *w, double *e, int stride) {
   const qd_model *model = s->model;
   const problem *program = &s->w->problem;
   differential *d = &s->w->differential;
-  const pushforward p = {s, d, tangent, w, e, stride};
+  const pushforward p = {s, d, &s->w->point, tangent, w, e, stride};
   if (tangent[QD_BY_Q] != NULL) {
     differential_need_poses(s);
   }

@@ -10,76 +10,18 @@
 
 #include "base/clones.h"
 #include "base/lanes.h"
-#include "dynamics/contact_derivative.h"
+#include "dynamics/derivatives/contact_derivative.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 #include "mechanics/retraction.h"
 #include "numerics/conic/conic.h"
 
-/* ------------------------------------------------------- twists and wrenches at the solution */
-
-static void compute_twists(const qd_model *model, const kinematics *k, const double *delta,
-                           sensitivity *s) {
-  for (int b = 0; b < model->body_count; ++b) {
-    int count;
-    const int *chain = body_chain(model, b, &count);
-    screw twist;
-    memset(&twist, 0, sizeof twist);
-    for (int c = 0; c < count; ++c) {
-      screw_axpy(&twist, delta[chain[c]], k->dof_screw + chain[c]);
-      const int owned = model->dof_body[chain[c]] == b;
-      if (owned && chain[c] == model->dof_block_last[chain[c]]) {
-        for (int j = model->dof_block_start[chain[c]]; j <= chain[c]; ++j) {
-          s->unmoved_twist[j] = twist;
-        }
-      }
-    }
-    s->body_twist[b] = twist;
-  }
-}
-
-/* W = the contact's force on B, about the world origin */
-static void contact_wrench(wrench *W, const qd_contact *contact) {
-  memset(W, 0, sizeof *W);
-  for (int axis = 0; axis < 3; ++axis) {
-    vec3_axpy(W->f, contact->force[axis], contact->frame + 3 * axis);
-    vec3_axpy(W->m, contact->force[3 + axis], contact->frame + 3 * axis);
-  }
-  double moment[3];
-  vec3_cross(moment, contact->pos, W->f);
-  vec3_axpy(W->m, 1.0, moment);
-}
-
-/* Wrenches of contacts, constraints and the caller on each body and all behind it. */
-static void compute_subtree_wrenches(const qd_model *model, const kinematics *k, const collision *c,
-                                     const problem *p, const double *applied, sensitivity *s) {
-  memset(s->body_wrench, 0, (size_t)model->body_count * sizeof(wrench));
-  for (int i = 0; i < c->count; ++i) {
-    wrench W;
-    contact_wrench(&W, c->contact + i);
-    wrench_axpy(s->body_wrench + c->contact[i].body_b, 1.0, &W);
-    wrench_axpy(s->body_wrench + c->contact[i].body_a, -1.0, &W);
-  }
-  for (int i = 0; i < model->constraint_count; ++i) {
-    const constraint_state *constraint = p->constraint + i;
-    wrench W[2];
-    constraint_wrenches(W, constraint, p->constraint_force + QD_CONSTRAINT_FORCE * i);
-    wrench_axpy(s->body_wrench + constraint->body[0], 1.0, W);
-    wrench_axpy(s->body_wrench + constraint->body[1], 1.0, W + 1);
-  }
-  for (int b = 1; applied != NULL && b < model->body_count; ++b) {
-    wrench W;
-    applied_wrench(&W, model, k, b, applied + APPLIED_WRENCH * b);
-    wrench_axpy(s->body_wrench + b, 1.0, &W);
-  }
-  for (int b = model->body_count - 1; b > 0; --b) {
-    wrench_axpy(s->body_wrench + model->body_parent[b], 1.0, s->body_wrench + b);
-  }
-}
+/* ------------------------------------------------------- axes, cost and limits */
 
 /* -d(S_k . W_k)/dq_j by the motion of the axes, W_k the contact wrench on all that k carries. */
-static void add_axis_derivative(const qd_model *model, const kinematics *k, sensitivity *s) {
+static void add_axis_derivative(const qd_model *model, const kinematics *k, const wrench *forces,
+                                sensitivity *s) {
   for (int d = 0; d < s->q_count; ++d) {
     int count;
     const int i = s->dofs[d];
@@ -87,38 +29,19 @@ static void add_axis_derivative(const qd_model *model, const kinematics *k, sens
     for (int c = 0; c < count && dof_moves(model, chain[c], i); ++c) {
       screw turned;
       screw_bracket(&turned, k->dof_screw + chain[c], k->dof_screw + i);
-      *dof_matrix_at(&s->D, i, chain[c]) -= screw_dot(&turned, s->body_wrench + model->dof_body[i]);
+      *dof_matrix_at(&s->D, i, chain[c]) -= screw_dot(&turned, forces + model->dof_body[i]);
     }
   }
 }
-
-/* ------------------------------------------------------- cost and limits */
 
 /* A row of d_slack. */
 static double *d_slack_row(const sensitivity *s, const island *one, int row) {
   return s->d_slack + (size_t)(row - one->row) * (size_t)(s->q_count + s->u_count);
 }
 
-/* Scales of the mass rows; 1 if any counts. Momenta of all bodies on the way. */
-static int prepare_mass_derivative(const qd_model *model, qd_workspace *w,
-                                   const qd_step_options *options, const double *delta) {
+static void add_cost_derivative(const qd_model *model, qd_workspace *w) {
   sensitivity *s = &w->sensitivity;
-  int any_mass = 0;
-  for (int i = 0; i < model->nv; ++i) {
-    const int actuator = model->dof_actuator[i];
-    s->row_scale[i] = actuator >= 0 ? 0.0 : w->problem.epsilon[i] / (options->h * options->h);
-    s->masked_delta[i] = actuator >= 0 ? 0.0 : delta[i];
-    any_mass |= s->row_scale[i] * fabs(s->masked_delta[i]) > 0.0;
-  }
-  if (any_mass) {
-    inertia_momenta(model, &w->kinematics, &w->inertia, s->masked_delta);
-  }
-  return any_mass;
-}
-
-static void add_cost_derivative(const qd_model *model, qd_workspace *w,
-                                const qd_step_options *options, int any_mass) {
-  sensitivity *s = &w->sensitivity;
+  const step_point *point = &w->point;
   for (int d = 0; d < s->q_count; ++d) {
     const int i = s->dofs[d], actuator = model->dof_actuator[i];
     *dof_matrix_at(&s->D, i, i) += model->parameters.joint_stiffness[model->dof_joint[i]];
@@ -126,16 +49,13 @@ static void add_cost_derivative(const qd_model *model, qd_workspace *w,
       *dof_matrix_at(&s->D, i, i) += model->parameters.actuator_stiffness[actuator];
     }
   }
-  if (any_mass) {
-    inertia_add_mass_derivative(&s->D, model, &w->kinematics, &w->inertia, s->row_scale,
-                                s->masked_delta);
+  if (point->mass_counts) {
+    const mass_motion motion = {point->free_delta, point->mass_delta.body, point->momentum};
+    inertia_add_mass_derivative(&s->D, model, &w->kinematics, &w->inertia, point->mass_scale,
+                                &motion);
   }
   if (vec3_norm(model->parameters.gravity) > 0.0) {
-    for (int d = 0; d < s->q_count; ++d) {
-      const int i = s->dofs[d];
-      s->falls[i] = model->dof_actuator[i] < 0 || options->gravity_on_actuated ? -1.0 : 0.0;
-    }
-    inertia_add_gravity_derivative(&s->D, model, &w->kinematics, &w->inertia, s->falls);
+    inertia_subtract_gravity_derivative(&s->D, model, &w->kinematics, &w->inertia, point->falls);
   }
 }
 
@@ -165,7 +85,7 @@ static void add_constraint_derivative(const qd_model *model, qd_workspace *w, co
                                       const double *delta) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
-  const constraint_motion motion = {s->body_twist, s->unmoved_twist, delta};
+  const constraint_motion motion = {w->point.delta.body, w->point.delta.unmoved, delta};
   for (int i = 0; i < one->equality_count; ++i) {
     const equality_row *equality = p->equality + one->equality + i;
     const constraint_state *state = p->constraint + equality->constraint;
@@ -257,17 +177,15 @@ static void scatter_rows(const qd_model *model, const qd_workspace *w, const isl
   }
 }
 
-static void partial_derivatives(const qd_model *model, qd_workspace *w,
-                                const qd_step_options *options, const qd_step_input *input,
-                                const island *one, const double *delta, int any_mass,
-                                int exact_active_set) {
+static void partial_derivatives(const qd_model *model, qd_workspace *w, const qd_step_input *input,
+                                const island *one, const double *delta, int exact_active_set) {
   sensitivity *s = &w->sensitivity;
   const size_t columns = (size_t)(s->q_count + s->u_count), width = (size_t)s->q_count;
   memset(s->d_equality, 0, (size_t)one->equality_count * columns * sizeof(double));
   memset(s->d_slack, 0, (size_t)one->row_count * columns * sizeof(double));
   if (width > 0) {
     memset(s->D.values, 0, width * width * sizeof(double));
-    add_axis_derivative(model, &w->kinematics, s);
+    add_axis_derivative(model, &w->kinematics, w->point.forces, s);
     contact_derivative_prepare(w, s);
     for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
       const int index = w->problem.islands.contact_order[i];
@@ -275,7 +193,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
         contact_derivative_add(model, w, s, one, index);
       }
     }
-    add_cost_derivative(model, w, options, any_mass);
+    add_cost_derivative(model, w);
     if (input->wrench != NULL) {
       applied_subtract_derivative(&s->D, model, &w->kinematics, input->wrench);
     }
@@ -356,7 +274,7 @@ static void solve_columns(const qd_model *model, const problem *p, sensitivity *
 /* One island's rows of A and B. */
 static qd_status linearize_island(const qd_model *model, qd_workspace *w,
                                   const qd_step_options *options, const qd_step_input *input,
-                                  const island *one, const step_columns *wanted, int any_mass,
+                                  const island *one, const step_columns *wanted,
                                   qd_step_result *result, double *A, double *B) {
   sensitivity *s = &w->sensitivity;
   int exact = 1;
@@ -369,8 +287,7 @@ static qd_status linearize_island(const qd_model *model, qd_workspace *w,
     return status;
   }
   result->derivative_exact &= exact;
-  partial_derivatives(model, w, options, input, one, result->delta, any_mass,
-                      isinf(options->kappa) && exact);
+  partial_derivatives(model, w, input, one, result->delta, isinf(options->kappa) && exact);
   solve_columns(model, &w->problem, s, one);
   scatter_rows(model, w, one, A, B);
   return QD_OK;
@@ -390,19 +307,16 @@ qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_opt
     return status;
   }
   const problem *p = &w->problem;
-  int any_mass = 0;
   result->derivative_exact = result->relaxed_contacts == 0; /* offsets that do not move */
   clear(A, model->nv, model->nv);
   clear(B, model->nv, model->nu);
   if (wanted.q > 0) {
-    compute_twists(model, &w->kinematics, result->delta, &w->sensitivity);
-    compute_subtree_wrenches(model, &w->kinematics, &w->collision, p, input->wrench,
-                             &w->sensitivity);
-    any_mass = prepare_mass_derivative(model, w, options, result->delta);
+    const solved_step s = {model, w, options, input, result->delta};
+    step_point_compute(&w->point, &s);
   }
   for (int i = 0; i < p->islands.count; ++i) {
-    status = linearize_island(model, w, options, input, p->islands.island + i, &wanted, any_mass,
-                              result, A, B);
+    status =
+        linearize_island(model, w, options, input, p->islands.island + i, &wanted, result, A, B);
     if (status != QD_OK) {
       result->info.status = status;
       return status;

@@ -6,13 +6,14 @@
  * whose power is the change. Both are summed over all that j carries. */
 #include <string.h>
 
-#include "dynamics/differential.h"
+#include "dynamics/derivatives/differential.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 
 typedef struct pullback {
-  const differential_step *s;
+  const solved_step *s;
   differential *d;
+  const step_point *point;
   const double *mu, *nu;
   int stride;
   double *const *gradient;
@@ -112,7 +113,7 @@ static void pull_contact(const pullback *p, int index) {
     friction_row_add_force(m, block->rows.row + r, p->mu[(block->row + r) * p->stride]);
   }
   relative_motion_of(&z, &d->by_z, contact);
-  relative_motion_of(&x, &d->delta, contact);
+  relative_motion_of(&x, &p->point->delta, contact);
   if (p->gradient[QD_BY_PAIR_FRICTION] != NULL) {
     pull_friction(p, index, &z, &x);
   }
@@ -128,8 +129,8 @@ static void pull_contact(const pullback *p, int index) {
   wrench_at(&W, contact->pos, force, moment);
   wrench_axpy(d->twist + b, 1.0, &W);
   wrench_axpy(d->twist + a, -1.0, &W);
-  pull_twist(d->pose, &d->delta, b, 1.0, &W);
-  pull_twist(d->pose, &d->delta, a, -1.0, &W);
+  pull_twist(d->pose, &p->point->delta, b, 1.0, &W);
+  pull_twist(d->pose, &p->point->delta, a, -1.0, &W);
   contact_cotangent(&cotangent, contact->force, m, contact, &z, &x);
   contact_motion_pull(&on_a, &on_b, by_size != NULL ? sizes : NULL, p->s->model, contact,
                       d->by_pose + index, by_size != NULL ? d->by_size + index : NULL, &cotangent);
@@ -170,10 +171,10 @@ static void pull_constraint(const pullback *p, int index, const double *force,
     const int body = state->body[side];
     double on_anchor[3], part[3], on_turn[3];
     pull_twist(d->pose, &d->by_z, body, 1.0, W + side);
-    pull_twist(d->pose, &d->delta, body, 1.0, M + side);
+    pull_twist(d->pose, &p->point->delta, body, 1.0, M + side);
     wrench_axpy(d->twist + body, 1.0, M + side);
     vec3_cross(on_anchor, force, d->by_z.body[body].w);
-    vec3_cross(part, cotangent, d->delta.body[body].w);
+    vec3_cross(part, cotangent, p->point->delta.body[body].w);
     vec3_axpy(on_anchor, 1.0, part);
     vec3_axpy(on_anchor, 1.0, cotangent);
     vec3_scale(on_anchor, on_anchor, sign);
@@ -207,7 +208,8 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
   const differential *d = p->d;
   const double *R = p->s->w->kinematics.body_rot + 9 * b, *g = model->parameters.gravity;
   const double mass = model->parameters.body_mass[b];
-  const screw *T = d->mass_delta.body + b, *Z = d->mass_z.body + b, *G = d->gravity_z.body + b;
+  const screw *T = p->point->mass_delta.body + b, *Z = d->mass_z.body + b,
+              *G = d->gravity_z.body + b;
   double vT[3], vZ[3], vG[3], on_com[3], part[3];
   screw_point_velocity(vT, T, com);
   screw_point_velocity(vZ, Z, com);
@@ -290,12 +292,12 @@ static void pull_poses(const pullback *p) {
   for (int j = 0; j < model->nv; ++j) {
     const screw *S = p->s->w->kinematics.dof_screw + j;
     const int b = model->dof_body[j];
-    p->gradient[QD_BY_Q][j] += screw_dot(S, d->pose + b) -
-                               unmoved_power(S, d->delta.unmoved + j, d->twist + b) -
-                               unmoved_power(S, d->by_z.unmoved + j, d->forces + b) -
-                               unmoved_power(S, d->gravity_z.unmoved + j, d->weight + b) +
-                               unmoved_power(S, d->mass_delta.unmoved + j, d->momentum_z + b) +
-                               unmoved_power(S, d->mass_z.unmoved + j, d->momentum + b);
+    p->gradient[QD_BY_Q][j] +=
+        screw_dot(S, d->pose + b) - unmoved_power(S, p->point->delta.unmoved + j, d->twist + b) -
+        unmoved_power(S, d->by_z.unmoved + j, p->point->forces + b) -
+        unmoved_power(S, d->gravity_z.unmoved + j, p->point->weight + b) +
+        unmoved_power(S, p->point->mass_delta.unmoved + j, d->momentum_z + b) +
+        unmoved_power(S, d->mass_z.unmoved + j, p->point->momentum + b);
   }
 }
 
@@ -348,12 +350,12 @@ static void masked_field(const pullback *p, twist_field *out, const double *mask
   twist_field_compute(out, p->s->model, &p->s->w->kinematics, p->d->masked);
 }
 
-void pullback_compute(const differential_step *s, const double *mu, const double *nu, int stride,
+void pullback_compute(const solved_step *s, const double *mu, const double *nu, int stride,
                       double *const gradient[QD_ARGUMENT_COUNT]) {
   const qd_model *model = s->model;
   const problem *program = &s->w->problem;
   differential *d = &s->w->differential;
-  const pullback p = {s, d, mu, nu, stride, gradient};
+  const pullback p = {s, d, &s->w->point, mu, nu, stride, gradient};
   const size_t bodies = (size_t)model->body_count;
   for (int i = 0; i < QD_ARGUMENT_COUNT; ++i) {
     if (gradient[i] != NULL) {
@@ -367,8 +369,8 @@ void pullback_compute(const differential_step *s, const double *mu, const double
     differential_need_sizes(s);
   }
   twist_field_compute(&d->by_z, model, &s->w->kinematics, d->z);
-  masked_field(&p, &d->mass_z, d->mass_scale);
-  masked_field(&p, &d->gravity_z, d->falls);
+  masked_field(&p, &d->mass_z, p.point->mass_scale);
+  masked_field(&p, &d->gravity_z, p.point->falls);
   memset(d->pose, 0, bodies * sizeof(wrench));
   memset(d->twist, 0, bodies * sizeof(wrench));
   memset(d->momentum_z, 0, bodies * sizeof(wrench));

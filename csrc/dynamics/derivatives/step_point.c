@@ -1,0 +1,117 @@
+#include "dynamics/derivatives/step_point.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "dynamics/workspace.h"
+#include "mechanics/applied.h"
+
+void twist_field_lay_out(twist_field *field, const qd_model *model, arena *a) {
+  field->body = arena_take(a, (size_t)model->body_count * sizeof(screw));
+  field->unmoved = arena_take(a, (size_t)model->nv * sizeof(screw));
+}
+
+void step_point_lay_out(step_point *point, const qd_model *model, arena *a) {
+  const size_t nb = (size_t)model->body_count, nv = (size_t)model->nv;
+  twist_field_lay_out(&point->delta, model, a);
+  twist_field_lay_out(&point->mass_delta, model, a);
+  point->free_delta = arena_doubles(a, nv);
+  point->mass_scale = arena_doubles(a, nv);
+  point->falls = arena_doubles(a, nv);
+  point->forces = arena_take(a, nb * sizeof(wrench));
+  point->momentum = arena_take(a, nb * sizeof(wrench));
+  point->weight = arena_take(a, nb * sizeof(wrench));
+}
+
+void twist_field_compute(twist_field *out, const qd_model *model, const kinematics *k,
+                         const double *vector) {
+  memset(out->body, 0, sizeof(screw));
+  for (int b = 1; b < model->body_count; ++b) {
+    screw twist = out->body[model->body_parent[b]];
+    for (int joint = model->body_joint_start[b]; joint < model->body_joint_start[b + 1]; ++joint) {
+      const int first = model->joint_v[joint];
+      for (int j = first; j < first + joint_v_count(model->joint_type[joint]); ++j) {
+        screw_axpy(&twist, vector[j], k->dof_screw + j);
+        for (int i = model->dof_block_start[j]; j == model->dof_block_last[j] && i <= j; ++i) {
+          out->unmoved[i] = twist;
+        }
+      }
+    }
+    out->body[b] = twist;
+  }
+}
+
+void wrench_sum_subtrees(wrench *w, const qd_model *model) {
+  for (int b = model->body_count - 1; b > 0; --b) {
+    wrench_axpy(w + model->body_parent[b], 1.0, w + b);
+  }
+}
+
+void wrench_at(wrench *W, const double point[3], const double force[3], const double moment[3]) {
+  vec3_cross(W->m, point, force);
+  vec3_axpy(W->m, 1.0, moment);
+  vec3_copy(W->f, force);
+}
+
+void contact_world_force(double force[3], double moment[3], const qd_contact *contact,
+                         const double frame_force[MOTION_MAX]) {
+  vec3_set(force, 0.0, 0.0, 0.0);
+  vec3_set(moment, 0.0, 0.0, 0.0);
+  for (int axis = 0; axis < 3; ++axis) {
+    vec3_axpy(force, frame_force[axis], contact->frame + 3 * axis);
+    vec3_axpy(moment, frame_force[3 + axis], contact->frame + 3 * axis);
+  }
+}
+
+/* Wrenches of contacts, constraints and the caller, summed over subtrees. */
+static void compute_forces(wrench *forces, const solved_step *s) {
+  const qd_workspace *w = s->w;
+  memset(forces, 0, (size_t)s->model->body_count * sizeof(wrench));
+  for (int i = 0; i < w->collision.count; ++i) {
+    const qd_contact *contact = w->collision.contact + i;
+    double force[3], moment[3];
+    wrench W;
+    contact_world_force(force, moment, contact, contact->force);
+    wrench_at(&W, contact->pos, force, moment);
+    wrench_axpy(forces + contact->body_b, 1.0, &W);
+    wrench_axpy(forces + contact->body_a, -1.0, &W);
+  }
+  for (int i = 0; i < s->model->constraint_count; ++i) {
+    const constraint_state *state = w->problem.constraint + i;
+    wrench W[2];
+    constraint_wrenches(W, state, w->problem.constraint_force + QD_CONSTRAINT_FORCE * i);
+    for (int side = 0; side < 2 && state->rows > 1; ++side) {
+      wrench_axpy(forces + state->body[side], 1.0, W + side);
+    }
+  }
+  for (int b = 1; s->input->wrench != NULL && b < s->model->body_count; ++b) {
+    wrench W;
+    applied_wrench(&W, s->model, &w->kinematics, b, s->input->wrench + APPLIED_WRENCH * b);
+    wrench_axpy(forces + b, 1.0, &W);
+  }
+  wrench_sum_subtrees(forces, s->model);
+}
+
+void step_point_compute(step_point *point, const solved_step *s) {
+  const qd_model *model = s->model;
+  const qd_workspace *w = s->w;
+  point->mass_counts = 0;
+  for (int j = 0; j < model->nv; ++j) {
+    const int actuated = model->dof_actuator[j] >= 0;
+    point->mass_scale[j] = actuated ? 0.0 : w->problem.epsilon[j] / (s->options->h * s->options->h);
+    point->falls[j] = !actuated || s->options->gravity_on_actuated ? 1.0 : 0.0;
+    point->free_delta[j] = actuated ? 0.0 : s->delta[j];
+    point->mass_counts |= point->mass_scale[j] * fabs(point->free_delta[j]) > 0.0;
+  }
+  twist_field_compute(&point->delta, model, &w->kinematics, s->delta);
+  twist_field_compute(&point->mass_delta, model, &w->kinematics, point->free_delta);
+  memset(point->momentum, 0, sizeof(wrench));
+  memset(point->weight, 0, sizeof(wrench));
+  for (int b = 1; b < model->body_count; ++b) {
+    inertia_momentum(point->momentum + b, w->inertia.body + b, point->mass_delta.body + b);
+    inertia_gravity_wrench(point->weight + b, model, &w->inertia, b);
+  }
+  wrench_sum_subtrees(point->momentum, model);
+  wrench_sum_subtrees(point->weight, model);
+  compute_forces(point->forces, s);
+}
