@@ -56,8 +56,9 @@ typedef struct core_state {
   PyObject *text_threading;
 } core_state;
 
-/* ---------------------------------------------------------------- module.c */
+/* ---------------------------------------------------------------- module.c, state.c */
 
+extern struct PyModuleDef core_module;
 core_state *core_state_of_type(PyTypeObject *type);
 /* Spreads positional and keyword arguments over out[] (count; NULL where not given). The first
  * `positional` names may be given by position, the first `required` must be given. */
@@ -170,7 +171,8 @@ options_object *options_of(const core_state *state, PyObject *argument, PyObject
 int options_held_mask(const core_state *state, options_object *options, model_object *model,
                       PyObject **mask);
 
-/* ---------------------------------------------------------------- step.c, linearization.c */
+/* ---------------------------------------------------------------- step.c, linearize.c and their
+ * objects */
 
 extern PyType_Spec step_type_spec;
 extern PyType_Spec linearization_type_spec;

@@ -44,19 +44,6 @@ static double *numbers_of(PyObject *array) { return PyArray_DATA((PyArrayObject 
 
 /* ---------------------------------------------------------------- one call's derivatives */
 
-qd_status step_call_differentiate(step_call *call) {
-  const qd_model *model = call->model->model;
-  workspace_entry *entry = call->entry;
-  qd_status status;
-  do {
-    status =
-        qd_differentiate(model, entry->workspace, &call->settings, &call->input, &call->result);
-  } while (status == QD_OUT_OF_CAPACITY &&
-           (status = qd_workspace_reserve(model, entry->workspace, call->result.contact_count)) ==
-               QD_OK);
-  return status;
-}
-
 /* New arrays (count, *shape) for the wanted arguments, None for the others. */
 static int gradients_create(const step_call *call, int wanted, npy_intp count,
                             PyObject *arrays[QD_ARGUMENT_COUNT],

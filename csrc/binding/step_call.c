@@ -70,21 +70,6 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
   return 0;
 }
 
-int step_start_of(const step_call *call, PyObject *warm_start, qd_step_start *out) {
-  const int whole = PyObject_TypeCheck(warm_start, call->state->linearization_type);
-  return step_start_read(call, whole ? linearization_step(warm_start) : warm_start, out);
-}
-
-int step_call_start(step_call *call, PyObject *warm_start) {
-  if (!warm_start || warm_start == Py_None) return 0;
-  if (step_start_of(call, warm_start, &call->start) < 0) {
-    step_call_end(call);
-    return -1;
-  }
-  call->input.start = &call->start;
-  return 0;
-}
-
 qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B) {
   const qd_model *model = call->model->model;
   workspace_entry *entry = call->entry;
@@ -95,6 +80,19 @@ qd_status step_call_run(step_call *call, int with_derivative, double *A, double 
           qd_linearize(model, entry->workspace, &call->settings, &call->input, &call->result, A, B);
     else
       status = qd_step(model, entry->workspace, &call->settings, &call->input, &call->result);
+  } while (status == QD_OUT_OF_CAPACITY &&
+           (status = qd_workspace_reserve(model, entry->workspace, call->result.contact_count)) ==
+               QD_OK);
+  return status;
+}
+
+qd_status step_call_differentiate(step_call *call) {
+  const qd_model *model = call->model->model;
+  workspace_entry *entry = call->entry;
+  qd_status status;
+  do {
+    status =
+        qd_differentiate(model, entry->workspace, &call->settings, &call->input, &call->result);
   } while (status == QD_OUT_OF_CAPACITY &&
            (status = qd_workspace_reserve(model, entry->workspace, call->result.contact_count)) ==
                QD_OK);

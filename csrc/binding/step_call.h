@@ -27,34 +27,40 @@ int step_call_configure(step_call *call, const core_state *state, const char *na
 /* -1 with an exception, and then nothing is left to end. options, tau and wrench may be NULL. */
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
                     PyObject *q, PyObject *u, PyObject *options, PyObject *tau, PyObject *wrench);
-/* The Step (or the Linearization's) as a guess; NULL, None: none. -1 with an exception, and then
- * nothing is left to end. */
-int step_call_start(step_call *call, PyObject *warm_start);
 /* One qd_step, or qd_linearize into A and B (NULL: not wanted); grows the workspace as needed.
  * Needs no GIL. */
 qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B);
+/* The same with qd_differentiate: the step with its factor. */
+qd_status step_call_differentiate(step_call *call);
 /* -1 with an exception unless status is QD_OK and every number that goes out is finite. */
 int step_call_check(const step_call *call, qd_status status);
 solver_info step_call_info(const step_call *call, int with_derivative);
 void step_call_end(step_call *call);
-/* differential.c: the step with its factor; and new frozen arrays of d q_next by the arguments
- * whose bit is set (nv, *shape), None for the others. -1 with an exception. */
-qd_status step_call_differentiate(step_call *call);
+
+/* differential.c: new frozen arrays of d q_next by the arguments whose bit is set (nv, *shape),
+ * None for the others. -1 with an exception. */
 int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMENT_COUNT]);
 /* wrench.c: reads (body_count, 6) or a mapping from names of bodies to (6) into out (body_count,
  * 6). -1 with an exception. */
 int wrench_read(const core_state *state, const model_object *model, PyObject *model_argument,
                 PyObject *wrench, double *out);
-/* A Step, or a Linearization's, as a guess, used in place. TypeError, or ValueError if it is
- * another model's. */
+
+/* warm_start.c: a Step, or a Linearization's, as a guess, used in place. TypeError, or ValueError
+ * if it is another model's. */
 int step_start_of(const step_call *call, PyObject *warm_start, qd_step_start *out);
-/* step.c: what a Step holds. */
-int step_start_read(const step_call *call, PyObject *step, qd_step_start *out);
-/* step.c: 1 if the contacts are of pairs that the model has. */
-int contacts_fit(const model_object *model, const qd_contact *contacts, npy_intp count);
-/* linearization.c: its Step, borrowed. */
-PyObject *linearization_step(PyObject *linearization);
-/* step.c: a Step with copies of the results. */
+/* The same for this call; NULL, None: none. -1 with an exception, and then nothing is left to end.
+ */
+int step_call_start(step_call *call, PyObject *warm_start);
+
+/* step_object.c: a Step with copies of the results; what one holds; 1 if the contacts are of pairs
+ * that the model has. */
 PyObject *step_create(const step_call *call, int with_derivative);
+int step_start_read(const step_call *call, PyObject *step, qd_step_start *out);
+int contacts_fit(const model_object *model, const qd_contact *contacts, npy_intp count);
+
+/* linearization_object.c: derivatives is a dict that nobody else holds; its Step, borrowed. */
+PyObject *linearization_create(const core_state *state, PyObject *step, PyObject *A, PyObject *B,
+                               PyObject *derivatives);
+PyObject *linearization_step(PyObject *linearization);
 
 #endif

@@ -1,0 +1,137 @@
+/* linearize(): a step with its derivatives. */
+#include "binding/step_call.h"
+
+const char linearize_doc[] =
+    "linearize($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
+    "wrt=('q', 'u'), warm_start=None)\n--\n\n"
+    "A step and its derivatives A = dq_next/dq (nv, nv) and B = dq_next/du (nv, nu) in tangent\n"
+    "coordinates, exact (formulation 4).\n\n"
+    "Arguments and errors as in step(). wrt: which of 'q' (A) and 'u' (B) are wanted; the other "
+    "is\n"
+    "None. Further names in wrt, 'tau', 'wrench' and those of model.parameters ('gravity',\n"
+    "'body_mass', 'geom_size', 'pair_friction', ...), give dq_next by them in .derivatives, of "
+    "shape\n"
+    "(nv, *shape of the argument); see qdsim.differentiate for what is held constant, and for\n"
+    "products with vectors. Where an exact step sits at a kink the path's derivative stands in, "
+    "and\n"
+    "step.info.derivative_exact is False. Returns a Linearization. Its step is that of step(), but "
+    "for\n"
+    "the last bits of what moves by itself: where no contact and no joint couples the variables,\n"
+    "step() answers in closed form, which has no factor to differentiate with.";
+
+#define WRT_Q (1 << QD_BY_Q)
+#define WRT_U (1 << QD_BY_U)
+
+static int wrt_bit(PyObject *item) {
+  int argument = argument_find(item);
+  if (argument >= 0) return 1 << argument;
+  PyErr_Format(PyExc_ValueError,
+               "wrt: expected 'q', 'u', 'tau', 'wrench' or a name in model.parameters, got %R",
+               item);
+  return -1;
+}
+
+static int wrt_read(PyObject *argument) {
+  if (!argument) return WRT_Q | WRT_U;
+  PyObject *items = PySequence_Tuple(argument);
+  if (!items) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError))
+      PyErr_Format(PyExc_TypeError, "wrt: expected names such as 'q' and 'u', got %s",
+                   Py_TYPE(argument)->tp_name);
+    return -1;
+  }
+  int wrt = 0;
+  for (Py_ssize_t i = 0; wrt >= 0 && i < PyTuple_GET_SIZE(items); i++) {
+    int bit = wrt_bit(PyTuple_GET_ITEM(items, i));
+    wrt = bit < 0 ? -1 : wrt | bit;
+  }
+  Py_DECREF(items);
+  return wrt;
+}
+
+/* A new array if the matrix is wanted, else None. */
+static PyObject *matrix_create(int wanted, int rows, int columns) {
+  return wanted ? array_new_matrix(rows, columns) : Py_NewRef(Py_None);
+}
+
+static double *matrix_numbers(PyObject *array) {
+  return array == Py_None ? NULL : PyArray_DATA((PyArrayObject *)array);
+}
+
+static int matrix_finish(const step_call *call, PyObject *array) {
+  if (array == Py_None) return 0;
+  PyArrayObject *matrix = (PyArrayObject *)array;
+  if (numbers_first_bad(PyArray_DATA(matrix), PyArray_SIZE(matrix)) >= 0)
+    return step_call_check(call, QD_NUMERICAL_TROUBLE);
+  array_freeze(array);
+  return 0;
+}
+
+static PyObject *derivatives_create(PyObject *arrays[QD_ARGUMENT_COUNT]) {
+  PyObject *out = PyDict_New();
+  for (int i = 0; out && i < QD_ARGUMENT_COUNT; i++)
+    if (arrays[i] != Py_None && PyDict_SetItemString(out, qd_argument_name(i), arrays[i]) < 0)
+      Py_CLEAR(out);
+  return out;
+}
+
+/* By more than q and u: the rows of all derivatives at once. */
+static PyObject *linearize_by_all(step_call *call, int wrt) {
+  PyObject *arrays[QD_ARGUMENT_COUNT], *out = NULL;
+  if (step_call_jacobians(call, wrt, arrays) < 0) return NULL;
+  PyObject *derivatives = derivatives_create(arrays);
+  PyObject *step = derivatives ? step_create(call, 1) : NULL;
+  if (step)
+    out = linearization_create(call->state, step, arrays[QD_BY_Q], arrays[QD_BY_U], derivatives);
+  for (int i = 0; i < QD_ARGUMENT_COUNT; i++) Py_DECREF(arrays[i]);
+  Py_XDECREF(derivatives);
+  Py_XDECREF(step);
+  return out;
+}
+
+static PyObject *linearize_call(step_call *call, int wrt) {
+  int nv = call->model->nv, nu = call->model->nu;
+  PyObject *A = matrix_create(wrt & WRT_Q, nv, nv);
+  PyObject *B = matrix_create(wrt & WRT_U, nv, nu);
+  PyObject *step = NULL, *out = NULL;
+  if (A && B) {
+    double *A_numbers = matrix_numbers(A), *B_numbers = matrix_numbers(B);
+    qd_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = step_call_run(call, 1, A_numbers, B_numbers);
+    Py_END_ALLOW_THREADS;
+    if (step_call_check(call, status) == 0 && matrix_finish(call, A) == 0 &&
+        matrix_finish(call, B) == 0)
+      step = step_create(call, 1);
+    PyObject *arrays[QD_ARGUMENT_COUNT];
+    for (int i = 0; i < QD_ARGUMENT_COUNT; i++) arrays[i] = Py_None;
+    arrays[QD_BY_Q] = A;
+    arrays[QD_BY_U] = B;
+    PyObject *derivatives = step ? derivatives_create(arrays) : NULL;
+    if (derivatives) out = linearization_create(call->state, step, A, B, derivatives);
+    Py_XDECREF(derivatives);
+  }
+  Py_XDECREF(step);
+  Py_XDECREF(A);
+  Py_XDECREF(B);
+  return out;
+}
+
+PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                             PyObject *kwnames) {
+  static const char *const names[] = {"model", "q",      "u",   "options",
+                                      "tau",   "wrench", "wrt", "warm_start"};
+  PyObject *in[8];
+  step_call call;
+  if (arguments_parse("linearize", names, 8, 4, 3, args, arg_count, kwnames, in) < 0) return NULL;
+  int wrt = wrt_read(in[6]);
+  if (wrt < 0 ||
+      step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], in[2], in[3],
+                      in[4], in[5]) < 0 ||
+      step_call_start(&call, in[7]) < 0)
+    return NULL;
+  PyObject *out =
+      wrt & ~(WRT_Q | WRT_U) ? linearize_by_all(&call, wrt) : linearize_call(&call, wrt);
+  step_call_end(&call);
+  return out;
+}

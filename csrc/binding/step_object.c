@@ -1,0 +1,280 @@
+/* The result of a step. */
+#include "binding/step_call.h"
+
+#include <string.h>
+
+/* All numbers lie behind the object in one allocation; an attribute becomes an array when it is
+ * first read, and stays that array. */
+typedef struct step_object {
+  PyObject_VAR_HEAD solver_info info;
+  int nq, nv, constraint_count, contact_count;
+  PyObject *q_next, *delta, *limit_force, *constraint_force, *contacts; /* NULL until read */
+  double numbers[]; /* q_next (nq), delta (nv), limit_force (nv), constraint_force
+                       (constraint_count, 6), then the contacts */
+} step_object;
+
+static const double *step_delta(const step_object *self) { return self->numbers + self->nq; }
+static const double *step_limit_force(const step_object *self) {
+  return self->numbers + self->nq + self->nv;
+}
+static double *step_constraint_force(step_object *self) {
+  return self->numbers + self->nq + 2 * self->nv;
+}
+static qd_contact *step_contacts(step_object *self) {
+  return (qd_contact *)(void *)(step_constraint_force(self) +
+                                QD_CONSTRAINT_FORCE * self->constraint_count);
+}
+
+static step_object *step_alloc(const core_state *state, int nq, int nv, int constraint_count,
+                               int contact_count) {
+  size_t bytes = (size_t)(nq + 2 * nv + QD_CONSTRAINT_FORCE * constraint_count) * sizeof(double) +
+                 (size_t)contact_count * sizeof(qd_contact);
+  step_object *self =
+      (step_object *)state->step_type->tp_alloc(state->step_type, (Py_ssize_t)bytes);
+  if (self) {
+    self->nq = nq;
+    self->nv = nv;
+    self->constraint_count = constraint_count;
+    self->contact_count = contact_count;
+  }
+  return self;
+}
+
+PyObject *step_create(const step_call *call, int with_derivative) {
+  const qd_step_result *result = &call->result;
+  size_t nq = (size_t)call->model->nq, nv = (size_t)call->model->nv;
+  step_object *self = step_alloc(call->state, call->model->nq, call->model->nv,
+                                 call->model->constraint_count, result->contact_count);
+  if (!self) return NULL;
+  self->info = step_call_info(call, with_derivative);
+  memcpy(self->numbers, result->q_next, nq * sizeof(double));
+  memcpy(self->numbers + nq, result->delta, nv * sizeof(double));
+  memcpy(self->numbers + nq + nv, result->limit_force, nv * sizeof(double));
+  memcpy(step_constraint_force(self), result->constraint_force,
+         QD_CONSTRAINT_FORCE * (size_t)self->constraint_count * sizeof(double));
+  if (result->contact_count > 0)
+    memcpy(step_contacts(self), result->contacts,
+           (size_t)result->contact_count * sizeof(qd_contact));
+  return (PyObject *)self;
+}
+
+int contacts_fit(const model_object *model, const qd_contact *contacts, npy_intp count) {
+  for (npy_intp i = 0; i < count; i++)
+    if (contacts[i].pair < 0 || contacts[i].pair >= model->pair_count || contacts[i].body_a < 0 ||
+        contacts[i].body_a >= model->body_count || contacts[i].body_b < 0 ||
+        contacts[i].body_b >= model->body_count)
+      return 0;
+  return 1;
+}
+
+int step_start_read(const step_call *call, PyObject *step, qd_step_start *out) {
+  const model_object *model = call->model;
+  if (!PyObject_TypeCheck(step, call->state->step_type)) {
+    PyErr_Format(PyExc_TypeError, "warm_start: expected a Step, a Linearization or None, got %s",
+                 Py_TYPE(step)->tp_name);
+    return -1;
+  }
+  step_object *self = (step_object *)step;
+  if (self->nq != model->nq || self->nv != model->nv ||
+      self->constraint_count != model->constraint_count ||
+      !contacts_fit(model, step_contacts(self), self->contact_count)) {
+    PyErr_Format(PyExc_ValueError,
+                 "warm_start: a step of another model (nq %d, nv %d, %d constraints; this one: nq "
+                 "%d, nv %d, %d constraints, %d pairs)",
+                 self->nq, self->nv, self->constraint_count, model->nq, model->nv,
+                 model->constraint_count, model->pair_count);
+    return -1;
+  }
+  *out = (qd_step_start){.contact_count = self->contact_count,
+                         .contacts = step_contacts(self),
+                         .delta = step_delta(self),
+                         .limit_force = step_limit_force(self),
+                         .constraint_force = step_constraint_force(self)};
+  return 0;
+}
+
+/* ---------------------------------------------------------------- type */
+
+static void step_dealloc(PyObject *object) {
+  step_object *self = (step_object *)object;
+  PyTypeObject *type = Py_TYPE(object);
+  Py_XDECREF(self->q_next);
+  Py_XDECREF(self->delta);
+  Py_XDECREF(self->limit_force);
+  Py_XDECREF(self->constraint_force);
+  Py_XDECREF(self->contacts);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+/* What is in the slot, or NULL without an error. */
+static PyObject *slot_read(PyObject *object, PyObject **slot) {
+  PyObject *out;
+  OBJECT_LOCK(object);
+  out = *slot;
+  Py_XINCREF(out);
+  OBJECT_UNLOCK();
+  (void)object;
+  return out;
+}
+
+/* Puts a new array (stolen; NULL: none) into the slot, and gives back what is there: another
+ * thread may have been faster. */
+static PyObject *slot_fill(PyObject *object, PyObject **slot, PyObject *array) {
+  PyObject *out;
+  if (!array) return NULL;
+  OBJECT_LOCK(object);
+  if (!*slot) *slot = Py_NewRef(array);
+  out = Py_NewRef(*slot);
+  OBJECT_UNLOCK();
+  (void)object;
+  Py_DECREF(array);
+  return out;
+}
+
+static PyObject *lazy_vector(PyObject *object, PyObject **slot, const double *numbers, int count) {
+  PyObject *out = slot_read(object, slot);
+  return out ? out : slot_fill(object, slot, array_from_numbers(numbers, count));
+}
+
+static PyObject *step_get_q_next(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  return lazy_vector(object, &self->q_next, self->numbers, self->nq);
+}
+
+static PyObject *step_get_delta(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  return lazy_vector(object, &self->delta, step_delta(self), self->nv);
+}
+
+static PyObject *step_get_limit_force(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  return lazy_vector(object, &self->limit_force, step_limit_force(self), self->nv);
+}
+
+static PyObject *step_get_constraint_force(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  PyObject *out = slot_read(object, &self->constraint_force);
+  return out ? out
+             : slot_fill(object, &self->constraint_force,
+                         matrix_from_numbers(step_constraint_force(self), self->constraint_count,
+                                             QD_CONSTRAINT_FORCE));
+}
+
+static PyObject *step_get_contacts(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  core_state *state = core_state_of_type(Py_TYPE(object));
+  if (!state) return NULL;
+  PyObject *out = slot_read(object, &self->contacts);
+  return out ? out
+             : slot_fill(object, &self->contacts,
+                         contact_array_create(state, step_contacts(self), self->contact_count));
+}
+
+static PyObject *step_get_info(PyObject *object, void *closure) {
+  (void)closure;
+  core_state *state = core_state_of_type(Py_TYPE(object));
+  return state ? info_create(state, &((step_object *)object)->info) : NULL;
+}
+
+static PyObject *step_repr(PyObject *object) {
+  const step_object *self = (const step_object *)object;
+  PyObject *q_next = step_get_q_next(object, NULL);
+  PyObject *text = q_next ? PyUnicode_FromFormat("Step(status='%s', contacts=%d, q_next=%R)",
+                                                 qd_status_name(self->info.cone.status),
+                                                 self->contact_count, q_next)
+                          : NULL;
+  Py_XDECREF(q_next);
+  return text;
+}
+
+static PyObject *step_reduce(PyObject *object, PyObject *unused) {
+  (void)unused;
+  PyObject *module = PyType_GetModule(Py_TYPE(object));
+  PyObject *restore = module ? PyObject_GetAttrString(module, "_restore_step") : NULL;
+  if (!restore) return NULL;
+  return Py_BuildValue("N(NNNNNN)", restore, step_get_q_next(object, NULL),
+                       step_get_delta(object, NULL), step_get_limit_force(object, NULL),
+                       step_get_constraint_force(object, NULL), step_get_contacts(object, NULL),
+                       step_get_info(object, NULL));
+}
+
+static int constraint_force_read(step_object *self, PyObject *matrix) {
+  PyObject *flat = PyArray_Ravel((PyArrayObject *)matrix, NPY_CORDER);
+  int result = flat ? array_copy_vector(flat, "constraint_force",
+                                        QD_CONSTRAINT_FORCE * self->constraint_count,
+                                        step_constraint_force(self))
+                    : -1;
+  Py_XDECREF(flat);
+  return result;
+}
+
+PyObject *step_restore(PyObject *module, PyObject *args) {
+  core_state *state = PyModule_GetState(module);
+  PyObject *q_next, *delta, *limit_force, *constraint_force, *contacts, *info;
+  if (!PyArg_ParseTuple(args, "O!O!O!O!OO!:_restore_step", &PyArray_Type, &q_next, &PyArray_Type,
+                        &delta, &PyArray_Type, &limit_force, &PyArray_Type, &constraint_force,
+                        &contacts, state->info_type, &info))
+    return NULL;
+  npy_intp nq = PyArray_SIZE((PyArrayObject *)q_next), nv = PyArray_SIZE((PyArrayObject *)delta);
+  PyArrayObject *rows = contact_array_read(state, contacts);
+  if (!rows) return NULL;
+  npy_intp nc = PyArray_DIM(rows, 0);
+  npy_intp forces = PyArray_SIZE((PyArrayObject *)constraint_force);
+  step_object *self = NULL;
+  if (forces > INT32_MAX / 64 || nq > INT32_MAX / 64 || nv > INT32_MAX / 64 || nc > INT32_MAX / 64)
+    PyErr_SetString(PyExc_ValueError, "_restore_step: too long");
+  else
+    self = step_alloc(state, (int)nq, (int)nv, (int)(forces / QD_CONSTRAINT_FORCE), (int)nc);
+  if (self) {
+    self->info = *info_of(info);
+    if (array_copy_vector(q_next, "q_next", (int)nq, self->numbers) < 0 ||
+        array_copy_vector(delta, "delta", (int)nv, self->numbers + nq) < 0 ||
+        array_copy_vector(limit_force, "limit_force", (int)nv, self->numbers + nq + nv) < 0 ||
+        constraint_force_read(self, constraint_force) < 0)
+      Py_CLEAR(self);
+    else if (nc > 0)
+      memcpy(step_contacts(self), PyArray_DATA(rows), (size_t)nc * sizeof(qd_contact));
+  }
+  Py_DECREF(rows);
+  return (PyObject *)self;
+}
+
+static PyGetSetDef step_getset[] = {
+    {"q_next", step_get_q_next, NULL, "Configuration after the step (nq), read-only.", NULL},
+    {"delta", step_get_delta, NULL, "Displacement (nv), q_next = q [+] delta, read-only.", NULL},
+    {"limit_force", step_get_limit_force, NULL,
+     "Generalised force of the joint limits (nv), N or Nm, read-only.", NULL},
+    {"constraint_force", step_get_constraint_force, NULL,
+     "Force of each bilateral constraint (constraint_count, 6), read-only: force N on the second\n"
+     "body at its anchor and moment Nm, world axes; of a joint coupling the generalised force on\n"
+     "the joint that follows, then zeros.",
+     NULL},
+    {"contacts", step_get_contacts, NULL,
+     "Structured array of the contacts in the program, read-only: geom_a, geom_b, body_a, body_b,\n"
+     "pair, dim, dist (m, before the step), pos (3, world), frame (3, 3; rows normal from A into "
+     "B\n"
+     "and two tangents), friction (5), force (6; on B in the contact frame, N and Nm).",
+     NULL},
+    {"info", step_get_info, NULL, "SolverInfo of the step.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMethodDef step_methods[] = {{"__reduce__", step_reduce, METH_NOARGS, NULL},
+                                     {NULL, NULL, 0, NULL}};
+
+static PyType_Slot step_slots[] = {
+    {Py_tp_doc, (void *)"Result of one quasi-dynamic step. Immutable; arrays are made when read."},
+    {Py_tp_dealloc, step_dealloc},
+    {Py_tp_repr, step_repr},
+    {Py_tp_getset, step_getset},
+    {Py_tp_methods, step_methods},
+    {0, NULL}};
+
+PyType_Spec step_type_spec = {
+    "qdsim._core.Step", sizeof(step_object), 1,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, step_slots};
