@@ -143,6 +143,34 @@ def test_a_resumed_search_has_the_bits_of_an_uninterrupted_one(strategy, tmp_pat
     assert not list(tmp_path.glob("*.part"))
 
 
+def test_a_resumed_search_remembers_where_it_was_stuck(tmp_path):
+    """With a plate in the air, where the grasp cannot be changed."""
+    task = task_of("allegro_plate", "pick_up")
+    options = task.planner.replace(max_nodes=120)
+    whole = planning.rrt(task, options, rng=5)
+    cut = tmp_path / "cut.npz"
+    part = planning.rrt(
+        task, options.replace(max_iterations=len(whole.records) // 2), rng=5, checkpoint=cut
+    )
+    assert part._stuck.any() and whole.count > part.count
+    again = planning.Tree.load(cut, task)
+    assert np.array_equal(again._stuck[: part.count], part._stuck[: part.count])
+    resumed = planning.rrt(task, options, rng=99, checkpoint=cut)
+    same(whole, resumed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_node_where_the_search_is_stuck_is_left_alone_in_the_end(seed):
+    task = task_of("planar_hand", "half_turn")
+    tree = planning.rrt(task, planning.RRTOptions(max_nodes=30), rng=seed)
+    for nearest in (lambda: tree.nearest(task.goal), lambda: tree.nearest_to_goal):
+        first, seen = nearest(), set()
+        for _ in range(3000):
+            seen.add(nearest())
+            tree.mark_stuck(nearest())
+        assert first in seen and len(seen) > 5
+
+
 def test_trees_in_files_are_checked(tmp_path):
     task = task_of("planar_hand", "half_turn")
     options = planning.RRTOptions(max_nodes=12)

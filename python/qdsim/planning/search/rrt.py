@@ -348,6 +348,7 @@ class _Search:
         static = self.options.require_static_regrasps
         hanging = (self.options.hold or static) and not self._rests(settled)
         if hanging and static:
+            tree.mark_stuck(node, settled)
             return None
         q = tree._q[settled]
         if subgoal is None or not (self.options.grasps > 1 and self.rng.random() < 0.5):

@@ -103,7 +103,7 @@ class Tree:
         self._inputs: list[Array | None] = []
         self._trajectory: list[Array | None] = []
         self._distance = np.empty(capacity)
-        self._nearest_to_goal = 0
+        self._stuck = np.zeros(capacity, dtype=np.int64)
         self.add(task.start, -1, EdgeKind.ROOT, None, None)
 
     # ---------------------------------------------------------------- growing
@@ -153,8 +153,6 @@ class Tree:
         self.count += 1
         if kind == EdgeKind.ROOT:
             self.first = i
-        if kind == EdgeKind.ROOT or distance < self._distance[self._nearest_to_goal]:
-            self._nearest_to_goal = i
         if distance < self._distance[self.best_node]:
             self.best_node = i
         reached = shift <= task.position_tolerance and turn <= task.rotation_tolerance
@@ -223,7 +221,7 @@ class Tree:
         """Index of the node nearest to a subgoal ``(nq,)`` in the local metric (S3 eq. 50), of the tree
         that grows now.
         """
-        return self.first + int(self._distances(subgoal, self.first).argmin())
+        return self._nearest(self._distances(subgoal, self.first))
 
     def restart(self) -> None:
         """Plant a new tree at the start; what grew so far stays, but grows no more."""
@@ -232,7 +230,19 @@ class Tree:
     @property
     def nearest_to_goal(self) -> int:
         """The node nearest to the goal of the tree that grows now; ``best_node`` is that of all."""
-        return self._nearest_to_goal
+        return self._nearest(self._distance[self.first : self.count])
+
+    def _nearest(self, distances: Array) -> int:
+        """The nearest node of the tree that grows now. A node counts as so many times further as the search has been
+        stuck there: with an object in the air that no push brings nearer, and a grasp that cannot be changed, it would
+        else be drawn again and again.
+        """
+        return self.first + int((distances * (1 + self._stuck[self.first : self.count])).argmin())
+
+    def mark_stuck(self, *nodes: int) -> None:
+        """Remember that no push counted at a node, and that the robot cannot let go of the object there."""
+        for node in set(nodes):
+            self._stuck[node] += 1
 
     def object_distance(self, q: Array, subgoal: Array) -> float:
         """Distance (m, rotations times ``length``) between the object's poses in two
@@ -342,7 +352,7 @@ class Tree:
         Entries: ``header``, a JSON text with ``format``, ``version``, ``task``, ``fingerprint``,
         ``options``, ``count``, ``goal_node``, ``counters`` and ``state``; one row a node in ``q``,
         ``command``, ``parent``, ``kind``, ``depth``, ``errors``, ``B``, ``inverse``, ``distance``,
-        and one column in ``next`` and ``whiten``; ``edge_steps`` (count), -1 where an edge has no
+        ``stuck``, and one column in ``next`` and ``whiten``; ``edge_steps`` (count), -1 where an edge has no
         inputs, and the edges one after the other in ``inputs`` and ``trajectory``; ``records``.
         """
         self.keep(path_of("path", path))
@@ -404,7 +414,6 @@ class Tree:
         tree._inputs, tree._trajectory = content.inputs, content.trajectory
         tree.goal_node, tree.records = content.goal_node, content.records
         tree.first = int(np.flatnonzero(tree.kind == EdgeKind.ROOT)[-1])
-        tree._nearest_to_goal = tree.first + int(tree.distance[tree.first :].argmin())
         return tree
 
     def _rows(self, name: str, count: int) -> NDArray[Any]:

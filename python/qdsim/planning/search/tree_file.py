@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 FORMAT = Format("qdsim-tree", 2, "a tree of this search")
-NODES = ("q", "command", "parent", "kind", "depth", "errors", "B", "inverse", "distance")
+NODES = ("q", "command", "parent", "kind", "depth", "errors", "B", "inverse", "distance", "stuck")
 """Arrays of one row a node."""
 COLUMNS = ("next", "whiten")
 """Arrays whose last dimension counts the nodes."""
@@ -123,6 +123,8 @@ def content_of(
         for name in COUNTERS
     }
     records = _records(archive, n)
+    if np.any(found["stuck"] > len(records)):
+        raise ValueError("it was stuck more often than it has records")
     if archive.version == 1:
         warn_of_first_version(os.fspath(path))
     content = TreeContent(found, inputs, trajectory, goal, counters, records)
@@ -160,6 +162,7 @@ def _arrays(archive: Archive, task: Task, n: int) -> dict[str, Any]:
         "B": archive.array("B", np.float64, n, size, nu),
         "inverse": archive.array("inverse", np.float64, n, nu, size),
         "distance": archive.array("distance", np.float64, n),
+        "stuck": np.zeros(n, dtype=np.int64),
         "next": archive.array("next", np.float64, nq, n),
         "whiten": archive.array("whiten", np.float64, size, size, n),
         "edge_steps": archive.array("edge_steps", np.int64, n),
@@ -167,6 +170,8 @@ def _arrays(archive: Archive, task: Task, n: int) -> dict[str, Any]:
     total = sum(k for k in found["edge_steps"].tolist() if k > 0)
     found["inputs"] = archive.array("inputs", np.float64, total, nu)
     found["trajectory"] = archive.array("trajectory", np.float64, total, nq)
+    if "stuck" in archive:  # files of searches that did not count are without
+        found["stuck"] = archive.counts("stuck", n)
     return found
 
 
