@@ -5,7 +5,7 @@
 
 void conic_set_equalities(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
-  if (workspace->equality_count == 0) return;
+  if (workspace->program.equality_count == 0) return;
   const cone_group *group = &product->groups[product->group_count - 1];
   for (int c = 0; c < group->padded; ++c) {
     const double root = conic_hard_root(workspace, group->cone + c);
@@ -24,7 +24,7 @@ static void set_direction(qd_cone_workspace *workspace, const cone_group *group,
   const double factor = sum > 0.0 ? 1.0 / sqrt(sum) : 0.0;
   for (int i = 1; i < group->dim; ++i) {
     const int at = group->slot + i * group->padded + c;
-    workspace->rows.u[at] = factor * dual[at];
+    workspace->active.rows.u[at] = factor * dual[at];
   }
 }
 
@@ -37,7 +37,7 @@ int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, cons
       const int cone = group->cone + c;
       const double root = conic_hard_root(workspace, cone);
       set_direction(workspace, group, c, dual);
-      const int state = c < group->count ? workspace->state[cone] : CONE_OPEN;
+      const int state = c < group->count ? workspace->active.state[cone] : CONE_OPEN;
       if (state == CONE_STICK)
         conic_set_stiffness(workspace, cone, root, root, root, 1, 1);
       else if (state == CONE_SLIDE)
@@ -57,7 +57,7 @@ int conic_any_weak(const qd_cone_workspace *workspace) {
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
-      weak |= workspace->state[group->cone + c] == CONE_WEAK;
+      weak |= workspace->active.state[group->cone + c] == CONE_WEAK;
   }
   return weak;
 }

@@ -49,12 +49,12 @@
 /* row'x over the tiles of its block; four entries at a time, the last tile may be narrower */
 LANES_INLINE double row_dot(const qd_cone_workspace *workspace, const row_block *block,
                             const double *row, const double *x) {
-  const int n = workspace->variable_count;
+  const int n = workspace->program.variable_count;
   double part[4] = {0.0, 0.0, 0.0, 0.0};
   for (int k = 0; k < block->tile_count; ++k) {
     const int place = workspace->system.block_tiles[block->tile_start + k];
-    const int first = 4 * workspace->tile_original[place], width = n - first;
-    const double *from = row + workspace->block_from[block->tile_start + k];
+    const int first = 4 * workspace->structure.tile_original[place], width = n - first;
+    const double *from = row + workspace->structure.block_from[block->tile_start + k];
     if (width >= 4)
       for (int j = 0; j < 4; ++j) part[j] += from[j] * x[first + j];
     else
@@ -66,11 +66,11 @@ LANES_INLINE double row_dot(const qd_cone_workspace *workspace, const row_block 
 /* residual -= factor row */
 LANES_INLINE void subtract_row(const qd_cone_workspace *workspace, const row_block *block,
                                const double *row, double factor, double *residual) {
-  const int n = workspace->variable_count;
+  const int n = workspace->program.variable_count;
   for (int k = 0; k < block->tile_count; ++k) {
     const int place = workspace->system.block_tiles[block->tile_start + k];
-    const int first = 4 * workspace->tile_original[place], width = n - first;
-    const double *from = row + workspace->block_from[block->tile_start + k];
+    const int first = 4 * workspace->structure.tile_original[place], width = n - first;
+    const double *from = row + workspace->structure.block_from[block->tile_start + k];
     if (width >= 4)
       for (int j = 0; j < 4; ++j) residual[first + j] -= factor * from[j];
     else
@@ -86,14 +86,14 @@ LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_blo
                                const double *dual, double *w, double *residual) {
   const double *row[4];
   const int *places = workspace->system.block_tiles + block->tile_start;
-  const int *from = workspace->block_from + block->tile_start;
+  const int *from = workspace->structure.block_from + block->tile_start;
   lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0}, sums, load = {0.0};
   for (int k = 0; k < 4; ++k) {
     row[k] = first + (size_t)(k < left ? k : left - 1) * stride;
     load[k] = k < left ? dual[k] : 0.0;
   }
   for (int t = 0; t < block->tile_count; ++t) {
-    const lanes at = LANES_OF(x + 4 * (size_t)workspace->tile_original[places[t]]);
+    const lanes at = LANES_OF(x + 4 * (size_t)workspace->structure.tile_original[places[t]]);
     a0 += LANES_FROM(row[0] + from[t]) * at;
     a1 += LANES_FROM(row[1] + from[t]) * at;
     a2 += LANES_FROM(row[2] + from[t]) * at;
@@ -103,7 +103,7 @@ LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_blo
   for (int k = 0; k < 4 && k < left; ++k) w[k] = sums[k];
   if (load[0] == 0.0 && load[1] == 0.0 && load[2] == 0.0 && load[3] == 0.0) return;
   for (int t = 0; t < block->tile_count; ++t) {
-    double *out = residual + 4 * (size_t)workspace->tile_original[places[t]];
+    double *out = residual + 4 * (size_t)workspace->structure.tile_original[places[t]];
     LANES_AT(out) -=
         (load[0] * LANES_FROM(row[0] + from[t]) + load[1] * LANES_FROM(row[1] + from[t])) +
         (load[2] * LANES_FROM(row[2] + from[t]) + load[3] * LANES_FROM(row[3] + from[t]));
@@ -161,7 +161,7 @@ LANES_INLINE double cost_gradient(const qd_cone_workspace *workspace,
   const int n = program->variable_count, diagonal = workspace->system.Q_is_diagonal;
   double objective = 0.0;
   for (int i = 0; i < n; ++i) {
-    const double Qx = Q_row_dot(&workspace->source_Q, i, diagonal, n, x);
+    const double Qx = Q_row_dot(&workspace->program.source_Q, i, diagonal, n, x);
     gradient[i] = Qx + program->b[i];
     objective += x[i] * (0.5 * Qx + program->b[i]);
   }
@@ -208,11 +208,11 @@ void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program,
                    const double *slack, const double *dual, const double *dual_eq,
                    qd_cone_info *info) {
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  double *residual = workspace->work_x, *whole_x = workspace->dx, *w = workspace->work_row2;
+  double *residual = workspace->work.x, *whole_x = workspace->work.dx, *w = workspace->work.row2;
   double primal = 0.0;
   cone_errors most = {0.0, 0.0, 0.0, 0.0};
   info->objective = cost_gradient(workspace, program, x, residual);
-  for (int k = 0; k < workspace->column_count; ++k) whole_x[k] = k < n ? x[k] : 0.0;
+  for (int k = 0; k < workspace->program.column_count; ++k) whole_x[k] = k < n ? x[k] : 0.0;
   for (int i = 0; i < m + p; ++i) w[i] = 0.0; /* rows left out */
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
@@ -254,8 +254,8 @@ typedef struct scales {
 
 /* Largest squared row norm of a cone, as the caller has it, in scaled columns. */
 static double squared_norm(const qd_cone_workspace *workspace, int cone) {
-  const double scale = workspace->lane_scale[cone];
-  return workspace->compliance[cone] / scale / scale; /* the square might overflow */
+  const double scale = workspace->program.lane_scale[cone];
+  return workspace->program.compliance[cone] / scale / scale; /* the square might overflow */
 }
 
 static double norm_of_rows(const qd_cone_workspace *workspace, int cone) {
@@ -267,8 +267,8 @@ LANES_INLINE void note_norms(const qd_cone_workspace *workspace, const cone_grou
                              double *strongest, double *weakest) {
   const lanes lane = {0.0, 1.0, 2.0, 3.0}, none = {HUGE_VAL, HUGE_VAL, HUGE_VAL, HUGE_VAL};
   for (int c = 0; c < group->padded; c += 4) {
-    const lanes scale = LANES_OF(workspace->lane_scale + group->cone + c);
-    lanes norm = LANES_OF(workspace->compliance + group->cone + c) / scale / scale;
+    const lanes scale = LANES_OF(workspace->program.lane_scale + group->cone + c);
+    lanes norm = LANES_OF(workspace->program.compliance + group->cone + c) / scale / scale;
     const lane_bits real = lane < (double)(group->count - c);
     for (int k = 0; k < 4; ++k) *strongest = larger(norm[k], *strongest);
     lanes_choose(&norm, &real, &norm, &none);
@@ -281,17 +281,18 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
   const cone_product *product = &workspace->product;
   scales s = {.weakest_row = HUGE_VAL};
   double strongest = 0.0;
-  for (int k = 0; k < workspace->column_count; ++k) {
-    if (workspace->column_of[k] < 0) continue;
-    const double b = fabs(workspace->b[k]);
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    if (workspace->program.column_of[k] < 0) continue;
+    const double b = fabs(workspace->program.b[k]);
     s.b_scaled = larger(s.b_scaled, b);
-    if (workspace->definite || conic_curvature(workspace, workspace->column_of[k]) > 0.0)
+    if (workspace->program.definite ||
+        conic_curvature(workspace, workspace->program.column_of[k]) > 0.0)
       s.free = larger(s.free, b);
   }
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     note_norms(workspace, group, &strongest, &s.weakest_row);
-    if (workspace->exact || group->kind == GROUP_EQUALITY) continue;
+    if (workspace->program.exact || group->kind == GROUP_EQUALITY) continue;
     for (int c = group->cone; c < group->cone + group->count; ++c)
       s.target = larger(s.target, product->target[c]);
   }
@@ -301,7 +302,7 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
   s.weakest_row = strongest > 0.0 ? sqrt(s.weakest_row) : 0.0;
   s.strongest_row = sqrt(strongest);
   s.reach = OFFSET_SHARE * s.offset;
-  if (!workspace->exact)
+  if (!workspace->program.exact)
     s.reach = larger(s.reach, s.free);
   else if (s.offset <= NO_OFFSET * s.free)
     s.reach = FREE_SHARE * s.free;
@@ -340,11 +341,12 @@ static int duals_hold(const qd_cone_program *program, const double *dual) {
 
 static void note_terms(const qd_cone_workspace *workspace, const row_block *block,
                        const double *row, double factor, double *term) {
-  const int n = workspace->variable_count;
+  const int n = workspace->program.variable_count;
   for (int k = 0; k < block->tile_count; ++k) {
     const int first =
-        4 * workspace->tile_original[workspace->system.block_tiles[block->tile_start + k]];
-    const double *from = row + workspace->block_from[block->tile_start + k];
+        4 *
+        workspace->structure.tile_original[workspace->system.block_tiles[block->tile_start + k]];
+    const double *from = row + workspace->structure.block_from[block->tile_start + k];
     for (int j = 0; j < 4 && first + j < n; ++j)
       term[first + j] = larger(term[first + j], fabs(from[j] * factor));
   }
@@ -357,7 +359,7 @@ static void find_terms(const qd_cone_workspace *workspace, const qd_cone_program
   for (int i = 0; i < n; ++i) {
     term[i] = fabs(program->b[i]);
     for (int tile = 0; 4 * tile < n; ++tile) {
-      const double *entry = source_tile(&workspace->source_Q, i, tile);
+      const double *entry = source_tile(&workspace->program.source_Q, i, tile);
       for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j)
         term[i] = larger(term[i], fabs(entry[j - 4 * tile] * x[j]));
     }
@@ -373,9 +375,10 @@ static void find_terms(const qd_cone_workspace *workspace, const qd_cone_program
 /* max |value_j| d_j (or / d_j) */
 static double scaled_norm(const qd_cone_workspace *workspace, const double *value, int divide) {
   double worst = 0.0;
-  for (int k = 0; k < workspace->column_count; ++k)
-    if (workspace->column_of[k] >= 0) {
-      const double v = fabs(value[workspace->column_of[k]]), d = workspace->column_scale[k];
+  for (int k = 0; k < workspace->program.column_count; ++k)
+    if (workspace->program.column_of[k] >= 0) {
+      const double v = fabs(value[workspace->program.column_of[k]]),
+                   d = workspace->program.column_scale[k];
       worst = larger(worst, divide ? v / d : v * d);
     }
   return worst;
@@ -405,9 +408,9 @@ static void visit_row(const qd_cone_workspace *workspace, const row_block *block
   const double *row = conic_caller_row(workspace, block->first_row + i);
   for (int k = 0; k < block->tile_count; ++k) {
     const int place = workspace->system.block_tiles[block->tile_start + k];
-    const int first = 4 * workspace->tile_original[place];
-    const double *from = row + workspace->block_from[block->tile_start + k];
-    for (int j = first; j < first + 4 && j < workspace->variable_count; ++j) {
+    const int first = 4 * workspace->structure.tile_original[place];
+    const double *from = row + workspace->structure.block_from[block->tile_start + k];
+    for (int j = first; j < first + 4 && j < workspace->program.variable_count; ++j) {
       if (from[j - first] == 0.0) continue;
       if (back) {
         out->column[j] = larger(out->column[j], out->force[cone]);
@@ -423,15 +426,15 @@ static void visit_row(const qd_cone_workspace *workspace, const row_block *block
 static void find_local_scales(const qd_cone_workspace *workspace, const double *scale,
                               const double *x, const double *term, double reach, double force,
                               const local_scales *out) {
-  const int n = workspace->variable_count;
-  for (int c = 0; c < workspace->lane_count; ++c) {
+  const int n = workspace->program.variable_count;
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
     out->reach[c] = reach;
     out->force[c] = force;
   }
   for (int j = 0; j < n; ++j) out->column[j] = larger(term[j] * scale[j], force);
   for (int i = 0; i < n; ++i)
     for (int tile = 0; 4 * tile < n; ++tile) {
-      const double *entry = source_tile(&workspace->source_Q, i, tile);
+      const double *entry = source_tile(&workspace->program.source_Q, i, tile);
       for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j)
         if (entry[j - 4 * tile] != 0.0) out->column[i] = larger(out->column[i], term[j] * scale[j]);
     }
@@ -449,9 +452,9 @@ static int cone_holds(const qd_cone_workspace *workspace, const qd_cone_program 
                       const local_scales *local) {
   const int lane = conic_lane_of(workspace, row);
   const double norm = norm_of_rows(workspace, lane), force = local->force[lane];
-  const double zero = workspace->resolution, moved = share * local->reach[lane];
+  const double zero = workspace->units.resolution, moved = share * local->reach[lane];
   const double reach = larger(moved, norm > 0.0 ? zero / norm : 0.0);
-  const double *dual = at->dual + row, *w = workspace->work_row2 + row;
+  const double *dual = at->dual + row, *w = workspace->work.row2 + row;
   const double *slack = norm > 0.0 ? at->slack + row : w; /* no x moves what is left of it */
   cone_errors found = {0.0, 0.0, 0.0, 0.0};
   measure_cone(w, slack, dual, dim, target, &found);
@@ -467,7 +470,7 @@ static int cones_are_satisfied(const qd_cone_workspace *workspace, const qd_cone
     const int dim = program->cone_kind[k] == QD_ORTHANT ? 1 : program->cone_dim[k];
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
     for (int i = row; i < row + program->cone_dim[k]; i += dim)
-      if (workspace->slot_of[i] >= 0 &&
+      if (workspace->program.slot_of[i] >= 0 &&
           !cone_holds(workspace, program, at, i, dim, target, share, local))
         return 0;
   }
@@ -482,9 +485,10 @@ static int equalities_are_satisfied(const qd_cone_workspace *workspace,
     for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
       if (row < program->row_count) continue;
       const double c = program->c[row - program->row_count];
-      const double reach = local->reach[conic_lane_of(workspace, row)] / workspace->row_scale[row];
+      const double reach =
+          local->reach[conic_lane_of(workspace, row)] / workspace->program.row_scale[row];
       const double out = fabs(row_dot(workspace, block, conic_caller_row(workspace, row), x) + c);
-      if (!(out <= larger(share * larger(fabs(c), reach), workspace->resolution))) return 0;
+      if (!(out <= larger(share * larger(fabs(c), reach), workspace->units.resolution))) return 0;
     }
   }
   return 1;
@@ -495,14 +499,16 @@ static int holds_in_detail(qd_cone_workspace *workspace, const qd_cone_program *
                            double share, const scales *s, const cone_point *at,
                            const qd_cone_info *info) {
   const int n = program->variable_count;
-  const double *residual = workspace->work_x;
-  double *term = workspace->dx, *scale = workspace->Qx;
-  const local_scales local = {workspace->penalty, workspace->per_split, workspace->residual_x,
+  const double *residual = workspace->work.x;
+  double *term = workspace->work.dx, *scale = workspace->work.Qx;
+  const local_scales local = {workspace->multipliers.penalty, workspace->polish.per_split,
+                              workspace->work.residual_x,
                               NOTHING * max_norm(program->g, program->row_count)};
-  for (int k = 0; k < workspace->column_count; ++k)
-    if (workspace->column_of[k] >= 0) scale[workspace->column_of[k]] = workspace->column_scale[k];
+  for (int k = 0; k < workspace->program.column_count; ++k)
+    if (workspace->program.column_of[k] >= 0)
+      scale[workspace->program.column_of[k]] = workspace->program.column_scale[k];
   find_terms(workspace, program, at->x, at->dual, at->dual_eq, term);
-  const double reach = s->reach == 0.0 && workspace->resolution == 0.0
+  const double reach = s->reach == 0.0 && workspace->units.resolution == 0.0
                            ? larger(scaled_norm(workspace, at->x, 1), 1.0)
                            : s->reach;
   const double force = s->b > 0.0 ? 0.0 : larger(reach, scaled_norm(workspace, at->x, 1));
@@ -521,12 +527,12 @@ int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *prog
                        double tolerance, const cone_point *at, const qd_cone_info *info) {
   const double share = larger(CERTIFIED, 10.0 * tolerance);
   const scales s = measure_scales(workspace, program);
-  const double plain = PLAIN * s.b_scaled, zero = workspace->resolution;
+  const double plain = PLAIN * s.b_scaled, zero = workspace->units.resolution;
   const double looked = s.strongest_row > 0.0 ? zero / (share * s.strongest_row) : 0.0;
   const double reach = larger(s.reach, looked);
   const double gap = larger(info->complementarity, workspace->slack_error) - share * s.target;
   if (product_is_safe(share, s.b_scaled, reach) &&
-      scaled_norm(workspace, workspace->work_x, 0) <= plain && info->dual_residual <= PLAIN * s.b &&
+      scaled_norm(workspace, workspace->work.x, 0) <= plain && info->dual_residual <= PLAIN * s.b &&
       gap <= (info->polished ? share * s.b_scaled : plain) * reach &&
       info->primal_residual <= larger(share * s.reach * s.weakest_row, zero) &&
       duals_hold(program, at->dual))
@@ -542,7 +548,7 @@ int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *prog
  * zero: then no x lies inside. */
 int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
                    const double *dual, const double *dual_eq) {
-  double *push = workspace->work_x;
+  double *push = workspace->work.x;
   const int n = program->variable_count, m = program->row_count;
   const scales s = measure_scales(workspace, program);
   double sum = 0.0, size = 0.0, force = 0.0, moved = 0.0;
@@ -561,41 +567,41 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
       subtract_row(workspace, block, conic_caller_row(workspace, row), factor, push);
     }
   }
-  for (int k = 0; k < workspace->column_count; ++k)
-    if (workspace->column_of[k] >= 0)
-      moved += fabs(push[workspace->column_of[k]]) * workspace->column_scale[k];
+  for (int k = 0; k < workspace->program.column_count; ++k)
+    if (workspace->program.column_of[k] >= 0)
+      moved += fabs(push[workspace->program.column_of[k]]) * workspace->program.column_scale[k];
   double reach = EXCLUDED * larger(s.free, force > 0.0 ? larger(s.offset, size / force) : s.offset);
   if (!(size > TINIEST && size < HUGE_VAL && isfinite(sum) && isfinite(force))) return 0;
   if (reach == 0.0) reach = EXCLUDED;
   return sum + moved * reach < 0.0 ||
-         (!workspace->exact && sum <= BARRIER_FLAT * size && moved <= BARRIER_FLAT * force);
+         (!workspace->program.exact && sum <= BARRIER_FLAT * size && moved <= BARRIER_FLAT * force);
 }
 
 /* A row without entries is what it is; one that is zero but for the rounding of a difference is
  * zero. */
 int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const int m = program->row_count;
-  const double nothing = workspace->exact ? -NOTHING * max_norm(program->g, m) : 0.0;
-  double *ray = workspace->path_dual;
-  if (!workspace->any_empty_row) return 0;
+  const double nothing = workspace->program.exact ? -NOTHING * max_norm(program->g, m) : 0.0;
+  double *ray = workspace->best.dual;
+  if (!workspace->structure.any_empty_row) return 0;
   for (int i = 0; i < program->equality_count; ++i)
     if (program->c[i] != 0.0 && conic_row_is_empty(workspace, m + i)) {
-      memset(ray, 0, (size_t)workspace->slot_count * sizeof(double));
-      ray[workspace->slot_of[m + i]] = program->c[i] > 0.0 ? -1.0 : 1.0;
+      memset(ray, 0, (size_t)workspace->program.slot_count * sizeof(double));
+      ray[workspace->program.slot_of[m + i]] = program->c[i] > 0.0 ? -1.0 : 1.0;
       return 1;
     }
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++])
     for (int i = row; i < row + program->cone_dim[k]; ++i) {
       if (!conic_cone_is_linear(workspace, program, k) && i > row) break;
-      if (i - row >= workspace->cone_rows[k] || !(program->g[i] < 0.0) ||
+      if (i - row >= workspace->program.cone_rows[k] || !(program->g[i] < 0.0) ||
           !conic_row_is_empty(workspace, i))
         continue;
       if (program->g[i] >= nothing) {
-        workspace->g[workspace->slot_of[i]] = 0.0;
+        workspace->program.g[workspace->program.slot_of[i]] = 0.0;
         continue;
       }
-      memset(ray, 0, (size_t)workspace->slot_count * sizeof(double));
-      ray[workspace->slot_of[i]] = 1.0;
+      memset(ray, 0, (size_t)workspace->program.slot_count * sizeof(double));
+      ray[workspace->program.slot_of[i]] = 1.0;
       return 1;
     }
   return 0;

@@ -17,7 +17,7 @@
 /* Is the free motion's slack w outside the cone and its negative, with a direction to turn to? */
 static int is_dragged(const qd_cone_workspace *workspace, const cone_group *group, int c) {
   const int n = group->padded, at = group->slot + c;
-  const double *w = workspace->rhs + at, *g = workspace->g + at;
+  const double *w = workspace->work.rhs + at, *g = workspace->program.g + at;
   double across = 0.0, offset = g[0] * g[0];
   int directions = 0;
   for (int i = 1; i < group->dim; ++i) {
@@ -37,6 +37,6 @@ int conic_wants_path(const qd_cone_workspace *workspace) {
     for (int c = 0; c < group->count && group->kind == GROUP_LORENTZ; ++c)
       if (is_dragged(workspace, group, c)) dragged += group->dim;
   }
-  return dragged >= MANY * workspace->variable_count &&
-         workspace->row_count < IDLE_SHARE * (double)dragged;
+  return dragged >= MANY * workspace->program.variable_count &&
+         workspace->program.row_count < IDLE_SHARE * (double)dragged;
 }

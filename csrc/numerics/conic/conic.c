@@ -40,7 +40,7 @@ typedef enum outcome {
   NO_HELP,
   UNPROVEN, /* a set that only its proof is missing of: other guesses are not better */
   NEAR,     /* x, slack and dual solve the program up to the tolerance */
-  SOLVED,   /* polish_x, .. to rounding, with the set of active rows */
+  SOLVED,   /* polished, to rounding, with the set of active rows */
   INFEASIBLE,
   UNBOUNDED
 } outcome;
@@ -88,7 +88,7 @@ static outcome run_free_minimum(conic_task *task) {
   qd_cone_workspace *workspace = task->workspace;
   workspace->origin = ORIGIN_FREE;
   const int inside = conic_free_minimum(workspace, task->info);
-  workspace->split_width = 0;
+  workspace->polish.split_width = 0;
   if (task->units > 0) {
     conic_change_units(workspace, task->units - 1);
     return NO_HELP;
@@ -101,28 +101,30 @@ static outcome run_free_minimum(conic_task *task) {
  * much: 1 if the rows of an answer found from there hold beside the numbers they are sums of, or to
  * rounding of that far point. */
 static int rest_holds(qd_cone_workspace *workspace, double tolerance, double rounding) {
-  double *w = workspace->work_row2, offset = 0.0, stretch = 0.0; /* padded lanes stay zero */
-  tiles_multiply(&workspace->system, workspace->system.G, workspace->polish_x, w);
-  for (int row = 0; row < workspace->row_count; ++row) {
-    const int slot = workspace->slot_of[row];
+  double *w = workspace->work.row2, offset = 0.0, stretch = 0.0; /* padded lanes stay zero */
+  tiles_multiply(&workspace->system, workspace->system.G, workspace->polished.x, w);
+  for (int row = 0; row < workspace->program.row_count; ++row) {
+    const int slot = workspace->program.slot_of[row];
     if (slot < 0) continue;
-    w[slot] += workspace->g[slot];
-    offset = larger(offset, fabs(workspace->g[slot]));
+    w[slot] += workspace->program.g[slot];
+    offset = larger(offset, fabs(workspace->program.g[slot]));
   }
-  for (int c = 0; c < workspace->lane_count; ++c)
-    stretch = larger(stretch, workspace->compliance[c]);
+  for (int c = 0; c < workspace->program.lane_count; ++c)
+    stretch = larger(stretch, workspace->program.compliance[c]);
   stretch = sqrt(stretch);
-  const double moved = max_norm(workspace->polish_x, workspace->column_count);
+  const double moved = max_norm(workspace->polished.x, workspace->program.column_count);
   const double scale = tolerance * (offset + stretch * moved);
-  return cones_violation(&workspace->product, w) <= scale + rounding * stretch * workspace->reach;
+  return cones_violation(&workspace->product, w) <=
+         scale + rounding * stretch * workspace->units.reach;
 }
 
 /* The polish's best as the iterate. */
 static void keep_polish(qd_cone_workspace *workspace) {
-  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
-  memcpy(workspace->x, workspace->polish_x, (size_t)workspace->column_count * sizeof(double));
-  memcpy(workspace->slack, workspace->polish_slack, row_bytes);
-  memcpy(workspace->dual, workspace->polish_dual, row_bytes);
+  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
+  memcpy(workspace->iterate.x, workspace->polished.x,
+         (size_t)workspace->program.column_count * sizeof(double));
+  memcpy(workspace->iterate.slack, workspace->polished.slack, row_bytes);
+  memcpy(workspace->iterate.dual, workspace->polished.dual, row_bytes);
 }
 
 /* Polish from the guess, whose error is at most `limit`. */
@@ -135,13 +137,14 @@ static outcome polish_start(conic_task *task, double limit) {
   conic_read_start(workspace, task->guess);
   const int polished =
       conic_polish(workspace, &from, task->info) && !(task->strict && conic_any_weak(workspace));
-  if ((polished || workspace->polish_error <= from.tolerance) &&
+  if ((polished || workspace->polish.error <= from.tolerance) &&
       rest_holds(workspace, loosest, START_ROUNDING)) {
     keep_polish(workspace);
     return polished ? SOLVED : NEAR;
   }
   /* all as the free minimum has left it */
-  if (workspace->definite && task->info->factorizations > factored) conic_factor_cost(workspace);
+  if (workspace->program.definite && task->info->factorizations > factored)
+    conic_factor_cost(workspace);
   return NO_HELP;
 }
 
@@ -155,11 +158,11 @@ static outcome follow_start(conic_task *task) {
 }
 
 static int start_suits(const conic_task *task) {
-  return is_open(task) && task->guess && (task->polish || !task->workspace->exact);
+  return is_open(task) && task->guess && (task->polish || !task->workspace->program.exact);
 }
 
 static outcome run_start(conic_task *task) {
-  if (!task->workspace->exact) return follow_start(task);
+  if (!task->workspace->program.exact) return follow_start(task);
   const double limit = conic_start_limit(task->workspace);
   task->start_waits = limit < 0.0;
   return task->start_waits ? NO_HELP : polish_start(task, limit);
@@ -173,7 +176,7 @@ static outcome run_late_start(conic_task *task) { return polish_start(task, HUGE
 
 static int cuts_suit(const conic_task *task) {
   return is_open(task) && task->polish &&
-         !(task->workspace->definite && conic_wants_path(task->workspace));
+         !(task->workspace->program.definite && conic_wants_path(task->workspace));
 }
 
 static outcome run_cuts(conic_task *task) {
@@ -183,7 +186,7 @@ static outcome run_cuts(conic_task *task) {
   if (end == CUTS_NOWHERE) return NO_HELP;
   workspace->origin = ORIGIN_ACTIVE_SET;
   if (conic_polish(workspace, &from, task->info)) return SOLVED;
-  if (from.is_vertex || !(workspace->polish_error <= CLOSE) || !conic_resume_cuts(workspace))
+  if (from.is_vertex || !(workspace->polish.error <= CLOSE) || !conic_resume_cuts(workspace))
     return UNPROVEN;
   from.is_vertex = 1;
   return conic_polish(workspace, &from, task->info) ? SOLVED : UNPROVEN;
@@ -191,7 +194,7 @@ static outcome run_cuts(conic_task *task) {
 
 /* Where cuts have not come to an end. */
 static int rest_suits(const conic_task *task) {
-  return task->so_far == NO_HELP && task->workspace->definite && cuts_suit(task);
+  return task->so_far == NO_HELP && task->workspace->program.definite && cuts_suit(task);
 }
 
 static outcome run_rest(conic_task *task) {
@@ -214,7 +217,7 @@ static outcome run_path(conic_task *task) {
   qd_cone_workspace *workspace = task->workspace;
   const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
   const int allowed = task->options->iteration_limit, half = allowed / 2;
-  const int kept = !workspace->exact ? 0 : half < KEPT_ITERATIONS ? half : KEPT_ITERATIONS;
+  const int kept = !workspace->program.exact ? 0 : half < KEPT_ITERATIONS ? half : KEPT_ITERATIONS;
   path_request path = {task->options->tolerance, 0, task->polish ? FIRST_WIDTH : 0, PATH_COLD};
   task->path_began = task->info->iterations;
   path.iteration_limit = task->path_began + allowed - kept;
@@ -224,7 +227,7 @@ static outcome run_path(conic_task *task) {
     if (end == PATH_ARRIVED && task->polish) conic_find_split(workspace);
     if (task->polish && conic_polish(workspace, &seen, task->info)) return SOLVED;
     if (end == PATH_ARRIVED) return NEAR;
-    path.wanted_width = workspace->split_width + NEXT_WIDTH;
+    path.wanted_width = workspace->polish.split_width + NEXT_WIDTH;
   }
 }
 
@@ -246,13 +249,13 @@ static int path_end_suits(const conic_task *task) {
 /* Once more, in units of the point itself. */
 static outcome run_path_end(conic_task *task) {
   const polish_guess end = {ORIGIN_PATH_END, 0, 0.0, 0.0};
-  task->workspace->split_width = 0;
+  task->workspace->polish.split_width = 0;
   if (task->units > 0) task->workspace->origin = ORIGIN_PATH_END; /* derivatives start anew */
   return conic_polish(task->workspace, &end, task->info) ? SOLVED : NEAR;
 }
 
 static int multipliers_suit(const conic_task *task) {
-  return task->workspace->exact && (is_open(task) || task->so_far == INFEASIBLE) &&
+  return task->workspace->program.exact && (is_open(task) || task->so_far == INFEASIBLE) &&
          task->units == 0;
 }
 
@@ -286,7 +289,7 @@ static qd_status run_methods(conic_task *task) {
   task->so_far = NO_HELP;
   task->info->method = QD_METHOD_NONE;
   task->start_waits = 0;
-  task->polish = task->options->polish && task->workspace->exact;
+  task->polish = task->options->polish && task->workspace->program.exact;
   for (size_t k = 0; k < sizeof METHODS / sizeof *METHODS; ++k) {
     if (!METHODS[k].suits(task)) continue;
     const outcome now = METHODS[k].run(task);
@@ -313,17 +316,17 @@ static qd_status run_methods(conic_task *task) {
 
 static void hand_out(const qd_cone_workspace *workspace, const double *x, const double *slack,
                      const double *dual, const conic_answer *out) {
-  for (int k = 0; k < workspace->column_count; ++k)
-    if (workspace->column_of[k] >= 0)
-      out->x[workspace->column_of[k]] = workspace->column_scale[k] * x[k];
-  for (int i = 0; i < workspace->row_count; ++i) {
-    const int slot = workspace->slot_of[i];
-    out->slack[i] = slot < 0 ? 0.0 : slack[slot] / workspace->row_scale[i];
-    out->dual[i] = slot < 0 ? 0.0 : dual[slot] * workspace->row_scale[i];
+  for (int k = 0; k < workspace->program.column_count; ++k)
+    if (workspace->program.column_of[k] >= 0)
+      out->x[workspace->program.column_of[k]] = workspace->program.column_scale[k] * x[k];
+  for (int i = 0; i < workspace->program.row_count; ++i) {
+    const int slot = workspace->program.slot_of[i];
+    out->slack[i] = slot < 0 ? 0.0 : slack[slot] / workspace->program.row_scale[i];
+    out->dual[i] = slot < 0 ? 0.0 : dual[slot] * workspace->program.row_scale[i];
   }
-  for (int i = 0; i < workspace->equality_count; ++i) {
-    const int at = workspace->row_count + i;
-    out->dual_eq[i] = workspace->row_scale[at] * dual[workspace->slot_of[at]];
+  for (int i = 0; i < workspace->program.equality_count; ++i) {
+    const int at = workspace->program.row_count + i;
+    out->dual_eq[i] = workspace->program.row_scale[at] * dual[workspace->program.slot_of[at]];
   }
 }
 
@@ -361,14 +364,17 @@ static qd_status settle(qd_cone_workspace *workspace, const qd_cone_program *pro
                         double tolerance, qd_status status, const conic_answer *out,
                         qd_cone_info *info) {
   if (status == QD_INFEASIBLE)
-    hand_out(workspace, workspace->x, workspace->slack, workspace->path_dual, out);
+    hand_out(workspace, workspace->iterate.x, workspace->iterate.slack, workspace->best.dual, out);
   else if (info->polished)
-    hand_out(workspace, workspace->polish_x, workspace->polish_slack, workspace->polish_dual, out);
+    hand_out(workspace, workspace->polished.x, workspace->polished.slack, workspace->polished.dual,
+             out);
   else
-    hand_out(workspace, workspace->x, workspace->slack, workspace->dual, out);
+    hand_out(workspace, workspace->iterate.x, workspace->iterate.slack, workspace->iterate.dual,
+             out);
   status = conic_judge(workspace, program, tolerance, status, out, info);
   if (status == QD_UNBOUNDED)
-    hand_out(workspace, workspace->newton_x, workspace->slack, workspace->dual, out);
+    hand_out(workspace, workspace->newton.x, workspace->iterate.slack, workspace->iterate.dual,
+             out);
   return status;
 }
 
@@ -393,7 +399,7 @@ static int rescale(conic_task *task, const conic_program *source, int scaling) {
     if (!conic_cost_is_weak(workspace, &source->program) ||
         conic_load(workspace, source, ROWS_AS_GIVEN) != QD_OK)
       return 0;
-    return workspace->by_offsets = 1;
+    return workspace->units.by_offsets = 1;
   }
   if (scaling == ALIKE)
     return conic_rows_are_far_apart(workspace) &&
@@ -411,8 +417,9 @@ static qd_status try_ray(conic_task *task, const qd_cone_program *program,
   qd_cone_info *info = task->info;
   const double tolerance = task->options->tolerance;
   const qd_status found = info->status;
-  if (!conic_is_undecided(found, RETRY_FROM) || !(workspace->ray_reach > 0.0)) return found;
-  memcpy(workspace->path_dual, workspace->ray, (size_t)workspace->slot_count * sizeof(double));
+  if (!conic_is_undecided(found, RETRY_FROM) || !(workspace->path.ray_reach > 0.0)) return found;
+  memcpy(workspace->best.dual, workspace->path.ray,
+         (size_t)workspace->program.slot_count * sizeof(double));
   info->method = QD_METHOD_PATH;
   if (settle(workspace, program, tolerance, QD_INFEASIBLE, out, info) == QD_INFEASIBLE)
     return QD_INFEASIBLE;
@@ -425,8 +432,8 @@ static int contradicts_itself(conic_task *task, const qd_cone_program *program,
                               const conic_answer *out) {
   qd_cone_workspace *workspace = task->workspace;
   if (!conic_find_contradiction(workspace, program)) return 0;
-  memset(workspace->x, 0, (size_t)workspace->column_count * sizeof(double));
-  memset(workspace->slack, 0, (size_t)workspace->slot_count * sizeof(double));
+  memset(workspace->iterate.x, 0, (size_t)workspace->program.column_count * sizeof(double));
+  memset(workspace->iterate.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
   task->info->method = QD_METHOD_CONTRADICTION;
   task->info->status =
       settle(workspace, program, task->options->tolerance, QD_INFEASIBLE, out, task->info);
@@ -448,7 +455,7 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
                      .info = info};
   if (makes_sense && conic_solve_separable(workspace, source, x, slack, dual, info)) return QD_OK;
   conic_clear_info(info);
-  workspace->resolution = o->tolerance * source->length;
+  workspace->units.resolution = o->tolerance * source->length;
   info->status = makes_sense ? conic_load(workspace, source, ROWS_AS_GIVEN) : QD_BAD_ARGUMENT;
   if (info->status != QD_OK) {
     conic_clear_outputs(program, &out);

@@ -49,8 +49,8 @@ static void count_in_x(const tile_system *system, double *factor, double *solve)
 
 static int is_worth_it(const qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
-  const double slots = workspace->slot_count, rows = workspace->row_count;
-  const double columns = workspace->column_count;
+  const double slots = workspace->program.slot_count, rows = workspace->program.row_count;
+  const double columns = workspace->program.column_count;
   double factor, solve;
   count_in_x(system, &factor, &solve);
   const double back = system->Q_is_diagonal ? 0.0 : solve, product = 2.0 * slots * columns;
@@ -63,9 +63,11 @@ static int is_worth_it(const qd_cone_workspace *workspace) {
 int conic_delassus_prepare(qd_cone_workspace *workspace) {
   conic_delassus *delassus = &workspace->delassus;
   const tile_system *system = &workspace->system;
-  const size_t columns = (size_t)workspace->column_count, slots = (size_t)workspace->slot_count;
-  if (workspace->exact || !workspace->definite || slots > (size_t)delassus->slot_room ||
-      slots * columns > delassus->room || !is_worth_it(workspace))
+  const size_t columns = (size_t)workspace->program.column_count,
+               slots = (size_t)workspace->program.slot_count;
+  if (workspace->program.exact || !workspace->program.definite ||
+      slots > (size_t)delassus->slot_room || slots * columns > delassus->room ||
+      !is_worth_it(workspace))
     return 0;
   memset(delassus->images, 0, slots * columns * sizeof(double));
   memset(delassus->matrix, 0, slots * slots * sizeof(double));
@@ -87,10 +89,10 @@ int conic_delassus_prepare(qd_cone_workspace *workspace) {
 
 /* Every row of M times the symmetric A. */
 static void scale_rows(const qd_cone_workspace *workspace, const cone_operator *A, double *M) {
-  const size_t slots = (size_t)workspace->slot_count;
+  const size_t slots = (size_t)workspace->program.slot_count;
   for (size_t i = 0; i < slots; ++i) {
-    memcpy(workspace->work_row, M + i * slots, slots * sizeof(double));
-    cones_apply(&workspace->product, A, workspace->work_row, M + i * slots);
+    memcpy(workspace->work.row, M + i * slots, slots * sizeof(double));
+    cones_apply(&workspace->product, A, workspace->work.row, M + i * slots);
   }
 }
 
@@ -124,7 +126,7 @@ static void factor_rows(double *A, double *inverse, int n) {
 
 void conic_delassus_factor(qd_cone_workspace *workspace, const cone_operator *scaling) {
   conic_delassus *delassus = &workspace->delassus;
-  const size_t slots = (size_t)workspace->slot_count;
+  const size_t slots = (size_t)workspace->program.slot_count;
   double *factor = delassus->factor;
   memcpy(factor, delassus->matrix, slots * slots * sizeof(double));
   scale_rows(workspace, scaling, factor);
@@ -166,8 +168,8 @@ void conic_delassus_solve(qd_cone_workspace *workspace, const cone_operator *sca
                           const double *y, double *v, double *x) {
   const conic_delassus *delassus = &workspace->delassus;
   const tile_system *system = &workspace->system;
-  const int slots = workspace->slot_count, columns = workspace->column_count;
-  double *rows = workspace->work_row2, *scaled = workspace->work_row; /* padded lanes stay zero */
+  const int slots = workspace->program.slot_count, columns = workspace->program.column_count;
+  double *rows = workspace->work.row2, *scaled = workspace->work.row; /* padded lanes stay zero */
   tiles_multiply(system, system->G, y, rows);
   cones_apply(&workspace->product, scaling, rows, scaled);
   for (int i = 0; i < slots; ++i) v[i] -= scaled[i];

@@ -33,9 +33,9 @@ static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_opti
     conic_clear_outputs(program, out);
     return info->status;
   }
-  for (int k = 0; k < workspace->column_count; ++k)
-    if (workspace->column_of[k] >= 0)
-      space->column_scale[workspace->column_of[k]] = workspace->column_scale[k];
+  for (int k = 0; k < workspace->program.column_count; ++k)
+    if (workspace->program.column_of[k] >= 0)
+      space->column_scale[workspace->program.column_of[k]] = workspace->program.column_scale[k];
   if (equalities_contradict(workspace, program, out, info)) return info->status = QD_INFEASIBLE;
   const conic_program within = {
       equality_space_restrict(space, program), NULL, NULL, NULL, 0.0, 0, 0};

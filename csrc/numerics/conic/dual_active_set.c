@@ -35,8 +35,8 @@ static int only_tail(const qd_cone_workspace *workspace, const row_block *block)
   int tail = 0;
   for (int i = 1; i < block->row_count; ++i) {
     const uint64_t *mask = conic_row_mask(workspace, block->first_row + i);
-    int is_zero = workspace->g[block->slot + i * block->slot_step] == 0.0;
-    for (int w = 0; w < workspace->mask_words; ++w) is_zero &= mask[w] == 0;
+    int is_zero = workspace->program.g[block->slot + i * block->slot_step] == 0.0;
+    for (int w = 0; w < workspace->structure.mask_words; ++w) is_zero &= mask[w] == 0;
     if (is_zero) continue;
     if (tail > 0) return -1;
     tail = i;
@@ -51,10 +51,10 @@ static int find_tails(qd_cone_workspace *workspace, int *quads) {
   *quads = 1;
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
-    workspace->tail[b] = block->slot_step == 1 ? 0 : only_tail(workspace, block);
+    workspace->cuts.tail[b] = block->slot_step == 1 ? 0 : only_tail(workspace, block);
     if (block->slot_step > 1 && block->row_count > 4) *quads = 2;
     if (block->slot_step > 1 && block->row_count > DIMENSION_LIMIT) return -1;
-    polyhedral &= workspace->tail[b] >= 0;
+    polyhedral &= workspace->cuts.tail[b] >= 0;
   }
   return polyhedral;
 }
@@ -98,15 +98,16 @@ LANES_INLINE int list_violated(cuts *c, const double *w) {
   int count = 0;
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
-    near_rows *near = block->slot_step == 1 ? &workspace->near_rows : &workspace->near_cones;
-    const int found = violated_quads(block, c->enough, w, c->quads) & ~workspace->is_near[b];
+    near_rows *near =
+        block->slot_step == 1 ? &workspace->cuts.near_rows : &workspace->cuts.near_cones;
+    const int found = violated_quads(block, c->enough, w, c->quads) & ~workspace->cuts.is_near[b];
     if (found == 0) continue;
-    c->near_count += workspace->is_near[b] == 0;
+    c->near_count += workspace->cuts.is_near[b] == 0;
     if (c->near_count > c->limit) return -1;
-    workspace->is_near[b] |= found;
+    workspace->cuts.is_near[b] |= found;
     for (int q = 0; found >> q; ++q, ++count)
-      if (found >> q & 1 && !near_rows_add(near, &workspace->system, b, 4 * q, workspace->g,
-                                           workspace->compliance, c->enough))
+      if (found >> q & 1 && !near_rows_add(near, &workspace->system, b, 4 * q, workspace->program.g,
+                                           workspace->program.compliance, c->enough))
         return -1;
   }
   return count;
@@ -116,7 +117,7 @@ LANES_INLINE int list_violated(cuts *c, const double *w) {
 
 /* Row `place` of the near rows' quad q, which is violated. */
 LANES_INLINE void row_face(const qd_cone_workspace *workspace, int at, double enough, face *found) {
-  const near_rows *near = &workspace->near_rows;
+  const near_rows *near = &workspace->cuts.near_rows;
   const int b = near->block[at / 4];
   const row_block *block = &workspace->system.blocks[b];
   found->block = b;
@@ -124,20 +125,20 @@ LANES_INLINE void row_face(const qd_cone_workspace *workspace, int at, double en
   found->tail = 0;
   found->sign = 0.0;
   found->value = near->w[at] / near->weight[at] + enough;
-  found->offset = workspace->g[block->slot + found->row];
+  found->offset = workspace->program.g[block->slot + found->row];
 }
 
 /* The face of a near cone that its slack violates. */
 LANES_INLINE void cone_face(const qd_cone_workspace *workspace, int quad, double enough,
                             face *found) {
-  const near_rows *near = &workspace->near_cones;
+  const near_rows *near = &workspace->cuts.near_cones;
   const int b = near->block[quad];
   const row_block *block = &workspace->system.blocks[b];
-  const double *w = near->w + 4 * (size_t)quad, *g = workspace->g + block->slot;
+  const double *w = near->w + 4 * (size_t)quad, *g = workspace->program.g + block->slot;
   const double size = 1.0 / near->weight[4 * (size_t)quad];
   found->block = b;
   found->row = 0;
-  found->tail = workspace->tail[b];
+  found->tail = workspace->cuts.tail[b];
   found->sign = 0.0;
   found->value = w[0] * size + enough;
   found->offset = g[0];
@@ -160,12 +161,12 @@ LANES_INLINE void cone_face(const qd_cone_workspace *workspace, int quad, double
 /* The worst of the near faces at x; 0 if all near cones are satisfied. */
 LANES_INLINE int worst_face(const cuts *c, const double *x, face *found) {
   qd_cone_workspace *workspace = c->workspace;
-  const int row = near_rows_worst(&workspace->near_rows, x);
-  const int cone = workspace->near_cones.count > 0
-                       ? near_rows_worst_cone(&workspace->near_cones, c->quads, x)
+  const int row = near_rows_worst(&workspace->cuts.near_rows, x);
+  const int cone = workspace->cuts.near_cones.count > 0
+                       ? near_rows_worst_cone(&workspace->cuts.near_cones, c->quads, x)
                        : -1;
-  if (cone >= 0 && (row < 0 || near_rows_inside(&workspace->near_cones, c->quads, cone) <
-                                   workspace->near_rows.w[row]))
+  if (cone >= 0 && (row < 0 || near_rows_inside(&workspace->cuts.near_cones, c->quads, cone) <
+                                   workspace->cuts.near_rows.w[row]))
     cone_face(workspace, cone, c->enough, found);
   else if (row >= 0)
     row_face(workspace, row, c->enough, found);
@@ -175,7 +176,7 @@ LANES_INLINE int worst_face(const cuts *c, const double *x, face *found) {
 /* row (columns) of a face */
 LANES_INLINE void read_face(const qd_cone_workspace *workspace, const face *f, double *row) {
   const row_block *block = &workspace->system.blocks[f->block];
-  memset(row, 0, (size_t)workspace->column_count * sizeof(double));
+  memset(row, 0, (size_t)workspace->program.column_count * sizeof(double));
   for (int k = 0; k < block->tile_count; ++k) {
     const double *values = workspace->system.G + block->values + 4 * (size_t)(k * block->row_count);
     lanes sum = LANES_OF(values + 4 * f->row);
@@ -228,7 +229,7 @@ LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, double 
 /* Multipliers of faces into those of rows. */
 LANES_INLINE void add_multiplier(qd_cone_workspace *workspace, const face *f, double multiplier) {
   const row_block *block = &workspace->system.blocks[f->block];
-  double *dual = workspace->dual + block->slot;
+  double *dual = workspace->iterate.dual + block->slot;
   dual[f->row * block->slot_step] += multiplier;
   if (f->tail > 0) dual[f->tail * block->slot_step] += f->sign * multiplier;
   for (int i = 1; f->tail < 0 && i < block->row_count; ++i)
@@ -238,8 +239,8 @@ LANES_INLINE void add_multiplier(qd_cone_workspace *workspace, const face *f, do
 /* x = base + V multiplier, without the rounding that piled up on the way. */
 LANES_INLINE void set_point(qd_cone_workspace *workspace, const active_set *set,
                             const double *base) {
-  memcpy(workspace->x, base, (size_t)set->columns * sizeof(double));
-  active_set_add_images(set, set->multiplier, workspace->x);
+  memcpy(workspace->iterate.x, base, (size_t)set->columns * sizeof(double));
+  active_set_add_images(set, set->multiplier, workspace->iterate.x);
 }
 
 /* A vertex to rounding: once more what the active rows miss. A small step: x itself would bring
@@ -315,17 +316,17 @@ LANES_INLINE void touched_face(const row_block *block, const double *g, const do
  * Without it they would be nearer to two states than to one. */
 LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, const double *w,
                                 double *base) {
-  const double touching = TOUCHING * workspace->near_length;
+  const double touching = TOUCHING * workspace->units.near_length;
   for (int b = 0; b < workspace->system.block_count && set->count > 0; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     face f = {.block = b};
     if (block->slot_step > 1 && inside(block, w) <= touching && !is_active(set, b, 0)) {
-      touched_face(block, workspace->g, w, touching, &f);
+      touched_face(block, workspace->program.g, w, touching, &f);
       load_face(workspace, set, &f, base);
     }
     for (f.row = 0; f.row < block->row_count && block->slot_step == 1; ++f.row)
       if (w[block->slot + f.row] <= touching && !is_active(set, b, f.row)) {
-        f.offset = workspace->g[block->slot + f.row];
+        f.offset = workspace->program.g[block->slot + f.row];
         load_face(workspace, set, &f, base);
       }
   }
@@ -334,10 +335,10 @@ LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, c
 /* The set's point and multipliers into the workspace's iterate; `vertex`: that is a solution. */
 LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int vertex,
                              double *base, const double *w) {
-  memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
+  memset(workspace->iterate.dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
   if (vertex) spread_vertex(workspace, set, w, base);
   set_point(workspace, set, base);
-  if (vertex) refine(set, workspace->x);
+  if (vertex) refine(set, workspace->iterate.x);
   for (int k = 0; k < set->count; ++k)
     add_multiplier(workspace, &set->face[set->place[k]], set->multiplier[k]);
 }
@@ -345,7 +346,7 @@ LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int 
 /* w = slacks of all rows at x */
 LANES_INLINE void all_slacks(const qd_cone_workspace *workspace, const double *x, double *w) {
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
-  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+  for (int i = 0; i < workspace->program.slot_count; ++i) w[i] += workspace->program.g[i];
 }
 
 /* Rounds until no cone is violated: 1, or 0 if there are too many or there is no room. */
@@ -367,26 +368,27 @@ LANES_INLINE int cut(cuts *c, double *x, double *w) {
 
 /* Blocks that may be violated at the minimiser of the cost. */
 static int start_limit(const qd_cone_workspace *workspace) {
-  const int by_work = START_WORK / workspace->column_count;
+  const int by_work = START_WORK / workspace->program.column_count;
   return by_work < START_LIMIT ? by_work : START_LIMIT;
 }
 
 static double enough_at_first(const qd_cone_workspace *workspace, int polyhedral) {
-  return polyhedral ? -larger(SATISFIED * workspace->length, ROUNDING * workspace->near_length)
-                    : -NEAR_ENOUGH * workspace->near_length;
+  return polyhedral
+             ? -larger(SATISFIED * workspace->units.length, ROUNDING * workspace->units.near_length)
+             : -NEAR_ENOUGH * workspace->units.near_length;
 }
 
 cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace) {
-  const double *w = workspace->rhs;
+  const double *w = workspace->work.rhs;
   cuts c = {.workspace = workspace};
   int count = 0;
-  if (!workspace->definite || workspace->equality_count > 0) return CUTS_COSTLY;
+  if (!workspace->program.definite || workspace->program.equality_count > 0) return CUTS_COSTLY;
   c.polyhedral = find_tails(workspace, &c.quads);
   c.enough = enough_at_first(workspace, c.polyhedral);
   for (int b = 0; b < workspace->system.block_count; ++b)
     count += violated_quads(&workspace->system.blocks[b], c.enough, w, c.quads) != 0;
   if (c.polyhedral < 0 || count > start_limit(workspace)) return CUTS_COSTLY;
-  const int small = count < MANY_CUTS && workspace->row_count <= SMALL_ROWS;
+  const int small = count < MANY_CUTS && workspace->program.row_count <= SMALL_ROWS;
   if (c.polyhedral > 0) return small ? CUTS_EXACT_FEW : CUTS_EXACT;
   return count < MANY_CUTS ? CUTS_FEW : CUTS_COSTLY;
 }
@@ -394,19 +396,19 @@ cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace) {
 QD_CLONES
 cuts_end conic_dual_active_set(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
-  active_set *set = &workspace->active;
+  active_set *set = &workspace->cuts.set;
   cuts c = {.workspace = workspace, .set = set};
-  double *x = workspace->x, *base = workspace->newton_x;
-  double *w = workspace->rhs; /* slacks, at first those of the cost's minimiser */
-  if (!workspace->definite || workspace->equality_count > 0) return CUTS_NOWHERE;
+  double *x = workspace->iterate.x, *base = workspace->newton.x;
+  double *w = workspace->work.rhs; /* slacks, at first those of the cost's minimiser */
+  if (!workspace->program.definite || workspace->program.equality_count > 0) return CUTS_NOWHERE;
   c.polyhedral = find_tails(workspace, &c.quads);
   if (c.polyhedral < 0) return CUTS_NOWHERE;
   c.enough = enough_at_first(workspace, c.polyhedral);
-  memcpy(base, x, (size_t)workspace->column_count * sizeof(double));
-  memset(workspace->is_near, 0, (size_t)system->block_count * sizeof(int));
-  near_rows_clear(&workspace->near_rows);
-  near_rows_clear(&workspace->near_cones);
-  active_set_clear(set, workspace->column_count, system->Q_is_diagonal);
+  memcpy(base, x, (size_t)workspace->program.column_count * sizeof(double));
+  memset(workspace->cuts.is_near, 0, (size_t)system->block_count * sizeof(int));
+  near_rows_clear(&workspace->cuts.near_rows);
+  near_rows_clear(&workspace->cuts.near_cones);
+  active_set_clear(set, workspace->program.column_count, system->Q_is_diagonal);
   c.limit = start_limit(workspace);
   if (list_violated(&c, w) < 0) return CUTS_NOWHERE;
   c.limit = system->block_count;
@@ -414,26 +416,26 @@ cuts_end conic_dual_active_set(qd_cone_workspace *workspace) {
     write_back(workspace, set, c.polyhedral, base, w);
     return c.polyhedral ? CUTS_AT_VERTEX : CUTS_NEARBY;
   }
-  memcpy(x, base, (size_t)workspace->column_count * sizeof(double));
+  memcpy(x, base, (size_t)workspace->program.column_count * sizeof(double));
   all_slacks(workspace, x, w);
   return CUTS_NOWHERE;
 }
 
 QD_CLONES
 int conic_resume_cuts(qd_cone_workspace *workspace) {
-  active_set *set = &workspace->active;
+  active_set *set = &workspace->cuts.set;
   cuts c = {.workspace = workspace, .set = set, .limit = workspace->system.block_count};
-  double *base = workspace->newton_x;
-  const double before = -NEAR_ENOUGH * workspace->near_length;
+  double *base = workspace->newton.x;
+  const double before = -NEAR_ENOUGH * workspace->units.near_length;
   c.polyhedral = find_tails(workspace, &c.quads);
-  c.enough = -FINE_ENOUGH * workspace->near_length;
+  c.enough = -FINE_ENOUGH * workspace->units.near_length;
   if (c.polyhedral != 0 || !conic_factor_cost(workspace)) return 0;
   for (int k = 0; k < set->count; ++k) set->rate[k] = -set->multiplier[k];
-  memcpy(base, workspace->x, (size_t)workspace->column_count * sizeof(double));
+  memcpy(base, workspace->iterate.x, (size_t)workspace->program.column_count * sizeof(double));
   active_set_add_images(set, set->rate, base);
-  near_rows_tighten(&workspace->near_rows, 0, before, c.enough);
-  near_rows_tighten(&workspace->near_cones, 1, before, c.enough);
-  if (!cut(&c, workspace->x, workspace->rhs)) return 0;
-  write_back(workspace, set, 1, base, workspace->rhs);
+  near_rows_tighten(&workspace->cuts.near_rows, 0, before, c.enough);
+  near_rows_tighten(&workspace->cuts.near_cones, 1, before, c.enough);
+  if (!cut(&c, workspace->iterate.x, workspace->work.rhs)) return 0;
+  write_back(workspace, set, 1, base, workspace->work.rhs);
   return 1;
 }

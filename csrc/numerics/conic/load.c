@@ -43,10 +43,10 @@ static void add_group(qd_cone_workspace *workspace, int kind, int dim, int count
   group->dim = dim;
   group->count = count;
   group->padded = (count + LANE_COUNT - 1) / LANE_COUNT * LANE_COUNT;
-  group->slot = workspace->slot_count;
-  group->cone = workspace->lane_count;
-  workspace->slot_count += dim * group->padded;
-  workspace->lane_count += group->padded;
+  group->slot = workspace->program.slot_count;
+  group->cone = workspace->program.lane_count;
+  workspace->program.slot_count += dim * group->padded;
+  workspace->program.lane_count += group->padded;
   if (kind != GROUP_EQUALITY) product->cone_count += count;
 }
 
@@ -59,27 +59,28 @@ static void count_cone_rows(qd_cone_workspace *workspace, const qd_cone_program 
       while (rows > 1 && conic_row_is_empty(workspace, row + rows - 1) &&
              program->g[row + rows - 1] == 0.0)
         --rows;
-    workspace->cone_rows[k] = rows;
+    workspace->program.cone_rows[k] = rows;
   }
 }
 
 /* One group for all linear rows, one for each dimension of Lorentz cones, one for equalities. */
 static void make_groups(qd_cone_workspace *workspace, const qd_cone_program *program) {
   int largest = 1;
-  workspace->slot_count = workspace->lane_count = 0;
+  workspace->program.slot_count = workspace->program.lane_count = 0;
   workspace->product.group_count = workspace->product.cone_count = 0;
-  workspace->dim_count[1] = 0;
+  workspace->structure.dim_count[1] = 0;
   for (int k = 0; k < program->cone_count; ++k) {
-    const int dim = conic_cone_is_linear(workspace, program, k) ? 1 : workspace->cone_rows[k];
-    for (; largest < dim; ++largest) workspace->dim_count[largest + 1] = 0;
-    workspace->dim_count[dim] += dim == 1 ? workspace->cone_rows[k] : 1;
+    const int dim =
+        conic_cone_is_linear(workspace, program, k) ? 1 : workspace->program.cone_rows[k];
+    for (; largest < dim; ++largest) workspace->structure.dim_count[largest + 1] = 0;
+    workspace->structure.dim_count[dim] += dim == 1 ? workspace->program.cone_rows[k] : 1;
   }
   for (int dim = 1; dim <= largest; ++dim)
-    if (workspace->dim_count[dim] > 0) {
-      workspace->dim_group[dim] = workspace->product.group_count;
+    if (workspace->structure.dim_count[dim] > 0) {
+      workspace->structure.dim_group[dim] = workspace->product.group_count;
       add_group(workspace, dim == 1 ? GROUP_ORTHANT : GROUP_LORENTZ, dim,
-                workspace->dim_count[dim]);
-      workspace->dim_count[dim] = 0; /* from here on: lanes given out */
+                workspace->structure.dim_count[dim]);
+      workspace->structure.dim_count[dim] = 0; /* from here on: lanes given out */
     }
   if (program->equality_count > 0) add_group(workspace, GROUP_EQUALITY, 1, program->equality_count);
 }
@@ -87,45 +88,45 @@ static void make_groups(qd_cone_workspace *workspace, const qd_cone_program *pro
 /* What holds for every lane until a cone takes it. */
 static void clear_lanes(qd_cone_workspace *workspace) {
   cone_product *product = &workspace->product;
-  const size_t bytes = (size_t)workspace->lane_count * sizeof(double);
-  memset(workspace->g, 0, (size_t)workspace->slot_count * sizeof(double));
+  const size_t bytes = (size_t)workspace->program.lane_count * sizeof(double);
+  memset(workspace->program.g, 0, (size_t)workspace->program.slot_count * sizeof(double));
   memset(product->weight, 0, bytes);
   memset(product->inverse.diagonal, 0, bytes); /* equalities have no slack to move */
-  memset(workspace->compliance, 0, bytes);
-  for (int c = 0; c < workspace->lane_count; ++c) {
+  memset(workspace->program.compliance, 0, bytes);
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
     product->target[c] = 1.0;
-    workspace->lane_scale[c] = 1.0;
+    workspace->program.lane_scale[c] = 1.0;
   }
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     if (group->kind == GROUP_EQUALITY) continue;
     for (int c = 0; c < group->count; ++c) product->weight[group->cone + c] = 1.0;
-    for (int c = group->count; c < group->padded; ++c) workspace->g[group->slot + c] = 1.0;
+    for (int c = group->count; c < group->padded; ++c) workspace->program.g[group->slot + c] = 1.0;
   }
 }
 
 /* `count` linear rows from `row` on: lanes side by side. */
 static void place_rows(qd_cone_workspace *workspace, const double *g, double target, int row,
                        int count) {
-  const cone_group *group = &workspace->product.groups[workspace->dim_group[1]];
-  const int lane = workspace->dim_count[1], slot = group->slot + lane;
-  int *slot_of = workspace->slot_of + row;
+  const cone_group *group = &workspace->product.groups[workspace->structure.dim_group[1]];
+  const int lane = workspace->structure.dim_count[1], slot = group->slot + lane;
+  int *slot_of = workspace->program.slot_of + row;
   double *own_target = workspace->product.target + group->cone + lane;
-  workspace->dim_count[1] += count;
+  workspace->structure.dim_count[1] += count;
   for (int i = 0; i < count; ++i) slot_of[i] = slot + i;
   for (int i = 0; i < count; ++i) own_target[i] = target;
-  memcpy(workspace->g + slot, g + row, (size_t)count * sizeof(double));
+  memcpy(workspace->program.g + slot, g + row, (size_t)count * sizeof(double));
 }
 
 static void place_cone(qd_cone_workspace *workspace, const double *g, double target, int row,
                        int dim) {
-  const cone_group *group = &workspace->product.groups[workspace->dim_group[dim]];
-  const int lane = workspace->dim_count[dim]++;
+  const cone_group *group = &workspace->product.groups[workspace->structure.dim_group[dim]];
+  const int lane = workspace->structure.dim_count[dim]++;
   workspace->product.target[group->cone + lane] = target;
   for (int i = 0; i < dim; ++i) {
     const int slot = group->slot + i * group->padded + lane;
-    workspace->slot_of[row + i] = slot;
-    workspace->g[slot] = g[row + i];
+    workspace->program.slot_of[row + i] = slot;
+    workspace->program.g[slot] = g[row + i];
   }
 }
 
@@ -134,33 +135,34 @@ static void place_cones(qd_cone_workspace *workspace, const qd_cone_program *pro
   const cone_product *product = &workspace->product;
   int row = 0;
   clear_lanes(workspace);
-  workspace->exact = 1;
-  for (int i = 0; i < program->row_count; ++i) workspace->row_scale[i] = 1.0;
+  workspace->program.exact = 1;
+  for (int i = 0; i < program->row_count; ++i) workspace->program.row_scale[i] = 1.0;
   for (int k = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
-    const int kept = workspace->cone_rows[k];
-    if (target > 0.0) workspace->exact = 0;
+    const int kept = workspace->program.cone_rows[k];
+    if (target > 0.0) workspace->program.exact = 0;
     if (conic_cone_is_linear(workspace, program, k))
       place_rows(workspace, program->g, target, row, kept);
     else
       place_cone(workspace, program->g, target, row, kept);
-    for (int i = kept; i < program->cone_dim[k]; ++i) workspace->slot_of[row + i] = -1;
+    for (int i = kept; i < program->cone_dim[k]; ++i) workspace->program.slot_of[row + i] = -1;
   }
   for (int i = 0; i < program->equality_count; ++i)
-    workspace->slot_of[row + i] = product->groups[product->group_count - 1].slot + i;
+    workspace->program.slot_of[row + i] = product->groups[product->group_count - 1].slot + i;
 }
 
 /* ------------------------------------------------------------ scaled copies */
 
 /* size (column_count) = largest entry of each column in the rows */
 static void measure_columns(const qd_cone_workspace *workspace, double *size) {
-  const int n = workspace->variable_count;
-  memset(size, 0, (size_t)workspace->column_count * sizeof(double));
-  for (int row = 0; row < workspace->row_count + workspace->equality_count; ++row) {
+  const int n = workspace->program.variable_count;
+  memset(size, 0, (size_t)workspace->program.column_count * sizeof(double));
+  for (int row = 0; row < workspace->program.row_count + workspace->program.equality_count; ++row) {
     const double *values = conic_caller_row(workspace, row);
-    const int equality = row >= workspace->row_count;
-    const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
-    const int at = equality ? row - workspace->row_count : row;
+    const int equality = row >= workspace->program.row_count;
+    const row_source *source =
+        equality ? &workspace->program.source_C : &workspace->program.source_G;
+    const int at = equality ? row - workspace->program.row_count : row;
     if (!source->start) {
       for (int j = 0; j < n; ++j) size[j] = larger(size[j], fabs(values[j]));
       continue;
@@ -175,34 +177,35 @@ static void measure_columns(const qd_cone_workspace *workspace, double *size) {
 
 /* Unit diagonal of Q. A column without cost takes the size of its rows instead. */
 static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *program) {
-  double largest = 0.0, *size = workspace->work_x;
+  double largest = 0.0, *size = workspace->work.x;
   for (int i = 0; i < program->variable_count; ++i)
     largest = larger(largest, conic_curvature(workspace, i));
-  workspace->definite = 1;
-  for (int k = 0; k < workspace->column_count; ++k) {
-    const int column = 4 * workspace->tile_original[k / 4] + k % 4;
-    workspace->column_of[k] = column < program->variable_count ? column : -1;
-    workspace->column_scale[k] = 1.0;
-    workspace->b[k] = 0.0;
-    if (workspace->column_of[k] < 0) continue;
+  workspace->program.definite = 1;
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    const int column = 4 * workspace->structure.tile_original[k / 4] + k % 4;
+    workspace->program.column_of[k] = column < program->variable_count ? column : -1;
+    workspace->program.column_scale[k] = 1.0;
+    workspace->program.b[k] = 0.0;
+    if (workspace->program.column_of[k] < 0) continue;
     const double q = conic_curvature(workspace, column);
     if (q > 1e-20 * largest) {
-      workspace->column_scale[k] = 1.0 / sqrt(q);
+      workspace->program.column_scale[k] = 1.0 / sqrt(q);
     } else {
-      if (workspace->definite) measure_columns(workspace, size);
-      workspace->column_scale[k] = size[column] > 0.0 ? 1.0 / size[column] : 1.0;
-      workspace->definite = 0;
+      if (workspace->program.definite) measure_columns(workspace, size);
+      workspace->program.column_scale[k] = size[column] > 0.0 ? 1.0 / size[column] : 1.0;
+      workspace->program.definite = 0;
     }
-    workspace->b[k] = program->b[column] * workspace->column_scale[k];
+    workspace->program.b[k] = program->b[column] * workspace->program.column_scale[k];
   }
-  if (!workspace->definite) workspace->system.Q_is_diagonal = 0;
+  if (!workspace->program.definite) workspace->system.Q_is_diagonal = 0;
 }
 
 /* Four scaled columns of a row, internal columns 4 place .. 4 place + 3, from where they begin. */
 LANES_INLINE void read_tile(const qd_cone_workspace *workspace, const double *from, int place,
                             double scale, double *out) {
-  const int width = workspace->variable_count - 4 * workspace->tile_original[place];
-  const double *column_scale = workspace->column_scale + 4 * place;
+  const int width =
+      workspace->program.variable_count - 4 * workspace->structure.tile_original[place];
+  const double *column_scale = workspace->program.column_scale + 4 * place;
   if (width >= 4) {
     for (int k = 0; k < 4; ++k) out[k] = from[k] * column_scale[k] * scale;
   } else {
@@ -218,12 +221,12 @@ static void copy_Q(qd_cone_workspace *workspace) {
       const int i = k < system->Q_start[j] ? j : system->Q_tiles[k];
       double *tile = system->Q + tile_offset(j, k);
       for (int b = 0; b < 4; ++b) { /* Q is symmetric: column 4j + b of tile row i is row 4j + b */
-        const int column = workspace->column_of[4 * j + b];
-        const double *from =
-            column < 0 ? NULL
-                       : source_tile(&workspace->source_Q, column, workspace->tile_original[i]);
+        const int column = workspace->program.column_of[4 * j + b];
+        const double *from = column < 0 ? NULL
+                                        : source_tile(&workspace->program.source_Q, column,
+                                                      workspace->structure.tile_original[i]);
         if (from)
-          read_tile(workspace, from, i, workspace->column_scale[4 * j + b], tile + 4 * b);
+          read_tile(workspace, from, i, workspace->program.column_scale[4 * j + b], tile + 4 * b);
         else
           for (int a = 0; a < 4; ++a) tile[4 * b + a] = column < 0 && i == j && a == b ? 1.0 : 0.0;
       }
@@ -232,8 +235,8 @@ static void copy_Q(qd_cone_workspace *workspace) {
 
 /* 1 if that is the mask of the last block; it is from now on. */
 static int is_same_mask(qd_cone_workspace *workspace, const uint64_t *mask) {
-  const int words = workspace->mask_words;
-  uint64_t *last = workspace->scratch_mask + 2 * words, differs = 0;
+  const int words = workspace->structure.mask_words;
+  uint64_t *last = workspace->structure.scratch_mask + 2 * words, differs = 0;
   for (int w = 0; w < words; ++w) {
     differs |= last[w] ^ mask[w];
     last[w] = mask[w];
@@ -246,10 +249,11 @@ static row_block *open_block(qd_cone_workspace *workspace, const uint64_t *mask,
                              int step, int cone, int *tile_total) {
   tile_system *system = &workspace->system;
   row_block *block = &system->blocks[system->block_count++];
-  const int equality = first_row >= workspace->row_count;
-  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
-  const int at = equality ? first_row - workspace->row_count : first_row;
-  int *tiles = system->block_tiles + *tile_total, *from = workspace->block_from + *tile_total;
+  const int equality = first_row >= workspace->program.row_count;
+  const row_source *source = equality ? &workspace->program.source_C : &workspace->program.source_G;
+  const int at = equality ? first_row - workspace->program.row_count : first_row;
+  int *tiles = system->block_tiles + *tile_total,
+      *from = workspace->structure.block_from + *tile_total;
   block->row_count = 0;
   block->first_row = first_row;
   block->tile_start = *tile_total;
@@ -260,9 +264,9 @@ static row_block *open_block(qd_cone_workspace *workspace, const uint64_t *mask,
     block->tile_count = conic_list_tiles(workspace, mask, tiles);
   }
   for (int k = 0; k < block->tile_count; ++k)
-    from[k] = source_offset(source, at, workspace->tile_original[tiles[k]]);
+    from[k] = source_offset(source, at, workspace->structure.tile_original[tiles[k]]);
   *tile_total += block->tile_count;
-  block->slot = workspace->slot_of[first_row];
+  block->slot = workspace->program.slot_of[first_row];
   block->slot_step = step;
   block->cone = cone;
   return block;
@@ -339,23 +343,24 @@ LANES_INLINE void copy_rows(const block_copy *copy, int i, int count, double *sq
  * its multiplier moves its slack by (Q = I). Returns the sum of all squares. */
 QD_CLONES
 static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
-  const int equality = block->first_row >= workspace->row_count;
-  const int in_tiles = (equality ? &workspace->source_C : &workspace->source_G)->start != NULL;
-  const int whole = workspace->variable_count / 4, rows = block->row_count;
-  const int width = workspace->variable_count - 4 * whole;
+  const int equality = block->first_row >= workspace->program.row_count;
+  const int in_tiles =
+      (equality ? &workspace->program.source_C : &workspace->program.source_G)->start != NULL;
+  const int whole = workspace->program.variable_count / 4, rows = block->row_count;
+  const int width = workspace->program.variable_count - 4 * whole;
   const lane_bits lane = {0, 1, 2, 3};
-  double *compliance = workspace->compliance + block->cone, squares[4], total = 0.0;
+  double *compliance = workspace->program.compliance + block->cone, squares[4], total = 0.0;
   block_copy copy = {conic_caller_row(workspace, block->first_row),
                      conic_row_stride(workspace, block),
-                     workspace->block_from + block->tile_start,
+                     workspace->structure.block_from + block->tile_start,
                      workspace->system.block_tiles + block->tile_start,
                      block->tile_count,
                      -1,
                      width,
                      lane < (long long)width,
                      0,
-                     workspace->column_scale,
-                     workspace->row_scale + block->first_row,
+                     workspace->program.column_scale,
+                     workspace->program.row_scale + block->first_row,
                      workspace->system.G + block->values,
                      4 * (size_t)rows};
   copy.is_last = !conic_reads_in_fours(workspace, block);
@@ -389,14 +394,14 @@ static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
 
 /* 1 if two rows touch the same tiles and keep them in the same places. */
 static int rows_match(const qd_cone_workspace *workspace, int a, int b) {
-  const size_t words = (size_t)workspace->mask_words;
+  const size_t words = (size_t)workspace->structure.mask_words;
   const uint64_t *of_a = conic_row_mask(workspace, a), *of_b = conic_row_mask(workspace, b);
   for (size_t w = 0; w < words; ++w)
     if (of_a[w] != of_b[w]) return 0;
-  const int equality = a >= workspace->row_count;
-  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
+  const int equality = a >= workspace->program.row_count;
+  const row_source *source = equality ? &workspace->program.source_C : &workspace->program.source_G;
   if (!source->start) return 1;
-  const int *start = source->start - (equality ? workspace->row_count : 0);
+  const int *start = source->start - (equality ? workspace->program.row_count : 0);
   const int count = start[a + 1] - start[a];
   int match = start[b + 1] - start[b] == count;
   for (int k = 0; k < count && match; ++k)
@@ -408,14 +413,15 @@ static int rows_match(const qd_cone_workspace *workspace, int a, int b) {
 static double make_blocks(qd_cone_workspace *workspace, const qd_cone_program *program) {
   tile_system *system = &workspace->system;
   const cone_product *product = &workspace->product;
-  const int rows = program->row_count + program->equality_count, words = workspace->mask_words;
-  uint64_t *mask = workspace->scratch_mask + words;
+  const int rows = program->row_count + program->equality_count,
+            words = workspace->structure.mask_words;
+  uint64_t *mask = workspace->structure.scratch_mask + words;
   size_t values = 0;
   double squares = 0.0;
   int tile_total = 0, row = 0, cone = 0, left_in_cone = 0;
   system->block_count = 0;
   while (row < rows) {
-    if (workspace->slot_of[row] < 0) { /* left out, behind a cone of one row */
+    if (workspace->program.slot_of[row] < 0) { /* left out, behind a cone of one row */
       ++row;
       --left_in_cone;
       continue;
@@ -426,21 +432,22 @@ static double make_blocks(qd_cone_workspace *workspace, const qd_cone_program *p
     int count, step = 1, at;
     memcpy(mask, conic_row_mask(workspace, row), (size_t)words * sizeof(uint64_t));
     if (!equality && !conic_cone_is_linear(workspace, program, cone - 1)) {
-      count = workspace->cone_rows[cone - 1];
+      count = workspace->program.cone_rows[cone - 1];
       left_in_cone -= count;
-      const cone_group *group = &product->groups[workspace->dim_group[count]];
+      const cone_group *group = &product->groups[workspace->structure.dim_group[count]];
       for (int i = 1; i < count; ++i)
         for (int w = 0; w < words; ++w) mask[w] |= conic_row_mask(workspace, row + i)[w];
       step = group->padded;
-      at = group->cone + workspace->slot_of[row] - group->slot;
+      at = group->cone + workspace->program.slot_of[row] - group->slot;
     } else {
       const cone_group *group =
-          &product->groups[equality ? product->group_count - 1 : workspace->dim_group[1]];
-      at = group->cone + workspace->slot_of[row] - group->slot;
+          &product->groups[equality ? product->group_count - 1 : workspace->structure.dim_group[1]];
+      at = group->cone + workspace->program.slot_of[row] - group->slot;
       count = 1;
       left_in_cone -= 1;
       while (count < BLOCK_ROWS && row + count < (equality ? rows : program->row_count) &&
-             rows_match(workspace, row, row + count) && workspace->slot_of[row + count] >= 0) {
+             rows_match(workspace, row, row + count) &&
+             workspace->program.slot_of[row + count] >= 0) {
         if (!equality && left_in_cone == 0) {
           if (cone == program->cone_count || !conic_cone_is_linear(workspace, program, cone)) break;
           left_in_cone = program->cone_dim[cone++];
@@ -466,10 +473,11 @@ static double squared_equality(const qd_cone_workspace *workspace, int i, const 
                                int count, double unit, double *largest) {
   double sum = 0.0;
   for (int k = 0; k < count; ++k) {
-    const double *from = source_tile(&workspace->source_C, i, workspace->tile_original[tiles[k]]);
+    const double *from =
+        source_tile(&workspace->program.source_C, i, workspace->structure.tile_original[tiles[k]]);
     for (int a = 0; a < 4; ++a)
-      if (workspace->column_of[4 * tiles[k] + a] >= 0) {
-        const double value = from[a] * workspace->column_scale[4 * tiles[k] + a] / unit;
+      if (workspace->program.column_of[4 * tiles[k] + a] >= 0) {
+        const double value = from[a] * workspace->program.column_scale[4 * tiles[k] + a] / unit;
         *largest = larger(fabs(value), *largest);
         sum += value * value;
       }
@@ -478,7 +486,7 @@ static double squared_equality(const qd_cone_workspace *workspace, int i, const 
 }
 
 static void scale_equalities(qd_cone_workspace *workspace, const qd_cone_program *program) {
-  int *tiles = workspace->block_from; /* not filled yet */
+  int *tiles = workspace->structure.block_from; /* not filled yet */
   for (int i = 0; i < program->equality_count; ++i) {
     const int count =
         conic_list_tiles(workspace, conic_row_mask(workspace, program->row_count + i), tiles);
@@ -490,9 +498,10 @@ static void scale_equalities(qd_cone_workspace *workspace, const qd_cone_program
     }
     /* a row that vanishes in scaled columns makes its numbers infinite, which is then said */
     const double scale = sum > 0.0 ? 1.0 / sqrt(sum) / unit : (count > 0 ? HUGE_VAL : 1.0);
-    workspace->row_scale[program->row_count + i] = scale;
-    workspace->lane_scale[conic_lane_of(workspace, program->row_count + i)] = scale;
-    workspace->g[workspace->slot_of[program->row_count + i]] = program->c[i] * scale;
+    workspace->program.row_scale[program->row_count + i] = scale;
+    workspace->program.lane_scale[conic_lane_of(workspace, program->row_count + i)] = scale;
+    workspace->program.g[workspace->program.slot_of[program->row_count + i]] =
+        program->c[i] * scale;
   }
 }
 
@@ -501,10 +510,11 @@ static double squared_row(const qd_cone_workspace *workspace, int row, int *tile
   const int count = conic_list_tiles(workspace, conic_row_mask(workspace, row), tiles);
   double sum = 0.0;
   for (int k = 0; k < count; ++k) {
-    const double *from = source_tile(&workspace->source_G, row, workspace->tile_original[tiles[k]]);
+    const double *from = source_tile(&workspace->program.source_G, row,
+                                     workspace->structure.tile_original[tiles[k]]);
     for (int a = 0; a < 4 && from; ++a)
-      if (workspace->column_of[4 * tiles[k] + a] >= 0) {
-        const double value = from[a] * workspace->column_scale[4 * tiles[k] + a];
+      if (workspace->program.column_of[4 * tiles[k] + a] >= 0) {
+        const double value = from[a] * workspace->program.column_scale[4 * tiles[k] + a];
         sum += value * value;
       }
   }
@@ -515,37 +525,37 @@ static double squared_row(const qd_cone_workspace *workspace, int row, int *tile
  * what the cost's free motion and violated cones make of it: a cone that nothing reaches. By powers
  * of two, which round nothing. */
 static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program *program) {
-  double *norm = workspace->lane_scale, *offset = workspace->compliance;
-  int *tiles = workspace->block_from; /* not filled yet */
-  double largest = 0.0, way = max_norm(workspace->b, workspace->column_count);
-  for (int c = 0; c < workspace->lane_count; ++c) norm[c] = offset[c] = 0.0;
+  double *norm = workspace->program.lane_scale, *offset = workspace->program.compliance;
+  int *tiles = workspace->structure.block_from; /* not filled yet */
+  double largest = 0.0, way = max_norm(workspace->program.b, workspace->program.column_count);
+  for (int c = 0; c < workspace->program.lane_count; ++c) norm[c] = offset[c] = 0.0;
   for (int row = 0; row < program->row_count; ++row) {
-    if (workspace->slot_of[row] < 0) continue;
+    if (workspace->program.slot_of[row] < 0) continue;
     const int lane = conic_lane_of(workspace, row);
     norm[lane] = larger(norm[lane], sqrt(squared_row(workspace, row, tiles)));
     offset[lane] = larger(offset[lane], fabs(program->g[row]));
     largest = larger(largest, norm[lane]);
     if (program->g[row] < 0.0 && norm[lane] > 0.0) way = larger(way, -program->g[row] / norm[lane]);
   }
-  for (int c = 0; c < workspace->lane_count; ++c) {
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
     double scale = norm[c] > 0.0 ? largest / norm[c] : 1.0;
     if (offset[c] * scale > way * largest && way > 0.0)
       scale = larger(1.0, way * largest / offset[c]);
     norm[c] = scale < HUGE_VAL ? exp2(floor(log2(scale))) : 1.0;
   }
   for (int row = 0; row < program->row_count; ++row) {
-    if (workspace->slot_of[row] < 0) continue;
-    workspace->row_scale[row] = norm[conic_lane_of(workspace, row)];
-    workspace->g[workspace->slot_of[row]] *= workspace->row_scale[row];
+    if (workspace->program.slot_of[row] < 0) continue;
+    workspace->program.row_scale[row] = norm[conic_lane_of(workspace, row)];
+    workspace->program.g[workspace->program.slot_of[row]] *= workspace->program.row_scale[row];
   }
-  memset(workspace->compliance, 0, (size_t)workspace->lane_count * sizeof(double));
+  memset(workspace->program.compliance, 0, (size_t)workspace->program.lane_count * sizeof(double));
 }
 
 void conic_clear_rows(qd_cone_workspace *workspace) {
-  const size_t bytes = (size_t)workspace->slot_count * sizeof(double);
-  memset(workspace->work_row, 0, bytes); /* padded lanes that products never write */
-  memset(workspace->work_row2, 0, bytes);
-  memset(workspace->residual_row, 0, bytes);
+  const size_t bytes = (size_t)workspace->program.slot_count * sizeof(double);
+  memset(workspace->work.row, 0, bytes); /* padded lanes that products never write */
+  memset(workspace->work.row2, 0, bytes);
+  memset(workspace->work.residual_row, 0, bytes);
 }
 
 static row_source source_of(const double *dense, int columns, const sparse_rows *sparse) {
@@ -571,15 +581,15 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   qd_status status = conic_check_sizes(workspace, source);
   if (status != QD_OK) return status;
   if (!rows_fit(workspace, source)) return QD_BAD_ARGUMENT;
-  workspace->hard_penalty = HARD_ROW_PENALTY;
-  workspace->by_offsets = 0;
-  workspace->ray_reach = 0.0;
-  workspace->variable_count = program->variable_count;
-  workspace->row_count = program->row_count;
-  workspace->equality_count = program->equality_count;
-  workspace->source_Q = source_of(program->Q, program->variable_count, source->Q);
-  workspace->source_G = source_of(program->G, program->variable_count, source->G);
-  workspace->source_C = source_of(program->C, program->variable_count, source->C);
+  workspace->active.hard_penalty = HARD_ROW_PENALTY;
+  workspace->units.by_offsets = 0;
+  workspace->path.ray_reach = 0.0;
+  workspace->program.variable_count = program->variable_count;
+  workspace->program.row_count = program->row_count;
+  workspace->program.equality_count = program->equality_count;
+  workspace->program.source_Q = source_of(program->Q, program->variable_count, source->Q);
+  workspace->program.source_G = source_of(program->G, program->variable_count, source->G);
+  workspace->program.source_C = source_of(program->C, program->variable_count, source->C);
   status = conic_read_masks(workspace, program);
   if (status != QD_OK) return status;
   count_cone_rows(workspace, program);

@@ -32,16 +32,17 @@
 #define WEAK 1e-9       /* natural units: nearer to two states than this */
 
 static void set_penalties(qd_cone_workspace *workspace, double stiffness) {
-  for (int c = 0; c < workspace->lane_count; ++c)
-    workspace->penalty[c] = workspace->compliance[c] > 0.0 ? stiffness / workspace->compliance[c]
-                                                           : workspace->force / workspace->length;
+  for (int c = 0; c < workspace->program.lane_count; ++c)
+    workspace->multipliers.penalty[c] = workspace->program.compliance[c] > 0.0
+                                            ? stiffness / workspace->program.compliance[c]
+                                            : workspace->units.force / workspace->units.length;
 }
 
 /* P_K(z) of one lane, z = dual - p w; its Jacobian times p into the stiffness if asked. */
 LANES_INLINE void respond_lane(qd_cone_workspace *workspace, const cone_group *group, int c,
                                const double *w, const double *dual, double *out, int jacobian) {
   const int n = group->padded, at = group->slot + c, cone = group->cone + c;
-  const double p = workspace->penalty[cone], root = sqrt(p);
+  const double p = workspace->multipliers.penalty[cone], root = sqrt(p);
   const double head = dual[at] - p * w[at];
   double sum = 0.0;
   out[at] = head;
@@ -52,7 +53,8 @@ LANES_INLINE void respond_lane(qd_cone_workspace *workspace, const cone_group *g
   }
   const double size = sqrt(sum), per = size > 0.0 ? 1.0 / size : 0.0;
   if (jacobian)
-    for (int i = 1; i < group->dim; ++i) workspace->rows.u[at + i * n] = out[at + i * n] * per;
+    for (int i = 1; i < group->dim; ++i)
+      workspace->active.rows.u[at + i * n] = out[at + i * n] * per;
   if (group->kind == GROUP_EQUALITY || head >= size) {
     if (jacobian) conic_set_stiffness(workspace, cone, root, root, root, 1, 1);
   } else if (head <= -size) {
@@ -79,7 +81,7 @@ static void respond(qd_cone_workspace *workspace, const double *w, const double 
       if (jacobian) conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
       for (int i = 0; i < group->dim; ++i) {
         out[group->slot + i * group->padded + c] = 0.0;
-        workspace->rows.u[group->slot + i * group->padded + c] = 0.0;
+        workspace->active.rows.u[group->slot + i * group->padded + c] = 0.0;
       }
     }
   }
@@ -94,19 +96,20 @@ static double dot(const double *a, const double *b, int count) {
 /* Slope of the inner cost at w + t dw: linear + t curvature - response'dw. */
 static double slope(qd_cone_workspace *workspace, double t, const double *w, const double *dw,
                     double linear, double curvature) {
-  double *trial = workspace->dslack, *response = workspace->ddual;
-  for (int i = 0; i < workspace->slot_count; ++i) trial[i] = w[i] + t * dw[i];
-  respond(workspace, trial, workspace->newton_dual, response, 0);
-  return linear + t * curvature - dot(response, dw, workspace->slot_count);
+  double *trial = workspace->work.dslack, *response = workspace->work.ddual;
+  for (int i = 0; i < workspace->program.slot_count; ++i) trial[i] = w[i] + t * dw[i];
+  respond(workspace, trial, workspace->newton.dual, response, 0);
+  return linear + t * curvature - dot(response, dw, workspace->program.slot_count);
 }
 
 /* Length of a step along dx: 1, or near the root of the slope (which rises) if that overshoots. */
 static double search(qd_cone_workspace *workspace, const double *w, const double *dw) {
-  const int columns = workspace->column_count;
-  const double *dx = workspace->dx;
-  const double linear = dot(workspace->Qx, dx, columns) + dot(workspace->b, dx, columns);
-  tiles_multiply_Q(&workspace->system, dx, workspace->work_x);
-  const double curvature = dot(workspace->work_x, dx, columns);
+  const int columns = workspace->program.column_count;
+  const double *dx = workspace->work.dx;
+  const double linear =
+      dot(workspace->work.Qx, dx, columns) + dot(workspace->program.b, dx, columns);
+  tiles_multiply_Q(&workspace->system, dx, workspace->work.x);
+  const double curvature = dot(workspace->work.x, dx, columns);
   const double first = slope(workspace, 0.0, w, dw, linear, curvature);
   double low = 0.0, high = 1.0, below = first;
   double above = slope(workspace, 1.0, w, dw, linear, curvature);
@@ -131,34 +134,38 @@ static double search(qd_cone_workspace *workspace, const double *w, const double
   return t;
 }
 
-/* Newton on the inner problem from (newton_x, newton_slack); returns the relative gradient. Leaves
+/* Newton on the inner problem from newton's x and slack; returns the relative gradient. Leaves
  * the response in ddual_aim. */
 static double minimise(qd_cone_workspace *workspace, qd_cone_info *info) {
   tile_system *system = &workspace->system;
-  double *x = workspace->newton_x, *w = workspace->newton_slack, *dx = workspace->dx;
-  double *dw = workspace->dslack_aim;
+  double *x = workspace->newton.x, *w = workspace->newton.slack, *dx = workspace->work.dx;
+  double *dw = workspace->work.dslack_aim;
   double best = HUGE_VAL;
   for (int iteration = 0, idle = 0;; ++iteration) {
-    respond(workspace, w, workspace->newton_dual, workspace->ddual_aim, 1);
-    conic_column_residual(workspace, x, workspace->ddual_aim);
-    const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
-    const double error = max_norm(workspace->residual_x, workspace->column_count) / size;
+    respond(workspace, w, workspace->newton.dual, workspace->work.ddual_aim, 1);
+    conic_column_residual(workspace, x, workspace->work.ddual_aim);
+    const double size = larger(workspace->units.b_size,
+                               max_norm(workspace->work.Qx, workspace->program.column_count));
+    const double error =
+        max_norm(workspace->work.residual_x, workspace->program.column_count) / size;
     idle = error < 0.5 * best ? 0 : idle + 1;
     best = smaller(best, error);
     if (error <= ARRIVED || !(error < HUGE_VAL) || iteration == INNER_LIMIT ||
         (error < 1e-10 && idle > 1) || idle > 12)
       return error;
-    tiles_assemble(system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+    tiles_assemble(system, &workspace->active.rows,
+                   workspace->program.definite ? 0.0 : PROXIMAL_SHIFT);
     tiles_factor(system);
     ++info->factorizations;
-    for (int i = 0; i < workspace->column_count; ++i) dx[i] = -workspace->residual_x[i];
+    for (int i = 0; i < workspace->program.column_count; ++i)
+      dx[i] = -workspace->work.residual_x[i];
     tiles_solve(system, dx);
-    memset(dw, 0, (size_t)workspace->slot_count * sizeof(double));
+    memset(dw, 0, (size_t)workspace->program.slot_count * sizeof(double));
     tiles_multiply(system, system->G, dx, dw);
     const double t = search(workspace, w, dw);
-    for (int i = 0; i < workspace->column_count; ++i) x[i] += t * dx[i];
+    for (int i = 0; i < workspace->program.column_count; ++i) x[i] += t * dx[i];
     tiles_multiply(system, system->G, x, w);
-    for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+    for (int i = 0; i < workspace->program.slot_count; ++i) w[i] += workspace->program.g[i];
   }
 }
 
@@ -172,7 +179,8 @@ static double shift_of_slack(const qd_cone_workspace *workspace, const double *b
     for (int i = 0; i < group->dim; ++i)
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
-        worst = larger(worst, fabs(after[at] - before[at]) / workspace->penalty[group->cone + c]);
+        worst = larger(worst, fabs(after[at] - before[at]) /
+                                  workspace->multipliers.penalty[group->cone + c]);
       }
   }
   return worst;
@@ -180,8 +188,8 @@ static double shift_of_slack(const qd_cone_workspace *workspace, const double *b
 
 void conic_read_states(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
-  const double *dual = workspace->polish_dual, *slack = workspace->polish_slack;
-  const double force = WEAK * workspace->force, length = WEAK * workspace->length;
+  const double *dual = workspace->polished.dual, *slack = workspace->polished.slack;
+  const double force = WEAK * workspace->units.force, length = WEAK * workspace->units.length;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
@@ -196,7 +204,7 @@ void conic_read_states(qd_cone_workspace *workspace) {
         state = CONE_STICK;
       else if (slack[at] - sqrt(gap) > length)
         state = CONE_OPEN;
-      workspace->state[group->cone + c] = (int)state;
+      workspace->active.state[group->cone + c] = (int)state;
     }
   }
 }
@@ -204,19 +212,19 @@ void conic_read_states(qd_cone_workspace *workspace) {
 /* Iterate, and its slack (after - z) / p, which is complementary to `after`. */
 static void keep(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
-  const double *dual = workspace->newton_dual, *w = workspace->newton_slack;
-  const double *after = workspace->ddual_aim;
-  memcpy(workspace->polish_x, workspace->newton_x,
-         (size_t)workspace->column_count * sizeof(double));
-  memcpy(workspace->polish_dual, after, (size_t)workspace->slot_count * sizeof(double));
-  memset(workspace->polish_slack, 0, (size_t)workspace->slot_count * sizeof(double));
+  const double *dual = workspace->newton.dual, *w = workspace->newton.slack;
+  const double *after = workspace->work.ddual_aim;
+  memcpy(workspace->polished.x, workspace->newton.x,
+         (size_t)workspace->program.column_count * sizeof(double));
+  memcpy(workspace->polished.dual, after, (size_t)workspace->program.slot_count * sizeof(double));
+  memset(workspace->polished.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int i = 0; i < group->dim && group->kind != GROUP_EQUALITY; ++i)
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
-        workspace->polish_slack[at] =
-            (after[at] - dual[at]) / workspace->penalty[group->cone + c] + w[at];
+        workspace->polished.slack[at] =
+            (after[at] - dual[at]) / workspace->multipliers.penalty[group->cone + c] + w[at];
       }
   }
 }
@@ -225,30 +233,31 @@ static void keep(qd_cone_workspace *workspace) {
  * counts. */
 static double span(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
-  const double motion = workspace->by_offsets ? 0.0 : workspace->b_size;
-  double largest = workspace->length;
+  const double motion = workspace->units.by_offsets ? 0.0 : workspace->units.b_size;
+  double largest = workspace->units.length;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
-      largest = larger(largest, larger(fabs(workspace->g[group->slot + c]),
-                                       sqrt(workspace->compliance[group->cone + c]) * motion));
+      largest =
+          larger(largest, larger(fabs(workspace->program.g[group->slot + c]),
+                                 sqrt(workspace->program.compliance[group->cone + c]) * motion));
   }
   return largest;
 }
 
-/* From (x, dual); the relative error of what it leaves in polish_x/dual/slack, HUGE_VAL: nothing.
+/* From (x, dual); the relative error of what it leaves in polished, HUGE_VAL: nothing.
  */
 static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info) {
-  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
-  double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
-  double *after = workspace->ddual_aim;
+  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
+  double *x = workspace->newton.x, *w = workspace->newton.slack, *dual = workspace->newton.dual;
+  double *after = workspace->work.ddual_aim;
   const double length = span(workspace);
   double stiffness = FIRST_STIFFNESS, best = HUGE_VAL, last = HUGE_VAL;
   workspace->origin = ORIGIN_MULTIPLIERS;
-  workspace->split_width = 0;
-  memcpy(x, workspace->x, (size_t)workspace->column_count * sizeof(double));
+  workspace->polish.split_width = 0;
+  memcpy(x, workspace->iterate.x, (size_t)workspace->program.column_count * sizeof(double));
   conic_slacks_at(workspace, x, w);
-  memcpy(dual, workspace->dual, row_bytes);
+  memcpy(dual, workspace->iterate.dual, row_bytes);
   for (int outer = 0, idle = 0; outer < limit && idle < 4; ++outer, ++info->iterations) {
     set_penalties(workspace, stiffness);
     const double gradient = minimise(workspace, info);
@@ -275,23 +284,23 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
 
 int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
                  int *polished, qd_cone_info *info) {
-  const size_t column_bytes = (size_t)workspace->column_count * sizeof(double);
-  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  const size_t column_bytes = (size_t)workspace->program.column_count * sizeof(double);
+  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
   const double error = repeat(workspace, limit, info);
   *polished = 0;
-  if (error > larger(tolerance, workspace->path_error)) {
+  if (error > larger(tolerance, workspace->path.error)) {
     workspace->origin = ORIGIN_PATH;
     return 0;
   }
-  memcpy(workspace->x, workspace->polish_x, column_bytes);
-  memcpy(workspace->slack, workspace->polish_slack, row_bytes);
-  memcpy(workspace->dual, workspace->polish_dual, row_bytes);
+  memcpy(workspace->iterate.x, workspace->polished.x, column_bytes);
+  memcpy(workspace->iterate.slack, workspace->polished.slack, row_bytes);
+  memcpy(workspace->iterate.dual, workspace->polished.dual, row_bytes);
   const polish_guess found = {ORIGIN_MULTIPLIERS, 0, 0.0, 0.0};
   *polished = polish && conic_polish(workspace, &found, info);
   if (!*polished) {
-    memcpy(workspace->polish_x, workspace->x, column_bytes);
-    memcpy(workspace->polish_slack, workspace->slack, row_bytes);
-    memcpy(workspace->polish_dual, workspace->dual, row_bytes);
+    memcpy(workspace->polished.x, workspace->iterate.x, column_bytes);
+    memcpy(workspace->polished.slack, workspace->iterate.slack, row_bytes);
+    memcpy(workspace->polished.dual, workspace->iterate.dual, row_bytes);
     conic_read_states(workspace);
   }
   return *polished || error <= larger(tolerance, RESCUED);

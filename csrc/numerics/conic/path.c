@@ -40,64 +40,67 @@
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
 
 void conic_slacks_at(const qd_cone_workspace *workspace, const double *x, double *w) {
-  memset(w, 0, (size_t)workspace->slot_count * sizeof(double));
+  memset(w, 0, (size_t)workspace->program.slot_count * sizeof(double));
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
-  for (int i = 0; i < workspace->slot_count; ++i) w[i] += workspace->g[i];
+  for (int i = 0; i < workspace->program.slot_count; ++i) w[i] += workspace->program.g[i];
 }
 
 QD_CLONES
 void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack) {
-  tiles_multiply(&workspace->system, workspace->system.G, x, workspace->residual_row);
-  for (int i = 0; i < workspace->slot_count; ++i)
-    workspace->residual_row[i] += workspace->g[i] - slack[i];
+  tiles_multiply(&workspace->system, workspace->system.G, x, workspace->work.residual_row);
+  for (int i = 0; i < workspace->program.slot_count; ++i)
+    workspace->work.residual_row[i] += workspace->program.g[i] - slack[i];
 }
 
 QD_CLONES
 void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual) {
-  tiles_multiply_Q(&workspace->system, x, workspace->Qx);
-  for (int i = 0; i < workspace->slot_count; ++i) workspace->work_row[i] = -dual[i];
-  for (int i = 0; i < workspace->column_count; ++i)
-    workspace->residual_x[i] = workspace->Qx[i] + workspace->b[i];
-  tiles_add_transposed(&workspace->system, workspace->system.G, workspace->work_row,
-                       workspace->residual_x);
+  tiles_multiply_Q(&workspace->system, x, workspace->work.Qx);
+  for (int i = 0; i < workspace->program.slot_count; ++i) workspace->work.row[i] = -dual[i];
+  for (int i = 0; i < workspace->program.column_count; ++i)
+    workspace->work.residual_x[i] = workspace->work.Qx[i] + workspace->program.b[i];
+  tiles_add_transposed(&workspace->system, workspace->system.G, workspace->work.row,
+                       workspace->work.residual_x);
 }
 
 /* ------------------------------------------------------------ start */
 
 /* The same stiffness in all directions of all cones. */
 static void scale_uniformly(qd_cone_workspace *workspace, double stiffness) {
-  const cone_operator *rows = &workspace->rows;
+  const cone_operator *rows = &workspace->active.rows;
   const double root = sqrt(stiffness);
-  for (int c = 0; c < workspace->lane_count; ++c) {
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
     rows->diagonal[c] = rows->tangent[c] = root;
     rows->cross[c] = 0.0;
   }
-  memset(rows->u, 0, (size_t)workspace->slot_count * sizeof(double));
-  conic_scale_equalities(workspace, &workspace->rows);
+  memset(rows->u, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  conic_scale_equalities(workspace, &workspace->active.rows);
 }
 
 /* x = argmin of the cost + stiffness/2 |Gx + g|^2 + penalty/2 |Cx + c|^2 */
 static void least_squares(qd_cone_workspace *workspace, double stiffness, qd_cone_info *info) {
   tile_system *system = &workspace->system;
-  double *x = workspace->x;
+  double *x = workspace->iterate.x;
   scale_uniformly(workspace, stiffness);
-  workspace->definite &= conic_factor_rows(workspace, &workspace->rows, info) == 0;
-  cones_apply(&workspace->product, &workspace->rows, workspace->g, workspace->rhs);
-  for (int i = 0; i < workspace->slot_count; ++i) workspace->ddual[i] = -workspace->rhs[i];
+  workspace->program.definite &= conic_factor_rows(workspace, &workspace->active.rows, info) == 0;
+  cones_apply(&workspace->product, &workspace->active.rows, workspace->program.g,
+              workspace->work.rhs);
+  for (int i = 0; i < workspace->program.slot_count; ++i)
+    workspace->work.ddual[i] = -workspace->work.rhs[i];
   if (workspace->delassus.use) {
-    conic_delassus_solve(workspace, &workspace->rows,
-                         conic_quadratic_solve(workspace, workspace->b, -1.0), workspace->ddual, x);
+    conic_delassus_solve(workspace, &workspace->active.rows,
+                         conic_quadratic_solve(workspace, workspace->program.b, -1.0),
+                         workspace->work.ddual, x);
     return;
   }
-  for (int i = 0; i < workspace->column_count; ++i) x[i] = -workspace->b[i];
-  tiles_add_transposed(system, system->S, workspace->ddual, x);
+  for (int i = 0; i < workspace->program.column_count; ++i) x[i] = -workspace->program.b[i];
+  tiles_add_transposed(system, system->S, workspace->work.ddual, x);
   tiles_solve(system, x);
 }
 
 /* w = Gx + g, and the amount |w_1..| - w_0 by which each cone is violated (over cones) */
 static void start_rows(qd_cone_workspace *workspace, double *w, double *violation) {
   const cone_product *product = &workspace->product;
-  conic_slacks_at(workspace, workspace->x, w);
+  conic_slacks_at(workspace, workspace->iterate.x, w);
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     double *amount = violation + group->cone;
@@ -114,9 +117,9 @@ static void start_rows(qd_cone_workspace *workspace, double *w, double *violatio
 /* How far equalities are from x = 0, in scaled columns; 1 if nothing says. */
 static double equality_offset(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
-  if (workspace->equality_count == 0) return 1.0;
+  if (workspace->program.equality_count == 0) return 1.0;
   const cone_group *group = &product->groups[product->group_count - 1];
-  const double offset = max_norm(workspace->g + group->slot, group->count);
+  const double offset = max_norm(workspace->program.g + group->slot, group->count);
   return offset > 0.0 ? offset : 1.0;
 }
 
@@ -136,44 +139,47 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       worst = larger(worst, violation[group->cone + c]);
-      const double root = sqrt(fabs(workspace->g[group->slot + c]));
+      const double root = sqrt(fabs(workspace->program.g[group->slot + c]));
       roots += root;
       if (violation[group->cone + c] >= 0.0) {
         near_roots += root;
         ++near_count;
       }
-      row = larger(row, workspace->compliance[group->cone + c]);
+      row = larger(row, workspace->program.compliance[group->cone + c]);
       target = larger(target, product->target[group->cone + c]);
     }
   }
   roots = product->cone_count > 0 ? roots / product->cone_count : 0.0;
-  if (workspace->by_offsets) worst = 0.0;
+  if (workspace->units.by_offsets) worst = 0.0;
   row = row > 0.0 ? sqrt(row) : 1.0;
-  workspace->b_size = max_norm(workspace->b, workspace->column_count);
+  workspace->units.b_size = max_norm(workspace->program.b, workspace->program.column_count);
   length = LENGTH_SHARE * larger(roots * roots, 0.01 * worst);
-  force = FORCE_SHARE * workspace->b_size / row;
-  if (!workspace->exact &&
-      !workspace
-           ->by_offsets) /* contacts that touch: their offsets are rounding, free motion is not */
-    length = larger(length, TOUCHING * row * max_norm(workspace->x, workspace->column_count));
-  if (length == 0.0 && workspace->by_offsets) length = row * equality_offset(workspace);
+  force = FORCE_SHARE * workspace->units.b_size / row;
+  if (!workspace->program.exact &&
+      !workspace->units
+           .by_offsets) /* contacts that touch: their offsets are rounding, free motion is not */
+    length = larger(length, TOUCHING * row *
+                                max_norm(workspace->iterate.x, workspace->program.column_count));
+  if (length == 0.0 && workspace->units.by_offsets) length = row * equality_offset(workspace);
   if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
   if (force == 0.0) force = length / (row * row);
-  if (!workspace->exact) force = larger(force, FORCE_FLOOR * length / (row * row));
+  if (!workspace->program.exact) force = larger(force, FORCE_FLOOR * length / (row * row));
   near_roots = near_count > 0 ? near_roots / near_count : roots;
-  workspace->near_length = LENGTH_SHARE * larger(near_roots * near_roots, 0.01 * worst);
-  if (workspace->near_length == 0.0) workspace->near_length = length;
+  workspace->units.near_length = LENGTH_SHARE * larger(near_roots * near_roots, 0.01 * worst);
+  if (workspace->units.near_length == 0.0) workspace->units.near_length = length;
   const double more = target > length * force ? sqrt(target / (length * force)) : 1.0;
-  workspace->length = length * more;
-  workspace->force = force * more;
-  workspace->energy = workspace->length * workspace->force;
-  workspace->reach = length / row;
-  if (workspace->definite)
-    workspace->reach = larger(workspace->reach, max_norm(workspace->x, workspace->column_count));
-  if (workspace->b_size == 0.0) workspace->b_size = workspace->force * row;
-  if (workspace->by_offsets) /* contacts are far stiffer than the cost: held rows more so */
-    workspace->hard_penalty = larger(HARD_ROW_PENALTY, HARD_BESIDE_CONTACTS * workspace->force /
-                                                           workspace->length * row * row);
+  workspace->units.length = length * more;
+  workspace->units.force = force * more;
+  workspace->units.energy = workspace->units.length * workspace->units.force;
+  workspace->units.reach = length / row;
+  if (workspace->program.definite)
+    workspace->units.reach = larger(
+        workspace->units.reach, max_norm(workspace->iterate.x, workspace->program.column_count));
+  if (workspace->units.b_size == 0.0) workspace->units.b_size = workspace->units.force * row;
+  if (workspace->units.by_offsets) /* contacts are far stiffer than the cost: held rows more so */
+    workspace->active.hard_penalty =
+        larger(HARD_ROW_PENALTY,
+               HARD_BESIDE_CONTACTS * workspace->units.force / workspace->units.length * row * row);
 }
 
 /* s - z / stiffness = l and s z = room stiffness / 4, both positive: s, and z / stiffness. */
@@ -189,8 +195,8 @@ LANES_INLINE void split(double l, double room, double *s, double *z) {
  * and multipliers by the same amount until they are inside took up to twice the iterations. */
 static void start_cones(qd_cone_workspace *workspace, const double *w) {
   const cone_product *product = &workspace->product;
-  const double stiffness = START_STIFFNESS * workspace->force / workspace->length;
-  const double room = 4.0 * START_PRODUCT * workspace->energy / stiffness;
+  const double stiffness = START_STIFFNESS * workspace->units.force / workspace->units.length;
+  const double room = 4.0 * START_PRODUCT * workspace->units.energy / stiffness;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->padded; ++c) {
@@ -201,13 +207,14 @@ static void start_cones(qd_cone_workspace *workspace, const double *w) {
       const double per = size > 0.0 ? 0.5 * real / size : 0.0;
       split(w[at] + size, room, &high_s, &high_z);
       split(w[at] - size, room, &low_s, &low_z);
-      workspace->slack[at] = real != 0.0 ? 0.5 * (high_s + low_s) : 1.0;
-      workspace->dual[at] = real != 0.0 ? 0.5 * stiffness * (high_z + low_z) : 1.0;
+      workspace->iterate.slack[at] = real != 0.0 ? 0.5 * (high_s + low_s) : 1.0;
+      workspace->iterate.dual[at] = real != 0.0 ? 0.5 * stiffness * (high_z + low_z) : 1.0;
       for (int i = 1; i < group->dim; ++i) {
-        workspace->slack[at + i * n] = per * (high_s - low_s) * w[at + i * n];
-        workspace->dual[at + i * n] = per * stiffness * (high_z - low_z) * w[at + i * n];
+        workspace->iterate.slack[at + i * n] = per * (high_s - low_s) * w[at + i * n];
+        workspace->iterate.dual[at + i * n] = per * stiffness * (high_z - low_z) * w[at + i * n];
       }
-      if (group->kind == GROUP_EQUALITY) workspace->slack[at] = workspace->dual[at] = 0.0;
+      if (group->kind == GROUP_EQUALITY)
+        workspace->iterate.slack[at] = workspace->iterate.dual[at] = 0.0;
     }
   }
 }
@@ -217,47 +224,48 @@ int conic_factor_cost(qd_cone_workspace *workspace) {
   tile_system *system = &workspace->system;
   if (system->Q_is_diagonal) return 1;
   scale_uniformly(workspace, 0.0);
-  if (workspace->equality_count > 0)
-    clear(workspace->rows.diagonal + product->groups[product->group_count - 1].cone,
+  if (workspace->program.equality_count > 0)
+    clear(workspace->active.rows.diagonal + product->groups[product->group_count - 1].cone,
           product->groups[product->group_count - 1].padded);
-  tiles_assemble(system, &workspace->rows, 0.0);
+  tiles_assemble(system, &workspace->active.rows, 0.0);
   return tiles_factor(system) == 0 && system->weakest_pivot > 1e-10;
 }
 
 int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   const cone_product *product = &workspace->product;
   tile_system *system = &workspace->system;
-  double *w = workspace->rhs, *violation = workspace->aim;
+  double *w = workspace->work.rhs, *violation = workspace->work.aim;
   workspace->delassus.use = 0;
-  for (int i = 0; i < workspace->column_count; ++i) workspace->x[i] = -workspace->b[i];
-  if (!system->Q_is_diagonal && workspace->definite) {
-    workspace->definite = conic_factor_cost(workspace);
+  for (int i = 0; i < workspace->program.column_count; ++i)
+    workspace->iterate.x[i] = -workspace->program.b[i];
+  if (!system->Q_is_diagonal && workspace->program.definite) {
+    workspace->program.definite = conic_factor_cost(workspace);
     ++info->factorizations;
-    if (workspace->definite) tiles_solve(system, workspace->x);
+    if (workspace->program.definite) tiles_solve(system, workspace->iterate.x);
   }
-  if (!workspace->definite) least_squares(workspace, 1.0, info);
+  if (!workspace->program.definite) least_squares(workspace, 1.0, info);
   workspace->delassus.use = conic_delassus_prepare(workspace);
   start_rows(workspace, w, violation);
   find_units(workspace, violation);
-  if (!workspace->exact || !workspace->definite) return 0;
-  if (workspace->equality_count > 0) {
+  if (!workspace->program.exact || !workspace->program.definite) return 0;
+  if (workspace->program.equality_count > 0) {
     const cone_group *group = &product->groups[product->group_count - 1];
     if (max_norm(w + group->slot, group->count) > 0.0) return 0;
   }
   double nearest = HUGE_VAL;
-  for (int c = 0; c < workspace->lane_count; ++c)
+  for (int c = 0; c < workspace->program.lane_count; ++c)
     if (product->weight[c] > 0.0) nearest = smaller(nearest, -violation[c]);
-  if (nearest <= STRICTLY_INSIDE * workspace->length) return 0;
-  memset(workspace->dual, 0, (size_t)workspace->slot_count * sizeof(double));
-  memcpy(workspace->slack, w, (size_t)workspace->slot_count * sizeof(double));
+  if (nearest <= STRICTLY_INSIDE * workspace->units.length) return 0;
+  memset(workspace->iterate.dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  memcpy(workspace->iterate.slack, w, (size_t)workspace->program.slot_count * sizeof(double));
   return 1;
 }
 
 /* Least squares in natural units, then slack and dual for it. */
 static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
-  least_squares(workspace, workspace->force / workspace->length, info);
-  start_rows(workspace, workspace->rhs, workspace->aim);
-  start_cones(workspace, workspace->rhs);
+  least_squares(workspace, workspace->units.force / workspace->units.length, info);
+  start_rows(workspace, workspace->work.rhs, workspace->work.aim);
+  start_cones(workspace, workspace->work.rhs);
 }
 
 /* ------------------------------------------------------------ certificates */
@@ -265,7 +273,7 @@ static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
 /* A ray, moved into its cones. */
 static void keep_ray(const qd_cone_workspace *workspace, const double *ray, double *out) {
   const cone_product *product = &workspace->product;
-  memcpy(out, ray, (size_t)workspace->slot_count * sizeof(double));
+  memcpy(out, ray, (size_t)workspace->program.slot_count * sizeof(double));
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
@@ -284,75 +292,78 @@ static void keep_ray(const qd_cone_workspace *workspace, const double *ray, doub
  * excludes interior points. */
 static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
   const cone_product *product = &workspace->product;
-  double *push = workspace->work_x;
+  double *push = workspace->work.x;
   double value = 0.0, size = 0.0, terms = 0.0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int i = 0; i < group->dim; ++i)
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
-        value -= workspace->g[at] * ray[at];
-        terms = larger(terms, fabs(workspace->g[at] * ray[at]));
+        value -= workspace->program.g[at] * ray[at];
+        terms = larger(terms, fabs(workspace->program.g[at] * ray[at]));
         size = larger(size, fabs(ray[at]));
       }
   }
-  clear(push, workspace->column_count);
+  clear(push, workspace->program.column_count);
   tiles_add_transposed(&workspace->system, workspace->system.G, ray, push);
   const double leak = product->cone_count > 0 ? larger(0.0, cones_violation(product, ray)) : 0.0;
-  const double moved =
-      max_norm(push, workspace->column_count) * workspace->reach + leak * workspace->length;
-  if (value > workspace->ray_reach * moved) {
-    workspace->ray_reach = value / moved;
-    keep_ray(workspace, ray, workspace->ray);
+  const double moved = max_norm(push, workspace->program.column_count) * workspace->units.reach +
+                       leak * workspace->units.length;
+  if (value > workspace->path.ray_reach * moved) {
+    workspace->path.ray_reach = value / moved;
+    keep_ray(workspace, ray, workspace->path.ray);
   }
-  if (!workspace->exact && CERTIFICATE_SCALE * moved < size * workspace->length &&
-      value > -FLAT * size * workspace->length && value >= -FLAT * terms)
+  if (!workspace->program.exact && CERTIFICATE_SCALE * moved < size * workspace->units.length &&
+      value > -FLAT * size * workspace->units.length && value >= -FLAT * terms)
     return 1;
   return value > CERTIFICATE_SCALE * moved;
 }
 
 /* 1, and the multipliers that do in aim. */
 static int proves_infeasible(qd_cone_workspace *workspace) {
-  double *ray = workspace->aim;
-  conic_row_residual(workspace, workspace->x, workspace->slack);
-  const double primal = max_norm(workspace->residual_row, workspace->slot_count);
-  if (primal < (workspace->exact ? 1e-9 : 1e-12) * workspace->length) return 0; /* it is feasible */
-  memcpy(ray, workspace->dual, (size_t)workspace->slot_count * sizeof(double));
+  double *ray = workspace->work.aim;
+  conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
+  const double primal = max_norm(workspace->work.residual_row, workspace->program.slot_count);
+  if (primal < (workspace->program.exact ? 1e-9 : 1e-12) * workspace->units.length)
+    return 0; /* it is feasible */
+  memcpy(ray, workspace->iterate.dual, (size_t)workspace->program.slot_count * sizeof(double));
   if (excludes_points(workspace, ray)) return 1;
-  if (workspace->share < 1.0) return 0;
-  cones_apply(&workspace->product, &workspace->product.scaling, workspace->ddual, ray);
-  for (int i = 0; i < workspace->slot_count; ++i) ray[i] += workspace->dual[i];
+  if (workspace->path.share < 1.0) return 0;
+  cones_apply(&workspace->product, &workspace->product.scaling, workspace->work.ddual, ray);
+  for (int i = 0; i < workspace->program.slot_count; ++i) ray[i] += workspace->iterate.dual[i];
   return excludes_points(workspace, ray);
 }
 
 /* How far x goes: by the natural length, or where the cost bends and so has a minimum. */
 static double reach_of_cost(const qd_cone_workspace *workspace) {
-  double reach = workspace->reach;
-  for (int k = 0; k < workspace->column_count; ++k)
-    if (workspace->column_of[k] >= 0 && conic_curvature(workspace, workspace->column_of[k]) > 0.0)
-      reach = larger(reach, fabs(workspace->b[k]));
+  double reach = workspace->units.reach;
+  for (int k = 0; k < workspace->program.column_count; ++k)
+    if (workspace->program.column_of[k] >= 0 &&
+        conic_curvature(workspace, workspace->program.column_of[k]) > 0.0)
+      reach = larger(reach, fabs(workspace->program.b[k]));
   return reach;
 }
 
 /* A direction d with Qd = 0, Gd in K, Cd = 0, b'd < 0: the cost falls for ever. */
 static int proves_unbounded(qd_cone_workspace *workspace) {
   const double reach = reach_of_cost(workspace);
-  double *Gd = workspace->rhs;
+  double *Gd = workspace->work.rhs;
   double fall = 0.0, bend = 0.0, leak = 0.0;
-  for (int i = 0; i < workspace->column_count; ++i) {
-    fall -= workspace->b[i] * workspace->x[i];
-    bend = larger(bend, fabs(workspace->Qx[i]));
+  for (int i = 0; i < workspace->program.column_count; ++i) {
+    fall -= workspace->program.b[i] * workspace->iterate.x[i];
+    bend = larger(bend, fabs(workspace->work.Qx[i]));
   }
-  if (fall <= 0.0 || max_norm(workspace->x, workspace->column_count) < 1e4 * reach) return 0;
-  for (int i = 0; i < workspace->slot_count; ++i)
-    Gd[i] = workspace->residual_row[i] + workspace->slack[i] - workspace->g[i];
+  if (fall <= 0.0 || max_norm(workspace->iterate.x, workspace->program.column_count) < 1e4 * reach)
+    return 0;
+  for (int i = 0; i < workspace->program.slot_count; ++i)
+    Gd[i] = workspace->work.residual_row[i] + workspace->iterate.slack[i] - workspace->program.g[i];
   if (workspace->product.cone_count > 0)
     leak = larger(0.0, cones_violation(&workspace->product, Gd));
-  if (workspace->equality_count > 0) {
+  if (workspace->program.equality_count > 0) {
     const cone_group *group = &workspace->product.groups[workspace->product.group_count - 1];
     leak = larger(leak, max_norm(Gd + group->slot, group->count));
   }
-  return fall > CERTIFICATE_SCALE * (bend * reach + leak * workspace->force);
+  return fall > CERTIFICATE_SCALE * (bend * reach + leak * workspace->units.force);
 }
 
 /* ------------------------------------------------------------ the loop */
@@ -368,17 +379,19 @@ static double mean_target(const cone_product *product) {
 }
 
 static void keep_best(qd_cone_workspace *workspace) {
-  const size_t rows = (size_t)workspace->slot_count * sizeof(double);
-  memcpy(workspace->polish_x, workspace->x, (size_t)workspace->column_count * sizeof(double));
-  memcpy(workspace->path_slack, workspace->slack, rows);
-  memcpy(workspace->path_dual, workspace->dual, rows);
+  const size_t rows = (size_t)workspace->program.slot_count * sizeof(double);
+  memcpy(workspace->best.x, workspace->iterate.x,
+         (size_t)workspace->program.column_count * sizeof(double));
+  memcpy(workspace->best.slack, workspace->iterate.slack, rows);
+  memcpy(workspace->best.dual, workspace->iterate.dual, rows);
 }
 
 static void restore_best(qd_cone_workspace *workspace) {
-  const size_t rows = (size_t)workspace->slot_count * sizeof(double);
-  memcpy(workspace->x, workspace->polish_x, (size_t)workspace->column_count * sizeof(double));
-  memcpy(workspace->slack, workspace->path_slack, rows);
-  memcpy(workspace->dual, workspace->path_dual, rows);
+  const size_t rows = (size_t)workspace->program.slot_count * sizeof(double);
+  memcpy(workspace->iterate.x, workspace->best.x,
+         (size_t)workspace->program.column_count * sizeof(double));
+  memcpy(workspace->iterate.slack, workspace->best.slack, rows);
+  memcpy(workspace->iterate.dual, workspace->best.dual, rows);
 }
 
 /* Largest of primal, dual and complementarity error over what is allowed: rows beside `length`,
@@ -387,40 +400,41 @@ static void restore_best(qd_cone_workspace *workspace) {
 QD_CLONES
 static double path_error(qd_cone_workspace *workspace, double goal, double length, double force,
                          double *gap) {
-  *gap = cones_gap(&workspace->product, workspace->slack, workspace->dual);
-  if (!all_finite(workspace->residual_x, workspace->column_count)) *gap = HUGE_VAL;
-  const double primal = max_norm(workspace->residual_row, workspace->slot_count);
-  const double dual = max_norm(workspace->residual_x, workspace->column_count);
-  const double zero =
-      workspace->exact ? goal * length * workspace->force : BARRIER_FLOOR * workspace->energy;
-  const double deviation =
-      cones_deviation(&workspace->product, workspace->slack, workspace->dual, zero, goal);
-  const double size =
-      larger(larger(workspace->b_size, force), max_norm(workspace->Qx, workspace->column_count));
+  *gap = cones_gap(&workspace->product, workspace->iterate.slack, workspace->iterate.dual);
+  if (!all_finite(workspace->work.residual_x, workspace->program.column_count)) *gap = HUGE_VAL;
+  const double primal = max_norm(workspace->work.residual_row, workspace->program.slot_count);
+  const double dual = max_norm(workspace->work.residual_x, workspace->program.column_count);
+  const double zero = workspace->program.exact ? goal * length * workspace->units.force
+                                               : BARRIER_FLOOR * workspace->units.energy;
+  const double deviation = cones_deviation(&workspace->product, workspace->iterate.slack,
+                                           workspace->iterate.dual, zero, goal);
+  const double size = larger(larger(workspace->units.b_size, force),
+                             max_norm(workspace->work.Qx, workspace->program.column_count));
   return larger(deviation, larger(primal / (goal * length), dual / (goal * size)));
 }
 
 /* The same, in natural units. */
 static double natural_error(qd_cone_workspace *workspace, double goal, double *gap) {
-  return path_error(workspace, goal, workspace->length, 0.0, gap);
+  return path_error(workspace, goal, workspace->units.length, 0.0, gap);
 }
 
 /* The last step's rounding may have left the cones: no residual shows that. */
 static int is_inside(const qd_cone_workspace *workspace) {
-  return cones_hold(&workspace->product, workspace->slack) &&
-         cones_hold(&workspace->product, workspace->dual);
+  return cones_hold(&workspace->product, workspace->iterate.slack) &&
+         cones_hold(&workspace->product, workspace->iterate.dual);
 }
 
 /* Rounding has ended the path: 1 if what it has left of the rows counts as zero; `at_last`: or is
  * small beside the numbers at hand, large forces that hold each other included. */
 static int is_acceptable(qd_cone_workspace *workspace, double goal, int at_last) {
   double row = 0.0, gap;
-  for (int c = 0; c < workspace->lane_count; ++c) row = larger(row, workspace->compliance[c]);
-  conic_row_residual(workspace, workspace->x, workspace->slack);
-  conic_column_residual(workspace, workspace->x, workspace->dual);
-  const double held = sqrt(row) * max_norm(workspace->dual, workspace->slot_count);
+  for (int c = 0; c < workspace->program.lane_count; ++c)
+    row = larger(row, workspace->program.compliance[c]);
+  conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
+  conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
+  const double held = sqrt(row) * max_norm(workspace->iterate.dual, workspace->program.slot_count);
   const double force = at_last ? held : 0.0, allowed = at_last ? ACCEPTABLE / goal : 1.0;
-  const double length = larger(workspace->length, workspace->resolution / goal);
+  const double length = larger(workspace->units.length, workspace->units.resolution / goal);
   return path_error(workspace, goal, length, force, &gap) <= allowed && isfinite(gap) &&
          is_inside(workspace);
 }
@@ -429,11 +443,11 @@ static int is_acceptable(qd_cone_workspace *workspace, double goal, int at_last)
  * long. */
 static void start_warm(qd_cone_workspace *workspace, double goal) {
   conic_enter_path(workspace, 1.0);
-  conic_row_residual(workspace, workspace->x, workspace->slack);
-  conic_column_residual(workspace, workspace->x, workspace->dual);
+  conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
+  conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
   double gap;
   const double error = goal * natural_error(workspace, goal, &gap) / WARM_NEAR;
-  const double middle = workspace->energy / mean_target(&workspace->product);
+  const double middle = workspace->units.energy / mean_target(&workspace->product);
   if (error > WARM_FAR)
     conic_enter_path(workspace, larger(middle, WARM_FAR));
   else if (error > 1.0)
@@ -455,19 +469,19 @@ typedef struct path_run {
 static void measure(qd_cone_workspace *workspace, path_run *run) {
   const double goal = run->request->goal;
   if (run->by_recurrence)
-    tiles_multiply_Q(&workspace->system, workspace->x, workspace->Qx);
+    tiles_multiply_Q(&workspace->system, workspace->iterate.x, workspace->work.Qx);
   else
-    conic_column_residual(workspace, workspace->x, workspace->dual);
-  if (workspace->equality_count > 0) /* proximal steps leave a part behind */
-    conic_row_residual(workspace, workspace->x, workspace->slack);
+    conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
+  if (workspace->program.equality_count > 0) /* proximal steps leave a part behind */
+    conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
   run->error = natural_error(workspace, goal, &run->gap);
   if (run->by_recurrence && run->error * goal <= CARELESS) {
-    conic_column_residual(workspace, workspace->x, workspace->dual);
+    conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
     run->error = natural_error(workspace, goal, &run->gap);
     if (run->error > CAREFUL) run->error = larger(run->error, 2.0); /* another step, for accuracy */
   }
   if (run->error <= 1.0) { /* so far by the recurrence of the rows' residual: now the true one */
-    conic_row_residual(workspace, workspace->x, workspace->slack);
+    conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
     run->error = natural_error(workspace, goal, &run->gap);
   }
 }
@@ -494,14 +508,15 @@ static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations
   return PATH_GOES_ON;
 }
 
-/* A proof that there is no solution: the best iterate is back, and the proof in path_dual, or far
- * along newton_x. */
+/* A proof that there is no solution: the best iterate is back, and the proof in best.dual, or far
+ * along newton.x. */
 static path_end find_proof(qd_cone_workspace *workspace) {
   const int infeasible = proves_infeasible(workspace);
   if (!infeasible && !proves_unbounded(workspace)) return PATH_GOES_ON;
-  memcpy(workspace->newton_x, workspace->x, (size_t)workspace->column_count * sizeof(double));
+  memcpy(workspace->newton.x, workspace->iterate.x,
+         (size_t)workspace->program.column_count * sizeof(double));
   restore_best(workspace);
-  if (infeasible) keep_ray(workspace, workspace->aim, workspace->path_dual);
+  if (infeasible) keep_ray(workspace, workspace->work.aim, workspace->best.dual);
   return infeasible ? PATH_INFEASIBLE : PATH_UNBOUNDED;
 }
 
@@ -510,9 +525,9 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
   const double goal = run->request->goal;
   const int cones = workspace->product.cone_count;
   const double mu = cones > 0 ? run->gap / cones : 0.0;
-  const int refine = mu < REFINE_FROM * workspace->energy || run->stalled > 1;
+  const int refine = mu < REFINE_FROM * workspace->units.energy || run->stalled > 1;
   const double alpha = conic_take_step(workspace, mu, run->target, refine, info);
-  run->by_recurrence = !refine && workspace->definite && run->error * goal > CARELESS;
+  run->by_recurrence = !refine && workspace->program.definite && run->error * goal > CARELESS;
   if (run->request->from == PATH_WARM && info->iterations - run->first < WARM_WATCH &&
       alpha < WARM_STEP) {
     ++info->iterations;
@@ -531,13 +546,13 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
  * all that rounding allows. */
 static path_end end_short(qd_cone_workspace *workspace, const path_run *run, path_end end) {
   if (run->best == HUGE_VAL) { /* nothing finite was ever seen */
-    memset(workspace->polish_x, 0, (size_t)workspace->column_count * sizeof(double));
-    memset(workspace->path_slack, 0, (size_t)workspace->slot_count * sizeof(double));
-    memset(workspace->path_dual, 0, (size_t)workspace->slot_count * sizeof(double));
+    memset(workspace->best.x, 0, (size_t)workspace->program.column_count * sizeof(double));
+    memset(workspace->best.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
+    memset(workspace->best.dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
   }
   restore_best(workspace);
-  const int at_last =
-      !workspace->exact || workspace->by_offsets || run->request->from == PATH_ELSEWHERE;
+  const int at_last = !workspace->program.exact || workspace->units.by_offsets ||
+                      run->request->from == PATH_ELSEWHERE;
   return is_acceptable(workspace, run->request->goal, at_last) ? PATH_ARRIVED : end;
 }
 
@@ -550,7 +565,7 @@ path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *req
   run.first = info->iterations;
   run.target = mean_target(&workspace->product);
   workspace->origin = ORIGIN_PATH;
-  conic_row_residual(workspace, workspace->x, workspace->slack);
+  conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
   for (;; ++info->iterations) {
     measure(workspace, &run);
     end = look(workspace, &run, info->iterations);
@@ -558,14 +573,14 @@ path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *req
     if (end != PATH_GOES_ON) break;
   }
   if (end == PATH_ARRIVED || end == PATH_AT_WIDTH || end == PATH_LEFT) return end;
-  workspace->path_error = run.best * request->goal;
+  workspace->path.error = run.best * request->goal;
   return end == PATH_AT_LIMIT || end == PATH_IN_TROUBLE ? end_short(workspace, &run, end) : end;
 }
 
 void conic_change_units(qd_cone_workspace *workspace, int choice) {
   static const double length_factor[OTHER_UNITS] = {30.0, 1e3, 1.0, 0.03, 1e4, 1e6},
                       force_factor[OTHER_UNITS] = {30.0, 1.0, 1e3, 0.03, 1e4, 1e6};
-  workspace->length *= length_factor[choice];
-  workspace->force *= force_factor[choice];
-  workspace->energy = workspace->length * workspace->force;
+  workspace->units.length *= length_factor[choice];
+  workspace->units.force *= force_factor[choice];
+  workspace->units.energy = workspace->units.length * workspace->units.force;
 }

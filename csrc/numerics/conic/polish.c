@@ -47,7 +47,7 @@ static void clear_padding(qd_cone_workspace *workspace, double *rows) {
     for (int c = group->count; c < group->padded; ++c) {
       conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
       for (int i = 0; i < group->dim; ++i) {
-        workspace->rows.u[group->slot + i * group->padded + c] = 0.0;
+        workspace->active.rows.u[group->slot + i * group->padded + c] = 0.0;
         rows[group->slot + i * group->padded + c] = 0.0;
       }
     }
@@ -59,7 +59,7 @@ LANES_INLINE void as_slack(const qd_cone_workspace *workspace, const double *dua
   const cone_product *product = &workspace->product;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    const double *per_split = workspace->per_split + group->cone;
+    const double *per_split = workspace->polish.per_split + group->cone;
     for (int i = 0; i < group->dim; ++i)
       for (int c = 0; c < group->padded; ++c)
         out[group->slot + i * group->padded + c] =
@@ -73,30 +73,32 @@ static void newton_step(qd_cone_workspace *workspace, int factor, double *x, dou
                         double *w) {
   tile_system *system = &workspace->system;
   const cone_product *product = &workspace->product;
-  const int slots = workspace->slot_count, columns = workspace->column_count;
-  double *offset = workspace->dslack, *held = workspace->ddual, *load = workspace->dslack_aim;
-  double *step = workspace->dx, *moved = workspace->work_row2; /* padded lanes stay zero */
+  const int slots = workspace->program.slot_count, columns = workspace->program.column_count;
+  double *offset = workspace->work.dslack, *held = workspace->work.ddual,
+         *load = workspace->work.dslack_aim;
+  double *step = workspace->work.dx, *moved = workspace->work.row2; /* padded lanes stay zero */
   if (factor) {
-    tiles_assemble(system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+    tiles_assemble(system, &workspace->active.rows,
+                   workspace->program.definite ? 0.0 : PROXIMAL_SHIFT);
     tiles_factor(system);
   }
   /* soft directions: new dual = -M (new slack + offset), offset = dual / r - slack, held part off
    */
   as_slack(workspace, dual, held);
   for (int i = 0; i < slots; ++i) held[i] -= w[i];
-  cones_apply(product, &workspace->hard, held, offset);
+  cones_apply(product, &workspace->active.hard, held, offset);
   for (int i = 0; i < slots; ++i) offset[i] = held[i] - offset[i];
-  cones_apply(product, &workspace->hard, dual, held);
+  cones_apply(product, &workspace->active.hard, dual, held);
   for (int i = 0; i < slots; ++i) load[i] = w[i] + offset[i];
-  cones_apply(product, &workspace->stiffness, load, dual);
+  cones_apply(product, &workspace->active.stiffness, load, dual);
   for (int i = 0; i < slots; ++i) dual[i] = held[i] - dual[i];
   tiles_multiply_Q(system, x, step);
-  for (int i = 0; i < columns; ++i) step[i] = -workspace->b[i] - step[i];
+  for (int i = 0; i < columns; ++i) step[i] = -workspace->program.b[i] - step[i];
   tiles_add_transposed(system, system->G, dual, step);
   tiles_solve(system, step);
   for (int i = 0; i < columns; ++i) x[i] += step[i];
   tiles_multiply(system, system->G, step, moved);
-  cones_apply(product, &workspace->stiffness, moved, load);
+  cones_apply(product, &workspace->active.stiffness, moved, load);
   for (int i = 0; i < slots; ++i) {
     dual[i] -= load[i];
     w[i] += moved[i];
@@ -106,18 +108,21 @@ static void newton_step(qd_cone_workspace *workspace, int factor, double *x, dou
 /* Error of the natural map at (x, dual), relative; dual and slack of its projection. */
 LANES_INLINE double evaluate(qd_cone_workspace *workspace, double r, const double *x,
                              const double *dual, const double *w, double *projected) {
-  const double map = r * conic_project(workspace, w, dual, workspace->aim, projected);
+  const double map = r * conic_project(workspace, w, dual, workspace->work.aim, projected);
   conic_column_residual(workspace, x, projected);
-  const double size = larger(workspace->b_size, max_norm(workspace->Qx, workspace->column_count));
-  const double force = larger(workspace->force, max_norm(projected, workspace->slot_count));
-  if (!all_finite(workspace->residual_x, workspace->column_count)) return HUGE_VAL;
-  return larger(map / force, max_norm(workspace->residual_x, workspace->column_count) / size);
+  const double size = larger(workspace->units.b_size,
+                             max_norm(workspace->work.Qx, workspace->program.column_count));
+  const double force =
+      larger(workspace->units.force, max_norm(projected, workspace->program.slot_count));
+  if (!all_finite(workspace->work.residual_x, workspace->program.column_count)) return HUGE_VAL;
+  return larger(map / force,
+                max_norm(workspace->work.residual_x, workspace->program.column_count) / size);
 }
 
 /* Force over length: natural units, or where those have failed what the path's end has itself,
  * unless that is rounding: nothing in contact, or nothing out of it. */
 static double find_r(const qd_cone_workspace *workspace, solution_origin origin) {
-  const double natural = workspace->force / workspace->near_length;
+  const double natural = workspace->units.force / workspace->units.near_length;
   if (origin == ORIGIN_PATH || origin == ORIGIN_REST) return natural;
   if (origin != ORIGIN_PATH_END) return FROM_CUTS * natural;
   const cone_product *product = &workspace->product;
@@ -125,19 +130,20 @@ static double find_r(const qd_cone_workspace *workspace, solution_origin origin)
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
-      force = larger(force, workspace->dual[group->slot + c]);
-      length = larger(length, workspace->slack[group->slot + c]);
+      force = larger(force, workspace->iterate.dual[group->slot + c]);
+      length = larger(length, workspace->iterate.slack[group->slot + c]);
     }
   }
-  return force > WEAK * workspace->force && length > WEAK * workspace->length ? force / length
-                                                                              : natural;
+  return force > WEAK * workspace->units.force && length > WEAK * workspace->units.length
+             ? force / length
+             : natural;
 }
 
 /* Held rows no stiffer than what contacts that hardly slide have across (force over way) converge
  * slowly. Only from a start: multipliers of an infeasible program grow with the penalty, until what
  * they leave is small beside them; other origins have proofs of that to find. */
 static void stiffen(qd_cone_workspace *workspace) {
-  workspace->hard_penalty = smaller(STIFFER * workspace->hard_penalty, STIFFEST);
+  workspace->active.hard_penalty = smaller(STIFFER * workspace->active.hard_penalty, STIFFEST);
   conic_set_equalities(workspace);
 }
 
@@ -186,27 +192,28 @@ static int ends_run(newton_run *run, int iteration, double error) {
 
 /* The split of each cone, as the path has found it, or r for all. */
 static void set_splits(qd_cone_workspace *workspace, double r) {
-  if (!workspace->split_width)
-    for (int c = 0; c < workspace->lane_count; ++c) workspace->split[c] = r;
-  for (int c = 0; c < workspace->lane_count; ++c)
-    workspace->per_split[c] = 1.0 / workspace->split[c];
+  if (!workspace->polish.split_width)
+    for (int c = 0; c < workspace->program.lane_count; ++c) workspace->polish.split[c] = r;
+  for (int c = 0; c < workspace->program.lane_count; ++c)
+    workspace->polish.per_split[c] = 1.0 / workspace->polish.split[c];
 }
 
 /* The point at hand, projected, is the best so far. */
 static void keep_best(qd_cone_workspace *workspace, const double *projected) {
-  memcpy(workspace->polish_x, workspace->newton_x,
-         (size_t)workspace->column_count * sizeof(double));
-  memcpy(workspace->polish_dual, projected, (size_t)workspace->slot_count * sizeof(double));
-  for (int i = 0; i < workspace->slot_count; ++i)
-    workspace->polish_slack[i] = projected[i] - workspace->aim[i]; /* times r */
+  memcpy(workspace->polished.x, workspace->newton.x,
+         (size_t)workspace->program.column_count * sizeof(double));
+  memcpy(workspace->polished.dual, projected,
+         (size_t)workspace->program.slot_count * sizeof(double));
+  for (int i = 0; i < workspace->program.slot_count; ++i)
+    workspace->polished.slack[i] = projected[i] - workspace->work.aim[i]; /* times r */
 }
 
-/* Newton from (newton_x, newton_dual, newton_slack); 1 if it arrives. */
+/* Newton from (newton); 1 if it arrives. */
 QD_CLONES
 static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
   newton_run run = {guess, find_r(workspace, guess->origin), HUGE_VAL, HUGE_VAL, 0};
-  double *x = workspace->newton_x, *w = workspace->newton_slack, *dual = workspace->newton_dual;
-  double *projected = workspace->ddual_aim, penalty = workspace->hard_penalty;
+  double *x = workspace->newton.x, *w = workspace->newton.slack, *dual = workspace->newton.dual;
+  double *projected = workspace->work.ddual_aim, penalty = workspace->active.hard_penalty;
   int best_is_last = 0;
   set_splits(workspace, run.r);
   for (int iteration = 0;; ++iteration) {
@@ -219,19 +226,19 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
     }
     if (ends_run(&run, iteration, error)) break;
     const int slow = guess->origin == ORIGIN_START && error > SLOW * run.last;
-    const int factor = iteration == 0 || error > SAME_FACTOR || workspace->state_changed || slow ||
-                       penalty != workspace->hard_penalty;
+    const int factor = iteration == 0 || error > SAME_FACTOR || workspace->active.changed || slow ||
+                       penalty != workspace->active.hard_penalty;
     run.last = error;
     newton_step(workspace, factor, x, dual, w);
     info->factorizations += factor;
-    penalty = workspace->hard_penalty;
-    if (slow && !workspace->state_changed) stiffen(workspace);
+    penalty = workspace->active.hard_penalty;
+    if (slow && !workspace->active.changed) stiffen(workspace);
   }
-  as_slack(workspace, workspace->polish_slack, workspace->polish_slack);
+  as_slack(workspace, workspace->polished.slack, workspace->polished.slack);
   if (run.best < HUGE_VAL && !best_is_last) /* states of the best: z = dual - r slack again */
-    conic_project(workspace, workspace->polish_slack, workspace->polish_dual, workspace->aim,
-                  projected);
-  workspace->polish_error = run.best;
+    conic_project(workspace, workspace->polished.slack, workspace->polished.dual,
+                  workspace->work.aim, projected);
+  workspace->polish.error = run.best;
   return run.best <= ACCEPTED;
 }
 
@@ -243,14 +250,14 @@ static void spread_load(qd_cone_workspace *workspace) {
   double smallest = HUGE_VAL;
   for (int k = 0; k < product->group_count; ++k)
     for (int c = 0; c < product->groups[k].count; ++c) {
-      const double load = workspace->polish_dual[product->groups[k].slot + c];
-      if (load > 1e3 * WEAK * workspace->force) smallest = smaller(smallest, load);
+      const double load = workspace->polished.dual[product->groups[k].slot + c];
+      if (load > 1e3 * WEAK * workspace->units.force) smallest = smaller(smallest, load);
     }
   for (int k = 0; k < product->group_count && smallest < HUGE_VAL; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count; ++c)
-      if (workspace->state[group->cone + c] == CONE_WEAK)
-        workspace->newton_dual[group->slot + c] += smallest;
+      if (workspace->active.state[group->cone + c] == CONE_WEAK)
+        workspace->newton.dual[group->slot + c] += smallest;
   }
 }
 
@@ -258,48 +265,50 @@ static void spread_load(qd_cone_workspace *workspace) {
  * neither closes nor opens them (boxes in a stack fall together). */
 static void press_together(qd_cone_workspace *workspace, double *dual) {
   const cone_product *product = &workspace->product;
-  memset(dual, 0, (size_t)workspace->slot_count * sizeof(double));
+  memset(dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
-      dual[group->slot + c] = REST_FORCE * workspace->force;
+      dual[group->slot + c] = REST_FORCE * workspace->units.force;
   }
 }
 
 void conic_keep_free_minimum(qd_cone_workspace *workspace) {
-  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
-  memcpy(workspace->polish_x, workspace->x, (size_t)workspace->column_count * sizeof(double));
-  memcpy(workspace->polish_slack, workspace->slack, row_bytes);
-  memset(workspace->polish_dual, 0, row_bytes);
-  for (int c = 0; c < workspace->lane_count; ++c) workspace->state[c] = CONE_OPEN;
+  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
+  memcpy(workspace->polished.x, workspace->iterate.x,
+         (size_t)workspace->program.column_count * sizeof(double));
+  memcpy(workspace->polished.slack, workspace->iterate.slack, row_bytes);
+  memset(workspace->polished.dual, 0, row_bytes);
+  for (int c = 0; c < workspace->program.lane_count; ++c) workspace->active.state[c] = CONE_OPEN;
 }
 
 /* The guess as Newton's point; that of a start is there. */
 static void take_guess(qd_cone_workspace *workspace, solution_origin origin) {
-  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
-  double *w = workspace->newton_slack;
+  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
+  double *w = workspace->newton.slack;
   if (origin != ORIGIN_START)
-    memcpy(workspace->newton_x, workspace->x, (size_t)workspace->column_count * sizeof(double));
+    memcpy(workspace->newton.x, workspace->iterate.x,
+           (size_t)workspace->program.column_count * sizeof(double));
   if (origin == ORIGIN_REST) {
-    press_together(workspace, workspace->newton_dual);
-    memcpy(w, workspace->rhs, row_bytes);
+    press_together(workspace, workspace->newton.dual);
+    memcpy(w, workspace->work.rhs, row_bytes);
     return;
   }
-  if (origin != ORIGIN_START) memcpy(workspace->newton_dual, workspace->dual, row_bytes);
-  conic_slacks_at(workspace, workspace->newton_x, w);
+  if (origin != ORIGIN_START) memcpy(workspace->newton.dual, workspace->iterate.dual, row_bytes);
+  conic_slacks_at(workspace, workspace->newton.x, w);
 }
 
 int conic_polish(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
-  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
+  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
   /* cuts leave sets that are still to change, where more stiffness is more rounding */
-  workspace->hard_penalty = guess->origin == ORIGIN_PATH ? STIFFEST_ROW : HARD_ROW_PENALTY;
+  workspace->active.hard_penalty = guess->origin == ORIGIN_PATH ? STIFFEST_ROW : HARD_ROW_PENALTY;
   take_guess(workspace, guess->origin);
-  clear_padding(workspace, workspace->newton_dual);
-  memset(workspace->ddual_aim, 0, row_bytes);
-  memset(workspace->aim, 0, row_bytes);
+  clear_padding(workspace, workspace->newton.dual);
+  memset(workspace->work.ddual_aim, 0, row_bytes);
+  memset(workspace->work.aim, 0, row_bytes);
   conic_set_equalities(workspace);
   int verified = iterate(workspace, guess, info);
-  workspace->hard_penalty = HARD_ROW_PENALTY;
+  workspace->active.hard_penalty = HARD_ROW_PENALTY;
   if (verified && guess->origin == ORIGIN_ACTIVE_SET && conic_any_weak(workspace)) {
     if (!guess->is_vertex) return 0; /* more cuts show how the load spreads */
     spread_load(workspace);

@@ -57,15 +57,15 @@ LANES_INLINE void set_operators(qd_cone_workspace *workspace, int cone, const la
   lanes_keep(&along_held, held_along, &one);
   lanes_keep(&rest_held, held_rest, &one);
   const lanes along_squared = *along * *along, against_squared = *against * *against;
-  LANES_AT(workspace->rows.diagonal + cone) = 0.5 * (*along + *against);
-  LANES_AT(workspace->rows.cross + cone) = 0.5 * (*along - *against);
-  LANES_AT(workspace->rows.tangent + cone) = *across;
-  LANES_AT(workspace->stiffness.diagonal + cone) = 0.5 * (along_squared + against_squared);
-  LANES_AT(workspace->stiffness.cross + cone) = 0.5 * (along_squared - against_squared);
-  LANES_AT(workspace->stiffness.tangent + cone) = *across * *across;
-  LANES_AT(workspace->hard.diagonal + cone) = 0.5 * (along_held + rest_held);
-  LANES_AT(workspace->hard.cross + cone) = 0.5 * (along_held - rest_held);
-  LANES_AT(workspace->hard.tangent + cone) = rest_held;
+  LANES_AT(workspace->active.rows.diagonal + cone) = 0.5 * (*along + *against);
+  LANES_AT(workspace->active.rows.cross + cone) = 0.5 * (*along - *against);
+  LANES_AT(workspace->active.rows.tangent + cone) = *across;
+  LANES_AT(workspace->active.stiffness.diagonal + cone) = 0.5 * (along_squared + against_squared);
+  LANES_AT(workspace->active.stiffness.cross + cone) = 0.5 * (along_squared - against_squared);
+  LANES_AT(workspace->active.stiffness.tangent + cone) = *across * *across;
+  LANES_AT(workspace->active.hard.diagonal + cone) = 0.5 * (along_held + rest_held);
+  LANES_AT(workspace->active.hard.cross + cone) = 0.5 * (along_held - rest_held);
+  LANES_AT(workspace->active.hard.tangent + cone) = rest_held;
 }
 
 /* Four Lorentz cones from lane c of the group on; returns the largest change over r of each. */
@@ -74,7 +74,7 @@ LANES_INLINE void project_cones(qd_cone_workspace *workspace, const cone_group *
                                 double *z, double *projected, lanes *change, int dim) {
   const size_t n = (size_t)group->padded, at = (size_t)(group->slot + c);
   const int cone = group->cone + c, real = group->count - c;
-  const lanes r = LANES_OF(workspace->split + cone), weak_length = WEAK * in->length * r;
+  const lanes r = LANES_OF(workspace->polish.split + cone), weak_length = WEAK * in->length * r;
   const lanes open_state = {CONE_OPEN, CONE_OPEN, CONE_OPEN, CONE_OPEN};
   const lanes stick_state = {CONE_STICK, CONE_STICK, CONE_STICK, CONE_STICK};
   const lanes slide_state = {CONE_SLIDE, CONE_SLIDE, CONE_SLIDE, CONE_SLIDE};
@@ -104,7 +104,7 @@ LANES_INLINE void project_cones(qd_cone_workspace *workspace, const cone_group *
   for (int i = 1; i < dim; ++i) {
     const size_t row = at + (size_t)i * n;
     const lanes value = LANES_OF(z + row), u = value * per, slid = beta * u;
-    LANES_AT(workspace->rows.u + row) = u;
+    LANES_AT(workspace->active.rows.u + row) = u;
     lanes_keep(&part, &slides, &slid);
     lanes_choose(&part, &sticks, &value, &part);
     LANES_AT(projected + row) = part;
@@ -113,7 +113,7 @@ LANES_INLINE void project_cones(qd_cone_workspace *workspace, const cone_group *
     lanes_larger(change, &moved, change);
   }
   *change /= r;
-  hard_roots(workspace->compliance + cone, in->penalty, &root);
+  hard_roots(workspace->program.compliance + cone, in->penalty, &root);
   lanes_keep(&along, &touches, &root);
   lanes_keep(&against, &sticks, &root);
   lanes_sqrt(&across, &ratio);
@@ -125,7 +125,7 @@ LANES_INLINE void project_cones(qd_cone_workspace *workspace, const cone_group *
   lanes_choose(&state, &sticks, &stick_state, &slide_state);
   lanes_choose(&state, &is_open, &open_state, &state);
   lanes_choose(&state, &strict, &state, &weak_state);
-  workspace->state_changed |= set_states(workspace->state + cone, &state, real);
+  workspace->active.changed |= set_states(workspace->active.state + cone, &state, real);
 }
 
 /* The same for four rows of an orthant: only the head of a cone. */
@@ -134,7 +134,7 @@ LANES_INLINE void project_rows(qd_cone_workspace *workspace, const cone_group *g
                                double *projected, lanes *change) {
   const size_t at = (size_t)(group->slot + c);
   const int cone = group->cone + c, real = group->count - c;
-  const lanes r = LANES_OF(workspace->split + cone), weak_length = WEAK * in->length * r;
+  const lanes r = LANES_OF(workspace->polish.split + cone), weak_length = WEAK * in->length * r;
   const lanes open_state = {CONE_OPEN, CONE_OPEN, CONE_OPEN, CONE_OPEN};
   const lanes stick_state = {CONE_STICK, CONE_STICK, CONE_STICK, CONE_STICK};
   const lanes weak_state = {CONE_WEAK, CONE_WEAK, CONE_WEAK, CONE_WEAK};
@@ -149,15 +149,15 @@ LANES_INLINE void project_rows(qd_cone_workspace *workspace, const cone_group *g
   moved = LANES_OF(dual + at) / r;
   lanes_choose(&moved, &sticks, &LANES_OF(w + at), &moved);
   lanes_size(change, &moved);
-  hard_roots(workspace->compliance + cone, in->penalty, &root);
+  hard_roots(workspace->program.compliance + cone, in->penalty, &root);
   lanes_keep(&root, &sticks, &root);
-  LANES_AT(workspace->rows.diagonal + cone) = root;
-  LANES_AT(workspace->stiffness.diagonal + cone) = root * root;
+  LANES_AT(workspace->active.rows.diagonal + cone) = root;
+  LANES_AT(workspace->active.stiffness.diagonal + cone) = root * root;
   lanes_keep(&part, &sticks, &one);
-  LANES_AT(workspace->hard.diagonal + cone) = part;
+  LANES_AT(workspace->active.hard.diagonal + cone) = part;
   lanes_choose(&state, &sticks, &stick_state, &open_state);
   lanes_choose(&state, &strict, &state, &weak_state);
-  workspace->state_changed |= set_states(workspace->state + cone, &state, real);
+  workspace->active.changed |= set_states(workspace->active.state + cone, &state, real);
 }
 
 /* Padded lanes do not count. */
@@ -173,9 +173,10 @@ QD_CLONES
 double conic_project(qd_cone_workspace *workspace, const double *w, const double *dual, double *z,
                      double *projected) {
   const cone_product *product = &workspace->product;
-  const quad_input in = {WEAK * workspace->force, workspace->length, workspace->hard_penalty};
+  const quad_input in = {WEAK * workspace->units.force, workspace->units.length,
+                         workspace->active.hard_penalty};
   lanes worst = zero, change;
-  workspace->state_changed = 0;
+  workspace->active.changed = 0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->padded; c += 4) {

@@ -37,7 +37,7 @@
 static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int c) {
   const cone_operator *path = &workspace->product.scaling;
   const int at = group->cone + c;
-  const double limit = workspace->exact ? conic_hard_root(workspace, at) : HUGE_VAL;
+  const double limit = workspace->program.exact ? conic_hard_root(workspace, at) : HUGE_VAL;
   const double diagonal = smaller(path->diagonal[at], limit);
   if (group->kind == GROUP_LORENTZ)
     conic_set_stiffness(workspace, at, smaller(path->diagonal[at] + path->cross[at], limit),
@@ -46,7 +46,7 @@ static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int
   else
     conic_set_stiffness(workspace, at, diagonal, diagonal, diagonal, 0, 0);
   for (int i = 1; i < group->dim; ++i)
-    workspace->rows.u[group->slot + i * group->padded + c] =
+    workspace->active.rows.u[group->slot + i * group->padded + c] =
         path->u[group->slot + i * group->padded + c];
 }
 
@@ -57,7 +57,7 @@ static int settle_weak_cones(qd_cone_workspace *workspace) {
   qd_cone_info effort = {0};
   const path_start from = workspace->origin == ORIGIN_PATH ? PATH_RESUMED : PATH_COLD;
   if (from == PATH_COLD) conic_free_minimum(workspace, &effort);
-  workspace->split_width = 0;
+  workspace->polish.split_width = 0;
   const path_request path = {PATH_END, PATH_ITERATIONS, 0, from};
   const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
   return conic_follow_path(workspace, &path, &effort) == PATH_ARRIVED &&
@@ -66,16 +66,16 @@ static int settle_weak_cones(qd_cone_workspace *workspace) {
 
 /* The states that the end of a path shows which has reached the boundary. */
 static void read_path_end(qd_cone_workspace *workspace) {
-  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
-  memcpy(workspace->polish_slack, workspace->slack, row_bytes);
-  memcpy(workspace->polish_dual, workspace->dual, row_bytes);
+  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
+  memcpy(workspace->polished.slack, workspace->iterate.slack, row_bytes);
+  memcpy(workspace->polished.dual, workspace->iterate.dual, row_bytes);
   conic_read_states(workspace);
 }
 
 /* A weakly active cone without a path: as stiff as what it works against, halfway between open and
  * held. */
 static void share_motion(qd_cone_workspace *workspace, int cone) {
-  const double compliance = workspace->compliance[cone];
+  const double compliance = workspace->program.compliance[cone];
   const double root = compliance > 0.0 ? sqrt(1.0 / compliance) : 0.0;
   conic_set_stiffness(workspace, cone, root, root, root, 0, 0);
 }
@@ -84,8 +84,9 @@ static void share_motion(qd_cone_workspace *workspace, int cone) {
  * 0 and move nothing. */
 static void list_stiff_blocks(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
-  const cone_operator *rows = &workspace->rows;
-  workspace->stiff_count = workspace->stiff_cone_count = workspace->stiff_slot_count = 0;
+  const cone_operator *rows = &workspace->active.rows;
+  workspace->sensitivity.stiff_count = workspace->sensitivity.stiff_cone_count =
+      workspace->sensitivity.stiff_slot_count = 0;
   for (int b = 0; b < system->block_count; ++b) {
     const row_block *block = &system->blocks[b];
     const int linear = block->slot_step == 1, cones = linear ? block->row_count : 1;
@@ -93,21 +94,22 @@ static void list_stiff_blocks(qd_cone_workspace *workspace) {
     for (int c = block->cone; c < block->cone + cones; ++c)
       stiff |= rows->diagonal[c] != 0.0 || rows->tangent[c] != 0.0;
     if (!stiff) continue;
-    workspace->stiff_blocks[workspace->stiff_count++] = b;
+    workspace->sensitivity.stiff_blocks[workspace->sensitivity.stiff_count++] = b;
     for (int c = 0; c < cones; ++c)
-      workspace->stiff_cones[workspace->stiff_cone_count++] = (stiff_cone){
+      workspace->sensitivity.stiff_cones[workspace->sensitivity.stiff_cone_count++] = (stiff_cone){
           block->slot + c, block->cone + c, linear ? 1 : block->row_count, block->slot_step};
     for (int i = 0; i < block->row_count; ++i)
-      workspace->stiff_slots[workspace->stiff_slot_count++] = block->slot + i * block->slot_step;
+      workspace->sensitivity.stiff_slots[workspace->sensitivity.stiff_slot_count++] =
+          block->slot + i * block->slot_step;
   }
 }
 
 /* Right-hand sides over rows: blocks that are not stiff are never written. */
 static void clear_rows(qd_cone_workspace *workspace) {
-  const size_t bytes = 4 * (size_t)workspace->slot_count * sizeof(double);
-  memset(workspace->row4, 0, bytes);
-  memset(workspace->moved4, 0, bytes);
-  memset(workspace->work_row4, 0, bytes);
+  const size_t bytes = 4 * (size_t)workspace->program.slot_count * sizeof(double);
+  memset(workspace->sensitivity.row4, 0, bytes);
+  memset(workspace->sensitivity.moved4, 0, bytes);
+  memset(workspace->sensitivity.work_row4, 0, bytes);
 }
 
 static int multipliers_matter(qd_cone_workspace *workspace);
@@ -115,7 +117,7 @@ static int kink_is_near(qd_cone_workspace *workspace);
 
 /* What is known of the solution's active set. */
 typedef struct known_set {
-  int active;  /* states, and polish_dual and polish_slack that show them */
+  int active;  /* states, and polished that show them */
   int settled; /* proven */
   int weak;    /* some cone is near two states, or the set one of several */
   int by_path; /* the iterate is a path's */
@@ -130,9 +132,10 @@ static known_set settle(qd_cone_workspace *workspace, int polished) {
     set.active = set.settled = settle_weak_cones(workspace);
     set.weak = !set.active || conic_any_weak(workspace);
   }
-  if (workspace->exact && set.by_path && !set.active) { /* rounding ended the path, or no polish */
+  if (workspace->program.exact && set.by_path &&
+      !set.active) { /* rounding ended the path, or no polish */
     qd_cone_info effort = {0};
-    workspace->path_error = HUGE_VAL;
+    workspace->path.error = HUGE_VAL;
     set.active = conic_rescue(workspace, PATH_END, RESCUE_LIMIT, 1, &set.settled, &effort);
     set.by_path = !set.active;
     set.weak = 1; /* one set of several that are as good: an estimate */
@@ -142,21 +145,23 @@ static known_set settle(qd_cone_workspace *workspace, int polished) {
 
 /* Cones whose state is open to doubt: 1 if the path's scaling of them is known. */
 static int scale_at_end(qd_cone_workspace *workspace, int by_path) {
-  return cones_scale(&workspace->product, by_path ? workspace->slack : workspace->path_slack,
-                     by_path ? workspace->dual : workspace->path_dual);
+  return cones_scale(&workspace->product,
+                     by_path ? workspace->iterate.slack : workspace->best.slack,
+                     by_path ? workspace->iterate.dual : workspace->best.dual);
 }
 
 /* The stiffness of every row; 1 if some direction is hard. */
 static int set_stiffnesses(qd_cone_workspace *workspace, int active, int scaled) {
   const cone_product *product = &workspace->product;
-  int hard = workspace->equality_count > 0;
-  workspace->hard_penalty = STIFFEST;
+  int hard = workspace->program.equality_count > 0;
+  workspace->active.hard_penalty = STIFFEST;
   if (active)
-    hard |= conic_set_active_rows(workspace, workspace->polish_dual, workspace->polish_slack);
+    hard |= conic_set_active_rows(workspace, workspace->polished.dual, workspace->polished.slack);
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c) {
-      if (active && !(c < group->count && workspace->state[group->cone + c] == CONE_WEAK)) continue;
+      if (active && !(c < group->count && workspace->active.state[group->cone + c] == CONE_WEAK))
+        continue;
       if (scaled)
         copy_path(workspace, group, c);
       else
@@ -169,26 +174,28 @@ static int set_stiffnesses(qd_cone_workspace *workspace, int active, int scaled)
 
 /* The factor that all right-hand sides share. */
 static void factor(qd_cone_workspace *workspace, int hard) {
-  tiles_assemble(&workspace->system, &workspace->rows, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+  tiles_assemble(&workspace->system, &workspace->active.rows,
+                 workspace->program.definite ? 0.0 : PROXIMAL_SHIFT);
   tiles_factor(&workspace->system);
   list_stiff_blocks(workspace);
   clear_rows(workspace);
   /* one refinement of a soft system, none where its factor is as good as exact */
   const int soft_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
-  workspace->hard_rounds = hard || !workspace->definite ? HARD_ROUNDS : soft_rounds;
+  workspace->sensitivity.rounds = hard || !workspace->program.definite ? HARD_ROUNDS : soft_rounds;
 }
 
 qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
                                     int *exact) {
   known_set set = settle(workspace, info->polished);
-  *exact = workspace->exact ? set.settled && !set.weak : 1;
+  *exact = workspace->program.exact ? set.settled && !set.weak : 1;
   const int scaled = (set.weak || !set.active) && scale_at_end(workspace, set.by_path);
   if (!set.active && !scaled) { /* on the boundary already */
     read_path_end(workspace);
     set.active = 1;
   }
   factor(workspace, set_stiffnesses(workspace, set.active, scaled));
-  if (*exact && workspace->exact && (kink_is_near(workspace) || multipliers_matter(workspace)))
+  if (*exact && workspace->program.exact &&
+      (kink_is_near(workspace) || multipliers_matter(workspace)))
     *exact = 0;
   return QD_OK;
 }
@@ -198,8 +205,8 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
 /* y = A x for each stiff cone, four right-hand sides */
 LANES_INLINE void apply4(const qd_cone_workspace *workspace, const cone_operator *A,
                          const double *x, double *y) {
-  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
-    const stiff_cone *at = &workspace->stiff_cones[k];
+  for (int k = 0; k < workspace->sensitivity.stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->sensitivity.stiff_cones[k];
     const size_t first = 4 * (size_t)at->slot, step = 4 * (size_t)at->step;
     const lanes x0 = LANES_OF(x + first);
     const double diagonal = A->diagonal[at->cone];
@@ -223,16 +230,18 @@ LANES_INLINE void apply4(const qd_cone_workspace *workspace, const cone_operator
 /* Columns first .. first + width of the perturbations of the rows that count. */
 static void gather_rows(const qd_cone_workspace *workspace, int count, int first, int width,
                         const double *d_slack, const double *d_equality, double *out) {
-  for (int b = 0; b < workspace->stiff_count; ++b) {
-    const row_block *block = &workspace->system.blocks[workspace->stiff_blocks[b]];
+  for (int b = 0; b < workspace->sensitivity.stiff_count; ++b) {
+    const row_block *block = &workspace->system.blocks[workspace->sensitivity.stiff_blocks[b]];
     for (int i = 0; i < block->row_count; ++i) {
-      const int row = block->first_row + i, is_slack = row < workspace->row_count;
+      const int row = block->first_row + i, is_slack = row < workspace->program.row_count;
       const double *given = is_slack ? d_slack : d_equality;
-      const size_t at = (size_t)(row - (is_slack ? 0 : workspace->row_count)) * (size_t)count;
+      const size_t at =
+          (size_t)(row - (is_slack ? 0 : workspace->program.row_count)) * (size_t)count;
       double *to = out + 4 * (size_t)(block->slot + i * block->slot_step);
       for (int k = 0; k < 4; ++k)
-        to[k] =
-            given && k < width ? workspace->row_scale[row] * given[at + (size_t)(first + k)] : 0.0;
+        to[k] = given && k < width
+                    ? workspace->program.row_scale[row] * given[at + (size_t)(first + k)]
+                    : 0.0;
     }
   }
 }
@@ -247,11 +256,11 @@ LANES_INLINE void scale_few(double *to, double factor, const double *from, int w
 
 static void gather_columns(const qd_cone_workspace *workspace, int count, int first, int width,
                            const double *d_stationarity, double *out) {
-  memset(out, 0, 4 * (size_t)workspace->column_count * sizeof(double));
-  for (int i = 0; i < workspace->column_count; ++i)
-    if (workspace->column_of[i] >= 0)
-      scale_few(out + 4 * i, workspace->column_scale[i],
-                d_stationarity + workspace->column_of[i] * count + first, width);
+  memset(out, 0, 4 * (size_t)workspace->program.column_count * sizeof(double));
+  for (int i = 0; i < workspace->program.column_count; ++i)
+    if (workspace->program.column_of[i] >= 0)
+      scale_few(out + 4 * i, workspace->program.column_scale[i],
+                d_stationarity + workspace->program.column_of[i] * count + first, width);
 }
 
 static double largest(const double *a, size_t count) {
@@ -272,9 +281,11 @@ QD_CLONES
 static void solve_four(qd_cone_workspace *workspace, const double *d_stationarity,
                        const double *moved, double *dx, double *z) {
   const tile_system *system = &workspace->system;
-  const size_t columns = 4 * (size_t)workspace->column_count;
-  const int *slots = workspace->stiff_slots, slot_count = workspace->stiff_slot_count;
-  double *step = workspace->block4, *e = workspace->row4, *part = workspace->work_row4;
+  const size_t columns = 4 * (size_t)workspace->program.column_count;
+  const int *slots = workspace->sensitivity.stiff_slots,
+            slot_count = workspace->sensitivity.stiff_slot_count;
+  double *step = workspace->sensitivity.block4, *e = workspace->sensitivity.row4,
+         *part = workspace->sensitivity.work_row4;
   memset(dx, 0, columns * sizeof(double));
   double before = HUGE_VAL;
   for (int k = 0; k < slot_count; ++k) {
@@ -282,21 +293,22 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
     LANES_AT(e + at) = LANES_OF(moved + at);
     LANES_AT(z + at) = -LANES_OF(moved + at);
   }
-  for (int round = 0; round <= workspace->hard_rounds; ++round) {
+  for (int round = 0; round <= workspace->sensitivity.rounds; ++round) {
     tiles_multiply_Q4(system, dx, step);
     for (size_t i = 0; i < columns; ++i) step[i] = -d_stationarity[i] - step[i];
     if (round > 0) { /* z - q: hard part of z, minus e */
-      apply4(workspace, &workspace->hard, z, part);
+      apply4(workspace, &workspace->active.hard, z, part);
       for (int k = 0; k < slot_count; ++k) {
         const size_t at = 4 * (size_t)slots[k];
         LANES_AT(z + at) = LANES_OF(part + at) - LANES_OF(e + at);
       }
     }
-    tiles_add_transposed4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, z,
-                          step);
+    tiles_add_transposed4(system, workspace->sensitivity.stiff_blocks,
+                          workspace->sensitivity.stiff_count, system->S, z, step);
     tiles_solve4(system, step);
     for (size_t i = 0; i < columns; ++i) dx[i] += step[i];
-    tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, step, part);
+    tiles_multiply4(system, workspace->sensitivity.stiff_blocks, workspace->sensitivity.stiff_count,
+                    system->S, step, part);
     for (int k = 0; k < slot_count; ++k) {
       const size_t at = 4 * (size_t)slots[k];
       LANES_AT(e + at) += LANES_OF(part + at);
@@ -324,44 +336,49 @@ static void fill_random(double *out, size_t count, uint64_t state) {
  * 1; 0 if the multipliers are unique. */
 static int find_shift(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
-  const size_t slots = 4 * (size_t)workspace->slot_count;
+  const size_t slots = 4 * (size_t)workspace->program.slot_count;
   double *shift = workspace->product.scratch[0], most = 0.0, largest_shift = 0.0, before = 0.0;
-  memset(workspace->rhs4, 0, 4 * (size_t)workspace->column_count * sizeof(double));
-  memset(workspace->row4, 0, slots * sizeof(double));
-  fill_random(workspace->work_row4, slots, 1);
-  apply4(workspace, &workspace->hard, workspace->work_row4, workspace->moved4);
-  solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
-  tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, workspace->x4,
-                  workspace->row4);
-  for (int k = 0; k < workspace->stiff_slot_count; ++k) {
-    const size_t at = 4 * (size_t)workspace->stiff_slots[k];
-    before = larger(before, fabs(workspace->moved4[at]));
-    LANES_AT(workspace->row4 + at) += LANES_OF(workspace->moved4 + at);
+  memset(workspace->sensitivity.rhs4, 0,
+         4 * (size_t)workspace->program.column_count * sizeof(double));
+  memset(workspace->sensitivity.row4, 0, slots * sizeof(double));
+  fill_random(workspace->sensitivity.work_row4, slots, 1);
+  apply4(workspace, &workspace->active.hard, workspace->sensitivity.work_row4,
+         workspace->sensitivity.moved4);
+  solve_four(workspace, workspace->sensitivity.rhs4, workspace->sensitivity.moved4,
+             workspace->sensitivity.x4, workspace->sensitivity.dual4);
+  tiles_multiply4(system, workspace->sensitivity.stiff_blocks, workspace->sensitivity.stiff_count,
+                  system->S, workspace->sensitivity.x4, workspace->sensitivity.row4);
+  for (int k = 0; k < workspace->sensitivity.stiff_slot_count; ++k) {
+    const size_t at = 4 * (size_t)workspace->sensitivity.stiff_slots[k];
+    before = larger(before, fabs(workspace->sensitivity.moved4[at]));
+    LANES_AT(workspace->sensitivity.row4 + at) += LANES_OF(workspace->sensitivity.moved4 + at);
   }
-  apply4(workspace, &workspace->hard, workspace->row4, workspace->work_row4);
-  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
-    const stiff_cone *at = &workspace->stiff_cones[k];
-    const double left = workspace->work_row4[4 * (size_t)at->slot];
-    const double root = workspace->rows.diagonal[at->cone] + workspace->rows.cross[at->cone];
+  apply4(workspace, &workspace->active.hard, workspace->sensitivity.row4,
+         workspace->sensitivity.work_row4);
+  for (int k = 0; k < workspace->sensitivity.stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->sensitivity.stiff_cones[k];
+    const double left = workspace->sensitivity.work_row4[4 * (size_t)at->slot];
+    const double root =
+        workspace->active.rows.diagonal[at->cone] + workspace->active.rows.cross[at->cone];
     shift[at->cone] = 0.0;
-    if (at->dim > 1 && workspace->state[at->cone] == CONE_SLIDE) {
-      shift[at->cone] = root * left / workspace->polish_dual[at->slot];
+    if (at->dim > 1 && workspace->active.state[at->cone] == CONE_SLIDE) {
+      shift[at->cone] = root * left / workspace->polished.dual[at->slot];
       most = larger(most, fabs(left));
       largest_shift = larger(largest_shift, fabs(shift[at->cone]));
     }
   }
-  for (int k = 0; k < workspace->stiff_cone_count && largest_shift > 0.0; ++k)
-    shift[workspace->stiff_cones[k].cone] /= largest_shift;
+  for (int k = 0; k < workspace->sensitivity.stiff_cone_count && largest_shift > 0.0; ++k)
+    shift[workspace->sensitivity.stiff_cones[k].cone] /= largest_shift;
   return most > REDUNDANT * before;
 }
 
 /* row4 = shift times the part of row4 across the sliding direction */
 static void shift_across(qd_cone_workspace *workspace) {
-  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
-    const stiff_cone *at = &workspace->stiff_cones[k];
-    const double *u = workspace->rows.u + at->slot;
+  for (int k = 0; k < workspace->sensitivity.stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->sensitivity.stiff_cones[k];
+    const double *u = workspace->active.rows.u + at->slot;
     const double shift = workspace->product.scratch[0][at->cone];
-    double *row = workspace->row4 + 4 * (size_t)at->slot;
+    double *row = workspace->sensitivity.row4 + 4 * (size_t)at->slot;
     const size_t step = 4 * (size_t)at->step;
     lanes t = {0.0, 0.0, 0.0, 0.0};
     for (int i = 1; i < at->dim; ++i) t += u[i * at->step] * LANES_OF(row + (size_t)i * step);
@@ -376,23 +393,26 @@ static void shift_across(qd_cone_workspace *workspace) {
  * derivative: seen by a random dx, by more than a share of it. */
 static int ratios_matter(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
-  const size_t columns = 4 * (size_t)workspace->column_count;
-  const size_t slot_bytes = 4 * (size_t)workspace->slot_count * sizeof(double);
-  fill_random(workspace->rhs4, columns, 2);
-  memset(workspace->moved4, 0, slot_bytes);
-  memset(workspace->row4, 0, slot_bytes);
-  solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
-  const double size = largest(workspace->x4, columns);
-  memset(workspace->row4, 0, slot_bytes);
-  tiles_multiply4(system, workspace->stiff_blocks, workspace->stiff_count, system->S, workspace->x4,
-                  workspace->row4);
+  const size_t columns = 4 * (size_t)workspace->program.column_count;
+  const size_t slot_bytes = 4 * (size_t)workspace->program.slot_count * sizeof(double);
+  fill_random(workspace->sensitivity.rhs4, columns, 2);
+  memset(workspace->sensitivity.moved4, 0, slot_bytes);
+  memset(workspace->sensitivity.row4, 0, slot_bytes);
+  solve_four(workspace, workspace->sensitivity.rhs4, workspace->sensitivity.moved4,
+             workspace->sensitivity.x4, workspace->sensitivity.dual4);
+  const double size = largest(workspace->sensitivity.x4, columns);
+  memset(workspace->sensitivity.row4, 0, slot_bytes);
+  tiles_multiply4(system, workspace->sensitivity.stiff_blocks, workspace->sensitivity.stiff_count,
+                  system->S, workspace->sensitivity.x4, workspace->sensitivity.row4);
   shift_across(workspace);
-  memset(workspace->rhs4, 0, columns * sizeof(double));
-  tiles_add_transposed4(system, workspace->stiff_blocks, workspace->stiff_count, system->S,
-                        workspace->row4, workspace->rhs4);
-  memset(workspace->row4, 0, slot_bytes);
-  solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
-  return largest(workspace->x4, columns) > REDUNDANT * size;
+  memset(workspace->sensitivity.rhs4, 0, columns * sizeof(double));
+  tiles_add_transposed4(system, workspace->sensitivity.stiff_blocks,
+                        workspace->sensitivity.stiff_count, system->S, workspace->sensitivity.row4,
+                        workspace->sensitivity.rhs4);
+  memset(workspace->sensitivity.row4, 0, slot_bytes);
+  solve_four(workspace, workspace->sensitivity.rhs4, workspace->sensitivity.moved4,
+             workspace->sensitivity.x4, workspace->sensitivity.dual4);
+  return largest(workspace->sensitivity.x4, columns) > REDUNDANT * size;
 }
 
 /* Where more cones slide than their body needs, the load may lie on one or the other, and with it
@@ -401,9 +421,9 @@ static int ratios_matter(qd_cone_workspace *workspace) {
  * one. A random shift of the load and a random dx show it. */
 static int multipliers_matter(qd_cone_workspace *workspace) {
   int sliding = 0;
-  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
-    const stiff_cone *at = &workspace->stiff_cones[k];
-    sliding += at->dim > 2 && workspace->state[at->cone] == CONE_SLIDE;
+  for (int k = 0; k < workspace->sensitivity.stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->sensitivity.stiff_cones[k];
+    sliding += at->dim > 2 && workspace->active.state[at->cone] == CONE_SLIDE;
   }
   return sliding > 1 && find_shift(workspace) && ratios_matter(workspace);
 }
@@ -413,14 +433,15 @@ static int multipliers_matter(qd_cone_workspace *workspace) {
  * the answer cannot tell apart. */
 static int kink_is_near(qd_cone_workspace *workspace) {
   double *doubt = workspace->product.scratch[0], most = 0.0;
-  const double error = DOUBTFUL * workspace->polish_error;
-  const double force = error * workspace->force, length = error * workspace->near_length;
-  for (int k = 0; k < workspace->stiff_cone_count; ++k) {
-    const stiff_cone *at = &workspace->stiff_cones[k];
+  const double error = DOUBTFUL * workspace->polish.error;
+  const double force = error * workspace->units.force,
+               length = error * workspace->units.near_length;
+  for (int k = 0; k < workspace->sensitivity.stiff_cone_count; ++k) {
+    const stiff_cone *at = &workspace->sensitivity.stiff_cones[k];
     doubt[at->cone] = 0.0;
-    if (at->dim < 3 || workspace->state[at->cone] != CONE_SLIDE) continue;
+    if (at->dim < 3 || workspace->active.state[at->cone] != CONE_SLIDE) continue;
     doubt[at->cone] =
-        force / workspace->polish_dual[at->slot] + length / workspace->polish_slack[at->slot];
+        force / workspace->polished.dual[at->slot] + length / workspace->polished.slack[at->slot];
     most = larger(most, doubt[at->cone]);
   }
   return most > REDUNDANT && ratios_matter(workspace);
@@ -432,10 +453,10 @@ static int kink_is_near(qd_cone_workspace *workspace) {
 static void scatter_duals(const qd_cone_workspace *workspace, int first_row, int row_count,
                           int count, int first, int width, double *out) {
   for (int i = 0; i < row_count; ++i) {
-    const int slot = workspace->slot_of[first_row + i];
+    const int slot = workspace->program.slot_of[first_row + i];
     static const double zero[4] = {0.0, 0.0, 0.0, 0.0};
-    scale_few(out + i * count + first, workspace->row_scale[first_row + i],
-              slot < 0 ? zero : workspace->row4 + 4 * slot, width);
+    scale_few(out + i * count + first, workspace->program.row_scale[first_row + i],
+              slot < 0 ? zero : workspace->sensitivity.row4 + 4 * slot, width);
   }
 }
 
@@ -443,25 +464,32 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const doub
                              const double *d_slack, const double *d_equality, double *dx,
                              double *d_dual, double *d_dual_eq) {
   /* rows that are not stiff are never written, and stay zero */
-  memset(workspace->row4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
-  memset(workspace->moved4, 0, 4 * (size_t)workspace->slot_count * sizeof(double));
+  memset(workspace->sensitivity.row4, 0,
+         4 * (size_t)workspace->program.slot_count * sizeof(double));
+  memset(workspace->sensitivity.moved4, 0,
+         4 * (size_t)workspace->program.slot_count * sizeof(double));
   for (int first = 0; first < count; first += 4) {
     const int width = count - first < 4 ? count - first : 4;
-    gather_columns(workspace, count, first, width, d_stationarity, workspace->rhs4);
+    gather_columns(workspace, count, first, width, d_stationarity, workspace->sensitivity.rhs4);
     if (d_slack || d_equality) {
-      gather_rows(workspace, count, first, width, d_slack, d_equality, workspace->work_row4);
-      apply4(workspace, &workspace->rows, workspace->work_row4, workspace->moved4);
+      gather_rows(workspace, count, first, width, d_slack, d_equality,
+                  workspace->sensitivity.work_row4);
+      apply4(workspace, &workspace->active.rows, workspace->sensitivity.work_row4,
+             workspace->sensitivity.moved4);
     }
-    solve_four(workspace, workspace->rhs4, workspace->moved4, workspace->x4, workspace->dual4);
-    for (int i = 0; i < workspace->column_count; ++i)
-      if (workspace->column_of[i] >= 0)
-        scale_few(dx + workspace->column_of[i] * count + first, workspace->column_scale[i],
-                  workspace->x4 + 4 * i, width);
+    solve_four(workspace, workspace->sensitivity.rhs4, workspace->sensitivity.moved4,
+               workspace->sensitivity.x4, workspace->sensitivity.dual4);
+    for (int i = 0; i < workspace->program.column_count; ++i)
+      if (workspace->program.column_of[i] >= 0)
+        scale_few(dx + workspace->program.column_of[i] * count + first,
+                  workspace->program.column_scale[i], workspace->sensitivity.x4 + 4 * i, width);
     if (!d_dual && !d_dual_eq) continue;
-    apply4(workspace, &workspace->rows, workspace->dual4, workspace->row4);
-    if (d_dual) scatter_duals(workspace, 0, workspace->row_count, count, first, width, d_dual);
+    apply4(workspace, &workspace->active.rows, workspace->sensitivity.dual4,
+           workspace->sensitivity.row4);
+    if (d_dual)
+      scatter_duals(workspace, 0, workspace->program.row_count, count, first, width, d_dual);
     if (d_dual_eq)
-      scatter_duals(workspace, workspace->row_count, workspace->equality_count, count, first, width,
-                    d_dual_eq);
+      scatter_duals(workspace, workspace->program.row_count, workspace->program.equality_count,
+                    count, first, width, d_dual_eq);
   }
 }

@@ -87,7 +87,7 @@ static int share_forces(const qd_cone_program *program, const sparse_rows *G, co
 int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *source, double *x,
                           double *slack, double *dual, qd_cone_info *info) {
   const qd_cone_program *program = &source->program;
-  double *diagonal = workspace->work_x, *force = workspace->dx;
+  double *diagonal = workspace->work.x, *force = workspace->work.dx;
   double objective = 0.0, residual = 0.0;
   if (!source->answer_only || !source->Q || !source->G || program->equality_count > 0 ||
       !cones_are_linear(program) || !minimise_cost(source, x, diagonal) ||
@@ -110,6 +110,6 @@ int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *sou
   info->polished = 1;
   info->method = QD_METHOD_SEPARABLE;
   info->tries = 1;
-  workspace->definite = 1; /* the answer is the only one */
+  workspace->program.definite = 1; /* the answer is the only one */
   return 1;
 }

@@ -41,8 +41,8 @@ static void note(histogram *h, double ratio) {
 static void note_cone(const qd_cone_workspace *workspace, const cone_group *group, int c,
                       histogram *h) {
   const int n = group->padded, at = group->slot + c;
-  const double compliance = workspace->compliance[group->cone + c];
-  const double *s = workspace->slack + at, *z = workspace->dual + at;
+  const double compliance = workspace->program.compliance[group->cone + c];
+  const double *s = workspace->iterate.slack + at, *z = workspace->iterate.dual + at;
   double ss = 0.0, zz = 0.0;
   if (!(compliance > 0.0)) return;
   for (int i = 1; i < group->dim; ++i) {
@@ -89,11 +89,12 @@ int conic_find_split(qd_cone_workspace *workspace) {
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
       note_cone(workspace, group, c, &h);
   }
-  if (h.lowest > h.highest) return workspace->split_width = 0;
-  workspace->split_width = widest_gap(&h, &middle);
-  const double natural = workspace->force / workspace->near_length;
-  for (int c = 0; c < workspace->lane_count; ++c)
-    workspace->split[c] =
-        workspace->compliance[c] > 0.0 ? middle / workspace->compliance[c] : natural;
-  return workspace->split_width;
+  if (h.lowest > h.highest) return workspace->polish.split_width = 0;
+  workspace->polish.split_width = widest_gap(&h, &middle);
+  const double natural = workspace->units.force / workspace->units.near_length;
+  for (int c = 0; c < workspace->program.lane_count; ++c)
+    workspace->polish.split[c] = workspace->program.compliance[c] > 0.0
+                                     ? middle / workspace->program.compliance[c]
+                                     : natural;
+  return workspace->polish.split_width;
 }

@@ -19,18 +19,18 @@
 #define NEAR_CUTS 1e-2 /* error of a guess that a polish betters sooner than a few cuts */
 
 void conic_read_start(qd_cone_workspace *workspace, const conic_answer *guess) {
-  double *own_x = workspace->newton_x, *own_dual = workspace->newton_dual;
-  memset(own_dual, 0, (size_t)workspace->slot_count * sizeof(double));
-  for (int k = 0; k < workspace->column_count; ++k)
-    own_x[k] = workspace->column_of[k] < 0
+  double *own_x = workspace->newton.x, *own_dual = workspace->newton.dual;
+  memset(own_dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  for (int k = 0; k < workspace->program.column_count; ++k)
+    own_x[k] = workspace->program.column_of[k] < 0
                    ? 0.0
-                   : guess->x[workspace->column_of[k]] / workspace->column_scale[k];
-  for (int i = 0; i < workspace->row_count; ++i)
-    if (workspace->slot_of[i] >= 0)
-      own_dual[workspace->slot_of[i]] = guess->dual[i] / workspace->row_scale[i];
-  for (int i = 0; i < workspace->equality_count; ++i) {
-    const int at = workspace->row_count + i;
-    own_dual[workspace->slot_of[at]] = guess->dual_eq[i] / workspace->row_scale[at];
+                   : guess->x[workspace->program.column_of[k]] / workspace->program.column_scale[k];
+  for (int i = 0; i < workspace->program.row_count; ++i)
+    if (workspace->program.slot_of[i] >= 0)
+      own_dual[workspace->program.slot_of[i]] = guess->dual[i] / workspace->program.row_scale[i];
+  for (int i = 0; i < workspace->program.equality_count; ++i) {
+    const int at = workspace->program.row_count + i;
+    own_dual[workspace->program.slot_of[at]] = guess->dual_eq[i] / workspace->program.row_scale[at];
   }
 }
 
@@ -59,8 +59,8 @@ LANES_INLINE void split(double l, double target, double *s, double *y) {
 LANES_INLINE void place_cone(qd_cone_workspace *workspace, const cone_group *group, int c,
                              double factor) {
   const int n = group->padded, at = group->slot + c, cone = group->cone + c;
-  double *slack = workspace->slack, *dual = workspace->dual;
-  const double compliance = workspace->compliance[cone];
+  double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual;
+  const double compliance = workspace->program.compliance[cone];
   const double target = factor * workspace->product.target[cone];
   const double soft = compliance > 0.0 ? compliance : 1.0;
   double sum = 0.0, high_s, high_y, low_s, low_y;
@@ -83,11 +83,12 @@ LANES_INLINE void place_cone(qd_cone_workspace *workspace, const cone_group *gro
 
 void conic_enter_path(qd_cone_workspace *workspace, double factor) {
   const cone_product *product = &workspace->product;
-  const size_t row_bytes = (size_t)workspace->slot_count * sizeof(double);
-  double *slack = workspace->slack, *dual = workspace->dual;
-  memcpy(workspace->x, workspace->newton_x, (size_t)workspace->column_count * sizeof(double));
-  memcpy(dual, workspace->newton_dual, row_bytes);
-  conic_slacks_at(workspace, workspace->x, slack);
+  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
+  double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual;
+  memcpy(workspace->iterate.x, workspace->newton.x,
+         (size_t)workspace->program.column_count * sizeof(double));
+  memcpy(dual, workspace->newton.dual, row_bytes);
+  conic_slacks_at(workspace, workspace->iterate.x, slack);
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->padded; ++c) {

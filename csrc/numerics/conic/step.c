@@ -38,7 +38,7 @@
 
 void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling) {
   const cone_product *product = &workspace->product;
-  if (workspace->equality_count == 0) return;
+  if (workspace->program.equality_count == 0) return;
   const cone_group *group = &product->groups[product->group_count - 1];
   for (int c = 0; c < group->padded; ++c)
     scaling->diagonal[group->cone + c] = conic_hard_root(workspace, group->cone + c);
@@ -52,14 +52,14 @@ int conic_factor_rows(qd_cone_workspace *workspace, const cone_operator *scaling
     conic_delassus_factor(workspace, scaling);
     return 0;
   }
-  tiles_assemble(&workspace->system, scaling, workspace->definite ? 0.0 : PROXIMAL_SHIFT);
+  tiles_assemble(&workspace->system, scaling, workspace->program.definite ? 0.0 : PROXIMAL_SHIFT);
   return tiles_factor(&workspace->system);
 }
 
 /* share Q^-1 b: the factor of Q is at hand as long as rows are factored instead. */
 const double *conic_quadratic_solve(qd_cone_workspace *workspace, const double *b, double share) {
   double *y = workspace->delassus.y;
-  for (int i = 0; i < workspace->column_count; ++i) y[i] = share * b[i];
+  for (int i = 0; i < workspace->program.column_count; ++i) y[i] = share * b[i];
   if (!workspace->system.Q_is_diagonal) tiles_solve(&workspace->system, y);
   return y;
 }
@@ -70,26 +70,26 @@ QD_CLONES
 static void solve_direction(qd_cone_workspace *workspace, const double *p, double share,
                             double *dslack, double *ddual, int refinements) {
   const tile_system *system = &workspace->system;
-  double *dx = workspace->dx;
-  const int slots = workspace->slot_count, columns = workspace->column_count;
-  double *restrict product = workspace->work_row2; /* padded lanes stay zero */
-  for (int i = 0; i < slots; ++i) ddual[i] = p[i] - share * workspace->rhs[i];
+  double *dx = workspace->work.dx;
+  const int slots = workspace->program.slot_count, columns = workspace->program.column_count;
+  double *restrict product = workspace->work.row2; /* padded lanes stay zero */
+  for (int i = 0; i < slots; ++i) ddual[i] = p[i] - share * workspace->work.rhs[i];
   if (workspace->delassus.use) {
-    const double *y = conic_quadratic_solve(workspace, workspace->residual_x, -share);
+    const double *y = conic_quadratic_solve(workspace, workspace->work.residual_x, -share);
     conic_delassus_solve(workspace, &workspace->product.scaling, y, ddual, dx);
     for (int i = 0; i < slots; ++i) dslack[i] = p[i] - ddual[i];
     return;
   }
-  for (int i = 0; i < columns; ++i) dx[i] = -share * workspace->residual_x[i];
+  for (int i = 0; i < columns; ++i) dx[i] = -share * workspace->work.residual_x[i];
   tiles_add_transposed(system, system->S, ddual, dx);
   tiles_solve(system, dx);
   tiles_multiply(system, system->S, dx, product);
   for (int i = 0; i < slots; ++i) ddual[i] -= product[i];
   for (int round = 0; round < refinements; ++round) {
-    double *correction = workspace->work_x;
+    double *correction = workspace->work.x;
     tiles_multiply_Q(system, dx, correction);
     for (int i = 0; i < columns; ++i)
-      correction[i] = -share * workspace->residual_x[i] - correction[i];
+      correction[i] = -share * workspace->work.residual_x[i] - correction[i];
     tiles_add_transposed(system, system->S, ddual, correction);
     tiles_solve(system, correction);
     tiles_multiply(system, system->S, correction, product);
@@ -107,14 +107,15 @@ static double common_step(qd_cone_workspace *workspace, const double *dslack, co
 QD_CLONES
 static void advance(qd_cone_workspace *workspace, double alpha, double share) {
   const cone_product *product = &workspace->product;
-  cones_add(product, &product->inverse, alpha, workspace->dslack, workspace->slack);
-  cones_add(product, &product->scaling, alpha, workspace->ddual, workspace->dual);
-  for (int i = 0; i < workspace->column_count; ++i) {
-    workspace->x[i] += alpha * workspace->dx[i];
-    workspace->residual_x[i] *= 1.0 - share * alpha; /* Q dx - G'ddual = -share residual_x */
+  cones_add(product, &product->inverse, alpha, workspace->work.dslack, workspace->iterate.slack);
+  cones_add(product, &product->scaling, alpha, workspace->work.ddual, workspace->iterate.dual);
+  for (int i = 0; i < workspace->program.column_count; ++i) {
+    workspace->iterate.x[i] += alpha * workspace->work.dx[i];
+    workspace->work.residual_x[i] *= 1.0 - share * alpha; /* Q dx - G'ddual = -share residual_x */
   }
   /* G dx - dslack = -share residual_row */
-  for (int i = 0; i < workspace->slot_count; ++i) workspace->residual_row[i] *= 1.0 - share * alpha;
+  for (int i = 0; i < workspace->program.slot_count; ++i)
+    workspace->work.residual_row[i] *= 1.0 - share * alpha;
 }
 
 /* Largest |a_i - b_i| */
@@ -140,20 +141,24 @@ static void exchange(double **a, double **b) {
  * back-solve, and a fifth fewer iterations. Keeps the longer step and returns it. */
 static double correct_again(qd_cone_workspace *workspace, double mu, double shift, double alpha,
                             int refinements) {
-  double *aim = workspace->work_row;
-  cones_correct(&workspace->product, shift, workspace->dslack, workspace->ddual, aim);
-  if (!(difference(aim, workspace->aim, workspace->slot_count) > WORTH_CORRECTING * sqrt(mu)))
+  double *aim = workspace->work.row;
+  cones_correct(&workspace->product, shift, workspace->work.dslack, workspace->work.ddual, aim);
+  if (!(difference(aim, workspace->work.aim, workspace->program.slot_count) >
+        WORTH_CORRECTING * sqrt(mu)))
     return alpha;
-  memcpy(workspace->newton_x, workspace->dx, (size_t)workspace->column_count * sizeof(double));
-  solve_direction(workspace, aim, 1.0, workspace->dslack_aim, workspace->ddual_aim, refinements);
+  memcpy(workspace->newton.x, workspace->work.dx,
+         (size_t)workspace->program.column_count * sizeof(double));
+  solve_direction(workspace, aim, 1.0, workspace->work.dslack_aim, workspace->work.ddual_aim,
+                  refinements);
   const double next =
-      common_step(workspace, workspace->dslack_aim, workspace->ddual_aim, STEP_FRACTION);
+      common_step(workspace, workspace->work.dslack_aim, workspace->work.ddual_aim, STEP_FRACTION);
   if (!(next >= alpha)) {
-    memcpy(workspace->dx, workspace->newton_x, (size_t)workspace->column_count * sizeof(double));
+    memcpy(workspace->work.dx, workspace->newton.x,
+           (size_t)workspace->program.column_count * sizeof(double));
     return alpha;
   }
-  exchange(&workspace->dslack, &workspace->dslack_aim);
-  exchange(&workspace->ddual, &workspace->ddual_aim);
+  exchange(&workspace->work.dslack, &workspace->work.dslack_aim);
+  exchange(&workspace->work.ddual, &workspace->work.ddual_aim);
   return next;
 }
 
@@ -161,39 +166,41 @@ static double correct_again(qd_cone_workspace *workspace, double mu, double shif
 double conic_take_step(qd_cone_workspace *workspace, double mu, double target, int refinements,
                        qd_cone_info *info) {
   cone_product *product = &workspace->product;
-  if (!cones_scale(product, workspace->slack, workspace->dual)) return 0.0;
+  if (!cones_scale(product, workspace->iterate.slack, workspace->iterate.dual)) return 0.0;
   conic_scale_equalities(workspace, &product->scaling);
   conic_factor_rows(workspace, &product->scaling, info);
-  cones_apply(product, &product->scaling, workspace->residual_row, workspace->rhs);
-  cones_aim(product, workspace->aim);
-  solve_direction(workspace, workspace->aim, 1.0, workspace->dslack_aim, workspace->ddual_aim, 0);
-  double alpha = common_step(workspace, workspace->dslack_aim, workspace->ddual_aim, 1.0);
+  cones_apply(product, &product->scaling, workspace->work.residual_row, workspace->work.rhs);
+  cones_aim(product, workspace->work.aim);
+  solve_direction(workspace, workspace->work.aim, 1.0, workspace->work.dslack_aim,
+                  workspace->work.ddual_aim, 0);
+  double alpha = common_step(workspace, workspace->work.dslack_aim, workspace->work.ddual_aim, 1.0);
   const double sigma = (1.0 - alpha) * (1.0 - alpha) * (1.0 - alpha);
   const double excess = larger(mu - target, 0.0);
-  cones_correct(product, sigma * excess, workspace->dslack_aim, workspace->ddual_aim,
-                workspace->aim);
-  solve_direction(workspace, workspace->aim, 1.0, workspace->dslack, workspace->ddual, refinements);
-  alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
-  if (workspace->exact &&
+  cones_correct(product, sigma * excess, workspace->work.dslack_aim, workspace->work.ddual_aim,
+                workspace->work.aim);
+  solve_direction(workspace, workspace->work.aim, 1.0, workspace->work.dslack,
+                  workspace->work.ddual, refinements);
+  alpha = common_step(workspace, workspace->work.dslack, workspace->work.ddual, STEP_FRACTION);
+  if (workspace->program.exact &&
       refinements == 0) /* a barrier's few iterations save as much as the back-solves cost */
     alpha = correct_again(workspace, mu, sigma * excess, alpha, refinements);
   if (alpha < SHORT_STEP) {
-    cones_correct(product, excess, NULL, NULL, workspace->aim);
-    solve_direction(workspace, workspace->aim, 1.0, workspace->dslack, workspace->ddual,
-                    refinements);
-    alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
+    cones_correct(product, excess, NULL, NULL, workspace->work.aim);
+    solve_direction(workspace, workspace->work.aim, 1.0, workspace->work.dslack,
+                    workspace->work.ddual, refinements);
+    alpha = common_step(workspace, workspace->work.dslack, workspace->work.ddual, STEP_FRACTION);
   }
   double share = 1.0;
   if (alpha < TINY_STEP) { /* residuals cannot shrink: multipliers grow, towards a certificate */
     share = 0.0;
-    cones_correct(product, OUTWARDS * excess, NULL, NULL, workspace->aim);
-    cones_apply(product, &product->scaling, workspace->residual_row, workspace->rhs);
-    solve_direction(workspace, workspace->aim, share, workspace->dslack, workspace->ddual,
-                    refinements);
-    alpha = common_step(workspace, workspace->dslack, workspace->ddual, STEP_FRACTION);
+    cones_correct(product, OUTWARDS * excess, NULL, NULL, workspace->work.aim);
+    cones_apply(product, &product->scaling, workspace->work.residual_row, workspace->work.rhs);
+    solve_direction(workspace, workspace->work.aim, share, workspace->work.dslack,
+                    workspace->work.ddual, refinements);
+    alpha = common_step(workspace, workspace->work.dslack, workspace->work.ddual, STEP_FRACTION);
   }
-  workspace->share = share;
-  if (!all_finite(workspace->dx, workspace->column_count)) return 0.0;
+  workspace->path.share = share;
+  if (!all_finite(workspace->work.dx, workspace->program.column_count)) return 0.0;
   advance(workspace, alpha, share);
   return alpha;
 }

@@ -134,23 +134,23 @@ int conic_rows_finite(const row_source *source, int rows, int n) {
 
 /* Rows of Q share the mask of their tile. Also: is Q diagonal, is its diagonal nonnegative? */
 static void gather_Q(qd_cone_workspace *workspace, const uint64_t *rows, int n, int *nonnegative) {
-  const size_t words = (size_t)workspace->mask_words;
+  const size_t words = (size_t)workspace->structure.mask_words;
   int diagonal = 1;
   *nonnegative = 1;
   for (int i = 0; i < n; ++i, rows += words) {
-    uint64_t *mask = workspace->Q_mask + (size_t)(i / 4) * words;
+    uint64_t *mask = workspace->structure.Q_mask + (size_t)(i / 4) * words;
     if (i % 4 == 0) {
       clear_mask(mask, words);
       set_bit(mask, i / 4);
     }
     for (size_t w = 0; w < words; ++w) mask[w] |= rows[w];
-    const double *own = source_tile(&workspace->source_Q, i, i / 4);
+    const double *own = source_tile(&workspace->program.source_Q, i, i / 4);
     if (!own) continue;
     *nonnegative &= own[i % 4] >= 0.0;
     for (int k = 0; k < 4 && i / 4 * 4 + k < n; ++k) diagonal &= k == i % 4 || own[k] == 0.0;
   }
   for (int t = 0; 4 * t < n && diagonal; ++t) {
-    const uint64_t *mask = workspace->Q_mask + (size_t)t * words;
+    const uint64_t *mask = workspace->structure.Q_mask + (size_t)t * words;
     for (size_t w = 0; w < words; ++w) {
       const uint64_t own = (size_t)(t / MASK_BITS) == w ? (uint64_t)1 << (t % MASK_BITS) : 0;
       diagonal &= (mask[w] & ~own) == 0;
@@ -162,16 +162,16 @@ static void gather_Q(qd_cone_workspace *workspace, const uint64_t *rows, int n, 
 qd_status conic_read_masks(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
   const size_t words = (size_t)((n + 3) / 4 + MASK_BITS - 1) / MASK_BITS;
-  uint64_t *rows = workspace->row_mask;
+  uint64_t *rows = workspace->structure.row_mask;
   int nonnegative;
-  workspace->mask_words = (int)words;
-  mask_rows(&workspace->source_Q, n, n, words, rows);
+  workspace->structure.mask_words = (int)words;
+  mask_rows(&workspace->program.source_Q, n, n, words, rows);
   gather_Q(workspace, rows, n, &nonnegative);
-  workspace->any_empty_row = mask_rows(&workspace->source_G, m, n, words, rows);
+  workspace->structure.any_empty_row = mask_rows(&workspace->program.source_G, m, n, words, rows);
   if (p > 0)
-    workspace->any_empty_row |=
-        mask_rows(&workspace->source_C, p, n, words, rows + (size_t)m * words);
-  if (!conic_rows_finite(&workspace->source_Q, n, n) || !all_finite(program->b, n) ||
+    workspace->structure.any_empty_row |=
+        mask_rows(&workspace->program.source_C, p, n, words, rows + (size_t)m * words);
+  if (!conic_rows_finite(&workspace->program.source_Q, n, n) || !all_finite(program->b, n) ||
       !all_finite(program->g, m) || !all_finite(program->c, p) ||
       (program->target_mu && !all_finite(program->target_mu, program->cone_count)))
     return QD_NOT_FINITE;
@@ -181,12 +181,12 @@ qd_status conic_read_masks(qd_cone_workspace *workspace, const qd_cone_program *
 /* ------------------------------------------------------------ which tiles are coupled */
 
 static uint64_t *tile_set(const qd_cone_workspace *workspace, int tile) {
-  return workspace->tile_mask + (size_t)tile * (size_t)workspace->mask_words;
+  return workspace->structure.tile_mask + (size_t)tile * (size_t)workspace->structure.mask_words;
 }
 
 /* Every tile of the mask knows all others of it. */
 static void couple(qd_cone_workspace *workspace, const uint64_t *mask) {
-  const int words = workspace->mask_words;
+  const int words = workspace->structure.mask_words;
   for (int w = 0; w < words; ++w)
     for (uint64_t rest = mask[w]; rest; rest &= rest - 1) {
       uint64_t *own = tile_set(workspace, MASK_BITS * w + lowest_bit(rest));
@@ -198,14 +198,15 @@ static void couple(qd_cone_workspace *workspace, const uint64_t *mask) {
 static void couple_row(qd_cone_workspace *workspace, int row) {
   const uint64_t *mask = conic_row_mask(workspace, row);
   int same = row > 0;
-  for (int w = 0; w < workspace->mask_words && same; ++w)
-    same = mask[w] == mask[w - workspace->mask_words];
+  for (int w = 0; w < workspace->structure.mask_words && same; ++w)
+    same = mask[w] == mask[w - workspace->structure.mask_words];
   if (!same) couple(workspace, mask);
 }
 
 static void couple_all(qd_cone_workspace *workspace, const qd_cone_program *program) {
-  const int words = workspace->mask_words, rows = program->row_count + program->equality_count;
-  uint64_t *mask = workspace->scratch_mask;
+  const int words = workspace->structure.mask_words,
+            rows = program->row_count + program->equality_count;
+  uint64_t *mask = workspace->structure.scratch_mask;
   int row = 0;
   for (int k = 0; k < program->cone_count; ++k) {
     if (conic_cone_is_linear(workspace, program, k)) {
@@ -222,7 +223,7 @@ static void couple_all(qd_cone_workspace *workspace, const qd_cone_program *prog
 
 /* Every tile knows all others: no order is better than another. */
 static int all_coupled(const qd_cone_workspace *workspace) {
-  const int tiles = workspace->system.tile_count, words = workspace->mask_words;
+  const int tiles = workspace->system.tile_count, words = workspace->structure.mask_words;
   for (int t = 0; t < tiles; ++t)
     for (int w = 0; w < words; ++w) {
       const int left = tiles - MASK_BITS * w;
@@ -236,15 +237,15 @@ static int all_coupled(const qd_cone_workspace *workspace) {
 static size_t take_all(qd_cone_workspace *workspace) {
   const int tiles = workspace->system.tile_count;
   for (int t = 0; t < tiles; ++t) {
-    workspace->tile_position[t] = workspace->tile_original[t] = t;
-    if (tiles <= FEW_TILES) workspace->tile_mask[t] = ((uint64_t)1 << tiles) - 1;
+    workspace->structure.tile_position[t] = workspace->structure.tile_original[t] = t;
+    if (tiles <= FEW_TILES) workspace->structure.tile_mask[t] = ((uint64_t)1 << tiles) - 1;
   }
   return (size_t)tiles * ((size_t)tiles + 1) / 2;
 }
 
 /* Tiles that t knows among those left. */
 static int degree_of(const qd_cone_workspace *workspace, int t, const uint64_t *left) {
-  const int words = workspace->mask_words;
+  const int words = workspace->structure.mask_words;
   const uint64_t *own = tile_set(workspace, t);
   int degree = 0;
   for (int w = 0; w < words; ++w) degree += bit_count(own[w] & left[w]);
@@ -253,39 +254,40 @@ static int degree_of(const qd_cone_workspace *workspace, int t, const uint64_t *
 
 /* Takes the tile out: those that it knows get to know each other. */
 static void eliminate(qd_cone_workspace *workspace, int best, uint64_t *left) {
-  const int words = workspace->mask_words;
+  const int words = workspace->structure.mask_words;
   uint64_t *own = tile_set(workspace, best);
-  uint64_t *clique = workspace->scratch_mask;
+  uint64_t *clique = workspace->structure.scratch_mask;
   left[best / MASK_BITS] &= ~((uint64_t)1 << (best % MASK_BITS));
   for (int w = 0; w < words; ++w) clique[w] = own[w] & left[w];
   couple(workspace, clique);
   for (int w = 0; w < words; ++w)
     for (uint64_t rest = clique[w]; rest; rest &= rest - 1) {
       const int t = MASK_BITS * w + lowest_bit(rest);
-      workspace->tile_degree[t] = degree_of(workspace, t, left);
+      workspace->structure.tile_degree[t] = degree_of(workspace, t, left);
     }
 }
 
 /* Minimum degree on tiles, the lowest of equals first. Returns the number of the factor's tiles. */
 static size_t order_tiles(qd_cone_workspace *workspace) {
   const int tiles = workspace->system.tile_count;
-  uint64_t *left = workspace->scratch_mask + workspace->mask_words;
+  uint64_t *left = workspace->structure.scratch_mask + workspace->structure.mask_words;
   size_t fill = 0;
-  clear_mask(left, (size_t)workspace->mask_words);
+  clear_mask(left, (size_t)workspace->structure.mask_words);
   for (int t = 0; t < tiles; ++t) set_bit(left, t);
-  for (int t = 0; t < tiles; ++t) workspace->tile_degree[t] = degree_of(workspace, t, left);
+  for (int t = 0; t < tiles; ++t)
+    workspace->structure.tile_degree[t] = degree_of(workspace, t, left);
   for (int place = 0; place < tiles; ++place) {
     int best = -1, best_degree = tiles + 1;
     for (int t = 0; t < tiles; ++t)
-      if (workspace->tile_degree[t] < best_degree) {
+      if (workspace->structure.tile_degree[t] < best_degree) {
         best = t;
-        best_degree = workspace->tile_degree[t];
+        best_degree = workspace->structure.tile_degree[t];
       }
-    workspace->tile_position[best] = place;
-    workspace->tile_original[place] = best;
+    workspace->structure.tile_position[best] = place;
+    workspace->structure.tile_original[place] = best;
     fill += (size_t)best_degree;
     eliminate(workspace, best, left);
-    workspace->tile_degree[best] = tiles + 1; /* never again */
+    workspace->structure.tile_degree[best] = tiles + 1; /* never again */
   }
   return fill;
 }
@@ -294,11 +296,11 @@ static size_t order_tiles(qd_cone_workspace *workspace) {
 
 /* Mask in the new order. */
 static void reorder(const qd_cone_workspace *workspace, const uint64_t *mask, uint64_t *out) {
-  const int words = workspace->mask_words;
+  const int words = workspace->structure.mask_words;
   clear_mask(out, (size_t)words);
   for (int w = 0; w < words; ++w)
     for (uint64_t rest = mask[w]; rest; rest &= rest - 1)
-      set_bit(out, workspace->tile_position[MASK_BITS * w + lowest_bit(rest)]);
+      set_bit(out, workspace->structure.tile_position[MASK_BITS * w + lowest_bit(rest)]);
 }
 
 static int list_from(const uint64_t *mask, int words, int first, int *list) {
@@ -312,23 +314,23 @@ static int list_from(const uint64_t *mask, int words, int first, int *list) {
 }
 
 int conic_list_tiles(const qd_cone_workspace *workspace, const uint64_t *mask, int *list) {
-  reorder(workspace, mask, workspace->scratch_mask);
-  return list_from(workspace->scratch_mask, workspace->mask_words, 0, list);
+  reorder(workspace, mask, workspace->structure.scratch_mask);
+  return list_from(workspace->structure.scratch_mask, workspace->structure.mask_words, 0, list);
 }
 
 /* Column j's tiles below the diagonal, of the factor and of Q, and where they are kept. */
 static void make_columns(qd_cone_workspace *workspace) {
   tile_system *system = &workspace->system;
-  const int tiles = system->tile_count, words = workspace->mask_words;
-  uint64_t *mask = workspace->scratch_mask;
+  const int tiles = system->tile_count, words = workspace->structure.mask_words;
+  uint64_t *mask = workspace->structure.scratch_mask;
   int count = 0, Q_count = 0;
   for (int j = 0; j < tiles; ++j) {
-    const size_t at = (size_t)workspace->tile_original[j] * (size_t)words;
+    const size_t at = (size_t)workspace->structure.tile_original[j] * (size_t)words;
     system->column_start[j] = count;
     system->Q_start[j] = Q_count;
-    reorder(workspace, workspace->tile_mask + at, mask);
+    reorder(workspace, workspace->structure.tile_mask + at, mask);
     count += list_from(mask, words, j + 1, system->column_tiles + count);
-    reorder(workspace, workspace->Q_mask + at, mask);
+    reorder(workspace, workspace->structure.Q_mask + at, mask);
     Q_count += list_from(mask, words, j + 1, system->Q_tiles + Q_count);
     system->place[(size_t)j * (size_t)tiles + (size_t)j] = system->column_start[j] + j;
     for (int k = system->column_start[j]; k < count; ++k)
@@ -341,10 +343,10 @@ static void make_columns(qd_cone_workspace *workspace) {
 int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *program) {
   const int tiles = (program->variable_count + 3) / 4;
   workspace->system.tile_count = tiles;
-  workspace->column_count = 4 * tiles;
+  workspace->program.column_count = 4 * tiles;
   if (tiles > FEW_TILES) { /* so few that it costs less not to find out */
-    memcpy(workspace->tile_mask, workspace->Q_mask,
-           (size_t)tiles * (size_t)workspace->mask_words * sizeof(uint64_t));
+    memcpy(workspace->structure.tile_mask, workspace->structure.Q_mask,
+           (size_t)tiles * (size_t)workspace->structure.mask_words * sizeof(uint64_t));
     couple_all(workspace, program);
   }
   workspace->wanted.fill =

@@ -9,13 +9,13 @@
 
 /* Tiles that hold a nonzero, one bit each, of a row of G, or behind those of C. */
 static inline uint64_t *conic_row_mask(const qd_cone_workspace *workspace, int row) {
-  return workspace->row_mask + (size_t)row * (size_t)workspace->mask_words;
+  return workspace->structure.row_mask + (size_t)row * (size_t)workspace->structure.mask_words;
 }
 
 /* 1 if a cone is made of rows that do not know each other. */
 static inline int conic_cone_is_linear(const qd_cone_workspace *workspace,
                                        const qd_cone_program *program, int k) {
-  return program->cone_kind[k] == QD_ORTHANT || workspace->cone_rows[k] == 1;
+  return program->cone_kind[k] == QD_ORTHANT || workspace->program.cone_rows[k] == 1;
 }
 
 /* Masks of rows and of Q; finiteness and signs of all numbers but those of G and C, whose squares
@@ -33,15 +33,15 @@ int conic_list_tiles(const qd_cone_workspace *workspace, const uint64_t *mask, i
 static inline int conic_row_is_empty(const qd_cone_workspace *workspace, int row) {
   const uint64_t *mask = conic_row_mask(workspace, row);
   int empty = 1;
-  for (int w = 0; w < workspace->mask_words; ++w) empty &= mask[w] == 0;
+  for (int w = 0; w < workspace->structure.mask_words; ++w) empty &= mask[w] == 0;
   return empty;
 }
 
 /* Rows of a block have the same tiles: so many numbers lie between one and the next. */
 static inline size_t conic_row_stride(const qd_cone_workspace *workspace, const row_block *block) {
-  const int equality = block->first_row >= workspace->row_count;
-  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
-  const int at = equality ? block->first_row - workspace->row_count : block->first_row;
+  const int equality = block->first_row >= workspace->program.row_count;
+  const row_source *source = equality ? &workspace->program.source_C : &workspace->program.source_G;
+  const int at = equality ? block->first_row - workspace->program.row_count : block->first_row;
   return source->start ? 4 * (size_t)(source->start[at + 1] - source->start[at]) : source->stride;
 }
 
@@ -49,10 +49,12 @@ static inline size_t conic_row_stride(const qd_cone_workspace *workspace, const 
  * may reach into the next rows. Behind the last row of all there is none, and one unknown needs
  * three. */
 static inline int conic_reads_in_fours(const qd_cone_workspace *workspace, const row_block *block) {
-  const int equality = block->first_row >= workspace->row_count, n = workspace->variable_count;
-  const row_source *source = equality ? &workspace->source_C : &workspace->source_G;
+  const int equality = block->first_row >= workspace->program.row_count,
+            n = workspace->program.variable_count;
+  const row_source *source = equality ? &workspace->program.source_C : &workspace->program.source_G;
   const int end = block->first_row + block->row_count;
-  const int behind = workspace->row_count + (equality ? workspace->equality_count : 0) - end;
+  const int behind =
+      workspace->program.row_count + (equality ? workspace->program.equality_count : 0) - end;
   return source->start || n % 4 == 0 || (size_t)behind * (size_t)n >= 4 - (size_t)(n % 4);
 }
 

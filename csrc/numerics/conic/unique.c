@@ -19,20 +19,20 @@
 
 /* The states of a solution that was not polished: what may hold counts as holding. */
 static cone_state guess(const qd_cone_workspace *workspace, const cone_group *group, int c) {
-  const double slack = workspace->slack[group->slot + c] / workspace->length;
-  const double dual = workspace->dual[group->slot + c] / workspace->force;
+  const double slack = workspace->iterate.slack[group->slot + c] / workspace->units.length;
+  const double dual = workspace->iterate.dual[group->slot + c] / workspace->units.force;
   return dual < CLEARLY_OPEN * slack ? CONE_OPEN : CONE_STICK;
 }
 
 static void hold_cone(qd_cone_workspace *workspace, const cone_group *group, int c, int polished) {
   const int cone = group->cone + c, n = group->padded;
-  const double compliance = workspace->compliance[cone];
+  const double compliance = workspace->program.compliance[cone];
   const double root = compliance > 0.0 ? 1.0 / sqrt(compliance) : 0.0;
-  double sum = 0.0, *u = workspace->rows.u + group->slot + c;
-  const double *dual = workspace->polish_dual + group->slot + c;
+  double sum = 0.0, *u = workspace->active.rows.u + group->slot + c;
+  const double *dual = workspace->polished.dual + group->slot + c;
   cone_state state = CONE_STICK;
-  if (group->kind != GROUP_EQUALITY && workspace->exact)
-    state = polished ? (cone_state)workspace->state[cone] : guess(workspace, group, c);
+  if (group->kind != GROUP_EQUALITY && workspace->program.exact)
+    state = polished ? (cone_state)workspace->active.state[cone] : guess(workspace, group, c);
   for (int i = 0; i < group->dim; ++i) u[i * n] = 0.0;
   if (state == CONE_STICK) {
     conic_set_stiffness(workspace, cone, root, root, root, 0, 0);
@@ -53,7 +53,7 @@ static void hold(qd_cone_workspace *workspace, int polished) {
     for (int c = group->count; c < group->padded; ++c) {
       conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
       for (int i = 0; i < group->dim; ++i)
-        workspace->rows.u[group->slot + i * group->padded + c] = 0.0;
+        workspace->active.rows.u[group->slot + i * group->padded + c] = 0.0;
     }
   }
 }
@@ -62,46 +62,47 @@ static void hold(qd_cone_workspace *workspace, int polished) {
 static void find_softest(qd_cone_workspace *workspace, double *d) {
   tile_system *system = &workspace->system;
   uint64_t seed = 1;
-  tiles_assemble(system, &workspace->rows, PROXIMAL_SHIFT);
+  tiles_assemble(system, &workspace->active.rows, PROXIMAL_SHIFT);
   tiles_factor(system);
-  for (int i = 0; i < workspace->column_count; ++i) {
+  for (int i = 0; i < workspace->program.column_count; ++i) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
-    d[i] = workspace->column_of[i] < 0 ? 0.0 : (double)(seed >> 11) / 4503599627370496.0 - 1.0;
+    d[i] =
+        workspace->program.column_of[i] < 0 ? 0.0 : (double)(seed >> 11) / 4503599627370496.0 - 1.0;
   }
   for (int round = 0; round < ROUNDS; ++round) {
     tiles_solve(system, d);
-    const double size = max_norm(d, workspace->column_count);
+    const double size = max_norm(d, workspace->program.column_count);
     if (!(size > 0.0) || !isfinite(size)) return;
-    for (int i = 0; i < workspace->column_count; ++i) d[i] /= size;
+    for (int i = 0; i < workspace->program.column_count; ++i) d[i] /= size;
   }
 }
 
 /* 1 if x + t d is as good as x. */
 static int is_solution(qd_cone_workspace *workspace, const double *x, const double *d, double t) {
   const cone_product *product = &workspace->product;
-  double *w = workspace->work_row, *move = workspace->rhs;
+  double *w = workspace->work.row, *move = workspace->work.rhs;
   double worst = 0.0;
-  memset(move, 0, (size_t)workspace->slot_count * sizeof(double));
-  memset(w, 0, (size_t)workspace->slot_count * sizeof(double));
+  memset(move, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  memset(w, 0, (size_t)workspace->program.slot_count * sizeof(double));
   tiles_multiply(&workspace->system, workspace->system.G, d, move);
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count; ++c) {
-      const double size = sqrt(workspace->compliance[group->cone + c]);
+      const double size = sqrt(workspace->program.compliance[group->cone + c]);
       double before = 0.0, after = 0.0;
       for (int i = 1; i < group->dim; ++i) {
         const int at = group->slot + i * group->padded + c;
-        const double v = w[at] + workspace->g[at], moved = v + t * move[at];
+        const double v = w[at] + workspace->program.g[at], moved = v + t * move[at];
         before += v * v;
         after += moved * moved;
-        if (!workspace->exact) worst = larger(worst, fabs(move[at]) / larger(size, 1e-300));
+        if (!workspace->program.exact) worst = larger(worst, fabs(move[at]) / larger(size, 1e-300));
       }
       const int head = group->slot + c;
-      const double v = w[head] + workspace->g[head];
+      const double v = w[head] + workspace->program.g[head];
       before = larger(0.0, sqrt(before) - v);
       after = larger(0.0, sqrt(after) - v - t * move[head]);
-      if (group->kind == GROUP_EQUALITY || !workspace->exact)
+      if (group->kind == GROUP_EQUALITY || !workspace->program.exact)
         worst = larger(worst, fabs(move[head]) / larger(size, 1e-300));
       else if (after > before)
         worst = larger(worst, (after - before) / larger(fabs(t) * size, 1e-300));
@@ -111,22 +112,23 @@ static int is_solution(qd_cone_workspace *workspace, const double *x, const doub
 }
 
 int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out) {
-  const int n = workspace->column_count;
-  const double *x = info->polished ? workspace->polish_x : workspace->x;
-  double *d = workspace->dx, fall = 0.0;
-  if (workspace->definite) return 0;
+  const int n = workspace->program.column_count;
+  const double *x = info->polished ? workspace->polished.x : workspace->iterate.x;
+  double *d = workspace->work.dx, fall = 0.0;
+  if (workspace->program.definite) return 0;
   hold(workspace, info->polished);
   find_softest(workspace, d);
-  tiles_multiply_Q(&workspace->system, d, workspace->work_x);
-  if (!all_finite(d, n) || max_norm(workspace->work_x, n) > SAME) return 0;
-  for (int i = 0; i < n; ++i) fall += workspace->b[i] * d[i];
-  if (fabs(fall) > SAME * max_norm(workspace->b, n)) return 0;
+  tiles_multiply_Q(&workspace->system, d, workspace->work.x);
+  if (!all_finite(d, n) || max_norm(workspace->work.x, n) > SAME) return 0;
+  for (int i = 0; i < n; ++i) fall += workspace->program.b[i] * d[i];
+  if (fabs(fall) > SAME * max_norm(workspace->program.b, n)) return 0;
   static const double way[] = {1e-2, -1e-2, 1e-4, -1e-4, 1e-6, -1e-6}; /* other cones are near */
   for (int k = 0; k < 6; ++k)
-    if (is_solution(workspace, x, d, way[k] * larger(workspace->reach, workspace->length))) {
+    if (is_solution(workspace, x, d,
+                    way[k] * larger(workspace->units.reach, workspace->units.length))) {
       for (int i = 0; i < n; ++i)
-        if (workspace->column_of[i] >= 0)
-          out[workspace->column_of[i]] = workspace->column_scale[i] * d[i];
+        if (workspace->program.column_of[i] >= 0)
+          out[workspace->program.column_of[i]] = workspace->program.column_scale[i] * d[i];
       return 1;
     }
   return 0;

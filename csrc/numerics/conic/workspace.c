@@ -37,7 +37,7 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   cone_product *product = &w->product;
   system->blocks = arena_take(a, (rows + 1) * sizeof(row_block));
   system->block_tiles = arena_ints(a, size->row_tiles + tiles + 1);
-  w->block_from = arena_ints(a, size->row_tiles + tiles + 1);
+  w->structure.block_from = arena_ints(a, size->row_tiles + tiles + 1);
   system->column_start = arena_ints(a, tiles + 1);
   system->column_tiles = arena_ints(a, size->fill);
   system->Q_start = arena_ints(a, tiles + 1);
@@ -61,58 +61,61 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   product->inverse.tangent = arena_doubles(a, lanes_count);
   product->point = arena_doubles(a, slots);
   product->point_norm = arena_doubles(a, lanes_count);
-  lay_out_operator(a, &w->rows, slots, lanes_count);
-  lay_out_operator(a, &w->stiffness, 0, lanes_count);
-  lay_out_operator(a, &w->hard, 0, lanes_count);
-  w->stiffness.u = w->hard.u = w->rows.u;
-  w->column_of = arena_ints(a, columns);
-  w->column_scale = arena_doubles(a, columns);
-  w->slot_of = arena_ints(a, rows + 1);
-  w->cone_rows = arena_ints(a, rows + 1);
-  w->row_scale = arena_doubles(a, rows + 1);
-  w->lane_scale = arena_doubles(a, lanes_count);
-  w->compliance = arena_doubles(a, lanes_count);
-  double **over_columns[] = {&w->b,  &w->x,      &w->Qx,       &w->residual_x,
-                             &w->dx, &w->work_x, &w->polish_x, &w->newton_x};
+  lay_out_operator(a, &w->active.rows, slots, lanes_count);
+  lay_out_operator(a, &w->active.stiffness, 0, lanes_count);
+  lay_out_operator(a, &w->active.hard, 0, lanes_count);
+  w->active.stiffness.u = w->active.hard.u = w->active.rows.u;
+  w->program.column_of = arena_ints(a, columns);
+  w->program.column_scale = arena_doubles(a, columns);
+  w->program.slot_of = arena_ints(a, rows + 1);
+  w->program.cone_rows = arena_ints(a, rows + 1);
+  w->program.row_scale = arena_doubles(a, rows + 1);
+  w->program.lane_scale = arena_doubles(a, lanes_count);
+  w->program.compliance = arena_doubles(a, lanes_count);
+  double **over_columns[] = {&w->program.b, &w->iterate.x, &w->work.Qx,    &w->work.residual_x,
+                             &w->work.dx,   &w->work.x,    &w->polished.x, &w->newton.x};
   for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k)
     *over_columns[k] = arena_doubles(a, columns);
-  double **over_rows[] = {&w->g,           &w->slack,        &w->dual,        &w->residual_row,
-                          &w->aim,         &w->rhs,          &w->dslack,      &w->ddual,
-                          &w->dslack_aim,  &w->ddual_aim,    &w->work_row,    &w->work_row2,
-                          &w->path_slack,  &w->path_dual,    &w->polish_dual, &w->polish_slack,
-                          &w->newton_dual, &w->newton_slack, &w->ray};
+  double **over_rows[] = {
+      &w->program.g,       &w->iterate.slack,  &w->iterate.dual,  &w->work.residual_row,
+      &w->work.aim,        &w->work.rhs,       &w->work.dslack,   &w->work.ddual,
+      &w->work.dslack_aim, &w->work.ddual_aim, &w->work.row,      &w->work.row2,
+      &w->best.slack,      &w->best.dual,      &w->polished.dual, &w->polished.slack,
+      &w->newton.dual,     &w->newton.slack,   &w->path.ray};
   for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k)
     *over_rows[k] = arena_doubles(a, slots);
-  w->state = arena_ints(a, lanes_count);
-  active_set_lay_out(&w->active, columns, a);
+  w->best.x = w->polished.x;
+  w->active.state = arena_ints(a, lanes_count);
+  active_set_lay_out(&w->cuts.set, columns, a);
   conic_delassus_lay_out(&w->delassus, slots, columns, a);
   const size_t near_tiles = size->row_tiles < NEAR_TILES ? size->row_tiles : NEAR_TILES;
-  near_rows_lay_out(&w->near_rows, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
-  near_rows_lay_out(&w->near_cones, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
-  w->penalty = arena_doubles(a, lanes_count);
-  w->split = arena_doubles(a, lanes_count);
-  w->per_split = arena_doubles(a, lanes_count);
-  w->stiff_blocks = arena_ints(a, rows + 1);
-  w->stiff_cones = arena_take(a, (rows + 1) * sizeof(stiff_cone));
-  w->stiff_slots = arena_ints(a, rows + 1);
-  w->is_near = arena_ints(a, rows + 1);
-  w->tail = arena_ints(a, rows + 1);
-  w->block4 = arena_doubles(a, 4 * columns);
-  w->x4 = arena_doubles(a, 4 * columns);
-  w->rhs4 = arena_doubles(a, 4 * columns);
-  w->row4 = arena_doubles(a, 4 * slots);
-  w->work_row4 = arena_doubles(a, 4 * slots);
-  w->moved4 = arena_doubles(a, 4 * slots);
-  w->dual4 = arena_doubles(a, 4 * slots);
-  w->row_mask = arena_take(a, (rows > columns ? rows : columns) * words * sizeof(uint64_t));
-  w->tile_mask = arena_take(a, tiles * words * sizeof(uint64_t));
-  w->Q_mask = arena_take(a, tiles * words * sizeof(uint64_t));
-  w->scratch_mask = arena_take(a, 3 * words * sizeof(uint64_t));
-  w->tile_degree = arena_ints(a, tiles);
-  w->tile_position = arena_ints(a, tiles);
-  w->tile_original = arena_ints(a, tiles);
-  w->dim_count = arena_ints(a, dims);
-  w->dim_group = arena_ints(a, dims);
+  near_rows_lay_out(&w->cuts.near_rows, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
+  near_rows_lay_out(&w->cuts.near_cones, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
+  w->multipliers.penalty = arena_doubles(a, lanes_count);
+  w->polish.split = arena_doubles(a, lanes_count);
+  w->polish.per_split = arena_doubles(a, lanes_count);
+  w->sensitivity.stiff_blocks = arena_ints(a, rows + 1);
+  w->sensitivity.stiff_cones = arena_take(a, (rows + 1) * sizeof(stiff_cone));
+  w->sensitivity.stiff_slots = arena_ints(a, rows + 1);
+  w->cuts.is_near = arena_ints(a, rows + 1);
+  w->cuts.tail = arena_ints(a, rows + 1);
+  w->sensitivity.block4 = arena_doubles(a, 4 * columns);
+  w->sensitivity.x4 = arena_doubles(a, 4 * columns);
+  w->sensitivity.rhs4 = arena_doubles(a, 4 * columns);
+  w->sensitivity.row4 = arena_doubles(a, 4 * slots);
+  w->sensitivity.work_row4 = arena_doubles(a, 4 * slots);
+  w->sensitivity.moved4 = arena_doubles(a, 4 * slots);
+  w->sensitivity.dual4 = arena_doubles(a, 4 * slots);
+  w->structure.row_mask =
+      arena_take(a, (rows > columns ? rows : columns) * words * sizeof(uint64_t));
+  w->structure.tile_mask = arena_take(a, tiles * words * sizeof(uint64_t));
+  w->structure.Q_mask = arena_take(a, tiles * words * sizeof(uint64_t));
+  w->structure.scratch_mask = arena_take(a, 3 * words * sizeof(uint64_t));
+  w->structure.tile_degree = arena_ints(a, tiles);
+  w->structure.tile_position = arena_ints(a, tiles);
+  w->structure.tile_original = arena_ints(a, tiles);
+  w->structure.dim_count = arena_ints(a, dims);
+  w->structure.dim_group = arena_ints(a, dims);
   if (!size->is_dense) return;
   if (size->equalities > 0)
     equality_space_lay_out(&w->space, (size_t)size->variables, (size_t)size->rows,

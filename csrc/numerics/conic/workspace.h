@@ -88,93 +88,134 @@ typedef struct conic_delassus {
   double *y;               /* (columns) Q^-1 of a right-hand side */
 } conic_delassus;
 
-struct qd_cone_workspace {
-  conic_size capacity;
-  conic_size wanted; /* its fill: of the program at hand */
-  size_t bytes;
-  row_source source_Q, source_G, source_C; /* of the program at hand */
-
-  /* the loaded program */
+/* The program in its internal form; nothing of it changes once it is loaded, but `definite`. */
+typedef struct conic_loaded {
+  row_source source_Q, source_G, source_C; /* the caller's */
   int variable_count, row_count, equality_count;
-  int column_count; /* 4 * tiles */
-  int slot_count;   /* numbers in a vector over rows */
-  int lane_count;   /* numbers in a vector over cones */
-  int exact;        /* every target is zero */
-  int definite;     /* Q is safely positive definite */
-  tile_system system;
-  cone_product product;
+  int column_count;     /* 4 * tiles */
+  int slot_count;       /* numbers in a vector over rows */
+  int lane_count;       /* numbers in a vector over cones */
+  int exact;            /* every target is zero */
+  int definite;         /* Q is safely positive definite, as far as its factor has shown */
   int *column_of;       /* (column_count) original column, -1 if padded */
   double *column_scale; /* (column_count) x = column_scale * internal x */
   int *slot_of;         /* (row_count + equality_count), -1 for rows left out */
   int *cone_rows;       /* (cones) rows of each cone that are kept */
   double *row_scale;    /* (row_count + equality_count) internal row = row_scale * row */
   double *lane_scale;   /* over cones: the same, one for all rows of a cone */
-  double *b, *g;
-  double
-      *compliance; /* over cones: largest squared row norm, what a multiplier does to its slack */
-  double length, force, energy; /* natural units of slack, dual and their product */
-  int by_offsets;               /* natural lengths do without the minimiser of the cost */
+  double *b;            /* over columns */
+  double *g;            /* over rows */
+  double *compliance;   /* over cones: largest squared row norm, what a multiplier does to its
+                           slack */
+} conic_loaded;
+
+/* What is small: natural units of the program at hand (conic/path.c finds them). */
+typedef struct conic_units {
+  double length, force, energy; /* of slack, dual and their product */
+  int by_offsets;               /* lengths do without the minimiser of the cost */
   double near_length;           /* of the slacks of cones that the minimiser of the cost violates */
-  double reach;                 /* natural size of internal x */
+  double reach;                 /* of internal x */
   double b_size;                /* max-norm of internal b, with the forces' share */
+  double resolution;            /* of rows, in the caller's units: less is zero */
+} conic_units;
 
-  /* the iterate and its direction, over columns (x) and over rows */
-  double *x, *Qx, *residual_x, *dx;
-  double *slack, *dual, *residual_row;
-  double *aim, *rhs, *dslack, *ddual, *dslack_aim, *ddual_aim, *work_row, *work_row2;
-  double *work_x;
+/* x over columns, slack and dual over rows. */
+typedef struct conic_point {
+  double *x, *slack, *dual;
+} conic_point;
 
-  /* where the path ended and what the polish found */
-  double *path_slack, *path_dual; /* path_dual of infeasible programs: what proves it */
-  double *ray;       /* the best that the paths have seen, if there is no other proof */
-  double ray_reach;  /* and how far it excludes points */
-  int *state;        /* a cone_state, over cones */
-  double path_error; /* relative, where it ended short of its goal */
-  double share;      /* of the residuals that the last step of the path went for */
-  int state_changed; /* by the last projection */
-  double *polish_x, *polish_dual, *polish_slack;
-  double *newton_x, *newton_dual, *newton_slack;
-  solution_origin origin;  /* what led to the answer */
+/* Residuals of a point, directions from it, and scratch: no method counts on what another left. */
+typedef struct conic_work {
+  double *Qx, *residual_x, *dx, *x; /* over columns */
+  double *residual_row, *aim, *rhs, *dslack, *ddual, *dslack_aim, *ddual_aim, *row, *row2;
+} conic_work;
+
+/* Each cone's state and what its directions resist: polish, multipliers and derivatives. */
+typedef struct conic_active {
+  int *state;              /* a cone_state, over cones */
+  int changed;             /* by the last projection */
   double hard_penalty;     /* of rows that may not move, over the compliance they work against */
-  int hard_rounds;         /* repetitions of a sensitivity solve */
-  cone_operator rows;      /* square root R of the stiffness of each cone: polish and sensitivity */
+  cone_operator rows;      /* square root R of the stiffness of each cone */
   cone_operator stiffness; /* R R */
   cone_operator hard;      /* projector on directions that may not move; all three share u */
-  /* four right-hand sides at once */
-  double *block4, *x4, *rhs4;                /* over columns */
-  double *row4, *work_row4, *moved4, *dual4; /* over rows */
+} conic_active;
 
-  active_set active;
-  conic_delassus delassus;
+typedef struct path_work {
+  double *ray;      /* the best proof of infeasibility so far, if there is no other */
+  double ray_reach; /* how far it excludes points */
+  double error;     /* relative, where the path ended short of its goal */
+  double share;     /* of the residuals that its last step went for */
+} path_work;
+
+typedef struct polish_work {
+  double *split;     /* over cones: dual / slack that parts held from free */
+  double *per_split; /* over cones: 1 / split */
+  int split_width;   /* how far apart they are on the path, in powers of two; 0: not known */
+  double error;      /* the best that the last polish saw */
+} polish_work;
+
+typedef struct cuts_work {
+  active_set set;
   near_rows near_rows, near_cones;
-  equality_space space; /* laid out if capacity.is_dense, as this: */
-  aligned_columns aligned;
-  double *penalty;         /* over cones: of the method of multipliers */
-  double *split;           /* over cones: dual / slack that parts held from free; of the polish */
-  double *per_split;       /* over cones: 1 / split */
-  int split_width;         /* how far apart they are on the path, in powers of two */
-  int *is_near, *tail;     /* (blocks) */
-  double resolution;       /* of rows, in the caller's units: less is zero */
-  double slack_error;      /* max |dual| |Gx + g - slack| of what conic_measure saw */
-  double polish_error;     /* the best that the last polish saw */
-  int *stiff_blocks;       /* (blocks) whose multipliers move; sensitivity */
-  stiff_cone *stiff_cones; /* their cones */
-  int *stiff_slots;        /* their rows */
-  int stiff_count, stiff_cone_count, stiff_slot_count;
+  int *is_near, *tail; /* (blocks) */
+} cuts_work;
 
-  /* structure */
-  int mask_words;      /* 64-bit words of a set of tiles */
-  int any_empty_row;   /* a row without entries, equalities included */
-  uint64_t *row_mask;  /* tiles a row touches (original order) */
-  uint64_t *tile_mask; /* tiles coupled to a tile */
-  uint64_t *Q_mask;
+typedef struct multipliers_work {
+  double *penalty; /* over cones */
+} multipliers_work;
+
+typedef struct sensitivity_work {
+  int rounds;                                /* repetitions of a solve */
+  double *block4, *x4, *rhs4;                /* four right-hand sides at once, over columns */
+  double *row4, *work_row4, *moved4, *dual4; /* over rows */
+  int *stiff_blocks;                         /* (blocks) whose multipliers move */
+  stiff_cone *stiff_cones;                   /* their cones */
+  int *stiff_slots;                          /* their rows */
+  int stiff_count, stiff_cone_count, stiff_slot_count;
+} sensitivity_work;
+
+typedef struct conic_structure {
+  int mask_words;         /* 64-bit words of a set of tiles */
+  int any_empty_row;      /* a row without entries, equalities included */
+  uint64_t *row_mask;     /* tiles a row touches (original order) */
+  uint64_t *tile_mask;    /* tiles coupled to a tile */
+  uint64_t *Q_mask;       /* the same, by Q alone */
   uint64_t *scratch_mask; /* three */
   int *tile_degree;
   int *block_from;    /* like block_tiles: where the tile begins in the caller's rows */
   int *tile_position; /* original tile -> place */
   int *tile_original; /* place -> original tile */
   int *dim_count;     /* cones of each dimension */
-  int *dim_group;
+  int *dim_group;     /* their group */
+} conic_structure;
+
+struct qd_cone_workspace {
+  conic_size capacity;
+  conic_size wanted; /* its fill: of the program at hand */
+  size_t bytes;
+  conic_loaded program;
+  tile_system system;   /* its matrices, and their factor */
+  cone_product product; /* its cones, and their scaling */
+  conic_units units;
+  solution_origin origin; /* what led to the answer */
+  conic_point iterate;    /* where a method stands; its answer, up to the tolerance */
+  conic_point best;       /* of the path (x shared with polished); its dual: a proof that there is
+                             no point */
+  conic_point newton;     /* where a polish stands; a caller's guess */
+  conic_point polished;   /* its answer, to rounding */
+  conic_work work;
+  conic_active active;
+  double slack_error; /* max |dual| |Gx + g - slack| of what conic_measure saw */
+  /* one method's each */
+  path_work path;
+  polish_work polish;
+  cuts_work cuts;
+  multipliers_work multipliers;
+  sensitivity_work sensitivity;
+  conic_structure structure;
+  conic_delassus delassus;
+  equality_space space; /* laid out if capacity.is_dense, as this: */
+  aligned_columns aligned;
 };
 
 /* Vectors in the caller's numbers, of what is asked or of a guess. */
@@ -197,20 +238,21 @@ void conic_clear_rows(qd_cone_workspace *workspace);
 /* The cone that a row (with a slot) belongs to. */
 static inline int conic_lane_of(const qd_cone_workspace *workspace, int row) {
   const cone_group *group = workspace->product.groups;
-  const int slot = workspace->slot_of[row];
+  const int slot = workspace->program.slot_of[row];
   while (slot >= group->slot + group->dim * group->padded) ++group;
   return group->cone + (slot - group->slot) % group->padded;
 }
 /* Q_jj as the caller has it. */
 static inline double conic_curvature(const qd_cone_workspace *workspace, int j) {
-  const double *own = source_tile(&workspace->source_Q, j, j / 4);
+  const double *own = source_tile(&workspace->program.source_Q, j, j / 4);
   return own ? own[j % 4] : 0.0;
 }
 /* A row of G, or behind those of C, as the caller has it. */
 static inline const double *conic_caller_row(const qd_cone_workspace *workspace, int row) {
-  return row < workspace->row_count
-             ? source_row(&workspace->source_G, (size_t)row)
-             : source_row(&workspace->source_C, (size_t)(row - workspace->row_count));
+  return row < workspace->program.row_count
+             ? source_row(&workspace->program.source_G, (size_t)row)
+             : source_row(&workspace->program.source_C,
+                          (size_t)(row - workspace->program.row_count));
 }
 /* Square roots of the equalities' penalties, into an operator on rows. */
 void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling);
@@ -253,7 +295,7 @@ int conic_factor_cost(qd_cone_workspace *workspace);
  * wanted; 0 if it is another, or has no answer. */
 int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *program, double *x,
                           double *slack, double *dual, qd_cone_info *info);
-/* The caller's guess, in the caller's units, into newton_x and newton_dual. */
+/* The caller's guess, in the caller's units, into newton. */
 void conic_read_start(qd_cone_workspace *workspace, const conic_answer *guess);
 /* Errors of a guess beyond which a polish costs more than what an exact program takes without;
  * negative where that costs less than to find out. */
@@ -275,8 +317,8 @@ typedef struct path_request {
 typedef enum path_end {
   PATH_ARRIVED,
   PATH_AT_WIDTH,
-  PATH_INFEASIBLE, /* path_dual proves it */
-  PATH_UNBOUNDED,  /* newton_x is far along */
+  PATH_INFEASIBLE, /* best.dual proves it */
+  PATH_UNBOUNDED,  /* newton.x is far along */
   PATH_AT_LIMIT,
   PATH_IN_TROUBLE,
   PATH_LEFT,   /* PATH_WARM: the guess is no help */
@@ -304,7 +346,7 @@ qd_status conic_judge(qd_cone_workspace *workspace, const qd_cone_program *progr
 int conic_find_split(qd_cone_workspace *workspace);
 /* Newton on the active set, from x and dual (ORIGIN_REST: from the minimiser of the cost, whose
  * rows are in `rhs`, as if what it leaves near came to rest); 1 if the KKT equations hold to
- * rounding: then polish_x/dual/slack. */
+ * rounding: then polished. */
 typedef struct polish_guess {
   solution_origin origin;
   int is_vertex;    /* ORIGIN_ACTIVE_SET: the cuts ended at a solution, with the load spread */
@@ -315,18 +357,18 @@ int conic_polish(qd_cone_workspace *workspace, const polish_guess *guess, qd_con
 /* The minimiser of the cost, near which no cone is, as if polished. */
 void conic_keep_free_minimum(qd_cone_workspace *workspace);
 /* An exact program where the path ended: method of multipliers from its end, at most `limit` times,
- * then the polish if asked. Leaves x, slack, dual, the same in polish_*, and the states; 1 if that
+ * then the polish if asked. Leaves x, slack, dual, the same in polished, and the states; 1 if that
  * solves the program. Where it got no nearer than the path: as it was. */
 int conic_rescue(qd_cone_workspace *workspace, double tolerance, int limit, int polish,
                  int *polished, qd_cone_info *info);
-/* A row that no x moves and that does not hold: 1, and the certificate in path_dual. */
+/* A row that no x moves and that does not hold: 1, and the certificate in best.dual. */
 int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program *program);
 /* Norms of rows that differ by more than the methods can hold beside each other. */
 int conic_rows_are_far_apart(const qd_cone_workspace *workspace);
 /* The cost alone sends x far out beside the offsets of rows: natural lengths may mislead. */
 int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program *program);
 /* Residuals from the caller's own numbers, where they are not zero. Leaves Qx + b - G'dual -
- * C'dual_eq in work_x, Gx + g in work_row2. */
+ * C'dual_eq in work.x, Gx + g in work.row2. */
 void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
                    const double *slack, const double *dual, const double *dual_eq,
                    qd_cone_info *info);
@@ -344,12 +386,12 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
  * Leaves each cone's state and the operators of the Newton step. */
 double conic_project(qd_cone_workspace *workspace, const double *slack, const double *dual,
                      double *z, double *projected);
-/* The states that polish_dual and polish_slack show. */
+/* The states that polished show. */
 void conic_read_states(qd_cone_workspace *workspace);
 /* Square root of the penalty of one cone's hard rows. */
 LANES_INLINE double conic_hard_root(const qd_cone_workspace *workspace, int cone) {
-  const double compliance = workspace->compliance[cone];
-  return sqrt(workspace->hard_penalty / (compliance > 0.0 ? compliance : 1.0));
+  const double compliance = workspace->program.compliance[cone];
+  return sqrt(workspace->active.hard_penalty / (compliance > 0.0 ? compliance : 1.0));
 }
 
 /* One cone's operators R, R R and the projector on held directions, by their values along (1, u),
@@ -357,8 +399,8 @@ LANES_INLINE double conic_hard_root(const qd_cone_workspace *workspace, int cone
 LANES_INLINE void conic_set_stiffness(qd_cone_workspace *workspace, int cone, double along,
                                       double against, double across, int hard_along,
                                       int hard_rest) {
-  cone_operator *rows = &workspace->rows, *stiffness = &workspace->stiffness;
-  cone_operator *hard = &workspace->hard;
+  cone_operator *rows = &workspace->active.rows, *stiffness = &workspace->active.stiffness;
+  cone_operator *hard = &workspace->active.hard;
   rows->diagonal[cone] = 0.5 * (along + against);
   rows->cross[cone] = 0.5 * (along - against);
   rows->tangent[cone] = across;
