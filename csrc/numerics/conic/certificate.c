@@ -202,6 +202,20 @@ LANES_INLINE void measure_cone(const double *w, const double *slack, const doubl
   most->unsure += head * 0.0;
 }
 
+/* Cone by cone, of rows w = Gx + g. */
+LANES_INLINE void measure_cones(const qd_cone_program *program, const double *w,
+                                const double *slack, const double *dual, cone_errors *most) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int dim = program->cone_dim[k];
+    const double target = program->target_mu ? program->target_mu[k] : 0.0;
+    if (program->cone_kind[k] == QD_LORENTZ)
+      measure_cone(w + row, slack + row, dual + row, dim, target, most);
+    else
+      for (int i = row; i < row + dim; ++i)
+        measure_cone(w + i, slack + i, dual + i, 1, target, most);
+  }
+}
+
 /* Residuals in the caller's numbers; infinite where one of them is NaN. */
 QD_CLONES
 void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
@@ -222,15 +236,7 @@ void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program,
   }
   for (int i = 0; i < p; ++i) primal = larger(primal, fabs(w[m + i] + program->c[i]));
   for (int i = 0; i < m; ++i) w[i] += program->g[i];
-  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
-    const int dim = program->cone_dim[k];
-    const double target = program->target_mu ? program->target_mu[k] : 0.0;
-    if (program->cone_kind[k] == QD_LORENTZ)
-      measure_cone(w + row, slack + row, dual + row, dim, target, &most);
-    else
-      for (int i = row; i < row + dim; ++i)
-        measure_cone(w + i, slack + i, dual + i, 1, target, &most);
-  }
+  measure_cones(program, w, slack, dual, &most);
   const int rows_finite = all_finite(w, m + p), sums_finite = most.unsure == 0.0;
   const int answers_finite = all_finite(slack, m) && all_finite(dual, m) && all_finite(dual_eq, p);
   info->primal_residual = rows_finite ? larger(primal, most.outside) : HUGE_VAL;
@@ -542,18 +548,18 @@ int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *prog
 
 /* ------------------------------------------------------------ no point at all */
 
-/* A multiplier in its cone with G'dual + C'dual_eq = 0 and g'dual + c'dual_eq < 0 excludes every x.
- * In numbers that are rounded: every x that is not EXCLUDED times farther away than offsets and
- * cost send it, offsets of all rows or of those that carry the proof. For a barrier the sum may be
- * zero: then no x lies inside. */
-int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                   const double *dual, const double *dual_eq) {
+/* What multipliers say that are to prove that there is no point. */
+typedef struct proof_sums {
+  double sum, size, force; /* g'dual + c'dual_eq, its largest term, the largest force */
+  double moved;            /* |G'dual + C'dual_eq| in scaled columns, summed */
+} proof_sums;
+
+static proof_sums sum_proof(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                            const double *dual, const double *dual_eq) {
   double *push = workspace->work.x;
-  const int n = program->variable_count, m = program->row_count;
-  const scales s = measure_scales(workspace, program);
-  double sum = 0.0, size = 0.0, force = 0.0, moved = 0.0;
-  if (!duals_hold(program, dual)) return 0;
-  memset(push, 0, (size_t)n * sizeof(double));
+  const int m = program->row_count;
+  proof_sums proof = {0.0, 0.0, 0.0, 0.0};
+  memset(push, 0, (size_t)program->variable_count * sizeof(double));
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     for (int i = 0; i < block->row_count; ++i) {
@@ -561,20 +567,35 @@ int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *pr
       const double factor = row < m ? dual[row] : dual_eq[row - m];
       const double term = factor * (row < m ? program->g[row] : program->c[row - m]);
       const int cone = block->cone + (block->slot_step == 1 ? i : 0);
-      sum += term;
-      size = larger(size, fabs(term));
-      force = larger(force, fabs(factor) * norm_of_rows(workspace, cone));
+      proof.sum += term;
+      proof.size = larger(proof.size, fabs(term));
+      proof.force = larger(proof.force, fabs(factor) * norm_of_rows(workspace, cone));
       subtract_row(workspace, block, conic_caller_row(workspace, row), factor, push);
     }
   }
   for (int k = 0; k < workspace->program.column_count; ++k)
     if (workspace->program.column_of[k] >= 0)
-      moved += fabs(push[workspace->program.column_of[k]]) * workspace->program.column_scale[k];
-  double reach = EXCLUDED * larger(s.free, force > 0.0 ? larger(s.offset, size / force) : s.offset);
-  if (!(size > TINIEST && size < HUGE_VAL && isfinite(sum) && isfinite(force))) return 0;
+      proof.moved +=
+          fabs(push[workspace->program.column_of[k]]) * workspace->program.column_scale[k];
+  return proof;
+}
+
+/* A multiplier in its cone with G'dual + C'dual_eq = 0 and g'dual + c'dual_eq < 0 excludes every x.
+ * In numbers that are rounded: every x that is not EXCLUDED times farther away than offsets and
+ * cost send it, offsets of all rows or of those that carry the proof. For a barrier the sum may be
+ * zero: then no x lies inside. */
+int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                   const double *dual, const double *dual_eq) {
+  const scales s = measure_scales(workspace, program);
+  if (!duals_hold(program, dual)) return 0;
+  const proof_sums p = sum_proof(workspace, program, dual, dual_eq);
+  const double rows = p.force > 0.0 ? larger(s.offset, p.size / p.force) : s.offset;
+  double reach = EXCLUDED * larger(s.free, rows);
+  if (!(p.size > TINIEST && p.size < HUGE_VAL && isfinite(p.sum) && isfinite(p.force))) return 0;
   if (reach == 0.0) reach = EXCLUDED;
-  return sum + moved * reach < 0.0 ||
-         (!workspace->program.exact && sum <= BARRIER_FLAT * size && moved <= BARRIER_FLAT * force);
+  return p.sum + p.moved * reach < 0.0 ||
+         (!workspace->program.exact && p.sum <= BARRIER_FLAT * p.size &&
+          p.moved <= BARRIER_FLAT * p.force);
 }
 
 /* A row without entries is what it is; one that is zero but for the rounding of a difference is

@@ -10,28 +10,37 @@
 
 /* ------------------------------------------------------------ checks */
 
+/* What a program of these sizes needs is there. */
+static int is_complete(const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  const int has_Q = program->Q || source->Q, has_G = program->G || source->G;
+  const int has_C = program->C || source->C;
+  const int has_rows = has_G && program->g && program->cone_kind && program->cone_dim;
+  return has_Q && program->b && (program->row_count == 0 || has_rows) &&
+         (program->equality_count == 0 || (has_C && program->c));
+}
+
+/* The cones are of known kinds and take up all rows. */
+static int cones_fit(const qd_cone_program *program) {
+  const int m = program->row_count;
+  int rows = 0;
+  for (int k = 0; k < program->cone_count; ++k) {
+    const int dim = program->cone_dim[k], kind = program->cone_kind[k];
+    if (dim < 1 || dim > m - rows || (kind != QD_ORTHANT && kind != QD_LORENTZ)) return 0;
+    if (program->target_mu && program->target_mu[k] < 0.0) return 0;
+    rows += dim;
+  }
+  return rows == m;
+}
+
 qd_status conic_check_sizes(const qd_cone_workspace *workspace, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
   const conic_size *capacity = &workspace->capacity;
-  if (n < 1 || m < 0 || p < 0 || program->cone_count < 0 || (!program->Q && !source->Q) ||
-      !program->b)
-    return QD_BAD_ARGUMENT;
-  if (n > capacity->variables || m > capacity->rows || p > capacity->equalities)
-    return QD_BAD_ARGUMENT;
-  if ((m > 0 &&
-       ((!program->G && !source->G) || !program->g || !program->cone_kind || !program->cone_dim)) ||
-      (p > 0 && ((!program->C && !source->C) || !program->c)))
-    return QD_BAD_ARGUMENT;
-  int rows = 0;
-  for (int k = 0; k < program->cone_count; ++k) {
-    const int dim = program->cone_dim[k], kind = program->cone_kind[k];
-    if (dim < 1 || dim > m - rows || (kind != QD_ORTHANT && kind != QD_LORENTZ))
-      return QD_BAD_ARGUMENT;
-    if (program->target_mu && program->target_mu[k] < 0.0) return QD_BAD_ARGUMENT;
-    rows += dim;
-  }
-  return rows == m ? QD_OK : QD_BAD_ARGUMENT;
+  const int makes_sense = n >= 1 && m >= 0 && p >= 0 && program->cone_count >= 0;
+  const int has_room = n <= capacity->variables && m <= capacity->rows && p <= capacity->equalities;
+  return makes_sense && has_room && is_complete(source) && cones_fit(program) ? QD_OK
+                                                                              : QD_BAD_ARGUMENT;
 }
 
 /* ------------------------------------------------------------ groups of cones */
@@ -307,33 +316,30 @@ LANES_INLINE void put_tile(const lanes *tile, const lanes *scale, double row_sca
   *sum += value * value;
 }
 
+/* Tile k of `count` rows, the first of them at `tile`. */
+LANES_INLINE void read_tiles(const block_copy *copy, int k, const double *tile, int count,
+                             lanes *out) {
+  if (k != copy->narrow)
+    for (int r = 0; r < count; ++r) out[r] = LANES_FROM(tile + (size_t)r * copy->stride);
+  else
+    for (int r = 0; r < count; ++r) read_last(copy, tile + (size_t)r * copy->stride, out + r);
+}
+
 /* `count` rows (at most four) from i on, scaled; their squared norms. */
 LANES_INLINE void copy_rows(const block_copy *copy, int i, int count, double *squares) {
-  const size_t stride = copy->stride;
-  const double *from = copy->from + (size_t)i * stride, *scales = copy->row_scale + i;
+  const double *from = copy->from + (size_t)i * copy->stride, *scales = copy->row_scale + i;
   const double one = scales[0], two = scales[count > 1 ? 1 : 0], three = scales[count > 2 ? 2 : 0];
   const double four = scales[count > 3 ? 3 : 0];
   double *values = copy->values + 4 * i;
   lanes s0 = {0.0}, s1 = {0.0}, s2 = {0.0}, s3 = {0.0}, sums;
   for (int k = 0; k < copy->tile_count; ++k, values += copy->step) {
     const lanes scale = LANES_OF(copy->column_scale + 4 * (size_t)copy->places[k]);
-    const double *tile = from + copy->offsets[k];
-    lanes v0, v1 = {0.0}, v2 = {0.0}, v3 = {0.0};
-    if (k != copy->narrow) {
-      v0 = LANES_FROM(tile);
-      if (count > 1) v1 = LANES_FROM(tile + stride);
-      if (count > 2) v2 = LANES_FROM(tile + 2 * stride);
-      if (count > 3) v3 = LANES_FROM(tile + 3 * stride);
-    } else {
-      read_last(copy, tile, &v0);
-      if (count > 1) read_last(copy, tile + stride, &v1);
-      if (count > 2) read_last(copy, tile + 2 * stride, &v2);
-      if (count > 3) read_last(copy, tile + 3 * stride, &v3);
-    }
-    put_tile(&v0, &scale, one, values, &s0);
-    if (count > 1) put_tile(&v1, &scale, two, values + 4, &s1);
-    if (count > 2) put_tile(&v2, &scale, three, values + 8, &s2);
-    if (count > 3) put_tile(&v3, &scale, four, values + 12, &s3);
+    lanes v[4];
+    read_tiles(copy, k, from + copy->offsets[k], count, v);
+    put_tile(v, &scale, one, values, &s0);
+    if (count > 1) put_tile(v + 1, &scale, two, values + 4, &s1);
+    if (count > 2) put_tile(v + 2, &scale, three, values + 8, &s2);
+    if (count > 3) put_tile(v + 3, &scale, four, values + 12, &s3);
   }
   lanes_sums(&sums, &s0, &s1, &s2, &s3);
   for (int r = 0; r < count; ++r) squares[r] = sums[r];
@@ -409,60 +415,85 @@ static int rows_match(const qd_cone_workspace *workspace, int a, int b) {
   return match;
 }
 
+/* Where rows become blocks: the next row, and what is left of its cone. */
+typedef struct row_walk {
+  const qd_cone_program *program;
+  int row, cone, left_in_cone;
+} row_walk;
+
+/* How many linear rows from `first` on go into one block; the walk is in the last one's cone. */
+static int linear_rows(const qd_cone_workspace *workspace, row_walk *walk, int first, int end) {
+  const qd_cone_program *program = walk->program;
+  const int equality = first >= program->row_count;
+  int count = 1;
+  walk->left_in_cone -= 1;
+  while (count < BLOCK_ROWS && first + count < end && rows_match(workspace, first, first + count) &&
+         workspace->program.slot_of[first + count] >= 0) {
+    if (!equality && walk->left_in_cone == 0) {
+      if (walk->cone == program->cone_count ||
+          !conic_cone_is_linear(workspace, program, walk->cone))
+        break;
+      walk->left_in_cone = program->cone_dim[walk->cone++];
+    }
+    ++count;
+    walk->left_in_cone -= 1;
+  }
+  if (equality) walk->left_in_cone = 0;
+  return count;
+}
+
+/* The rows of the cone at hand; `mask`: the tiles of all of them. */
+static int cone_rows(const qd_cone_workspace *workspace, row_walk *walk, uint64_t *mask) {
+  const int count = workspace->program.cone_rows[walk->cone - 1];
+  walk->left_in_cone -= count;
+  for (int i = 1; i < count; ++i)
+    for (int w = 0; w < workspace->structure.mask_words; ++w)
+      mask[w] |= conic_row_mask(workspace, walk->row + i)[w];
+  return count;
+}
+
+/* The next block; the sum of its squared numbers. */
+static double make_block(qd_cone_workspace *workspace, row_walk *walk, int *tile_total,
+                         size_t *values) {
+  const qd_cone_program *program = walk->program;
+  const cone_product *product = &workspace->product;
+  const int words = workspace->structure.mask_words, first = walk->row;
+  const int equality = first >= program->row_count;
+  uint64_t *mask = workspace->structure.scratch_mask + words;
+  if (walk->left_in_cone == 0 && walk->cone < program->cone_count)
+    walk->left_in_cone = program->cone_dim[walk->cone++];
+  memcpy(mask, conic_row_mask(workspace, first), (size_t)words * sizeof(uint64_t));
+  const int linear = equality || conic_cone_is_linear(workspace, program, walk->cone - 1);
+  const int end = program->row_count + (equality ? program->equality_count : 0);
+  const int count =
+      linear ? linear_rows(workspace, walk, first, end) : cone_rows(workspace, walk, mask);
+  const int kind =
+      equality ? product->group_count - 1 : workspace->structure.dim_group[linear ? 1 : count];
+  const cone_group *group = &product->groups[kind];
+  const int at = group->cone + workspace->program.slot_of[first] - group->slot;
+  row_block *block = open_block(workspace, mask, first, linear ? 1 : group->padded, at, tile_total);
+  block->row_count = count;
+  block->values = *values;
+  *values += (size_t)block->tile_count * (size_t)count * 4;
+  walk->row += count;
+  return fill_block(workspace, block);
+}
+
 /* Blocks of all rows; the sum of all squared numbers. */
 static double make_blocks(qd_cone_workspace *workspace, const qd_cone_program *program) {
-  tile_system *system = &workspace->system;
-  const cone_product *product = &workspace->product;
-  const int rows = program->row_count + program->equality_count,
-            words = workspace->structure.mask_words;
-  uint64_t *mask = workspace->structure.scratch_mask + words;
+  const int rows = program->row_count + program->equality_count;
+  row_walk walk = {program, 0, 0, 0};
   size_t values = 0;
   double squares = 0.0;
-  int tile_total = 0, row = 0, cone = 0, left_in_cone = 0;
-  system->block_count = 0;
-  while (row < rows) {
-    if (workspace->program.slot_of[row] < 0) { /* left out, behind a cone of one row */
-      ++row;
-      --left_in_cone;
-      continue;
+  int tile_total = 0;
+  workspace->system.block_count = 0;
+  while (walk.row < rows) {
+    if (workspace->program.slot_of[walk.row] >= 0) {
+      squares += make_block(workspace, &walk, &tile_total, &values);
+    } else { /* left out, behind a cone of one row */
+      ++walk.row;
+      --walk.left_in_cone;
     }
-    const int first = row;
-    if (left_in_cone == 0 && cone < program->cone_count) left_in_cone = program->cone_dim[cone++];
-    const int equality = first >= program->row_count;
-    int count, step = 1, at;
-    memcpy(mask, conic_row_mask(workspace, row), (size_t)words * sizeof(uint64_t));
-    if (!equality && !conic_cone_is_linear(workspace, program, cone - 1)) {
-      count = workspace->program.cone_rows[cone - 1];
-      left_in_cone -= count;
-      const cone_group *group = &product->groups[workspace->structure.dim_group[count]];
-      for (int i = 1; i < count; ++i)
-        for (int w = 0; w < words; ++w) mask[w] |= conic_row_mask(workspace, row + i)[w];
-      step = group->padded;
-      at = group->cone + workspace->program.slot_of[row] - group->slot;
-    } else {
-      const cone_group *group =
-          &product->groups[equality ? product->group_count - 1 : workspace->structure.dim_group[1]];
-      at = group->cone + workspace->program.slot_of[row] - group->slot;
-      count = 1;
-      left_in_cone -= 1;
-      while (count < BLOCK_ROWS && row + count < (equality ? rows : program->row_count) &&
-             rows_match(workspace, row, row + count) &&
-             workspace->program.slot_of[row + count] >= 0) {
-        if (!equality && left_in_cone == 0) {
-          if (cone == program->cone_count || !conic_cone_is_linear(workspace, program, cone)) break;
-          left_in_cone = program->cone_dim[cone++];
-        }
-        ++count;
-        left_in_cone -= 1;
-      }
-      if (equality) left_in_cone = 0;
-    }
-    row += count;
-    row_block *block = open_block(workspace, mask, first, step, at, &tile_total);
-    block->row_count = count;
-    block->values = values;
-    values += (size_t)block->tile_count * (size_t)count * 4;
-    squares += fill_block(workspace, block);
   }
   return squares;
 }

@@ -123,6 +123,37 @@ static double equality_offset(const qd_cone_workspace *workspace) {
   return offset > 0.0 ? offset : 1.0;
 }
 
+/* What natural units are made of. */
+typedef struct unit_sums {
+  double roots, near_roots; /* means of the offsets' square roots: all cones, violated ones */
+  double worst;             /* violation */
+  double row, target;       /* largest norm of a row (1: there is none) and product */
+} unit_sums;
+
+static unit_sums sum_units(const qd_cone_workspace *workspace, const double *violation) {
+  const cone_product *product = &workspace->product;
+  unit_sums sums = {0.0, 0.0, 0.0, 0.0, 0.0};
+  int near_count = 0;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+      sums.worst = larger(sums.worst, violation[group->cone + c]);
+      const double root = sqrt(fabs(workspace->program.g[group->slot + c]));
+      sums.roots += root;
+      if (violation[group->cone + c] >= 0.0) {
+        sums.near_roots += root;
+        ++near_count;
+      }
+      sums.row = larger(sums.row, workspace->program.compliance[group->cone + c]);
+      sums.target = larger(sums.target, product->target[group->cone + c]);
+    }
+  }
+  sums.roots = product->cone_count > 0 ? sums.roots / product->cone_count : 0.0;
+  sums.row = sums.row > 0.0 ? sqrt(sums.row) : 1.0;
+  sums.near_roots = near_count > 0 ? sums.near_roots / near_count : sums.roots;
+  return sums;
+}
+
 /* Natural units. Length: how far slacks are from zero at x = 0, a mean that far cones do not
  * dominate (of square roots), or a share of the largest violation. Force: what the rows must carry,
  * cost over row size. Both grow if a target asks for more energy; a force that is
@@ -131,55 +162,32 @@ static double equality_offset(const qd_cone_workspace *workspace) {
  * compliance alone cost up to twice the iterations. Nearly linear programs, whose cost alone sends
  * x far beyond what rows allow, are measured `by_offsets` where that has failed. */
 static void find_units(qd_cone_workspace *workspace, const double *violation) {
-  const cone_product *product = &workspace->product;
-  double worst = 0.0, roots = 0.0, row = 0.0, target = 0.0, length, force;
-  double near_roots = 0.0;
-  int near_count = 0;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
-      worst = larger(worst, violation[group->cone + c]);
-      const double root = sqrt(fabs(workspace->program.g[group->slot + c]));
-      roots += root;
-      if (violation[group->cone + c] >= 0.0) {
-        near_roots += root;
-        ++near_count;
-      }
-      row = larger(row, workspace->program.compliance[group->cone + c]);
-      target = larger(target, product->target[group->cone + c]);
-    }
-  }
-  roots = product->cone_count > 0 ? roots / product->cone_count : 0.0;
-  if (workspace->units.by_offsets) worst = 0.0;
-  row = row > 0.0 ? sqrt(row) : 1.0;
-  workspace->units.b_size = max_norm(workspace->program.b, workspace->program.column_count);
-  length = LENGTH_SHARE * larger(roots * roots, 0.01 * worst);
-  force = FORCE_SHARE * workspace->units.b_size / row;
-  if (!workspace->program.exact &&
-      !workspace->units
-           .by_offsets) /* contacts that touch: their offsets are rounding, free motion is not */
-    length = larger(length, TOUCHING * row *
-                                max_norm(workspace->iterate.x, workspace->program.column_count));
-  if (length == 0.0 && workspace->units.by_offsets) length = row * equality_offset(workspace);
+  conic_units *units = &workspace->units;
+  const unit_sums sums = sum_units(workspace, violation);
+  const int exact = workspace->program.exact, columns = workspace->program.column_count;
+  const double worst = units->by_offsets ? 0.0 : sums.worst,
+               x = max_norm(workspace->iterate.x, columns);
+  const double row = sums.row;
+  units->b_size = max_norm(workspace->program.b, columns);
+  double length = LENGTH_SHARE * larger(sums.roots * sums.roots, 0.01 * worst);
+  double force = FORCE_SHARE * units->b_size / row;
+  if (!exact && !units->by_offsets) /* contacts that touch: free motion is not rounding */
+    length = larger(length, TOUCHING * row * x);
+  if (length == 0.0 && units->by_offsets) length = row * equality_offset(workspace);
   if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
   if (force == 0.0) force = length / (row * row);
-  if (!workspace->program.exact) force = larger(force, FORCE_FLOOR * length / (row * row));
-  near_roots = near_count > 0 ? near_roots / near_count : roots;
-  workspace->units.near_length = LENGTH_SHARE * larger(near_roots * near_roots, 0.01 * worst);
-  if (workspace->units.near_length == 0.0) workspace->units.near_length = length;
-  const double more = target > length * force ? sqrt(target / (length * force)) : 1.0;
-  workspace->units.length = length * more;
-  workspace->units.force = force * more;
-  workspace->units.energy = workspace->units.length * workspace->units.force;
-  workspace->units.reach = length / row;
-  if (workspace->program.definite)
-    workspace->units.reach = larger(
-        workspace->units.reach, max_norm(workspace->iterate.x, workspace->program.column_count));
-  if (workspace->units.b_size == 0.0) workspace->units.b_size = workspace->units.force * row;
-  if (workspace->units.by_offsets) /* contacts are far stiffer than the cost: held rows more so */
+  if (!exact) force = larger(force, FORCE_FLOOR * length / (row * row));
+  units->near_length = LENGTH_SHARE * larger(sums.near_roots * sums.near_roots, 0.01 * worst);
+  if (units->near_length == 0.0) units->near_length = length;
+  const double more = sums.target > length * force ? sqrt(sums.target / (length * force)) : 1.0;
+  units->length = length * more;
+  units->force = force * more;
+  units->energy = units->length * units->force;
+  units->reach = workspace->program.definite ? larger(length / row, x) : length / row;
+  if (units->b_size == 0.0) units->b_size = units->force * row;
+  if (units->by_offsets) /* contacts are far stiffer than the cost: held rows more so */
     workspace->active.hard_penalty =
-        larger(HARD_ROW_PENALTY,
-               HARD_BESIDE_CONTACTS * workspace->units.force / workspace->units.length * row * row);
+        larger(HARD_ROW_PENALTY, HARD_BESIDE_CONTACTS * units->force / units->length * row * row);
 }
 
 /* s - z / stiffness = l and s z = room stiffness / 4, both positive: s, and z / stiffness. */
@@ -520,6 +528,12 @@ static path_end find_proof(qd_cone_workspace *workspace) {
   return infeasible ? PATH_INFEASIBLE : PATH_UNBOUNDED;
 }
 
+/* Steps that get nowhere, or no better point for long: rounding. */
+static int is_stuck(const path_run *run, double alpha) {
+  return alpha < STALLED_STEP ||
+         (run->stalled > STALLED_COUNT && run->best * run->request->goal < STALLED_ERROR);
+}
+
 /* One step, and whether the path ends with it. */
 static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info *info) {
   const double goal = run->request->goal;
@@ -533,8 +547,7 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
     ++info->iterations;
     return PATH_LEFT;
   }
-  const int stuck =
-      alpha < STALLED_STEP || (run->stalled > STALLED_COUNT && run->best * goal < STALLED_ERROR);
+  const int stuck = is_stuck(run, alpha);
   if (alpha > 0.0 && (stuck || alpha < SHORT_STEP || info->iterations >= CERTIFICATE_FROM)) {
     const path_end proof = find_proof(workspace);
     if (proof != PATH_GOES_ON) return proof;

@@ -84,32 +84,33 @@ static int share_forces(const qd_cone_program *program, const sparse_rows *G, co
   return 1;
 }
 
-int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *source, double *x,
-                          double *slack, double *dual, qd_cone_info *info) {
-  const qd_cone_program *program = &source->program;
-  double *diagonal = workspace->work.x, *force = workspace->work.dx;
-  double objective = 0.0, residual = 0.0;
-  if (!source->answer_only || !source->Q || !source->G || program->equality_count > 0 ||
-      !cones_are_linear(program) || !minimise_cost(source, x, diagonal) ||
-      !move_to_bounds(source, x))
-    return 0;
+/* force = Q x + b where a bound holds x, 0 elsewhere; objective and residual of the answer. */
+static void measure_cost(const qd_cone_program *program, const double *x, const double *diagonal,
+                         double *force, qd_cone_info *info) {
   for (int i = 0; i < program->variable_count; ++i) {
     const int is_free = x[i] == -program->b[i] / diagonal[i];
     const double gradient = diagonal[i] * x[i] + program->b[i];
     force[i] = is_free ? 0.0 : gradient;
-    if (is_free) residual = larger(fabs(gradient), residual);
-    objective += x[i] * (0.5 * diagonal[i] * x[i] + program->b[i]);
+    if (is_free) info->dual_residual = larger(fabs(gradient), info->dual_residual);
+    info->objective += x[i] * (0.5 * diagonal[i] * x[i] + program->b[i]);
   }
+}
+
+int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *source, double *x,
+                          double *slack, double *dual, qd_cone_info *info) {
+  const qd_cone_program *program = &source->program;
+  double *diagonal = workspace->work.x, *force = workspace->work.dx;
+  qd_cone_info found = {.polished = 1, .method = QD_METHOD_SEPARABLE, .tries = 1};
+  if (!source->answer_only || !source->Q || !source->G || program->equality_count > 0 ||
+      !cones_are_linear(program) || !minimise_cost(source, x, diagonal) ||
+      !move_to_bounds(source, x))
+    return 0;
+  measure_cost(program, x, diagonal, force, &found);
   if (!share_forces(program, source->G, x, force, slack, dual)) return 0;
   for (int i = 0; i < program->variable_count; ++i)
     if (force[i] != 0.0 && !isnan(force[i])) return 0;
-  if (!isfinite(objective)) return 0;
-  memset(info, 0, sizeof *info);
-  info->objective = objective;
-  info->dual_residual = residual;
-  info->polished = 1;
-  info->method = QD_METHOD_SEPARABLE;
-  info->tries = 1;
+  if (!isfinite(found.objective)) return 0;
+  *info = found;
   workspace->program.definite = 1; /* the answer is the only one */
   return 1;
 }
