@@ -10,10 +10,6 @@
 
 #include "numerics/conic/workspace.h"
 
-#define TOUCHES 1e-2   /* offset of a cone beside what the free motion violates it by */
-#define IDLE_SHARE 2.0 /* rows of the program over rows that are dragged */
-#define MANY 0.8       /* of those, beside unknowns */
-
 /* Is the free motion's slack w outside the cone and its negative, with a direction to turn to? */
 static int is_dragged(const qd_cone_workspace *workspace, const cone_group *group, int c) {
   const int n = group->padded, at = group->slot + c;
@@ -37,6 +33,6 @@ int conic_wants_path(const qd_cone_workspace *workspace) {
     for (int c = 0; c < group->count && group->kind == GROUP_LORENTZ; ++c)
       if (is_dragged(workspace, group, c)) dragged += group->dim;
   }
-  return dragged >= MANY * workspace->program.variable_count &&
+  return dragged >= MANY_DRAGGED * workspace->program.variable_count &&
          workspace->program.row_count < IDLE_SHARE * (double)dragged;
 }

@@ -11,30 +11,6 @@
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-/* The path stops for a polish where held and free directions are so many powers of two apart, and
- * again where they are that much farther. A guess counts only with its certificate, so an early
- * failure costs a few factorisations and no accuracy. */
-#define FIRST_WIDTH 10
-#define NEXT_WIDTH 8
-
-/* What the guess of rest may leave of the rows, beside the largest numbers in them. */
-#define REST_HOLDS 1e-10
-/* What that of a start may leave besides, of the way to the minimiser of the cost: at rest nothing
- * else has a size. */
-#define START_ROUNDING 1e-14
-
-/* Tolerance up to which a guess counts that the polish does not bring to rounding. */
-#define LOOSEST 1e-9
-
-/* A polish that comes so close (relative) has the point: what it misses is how redundant rows share
- * the load, and cuts find a vertex from which to spread it. Had it diverged, cuts would go on for
- * longer than the path takes. */
-#define CLOSE 1e-6
-
-/* Iterations that the path leaves for the method of multipliers, of exact programs: so many, or
- * half of fewer than twice that. */
-#define KEPT_ITERATIONS 40
-
 /* What came of a method. */
 typedef enum outcome {
   NO_HELP,

@@ -16,12 +16,6 @@
 
 #include "base/lanes.h"
 
-#define SLOT_LIMIT 64    /* rows with padding: beyond, the factor over rows is no small one */
-#define ROOM_LIMIT 65536 /* numbers of images */
-#define ITERATIONS 6.0   /* that a barrier's path takes */
-#define ADVANTAGE 2.0    /* operations in x over those in multipliers: tiles are faster kernels */
-#define OVERHEAD 4e3     /* operations that an iteration costs besides */
-
 void conic_delassus_lay_out(conic_delassus *delassus, size_t slots, size_t columns, arena *a) {
   const size_t limit = slots < SLOT_LIMIT ? slots : SLOT_LIMIT;
   delassus->slot_room = (int)limit;
@@ -56,8 +50,9 @@ static int is_worth_it(const qd_cone_workspace *workspace) {
   const double back = system->Q_is_diagonal ? 0.0 : solve, product = 2.0 * slots * columns;
   const double once = rows * (back + product);
   const double often =
-      OVERHEAD + back + slots * (slots * slots / 3.0 + 24.0 * slots) + 3.0 * product;
-  return ITERATIONS * (factor + 2.0 * solve) > ADVANTAGE * (once + ITERATIONS * often);
+      ITERATION_OVERHEAD + back + slots * (slots * slots / 3.0 + 24.0 * slots) + 3.0 * product;
+  return BARRIER_ITERATIONS * (factor + 2.0 * solve) >
+         TILE_ADVANTAGE * (once + BARRIER_ITERATIONS * often);
 }
 
 int conic_delassus_prepare(qd_cone_workspace *workspace) {

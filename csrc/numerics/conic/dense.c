@@ -6,10 +6,6 @@
 
 #include "numerics/conic/workspace.h"
 
-/* Variables up to which equalities are taken out first; beyond, only of programs that are not
- * solved with them: their rows have few entries as a rule, and would have all. */
-#define SPACE_LIMIT 64
-
 /* 1 if the equalities contradict each other: then that is the answer. */
 static int equalities_contradict(qd_cone_workspace *workspace, const qd_cone_program *program,
                                  const conic_answer *out, qd_cone_info *info) {

@@ -16,20 +16,6 @@
 #include "numerics/conic/active_set.h"
 #include "numerics/conic/structure.h"
 
-#define START_LIMIT 24   /* violated blocks at the minimiser of the cost: more go along the path */
-#define START_WORK 900   /* their number times columns, likewise */
-#define MANY_CUTS 8      /* violated blocks whose cuts cost more than a polish from a fair guess */
-#define SMALL_ROWS 24    /* programs with so few, all polyhedral, are solved by a few cuts */
-#define ROUND_LIMIT 64   /* rows brought in, and looks at all rows */
-#define SATISFIED 1e-12  /* natural lengths, polyhedral programs; or */
-#define ROUNDING 1e-10   /* near lengths: of rows that depend on those that hold already */
-#define NEAR_ENOUGH 3e-3 /* the same where the polish has to finish */
-#define FINE_ENOUGH 1e-9 /* where it could not: cuts alone */
-#define DEPENDENT 1e-11  /* of the row's own curvature */
-#define REDUNDANT 1e-9   /* likewise, of rows that share a vertex's load */
-#define INDEPENDENT 1e-6 /* likewise, of rows that others are found to depend on */
-#define TOUCHING 1e-9    /* near lengths: rows at rest */
-
 /* The only row behind the first of a Lorentz block that is not zero: 0 if none, -1 if several. */
 static int only_tail(const qd_cone_workspace *workspace, const row_block *block) {
   int tail = 0;
@@ -260,7 +246,7 @@ LANES_INLINE void refine(active_set *set, double *x) {
 LANES_INLINE double share_load(active_set *set) {
   const double own = active_set_measure(set), curvature = active_set_rates(set, own);
   double projection = 0.0, size = 1.0, limit = HUGE_VAL, smallest = HUGE_VAL;
-  if (curvature > REDUNDANT * own) { /* it joins the set, for others to depend on */
+  if (curvature > CUTS_REDUNDANT * own) { /* it joins the set, for others to depend on */
     if (curvature > INDEPENDENT * own && set->count + 1 < ACTIVE_LIMIT)
       active_set_push(set, curvature, 0.0);
     return 0.0;
@@ -316,7 +302,7 @@ LANES_INLINE void touched_face(const row_block *block, const double *g, const do
  * Without it they would be nearer to two states than to one. */
 LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, const double *w,
                                 double *base) {
-  const double touching = TOUCHING * workspace->units.near_length;
+  const double touching = CUTS_TOUCHING * workspace->units.near_length;
   for (int b = 0; b < workspace->system.block_count && set->count > 0; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     face f = {.block = b};
@@ -353,7 +339,7 @@ LANES_INLINE void all_slacks(const qd_cone_workspace *workspace, const double *x
 LANES_INLINE int cut(cuts *c, double *x, double *w) {
   qd_cone_workspace *workspace = c->workspace;
   active_set *set = c->set;
-  for (int round = 0; round < ROUND_LIMIT; ++round) {
+  for (int round = 0; round < CUTS_ROUND_LIMIT; ++round) {
     face *found = &set->face[set->place[set->count]];
     if (!worst_face(c, x, found)) { /* none nearby: look at all */
       all_slacks(workspace, x, w);
@@ -368,14 +354,14 @@ LANES_INLINE int cut(cuts *c, double *x, double *w) {
 
 /* Blocks that may be violated at the minimiser of the cost. */
 static int start_limit(const qd_cone_workspace *workspace) {
-  const int by_work = START_WORK / workspace->program.column_count;
-  return by_work < START_LIMIT ? by_work : START_LIMIT;
+  const int by_work = CUTS_START_WORK / workspace->program.column_count;
+  return by_work < CUTS_START_LIMIT ? by_work : CUTS_START_LIMIT;
 }
 
 static double enough_at_first(const qd_cone_workspace *workspace, int polyhedral) {
-  return polyhedral
-             ? -larger(SATISFIED * workspace->units.length, ROUNDING * workspace->units.near_length)
-             : -NEAR_ENOUGH * workspace->units.near_length;
+  return polyhedral ? -larger(SATISFIED * workspace->units.length,
+                              CUTS_ROUNDING * workspace->units.near_length)
+                    : -NEAR_ENOUGH * workspace->units.near_length;
 }
 
 cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace) {

@@ -19,18 +19,6 @@
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-#define INNER_LIMIT 60
-#define FIRST_STIFFNESS 1e3 /* penalty over the compliance it works against */
-#define LAST_STIFFNESS 1e7
-#define HIGHEST_STIFFNESS 1e9 /* where even that hardly moves: nearly infeasible */
-#define GROWTH 10.0
-#define SLOW 0.7        /* rate of the repetitions that counts as none */
-#define RESCUED 1e-8    /* relative error that counts as solved where rounding ended the path */
-#define ARRIVED 1e-13   /* relative gradient, of the inner problem; shift of slack, of the outer */
-#define SEARCH_LIMIT 20 /* points on one line */
-#define FLAT 0.3        /* share of the first slope that ends a search */
-#define WEAK 1e-9       /* natural units: nearer to two states than this */
-
 static void set_penalties(qd_cone_workspace *workspace, double stiffness) {
   for (int c = 0; c < workspace->program.lane_count; ++c)
     workspace->multipliers.penalty[c] = workspace->program.compliance[c] > 0.0
@@ -113,12 +101,12 @@ static double search(qd_cone_workspace *workspace, const double *w, const double
   const double first = slope(workspace, 0.0, w, dw, linear, curvature);
   double low = 0.0, high = 1.0, below = first;
   double above = slope(workspace, 1.0, w, dw, linear, curvature);
-  if (!(first < 0.0) || above <= -FLAT * first) return 1.0;
+  if (!(first < 0.0) || above <= -SEARCH_FLAT * first) return 1.0;
   double t = 1.0;
   for (int k = 0, side = 0; k < SEARCH_LIMIT; ++k) { /* false position, Illinois variant */
     t = low + (high - low) * (below / (below - above));
     const double value = slope(workspace, t, w, dw, linear, curvature);
-    if (fabs(value) <= -FLAT * first) break;
+    if (fabs(value) <= -SEARCH_FLAT * first) break;
     if (value < 0.0) {
       low = t;
       below = value;
@@ -150,7 +138,7 @@ static double minimise(qd_cone_workspace *workspace, qd_cone_info *info) {
         max_norm(workspace->work.residual_x, workspace->program.column_count) / size;
     idle = error < 0.5 * best ? 0 : idle + 1;
     best = smaller(best, error);
-    if (error <= ARRIVED || !(error < HUGE_VAL) || iteration == INNER_LIMIT ||
+    if (error <= MULTIPLIERS_ARRIVED || !(error < HUGE_VAL) || iteration == INNER_LIMIT ||
         (error < 1e-10 && idle > 1) || idle > 12)
       return error;
     tiles_assemble(system, &workspace->active.rows,
@@ -264,18 +252,18 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
     const double error = larger(gradient, shift_of_slack(workspace, dual, after) / length);
     if (!(error < HUGE_VAL)) break;
     if (error < best) {
-      idle = error < SLOW * best ? 0 : idle + 1;
+      idle = error < MULTIPLIERS_SLOW * best ? 0 : idle + 1;
       best = error;
       keep(workspace);
     } else {
       ++idle;
     }
     memcpy(dual, after, row_bytes);
-    if (best <= ARRIVED) break;
-    const int slow = error > SLOW * last && gradient < 0.1 * error;
+    if (best <= MULTIPLIERS_ARRIVED) break;
+    const int slow = error > MULTIPLIERS_SLOW * last && gradient < 0.1 * error;
     if (stiffness < (slow ? HIGHEST_STIFFNESS : LAST_STIFFNESS)) {
       idle = 0;
-      if (error > 0.1 * last || outer > 1) stiffness *= GROWTH;
+      if (error > 0.1 * last || outer > 1) stiffness *= STIFFNESS_GROWTH;
     }
     last = error;
   }

@@ -9,34 +9,6 @@
 #include "numerics/conic/delassus.h"
 #include "numerics/conic/workspace.h"
 
-#define BARRIER_FLOOR 1e-14 /* of the energy: products of slack and dual are not better known */
-#define START_STIFFNESS 2.0 /* natural units, where the path begins */
-#define START_PRODUCT 6.0
-#define LENGTH_SHARE 0.5
-#define FORCE_SHARE 2.0
-#define FORCE_FLOOR 1e-6 /* of what moves rows by the length: a barrier's force at least */
-#define TOUCHING 1e-6    /* of the free motion: natural length of a barrier's slacks at least */
-#define HARD_BESIDE_CONTACTS 1e4
-#define STRICTLY_INSIDE                                                                            \
-  1e-6 /* lengths; nearer ones go along the path, whose derivative they need */
-#define SHORT_STEP 0.3
-#define WARM_STEP 0.5 /* a guess whose first steps are shorter is no help, */
-#define WARM_WATCH 2
-#define WARM_NEAR 0.1     /* relative error from which a guess is entered nearer to the middle */
-#define WARM_FAR 10.0     /* times that: where products are the natural ones */
-#define WARM_PROGRESS 0.9 /* or one where an iteration leaves more of the error */
-#define REFINE_FROM 1e-8  /* of the energy: mu from which on rounding counts */
-#define CAREFUL 1e-3      /* of what is allowed: a true residual that nobody looked at before */
-#define CARELESS 0.1      /* relative error, above which nobody looks at the true residual */
-#define STALLED_STEP 1e-6
-#define STALLED_COUNT 15   /* iterations without progress, */
-#define STALLED_ERROR 1e-3 /* once relative errors are this small: rounding */
-#define ACCEPTABLE 1e-7    /* relative error where rounding ends a path: of a barrier, by offsets */
-#define POLISH_FROM 1e-1   /* relative error: earlier, no gap means anything */
-#define CERTIFICATE_FROM 8 /* iterations before rays are looked at */
-#define FLAT 1e-6          /* of lengths and of what it is a sum of: a barrier's g'z that is zero */
-#define CERTIFICATE_SCALE 1e6 /* a ray excludes every solution up to this many natural sizes */
-
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
 
 void conic_slacks_at(const qd_cone_workspace *workspace, const double *x, double *w) {
@@ -172,7 +144,7 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
   double length = LENGTH_SHARE * larger(sums.roots * sums.roots, 0.01 * worst);
   double force = FORCE_SHARE * units->b_size / row;
   if (!exact && !units->by_offsets) /* contacts that touch: free motion is not rounding */
-    length = larger(length, TOUCHING * row * x);
+    length = larger(length, TOUCHING_LENGTH * row * x);
   if (length == 0.0 && units->by_offsets) length = row * equality_offset(workspace);
   if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
   if (force == 0.0) force = length / (row * row);
@@ -203,8 +175,8 @@ LANES_INLINE void split(double l, double room, double *s, double *z) {
  * and multipliers by the same amount until they are inside took up to twice the iterations. */
 static void start_cones(qd_cone_workspace *workspace, const double *w) {
   const cone_product *product = &workspace->product;
-  const double stiffness = START_STIFFNESS * workspace->units.force / workspace->units.length;
-  const double room = 4.0 * START_PRODUCT * workspace->units.energy / stiffness;
+  const double stiffness = PATH_START_STIFFNESS * workspace->units.force / workspace->units.length;
+  const double room = 4.0 * PATH_START_PRODUCT * workspace->units.energy / stiffness;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->padded; ++c) {
@@ -322,7 +294,7 @@ static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
     keep_ray(workspace, ray, workspace->path.ray);
   }
   if (!workspace->program.exact && CERTIFICATE_SCALE * moved < size * workspace->units.length &&
-      value > -FLAT * size * workspace->units.length && value >= -FLAT * terms)
+      value > -PROOF_FLAT * size * workspace->units.length && value >= -PROOF_FLAT * terms)
     return 1;
   return value > CERTIFICATE_SCALE * moved;
 }
@@ -413,7 +385,7 @@ static double path_error(qd_cone_workspace *workspace, double goal, double lengt
   const double primal = max_norm(workspace->work.residual_row, workspace->program.slot_count);
   const double dual = max_norm(workspace->work.residual_x, workspace->program.column_count);
   const double zero = workspace->program.exact ? goal * length * workspace->units.force
-                                               : BARRIER_FLOOR * workspace->units.energy;
+                                               : PATH_BARRIER_FLOOR * workspace->units.energy;
   const double deviation = cones_deviation(&workspace->product, workspace->iterate.slack,
                                            workspace->iterate.dual, zero, goal);
   const double size = larger(larger(workspace->units.b_size, force),

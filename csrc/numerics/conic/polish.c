@@ -26,19 +26,6 @@
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-#define NEWTON_LIMIT 12
-#define FROM_CUTS 10.0   /* times force / length: r from the dual active set */
-#define REST_FORCE 0.1   /* natural forces: contacts nearer than this share of a near length rest */
-#define FIRST_STEP 0.3   /* error that the first step from there may leave */
-#define SAME_FACTOR 1e-8 /* error below which the last factor serves again, if no state changed */
-#define HARDLY 0.5       /* of the error before: from a start, if that is small enough, it ends */
-#define SLOW 0.1         /* of the error before: then fresh factors, and stiffer ones */
-#define STIFFER 100.0
-#define STIFFEST 1e12
-#define ROUNDING 5e-14 /* nothing left to gain */
-#define ACCEPTED 1e-11 /* relative error of the natural map of a certified answer */
-#define WEAK 1e-9      /* natural units: nearer to two states than this */
-
 /* Padded lanes: nothing there. */
 static void clear_padding(qd_cone_workspace *workspace, double *rows) {
   const cone_product *product = &workspace->product;
@@ -143,7 +130,8 @@ static double find_r(const qd_cone_workspace *workspace, solution_origin origin)
  * slowly. Only from a start: multipliers of an infeasible program grow with the penalty, until what
  * they leave is small beside them; other origins have proofs of that to find. */
 static void stiffen(qd_cone_workspace *workspace) {
-  workspace->active.hard_penalty = smaller(STIFFER * workspace->active.hard_penalty, STIFFEST);
+  workspace->active.hard_penalty =
+      smaller(STIFFER * workspace->active.hard_penalty, POLISH_STIFFEST);
   conic_set_equalities(workspace);
 }
 
@@ -185,7 +173,7 @@ static int ends_run(newton_run *run, int iteration, double error) {
   if (guessed && iteration == 1 && error > FIRST_STEP) return 1;
   if (started && ends_start(run, iteration, error)) return 1;
   run->rises += error >= run->last;
-  if (run->best <= ROUNDING || run->rises >= patience(origin) || iteration == NEWTON_LIMIT)
+  if (run->best <= POLISH_ROUNDING || run->rises >= patience(origin) || iteration == NEWTON_LIMIT)
     return 1;
   return run->best <= ACCEPTED && run->rises > 0;
 }
@@ -225,7 +213,7 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
       keep_best(workspace, projected);
     }
     if (ends_run(&run, iteration, error)) break;
-    const int slow = guess->origin == ORIGIN_START && error > SLOW * run.last;
+    const int slow = guess->origin == ORIGIN_START && error > POLISH_SLOW * run.last;
     const int factor = iteration == 0 || error > SAME_FACTOR || workspace->active.changed || slow ||
                        penalty != workspace->active.hard_penalty;
     run.last = error;

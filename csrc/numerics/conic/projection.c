@@ -6,8 +6,6 @@
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-#define WEAK 1e-9 /* natural units: nearer to two states than this */
-
 /* What four cones side by side share. */
 typedef struct quad_input {
   double weak_force, length; /* of a state that is none */

@@ -22,16 +22,6 @@
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-#define NEXT_ROUND 1e-12 /* relative change that is not worth one */
-#define STIFFEST 1e10    /* penalty of hard rows: fewer rounds; a polish wants less (rounding) */
-#define HARD_ROUNDS 4    /* most repetitions for hard rows */
-#define WELL_CONDITIONED 1e-4 /* weakest pivot of a factor whose solves need no refinement */
-#define PATH_END 1e-9
-#define REDUNDANT 1e-6 /* of a direction that is left, or of dx */
-#define DOUBTFUL 10.0  /* times the error of an answer: what another way to it may find */
-#define PATH_ITERATIONS 60
-#define RESCUE_LIMIT 40
-
 /* The path's scaling of one cone, computed for all by cones_scale. At its end, for an exact
  * program, no stiffer than a hard row: beside more than that Q would be lost in rounding. */
 static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int c) {
@@ -58,7 +48,7 @@ static int settle_weak_cones(qd_cone_workspace *workspace) {
   const path_start from = workspace->origin == ORIGIN_PATH ? PATH_RESUMED : PATH_COLD;
   if (from == PATH_COLD) conic_free_minimum(workspace, &effort);
   workspace->polish.split_width = 0;
-  const path_request path = {PATH_END, PATH_ITERATIONS, 0, from};
+  const path_request path = {SENSITIVITY_GOAL, SENSITIVITY_ITERATIONS, 0, from};
   const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
   return conic_follow_path(workspace, &path, &effort) == PATH_ARRIVED &&
          conic_polish(workspace, &seen, &effort);
@@ -136,7 +126,8 @@ static known_set settle(qd_cone_workspace *workspace, int polished) {
       !set.active) { /* rounding ended the path, or no polish */
     qd_cone_info effort = {0};
     workspace->path.error = HUGE_VAL;
-    set.active = conic_rescue(workspace, PATH_END, RESCUE_LIMIT, 1, &set.settled, &effort);
+    set.active =
+        conic_rescue(workspace, SENSITIVITY_GOAL, SENSITIVITY_RESCUE, 1, &set.settled, &effort);
     set.by_path = !set.active;
     set.weak = 1; /* one set of several that are as good: an estimate */
   }
@@ -154,7 +145,7 @@ static int scale_at_end(qd_cone_workspace *workspace, int by_path) {
 static int set_stiffnesses(qd_cone_workspace *workspace, int active, int scaled) {
   const cone_product *product = &workspace->product;
   int hard = workspace->program.equality_count > 0;
-  workspace->active.hard_penalty = STIFFEST;
+  workspace->active.hard_penalty = STIFFEST_ROW;
   if (active)
     hard |= conic_set_active_rows(workspace, workspace->polished.dual, workspace->polished.slack);
   for (int k = 0; k < product->group_count; ++k) {
@@ -369,7 +360,7 @@ static int find_shift(qd_cone_workspace *workspace) {
   }
   for (int k = 0; k < workspace->sensitivity.stiff_cone_count && largest_shift > 0.0; ++k)
     shift[workspace->sensitivity.stiff_cones[k].cone] /= largest_shift;
-  return most > REDUNDANT * before;
+  return most > MATTERS * before;
 }
 
 /* row4 = shift times the part of row4 across the sliding direction */
@@ -412,7 +403,7 @@ static int ratios_matter(qd_cone_workspace *workspace) {
   memset(workspace->sensitivity.row4, 0, slot_bytes);
   solve_four(workspace, workspace->sensitivity.rhs4, workspace->sensitivity.moved4,
              workspace->sensitivity.x4, workspace->sensitivity.dual4);
-  return largest(workspace->sensitivity.x4, columns) > REDUNDANT * size;
+  return largest(workspace->sensitivity.x4, columns) > MATTERS * size;
 }
 
 /* Where more cones slide than their body needs, the load may lie on one or the other, and with it
@@ -444,7 +435,7 @@ static int kink_is_near(qd_cone_workspace *workspace) {
         force / workspace->polished.dual[at->slot] + length / workspace->polished.slack[at->slot];
     most = larger(most, doubt[at->cone]);
   }
-  return most > REDUNDANT && ratios_matter(workspace);
+  return most > MATTERS && ratios_matter(workspace);
 }
 
 /* ------------------------------------------------------------ the solve */

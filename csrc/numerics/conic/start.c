@@ -16,8 +16,6 @@
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-#define NEAR_CUTS 1e-2 /* error of a guess that a polish betters sooner than a few cuts */
-
 void conic_read_start(qd_cone_workspace *workspace, const conic_answer *guess) {
   double *own_x = workspace->newton.x, *own_dual = workspace->newton.dual;
   memset(own_dual, 0, (size_t)workspace->program.slot_count * sizeof(double));

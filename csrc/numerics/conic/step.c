@@ -30,12 +30,6 @@
 #include "numerics/conic/delassus.h"
 #include "numerics/conic/workspace.h"
 
-#define STEP_FRACTION 0.99
-#define SHORT_STEP 0.3
-#define WORTH_CORRECTING 0.03 /* change of the second-order term, beside sqrt(mu) */
-#define TINY_STEP 0.03        /* then up the path, without feasibility */
-#define OUTWARDS 10.0
-
 void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling) {
   const cone_product *product = &workspace->product;
   if (workspace->program.equality_count == 0) return;

@@ -13,10 +13,6 @@
 #include "base/lanes.h"
 #include "numerics/conic/workspace.h"
 
-#define ROUNDS 4
-#define SAME 1e-7         /* change of slack and cost per unit of d that counts as none */
-#define CLEARLY_OPEN 1e-3 /* slack over multiplier, in natural units */
-
 /* The states of a solution that was not polished: what may hold counts as holding. */
 static cone_state guess(const qd_cone_workspace *workspace, const cone_group *group, int c) {
   const double slack = workspace->iterate.slack[group->slot + c] / workspace->units.length;
@@ -69,7 +65,7 @@ static void find_softest(qd_cone_workspace *workspace, double *d) {
     d[i] =
         workspace->program.column_of[i] < 0 ? 0.0 : (double)(seed >> 11) / 4503599627370496.0 - 1.0;
   }
-  for (int round = 0; round < ROUNDS; ++round) {
+  for (int round = 0; round < SOFTEST_ROUNDS; ++round) {
     tiles_solve(system, d);
     const double size = max_norm(d, workspace->program.column_count);
     if (!(size > 0.0) || !isfinite(size)) return;
@@ -108,7 +104,7 @@ static int is_solution(qd_cone_workspace *workspace, const double *x, const doub
         worst = larger(worst, (after - before) / larger(fabs(t) * size, 1e-300));
     }
   }
-  return worst <= SAME;
+  return worst <= SAME_SOLUTION;
 }
 
 int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out) {
@@ -119,9 +115,9 @@ int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *
   hold(workspace, info->polished);
   find_softest(workspace, d);
   tiles_multiply_Q(&workspace->system, d, workspace->work.x);
-  if (!all_finite(d, n) || max_norm(workspace->work.x, n) > SAME) return 0;
+  if (!all_finite(d, n) || max_norm(workspace->work.x, n) > SAME_SOLUTION) return 0;
   for (int i = 0; i < n; ++i) fall += workspace->program.b[i] * d[i];
-  if (fabs(fall) > SAME * max_norm(workspace->program.b, n)) return 0;
+  if (fabs(fall) > SAME_SOLUTION * max_norm(workspace->program.b, n)) return 0;
   static const double way[] = {1e-2, -1e-2, 1e-4, -1e-4, 1e-6, -1e-6}; /* other cones are near */
   for (int k = 0; k < 6; ++k)
     if (is_solution(workspace, x, d,

@@ -17,23 +17,8 @@
 #include "numerics/conic/conic.h"
 #include "numerics/conic/equalities.h"
 #include "numerics/conic/near_rows.h"
+#include "numerics/conic/tuning.h"
 #include "numerics/tiles/tiles.h"
-
-/* Penalty of a hard row over the compliance it works against: large against 1, small against the
- * 1e16 at which rounding takes over. Repeated solves remove what it leaves. */
-#define HARD_ROW_PENALTY 1e8
-/* The same where the set is all but certain. */
-#define STIFFEST_ROW 1e10
-
-/* Where Q alone does not hold x, a proximal term this small beside unit diagonals does. */
-#define PROXIMAL_SHIFT 1e-10
-
-/* A smaller iteration limit is one that the caller means. */
-#define RETRY_FROM 50
-
-/* Dense programs of more variables go into tiles of their own. Smaller ones, as they are: a stack
- * of ten boxes (69) takes a fifth longer otherwise. */
-#define FEW_COLUMNS 128
 
 typedef enum cone_state { CONE_OPEN, CONE_STICK, CONE_SLIDE, CONE_WEAK } cone_state;
 

@@ -1,0 +1,355 @@
+/* The cone solver's numbers that are choices, in the order of its methods: unit, effect, and what
+ * goes wrong with more or less of it, where that is known. None of them decides what counts as an
+ * answer: those are at the head of conic/certificate.c. */
+#ifndef QD_NUMERICS_CONIC_TUNING_H
+#define QD_NUMERICS_CONIC_TUNING_H
+
+/* ------------------------------------------------------------ shared */
+
+/* Share of a natural force or length. A cone whose multiplier and slack are both smaller is near
+ * two states, and its set is not called strict. Ten times more: contacts that carry a little count
+ * as undecided, and their steps go along the path for derivatives. Ten times less: rounding of the
+ * polish (ACCEPTED beside large forces) decides between states. */
+#define WEAK 1e-9
+
+/* Share of a full step. A shorter one is replaced by pure centring, and starts the search for
+ * proofs that there is no solution. More: centring steps and looks for rays that are not needed;
+ * less: the path creeps along the boundary. */
+#define SHORT_STEP 0.3
+
+/* Penalty of a hard row over the compliance it works against: large against 1, small against the
+ * 1e16 at which rounding takes over; repeated solves remove what it leaves. Less: more repetitions;
+ * more: rounding in redundant rows. */
+#define HARD_ROW_PENALTY 1e8
+
+/* The same where the set is all but certain: from the path's end, and of derivatives. */
+#define STIFFEST_ROW 1e10
+
+/* Where Q alone does not hold x, a proximal term this small beside unit diagonals does. More bends
+ * the answer; less leaves pivots of rounding. */
+#define PROXIMAL_SHIFT 1e-10
+
+/* ------------------------------------------------------------ the order of methods */
+
+/* Powers of two between held and free directions at which the path stops for a polish. */
+#define FIRST_WIDTH 10
+
+/* How much farther apart they must be for the next one. A guess counts only with its certificate,
+ * so an early failure costs a few factorisations and no accuracy. */
+#define NEXT_WIDTH 8
+
+/* What the guess of rest may leave of the rows, beside the largest numbers in them. */
+#define REST_HOLDS 1e-10
+
+/* What that of a start may leave besides, of the way to the minimiser of the cost: at rest nothing
+ * else has a size. */
+#define START_ROUNDING 1e-14
+
+/* Tolerance up to which a guess counts that the polish does not bring to rounding. */
+#define LOOSEST 1e-9
+
+/* Relative error. A polish that comes so close has the point: what it misses is how redundant rows
+ * share the load, and cuts find a vertex from which to spread it. Had it diverged, cuts would go on
+ * for longer than the path takes. */
+#define CLOSE 1e-6
+
+/* Iterations that the path leaves for the method of multipliers, of exact programs: so many, or
+ * half of fewer than twice that. */
+#define KEPT_ITERATIONS 40
+
+/* Iterations. A smaller limit is one that the caller means: no other scalings are tried. */
+#define RETRY_FROM 50
+
+/* ------------------------------------------------------------ dense programs */
+
+/* Variables up to which equalities are taken out first; beyond, only of programs that are not
+ * solved with them: their rows have few entries as a rule, and would have all. */
+#define SPACE_LIMIT 64
+
+/* Variables up to which a program stays as it is; larger ones go into tiles that begin where their
+ * blocks do. Less: a stack of ten boxes (69) takes a fifth longer. */
+#define FEW_COLUMNS 128
+
+/* ------------------------------------------------------------ the path: where it begins */
+
+/* Of the natural energy: products of slack and dual are not better known. */
+#define PATH_BARRIER_FLOOR 1e-14
+
+/* Natural force over length, of the penalised problem whose path begins the path. */
+#define PATH_START_STIFFNESS 2.0
+
+/* Natural energies: product of each cone there. */
+#define PATH_START_PRODUCT 6.0
+
+/* Natural length over the mean offset. With FORCE_SHARE within a factor 3 of the best pair picked
+ * by hand; violation alone took up to twice the iterations. */
+#define LENGTH_SHARE 0.5
+
+/* Natural force over what the cost asks of the largest row. */
+#define FORCE_SHARE 2.0
+
+/* Of what moves rows by the natural length: a barrier's force at least. */
+#define FORCE_FLOOR 1e-6
+
+/* Of the free motion: natural length of a barrier's slacks at least, where contacts touch and their
+ * offsets are rounding. */
+#define TOUCHING_LENGTH 1e-6
+
+/* Penalty of hard rows over the stiffness of contacts, where lengths are measured by offsets. */
+#define HARD_BESIDE_CONTACTS 1e4
+
+/* Natural lengths. Cones that the minimiser of the cost is nearer to are left to the other methods,
+ * whose derivative they need. */
+#define STRICTLY_INSIDE 1e-6
+
+/* ------------------------------------------------------------ the path: a start near by */
+
+/* A guess whose first steps are shorter is no help, */
+#define WARM_STEP 0.5
+
+/* of so many steps, */
+#define WARM_WATCH 2
+
+/* or one where an iteration leaves more than this share of the error. */
+#define WARM_PROGRESS 0.9
+
+/* Relative error from which on a guess is entered nearer to the middle. */
+#define WARM_NEAR 0.1
+
+/* Times that: where products are the natural ones. */
+#define WARM_FAR 10.0
+
+/* ------------------------------------------------------------ the path: its end */
+
+/* Of the natural energy: mean product from which on rounding counts and steps are refined. More
+ * costs a back-solve a step; less leaves residuals that stall the path. */
+#define REFINE_FROM 1e-8
+
+/* Of what is allowed: a true residual that nobody looked at before must be this small. */
+#define CAREFUL 1e-3
+
+/* Relative error above which nobody looks at the true residual. */
+#define CARELESS 0.1
+
+/* A step below this is none. */
+#define STALLED_STEP 1e-6
+
+/* Iterations without progress that end a path */
+#define STALLED_COUNT 15
+
+/* whose relative error is below this: rounding. */
+#define STALLED_ERROR 1e-3
+
+/* Relative error that counts as arrived where rounding ends the last path that is tried. */
+#define ACCEPTABLE 1e-7
+
+/* Relative error: earlier, no gap between held and free means anything. */
+#define POLISH_FROM 1e-1
+
+/* ------------------------------------------------------------ the path: proofs */
+
+/* Iterations before proofs are looked for, unless steps are short. */
+#define CERTIFICATE_FROM 8
+
+/* Of lengths, and of what it is a sum of: a barrier's g'z that counts as zero. */
+#define PROOF_FLAT 1e-6
+
+/* Natural sizes: a ray excludes every solution up to so many. Less calls far solutions infeasible,
+ * for the certificate to refute; more only lets the path go on. */
+#define CERTIFICATE_SCALE 1e6
+
+/* ------------------------------------------------------------ its steps */
+
+/* Of the way to the boundary. */
+#define STEP_FRACTION 0.99
+
+/* Change of the second-order term beside sqrt(mu) from which on it is solved for again: one
+ * back-solve, and a fifth fewer iterations. */
+#define WORTH_CORRECTING 0.03
+
+/* Below, up the path without feasibility, where proofs are. */
+#define TINY_STEP 0.03
+
+/* Times mu: where such a step aims. */
+#define OUTWARDS 10.0
+
+/* ------------------------------------------------------------ the polish */
+
+/* Newton steps. */
+#define NEWTON_LIMIT 12
+
+/* Times natural force over length: what parts held from free where cuts end. */
+#define FROM_CUTS 10.0
+
+/* Natural forces: contacts nearer than this share of a near length come to rest. */
+#define REST_FORCE 0.1
+
+/* Error that the first step from a guess may leave. */
+#define FIRST_STEP 0.3
+
+/* Error below which the last factor serves again, if no state changed. */
+#define SAME_FACTOR 1e-8
+
+/* Of the error before: a start whose error is within the tolerance ends with such a step. */
+#define HARDLY 0.5
+
+/* Of the error before: a slower start gets fresh factors, and stiffer ones, */
+#define POLISH_SLOW 0.1
+
+/* by this factor, */
+#define STIFFER 100.0
+
+/* up to this. */
+#define POLISH_STIFFEST 1e12
+
+/* Relative error with nothing left to gain. */
+#define POLISH_ROUNDING 5e-14
+
+/* Relative error of the natural map of an answer that counts as polished. Less: sets that are right
+ * go on to the next method; more: derivatives of sets that are not quite right. */
+#define ACCEPTED 1e-11
+
+/* ------------------------------------------------------------ cuts */
+
+/* Violated blocks at the minimiser of the cost: with more, cuts take longer than the path. */
+#define CUTS_START_LIMIT 24
+
+/* Their number times columns, likewise. */
+#define CUTS_START_WORK 900
+
+/* Violated blocks whose cuts cost more than a polish from a fair guess. */
+#define MANY_CUTS 8
+
+/* Rows: polyhedral programs of no more are solved by a few cuts. */
+#define SMALL_ROWS 24
+
+/* Rows brought in, and looks at all rows. */
+#define CUTS_ROUND_LIMIT 64
+
+/* Natural lengths by which rows of polyhedral programs may be violated; or */
+#define SATISFIED 1e-12
+
+/* near lengths, of rows that depend on those that hold already. */
+#define CUTS_ROUNDING 1e-10
+
+/* Near lengths, where the polish has to finish. Less: more cuts; more: polishes that fail. */
+#define NEAR_ENOUGH 3e-3
+
+/* The same where it could not: cuts alone. */
+#define FINE_ENOUGH 1e-9
+
+/* Of a row's own curvature: less is none, and the row depends on the set. */
+#define DEPENDENT 1e-11
+
+/* Likewise, of rows that share a vertex's load. */
+#define CUTS_REDUNDANT 1e-9
+
+/* Likewise, of rows that others are found to depend on. */
+#define INDEPENDENT 1e-6
+
+/* Near lengths: rows at rest. */
+#define CUTS_TOUCHING 1e-9
+
+/* ------------------------------------------------------------ path or cuts */
+
+/* Offset of a cone beside what the free motion violates it by: less touches already. */
+#define TOUCHES 1e-2
+
+/* Rows of the program over rows that are dragged: with fewer, the path is the way, if there are */
+#define IDLE_SHARE 2.0
+
+/* times as many dragged rows as unknowns. */
+#define MANY_DRAGGED 0.8
+
+/* ------------------------------------------------------------ starts */
+
+/* Error of a guess that a polish betters sooner than a few cuts. */
+#define NEAR_CUTS 1e-2
+
+/* ------------------------------------------------------------ the method of multipliers */
+
+/* Newton steps of one inner problem. */
+#define INNER_LIMIT 60
+
+/* Penalty over the compliance it works against, at first; then */
+#define FIRST_STIFFNESS 1e3
+
+/* times as much, */
+#define STIFFNESS_GROWTH 10.0
+
+/* up to this, */
+#define LAST_STIFFNESS 1e7
+
+/* or this where even that hardly moves: nearly infeasible programs. */
+#define HIGHEST_STIFFNESS 1e9
+
+/* Rate of the repetitions that counts as none. */
+#define MULTIPLIERS_SLOW 0.7
+
+/* Relative error that counts as solved where rounding ended the path. */
+#define RESCUED 1e-8
+
+/* Relative gradient of the inner problem, and shift of slack of the outer. */
+#define MULTIPLIERS_ARRIVED 1e-13
+
+/* Points on one line. */
+#define SEARCH_LIMIT 20
+
+/* Share of the first slope that ends a search. */
+#define SEARCH_FLAT 0.3
+
+/* ------------------------------------------------------------ systems over rows */
+
+/* Rows with padding: beyond, the factor over rows is no small one. */
+#define SLOT_LIMIT 64
+
+/* Numbers of images. */
+#define ROOM_LIMIT 65536
+
+/* Iterations that a barrier's path takes. */
+#define BARRIER_ITERATIONS 6.0
+
+/* Operations in x over those in multipliers: tiles are faster kernels. */
+#define TILE_ADVANTAGE 2.0
+
+/* Operations that an iteration costs besides. */
+#define ITERATION_OVERHEAD 4e3
+
+/* ------------------------------------------------------------ derivatives */
+
+/* Relative change that is not worth another round. */
+#define NEXT_ROUND 1e-12
+
+/* Most repetitions for hard rows. */
+#define HARD_ROUNDS 4
+
+/* Weakest pivot of a factor whose solves need no refinement. */
+#define WELL_CONDITIONED 1e-4
+
+/* Complementarity of a path that is followed for derivatives alone, */
+#define SENSITIVITY_GOAL 1e-9
+
+/* in so many iterations; */
+#define SENSITIVITY_ITERATIONS 60
+
+/* of multipliers, in so many. */
+#define SENSITIVITY_RESCUE 40
+
+/* Of a direction that is left, or of dx: less does not change a derivative. */
+#define MATTERS 1e-6
+
+/* Times the error of an answer: what another way to it may find. */
+#define DOUBTFUL 10.0
+
+/* ------------------------------------------------------------ free directions */
+
+/* Inverse iterations. */
+#define SOFTEST_ROUNDS 4
+
+/* Change of slack and cost per unit of a direction that counts as none. */
+#define SAME_SOLUTION 1e-7
+
+/* Slack over multiplier, in natural units. */
+#define CLEARLY_OPEN 1e-3
+
+#endif
