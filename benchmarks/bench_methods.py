@@ -150,7 +150,6 @@ def main() -> None:
     sources["problem set, from a solution nearby"] = again()
     sources["found steps"] = found_steps()
     sources["friction problems"] = friction()
-    print("# Methods of the cone solver\n")
     print("| programs | answered by | times | tries | us each | of the time |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name, calls in sources.items():

@@ -319,10 +319,15 @@ LANES_INLINE void put_tile(const lanes *tile, const lanes *scale, double row_sca
 /* Tile k of `count` rows, the first of them at `tile`. */
 LANES_INLINE void read_tiles(const block_copy *copy, int k, const double *tile, int count,
                              lanes *out) {
-  if (k != copy->narrow)
-    for (int r = 0; r < count; ++r) out[r] = LANES_FROM(tile + (size_t)r * copy->stride);
-  else
-    for (int r = 0; r < count; ++r) read_last(copy, tile + (size_t)r * copy->stride, out + r);
+  const size_t stride = copy->stride;
+  if (k != copy->narrow) {
+    out[0] = LANES_FROM(tile);
+    if (count > 1) out[1] = LANES_FROM(tile + stride);
+    if (count > 2) out[2] = LANES_FROM(tile + 2 * stride);
+    if (count > 3) out[3] = LANES_FROM(tile + 3 * stride);
+    return;
+  }
+  for (int r = 0; r < count; ++r) read_last(copy, tile + (size_t)r * stride, out + r);
 }
 
 /* `count` rows (at most four) from i on, scaled; their squared norms. */
