@@ -5,7 +5,9 @@
 
 void conic_set_equalities(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
-  if (workspace->program.equality_count == 0) return;
+  if (workspace->program.equality_count == 0) {
+    return;
+  }
   const cone_group *group = &product->groups[product->group_count - 1];
   for (int c = 0; c < group->padded; ++c) {
     const double root = conic_hard_root(workspace, group->cone + c);
@@ -38,13 +40,14 @@ int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, cons
       const double root = conic_hard_root(workspace, cone);
       set_direction(workspace, group, c, dual);
       const int state = c < group->count ? workspace->active.state[cone] : CONE_OPEN;
-      if (state == CONE_STICK)
+      if (state == CONE_STICK) {
         conic_set_stiffness(workspace, cone, root, root, root, 1, 1);
-      else if (state == CONE_SLIDE)
+      } else if (state == CONE_SLIDE) {
         conic_set_stiffness(workspace, cone, root, 0.0,
                             sqrt(dual[group->slot + c] / slack[group->slot + c]), 1, 0);
-      else
+      } else {
         conic_set_stiffness(workspace, cone, 0.0, 0.0, 0.0, 0, 0);
+      }
       any_hard |= state == CONE_STICK || state == CONE_SLIDE;
     }
   }
@@ -56,8 +59,9 @@ int conic_any_weak(const qd_cone_workspace *workspace) {
   int weak = 0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       weak |= workspace->active.state[group->cone + c] == CONE_WEAK;
+    }
   }
   return weak;
 }

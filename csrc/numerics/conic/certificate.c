@@ -55,10 +55,15 @@ LANES_INLINE double row_dot(const qd_cone_workspace *workspace, const row_block 
     const int place = workspace->system.block_tiles[block->tile_start + k];
     const int first = 4 * workspace->structure.tile_original[place], width = n - first;
     const double *from = row + workspace->structure.block_from[block->tile_start + k];
-    if (width >= 4)
-      for (int j = 0; j < 4; ++j) part[j] += from[j] * x[first + j];
-    else
-      for (int j = 0; j < width; ++j) part[j] += from[j] * x[first + j];
+    if (width >= 4) {
+      for (int j = 0; j < 4; ++j) {
+        part[j] += from[j] * x[first + j];
+      }
+    } else {
+      for (int j = 0; j < width; ++j) {
+        part[j] += from[j] * x[first + j];
+      }
+    }
   }
   return (part[0] + part[1]) + (part[2] + part[3]);
 }
@@ -71,10 +76,15 @@ LANES_INLINE void subtract_row(const qd_cone_workspace *workspace, const row_blo
     const int place = workspace->system.block_tiles[block->tile_start + k];
     const int first = 4 * workspace->structure.tile_original[place], width = n - first;
     const double *from = row + workspace->structure.block_from[block->tile_start + k];
-    if (width >= 4)
-      for (int j = 0; j < 4; ++j) residual[first + j] -= factor * from[j];
-    else
-      for (int j = 0; j < width; ++j) residual[first + j] -= factor * from[j];
+    if (width >= 4) {
+      for (int j = 0; j < 4; ++j) {
+        residual[first + j] -= factor * from[j];
+      }
+    } else {
+      for (int j = 0; j < width; ++j) {
+        residual[first + j] -= factor * from[j];
+      }
+    }
   }
 }
 
@@ -100,8 +110,12 @@ LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_blo
     a3 += LANES_FROM(row[3] + from[t]) * at;
   }
   lanes_sums(&sums, &a0, &a1, &a2, &a3);
-  for (int k = 0; k < 4 && k < left; ++k) w[k] = sums[k];
-  if (load[0] == 0.0 && load[1] == 0.0 && load[2] == 0.0 && load[3] == 0.0) return;
+  for (int k = 0; k < 4 && k < left; ++k) {
+    w[k] = sums[k];
+  }
+  if (load[0] == 0.0 && load[1] == 0.0 && load[2] == 0.0 && load[3] == 0.0) {
+    return;
+  }
   for (int t = 0; t < block->tile_count; ++t) {
     double *out = residual + 4 * (size_t)workspace->structure.tile_original[places[t]];
     LANES_AT(out) -=
@@ -116,15 +130,18 @@ LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const row_bl
   if (conic_reads_in_fours(workspace, block)) {
     const size_t stride = conic_row_stride(workspace, block);
     const double *first = conic_caller_row(workspace, block->first_row);
-    for (int i = 0; i < block->row_count; i += 4, first += 4 * stride)
+    for (int i = 0; i < block->row_count; i += 4, first += 4 * stride) {
       measure_four(workspace, block, first, stride, block->row_count - i, x, dual + i, w + i,
                    residual);
+    }
     return;
   }
   for (int i = 0; i < block->row_count; ++i) {
     const double *row = conic_caller_row(workspace, block->first_row + i);
     w[i] = row_dot(workspace, block, row, x);
-    if (dual[i] != 0.0) subtract_row(workspace, block, row, dual[i], residual);
+    if (dual[i] != 0.0) {
+      subtract_row(workspace, block, row, dual[i], residual);
+    }
   }
 }
 
@@ -139,16 +156,26 @@ LANES_INLINE double Q_row_dot(const row_source *source, int i, int diagonal, int
   }
   if (!source->start) {
     int j = 0;
-    for (; j + 4 <= n; j += 4)
-      for (int k = 0; k < 4; ++k) part[k] += row[j + k] * x[j + k];
-    for (; j < n; ++j) part[0] += row[j] * x[j];
+    for (; j + 4 <= n; j += 4) {
+      for (int k = 0; k < 4; ++k) {
+        part[k] += row[j + k] * x[j + k];
+      }
+    }
+    for (; j < n; ++j) {
+      part[0] += row[j] * x[j];
+    }
   } else {
     for (int e = source->start[i]; e < source->start[i + 1]; ++e, row += 4) {
       const int first = 4 * source->tiles[e];
-      if (n - first >= 4)
-        for (int k = 0; k < 4; ++k) part[k] += row[k] * x[first + k];
-      else
-        for (int k = 0; k < n - first; ++k) part[0] += row[k] * x[first + k];
+      if (n - first >= 4) {
+        for (int k = 0; k < 4; ++k) {
+          part[k] += row[k] * x[first + k];
+        }
+      } else {
+        for (int k = 0; k < n - first; ++k) {
+          part[0] += row[k] * x[first + k];
+        }
+      }
     }
   }
   return (part[0] + part[1]) + (part[2] + part[3]);
@@ -171,11 +198,19 @@ LANES_INLINE double cost_gradient(const qd_cone_workspace *workspace,
 /* |a|, where squares neither overflow nor vanish */
 LANES_INLINE double norm_of(const double *a, int count) {
   double sum = 0.0, scaled = 0.0;
-  for (int i = 0; i < count; ++i) sum += a[i] * a[i];
-  if (squares_are_safe(sum)) return sqrt(sum);
+  for (int i = 0; i < count; ++i) {
+    sum += a[i] * a[i];
+  }
+  if (squares_are_safe(sum)) {
+    return sqrt(sum);
+  }
   const double largest = max_norm_or_infinity(a, count);
-  if (!(largest > 0.0 && largest < HUGE_VAL)) return largest;
-  for (int i = 0; i < count; ++i) scaled += (a[i] / largest) * (a[i] / largest);
+  if (!(largest > 0.0 && largest < HUGE_VAL)) {
+    return largest;
+  }
+  for (int i = 0; i < count; ++i) {
+    scaled += (a[i] / largest) * (a[i] / largest);
+  }
   return largest * sqrt(scaled);
 }
 
@@ -208,11 +243,13 @@ LANES_INLINE void measure_cones(const qd_cone_program *program, const double *w,
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int dim = program->cone_dim[k];
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
-    if (program->cone_kind[k] == QD_LORENTZ)
+    if (program->cone_kind[k] == QD_LORENTZ) {
       measure_cone(w + row, slack + row, dual + row, dim, target, most);
-    else
-      for (int i = row; i < row + dim; ++i)
+    } else {
+      for (int i = row; i < row + dim; ++i) {
         measure_cone(w + i, slack + i, dual + i, 1, target, most);
+      }
+    }
   }
 }
 
@@ -226,16 +263,24 @@ void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program,
   double primal = 0.0;
   cone_errors most = {0.0, 0.0, 0.0, 0.0};
   info->objective = cost_gradient(workspace, program, x, residual);
-  for (int k = 0; k < workspace->program.column_count; ++k) whole_x[k] = k < n ? x[k] : 0.0;
-  for (int i = 0; i < m + p; ++i) w[i] = 0.0; /* rows left out */
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    whole_x[k] = k < n ? x[k] : 0.0;
+  }
+  for (int i = 0; i < m + p; ++i) {
+    w[i] = 0.0; /* rows left out */
+  }
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     const int first = block->first_row;
     measure_block(workspace, block, whole_x, first < m ? dual + first : dual_eq + (first - m),
                   w + first, residual);
   }
-  for (int i = 0; i < p; ++i) primal = larger(primal, fabs(w[m + i] + program->c[i]));
-  for (int i = 0; i < m; ++i) w[i] += program->g[i];
+  for (int i = 0; i < p; ++i) {
+    primal = larger(primal, fabs(w[m + i] + program->c[i]));
+  }
+  for (int i = 0; i < m; ++i) {
+    w[i] += program->g[i];
+  }
   measure_cones(program, w, slack, dual, &most);
   const int rows_finite = all_finite(w, m + p), sums_finite = most.unsure == 0.0;
   const int answers_finite = all_finite(slack, m) && all_finite(dual, m) && all_finite(dual_eq, p);
@@ -276,9 +321,13 @@ LANES_INLINE void note_norms(const qd_cone_workspace *workspace, const cone_grou
     const lanes scale = LANES_OF(workspace->program.lane_scale + group->cone + c);
     lanes norm = LANES_OF(workspace->program.compliance + group->cone + c) / scale / scale;
     const lane_bits real = lane < (double)(group->count - c);
-    for (int k = 0; k < 4; ++k) *strongest = larger(norm[k], *strongest);
+    for (int k = 0; k < 4; ++k) {
+      *strongest = larger(norm[k], *strongest);
+    }
     lanes_choose(&norm, &real, &norm, &none);
-    for (int k = 0; k < 4; ++k) *weakest = smaller(norm[k], *weakest);
+    for (int k = 0; k < 4; ++k) {
+      *weakest = smaller(norm[k], *weakest);
+    }
   }
 }
 
@@ -288,19 +337,25 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
   scales s = {.weakest_row = HUGE_VAL};
   double strongest = 0.0;
   for (int k = 0; k < workspace->program.column_count; ++k) {
-    if (workspace->program.column_of[k] < 0) continue;
+    if (workspace->program.column_of[k] < 0) {
+      continue;
+    }
     const double b = fabs(workspace->program.b[k]);
     s.b_scaled = larger(s.b_scaled, b);
     if (workspace->program.definite ||
-        conic_curvature(workspace, workspace->program.column_of[k]) > 0.0)
+        conic_curvature(workspace, workspace->program.column_of[k]) > 0.0) {
       s.free = larger(s.free, b);
+    }
   }
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     note_norms(workspace, group, &strongest, &s.weakest_row);
-    if (workspace->program.exact || group->kind == GROUP_EQUALITY) continue;
-    for (int c = group->cone; c < group->cone + group->count; ++c)
+    if (workspace->program.exact || group->kind == GROUP_EQUALITY) {
+      continue;
+    }
+    for (int c = group->cone; c < group->cone + group->count; ++c) {
       s.target = larger(s.target, product->target[c]);
+    }
   }
   const double offset = larger(max_norm(program->g, program->row_count),
                                max_norm(program->c, program->equality_count));
@@ -308,10 +363,11 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
   s.weakest_row = strongest > 0.0 ? sqrt(s.weakest_row) : 0.0;
   s.strongest_row = sqrt(strongest);
   s.reach = OFFSET_SHARE * s.offset;
-  if (!workspace->program.exact)
+  if (!workspace->program.exact) {
     s.reach = larger(s.reach, s.free);
-  else if (s.offset <= NO_OFFSET * s.free)
+  } else if (s.offset <= NO_OFFSET * s.free) {
     s.reach = FREE_SHARE * s.free;
+  }
   s.b = max_norm(program->b, program->variable_count);
   return s;
 }
@@ -320,7 +376,9 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
 
 static double least(const double *values, int count) {
   double low = HUGE_VAL;
-  for (int i = 0; i < count; ++i) low = smaller(low, values[i]);
+  for (int i = 0; i < count; ++i) {
+    low = smaller(low, values[i]);
+  }
   return low;
 }
 
@@ -338,7 +396,9 @@ static int is_in_cone(const double *dual, int dim) {
 static int duals_hold(const qd_cone_program *program, const double *dual) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
-    if (!(linear ? least(dual + row, dim) >= 0.0 : is_in_cone(dual + row, dim))) return 0;
+    if (!(linear ? least(dual + row, dim) >= 0.0 : is_in_cone(dual + row, dim))) {
+      return 0;
+    }
   }
   return 1;
 }
@@ -353,8 +413,9 @@ static void note_terms(const qd_cone_workspace *workspace, const row_block *bloc
         4 *
         workspace->structure.tile_original[workspace->system.block_tiles[block->tile_start + k]];
     const double *from = row + workspace->structure.block_from[block->tile_start + k];
-    for (int j = 0; j < 4 && first + j < n; ++j)
+    for (int j = 0; j < 4 && first + j < n; ++j) {
       term[first + j] = larger(term[first + j], fabs(from[j] * factor));
+    }
   }
 }
 
@@ -366,27 +427,30 @@ static void find_terms(const qd_cone_workspace *workspace, const qd_cone_program
     term[i] = fabs(program->b[i]);
     for (int tile = 0; 4 * tile < n; ++tile) {
       const double *entry = source_tile(&workspace->program.source_Q, i, tile);
-      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j)
+      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j) {
         term[i] = larger(term[i], fabs(entry[j - 4 * tile] * x[j]));
+      }
     }
   }
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
-    for (int row = block->first_row; row < block->first_row + block->row_count; ++row)
+    for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
       note_terms(workspace, block, conic_caller_row(workspace, row),
                  row < m ? dual[row] : dual_eq[row - m], term);
+    }
   }
 }
 
 /* max |value_j| d_j (or / d_j) */
 static double scaled_norm(const qd_cone_workspace *workspace, const double *value, int divide) {
   double worst = 0.0;
-  for (int k = 0; k < workspace->program.column_count; ++k)
+  for (int k = 0; k < workspace->program.column_count; ++k) {
     if (workspace->program.column_of[k] >= 0) {
       const double v = fabs(value[workspace->program.column_of[k]]),
                    d = workspace->program.column_scale[k];
       worst = larger(worst, divide ? v / d : v * d);
     }
+  }
   return worst;
 }
 
@@ -417,7 +481,9 @@ static void visit_row(const qd_cone_workspace *workspace, const row_block *block
     const int first = 4 * workspace->structure.tile_original[place];
     const double *from = row + workspace->structure.block_from[block->tile_start + k];
     for (int j = first; j < first + 4 && j < workspace->program.variable_count; ++j) {
-      if (from[j - first] == 0.0) continue;
+      if (from[j - first] == 0.0) {
+        continue;
+      }
       if (back) {
         out->column[j] = larger(out->column[j], out->force[cone]);
       } else {
@@ -437,19 +503,27 @@ static void find_local_scales(const qd_cone_workspace *workspace, const double *
     out->reach[c] = reach;
     out->force[c] = force;
   }
-  for (int j = 0; j < n; ++j) out->column[j] = larger(term[j] * scale[j], force);
-  for (int i = 0; i < n; ++i)
+  for (int j = 0; j < n; ++j) {
+    out->column[j] = larger(term[j] * scale[j], force);
+  }
+  for (int i = 0; i < n; ++i) {
     for (int tile = 0; 4 * tile < n; ++tile) {
       const double *entry = source_tile(&workspace->program.source_Q, i, tile);
-      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j)
-        if (entry[j - 4 * tile] != 0.0) out->column[i] = larger(out->column[i], term[j] * scale[j]);
+      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j) {
+        if (entry[j - 4 * tile] != 0.0) {
+          out->column[i] = larger(out->column[i], term[j] * scale[j]);
+        }
+      }
     }
-  for (int back = 0; back < 2; ++back)
+  }
+  for (int back = 0; back < 2; ++back) {
     for (int b = 0; b < workspace->system.block_count; ++b) {
       const row_block *block = &workspace->system.blocks[b];
-      for (int i = 0; i < block->row_count; ++i)
+      for (int i = 0; i < block->row_count; ++i) {
         visit_row(workspace, block, i, scale, x, term, back, out);
+      }
     }
+  }
 }
 
 /* One cone, or one row of an orthant. */
@@ -475,10 +549,12 @@ static int cones_are_satisfied(const qd_cone_workspace *workspace, const qd_cone
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int dim = program->cone_kind[k] == QD_ORTHANT ? 1 : program->cone_dim[k];
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
-    for (int i = row; i < row + program->cone_dim[k]; i += dim)
+    for (int i = row; i < row + program->cone_dim[k]; i += dim) {
       if (workspace->program.slot_of[i] >= 0 &&
-          !cone_holds(workspace, program, at, i, dim, target, share, local))
+          !cone_holds(workspace, program, at, i, dim, target, share, local)) {
         return 0;
+      }
+    }
   }
   return 1;
 }
@@ -489,12 +565,16 @@ static int equalities_are_satisfied(const qd_cone_workspace *workspace,
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
-      if (row < program->row_count) continue;
+      if (row < program->row_count) {
+        continue;
+      }
       const double c = program->c[row - program->row_count];
       const double reach =
           local->reach[conic_lane_of(workspace, row)] / workspace->program.row_scale[row];
       const double out = fabs(row_dot(workspace, block, conic_caller_row(workspace, row), x) + c);
-      if (!(out <= larger(share * larger(fabs(c), reach), workspace->units.resolution))) return 0;
+      if (!(out <= larger(share * larger(fabs(c), reach), workspace->units.resolution))) {
+        return 0;
+      }
     }
   }
   return 1;
@@ -510,21 +590,29 @@ static int holds_in_detail(qd_cone_workspace *workspace, const qd_cone_program *
   const local_scales local = {workspace->multipliers.penalty, workspace->polish.per_split,
                               workspace->work.residual_x,
                               NOTHING * max_norm(program->g, program->row_count)};
-  for (int k = 0; k < workspace->program.column_count; ++k)
-    if (workspace->program.column_of[k] >= 0)
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    if (workspace->program.column_of[k] >= 0) {
       scale[workspace->program.column_of[k]] = workspace->program.column_scale[k];
+    }
+  }
   find_terms(workspace, program, at->x, at->dual, at->dual_eq, term);
   const double reach = s->reach == 0.0 && workspace->units.resolution == 0.0
                            ? larger(scaled_norm(workspace, at->x, 1), 1.0)
                            : s->reach;
   const double force = s->b > 0.0 ? 0.0 : larger(reach, scaled_norm(workspace, at->x, 1));
-  if (s->b > 0.0 && info->dual_residual > share * max_norm(term, n)) return 0;
-  if (!product_is_safe(share, larger(force, scaled_norm(workspace, term, 0)),
-                       larger(reach, scaled_norm(workspace, at->x, 1))))
+  if (s->b > 0.0 && info->dual_residual > share * max_norm(term, n)) {
     return 0;
+  }
+  if (!product_is_safe(share, larger(force, scaled_norm(workspace, term, 0)),
+                       larger(reach, scaled_norm(workspace, at->x, 1)))) {
+    return 0;
+  }
   find_local_scales(workspace, scale, at->x, term, reach, force, &local);
-  for (int j = 0; j < n; ++j)
-    if (!(fabs(residual[j]) * scale[j] <= share * local.column[j])) return 0;
+  for (int j = 0; j < n; ++j) {
+    if (!(fabs(residual[j]) * scale[j] <= share * local.column[j])) {
+      return 0;
+    }
+  }
   return cones_are_satisfied(workspace, program, at, share, &local) &&
          equalities_are_satisfied(workspace, program, at->x, share, &local);
 }
@@ -541,8 +629,9 @@ int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *prog
       scaled_norm(workspace, workspace->work.x, 0) <= plain && info->dual_residual <= PLAIN * s.b &&
       gap <= (info->polished ? share * s.b_scaled : plain) * reach &&
       info->primal_residual <= larger(share * s.reach * s.weakest_row, zero) &&
-      duals_hold(program, at->dual))
+      duals_hold(program, at->dual)) {
     return 1;
+  }
   return holds_in_detail(workspace, program, share, &s, at, info);
 }
 
@@ -573,10 +662,12 @@ static proof_sums sum_proof(const qd_cone_workspace *workspace, const qd_cone_pr
       subtract_row(workspace, block, conic_caller_row(workspace, row), factor, push);
     }
   }
-  for (int k = 0; k < workspace->program.column_count; ++k)
-    if (workspace->program.column_of[k] >= 0)
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    if (workspace->program.column_of[k] >= 0) {
       proof.moved +=
           fabs(push[workspace->program.column_of[k]]) * workspace->program.column_scale[k];
+    }
+  }
   return proof;
 }
 
@@ -587,12 +678,18 @@ static proof_sums sum_proof(const qd_cone_workspace *workspace, const qd_cone_pr
 int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
                    const double *dual, const double *dual_eq) {
   const scales s = measure_scales(workspace, program);
-  if (!duals_hold(program, dual)) return 0;
+  if (!duals_hold(program, dual)) {
+    return 0;
+  }
   const proof_sums p = sum_proof(workspace, program, dual, dual_eq);
   const double rows = p.force > 0.0 ? larger(s.offset, p.size / p.force) : s.offset;
   double reach = EXCLUDED * larger(s.free, rows);
-  if (!(p.size > TINIEST && p.size < HUGE_VAL && isfinite(p.sum) && isfinite(p.force))) return 0;
-  if (reach == 0.0) reach = EXCLUDED;
+  if (!(p.size > TINIEST && p.size < HUGE_VAL && isfinite(p.sum) && isfinite(p.force))) {
+    return 0;
+  }
+  if (reach == 0.0) {
+    reach = EXCLUDED;
+  }
   return p.sum + p.moved * reach < 0.0 ||
          (!workspace->program.exact && p.sum <= BARRIER_FLAT * p.size &&
           p.moved <= BARRIER_FLAT * p.force);
@@ -604,19 +701,25 @@ int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program
   const int m = program->row_count;
   const double nothing = workspace->program.exact ? -NOTHING * max_norm(program->g, m) : 0.0;
   double *ray = workspace->best.dual;
-  if (!workspace->structure.any_empty_row) return 0;
-  for (int i = 0; i < program->equality_count; ++i)
+  if (!workspace->structure.any_empty_row) {
+    return 0;
+  }
+  for (int i = 0; i < program->equality_count; ++i) {
     if (program->c[i] != 0.0 && conic_row_is_empty(workspace, m + i)) {
       memset(ray, 0, (size_t)workspace->program.slot_count * sizeof(double));
       ray[workspace->program.slot_of[m + i]] = program->c[i] > 0.0 ? -1.0 : 1.0;
       return 1;
     }
-  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++])
+  }
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     for (int i = row; i < row + program->cone_dim[k]; ++i) {
-      if (!conic_cone_is_linear(workspace, program, k) && i > row) break;
+      if (!conic_cone_is_linear(workspace, program, k) && i > row) {
+        break;
+      }
       if (i - row >= workspace->program.cone_rows[k] || !(program->g[i] < 0.0) ||
-          !conic_row_is_empty(workspace, i))
+          !conic_row_is_empty(workspace, i)) {
         continue;
+      }
       if (program->g[i] >= nothing) {
         workspace->program.g[workspace->program.slot_of[i]] = 0.0;
         continue;
@@ -625,6 +728,7 @@ int conic_find_contradiction(qd_cone_workspace *workspace, const qd_cone_program
       ray[workspace->program.slot_of[i]] = 1.0;
       return 1;
     }
+  }
   return 0;
 }
 

@@ -30,8 +30,11 @@ int conic_wants_path(const qd_cone_workspace *workspace) {
   int dragged = 0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind == GROUP_LORENTZ; ++c)
-      if (is_dragged(workspace, group, c)) dragged += group->dim;
+    for (int c = 0; c < group->count && group->kind == GROUP_LORENTZ; ++c) {
+      if (is_dragged(workspace, group, c)) {
+        dragged += group->dim;
+      }
+    }
   }
   return dragged >= MANY_DRAGGED * workspace->program.variable_count &&
          workspace->program.row_count < IDLE_SHARE * (double)dragged;

@@ -45,9 +45,13 @@ void aligned_columns_lay_out(aligned_columns *aligned, size_t variables, size_t 
 LANES_INLINE int next_entry(const double *row, int j, int n) {
   for (; j + 8 <= n; j += 8) {
     const lane_bits any = (LANES_FROM(row + j) != 0.0) | (LANES_FROM(row + j + 4) != 0.0);
-    if ((any[0] | any[1]) | (any[2] | any[3])) break;
+    if ((any[0] | any[1]) | (any[2] | any[3])) {
+      break;
+    }
   }
-  while (j < n && row[j] == 0.0) ++j;
+  while (j < n && row[j] == 0.0) {
+    ++j;
+  }
   return j;
 }
 
@@ -55,8 +59,9 @@ LANES_INLINE void note_row(aligned_columns *aligned, const double *row, int n, s
                            size_t bit) {
   const uint64_t mask = (uint64_t)1 << (bit % WORD);
   uint64_t *word = aligned->pattern + bit / WORD;
-  for (int j = next_entry(row, 0, n); j < n; j = next_entry(row, j + 1, n))
+  for (int j = next_entry(row, 0, n); j < n; j = next_entry(row, j + 1, n)) {
     word[(size_t)j * words] |= mask;
+  }
 }
 
 QD_CLONES
@@ -64,20 +69,25 @@ static void find_patterns(aligned_columns *aligned, const qd_cone_program *progr
   const int n = program->variable_count;
   size_t bit = (size_t)n, row = 0;
   memset(aligned->pattern, 0, (size_t)n * words * sizeof(uint64_t));
-  for (int i = 0; i < n; ++i)
+  for (int i = 0; i < n; ++i) {
     note_row(aligned, program->Q + (size_t)i * (size_t)n, n, words, (size_t)i);
-  for (int k = 0; k < program->cone_count; ++k)
+  }
+  for (int k = 0; k < program->cone_count; ++k) {
     for (int i = 0; i < program->cone_dim[k]; ++i, ++row) {
       note_row(aligned, program->G + row * (size_t)n, n, words, bit);
       bit += program->cone_kind[k] == QD_ORTHANT || i + 1 == program->cone_dim[k];
     }
-  for (int i = 0; i < program->equality_count; ++i, ++bit)
+  }
+  for (int i = 0; i < program->equality_count; ++i, ++bit) {
     note_row(aligned, program->C + (size_t)i * (size_t)n, n, words, bit);
+  }
 }
 
 static int count_bits(uint64_t word) {
   int count = 0;
-  for (; word; word &= word - 1) ++count; /* most words have none */
+  for (; word; word &= word - 1) {
+    ++count; /* most words have none */
+  }
   return count;
 }
 
@@ -88,8 +98,11 @@ static int is_like(const aligned_columns *aligned, int first, int j, size_t word
   int common = 0, all = 0;
   for (size_t w = 0; w < words; ++w) {
     uint64_t inside = 0;
-    for (int i = first; i <= j; ++i)
-      if ((size_t)i / WORD == w) inside |= (uint64_t)1 << (i % WORD);
+    for (int i = first; i <= j; ++i) {
+      if ((size_t)i / WORD == w) {
+        inside |= (uint64_t)1 << (i % WORD);
+      }
+    }
     common += count_bits(own[w] & aligned->of_tile[w] & ~inside);
     all += count_bits((own[w] | aligned->of_tile[w]) & ~inside);
   }
@@ -104,10 +117,14 @@ static int place_columns(aligned_columns *aligned, int n, size_t words) {
     const uint64_t *own = aligned->pattern + (size_t)j * words;
     if (j == 0 || j - first == 4 || !is_like(aligned, first, j, words)) {
       first = j;
-      if (++tile == limit) return 0;
+      if (++tile == limit) {
+        return 0;
+      }
       memset(aligned->of_tile, 0, words * sizeof(uint64_t));
     }
-    for (size_t w = 0; w < words; ++w) aligned->of_tile[w] |= own[w];
+    for (size_t w = 0; w < words; ++w) {
+      aligned->of_tile[w] |= own[w];
+    }
     aligned->place[j] = 4 * tile + (j - first);
   }
   aligned->columns = 4 * (tile + 1);
@@ -117,7 +134,9 @@ static int place_columns(aligned_columns *aligned, int n, size_t words) {
 /* ------------------------------------------------------------ rows */
 
 static void forget_tiles(aligned_columns *aligned) {
-  for (int t = 0; 4 * t < aligned->columns; ++t) aligned->last_seen[t] = -1;
+  for (int t = 0; 4 * t < aligned->columns; ++t) {
+    aligned->last_seen[t] = -1;
+  }
 }
 
 /* `count` rows from `first` on, as rows `at` .. of the matrix, all with the tiles of all of them;
@@ -135,16 +154,25 @@ static int put_rows(aligned_columns *aligned, tile_rows *matrix, const double *v
       *seen = at;
     }
   }
-  if (begin + (size_t)count * tiles > matrix->room) return 0;
-  for (int t = 0; end < begin + tiles; ++t)
-    if (aligned->last_seen[t] == at) matrix->tiles[end++] = t;
+  if (begin + (size_t)count * tiles > matrix->room) {
+    return 0;
+  }
+  for (int t = 0; end < begin + tiles; ++t) {
+    if (aligned->last_seen[t] == at) {
+      matrix->tiles[end++] = t;
+    }
+  }
   memset(matrix->values + 4 * begin, 0, 4 * (size_t)count * tiles * sizeof(double));
   for (int i = 0; i < count; ++i) {
     const double *row = values + (size_t)(first + i) * (size_t)n;
     size_t k = begin + (size_t)i * tiles;
-    if (i > 0) memcpy(matrix->tiles + k, matrix->tiles + begin, tiles * sizeof(int));
+    if (i > 0) {
+      memcpy(matrix->tiles + k, matrix->tiles + begin, tiles * sizeof(int));
+    }
     for (int j = next_entry(row, 0, n); j < n; j = next_entry(row, j + 1, n)) {
-      while (matrix->tiles[k] < aligned->place[j] / 4) ++k;
+      while (matrix->tiles[k] < aligned->place[j] / 4) {
+        ++k;
+      }
       matrix->values[4 * k + (size_t)(aligned->place[j] % 4)] = row[j];
     }
     matrix->start[at + i + 1] = (int)(begin + (size_t)(i + 1) * tiles);
@@ -155,7 +183,9 @@ static int put_rows(aligned_columns *aligned, tile_rows *matrix, const double *v
 /* A column of padding: its own curvature, nothing else. */
 static int put_padding(tile_rows *matrix, int at, double curvature) {
   const size_t k = (size_t)matrix->start[at];
-  if (k == matrix->room) return 0;
+  if (k == matrix->room) {
+    return 0;
+  }
   memset(matrix->values + 4 * k, 0, 4 * sizeof(double));
   matrix->values[4 * k + (size_t)(at % 4)] = curvature;
   matrix->tiles[k] = at / 4;
@@ -171,18 +201,25 @@ static void open_rows(tile_rows *matrix) {
 static int put_cost(aligned_columns *aligned, const qd_cone_program *program) {
   const int n = program->variable_count;
   double curvature = 0.0;
-  for (int j = 0; j < n; ++j)
+  for (int j = 0; j < n; ++j) {
     curvature = larger(curvature, program->Q[(size_t)j * (size_t)n + (size_t)j]);
-  if (!(curvature > 0.0)) curvature = 1.0;
+  }
+  if (!(curvature > 0.0)) {
+    curvature = 1.0;
+  }
   open_rows(&aligned->Q);
   forget_tiles(aligned);
   memset(aligned->b, 0, (size_t)aligned->columns * sizeof(double));
   for (int at = 0, j = 0; at < aligned->columns; ++at) {
     if (j == n || aligned->place[j] != at) {
-      if (!put_padding(&aligned->Q, at, curvature)) return 0;
+      if (!put_padding(&aligned->Q, at, curvature)) {
+        return 0;
+      }
     } else {
       aligned->b[at] = program->b[j];
-      if (!put_rows(aligned, &aligned->Q, program->Q, n, j++, 1, at)) return 0;
+      if (!put_rows(aligned, &aligned->Q, program->Q, n, j++, 1, at)) {
+        return 0;
+      }
     }
   }
   return 1;
@@ -196,12 +233,18 @@ static int put_constraints(aligned_columns *aligned, const qd_cone_program *prog
   forget_tiles(aligned);
   for (int k = 0; k < program->cone_count; ++k) {
     const int count = program->cone_kind[k] == QD_LORENTZ ? program->cone_dim[k] : 1;
-    for (int end = row + program->cone_dim[k]; row < end; row += count)
-      if (!put_rows(aligned, &aligned->G, program->G, n, row, count, row)) return 0;
+    for (int end = row + program->cone_dim[k]; row < end; row += count) {
+      if (!put_rows(aligned, &aligned->G, program->G, n, row, count, row)) {
+        return 0;
+      }
+    }
   }
   forget_tiles(aligned);
-  for (int i = 0; i < program->equality_count; ++i)
-    if (!put_rows(aligned, &aligned->C, program->C, n, i, 1, i)) return 0;
+  for (int i = 0; i < program->equality_count; ++i) {
+    if (!put_rows(aligned, &aligned->C, program->C, n, i, 1, i)) {
+      return 0;
+    }
+  }
   return 1;
 }
 
@@ -210,8 +253,9 @@ int aligned_columns_find(aligned_columns *aligned, const qd_cone_program *progra
   const size_t words = words_of((size_t)n, (size_t)(program->row_count + program->equality_count));
   find_patterns(aligned, program, words);
   if (!place_columns(aligned, n, words) || !put_cost(aligned, program) ||
-      !put_constraints(aligned, program))
+      !put_constraints(aligned, program)) {
     return 0;
+  }
   aligned->program = (conic_program){
       .program = *program, .Q = &aligned->Q.rows, .G = &aligned->G.rows, .C = &aligned->C.rows};
   aligned->program.program.variable_count = aligned->columns;
@@ -221,9 +265,13 @@ int aligned_columns_find(aligned_columns *aligned, const qd_cone_program *progra
 
 void aligned_columns_enter(aligned_columns *aligned, int n, const double *x) {
   memset(aligned->x, 0, (size_t)aligned->columns * sizeof(double));
-  for (int j = 0; j < n; ++j) aligned->x[aligned->place[j]] = x[j];
+  for (int j = 0; j < n; ++j) {
+    aligned->x[aligned->place[j]] = x[j];
+  }
 }
 
 void aligned_columns_leave(const aligned_columns *aligned, int n, double *x) {
-  for (int j = 0; j < n; ++j) x[j] = aligned->x[aligned->place[j]];
+  for (int j = 0; j < n; ++j) {
+    x[j] = aligned->x[aligned->place[j]];
+  }
 }

@@ -69,7 +69,9 @@ static outcome run_free_minimum(conic_task *task) {
     conic_change_units(workspace, task->units - 1);
     return NO_HELP;
   }
-  if (inside && task->polish) conic_keep_free_minimum(workspace);
+  if (inside && task->polish) {
+    conic_keep_free_minimum(workspace);
+  }
   return !inside ? NO_HELP : task->polish ? SOLVED : NEAR;
 }
 
@@ -81,12 +83,15 @@ static int rest_holds(qd_cone_workspace *workspace, double tolerance, double rou
   tiles_multiply(&workspace->system, workspace->system.G, workspace->polished.x, w);
   for (int row = 0; row < workspace->program.row_count; ++row) {
     const int slot = workspace->program.slot_of[row];
-    if (slot < 0) continue;
+    if (slot < 0) {
+      continue;
+    }
     w[slot] += workspace->program.g[slot];
     offset = larger(offset, fabs(workspace->program.g[slot]));
   }
-  for (int c = 0; c < workspace->program.lane_count; ++c)
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
     stretch = larger(stretch, workspace->program.compliance[c]);
+  }
   stretch = sqrt(stretch);
   const double moved = max_norm(workspace->polished.x, workspace->program.column_count);
   const double scale = tolerance * (offset + stretch * moved);
@@ -119,8 +124,9 @@ static outcome polish_start(conic_task *task, double limit) {
     return polished ? SOLVED : NEAR;
   }
   /* all as the free minimum has left it */
-  if (workspace->program.definite && task->info->factorizations > factored)
+  if (workspace->program.definite && task->info->factorizations > factored) {
     conic_factor_cost(workspace);
+  }
   return NO_HELP;
 }
 
@@ -138,7 +144,9 @@ static int start_suits(const conic_task *task) {
 }
 
 static outcome run_start(conic_task *task) {
-  if (!task->workspace->program.exact) return follow_start(task);
+  if (!task->workspace->program.exact) {
+    return follow_start(task);
+  }
   const double limit = conic_start_limit(task->workspace);
   task->start_waits = limit < 0.0;
   return task->start_waits ? NO_HELP : polish_start(task, limit);
@@ -159,11 +167,16 @@ static outcome run_cuts(conic_task *task) {
   qd_cone_workspace *workspace = task->workspace;
   const cuts_end end = conic_dual_active_set(workspace);
   polish_guess from = {ORIGIN_ACTIVE_SET, end == CUTS_AT_VERTEX, 0.0, 0.0};
-  if (end == CUTS_NOWHERE) return NO_HELP;
+  if (end == CUTS_NOWHERE) {
+    return NO_HELP;
+  }
   workspace->origin = ORIGIN_ACTIVE_SET;
-  if (conic_polish(workspace, &from, task->info)) return SOLVED;
-  if (from.is_vertex || !(workspace->polish.error <= CLOSE) || !conic_resume_cuts(workspace))
+  if (conic_polish(workspace, &from, task->info)) {
+    return SOLVED;
+  }
+  if (from.is_vertex || !(workspace->polish.error <= CLOSE) || !conic_resume_cuts(workspace)) {
     return UNPROVEN;
+  }
   from.is_vertex = 1;
   return conic_polish(workspace, &from, task->info) ? SOLVED : UNPROVEN;
 }
@@ -199,10 +212,18 @@ static outcome run_path(conic_task *task) {
   path.iteration_limit = task->path_began + allowed - kept;
   for (;; path.from = PATH_RESUMED) {
     const path_end end = conic_follow_path(workspace, &path, task->info);
-    if (end != PATH_ARRIVED && end != PATH_AT_WIDTH) return path_failed(task, end);
-    if (end == PATH_ARRIVED && task->polish) conic_find_split(workspace);
-    if (task->polish && conic_polish(workspace, &seen, task->info)) return SOLVED;
-    if (end == PATH_ARRIVED) return NEAR;
+    if (end != PATH_ARRIVED && end != PATH_AT_WIDTH) {
+      return path_failed(task, end);
+    }
+    if (end == PATH_ARRIVED && task->polish) {
+      conic_find_split(workspace);
+    }
+    if (task->polish && conic_polish(workspace, &seen, task->info)) {
+      return SOLVED;
+    }
+    if (end == PATH_ARRIVED) {
+      return NEAR;
+    }
     path.wanted_width = workspace->polish.split_width + NEXT_WIDTH;
   }
 }
@@ -226,7 +247,9 @@ static int path_end_suits(const conic_task *task) {
 static outcome run_path_end(conic_task *task) {
   const polish_guess end = {ORIGIN_PATH_END, 0, 0.0, 0.0};
   task->workspace->polish.split_width = 0;
-  if (task->units > 0) task->workspace->origin = ORIGIN_PATH_END; /* derivatives start anew */
+  if (task->units > 0) {
+    task->workspace->origin = ORIGIN_PATH_END; /* derivatives start anew */
+  }
   return conic_polish(task->workspace, &end, task->info) ? SOLVED : NEAR;
 }
 
@@ -267,12 +290,18 @@ static qd_status run_methods(conic_task *task) {
   task->start_waits = 0;
   task->polish = task->options->polish && task->workspace->program.exact;
   for (size_t k = 0; k < sizeof METHODS / sizeof *METHODS; ++k) {
-    if (!METHODS[k].suits(task)) continue;
+    if (!METHODS[k].suits(task)) {
+      continue;
+    }
     const outcome now = METHODS[k].run(task);
     ++task->info->tries;
-    if (now == NO_HELP) continue;
+    if (now == NO_HELP) {
+      continue;
+    }
     task->so_far = now;
-    if (now != UNPROVEN) task->info->method = METHODS[k].name;
+    if (now != UNPROVEN) {
+      task->info->method = METHODS[k].name;
+    }
   }
   task->info->polished = task->so_far == SOLVED;
   switch (task->so_far) {
@@ -292,9 +321,11 @@ static qd_status run_methods(conic_task *task) {
 
 static void hand_out(const qd_cone_workspace *workspace, const double *x, const double *slack,
                      const double *dual, const conic_answer *out) {
-  for (int k = 0; k < workspace->program.column_count; ++k)
-    if (workspace->program.column_of[k] >= 0)
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    if (workspace->program.column_of[k] >= 0) {
       out->x[workspace->program.column_of[k]] = workspace->program.column_scale[k] * x[k];
+    }
+  }
   for (int i = 0; i < workspace->program.row_count; ++i) {
     const int slot = workspace->program.slot_of[i];
     out->slack[i] = slot < 0 ? 0.0 : slack[slot] / workspace->program.row_scale[i];
@@ -308,10 +339,18 @@ static void hand_out(const qd_cone_workspace *workspace, const double *x, const 
 
 void conic_clear_outputs(const qd_cone_program *program, const conic_answer *out) {
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  if (n > 0 && out->x) memset(out->x, 0, (size_t)n * sizeof(double));
-  if (m > 0 && out->slack) memset(out->slack, 0, (size_t)m * sizeof(double));
-  if (m > 0 && out->dual) memset(out->dual, 0, (size_t)m * sizeof(double));
-  if (p > 0 && out->dual_eq) memset(out->dual_eq, 0, (size_t)p * sizeof(double));
+  if (n > 0 && out->x) {
+    memset(out->x, 0, (size_t)n * sizeof(double));
+  }
+  if (m > 0 && out->slack) {
+    memset(out->slack, 0, (size_t)m * sizeof(double));
+  }
+  if (m > 0 && out->dual) {
+    memset(out->dual, 0, (size_t)m * sizeof(double));
+  }
+  if (p > 0 && out->dual_eq) {
+    memset(out->dual_eq, 0, (size_t)p * sizeof(double));
+  }
 }
 
 void conic_clear_info(qd_cone_info *info) {
@@ -324,9 +363,12 @@ qd_status conic_judge(qd_cone_workspace *workspace, const qd_cone_program *progr
                       double tolerance, qd_status status, const conic_answer *out,
                       qd_cone_info *info) {
   conic_measure(workspace, program, out->x, out->slack, out->dual, out->dual_eq, info);
-  if (status == QD_INFEASIBLE && !conic_excludes(workspace, program, out->dual, out->dual_eq))
+  if (status == QD_INFEASIBLE && !conic_excludes(workspace, program, out->dual, out->dual_eq)) {
     return QD_NUMERICAL_TROUBLE;
-  if (status != QD_OK) return status;
+  }
+  if (status != QD_OK) {
+    return status;
+  }
   const double worst = info->objective + info->primal_residual + info->dual_residual +
                        info->complementarity; /* not finite: beyond the range of a double */
   const cone_point point = {out->x, out->slack, out->dual, out->dual_eq};
@@ -339,18 +381,20 @@ qd_status conic_judge(qd_cone_workspace *workspace, const qd_cone_program *progr
 static qd_status settle(qd_cone_workspace *workspace, const qd_cone_program *program,
                         double tolerance, qd_status status, const conic_answer *out,
                         qd_cone_info *info) {
-  if (status == QD_INFEASIBLE)
+  if (status == QD_INFEASIBLE) {
     hand_out(workspace, workspace->iterate.x, workspace->iterate.slack, workspace->best.dual, out);
-  else if (info->polished)
+  } else if (info->polished) {
     hand_out(workspace, workspace->polished.x, workspace->polished.slack, workspace->polished.dual,
              out);
-  else
+  } else {
     hand_out(workspace, workspace->iterate.x, workspace->iterate.slack, workspace->iterate.dual,
              out);
+  }
   status = conic_judge(workspace, program, tolerance, status, out, info);
-  if (status == QD_UNBOUNDED)
+  if (status == QD_UNBOUNDED) {
     hand_out(workspace, workspace->newton.x, workspace->iterate.slack, workspace->iterate.dual,
              out);
+  }
   return status;
 }
 
@@ -373,14 +417,18 @@ static int rescale(conic_task *task, const conic_program *source, int scaling) {
   task->strict = 0;
   if (scaling == BY_OFFSETS) {
     if (!conic_cost_is_weak(workspace, &source->program) ||
-        conic_load(workspace, source, ROWS_AS_GIVEN) != QD_OK)
+        conic_load(workspace, source, ROWS_AS_GIVEN) != QD_OK) {
       return 0;
+    }
     return workspace->units.by_offsets = 1;
   }
-  if (scaling == ALIKE)
+  if (scaling == ALIKE) {
     return conic_rows_are_far_apart(workspace) &&
            conic_load(workspace, source, ROWS_ALIKE) == QD_OK;
-  if (scaling == FIRST_OTHER_UNITS) conic_load(workspace, source, ROWS_AS_GIVEN);
+  }
+  if (scaling == FIRST_OTHER_UNITS) {
+    conic_load(workspace, source, ROWS_AS_GIVEN);
+  }
   conic_clear_rows(workspace);
   task->units = scaling - FIRST_OTHER_UNITS + 1;
   return 1;
@@ -393,12 +441,15 @@ static qd_status try_ray(conic_task *task, const qd_cone_program *program,
   qd_cone_info *info = task->info;
   const double tolerance = task->options->tolerance;
   const qd_status found = info->status;
-  if (!conic_is_undecided(found, RETRY_FROM) || !(workspace->path.ray_reach > 0.0)) return found;
+  if (!conic_is_undecided(found, RETRY_FROM) || !(workspace->path.ray_reach > 0.0)) {
+    return found;
+  }
   memcpy(workspace->best.dual, workspace->path.ray,
          (size_t)workspace->program.slot_count * sizeof(double));
   info->method = QD_METHOD_PATH;
-  if (settle(workspace, program, tolerance, QD_INFEASIBLE, out, info) == QD_INFEASIBLE)
+  if (settle(workspace, program, tolerance, QD_INFEASIBLE, out, info) == QD_INFEASIBLE) {
     return QD_INFEASIBLE;
+  }
   info->method = QD_METHOD_NONE;
   return settle(workspace, program, tolerance, found, out, info);
 }
@@ -407,7 +458,9 @@ static qd_status try_ray(conic_task *task, const qd_cone_program *program,
 static int contradicts_itself(conic_task *task, const qd_cone_program *program,
                               const conic_answer *out) {
   qd_cone_workspace *workspace = task->workspace;
-  if (!conic_find_contradiction(workspace, program)) return 0;
+  if (!conic_find_contradiction(workspace, program)) {
+    return 0;
+  }
   memset(workspace->iterate.x, 0, (size_t)workspace->program.column_count * sizeof(double));
   memset(workspace->iterate.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
   task->info->method = QD_METHOD_CONTRADICTION;
@@ -429,7 +482,9 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
                      .guess = o->warm_start ? &out : NULL,
                      .strict = source->strict,
                      .info = info};
-  if (makes_sense && conic_solve_separable(workspace, source, x, slack, dual, info)) return QD_OK;
+  if (makes_sense && conic_solve_separable(workspace, source, x, slack, dual, info)) {
+    return QD_OK;
+  }
   conic_clear_info(info);
   workspace->units.resolution = o->tolerance * source->length;
   info->status = makes_sense ? conic_load(workspace, source, ROWS_AS_GIVEN) : QD_BAD_ARGUMENT;
@@ -437,10 +492,16 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
     conic_clear_outputs(program, &out);
     return info->status;
   }
-  if (contradicts_itself(&task, program, &out)) return info->status;
+  if (contradicts_itself(&task, program, &out)) {
+    return info->status;
+  }
   for (int scaling = AS_GIVEN; scaling < SCALING_COUNT; ++scaling) {
-    if (scaling > AS_GIVEN && !conic_is_undecided(info->status, o->iteration_limit)) break;
-    if (scaling > AS_GIVEN && !rescale(&task, source, scaling)) continue;
+    if (scaling > AS_GIVEN && !conic_is_undecided(info->status, o->iteration_limit)) {
+      break;
+    }
+    if (scaling > AS_GIVEN && !rescale(&task, source, scaling)) {
+      continue;
+    }
     const qd_status found = run_methods(&task);
     info->status = settle(workspace, program, o->tolerance, found, &out, info);
   }

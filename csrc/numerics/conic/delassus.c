@@ -62,8 +62,9 @@ int conic_delassus_prepare(qd_cone_workspace *workspace) {
                slots = (size_t)workspace->program.slot_count;
   if (workspace->program.exact || !workspace->program.definite ||
       slots > (size_t)delassus->slot_room || slots * columns > delassus->room ||
-      !is_worth_it(workspace))
+      !is_worth_it(workspace)) {
     return 0;
+  }
   memset(delassus->images, 0, slots * columns * sizeof(double));
   memset(delassus->matrix, 0, slots * slots * sizeof(double));
   for (int b = 0; b < system->block_count; ++b) {
@@ -71,11 +72,14 @@ int conic_delassus_prepare(qd_cone_workspace *workspace) {
     for (int i = 0; i < block->row_count; ++i) {
       const size_t slot = (size_t)(block->slot + i * block->slot_step);
       double *image = delassus->images + slot * columns;
-      for (int k = 0; k < block->tile_count; ++k)
+      for (int k = 0; k < block->tile_count; ++k) {
         memcpy(image + 4 * (size_t)system->block_tiles[block->tile_start + k],
                system->G + block->values + 4 * (size_t)(k * block->row_count + i),
                4 * sizeof(double));
-      if (!system->Q_is_diagonal) tiles_solve(system, image);
+      }
+      if (!system->Q_is_diagonal) {
+        tiles_solve(system, image);
+      }
       tiles_multiply(system, system->G, image, delassus->matrix + slot * slots);
     }
   }
@@ -92,12 +96,13 @@ static void scale_rows(const qd_cone_workspace *workspace, const cone_operator *
 }
 
 static void transpose(double *A, size_t n) {
-  for (size_t i = 0; i < n; ++i)
+  for (size_t i = 0; i < n; ++i) {
     for (size_t j = 0; j < i; ++j) {
       const double kept = A[i * n + j];
       A[i * n + j] = A[j * n + i];
       A[j * n + i] = kept;
     }
+  }
 }
 
 /* U with A = U'U, by rows: row k behind the diagonal is subtracted from the rows below, side by
@@ -109,12 +114,18 @@ static void factor_rows(double *A, double *inverse, int n) {
     double *row = A + (size_t)k * (size_t)n;
     const double per = 1.0 / sqrt(row[k]);
     inverse[k] = per;
-    for (int j = k / 4 * 4; j < k; ++j) row[j] = 0.0;
-    for (int j = k / 4 * 4; j < n; j += 4) LANES_AT(row + j) *= per;
+    for (int j = k / 4 * 4; j < k; ++j) {
+      row[j] = 0.0;
+    }
+    for (int j = k / 4 * 4; j < n; j += 4) {
+      LANES_AT(row + j) *= per;
+    }
     for (int i = k + 1; i < n; ++i) {
       double *below = A + (size_t)i * (size_t)n;
       const double factor = row[i];
-      for (int j = i / 4 * 4; j < n; j += 4) LANES_AT(below + j) -= factor * LANES_OF(row + j);
+      for (int j = i / 4 * 4; j < n; j += 4) {
+        LANES_AT(below + j) -= factor * LANES_OF(row + j);
+      }
     }
   }
 }
@@ -127,7 +138,9 @@ void conic_delassus_factor(qd_cone_workspace *workspace, const cone_operator *sc
   scale_rows(workspace, scaling, factor);
   transpose(factor, slots);
   scale_rows(workspace, scaling, factor);
-  for (size_t i = 0; i < slots; ++i) factor[i * slots + i] += 1.0;
+  for (size_t i = 0; i < slots; ++i) {
+    factor[i * slots + i] += 1.0;
+  }
   factor_rows(factor, delassus->inverse, (int)slots);
 }
 
@@ -136,14 +149,18 @@ QD_CLONES
 static void solve_rows(const double *U, const double *inverse, int n, double *v) {
   for (int k = 0; k < n; ++k) {
     const double *row = U + (size_t)k * (size_t)n, value = v[k] * inverse[k];
-    for (int j = k / 4 * 4; j < n; j += 4) LANES_AT(v + j) -= value * LANES_OF(row + j);
+    for (int j = k / 4 * 4; j < n; j += 4) {
+      LANES_AT(v + j) -= value * LANES_OF(row + j);
+    }
     v[k] = value;
   }
   for (int k = n - 1; k >= 0; --k) {
     const double *row = U + (size_t)k * (size_t)n, value = v[k];
     lanes sum = {0.0, 0.0, 0.0, 0.0};
     v[k] = 0.0;
-    for (int j = k / 4 * 4; j < n; j += 4) sum += LANES_OF(row + j) * LANES_OF(v + j);
+    for (int j = k / 4 * 4; j < n; j += 4) {
+      sum += LANES_OF(row + j) * LANES_OF(v + j);
+    }
     v[k] = (value - lanes_sum(&sum)) * inverse[k];
   }
 }
@@ -154,8 +171,12 @@ static void add_images(const conic_delassus *delassus, int slots, int columns, c
                        double *x) {
   for (int k = 0; k < slots; ++k) {
     const double *image = delassus->images + (size_t)k * (size_t)columns;
-    if (v[k] == 0.0) continue;
-    for (int c = 0; c < columns; c += 4) LANES_AT(x + c) += v[k] * LANES_OF(image + c);
+    if (v[k] == 0.0) {
+      continue;
+    }
+    for (int c = 0; c < columns; c += 4) {
+      LANES_AT(x + c) += v[k] * LANES_OF(image + c);
+    }
   }
 }
 
@@ -167,7 +188,9 @@ void conic_delassus_solve(qd_cone_workspace *workspace, const cone_operator *sca
   double *rows = workspace->work.row2, *scaled = workspace->work.row; /* padded lanes stay zero */
   tiles_multiply(system, system->G, y, rows);
   cones_apply(&workspace->product, scaling, rows, scaled);
-  for (int i = 0; i < slots; ++i) v[i] -= scaled[i];
+  for (int i = 0; i < slots; ++i) {
+    v[i] -= scaled[i];
+  }
   solve_rows(delassus->factor, delassus->inverse, slots, v);
   cones_apply(&workspace->product, scaling, v, scaled);
   memcpy(x, y, (size_t)columns * sizeof(double));

@@ -9,7 +9,9 @@
 /* 1 if the equalities contradict each other: then that is the answer. */
 static int equalities_contradict(qd_cone_workspace *workspace, const qd_cone_program *program,
                                  const conic_answer *out, qd_cone_info *info) {
-  if (equality_space_find(&workspace->space, program, out->dual_eq)) return 0;
+  if (equality_space_find(&workspace->space, program, out->dual_eq)) {
+    return 0;
+  }
   const conic_answer proof = {out->x, out->slack, out->dual, NULL};
   conic_clear_outputs(program, &proof);
   info->method = QD_METHOD_CONTRADICTION;
@@ -29,20 +31,27 @@ static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_opti
     conic_clear_outputs(program, out);
     return info->status;
   }
-  for (int k = 0; k < workspace->program.column_count; ++k)
-    if (workspace->program.column_of[k] >= 0)
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    if (workspace->program.column_of[k] >= 0) {
       space->column_scale[workspace->program.column_of[k]] = workspace->program.column_scale[k];
-  if (equalities_contradict(workspace, program, out, info)) return info->status = QD_INFEASIBLE;
+    }
+  }
+  if (equalities_contradict(workspace, program, out, info)) {
+    return info->status = QD_INFEASIBLE;
+  }
   const conic_program within = {
       equality_space_restrict(space, program), NULL, NULL, NULL, 0.0, 0, 0};
-  if (options->warm_start) equality_space_coordinates(space, out->x, space->y);
+  if (options->warm_start) {
+    equality_space_coordinates(space, out->x, space->y);
+  }
   const qd_status status =
       conic_solve(workspace, options, &within, space->y, out->slack, out->dual, NULL, info);
   equality_space_point(space, space->y, status == QD_UNBOUNDED, out->x);
   equality_space_multipliers(space, program, status == QD_INFEASIBLE ? NULL : out->x, out->dual,
                              out->dual_eq);
-  if (conic_load(workspace, &whole, ROWS_AS_GIVEN) == QD_OK && status != QD_UNBOUNDED)
+  if (conic_load(workspace, &whole, ROWS_AS_GIVEN) == QD_OK && status != QD_UNBOUNDED) {
     info->status = conic_judge(workspace, program, options->tolerance, status, out, info);
+  }
   return info->status;
 }
 
@@ -54,9 +63,10 @@ static qd_status solve_dense(qd_cone_workspace *workspace, const qd_cone_options
   aligned_columns *aligned = &workspace->aligned;
   const int n = program->variable_count;
   if (!workspace->capacity.is_dense || n <= FEW_COLUMNS ||
-      conic_check_sizes(workspace, &dense) != QD_OK || !aligned_columns_find(aligned, program))
+      conic_check_sizes(workspace, &dense) != QD_OK || !aligned_columns_find(aligned, program)) {
     return conic_solve(workspace, options, &dense, out->x, out->slack, out->dual, out->dual_eq,
                        info);
+  }
   aligned_columns_enter(aligned, n, out->x);
   conic_solve(workspace, options, &aligned->program, aligned->x, out->slack, out->dual,
               out->dual_eq, info);
@@ -71,8 +81,9 @@ qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *opt
   const conic_answer out = {x, slack, dual, dual_eq};
   const int in_space = program->variable_count <= SPACE_LIMIT;
   qd_status status = QD_NUMERICAL_TROUBLE;
-  if (program->equality_count <= 0 || !(o.tolerance > 0.0) || !workspace->capacity.is_dense)
+  if (program->equality_count <= 0 || !(o.tolerance > 0.0) || !workspace->capacity.is_dense) {
     return solve_dense(workspace, &o, program, &out, info);
+  }
   for (int k = 0; k < 2 && conic_is_undecided(status, o.iteration_limit); ++k) {
     status = (k == 0) == in_space ? solve_in_space(workspace, &o, program, &out, info)
                                   : solve_dense(workspace, &o, program, &out, info);

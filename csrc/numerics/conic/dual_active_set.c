@@ -22,9 +22,15 @@ static int only_tail(const qd_cone_workspace *workspace, const row_block *block)
   for (int i = 1; i < block->row_count; ++i) {
     const uint64_t *mask = conic_row_mask(workspace, block->first_row + i);
     int is_zero = workspace->program.g[block->slot + i * block->slot_step] == 0.0;
-    for (int w = 0; w < workspace->structure.mask_words; ++w) is_zero &= mask[w] == 0;
-    if (is_zero) continue;
-    if (tail > 0) return -1;
+    for (int w = 0; w < workspace->structure.mask_words; ++w) {
+      is_zero &= mask[w] == 0;
+    }
+    if (is_zero) {
+      continue;
+    }
+    if (tail > 0) {
+      return -1;
+    }
     tail = i;
   }
   return tail;
@@ -38,8 +44,12 @@ static int find_tails(qd_cone_workspace *workspace, int *quads) {
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     workspace->cuts.tail[b] = block->slot_step == 1 ? 0 : only_tail(workspace, block);
-    if (block->slot_step > 1 && block->row_count > 4) *quads = 2;
-    if (block->slot_step > 1 && block->row_count > DIMENSION_LIMIT) return -1;
+    if (block->slot_step > 1 && block->row_count > 4) {
+      *quads = 2;
+    }
+    if (block->slot_step > 1 && block->row_count > DIMENSION_LIMIT) {
+      return -1;
+    }
     polyhedral &= workspace->cuts.tail[b] >= 0;
   }
   return polyhedral;
@@ -68,13 +78,17 @@ LANES_INLINE double inside(const row_block *block, const double *w) {
 
 /* Which quads of a block the slacks w violate, one bit each. */
 LANES_INLINE int violated_quads(const row_block *block, double enough, const double *w, int quads) {
-  if (block->slot_step > 1) return inside(block, w) < enough ? (1 << quads) - 1 : 0;
+  if (block->slot_step > 1) {
+    return inside(block, w) < enough ? (1 << quads) - 1 : 0;
+  }
   int any = 0, i = 0;
   for (; i + 4 <= block->row_count; i += 4) {
     const lane_bits below = LANES_FROM(w + block->slot + i) < enough;
     any |= (int)(((below[0] | below[1]) | (below[2] | below[3])) & 1) << i / 4;
   }
-  for (; i < block->row_count; ++i) any |= (w[block->slot + i] < enough) << i / 4;
+  for (; i < block->row_count; ++i) {
+    any |= (w[block->slot + i] < enough) << i / 4;
+  }
   return any;
 }
 
@@ -87,14 +101,20 @@ LANES_INLINE int list_violated(cuts *c, const double *w) {
     near_rows *near =
         block->slot_step == 1 ? &workspace->cuts.near_rows : &workspace->cuts.near_cones;
     const int found = violated_quads(block, c->enough, w, c->quads) & ~workspace->cuts.is_near[b];
-    if (found == 0) continue;
+    if (found == 0) {
+      continue;
+    }
     c->near_count += workspace->cuts.is_near[b] == 0;
-    if (c->near_count > c->limit) return -1;
+    if (c->near_count > c->limit) {
+      return -1;
+    }
     workspace->cuts.is_near[b] |= found;
-    for (int q = 0; found >> q; ++q, ++count)
+    for (int q = 0; found >> q; ++q, ++count) {
       if (found >> q & 1 && !near_rows_add(near, &workspace->system, b, 4 * q, workspace->program.g,
-                                           workspace->program.compliance, c->enough))
+                                           workspace->program.compliance, c->enough)) {
         return -1;
+      }
+    }
   }
   return count;
 }
@@ -134,7 +154,9 @@ LANES_INLINE void cone_face(const qd_cone_workspace *workspace, int quad, double
     found->offset += found->sign * g[found->tail * block->slot_step];
   } else if (found->tail < 0) {
     double sum = 0.0;
-    for (int i = 1; i < block->row_count; ++i) sum += w[i] * w[i];
+    for (int i = 1; i < block->row_count; ++i) {
+      sum += w[i] * w[i];
+    }
     const double length = sqrt(sum), factor = length > 0.0 ? -1.0 / length : 0.0;
     for (int i = 1; i < block->row_count; ++i) {
       found->direction[i] = factor * w[i];
@@ -152,10 +174,11 @@ LANES_INLINE int worst_face(const cuts *c, const double *x, face *found) {
                        ? near_rows_worst_cone(&workspace->cuts.near_cones, c->quads, x)
                        : -1;
   if (cone >= 0 && (row < 0 || near_rows_inside(&workspace->cuts.near_cones, c->quads, cone) <
-                                   workspace->cuts.near_rows.w[row]))
+                                   workspace->cuts.near_rows.w[row])) {
     cone_face(workspace, cone, c->enough, found);
-  else if (row >= 0)
+  } else if (row >= 0) {
     row_face(workspace, row, c->enough, found);
+  }
   return row >= 0 || cone >= 0;
 }
 
@@ -166,9 +189,12 @@ LANES_INLINE void read_face(const qd_cone_workspace *workspace, const face *f, d
   for (int k = 0; k < block->tile_count; ++k) {
     const double *values = workspace->system.G + block->values + 4 * (size_t)(k * block->row_count);
     lanes sum = LANES_OF(values + 4 * f->row);
-    if (f->tail > 0) sum += f->sign * LANES_OF(values + 4 * f->tail);
-    for (int i = 1; f->tail < 0 && i < block->row_count; ++i)
+    if (f->tail > 0) {
+      sum += f->sign * LANES_OF(values + 4 * f->tail);
+    }
+    for (int i = 1; f->tail < 0 && i < block->row_count; ++i) {
       sum += f->direction[i] * LANES_OF(values + 4 * i);
+    }
     LANES_AT(row + 4 * workspace->system.block_tiles[block->tile_start + k]) = sum;
   }
 }
@@ -197,7 +223,9 @@ LANES_INLINE int bring_in(qd_cone_workspace *workspace, active_set *set, double 
     const int independent = curvature > DEPENDENT * own;
     double step = independent ? -f->value / curvature : HUGE_VAL;
     const int leaving = active_set_leaving(set, &step);
-    if (step == HUGE_VAL || (leaving < 0 && set->count + 1 >= ACTIVE_LIMIT)) return 0;
+    if (step == HUGE_VAL || (leaving < 0 && set->count + 1 >= ACTIVE_LIMIT)) {
+      return 0;
+    }
     active_set_unload(set, step);
     multiplier += step;
     if (independent) {
@@ -217,9 +245,12 @@ LANES_INLINE void add_multiplier(qd_cone_workspace *workspace, const face *f, do
   const row_block *block = &workspace->system.blocks[f->block];
   double *dual = workspace->iterate.dual + block->slot;
   dual[f->row * block->slot_step] += multiplier;
-  if (f->tail > 0) dual[f->tail * block->slot_step] += f->sign * multiplier;
-  for (int i = 1; f->tail < 0 && i < block->row_count; ++i)
+  if (f->tail > 0) {
+    dual[f->tail * block->slot_step] += f->sign * multiplier;
+  }
+  for (int i = 1; f->tail < 0 && i < block->row_count; ++i) {
     dual[i * block->slot_step] += f->direction[i] * multiplier;
+  }
 }
 
 /* x = base + V multiplier, without the rounding that piled up on the way. */
@@ -233,10 +264,14 @@ LANES_INLINE void set_point(qd_cone_workspace *workspace, const active_set *set,
  * back what cancels between base and V multiplier. */
 LANES_INLINE void refine(active_set *set, double *x) {
   active_set_multiply(set, x);
-  for (int k = 0; k < set->count; ++k) set->product[k] += set->face[set->place[k]].offset;
+  for (int k = 0; k < set->count; ++k) {
+    set->product[k] += set->face[set->place[k]].offset;
+  }
   active_set_solve(set);
   active_set_unload(set, 1.0);
-  for (int k = 0; k < set->count; ++k) set->rate[k] = -set->rate[k];
+  for (int k = 0; k < set->count; ++k) {
+    set->rate[k] = -set->rate[k];
+  }
   active_set_add_images(set, set->rate, x);
 }
 
@@ -247,15 +282,20 @@ LANES_INLINE double share_load(active_set *set) {
   const double own = active_set_measure(set), curvature = active_set_rates(set, own);
   double projection = 0.0, size = 1.0, limit = HUGE_VAL, smallest = HUGE_VAL;
   if (curvature > CUTS_REDUNDANT * own) { /* it joins the set, for others to depend on */
-    if (curvature > INDEPENDENT * own && set->count + 1 < ACTIVE_LIMIT)
+    if (curvature > INDEPENDENT * own && set->count + 1 < ACTIVE_LIMIT) {
       active_set_push(set, curvature, 0.0);
+    }
     return 0.0;
   }
   for (int k = 0; k < set->count; ++k) {
     projection += set->rate[k] * set->multiplier[k];
     size += set->rate[k] * set->rate[k];
-    if (set->multiplier[k] > 0.0) smallest = smaller(smallest, set->multiplier[k]);
-    if (set->rate[k] > 0.0) limit = smaller(limit, 0.5 * set->multiplier[k] / set->rate[k]);
+    if (set->multiplier[k] > 0.0) {
+      smallest = smaller(smallest, set->multiplier[k]);
+    }
+    if (set->rate[k] > 0.0) {
+      limit = smaller(limit, 0.5 * set->multiplier[k] / set->rate[k]);
+    }
   }
   return smaller(larger(projection / size, 0.1 * smallest), limit);
 }
@@ -275,9 +315,13 @@ LANES_INLINE void load_face(qd_cone_workspace *workspace, active_set *set, const
   set->face[set->place[set->count]] = *f;
   read_candidate(workspace, set, f);
   const double *image = active_set_image(set, set->count), load = share_load(set);
-  if (!(load > 0.0)) return;
+  if (!(load > 0.0)) {
+    return;
+  }
   active_set_unload(set, load);
-  for (int c = 0; c < set->columns; ++c) base[c] += load * image[c];
+  for (int c = 0; c < set->columns; ++c) {
+    base[c] += load * image[c];
+  }
   add_multiplier(workspace, f, load);
 }
 
@@ -310,11 +354,12 @@ LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, c
       touched_face(block, workspace->program.g, w, touching, &f);
       load_face(workspace, set, &f, base);
     }
-    for (f.row = 0; f.row < block->row_count && block->slot_step == 1; ++f.row)
+    for (f.row = 0; f.row < block->row_count && block->slot_step == 1; ++f.row) {
       if (w[block->slot + f.row] <= touching && !is_active(set, b, f.row)) {
         f.offset = workspace->program.g[block->slot + f.row];
         load_face(workspace, set, &f, base);
       }
+    }
   }
 }
 
@@ -322,17 +367,24 @@ LANES_INLINE void spread_vertex(qd_cone_workspace *workspace, active_set *set, c
 LANES_INLINE void write_back(qd_cone_workspace *workspace, active_set *set, int vertex,
                              double *base, const double *w) {
   memset(workspace->iterate.dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
-  if (vertex) spread_vertex(workspace, set, w, base);
+  if (vertex) {
+    spread_vertex(workspace, set, w, base);
+  }
   set_point(workspace, set, base);
-  if (vertex) refine(set, workspace->iterate.x);
-  for (int k = 0; k < set->count; ++k)
+  if (vertex) {
+    refine(set, workspace->iterate.x);
+  }
+  for (int k = 0; k < set->count; ++k) {
     add_multiplier(workspace, &set->face[set->place[k]], set->multiplier[k]);
+  }
 }
 
 /* w = slacks of all rows at x */
 LANES_INLINE void all_slacks(const qd_cone_workspace *workspace, const double *x, double *w) {
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
-  for (int i = 0; i < workspace->program.slot_count; ++i) w[i] += workspace->program.g[i];
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
+    w[i] += workspace->program.g[i];
+  }
 }
 
 /* Rounds until no cone is violated: 1, or 0 if there are too many or there is no room. */
@@ -344,10 +396,16 @@ LANES_INLINE int cut(cuts *c, double *x, double *w) {
     if (!worst_face(c, x, found)) { /* none nearby: look at all */
       all_slacks(workspace, x, w);
       const int more = list_violated(c, w);
-      if (more == 0) return 1;
-      if (more < 0 || !worst_face(c, x, found)) return 0;
+      if (more == 0) {
+        return 1;
+      }
+      if (more < 0 || !worst_face(c, x, found)) {
+        return 0;
+      }
     }
-    if (!bring_in(workspace, set, x)) return 0;
+    if (!bring_in(workspace, set, x)) {
+      return 0;
+    }
   }
   return 0;
 }
@@ -368,14 +426,21 @@ cuts_outlook conic_cuts_apply(qd_cone_workspace *workspace) {
   const double *w = workspace->work.rhs;
   cuts c = {.workspace = workspace};
   int count = 0;
-  if (!workspace->program.definite || workspace->program.equality_count > 0) return CUTS_COSTLY;
+  if (!workspace->program.definite || workspace->program.equality_count > 0) {
+    return CUTS_COSTLY;
+  }
   c.polyhedral = find_tails(workspace, &c.quads);
   c.enough = enough_at_first(workspace, c.polyhedral);
-  for (int b = 0; b < workspace->system.block_count; ++b)
+  for (int b = 0; b < workspace->system.block_count; ++b) {
     count += violated_quads(&workspace->system.blocks[b], c.enough, w, c.quads) != 0;
-  if (c.polyhedral < 0 || count > start_limit(workspace)) return CUTS_COSTLY;
+  }
+  if (c.polyhedral < 0 || count > start_limit(workspace)) {
+    return CUTS_COSTLY;
+  }
   const int small = count < MANY_CUTS && workspace->program.row_count <= SMALL_ROWS;
-  if (c.polyhedral > 0) return small ? CUTS_EXACT_FEW : CUTS_EXACT;
+  if (c.polyhedral > 0) {
+    return small ? CUTS_EXACT_FEW : CUTS_EXACT;
+  }
   return count < MANY_CUTS ? CUTS_FEW : CUTS_COSTLY;
 }
 
@@ -386,9 +451,13 @@ cuts_end conic_dual_active_set(qd_cone_workspace *workspace) {
   cuts c = {.workspace = workspace, .set = set};
   double *x = workspace->iterate.x, *base = workspace->newton.x;
   double *w = workspace->work.rhs; /* slacks, at first those of the cost's minimiser */
-  if (!workspace->program.definite || workspace->program.equality_count > 0) return CUTS_NOWHERE;
+  if (!workspace->program.definite || workspace->program.equality_count > 0) {
+    return CUTS_NOWHERE;
+  }
   c.polyhedral = find_tails(workspace, &c.quads);
-  if (c.polyhedral < 0) return CUTS_NOWHERE;
+  if (c.polyhedral < 0) {
+    return CUTS_NOWHERE;
+  }
   c.enough = enough_at_first(workspace, c.polyhedral);
   memcpy(base, x, (size_t)workspace->program.column_count * sizeof(double));
   memset(workspace->cuts.is_near, 0, (size_t)system->block_count * sizeof(int));
@@ -396,7 +465,9 @@ cuts_end conic_dual_active_set(qd_cone_workspace *workspace) {
   near_rows_clear(&workspace->cuts.near_cones);
   active_set_clear(set, workspace->program.column_count, system->Q_is_diagonal);
   c.limit = start_limit(workspace);
-  if (list_violated(&c, w) < 0) return CUTS_NOWHERE;
+  if (list_violated(&c, w) < 0) {
+    return CUTS_NOWHERE;
+  }
   c.limit = system->block_count;
   if (cut(&c, x, w)) {
     write_back(workspace, set, c.polyhedral, base, w);
@@ -415,13 +486,19 @@ int conic_resume_cuts(qd_cone_workspace *workspace) {
   const double before = -NEAR_ENOUGH * workspace->units.near_length;
   c.polyhedral = find_tails(workspace, &c.quads);
   c.enough = -FINE_ENOUGH * workspace->units.near_length;
-  if (c.polyhedral != 0 || !conic_factor_cost(workspace)) return 0;
-  for (int k = 0; k < set->count; ++k) set->rate[k] = -set->multiplier[k];
+  if (c.polyhedral != 0 || !conic_factor_cost(workspace)) {
+    return 0;
+  }
+  for (int k = 0; k < set->count; ++k) {
+    set->rate[k] = -set->multiplier[k];
+  }
   memcpy(base, workspace->iterate.x, (size_t)workspace->program.column_count * sizeof(double));
   active_set_add_images(set, set->rate, base);
   near_rows_tighten(&workspace->cuts.near_rows, 0, before, c.enough);
   near_rows_tighten(&workspace->cuts.near_cones, 1, before, c.enough);
-  if (!cut(&c, workspace->iterate.x, workspace->work.rhs)) return 0;
+  if (!cut(&c, workspace->iterate.x, workspace->work.rhs)) {
+    return 0;
+  }
   write_back(workspace, set, 1, base, workspace->work.rhs);
   return 1;
 }

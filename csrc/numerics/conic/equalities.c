@@ -16,12 +16,14 @@ void equality_space_lay_out(equality_space *space, size_t variables, size_t rows
   space->rows = arena_doubles(a, equalities * variables);
   double **over_equalities[] = {&space->diagonal, &space->factor, &space->row_scale,
                                 &space->offset};
-  for (size_t k = 0; k < sizeof over_equalities / sizeof over_equalities[0]; ++k)
+  for (size_t k = 0; k < sizeof over_equalities / sizeof over_equalities[0]; ++k) {
     *over_equalities[k] = arena_doubles(a, equalities);
+  }
   space->order = arena_ints(a, equalities);
   double **over_variables[] = {&space->column_scale, &space->work, &space->b, &space->y};
-  for (size_t k = 0; k < sizeof over_variables / sizeof over_variables[0]; ++k)
+  for (size_t k = 0; k < sizeof over_variables / sizeof over_variables[0]; ++k) {
     *over_variables[k] = arena_doubles(a, variables);
+  }
   space->Q = arena_doubles(a, variables * variables);
   space->G = arena_doubles(a, rows * variables);
   space->g = arena_doubles(a, rows);
@@ -29,13 +31,17 @@ void equality_space_lay_out(equality_space *space, size_t variables, size_t rows
 
 static double dot(const double *a, const double *b, int count) {
   double sum = 0.0;
-  for (int i = 0; i < count; ++i) sum += a[i] * b[i];
+  for (int i = 0; i < count; ++i) {
+    sum += a[i] * b[i];
+  }
   return sum;
 }
 
 /* a += factor b */
 static void add(double *a, double factor, const double *b, int count) {
-  for (int i = 0; i < count; ++i) a[i] += factor * b[i];
+  for (int i = 0; i < count; ++i) {
+    a[i] += factor * b[i];
+  }
 }
 
 static double *row_of(const equality_space *space, int k) {
@@ -59,9 +65,13 @@ static void read_rows(equality_space *space, const qd_cone_program *program) {
       row[j] = program->C[(size_t)i * (size_t)n + (size_t)j] * space->column_scale[j];
       size = larger(size, fabs(row[j]));
     }
-    for (int j = 0; j < n && size > 0.0; ++j) row[j] /= size; /* squares stay finite */
+    for (int j = 0; j < n && size > 0.0; ++j) {
+      row[j] /= size; /* squares stay finite */
+    }
     const double norm = sqrt(dot(row, row, n));
-    for (int j = 0; j < n && size > 0.0; ++j) row[j] /= norm;
+    for (int j = 0; j < n && size > 0.0; ++j) {
+      row[j] /= norm;
+    }
     space->row_scale[i] = size > 0.0 ? 1.0 / size / norm : 1.0;
     space->order[i] = i;
   }
@@ -70,7 +80,9 @@ static void read_rows(equality_space *space, const qd_cone_program *program) {
 static void exchange_rows(equality_space *space, int a, int b) {
   double *of_a = row_of(space, a), *of_b = row_of(space, b);
   const int order = space->order[a];
-  if (a == b) return;
+  if (a == b) {
+    return;
+  }
   space->order[a] = space->order[b];
   space->order[b] = order;
   for (int j = 0; j < space->variables; ++j) {
@@ -102,11 +114,15 @@ static void factor_rows(equality_space *space) {
     const int k = space->rank;
     const double left = take_pivot(space, k);
     double *v = row_of(space, k) + k;
-    if (!(left > rounding)) return;
+    if (!(left > rounding)) {
+      return;
+    }
     space->diagonal[k] = v[0] > 0.0 ? -left : left;
     v[0] -= space->diagonal[k];
     space->factor[k] = 2.0 / dot(v, v, n - k);
-    for (int i = k + 1; i < p; ++i) reflect(space, k, row_of(space, i));
+    for (int i = k + 1; i < p; ++i) {
+      reflect(space, k, row_of(space, i));
+    }
   }
 }
 
@@ -129,10 +145,11 @@ static int solve_rows(equality_space *space, const double *c) {
       sum += R[k] * y[k];
       size += fabs(R[k] * y[k]);
     }
-    if (j < space->rank)
+    if (j < space->rank) {
       y[j] = -sum / space->diagonal[j];
-    else if (fabs(sum) > INCONSISTENT * size)
+    } else if (fabs(sum) > INCONSISTENT * size) {
       return j;
+    }
   }
   return -1;
 }
@@ -144,10 +161,15 @@ static void prove(equality_space *space, const double *c, int row, double *dual_
   solve_R(space, share);
   memset(dual_eq, 0, (size_t)space->equalities * sizeof(double));
   dual_eq[space->order[row]] = space->row_scale[space->order[row]];
-  for (int j = 0; j < space->rank; ++j)
+  for (int j = 0; j < space->rank; ++j) {
     dual_eq[space->order[j]] = -share[j] * space->row_scale[space->order[j]];
-  for (int i = 0; i < space->equalities; ++i) value += dual_eq[i] * c[i];
-  for (int i = 0; i < space->equalities && value > 0.0; ++i) dual_eq[i] = -dual_eq[i];
+  }
+  for (int i = 0; i < space->equalities; ++i) {
+    value += dual_eq[i] * c[i];
+  }
+  for (int i = 0; i < space->equalities && value > 0.0; ++i) {
+    dual_eq[i] = -dual_eq[i];
+  }
 }
 
 int equality_space_find(equality_space *space, const qd_cone_program *program, double *dual_eq) {
@@ -156,7 +178,9 @@ int equality_space_find(equality_space *space, const qd_cone_program *program, d
   read_rows(space, program);
   factor_rows(space);
   const int row = solve_rows(space, program->c);
-  if (row >= 0) prove(space, program->c, row, dual_eq);
+  if (row >= 0) {
+    prove(space, program->c, row, dual_eq);
+  }
   return row < 0;
 }
 
@@ -167,19 +191,24 @@ QD_CLONES
 static void restrict_cost(equality_space *space, const double *Q) {
   const int n = space->variables;
   double *M = space->Q, *p = space->work;
-  for (int i = 0; i < n; ++i)
-    for (int j = 0; j < n; ++j)
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < n; ++j) {
       M[(size_t)i * (size_t)n + (size_t)j] =
           space->column_scale[i] * Q[(size_t)i * (size_t)n + (size_t)j] * space->column_scale[j];
+    }
+  }
   for (int k = 0; k < space->rank; ++k) { /* M - v w' - w v', w = p - factor/2 (v'p) v */
     const double *v = row_of(space, k) + k, factor = space->factor[k];
     const int count = n - k;
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < count; ++i) {
       p[i] = factor * dot(M + (size_t)(k + i) * (size_t)n + k, v, count);
+    }
     add(p, -0.5 * factor * dot(v, p, count), v, count);
     for (int i = 0; i < count; ++i) {
       double *row = M + (size_t)(k + i) * (size_t)n + k;
-      for (int j = 0; j < count; ++j) row[j] -= v[i] * p[j] + p[i] * v[j];
+      for (int j = 0; j < count; ++j) {
+        row[j] -= v[i] * p[j] + p[i] * v[j];
+      }
     }
   }
 }
@@ -187,17 +216,21 @@ static void restrict_cost(equality_space *space, const double *Q) {
 /* M (rows, n) without its first `rank` columns */
 static void pack_columns(const equality_space *space, double *M, int first_row, int rows) {
   const size_t n = (size_t)space->variables, left = n - (size_t)space->rank;
-  for (size_t i = 0; i < (size_t)rows; ++i)
+  for (size_t i = 0; i < (size_t)rows; ++i) {
     memmove(M + i * left, M + ((size_t)first_row + i) * n + (size_t)space->rank,
             left * sizeof(double));
+  }
 }
 
 /* Curvature that is rounding is none. */
 static void clear_rounding(double *Q, int count, double rounding) {
   for (int i = 0; i < count; ++i) {
-    if (Q[(size_t)i * (size_t)count + (size_t)i] > rounding) continue;
-    for (int j = 0; j < count; ++j)
+    if (Q[(size_t)i * (size_t)count + (size_t)i] > rounding) {
+      continue;
+    }
+    for (int j = 0; j < count; ++j) {
       Q[(size_t)i * (size_t)count + (size_t)j] = Q[(size_t)j * (size_t)count + (size_t)i] = 0.0;
+    }
   }
 }
 
@@ -206,15 +239,20 @@ static void restrict_rows(equality_space *space, const double *G, int rows) {
   const int n = space->variables;
   for (int i = 0; i < rows; ++i) {
     double *row = space->G + (size_t)i * (size_t)n;
-    for (int j = 0; j < n; ++j)
+    for (int j = 0; j < n; ++j) {
       row[j] = G[(size_t)i * (size_t)n + (size_t)j] * space->column_scale[j];
-    for (int k = 0; k < space->rank; ++k) reflect(space, k, row);
+    }
+    for (int k = 0; k < space->rank; ++k) {
+      reflect(space, k, row);
+    }
   }
 }
 
 /* Where nothing is left to choose, a variable that nothing knows. */
 static int leave_idle_variable(equality_space *space, qd_cone_program *program) {
-  if (space->rank < space->variables) return 0;
+  if (space->rank < space->variables) {
+    return 0;
+  }
   space->Q[0] = 1.0;
   space->b[0] = 0.0;
   memset(space->G, 0, (size_t)program->row_count * sizeof(double));
@@ -226,12 +264,16 @@ qd_cone_program equality_space_restrict(equality_space *space, const qd_cone_pro
   const int n = space->variables, m = program->row_count, left = n - space->rank;
   double *x = space->y;
   equality_space_point(space, NULL, 0, x);
-  for (int i = 0; i < m; ++i)
+  for (int i = 0; i < m; ++i) {
     space->g[i] = program->g[i] + dot(program->G + (size_t)i * (size_t)n, x, n);
-  for (int i = 0; i < n; ++i)
+  }
+  for (int i = 0; i < n; ++i) {
     space->b[i] =
         space->column_scale[i] * (program->b[i] + dot(program->Q + (size_t)i * (size_t)n, x, n));
-  for (int k = 0; k < space->rank; ++k) reflect(space, k, space->b);
+  }
+  for (int k = 0; k < space->rank; ++k) {
+    reflect(space, k, space->b);
+  }
   memmove(space->b, space->b + space->rank, (size_t)left * sizeof(double));
   restrict_cost(space, program->Q);
   pack_columns(space, space->Q, space->rank, left);
@@ -252,32 +294,48 @@ qd_cone_program equality_space_restrict(equality_space *space, const qd_cone_pro
 
 void equality_space_coordinates(equality_space *space, const double *x, double *y) {
   const int n = space->variables;
-  for (int j = 0; j < n; ++j) space->work[j] = x[j] / space->column_scale[j];
-  for (int k = 0; k < space->rank; ++k) reflect(space, k, space->work);
+  for (int j = 0; j < n; ++j) {
+    space->work[j] = x[j] / space->column_scale[j];
+  }
+  for (int k = 0; k < space->rank; ++k) {
+    reflect(space, k, space->work);
+  }
   memcpy(y, space->work + space->rank, (size_t)(n - space->rank) * sizeof(double));
 }
 
 void equality_space_point(const equality_space *space, const double *y, int is_direction,
                           double *x) {
   const int n = space->variables;
-  for (int j = 0; j < n; ++j)
+  for (int j = 0; j < n; ++j) {
     x[j] =
         j >= space->rank ? (y ? y[j - space->rank] : 0.0) : (is_direction ? 0.0 : space->offset[j]);
-  for (int k = space->rank - 1; k >= 0; --k) reflect(space, k, x);
-  for (int j = 0; j < n; ++j) x[j] *= space->column_scale[j];
+  }
+  for (int k = space->rank - 1; k >= 0; --k) {
+    reflect(space, k, x);
+  }
+  for (int j = 0; j < n; ++j) {
+    x[j] *= space->column_scale[j];
+  }
 }
 
 void equality_space_multipliers(equality_space *space, const qd_cone_program *program,
                                 const double *x, const double *dual, double *dual_eq) {
   const int n = space->variables;
   double *left = space->work;
-  for (int j = 0; j < n; ++j)
+  for (int j = 0; j < n; ++j) {
     left[j] = x ? program->b[j] + dot(program->Q + (size_t)j * (size_t)n, x, n) : 0.0;
-  for (int i = 0; i < program->row_count; ++i)
+  }
+  for (int i = 0; i < program->row_count; ++i) {
     add(left, -dual[i], program->G + (size_t)i * (size_t)n, n);
-  for (int j = 0; j < n; ++j) left[j] *= space->column_scale[j];
-  for (int k = 0; k < space->rank; ++k) reflect(space, k, left);
+  }
+  for (int j = 0; j < n; ++j) {
+    left[j] *= space->column_scale[j];
+  }
+  for (int k = 0; k < space->rank; ++k) {
+    reflect(space, k, left);
+  }
   solve_R(space, left);
-  for (int j = 0; j < space->equalities; ++j)
+  for (int j = 0; j < space->equalities; ++j) {
     dual_eq[space->order[j]] = j < space->rank ? left[j] * space->row_scale[space->order[j]] : 0.0;
+  }
 }

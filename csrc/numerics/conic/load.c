@@ -26,8 +26,12 @@ static int cones_fit(const qd_cone_program *program) {
   int rows = 0;
   for (int k = 0; k < program->cone_count; ++k) {
     const int dim = program->cone_dim[k], kind = program->cone_kind[k];
-    if (dim < 1 || dim > m - rows || (kind != QD_ORTHANT && kind != QD_LORENTZ)) return 0;
-    if (program->target_mu && program->target_mu[k] < 0.0) return 0;
+    if (dim < 1 || dim > m - rows || (kind != QD_ORTHANT && kind != QD_LORENTZ)) {
+      return 0;
+    }
+    if (program->target_mu && program->target_mu[k] < 0.0) {
+      return 0;
+    }
     rows += dim;
   }
   return rows == m;
@@ -56,7 +60,9 @@ static void add_group(qd_cone_workspace *workspace, int kind, int dim, int count
   group->cone = workspace->program.lane_count;
   workspace->program.slot_count += dim * group->padded;
   workspace->program.lane_count += group->padded;
-  if (kind != GROUP_EQUALITY) product->cone_count += count;
+  if (kind != GROUP_EQUALITY) {
+    product->cone_count += count;
+  }
 }
 
 /* Rows of each cone that can matter: trailing ones without entry and offset (tangents that a planar
@@ -64,10 +70,12 @@ static void add_group(qd_cone_workspace *workspace, int kind, int dim, int count
 static void count_cone_rows(qd_cone_workspace *workspace, const qd_cone_program *program) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k], ++k) {
     int rows = program->cone_dim[k];
-    if (program->cone_kind[k] == QD_LORENTZ)
+    if (program->cone_kind[k] == QD_LORENTZ) {
       while (rows > 1 && conic_row_is_empty(workspace, row + rows - 1) &&
-             program->g[row + rows - 1] == 0.0)
+             program->g[row + rows - 1] == 0.0) {
         --rows;
+      }
+    }
     workspace->program.cone_rows[k] = rows;
   }
 }
@@ -81,17 +89,22 @@ static void make_groups(qd_cone_workspace *workspace, const qd_cone_program *pro
   for (int k = 0; k < program->cone_count; ++k) {
     const int dim =
         conic_cone_is_linear(workspace, program, k) ? 1 : workspace->program.cone_rows[k];
-    for (; largest < dim; ++largest) workspace->structure.dim_count[largest + 1] = 0;
+    for (; largest < dim; ++largest) {
+      workspace->structure.dim_count[largest + 1] = 0;
+    }
     workspace->structure.dim_count[dim] += dim == 1 ? workspace->program.cone_rows[k] : 1;
   }
-  for (int dim = 1; dim <= largest; ++dim)
+  for (int dim = 1; dim <= largest; ++dim) {
     if (workspace->structure.dim_count[dim] > 0) {
       workspace->structure.dim_group[dim] = workspace->product.group_count;
       add_group(workspace, dim == 1 ? GROUP_ORTHANT : GROUP_LORENTZ, dim,
                 workspace->structure.dim_count[dim]);
       workspace->structure.dim_count[dim] = 0; /* from here on: lanes given out */
     }
-  if (program->equality_count > 0) add_group(workspace, GROUP_EQUALITY, 1, program->equality_count);
+  }
+  if (program->equality_count > 0) {
+    add_group(workspace, GROUP_EQUALITY, 1, program->equality_count);
+  }
 }
 
 /* What holds for every lane until a cone takes it. */
@@ -108,9 +121,15 @@ static void clear_lanes(qd_cone_workspace *workspace) {
   }
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    if (group->kind == GROUP_EQUALITY) continue;
-    for (int c = 0; c < group->count; ++c) product->weight[group->cone + c] = 1.0;
-    for (int c = group->count; c < group->padded; ++c) workspace->program.g[group->slot + c] = 1.0;
+    if (group->kind == GROUP_EQUALITY) {
+      continue;
+    }
+    for (int c = 0; c < group->count; ++c) {
+      product->weight[group->cone + c] = 1.0;
+    }
+    for (int c = group->count; c < group->padded; ++c) {
+      workspace->program.g[group->slot + c] = 1.0;
+    }
   }
 }
 
@@ -122,8 +141,12 @@ static void place_rows(qd_cone_workspace *workspace, const double *g, double tar
   int *slot_of = workspace->program.slot_of + row;
   double *own_target = workspace->product.target + group->cone + lane;
   workspace->structure.dim_count[1] += count;
-  for (int i = 0; i < count; ++i) slot_of[i] = slot + i;
-  for (int i = 0; i < count; ++i) own_target[i] = target;
+  for (int i = 0; i < count; ++i) {
+    slot_of[i] = slot + i;
+  }
+  for (int i = 0; i < count; ++i) {
+    own_target[i] = target;
+  }
   memcpy(workspace->program.g + slot, g + row, (size_t)count * sizeof(double));
 }
 
@@ -145,19 +168,27 @@ static void place_cones(qd_cone_workspace *workspace, const qd_cone_program *pro
   int row = 0;
   clear_lanes(workspace);
   workspace->program.exact = 1;
-  for (int i = 0; i < program->row_count; ++i) workspace->program.row_scale[i] = 1.0;
+  for (int i = 0; i < program->row_count; ++i) {
+    workspace->program.row_scale[i] = 1.0;
+  }
   for (int k = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
     const int kept = workspace->program.cone_rows[k];
-    if (target > 0.0) workspace->program.exact = 0;
-    if (conic_cone_is_linear(workspace, program, k))
+    if (target > 0.0) {
+      workspace->program.exact = 0;
+    }
+    if (conic_cone_is_linear(workspace, program, k)) {
       place_rows(workspace, program->g, target, row, kept);
-    else
+    } else {
       place_cone(workspace, program->g, target, row, kept);
-    for (int i = kept; i < program->cone_dim[k]; ++i) workspace->program.slot_of[row + i] = -1;
+    }
+    for (int i = kept; i < program->cone_dim[k]; ++i) {
+      workspace->program.slot_of[row + i] = -1;
+    }
   }
-  for (int i = 0; i < program->equality_count; ++i)
+  for (int i = 0; i < program->equality_count; ++i) {
     workspace->program.slot_of[row + i] = product->groups[product->group_count - 1].slot + i;
+  }
 }
 
 /* ------------------------------------------------------------ scaled copies */
@@ -173,40 +204,50 @@ static void measure_columns(const qd_cone_workspace *workspace, double *size) {
         equality ? &workspace->program.source_C : &workspace->program.source_G;
     const int at = equality ? row - workspace->program.row_count : row;
     if (!source->start) {
-      for (int j = 0; j < n; ++j) size[j] = larger(size[j], fabs(values[j]));
+      for (int j = 0; j < n; ++j) {
+        size[j] = larger(size[j], fabs(values[j]));
+      }
       continue;
     }
-    for (int k = source->start[at]; k < source->start[at + 1]; ++k, values += 4)
+    for (int k = source->start[at]; k < source->start[at + 1]; ++k, values += 4) {
       for (int j = 0; j < 4; ++j) {
         double *own = size + 4 * source->tiles[k] + j;
         *own = larger(*own, fabs(values[j]));
       }
+    }
   }
 }
 
 /* Unit diagonal of Q. A column without cost takes the size of its rows instead. */
 static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *program) {
   double largest = 0.0, *size = workspace->work.x;
-  for (int i = 0; i < program->variable_count; ++i)
+  for (int i = 0; i < program->variable_count; ++i) {
     largest = larger(largest, conic_curvature(workspace, i));
+  }
   workspace->program.definite = 1;
   for (int k = 0; k < workspace->program.column_count; ++k) {
     const int column = 4 * workspace->structure.tile_original[k / 4] + k % 4;
     workspace->program.column_of[k] = column < program->variable_count ? column : -1;
     workspace->program.column_scale[k] = 1.0;
     workspace->program.b[k] = 0.0;
-    if (workspace->program.column_of[k] < 0) continue;
+    if (workspace->program.column_of[k] < 0) {
+      continue;
+    }
     const double q = conic_curvature(workspace, column);
     if (q > 1e-20 * largest) {
       workspace->program.column_scale[k] = 1.0 / sqrt(q);
     } else {
-      if (workspace->program.definite) measure_columns(workspace, size);
+      if (workspace->program.definite) {
+        measure_columns(workspace, size);
+      }
       workspace->program.column_scale[k] = size[column] > 0.0 ? 1.0 / size[column] : 1.0;
       workspace->program.definite = 0;
     }
     workspace->program.b[k] = program->b[column] * workspace->program.column_scale[k];
   }
-  if (!workspace->program.definite) workspace->system.Q_is_diagonal = 0;
+  if (!workspace->program.definite) {
+    workspace->system.Q_is_diagonal = 0;
+  }
 }
 
 /* Four scaled columns of a row, internal columns 4 place .. 4 place + 3, from where they begin. */
@@ -216,16 +257,22 @@ LANES_INLINE void read_tile(const qd_cone_workspace *workspace, const double *fr
       workspace->program.variable_count - 4 * workspace->structure.tile_original[place];
   const double *column_scale = workspace->program.column_scale + 4 * place;
   if (width >= 4) {
-    for (int k = 0; k < 4; ++k) out[k] = from[k] * column_scale[k] * scale;
+    for (int k = 0; k < 4; ++k) {
+      out[k] = from[k] * column_scale[k] * scale;
+    }
   } else {
-    for (int k = 0; k < 4; ++k) out[k] = k < width ? from[k] * column_scale[k] * scale : 0.0;
+    for (int k = 0; k < 4; ++k) {
+      out[k] = k < width ? from[k] * column_scale[k] * scale : 0.0;
+    }
   }
 }
 
 static void copy_Q(qd_cone_workspace *workspace) {
   tile_system *system = &workspace->system;
-  if (system->Q_is_diagonal) return;
-  for (int j = 0; j < system->tile_count; ++j)
+  if (system->Q_is_diagonal) {
+    return;
+  }
+  for (int j = 0; j < system->tile_count; ++j) {
     for (int k = system->Q_start[j] - 1; k < system->Q_start[j + 1]; ++k) {
       const int i = k < system->Q_start[j] ? j : system->Q_tiles[k];
       double *tile = system->Q + tile_offset(j, k);
@@ -234,12 +281,16 @@ static void copy_Q(qd_cone_workspace *workspace) {
         const double *from = column < 0 ? NULL
                                         : source_tile(&workspace->program.source_Q, column,
                                                       workspace->structure.tile_original[i]);
-        if (from)
+        if (from) {
           read_tile(workspace, from, i, workspace->program.column_scale[4 * j + b], tile + 4 * b);
-        else
-          for (int a = 0; a < 4; ++a) tile[4 * b + a] = column < 0 && i == j && a == b ? 1.0 : 0.0;
+        } else {
+          for (int a = 0; a < 4; ++a) {
+            tile[4 * b + a] = column < 0 && i == j && a == b ? 1.0 : 0.0;
+          }
+        }
       }
     }
+  }
 }
 
 /* 1 if that is the mask of the last block; it is from now on. */
@@ -268,12 +319,15 @@ static row_block *open_block(qd_cone_workspace *workspace, const uint64_t *mask,
   block->tile_start = *tile_total;
   if (is_same_mask(workspace, mask)) {
     block->tile_count = block[-1].tile_count;
-    for (int k = 0; k < block->tile_count; ++k) tiles[k] = tiles[k - block->tile_count];
+    for (int k = 0; k < block->tile_count; ++k) {
+      tiles[k] = tiles[k - block->tile_count];
+    }
   } else {
     block->tile_count = conic_list_tiles(workspace, mask, tiles);
   }
-  for (int k = 0; k < block->tile_count; ++k)
+  for (int k = 0; k < block->tile_count; ++k) {
     from[k] = source_offset(source, at, workspace->structure.tile_original[tiles[k]]);
+  }
   *tile_total += block->tile_count;
   block->slot = workspace->program.slot_of[first_row];
   block->slot_step = step;
@@ -301,7 +355,9 @@ LANES_INLINE void read_last(const block_copy *copy, const double *from, lanes *t
   const lanes nothing = {0.0, 0.0, 0.0, 0.0};
   if (copy->is_last) {
     *tile = nothing;
-    for (int j = 0; j < copy->width; ++j) (*tile)[j] = from[j];
+    for (int j = 0; j < copy->width; ++j) {
+      (*tile)[j] = from[j];
+    }
   } else {
     *tile = LANES_FROM(from);
     lanes_choose(tile, &copy->keep, tile, &nothing);
@@ -322,12 +378,20 @@ LANES_INLINE void read_tiles(const block_copy *copy, int k, const double *tile, 
   const size_t stride = copy->stride;
   if (k != copy->narrow) {
     out[0] = LANES_FROM(tile);
-    if (count > 1) out[1] = LANES_FROM(tile + stride);
-    if (count > 2) out[2] = LANES_FROM(tile + 2 * stride);
-    if (count > 3) out[3] = LANES_FROM(tile + 3 * stride);
+    if (count > 1) {
+      out[1] = LANES_FROM(tile + stride);
+    }
+    if (count > 2) {
+      out[2] = LANES_FROM(tile + 2 * stride);
+    }
+    if (count > 3) {
+      out[3] = LANES_FROM(tile + 3 * stride);
+    }
     return;
   }
-  for (int r = 0; r < count; ++r) read_last(copy, tile + (size_t)r * stride, out + r);
+  for (int r = 0; r < count; ++r) {
+    read_last(copy, tile + (size_t)r * stride, out + r);
+  }
 }
 
 /* `count` rows (at most four) from i on, scaled; their squared norms. */
@@ -342,12 +406,20 @@ LANES_INLINE void copy_rows(const block_copy *copy, int i, int count, double *sq
     lanes v[4];
     read_tiles(copy, k, from + copy->offsets[k], count, v);
     put_tile(v, &scale, one, values, &s0);
-    if (count > 1) put_tile(v + 1, &scale, two, values + 4, &s1);
-    if (count > 2) put_tile(v + 2, &scale, three, values + 8, &s2);
-    if (count > 3) put_tile(v + 3, &scale, four, values + 12, &s3);
+    if (count > 1) {
+      put_tile(v + 1, &scale, two, values + 4, &s1);
+    }
+    if (count > 2) {
+      put_tile(v + 2, &scale, three, values + 8, &s2);
+    }
+    if (count > 3) {
+      put_tile(v + 3, &scale, four, values + 12, &s3);
+    }
   }
   lanes_sums(&sums, &s0, &s1, &s2, &s3);
-  for (int r = 0; r < count; ++r) squares[r] = sums[r];
+  for (int r = 0; r < count; ++r) {
+    squares[r] = sums[r];
+  }
 }
 
 /* A block's values; compliance of its cones: the largest squared row norm of each, what a unit of
@@ -375,9 +447,13 @@ static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
                      workspace->system.G + block->values,
                      4 * (size_t)rows};
   copy.is_last = !conic_reads_in_fours(workspace, block);
-  if (!in_tiles && width > 0)
-    for (int k = 0; k < copy.tile_count; ++k)
-      if (copy.offsets[k] == 4 * whole) copy.narrow = k;
+  if (!in_tiles && width > 0) {
+    for (int k = 0; k < copy.tile_count; ++k) {
+      if (copy.offsets[k] == 4 * whole) {
+        copy.narrow = k;
+      }
+    }
+  }
   for (int i = 0; i < rows; i += 4) {
     const int left = rows - i, count = left < 4 ? left : 4;
     switch (count) {
@@ -407,16 +483,22 @@ static double fill_block(qd_cone_workspace *workspace, const row_block *block) {
 static int rows_match(const qd_cone_workspace *workspace, int a, int b) {
   const size_t words = (size_t)workspace->structure.mask_words;
   const uint64_t *of_a = conic_row_mask(workspace, a), *of_b = conic_row_mask(workspace, b);
-  for (size_t w = 0; w < words; ++w)
-    if (of_a[w] != of_b[w]) return 0;
+  for (size_t w = 0; w < words; ++w) {
+    if (of_a[w] != of_b[w]) {
+      return 0;
+    }
+  }
   const int equality = a >= workspace->program.row_count;
   const row_source *source = equality ? &workspace->program.source_C : &workspace->program.source_G;
-  if (!source->start) return 1;
+  if (!source->start) {
+    return 1;
+  }
   const int *start = source->start - (equality ? workspace->program.row_count : 0);
   const int count = start[a + 1] - start[a];
   int match = start[b + 1] - start[b] == count;
-  for (int k = 0; k < count && match; ++k)
+  for (int k = 0; k < count && match; ++k) {
     match = source->tiles[start[a] + k] == source->tiles[start[b] + k];
+  }
   return match;
 }
 
@@ -436,14 +518,17 @@ static int linear_rows(const qd_cone_workspace *workspace, row_walk *walk, int f
          workspace->program.slot_of[first + count] >= 0) {
     if (!equality && walk->left_in_cone == 0) {
       if (walk->cone == program->cone_count ||
-          !conic_cone_is_linear(workspace, program, walk->cone))
+          !conic_cone_is_linear(workspace, program, walk->cone)) {
         break;
+      }
       walk->left_in_cone = program->cone_dim[walk->cone++];
     }
     ++count;
     walk->left_in_cone -= 1;
   }
-  if (equality) walk->left_in_cone = 0;
+  if (equality) {
+    walk->left_in_cone = 0;
+  }
   return count;
 }
 
@@ -451,9 +536,11 @@ static int linear_rows(const qd_cone_workspace *workspace, row_walk *walk, int f
 static int cone_rows(const qd_cone_workspace *workspace, row_walk *walk, uint64_t *mask) {
   const int count = workspace->program.cone_rows[walk->cone - 1];
   walk->left_in_cone -= count;
-  for (int i = 1; i < count; ++i)
-    for (int w = 0; w < workspace->structure.mask_words; ++w)
+  for (int i = 1; i < count; ++i) {
+    for (int w = 0; w < workspace->structure.mask_words; ++w) {
       mask[w] |= conic_row_mask(workspace, walk->row + i)[w];
+    }
+  }
   return count;
 }
 
@@ -465,8 +552,9 @@ static double make_block(qd_cone_workspace *workspace, row_walk *walk, int *tile
   const int words = workspace->structure.mask_words, first = walk->row;
   const int equality = first >= program->row_count;
   uint64_t *mask = workspace->structure.scratch_mask + words;
-  if (walk->left_in_cone == 0 && walk->cone < program->cone_count)
+  if (walk->left_in_cone == 0 && walk->cone < program->cone_count) {
     walk->left_in_cone = program->cone_dim[walk->cone++];
+  }
   memcpy(mask, conic_row_mask(workspace, first), (size_t)words * sizeof(uint64_t));
   const int linear = equality || conic_cone_is_linear(workspace, program, walk->cone - 1);
   const int end = program->row_count + (equality ? program->equality_count : 0);
@@ -511,12 +599,13 @@ static double squared_equality(const qd_cone_workspace *workspace, int i, const 
   for (int k = 0; k < count; ++k) {
     const double *from =
         source_tile(&workspace->program.source_C, i, workspace->structure.tile_original[tiles[k]]);
-    for (int a = 0; a < 4; ++a)
+    for (int a = 0; a < 4; ++a) {
       if (workspace->program.column_of[4 * tiles[k] + a] >= 0) {
         const double value = from[a] * workspace->program.column_scale[4 * tiles[k] + a] / unit;
         *largest = larger(fabs(value), *largest);
         sum += value * value;
       }
+    }
   }
   return sum;
 }
@@ -548,11 +637,12 @@ static double squared_row(const qd_cone_workspace *workspace, int row, int *tile
   for (int k = 0; k < count; ++k) {
     const double *from = source_tile(&workspace->program.source_G, row,
                                      workspace->structure.tile_original[tiles[k]]);
-    for (int a = 0; a < 4 && from; ++a)
+    for (int a = 0; a < 4 && from; ++a) {
       if (workspace->program.column_of[4 * tiles[k] + a] >= 0) {
         const double value = from[a] * workspace->program.column_scale[4 * tiles[k] + a];
         sum += value * value;
       }
+    }
   }
   return sum;
 }
@@ -564,23 +654,32 @@ static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program 
   double *norm = workspace->program.lane_scale, *offset = workspace->program.compliance;
   int *tiles = workspace->structure.block_from; /* not filled yet */
   double largest = 0.0, way = max_norm(workspace->program.b, workspace->program.column_count);
-  for (int c = 0; c < workspace->program.lane_count; ++c) norm[c] = offset[c] = 0.0;
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
+    norm[c] = offset[c] = 0.0;
+  }
   for (int row = 0; row < program->row_count; ++row) {
-    if (workspace->program.slot_of[row] < 0) continue;
+    if (workspace->program.slot_of[row] < 0) {
+      continue;
+    }
     const int lane = conic_lane_of(workspace, row);
     norm[lane] = larger(norm[lane], sqrt(squared_row(workspace, row, tiles)));
     offset[lane] = larger(offset[lane], fabs(program->g[row]));
     largest = larger(largest, norm[lane]);
-    if (program->g[row] < 0.0 && norm[lane] > 0.0) way = larger(way, -program->g[row] / norm[lane]);
+    if (program->g[row] < 0.0 && norm[lane] > 0.0) {
+      way = larger(way, -program->g[row] / norm[lane]);
+    }
   }
   for (int c = 0; c < workspace->program.lane_count; ++c) {
     double scale = norm[c] > 0.0 ? largest / norm[c] : 1.0;
-    if (offset[c] * scale > way * largest && way > 0.0)
+    if (offset[c] * scale > way * largest && way > 0.0) {
       scale = larger(1.0, way * largest / offset[c]);
+    }
     norm[c] = scale < HUGE_VAL ? exp2(floor(log2(scale))) : 1.0;
   }
   for (int row = 0; row < program->row_count; ++row) {
-    if (workspace->program.slot_of[row] < 0) continue;
+    if (workspace->program.slot_of[row] < 0) {
+      continue;
+    }
     workspace->program.row_scale[row] = norm[conic_lane_of(workspace, row)];
     workspace->program.g[workspace->program.slot_of[row]] *= workspace->program.row_scale[row];
   }
@@ -615,8 +714,12 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
                      row_scaling scaling) {
   const qd_cone_program *program = &source->program;
   qd_status status = conic_check_sizes(workspace, source);
-  if (status != QD_OK) return status;
-  if (!rows_fit(workspace, source)) return QD_BAD_ARGUMENT;
+  if (status != QD_OK) {
+    return status;
+  }
+  if (!rows_fit(workspace, source)) {
+    return QD_BAD_ARGUMENT;
+  }
   workspace->active.hard_penalty = HARD_ROW_PENALTY;
   workspace->units.by_offsets = 0;
   workspace->path.ray_reach = 0.0;
@@ -627,14 +730,20 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   workspace->program.source_G = source_of(program->G, program->variable_count, source->G);
   workspace->program.source_C = source_of(program->C, program->variable_count, source->C);
   status = conic_read_masks(workspace, program);
-  if (status != QD_OK) return status;
+  if (status != QD_OK) {
+    return status;
+  }
   count_cone_rows(workspace, program);
   make_groups(workspace, program);
   place_cones(workspace, program);
-  if (!conic_find_structure(workspace, program)) return QD_OUT_OF_CAPACITY;
+  if (!conic_find_structure(workspace, program)) {
+    return QD_OUT_OF_CAPACITY;
+  }
   scale_columns(workspace, program);
   copy_Q(workspace);
-  if (scaling == ROWS_ALIKE) make_rows_alike(workspace, program);
+  if (scaling == ROWS_ALIKE) {
+    make_rows_alike(workspace, program);
+  }
   scale_equalities(workspace, program);
   const double squares = make_blocks(workspace, program);
   dense_tiles_choose(&workspace->system);

@@ -20,10 +20,11 @@
 #include "numerics/conic/workspace.h"
 
 static void set_penalties(qd_cone_workspace *workspace, double stiffness) {
-  for (int c = 0; c < workspace->program.lane_count; ++c)
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
     workspace->multipliers.penalty[c] = workspace->program.compliance[c] > 0.0
                                             ? stiffness / workspace->program.compliance[c]
                                             : workspace->units.force / workspace->units.length;
+  }
 }
 
 /* P_K(z) of one lane, z = dual - p w; its Jacobian times p into the stiffness if asked. */
@@ -40,19 +41,31 @@ LANES_INLINE void respond_lane(qd_cone_workspace *workspace, const cone_group *g
     sum += z * z;
   }
   const double size = sqrt(sum), per = size > 0.0 ? 1.0 / size : 0.0;
-  if (jacobian)
-    for (int i = 1; i < group->dim; ++i)
+  if (jacobian) {
+    for (int i = 1; i < group->dim; ++i) {
       workspace->active.rows.u[at + i * n] = out[at + i * n] * per;
+    }
+  }
   if (group->kind == GROUP_EQUALITY || head >= size) {
-    if (jacobian) conic_set_stiffness(workspace, cone, root, root, root, 1, 1);
+    if (jacobian) {
+      conic_set_stiffness(workspace, cone, root, root, root, 1, 1);
+    }
   } else if (head <= -size) {
-    for (int i = 0; i < group->dim; ++i) out[at + i * n] = 0.0;
-    if (jacobian) conic_set_stiffness(workspace, cone, 0.0, 0.0, 0.0, 0, 0);
+    for (int i = 0; i < group->dim; ++i) {
+      out[at + i * n] = 0.0;
+    }
+    if (jacobian) {
+      conic_set_stiffness(workspace, cone, 0.0, 0.0, 0.0, 0, 0);
+    }
   } else {
     const double beta = 0.5 * (head + size);
     out[at] = beta;
-    for (int i = 1; i < group->dim; ++i) out[at + i * n] *= beta * per;
-    if (jacobian) conic_set_stiffness(workspace, cone, root, 0.0, sqrt(p * beta * per), 1, 0);
+    for (int i = 1; i < group->dim; ++i) {
+      out[at + i * n] *= beta * per;
+    }
+    if (jacobian) {
+      conic_set_stiffness(workspace, cone, root, 0.0, sqrt(p * beta * per), 1, 0);
+    }
   }
 }
 
@@ -63,10 +76,13 @@ static void respond(qd_cone_workspace *workspace, const double *w, const double 
   const cone_product *product = &workspace->product;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count; ++c)
+    for (int c = 0; c < group->count; ++c) {
       respond_lane(workspace, group, c, w, dual, out, jacobian);
+    }
     for (int c = group->count; c < group->padded; ++c) {
-      if (jacobian) conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
+      if (jacobian) {
+        conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
+      }
       for (int i = 0; i < group->dim; ++i) {
         out[group->slot + i * group->padded + c] = 0.0;
         workspace->active.rows.u[group->slot + i * group->padded + c] = 0.0;
@@ -77,7 +93,9 @@ static void respond(qd_cone_workspace *workspace, const double *w, const double 
 
 static double dot(const double *a, const double *b, int count) {
   double sum = 0.0;
-  for (int i = 0; i < count; ++i) sum += a[i] * b[i];
+  for (int i = 0; i < count; ++i) {
+    sum += a[i] * b[i];
+  }
   return sum;
 }
 
@@ -85,7 +103,9 @@ static double dot(const double *a, const double *b, int count) {
 static double slope(qd_cone_workspace *workspace, double t, const double *w, const double *dw,
                     double linear, double curvature) {
   double *trial = workspace->work.dslack, *response = workspace->work.ddual;
-  for (int i = 0; i < workspace->program.slot_count; ++i) trial[i] = w[i] + t * dw[i];
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
+    trial[i] = w[i] + t * dw[i];
+  }
   respond(workspace, trial, workspace->newton.dual, response, 0);
   return linear + t * curvature - dot(response, dw, workspace->program.slot_count);
 }
@@ -101,21 +121,29 @@ static double search(qd_cone_workspace *workspace, const double *w, const double
   const double first = slope(workspace, 0.0, w, dw, linear, curvature);
   double low = 0.0, high = 1.0, below = first;
   double above = slope(workspace, 1.0, w, dw, linear, curvature);
-  if (!(first < 0.0) || above <= -SEARCH_FLAT * first) return 1.0;
+  if (!(first < 0.0) || above <= -SEARCH_FLAT * first) {
+    return 1.0;
+  }
   double t = 1.0;
   for (int k = 0, side = 0; k < SEARCH_LIMIT; ++k) { /* false position, Illinois variant */
     t = low + (high - low) * (below / (below - above));
     const double value = slope(workspace, t, w, dw, linear, curvature);
-    if (fabs(value) <= -SEARCH_FLAT * first) break;
+    if (fabs(value) <= -SEARCH_FLAT * first) {
+      break;
+    }
     if (value < 0.0) {
       low = t;
       below = value;
-      if (side < 0) above *= 0.5;
+      if (side < 0) {
+        above *= 0.5;
+      }
       side = -1;
     } else {
       high = t;
       above = value;
-      if (side > 0) below *= 0.5;
+      if (side > 0) {
+        below *= 0.5;
+      }
       side = 1;
     }
   }
@@ -139,21 +167,27 @@ static double minimise(qd_cone_workspace *workspace, qd_cone_info *info) {
     idle = error < 0.5 * best ? 0 : idle + 1;
     best = smaller(best, error);
     if (error <= MULTIPLIERS_ARRIVED || !(error < HUGE_VAL) || iteration == INNER_LIMIT ||
-        (error < 1e-10 && idle > 1) || idle > 12)
+        (error < 1e-10 && idle > 1) || idle > 12) {
       return error;
+    }
     tiles_assemble(system, &workspace->active.rows,
                    workspace->program.definite ? 0.0 : PROXIMAL_SHIFT);
     tiles_factor(system);
     ++info->factorizations;
-    for (int i = 0; i < workspace->program.column_count; ++i)
+    for (int i = 0; i < workspace->program.column_count; ++i) {
       dx[i] = -workspace->work.residual_x[i];
+    }
     tiles_solve(system, dx);
     memset(dw, 0, (size_t)workspace->program.slot_count * sizeof(double));
     tiles_multiply(system, system->G, dx, dw);
     const double t = search(workspace, w, dw);
-    for (int i = 0; i < workspace->program.column_count; ++i) x[i] += t * dx[i];
+    for (int i = 0; i < workspace->program.column_count; ++i) {
+      x[i] += t * dx[i];
+    }
     tiles_multiply(system, system->G, x, w);
-    for (int i = 0; i < workspace->program.slot_count; ++i) w[i] += workspace->program.g[i];
+    for (int i = 0; i < workspace->program.slot_count; ++i) {
+      w[i] += workspace->program.g[i];
+    }
   }
 }
 
@@ -164,12 +198,13 @@ static double shift_of_slack(const qd_cone_workspace *workspace, const double *b
   double worst = 0.0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int i = 0; i < group->dim; ++i)
+    for (int i = 0; i < group->dim; ++i) {
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
         worst = larger(worst, fabs(after[at] - before[at]) /
                                   workspace->multipliers.penalty[group->cone + c]);
       }
+    }
   }
   return worst;
 }
@@ -188,10 +223,11 @@ void conic_read_states(qd_cone_workspace *workspace) {
         load += dual[at + i * n] * dual[at + i * n];
       }
       cone_state state = dual[at] > force && slack[at] > length ? CONE_SLIDE : CONE_WEAK;
-      if (dual[at] - sqrt(load) > force)
+      if (dual[at] - sqrt(load) > force) {
         state = CONE_STICK;
-      else if (slack[at] - sqrt(gap) > length)
+      } else if (slack[at] - sqrt(gap) > length) {
         state = CONE_OPEN;
+      }
       workspace->active.state[group->cone + c] = (int)state;
     }
   }
@@ -208,12 +244,13 @@ static void keep(qd_cone_workspace *workspace) {
   memset(workspace->polished.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int i = 0; i < group->dim && group->kind != GROUP_EQUALITY; ++i)
+    for (int i = 0; i < group->dim && group->kind != GROUP_EQUALITY; ++i) {
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
         workspace->polished.slack[at] =
             (after[at] - dual[at]) / workspace->multipliers.penalty[group->cone + c] + w[at];
       }
+    }
   }
 }
 
@@ -225,10 +262,11 @@ static double span(const qd_cone_workspace *workspace) {
   double largest = workspace->units.length;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       largest =
           larger(largest, larger(fabs(workspace->program.g[group->slot + c]),
                                  sqrt(workspace->program.compliance[group->cone + c]) * motion));
+    }
   }
   return largest;
 }
@@ -250,7 +288,9 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
     set_penalties(workspace, stiffness);
     const double gradient = minimise(workspace, info);
     const double error = larger(gradient, shift_of_slack(workspace, dual, after) / length);
-    if (!(error < HUGE_VAL)) break;
+    if (!(error < HUGE_VAL)) {
+      break;
+    }
     if (error < best) {
       idle = error < MULTIPLIERS_SLOW * best ? 0 : idle + 1;
       best = error;
@@ -259,11 +299,15 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
       ++idle;
     }
     memcpy(dual, after, row_bytes);
-    if (best <= MULTIPLIERS_ARRIVED) break;
+    if (best <= MULTIPLIERS_ARRIVED) {
+      break;
+    }
     const int slow = error > MULTIPLIERS_SLOW * last && gradient < 0.1 * error;
     if (stiffness < (slow ? HIGHEST_STIFFNESS : LAST_STIFFNESS)) {
       idle = 0;
-      if (error > 0.1 * last || outer > 1) stiffness *= STIFFNESS_GROWTH;
+      if (error > 0.1 * last || outer > 1) {
+        stiffness *= STIFFNESS_GROWTH;
+      }
     }
     last = error;
   }

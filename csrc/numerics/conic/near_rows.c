@@ -36,13 +36,17 @@ LANES_INLINE void copy_rows(near_rows *near, const tile_system *system, const ro
   const int *block_tiles = system->block_tiles + block->tile_start;
   int *tiles = near->tiles + start;
   double *out = near->values + 16 * (size_t)start;
-  for (int k = 0; k < tile_count; ++k) tiles[k] = block_tiles[k];
+  for (int k = 0; k < tile_count; ++k) {
+    tiles[k] = block_tiles[k];
+  }
   for (int k = 0; k < tile_count; ++k, out += 16) {
     const size_t at = width * (size_t)k;
     lanes columns[4];
     lanes_transpose(columns, &LANES_OF(a + at), &LANES_OF(b + at), &LANES_OF(c + at),
                     &LANES_OF(d + at));
-    for (int j = 0; j < 4; ++j) LANES_AT(out + 4 * j) = *weight * columns[j];
+    for (int j = 0; j < 4; ++j) {
+      LANES_AT(out + 4 * j) = *weight * columns[j];
+    }
   }
   near->start[q + 1] = start + tile_count;
 }
@@ -52,8 +56,9 @@ int near_rows_add(near_rows *near, const tile_system *system, int b, int first, 
                   const double *compliance, double enough) {
   const row_block *block = &system->blocks[b];
   const int q = near->count, step = block->slot_step, left = block->row_count - first;
-  if (q == near->quad_capacity || near->start[q] + block->tile_count > near->tile_capacity)
+  if (q == near->quad_capacity || near->start[q] + block->tile_count > near->tile_capacity) {
     return 0;
+  }
   const double *size = compliance + block->cone, *at = g + block->slot + first * step;
   const lanes nothing = {0.0, 0.0, 0.0, 0.0}, one = {1.0, 1.0, 1.0, 1.0};
   const lanes rows = {0.0, 1.0, 2.0, 3.0};
@@ -72,11 +77,15 @@ int near_rows_add(near_rows *near, const tile_system *system, int b, int first, 
   }
   const lane_bits none = rows >= (double)left, is_zero = squared == 0.0;
   lanes_choose(&squared, &is_zero, &one, &squared);
-  for (int i = 0; i < 4; ++i) weight[i] = sqrt(squared[i]);
+  for (int i = 0; i < 4; ++i) {
+    weight[i] = sqrt(squared[i]);
+  }
   weight = 1.0 / weight;
   lanes_choose(&weight, &none, &nothing, &weight);
   offset *= weight;
-  if (step == 1) lanes_choose(&offset, &none, &one, &offset); /* none: never violated */
+  if (step == 1) {
+    lanes_choose(&offset, &none, &one, &offset); /* none: never violated */
+  }
   LANES_AT(near->weight + 4 * (size_t)q) = weight;
   LANES_AT(near->offset + 4 * (size_t)q) = offset;
   copy_rows(near, system, block, first, &weight);
@@ -115,11 +124,12 @@ LANES_INLINE void multiply_quad(const quad_reader *from, int q, int start, int e
 LANES_INLINE int place_of_least(const lanes *score, const lanes *code) {
   int found = -1;
   double least = 0.0;
-  for (int k = 0; k < 4; ++k)
+  for (int k = 0; k < 4; ++k) {
     if ((*score)[k] < least) {
       least = (*score)[k];
       found = (int)(*code)[k];
     }
+  }
   return found;
 }
 
@@ -147,7 +157,9 @@ int near_rows_worst(near_rows *near, const double *x) {
 LANES_INLINE void square_tail(const double *w, int quads, lanes *out) {
   const lanes tail = {0.0, 1.0, 1.0, 1.0};
   *out = LANES_OF(w) * LANES_OF(w) * tail;
-  if (quads > 1) *out += LANES_OF(w + 4) * LANES_OF(w + 4);
+  if (quads > 1) {
+    *out += LANES_OF(w + 4) * LANES_OF(w + 4);
+  }
 }
 
 QD_CLONES
@@ -166,7 +178,9 @@ int near_rows_worst_cone(near_rows *near, int quads, const double *x) {
     start = end;
     LANES_AT(out + 4 * (size_t)q) = w;
   }
-  for (int q = count; q < count + 3 * quads; ++q) LANES_AT(out + 4 * (size_t)q) = nothing;
+  for (int q = count; q < count + 3 * quads; ++q) {
+    LANES_AT(out + 4 * (size_t)q) = nothing;
+  }
   for (int c = 0; c < cones; c += 4, here += 4.0) {
     const double *w = out + size * (size_t)c;
     lanes s0, s1, s2, s3, sums, inside;
@@ -175,7 +189,9 @@ int near_rows_worst_cone(near_rows *near, int quads, const double *x) {
     square_tail(w + 2 * size, quads, &s2);
     square_tail(w + 3 * size, quads, &s3);
     lanes_sums(&sums, &s0, &s1, &s2, &s3);
-    for (int k = 0; k < 4; ++k) inside[k] = w[(size_t)k * size] - sqrt(sums[k]);
+    for (int k = 0; k < 4; ++k) {
+      inside[k] = w[(size_t)k * size] - sqrt(sums[k]);
+    }
     const lane_bits worse = inside < score;
     lanes_choose(&score, &worse, &inside, &score);
     lanes_choose(&code, &worse, &here, &code);
@@ -186,14 +202,17 @@ int near_rows_worst_cone(near_rows *near, int quads, const double *x) {
 double near_rows_inside(const near_rows *near, int quads, int q) {
   const double *w = near->w + 4 * (size_t)q;
   double sum = 0.0;
-  for (int i = 1; i < 4 * quads; ++i) sum += w[i] * w[i];
+  for (int i = 1; i < 4 * quads; ++i) {
+    sum += w[i] * w[i];
+  }
   return w[0] - sqrt(sum);
 }
 
 void near_rows_tighten(near_rows *near, int cones, double before, double enough) {
   for (int q = 0; q < near->count; ++q) {
     const int rows = cones ? near->row[q] == 0 : 4; /* of a cone, the first alone */
-    for (int k = 4 * q; k < 4 * q + rows; ++k)
+    for (int k = 4 * q; k < 4 * q + rows; ++k) {
       near->offset[k] += near->weight[k] * (before - enough);
+    }
   }
 }

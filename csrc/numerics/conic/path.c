@@ -14,22 +14,28 @@ static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(do
 void conic_slacks_at(const qd_cone_workspace *workspace, const double *x, double *w) {
   memset(w, 0, (size_t)workspace->program.slot_count * sizeof(double));
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
-  for (int i = 0; i < workspace->program.slot_count; ++i) w[i] += workspace->program.g[i];
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
+    w[i] += workspace->program.g[i];
+  }
 }
 
 QD_CLONES
 void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack) {
   tiles_multiply(&workspace->system, workspace->system.G, x, workspace->work.residual_row);
-  for (int i = 0; i < workspace->program.slot_count; ++i)
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
     workspace->work.residual_row[i] += workspace->program.g[i] - slack[i];
+  }
 }
 
 QD_CLONES
 void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual) {
   tiles_multiply_Q(&workspace->system, x, workspace->work.Qx);
-  for (int i = 0; i < workspace->program.slot_count; ++i) workspace->work.row[i] = -dual[i];
-  for (int i = 0; i < workspace->program.column_count; ++i)
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
+    workspace->work.row[i] = -dual[i];
+  }
+  for (int i = 0; i < workspace->program.column_count; ++i) {
     workspace->work.residual_x[i] = workspace->work.Qx[i] + workspace->program.b[i];
+  }
   tiles_add_transposed(&workspace->system, workspace->system.G, workspace->work.row,
                        workspace->work.residual_x);
 }
@@ -56,15 +62,18 @@ static void least_squares(qd_cone_workspace *workspace, double stiffness, qd_con
   workspace->program.definite &= conic_factor_rows(workspace, &workspace->active.rows, info) == 0;
   cones_apply(&workspace->product, &workspace->active.rows, workspace->program.g,
               workspace->work.rhs);
-  for (int i = 0; i < workspace->program.slot_count; ++i)
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
     workspace->work.ddual[i] = -workspace->work.rhs[i];
+  }
   if (workspace->delassus.use) {
     conic_delassus_solve(workspace, &workspace->active.rows,
                          conic_quadratic_solve(workspace, workspace->program.b, -1.0),
                          workspace->work.ddual, x);
     return;
   }
-  for (int i = 0; i < workspace->program.column_count; ++i) x[i] = -workspace->program.b[i];
+  for (int i = 0; i < workspace->program.column_count; ++i) {
+    x[i] = -workspace->program.b[i];
+  }
   tiles_add_transposed(system, system->S, workspace->work.ddual, x);
   tiles_solve(system, x);
 }
@@ -77,19 +86,24 @@ static void start_rows(qd_cone_workspace *workspace, double *w, double *violatio
     const cone_group *group = &product->groups[k];
     double *amount = violation + group->cone;
     clear(amount, group->padded);
-    for (int i = 1; i < group->dim; ++i)
-      for (int c = 0; c < group->padded; ++c)
+    for (int i = 1; i < group->dim; ++i) {
+      for (int c = 0; c < group->padded; ++c) {
         amount[c] +=
             w[group->slot + i * group->padded + c] * w[group->slot + i * group->padded + c];
-    for (int c = 0; c < group->padded; ++c)
+      }
+    }
+    for (int c = 0; c < group->padded; ++c) {
       amount[c] = group->kind == GROUP_EQUALITY ? 0.0 : sqrt(amount[c]) - w[group->slot + c];
+    }
   }
 }
 
 /* How far equalities are from x = 0, in scaled columns; 1 if nothing says. */
 static double equality_offset(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
-  if (workspace->program.equality_count == 0) return 1.0;
+  if (workspace->program.equality_count == 0) {
+    return 1.0;
+  }
   const cone_group *group = &product->groups[product->group_count - 1];
   const double offset = max_norm(workspace->program.g + group->slot, group->count);
   return offset > 0.0 ? offset : 1.0;
@@ -143,23 +157,37 @@ static void find_units(qd_cone_workspace *workspace, const double *violation) {
   units->b_size = max_norm(workspace->program.b, columns);
   double length = LENGTH_SHARE * larger(sums.roots * sums.roots, 0.01 * worst);
   double force = FORCE_SHARE * units->b_size / row;
-  if (!exact && !units->by_offsets) /* contacts that touch: free motion is not rounding */
+  if (!exact && !units->by_offsets) { /* contacts that touch: free motion is not rounding */
     length = larger(length, TOUCHING_LENGTH * row * x);
-  if (length == 0.0 && units->by_offsets) length = row * equality_offset(workspace);
-  if (length == 0.0) length = force > 0.0 ? force * row * row : 1.0;
-  if (force == 0.0) force = length / (row * row);
-  if (!exact) force = larger(force, FORCE_FLOOR * length / (row * row));
+  }
+  if (length == 0.0 && units->by_offsets) {
+    length = row * equality_offset(workspace);
+  }
+  if (length == 0.0) {
+    length = force > 0.0 ? force * row * row : 1.0;
+  }
+  if (force == 0.0) {
+    force = length / (row * row);
+  }
+  if (!exact) {
+    force = larger(force, FORCE_FLOOR * length / (row * row));
+  }
   units->near_length = LENGTH_SHARE * larger(sums.near_roots * sums.near_roots, 0.01 * worst);
-  if (units->near_length == 0.0) units->near_length = length;
+  if (units->near_length == 0.0) {
+    units->near_length = length;
+  }
   const double more = sums.target > length * force ? sqrt(sums.target / (length * force)) : 1.0;
   units->length = length * more;
   units->force = force * more;
   units->energy = units->length * units->force;
   units->reach = workspace->program.definite ? larger(length / row, x) : length / row;
-  if (units->b_size == 0.0) units->b_size = units->force * row;
-  if (units->by_offsets) /* contacts are far stiffer than the cost: held rows more so */
+  if (units->b_size == 0.0) {
+    units->b_size = units->force * row;
+  }
+  if (units->by_offsets) { /* contacts are far stiffer than the cost: held rows more so */
     workspace->active.hard_penalty =
         larger(HARD_ROW_PENALTY, HARD_BESIDE_CONTACTS * units->force / units->length * row * row);
+  }
 }
 
 /* s - z / stiffness = l and s z = room stiffness / 4, both positive: s, and z / stiffness. */
@@ -182,7 +210,9 @@ static void start_cones(qd_cone_workspace *workspace, const double *w) {
     for (int c = 0; c < group->padded; ++c) {
       const int n = group->padded, at = group->slot + c;
       double sum = 0.0, high_s, high_z, low_s, low_z;
-      for (int i = 1; i < group->dim; ++i) sum += w[at + i * n] * w[at + i * n];
+      for (int i = 1; i < group->dim; ++i) {
+        sum += w[at + i * n] * w[at + i * n];
+      }
       const double size = sqrt(sum), real = c < group->count;
       const double per = size > 0.0 ? 0.5 * real / size : 0.0;
       split(w[at] + size, room, &high_s, &high_z);
@@ -193,8 +223,9 @@ static void start_cones(qd_cone_workspace *workspace, const double *w) {
         workspace->iterate.slack[at + i * n] = per * (high_s - low_s) * w[at + i * n];
         workspace->iterate.dual[at + i * n] = per * stiffness * (high_z - low_z) * w[at + i * n];
       }
-      if (group->kind == GROUP_EQUALITY)
+      if (group->kind == GROUP_EQUALITY) {
         workspace->iterate.slack[at] = workspace->iterate.dual[at] = 0.0;
+      }
     }
   }
 }
@@ -202,11 +233,14 @@ static void start_cones(qd_cone_workspace *workspace, const double *w) {
 int conic_factor_cost(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   tile_system *system = &workspace->system;
-  if (system->Q_is_diagonal) return 1;
+  if (system->Q_is_diagonal) {
+    return 1;
+  }
   scale_uniformly(workspace, 0.0);
-  if (workspace->program.equality_count > 0)
+  if (workspace->program.equality_count > 0) {
     clear(workspace->active.rows.diagonal + product->groups[product->group_count - 1].cone,
           product->groups[product->group_count - 1].padded);
+  }
   tiles_assemble(system, &workspace->active.rows, 0.0);
   return tiles_factor(system) == 0 && system->weakest_pivot > 1e-10;
 }
@@ -216,26 +250,40 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   tile_system *system = &workspace->system;
   double *w = workspace->work.rhs, *violation = workspace->work.aim;
   workspace->delassus.use = 0;
-  for (int i = 0; i < workspace->program.column_count; ++i)
+  for (int i = 0; i < workspace->program.column_count; ++i) {
     workspace->iterate.x[i] = -workspace->program.b[i];
+  }
   if (!system->Q_is_diagonal && workspace->program.definite) {
     workspace->program.definite = conic_factor_cost(workspace);
     ++info->factorizations;
-    if (workspace->program.definite) tiles_solve(system, workspace->iterate.x);
+    if (workspace->program.definite) {
+      tiles_solve(system, workspace->iterate.x);
+    }
   }
-  if (!workspace->program.definite) least_squares(workspace, 1.0, info);
+  if (!workspace->program.definite) {
+    least_squares(workspace, 1.0, info);
+  }
   workspace->delassus.use = conic_delassus_prepare(workspace);
   start_rows(workspace, w, violation);
   find_units(workspace, violation);
-  if (!workspace->program.exact || !workspace->program.definite) return 0;
+  if (!workspace->program.exact || !workspace->program.definite) {
+    return 0;
+  }
   if (workspace->program.equality_count > 0) {
     const cone_group *group = &product->groups[product->group_count - 1];
-    if (max_norm(w + group->slot, group->count) > 0.0) return 0;
+    if (max_norm(w + group->slot, group->count) > 0.0) {
+      return 0;
+    }
   }
   double nearest = HUGE_VAL;
-  for (int c = 0; c < workspace->program.lane_count; ++c)
-    if (product->weight[c] > 0.0) nearest = smaller(nearest, -violation[c]);
-  if (nearest <= STRICTLY_INSIDE * workspace->units.length) return 0;
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
+    if (product->weight[c] > 0.0) {
+      nearest = smaller(nearest, -violation[c]);
+    }
+  }
+  if (nearest <= STRICTLY_INSIDE * workspace->units.length) {
+    return 0;
+  }
   memset(workspace->iterate.dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
   memcpy(workspace->iterate.slack, w, (size_t)workspace->program.slot_count * sizeof(double));
   return 1;
@@ -258,8 +306,9 @@ static void keep_ray(const qd_cone_workspace *workspace, const double *ray, doub
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       double rest = 0.0, *head = out + group->slot + c;
-      for (int i = 1; i < group->dim; ++i)
+      for (int i = 1; i < group->dim; ++i) {
         rest += head[i * group->padded] * head[i * group->padded];
+      }
       *head = larger(*head, sqrt(rest));
     }
   }
@@ -276,13 +325,14 @@ static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
   double value = 0.0, size = 0.0, terms = 0.0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int i = 0; i < group->dim; ++i)
+    for (int i = 0; i < group->dim; ++i) {
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
         value -= workspace->program.g[at] * ray[at];
         terms = larger(terms, fabs(workspace->program.g[at] * ray[at]));
         size = larger(size, fabs(ray[at]));
       }
+    }
   }
   clear(push, workspace->program.column_count);
   tiles_add_transposed(&workspace->system, workspace->system.G, ray, push);
@@ -294,8 +344,9 @@ static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
     keep_ray(workspace, ray, workspace->path.ray);
   }
   if (!workspace->program.exact && CERTIFICATE_SCALE * moved < size * workspace->units.length &&
-      value > -PROOF_FLAT * size * workspace->units.length && value >= -PROOF_FLAT * terms)
+      value > -PROOF_FLAT * size * workspace->units.length && value >= -PROOF_FLAT * terms) {
     return 1;
+  }
   return value > CERTIFICATE_SCALE * moved;
 }
 
@@ -304,23 +355,32 @@ static int proves_infeasible(qd_cone_workspace *workspace) {
   double *ray = workspace->work.aim;
   conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
   const double primal = max_norm(workspace->work.residual_row, workspace->program.slot_count);
-  if (primal < (workspace->program.exact ? 1e-9 : 1e-12) * workspace->units.length)
+  if (primal < (workspace->program.exact ? 1e-9 : 1e-12) * workspace->units.length) {
     return 0; /* it is feasible */
+  }
   memcpy(ray, workspace->iterate.dual, (size_t)workspace->program.slot_count * sizeof(double));
-  if (excludes_points(workspace, ray)) return 1;
-  if (workspace->path.share < 1.0) return 0;
+  if (excludes_points(workspace, ray)) {
+    return 1;
+  }
+  if (workspace->path.share < 1.0) {
+    return 0;
+  }
   cones_apply(&workspace->product, &workspace->product.scaling, workspace->work.ddual, ray);
-  for (int i = 0; i < workspace->program.slot_count; ++i) ray[i] += workspace->iterate.dual[i];
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
+    ray[i] += workspace->iterate.dual[i];
+  }
   return excludes_points(workspace, ray);
 }
 
 /* How far x goes: by the natural length, or where the cost bends and so has a minimum. */
 static double reach_of_cost(const qd_cone_workspace *workspace) {
   double reach = workspace->units.reach;
-  for (int k = 0; k < workspace->program.column_count; ++k)
+  for (int k = 0; k < workspace->program.column_count; ++k) {
     if (workspace->program.column_of[k] >= 0 &&
-        conic_curvature(workspace, workspace->program.column_of[k]) > 0.0)
+        conic_curvature(workspace, workspace->program.column_of[k]) > 0.0) {
       reach = larger(reach, fabs(workspace->program.b[k]));
+    }
+  }
   return reach;
 }
 
@@ -333,12 +393,16 @@ static int proves_unbounded(qd_cone_workspace *workspace) {
     fall -= workspace->program.b[i] * workspace->iterate.x[i];
     bend = larger(bend, fabs(workspace->work.Qx[i]));
   }
-  if (fall <= 0.0 || max_norm(workspace->iterate.x, workspace->program.column_count) < 1e4 * reach)
+  if (fall <= 0.0 ||
+      max_norm(workspace->iterate.x, workspace->program.column_count) < 1e4 * reach) {
     return 0;
-  for (int i = 0; i < workspace->program.slot_count; ++i)
+  }
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
     Gd[i] = workspace->work.residual_row[i] + workspace->iterate.slack[i] - workspace->program.g[i];
-  if (workspace->product.cone_count > 0)
+  }
+  if (workspace->product.cone_count > 0) {
     leak = larger(0.0, cones_violation(&workspace->product, Gd));
+  }
   if (workspace->program.equality_count > 0) {
     const cone_group *group = &workspace->product.groups[workspace->product.group_count - 1];
     leak = larger(leak, max_norm(Gd + group->slot, group->count));
@@ -352,8 +416,9 @@ static double mean_target(const cone_product *product) {
   double sum = 0.0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       sum += product->target[group->cone + c];
+    }
   }
   return product->cone_count > 0 ? sum / product->cone_count : 0.0;
 }
@@ -381,7 +446,9 @@ QD_CLONES
 static double path_error(qd_cone_workspace *workspace, double goal, double length, double force,
                          double *gap) {
   *gap = cones_gap(&workspace->product, workspace->iterate.slack, workspace->iterate.dual);
-  if (!all_finite(workspace->work.residual_x, workspace->program.column_count)) *gap = HUGE_VAL;
+  if (!all_finite(workspace->work.residual_x, workspace->program.column_count)) {
+    *gap = HUGE_VAL;
+  }
   const double primal = max_norm(workspace->work.residual_row, workspace->program.slot_count);
   const double dual = max_norm(workspace->work.residual_x, workspace->program.column_count);
   const double zero = workspace->program.exact ? goal * length * workspace->units.force
@@ -408,8 +475,9 @@ static int is_inside(const qd_cone_workspace *workspace) {
  * small beside the numbers at hand, large forces that hold each other included. */
 static int is_acceptable(qd_cone_workspace *workspace, double goal, int at_last) {
   double row = 0.0, gap;
-  for (int c = 0; c < workspace->program.lane_count; ++c)
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
     row = larger(row, workspace->program.compliance[c]);
+  }
   conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
   conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
   const double held = sqrt(row) * max_norm(workspace->iterate.dual, workspace->program.slot_count);
@@ -428,10 +496,11 @@ static void start_warm(qd_cone_workspace *workspace, double goal) {
   double gap;
   const double error = goal * natural_error(workspace, goal, &gap) / WARM_NEAR;
   const double middle = workspace->units.energy / mean_target(&workspace->product);
-  if (error > WARM_FAR)
+  if (error > WARM_FAR) {
     conic_enter_path(workspace, larger(middle, WARM_FAR));
-  else if (error > 1.0)
+  } else if (error > 1.0) {
     conic_enter_path(workspace, smaller(error, larger(middle, 1.0)));
+  }
 }
 
 /* A path while it is followed. */
@@ -448,17 +517,21 @@ typedef struct path_run {
 /* Error and gap of the iterate: true residuals where they count. */
 static void measure(qd_cone_workspace *workspace, path_run *run) {
   const double goal = run->request->goal;
-  if (run->by_recurrence)
+  if (run->by_recurrence) {
     tiles_multiply_Q(&workspace->system, workspace->iterate.x, workspace->work.Qx);
-  else
+  } else {
     conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
-  if (workspace->program.equality_count > 0) /* proximal steps leave a part behind */
+  }
+  if (workspace->program.equality_count > 0) { /* proximal steps leave a part behind */
     conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
+  }
   run->error = natural_error(workspace, goal, &run->gap);
   if (run->by_recurrence && run->error * goal <= CARELESS) {
     conic_column_residual(workspace, workspace->iterate.x, workspace->iterate.dual);
     run->error = natural_error(workspace, goal, &run->gap);
-    if (run->error > CAREFUL) run->error = larger(run->error, 2.0); /* another step, for accuracy */
+    if (run->error > CAREFUL) {
+      run->error = larger(run->error, 2.0); /* another step, for accuracy */
+    }
   }
   if (run->error <= 1.0) { /* so far by the recurrence of the rows' residual: now the true one */
     conic_row_residual(workspace, workspace->iterate.x, workspace->iterate.slack);
@@ -469,22 +542,30 @@ static void measure(qd_cone_workspace *workspace, path_run *run) {
 /* Whether the path ends at the iterate, which is kept if it is the best so far. */
 static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations) {
   const path_request *request = run->request;
-  if (!isfinite(run->gap) || (run->error <= 1.0 && !is_inside(workspace))) return PATH_IN_TROUBLE;
+  if (!isfinite(run->gap) || (run->error <= 1.0 && !is_inside(workspace))) {
+    return PATH_IN_TROUBLE;
+  }
   if (request->from == PATH_WARM && iterations > run->first &&
-      run->error > WARM_PROGRESS * run->best)
+      run->error > WARM_PROGRESS * run->best) {
     return PATH_LEFT;
+  }
   if (run->error < run->best) {
     run->best = run->error;
     run->stalled = 0;
-    if (run->error <= 1.0) return PATH_ARRIVED;
+    if (run->error <= 1.0) {
+      return PATH_ARRIVED;
+    }
     keep_best(workspace);
   } else {
     ++run->stalled;
   }
-  if (iterations >= request->iteration_limit) return PATH_AT_LIMIT;
+  if (iterations >= request->iteration_limit) {
+    return PATH_AT_LIMIT;
+  }
   if (request->wanted_width > 0 && run->error * request->goal < POLISH_FROM &&
-      conic_find_split(workspace) >= request->wanted_width)
+      conic_find_split(workspace) >= request->wanted_width) {
     return PATH_AT_WIDTH;
+  }
   return PATH_GOES_ON;
 }
 
@@ -492,11 +573,15 @@ static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations
  * along newton.x. */
 static path_end find_proof(qd_cone_workspace *workspace) {
   const int infeasible = proves_infeasible(workspace);
-  if (!infeasible && !proves_unbounded(workspace)) return PATH_GOES_ON;
+  if (!infeasible && !proves_unbounded(workspace)) {
+    return PATH_GOES_ON;
+  }
   memcpy(workspace->newton.x, workspace->iterate.x,
          (size_t)workspace->program.column_count * sizeof(double));
   restore_best(workspace);
-  if (infeasible) keep_ray(workspace, workspace->work.aim, workspace->best.dual);
+  if (infeasible) {
+    keep_ray(workspace, workspace->work.aim, workspace->best.dual);
+  }
   return infeasible ? PATH_INFEASIBLE : PATH_UNBOUNDED;
 }
 
@@ -522,7 +607,9 @@ static path_end go_on(qd_cone_workspace *workspace, path_run *run, qd_cone_info 
   const int stuck = is_stuck(run, alpha);
   if (alpha > 0.0 && (stuck || alpha < SHORT_STEP || info->iterations >= CERTIFICATE_FROM)) {
     const path_end proof = find_proof(workspace);
-    if (proof != PATH_GOES_ON) return proof;
+    if (proof != PATH_GOES_ON) {
+      return proof;
+    }
   }
   return stuck ? PATH_IN_TROUBLE : PATH_GOES_ON;
 }
@@ -545,8 +632,12 @@ path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *req
                            qd_cone_info *info) {
   path_run run = {.request = request, .best = HUGE_VAL};
   path_end end = PATH_GOES_ON;
-  if (request->from == PATH_COLD || request->from == PATH_ELSEWHERE) start(workspace, info);
-  if (request->from == PATH_WARM) start_warm(workspace, request->goal);
+  if (request->from == PATH_COLD || request->from == PATH_ELSEWHERE) {
+    start(workspace, info);
+  }
+  if (request->from == PATH_WARM) {
+    start_warm(workspace, request->goal);
+  }
   run.first = info->iterations;
   run.target = mean_target(&workspace->product);
   workspace->origin = ORIGIN_PATH;
@@ -554,10 +645,16 @@ path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *req
   for (;; ++info->iterations) {
     measure(workspace, &run);
     end = look(workspace, &run, info->iterations);
-    if (end == PATH_GOES_ON) end = go_on(workspace, &run, info);
-    if (end != PATH_GOES_ON) break;
+    if (end == PATH_GOES_ON) {
+      end = go_on(workspace, &run, info);
+    }
+    if (end != PATH_GOES_ON) {
+      break;
+    }
   }
-  if (end == PATH_ARRIVED || end == PATH_AT_WIDTH || end == PATH_LEFT) return end;
+  if (end == PATH_ARRIVED || end == PATH_AT_WIDTH || end == PATH_LEFT) {
+    return end;
+  }
   workspace->path.error = run.best * request->goal;
   return end == PATH_AT_LIMIT || end == PATH_IN_TROUBLE ? end_short(workspace, &run, end) : end;
 }

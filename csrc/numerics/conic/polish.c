@@ -47,10 +47,12 @@ LANES_INLINE void as_slack(const qd_cone_workspace *workspace, const double *dua
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     const double *per_split = workspace->polish.per_split + group->cone;
-    for (int i = 0; i < group->dim; ++i)
-      for (int c = 0; c < group->padded; ++c)
+    for (int i = 0; i < group->dim; ++i) {
+      for (int c = 0; c < group->padded; ++c) {
         out[group->slot + i * group->padded + c] =
             dual[group->slot + i * group->padded + c] * per_split[c];
+      }
+    }
   }
 }
 
@@ -72,18 +74,30 @@ static void newton_step(qd_cone_workspace *workspace, int factor, double *x, dou
   /* soft directions: new dual = -M (new slack + offset), offset = dual / r - slack, held part off
    */
   as_slack(workspace, dual, held);
-  for (int i = 0; i < slots; ++i) held[i] -= w[i];
+  for (int i = 0; i < slots; ++i) {
+    held[i] -= w[i];
+  }
   cones_apply(product, &workspace->active.hard, held, offset);
-  for (int i = 0; i < slots; ++i) offset[i] = held[i] - offset[i];
+  for (int i = 0; i < slots; ++i) {
+    offset[i] = held[i] - offset[i];
+  }
   cones_apply(product, &workspace->active.hard, dual, held);
-  for (int i = 0; i < slots; ++i) load[i] = w[i] + offset[i];
+  for (int i = 0; i < slots; ++i) {
+    load[i] = w[i] + offset[i];
+  }
   cones_apply(product, &workspace->active.stiffness, load, dual);
-  for (int i = 0; i < slots; ++i) dual[i] = held[i] - dual[i];
+  for (int i = 0; i < slots; ++i) {
+    dual[i] = held[i] - dual[i];
+  }
   tiles_multiply_Q(system, x, step);
-  for (int i = 0; i < columns; ++i) step[i] = -workspace->program.b[i] - step[i];
+  for (int i = 0; i < columns; ++i) {
+    step[i] = -workspace->program.b[i] - step[i];
+  }
   tiles_add_transposed(system, system->G, dual, step);
   tiles_solve(system, step);
-  for (int i = 0; i < columns; ++i) x[i] += step[i];
+  for (int i = 0; i < columns; ++i) {
+    x[i] += step[i];
+  }
   tiles_multiply(system, system->G, step, moved);
   cones_apply(product, &workspace->active.stiffness, moved, load);
   for (int i = 0; i < slots; ++i) {
@@ -101,7 +115,9 @@ LANES_INLINE double evaluate(qd_cone_workspace *workspace, double r, const doubl
                              max_norm(workspace->work.Qx, workspace->program.column_count));
   const double force =
       larger(workspace->units.force, max_norm(projected, workspace->program.slot_count));
-  if (!all_finite(workspace->work.residual_x, workspace->program.column_count)) return HUGE_VAL;
+  if (!all_finite(workspace->work.residual_x, workspace->program.column_count)) {
+    return HUGE_VAL;
+  }
   return larger(map / force,
                 max_norm(workspace->work.residual_x, workspace->program.column_count) / size);
 }
@@ -110,8 +126,12 @@ LANES_INLINE double evaluate(qd_cone_workspace *workspace, double r, const doubl
  * unless that is rounding: nothing in contact, or nothing out of it. */
 static double find_r(const qd_cone_workspace *workspace, solution_origin origin) {
   const double natural = workspace->units.force / workspace->units.near_length;
-  if (origin == ORIGIN_PATH || origin == ORIGIN_REST) return natural;
-  if (origin != ORIGIN_PATH_END) return FROM_CUTS * natural;
+  if (origin == ORIGIN_PATH || origin == ORIGIN_REST) {
+    return natural;
+  }
+  if (origin != ORIGIN_PATH_END) {
+    return FROM_CUTS * natural;
+  }
   const cone_product *product = &workspace->product;
   double force = 0.0, length = 0.0;
   for (int k = 0; k < product->group_count; ++k) {
@@ -170,20 +190,29 @@ static int patience(solution_origin origin) {
 static int ends_run(newton_run *run, int iteration, double error) {
   const solution_origin origin = run->guess->origin;
   const int started = origin == ORIGIN_START, guessed = started || origin == ORIGIN_REST;
-  if (guessed && iteration == 1 && error > FIRST_STEP) return 1;
-  if (started && ends_start(run, iteration, error)) return 1;
-  run->rises += error >= run->last;
-  if (run->best <= POLISH_ROUNDING || run->rises >= patience(origin) || iteration == NEWTON_LIMIT)
+  if (guessed && iteration == 1 && error > FIRST_STEP) {
     return 1;
+  }
+  if (started && ends_start(run, iteration, error)) {
+    return 1;
+  }
+  run->rises += error >= run->last;
+  if (run->best <= POLISH_ROUNDING || run->rises >= patience(origin) || iteration == NEWTON_LIMIT) {
+    return 1;
+  }
   return run->best <= ACCEPTED && run->rises > 0;
 }
 
 /* The split of each cone, as the path has found it, or r for all. */
 static void set_splits(qd_cone_workspace *workspace, double r) {
-  if (!workspace->polish.split_width)
-    for (int c = 0; c < workspace->program.lane_count; ++c) workspace->polish.split[c] = r;
-  for (int c = 0; c < workspace->program.lane_count; ++c)
+  if (!workspace->polish.split_width) {
+    for (int c = 0; c < workspace->program.lane_count; ++c) {
+      workspace->polish.split[c] = r;
+    }
+  }
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
     workspace->polish.per_split[c] = 1.0 / workspace->polish.split[c];
+  }
 }
 
 /* The point at hand, projected, is the best so far. */
@@ -192,8 +221,9 @@ static void keep_best(qd_cone_workspace *workspace, const double *projected) {
          (size_t)workspace->program.column_count * sizeof(double));
   memcpy(workspace->polished.dual, projected,
          (size_t)workspace->program.slot_count * sizeof(double));
-  for (int i = 0; i < workspace->program.slot_count; ++i)
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
     workspace->polished.slack[i] = projected[i] - workspace->work.aim[i]; /* times r */
+  }
 }
 
 /* Newton from (newton); 1 if it arrives. */
@@ -207,12 +237,16 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
   for (int iteration = 0;; ++iteration) {
     const double error = evaluate(workspace, run.r, x, dual, w, projected);
     best_is_last = error < run.best;
-    if (!(error < HUGE_VAL)) break;
+    if (!(error < HUGE_VAL)) {
+      break;
+    }
     if (best_is_last) {
       run.best = error;
       keep_best(workspace, projected);
     }
-    if (ends_run(&run, iteration, error)) break;
+    if (ends_run(&run, iteration, error)) {
+      break;
+    }
     const int slow = guess->origin == ORIGIN_START && error > POLISH_SLOW * run.last;
     const int factor = iteration == 0 || error > SAME_FACTOR || workspace->active.changed || slow ||
                        penalty != workspace->active.hard_penalty;
@@ -220,12 +254,15 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
     newton_step(workspace, factor, x, dual, w);
     info->factorizations += factor;
     penalty = workspace->active.hard_penalty;
-    if (slow && !workspace->active.changed) stiffen(workspace);
+    if (slow && !workspace->active.changed) {
+      stiffen(workspace);
+    }
   }
   as_slack(workspace, workspace->polished.slack, workspace->polished.slack);
-  if (run.best < HUGE_VAL && !best_is_last) /* states of the best: z = dual - r slack again */
+  if (run.best < HUGE_VAL && !best_is_last) { /* states of the best: z = dual - r slack again */
     conic_project(workspace, workspace->polished.slack, workspace->polished.dual,
                   workspace->work.aim, projected);
+  }
   workspace->polish.error = run.best;
   return run.best <= ACCEPTED;
 }
@@ -236,16 +273,21 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
 static void spread_load(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   double smallest = HUGE_VAL;
-  for (int k = 0; k < product->group_count; ++k)
+  for (int k = 0; k < product->group_count; ++k) {
     for (int c = 0; c < product->groups[k].count; ++c) {
       const double load = workspace->polished.dual[product->groups[k].slot + c];
-      if (load > 1e3 * WEAK * workspace->units.force) smallest = smaller(smallest, load);
+      if (load > 1e3 * WEAK * workspace->units.force) {
+        smallest = smaller(smallest, load);
+      }
     }
+  }
   for (int k = 0; k < product->group_count && smallest < HUGE_VAL; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count; ++c)
-      if (workspace->active.state[group->cone + c] == CONE_WEAK)
+    for (int c = 0; c < group->count; ++c) {
+      if (workspace->active.state[group->cone + c] == CONE_WEAK) {
         workspace->newton.dual[group->slot + c] += smallest;
+      }
+    }
   }
 }
 
@@ -256,8 +298,9 @@ static void press_together(qd_cone_workspace *workspace, double *dual) {
   memset(dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       dual[group->slot + c] = REST_FORCE * workspace->units.force;
+    }
   }
 }
 
@@ -267,22 +310,27 @@ void conic_keep_free_minimum(qd_cone_workspace *workspace) {
          (size_t)workspace->program.column_count * sizeof(double));
   memcpy(workspace->polished.slack, workspace->iterate.slack, row_bytes);
   memset(workspace->polished.dual, 0, row_bytes);
-  for (int c = 0; c < workspace->program.lane_count; ++c) workspace->active.state[c] = CONE_OPEN;
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
+    workspace->active.state[c] = CONE_OPEN;
+  }
 }
 
 /* The guess as Newton's point; that of a start is there. */
 static void take_guess(qd_cone_workspace *workspace, solution_origin origin) {
   const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
   double *w = workspace->newton.slack;
-  if (origin != ORIGIN_START)
+  if (origin != ORIGIN_START) {
     memcpy(workspace->newton.x, workspace->iterate.x,
            (size_t)workspace->program.column_count * sizeof(double));
+  }
   if (origin == ORIGIN_REST) {
     press_together(workspace, workspace->newton.dual);
     memcpy(w, workspace->work.rhs, row_bytes);
     return;
   }
-  if (origin != ORIGIN_START) memcpy(workspace->newton.dual, workspace->iterate.dual, row_bytes);
+  if (origin != ORIGIN_START) {
+    memcpy(workspace->newton.dual, workspace->iterate.dual, row_bytes);
+  }
   conic_slacks_at(workspace, workspace->newton.x, w);
 }
 
@@ -298,7 +346,9 @@ int conic_polish(qd_cone_workspace *workspace, const polish_guess *guess, qd_con
   int verified = iterate(workspace, guess, info);
   workspace->active.hard_penalty = HARD_ROW_PENALTY;
   if (verified && guess->origin == ORIGIN_ACTIVE_SET && conic_any_weak(workspace)) {
-    if (!guess->is_vertex) return 0; /* more cuts show how the load spreads */
+    if (!guess->is_vertex) {
+      return 0; /* more cuts show how the load spreads */
+    }
     spread_load(workspace);
     verified = iterate(workspace, guess, info) && !conic_any_weak(workspace); /* else: the path */
   }

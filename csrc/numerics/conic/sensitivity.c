@@ -29,15 +29,17 @@ static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int
   const int at = group->cone + c;
   const double limit = workspace->program.exact ? conic_hard_root(workspace, at) : HUGE_VAL;
   const double diagonal = smaller(path->diagonal[at], limit);
-  if (group->kind == GROUP_LORENTZ)
+  if (group->kind == GROUP_LORENTZ) {
     conic_set_stiffness(workspace, at, smaller(path->diagonal[at] + path->cross[at], limit),
                         smaller(path->diagonal[at] - path->cross[at], limit),
                         smaller(path->tangent[at], limit), 0, 0);
-  else
+  } else {
     conic_set_stiffness(workspace, at, diagonal, diagonal, diagonal, 0, 0);
-  for (int i = 1; i < group->dim; ++i)
+  }
+  for (int i = 1; i < group->dim; ++i) {
     workspace->active.rows.u[group->slot + i * group->padded + c] =
         path->u[group->slot + i * group->padded + c];
+  }
 }
 
 /* Weakly active cones: multipliers of redundant rows are a choice, and the path's end, which
@@ -46,7 +48,9 @@ static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int
 static int settle_weak_cones(qd_cone_workspace *workspace) {
   qd_cone_info effort = {0};
   const path_start from = workspace->origin == ORIGIN_PATH ? PATH_RESUMED : PATH_COLD;
-  if (from == PATH_COLD) conic_free_minimum(workspace, &effort);
+  if (from == PATH_COLD) {
+    conic_free_minimum(workspace, &effort);
+  }
   workspace->polish.split_width = 0;
   const path_request path = {SENSITIVITY_GOAL, SENSITIVITY_ITERATIONS, 0, from};
   const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
@@ -81,16 +85,21 @@ static void list_stiff_blocks(qd_cone_workspace *workspace) {
     const row_block *block = &system->blocks[b];
     const int linear = block->slot_step == 1, cones = linear ? block->row_count : 1;
     int stiff = 0;
-    for (int c = block->cone; c < block->cone + cones; ++c)
+    for (int c = block->cone; c < block->cone + cones; ++c) {
       stiff |= rows->diagonal[c] != 0.0 || rows->tangent[c] != 0.0;
-    if (!stiff) continue;
+    }
+    if (!stiff) {
+      continue;
+    }
     workspace->sensitivity.stiff_blocks[workspace->sensitivity.stiff_count++] = b;
-    for (int c = 0; c < cones; ++c)
+    for (int c = 0; c < cones; ++c) {
       workspace->sensitivity.stiff_cones[workspace->sensitivity.stiff_cone_count++] = (stiff_cone){
           block->slot + c, block->cone + c, linear ? 1 : block->row_count, block->slot_step};
-    for (int i = 0; i < block->row_count; ++i)
+    }
+    for (int i = 0; i < block->row_count; ++i) {
       workspace->sensitivity.stiff_slots[workspace->sensitivity.stiff_slot_count++] =
           block->slot + i * block->slot_step;
+    }
   }
 }
 
@@ -146,17 +155,20 @@ static int set_stiffnesses(qd_cone_workspace *workspace, int active, int scaled)
   const cone_product *product = &workspace->product;
   int hard = workspace->program.equality_count > 0;
   workspace->active.hard_penalty = STIFFEST_ROW;
-  if (active)
+  if (active) {
     hard |= conic_set_active_rows(workspace, workspace->polished.dual, workspace->polished.slack);
+  }
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c) {
-      if (active && !(c < group->count && workspace->active.state[group->cone + c] == CONE_WEAK))
+      if (active && !(c < group->count && workspace->active.state[group->cone + c] == CONE_WEAK)) {
         continue;
-      if (scaled)
+      }
+      if (scaled) {
         copy_path(workspace, group, c);
-      else
+      } else {
         share_motion(workspace, group->cone + c);
+      }
     }
   }
   conic_set_equalities(workspace);
@@ -186,8 +198,9 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
   }
   factor(workspace, set_stiffnesses(workspace, set.active, scaled));
   if (*exact && workspace->program.exact &&
-      (kink_is_near(workspace) || multipliers_matter(workspace)))
+      (kink_is_near(workspace) || multipliers_matter(workspace))) {
     *exact = 0;
+  }
   return QD_OK;
 }
 
@@ -208,7 +221,9 @@ LANES_INLINE void apply4(const qd_cone_workspace *workspace, const cone_operator
     const double *u = A->u + at->slot;
     const double cross = A->cross[at->cone], tangent = A->tangent[at->cone];
     lanes t = {0.0, 0.0, 0.0, 0.0};
-    for (int i = 1; i < at->dim; ++i) t += u[i * at->step] * LANES_OF(x + first + (size_t)i * step);
+    for (int i = 1; i < at->dim; ++i) {
+      t += u[i * at->step] * LANES_OF(x + first + (size_t)i * step);
+    }
     const lanes shared = cross * x0 + (diagonal - tangent) * t;
     LANES_AT(y + first) = diagonal * x0 + cross * t;
     for (int i = 1; i < at->dim; ++i) {
@@ -229,38 +244,45 @@ static void gather_rows(const qd_cone_workspace *workspace, int count, int first
       const size_t at =
           (size_t)(row - (is_slack ? 0 : workspace->program.row_count)) * (size_t)count;
       double *to = out + 4 * (size_t)(block->slot + i * block->slot_step);
-      for (int k = 0; k < 4; ++k)
+      for (int k = 0; k < 4; ++k) {
         to[k] = given && k < width
                     ? workspace->program.row_scale[row] * given[at + (size_t)(first + k)]
                     : 0.0;
+      }
     }
   }
 }
 
 /* to[0 .. width) = factor from[0 .. width), width at most four */
 LANES_INLINE void scale_few(double *to, double factor, const double *from, int width) {
-  if (width == 4)
+  if (width == 4) {
     LANES_ANYWHERE(to) = factor * LANES_FROM(from);
-  else
-    for (int k = 0; k < width; ++k) to[k] = factor * from[k];
+  } else {
+    for (int k = 0; k < width; ++k) {
+      to[k] = factor * from[k];
+    }
+  }
 }
 
 static void gather_columns(const qd_cone_workspace *workspace, int count, int first, int width,
                            const double *d_stationarity, double *out) {
   memset(out, 0, 4 * (size_t)workspace->program.column_count * sizeof(double));
-  for (int i = 0; i < workspace->program.column_count; ++i)
-    if (workspace->program.column_of[i] >= 0)
+  for (int i = 0; i < workspace->program.column_count; ++i) {
+    if (workspace->program.column_of[i] >= 0) {
       scale_few(out + 4 * i, workspace->program.column_scale[i],
                 d_stationarity + workspace->program.column_of[i] * count + first, width);
+    }
+  }
 }
 
 static double largest(const double *a, size_t count) {
   double part[4] = {0.0, 0.0, 0.0, 0.0};
-  for (size_t i = 0; i < count; i += 4)
+  for (size_t i = 0; i < count; i += 4) {
     for (size_t k = 0; k < 4; ++k) {
       const double v = fabs(a[i + k]);
       part[k] = v > part[k] ? v : part[k];
     }
+  }
   return larger(larger(part[0], part[1]), larger(part[2], part[3]));
 }
 
@@ -286,7 +308,9 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
   }
   for (int round = 0; round <= workspace->sensitivity.rounds; ++round) {
     tiles_multiply_Q4(system, dx, step);
-    for (size_t i = 0; i < columns; ++i) step[i] = -d_stationarity[i] - step[i];
+    for (size_t i = 0; i < columns; ++i) {
+      step[i] = -d_stationarity[i] - step[i];
+    }
     if (round > 0) { /* z - q: hard part of z, minus e */
       apply4(workspace, &workspace->active.hard, z, part);
       for (int k = 0; k < slot_count; ++k) {
@@ -297,7 +321,9 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
     tiles_add_transposed4(system, workspace->sensitivity.stiff_blocks,
                           workspace->sensitivity.stiff_count, system->S, z, step);
     tiles_solve4(system, step);
-    for (size_t i = 0; i < columns; ++i) dx[i] += step[i];
+    for (size_t i = 0; i < columns; ++i) {
+      dx[i] += step[i];
+    }
     tiles_multiply4(system, workspace->sensitivity.stiff_blocks, workspace->sensitivity.stiff_count,
                     system->S, step, part);
     for (int k = 0; k < slot_count; ++k) {
@@ -307,7 +333,9 @@ static void solve_four(qd_cone_workspace *workspace, const double *d_stationarit
     }
     /* the rounds contract geometrically: enough if the next step would hardly be seen */
     const double now = largest(step, columns);
-    if (round > 0 && now * now <= NEXT_ROUND * before * largest(dx, columns)) break;
+    if (round > 0 && now * now <= NEXT_ROUND * before * largest(dx, columns)) {
+      break;
+    }
     before = now;
   }
 }
@@ -358,8 +386,9 @@ static int find_shift(qd_cone_workspace *workspace) {
       largest_shift = larger(largest_shift, fabs(shift[at->cone]));
     }
   }
-  for (int k = 0; k < workspace->sensitivity.stiff_cone_count && largest_shift > 0.0; ++k)
+  for (int k = 0; k < workspace->sensitivity.stiff_cone_count && largest_shift > 0.0; ++k) {
     shift[workspace->sensitivity.stiff_cones[k].cone] /= largest_shift;
+  }
   return most > MATTERS * before;
 }
 
@@ -372,11 +401,14 @@ static void shift_across(qd_cone_workspace *workspace) {
     double *row = workspace->sensitivity.row4 + 4 * (size_t)at->slot;
     const size_t step = 4 * (size_t)at->step;
     lanes t = {0.0, 0.0, 0.0, 0.0};
-    for (int i = 1; i < at->dim; ++i) t += u[i * at->step] * LANES_OF(row + (size_t)i * step);
+    for (int i = 1; i < at->dim; ++i) {
+      t += u[i * at->step] * LANES_OF(row + (size_t)i * step);
+    }
     LANES_AT(row) = 0.0 * t;
-    for (int i = 1; i < at->dim; ++i)
+    for (int i = 1; i < at->dim; ++i) {
       LANES_AT(row + (size_t)i * step) =
           shift * (LANES_OF(row + (size_t)i * step) - u[i * at->step] * t);
+    }
   }
 }
 
@@ -430,7 +462,9 @@ static int kink_is_near(qd_cone_workspace *workspace) {
   for (int k = 0; k < workspace->sensitivity.stiff_cone_count; ++k) {
     const stiff_cone *at = &workspace->sensitivity.stiff_cones[k];
     doubt[at->cone] = 0.0;
-    if (at->dim < 3 || workspace->active.state[at->cone] != CONE_SLIDE) continue;
+    if (at->dim < 3 || workspace->active.state[at->cone] != CONE_SLIDE) {
+      continue;
+    }
     doubt[at->cone] =
         force / workspace->polished.dual[at->slot] + length / workspace->polished.slack[at->slot];
     most = larger(most, doubt[at->cone]);
@@ -470,17 +504,23 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const doub
     }
     solve_four(workspace, workspace->sensitivity.rhs4, workspace->sensitivity.moved4,
                workspace->sensitivity.x4, workspace->sensitivity.dual4);
-    for (int i = 0; i < workspace->program.column_count; ++i)
-      if (workspace->program.column_of[i] >= 0)
+    for (int i = 0; i < workspace->program.column_count; ++i) {
+      if (workspace->program.column_of[i] >= 0) {
         scale_few(dx + workspace->program.column_of[i] * count + first,
                   workspace->program.column_scale[i], workspace->sensitivity.x4 + 4 * i, width);
-    if (!d_dual && !d_dual_eq) continue;
+      }
+    }
+    if (!d_dual && !d_dual_eq) {
+      continue;
+    }
     apply4(workspace, &workspace->active.rows, workspace->sensitivity.dual4,
            workspace->sensitivity.row4);
-    if (d_dual)
+    if (d_dual) {
       scatter_duals(workspace, 0, workspace->program.row_count, count, first, width, d_dual);
-    if (d_dual_eq)
+    }
+    if (d_dual_eq) {
       scatter_duals(workspace, workspace->program.row_count, workspace->program.equality_count,
                     count, first, width, d_dual_eq);
+    }
   }
 }

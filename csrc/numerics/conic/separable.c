@@ -15,7 +15,9 @@
 /* The only entry of row i and its column; 0 if there are others. */
 static int single_entry(const sparse_rows *rows, int i, int *column, double *value) {
   const int tile = rows->start[i];
-  if (rows->start[i + 1] - tile != 1) return 0;
+  if (rows->start[i + 1] - tile != 1) {
+    return 0;
+  }
   const double *at = rows->values + 4 * (size_t)tile;
   int count = 0, place = 0;
   for (int k = 0; k < 4; ++k) {
@@ -28,10 +30,12 @@ static int single_entry(const sparse_rows *rows, int i, int *column, double *val
 }
 
 static int cones_are_linear(const qd_cone_program *program) {
-  for (int k = 0; k < program->cone_count; ++k)
+  for (int k = 0; k < program->cone_count; ++k) {
     if ((program->cone_kind[k] != QD_ORTHANT && program->cone_dim[k] > 1) ||
-        (program->target_mu && program->target_mu[k] != 0.0))
+        (program->target_mu && program->target_mu[k] != 0.0)) {
       return 0;
+    }
+  }
   return 1;
 }
 
@@ -41,7 +45,9 @@ static int minimise_cost(const conic_program *source, double *x, double *diagona
   double least = HUGE_VAL, largest = 0.0;
   for (int i = 0; i < program->variable_count; ++i) {
     int column;
-    if (!single_entry(source->Q, i, &column, diagonal + i) || column != i) return 0;
+    if (!single_entry(source->Q, i, &column, diagonal + i) || column != i) {
+      return 0;
+    }
     least = smaller(diagonal[i], least);
     largest = larger(diagonal[i], largest);
     x[i] = -program->b[i] / diagonal[i];
@@ -55,8 +61,12 @@ static int move_to_bounds(const conic_program *source, double *x) {
   for (int row = 0; row < source->program.row_count; ++row) {
     int column;
     double a;
-    if (!single_entry(source->G, row, &column, &a)) return 0;
-    if (a * x[column] + g[row] < 0.0) x[column] = -g[row] / a;
+    if (!single_entry(source->G, row, &column, &a)) {
+      return 0;
+    }
+    if (a * x[column] + g[row] < 0.0) {
+      x[column] = -g[row] / a;
+    }
   }
   return 1;
 }
@@ -68,13 +78,21 @@ static int share_forces(const qd_cone_program *program, const sparse_rows *G, co
   for (int row = 0; row < program->row_count; ++row) {
     int column;
     double a;
-    if (!single_entry(G, row, &column, &a)) return 0;
+    if (!single_entry(G, row, &column, &a)) {
+      return 0;
+    }
     slack[row] = a * x[column] + program->g[row];
     dual[row] = 0.0;
     const double rounding = AT_BOUND * fabs(program->g[row]);
-    if (!isfinite(slack[row]) || !(rounding < HUGE_VAL)) return 0;
-    if (slack[row] > rounding) continue;
-    if (slack[row] < -rounding || isnan(force[column])) return 0;
+    if (!isfinite(slack[row]) || !(rounding < HUGE_VAL)) {
+      return 0;
+    }
+    if (slack[row] > rounding) {
+      continue;
+    }
+    if (slack[row] < -rounding || isnan(force[column])) {
+      return 0;
+    }
     slack[row] = 0.0;
     if (a * force[column] > 0.0) {
       dual[row] = force[column] / a;
@@ -91,7 +109,9 @@ static void measure_cost(const qd_cone_program *program, const double *x, const 
     const int is_free = x[i] == -program->b[i] / diagonal[i];
     const double gradient = diagonal[i] * x[i] + program->b[i];
     force[i] = is_free ? 0.0 : gradient;
-    if (is_free) info->dual_residual = larger(fabs(gradient), info->dual_residual);
+    if (is_free) {
+      info->dual_residual = larger(fabs(gradient), info->dual_residual);
+    }
     info->objective += x[i] * (0.5 * diagonal[i] * x[i] + program->b[i]);
   }
 }
@@ -103,13 +123,21 @@ int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *sou
   qd_cone_info found = {.polished = 1, .method = QD_METHOD_SEPARABLE, .tries = 1};
   if (!source->answer_only || !source->Q || !source->G || program->equality_count > 0 ||
       !cones_are_linear(program) || !minimise_cost(source, x, diagonal) ||
-      !move_to_bounds(source, x))
+      !move_to_bounds(source, x)) {
     return 0;
+  }
   measure_cost(program, x, diagonal, force, &found);
-  if (!share_forces(program, source->G, x, force, slack, dual)) return 0;
-  for (int i = 0; i < program->variable_count; ++i)
-    if (force[i] != 0.0 && !isnan(force[i])) return 0;
-  if (!isfinite(found.objective)) return 0;
+  if (!share_forces(program, source->G, x, force, slack, dual)) {
+    return 0;
+  }
+  for (int i = 0; i < program->variable_count; ++i) {
+    if (force[i] != 0.0 && !isnan(force[i])) {
+      return 0;
+    }
+  }
+  if (!isfinite(found.objective)) {
+    return 0;
+  }
   *info = found;
   workspace->program.definite = 1; /* the answer is the only one */
   return 1;

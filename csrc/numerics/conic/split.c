@@ -44,7 +44,9 @@ static void note_cone(const qd_cone_workspace *workspace, const cone_group *grou
   const double compliance = workspace->program.compliance[group->cone + c];
   const double *s = workspace->iterate.slack + at, *z = workspace->iterate.dual + at;
   double ss = 0.0, zz = 0.0;
-  if (!(compliance > 0.0)) return;
+  if (!(compliance > 0.0)) {
+    return;
+  }
   for (int i = 1; i < group->dim; ++i) {
     ss += s[i * n] * s[i * n];
     zz += z[i * n] * z[i * n];
@@ -52,7 +54,9 @@ static void note_cone(const qd_cone_workspace *workspace, const cone_group *grou
   ss = sqrt(ss);
   zz = sqrt(zz);
   note(h, compliance * (z[0] + zz) / larger(s[0] - ss, EDGE * s[0]));
-  if (group->dim > 1) note(h, compliance * larger(z[0] - zz, EDGE * z[0]) / (s[0] + ss));
+  if (group->dim > 1) {
+    note(h, compliance * larger(z[0] - zz, EDGE * z[0]) / (s[0] + ss));
+  }
 }
 
 /* The widest gap: its width, and the middle. Where all are of one kind it is what parts them from
@@ -61,7 +65,9 @@ static int widest_gap(const histogram *h, double *middle) {
   const int one = BINS / 2;
   int width = 0, at = one, last = h->lowest;
   for (int k = h->lowest + 1; k <= h->highest; ++k) {
-    if (!(h->found[k / 64] >> k % 64 & 1)) continue;
+    if (!(h->found[k / 64] >> k % 64 & 1)) {
+      continue;
+    }
     if (k - last > width) {
       width = k - last;
       at = last + k;
@@ -86,15 +92,19 @@ int conic_find_split(qd_cone_workspace *workspace) {
   double middle;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c)
+    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       note_cone(workspace, group, c, &h);
+    }
   }
-  if (h.lowest > h.highest) return workspace->polish.split_width = 0;
+  if (h.lowest > h.highest) {
+    return workspace->polish.split_width = 0;
+  }
   workspace->polish.split_width = widest_gap(&h, &middle);
   const double natural = workspace->units.force / workspace->units.near_length;
-  for (int c = 0; c < workspace->program.lane_count; ++c)
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
     workspace->polish.split[c] = workspace->program.compliance[c] > 0.0
                                      ? middle / workspace->program.compliance[c]
                                      : natural;
+  }
   return workspace->polish.split_width;
 }

@@ -19,13 +19,16 @@
 void conic_read_start(qd_cone_workspace *workspace, const conic_answer *guess) {
   double *own_x = workspace->newton.x, *own_dual = workspace->newton.dual;
   memset(own_dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
-  for (int k = 0; k < workspace->program.column_count; ++k)
+  for (int k = 0; k < workspace->program.column_count; ++k) {
     own_x[k] = workspace->program.column_of[k] < 0
                    ? 0.0
                    : guess->x[workspace->program.column_of[k]] / workspace->program.column_scale[k];
-  for (int i = 0; i < workspace->program.row_count; ++i)
-    if (workspace->program.slot_of[i] >= 0)
+  }
+  for (int i = 0; i < workspace->program.row_count; ++i) {
+    if (workspace->program.slot_of[i] >= 0) {
       own_dual[workspace->program.slot_of[i]] = guess->dual[i] / workspace->program.row_scale[i];
+    }
+  }
   for (int i = 0; i < workspace->program.equality_count; ++i) {
     const int at = workspace->program.row_count + i;
     own_dual[workspace->program.slot_of[at]] = guess->dual_eq[i] / workspace->program.row_scale[at];
@@ -97,8 +100,9 @@ void conic_enter_path(qd_cone_workspace *workspace, double factor) {
         place_cone(workspace, group, c, factor);
       } else {
         slack[at] = dual[at] = 1.0;
-        for (int i = 1; i < group->dim; ++i)
+        for (int i = 1; i < group->dim; ++i) {
           slack[at + i * group->padded] = dual[at + i * group->padded] = 0.0;
+        }
       }
     }
   }

@@ -32,10 +32,13 @@
 
 void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling) {
   const cone_product *product = &workspace->product;
-  if (workspace->program.equality_count == 0) return;
+  if (workspace->program.equality_count == 0) {
+    return;
+  }
   const cone_group *group = &product->groups[product->group_count - 1];
-  for (int c = 0; c < group->padded; ++c)
+  for (int c = 0; c < group->padded; ++c) {
     scaling->diagonal[group->cone + c] = conic_hard_root(workspace, group->cone + c);
+  }
 }
 
 /* Q + S'S, or the same over rows; returns how many columns were dropped. */
@@ -53,8 +56,12 @@ int conic_factor_rows(qd_cone_workspace *workspace, const cone_operator *scaling
 /* share Q^-1 b: the factor of Q is at hand as long as rows are factored instead. */
 const double *conic_quadratic_solve(qd_cone_workspace *workspace, const double *b, double share) {
   double *y = workspace->delassus.y;
-  for (int i = 0; i < workspace->program.column_count; ++i) y[i] = share * b[i];
-  if (!workspace->system.Q_is_diagonal) tiles_solve(&workspace->system, y);
+  for (int i = 0; i < workspace->program.column_count; ++i) {
+    y[i] = share * b[i];
+  }
+  if (!workspace->system.Q_is_diagonal) {
+    tiles_solve(&workspace->system, y);
+  }
   return y;
 }
 
@@ -67,30 +74,45 @@ static void solve_direction(qd_cone_workspace *workspace, const double *p, doubl
   double *dx = workspace->work.dx;
   const int slots = workspace->program.slot_count, columns = workspace->program.column_count;
   double *restrict product = workspace->work.row2; /* padded lanes stay zero */
-  for (int i = 0; i < slots; ++i) ddual[i] = p[i] - share * workspace->work.rhs[i];
+  for (int i = 0; i < slots; ++i) {
+    ddual[i] = p[i] - share * workspace->work.rhs[i];
+  }
   if (workspace->delassus.use) {
     const double *y = conic_quadratic_solve(workspace, workspace->work.residual_x, -share);
     conic_delassus_solve(workspace, &workspace->product.scaling, y, ddual, dx);
-    for (int i = 0; i < slots; ++i) dslack[i] = p[i] - ddual[i];
+    for (int i = 0; i < slots; ++i) {
+      dslack[i] = p[i] - ddual[i];
+    }
     return;
   }
-  for (int i = 0; i < columns; ++i) dx[i] = -share * workspace->work.residual_x[i];
+  for (int i = 0; i < columns; ++i) {
+    dx[i] = -share * workspace->work.residual_x[i];
+  }
   tiles_add_transposed(system, system->S, ddual, dx);
   tiles_solve(system, dx);
   tiles_multiply(system, system->S, dx, product);
-  for (int i = 0; i < slots; ++i) ddual[i] -= product[i];
+  for (int i = 0; i < slots; ++i) {
+    ddual[i] -= product[i];
+  }
   for (int round = 0; round < refinements; ++round) {
     double *correction = workspace->work.x;
     tiles_multiply_Q(system, dx, correction);
-    for (int i = 0; i < columns; ++i)
+    for (int i = 0; i < columns; ++i) {
       correction[i] = -share * workspace->work.residual_x[i] - correction[i];
+    }
     tiles_add_transposed(system, system->S, ddual, correction);
     tiles_solve(system, correction);
     tiles_multiply(system, system->S, correction, product);
-    for (int i = 0; i < columns; ++i) dx[i] += correction[i];
-    for (int i = 0; i < slots; ++i) ddual[i] -= product[i];
+    for (int i = 0; i < columns; ++i) {
+      dx[i] += correction[i];
+    }
+    for (int i = 0; i < slots; ++i) {
+      ddual[i] -= product[i];
+    }
   }
-  for (int i = 0; i < slots; ++i) dslack[i] = p[i] - ddual[i];
+  for (int i = 0; i < slots; ++i) {
+    dslack[i] = p[i] - ddual[i];
+  }
 }
 
 static double common_step(qd_cone_workspace *workspace, const double *dslack, const double *ddual,
@@ -108,8 +130,9 @@ static void advance(qd_cone_workspace *workspace, double alpha, double share) {
     workspace->work.residual_x[i] *= 1.0 - share * alpha; /* Q dx - G'ddual = -share residual_x */
   }
   /* G dx - dslack = -share residual_row */
-  for (int i = 0; i < workspace->program.slot_count; ++i)
+  for (int i = 0; i < workspace->program.slot_count; ++i) {
     workspace->work.residual_row[i] *= 1.0 - share * alpha;
+  }
 }
 
 /* Largest |a_i - b_i| */
@@ -138,8 +161,9 @@ static double correct_again(qd_cone_workspace *workspace, double mu, double shif
   double *aim = workspace->work.row;
   cones_correct(&workspace->product, shift, workspace->work.dslack, workspace->work.ddual, aim);
   if (!(difference(aim, workspace->work.aim, workspace->program.slot_count) >
-        WORTH_CORRECTING * sqrt(mu)))
+        WORTH_CORRECTING * sqrt(mu))) {
     return alpha;
+  }
   memcpy(workspace->newton.x, workspace->work.dx,
          (size_t)workspace->program.column_count * sizeof(double));
   solve_direction(workspace, aim, 1.0, workspace->work.dslack_aim, workspace->work.ddual_aim,
@@ -160,7 +184,9 @@ static double correct_again(qd_cone_workspace *workspace, double mu, double shif
 double conic_take_step(qd_cone_workspace *workspace, double mu, double target, int refinements,
                        qd_cone_info *info) {
   cone_product *product = &workspace->product;
-  if (!cones_scale(product, workspace->iterate.slack, workspace->iterate.dual)) return 0.0;
+  if (!cones_scale(product, workspace->iterate.slack, workspace->iterate.dual)) {
+    return 0.0;
+  }
   conic_scale_equalities(workspace, &product->scaling);
   conic_factor_rows(workspace, &product->scaling, info);
   cones_apply(product, &product->scaling, workspace->work.residual_row, workspace->work.rhs);
@@ -176,8 +202,9 @@ double conic_take_step(qd_cone_workspace *workspace, double mu, double target, i
                   workspace->work.ddual, refinements);
   alpha = common_step(workspace, workspace->work.dslack, workspace->work.ddual, STEP_FRACTION);
   if (workspace->program.exact &&
-      refinements == 0) /* a barrier's few iterations save as much as the back-solves cost */
+      refinements == 0) { /* a barrier's few iterations save as much as the back-solves cost */
     alpha = correct_again(workspace, mu, sigma * excess, alpha, refinements);
+  }
   if (alpha < SHORT_STEP) {
     cones_correct(product, excess, NULL, NULL, workspace->work.aim);
     solve_direction(workspace, workspace->work.aim, 1.0, workspace->work.dslack,
@@ -194,7 +221,9 @@ double conic_take_step(qd_cone_workspace *workspace, double mu, double target, i
     alpha = common_step(workspace, workspace->work.dslack, workspace->work.ddual, STEP_FRACTION);
   }
   workspace->path.share = share;
-  if (!all_finite(workspace->work.dx, workspace->program.column_count)) return 0.0;
+  if (!all_finite(workspace->work.dx, workspace->program.column_count)) {
+    return 0.0;
+  }
   advance(workspace, alpha, share);
   return alpha;
 }

@@ -12,7 +12,9 @@ static int bit_count(uint64_t mask) {
   return __builtin_popcountll(mask);
 #else
   int count = 0;
-  for (; mask; mask &= mask - 1) ++count;
+  for (; mask; mask &= mask - 1) {
+    ++count;
+  }
   return count;
 #endif
 }
@@ -22,7 +24,9 @@ static int lowest_bit(uint64_t mask) {
   return __builtin_ctzll(mask);
 #else
   int bit = 0;
-  while (!(mask >> bit & 1)) ++bit;
+  while (!(mask >> bit & 1)) {
+    ++bit;
+  }
   return bit;
 #endif
 }
@@ -55,13 +59,17 @@ LANES_INLINE uint64_t mask_dense_word(const double *row, int n, int first,
                                       const lane_bits *narrow) {
   const int tiles = n / 4, end = tiles < first + MASK_BITS ? tiles : first + MASK_BITS;
   lane_bits found = {0, 0, 0, 0}, bit = {1, 1, 1, 1};
-  for (int t = first; t < end; ++t, next_bit(&bit)) look_at_tile(row + 4 * (size_t)t, &bit, &found);
+  for (int t = first; t < end; ++t, next_bit(&bit)) {
+    look_at_tile(row + 4 * (size_t)t, &bit, &found);
+  }
   if (n % 4 > 0 && end == tiles && end < first + MASK_BITS) {
     if (n >= 4) {
       bit &= *narrow;
       look_at_tile(row + n - 4, &bit, &found);
     } else {
-      for (int k = 0; k < n; ++k) found[0] |= row[k] != 0.0;
+      for (int k = 0; k < n; ++k) {
+        found[0] |= row[k] != 0.0;
+      }
     }
   }
   return all_bits(&found);
@@ -69,7 +77,9 @@ LANES_INLINE uint64_t mask_dense_word(const double *row, int n, int first,
 
 LANES_INLINE void mask_sparse_row(const double *row, const int *tiles, int count, size_t words,
                                   uint64_t *mask) {
-  for (size_t w = 0; w < words; ++w) mask[w] = 0;
+  for (size_t w = 0; w < words; ++w) {
+    mask[w] = 0;
+  }
   for (int k = 0; k < count; ++k, row += 4) {
     const lane_bits one = {1, 1, 1, 1};
     lane_bits found = {0, 0, 0, 0};
@@ -112,23 +122,32 @@ static int mask_rows(const row_source *source, int rows, int n, size_t words, ui
   }
   for (int i = 0; i < rows; ++i, mask += words) {
     const double *row = source_row(source, (size_t)i);
-    if (source->start)
+    if (source->start) {
       mask_sparse_row(row, source->tiles + source->start[i],
                       source->start[i + 1] - source->start[i], words, mask);
-    else
-      for (size_t w = 0; w < words; ++w)
+    } else {
+      for (size_t w = 0; w < words; ++w) {
         mask[w] = mask_dense_word(row, n, MASK_BITS * (int)w, &narrow);
+      }
+    }
     uint64_t any = 0;
-    for (size_t w = 0; w < words; ++w) any |= mask[w];
+    for (size_t w = 0; w < words; ++w) {
+      any |= mask[w];
+    }
     any_empty |= any == 0;
   }
   return any_empty;
 }
 
 int conic_rows_finite(const row_source *source, int rows, int n) {
-  if (source->start) return all_finite(source->values, 4 * source->start[rows]);
-  for (int i = 0; i < rows; ++i)
-    if (!all_finite(source_row(source, (size_t)i), n)) return 0;
+  if (source->start) {
+    return all_finite(source->values, 4 * source->start[rows]);
+  }
+  for (int i = 0; i < rows; ++i) {
+    if (!all_finite(source_row(source, (size_t)i), n)) {
+      return 0;
+    }
+  }
   return 1;
 }
 
@@ -143,11 +162,17 @@ static void gather_Q(qd_cone_workspace *workspace, const uint64_t *rows, int n, 
       clear_mask(mask, words);
       set_bit(mask, i / 4);
     }
-    for (size_t w = 0; w < words; ++w) mask[w] |= rows[w];
+    for (size_t w = 0; w < words; ++w) {
+      mask[w] |= rows[w];
+    }
     const double *own = source_tile(&workspace->program.source_Q, i, i / 4);
-    if (!own) continue;
+    if (!own) {
+      continue;
+    }
     *nonnegative &= own[i % 4] >= 0.0;
-    for (int k = 0; k < 4 && i / 4 * 4 + k < n; ++k) diagonal &= k == i % 4 || own[k] == 0.0;
+    for (int k = 0; k < 4 && i / 4 * 4 + k < n; ++k) {
+      diagonal &= k == i % 4 || own[k] == 0.0;
+    }
   }
   for (int t = 0; 4 * t < n && diagonal; ++t) {
     const uint64_t *mask = workspace->structure.Q_mask + (size_t)t * words;
@@ -168,13 +193,15 @@ qd_status conic_read_masks(qd_cone_workspace *workspace, const qd_cone_program *
   mask_rows(&workspace->program.source_Q, n, n, words, rows);
   gather_Q(workspace, rows, n, &nonnegative);
   workspace->structure.any_empty_row = mask_rows(&workspace->program.source_G, m, n, words, rows);
-  if (p > 0)
+  if (p > 0) {
     workspace->structure.any_empty_row |=
         mask_rows(&workspace->program.source_C, p, n, words, rows + (size_t)m * words);
+  }
   if (!conic_rows_finite(&workspace->program.source_Q, n, n) || !all_finite(program->b, n) ||
       !all_finite(program->g, m) || !all_finite(program->c, p) ||
-      (program->target_mu && !all_finite(program->target_mu, program->cone_count)))
+      (program->target_mu && !all_finite(program->target_mu, program->cone_count))) {
     return QD_NOT_FINITE;
+  }
   return nonnegative ? QD_OK : QD_BAD_ARGUMENT;
 }
 
@@ -187,20 +214,26 @@ static uint64_t *tile_set(const qd_cone_workspace *workspace, int tile) {
 /* Every tile of the mask knows all others of it. */
 static void couple(qd_cone_workspace *workspace, const uint64_t *mask) {
   const int words = workspace->structure.mask_words;
-  for (int w = 0; w < words; ++w)
+  for (int w = 0; w < words; ++w) {
     for (uint64_t rest = mask[w]; rest; rest &= rest - 1) {
       uint64_t *own = tile_set(workspace, MASK_BITS * w + lowest_bit(rest));
-      for (int k = 0; k < words; ++k) own[k] |= mask[k];
+      for (int k = 0; k < words; ++k) {
+        own[k] |= mask[k];
+      }
     }
+  }
 }
 
 /* A row's tiles, unless the row before it, which has the same, has seen to that. */
 static void couple_row(qd_cone_workspace *workspace, int row) {
   const uint64_t *mask = conic_row_mask(workspace, row);
   int same = row > 0;
-  for (int w = 0; w < workspace->structure.mask_words && same; ++w)
+  for (int w = 0; w < workspace->structure.mask_words && same; ++w) {
     same = mask[w] == mask[w - workspace->structure.mask_words];
-  if (!same) couple(workspace, mask);
+  }
+  if (!same) {
+    couple(workspace, mask);
+  }
 }
 
 static void couple_all(qd_cone_workspace *workspace, const qd_cone_program *program) {
@@ -210,26 +243,36 @@ static void couple_all(qd_cone_workspace *workspace, const qd_cone_program *prog
   int row = 0;
   for (int k = 0; k < program->cone_count; ++k) {
     if (conic_cone_is_linear(workspace, program, k)) {
-      for (int i = 0; i < program->cone_dim[k]; ++i) couple_row(workspace, row++);
+      for (int i = 0; i < program->cone_dim[k]; ++i) {
+        couple_row(workspace, row++);
+      }
       continue;
     }
     clear_mask(mask, (size_t)words);
-    for (int i = 0; i < program->cone_dim[k]; ++i, ++row)
-      for (int w = 0; w < words; ++w) mask[w] |= conic_row_mask(workspace, row)[w];
+    for (int i = 0; i < program->cone_dim[k]; ++i, ++row) {
+      for (int w = 0; w < words; ++w) {
+        mask[w] |= conic_row_mask(workspace, row)[w];
+      }
+    }
     couple(workspace, mask);
   }
-  for (; row < rows; ++row) couple_row(workspace, row);
+  for (; row < rows; ++row) {
+    couple_row(workspace, row);
+  }
 }
 
 /* Every tile knows all others: no order is better than another. */
 static int all_coupled(const qd_cone_workspace *workspace) {
   const int tiles = workspace->system.tile_count, words = workspace->structure.mask_words;
-  for (int t = 0; t < tiles; ++t)
+  for (int t = 0; t < tiles; ++t) {
     for (int w = 0; w < words; ++w) {
       const int left = tiles - MASK_BITS * w;
       const uint64_t full = left >= MASK_BITS ? ~(uint64_t)0 : ((uint64_t)1 << left) - 1;
-      if (tile_set(workspace, t)[w] != full) return 0;
+      if (tile_set(workspace, t)[w] != full) {
+        return 0;
+      }
     }
+  }
   return 1;
 }
 
@@ -238,7 +281,9 @@ static size_t take_all(qd_cone_workspace *workspace) {
   const int tiles = workspace->system.tile_count;
   for (int t = 0; t < tiles; ++t) {
     workspace->structure.tile_position[t] = workspace->structure.tile_original[t] = t;
-    if (tiles <= FEW_TILES) workspace->structure.tile_mask[t] = ((uint64_t)1 << tiles) - 1;
+    if (tiles <= FEW_TILES) {
+      workspace->structure.tile_mask[t] = ((uint64_t)1 << tiles) - 1;
+    }
   }
   return (size_t)tiles * ((size_t)tiles + 1) / 2;
 }
@@ -248,7 +293,9 @@ static int degree_of(const qd_cone_workspace *workspace, int t, const uint64_t *
   const int words = workspace->structure.mask_words;
   const uint64_t *own = tile_set(workspace, t);
   int degree = 0;
-  for (int w = 0; w < words; ++w) degree += bit_count(own[w] & left[w]);
+  for (int w = 0; w < words; ++w) {
+    degree += bit_count(own[w] & left[w]);
+  }
   return degree;
 }
 
@@ -258,13 +305,16 @@ static void eliminate(qd_cone_workspace *workspace, int best, uint64_t *left) {
   uint64_t *own = tile_set(workspace, best);
   uint64_t *clique = workspace->structure.scratch_mask;
   left[best / MASK_BITS] &= ~((uint64_t)1 << (best % MASK_BITS));
-  for (int w = 0; w < words; ++w) clique[w] = own[w] & left[w];
+  for (int w = 0; w < words; ++w) {
+    clique[w] = own[w] & left[w];
+  }
   couple(workspace, clique);
-  for (int w = 0; w < words; ++w)
+  for (int w = 0; w < words; ++w) {
     for (uint64_t rest = clique[w]; rest; rest &= rest - 1) {
       const int t = MASK_BITS * w + lowest_bit(rest);
       workspace->structure.tile_degree[t] = degree_of(workspace, t, left);
     }
+  }
 }
 
 /* Minimum degree on tiles, the lowest of equals first. Returns the number of the factor's tiles. */
@@ -273,16 +323,20 @@ static size_t order_tiles(qd_cone_workspace *workspace) {
   uint64_t *left = workspace->structure.scratch_mask + workspace->structure.mask_words;
   size_t fill = 0;
   clear_mask(left, (size_t)workspace->structure.mask_words);
-  for (int t = 0; t < tiles; ++t) set_bit(left, t);
-  for (int t = 0; t < tiles; ++t)
+  for (int t = 0; t < tiles; ++t) {
+    set_bit(left, t);
+  }
+  for (int t = 0; t < tiles; ++t) {
     workspace->structure.tile_degree[t] = degree_of(workspace, t, left);
+  }
   for (int place = 0; place < tiles; ++place) {
     int best = -1, best_degree = tiles + 1;
-    for (int t = 0; t < tiles; ++t)
+    for (int t = 0; t < tiles; ++t) {
       if (workspace->structure.tile_degree[t] < best_degree) {
         best = t;
         best_degree = workspace->structure.tile_degree[t];
       }
+    }
     workspace->structure.tile_position[best] = place;
     workspace->structure.tile_original[place] = best;
     fill += (size_t)best_degree;
@@ -298,17 +352,23 @@ static size_t order_tiles(qd_cone_workspace *workspace) {
 static void reorder(const qd_cone_workspace *workspace, const uint64_t *mask, uint64_t *out) {
   const int words = workspace->structure.mask_words;
   clear_mask(out, (size_t)words);
-  for (int w = 0; w < words; ++w)
-    for (uint64_t rest = mask[w]; rest; rest &= rest - 1)
+  for (int w = 0; w < words; ++w) {
+    for (uint64_t rest = mask[w]; rest; rest &= rest - 1) {
       set_bit(out, workspace->structure.tile_position[MASK_BITS * w + lowest_bit(rest)]);
+    }
+  }
 }
 
 static int list_from(const uint64_t *mask, int words, int first, int *list) {
   int count = 0;
   for (int w = first / MASK_BITS; w < words; ++w) {
     uint64_t rest = mask[w];
-    if (w == first / MASK_BITS) rest &= ~(uint64_t)0 << (first % MASK_BITS);
-    for (; rest; rest &= rest - 1) list[count++] = MASK_BITS * w + lowest_bit(rest);
+    if (w == first / MASK_BITS) {
+      rest &= ~(uint64_t)0 << (first % MASK_BITS);
+    }
+    for (; rest; rest &= rest - 1) {
+      list[count++] = MASK_BITS * w + lowest_bit(rest);
+    }
   }
   return count;
 }
@@ -333,8 +393,9 @@ static void make_columns(qd_cone_workspace *workspace) {
     reorder(workspace, workspace->structure.Q_mask + at, mask);
     Q_count += list_from(mask, words, j + 1, system->Q_tiles + Q_count);
     system->place[(size_t)j * (size_t)tiles + (size_t)j] = system->column_start[j] + j;
-    for (int k = system->column_start[j]; k < count; ++k)
+    for (int k = system->column_start[j]; k < count; ++k) {
       system->place[(size_t)system->column_tiles[k] * (size_t)tiles + (size_t)j] = k + j + 1;
+    }
   }
   system->column_start[tiles] = count;
   system->Q_start[tiles] = Q_count;
@@ -351,7 +412,9 @@ int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *pr
   }
   workspace->wanted.fill =
       tiles <= FEW_TILES || all_coupled(workspace) ? take_all(workspace) : order_tiles(workspace);
-  if (workspace->wanted.fill > workspace->capacity.fill) return 0;
+  if (workspace->wanted.fill > workspace->capacity.fill) {
+    return 0;
+  }
   make_columns(workspace);
   return 1;
 }

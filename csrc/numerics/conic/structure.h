@@ -33,7 +33,9 @@ int conic_list_tiles(const qd_cone_workspace *workspace, const uint64_t *mask, i
 static inline int conic_row_is_empty(const qd_cone_workspace *workspace, int row) {
   const uint64_t *mask = conic_row_mask(workspace, row);
   int empty = 1;
-  for (int w = 0; w < workspace->structure.mask_words; ++w) empty &= mask[w] == 0;
+  for (int w = 0; w < workspace->structure.mask_words; ++w) {
+    empty &= mask[w] == 0;
+  }
   return empty;
 }
 

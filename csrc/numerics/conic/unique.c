@@ -27,14 +27,21 @@ static void hold_cone(qd_cone_workspace *workspace, const cone_group *group, int
   double sum = 0.0, *u = workspace->active.rows.u + group->slot + c;
   const double *dual = workspace->polished.dual + group->slot + c;
   cone_state state = CONE_STICK;
-  if (group->kind != GROUP_EQUALITY && workspace->program.exact)
+  if (group->kind != GROUP_EQUALITY && workspace->program.exact) {
     state = polished ? (cone_state)workspace->active.state[cone] : guess(workspace, group, c);
-  for (int i = 0; i < group->dim; ++i) u[i * n] = 0.0;
+  }
+  for (int i = 0; i < group->dim; ++i) {
+    u[i * n] = 0.0;
+  }
   if (state == CONE_STICK) {
     conic_set_stiffness(workspace, cone, root, root, root, 0, 0);
   } else if (state == CONE_SLIDE) { /* all but along the slack, (1, -u) for dual = beta (1, u) */
-    for (int i = 1; i < group->dim; ++i) sum += dual[i * n] * dual[i * n];
-    for (int i = 1; i < group->dim; ++i) u[i * n] = sum > 0.0 ? dual[i * n] / sqrt(sum) : 0.0;
+    for (int i = 1; i < group->dim; ++i) {
+      sum += dual[i * n] * dual[i * n];
+    }
+    for (int i = 1; i < group->dim; ++i) {
+      u[i * n] = sum > 0.0 ? dual[i * n] / sqrt(sum) : 0.0;
+    }
     conic_set_stiffness(workspace, cone, root, 0.0, root, 0, 0);
   } else {
     conic_set_stiffness(workspace, cone, 0.0, 0.0, 0.0, 0, 0);
@@ -45,11 +52,14 @@ static void hold(qd_cone_workspace *workspace, int polished) {
   const cone_product *product = &workspace->product;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count; ++c) hold_cone(workspace, group, c, polished);
+    for (int c = 0; c < group->count; ++c) {
+      hold_cone(workspace, group, c, polished);
+    }
     for (int c = group->count; c < group->padded; ++c) {
       conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
-      for (int i = 0; i < group->dim; ++i)
+      for (int i = 0; i < group->dim; ++i) {
         workspace->active.rows.u[group->slot + i * group->padded + c] = 0.0;
+      }
     }
   }
 }
@@ -68,8 +78,12 @@ static void find_softest(qd_cone_workspace *workspace, double *d) {
   for (int round = 0; round < SOFTEST_ROUNDS; ++round) {
     tiles_solve(system, d);
     const double size = max_norm(d, workspace->program.column_count);
-    if (!(size > 0.0) || !isfinite(size)) return;
-    for (int i = 0; i < workspace->program.column_count; ++i) d[i] /= size;
+    if (!(size > 0.0) || !isfinite(size)) {
+      return;
+    }
+    for (int i = 0; i < workspace->program.column_count; ++i) {
+      d[i] /= size;
+    }
   }
 }
 
@@ -92,16 +106,19 @@ static int is_solution(qd_cone_workspace *workspace, const double *x, const doub
         const double v = w[at] + workspace->program.g[at], moved = v + t * move[at];
         before += v * v;
         after += moved * moved;
-        if (!workspace->program.exact) worst = larger(worst, fabs(move[at]) / larger(size, 1e-300));
+        if (!workspace->program.exact) {
+          worst = larger(worst, fabs(move[at]) / larger(size, 1e-300));
+        }
       }
       const int head = group->slot + c;
       const double v = w[head] + workspace->program.g[head];
       before = larger(0.0, sqrt(before) - v);
       after = larger(0.0, sqrt(after) - v - t * move[head]);
-      if (group->kind == GROUP_EQUALITY || !workspace->program.exact)
+      if (group->kind == GROUP_EQUALITY || !workspace->program.exact) {
         worst = larger(worst, fabs(move[head]) / larger(size, 1e-300));
-      else if (after > before)
+      } else if (after > before) {
         worst = larger(worst, (after - before) / larger(fabs(t) * size, 1e-300));
+      }
     }
   }
   return worst <= SAME_SOLUTION;
@@ -111,21 +128,32 @@ int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *
   const int n = workspace->program.column_count;
   const double *x = info->polished ? workspace->polished.x : workspace->iterate.x;
   double *d = workspace->work.dx, fall = 0.0;
-  if (workspace->program.definite) return 0;
+  if (workspace->program.definite) {
+    return 0;
+  }
   hold(workspace, info->polished);
   find_softest(workspace, d);
   tiles_multiply_Q(&workspace->system, d, workspace->work.x);
-  if (!all_finite(d, n) || max_norm(workspace->work.x, n) > SAME_SOLUTION) return 0;
-  for (int i = 0; i < n; ++i) fall += workspace->program.b[i] * d[i];
-  if (fabs(fall) > SAME_SOLUTION * max_norm(workspace->program.b, n)) return 0;
+  if (!all_finite(d, n) || max_norm(workspace->work.x, n) > SAME_SOLUTION) {
+    return 0;
+  }
+  for (int i = 0; i < n; ++i) {
+    fall += workspace->program.b[i] * d[i];
+  }
+  if (fabs(fall) > SAME_SOLUTION * max_norm(workspace->program.b, n)) {
+    return 0;
+  }
   static const double way[] = {1e-2, -1e-2, 1e-4, -1e-4, 1e-6, -1e-6}; /* other cones are near */
-  for (int k = 0; k < 6; ++k)
+  for (int k = 0; k < 6; ++k) {
     if (is_solution(workspace, x, d,
                     way[k] * larger(workspace->units.reach, workspace->units.length))) {
-      for (int i = 0; i < n; ++i)
-        if (workspace->program.column_of[i] >= 0)
+      for (int i = 0; i < n; ++i) {
+        if (workspace->program.column_of[i] >= 0) {
           out[workspace->program.column_of[i]] = workspace->program.column_scale[i] * d[i];
+        }
+      }
       return 1;
     }
+  }
   return 0;
 }

@@ -53,7 +53,9 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   product->groups = arena_take(a, (dims + 1) * sizeof(cone_group));
   product->weight = arena_doubles(a, lanes_count);
   product->target = arena_doubles(a, lanes_count);
-  for (int k = 0; k < 6; ++k) product->scratch[k] = arena_doubles(a, lanes_count);
+  for (int k = 0; k < 6; ++k) {
+    product->scratch[k] = arena_doubles(a, lanes_count);
+  }
   lay_out_operator(a, &product->scaling, slots, lanes_count);
   product->inverse.u = product->scaling.u;
   product->inverse.diagonal = arena_doubles(a, lanes_count);
@@ -74,16 +76,18 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->program.compliance = arena_doubles(a, lanes_count);
   double **over_columns[] = {&w->program.b, &w->iterate.x, &w->work.Qx,    &w->work.residual_x,
                              &w->work.dx,   &w->work.x,    &w->polished.x, &w->newton.x};
-  for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k)
+  for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k) {
     *over_columns[k] = arena_doubles(a, columns);
+  }
   double **over_rows[] = {
       &w->program.g,       &w->iterate.slack,  &w->iterate.dual,  &w->work.residual_row,
       &w->work.aim,        &w->work.rhs,       &w->work.dslack,   &w->work.ddual,
       &w->work.dslack_aim, &w->work.ddual_aim, &w->work.row,      &w->work.row2,
       &w->best.slack,      &w->best.dual,      &w->polished.dual, &w->polished.slack,
       &w->newton.dual,     &w->newton.slack,   &w->path.ray};
-  for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k)
+  for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k) {
     *over_rows[k] = arena_doubles(a, slots);
+  }
   w->best.x = w->polished.x;
   w->active.state = arena_ints(a, lanes_count);
   active_set_lay_out(&w->cuts.set, columns, a);
@@ -116,13 +120,17 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->structure.tile_original = arena_ints(a, tiles);
   w->structure.dim_count = arena_ints(a, dims);
   w->structure.dim_group = arena_ints(a, dims);
-  if (!size->is_dense) return;
-  if (size->equalities > 0)
+  if (!size->is_dense) {
+    return;
+  }
+  if (size->equalities > 0) {
     equality_space_lay_out(&w->space, (size_t)size->variables, (size_t)size->rows,
                            (size_t)size->equalities, a);
-  if (size->variables > FEW_COLUMNS)
+  }
+  if (size->variables > FEW_COLUMNS) {
     aligned_columns_lay_out(&w->aligned, (size_t)size->variables, (size_t)size->rows,
                             (size_t)size->equalities, a);
+  }
 }
 
 conic_size conic_size_dense(int variables, int rows, int equalities) {
@@ -159,7 +167,9 @@ qd_cone_workspace *conic_workspace_place(void *memory, const conic_size *size) {
   w->capacity = *size;
   lay_out(w, &laying);
   w->bytes = laying.offset;
-  if (w->system.dense) dense_tiles_use_one_thread();
+  if (w->system.dense) {
+    dense_tiles_use_one_thread();
+  }
   return w;
 }
 

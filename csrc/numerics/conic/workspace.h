@@ -51,9 +51,14 @@ static inline const double *source_row(const row_source *source, size_t row) {
 
 /* Where a tile of a row begins behind the row's first number, -1 if the row does not have it. */
 static inline int source_offset(const row_source *source, int row, int tile) {
-  if (!source->start) return 4 * tile;
-  for (int k = source->start[row]; k < source->start[row + 1]; ++k)
-    if (source->tiles[k] == tile) return 4 * (k - source->start[row]);
+  if (!source->start) {
+    return 4 * tile;
+  }
+  for (int k = source->start[row]; k < source->start[row + 1]; ++k) {
+    if (source->tiles[k] == tile) {
+      return 4 * (k - source->start[row]);
+    }
+  }
   return -1;
 }
 
@@ -224,7 +229,9 @@ void conic_clear_rows(qd_cone_workspace *workspace);
 static inline int conic_lane_of(const qd_cone_workspace *workspace, int row) {
   const cone_group *group = workspace->product.groups;
   const int slot = workspace->program.slot_of[row];
-  while (slot >= group->slot + group->dim * group->padded) ++group;
+  while (slot >= group->slot + group->dim * group->padded) {
+    ++group;
+  }
   return group->cone + (slot - group->slot) % group->padded;
 }
 /* Q_jj as the caller has it. */
