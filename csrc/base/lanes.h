@@ -52,8 +52,12 @@ LANES_INLINE void lanes_larger(lanes *out, const lanes *a, const lanes *b) {
 LANES_INLINE int all_finite(const double *a, int count) {
   lanes sum = {0.0, 0.0, 0.0, 0.0};
   int i = 0;
-  for (; i + LANE_COUNT <= count; i += LANE_COUNT) sum += LANES_FROM(a + i) * 0.0;
-  for (; i < count; ++i) sum[0] += a[i] * 0.0;
+  for (; i + LANE_COUNT <= count; i += LANE_COUNT) {
+    sum += LANES_FROM(a + i) * 0.0;
+  }
+  for (; i < count; ++i) {
+    sum[0] += a[i] * 0.0;
+  }
   return (sum[0] + sum[1]) + (sum[2] + sum[3]) == 0.0;
 }
 
@@ -66,7 +70,9 @@ LANES_INLINE double max_norm(const double *a, int count) {
     const lanes value = LANES_FROM(a + i), size = (lanes)((lane_bits)value & ~sign);
     lanes_larger(&most, &size, &most);
   }
-  for (; i < count; ++i) most[0] = larger(a[i] < 0.0 ? -a[i] : a[i], most[0]);
+  for (; i < count; ++i) {
+    most[0] = larger(a[i] < 0.0 ? -a[i] : a[i], most[0]);
+  }
   return larger(larger(most[0], most[1]), larger(most[2], most[3]));
 }
 
@@ -82,8 +88,11 @@ LANES_INLINE int squares_are_safe(double sum) { return sum > 1e-280 && sum < __b
 /* Smallest of count (a multiple of four) numbers and `ceiling`; a NaN does not count. */
 LANES_INLINE double smallest_of(const double *a, int count, double ceiling) {
   double part[LANE_COUNT] = {ceiling, ceiling, ceiling, ceiling};
-  for (int i = 0; i < count; i += LANE_COUNT)
-    for (int k = 0; k < LANE_COUNT; ++k) part[k] = smaller(a[i + k], part[k]);
+  for (int i = 0; i < count; i += LANE_COUNT) {
+    for (int k = 0; k < LANE_COUNT; ++k) {
+      part[k] = smaller(a[i + k], part[k]);
+    }
+  }
   return smaller(smaller(part[0], part[1]), smaller(part[2], part[3]));
 }
 
@@ -124,7 +133,9 @@ LANES_INLINE void lanes_transpose(lanes *out, const lanes *a0, const lanes *a1, 
   out[2] = __builtin_shufflevector(even01, even23, 2, 3, 6, 7);
   out[3] = __builtin_shufflevector(odd01, odd23, 2, 3, 6, 7);
 #else
-  for (int k = 0; k < 4; ++k) out[k] = (lanes){(*a0)[k], (*a1)[k], (*a2)[k], (*a3)[k]};
+  for (int k = 0; k < 4; ++k) {
+    out[k] = (lanes){(*a0)[k], (*a1)[k], (*a2)[k], (*a3)[k]};
+  }
 #endif
 }
 

@@ -8,25 +8,34 @@ static void shape_format(char *text, size_t size, int ndim, const npy_intp *shap
   size_t used = 0;
   used += (size_t)PyOS_snprintf(text, size, "(");
   for (int i = 0; i < ndim && used + 32 < size; i++) {
-    if (shape[i] < 0)
+    if (shape[i] < 0) {
       used += (size_t)PyOS_snprintf(text + used, size - used, "any");
-    else
+    } else {
       used += (size_t)PyOS_snprintf(text + used, size - used, "%" NPY_INTP_FMT, shape[i]);
-    if (i + 1 < ndim || ndim == 1)
+    }
+    if (i + 1 < ndim || ndim == 1) {
       used += (size_t)PyOS_snprintf(text + used, size - used, i + 1 < ndim ? ", " : ",");
+    }
   }
   PyOS_snprintf(text + used, size - used, ")");
 }
 
 static int shape_fits(PyArrayObject *array, int ndim, const npy_intp *shape) {
-  if (PyArray_NDIM(array) != ndim) return 0;
-  for (int i = 0; i < ndim; i++)
-    if (shape[i] >= 0 && PyArray_DIM(array, i) != shape[i]) return 0;
+  if (PyArray_NDIM(array) != ndim) {
+    return 0;
+  }
+  for (int i = 0; i < ndim; i++) {
+    if (shape[i] >= 0 && PyArray_DIM(array, i) != shape[i]) {
+      return 0;
+    }
+  }
   return 1;
 }
 
 static int shape_check(PyArrayObject *array, const char *name, int ndim, const npy_intp *shape) {
-  if (shape_fits(array, ndim, shape)) return 0;
+  if (shape_fits(array, ndim, shape)) {
+    return 0;
+  }
   char expected[160], got[160];
   shape_format(expected, sizeof expected, ndim, shape);
   shape_format(got, sizeof got, PyArray_NDIM(array), PyArray_DIMS(array));
@@ -38,7 +47,9 @@ static int shape_check(PyArrayObject *array, const char *name, int ndim, const n
  * name. */
 static PyArrayObject *array_from_object(PyObject *object, const char *name) {
   PyObject *array = PyArray_FROM_O(object);
-  if (array) return (PyArrayObject *)array;
+  if (array) {
+    return (PyArrayObject *)array;
+  }
   if (PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError)) {
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError,
@@ -62,7 +73,9 @@ static PyArrayObject *array_convert(PyObject *object, const char *name, int type
     return NULL;
   }
   PyArrayObject *array = array_from_object(object, name);
-  if (!array) return NULL;
+  if (!array) {
+    return NULL;
+  }
   int kind = PyArray_TYPE(array);
   int is_real = PyTypeNum_ISINTEGER(kind) || PyTypeNum_ISFLOAT(kind);
   /* An empty list has no type of its own: NumPy says float64. */
@@ -91,21 +104,25 @@ static PyArrayObject *array_convert(PyObject *object, const char *name, int type
 }
 
 static int is_ready(PyObject *object, int type, int ndim) {
-  if (!PyArray_CheckExact(object)) return 0;
+  if (!PyArray_CheckExact(object)) {
+    return 0;
+  }
   PyArrayObject *array = (PyArrayObject *)object;
   return PyArray_TYPE(array) == type && PyArray_NDIM(array) == ndim && PyArray_ISCARRAY_RO(array);
 }
 
 PyArrayObject *array_read(PyObject *object, const char *name, int ndim, const npy_intp *shape) {
-  if (!is_ready(object, NPY_DOUBLE, ndim) || !shape_fits((PyArrayObject *)object, ndim, shape))
+  if (!is_ready(object, NPY_DOUBLE, ndim) || !shape_fits((PyArrayObject *)object, ndim, shape)) {
     return array_convert(object, name, NPY_DOUBLE, ndim, shape);
+  }
   Py_INCREF(object);
   return (PyArrayObject *)object;
 }
 
 PyArrayObject *array_read_int(PyObject *object, const char *name, int ndim, const npy_intp *shape) {
-  if (!is_ready(object, NPY_INT32, ndim) || !shape_fits((PyArrayObject *)object, ndim, shape))
+  if (!is_ready(object, NPY_INT32, ndim) || !shape_fits((PyArrayObject *)object, ndim, shape)) {
     return array_convert(object, name, NPY_INT32, ndim, shape);
+  }
   Py_INCREF(object);
   return (PyArrayObject *)object;
 }
@@ -124,9 +141,14 @@ static int numbers_are_finite(const double *numbers, Py_ssize_t count) {
 }
 
 Py_ssize_t numbers_first_bad(const double *numbers, Py_ssize_t count) {
-  if (numbers_are_finite(numbers, count)) return -1;
-  for (Py_ssize_t i = 0; i < count; i++)
-    if (!numbers_are_finite(numbers + i, 1)) return i;
+  if (numbers_are_finite(numbers, count)) {
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < count; i++) {
+    if (!numbers_are_finite(numbers + i, 1)) {
+      return i;
+    }
+  }
   return -1; /* another thread has written to the caller's array meanwhile */
 }
 
@@ -138,7 +160,9 @@ static void bad_number_raise(const char *name, const char *index, double value) 
 int array_check_finite(PyArrayObject *array, const char *name) {
   const double *numbers = PyArray_DATA(array);
   Py_ssize_t bad = numbers_first_bad(numbers, PyArray_SIZE(array));
-  if (bad < 0) return 0;
+  if (bad < 0) {
+    return 0;
+  }
   char index[64];
   if (PyArray_NDIM(array) == 2) {
     Py_ssize_t columns = PyArray_DIM(array, 1);
@@ -157,12 +181,16 @@ int array_copy_vector(PyObject *object, const char *name, int count, double *out
     memcpy(out, PyArray_DATA((PyArrayObject *)object), bytes);
   } else {
     PyArrayObject *array = array_convert(object, name, NPY_DOUBLE, 1, shape);
-    if (!array) return -1;
+    if (!array) {
+      return -1;
+    }
     memcpy(out, PyArray_DATA(array), bytes);
     Py_DECREF(array);
   }
   Py_ssize_t bad = numbers_first_bad(out, count);
-  if (bad < 0) return 0;
+  if (bad < 0) {
+    return 0;
+  }
   char index[32];
   PyOS_snprintf(index, sizeof index, "%zd", bad);
   bad_number_raise(name, index, out[bad]);
@@ -172,7 +200,9 @@ int array_copy_vector(PyObject *object, const char *name, int count, double *out
 PyArrayObject *array_read_finite(PyObject *object, const char *name, int ndim,
                                  const npy_intp *shape) {
   PyArrayObject *array = array_read(object, name, ndim, shape);
-  if (array && array_check_finite(array, name) < 0) Py_CLEAR(array);
+  if (array && array_check_finite(array, name) < 0) {
+    Py_CLEAR(array);
+  }
   return array;
 }
 
@@ -207,18 +237,26 @@ static int kind_raise(const char *name, const char *wanted, PyObject *object) {
 }
 
 int number_read(PyObject *object, const char *name, double *out) {
-  if (!is_real_scalar(object)) return kind_raise(name, "a number", object);
+  if (!is_real_scalar(object)) {
+    return kind_raise(name, "a number", object);
+  }
   *out = PyFloat_AsDouble(object);
   if (*out == -1.0 && PyErr_Occurred()) {
-    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return -1;
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) {
+      return -1;
+    }
     PyErr_Clear();
     PyObject *zero = PyLong_FromLong(0);
     const int negative = zero ? PyObject_RichCompareBool(object, zero, Py_LT) : -1;
     Py_XDECREF(zero);
-    if (negative < 0) return -1;
+    if (negative < 0) {
+      return -1;
+    }
     *out = negative ? -Py_HUGE_VAL : Py_HUGE_VAL;
   }
-  if (*out == *out) return 0;
+  if (*out == *out) {
+    return 0;
+  }
   PyErr_Format(PyExc_ValueError, "%s: is nan", name);
   return -1;
 }
@@ -227,9 +265,15 @@ int number_read_between(PyObject *object, const char *name, double above, double
                         double *out) {
   char text[64], got[64];
   PyOS_snprintf(text, sizeof text, "a number in (%g, %g)", above, below);
-  if (!is_real_scalar(object)) return kind_raise(name, text, object);
-  if (number_read(object, name, out) < 0) return -1;
-  if (*out > above && *out < below) return 0;
+  if (!is_real_scalar(object)) {
+    return kind_raise(name, text, object);
+  }
+  if (number_read(object, name, out) < 0) {
+    return -1;
+  }
+  if (*out > above && *out < below) {
+    return 0;
+  }
   PyOS_snprintf(got, sizeof got, "%g", *out);
   PyErr_Format(PyExc_ValueError, "%s: expected %s, got %s", name, text, got);
   return -1;
@@ -242,10 +286,14 @@ static int is_integer(PyObject *object) {
 int int_read_between(PyObject *object, const char *name, int least, int most, int *out) {
   char wanted[64];
   PyOS_snprintf(wanted, sizeof wanted, "an integer from %d to %d", least, most);
-  if (!is_integer(object)) return kind_raise(name, wanted, object);
+  if (!is_integer(object)) {
+    return kind_raise(name, wanted, object);
+  }
   int overflow;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (value == -1 && PyErr_Occurred()) return -1;
+  if (value == -1 && PyErr_Occurred()) {
+    return -1;
+  }
   if (overflow) {
     PyErr_Format(PyExc_ValueError, "%s: expected %s, got one of more than 64 bits", name, wanted);
     return -1;
@@ -263,7 +311,9 @@ int int_read(PyObject *object, const char *name, int *out) {
 }
 
 int flag_read(PyObject *object, const char *name, int *out) {
-  if (!is_boolean(object)) return kind_raise(name, "True or False", object);
+  if (!is_boolean(object)) {
+    return kind_raise(name, "True or False", object);
+  }
   *out = PyObject_IsTrue(object);
   return *out < 0 ? -1 : 0;
 }
@@ -285,7 +335,9 @@ void array_freeze(PyObject *array) {
 }
 
 static PyObject *fill_and_freeze(PyObject *array, const double *numbers) {
-  if (!array) return NULL;
+  if (!array) {
+    return NULL;
+  }
   PyArrayObject *filled = (PyArrayObject *)array;
   memcpy(PyArray_DATA(filled), numbers, (size_t)PyArray_NBYTES(filled));
   array_freeze(array);

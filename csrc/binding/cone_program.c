@@ -20,8 +20,12 @@ static int matrix_read(cone_call *call, int which, PyObject *object, npy_intp ro
                        npy_intp columns) {
   const npy_intp shape[2] = {rows, columns};
   const char *name = array_names[which];
-  if (rows == 0 && PyArray_Check(object) && PyArray_SIZE((PyArrayObject *)object) == 0) return 0;
-  if (rows == 0 && PyList_CheckExact(object) && PyList_GET_SIZE(object) == 0) return 0;
+  if (rows == 0 && PyArray_Check(object) && PyArray_SIZE((PyArrayObject *)object) == 0) {
+    return 0;
+  }
+  if (rows == 0 && PyList_CheckExact(object) && PyList_GET_SIZE(object) == 0) {
+    return 0;
+  }
   if ((double)rows * (double)columns > INT32_MAX) {
     PyErr_Format(PyExc_ValueError, "%s: %zd x %zd numbers are too many", name, rows, columns);
     return -1;
@@ -34,28 +38,39 @@ static int matrix_read(cone_call *call, int which, PyObject *object, npy_intp ro
 static int arrays_read(cone_call *call, const cone_arguments *in) {
   PyArrayObject **arrays = call->arrays;
   const int with_rows = is_given(in->C), with_offsets = is_given(in->c);
-  if (!(arrays[CONE_B] = vector_read(in->b, "b"))) return -1;
+  if (!(arrays[CONE_B] = vector_read(in->b, "b"))) {
+    return -1;
+  }
   const npy_intp n = PyArray_DIM(arrays[CONE_B], 0);
   if (n == 0) {
     PyErr_SetString(PyExc_ValueError, "b: expected at least one variable");
     return -1;
   }
-  if (!(arrays[CONE_OFFSET] = vector_read(in->g, "g"))) return -1;
-  const npy_intp m = PyArray_DIM(arrays[CONE_OFFSET], 0);
-  if (matrix_read(call, CONE_Q, in->Q, n, n) < 0 || matrix_read(call, CONE_G, in->G, m, n) < 0)
+  if (!(arrays[CONE_OFFSET] = vector_read(in->g, "g"))) {
     return -1;
+  }
+  const npy_intp m = PyArray_DIM(arrays[CONE_OFFSET], 0);
+  if (matrix_read(call, CONE_Q, in->Q, n, n) < 0 || matrix_read(call, CONE_G, in->G, m, n) < 0) {
+    return -1;
+  }
   if (with_rows != with_offsets) {
     PyErr_Format(PyExc_ValueError, "%s: C and c come together, or neither", with_rows ? "c" : "C");
     return -1;
   }
   npy_intp p = 0;
   if (with_offsets) {
-    if (!(arrays[CONE_EQ] = vector_read(in->c, "c"))) return -1;
+    if (!(arrays[CONE_EQ] = vector_read(in->c, "c"))) {
+      return -1;
+    }
     p = PyArray_DIM(arrays[CONE_EQ], 0);
-    if (matrix_read(call, CONE_C, in->C, p, n) < 0) return -1;
+    if (matrix_read(call, CONE_C, in->C, p, n) < 0) {
+      return -1;
+    }
   }
   const npy_intp most = INT32_MAX / 64;
-  if (n <= most && m <= most && p <= most) return 0;
+  if (n <= most && m <= most && p <= most) {
+    return 0;
+  }
   PyErr_Format(PyExc_ValueError, "%s: too many numbers", n > most ? "b" : (m > most ? "g" : "c"));
   return -1;
 }
@@ -68,11 +83,11 @@ static int kind_read(PyObject *object, const char *name, int *kind) {
                  Py_TYPE(object)->tp_name);
     return -1;
   }
-  if (PyUnicode_CompareWithASCIIString(object, "orthant") == 0)
+  if (PyUnicode_CompareWithASCIIString(object, "orthant") == 0) {
     *kind = QD_ORTHANT;
-  else if (PyUnicode_CompareWithASCIIString(object, "lorentz") == 0)
+  } else if (PyUnicode_CompareWithASCIIString(object, "lorentz") == 0) {
     *kind = QD_LORENTZ;
-  else {
+  } else {
     PyErr_Format(PyExc_ValueError, "%s: expected 'orthant' or 'lorentz', got %R", name, object);
     return -1;
   }
@@ -81,14 +96,22 @@ static int kind_read(PyObject *object, const char *name, int *kind) {
 
 /* What most callers give: 1 and the entry; 0 for anything else. */
 static int entry_is_plain(PyObject *entry, int rows, int *kind, int *dim) {
-  if (!PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 2) return 0;
+  if (!PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 2) {
+    return 0;
+  }
   PyObject *word = PyTuple_GET_ITEM(entry, 0), *count = PyTuple_GET_ITEM(entry, 1);
-  if (!PyUnicode_Check(word) || !PyLong_CheckExact(count)) return 0;
+  if (!PyUnicode_Check(word) || !PyLong_CheckExact(count)) {
+    return 0;
+  }
   const int is_lorentz = PyUnicode_CompareWithASCIIString(word, "lorentz") == 0;
-  if (!is_lorentz && PyUnicode_CompareWithASCIIString(word, "orthant") != 0) return 0;
+  if (!is_lorentz && PyUnicode_CompareWithASCIIString(word, "orthant") != 0) {
+    return 0;
+  }
   int overflow;
   const long value = PyLong_AsLongAndOverflow(count, &overflow);
-  if (overflow || value < 1 || value > rows) return 0;
+  if (overflow || value < 1 || value > rows) {
+    return 0;
+  }
   *kind = is_lorentz ? QD_LORENTZ : QD_ORTHANT;
   *dim = (int)value;
   return 1;
@@ -99,7 +122,9 @@ static int entry_read(PyObject *entry, Py_ssize_t i, int rows, int *kind, int *d
   char name[40];
   PyOS_snprintf(name, sizeof name, "cones[%zd]", i);
   PyObject *pair = PyTuple_Check(entry) || PyList_Check(entry) ? PySequence_Tuple(entry) : NULL;
-  if (PyErr_Occurred()) return -1;
+  if (PyErr_Occurred()) {
+    return -1;
+  }
   if (!pair || PyTuple_GET_SIZE(pair) != 2) {
     PyErr_Format(PyExc_TypeError, "%s: expected (kind, rows), got %R", name, entry);
     Py_XDECREF(pair);
@@ -116,7 +141,9 @@ static int cones_read(cone_call *call, PyObject *object) {
   qd_cone_program *program = &call->program;
   PyObject *list = PyUnicode_Check(object) ? NULL : PySequence_Fast(object, "");
   if (!list) {
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) {
+      return -1;
+    }
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "cones: expected a list of (kind, rows), got %s",
                  Py_TYPE(object)->tp_name);
@@ -126,17 +153,23 @@ static int cones_read(cone_call *call, PyObject *object) {
   int64_t rows = 0;
   int bad = count > INT32_MAX / 64 ||
             !(call->cones = PyMem_Malloc((2 * (size_t)count + 1) * sizeof(int)));
-  if (bad) PyErr_NoMemory();
+  if (bad) {
+    PyErr_NoMemory();
+  }
   for (Py_ssize_t i = 0; !bad && i < count && i < PySequence_Fast_GET_SIZE(list); i++) {
     PyObject *entry = Py_NewRef(PySequence_Fast_GET_ITEM(list, i));
     int *kind = call->cones + i, *dim = call->cones + count + i;
     bad = !entry_is_plain(entry, program->row_count, kind, dim) &&
           entry_read(entry, i, program->row_count, kind, dim) < 0;
     Py_DECREF(entry);
-    if (!bad) rows += call->cones[count + i];
+    if (!bad) {
+      rows += call->cones[count + i];
+    }
   }
   Py_DECREF(list);
-  if (bad) return -1;
+  if (bad) {
+    return -1;
+  }
   if (rows != program->row_count) {
     PyErr_Format(PyExc_ValueError, "cones: have %lld rows in all, and g has %d", (long long)rows,
                  program->row_count);
@@ -160,10 +193,14 @@ static int targets_read(cone_call *call, PyObject *object) {
   qd_cone_program *program = &call->program;
   const npy_intp count = program->cone_count;
   const double *found;
-  if (!is_given(object)) return 0;
+  if (!is_given(object)) {
+    return 0;
+  }
   if (!number_is(object)) {
     PyArrayObject *array = call->arrays[CONE_MU] = vector_read(object, "target_mu");
-    if (!array) return -1;
+    if (!array) {
+      return -1;
+    }
     if (PyArray_DIM(array, 0) != count) {
       PyErr_Format(PyExc_ValueError,
                    "target_mu: expected a number or shape (%zd,), one per cone, got (%zd,)", count,
@@ -173,19 +210,29 @@ static int targets_read(cone_call *call, PyObject *object) {
     found = PyArray_DATA(array);
   } else {
     double one;
-    if (number_read(object, "target_mu", &one) < 0) return -1;
-    if (!(one >= 0.0 && one <= DBL_MAX)) return target_raise(one);
-    if (one == 0.0) return 0;
+    if (number_read(object, "target_mu", &one) < 0) {
+      return -1;
+    }
+    if (!(one >= 0.0 && one <= DBL_MAX)) {
+      return target_raise(one);
+    }
+    if (one == 0.0) {
+      return 0;
+    }
     if (!(call->targets = PyMem_Malloc(((size_t)count + 1) * sizeof(double)))) {
       PyErr_NoMemory();
       return -1;
     }
-    for (npy_intp i = 0; i < count; i++) call->targets[i] = one;
+    for (npy_intp i = 0; i < count; i++) {
+      call->targets[i] = one;
+    }
     found = call->targets;
   }
   double most = 0.0;
   for (npy_intp i = 0; i < count; i++) {
-    if (found[i] < 0.0) return target_raise(found[i]);
+    if (found[i] < 0.0) {
+      return target_raise(found[i]);
+    }
     most = found[i] > most ? found[i] : most;
   }
   program->target_mu = most > 0.0 ? found : NULL;
@@ -244,7 +291,9 @@ static int cost_check(const cone_call *call) {
 /* ---------------------------------------------------------------- one call */
 
 void cone_scratch_destroy(cone_scratch *scratch) {
-  if (!scratch) return;
+  if (!scratch) {
+    return;
+  }
   qd_cone_workspace_destroy(scratch->workspace);
   PyMem_RawFree(scratch);
 }
@@ -253,18 +302,25 @@ void cone_scratch_destroy(cone_scratch *scratch) {
 static cone_scratch *scratch_acquire(core_state *state, const qd_cone_program *program) {
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
   cone_scratch *scratch = atomic_exchange(&state->cone_scratch, NULL);
-  if (scratch && scratch->variables == n && scratch->rows == m && scratch->equalities == p)
+  if (scratch && scratch->variables == n && scratch->rows == m && scratch->equalities == p) {
     return scratch;
+  }
   cone_scratch_destroy(scratch);
-  if (!(scratch = PyMem_RawMalloc(sizeof *scratch))) return NULL;
+  if (!(scratch = PyMem_RawMalloc(sizeof *scratch))) {
+    return NULL;
+  }
   *scratch = (cone_scratch){qd_cone_workspace_create(n, m, p), n, m, p};
-  if (scratch->workspace) return scratch;
+  if (scratch->workspace) {
+    return scratch;
+  }
   cone_scratch_destroy(scratch);
   return NULL;
 }
 
 static void scratch_release(core_state *state, cone_scratch *scratch) {
-  if (scratch) cone_scratch_destroy(atomic_exchange(&state->cone_scratch, scratch));
+  if (scratch) {
+    cone_scratch_destroy(atomic_exchange(&state->cone_scratch, scratch));
+  }
 }
 
 static const double *numbers_of(const cone_call *call, int i) {
@@ -273,7 +329,9 @@ static const double *numbers_of(const cone_call *call, int i) {
 }
 
 static int call_read(cone_call *call, const cone_arguments *in) {
-  if (arrays_read(call, in) < 0) return -1;
+  if (arrays_read(call, in) < 0) {
+    return -1;
+  }
   PyArrayObject **arrays = call->arrays;
   const int with_equalities = arrays[CONE_EQ] != NULL;
   call->program = (qd_cone_program){.variable_count = (int)PyArray_DIM(arrays[CONE_B], 0),
@@ -296,7 +354,9 @@ int cone_call_begin(cone_call *call, core_state *state, const cone_arguments *in
   memset(call, 0, sizeof *call);
   call->state = state;
   if (call_read(call, in) == 0) {
-    if ((call->scratch = scratch_acquire(state, &call->program))) return 0;
+    if ((call->scratch = scratch_acquire(state, &call->program))) {
+      return 0;
+    }
     PyErr_NoMemory();
   }
   cone_call_end(call);
@@ -307,7 +367,9 @@ void cone_call_end(cone_call *call) {
   scratch_release(call->state, call->scratch);
   PyMem_Free(call->cones);
   PyMem_Free(call->targets);
-  for (int i = 0; i < CONE_ARRAYS; i++) Py_CLEAR(call->arrays[i]);
+  for (int i = 0; i < CONE_ARRAYS; i++) {
+    Py_CLEAR(call->arrays[i]);
+  }
 }
 
 /* ---------------------------------------------------------------- the function */
@@ -315,28 +377,35 @@ void cone_call_end(cone_call *call) {
 /* The argument with the largest number, as status_raise takes it. */
 static PyObject *overflowing(const cone_call *call) {
   largest_number found = {NULL, 0, 0.0};
-  for (int i = 0; i < CONE_ARRAYS; i++)
-    if (call->arrays[i])
+  for (int i = 0; i < CONE_ARRAYS; i++) {
+    if (call->arrays[i]) {
       largest_note(&found, array_names[i], PyArray_DATA(call->arrays[i]),
                    PyArray_SIZE(call->arrays[i]));
+    }
+  }
   return largest_describe(&found);
 }
 
 /* (x, dual, dual_eq) of an earlier solution into the arrays that the answer goes into; None:
  * nothing. */
 static int start_read(PyObject *start, PyObject *const to[3]) {
-  if (!is_given(start)) return 0;
+  if (!is_given(start)) {
+    return 0;
+  }
   for (int i = 0; i < 3; i++) {
     PyArrayObject *out = (PyArrayObject *)to[i];
     if (array_copy_vector(PyTuple_GET_ITEM(start, i), "warm_start", (int)PyArray_SIZE(out),
-                          PyArray_DATA(out)) < 0)
+                          PyArray_DATA(out)) < 0) {
       return -1;
+    }
   }
   return 0;
 }
 
 static int start_check(PyObject *start, const qd_cone_program *program) {
-  if (!is_given(start)) return 0;
+  if (!is_given(start)) {
+    return 0;
+  }
   const int wanted[3] = {program->variable_count, program->row_count, program->equality_count};
   Py_ssize_t found[3];
   if (!PyTuple_Check(start) || PyTuple_GET_SIZE(start) != 3) {
@@ -344,9 +413,14 @@ static int start_check(PyObject *start, const qd_cone_program *program) {
                  Py_TYPE(start)->tp_name);
     return -1;
   }
-  for (int i = 0; i < 3; i++)
-    if ((found[i] = PyObject_Size(PyTuple_GET_ITEM(start, i))) < 0) return -1;
-  if (found[0] == wanted[0] && found[1] == wanted[1] && found[2] == wanted[2]) return 0;
+  for (int i = 0; i < 3; i++) {
+    if ((found[i] = PyObject_Size(PyTuple_GET_ITEM(start, i))) < 0) {
+      return -1;
+    }
+  }
+  if (found[0] == wanted[0] && found[1] == wanted[1] && found[2] == wanted[2]) {
+    return 0;
+  }
   PyErr_Format(PyExc_ValueError,
                "warm_start: has (variables, rows, equalities) (%zd, %zd, %zd), the program (%d, "
                "%d, %d)",
@@ -374,20 +448,25 @@ static PyObject *solve(cone_call *call, const qd_cone_options *options, PyObject
     status = qd_cone_solve(call->scratch->workspace, options, program, numbers[X], numbers[SLACK],
                            numbers[DUAL], numbers[DUAL_EQ], &info.cone);
     Py_END_ALLOW_THREADS;
-    if (status == QD_NOT_FINITE && call->arrays[CONE_G])
+    if (status == QD_NOT_FINITE && call->arrays[CONE_G]) {
       bad = array_check_finite(call->arrays[CONE_G], "G") < 0;
+    }
     PyObject *who = status == QD_NOT_FINITE && !bad ? overflowing(call) : NULL;
     PyObject *report = NULL;
-    if (status == QD_OK)
+    if (status == QD_OK) {
       report = info_create(call->state, &info);
-    else if (!bad)
+    } else if (!bad) {
       status_raise(call->state, "solve_cone_program", status, &info, who);
+    }
     Py_XDECREF(who);
-    if (report)
+    if (report) {
       out = PyTuple_Pack(5, vectors[X], vectors[SLACK], vectors[DUAL], vectors[DUAL_EQ], report);
+    }
     Py_XDECREF(report);
   }
-  for (int i = 0; i < VECTORS; i++) Py_XDECREF(vectors[i]);
+  for (int i = 0; i < VECTORS; i++) {
+    Py_XDECREF(vectors[i]);
+  }
   return out;
 }
 
@@ -408,8 +487,9 @@ PyObject *cone_solve_function(PyObject *module, PyObject *const *in, Py_ssize_t 
   if (number_read_between(in[8], "tolerance", 0.0, 1.0, &options.tolerance) < 0 ||
       int_read_between(in[9], "iteration_limit", 1, INT32_MAX, &options.iteration_limit) < 0 ||
       flag_read(in[10], "polish", &options.polish) < 0 ||
-      cone_call_begin(&call, PyModule_GetState(module), &program) < 0)
+      cone_call_begin(&call, PyModule_GetState(module), &program) < 0) {
     return NULL;
+  }
   options.warm_start = is_given(in[11]);
   PyObject *out = start_check(in[11], &call.program) == 0 ? solve(&call, &options, in[11]) : NULL;
   cone_call_end(&call);

@@ -16,7 +16,9 @@ PyArray_Descr *contact_descr_create(void) {
       FIELD_OFFSET(pair), FIELD_OFFSET(dim), FIELD_OFFSET(dist), FIELD_OFFSET(pos),
       FIELD_OFFSET(frame), FIELD_OFFSET(friction), FIELD_OFFSET(force), "itemsize",
       (Py_ssize_t)sizeof(qd_contact));
-  if (!spec) return NULL;
+  if (!spec) {
+    return NULL;
+  }
   PyArray_Descr *descr = NULL;
   int ok = PyArray_DescrConverter(spec, &descr);
   Py_DECREF(spec);
@@ -28,9 +30,12 @@ PyObject *contact_array_create(const core_state *state, const qd_contact *contac
   Py_INCREF(state->contact_descr);
   PyObject *array =
       PyArray_NewFromDescr(&PyArray_Type, state->contact_descr, 1, shape, NULL, NULL, 0, NULL);
-  if (!array) return NULL;
-  if (count > 0)
+  if (!array) {
+    return NULL;
+  }
+  if (count > 0) {
     memcpy(PyArray_DATA((PyArrayObject *)array), contacts, (size_t)count * sizeof(qd_contact));
+  }
   array_freeze(array);
   return array;
 }

@@ -6,14 +6,18 @@ static PyObject *name_of(PyObject *model, const char *names, int index) {
   PyObject *list = PyObject_GetAttrString(model, names);
   PyObject *name = list ? PySequence_GetItem(list, index) : NULL;
   Py_XDECREF(list);
-  if (name) return name;
+  if (name) {
+    return name;
+  }
   PyErr_Clear();
   return PyLong_FromLong(index);
 }
 
 static int joint_of(const model_object *model, int dof) {
   int joint = 0;
-  while (joint + 1 < model->joint_count && model->joint_v[joint + 1] <= dof) joint++;
+  while (joint + 1 < model->joint_count && model->joint_v[joint + 1] <= dof) {
+    joint++;
+  }
   return joint;
 }
 
@@ -49,10 +53,11 @@ PyObject *culprits_describe(model_object *model, const qd_culprit *list, int cou
   PyObject *out = PyTuple_New(count);
   for (int i = 0; out && i < count; i++) {
     PyObject *text = describe((PyObject *)model, list + i);
-    if (text)
+    if (text) {
       PyTuple_SET_ITEM(out, i, text);
-    else
+    } else {
       Py_CLEAR(out);
+    }
   }
   return out;
 }

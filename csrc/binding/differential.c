@@ -8,8 +8,11 @@
 /* ---------------------------------------------------------------- arguments */
 
 int argument_find(PyObject *name) {
-  for (int i = 0; i < QD_ARGUMENT_COUNT && PyUnicode_Check(name); i++)
-    if (PyUnicode_CompareWithASCIIString(name, qd_argument_name(i)) == 0) return i;
+  for (int i = 0; i < QD_ARGUMENT_COUNT && PyUnicode_Check(name); i++) {
+    if (PyUnicode_CompareWithASCIIString(name, qd_argument_name(i)) == 0) {
+      return i;
+    }
+  }
   return -1;
 }
 
@@ -62,7 +65,9 @@ static int gradients_create(const step_call *call, int wanted, npy_intp count,
 }
 
 static void arrays_release(PyObject *arrays[QD_ARGUMENT_COUNT]) {
-  for (int i = 0; i < QD_ARGUMENT_COUNT; i++) Py_XDECREF(arrays[i]);
+  for (int i = 0; i < QD_ARGUMENT_COUNT; i++) {
+    Py_XDECREF(arrays[i]);
+  }
 }
 
 int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMENT_COUNT]) {
@@ -72,19 +77,25 @@ int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMEN
     qd_status status;
     Py_BEGIN_ALLOW_THREADS;
     status = step_call_differentiate(call);
-    if (status == QD_OK)
+    if (status == QD_OK) {
       qd_vjp(call->model->model, call->entry->workspace, &call->settings, &call->input,
              &call->result, call->model->nv, NULL, numbers);
+    }
     Py_END_ALLOW_THREADS;
     bad = step_call_check(call, status) < 0;
   }
   for (int i = 0; !bad && i < QD_ARGUMENT_COUNT; i++) {
-    if (!numbers[i]) continue;
-    if (numbers_first_bad(numbers[i], PyArray_SIZE((PyArrayObject *)arrays[i])) >= 0)
+    if (!numbers[i]) {
+      continue;
+    }
+    if (numbers_first_bad(numbers[i], PyArray_SIZE((PyArrayObject *)arrays[i])) >= 0) {
       bad = step_call_check(call, QD_NUMERICAL_TROUBLE) < 0;
+    }
     array_freeze(arrays[i]);
   }
-  if (bad) arrays_release(arrays);
+  if (bad) {
+    arrays_release(arrays);
+  }
   return bad ? -1 : 0;
 }
 
@@ -110,8 +121,9 @@ PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssiz
   if (arguments_parse("differentiate", names, 7, 4, 3, args, arg_count, kwnames, in) < 0 ||
       step_call_begin(&call, state, "differentiate", in[0], in[1], in[2], in[3], in[4], in[5]) <
           0 ||
-      step_call_start(&call, in[6]) < 0)
+      step_call_start(&call, in[6]) < 0) {
     return NULL;
+  }
   qd_status status;
   Py_BEGIN_ALLOW_THREADS;
   status = step_call_differentiate(&call);
@@ -152,9 +164,13 @@ static int tangents_read(const differential_object *self, PyObject *tuple, npy_i
                          const double *out[QD_ARGUMENT_COUNT]) {
   for (int i = 0; i < QD_ARGUMENT_COUNT; i++) {
     PyObject *item = PyTuple_GetItem(tuple, i);
-    if (!item) return -1;
+    if (!item) {
+      return -1;
+    }
     out[i] = NULL;
-    if (item == Py_None) continue;
+    if (item == Py_None) {
+      continue;
+    }
     PyArrayObject *array = (PyArrayObject *)item;
     if (!PyArray_Check(item) || PyArray_TYPE(array) != NPY_DOUBLE || PyArray_NDIM(array) != 2 ||
         !PyArray_ISCARRAY_RO(array) || (*count >= 0 && PyArray_DIM(array, 0) != *count) ||
@@ -185,9 +201,13 @@ static PyObject *differential_jvp(PyObject *object, PyObject *tangents) {
     PyErr_SetString(PyExc_TypeError, "tangents: expected a tuple");
     return NULL;
   }
-  if (tangents_read(self, tangents, &count, numbers) < 0) return NULL;
+  if (tangents_read(self, tangents, &count, numbers) < 0) {
+    return NULL;
+  }
   PyObject *out = array_new_matrix(count < 0 ? 1 : (int)count, self->call.model->nv);
-  if (!out) return NULL;
+  if (!out) {
+    return NULL;
+  }
   OBJECT_LOCK(object);
   qd_jvp(self->call.model->model, self->call.entry->workspace, &self->call.settings,
          &self->call.input, &self->call.result, count < 0 ? 1 : (int)count, numbers,
@@ -201,11 +221,15 @@ static PyObject *differential_vjp(PyObject *object, PyObject *args) {
   PyObject *cotangent, *arrays[QD_ARGUMENT_COUNT];
   double *numbers[QD_ARGUMENT_COUNT];
   int wanted;
-  if (!PyArg_ParseTuple(args, "Oi:vjp", &cotangent, &wanted)) return NULL;
+  if (!PyArg_ParseTuple(args, "Oi:vjp", &cotangent, &wanted)) {
+    return NULL;
+  }
   npy_intp shape[2] = {-1, self->call.model->nv}, count = self->call.model->nv;
   PyArrayObject *rows = NULL;
   if (cotangent != Py_None) {
-    if (!(rows = array_read(cotangent, "cotangent", 2, shape))) return NULL;
+    if (!(rows = array_read(cotangent, "cotangent", 2, shape))) {
+      return NULL;
+    }
     count = PyArray_DIM(rows, 0);
   }
   PyObject *out = NULL;
@@ -218,10 +242,11 @@ static PyObject *differential_vjp(PyObject *object, PyObject *args) {
     out = PyTuple_New(QD_ARGUMENT_COUNT);
     for (int i = 0; out && i < QD_ARGUMENT_COUNT; i++) {
       PyObject *array = checked(Py_NewRef(arrays[i]), "vjp");
-      if (array)
+      if (array) {
         PyTuple_SET_ITEM(out, i, array);
-      else
+      } else {
         Py_CLEAR(out);
+      }
     }
   }
   arrays_release(arrays);
@@ -239,7 +264,9 @@ static PyObject *differential_shape(PyObject *object, PyObject *argument) {
   }
   int ndim = argument_shape(self->call.model->model, index, dims);
   PyObject *out = PyTuple_New(ndim);
-  for (int i = 0; out && i < ndim; i++) PyTuple_SET_ITEM(out, i, PyLong_FromSsize_t(dims[i]));
+  for (int i = 0; out && i < ndim; i++) {
+    PyTuple_SET_ITEM(out, i, PyLong_FromSsize_t(dims[i]));
+  }
   return out;
 }
 

@@ -25,7 +25,9 @@ static const char *status_reason(qd_status status) {
 
 /* ": one, another", or nothing */
 static PyObject *join(PyObject *culprits) {
-  if (!culprits || PyTuple_GET_SIZE(culprits) == 0) return PyUnicode_FromString("");
+  if (!culprits || PyTuple_GET_SIZE(culprits) == 0) {
+    return PyUnicode_FromString("");
+  }
   PyObject *comma = PyUnicode_FromString(", ");
   PyObject *list = comma ? PyUnicode_Join(comma, culprits) : NULL;
   PyObject *text = list ? PyUnicode_FromFormat(": %U", list) : NULL;
@@ -58,8 +60,9 @@ static PyObject *solver_error_raise(const core_state *state, const char *caller,
   PyObject *report = text ? info_create(state, info) : NULL;
   PyObject *error = report ? PyObject_CallOneArg(state->solver_error, text) : NULL;
   if (error && PyObject_SetAttrString(error, "info", report) == 0 &&
-      PyObject_SetAttrString(error, "culprits", none) == 0)
+      PyObject_SetAttrString(error, "culprits", none) == 0) {
     PyErr_SetObject(state->solver_error, error);
+  }
   Py_XDECREF(error);
   Py_XDECREF(report);
   Py_XDECREF(text);
@@ -72,7 +75,9 @@ static PyObject *overflow_raise(const char *caller, PyObject *culprits) {
   PyObject *who = culprits && PyTuple_GET_SIZE(culprits) > 0
                       ? Py_NewRef(PyTuple_GET_ITEM(culprits, 0))
                       : PyUnicode_FromString("an argument is too large");
-  if (who) PyErr_Format(PyExc_ValueError, "%s: the numbers overflow: %U", caller, who);
+  if (who) {
+    PyErr_Format(PyExc_ValueError, "%s: the numbers overflow: %U", caller, who);
+  }
   Py_XDECREF(who);
   return NULL;
 }

@@ -8,7 +8,9 @@ typedef struct info_object {
 
 PyObject *info_create(const core_state *state, const solver_info *info) {
   info_object *self = (info_object *)state->info_type->tp_alloc(state->info_type, 0);
-  if (self) self->info = *info;
+  if (self) {
+    self->info = *info;
+  }
   return (PyObject *)self;
 }
 
@@ -38,7 +40,9 @@ static PyObject *info_polished(PyObject *self, void *closure) {
 static PyObject *info_derivative_exact(PyObject *self, void *closure) {
   (void)closure;
   int exact = info_of(self)->derivative_exact;
-  if (exact < 0) Py_RETURN_NONE;
+  if (exact < 0) {
+    Py_RETURN_NONE;
+  }
   return PyBool_FromLong(exact);
 }
 
@@ -63,10 +67,14 @@ static PyObject *info_repr(PyObject *self) {
 static PyObject *info_reduce(PyObject *self, PyObject *unused) {
   (void)unused;
   core_state *state = core_state_of_type(Py_TYPE(self));
-  if (!state) return NULL;
+  if (!state) {
+    return NULL;
+  }
   PyObject *module = PyType_GetModule(Py_TYPE(self));
   PyObject *restore = module ? PyObject_GetAttrString(module, "_restore_info") : NULL;
-  if (!restore) return NULL;
+  if (!restore) {
+    return NULL;
+  }
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
   return Py_BuildValue("N(iiiiddddiiiiiiii)", restore, (int)cone->status, cone->iterations,
@@ -87,12 +95,15 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
                         &cone->dual_residual, &cone->complementarity, &cone->objective,
                         &info.row_count, &info.contact_count, &info.missed_pairs,
                         &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact,
-                        &method, &cone->tries))
+                        &method, &cone->tries)) {
     return NULL;
-  if (status < QD_OK || status > QD_STOPPED)
+  }
+  if (status < QD_OK || status > QD_STOPPED) {
     return PyErr_Format(PyExc_ValueError, "status: %d is not a status", status);
-  if (method < QD_METHOD_NONE || method > QD_METHOD_CONTRADICTION)
+  }
+  if (method < QD_METHOD_NONE || method > QD_METHOD_CONTRADICTION) {
     return PyErr_Format(PyExc_ValueError, "method: %d is not a method", method);
+  }
   cone->status = (qd_status)status;
   cone->method = (qd_cone_method)method;
   return info_create(PyModule_GetState(module), &info);

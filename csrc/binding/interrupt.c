@@ -19,7 +19,9 @@ static int64_t clock_now(void) {
 /* The qd_batch_set_stop of the main thread. */
 static int signal_has_raised(void *context) {
   interruptible *self = context;
-  if (clock_now() < self->next_look) return 0;
+  if (clock_now() < self->next_look) {
+    return 0;
+  }
   PyEval_RestoreThread(self->thread);
   const int raised = PyErr_CheckSignals() < 0;
   self->thread = PyEval_SaveThread();
@@ -32,12 +34,15 @@ static int signal_has_raised(void *context) {
  * threading has no other threads. -1 with an exception: this runs Python, hence signal handlers. */
 static int is_main_thread(const core_state *state) {
   PyObject *threading = PyImport_GetModule(state->text_threading);
-  if (!threading) return PyErr_Occurred() ? -1 : 1;
+  if (!threading) {
+    return PyErr_Occurred() ? -1 : 1;
+  }
   PyObject *thread = PyObject_CallMethod(threading, "main_thread", NULL);
   PyObject *ident = thread ? PyObject_GetAttrString(thread, "ident") : NULL;
   int is_main = ident ? 0 : -1;
-  if (ident && PyLong_Check(ident))
+  if (ident && PyLong_Check(ident)) {
     is_main = PyLong_AsUnsignedLongMask(ident) == PyThread_get_thread_ident();
+  }
   Py_XDECREF(ident);
   Py_XDECREF(thread);
   Py_DECREF(threading);
@@ -46,11 +51,15 @@ static int is_main_thread(const core_state *state) {
 
 qd_status interruptible_begin(interruptible *self, core_state *state, qd_batch *batch) {
   const int is_main = is_main_thread(state);
-  if (is_main < 0) return QD_STOPPED;
+  if (is_main < 0) {
+    return QD_STOPPED;
+  }
   self->state = state;
   self->batch = batch;
   atomic_fetch_add(&state->pool_users, 1);
-  if (is_main) qd_batch_set_stop(batch, signal_has_raised, self);
+  if (is_main) {
+    qd_batch_set_stop(batch, signal_has_raised, self);
+  }
   self->thread = PyEval_SaveThread();
   self->next_look = clock_now() + LOOK_NANOSECONDS;
   return QD_OK;

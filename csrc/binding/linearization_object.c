@@ -13,12 +13,16 @@ PyObject *linearization_create(const core_state *state, PyObject *step, PyObject
                                PyObject *derivatives) {
   linearization_object *self =
       (linearization_object *)state->linearization_type->tp_alloc(state->linearization_type, 0);
-  if (!self) return NULL;
+  if (!self) {
+    return NULL;
+  }
   self->step = Py_NewRef(step);
   self->A = Py_NewRef(A);
   self->B = Py_NewRef(B);
   self->derivatives = PyDictProxy_New(derivatives);
-  if (!self->derivatives) Py_CLEAR(self);
+  if (!self->derivatives) {
+    Py_CLEAR(self);
+  }
   return (PyObject *)self;
 }
 
@@ -65,10 +69,14 @@ static PyObject *linearization_reduce(PyObject *object, PyObject *unused) {
 
 /* A matrix out of a pickle, frozen again; None stays None. */
 static PyObject *matrix_restore(PyObject *object, const char *name) {
-  if (object == Py_None) return Py_NewRef(object);
+  if (object == Py_None) {
+    return Py_NewRef(object);
+  }
   npy_intp shape[2] = {-1, -1};
   PyArrayObject *array = array_read(object, name, 2, shape);
-  if (array) array_freeze((PyObject *)array);
+  if (array) {
+    array_freeze((PyObject *)array);
+  }
   return (PyObject *)array;
 }
 
@@ -76,11 +84,15 @@ static PyObject *matrix_restore(PyObject *object, const char *name) {
 static PyObject *derivatives_restore(PyObject *given, PyObject *A, PyObject *B) {
   PyObject *out = given ? PyDict_Copy(given) : PyDict_New(), *key, *value;
   Py_ssize_t at = 0;
-  while (out && given && PyDict_Next(given, &at, &key, &value))
-    if (PyArray_Check(value)) array_freeze(value);
+  while (out && given && PyDict_Next(given, &at, &key, &value)) {
+    if (PyArray_Check(value)) {
+      array_freeze(value);
+    }
+  }
   if (out && ((A != Py_None && PyDict_SetItemString(out, "q", A) < 0) ||
-              (B != Py_None && PyDict_SetItemString(out, "u", B) < 0)))
+              (B != Py_None && PyDict_SetItemString(out, "u", B) < 0))) {
     Py_CLEAR(out);
+  }
   return out;
 }
 
@@ -88,8 +100,9 @@ PyObject *linearization_restore(PyObject *module, PyObject *args) {
   core_state *state = PyModule_GetState(module);
   PyObject *step, *A_in, *B_in, *given = NULL;
   if (!PyArg_ParseTuple(args, "O!OO|O!:_restore_linearization", state->step_type, &step, &A_in,
-                        &B_in, &PyDict_Type, &given))
+                        &B_in, &PyDict_Type, &given)) {
     return NULL;
+  }
   PyObject *A = matrix_restore(A_in, "A");
   PyObject *B = A ? matrix_restore(B_in, "B") : NULL;
   PyObject *derivatives = B ? derivatives_restore(given, A, B) : NULL;

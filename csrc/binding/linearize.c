@@ -24,7 +24,9 @@ const char linearize_doc[] =
 
 static int wrt_bit(PyObject *item) {
   int argument = argument_find(item);
-  if (argument >= 0) return 1 << argument;
+  if (argument >= 0) {
+    return 1 << argument;
+  }
   PyErr_Format(PyExc_ValueError,
                "wrt: expected 'q', 'u', 'tau', 'wrench' or a name in model.parameters, got %R",
                item);
@@ -32,12 +34,15 @@ static int wrt_bit(PyObject *item) {
 }
 
 static int wrt_read(PyObject *argument) {
-  if (!argument) return WRT_Q | WRT_U;
+  if (!argument) {
+    return WRT_Q | WRT_U;
+  }
   PyObject *items = PySequence_Tuple(argument);
   if (!items) {
-    if (PyErr_ExceptionMatches(PyExc_TypeError))
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
       PyErr_Format(PyExc_TypeError, "wrt: expected names such as 'q' and 'u', got %s",
                    Py_TYPE(argument)->tp_name);
+    }
     return -1;
   }
   int wrt = 0;
@@ -59,31 +64,41 @@ static double *matrix_numbers(PyObject *array) {
 }
 
 static int matrix_finish(const step_call *call, PyObject *array) {
-  if (array == Py_None) return 0;
+  if (array == Py_None) {
+    return 0;
+  }
   PyArrayObject *matrix = (PyArrayObject *)array;
-  if (numbers_first_bad(PyArray_DATA(matrix), PyArray_SIZE(matrix)) >= 0)
+  if (numbers_first_bad(PyArray_DATA(matrix), PyArray_SIZE(matrix)) >= 0) {
     return step_call_check(call, QD_NUMERICAL_TROUBLE);
+  }
   array_freeze(array);
   return 0;
 }
 
 static PyObject *derivatives_create(PyObject *arrays[QD_ARGUMENT_COUNT]) {
   PyObject *out = PyDict_New();
-  for (int i = 0; out && i < QD_ARGUMENT_COUNT; i++)
-    if (arrays[i] != Py_None && PyDict_SetItemString(out, qd_argument_name(i), arrays[i]) < 0)
+  for (int i = 0; out && i < QD_ARGUMENT_COUNT; i++) {
+    if (arrays[i] != Py_None && PyDict_SetItemString(out, qd_argument_name(i), arrays[i]) < 0) {
       Py_CLEAR(out);
+    }
+  }
   return out;
 }
 
 /* By more than q and u: the rows of all derivatives at once. */
 static PyObject *linearize_by_all(step_call *call, int wrt) {
   PyObject *arrays[QD_ARGUMENT_COUNT], *out = NULL;
-  if (step_call_jacobians(call, wrt, arrays) < 0) return NULL;
+  if (step_call_jacobians(call, wrt, arrays) < 0) {
+    return NULL;
+  }
   PyObject *derivatives = derivatives_create(arrays);
   PyObject *step = derivatives ? step_create(call, 1) : NULL;
-  if (step)
+  if (step) {
     out = linearization_create(call->state, step, arrays[QD_BY_Q], arrays[QD_BY_U], derivatives);
-  for (int i = 0; i < QD_ARGUMENT_COUNT; i++) Py_DECREF(arrays[i]);
+  }
+  for (int i = 0; i < QD_ARGUMENT_COUNT; i++) {
+    Py_DECREF(arrays[i]);
+  }
   Py_XDECREF(derivatives);
   Py_XDECREF(step);
   return out;
@@ -101,14 +116,19 @@ static PyObject *linearize_call(step_call *call, int wrt) {
     status = step_call_run(call, 1, A_numbers, B_numbers);
     Py_END_ALLOW_THREADS;
     if (step_call_check(call, status) == 0 && matrix_finish(call, A) == 0 &&
-        matrix_finish(call, B) == 0)
+        matrix_finish(call, B) == 0) {
       step = step_create(call, 1);
+    }
     PyObject *arrays[QD_ARGUMENT_COUNT];
-    for (int i = 0; i < QD_ARGUMENT_COUNT; i++) arrays[i] = Py_None;
+    for (int i = 0; i < QD_ARGUMENT_COUNT; i++) {
+      arrays[i] = Py_None;
+    }
     arrays[QD_BY_Q] = A;
     arrays[QD_BY_U] = B;
     PyObject *derivatives = step ? derivatives_create(arrays) : NULL;
-    if (derivatives) out = linearization_create(call->state, step, A, B, derivatives);
+    if (derivatives) {
+      out = linearization_create(call->state, step, A, B, derivatives);
+    }
     Py_XDECREF(derivatives);
   }
   Py_XDECREF(step);
@@ -123,13 +143,16 @@ PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t
                                       "tau",   "wrench", "wrt", "warm_start"};
   PyObject *in[8];
   step_call call;
-  if (arguments_parse("linearize", names, 8, 4, 3, args, arg_count, kwnames, in) < 0) return NULL;
+  if (arguments_parse("linearize", names, 8, 4, 3, args, arg_count, kwnames, in) < 0) {
+    return NULL;
+  }
   int wrt = wrt_read(in[6]);
   if (wrt < 0 ||
       step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], in[2], in[3],
                       in[4], in[5]) < 0 ||
-      step_call_start(&call, in[7]) < 0)
+      step_call_start(&call, in[7]) < 0) {
     return NULL;
+  }
   PyObject *out =
       wrt & ~(WRT_Q | WRT_U) ? linearize_by_all(&call, wrt) : linearize_call(&call, wrt);
   step_call_end(&call);

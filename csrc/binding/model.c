@@ -10,14 +10,17 @@ static int model_init(PyObject *object, PyObject *args, PyObject *kwargs) {
   model_object *self = (model_object *)object;
   PyObject *spec;
   core_state *state = core_state_of_type(Py_TYPE(object));
-  if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "O!:Model", names, &PyDict_Type, &spec))
+  if (!state ||
+      !PyArg_ParseTupleAndKeywords(args, kwargs, "O!:Model", names, &PyDict_Type, &spec)) {
     return -1;
+  }
   int result = -1;
   OBJECT_LOCK(object);
-  if (self->model)
+  if (self->model) {
     PyErr_SetString(PyExc_RuntimeError, "Model: already initialised; a model never changes");
-  else
+  } else {
     result = model_fill(self, spec);
+  }
   if (result == 0) {
     self->serial = atomic_fetch_add(&state->next_serial, 1);
     atomic_store(&self->is_ready, 1);
@@ -39,13 +42,17 @@ static void model_dealloc(PyObject *object) {
 
 static model_object *model_ready(PyObject *object) {
   model_object *self = (model_object *)object;
-  if (atomic_load_explicit(&self->is_ready, memory_order_acquire)) return self;
+  if (atomic_load_explicit(&self->is_ready, memory_order_acquire)) {
+    return self;
+  }
   PyErr_SetString(PyExc_RuntimeError, "model: Model.__init__ has not run");
   return NULL;
 }
 
 model_object *model_of(const core_state *state, PyObject *argument) {
-  if (PyObject_TypeCheck(argument, state->model_type)) return model_ready(argument);
+  if (PyObject_TypeCheck(argument, state->model_type)) {
+    return model_ready(argument);
+  }
   PyErr_Format(PyExc_TypeError, "model: expected a qdsim.Model, got %s",
                Py_TYPE(argument)->tp_name);
   return NULL;
@@ -53,7 +60,9 @@ model_object *model_of(const core_state *state, PyObject *argument) {
 
 static workspace_entry *model_acquire(model_object *self) {
   workspace_entry *entry = workspace_pool_acquire(&self->pool, self->model);
-  if (!entry) PyErr_NoMemory();
+  if (!entry) {
+    PyErr_NoMemory();
+  }
   return entry;
 }
 
@@ -83,7 +92,9 @@ static void quaternion_raise(model_object *self, const char *name, int joint, co
   char digits[32];
   PyOS_snprintf(digits, sizeof digits, "%.4g", length);
   PyObject *label = joint_label(self, joint);
-  if (!label) return;
+  if (!label) {
+    return;
+  }
   PyErr_Format(PyExc_ValueError,
                "%s: the quaternion of %U has length %s; expected 1 to within 1e-3", name, label,
                digits);
@@ -91,10 +102,14 @@ static void quaternion_raise(model_object *self, const char *name, int joint, co
 }
 
 int model_read_q(model_object *self, PyObject *argument, const char *name, double *q) {
-  if (array_copy_vector(argument, name, self->nq, q) < 0) return -1;
+  if (array_copy_vector(argument, name, self->nq, q) < 0) {
+    return -1;
+  }
   int joint = -1;
   qd_status status = qd_normalize(self->model, q, q, &joint);
-  if (status == QD_OK) return 0;
+  if (status == QD_OK) {
+    return 0;
+  }
   quaternion_raise(self, name, joint, q);
   return -1;
 }
@@ -102,7 +117,9 @@ int model_read_q(model_object *self, PyObject *argument, const char *name, doubl
 /* Gives out back if its numbers are finite: finite arguments may be too large for the result. */
 static PyObject *without_overflow(PyObject *out, const char *caller) {
   PyArrayObject *array = (PyArrayObject *)out;
-  if (!out || numbers_first_bad(PyArray_DATA(array), PyArray_SIZE(array)) < 0) return out;
+  if (!out || numbers_first_bad(PyArray_DATA(array), PyArray_SIZE(array)) < 0) {
+    return out;
+  }
   Py_DECREF(out);
   return status_raise(NULL, caller, QD_NOT_FINITE, NULL, NULL);
 }
@@ -112,15 +129,19 @@ static PyObject *model_integrate(PyObject *object, PyObject *const *args, Py_ssi
   static const char *const names[] = {"q", "v"};
   PyObject *in[2];
   model_object *self = model_ready(object);
-  if (!self || arguments_parse("integrate", names, 2, 2, 2, args, arg_count, kwnames, in) < 0)
+  if (!self || arguments_parse("integrate", names, 2, 2, 2, args, arg_count, kwnames, in) < 0) {
     return NULL;
+  }
   workspace_entry *entry = model_acquire(self);
   PyObject *out = NULL;
   if (entry && model_read_q(self, in[0], "q", entry->q) == 0 &&
       array_copy_vector(in[1], "v", self->nv, entry->tau) == 0 &&
-      (out = array_new_vector(self->nq)))
+      (out = array_new_vector(self->nq))) {
     qd_integrate(self->model, entry->q, entry->tau, PyArray_DATA((PyArrayObject *)out));
-  if (entry) workspace_pool_release(&self->pool, entry);
+  }
+  if (entry) {
+    workspace_pool_release(&self->pool, entry);
+  }
   return without_overflow(out, "integrate");
 }
 
@@ -129,21 +150,27 @@ static PyObject *model_difference(PyObject *object, PyObject *const *args, Py_ss
   static const char *const names[] = {"q1", "q0"};
   PyObject *in[2];
   model_object *self = model_ready(object);
-  if (!self || arguments_parse("difference", names, 2, 2, 2, args, arg_count, kwnames, in) < 0)
+  if (!self || arguments_parse("difference", names, 2, 2, 2, args, arg_count, kwnames, in) < 0) {
     return NULL;
+  }
   workspace_entry *entry = model_acquire(self);
   PyObject *out = NULL;
   if (entry && model_read_q(self, in[0], "q1", entry->q_next) == 0 &&
-      model_read_q(self, in[1], "q0", entry->q) == 0 && (out = array_new_vector(self->nv)))
+      model_read_q(self, in[1], "q0", entry->q) == 0 && (out = array_new_vector(self->nv))) {
     qd_difference(self->model, entry->q_next, entry->q, PyArray_DATA((PyArrayObject *)out));
-  if (entry) workspace_pool_release(&self->pool, entry);
+  }
+  if (entry) {
+    workspace_pool_release(&self->pool, entry);
+  }
   return without_overflow(out, "difference");
 }
 
 static PyObject *model_normalize(PyObject *object, PyObject *q) {
   model_object *self = model_ready(object);
   PyObject *out = self ? array_new_vector(self->nq) : NULL;
-  if (out && model_read_q(self, q, "q", PyArray_DATA((PyArrayObject *)out)) < 0) Py_CLEAR(out);
+  if (out && model_read_q(self, q, "q", PyArray_DATA((PyArrayObject *)out)) < 0) {
+    Py_CLEAR(out);
+  }
   return out;
 }
 
@@ -151,7 +178,9 @@ static PyObject *model_normalize(PyObject *object, PyObject *q) {
 
 static PyObject *model_body_poses(PyObject *object, PyObject *q) {
   model_object *self = model_ready(object);
-  if (!self) return NULL;
+  if (!self) {
+    return NULL;
+  }
   npy_intp shape[3] = {self->body_count, 3, 3};
   PyObject *pos = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
   PyObject *rot = PyArray_SimpleNew(3, shape, NPY_DOUBLE);
@@ -163,7 +192,9 @@ static PyObject *model_body_poses(PyObject *object, PyObject *q) {
     pos = without_overflow(pos, "body_poses");
     out = pos ? PyTuple_Pack(2, pos, rot) : NULL;
   }
-  if (entry) workspace_pool_release(&self->pool, entry);
+  if (entry) {
+    workspace_pool_release(&self->pool, entry);
+  }
   Py_XDECREF(pos);
   Py_XDECREF(rot);
   return out;
@@ -172,12 +203,15 @@ static PyObject *model_body_poses(PyObject *object, PyObject *q) {
 static int body_index_read(const model_object *self, PyObject *argument) {
   long body = PyLong_AsLong(argument);
   if (body == -1 && PyErr_Occurred()) {
-    if (PyErr_ExceptionMatches(PyExc_OverflowError))
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
       PyErr_Clear();
-    else
+    } else {
       return -1;
+    }
   }
-  if (body >= 0 && body < self->body_count) return (int)body;
+  if (body >= 0 && body < self->body_count) {
+    return (int)body;
+  }
   PyErr_Format(PyExc_IndexError, "body_index: expected 0 to %d, got %S", self->body_count - 1,
                argument);
   return -1;
@@ -189,17 +223,24 @@ static PyObject *model_point_jacobian(PyObject *object, PyObject *const *args, P
   PyObject *in[3];
   double point[3];
   model_object *self = model_ready(object);
-  if (!self || arguments_parse("point_jacobian", names, 3, 3, 3, args, arg_count, kwnames, in) < 0)
+  if (!self ||
+      arguments_parse("point_jacobian", names, 3, 3, 3, args, arg_count, kwnames, in) < 0) {
     return NULL;
+  }
   int body = body_index_read(self, in[1]);
-  if (body < 0 || array_copy_vector(in[2], "point", 3, point) < 0) return NULL;
+  if (body < 0 || array_copy_vector(in[2], "point", 3, point) < 0) {
+    return NULL;
+  }
   workspace_entry *entry = model_acquire(self);
   PyObject *out = NULL;
   if (entry && model_read_q(self, in[0], "q", entry->q) == 0 &&
-      (out = array_new_matrix(6, self->nv)))
+      (out = array_new_matrix(6, self->nv))) {
     qd_point_jacobian(self->model, entry->workspace, entry->q, body, point,
                       PyArray_DATA((PyArrayObject *)out));
-  if (entry) workspace_pool_release(&self->pool, entry);
+  }
+  if (entry) {
+    workspace_pool_release(&self->pool, entry);
+  }
   return without_overflow(out, "point_jacobian");
 }
 
@@ -208,18 +249,22 @@ static PyObject *model_mass_matrix(PyObject *object, PyObject *q) {
   workspace_entry *entry = self ? model_acquire(self) : NULL;
   PyObject *out = NULL;
   if (entry && model_read_q(self, q, "q", entry->q) == 0 &&
-      (out = array_new_matrix(self->nv, self->nv)))
+      (out = array_new_matrix(self->nv, self->nv))) {
     qd_mass_matrix(self->model, entry->workspace, entry->q, PyArray_DATA((PyArrayObject *)out));
-  if (entry) workspace_pool_release(&self->pool, entry);
+  }
+  if (entry) {
+    workspace_pool_release(&self->pool, entry);
+  }
   return without_overflow(out, "mass_matrix");
 }
 
 static int contacts_overflow(const qd_contact *contacts, int count) {
   int overflow = 0;
-  for (int i = 0; i < count && !overflow; ++i)
+  for (int i = 0; i < count && !overflow; ++i) {
     overflow = numbers_first_bad(&contacts[i].dist, 1) >= 0 ||
                numbers_first_bad(contacts[i].pos, 3) >= 0 ||
                numbers_first_bad(contacts[i].frame, 9) >= 0;
+  }
   return overflow;
 }
 
@@ -231,8 +276,9 @@ static PyObject *model_contacts(PyObject *object, PyObject *const *args, Py_ssiz
   core_state *state = core_state_of_type(Py_TYPE(object));
   model_object *self = state ? model_ready(object) : NULL;
   if (!self || arguments_parse("contacts", names, 2, 2, 2, args, arg_count, kwnames, in) < 0 ||
-      number_read(in[1], "margin", &margin) < 0)
+      number_read(in[1], "margin", &margin) < 0) {
     return NULL;
+  }
   workspace_entry *entry = model_acquire(self);
   PyObject *out = NULL;
   if (entry && model_read_q(self, in[0], "q", entry->q) == 0) {
@@ -245,12 +291,16 @@ static PyObject *model_contacts(PyObject *object, PyObject *const *args, Py_ssiz
     } while (status == QD_OUT_OF_CAPACITY &&
              (status = qd_workspace_reserve(self->model, entry->workspace, count)) == QD_OK);
     Py_END_ALLOW_THREADS;
-    if (status == QD_OK && contacts_overflow(contacts, count)) status = QD_NOT_FINITE;
+    if (status == QD_OK && contacts_overflow(contacts, count)) {
+      status = QD_NOT_FINITE;
+    }
     solver_info none = {.derivative_exact = -1};
     out = status == QD_OK ? contact_array_create(state, contacts, count)
                           : status_raise(state, "contacts", status, &none, NULL);
   }
-  if (entry) workspace_pool_release(&self->pool, entry);
+  if (entry) {
+    workspace_pool_release(&self->pool, entry);
+  }
   return out;
 }
 
@@ -259,7 +309,9 @@ static PyObject *model_contacts(PyObject *object, PyObject *const *args, Py_ssiz
 static PyObject *model_planar_normal(PyObject *object, void *closure) {
   (void)closure;
   const model_object *self = (model_object *)object;
-  if (!self->is_planar) Py_RETURN_NONE;
+  if (!self->is_planar) {
+    Py_RETURN_NONE;
+  }
   return Py_BuildValue("(ddd)", self->planar_normal[0], self->planar_normal[1],
                        self->planar_normal[2]);
 }

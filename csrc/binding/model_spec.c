@@ -100,24 +100,31 @@ static int spec_read_field(spec_reader *reader, PyObject *dict, int i) {
   }
   npy_intp shape[3] = {3, field->tail[0], field->tail[1]};
   int ndim = 1 + (field->tail[0] > 0) + (field->tail[1] > 0);
-  if (field->count < COUNT_KIND_COUNT)
+  if (field->count < COUNT_KIND_COUNT) {
     shape[0] = reader->counts[field->count];
-  else if (field->count == COUNT_NQ)
+  } else if (field->count == COUNT_NQ) {
     shape[0] = reader->nq;
+  }
   PyArrayObject *array = field->type == NPY_INT32 ? array_read_int(value, field->name, ndim, shape)
                                                   : array_read(value, field->name, ndim, shape);
-  if (!array) return -1;
+  if (!array) {
+    return -1;
+  }
   reader->arrays[i] = array;
-  if (field->count < COUNT_KIND_COUNT) reader->counts[field->count] = PyArray_DIM(array, 0);
+  if (field->count < COUNT_KIND_COUNT) {
+    reader->counts[field->count] = PyArray_DIM(array, 0);
+  }
   if (field->count == COUNT_THREE) {
     memcpy(reader->spec.gravity, PyArray_DATA(array), sizeof reader->spec.gravity);
   } else {
     const void *data = PyArray_DATA(array);
     memcpy((char *)&reader->spec + field->offset, &data, sizeof data);
   }
-  if (field->offset == offsetof(qd_model_spec, joint_type))
-    for (npy_intp j = 0; j < PyArray_DIM(array, 0); j++)
+  if (field->offset == offsetof(qd_model_spec, joint_type)) {
+    for (npy_intp j = 0; j < PyArray_DIM(array, 0); j++) {
       reader->nq += joint_nq(reader->spec.joint_type[j]);
+    }
+  }
   return 0;
 }
 
@@ -126,9 +133,10 @@ static int spec_check_keys(PyObject *dict) {
   Py_ssize_t position = 0;
   while (PyDict_Next(dict, &position, &key, &value)) {
     int known = 0;
-    for (int i = 0; i < SPEC_FIELD_COUNT && !known; i++)
+    for (int i = 0; i < SPEC_FIELD_COUNT && !known; i++) {
       known =
           PyUnicode_Check(key) && PyUnicode_CompareWithASCIIString(key, spec_fields[i].name) == 0;
+    }
     if (!known) {
       PyErr_Format(PyExc_ValueError, "spec: unknown key %R", key);
       return -1;
@@ -138,15 +146,23 @@ static int spec_check_keys(PyObject *dict) {
 }
 
 static int spec_read(spec_reader *reader, PyObject *dict) {
-  for (int i = 0; i < COUNT_KIND_COUNT; i++) reader->counts[i] = -1;
-  if (spec_check_keys(dict) < 0) return -1;
-  for (int i = 0; i < SPEC_FIELD_COUNT; i++)
-    if (spec_read_field(reader, dict, i) < 0) return -1;
-  for (int i = 0; i < COUNT_KIND_COUNT; i++)
+  for (int i = 0; i < COUNT_KIND_COUNT; i++) {
+    reader->counts[i] = -1;
+  }
+  if (spec_check_keys(dict) < 0) {
+    return -1;
+  }
+  for (int i = 0; i < SPEC_FIELD_COUNT; i++) {
+    if (spec_read_field(reader, dict, i) < 0) {
+      return -1;
+    }
+  }
+  for (int i = 0; i < COUNT_KIND_COUNT; i++) {
     if (reader->counts[i] > INT32_MAX / 64) {
       PyErr_SetString(PyExc_ValueError, "spec: too many elements");
       return -1;
     }
+  }
   qd_model_spec *spec = &reader->spec;
   spec->body_count = (int)reader->counts[COUNT_BODY];
   spec->joint_count = (int)reader->counts[COUNT_JOINT];
@@ -220,8 +236,12 @@ int model_fill(model_object *self, PyObject *spec) {
   memset(&reader, 0, sizeof reader);
   PyObject *dict = PyDict_Copy(spec); /* ours alone: other threads may change the argument */
   int result = dict ? spec_read(&reader, dict) : -1;
-  if (result == 0) result = model_fill_from(self, &reader.spec);
-  for (int i = 0; i < SPEC_FIELD_COUNT; i++) Py_XDECREF(reader.arrays[i]);
+  if (result == 0) {
+    result = model_fill_from(self, &reader.spec);
+  }
+  for (int i = 0; i < SPEC_FIELD_COUNT; i++) {
+    Py_XDECREF(reader.arrays[i]);
+  }
   Py_XDECREF(dict);
   return result;
 }

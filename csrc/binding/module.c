@@ -8,7 +8,9 @@
 
 static PyTypeObject *type_add(PyObject *module, PyType_Spec *spec) {
   PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
-  if (type && PyModule_AddType(module, type) < 0) Py_CLEAR(type);
+  if (type && PyModule_AddType(module, type) < 0) {
+    Py_CLEAR(type);
+  }
   return type;
 }
 
@@ -32,10 +34,11 @@ static int names_add(PyObject *module, const char *attribute, int count,
   PyObject *names = PyTuple_New(count);
   for (int i = 0; names && i < count; i++) {
     PyObject *name = PyUnicode_FromString(name_of(i));
-    if (name)
+    if (name) {
       PyTuple_SET_ITEM(names, i, name);
-    else
+    } else {
       Py_CLEAR(names);
+    }
   }
   const int status = names ? PyModule_AddObjectRef(module, attribute, names) : -1;
   Py_XDECREF(names);
@@ -50,7 +53,9 @@ static int module_exec(PyObject *module) {
                     "process; use threads or processes");
     return -1;
   }
-  if (_import_array() < 0) return -1;
+  if (_import_array() < 0) {
+    return -1;
+  }
   core_state *state = PyModule_GetState(module);
   atomic_init(&state->next_serial, 1);
   state->text_native = PyUnicode_InternFromString("_native");
@@ -58,34 +63,42 @@ static int module_exec(PyObject *module) {
   state->text_body_names = PyUnicode_InternFromString("body_names");
   state->text_threading = PyUnicode_InternFromString("threading");
   if (!state->text_native || !state->text_joint_names || !state->text_body_names ||
-      !state->text_threading)
+      !state->text_threading) {
     return -1;
+  }
   if (!(state->model_type = type_add(module, &model_type_spec)) ||
       !(state->options_type = type_add(module, &options_type_spec)) ||
       !(state->info_type = type_add(module, &info_type_spec)) ||
       !(state->step_type = type_add(module, &step_type_spec)) ||
       !(state->linearization_type = type_add(module, &linearization_type_spec)) ||
-      !(state->differential_type = type_add(module, &differential_type_spec)))
+      !(state->differential_type = type_add(module, &differential_type_spec))) {
     return -1;
+  }
   state->solver_error =
       PyErr_NewExceptionWithDoc("qdsim.SolverError", solver_error_doc, PyExc_RuntimeError, NULL);
-  if (!state->solver_error || PyModule_AddObjectRef(module, "SolverError", state->solver_error) < 0)
+  if (!state->solver_error ||
+      PyModule_AddObjectRef(module, "SolverError", state->solver_error) < 0) {
     return -1;
+  }
   state->contact_descr = contact_descr_create();
   if (!state->contact_descr ||
-      PyModule_AddObjectRef(module, "CONTACT_DTYPE", (PyObject *)state->contact_descr) < 0)
+      PyModule_AddObjectRef(module, "CONTACT_DTYPE", (PyObject *)state->contact_descr) < 0) {
     return -1;
+  }
   if (names_add(module, "STATUS_NAMES", QD_STOPPED + 1, status_name) < 0 ||
       names_add(module, "PARAMETER_NAMES", QD_PARAMETER_COUNT, parameter_name) < 0 ||
-      names_add(module, "ARGUMENT_NAMES", QD_ARGUMENT_COUNT, qd_argument_name) < 0)
+      names_add(module, "ARGUMENT_NAMES", QD_ARGUMENT_COUNT, qd_argument_name) < 0) {
     return -1;
+  }
   state->default_options = PyObject_CallNoArgs((PyObject *)state->options_type);
   return state->default_options ? 0 : -1;
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg) {
   core_state *state = PyModule_GetState(module);
-  if (!state) return 0;
+  if (!state) {
+    return 0;
+  }
   Py_VISIT(state->model_type);
   Py_VISIT(state->options_type);
   Py_VISIT(state->info_type);
@@ -100,7 +113,9 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
 
 static int module_clear(PyObject *module) {
   core_state *state = PyModule_GetState(module);
-  if (!state) return 0;
+  if (!state) {
+    return 0;
+  }
   Py_CLEAR(state->model_type);
   Py_CLEAR(state->options_type);
   Py_CLEAR(state->info_type);
@@ -121,9 +136,12 @@ static int module_clear(PyObject *module) {
  * the pool that it uses stays. */
 static void module_free(void *module) {
   core_state *state = PyModule_GetState(module);
-  if (state) cone_scratch_destroy(atomic_exchange(&state->cone_scratch, NULL));
-  if (state && atomic_load(&state->pool_users) == 0)
+  if (state) {
+    cone_scratch_destroy(atomic_exchange(&state->cone_scratch, NULL));
+  }
+  if (state && atomic_load(&state->pool_users) == 0) {
     qd_thread_pool_destroy(atomic_load(&state->thread_pool));
+  }
   module_clear(module);
 }
 

@@ -51,13 +51,19 @@ typedef struct ocp_call {
 
 static void ocp_call_end(ocp_call *call) {
   qd_ocp_workspace_destroy(call->workspace);
-  for (int i = 0; i < OCP_ARRAYS; i++) Py_CLEAR(call->in[i]);
-  for (int i = 0; i < OUTS; i++) Py_CLEAR(call->out[i]);
+  for (int i = 0; i < OCP_ARRAYS; i++) {
+    Py_CLEAR(call->in[i]);
+  }
+  for (int i = 0; i < OUTS; i++) {
+    Py_CLEAR(call->out[i]);
+  }
 }
 
 static int ocp_read(ocp_call *call, PyObject *const *in) {
   const npy_intp any[3] = {-1, -1, -1};
-  if (!(call->in[OCP_B] = array_read(in[OCP_B], "B", 3, any))) return -1;
+  if (!(call->in[OCP_B] = array_read(in[OCP_B], "B", 3, any))) {
+    return -1;
+  }
   const npy_intp T = call->T = PyArray_DIM(call->in[OCP_B], 0);
   const npy_intp nx = call->nx = PyArray_DIM(call->in[OCP_B], 1);
   const npy_intp nu = call->nu = PyArray_DIM(call->in[OCP_B], 2);
@@ -70,7 +76,9 @@ static int ocp_read(ocp_call *call, PyObject *const *in) {
   const npy_intp square_x[3] = {T, nx, nx}, square_u[3] = {T, nu, nu};
   const npy_intp rows_x[2] = {T, nx}, rows_u[2] = {T, nu};
   for (int i = 0; i < OCP_ARRAYS; i++) {
-    if (i == OCP_B || in[i] == Py_None) continue;
+    if (i == OCP_B || in[i] == Py_None) {
+      continue;
+    }
     const int is_x = i == OCP_A || i == OCP_C || i == OCP_X_FIRST || i == OCP_Q ||
                      i == OCP_LINEAR_Q || i == OCP_X_LOWER || i == OCP_X_UPPER;
     const int is_square = i == OCP_A || i == OCP_Q || i == OCP_R || i == OCP_S;
@@ -81,9 +89,13 @@ static int ocp_read(ocp_call *call, PyObject *const *in) {
                              : is_vector ? 1
                                          : 2,
                              is_vector ? shape + 1 : shape);
-    if (!call->in[i]) return -1;
+    if (!call->in[i]) {
+      return -1;
+    }
   }
-  if (call->in[OCP_A]) return 0;
+  if (call->in[OCP_A]) {
+    return 0;
+  }
   PyErr_SetString(PyExc_TypeError, "A: expected an array");
   return -1;
 }
@@ -94,14 +106,19 @@ static int ocp_make_outputs(ocp_call *call, int gains) {
                                     {T, nu, 0},     {T, nu, 0}, {T, nu, nx}, {T, nu, nu}};
   for (int i = 0; i < OUTS; i++) {
     const int rank = i < OUT_X_GAIN ? 2 : 3;
-    if (i >= OUT_X_GAIN && !gains)
+    if (i >= OUT_X_GAIN && !gains) {
       call->out[i] = Py_NewRef(Py_None);
-    else
+    } else {
       call->out[i] = PyArray_SimpleNew(rank, (npy_intp *)shapes[i], NPY_DOUBLE);
-    if (!call->out[i]) return -1;
+    }
+    if (!call->out[i]) {
+      return -1;
+    }
   }
   call->workspace = qd_ocp_workspace_create((int)T, (int)nx, (int)nu);
-  if (call->workspace) return 0;
+  if (call->workspace) {
+    return 0;
+  }
   PyErr_NoMemory();
   return -1;
 }
@@ -148,8 +165,9 @@ static qd_status ocp_run(const ocp_call *call, const qd_cone_options *options, i
   qd_status status = QD_OK;
   Py_BEGIN_ALLOW_THREADS;
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  for (int i = 0; i < repeat; i++)
+  for (int i = 0; i < repeat; i++) {
     status = qd_ocp_solve(call->workspace, options, &problem, &solution, info);
+  }
   clock_gettime(CLOCK_MONOTONIC, &end);
   Py_END_ALLOW_THREADS;
   *seconds =
@@ -172,13 +190,15 @@ PyObject *ocp_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t
   qd_cone_options options = qd_cone_options_default();
   int repeat;
   if (arguments_parse("_solve_ocp_qp", ocp_names, count, count, count, args, arg_count, kwnames,
-                      in) < 0)
+                      in) < 0) {
     return NULL;
+  }
   const int gains = PyObject_IsTrue(in[OCP_ARRAYS]);
   if (gains < 0 || int_read(in[OCP_ARRAYS + 1], "repeat", &repeat) < 0 ||
       number_read(in[OCP_ARRAYS + 2], "tolerance", &options.tolerance) < 0 ||
-      int_read(in[OCP_ARRAYS + 3], "iteration_limit", &options.iteration_limit) < 0)
+      int_read(in[OCP_ARRAYS + 3], "iteration_limit", &options.iteration_limit) < 0) {
     return NULL;
+  }
   PyObject *result = NULL;
   if (ocp_read(&call, in) == 0 && ocp_make_outputs(&call, gains) == 0) {
     const core_state *state = PyModule_GetState(module);
@@ -190,9 +210,10 @@ PyObject *ocp_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t
     PyObject *report = status == QD_OK ? info_create(state, &info)
                                        : status_raise(state, "solve_ocp_qp", status, &info, NULL);
     PyObject **out = call.out;
-    if (report)
+    if (report) {
       result = Py_BuildValue("(OOOOOOOONd)", out[0], out[1], out[2], out[3], out[4], out[5], out[6],
                              out[7], report, seconds);
+    }
   }
   ocp_call_end(&call);
   return result;

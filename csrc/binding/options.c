@@ -32,15 +32,20 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                                    &settings.epsilon, &settings.mass_ratio, &settings.margin,
                                    &settings.add_missed_pairs, &settings.joint_limits,
                                    &settings.gravity_on_actuated, &PyTuple_Type, &held,
-                                   &settings.tolerance, &settings.iteration_limit))
+                                   &settings.tolerance, &settings.iteration_limit)) {
     return NULL;
+  }
   options_object *self = (options_object *)type->tp_alloc(type, 0);
-  if (!self) return NULL;
+  if (!self) {
+    return NULL;
+  }
   self->settings = settings;
   self->settings.held = NULL;
   self->held = held ? Py_NewRef(held) : PyTuple_New(0);
   self->held_masks = PyDict_New();
-  if (!self->held || !self->held_masks) Py_CLEAR(self);
+  if (!self->held || !self->held_masks) {
+    Py_CLEAR(self);
+  }
   return (PyObject *)self;
 }
 
@@ -55,15 +60,21 @@ static void options_dealloc(PyObject *object) {
 
 options_object *options_of(const core_state *state, PyObject *argument, PyObject **owner) {
   *owner = NULL;
-  if (!argument || argument == Py_None) return (options_object *)state->default_options;
-  if (Py_IS_TYPE(argument, state->options_type)) return (options_object *)argument;
+  if (!argument || argument == Py_None) {
+    return (options_object *)state->default_options;
+  }
+  if (Py_IS_TYPE(argument, state->options_type)) {
+    return (options_object *)argument;
+  }
   PyObject *native = PyObject_GetAttr(argument, state->text_native);
   if (native && Py_IS_TYPE(native, state->options_type)) {
     *owner = native;
     return (options_object *)native;
   }
   Py_XDECREF(native);
-  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_AttributeError)) {
+    return NULL;
+  }
   PyErr_Clear();
   PyErr_Format(PyExc_TypeError, "options: expected a qdsim.Options, got %s",
                Py_TYPE(argument)->tp_name);
@@ -91,30 +102,43 @@ static int hold_name(const model_object *model, PyObject *joint_names, PyObject 
   int as_joint = -1, as_body = -1;
   for (int j = 0; j < model->joint_count; j++) {
     int equal = is_named(joint_names, j, wanted);
-    if (equal < 0) return -1;
-    if (equal) as_joint = j;
+    if (equal < 0) {
+      return -1;
+    }
+    if (equal) {
+      as_joint = j;
+    }
   }
   for (int b = 0; b < model->body_count; b++) {
     int equal = is_named(body_names, b, wanted);
-    if (equal < 0) return -1;
-    if (equal) as_body = b;
+    if (equal < 0) {
+      return -1;
+    }
+    if (equal) {
+      as_body = b;
+    }
   }
   int body_joints = 0, other_joints = 0;
-  for (int j = 0; j < model->joint_count; j++)
+  for (int j = 0; j < model->joint_count; j++) {
     if (model->joint_body[j] == as_body) {
       body_joints++;
       other_joints += j != as_joint;
     }
+  }
   if (as_joint >= 0 && as_body >= 0 && (other_joints || !body_joints)) {
     PyErr_Format(PyExc_ValueError,
                  "held: %R names both a joint and a body, and they mean different joints", wanted);
     return -1;
   }
-  if (as_joint >= 0)
+  if (as_joint >= 0) {
     hold_joint(model, as_joint, mask);
-  else
-    for (int j = 0; j < model->joint_count; j++)
-      if (model->joint_body[j] == as_body) hold_joint(model, j, mask);
+  } else {
+    for (int j = 0; j < model->joint_count; j++) {
+      if (model->joint_body[j] == as_body) {
+        hold_joint(model, j, mask);
+      }
+    }
+  }
   return as_joint >= 0 || as_body >= 0;
 }
 
@@ -124,13 +148,18 @@ static PyObject *held_mask_create(const core_state *state, const options_object 
   PyObject *body_names =
       joint_names ? PyObject_GetAttr((PyObject *)model, state->text_body_names) : NULL;
   PyObject *mask = body_names ? PyBytes_FromStringAndSize(NULL, model->nv) : NULL;
-  if (mask) memset(PyBytes_AS_STRING(mask), 0, (size_t)model->nv);
+  if (mask) {
+    memset(PyBytes_AS_STRING(mask), 0, (size_t)model->nv);
+  }
   for (Py_ssize_t i = 0; mask && i < PyTuple_GET_SIZE(options->held); i++) {
     PyObject *name = PyTuple_GET_ITEM(options->held, i);
     int found = hold_name(model, joint_names, body_names, name, PyBytes_AS_STRING(mask));
-    if (found == 0)
+    if (found == 0) {
       PyErr_Format(PyExc_ValueError, "held: %R is neither a joint nor a body of the model", name);
-    if (found <= 0) Py_CLEAR(mask);
+    }
+    if (found <= 0) {
+      Py_CLEAR(mask);
+    }
   }
   Py_XDECREF(body_names);
   Py_XDECREF(joint_names);
@@ -152,18 +181,25 @@ static PyObject *dict_get(PyObject *dict, PyObject *key) {
 int options_held_mask(const core_state *state, options_object *options, model_object *model,
                       PyObject **mask) {
   *mask = NULL;
-  if (PyTuple_GET_SIZE(options->held) == 0) return 0;
+  if (PyTuple_GET_SIZE(options->held) == 0) {
+    return 0;
+  }
   PyObject *key = PyLong_FromUnsignedLongLong(model->serial);
-  if (!key) return -1;
+  if (!key) {
+    return -1;
+  }
   OBJECT_LOCK((PyObject *)options);
   *mask = dict_get(options->held_masks, key);
   OBJECT_UNLOCK();
   if (!*mask && !PyErr_Occurred()) {
     *mask = held_mask_create(state, options, model);
     OBJECT_LOCK((PyObject *)options);
-    if (*mask && PyDict_GET_SIZE(options->held_masks) >= HELD_MASKS_MAX)
+    if (*mask && PyDict_GET_SIZE(options->held_masks) >= HELD_MASKS_MAX) {
       PyDict_Clear(options->held_masks);
-    if (*mask && PyDict_SetItem(options->held_masks, key, *mask) < 0) Py_CLEAR(*mask);
+    }
+    if (*mask && PyDict_SetItem(options->held_masks, key, *mask) < 0) {
+      Py_CLEAR(*mask);
+    }
     OBJECT_UNLOCK();
   }
   Py_DECREF(key);

@@ -8,14 +8,18 @@
 
 void largest_note(largest_number *found, const char *name, const double *numbers,
                   Py_ssize_t count) {
-  for (Py_ssize_t i = 0; numbers && i < count; i++)
-    if (isfinite(numbers[i]) && fabs(numbers[i]) > fabs(found->value))
+  for (Py_ssize_t i = 0; numbers && i < count; i++) {
+    if (isfinite(numbers[i]) && fabs(numbers[i]) > fabs(found->value)) {
       *found = (largest_number){.name = name, .index = i, .value = numbers[i]};
+    }
+  }
 }
 
 PyObject *largest_describe(const largest_number *found) {
   char text[128];
-  if (!found->name) return PyTuple_New(0);
+  if (!found->name) {
+    return PyTuple_New(0);
+  }
   PyOS_snprintf(text, sizeof text, "%s is too large (element %zd is %g)", found->name, found->index,
                 found->value);
   return Py_BuildValue("(s)", text);

@@ -9,9 +9,13 @@ core_state *core_state_of_type(PyTypeObject *type) {
   PyObject *mro = type->tp_mro;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
     PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
-    if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) continue;
+    if (!PyType_HasFeature(base, Py_TPFLAGS_HEAPTYPE)) {
+      continue;
+    }
     PyObject *module = ((PyHeapTypeObject *)base)->ht_module;
-    if (module && PyModule_GetDef(module) == &core_module) return PyModule_GetState(module);
+    if (module && PyModule_GetDef(module) == &core_module) {
+      return PyModule_GetState(module);
+    }
   }
   PyErr_SetString(PyExc_SystemError, "qdsim._core: type without module");
   return NULL;
@@ -19,8 +23,11 @@ core_state *core_state_of_type(PyTypeObject *type) {
 }
 
 static int argument_index(const char *const *names, int count, PyObject *wanted) {
-  for (int i = 0; i < count; i++)
-    if (PyUnicode_CompareWithASCIIString(wanted, names[i]) == 0) return i;
+  for (int i = 0; i < count; i++) {
+    if (PyUnicode_CompareWithASCIIString(wanted, names[i]) == 0) {
+      return i;
+    }
+  }
   return -1;
 }
 
@@ -32,7 +39,9 @@ int arguments_parse(const char *function, const char *const *names, int count, i
                  positional, arg_count);
     return -1;
   }
-  for (int i = 0; i < count; i++) out[i] = i < arg_count ? args[i] : NULL;
+  for (int i = 0; i < count; i++) {
+    out[i] = i < arg_count ? args[i] : NULL;
+  }
   Py_ssize_t keyword_count = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t k = 0; k < keyword_count; k++) {
     PyObject *name = PyTuple_GET_ITEM(kwnames, k);
@@ -45,10 +54,11 @@ int arguments_parse(const char *function, const char *const *names, int count, i
     }
     out[i] = args[arg_count + k];
   }
-  for (int i = 0; i < required; i++)
+  for (int i = 0; i < required; i++) {
     if (!out[i]) {
       PyErr_Format(PyExc_TypeError, "%s() misses the argument '%s'", function, names[i]);
       return -1;
     }
+  }
   return 0;
 }

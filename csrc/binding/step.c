@@ -32,8 +32,9 @@ PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_
   if (arguments_parse("step", names, 7, 4, 3, args, arg_count, kwnames, in) < 0 ||
       step_call_begin(&call, PyModule_GetState(module), "step", in[0], in[1], in[2], in[3], in[4],
                       in[5]) < 0 ||
-      step_call_start(&call, in[6]) < 0)
+      step_call_start(&call, in[6]) < 0) {
     return NULL;
+  }
   qd_status status;
   Py_BEGIN_ALLOW_THREADS;
   status = step_call_run(&call, 0, NULL, NULL);

@@ -25,22 +25,30 @@ int step_call_configure(step_call *call, const core_state *state, const char *na
   call->state = state;
   call->name = name;
   call->model = model_of(state, model);
-  if (!call->model) return -1;
+  if (!call->model) {
+    return -1;
+  }
   call->options = options_of(state, options, &call->options_owner);
-  if (!call->options) return -1;
+  if (!call->options) {
+    return -1;
+  }
   call->settings = call->options->settings;
   if (settings_check(call) < 0 ||
       options_held_mask(state, call->options, call->model, &call->held) < 0) {
     step_call_end(call);
     return -1;
   }
-  if (call->held) call->settings.held = (const uint8_t *)PyBytes_AS_STRING(call->held);
+  if (call->held) {
+    call->settings.held = (const uint8_t *)PyBytes_AS_STRING(call->held);
+  }
   return 0;
 }
 
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
                     PyObject *q, PyObject *u, PyObject *options, PyObject *tau, PyObject *wrench) {
-  if (step_call_configure(call, state, name, model, options) < 0) return -1;
+  if (step_call_configure(call, state, name, model, options) < 0) {
+    return -1;
+  }
   workspace_entry *entry = workspace_pool_acquire(&call->model->pool, call->model->model);
   if (!entry) {
     step_call_end(call);
@@ -75,11 +83,12 @@ qd_status step_call_run(step_call *call, int with_derivative, double *A, double 
   workspace_entry *entry = call->entry;
   qd_status status;
   do {
-    if (with_derivative)
+    if (with_derivative) {
       status =
           qd_linearize(model, entry->workspace, &call->settings, &call->input, &call->result, A, B);
-    else
+    } else {
       status = qd_step(model, entry->workspace, &call->settings, &call->input, &call->result);
+    }
   } while (status == QD_OUT_OF_CAPACITY &&
            (status = qd_workspace_reserve(model, entry->workspace, call->result.contact_count)) ==
                QD_OK);
@@ -116,22 +125,29 @@ int step_call_check(const step_call *call, qd_status status) {
                           numbers_first_bad(call->result.delta, model->nv) >= 0 ||
                           numbers_first_bad(call->result.limit_force, model->nv) >= 0 ||
                           numbers_first_bad(call->result.constraint_force,
-                                            QD_CONSTRAINT_FORCE * model->constraint_count) >= 0))
+                                            QD_CONSTRAINT_FORCE * model->constraint_count) >= 0)) {
     status = QD_NUMERICAL_TROUBLE;
-  if (status == QD_OK) return 0;
+  }
+  if (status == QD_OK) {
+    return 0;
+  }
   solver_info info = step_call_info(call, 0);
   info.cone.status = status;
   PyObject *culprits =
       status == QD_NOT_FINITE
           ? overflow_describe(model->model, &call->input, NULL)
           : culprits_describe(call->model, call->result.culprit, call->result.culprit_count);
-  if (culprits) status_raise(call->state, call->name, status, &info, culprits);
+  if (culprits) {
+    status_raise(call->state, call->name, status, &info, culprits);
+  }
   Py_XDECREF(culprits);
   return -1;
 }
 
 void step_call_end(step_call *call) {
-  if (call->entry) workspace_pool_release(&call->model->pool, call->entry);
+  if (call->entry) {
+    workspace_pool_release(&call->model->pool, call->entry);
+  }
   Py_XDECREF(call->held);
   Py_XDECREF(call->options_owner);
 }

@@ -45,25 +45,30 @@ PyObject *step_create(const step_call *call, int with_derivative) {
   size_t nq = (size_t)call->model->nq, nv = (size_t)call->model->nv;
   step_object *self = step_alloc(call->state, call->model->nq, call->model->nv,
                                  call->model->constraint_count, result->contact_count);
-  if (!self) return NULL;
+  if (!self) {
+    return NULL;
+  }
   self->info = step_call_info(call, with_derivative);
   memcpy(self->numbers, result->q_next, nq * sizeof(double));
   memcpy(self->numbers + nq, result->delta, nv * sizeof(double));
   memcpy(self->numbers + nq + nv, result->limit_force, nv * sizeof(double));
   memcpy(step_constraint_force(self), result->constraint_force,
          QD_CONSTRAINT_FORCE * (size_t)self->constraint_count * sizeof(double));
-  if (result->contact_count > 0)
+  if (result->contact_count > 0) {
     memcpy(step_contacts(self), result->contacts,
            (size_t)result->contact_count * sizeof(qd_contact));
+  }
   return (PyObject *)self;
 }
 
 int contacts_fit(const model_object *model, const qd_contact *contacts, npy_intp count) {
-  for (npy_intp i = 0; i < count; i++)
+  for (npy_intp i = 0; i < count; i++) {
     if (contacts[i].pair < 0 || contacts[i].pair >= model->pair_count || contacts[i].body_a < 0 ||
         contacts[i].body_a >= model->body_count || contacts[i].body_b < 0 ||
-        contacts[i].body_b >= model->body_count)
+        contacts[i].body_b >= model->body_count) {
       return 0;
+    }
+  }
   return 1;
 }
 
@@ -122,9 +127,13 @@ static PyObject *slot_read(PyObject *object, PyObject **slot) {
  * thread may have been faster. */
 static PyObject *slot_fill(PyObject *object, PyObject **slot, PyObject *array) {
   PyObject *out;
-  if (!array) return NULL;
+  if (!array) {
+    return NULL;
+  }
   OBJECT_LOCK(object);
-  if (!*slot) *slot = Py_NewRef(array);
+  if (!*slot) {
+    *slot = Py_NewRef(array);
+  }
   out = Py_NewRef(*slot);
   OBJECT_UNLOCK();
   (void)object;
@@ -169,7 +178,9 @@ static PyObject *step_get_contacts(PyObject *object, void *closure) {
   (void)closure;
   step_object *self = (step_object *)object;
   core_state *state = core_state_of_type(Py_TYPE(object));
-  if (!state) return NULL;
+  if (!state) {
+    return NULL;
+  }
   PyObject *out = slot_read(object, &self->contacts);
   return out ? out
              : slot_fill(object, &self->contacts,
@@ -197,7 +208,9 @@ static PyObject *step_reduce(PyObject *object, PyObject *unused) {
   (void)unused;
   PyObject *module = PyType_GetModule(Py_TYPE(object));
   PyObject *restore = module ? PyObject_GetAttrString(module, "_restore_step") : NULL;
-  if (!restore) return NULL;
+  if (!restore) {
+    return NULL;
+  }
   return Py_BuildValue("N(NNNNNN)", restore, step_get_q_next(object, NULL),
                        step_get_delta(object, NULL), step_get_limit_force(object, NULL),
                        step_get_constraint_force(object, NULL), step_get_contacts(object, NULL),
@@ -219,27 +232,33 @@ PyObject *step_restore(PyObject *module, PyObject *args) {
   PyObject *q_next, *delta, *limit_force, *constraint_force, *contacts, *info;
   if (!PyArg_ParseTuple(args, "O!O!O!O!OO!:_restore_step", &PyArray_Type, &q_next, &PyArray_Type,
                         &delta, &PyArray_Type, &limit_force, &PyArray_Type, &constraint_force,
-                        &contacts, state->info_type, &info))
+                        &contacts, state->info_type, &info)) {
     return NULL;
+  }
   npy_intp nq = PyArray_SIZE((PyArrayObject *)q_next), nv = PyArray_SIZE((PyArrayObject *)delta);
   PyArrayObject *rows = contact_array_read(state, contacts);
-  if (!rows) return NULL;
+  if (!rows) {
+    return NULL;
+  }
   npy_intp nc = PyArray_DIM(rows, 0);
   npy_intp forces = PyArray_SIZE((PyArrayObject *)constraint_force);
   step_object *self = NULL;
-  if (forces > INT32_MAX / 64 || nq > INT32_MAX / 64 || nv > INT32_MAX / 64 || nc > INT32_MAX / 64)
+  if (forces > INT32_MAX / 64 || nq > INT32_MAX / 64 || nv > INT32_MAX / 64 ||
+      nc > INT32_MAX / 64) {
     PyErr_SetString(PyExc_ValueError, "_restore_step: too long");
-  else
+  } else {
     self = step_alloc(state, (int)nq, (int)nv, (int)(forces / QD_CONSTRAINT_FORCE), (int)nc);
+  }
   if (self) {
     self->info = *info_of(info);
     if (array_copy_vector(q_next, "q_next", (int)nq, self->numbers) < 0 ||
         array_copy_vector(delta, "delta", (int)nv, self->numbers + nq) < 0 ||
         array_copy_vector(limit_force, "limit_force", (int)nv, self->numbers + nq + nv) < 0 ||
-        constraint_force_read(self, constraint_force) < 0)
+        constraint_force_read(self, constraint_force) < 0) {
       Py_CLEAR(self);
-    else if (nc > 0)
+    } else if (nc > 0) {
       memcpy(step_contacts(self), PyArray_DATA(rows), (size_t)nc * sizeof(qd_contact));
+    }
   }
   Py_DECREF(rows);
   return (PyObject *)self;

@@ -7,7 +7,9 @@ int step_start_of(const step_call *call, PyObject *warm_start, qd_step_start *ou
 }
 
 int step_call_start(step_call *call, PyObject *warm_start) {
-  if (!warm_start || warm_start == Py_None) return 0;
+  if (!warm_start || warm_start == Py_None) {
+    return 0;
+  }
   if (step_start_of(call, warm_start, &call->start) < 0) {
     step_call_end(call);
     return -1;

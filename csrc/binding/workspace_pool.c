@@ -10,7 +10,9 @@ static workspace_entry *entry_create(const qd_model *model) {
   size_t nw = 6 * (size_t)qd_model_body_count(model);
   size_t count = 2 * nq + nu + 3 * nv + nw + nf + nv * nv + nv * nu;
   workspace_entry *entry = calloc(1, sizeof *entry + count * sizeof(double));
-  if (!entry) return NULL;
+  if (!entry) {
+    return NULL;
+  }
   entry->workspace = qd_workspace_create(model, 0);
   if (!entry->workspace) {
     free(entry);
@@ -34,7 +36,9 @@ workspace_entry *workspace_pool_acquire(workspace_pool *pool, const qd_model *mo
   PyMutex_Lock(&pool->mutex);
 #endif
   workspace_entry *entry = pool->idle;
-  if (entry) pool->idle = entry->next;
+  if (entry) {
+    pool->idle = entry->next;
+  }
 #ifdef Py_GIL_DISABLED
   PyMutex_Unlock(&pool->mutex);
 #endif

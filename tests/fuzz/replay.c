@@ -9,17 +9,23 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int digit(int c) {
-  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= '0' && c <= '9') {
+    return c - '0';
+  }
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* Bytes up to the end of the line; -1 at the end of the file. */
 static int read_line(FILE *file, uint8_t *data) {
   int count = 0, high = fgetc(file);
-  if (high == EOF) return -1;
+  if (high == EOF) {
+    return -1;
+  }
   while (digit(high) >= 0 && count < INPUT_MAX) {
     const int low = fgetc(file);
-    if (digit(low) < 0) break;
+    if (digit(low) < 0) {
+      break;
+    }
     data[count++] = (uint8_t)(16 * digit(high) + digit(low));
     high = fgetc(file);
   }

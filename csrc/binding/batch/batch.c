@@ -43,26 +43,34 @@ static int output_create(PyObject *results, PyObject *given, const model_object 
   out->constraint_force = result_create(results, given, "constraint_force", NPY_DOUBLE, count,
                                         model->constraint_count, QD_CONSTRAINT_FORCE);
   out->status = result_create(results, given, "status", NPY_INT32, count, -1, -1);
-  if (wrt >= 0)
+  if (wrt >= 0) {
     out->derivative_exact =
         result_create(results, given, "derivative_exact", NPY_BOOL, count, -1, -1);
-  for (int i = 0; wrt >= 0 && i < QD_ARGUMENT_COUNT; i++)
-    if (wrt >> i & 1)
+  }
+  for (int i = 0; wrt >= 0 && i < QD_ARGUMENT_COUNT; i++) {
+    if (wrt >> i & 1) {
       out->derivative[i] = result_create(results, given, derivative_name(i), NPY_DOUBLE, count, nv,
                                          qd_argument_size(model->model, i));
-  if (contacts)
+    }
+  }
+  if (contacts) {
     out->contact_start =
         result_create(results, Py_None, "contact_start", NPY_INT64, count + 1, -1, -1);
+  }
   return PyErr_Occurred() ? -1 : 0;
 }
 
 static PyObject *contacts_collect(batch_call *call, const int64_t *start) {
-  if (!start) Py_RETURN_NONE;
+  if (!start) {
+    Py_RETURN_NONE;
+  }
   npy_intp shape[1] = {(npy_intp)start[call->input.sample_count]};
   PyArray_Descr *descr = call->step.state->contact_descr;
   Py_INCREF(descr);
   PyObject *array = PyArray_NewFromDescr(&PyArray_Type, descr, 1, shape, NULL, NULL, 0, NULL);
-  if (!array) return NULL;
+  if (!array) {
+    return NULL;
+  }
   qd_contact *contacts = PyArray_DATA((PyArrayObject *)array);
   interruptible work;
   if (interruptible_begin(&work, call->state, call->batch) != QD_OK) {
@@ -84,16 +92,19 @@ static int input_read(batch_call *call, const batch_job *job) {
       (job->tau != Py_None &&
        !(in->tau = rows_read(job->tau, "tau", &count, model->nv, &in->tau_stride))) ||
       (job->wrench != Py_None &&
-       !(in->wrench =
-             rows_read(job->wrench, "wrench", &count, 6 * model->body_count, &in->wrench_stride))))
+       !(in->wrench = rows_read(job->wrench, "wrench", &count, 6 * model->body_count,
+                                &in->wrench_stride)))) {
     return -1;
+  }
   in->sample_count = count;
   return 0;
 }
 
 static PyObject *batch_run(batch_call *call, PyObject *given, int wrt, int contacts) {
   PyObject *results = PyDict_New();
-  if (!results) return NULL;
+  if (!results) {
+    return NULL;
+  }
   qd_batch_output out;
   if (output_create(results, given, call->step.model, (npy_intp)call->input.sample_count, wrt,
                     contacts, &out) < 0) {
@@ -123,14 +134,16 @@ PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg
   batch_call call;
   if (arguments_parse("_batch", BATCH_NAMES, BATCH_ARGUMENTS, 2, BATCH_ARGUMENTS, args, arg_count,
                       kwnames, (PyObject **)&job) < 0 ||
-      int_read(job.wrt, "wrt", &wrt) < 0 || (contacts = PyObject_IsTrue(job.contacts)) < 0)
+      int_read(job.wrt, "wrt", &wrt) < 0 || (contacts = PyObject_IsTrue(job.contacts)) < 0) {
     return NULL;
+  }
   if (batch_begin(&call, PyModule_GetState(module), wrt >= 0 ? "linearize_batch" : "step_batch",
                   job.model, job.options, job.threads) == 0 &&
       input_read(&call, &job) == 0 && parameters_read(&call, job.parameters) == 0 &&
       out_check(job.out) == 0 &&
-      batch_start_begin(&call.start, &call.step, job.warm_start, &call.input) == 0)
+      batch_start_begin(&call.start, &call.step, job.warm_start, &call.input) == 0) {
     out = batch_run(&call, job.out, wrt, contacts);
+  }
   batch_end(&call);
   return out;
 }

@@ -4,7 +4,9 @@
 
 qd_thread_pool *thread_pool_of(core_state *state) {
   qd_thread_pool *pool = atomic_load(&state->thread_pool);
-  if (pool) return pool;
+  if (pool) {
+    return pool;
+  }
   qd_thread_pool *fresh = qd_thread_pool_create();
   if (fresh && !atomic_compare_exchange_strong(&state->thread_pool, &pool, fresh)) {
     qd_thread_pool_destroy(fresh);
@@ -19,16 +21,25 @@ qd_batch *batch_acquire(model_object *model) {
 }
 
 void batch_release(model_object *model, qd_batch *batch) {
-  if (batch) qd_batch_destroy(atomic_exchange(&model->batch, batch));
+  if (batch) {
+    qd_batch_destroy(atomic_exchange(&model->batch, batch));
+  }
 }
 
 int strides_fit(PyArrayObject *array) {
   const npy_intp item = (npy_intp)sizeof(double);
   int last = PyArray_NDIM(array) - 1;
-  if (PyArray_SIZE(array) == 0) return 1;
-  if (PyArray_DIM(array, last) > 1 && PyArray_STRIDE(array, last) != item) return 0;
-  for (int i = 0; i < last; i++)
-    if (PyArray_STRIDE(array, i) % item != 0) return 0;
+  if (PyArray_SIZE(array) == 0) {
+    return 1;
+  }
+  if (PyArray_DIM(array, last) > 1 && PyArray_STRIDE(array, last) != item) {
+    return 0;
+  }
+  for (int i = 0; i < last; i++) {
+    if (PyArray_STRIDE(array, i) % item != 0) {
+      return 0;
+    }
+  }
   return 1;
 }
 
@@ -48,7 +59,9 @@ const double *rows_read(PyObject *object, const char *name, npy_intp *count, int
 
 int parameters_read(batch_call *call, PyObject *object) {
   qd_batch_input *in = &call->input;
-  if (object == Py_None) return 0;
+  if (object == Py_None) {
+    return 0;
+  }
   if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != QD_PARAMETER_COUNT) {
     PyErr_SetString(PyExc_ValueError, "parameters: expected rows or None for every parameter");
     return -1;
@@ -57,9 +70,11 @@ int parameters_read(batch_call *call, PyObject *object) {
   for (int i = 0; i < QD_PARAMETER_COUNT; i++) {
     PyObject *rows = PyTuple_GET_ITEM(object, i);
     int size = qd_parameter_size(call->step.model->model, (qd_parameter)i);
-    if (rows != Py_None && !(in->parameter[i] = rows_read(rows, qd_parameter_name((qd_parameter)i),
-                                                          &count, size, &in->parameter_stride[i])))
+    if (rows != Py_None &&
+        !(in->parameter[i] = rows_read(rows, qd_parameter_name((qd_parameter)i), &count, size,
+                                       &in->parameter_stride[i]))) {
       return -1;
+    }
   }
   return 0;
 }
@@ -75,8 +90,9 @@ PyObject *parameter_fault(PyObject *module, PyObject *args) {
   npy_intp count = -1;
   ptrdiff_t stride;
   if (!PyArg_ParseTuple(args, "OiO:_parameter_fault", &model, &parameter, &object) ||
-      !model_of(state, model))
+      !model_of(state, model)) {
     return NULL;
+  }
   if (parameter < 0 || parameter >= QD_PARAMETER_COUNT) {
     PyErr_SetString(PyExc_ValueError, "parameter: there is none of this number");
     return NULL;
@@ -84,14 +100,19 @@ PyObject *parameter_fault(PyObject *module, PyObject *args) {
   const qd_model *native = ((model_object *)model)->model;
   const double *rows = rows_read(object, qd_parameter_name((qd_parameter)parameter), &count,
                                  qd_parameter_size(native, (qd_parameter)parameter), &stride);
-  if (!rows) return NULL;
-  if (stride == 0 && count > 1) count = 1;
+  if (!rows) {
+    return NULL;
+  }
+  if (stride == 0 && count > 1) {
+    count = 1;
+  }
   for (npy_intp i = 0; i < count; i++) {
     int index;
     const char *reason;
     if (qd_parameter_check(native, (qd_parameter)parameter, rows + i * stride, &index, &reason) !=
-        QD_OK)
+        QD_OK) {
       return Py_BuildValue("nis", i, index, reason);
+    }
   }
   Py_RETURN_NONE;
 }
@@ -99,7 +120,9 @@ PyObject *parameter_fault(PyObject *module, PyObject *args) {
 int batch_begin(batch_call *call, core_state *state, const char *name, PyObject *model,
                 PyObject *options, PyObject *threads) {
   memset(call, 0, sizeof *call);
-  if (int_read(threads, "threads", &call->threads) < 0) return -1;
+  if (int_read(threads, "threads", &call->threads) < 0) {
+    return -1;
+  }
   if (step_call_configure(&call->step, state, name, model, options) < 0) {
     memset(&call->step, 0, sizeof call->step); /* it has ended itself */
     return -1;
@@ -107,14 +130,18 @@ int batch_begin(batch_call *call, core_state *state, const char *name, PyObject 
   call->state = state;
   call->pool = thread_pool_of(state);
   call->batch = batch_acquire(call->step.model);
-  if (call->pool && call->batch) return 0;
+  if (call->pool && call->batch) {
+    return 0;
+  }
   PyErr_NoMemory();
   return -1;
 }
 
 void batch_end(batch_call *call) {
   batch_start_end(&call->start);
-  if (call->step.model) batch_release(call->step.model, call->batch);
+  if (call->step.model) {
+    batch_release(call->step.model, call->batch);
+  }
   step_call_end(&call->step);
 }
 
@@ -132,14 +159,17 @@ static PyObject *overflow_of(const batch_call *call, int64_t i, int64_t step) {
                                .wrench =
                                    row_of(in->wrench, i, in->wrench_stride, step, in->wrench_step)};
   const double *own[QD_PARAMETER_COUNT];
-  for (int k = 0; k < QD_PARAMETER_COUNT; k++)
+  for (int k = 0; k < QD_PARAMETER_COUNT; k++) {
     own[k] = row_of(in->parameter[k], i, in->parameter_stride[k], 0, 0);
+  }
   return overflow_describe(call->step.model->model, &input, own);
 }
 
 PyObject *failure_report(const batch_call *call, int with_derivative) {
   const qd_batch_failure *failure = &call->failure;
-  if (failure->sample < 0) Py_RETURN_NONE;
+  if (failure->sample < 0) {
+    Py_RETURN_NONE;
+  }
   solver_info info = {.cone = failure->info,
                       .row_count = failure->row_count,
                       .contact_count = failure->contact_count,
@@ -162,13 +192,16 @@ PyObject *batch_failure_raise(PyObject *module, PyObject *args) {
   const char *caller;
   PyObject *info, *culprits;
   if (!PyArg_ParseTuple(args, "sO!O!:_raise_batch_failure", &caller, state->info_type, &info,
-                        &PyTuple_Type, &culprits))
+                        &PyTuple_Type, &culprits)) {
     return NULL;
+  }
   return status_raise(state, caller, info_of(info)->cone.status, info_of(info), culprits);
 }
 
 int out_check(PyObject *out) {
-  if (out == Py_None || PyDict_Check(out)) return 0;
+  if (out == Py_None || PyDict_Check(out)) {
+    return 0;
+  }
   PyErr_SetString(PyExc_TypeError, "out: expected a dict of arrays or None");
   return -1;
 }
@@ -177,7 +210,9 @@ int out_check(PyObject *out) {
  * an error if there is none. qdsim.batch hands over nothing else. */
 static PyObject *array_given(PyObject *out, const char *name, int type, npy_intp size) {
   PyObject *array = out == Py_None ? NULL : PyDict_GetItemString(out, name);
-  if (!array) return NULL;
+  if (!array) {
+    return NULL;
+  }
   PyArrayObject *numbers = (PyArrayObject *)array;
   if (!PyArray_Check(array) || PyArray_TYPE(numbers) != type || PyArray_SIZE(numbers) != size ||
       !PyArray_ISCARRAY(numbers)) {
@@ -191,9 +226,13 @@ void *result_create(PyObject *results, PyObject *out, const char *name, int type
                     npy_intp rows, npy_intp columns) {
   npy_intp shape[3] = {count, rows, columns};
   int ndim = rows < 0 ? 1 : (columns < 0 ? 2 : 3);
-  if (PyErr_Occurred()) return NULL;
+  if (PyErr_Occurred()) {
+    return NULL;
+  }
   PyObject *array = array_given(out, name, type, PyArray_MultiplyList(shape, ndim));
-  if (!array && !PyErr_Occurred()) array = PyArray_SimpleNew(ndim, shape, type);
+  if (!array && !PyErr_Occurred()) {
+    array = PyArray_SimpleNew(ndim, shape, type);
+  }
   if (!array || PyDict_SetItemString(results, name, array) < 0) {
     Py_XDECREF(array);
     return NULL;
@@ -204,7 +243,9 @@ void *result_create(PyObject *results, PyObject *out, const char *name, int type
 }
 
 PyObject *results_finish(PyObject *results, const char *name, PyObject *value) {
-  if (!value || PyDict_SetItemString(results, name, value) < 0) Py_CLEAR(results);
+  if (!value || PyDict_SetItemString(results, name, value) < 0) {
+    Py_CLEAR(results);
+  }
   Py_XDECREF(value);
   return results;
 }

@@ -10,7 +10,9 @@ static PyObject *pair_distances_run(core_state *state, model_object *model, qd_t
                                     qd_batch *batch, const double *q, ptrdiff_t stride,
                                     npy_intp count, double margin, int threads) {
   PyObject *results = PyDict_New();
-  if (!results) return NULL;
+  if (!results) {
+    return NULL;
+  }
   double *distance =
       result_create(results, Py_None, "distance", NPY_DOUBLE, count, model->pair_count, -1);
   int32_t *codes = result_create(results, Py_None, "status", NPY_INT32, count, -1, -1);
@@ -22,7 +24,9 @@ static PyObject *pair_distances_run(core_state *state, model_object *model, qd_t
           qd_pair_distances_batch(pool, threads, batch, count, q, stride, margin, distance, codes);
       interruptible_end(&work);
     }
-    if (status == QD_OK) return results;
+    if (status == QD_OK) {
+      return results;
+    }
     status_raise(state, "pair_distances", status, NULL, NULL);
   }
   Py_DECREF(results);
@@ -38,18 +42,21 @@ PyObject *pair_distances_function(PyObject *module, PyObject *const *args, Py_ss
   int threads;
   npy_intp count = -1;
   ptrdiff_t stride;
-  if (arguments_parse("_pair_distances", names, 4, 4, 4, args, arg_count, kwnames, in) < 0)
+  if (arguments_parse("_pair_distances", names, 4, 4, 4, args, arg_count, kwnames, in) < 0) {
     return NULL;
+  }
   model_object *model = model_of(state, in[0]);
   const double *q = model ? rows_read(in[1], "q", &count, model->nq, &stride) : NULL;
-  if (!q || number_read(in[2], "margin", &margin) < 0 || int_read(in[3], "threads", &threads) < 0)
+  if (!q || number_read(in[2], "margin", &margin) < 0 || int_read(in[3], "threads", &threads) < 0) {
     return NULL;
+  }
   qd_thread_pool *pool = thread_pool_of(state);
   qd_batch *batch = batch_acquire(model);
-  if (pool && batch)
+  if (pool && batch) {
     out = pair_distances_run(state, model, pool, batch, q, stride, count, margin, threads);
-  else
+  } else {
     PyErr_NoMemory();
+  }
   batch_release(model, batch);
   return out;
 }

@@ -64,8 +64,9 @@ static int courses_read(batch_call *call, const rollout_job *job, npy_intp *step
                                                       &in->tau_stride, &in->tau_step))) ||
       (job->wrench != Py_None &&
        !(in->wrench = course_read(call, job->wrench, "wrench", 6 * model->body_count, step_count,
-                                  &in->wrench_stride, &in->wrench_step))))
+                                  &in->wrench_stride, &in->wrench_step)))) {
     return -1;
+  }
   return 0;
 }
 
@@ -80,7 +81,9 @@ static int feedback_read(rollout_feedback *feedback, batch_call *call, PyObject 
                  u_gain[] = {count, step_count, nu, nu};
   const npy_intp *const shapes[] = {path, &nu, x_gain, u_gain, rows, rows};
   static const int ranks[] = {2, 1, 4, 4, 3, 3};
-  if (object == Py_None) return 0;
+  if (object == Py_None) {
+    return 0;
+  }
   if (!PyDict_Check(object)) {
     PyErr_SetString(PyExc_TypeError, "feedback: expected None or a dict of arrays");
     return -1;
@@ -93,7 +96,9 @@ static int feedback_read(rollout_feedback *feedback, batch_call *call, PyObject 
       return -1;
     }
     feedback->in[k] = array_read(array, names[k], ranks[k], shapes[k]);
-    if (!feedback->in[k]) return -1;
+    if (!feedback->in[k]) {
+      return -1;
+    }
     data[k] = PyArray_DATA(feedback->in[k]);
   }
   feedback->values = (qd_feedback){data[0], data[1], data[2], data[3], data[4], data[5], NULL};
@@ -106,13 +111,16 @@ static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_coun
   const model_object *model = call->step.model;
   npy_intp count = (npy_intp)call->input.sample_count;
   PyObject *results = PyDict_New();
-  if (!results) return NULL;
+  if (!results) {
+    return NULL;
+  }
   double *q = result_create(results, out, "q", NPY_DOUBLE, count, step_count + 1, model->nq);
   int32_t *statuses = result_create(results, out, "status", NPY_INT32, count, -1, -1);
   int64_t *steps_done = result_create(results, out, "steps_done", NPY_INT64, count, -1, -1);
-  if (call->input.feedback)
+  if (call->input.feedback) {
     feedback->values.u =
         result_create(results, Py_None, "commands", NPY_DOUBLE, count, step_count, model->nu);
+  }
   PyObject *report = NULL;
   if (!PyErr_Occurred()) {
     interruptible work;
@@ -136,8 +144,9 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
   rollout_feedback feedback = {{NULL}, {NULL}};
   npy_intp count = -1, step_count;
   if (arguments_parse("_rollout", ROLLOUT_NAMES, ROLLOUT_ARGUMENTS, 2, ROLLOUT_ARGUMENTS, args,
-                      arg_count, kwnames, (PyObject **)&job) < 0)
+                      arg_count, kwnames, (PyObject **)&job) < 0) {
     return NULL;
+  }
   if (batch_begin(&call, PyModule_GetState(module), "rollout", job.model, job.options,
                   job.threads) == 0 &&
       (call.input.q = rows_read(job.q, "q0", &count, call.step.model->nq, &call.input.q_stride))) {
@@ -146,10 +155,13 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
         parameters_read(&call, job.parameters) == 0 && out_check(job.out) == 0 &&
         (call.input.warm_start = PyObject_IsTrue(job.warm_start)) >= 0 &&
         batch_start_begin(&call.start, &call.step, job.start, &call.input) == 0 &&
-        feedback_read(&feedback, &call, job.feedback, step_count) == 0)
+        feedback_read(&feedback, &call, job.feedback, step_count) == 0) {
       out = rollout_run(&call, job.out, step_count, &feedback);
+    }
   }
-  for (int k = 0; k < FEEDBACK_ARRAYS; k++) Py_XDECREF(feedback.in[k]);
+  for (int k = 0; k < FEEDBACK_ARRAYS; k++) {
+    Py_XDECREF(feedback.in[k]);
+  }
   batch_end(&call);
   return out;
 }
