@@ -5,7 +5,7 @@
   found on the way from where the ball is measured (``planning.transfer(..., controller="gait")``). *Half turn*: the
   task's goal. *Box*: a goal drawn from the task's box of subgoals, one a seed.
   *Contacts*: those of ``TransferOptions.contacts``.
-- *As planned*: every segment of a plan begins where it was planned, as S3 section IX measures: Delta-bar, medians over
+- *As planned*: every segment of a plan begins where it was planned, as CQDC section IX measures: Delta-bar, medians over
   segments, and segments that end within the task's tolerances. *strokes*: plans of ``planning.gait``; *plan*: of the task's own planner.
   *open*: commands as planned; *grip*: a grip along the segment's path.
 

@@ -1,6 +1,6 @@
-"""Point clouds: the step of S0's grasp, and how steps grow with the number of points.
+"""Point clouds: the step of Tracy and Manchester's grasp, and how steps grow with the number of points.
 
-S0 (Tracy and Manchester, "Convex Quasi-Dynamic Simulation of Rigid Point Clouds with Torsional Friction")
+Tracy and Manchester ("Convex Quasi-Dynamic Simulation of Rigid Point Clouds with Torsional Friction")
 reports just under 90 us for a step of a grasped cloud of 992 points on an M1 Pro. Times are means of equal
 C calls in a loop, medians and minima over rounds in which the contenders take turns. One thread.
 
@@ -84,7 +84,7 @@ def grasp(rounds: int) -> str:
         "cone": (options, False),
         "cone, with A and B": (options, True),
         "cone, kappa = 1000": (options.replace(kappa=1000.0), False),
-        "pyramid of 4 rays and torsion (S0's program)": (pyramid, False),
+        "pyramid of 4 rays and torsion (Tracy and Manchester's program)": (pyramid, False),
         "pyramid, with A and B": (pyramid, True),
     }
     times = race({name: step_seconds(model, q, u, *case) for name, case in cases.items()}, rounds)

@@ -1,7 +1,7 @@
-"""iMPC: the quadratic program, S3's Table II, random goals, closed loop. One thread; seconds of it are
+"""iMPC: the quadratic program, CQDC's Table II, random goals, closed loop. One thread; seconds of it are
 seconds of processor time.
 
-S3 does not print the weights behind its Table II; the authors' released scripts have them, and their goals,
+CQDC does not print the weights behind its Table II; the authors' released scripts have them, and their goals,
 horizons and schedules, and these are used here. Contenders take turns inside every round.
 """
 
@@ -49,7 +49,7 @@ RELEASED = {
     "planar_hand": (20, 408.0, 18.3, 5.0),
     "allegro_sphere_hardware": (15, 81.0, 8.2, 11.9),
 }
-# S3, Table II: cost, seconds (20 iterations; 16 cores).
+# CQDC, Table II: cost, seconds (20 iterations; 16 cores).
 TABLE = {
     "analytic": {"planar_pushing": (11.74, 2.17), "planar_hand": (26.55, 5.20), "allegro_sphere": (5.78, 19.59)},
     "randomized, first order": {"planar_pushing": (11.73, 4.64), "planar_hand": (17.87, 23.09), "allegro_sphere": (8.42, 40.07)},
@@ -235,18 +235,18 @@ def print_released(rounds: int) -> None:
 
 
 def print_table(seeds: int) -> None:
-    print("\n## S3, Table II\n")
+    print("\n## CQDC, Table II\n")
     print(
         f"20 iterations; cost and seconds, means of {seeds} seeds where samples are drawn ({SAMPLES} of "
-        "them; S3: 5 trials). The printed costs belong to weights that S3 does not give; the released "
+        "them; CQDC: 5 trials). The printed costs belong to weights that CQDC does not give; the released "
         "ones are used here, and costs compare within a column only. Zeroth order has no A. Exact derivatives "
-        "start in contact (squeeze), as S3's do. Default: "
+        "start in contact (squeeze), as CQDC's do. Default: "
         "this package's, with that smoothing.\n"
     )
     names = ["planar_pushing", "planar_hand", "allegro_sphere"]
     print(
         "| smoothing | "
-        + " | ".join(f"{n}: S3 | released settings | default" for n in names)
+        + " | ".join(f"{n}: CQDC | released settings | default" for n in names)
         + " |"
     )
     print("| --- |" + " --- |" * (3 * len(names)))

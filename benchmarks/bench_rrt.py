@@ -7,7 +7,7 @@ are CPU time of the process.
   contact sample, and one smoothed linearisation of the new node. The goal is out of reach here, so that all
   trees grow to 1000 iterations. The authors' released C++ planner takes 1.2 to 1.7 s for this on one core
   of this kind (planar hand; smoothed steps, no contact samples).
-- Table III of S3 gives seconds for 1000 iterations on a 16-core Threadripper 2950; the paper does not say with
+- Table III of CQDC gives seconds for 1000 iterations on a 16-core Threadripper 2950; the paper does not say with
   which steps and weights. Beside it stands the published structure with the tasks' own step and gamma, one thread;
   the randomized schemes with 100 samples of standard deviation 0.1, as in the authors' scripts.
 - *To the goal* is what a user waits for: the whole search, until the object's pose is within 0.02 m and
@@ -42,7 +42,7 @@ SEARCH = {
 }
 
 
-# S3's Table III: seconds for 1000 iterations, 16-core Threadripper 2950; the schemes as in SCHEMES.
+# CQDC's Table III: seconds for 1000 iterations, 16-core Threadripper 2950; the schemes as in SCHEMES.
 TABLE_3 = {
     "planar_pushing": (3.25, 7.50, 7.40),
     "planar_hand": (10.32, 21.34, 21.00),
@@ -132,7 +132,7 @@ def nearest(tree: Tree, task: Task) -> tuple[float, float, bool]:
 
 
 def print_table_3(rounds: int) -> None:
-    print("\n## Seconds per 1000 iterations, the systems of S3's Table III\n")
+    print("\n## Seconds per 1000 iterations, the systems of CQDC's Table III\n")
     print(
         "Reached: a node within the task's tolerances. Errors: of the node nearest to the goal, medians.\n"
     )

@@ -1,6 +1,6 @@
-"""What each ingredient of S3's planner is worth: its Figure 11 as a table.
+"""What each ingredient of CQDC's planner is worth: its Figure 11 as a table.
 
-The published structure (S3 Alg. 2 and 3: one step or one contact sample an iteration, exact dynamics) with one
+The published structure (CQDC Alg. 2 and 3: one step or one contact sample an iteration, exact dynamics) with one
 ingredient changed at a time:
 
 - *analytic*, *first order*, *zeroth order*: the smoothing behind metric and inputs; the randomized ones with 100
@@ -12,7 +12,7 @@ ingredient changed at a time:
 Goal bias, probability of a contact sample, step and gamma are those of the authors' scripts nearest in time to the
 paper, where a script was read. The goal cannot be reached (zero tolerance), so every tree has 1000 iterations.
 
-Two measures, as in S3 §VIII-A. *Distance* is the least one of any node's object pose to the goal, as a share of that of
+Two measures, as in CQDC §VIII-A. *Distance* is the least one of any node's object pose to the goal, as a share of that of
 the start, rotations scaled to length. *Packing ratio* (eq. 51) is the share of 500 poses drawn uniformly from the
 task's box of subgoals whose local Mahalanobis distance to some node is at most 3, without the factor 1/2. To compare
 trees with each other all of them are measured with the same metric, the analytic one at their nodes.
@@ -50,7 +50,7 @@ SETTINGS = {
 
 
 def variants(system: str) -> dict[str, RRTOptions]:
-    """The planners by name, S3's own first."""
+    """The planners by name, CQDC's own first."""
     goal, grasp, step, gamma = SETTINGS[system]
     own = RRTOptions.published(
         goal_probability=goal,

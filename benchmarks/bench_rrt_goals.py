@@ -1,6 +1,6 @@
 """Success over random goals: how often the planner finds a plan, how long it takes, how near it ends.
 
-Goals are drawn uniformly from each task's own box of subgoals, the one that S3's planner draws its subgoals from
+Goals are drawn uniformly from each task's own box of subgoals, the one that CQDC's planner draws its subgoals from
 (positions and rotation vectors relative to the start; the table has the boxes). Two kinds of draws are drawn again:
 poses in which the object penetrates what the robot cannot move (ground, walls, the fixed leaf of the door) by more
 than 0.1 mm, which nothing can reach, and poses within the tolerances of the start. Whether some grasp can hold the

@@ -1,14 +1,14 @@
-"""Plans executed in MuJoCo at small steps: S3 section IX, in closed loop too.
+"""Plans executed in MuJoCo at small steps: CQDC section IX, in closed loop too.
 
 Every row has the same seeds, one plan a seed, of each system's first task. Open loop every segment first begins
-where it was planned, as S3 measures; Delta-bar is the time average of the object's error over the length of
+where it was planned, as CQDC measures; Delta-bar is the time average of the object's error over the length of
 its planned path, median and quartiles over segments; *arrived* are segments that end within the task's tolerances of
 where they should; in closed loop these two are those of the execution. *Executed*: the object goes from segment to
 segment as it is, the robot follows collision-free motions from grasp to grasp; *reached* are plans at whose end the
 object is within the task's tolerances of the goal. An object more than ten times the tolerance off counts as lost, a
 run that takes longer than its limit as not reached.
 
-- worlds: *published*, S3's: objects have the joint damping of the released models (100 for the pushed box, else none)
+- worlds: *published*, CQDC's: objects have the joint damping of the released models (100 for the pushed box, else none)
   and no plane; *plane*: planar objects lie on one with friction 0.5; *damped*: what nothing bears comes to rest within a tenth of
   a second, as it does in the quasi-dynamic model (pen and door, which have no gravity).
 - *plan*: by the task's own planner. *refined*: that plan, refined. *paced*: by ``planning.paced``, edges at the
@@ -305,14 +305,14 @@ def quartiles(delta: Array, length: Array) -> str:
 
 
 def draw(found: dict[tuple[str, Key], list[dict[str, Any]]], path: Path) -> None:
-    """As S3 Fig. 12: Delta over L, and Delta-bar, of segments that begin as planned, open loop."""
+    """As CQDC Fig. 12: Delta over L, and Delta-bar, of segments that begin as planned, open loop."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     rows = (("published", "plan"), ("plane", "plan"), ("plane", "paced"))
-    titles = ("S3's world, plans", "on a plane, plans", "on a plane, paced plans")
+    titles = ("CQDC's world, plans", "on a plane, plans", "on a plane, paced plans")
     colours = ("#2F6F9F", "#B5483A", "#3E8E5A")
     figure, axes = plt.subplots(len(rows), 4, figsize=(13, 2.9 * len(rows)))
     for line, (world, kind), title in zip(axes, rows, titles):
@@ -384,7 +384,9 @@ def main() -> None:
     parser.add_argument("--loops", nargs="*", default=None, help="all of a system's if not told")
     parser.add_argument("--cache", type=Path, nargs="*", default=[], help="files of runs")
     parser.add_argument("--cached", action="store_true", help="only what the files have")
-    parser.add_argument("--figure", type=Path, default=None, help="write a picture like S3 Fig. 12")
+    parser.add_argument(
+        "--figure", type=Path, default=None, help="write a picture like CQDC Fig. 12"
+    )
     parser.add_argument("--turns", type=Path, default=None, help="draw two half turns, no table")
     arguments = parser.parse_args()
     if arguments.turns is not None:

@@ -83,7 +83,7 @@ def alone() -> Task:
 
 
 def written_out(task: Task, cost: TrackingCost, q: Array, u: Array) -> float:
-    """The cost of S3 eq. (43b) with moves of the command, term by term."""
+    """The cost of CQDC eq. (43b) with moves of the command, term by term."""
     total, before = 0.0, task.model.command_from(task.start)
     for t in range(len(q)):
         last = t == len(q) - 1

@@ -26,7 +26,7 @@ from qdsim.smoothing.sampling import draw
 from qdsim.smoothing.sobol import MAX_DIMENSION, scrambled_sobol
 
 STIFFNESS = 100.0
-# S3, Fig. 5a: an actuated cart before a wall at 0, here a contact; as a joint limit, `RAIL`.
+# CQDC, Fig. 5a: an actuated cart before a wall at 0, here a contact; as a joint limit, `RAIL`.
 CART = f"""
 <mujoco><option gravity="0 0 0"/><worldbody>
   <geom type="plane" size="1 1 1" zaxis="1 0 0"/>
@@ -294,7 +294,7 @@ def test_failures_under_forces_are_those_of_the_step() -> None:
 
 
 def test_force_field_of_a_projection() -> None:
-    """S3, Example 3: f(q) = max(q, 0) of a block that nothing drives, with q sampled."""
+    """CQDC, Example 3: f(q) = max(q, 0) of a block that nothing drives, with q sampled."""
     model = qdsim.load(
         """<mujoco><option gravity="0 0 0"/><worldbody><geom type="plane" size="1 1 1" zaxis="1 0 0"/>
         <body pos="0.1 0 0"><joint name="x" type="slide" axis="1 0 0"/>

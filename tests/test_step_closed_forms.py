@@ -1,4 +1,4 @@
-"""Steps whose answer is known on paper (formulation 5; S3 examples 3 and 4; systems 6.2)."""
+"""Steps whose answer is known on paper (formulation 5; CQDC, examples 3 and 4)."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ SPIN = """
 
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 def test_spinning_ball_moves_only_beyond_the_torsional_limit(friction: str) -> None:
-    """S0's spinning sphere: the torque limit is mu_torsion m g = 0.2 Nm."""
+    """Tracy and Manchester's spinning sphere: the torque limit is mu_torsion m g = 0.2 Nm."""
     model = qdsim.load(SPIN)
     options = qdsim.Options(friction=friction, epsilon=1.0)
     for torque in (0.1, 0.19, 0.3):
@@ -161,7 +161,7 @@ def test_spring_rests_where_forces_balance() -> None:
 
 
 def test_planar_input_matrix_in_closed_form() -> None:
-    """S3 equation (49), with the sign of formulation 5: B from the active rows of a grasped disc."""
+    """CQDC equation (49), with the sign of formulation 5: B from the active rows of a grasped disc."""
     from program import contact_jacobian
     from scenes import planar_hand
 
@@ -204,7 +204,7 @@ def test_planar_input_matrix_in_closed_form() -> None:
 def test_barrier_test_problem_of_the_authors(
     kappa: float | None, solution: tuple[float, float]
 ) -> None:
-    """systems 6.2: Q = 1, tau = (-0.41669826, -0.46413128, 0), normal y, one tangent (-1, 0, 1)."""
+    """One contact in the plane: Q = 1, tau = (-0.41669826, -0.46413128, 0), normal y, one tangent (-1, 0, 1)."""
     tau = np.array([-0.41669826, -0.46413128, 0.0])
     G = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
     result = qdsim.solve_cone_program(

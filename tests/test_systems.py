@@ -127,7 +127,7 @@ def contact_rows(model, q, contacts):
 
 
 def test_hand_derivative_is_the_closed_form_of_its_active_rows(hand):
-    """S3 eq. 49 with the sign of B_u put right, from active rows that carry more than 1 mN."""
+    """CQDC eq. 49 with the sign of B_u put right, from active rows that carry more than 1 mN."""
     model, options = hand.model, hand.options
     q = np.array(hand.tasks["half_turn"].start)
     rng = np.random.default_rng(3)

@@ -339,7 +339,7 @@ def test_goals_in_the_air_are_reached_and_held():
 
 
 def test_grasps_of_what_hangs_hold_it():
-    """Commands of fresh grasps in the air carry the object's weight, where S3's let it fall."""
+    """Commands of fresh grasps in the air carry the object's weight, where CQDC's let it fall."""
     task = task_of("iiwa_bimanual_box", "turn")
     model, options = task.model, task.planner.replace(max_nodes=80, restart=None)
     options = options.replace(require_static_regrasps=False)

@@ -1,4 +1,4 @@
-"""Plans executed in MuJoCo: a push whose outcome is known, the measures of S3 section IX, bad input."""
+"""Plans executed in MuJoCo: a push whose outcome is known, the measures of CQDC section IX, bad input."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_push_arrives_where_statics_says(model: qdsim.Model) -> None:
 
 
 def test_measures(model: qdsim.Model) -> None:
-    """Delta, L and their ratio from the samples that the result itself holds (S3 eq. 52 to 54)."""
+    """Delta, L and their ratio from the samples that the result itself holds (CQDC eq. 52 to 54)."""
     plan = push_plan(model)
     segment = planning.transfer(plan, model).segments[0]
     columns = [model.slice_q("box_x").start, model.slice_q("box_z").start]

@@ -1,4 +1,4 @@
-/* A = dq+/dq and B = dq+/du of a step (formulation 4; S3 section III-C).
+/* A = dq+/dq and B = dq+/du of a step (formulation 4; CQDC section III-C).
  *
  * At the solution, with r = Q d + b - G'lambda and w = G d + g, the solver answers how d moves when
  * r and w move at fixed d and lambda. This file supplies those partial derivatives. Kinematic facts

@@ -2,7 +2,7 @@
 #include "dynamics/problem/parts.h"
 #include "mechanics/applied.h"
 
-/* epsilon, or k_min h^2 / (largest mass diagonal of the tree) / mass_ratio (systems 1.6) */
+/* epsilon, or k_min h^2 / (largest mass diagonal of the tree) / mass_ratio (formulation 2) */
 static void fill_epsilon(problem *p, const qd_model *model, const qd_step_options *o) {
   for (int dof = 0; dof < model->nv; ++dof) {
     const double largest = model->tree_inertia[model->dof_tree[dof]];

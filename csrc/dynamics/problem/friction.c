@@ -51,7 +51,7 @@ static void fill_cone(friction_rows *out, const double *friction, int dim, const
 }
 
 /* (J_n + mu d_j' J_t) delta + phi >= 0, and two more rows per torsional or rolling direction
- * (S0, equations 4 to 8). */
+ * (Tracy and Manchester, equations 4 to 8). */
 static void fill_pyramid(friction_rows *out, const double *friction, int dim, int ray_count,
                          const double *rays) {
   out->kind = QD_ORTHANT;

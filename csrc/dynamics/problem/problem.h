@@ -1,4 +1,4 @@
-/* The quasi-dynamic step as cone programs, one for each island (formulation 2; S3 section III):
+/* The quasi-dynamic step as cone programs, one for each island (formulation 2; CQDC section III):
  *   minimise 1/2 d'Qd + b'd  subject to  contacts and joint limits. */
 #ifndef QD_DYNAMICS_PROBLEM_H
 #define QD_DYNAMICS_PROBLEM_H

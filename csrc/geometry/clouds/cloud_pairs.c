@@ -1,5 +1,5 @@
 /* A cloud against a convex shape, and against another cloud: the contacts of the k nearest points
- * (S0: five), each a ball fixed to the cloud.
+ * (Tracy and Manchester: five), each a ball fixed to the cloud.
  *
  * The signed distance of a convex shape is the largest height over its supporting half spaces,
  * d(x) = max over n of n.x - h(n), outside and inside. So the half space that is tight at the

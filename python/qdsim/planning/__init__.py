@@ -1,7 +1,7 @@
 """Planning through contact: tasks, contact samplers, random trees, plans, pictures.
 
-Docstrings call Pang, Suh, Yang and Tedrake 2023, "Global Planning for Contact-Rich Manipulation via
-Local Smoothing of Quasi-dynamic Contact Models", S3.
+CQDC is Pang, Suh, Yang and Tedrake 2023, "Global Planning for Contact-Rich Manipulation via Local Smoothing
+of Quasi-dynamic Contact Models".
 """
 
 from qdsim.planning.drawing import pictures as pictures

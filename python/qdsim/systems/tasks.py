@@ -1,6 +1,6 @@
 """Planning tasks of the published systems: starts, goals, boxes of subgoals, contact samplers.
 
-Numbers are those of the scripts released with Pang, Suh, Yang and Tedrake 2023 (S3) where they give
+Numbers are those of the scripts released with Pang, Suh, Yang and Tedrake 2023 (CQDC) where they give
 them; what is ours says so. Rotations of a box of subgoals are rotation vectors (the scripts draw roll,
 pitch and yaw, which is the same to second order in the two small ones).
 """

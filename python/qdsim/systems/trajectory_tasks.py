@@ -1,6 +1,6 @@
-"""Tasks of trajectory optimisation: the cube in the hand, and those of S3 (§V): start, goal, weights and horizons of the released scripts.
+"""Tasks of trajectory optimisation: the cube in the hand, and those of CQDC (§V): start, goal, weights and horizons of the released scripts.
 
-S3 does not print the weights behind its Table II. Where scripts weigh the entries of quaternions q and
+CQDC does not print the weights behind its Table II. Where scripts weigh the entries of quaternions q and
 -q apart, the rotation vector has a quarter of that weight here, which is the same for small angles.
 """
 

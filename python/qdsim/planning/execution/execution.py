@@ -61,7 +61,7 @@ MOTION = MotionOptions(time_limit=2.0, speed=0.5)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SegmentTransfer:
-    """One segment, planned and executed (S3 eq. 52 to 54). Pairs are of position (m) and rotation (rad).
+    """One segment, planned and executed (CQDC eq. 52 to 54). Pairs are of position (m) and rotation (rad).
 
     Attributes:
         time: ``(n,)`` s, of the samples.

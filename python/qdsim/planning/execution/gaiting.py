@@ -2,7 +2,7 @@
 
 Where RRT edges push at an object with whatever contacts they find, a stroke holds it with a
 :class:`~qdsim.planning.Grip` from its first step to its last, so that outside of the quasi-dynamic model
-fingers damp it all the way (S3 §IX-B3 asks for such grasps and such feedback). A stroke is a
+fingers damp it all the way (CQDC §IX-B3 asks for such grasps and such feedback). A stroke is a
 :class:`~qdsim.planning.Segment`: the grip in closed loop with the exact step.
 """
 

@@ -1,6 +1,6 @@
 """Holding an object between fingers and moving it: the control law that makes a grasp quasi-static.
 
-Nothing damps an object in a hand but fingers that hold it (S3 §IX-B1). Every period this law asks for the
+Nothing damps an object in a hand but fingers that hold it (CQDC §IX-B1). Every period this law asks for the
 contact forces that balance the object's load with the least effort, each finger pressing with a preload inside
 a narrowed friction cone, and for the motion of the joints under which the contacts follow the object's wanted
 displacement without slipping. Commands are where the joints should be plus what their springs need for those

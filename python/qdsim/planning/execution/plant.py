@@ -32,7 +32,7 @@ class TransferOptions:
     """How a plan is executed.
 
     Attributes:
-        speed: commands move by at most this Euclidean norm a second (rad/s, m/s): S3's simulations had
+        speed: commands move by at most this Euclidean norm a second (rad/s, m/s): CQDC's simulations had
             0.1, its hardware 0.05 and 0.4.
         timestep: of the second-order simulator, s.
         control_period: of a controller, s.
@@ -46,7 +46,7 @@ class TransferOptions:
         object_damping: viscous resistance of the object's coordinates, N s/m and Nm s/rad; a number for all or one
             for each. (Of the published planar systems the box that is pushed has 100 for each, others none.)
         carry_on: True: the object goes from segment to segment as it is, as in an execution; False: every segment
-            begins as planned, as S3 measures.
+            begins as planned, as CQDC measures.
         motions: where the object carries on, the robot goes from grasp to grasp as a robot does: it lets the
             springs go, follows a collision-free motion planned from where everything is, and may touch the object on
             the way. Where there is no such motion, or with False, it is set to the next grasp.

@@ -1,4 +1,4 @@
-"""A segment of a plan stretched in time, so that commands move no faster than they may (S3 §IX)."""
+"""A segment of a plan stretched in time, so that commands move no faster than they may (CQDC §IX)."""
 
 from __future__ import annotations
 

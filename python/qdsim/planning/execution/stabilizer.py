@@ -23,7 +23,7 @@ class Stabilizer:
     Minimises ``|e|²_Q + R |u - u_plan|² + R/2 |u - u_last|²`` over commands within the joint limits, ``e``
     the predicted object error after one control period: the exact step from the measured configuration with
     the planned command, and the smoothed derivative for what other commands change. (The quasi-static
-    controller of the scripts released with S3; they predict with the smoothed step, which pushes objects
+    controller of the scripts released with CQDC; they predict with the smoothed step, which pushes objects
     that nothing touches.)
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Plans outside of the model they were made with: execution in MuJoCo at small steps (S3 §IX).
+"""Plans outside of the model they were made with: execution in MuJoCo at small steps (CQDC §IX).
 
 The second-order simulator gets the same bodies, shapes, frictions and stiffnesses. The robot is held by
 its joint springs, critically damped, with gravity compensated, and gets the commands of the plan
@@ -127,7 +127,7 @@ def transfer(
     planner: RRTOptions | GaitOptions | None = None,
     progress: bool = False,
 ) -> Transfer:
-    """Execute a plan in MuJoCo and compare (S3 §IX).
+    """Execute a plan in MuJoCo and compare (CQDC §IX).
 
     Args:
         plan: the plan.

@@ -1,6 +1,6 @@
 """Collision-free motions of the robot between two grasps, while the object stays where it is.
 
-S3 §VII leaves the path from one grasp to the next to a planner of collision-free motions. Here the robot
+CQDC §VII leaves the path from one grasp to the next to a planner of collision-free motions. Here the robot
 first backs off along the contact normals, then goes straight where nothing is in the way, else as OMPL's
 RRT-Connect finds (extra ``planning``), and approaches the next grasp as it would back off from it. Joints keep
 limits of speed and acceleration (``time_law``).

@@ -223,7 +223,7 @@ class Plan:
             replay_tolerance: largest difference between replay and plan that is no fault. Steps have
                 the same bits on the machine that made the plan; other processors may round otherwise.
             require_static_regrasps: whether it is a fault if an object would not stay where it is without the
-                robot while the grasp changes; else it is a note. S3's planners ignore gravity there.
+                robot while the grasp changes; else it is a note. CQDC's planners ignore gravity there.
             resolution: m; motions are free of collisions up to half of this between two checks.
         """
         result = self.replay(model)

@@ -16,7 +16,7 @@ def distance_to_goal(tree: Tree) -> Array:
     """Least distance of the tree's nodes to the goal before and after every iteration.
 
     Returns:
-        ``(iterations + 1,)`` m, rotations times ``task.length`` (S3 §VIII-A plots the same with its
+        ``(iterations + 1,)`` m, rotations times ``task.length`` (CQDC §VIII-A plots the same with its
         own weights); it never rises.
     """
     instance("tree", tree, Tree)
@@ -29,7 +29,7 @@ def packing_ratio(
 ) -> Array:
     """Share of the task's box of subgoals that the tree reaches, before and after every iteration.
 
-    S3 eq. 51: the volume in which the local Mahalanobis distance to some node is at most ``eta``,
+    CQDC eq. 51: the volume in which the local Mahalanobis distance to some node is at most ``eta``,
     over that of the box, by Monte Carlo.
 
     Args:

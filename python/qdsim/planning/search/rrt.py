@@ -1,4 +1,4 @@
-"""Rapidly exploring random trees through contact (S3 Alg. 2 and 3), and a chaining variant of
+"""Rapidly exploring random trees through contact (CQDC Alg. 2 and 3), and a chaining variant of
 them.
 """
 
@@ -184,7 +184,7 @@ class _Search:
     # ---------------------------------------------------------------- the two strategies
 
     def _published_iteration(self) -> None:
-        """One step towards a subgoal, or a new grasp (S3 Alg. 2 with contact sampling)."""
+        """One step towards a subgoal, or a new grasp (CQDC Alg. 2 with contact sampling)."""
         subgoal = self._subgoal()
         node = self.tree.nearest(subgoal)
         if self.task.sampler is not None and self.rng.random() < self.options.grasp_probability:
@@ -275,7 +275,7 @@ class _Search:
         return task.with_object(task.start, task.lower + rng.random(len(task.lower)) * self.span)
 
     def _steer(self, local: LocalModel, subgoal: Array) -> Array:
-        """Change of the command that brings the smoothed model nearest to the subgoal (S3 Alg. 3,
+        """Change of the command that brings the smoothed model nearest to the subgoal (CQDC Alg. 3,
         line 3).
 
         Where the free solution is longer than ``options.step``, aim only that far. Joint limits are

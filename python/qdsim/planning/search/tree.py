@@ -38,7 +38,7 @@ nothing.
 
 
 class LocalModel(NamedTuple):
-    """What a node knows of its surroundings (S3 eq. 44 and 47), object rows in metres."""
+    """What a node knows of its surroundings (CQDC eq. 44 and 47), object rows in metres."""
 
     command: Array  # (nu,) the model is one of changes to this command
     B: Array  # (n, nu) motion of the object per unit of command
@@ -52,9 +52,9 @@ class Tree:
     """Nodes of a search through contact, stored as arrays.
 
     Each node carries the smoothed linear model at its own configuration with the robot commanded to
-    stay (S3 eq. 44): ``q+ = c + B du``. Distances to a subgoal are measured in its object rows, in
+    stay (CQDC eq. 44): ``q+ = c + B du``. Distances to a subgoal are measured in its object rows, in
     metres (rotations times ``length``), by the local Mahalanobis metric ``|x - c|`` weighted with
-    ``(B_u B_u' + gamma I)^-1`` (S3 eq. 47, without the factor 1/2, as in the authors' code).
+    ``(B_u B_u' + gamma I)^-1`` (CQDC eq. 47, without the factor 1/2, as in the authors' code).
 
     Attributes:
         task, options: what was planned, and how.
@@ -202,7 +202,7 @@ class Tree:
         return found.B, found.q_next, penetration(model, q)
 
     def distances(self, subgoal: Array) -> Array:
-        """Distances ``(count,)`` of all nodes to a configuration ``(nq,)``: local Mahalanobis ones (S3
+        """Distances ``(count,)`` of all nodes to a configuration ``(nq,)``: local Mahalanobis ones (CQDC
         eq. 47), or those of ``options.metric``.
         """
         return self._distances(subgoal, 0)
@@ -218,7 +218,7 @@ class Tree:
         return np.asarray(y.sum(axis=0))
 
     def nearest(self, subgoal: Array) -> int:
-        """Index of the node nearest to a subgoal ``(nq,)`` in the local metric (S3 eq. 50), of the tree
+        """Index of the node nearest to a subgoal ``(nq,)`` in the local metric (CQDC eq. 50), of the tree
         that grows now.
         """
         return self._nearest(self._distances(subgoal, self.first))

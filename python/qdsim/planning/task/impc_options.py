@@ -24,11 +24,11 @@ class ImpcOptions:
     The defaults are those of the variant that reached half the cost of the published one at a tenth
     of its work: one linearisation and one quadratic program an iteration for each of a few trust
     radii, all rolled out with the programs' feedback, the best of them kept even where it is worse
-    than the last iterate. ``ImpcOptions.published()`` gives S3 Alg. 1 as the authors coded it.
+    than the last iterate. ``ImpcOptions.published()`` gives CQDC Alg. 1 as the authors coded it.
 
     Attributes:
         method: ``"feedback"``: as above. ``"published"``: the program is solved anew at every step of
-            the roll-out, over what is left of the horizon (S3 Alg. 1), with the first radius.
+            the roll-out, over what is left of the horizon (CQDC Alg. 1), with the first radius.
         horizon: steps T.
         iterations: at most so many, those of all first guesses together.
         h: step length in s; None takes the task's.
@@ -39,9 +39,9 @@ class ImpcOptions:
         smoothing: a scheme of :mod:`qdsim.smoothing`, or a function from the iteration (from 0) to
             one; None is analytic smoothing with ``kappa``.
         use_A: whether the derivative by the state is used. False takes objects to stay where they are
-            and forgets where the robot is (S3's released code).
+            and forgets where the robot is (CQDC's released code).
         offset: the configuration that the linear model predicts for the nominal command: the one
-            ``"rolled"`` out, or the ``"smoothed"`` one of the scheme (S3 eq. 20).
+            ``"rolled"`` out, or the ``"smoothed"`` one of the scheme (CQDC eq. 20).
         dynamics: of the roll-out: ``"exact"``, or ``"smoothed"`` by the scheme's kappa.
         radii: half widths of the box for the commands, tried in one batch; in the units of the
             command, one number or one per actuator each.
@@ -50,7 +50,7 @@ class ImpcOptions:
         reach: how far a command may be from where the robot is in the last iterate, before the step or after it,
             which bounds the forces of its springs; in the units of the command, one number or one per actuator; None: any.
         start: first guess: ``"squeeze"`` (the holding command and a ramp into contact), ``"rrt"``
-            (the path of a tree of ``rrt_nodes`` nodes towards the goal), ``"hold"`` (S3 §V-B2). A tuple
+            (the path of a tree of ``rrt_nodes`` nodes towards the goal), ``"hold"`` (CQDC §V-B2). A tuple
             of these (the same one twice, too: trees differ): each is iterated ``trials`` times, and the
             one that is best then alone from there on. ``Mpc`` begins with the first of them.
         trials: see ``start``.
@@ -140,7 +140,7 @@ class ImpcOptions:
 
     @classmethod
     def published(cls, **changes: Any) -> ImpcOptions:
-        """S3 Alg. 1 as the authors' scripts run it: trust region around the robot, constant start."""
+        """CQDC Alg. 1 as the authors' scripts run it: trust region around the robot, constant start."""
         settings: dict[str, Any] = {
             "method": "published",
             "radii": (0.2,),

@@ -20,7 +20,7 @@ class RRTOptions:
     """Settings of :func:`qdsim.planning.rrt`.
 
     The defaults are those of the chaining strategy; ``RRTOptions.published()`` gives the structure
-    of S3 Alg. 2 and 3 with the constants of the authors' planar hand script.
+    of CQDC Alg. 2 and 3 with the constants of the authors' planar hand script.
 
     Attributes:
         strategy: ``"chain"`` pushes towards one subgoal for as long as that brings the object
@@ -40,17 +40,17 @@ class RRTOptions:
         between_probability: how often the other subgoals lie between the node nearest to the goal
             and the goal rather than anywhere in the task's box.
         kappa: log-barrier weight of the smoothed model behind metric and inputs, 1/J.
-        gamma: regularisation of the metric (S3 eq. 45), m^2.
+        gamma: regularisation of the metric (CQDC eq. 45), m^2.
         step: longest change of the command on one edge, in the units of the command.
-        dynamics: ``"exact"`` steps (S3 Alg. 3), or the ``"smoothed"`` ones at ``kappa`` that the
+        dynamics: ``"exact"`` steps (CQDC Alg. 3), or the ``"smoothed"`` ones at ``kappa`` that the
             authors' released planner takes. Joint limits bound the commands in both, the steps
             themselves only where they are exact.
         sub_steps: steps of ``task.options.h`` on one edge; the command moves along a ramp.
         smoothing: a scheme of ``qdsim.smoothing`` for metric and inputs in place of the log barrier at
             ``kappa``: ``Exact()``, or ``Randomized(...)``, which draws its samples by the number of
             the node.
-        metric: "local", the Mahalanobis metric of S3 §VI, or "global", the plain distance between
-            poses with rotations scaled to length (S3's ablation).
+        metric: "local", the Mahalanobis metric of CQDC §VI, or "global", the plain distance between
+            poses with rotations scaled to length (CQDC's ablation).
         rotation_length: metres that a radian counts for in the metric; None takes the task's.
         grasp_probability: published strategy: how often an iteration samples a contact.
         chain_length: chain: most pushes in a row.
@@ -64,19 +64,19 @@ class RRTOptions:
             push counts is kept.
         squeeze: how much of a push's pressure the next push begins with: the nominal command of a node is where
             the push before commanded the robot to, at most ``squeeze * step`` away from where the robot is. What
-            is held against gravity stays held. With 0 it is where the robot is (S3).
+            is held against gravity stays held. With 0 it is where the robot is (CQDC).
         hold: where gravity would take the object, prefer contact samples whose forces can hold it
             (:func:`qdsim.planning.holding_command`), out of ``grasps`` of them, and begin with the command
-            that does, as far as ``squeeze`` lets it. With False they are taken as they come (S3).
+            that does, as far as ``squeeze`` lets it. With False they are taken as they come (CQDC).
         require_static_regrasps: change a grasp only where the object stays where it is without the robot
-            (:func:`qdsim.planning.stays`); without gravity it always does. S3 ignores gravity there; with False
+            (:func:`qdsim.planning.stays`); without gravity it always does. CQDC ignores gravity there; with False
             most regrasps of a plate or of a box between two arms drop it, and ``Plan.check`` says so. It costs objects in a
             palm up to twice the nodes, the box some four times as many and now and then 4000, and goals in the air that
             one grasp from the support does not reach are not found (``benchmarks/notes_rrt.md``).
         motion_seconds: keep only grasps that the robot can get to from where it is: that
             :func:`qdsim.planning.connect` finds a collision-free motion to, with at most this many seconds
             for OMPL where the straight line is not free. Some tens of milliseconds a grasp; trees are the
-            same for the same seed unless a search runs out of time. None: not asked (S3), and some regrasps
+            same for the same seed unless a search runs out of time. None: not asked (CQDC), and some regrasps
             of a plan may be shut in.
         force: N or Nm, the hardest that an actuator may pull at the end of a step of an edge: there the edge ends.
             The quasi-dynamic object bears any squeeze, others are shot out. None: any.
@@ -135,7 +135,7 @@ class RRTOptions:
 
     @classmethod
     def published(cls, **changes: Any) -> RRTOptions:
-        """One step an iteration and a grasp probability (S3 Alg. 2 and 3)."""
+        """One step an iteration and a grasp probability (CQDC Alg. 2 and 3)."""
         settings: dict[str, Any] = {
             "strategy": "published",
             "step": 0.35,

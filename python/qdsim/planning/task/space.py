@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 class ObjectSpace:
     """Coordinates of one object of a model, as tangent vectors of its unactuated joints.
 
-    A planner through contact steers the object; the robot only has to be somewhere useful (S3
+    A planner through contact steers the object; the robot only has to be somewhere useful (CQDC
     §VI-B). This class cuts the object's rows out of configurations and tangent vectors and
     subtracts configurations on the manifold, over whole arrays of them: scalar joints by
     subtraction, ball and free joints by the logarithm of the relative rotation, as

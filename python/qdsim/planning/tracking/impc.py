@@ -1,4 +1,4 @@
-"""Trajectory optimisation through contact: iterative MPC (S3 Alg. 1) and a variant of it."""
+"""Trajectory optimisation through contact: iterative MPC (CQDC Alg. 1) and a variant of it."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ class _Search:
         return tried[k]
 
     def _published(self, branch: Branch, scheme: Scheme) -> Trajectory | None:
-        """A program at every step over what is left of the horizon (S3 Alg. 1, lines 6 to 9)."""
+        """A program at every step over what is left of the horizon (CQDC Alg. 1, lines 6 to 9)."""
         parts, model, path = self.parts, self.task.model, branch.path
         local = parts.linearize(path, scheme, self.rng)
         center, radius = self._center(path), parts.boxes[0]

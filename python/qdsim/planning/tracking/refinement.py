@@ -1,4 +1,4 @@
-"""Refinement of plans (S3 §VII-E): idle parts cut, each segment optimised again at a smaller step."""
+"""Refinement of plans (CQDC §VII-E): idle parts cut, each segment optimised again at a smaller step."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def refine(
     progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> tuple[Plan, tuple[SegmentRefinement, ...]]:
-    """Shorten a plan and optimise each of its segments at a smaller step (S3 §VII-E).
+    """Shorten a plan and optimise each of its segments at a smaller step (CQDC §VII-E).
 
     The first guess of a segment are the plan's own commands, stretched over the small steps. A segment begins
     where the object was left by the one before, with the robot in the planned grasp, which the object keeps

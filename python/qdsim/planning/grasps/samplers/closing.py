@@ -22,7 +22,7 @@ __all__ = ["ClosingSampler"]
 class ClosingSampler:
     """Opens the hand, draws a direction of its joints and closes along it until contact.
 
-    S3 §VII-C: "we pick a random direction in the hand configuration space using EigenGrasps, and
+    CQDC §VII-C: "we pick a random direction in the hand configuration space using EigenGrasps, and
     simulate closing the hand along that direction until contact is established". The closing is
     geometric here (:func:`qdsim.planning.close_grasp`): each joint stops where something it moves
     meets the object, another finger or its limit, on the free side of it; so samples lie within the
