@@ -98,98 +98,6 @@ static void start_rows(qd_cone_workspace *workspace, double *w, double *violatio
   }
 }
 
-/* How far equalities are from x = 0, in scaled columns; 1 if nothing says. */
-static double equality_offset(const qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
-  if (workspace->program.equality_count == 0) {
-    return 1.0;
-  }
-  const cone_group *group = &product->groups[product->group_count - 1];
-  const double offset = max_norm(workspace->program.g + group->slot, group->count);
-  return offset > 0.0 ? offset : 1.0;
-}
-
-/* What natural units are made of. */
-typedef struct unit_sums {
-  double roots, near_roots; /* means of the offsets' square roots: all cones, violated ones */
-  double worst;             /* violation */
-  double row, target;       /* largest norm of a row (1: there is none) and product */
-} unit_sums;
-
-static unit_sums sum_units(const qd_cone_workspace *workspace, const double *violation) {
-  const cone_product *product = &workspace->product;
-  unit_sums sums = {0.0, 0.0, 0.0, 0.0, 0.0};
-  int near_count = 0;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
-      sums.worst = larger(sums.worst, violation[group->cone + c]);
-      const double root = sqrt(fabs(workspace->program.g[group->slot + c]));
-      sums.roots += root;
-      if (violation[group->cone + c] >= 0.0) {
-        sums.near_roots += root;
-        ++near_count;
-      }
-      sums.row = larger(sums.row, workspace->program.compliance[group->cone + c]);
-      sums.target = larger(sums.target, product->target[group->cone + c]);
-    }
-  }
-  sums.roots = product->cone_count > 0 ? sums.roots / product->cone_count : 0.0;
-  sums.row = sums.row > 0.0 ? sqrt(sums.row) : 1.0;
-  sums.near_roots = near_count > 0 ? sums.near_roots / near_count : sums.roots;
-  return sums;
-}
-
-/* Natural units. Length: how far slacks are from zero at x = 0, a mean that far cones do not
- * dominate (of square roots), or a share of the largest violation. Force: what the rows must carry,
- * cost over row size. Both grow if a target asks for more energy; a force that is
- * all but zero would have the length grow instead, beyond what rows resolve. Measured on contact
- * programs: within a factor 3 of the best hand-picked pair (10 mm, 10 N); violation and violation /
- * compliance alone cost up to twice the iterations. Nearly linear programs, whose cost alone sends
- * x far beyond what rows allow, are measured `by_offsets` where that has failed. */
-static void find_units(qd_cone_workspace *workspace, const double *violation) {
-  conic_units *units = &workspace->units;
-  const unit_sums sums = sum_units(workspace, violation);
-  const int exact = workspace->program.exact, columns = workspace->program.column_count;
-  const double worst = units->by_offsets ? 0.0 : sums.worst,
-               x = max_norm(workspace->iterate.x, columns);
-  const double row = sums.row;
-  units->b_size = max_norm(workspace->program.b, columns);
-  double length = LENGTH_SHARE * larger(sums.roots * sums.roots, 0.01 * worst);
-  double force = FORCE_SHARE * units->b_size / row;
-  if (!exact && !units->by_offsets) { /* contacts that touch: free motion is not rounding */
-    length = larger(length, TOUCHING_LENGTH * row * x);
-  }
-  if (length == 0.0 && units->by_offsets) {
-    length = row * equality_offset(workspace);
-  }
-  if (length == 0.0) {
-    length = force > 0.0 ? force * row * row : 1.0;
-  }
-  if (force == 0.0) {
-    force = length / (row * row);
-  }
-  if (!exact) {
-    force = larger(force, FORCE_FLOOR * length / (row * row));
-  }
-  units->near_length = LENGTH_SHARE * larger(sums.near_roots * sums.near_roots, 0.01 * worst);
-  if (units->near_length == 0.0) {
-    units->near_length = length;
-  }
-  const double more = sums.target > length * force ? sqrt(sums.target / (length * force)) : 1.0;
-  units->length = length * more;
-  units->force = force * more;
-  units->energy = units->length * units->force;
-  units->reach = workspace->program.definite ? larger(length / row, x) : length / row;
-  if (units->b_size == 0.0) {
-    units->b_size = units->force * row;
-  }
-  if (units->by_offsets) { /* contacts are far stiffer than the cost: held rows more so */
-    workspace->active.hard_penalty =
-        larger(HARD_ROW_PENALTY, HARD_BESIDE_CONTACTS * units->force / units->length * row * row);
-  }
-}
-
 /* s - z / stiffness = l and s z = room stiffness / 4, both positive: s, and z / stiffness. */
 LANES_INLINE void split(double l, double room, double *s, double *z) {
   const double root = sqrt(l * l + room), large = 0.5 * (fabs(l) + root),
@@ -265,7 +173,7 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   }
   workspace->delassus.use = conic_delassus_prepare(workspace);
   start_rows(workspace, w, violation);
-  find_units(workspace, violation);
+  conic_find_units(workspace, violation);
   if (!workspace->program.exact || !workspace->program.definite) {
     return 0;
   }

@@ -99,7 +99,7 @@ typedef struct conic_loaded {
                            slack */
 } conic_loaded;
 
-/* What is small: natural units of the program at hand (conic/path.c finds them). */
+/* What is small: natural units of the program at hand (conic/units.c). */
 typedef struct conic_units {
   double length, force, energy; /* of slack, dual and their product */
   int by_offsets;               /* lengths do without the minimiser of the cost */
@@ -264,6 +264,9 @@ void conic_slacks_at(const qd_cone_workspace *workspace, const double *x, double
 void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack);
 /* residual_x = Qx + b - G'dual, and Qx */
 void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual);
+/* Natural units, from the minimiser of the cost and by how much it violates each cone (over cones).
+ */
+void conic_find_units(qd_cone_workspace *workspace, const double *violation);
 /* Minimiser of the cost alone, natural units; 1 if it lies inside every cone and so solves the
  * exact program. Leaves its rows Gx + g in `rhs`. */
 int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info);
