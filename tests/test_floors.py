@@ -110,6 +110,34 @@ def test_imports(tmp_path, path, statement, allowed):
     assert (list(check_floors.check_python(package)) == []) == allowed
 
 
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("closed", [True, False])
+def test_c_files_that_call_each_other_are_named(tmp_path, count, closed):
+    csrc = tmp_path / "csrc"
+    names = [f"dynamics/part{k}.c" for k in range(count)]
+    for k, name in enumerate(names):
+        last = k == count - 1
+        called = "0" if last and not closed else f"f{(k + 1) % count}(x)"
+        # what comments and texts name is no call, nor is a function of the file's own
+        write(
+            csrc / name,
+            f"/* f0(x) */\nstatic int own(int x) {{ return x; }}\n"
+            f'int f{k}(int x) {{\n  puts("f0(x)");\n  return own(x) + {called};\n}}\n',
+        )
+    said = [f"csrc: these call each other: {', '.join(names)}"] if closed else []
+    assert list(check_floors.check_c(csrc)) == said
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_headers_that_include_each_other_are_named(tmp_path, count):
+    csrc = tmp_path / "csrc"
+    names = [f"base/part{k}.h" for k in range(count)]
+    for k, name in enumerate(names):
+        write(csrc / name, f'#include "{names[(k + 1) % count]}"\n')
+    said = [f"csrc: these include each other: {', '.join(names)}"]
+    assert list(check_floors.check_c(csrc)) == said
+
+
 @pytest.mark.parametrize(
     ("imports", "knots"),
     [

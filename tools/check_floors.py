@@ -1,6 +1,7 @@
-"""Check that no C include and no Python import goes up a floor or comes back to itself (docs/architecture.md).
+"""Check that nothing goes up a floor (docs/architecture.md): no C include, no Python import; nor in a ring.
 
-Usage: python tools/check_floors.py [root]. Prints one line per violation; exit status 1 if any.
+Rings: headers that include each other, C files whose functions call each other, Python modules that import each
+other. Usage: python tools/check_floors.py [root]. Prints one line per violation; exit status 1 if any.
 """
 
 from __future__ import annotations
@@ -62,11 +63,20 @@ ROOMS: dict[str, list[set[str]]] = {
 # Faces for people use the package as people do: nothing inside imports them.
 PYTHON_FACES = {"__main__"}
 
+# A floor with files that still call each other in a ring.
+RINGS_LEFT = {"numerics"}
+
+# A function from the start of its line: "static" or nothing, and its name.
+DEFINITION = re.compile(
+    r"^(?:(static) )?(?!static\b|typedef\b|extern\b)(?=\w)[\w *]*?\b(\w+)\([^;{}]*\)\s*\{", re.M
+)
+COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"', re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def check_c(csrc: Path) -> Iterator[str]:
-    """Yield the includes that go up a floor, below the folder `csrc`."""
+    """Yield the includes that go up a floor, and the rings, below the folder `csrc`."""
+    yield from _c_rings(csrc)
     for path in sorted([*csrc.rglob("*.c"), *csrc.rglob("*.h")]):
         floor = path.relative_to(csrc).parts[0]
         if floor == "include":
@@ -83,6 +93,33 @@ def check_c(csrc: Path) -> Iterator[str]:
             reason = _system_reason(floor, name) if quote == "<" else _own_reason(csrc, floor, name)
             if reason:
                 yield f"{where}:{number}: {name}: {reason}"
+
+
+def _c_rings(csrc: Path) -> Iterator[str]:
+    code = {
+        path.relative_to(csrc).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted([*csrc.rglob("*.c"), *csrc.rglob("*.h")])
+    }
+    includes = {
+        name: {found.group(2) for line in text.splitlines() if (found := INCLUDE.match(line))}
+        for name, text in code.items()
+    }
+    for knot in _knots(includes):
+        yield f"csrc: these include each other: {', '.join(knot)}"
+    bare = {name: COMMENT_OR_TEXT.sub(" ", text) for name, text in code.items() if name[-1] == "c"}
+    defined = {name: DEFINITION.findall(text) for name, text in bare.items()}
+    home = {f: name for name, found in defined.items() for static, f in found if not static}
+    calls = {
+        name: {
+            home[word]
+            for word in set(re.findall(r"\b(\w+)\s*\(", text)) - {f for _, f in defined[name]}
+            if word in home
+        }
+        for name, text in bare.items()
+    }
+    for knot in _knots(calls):
+        if {Path(name).parts[0] for name in knot} - RINGS_LEFT:
+            yield f"csrc: these call each other: {', '.join(knot)}"
 
 
 def _system_reason(floor: str, name: str) -> str | None:
@@ -181,7 +218,7 @@ def _module(name: tuple[str, ...], package: Path) -> tuple[str, ...]:
 
 
 def _knots(edges: dict[str, set[str]]) -> list[list[str]]:
-    """Groups of modules each of which reaches all others of its group by imports."""
+    """Groups of names each of which reaches all others of its group."""
 
     def reached(start: str) -> set[str]:
         found: set[str] = set()
