@@ -17,7 +17,9 @@
 /* sum of x_i y_i over the rows behind the first */
 LANES_INLINE void tail_dot(lanes *sum, const double *x, const double *y, int dim, int n, int c) {
   lanes total = {0.0, 0.0, 0.0, 0.0};
-  for (int i = 1; i < dim; ++i) total += ROW(x, i) * ROW(y, i);
+  for (int i = 1; i < dim; ++i) {
+    total += ROW(x, i) * ROW(y, i);
+  }
   *sum = total;
 }
 
@@ -106,7 +108,9 @@ LANES_INLINE int scale_lorentz(cone_product *product, const cone_group *group, c
     const lanes tiny = {1e-300, 1e-300, 1e-300, 1e-300}; /* no direction: u = 0 */
     lanes_larger(&norm, &norm, &tiny);
     const lanes per = 1.0 / norm;
-    for (int i = 1; i < dim; ++i) ROW_AT(u, i) *= per;
+    for (int i = 1; i < dim; ++i) {
+      ROW_AT(u, i) *= per;
+    }
   }
   return (inside[0] & inside[1] & inside[2] & inside[3]) != 0;
 }
@@ -116,12 +120,13 @@ int cones_scale(cone_product *product, const double *slack, const double *dual) 
   int inside = 1;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    if (group->kind == GROUP_ORTHANT)
+    if (group->kind == GROUP_ORTHANT) {
       inside &= scale_orthant(product, group, slack, dual);
-    else if (group->kind == GROUP_LORENTZ && group->dim == 3)
+    } else if (group->kind == GROUP_LORENTZ && group->dim == 3) {
       inside &= scale_lorentz(product, group, slack, dual, 3);
-    else if (group->kind == GROUP_LORENTZ)
+    } else if (group->kind == GROUP_LORENTZ) {
       inside &= scale_lorentz(product, group, slack, dual, group->dim);
+    }
   }
   return inside;
 }
@@ -130,10 +135,11 @@ int cones_scale(cone_product *product, const double *slack, const double *dual) 
 
 /* y = value, or y += factor value */
 LANES_INLINE void put(double *y, const lanes *value, double factor, int add) {
-  if (add)
+  if (add) {
     LANES_AT(y) += factor * *value;
-  else
+  } else {
     LANES_AT(y) = *value;
+  }
 }
 
 /* A x for four cones */
@@ -157,29 +163,35 @@ LANES_INLINE void apply_group(const cone_group *group, const cone_operator *A, c
                               double factor, double *y, int add) {
   const double *xg = x + group->slot;
   double *yg = y + group->slot;
-  if (group->kind != GROUP_LORENTZ)
+  if (group->kind != GROUP_LORENTZ) {
     for (int c = 0; c < group->padded; c += LANE_COUNT) {
       const lanes value = LANES_OF(A->diagonal + group->cone + c) * LANES_OF(xg + c);
       put(yg + c, &value, factor, add);
     }
-  else if (group->dim == 3)
-    for (int c = 0; c < group->padded; c += LANE_COUNT)
+  } else if (group->dim == 3) {
+    for (int c = 0; c < group->padded; c += LANE_COUNT) {
       apply_lanes(group, A, xg, c, factor, yg, add, 3);
-  else
-    for (int c = 0; c < group->padded; c += LANE_COUNT)
+    }
+  } else {
+    for (int c = 0; c < group->padded; c += LANE_COUNT) {
       apply_lanes(group, A, xg, c, factor, yg, add, group->dim);
+    }
+  }
 }
 
 QD_CLONES
 void cones_apply(const cone_product *product, const cone_operator *A, const double *x, double *y) {
-  for (int k = 0; k < product->group_count; ++k) apply_group(&product->groups[k], A, x, 0.0, y, 0);
+  for (int k = 0; k < product->group_count; ++k) {
+    apply_group(&product->groups[k], A, x, 0.0, y, 0);
+  }
 }
 
 QD_CLONES
 void cones_add(const cone_product *product, const cone_operator *A, double factor, const double *x,
                double *y) {
-  for (int k = 0; k < product->group_count; ++k)
+  for (int k = 0; k < product->group_count; ++k) {
     apply_group(&product->groups[k], A, x, factor, y, 1);
+  }
 }
 
 /* ------------------------------------------------------------ right-hand sides */
@@ -192,7 +204,9 @@ LANES_INLINE void correct_orthant(const cone_product *product, const cone_group 
   for (int c = 0; c < group->padded; c += LANE_COUNT) {
     const lanes v = LANES_OF(product->point + group->slot + c);
     lanes aim = LANES_OF(product->target + at + c) + shift * LANES_OF(product->weight + at + c);
-    if (second) aim -= LANES_OF(ds + group->slot + c) * LANES_OF(dz + group->slot + c);
+    if (second) {
+      aim -= LANES_OF(ds + group->slot + c) * LANES_OF(dz + group->slot + c);
+    }
     LANES_AT(p + group->slot + c) = aim / v - v;
   }
 }
@@ -216,14 +230,18 @@ LANES_INLINE void correct_lorentz(const cone_product *product, const cone_group 
     if (second) {
       lanes head, vr = {0.0, 0.0, 0.0, 0.0};
       tail_dot(&head, a, b, dim, n, c);
-      for (int i = 1; i < dim; ++i) vr += ROW(v, i) * (a0 * ROW(b, i) + b0 * ROW(a, i));
+      for (int i = 1; i < dim; ++i) {
+        vr += ROW(v, i) * (a0 * ROW(b, i) + b0 * ROW(a, i));
+      }
       first = (v0 * (head + a0 * b0) - vr) * per_det;
     }
     ROW_AT(out, 0) = aim * v0 - v0 - first;
     for (int i = 1; i < dim; ++i) {
       const lanes vi = ROW(v, i);
       lanes value = -aim * vi - vi;
-      if (second) value -= (a0 * ROW(b, i) + b0 * ROW(a, i) - first * vi) * inverse;
+      if (second) {
+        value -= (a0 * ROW(b, i) + b0 * ROW(a, i) - first * vi) * inverse;
+      }
       ROW_AT(out, i) = value;
     }
   }
@@ -233,24 +251,28 @@ LANES_INLINE void correct(const cone_product *product, double shift, const doubl
                           const double *dz, double *p, int second) {
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    if (group->kind == GROUP_EQUALITY)
-      for (int c = 0; c < group->padded; ++c) p[group->slot + c] = 0.0;
-    else if (group->kind == GROUP_ORTHANT)
+    if (group->kind == GROUP_EQUALITY) {
+      for (int c = 0; c < group->padded; ++c) {
+        p[group->slot + c] = 0.0;
+      }
+    } else if (group->kind == GROUP_ORTHANT) {
       correct_orthant(product, group, shift, ds, dz, p, second);
-    else if (group->dim == 3)
+    } else if (group->dim == 3) {
       correct_lorentz(product, group, shift, ds, dz, p, second, 3);
-    else
+    } else {
       correct_lorentz(product, group, shift, ds, dz, p, second, group->dim);
+    }
   }
 }
 
 QD_CLONES
 void cones_correct(cone_product *product, double shift, const double *ds, const double *dz,
                    double *p) {
-  if (ds)
+  if (ds) {
     correct(product, shift, ds, dz, p, 1);
-  else
+  } else {
     correct(product, shift, ds, dz, p, 0);
+  }
 }
 
 void cones_aim(cone_product *product, double *p) { cones_correct(product, 0.0, NULL, NULL, p); }
@@ -314,10 +336,14 @@ double cones_gap(const cone_product *product, const double *slack, const double 
     const cone_group *group = &product->groups[k];
     const double *s = slack + group->slot, *z = dual + group->slot;
     const int n = group->padded;
-    if (group->kind == GROUP_EQUALITY) continue;
+    if (group->kind == GROUP_EQUALITY) {
+      continue;
+    }
     for (int c = 0; c < n; c += LANE_COUNT) {
       lanes own = ROW(s, 0) * ROW(z, 0);
-      for (int i = 1; i < group->dim; ++i) own += ROW(s, i) * ROW(z, i);
+      for (int i = 1; i < group->dim; ++i) {
+        own += ROW(s, i) * ROW(z, i);
+      }
       sum += LANES_OF(product->weight + group->cone + c) * own;
     }
   }
@@ -354,13 +380,16 @@ double cones_deviation(const cone_product *product, const double *slack, const d
   lanes worst = {0.0, 0.0, 0.0, 0.0};
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    if (group->kind == GROUP_EQUALITY) continue;
-    if (group->dim == 3)
+    if (group->kind == GROUP_EQUALITY) {
+      continue;
+    }
+    if (group->dim == 3) {
       deviation(product, group, slack, dual, floor, relative, &worst, 3);
-    else if (group->dim == 1)
+    } else if (group->dim == 1) {
       deviation(product, group, slack, dual, floor, relative, &worst, 1);
-    else
+    } else {
       deviation(product, group, slack, dual, floor, relative, &worst, group->dim);
+    }
   }
   return largest_lane(&worst);
 }
@@ -372,14 +401,17 @@ double cones_violation(const cone_product *product, const double *w) {
     const cone_group *group = &product->groups[k];
     const int n = group->padded;
     const double *x = w + group->slot;
-    if (group->kind == GROUP_EQUALITY) continue;
+    if (group->kind == GROUP_EQUALITY) {
+      continue;
+    }
     for (int c = 0; c < n; c += LANE_COUNT) {
       lanes size;
       tail_dot(&size, x, x, group->dim, n, c);
       lanes_sqrt(&size, &size);
       size -= ROW(x, 0);
-      for (int lane = 0; lane < LANE_COUNT && c + lane < group->count; ++lane)
+      for (int lane = 0; lane < LANE_COUNT && c + lane < group->count; ++lane) {
         worst = larger(size[lane], worst);
+      }
     }
   }
   return worst;
@@ -392,14 +424,17 @@ int cones_hold(const cone_product *product, const double *w) {
     const cone_group *group = &product->groups[k];
     const int n = group->padded;
     const double *x = w + group->slot;
-    if (group->kind == GROUP_EQUALITY) continue;
+    if (group->kind == GROUP_EQUALITY) {
+      continue;
+    }
     for (int c = 0; c < n; c += LANE_COUNT) {
       lanes size;
       tail_dot(&size, x, x, group->dim, n, c);
       const lanes square = ROW(x, 0) * ROW(x, 0);
       const lane_bits inside = (ROW(x, 0) >= 0.0) & (square - size >= -OUTSIDE * square);
-      for (int lane = 0; lane < LANE_COUNT && c + lane < group->count; ++lane)
+      for (int lane = 0; lane < LANE_COUNT && c + lane < group->count; ++lane) {
         held &= inside[lane] != 0;
+      }
     }
   }
   return held;

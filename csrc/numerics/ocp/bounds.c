@@ -31,11 +31,14 @@ static double nearer(double a, double b) {
 
 double ocp_bounds_nearest(const qd_ocp_workspace *w) {
   double nearest = 0.0;
-  for (int kind = 0; kind < OCP_KINDS; ++kind)
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
     for (int side = 0; side < 2; ++side) {
       const ocp_bounds *b = &w->bounds[kind];
-      for (size_t i = 0; i < b->count; ++i) nearest = nearer(nearest, b->given[side][i]);
+      for (size_t i = 0; i < b->count; ++i) {
+        nearest = nearer(nearest, b->given[side][i]);
+      }
     }
+  }
   return nearest < HUGE_VAL ? larger(nearest, ocp_data_scale(w)) : ocp_data_scale(w);
 }
 
@@ -44,7 +47,7 @@ size_t ocp_bounds_select(qd_ocp_workspace *w, double reach) {
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     ocp_bounds *b = &w->bounds[kind];
     b->is_bounded = 0;
-    for (int side = 0; side < 2; ++side)
+    for (int side = 0; side < 2; ++side) {
       for (size_t i = 0; i < b->count; ++i) {
         const double given = b->given[side][i];
         const int is_bound = fabs(given) < HUGE_VAL, takes_part = is_bound && fabs(given) <= reach;
@@ -55,7 +58,10 @@ size_t ocp_bounds_select(qd_ocp_workspace *w, double reach) {
         b->is_bounded |= takes_part;
         left_out += (size_t)(is_bound && !takes_part);
       }
-    if (!b->is_bounded) memset(b->weight, 0, b->count * sizeof *b->weight);
+    }
+    if (!b->is_bounded) {
+      memset(b->weight, 0, b->count * sizeof *b->weight);
+    }
   }
   return left_out;
 }
@@ -63,18 +69,21 @@ size_t ocp_bounds_select(qd_ocp_workspace *w, double reach) {
 int ocp_bounds_hold(const qd_ocp_workspace *w) {
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
-    for (size_t i = 0; i < b->count; ++i)
+    for (size_t i = 0; i < b->count; ++i) {
       if ((b->has[0][i] == 0.0 && !(b->value[i] >= b->given[0][i])) ||
-          (b->has[1][i] == 0.0 && !(b->value[i] <= b->given[1][i])))
+          (b->has[1][i] == 0.0 && !(b->value[i] <= b->given[1][i]))) {
         return 0;
+      }
+    }
   }
   return 1;
 }
 
 double ocp_bounds_values(const qd_ocp_workspace *w) {
   double most = 0.0;
-  for (int kind = 0; kind < OCP_KINDS; ++kind)
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
     most = larger(max_norm(w->bounds[kind].value, (int)w->bounds[kind].count), most);
+  }
   return most;
 }
 
@@ -82,9 +91,14 @@ int ocp_bounds_are_finite(const qd_ocp_workspace *w) {
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
     const int count = (int)b->count;
-    if (!all_finite(b->value, count)) return 0;
-    for (int side = 0; b->is_bounded && side < 2; ++side)
-      if (!all_finite(b->slack[side], count) || !all_finite(b->dual[side], count)) return 0;
+    if (!all_finite(b->value, count)) {
+      return 0;
+    }
+    for (int side = 0; b->is_bounded && side < 2; ++side) {
+      if (!all_finite(b->slack[side], count) || !all_finite(b->dual[side], count)) {
+        return 0;
+      }
+    }
   }
   return 1;
 }
@@ -92,15 +106,23 @@ int ocp_bounds_are_finite(const qd_ocp_workspace *w) {
 void ocp_bounds_start_inputs(qd_ocp_workspace *w) {
   const double data = ocp_data_scale(w);
   ocp_bounds *b = &w->bounds[OCP_U];
-  for (size_t i = 0; i < b->count; ++i) b->value[i] = w->u_before[i % b->stride];
-  if (!b->is_bounded) return;
+  for (size_t i = 0; i < b->count; ++i) {
+    b->value[i] = w->u_before[i % b->stride];
+  }
+  if (!b->is_bounded) {
+    return;
+  }
   for (size_t i = 0; i < b->count; ++i) {
     const int low = b->has[0][i] > 0.0, high = b->has[1][i] > 0.0;
     const double l = b->bound[0][i], u = b->bound[1][i];
     const double near = larger(nearer(l, u), data), half = 0.5 * (u - l);
     const double inset = low && high ? (half > lopsided * near ? near : half) : 0.0;
-    if (low) b->value[i] = larger(b->value[i], l + inset);
-    if (high) b->value[i] = smaller(b->value[i], u - inset);
+    if (low) {
+      b->value[i] = larger(b->value[i], l + inset);
+    }
+    if (high) {
+      b->value[i] = smaller(b->value[i], u - inset);
+    }
   }
 }
 
@@ -113,31 +135,39 @@ double ocp_bounds_scale(const qd_ocp_workspace *w) {
   double scale = ocp_data_scale(w);
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) continue;
-    for (int side = 0; side < 2; ++side)
+    if (!b->is_bounded) {
+      continue;
+    }
+    for (int side = 0; side < 2; ++side) {
       scale = larger(max_norm(b->bound[side], (int)b->count), scale);
+    }
   }
   return scale > 0.0 ? scale : 1.0;
 }
 
 void ocp_bounds_clear_duals(qd_ocp_workspace *w) {
-  for (int kind = 0; kind < OCP_KINDS; ++kind)
-    for (int side = 0; side < 2; ++side)
+  for (int kind = 0; kind < OCP_KINDS; ++kind) {
+    for (int side = 0; side < 2; ++side) {
       memset(w->bounds[kind].dual[side], 0, w->bounds[kind].count * sizeof(double));
+    }
+  }
 }
 
 void ocp_bounds_start(qd_ocp_workspace *w, double unit, double dual) {
   const double least = 0.05 * unit;
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) continue;
-    for (int side = 0; side < 2; ++side)
+    if (!b->is_bounded) {
+      continue;
+    }
+    for (int side = 0; side < 2; ++side) {
       for (size_t i = 0; i < b->count; ++i) {
         const int has = b->has[side][i] > 0.0;
         const double room = side_sign[side] * (b->value[i] - b->bound[side][i]);
         b->slack[side][i] = has ? larger(room, least) : 1.0;
         b->dual[side][i] = has ? dual : 0.0;
       }
+    }
   }
 }
 
@@ -146,8 +176,10 @@ QD_CLONES ocp_gap ocp_bounds_gap(const qd_ocp_workspace *w) {
   double count = 0.0;
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) continue;
-    for (int side = 0; side < 2; ++side)
+    if (!b->is_bounded) {
+      continue;
+    }
+    for (int side = 0; side < 2; ++side) {
       for (size_t i = 0; i < b->count; ++i) {
         const double product = b->slack[side][i] * b->dual[side][i];
         gap.mean += product;
@@ -159,18 +191,24 @@ QD_CLONES ocp_gap ocp_bounds_gap(const qd_ocp_workspace *w) {
         gap.largest_dual = larger(b->dual[side][i], gap.largest_dual);
         count += b->has[side][i];
       }
+    }
   }
   gap.count = (size_t)count;
-  if (gap.count > 0) gap.mean /= count;
+  if (gap.count > 0) {
+    gap.mean /= count;
+  }
   return gap;
 }
 
 QD_CLONES void ocp_bounds_weights(qd_ocp_workspace *w) {
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) continue;
-    for (size_t i = 0; i < b->count; ++i)
+    if (!b->is_bounded) {
+      continue;
+    }
+    for (size_t i = 0; i < b->count; ++i) {
       b->weight[i] = b->dual[0][i] / b->slack[0][i] + b->dual[1][i] / b->slack[1][i];
+    }
   }
 }
 
@@ -178,14 +216,19 @@ QD_CLONES void ocp_bounds_gradient(qd_ocp_workspace *w, double target, int with_
   const double corrected = with_products ? 1.0 : 0.0;
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     ocp_bounds *b = &w->bounds[kind];
-    for (size_t i = 0; i < b->count; ++i) b->gradient[i] = b->cost[i];
-    if (!b->is_bounded) continue;
-    for (int side = 0; side < 2; ++side)
+    for (size_t i = 0; i < b->count; ++i) {
+      b->gradient[i] = b->cost[i];
+    }
+    if (!b->is_bounded) {
+      continue;
+    }
+    for (int side = 0; side < 2; ++side) {
       for (size_t i = 0; i < b->count; ++i) {
         const double aim = target * b->has[side][i] - corrected * b->product[side][i];
         const double pull = aim - b->dual[side][i] * residual_of(b, side, i);
         b->gradient[i] -= side_sign[side] * pull / b->slack[side][i];
       }
+    }
   }
 }
 
@@ -194,7 +237,9 @@ QD_CLONES double ocp_bounds_follow(qd_ocp_workspace *w, double target, int with_
   double fastest = 1.0; /* 1 / the longest step */
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) continue;
+    if (!b->is_bounded) {
+      continue;
+    }
     for (int side = 0; side < 2; ++side) {
       double worst = 1.0;
       for (size_t i = 0; i < b->count; ++i) {
@@ -216,10 +261,14 @@ QD_CLONES double ocp_bounds_follow(qd_ocp_workspace *w, double target, int with_
 QD_CLONES void ocp_bounds_products(qd_ocp_workspace *w) {
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) continue;
-    for (int side = 0; side < 2; ++side)
-      for (size_t i = 0; i < b->count; ++i)
+    if (!b->is_bounded) {
+      continue;
+    }
+    for (int side = 0; side < 2; ++side) {
+      for (size_t i = 0; i < b->count; ++i) {
         b->product[side][i] = b->slack_step[side][i] * b->dual_step[side][i];
+      }
+    }
   }
 }
 
@@ -227,13 +276,16 @@ QD_CLONES double ocp_bounds_gap_after(const qd_ocp_workspace *w, double length) 
   double sum = 0.0, count = 0.0;
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) continue;
-    for (int side = 0; side < 2; ++side)
+    if (!b->is_bounded) {
+      continue;
+    }
+    for (int side = 0; side < 2; ++side) {
       for (size_t i = 0; i < b->count; ++i) {
         sum += (b->slack[side][i] + length * b->slack_step[side][i]) *
                (b->dual[side][i] + length * b->dual_step[side][i]);
         count += b->has[side][i];
       }
+    }
   }
   return count > 0.0 ? sum / count : 0.0;
 }
@@ -241,13 +293,18 @@ QD_CLONES double ocp_bounds_gap_after(const qd_ocp_workspace *w, double length) 
 QD_CLONES void ocp_bounds_move(qd_ocp_workspace *w, double length) {
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     ocp_bounds *b = &w->bounds[kind];
-    for (size_t i = 0; i < b->count; ++i) b->value[i] += length * b->step[i];
-    if (!b->is_bounded) continue;
-    for (int side = 0; side < 2; ++side)
+    for (size_t i = 0; i < b->count; ++i) {
+      b->value[i] += length * b->step[i];
+    }
+    if (!b->is_bounded) {
+      continue;
+    }
+    for (int side = 0; side < 2; ++side) {
       for (size_t i = 0; i < b->count; ++i) {
         b->slack[side][i] += length * b->slack_step[side][i];
         b->dual[side][i] += length * b->dual_step[side][i];
       }
+    }
   }
 }
 
@@ -255,10 +312,14 @@ double ocp_bounds_certificate(const qd_ocp_workspace *w) {
   double sum = 0.0;
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) continue;
-    for (int side = 0; side < 2; ++side)
-      for (size_t i = 0; i < b->count; ++i)
+    if (!b->is_bounded) {
+      continue;
+    }
+    for (int side = 0; side < 2; ++side) {
+      for (size_t i = 0; i < b->count; ++i) {
         sum -= b->dual[side][i] * side_sign[side] * (b->value[i] - b->bound[side][i]);
+      }
+    }
   }
   return sum;
 }

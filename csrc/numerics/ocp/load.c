@@ -11,8 +11,11 @@
 static const double thinnest = 2e-9;
 
 static int is_zero(const double *a, size_t count, size_t step) {
-  for (size_t i = 0; i < count; ++i)
-    if (a[i * step] != 0.0) return 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (a[i * step] != 0.0) {
+      return 0;
+    }
+  }
   return 1;
 }
 
@@ -21,10 +24,16 @@ static int is_dead(const qd_ocp_qp *problem, size_t j) {
   const size_t n = (size_t)problem->state_count;
   for (size_t t = 0; t < (size_t)problem->horizon; ++t) {
     const double *A = problem->A + t * n * n;
-    if (!is_zero(A + j, n, n) || !is_zero(A + j * n, n, 1)) return 0;
-    if (!problem->Q) continue;
+    if (!is_zero(A + j, n, n) || !is_zero(A + j * n, n, 1)) {
+      return 0;
+    }
+    if (!problem->Q) {
+      continue;
+    }
     const double *row = problem->Q + (t * n + j) * n;
-    if (!is_zero(row, j, 1) || !is_zero(row + j + 1, n - j - 1, 1)) return 0;
+    if (!is_zero(row, j, 1) || !is_zero(row + j + 1, n - j - 1, 1)) {
+      return 0;
+    }
   }
   return 1;
 }
@@ -40,8 +49,11 @@ static void lay_out_states(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
   w->lp = padded((size_t)w->live_count);
   w->dp = padded((size_t)w->dead_count);
   w->up = padded((size_t)w->nu);
-  for (int j = 0; j < w->nx; ++j)
-    if (w->order[j] < 0) w->order[j] = (int)w->lp - 1 - w->order[j];
+  for (int j = 0; j < w->nx; ++j) {
+    if (w->order[j] < 0) {
+      w->order[j] = (int)w->lp - 1 - w->order[j];
+    }
+  }
   w->xp = w->lp + w->dp;
   w->zp = w->lp + w->up;
   w->fp = w->up + w->lp;
@@ -79,9 +91,14 @@ static size_t width(const qd_ocp_workspace *w, int kind) {
 static void load_rows(const qd_ocp_workspace *w, int kind, const double *from, double *to) {
   const size_t n = width(w, kind), stride = w->bounds[kind].stride;
   memset(to, 0, (size_t)w->T * stride * sizeof *to);
-  if (!from) return;
-  for (size_t t = 0; t < (size_t)w->T; ++t)
-    for (size_t i = 0; i < n; ++i) to[t * stride + place(w, kind, i)] = from[t * n + i];
+  if (!from) {
+    return;
+  }
+  for (size_t t = 0; t < (size_t)w->T; ++t) {
+    for (size_t i = 0; i < n; ++i) {
+      to[t * stride + place(w, kind, i)] = from[t * n + i];
+    }
+  }
 }
 
 static void load_dynamics(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
@@ -89,7 +106,7 @@ static void load_dynamics(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
   const size_t live = (size_t)w->live_count, dead = (size_t)w->dead_count;
   memset(w->F, 0, T * live * w->fp * sizeof *w->F);
   memset(w->B_dead, 0, T * dead * w->up * sizeof *w->B_dead);
-  for (size_t t = 0; t < T; ++t)
+  for (size_t t = 0; t < T; ++t) {
     for (size_t i = 0; i < n; ++i) {
       const size_t row = (size_t)w->order[i];
       const double *B = problem->B + (t * n + i) * m, *A = problem->A + (t * n + i) * n;
@@ -99,14 +116,22 @@ static void load_dynamics(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
       }
       double *F = w->F + (t * live + row) * w->fp;
       memcpy(F, B, m * sizeof *B);
-      for (size_t j = 0; j < n; ++j)
-        if ((size_t)w->order[j] < w->lp) F[w->up + (size_t)w->order[j]] = A[j];
+      for (size_t j = 0; j < n; ++j) {
+        if ((size_t)w->order[j] < w->lp) {
+          F[w->up + (size_t)w->order[j]] = A[j];
+        }
+      }
     }
+  }
   load_rows(w, OCP_X, problem->c, w->c);
   memset(w->x_first, 0, w->xp * sizeof *w->x_first);
   memset(w->u_before, 0, w->up * sizeof *w->u_before);
-  for (size_t i = 0; i < n && problem->x_first; ++i) w->x_first[w->order[i]] = problem->x_first[i];
-  for (size_t i = 0; i < m && problem->u_before; ++i) w->u_before[i] = problem->u_before[i];
+  for (size_t i = 0; i < n && problem->x_first; ++i) {
+    w->x_first[w->order[i]] = problem->x_first[i];
+  }
+  for (size_t i = 0; i < m && problem->u_before; ++i) {
+    w->u_before[i] = problem->u_before[i];
+  }
 }
 
 static void load_costs(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
@@ -124,16 +149,24 @@ static void load_costs(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
         w->Q_dead[t * w->dp + row - w->lp] = Q[i];
         continue;
       }
-      for (size_t j = 0; j < n; ++j)
-        if ((size_t)w->order[j] < w->lp)
+      for (size_t j = 0; j < n; ++j) {
+        if ((size_t)w->order[j] < w->lp) {
           w->Q[(t * live + row) * w->lp + (size_t)w->order[j]] = Q[j];
+        }
+      }
     }
     for (size_t i = 0; i < m; ++i) {
       const size_t to = (t * up + i) * up, from = (t * m + i) * m;
-      if (problem->R) memcpy(w->R + to, problem->R + from, m * sizeof *w->R);
-      if (problem->S) memcpy(w->S + to, problem->S + from, m * sizeof *w->S);
+      if (problem->R) {
+        memcpy(w->R + to, problem->R + from, m * sizeof *w->R);
+      }
+      if (problem->S) {
+        memcpy(w->S + to, problem->S + from, m * sizeof *w->S);
+      }
     }
-    for (size_t i = m; i < up; ++i) w->R[(t * up + i) * up + i] = 1.0;
+    for (size_t i = m; i < up; ++i) {
+      w->R[(t * up + i) * up + i] = 1.0;
+    }
   }
   load_rows(w, OCP_X, problem->q, w->linear[OCP_X]);
   load_rows(w, OCP_U, problem->r, w->linear[OCP_U]);
@@ -145,8 +178,12 @@ static void clear_bounds(ocp_bounds *b) {
   memset(b->weight, 0, bytes);
   for (int side = 0; side < 2; ++side) {
     double *zeros[] = {b->slack_step[side], b->dual_step[side], b->product[side]};
-    for (size_t k = 0; k < sizeof zeros / sizeof *zeros; ++k) memset(zeros[k], 0, bytes);
-    for (size_t i = 0; i < b->count; ++i) b->given[side][i] = side == 0 ? -HUGE_VAL : HUGE_VAL;
+    for (size_t k = 0; k < sizeof zeros / sizeof *zeros; ++k) {
+      memset(zeros[k], 0, bytes);
+    }
+    for (size_t i = 0; i < b->count; ++i) {
+      b->given[side][i] = side == 0 ? -HUGE_VAL : HUGE_VAL;
+    }
   }
 }
 
@@ -155,18 +192,29 @@ static qd_status load_bounds(qd_ocp_workspace *w, int kind, const double *lower,
   ocp_bounds *b = &w->bounds[kind];
   const size_t n = width(w, kind);
   clear_bounds(b);
-  for (size_t t = 0; t < (size_t)w->T; ++t)
+  for (size_t t = 0; t < (size_t)w->T; ++t) {
     for (size_t i = 0; i < n; ++i) {
       double l = lower ? lower[t * n + i] : -HUGE_VAL, u = upper ? upper[t * n + i] : HUGE_VAL;
-      if (l != l || u != u) return QD_NOT_FINITE;
-      if (l > u || l == HUGE_VAL || u == -HUGE_VAL) return QD_INFEASIBLE;
-      if (l >= QD_OCP_LARGEST || u <= -QD_OCP_LARGEST) return QD_NOT_FINITE;
-      if (l <= -QD_OCP_LARGEST) l = -HUGE_VAL;
-      if (u >= QD_OCP_LARGEST) u = HUGE_VAL;
+      if (l != l || u != u) {
+        return QD_NOT_FINITE;
+      }
+      if (l > u || l == HUGE_VAL || u == -HUGE_VAL) {
+        return QD_INFEASIBLE;
+      }
+      if (l >= QD_OCP_LARGEST || u <= -QD_OCP_LARGEST) {
+        return QD_NOT_FINITE;
+      }
+      if (l <= -QD_OCP_LARGEST) {
+        l = -HUGE_VAL;
+      }
+      if (u >= QD_OCP_LARGEST) {
+        u = HUGE_VAL;
+      }
       const size_t at = t * b->stride + place(w, kind, i);
       b->given[0][at] = l;
       b->given[1][at] = u;
     }
+  }
   return QD_OK;
 }
 
@@ -178,7 +226,9 @@ static void open_boxes(qd_ocp_workspace *w) {
     for (size_t i = 0; i < b->count; ++i) {
       double *l = b->given[0] + i, *u = b->given[1] + i;
       const double room = thinnest * larger(larger(fabs(*l), fabs(*u)), unit);
-      if (!(*u - *l < room)) continue;
+      if (!(*u - *l < room)) {
+        continue;
+      }
       const double middle = 0.5 * (*l + *u);
       *l = middle - 0.5 * room;
       *u = middle + 0.5 * room;
@@ -187,15 +237,25 @@ static void open_boxes(qd_ocp_workspace *w) {
 }
 
 qd_status ocp_load(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
-  if (!problem->A || !problem->B) return QD_BAD_ARGUMENT;
-  if (!problem_is_finite(problem)) return QD_NOT_FINITE;
+  if (!problem->A || !problem->B) {
+    return QD_BAD_ARGUMENT;
+  }
+  if (!problem_is_finite(problem)) {
+    return QD_NOT_FINITE;
+  }
   lay_out_states(w, problem);
   load_dynamics(w, problem);
   load_costs(w, problem);
   qd_status status = load_bounds(w, OCP_X, problem->x_lower, problem->x_upper);
-  if (status == QD_OK) status = load_bounds(w, OCP_U, problem->u_lower, problem->u_upper);
-  if (status == QD_OK) status = load_bounds(w, OCP_D, problem->d_lower, problem->d_upper);
-  if (status == QD_OK) open_boxes(w);
+  if (status == QD_OK) {
+    status = load_bounds(w, OCP_U, problem->u_lower, problem->u_upper);
+  }
+  if (status == QD_OK) {
+    status = load_bounds(w, OCP_D, problem->d_lower, problem->d_upper);
+  }
+  if (status == QD_OK) {
+    open_boxes(w);
+  }
   return status;
 }
 
@@ -203,19 +263,25 @@ qd_status ocp_load(qd_ocp_workspace *w, const qd_ocp_qp *problem) {
 
 static void store_rows(const qd_ocp_workspace *w, int kind, const double *from, double *to) {
   const size_t n = width(w, kind), stride = w->bounds[kind].stride;
-  for (size_t t = 0; t < (size_t)w->T; ++t)
-    for (size_t i = 0; i < n; ++i) to[t * n + i] = from[t * stride + place(w, kind, i)];
+  for (size_t t = 0; t < (size_t)w->T; ++t) {
+    for (size_t i = 0; i < n; ++i) {
+      to[t * n + i] = from[t * stride + place(w, kind, i)];
+    }
+  }
 }
 
 static void store_duals(const qd_ocp_workspace *w, int kind, double *to) {
-  if (!to) return;
+  if (!to) {
+    return;
+  }
   const ocp_bounds *b = &w->bounds[kind];
   const size_t n = width(w, kind);
-  for (size_t t = 0; t < (size_t)w->T; ++t)
+  for (size_t t = 0; t < (size_t)w->T; ++t) {
     for (size_t i = 0; i < n; ++i) {
       const size_t at = t * b->stride + place(w, kind, i);
       to[t * n + i] = b->dual[1][at] - b->dual[0][at];
     }
+  }
 }
 
 /* K = -U^-1 Y of the last factorisation; dead states have none. */
@@ -227,30 +293,44 @@ QD_CLONES static void store_gains(const qd_ocp_workspace *w, const qd_ocp_soluti
     for (size_t i = up; i-- > 0;) {
       const double *row = G + i * gp;
       double *to = K + i * zp;
-      for (size_t j = 0; j < zp; ++j) to[j] = -row[up + j];
-      for (size_t k = i + 1; k < up; ++k)
-        for (size_t j = 0; j < zp; ++j) to[j] -= row[k] * K[k * zp + j];
-      for (size_t j = 0; j < zp; ++j) to[j] *= row[i];
+      for (size_t j = 0; j < zp; ++j) {
+        to[j] = -row[up + j];
+      }
+      for (size_t k = i + 1; k < up; ++k) {
+        for (size_t j = 0; j < zp; ++j) {
+          to[j] -= row[k] * K[k * zp + j];
+        }
+      }
+      for (size_t j = 0; j < zp; ++j) {
+        to[j] *= row[i];
+      }
     }
     for (size_t i = 0; i < m; ++i) {
       for (size_t j = 0; out->x_gain && j < n; ++j) {
         const size_t at = (size_t)w->order[j];
         out->x_gain[(t * m + i) * n + j] = at < w->lp ? K[i * zp + at] : 0.0;
       }
-      for (size_t j = 0; out->u_gain && j < m; ++j)
+      for (size_t j = 0; out->u_gain && j < m; ++j) {
         out->u_gain[(t * m + i) * m + j] = K[i * zp + w->lp + j];
+      }
     }
   }
 }
 
 void ocp_store(const qd_ocp_workspace *w, const qd_ocp_qp *problem, const qd_ocp_solution *out) {
   const size_t n = (size_t)w->nx;
-  for (size_t i = 0; i < n; ++i) out->x[i] = problem->x_first ? problem->x_first[i] : 0.0;
+  for (size_t i = 0; i < n; ++i) {
+    out->x[i] = problem->x_first ? problem->x_first[i] : 0.0;
+  }
   store_rows(w, OCP_X, w->bounds[OCP_X].value, out->x + n);
   store_rows(w, OCP_U, w->bounds[OCP_U].value, out->u);
   store_duals(w, OCP_X, out->x_dual);
   store_duals(w, OCP_U, out->u_dual);
   store_duals(w, OCP_D, out->d_dual);
-  if (out->x_gain || out->u_gain) store_gains(w, out);
-  if (out->costate) store_rows(w, OCP_X, w->bounds[OCP_X].step, out->costate);
+  if (out->x_gain || out->u_gain) {
+    store_gains(w, out);
+  }
+  if (out->costate) {
+    store_rows(w, OCP_X, w->bounds[OCP_X].step, out->costate);
+  }
 }

@@ -12,12 +12,16 @@
 
 static void lay_out_bounds(arena *a, ocp_bounds *b, size_t count) {
   double **arrays[] = {&b->value, &b->step, &b->cost, &b->gradient, &b->weight};
-  for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k) *arrays[k] = arena_doubles(a, count);
+  for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k) {
+    *arrays[k] = arena_doubles(a, count);
+  }
   for (int side = 0; side < 2; ++side) {
     double **sides[] = {&b->given[side],     &b->has[side],    &b->bound[side],
                         &b->slack[side],     &b->dual[side],   &b->slack_step[side],
                         &b->dual_step[side], &b->product[side]};
-    for (size_t k = 0; k < sizeof sides / sizeof *sides; ++k) *sides[k] = arena_doubles(a, count);
+    for (size_t k = 0; k < sizeof sides / sizeof *sides; ++k) {
+      *sides[k] = arena_doubles(a, count);
+    }
   }
 }
 
@@ -56,13 +60,17 @@ static void lay_out(qd_ocp_workspace *w, arena *a) {
 }
 
 qd_ocp_workspace *qd_ocp_workspace_create(int horizon, int state_count, int input_count) {
-  if (horizon < 1 || state_count < 1 || input_count < 1) return NULL;
+  if (horizon < 1 || state_count < 1 || input_count < 1) {
+    return NULL;
+  }
   qd_ocp_workspace sizes = {.T = horizon, .nx = state_count, .nu = input_count};
   arena counter = {NULL, 0};
   lay_out(&sizes, &counter);
   const size_t head = (sizeof sizes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
   char *block = aligned_alloc(ARENA_ALIGNMENT, head + counter.offset);
-  if (!block) return NULL;
+  if (!block) {
+    return NULL;
+  }
   memset(block, 0, head + counter.offset);
   qd_ocp_workspace *w = (qd_ocp_workspace *)(void *)block;
   *w = sizes;
@@ -115,19 +123,24 @@ static int judge(qd_ocp_workspace *w, const qd_cone_options *options, ocp_scales
   info->complementarity = gap.largest;
   const double size = max_norm(w->bounds[OCP_U].value, (int)w->bounds[OCP_U].count);
   if (!ocp_bounds_are_finite(w) || !(slope.largest < HUGE_VAL) || !(gap.residual < HUGE_VAL) ||
-      !(*goal < HUGE_VAL) || !isfinite(ocp_objective(w)))
+      !(*goal < HUGE_VAL) || !isfinite(ocp_objective(w))) {
     return QD_NUMERICAL_TROUBLE;
-  if (size > 1e12 * larger(bounds_unit, 1.0)) return QD_UNBOUNDED;
+  }
+  if (size > 1e12 * larger(bounds_unit, 1.0)) {
+    return QD_UNBOUNDED;
+  }
   if (factored && gap.beyond_rounding <= tolerance * unit && slope.largest <= tolerance * force &&
-      gap.largest <= *goal)
+      gap.largest <= *goal) {
     return QD_OK;
+  }
   if (gap.beyond_rounding > tolerance * unit && gap.largest_dual > 0.0) {
     /* Farkas: sum of dual * (room to its bound) is the same for every input where the duals'
      * gradient by u vanishes, and must be >= 0 for one that satisfies all bounds. */
     const double excluded = ocp_bounds_certificate(w);
     if (excluded > 0.0 && excluded < HUGE_VAL &&
-        excluded > 100.0 * ocp_lagrangian(w, 0).sum * larger(bounds_unit, size))
+        excluded > 100.0 * ocp_lagrangian(w, 0).sum * larger(bounds_unit, size)) {
       return QD_INFEASIBLE;
+    }
   }
   return KEEP_GOING;
 }
@@ -138,7 +151,9 @@ static double advance(qd_ocp_workspace *w, double least, qd_cone_info *info) {
   const ocp_gap gap = ocp_bounds_gap(w);
   ocp_bounds_weights(w);
   ++info->factorizations;
-  if (!ocp_factor(w)) return -1.0;
+  if (!ocp_factor(w)) {
+    return -1.0;
+  }
   ocp_bounds_gradient(w, 0.0, 0);
   ocp_newton_step(w);
   if (gap.count == 0) {
@@ -170,7 +185,9 @@ static int start(qd_ocp_workspace *w, double unit, qd_cone_info *info) {
     ocp_bounds_start(w, unit, 1.0);
     ocp_bounds_weights(w);
     ++info->factorizations;
-    if (!ocp_factor(w)) return 0;
+    if (!ocp_factor(w)) {
+      return 0;
+    }
     ocp_bounds_start_inputs(w);
     ocp_roll_out(w, 1);
   }
@@ -184,16 +201,24 @@ static int start(qd_ocp_workspace *w, double unit, qd_cone_info *info) {
 /* The problem of the bounds that take part. */
 static qd_status iterate(qd_ocp_workspace *w, const qd_cone_options *options, qd_cone_info *info) {
   ocp_scales scales = {ocp_bounds_scale(w), ocp_given_force(w), 0.0, 0.0};
-  if (!start(w, scales.bounds, info)) return QD_NUMERICAL_TROUBLE;
+  if (!start(w, scales.bounds, info)) {
+    return QD_NUMERICAL_TROUBLE;
+  }
   int short_steps = 0;
   double goal = 0.0;
   for (;; ++info->iterations) {
     const int verdict = judge(w, options, &scales, info, &goal);
-    if (verdict != KEEP_GOING) return (qd_status)verdict;
-    if (info->iterations >= options->iteration_limit) return QD_ITERATION_LIMIT;
+    if (verdict != KEEP_GOING) {
+      return (qd_status)verdict;
+    }
+    if (info->iterations >= options->iteration_limit) {
+      return QD_ITERATION_LIMIT;
+    }
     const double length = advance(w, 0.1 * goal, info);
     short_steps = length < 1e-6 ? short_steps + 1 : 0;
-    if (length < 0.0 || short_steps > 5) return QD_NUMERICAL_TROUBLE;
+    if (length < 0.0 || short_steps > 5) {
+      return QD_NUMERICAL_TROUBLE;
+    }
     ocp_cost_gradient(w);
   }
 }
@@ -206,11 +231,15 @@ static qd_status solve(qd_ocp_workspace *w, const qd_cone_options *options, qd_c
     const size_t left_out = ocp_bounds_select(w, reach);
     qd_status status = iterate(w, options, info);
     /* What the dynamics lost to rounding over the steps comes back. */
-    if (status == QD_OK) ocp_roll_out(w, 1);
-    if (status == QD_OK && !(ocp_bounds_are_finite(w) && isfinite(ocp_objective(w))))
+    if (status == QD_OK) {
+      ocp_roll_out(w, 1);
+    }
+    if (status == QD_OK && !(ocp_bounds_are_finite(w) && isfinite(ocp_objective(w)))) {
       status = QD_NUMERICAL_TROUBLE;
-    if (left_out == 0 || status == QD_INFEASIBLE || (status == QD_OK && ocp_bounds_hold(w)))
+    }
+    if (left_out == 0 || status == QD_INFEASIBLE || (status == QD_OK && ocp_bounds_hold(w))) {
       return status;
+    }
     reach = status == QD_OK ? FAR * ocp_bounds_values(w) : HUGE_VAL;
   }
 }
@@ -220,8 +249,9 @@ qd_status qd_ocp_solve(qd_ocp_workspace *workspace, const qd_cone_options *optio
                        qd_cone_info *info) {
   qd_ocp_workspace *w = workspace;
   *info = (qd_cone_info){.status = QD_BAD_ARGUMENT};
-  if (problem->horizon != w->T || problem->state_count != w->nx || problem->input_count != w->nu)
+  if (problem->horizon != w->T || problem->state_count != w->nx || problem->input_count != w->nu) {
     return QD_BAD_ARGUMENT;
+  }
   info->status = ocp_load(w, problem);
   if (info->status != QD_OK) {
     memset(solution->x, 0, (size_t)(w->T + 1) * (size_t)w->nx * sizeof(double));
@@ -230,7 +260,9 @@ qd_status qd_ocp_solve(qd_ocp_workspace *workspace, const qd_cone_options *optio
   }
   info->status = solve(w, options, info);
   info->objective = ocp_objective(w);
-  if (solution->costate && info->factorizations > 0) ocp_residual(w, w->bounds[OCP_X].step);
+  if (solution->costate && info->factorizations > 0) {
+    ocp_residual(w, w->bounds[OCP_X].step);
+  }
   ocp_store(w, problem, solution);
   return info->status;
 }

@@ -15,7 +15,9 @@ typedef double wide_lanes __attribute__((vector_size(64), may_alias, aligned(8))
 LANES_INLINE void add_wide_tile(double *C, size_t ldc, const double *X, size_t ldx, const double *Y,
                                 size_t ldy, size_t K, double sign) {
   wide_lanes sum[4][2];
-  for (int i = 0; i < 4; ++i) sum[i][0] = sum[i][1] = (wide_lanes){0.0};
+  for (int i = 0; i < 4; ++i) {
+    sum[i][0] = sum[i][1] = (wide_lanes){0.0};
+  }
   for (size_t k = 0; k < K; ++k) {
     const wide_lanes y0 = *(const wide_lanes *)(Y + k * ldy);
     const wide_lanes y1 = *(const wide_lanes *)(Y + k * ldy + 8);
@@ -35,7 +37,9 @@ LANES_INLINE void add_wide_tile(double *C, size_t ldc, const double *X, size_t l
 LANES_INLINE void add_tile(double *C, size_t ldc, const double *X, size_t ldx, const double *Y,
                            size_t ldy, size_t K, double sign, size_t columns) {
   lanes sum[4][2];
-  for (int i = 0; i < 4; ++i) sum[i][0] = sum[i][1] = (lanes){0.0, 0.0, 0.0, 0.0};
+  for (int i = 0; i < 4; ++i) {
+    sum[i][0] = sum[i][1] = (lanes){0.0, 0.0, 0.0, 0.0};
+  }
   if (columns == 2 * LANE_COUNT) {
     for (size_t k = 0; k < K; ++k) {
       const lanes y0 = LANES_OF(Y + k * ldy), y1 = LANES_OF(Y + k * ldy + LANE_COUNT);
@@ -48,33 +52,45 @@ LANES_INLINE void add_tile(double *C, size_t ldc, const double *X, size_t ldx, c
   } else {
     for (size_t k = 0; k < K; ++k) {
       const lanes y0 = LANES_OF(Y + k * ldy);
-      for (int i = 0; i < 4; ++i) sum[i][0] += X[k * ldx + (size_t)i] * y0;
+      for (int i = 0; i < 4; ++i) {
+        sum[i][0] += X[k * ldx + (size_t)i] * y0;
+      }
     }
   }
-  for (int i = 0; i < 4; ++i)
-    for (size_t j = 0; j < columns; j += LANE_COUNT)
+  for (int i = 0; i < 4; ++i) {
+    for (size_t j = 0; j < columns; j += LANE_COUNT) {
       LANES_AT(C + (size_t)i * ldc + j) += sign * sum[i][j / LANE_COUNT];
+    }
+  }
 }
 
 LANES_INLINE void add_products(double *C, size_t ldc, const double *X, size_t ldx, size_t m,
                                const double *Y, size_t ldy, size_t n, size_t K, double sign) {
   for (size_t i = 0; i < m; i += 4) {
     size_t j = 0;
-    for (; j + 16 <= n; j += 16)
+    for (; j + 16 <= n; j += 16) {
       add_wide_tile(C + i * ldc + j, ldc, X + i, ldx, Y + j, ldy, K, sign);
-    for (; j + 2 * LANE_COUNT <= n; j += 2 * LANE_COUNT)
+    }
+    for (; j + 2 * LANE_COUNT <= n; j += 2 * LANE_COUNT) {
       add_tile(C + i * ldc + j, ldc, X + i, ldx, Y + j, ldy, K, sign, 2 * LANE_COUNT);
-    if (j < n) add_tile(C + i * ldc + j, ldc, X + i, ldx, Y + j, ldy, K, sign, LANE_COUNT);
+    }
+    if (j < n) {
+      add_tile(C + i * ldc + j, ldc, X + i, ldx, Y + j, ldy, K, sign, LANE_COUNT);
+    }
   }
 }
 
 LANES_INLINE void add_scaled(double *out, const double *in, double factor, size_t count) {
-  for (size_t j = 0; j < count; j += LANE_COUNT) LANES_AT(out + j) += factor * LANES_OF(in + j);
+  for (size_t j = 0; j < count; j += LANE_COUNT) {
+    LANES_AT(out + j) += factor * LANES_OF(in + j);
+  }
 }
 
 LANES_INLINE double dot(const double *a, const double *b, size_t count) {
   lanes sum = {0.0, 0.0, 0.0, 0.0};
-  for (size_t j = 0; j < count; j += LANE_COUNT) sum += LANES_OF(a + j) * LANES_OF(b + j);
+  for (size_t j = 0; j < count; j += LANE_COUNT) {
+    sum += LANES_OF(a + j) * LANES_OF(b + j);
+  }
   return lanes_sum(&sum);
 }
 
@@ -86,12 +102,17 @@ LANES_INLINE int eliminate(double *G, size_t up, size_t gp) {
     for (size_t k = first; k < first + 4; ++k) {
       double *row = G + k * gp;
       const double pivot = row[k];
-      if (!(pivot > 0.0) || !(pivot < HUGE_VAL)) return 0;
+      if (!(pivot > 0.0) || !(pivot < HUGE_VAL)) {
+        return 0;
+      }
       const double inverse = 1.0 / sqrt(pivot);
-      for (size_t j = first; j < gp; j += LANE_COUNT) LANES_AT(row + j) *= inverse;
+      for (size_t j = first; j < gp; j += LANE_COUNT) {
+        LANES_AT(row + j) *= inverse;
+      }
       row[k] = inverse;
-      for (size_t i = k + 1; i < first + 4; ++i)
+      for (size_t i = k + 1; i < first + 4; ++i) {
         add_scaled(G + i * gp + first, row + first, -row[i], gp - first);
+      }
     }
   }
   return 1;
@@ -102,7 +123,9 @@ LANES_INLINE void value_begin(const qd_ocp_workspace *w, size_t t, double *V) {
   const size_t zp = w->zp, lp = w->lp, live = (size_t)w->live_count;
   const double *Q = w->Q + t * live * lp, *weight = w->bounds[OCP_X].weight + t * w->xp;
   for (size_t i = 0; i < live; ++i) {
-    for (size_t j = 0; j < lp; ++j) V[i * zp + j] += Q[i * lp + j];
+    for (size_t j = 0; j < lp; ++j) {
+      V[i * zp + j] += Q[i * lp + j];
+    }
     V[i * zp + i] += weight[i];
   }
 }
@@ -121,13 +144,16 @@ LANES_INLINE void stage_inputs(qd_ocp_workspace *w, size_t t, double *G) {
     row[i] += u_weight[i] + d_weight[i];
     row[fp + i] -= d_weight[i];
   }
-  if (dead == 0) return;
+  if (dead == 0) {
+    return;
+  }
   const double *B = w->B_dead + t * dead * up, *Q = w->Q_dead + t * w->dp;
   const double *x_weight = w->bounds[OCP_X].weight + t * w->xp + w->lp;
   for (size_t k = 0; k < dead; ++k) {
     const double factor = Q[k] + x_weight[k];
-    for (size_t j = 0; j < up; j += LANE_COUNT)
+    for (size_t j = 0; j < up; j += LANE_COUNT) {
       LANES_AT(w->scaled + k * up + j) = factor * LANES_OF(B + k * up + j);
+    }
   }
   add_products(G, gp, w->scaled, up, up, B, up, up, dead, 1.0);
 }
@@ -138,13 +164,21 @@ LANES_INLINE int factor_stage(qd_ocp_workspace *w, size_t t) {
   const double *F = w->F + t * live * fp;
   double *V = w->V, *VF = w->VF, *G = w->G + t * up * gp;
   memset(VF, 0, zp * fp * sizeof *VF);
-  for (size_t i = 0; i < zp; ++i) memcpy(VF + i * fp, V + i * zp + lp, up * sizeof *VF);
+  for (size_t i = 0; i < zp; ++i) {
+    memcpy(VF + i * fp, V + i * zp + lp, up * sizeof *VF);
+  }
   add_products(VF, fp, V, zp, zp, F, fp, fp, live, 1.0);
-  for (size_t i = 0; i < up; ++i) memcpy(G + i * gp, VF + (lp + i) * fp, fp * sizeof *G);
+  for (size_t i = 0; i < up; ++i) {
+    memcpy(G + i * gp, VF + (lp + i) * fp, fp * sizeof *G);
+  }
   add_products(G, gp, F, fp, up, VF, fp, fp, live, 1.0);
   stage_inputs(w, t, G);
-  if (!eliminate(G, up, gp)) return 0;
-  if (t == 0) return 1;
+  if (!eliminate(G, up, gp)) {
+    return 0;
+  }
+  if (t == 0) {
+    return 1;
+  }
   const double *S = w->S + t * up * up, *d_weight = w->bounds[OCP_D].weight + t * up;
   memset(V, 0, zp * zp * sizeof *V);
   for (size_t i = 0; i < up; ++i) {
@@ -153,8 +187,11 @@ LANES_INLINE int factor_stage(qd_ocp_workspace *w, size_t t) {
   }
   add_products(V, zp, F + up, fp, lp, VF + up, fp, lp, live, 1.0);
   /* Rounding makes F'VF slightly unsymmetric, and no feedback damps that part: A'(.)A repeats. */
-  for (size_t i = 1; i < lp; ++i)
-    for (size_t j = 0; j < i; ++j) V[j * zp + i] = V[i * zp + j];
+  for (size_t i = 1; i < lp; ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      V[j * zp + i] = V[i * zp + j];
+    }
+  }
   add_products(V, zp, G + up, gp, zp, G + up, gp, zp, up, -1.0);
   value_begin(w, t - 1, V);
   return 1;
@@ -163,8 +200,11 @@ LANES_INLINE int factor_stage(qd_ocp_workspace *w, size_t t) {
 QD_CLONES int ocp_factor(qd_ocp_workspace *w) {
   memset(w->V, 0, w->zp * w->zp * sizeof *w->V);
   value_begin(w, (size_t)w->T - 1, w->V);
-  for (size_t t = (size_t)w->T; t-- > 0;)
-    if (!factor_stage(w, t)) return 0;
+  for (size_t t = (size_t)w->T; t-- > 0;) {
+    if (!factor_stage(w, t)) {
+      return 0;
+    }
+  }
   return 1;
 }
 
@@ -189,13 +229,25 @@ LANES_INLINE void backward(qd_ocp_workspace *w, ocp_stationarity *found, double 
     const double *F = w->F + t * live * fp, *B = w->B_dead + t * dead * up;
     const double *G = w->G + t * up * gp;
     double *y = w->y + t * up;
-    if (costate) memcpy(costate + t * xp, p, xp * sizeof *p);
+    if (costate) {
+      memcpy(costate + t * xp, p, xp * sizeof *p);
+    }
     memset(v, 0, fp * sizeof *v);
-    for (size_t k = 0; k < live; ++k) add_scaled(v, F + k * fp, p[k], fp);
-    for (size_t k = 0; k < dead; ++k) add_scaled(v, B + k * up, p[lp + k], up);
-    if (found) found->scale = larger(max_norm(v, (int)up), found->scale);
-    for (size_t j = 0; j < up; ++j) v[j] += p[xp + j] + gu[t * up + j] + gd[t * up + j];
-    for (size_t j = 0; j < up; ++j) v[fp + j] = -gd[t * up + j];
+    for (size_t k = 0; k < live; ++k) {
+      add_scaled(v, F + k * fp, p[k], fp);
+    }
+    for (size_t k = 0; k < dead; ++k) {
+      add_scaled(v, B + k * up, p[lp + k], up);
+    }
+    if (found) {
+      found->scale = larger(max_norm(v, (int)up), found->scale);
+    }
+    for (size_t j = 0; j < up; ++j) {
+      v[j] += p[xp + j] + gu[t * up + j] + gd[t * up + j];
+    }
+    for (size_t j = 0; j < up; ++j) {
+      v[fp + j] = -gd[t * up + j];
+    }
     if (found) {
       found->scale = larger(max_norm(gu + t * up, (int)up), found->scale);
       found->scale = larger(max_norm(gd + t * up, (int)up), found->scale);
@@ -209,13 +261,23 @@ LANES_INLINE void backward(qd_ocp_workspace *w, ocp_stationarity *found, double 
       add_scaled(v + from, row + from, -value, gp - from);
       y[k] = value;
     }
-    if (t == 0) break;
-    if (found)
-      for (size_t j = 0; j < zp; ++j)
+    if (t == 0) {
+      break;
+    }
+    if (found) {
+      for (size_t j = 0; j < zp; ++j) {
         found->largest = larger(not_nan(v[up + j] - w->z[j]), found->largest);
-    for (size_t j = 0; j < lp; ++j) p[j] = v[up + j] + gx[(t - 1) * xp + j];
-    for (size_t j = lp; j < xp; ++j) p[j] = gx[(t - 1) * xp + j];
-    for (size_t j = 0; j < up; ++j) p[xp + j] = v[fp + j];
+      }
+    }
+    for (size_t j = 0; j < lp; ++j) {
+      p[j] = v[up + j] + gx[(t - 1) * xp + j];
+    }
+    for (size_t j = lp; j < xp; ++j) {
+      p[j] = gx[(t - 1) * xp + j];
+    }
+    for (size_t j = 0; j < up; ++j) {
+      p[xp + j] = v[fp + j];
+    }
   }
 }
 
@@ -247,9 +309,15 @@ QD_CLONES void ocp_newton_step(qd_ocp_workspace *w) {
     memcpy(ux, u, up * sizeof *ux);
     memcpy(ux + up, z, lp * sizeof *ux);
     memset(x, 0, xp * sizeof *x);
-    for (size_t k = 0; k < live; ++k) x[k] = dot(F + k * fp, ux, fp);
-    for (size_t k = 0; k < dead; ++k) x[lp + k] = dot(B + k * up, u, up);
-    for (size_t j = 0; j < up; ++j) d[j] = u[j] - z[lp + j];
+    for (size_t k = 0; k < live; ++k) {
+      x[k] = dot(F + k * fp, ux, fp);
+    }
+    for (size_t k = 0; k < dead; ++k) {
+      x[lp + k] = dot(B + k * up, u, up);
+    }
+    for (size_t j = 0; j < up; ++j) {
+      d[j] = u[j] - z[lp + j];
+    }
     memcpy(z, x, lp * sizeof *z);
     memcpy(z + lp, u, up * sizeof *z);
   }
@@ -267,7 +335,9 @@ QD_CLONES void ocp_roll_out(qd_ocp_workspace *w, int with_feedback) {
     double *x = w->bounds[OCP_X].value + t * xp, *d = w->bounds[OCP_D].value + t * up;
     if (with_feedback) {
       feedback(w, t, NULL, z, du);
-      for (size_t j = 0; j < up; ++j) u[j] += du[j];
+      for (size_t j = 0; j < up; ++j) {
+        u[j] += du[j];
+      }
       memcpy(z + lp, du, up * sizeof *du);
     }
     memcpy(w->v, u, up * sizeof *w->v);
@@ -277,8 +347,12 @@ QD_CLONES void ocp_roll_out(qd_ocp_workspace *w, int with_feedback) {
       z[k] = value - x[k];
       x[k] = value;
     }
-    for (size_t k = 0; k < dead; ++k) x[lp + k] = c[lp + k] + dot(B + k * up, u, up);
-    for (size_t j = 0; j < up; ++j) d[j] = u[j] - before_u[j];
+    for (size_t k = 0; k < dead; ++k) {
+      x[lp + k] = c[lp + k] + dot(B + k * up, u, up);
+    }
+    for (size_t j = 0; j < up; ++j) {
+      d[j] = u[j] - before_u[j];
+    }
     before_x = x;
     before_u = u;
   }
@@ -288,9 +362,15 @@ QD_CLONES ocp_stationarity ocp_residual(qd_ocp_workspace *w, double *costate) {
   ocp_stationarity found = {0.0, 0.0, 0.0};
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     ocp_bounds *b = &w->bounds[kind];
-    for (size_t i = 0; i < b->count; ++i) b->gradient[i] = b->cost[i];
-    if (!b->is_bounded) continue;
-    for (size_t i = 0; i < b->count; ++i) b->gradient[i] += b->dual[1][i] - b->dual[0][i];
+    for (size_t i = 0; i < b->count; ++i) {
+      b->gradient[i] = b->cost[i];
+    }
+    if (!b->is_bounded) {
+      continue;
+    }
+    for (size_t i = 0; i < b->count; ++i) {
+      b->gradient[i] += b->dual[1][i] - b->dual[0][i];
+    }
   }
   backward(w, &found, costate);
   return found;
@@ -307,8 +387,12 @@ QD_CLONES void ocp_cost_gradient(qd_ocp_workspace *w) {
     memcpy(gx, w->linear[OCP_X] + t * xp, xp * sizeof *gx);
     memcpy(gu, w->linear[OCP_U] + t * up, up * sizeof *gu);
     memcpy(gd, w->linear[OCP_D] + t * up, up * sizeof *gd);
-    for (size_t k = 0; k < live; ++k) gx[k] += dot(w->Q + (t * live + k) * lp, x, lp);
-    for (size_t k = 0; k < w->dp; ++k) gx[lp + k] += w->Q_dead[t * w->dp + k] * x[lp + k];
+    for (size_t k = 0; k < live; ++k) {
+      gx[k] += dot(w->Q + (t * live + k) * lp, x, lp);
+    }
+    for (size_t k = 0; k < w->dp; ++k) {
+      gx[lp + k] += w->Q_dead[t * w->dp + k] * x[lp + k];
+    }
     for (size_t k = 0; k < up; ++k) {
       gu[k] += dot(w->R + (t * up + k) * up, u, up);
       gd[k] += dot(w->S + (t * up + k) * up, d, up);
@@ -321,8 +405,9 @@ double ocp_objective(const qd_ocp_workspace *w) {
   double sum = 0.0;
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
     const ocp_bounds *b = &w->bounds[kind];
-    for (size_t i = 0; i < b->count; ++i)
+    for (size_t i = 0; i < b->count; ++i) {
       sum += 0.5 * b->value[i] * (b->cost[i] + w->linear[kind][i]);
+    }
   }
   return sum;
 }
@@ -330,8 +415,9 @@ double ocp_objective(const qd_ocp_workspace *w) {
 double ocp_given_force(const qd_ocp_workspace *w) {
   const size_t T = (size_t)w->T, live = (size_t)w->live_count, dead = (size_t)w->dead_count;
   double effect = max_norm(w->B_dead, (int)(T * dead * w->up));
-  for (size_t row = 0; row < T * live; ++row)
+  for (size_t row = 0; row < T * live; ++row) {
     effect = larger(max_norm(w->F + row * w->fp, (int)w->up), effect);
+  }
   const ocp_bounds *b = w->bounds;
   const double x = max_norm(w->linear[OCP_X], (int)b[OCP_X].count) * effect;
   const double u = max_norm(w->linear[OCP_U], (int)b[OCP_U].count);
@@ -341,7 +427,9 @@ double ocp_given_force(const qd_ocp_workspace *w) {
 /* Derivative of the Lagrangian by one quantity: cost and multipliers. */
 LANES_INLINE double slope(const ocp_bounds *b, size_t i, int with_cost) {
   double sum = with_cost ? b->cost[i] : 0.0;
-  if (b->is_bounded) sum += b->dual[1][i] - b->dual[0][i];
+  if (b->is_bounded) {
+    sum += b->dual[1][i] - b->dual[0][i];
+  }
   return sum;
 }
 
@@ -354,11 +442,19 @@ QD_CLONES ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_cost) {
   memset(v, 0, (up + lp) * sizeof *v);
   for (size_t t = T; t-- > 0;) {
     const double *F = w->F + t * live * fp, *B = w->B_dead + t * dead * up;
-    for (size_t j = 0; j < lp; ++j) p[j] = v[up + j] + slope(bx, t * xp + j, with_cost);
-    for (size_t j = lp; j < xp; ++j) p[j] = slope(bx, t * xp + j, with_cost);
+    for (size_t j = 0; j < lp; ++j) {
+      p[j] = v[up + j] + slope(bx, t * xp + j, with_cost);
+    }
+    for (size_t j = lp; j < xp; ++j) {
+      p[j] = slope(bx, t * xp + j, with_cost);
+    }
     memset(v, 0, (up + lp) * sizeof *v);
-    for (size_t k = 0; k < live; ++k) add_scaled(v, F + k * fp, p[k], fp);
-    for (size_t k = 0; k < dead; ++k) add_scaled(v, B + k * up, p[lp + k], up);
+    for (size_t k = 0; k < live; ++k) {
+      add_scaled(v, F + k * fp, p[k], fp);
+    }
+    for (size_t k = 0; k < dead; ++k) {
+      add_scaled(v, B + k * up, p[lp + k], up);
+    }
     for (size_t j = 0; j < up; ++j) {
       const double own = slope(bu, t * up + j, with_cost) + slope(bd, t * up + j, with_cost);
       const double after = t + 1 < T ? slope(bd, (t + 1) * up + j, with_cost) : 0.0;
@@ -368,6 +464,8 @@ QD_CLONES ocp_stationarity ocp_lagrangian(qd_ocp_workspace *w, int with_cost) {
       found.sum += residual;
     }
   }
-  if (!(found.sum < HUGE_VAL)) found.largest = HUGE_VAL; /* NaN is in no comparison above */
+  if (!(found.sum < HUGE_VAL)) {
+    found.largest = HUGE_VAL; /* NaN is in no comparison above */
+  }
   return found;
 }

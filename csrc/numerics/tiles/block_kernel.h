@@ -27,12 +27,13 @@ LANES_INLINE void run_block_kernel(block_kernel *kernel, const block_call *call)
     kernel(call, 1, tile_count);
     break;
   case 3:
-    if (tile_count == 3)
+    if (tile_count == 3) {
       kernel(call, 3, 3);
-    else if (tile_count == 2)
+    } else if (tile_count == 2) {
       kernel(call, 3, 2);
-    else
+    } else {
       kernel(call, 3, tile_count);
+    }
     break;
   case 4:
     kernel(call, 4, tile_count);

@@ -12,11 +12,15 @@
 
 LANES_INLINE void tile_clear(double *tile) {
   const lanes zero = {0.0, 0.0, 0.0, 0.0};
-  for (int k = 0; k < 16; k += 4) LANES_AT(tile + k) = zero;
+  for (int k = 0; k < 16; k += 4) {
+    LANES_AT(tile + k) = zero;
+  }
 }
 
 LANES_INLINE void tile_copy(double *tile, const double *from) {
-  for (int k = 0; k < 16; k += 4) LANES_AT(tile + k) = LANES_OF(from + k);
+  for (int k = 0; k < 16; k += 4) {
+    LANES_AT(tile + k) = LANES_OF(from + k);
+  }
 }
 
 /* ------------------------------------------------------------ assembly */
@@ -32,19 +36,25 @@ LANES_INLINE void scale_cone(const row_block *block, const double *G, double *S,
   for (int k = 0; k < tile_count; ++k, G += 4 * rows, S += 4 * rows) {
     const lanes first = LANES_OF(G);
     lanes t = {0.0, 0.0, 0.0, 0.0};
-    for (int i = 1; i < rows; ++i) t += u[i * step] * LANES_OF(G + 4 * i);
+    for (int i = 1; i < rows; ++i) {
+      t += u[i * step] * LANES_OF(G + 4 * i);
+    }
     const lanes shared = cross * first + (diagonal - tangent) * t;
     LANES_AT(S) = diagonal * first + cross * t;
-    for (int i = 1; i < rows; ++i)
+    for (int i = 1; i < rows; ++i) {
       LANES_AT(S + 4 * i) = tangent * LANES_OF(G + 4 * i) + u[i * step] * shared;
+    }
   }
 }
 
 LANES_INLINE void scale_rows(const row_block *block, const double *G, double *S,
                              const cone_operator *scaling, int rows) {
   const double *diagonal = scaling->diagonal + block->cone;
-  for (int k = 0; k < block->tile_count; ++k, G += 4 * rows, S += 4 * rows)
-    for (int i = 0; i < rows; ++i) LANES_AT(S + 4 * i) = diagonal[i] * LANES_OF(G + 4 * i);
+  for (int k = 0; k < block->tile_count; ++k, G += 4 * rows, S += 4 * rows) {
+    for (int i = 0; i < rows; ++i) {
+      LANES_AT(S + 4 * i) = diagonal[i] * LANES_OF(G + 4 * i);
+    }
+  }
 }
 
 /* tile += A_i' A_j, summed before it meets the tile: blocks that share a tile do not wait in line
@@ -70,25 +80,37 @@ LANES_INLINE void start_from_Q(tile_system *system, double shift) {
     double *diagonal = system->H + tile_offset_diagonal(system->column_start, j);
     if (system->Q_is_diagonal) {
       tile_clear(diagonal);
-      for (int k = 0; k < 4; ++k) diagonal[5 * k] = 1.0 + shift;
+      for (int k = 0; k < 4; ++k) {
+        diagonal[5 * k] = 1.0 + shift;
+      }
     } else {
       tile_copy(diagonal, system->Q + tile_offset_diagonal(system->Q_start, j));
-      for (int k = 0; k < 4; ++k) diagonal[5 * k] += shift;
+      for (int k = 0; k < 4; ++k) {
+        diagonal[5 * k] += shift;
+      }
     }
-    for (int k = system->column_start[j]; k < system->column_start[j + 1]; ++k)
+    for (int k = system->column_start[j]; k < system->column_start[j + 1]; ++k) {
       tile_clear(system->H + tile_offset(j, k));
-    if (system->Q_is_diagonal) continue;
-    for (int k = system->Q_start[j]; k < system->Q_start[j + 1]; ++k)
+    }
+    if (system->Q_is_diagonal) {
+      continue;
+    }
+    for (int k = system->Q_start[j]; k < system->Q_start[j + 1]; ++k) {
       tile_copy(tile_at(system, system->Q_tiles[k], j), system->Q + tile_offset(j, k));
+    }
   }
 }
 
 /* No stiffness in any direction of the block: S = 0, which tiles do not store. */
 LANES_INLINE int is_open(const row_block *block, const cone_operator *scaling, int rows) {
   const double *diagonal = scaling->diagonal + block->cone;
-  if (block->slot_step != 1) return diagonal[0] == 0.0 && scaling->tangent[block->cone] == 0.0;
+  if (block->slot_step != 1) {
+    return diagonal[0] == 0.0 && scaling->tangent[block->cone] == 0.0;
+  }
   int first = 0;
-  while (first < rows && diagonal[first] == 0.0) ++first;
+  while (first < rows && diagonal[first] == 0.0) {
+    ++first;
+  }
   return first == rows;
 }
 
@@ -101,18 +123,25 @@ LANES_INLINE void add_block(const block_call *call, int rows, int tile_count) {
   const double *G = system->G + block->values;
   double *S = system->S + block->values;
   if (is_open(block, scaling, rows)) {
-    if (system->dense_products) memset(S, 0, (size_t)(4 * rows * tile_count) * sizeof(double));
+    if (system->dense_products) {
+      memset(S, 0, (size_t)(4 * rows * tile_count) * sizeof(double));
+    }
     return;
   }
-  if (block->slot_step == 1)
+  if (block->slot_step == 1) {
     scale_rows(block, G, S, scaling, rows);
-  else
+  } else {
     scale_cone(block, G, S, scaling, rows, tile_count);
-  if (system->dense_products) return;
-  for (int i = 0; i < tile_count; ++i)
-    for (int j = 0; j <= i; ++j)
+  }
+  if (system->dense_products) {
+    return;
+  }
+  for (int i = 0; i < tile_count; ++i) {
+    for (int j = 0; j <= i; ++j) {
       tile_add_product(tile_at(system, tiles[i], tiles[j]), S + 4 * rows * i, S + 4 * rows * j,
                        rows);
+    }
+  }
 }
 
 QD_CLONES
@@ -122,7 +151,9 @@ void tiles_assemble(tile_system *system, const cone_operator *scaling, double sh
     const block_call call = {system, &system->blocks[b], NULL, NULL, NULL, scaling};
     run_block_kernel(add_block, &call);
   }
-  if (system->dense_products) dense_tiles_add_products(system);
+  if (system->dense_products) {
+    dense_tiles_add_products(system);
+  }
 }
 
 /* ------------------------------------------------------------ factorisation */
@@ -131,15 +162,21 @@ void tiles_assemble(tile_system *system, const cone_operator *scaling, double sh
  * were eliminated, `whole` before any. */
 LANES_INLINE double pivot_reciprocal(double pivot, double before, double whole, double *weakest,
                                      int *dropped) {
-  if (pivot < *weakest * whole) *weakest = pivot / whole;
-  if (pivot > PIVOT_FLOOR * before) return 1.0 / pivot;
+  if (pivot < *weakest * whole) {
+    *weakest = pivot / whole;
+  }
+  if (pivot > PIVOT_FLOOR * before) {
+    return 1.0 / pivot;
+  }
   ++*dropped;
   return 0.0;
 }
 
 /* A tile's diagonal, where factor_diagonal looks for it. */
 LANES_INLINE void keep_diagonal(const double *tile, double *by_rows) {
-  for (int k = 0; k < 4; ++k) by_rows[k] = tile[5 * k];
+  for (int k = 0; k < 4; ++k) {
+    by_rows[k] = tile[5 * k];
+  }
 }
 
 /* Inverse M of the Cholesky factor of one tile, by rows (M[a][b]) and by columns. `by_rows` begins
@@ -216,9 +253,10 @@ int tiles_factor(tile_system *system) {
     }
     return 0;
   }
-  for (int j = 0; j < system->tile_count; ++j)
+  for (int j = 0; j < system->tile_count; ++j) {
     keep_diagonal(system->H + tile_offset_diagonal(system->column_start, j),
                   system->inverse + 32 * (size_t)j);
+  }
   for (int j = 0; j < system->tile_count; ++j) {
     double *inverse = system->inverse + 32 * (size_t)j;
     dropped += factor_diagonal(system->H + tile_offset_diagonal(system->column_start, j), inverse,
@@ -229,8 +267,9 @@ int tiles_factor(tile_system *system) {
     for (int i = 0; i < count; ++i) {
       double *Lij = column + 16 * (size_t)i;
       tile_divide(Lij, inverse);
-      for (int k = 0; k <= i; ++k)
+      for (int k = 0; k <= i; ++k) {
         tile_subtract_product(tile_at(system, tiles[i], tiles[k]), Lij, column + 16 * (size_t)k);
+      }
     }
   }
   system->weakest_pivot = weakest;
@@ -292,19 +331,24 @@ LANES_INLINE void multiply_block(const block_call *call, int rows, int tile_coun
       a0 += LANES_OF(v) * xk;
       a1 += LANES_OF(v + 4) * xk;
       a2 += LANES_OF(v + 8) * xk;
-      if (four) a3 += LANES_OF(v + 12) * xk;
+      if (four) {
+        a3 += LANES_OF(v + 12) * xk;
+      }
     }
     lanes_sums(&sums, &a0, &a1, &a2, &a3);
     out[i * step] = sums[0];
     out[(i + 1) * step] = sums[1];
     out[(i + 2) * step] = sums[2];
-    if (four) out[(i + 3) * step] = sums[3];
+    if (four) {
+      out[(i + 3) * step] = sums[3];
+    }
   }
   for (; i < rows; ++i) {
     lanes sum = {0.0, 0.0, 0.0, 0.0};
     const double *v = values + 4 * i;
-    for (int k = 0; k < tile_count; ++k, v += 4 * rows)
+    for (int k = 0; k < tile_count; ++k, v += 4 * rows) {
       sum += LANES_OF(v) * LANES_OF(x + 4 * (size_t)tiles[k]);
+    }
     out[i * step] = lanes_sum(&sum);
   }
 }
@@ -325,11 +369,17 @@ LANES_INLINE void add_transposed_block(const block_call *call, int rows, int til
   double *x = call->out;
   const int step = block->slot_step;
   int first = 0; /* rows of open cones carry nothing */
-  while (first < rows && in[first * step] == 0.0) ++first;
-  if (first == rows) return;
+  while (first < rows && in[first * step] == 0.0) {
+    ++first;
+  }
+  if (first == rows) {
+    return;
+  }
   for (int k = 0; k < tile_count; ++k, values += 4 * rows) {
     lanes sum = in[0] * LANES_OF(values);
-    for (int i = 1; i < rows; ++i) sum += in[i * step] * LANES_OF(values + 4 * i);
+    for (int i = 1; i < rows; ++i) {
+      sum += in[i * step] * LANES_OF(values + 4 * i);
+    }
     LANES_AT(x + 4 * (size_t)tiles[k]) += sum;
   }
 }
@@ -346,7 +396,9 @@ QD_CLONES
 void tiles_multiply_Q(const tile_system *system, const double *x, double *y) {
   const size_t size = 4 * (size_t)system->tile_count;
   memcpy(y, x, size * sizeof(double));
-  if (system->Q_is_diagonal) return;
+  if (system->Q_is_diagonal) {
+    return;
+  }
   memset(y, 0, size * sizeof(double));
   for (int j = 0; j < system->tile_count; ++j) {
     const double *D = system->Q + tile_offset_diagonal(system->Q_start, j), *xj = x + 4 * (size_t)j;

@@ -120,7 +120,9 @@ QD_CLONES
 void tiles_multiply_Q4(const tile_system *system, const double *x, double *y) {
   const size_t size = 16 * (size_t)system->tile_count;
   memcpy(y, x, size * sizeof(double));
-  if (system->Q_is_diagonal) return;
+  if (system->Q_is_diagonal) {
+    return;
+  }
   memset(y, 0, size * sizeof(double));
   for (int j = 0; j < system->tile_count; ++j) {
     const double *xj = x + 16 * (size_t)j;
