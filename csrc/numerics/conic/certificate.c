@@ -539,8 +539,10 @@ static int cone_holds(const qd_cone_workspace *workspace, const qd_cone_program 
   cone_errors found = {0.0, 0.0, 0.0, 0.0};
   measure_cone(w, slack, dual, dim, target, &found);
   const double offset = larger(share * max_norm(program->g + row, dim), local->rounding);
+  /* an exact row without entries whose offset is rounding of zero: any multiplier */
+  const int is_nothing = norm == 0.0 && target == 0.0 && max_norm(w, dim) <= local->rounding;
   return found.outside <= larger(larger(moved * norm, zero), offset) &&
-         larger(found.gap, found.apart) <= force * reach + share * target &&
+         (is_nothing || larger(found.gap, found.apart) <= force * reach + share * target) &&
          (is_in_cone(dual, dim) || outside(dual, dim) * norm <= share * force);
 }
 
