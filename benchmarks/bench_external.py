@@ -45,10 +45,8 @@ def core_seconds(p: Program) -> float:
     """The C call alone: a mean over a loop; NaN with equalities, which its entry does not take."""
     if len(p.c):
         return np.nan
-    kinds = np.array([kind == "lorentz" for kind, _ in p.cones], dtype=np.int32)
-    rows = np.array([count for _, count in p.cones], dtype=np.int32)
     repeat = 20 if len(p.b) < 100 else 1
-    return _core._cone_benchmark(p.Q, p.b, p.G, p.g, kinds, rows, np.zeros(len(rows)), repeat)
+    return _core._cone_benchmark(p.Q, p.b, p.G, p.g, p.cones, None, repeat)
 
 
 def with_qdsim(p: Program) -> Result:
