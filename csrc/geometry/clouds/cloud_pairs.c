@@ -240,15 +240,21 @@ int convex_cloud_collide(const placed_shape *a, const placed_shape *b, double ma
   return count;
 }
 
+/* The point that a contact is of, as a ball, and its contact anew. */
+static void find_ball(const placed_shape *a, const placed_shape *b, const contact_point *contact,
+                      contact_point *found, placed_shape *ball) {
+  double x[3];
+  point_contact(a, b, contact->feature, found);
+  world_point(x, b, b->cloud->place[contact->feature]);
+  place_ball(ball, b->size, x);
+}
+
 /* The ball's twist about the contact is the cloud's: the derivative is the ball's. */
 void convex_cloud_derivative(const placed_shape *a, const placed_shape *b,
                              const contact_point *contact, contact_point_derivative *out) {
   contact_point found;
   placed_shape ball;
-  double x[3];
-  point_contact(a, b, contact->feature, &found);
-  world_point(x, b, b->cloud->place[contact->feature]);
-  place_ball(&ball, b->size, x);
+  find_ball(a, b, contact, &found, &ball);
   SPHERE_COLUMN[a->type].derivative(a, &ball, &found, out);
 }
 
@@ -257,10 +263,7 @@ void convex_cloud_size_derivative(const placed_shape *a, const placed_shape *b,
                                   const contact_point *contact, contact_point_derivative *out) {
   contact_point found;
   placed_shape ball;
-  double x[3];
-  point_contact(a, b, contact->feature, &found);
-  world_point(x, b, b->cloud->place[contact->feature]);
-  place_ball(&ball, b->size, x);
+  find_ball(a, b, contact, &found, &ball);
   SPHERE_COLUMN[a->type].size_derivative(a, &ball, &found, out);
 }
 
