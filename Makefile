@@ -27,7 +27,7 @@ PYTHON_FOLDERS := python tests tools benchmarks notebooks third_party
 demo:
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install $(PIP_FLAGS) '.[demo]'
-	$(VENV)/bin/python -m qdsim demo --output demo_output
+	$(VENV)/bin/qdsim demo --output demo_output
 
 # ---------------------------------------------------------------- developers
 

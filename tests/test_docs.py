@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import qdsim
-import qdsim.__main__
+from qdsim.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
@@ -69,7 +68,7 @@ def test_there_is_code_to_run():
 
 
 def test_commands_exist():
-    """`make X`, `python X.py`, `python -m qdsim X` and `pip install X` of code blocks and inline code."""
+    """`make X`, `python X.py`, `qdsim X` and `pip install X` of code blocks and inline code."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     assert "demo" in targets
     extras = set(re.findall(r"^([a-z]+) = \[", (ROOT / "pyproject.toml").read_text(), re.M))
@@ -84,10 +83,10 @@ def test_commands_exist():
         for script in re.findall(r"\bpython3? ([\w/]+\.py)", code):
             assert (ROOT / script).exists(), f"{page.name}: {script}"
             seen += 1
-        for arguments in re.findall(r"python3? -m qdsim (\w+)", code):
+        for command in re.findall(r"^qdsim (\w+)", code, re.M):
             with pytest.raises(SystemExit) as end:
-                qdsim.__main__.main([*arguments.split(), "--help"])
-            assert end.value.code == 0, f"{page.name}: python -m qdsim {arguments}"
+                main([command, "--help"])
+            assert end.value.code == 0, f"{page.name}: qdsim {command}"
             seen += 1
         for extra in re.findall(r"pip install '?(?:\.|qdsim)\[(\w+)\]", code):
             assert extra in extras, f"{page.name}: extra {extra}"

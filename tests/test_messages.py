@@ -148,14 +148,6 @@ def test_a_wrong_name_of_a_task_lists_the_right_ones(name: str) -> None:
     assert tasks.get("nonsense") is None and "nonsense" not in tasks
 
 
-def test_the_module_without_arguments_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
-    from qdsim.__main__ import main
-
-    assert main([]) == 0
-    said = capsys.readouterr().out
-    assert "usage: python -m qdsim" in said and "demo" in said
-
-
 class Bar:
     """Stands in for tqdm."""
 

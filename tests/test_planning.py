@@ -668,7 +668,7 @@ def test_movie_has_a_frame_for_every_step(task, trees, tmp_path):
 
 
 def test_a_missing_extra_is_one_line_that_names_it(monkeypatch, tmp_path, capsys):
-    from qdsim.__main__ import main
+    from qdsim.cli.main import main
     from qdsim.planning import pictures
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
@@ -676,7 +676,7 @@ def test_a_missing_extra_is_one_line_that_names_it(monkeypatch, tmp_path, capsys
         pictures.new_figure(1.0, 1.0)
     assert main(["demo", "--output", str(tmp_path)]) == 2
     message = capsys.readouterr().err.strip()
-    assert message == "pictures need matplotlib: pip install 'qdsim[demo]'"
+    assert message == "qdsim demo: pictures need matplotlib: pip install 'qdsim[demo]'"
 
 
 @pytest.mark.slow

@@ -36,16 +36,10 @@ def configuration(system: systems.System) -> np.ndarray:
 
 
 def object_of(system: systems.System) -> str:
-    """What its tasks move; else a body on joints that nothing drives; else the last one."""
+    """What its tasks move; else what nothing drives."""
     for task in system.tasks.values():
         return str(task.object)
-    driven = {actuator.joint for actuator in system.model.description.actuators}
-    free = [
-        body.name
-        for body in system.model.description.bodies
-        if body.joints and not any(joint.name in driven for joint in body.joints)
-    ]
-    return free[-1] if free else system.model.body_names[-1]
+    return pictures.object_of(system.model)
 
 
 def around_robot(

@@ -1,8 +1,7 @@
-"""``python -m qdsim demo``: plan a half turn of a disc by a planar hand, replay it, draw it."""
+"""Plan a half turn of a disc by a planar hand, replay it, draw it."""
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import time
 from pathlib import Path
@@ -93,11 +92,3 @@ def _connected(plan: Plan, model: Model) -> tuple[Plan, str]:
             return plan, f"left out: {reason}"
     seconds = time.perf_counter() - begin
     return connected, f"free of collisions between all grasps, found in {seconds:.2f} s"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``python -m qdsim demo``."""
-    parser.add_argument("--output", type=Path, default=Path("demo"), help="folder for the results")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the planner")
-    parser.add_argument("--system", choices=systems.TASK_NAMES, default="planar_hand")
-    parser.add_argument("--no-movie", action="store_true", help="leave out the movie")

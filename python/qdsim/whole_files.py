@@ -36,7 +36,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     suffix = place.suffix if len(place.suffix) <= 16 else ""
     part = place.with_name(f".{secrets.token_hex(8)}{suffix}")
     try:
-        with open(part, "xb") as file:  # never one that is there, a link included
+        with _new_file(part, path) as file:
             if mode is not None:
                 os.chmod(part, stat.S_IMODE(mode))
             yield file
@@ -48,6 +48,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.unlink(part)
         raise
     _sync_folder(place.parent)
+
+
+def _new_file(part: Path, path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open what is going to be ``path``, never one that is there, a link included; errors name ``path``."""
+    try:
+        return open(part, "xb")
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def _mode_of(path: Path) -> int | None:

@@ -33,6 +33,7 @@ from qdsim.planning.drawing.planar import (
     save_figure,
 )
 from qdsim.planning.drawing.spatial import SpatialScene, scene_of
+from qdsim.planning.drawing.still import draw_configuration, object_of
 from qdsim.planning.plans.plan import Plan, ReplayResult
 from qdsim.planning.search.path import EdgeKind
 from qdsim.planning.search.tree import Tree
@@ -44,10 +45,12 @@ __all__ = [
     "PlanarScene",
     "SpatialScene",
     "check_installed",
+    "draw_configuration",
     "draw_key_frames",
     "draw_tree",
     "key_frames",
     "new_figure",
+    "object_of",
     "scene_of",
     "write_movie",
 ]

@@ -1,0 +1,1 @@
+"""The command line: ``qdsim COMMAND`` or ``python -m qdsim COMMAND``, a module for each command."""

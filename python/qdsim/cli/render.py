@@ -1,0 +1,59 @@
+"""Draw a plan (.png: key frames; .gif, .mp4: a movie), a robot file or a published system (.png)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from qdsim.cli.outcome import Outcome, UnusableError
+from qdsim.cli.replay import add_model
+from qdsim.cli.sources import first_configuration, is_archive, load_model, load_plan, model_of_plan
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``qdsim render``."""
+    parser.add_argument("source", metavar="PLAN|FILE|SYSTEM", help="what to draw")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="PICTURE", help=".png, .gif or .mp4"
+    )
+    add_model(parser)
+
+
+def run(arguments: argparse.Namespace) -> Outcome:
+    """Draw it."""
+    output = arguments.output
+    ending = os.path.splitext(output)[1].lower()
+    if is_archive(arguments.source):
+        _render_plan(arguments.source, arguments.model, output, ending)
+    else:
+        _render_model(arguments.source, output, ending)
+    return Outcome({"written": output}, (f"written: {output}",))
+
+
+def _render_plan(path: str, model_name: str | None, output: str, ending: str) -> None:
+    if ending not in (".png", ".gif", ".mp4"):
+        raise UnusableError(f"--output: expected .png, .gif or .mp4, got {output!r}")
+    from qdsim.planning import pictures
+
+    pictures.check_installed(ending != ".png")
+    plan = load_plan(path)
+    model = model_of_plan(plan, model_name)
+    try:
+        replay = plan.replay(model)
+    except ValueError as error:
+        raise UnusableError(str(error)) from None
+    if ending == ".png":
+        pictures.draw_key_frames(plan, replay, model, output)
+    else:
+        pictures.write_movie(plan, replay, model, [output])
+
+
+def _render_model(source: str, output: str, ending: str) -> None:
+    if ending != ".png":
+        raise UnusableError(f"--output: expected .png for a model, got {output!r}")
+    from qdsim.planning import pictures
+
+    model = load_model(source)
+    pictures.draw_configuration(model, output, first_configuration(model))

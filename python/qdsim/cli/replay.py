@@ -1,0 +1,74 @@
+"""Take a plan's steps again and judge it: the same bits, the goal, bounds, the changes of grasp. Exit status 1 if the
+plan is not good."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from qdsim.cli.outcome import Outcome, UnusableError, table
+from qdsim.cli.sources import add_json, load_plan, model_of_plan
+
+if TYPE_CHECKING:
+    from qdsim.model import Model
+    from qdsim.planning import Plan
+
+__all__ = ["add_arguments", "add_model", "judged", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``qdsim replay``."""
+    parser.add_argument("plan", metavar="PLAN", help="a plan's file")
+    add_model(parser)
+    add_json(parser)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Where a plan's model comes from."""
+    parser.add_argument(
+        "--model",
+        metavar="FILE|SYSTEM",
+        help="robot file or system that the plan belongs to; without it the system that has its task",
+    )
+
+
+def run(arguments: argparse.Namespace) -> Outcome:
+    """Replay and judge."""
+    plan = load_plan(arguments.plan)
+    model = model_of_plan(plan, arguments.model)
+    try:
+        report, rows = judged(plan, model)
+    except ValueError as error:  # a plan of another model
+        raise UnusableError(str(error)) from None
+    return Outcome(report, [plan.task, *(f"  {line}" for line in table(rows))], report["good"])
+
+
+def judged(plan: Plan, model: Model) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """What a plan's check says: a report and rows for people."""
+    verdict = plan.check(model)
+    report = {
+        "task": plan.task,
+        "steps": plan.step_count,
+        "segments": len(plan.segments),
+        "regrasps": len(plan.regrasps),
+        "position_error": verdict.position_error,
+        "rotation_error": verdict.rotation_error,
+        "replay_error": verdict.replay_error,
+        "regrasp_penetration": verdict.regrasp_penetration,
+        "faults": list(verdict.faults),
+        "notes": list(verdict.notes),
+        "good": verdict.good,
+    }
+    rows = [
+        ("plan", f"{plan.step_count} steps, {len(plan.segments)} segments"),
+        ("distance to goal", _beside(verdict.position_error, plan.position_tolerance, "m")),
+        ("rotation to goal", _beside(verdict.rotation_error, plan.rotation_tolerance, "rad")),
+        ("replay error", f"{verdict.replay_error:g}"),
+        ("regrasps", f"at most {verdict.regrasp_penetration:.1e} m of penetration"),
+        ("verdict", "good" if verdict.good else "; ".join(verdict.faults)),
+    ]
+    return report, rows + [("note", note) for note in verdict.notes]
+
+
+def _beside(value: float, most: float, unit: str) -> str:
+    return f"{value:.4f} {unit} (at most {most:g})"

@@ -1,0 +1,112 @@
+"""What a name on the command line stands for: a published system or a file, told apart by its content."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import warnings
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qdsim.cli.outcome import UnusableError
+
+if TYPE_CHECKING:
+    from qdsim.model import FloatArray, Model
+    from qdsim.planning import Plan
+    from qdsim.systems import System
+
+__all__ = [
+    "add_json",
+    "first_configuration",
+    "is_archive",
+    "load_model",
+    "load_plan",
+    "load_system",
+    "model_of_plan",
+]
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The switch of commands that report."""
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def is_archive(path: str) -> bool:
+    """Whether a file is a plan or another archive of qdsim, whatever it is called."""
+    return os.path.isfile(path) and zipfile.is_zipfile(path)
+
+
+def load_system(name: str) -> System:
+    """A published system; UnusableError names those that come near."""
+    from qdsim import systems
+
+    try:
+        return systems.load(name)
+    except ValueError:
+        near = difflib.get_close_matches(name, systems.NAMES, n=3)
+        hint = f"; near: {', '.join(near)}" if near else ""
+        raise UnusableError(
+            f"{name!r} is neither a file nor a published system{hint} ('qdsim systems' lists them)"
+        ) from None
+
+
+def load_model(name: str, **arguments: Any) -> Model:
+    """The model of a robot file or of a published system; warnings of the file are left out."""
+    if not os.path.exists(name):
+        return load_system(name).model
+    from qdsim.loading import load
+
+    if is_archive(name):
+        raise UnusableError(f"{name}: an archive of arrays, not a robot file")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return load(name, **arguments)
+        except ValueError as error:
+            raise UnusableError(str(error)) from None
+
+
+def first_configuration(model: Model) -> FloatArray:
+    """``(nq,)`` where a robot file's story begins: its first key frame, else its default configuration, within limits."""
+    for key in model.keyframes.values():
+        return model.clamp_to_limits(key.q)
+    return model.clamp_to_limits(model.default_q)
+
+
+def load_plan(path: str) -> Plan:
+    """A plan's file; UnusableError says what it is instead."""
+    from qdsim.planning import Plan
+
+    try:
+        return Plan.load(path)
+    except ValueError as error:
+        kind = _format_of(path)
+        found = f" (it is a {kind} file)" if kind not in (None, "qdsim-plan") else ""
+        raise UnusableError(f"{error}{found}") from None
+
+
+def _format_of(path: str) -> str | None:
+    """The format that an archive's header names; None where it has none."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return str(json.loads(str(archive["header"]))["format"])
+    except Exception:  # whatever a damaged file may raise: it names no format
+        return None
+
+
+def model_of_plan(plan: Plan, name: str | None) -> Model:
+    """The model that a plan belongs to: the one named, else of the published system that has its task."""
+    if name is not None:
+        return load_model(name)
+    from qdsim import systems
+
+    for system in map(systems.load, systems.TASK_NAMES):
+        if any(task.name == plan.task for task in system.tasks.values()):
+            return system.model
+    raise UnusableError(
+        f"no published system has the task {plan.task!r}: name the plan's robot file by --model"
+    )

@@ -1,0 +1,42 @@
+"""List the published systems and their tasks, which 'qdsim plan' plans."""
+
+from __future__ import annotations
+
+import argparse
+
+from qdsim.cli.outcome import Outcome, table
+from qdsim.cli.sources import add_json
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``qdsim systems``."""
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> Outcome:
+    """All systems by name."""
+    from qdsim import systems
+
+    found = [systems.load(name) for name in systems.NAMES]
+    report = {
+        system.name: {
+            "nq": system.model.nq,
+            "nv": system.model.nv,
+            "nu": system.model.nu,
+            "tasks": {key: task.name for key, task in system.tasks.items()},
+            "about": system.about,
+        }
+        for system in found
+    }
+    rows = [("SYSTEM", "TASKS", "WHAT IT IS")]
+    for system in found:
+        rows.append((system.name, ", ".join(system.tasks) or "-", _short(system.about)))
+    return Outcome(report, table(rows))
+
+
+def _short(about: str, longest: int = 72) -> str:
+    """Its first words, up to a colon or a full stop where that is near."""
+    first = about.split(": ")[0].split(". ")[0].rstrip(".")
+    return first if len(first) <= longest else first[: longest - 3].rsplit(" ", 1)[0] + " ..."

@@ -1,0 +1,71 @@
+"""One configuration of any model as a picture."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.arguments import instance, path_of, reals
+from qdsim.model import Model
+from qdsim.planning.drawing.planar import new_figure, save_figure
+from qdsim.planning.drawing.spatial import scene_of
+
+__all__ = ["draw_configuration", "object_of"]
+
+_INCHES = 4.8, 3.6
+_DPI = 150
+
+
+def object_of(model: Model) -> str:
+    """The body that a picture is about: the last one on joints that nothing drives, else the last one.
+
+    Raises:
+        ValueError: if the model has no body beside the world.
+    """
+    bodies = model.description.bodies[1:]
+    if not bodies:
+        raise ValueError("model: it has no body to draw")
+    driven = {name for name in model.joint_names if _is_driven(model, name)}
+    free = [b.name for b in bodies if b.joints and not any(j.name in driven for j in b.joints)]
+    return free[-1] if free else bodies[-1].name
+
+
+def _is_driven(model: Model, joint: str) -> bool:
+    return model.slice_v(joint).start in model.actuated_v
+
+
+def draw_configuration(
+    model: Model,
+    path: str | os.PathLike[str],
+    q: npt.ArrayLike | None = None,
+    *,
+    object: str | None = None,
+) -> None:
+    """Draw a configuration of a model into a file (png, pdf, svg: what Matplotlib writes).
+
+    Args:
+        model: the model.
+        path: the file.
+        q: ``(nq,)``; None: the default configuration.
+        object: the body that the picture is about; None: the last one that nothing drives.
+
+    Raises:
+        ValueError: for a configuration of another size, or if there is no such body.
+        ImportError: without Matplotlib.
+    """
+    instance("model", model, Model)
+    place = path_of("path", path)
+    shown = np.atleast_2d(reals("q", model.default_q if q is None else q))
+    scene = scene_of(model, object_of(model) if object is None else object, shown)
+    low, high = scene.window(shown)
+    width, height = high - low
+    wide, tall = _INCHES
+    more = 0.5 * np.maximum([height * wide / tall - width, width * tall / wide - height], 0.0)
+    figure = new_figure(wide, tall, dpi=_DPI)
+    ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    ax.axis("off")
+    scene.prepare(ax, low - more, high + more)
+    scene.draw(ax, shown[0])
+    save_figure(figure, place)
