@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import qdsim
 from qdsim.description import Actuator, ModelWarning
 from qdsim.formats import load_description
 
@@ -353,6 +354,34 @@ class TestIgnoredAndErrors:
             "pair 'floor' - 'g': solver parameters",
             "tendon 't': exerts no force",
         }
+
+    def test_damping_and_armature_count_in_the_second_order_step(self) -> None:
+        source = mjcf(
+            '<body name="b"><joint name="h" damping="0.1" armature="0.2" range="0 1" margin="0.01"/>'
+            '<joint name="s" type="slide" damping="3"/><geom name="g" size="0.1"/>'
+            '<body><joint name="c" type="ball" damping="0.7" armature="0.3"/><geom size="0.1"/></body>'
+            '</body><body><joint name="f" type="free" damping="0.4"/><geom size="0.1"/></body>'
+        )
+        model = qdsim.load(source)
+        assert model.parameters.joint_damping.tolist() == [0.1, 3.0, 0.7, 0.4]
+        assert model.parameters.joint_armature.tolist() == [0.2, 0.0, 0.3, 0.0]
+        assert "joint 'h': damping 0.1" in model.ignored
+        assert model.ignored_by_dynamics == ("joint 'h': margin 0.01 of its limits",)
+        again = qdsim.load(model.description.to_mjcf())
+        assert again.parameters.joint_damping.tolist() == [0.1, 3.0, 0.7, 0.4]
+        assert again.parameters.joint_armature.tolist() == [0.2, 0.0, 0.3, 0.0]
+        off = qdsim.load(
+            mjcf(HINGE.format(' damping="0.3"'), option='<option><flag damper="disable"/></option>')
+        )
+        assert off.parameters.joint_damping.tolist() == [0.0]
+        scene = qdsim.SceneBuilder()
+        scene.body("b", mass=1.0, inertia=(1, 1, 1))
+        scene.joint("b", "ball", damping=2.0, armature=0.5)
+        built = qdsim.build(scene.build())
+        assert built.parameters.joint_damping.tolist() == [2.0]
+        assert built.with_parameters(joint_armature=0.7).parameters.joint_armature.tolist() == [0.7]
+        with pytest.raises(ValueError, match="damping"):
+            qdsim.description.Joint("j", damping=-1.0)
 
     def test_nothing_to_list(self) -> None:
         assert load_description(mjcf(TWO)).ignored == ()

@@ -33,7 +33,14 @@ def tangents(model: qdsim.Model, rng: np.random.Generator, names: Iterable[str])
     out = {}
     for name in names:
         out[name] = rng.uniform(-1.0, 1.0, shape_of(model, name))
-        if name in ("geom_size", "body_mass", "joint_stiffness", "actuator_stiffness"):
+        if name in (
+            "geom_size",
+            "body_mass",
+            "joint_stiffness",
+            "actuator_stiffness",
+            "joint_damping",
+            "joint_armature",
+        ):
             out[name] *= getattr(model.parameters, name)
         if name == "pair_friction":
             out[name][:, 1], out[name][:, 4] = out[name][:, 0], out[name][:, 3]

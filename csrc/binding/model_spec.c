@@ -50,6 +50,8 @@ static const spec_field spec_fields[] = {
     FIELD(joint_range, NPY_DOUBLE, COUNT_JOINT, 2, 0),
     FIELD(joint_stiffness, NPY_DOUBLE, COUNT_JOINT, 0, 0),
     FIELD(joint_springref, NPY_DOUBLE, COUNT_JOINT, 0, 0),
+    FIELD(joint_damping, NPY_DOUBLE, COUNT_JOINT, 0, 0),
+    FIELD(joint_armature, NPY_DOUBLE, COUNT_JOINT, 0, 0),
     FIELD(default_q, NPY_DOUBLE, COUNT_NQ, 0, 0),
     FIELD(actuator_joint, NPY_INT32, COUNT_ACTUATOR, 0, 0),
     FIELD(actuator_stiffness, NPY_DOUBLE, COUNT_ACTUATOR, 0, 0),

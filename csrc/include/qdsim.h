@@ -256,6 +256,10 @@ typedef struct qd_model_spec {
   const double
       *joint_stiffness; /* (joint_count) spring, N/m or Nm/rad, hinge and slide; 0 = none */
   const double *joint_springref; /* (joint_count) q at which the spring rests */
+  const double *joint_damping;   /* (joint_count) N s/m or Nm s/rad, each DOF of the joint; NULL:
+                                    none. Like the next one for the second-order step only */
+  const double *joint_armature;  /* (joint_count) kg or kg m^2, added to the mass of each DOF of the
+                                    joint; NULL: none */
   const double *default_q;       /* (nq) configuration at which mass_ratio is evaluated */
 
   int actuator_count;               /* nu */
@@ -331,6 +335,8 @@ typedef enum qd_parameter {
   QD_PARAMETER_BODY_INERTIA,
   QD_PARAMETER_JOINT_STIFFNESS,
   QD_PARAMETER_JOINT_SPRINGREF,
+  QD_PARAMETER_JOINT_DAMPING,
+  QD_PARAMETER_JOINT_ARMATURE,
   QD_PARAMETER_ACTUATOR_STIFFNESS,
   QD_PARAMETER_GEOM_SIZE,
   QD_PARAMETER_PAIR_FRICTION,
@@ -523,6 +529,8 @@ typedef enum qd_argument {
   QD_BY_BODY_INERTIA = QD_BY_PARAMETER + QD_PARAMETER_BODY_INERTIA, /* symmetric */
   QD_BY_JOINT_STIFFNESS = QD_BY_PARAMETER + QD_PARAMETER_JOINT_STIFFNESS,
   QD_BY_JOINT_SPRINGREF = QD_BY_PARAMETER + QD_PARAMETER_JOINT_SPRINGREF,
+  QD_BY_JOINT_DAMPING = QD_BY_PARAMETER + QD_PARAMETER_JOINT_DAMPING,
+  QD_BY_JOINT_ARMATURE = QD_BY_PARAMETER + QD_PARAMETER_JOINT_ARMATURE,
   QD_BY_ACTUATOR_STIFFNESS = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_STIFFNESS,
   QD_BY_GEOM_SIZE = QD_BY_PARAMETER + QD_PARAMETER_GEOM_SIZE,
   QD_BY_PAIR_FRICTION = QD_BY_PARAMETER + QD_PARAMETER_PAIR_FRICTION,

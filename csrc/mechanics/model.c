@@ -53,6 +53,8 @@ void model_parameters_lay_out(qd_model *m, arena *a) {
   p->body_inertia = arena_doubles(a, 9 * nb);
   p->joint_stiffness = arena_doubles(a, nj);
   p->joint_springref = arena_doubles(a, nj);
+  p->joint_damping = arena_doubles(a, nj);
+  p->joint_armature = arena_doubles(a, nj);
   p->actuator_stiffness = arena_doubles(a, (size_t)m->nu);
   p->geom_size = arena_doubles(a, 3 * (size_t)m->geom_count);
   p->pair_friction = arena_doubles(a, 5 * (size_t)m->pair_count);
@@ -136,6 +138,8 @@ static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
   copy_doubles(p->body_inertia, spec->body_inertia, 9 * nb);
   copy_doubles(p->joint_stiffness, spec->joint_stiffness, nj);
   copy_doubles(p->joint_springref, spec->joint_springref, nj);
+  copy_doubles(p->joint_damping, spec->joint_damping, spec->joint_damping != NULL ? nj : 0);
+  copy_doubles(p->joint_armature, spec->joint_armature, spec->joint_armature != NULL ? nj : 0);
   copy_doubles(p->actuator_stiffness, spec->actuator_stiffness, (size_t)m->nu);
   copy_doubles(p->geom_size, spec->geom_size, 3 * (size_t)m->geom_count);
   copy_doubles(p->pair_friction, spec->pair_friction, 5 * (size_t)m->pair_count);

@@ -16,6 +16,8 @@ typedef struct model_parameters {
   double *body_inertia;       /* (nb, 3, 3) */
   double *joint_stiffness;    /* (joint_count) */
   double *joint_springref;    /* (joint_count) */
+  double *joint_damping;      /* (joint_count) */
+  double *joint_armature;     /* (joint_count) */
   double *actuator_stiffness; /* (nu) */
   double *geom_size;          /* (geom_count, 3) */
   double *pair_friction;      /* (pair_count, 5) */

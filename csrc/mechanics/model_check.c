@@ -120,6 +120,12 @@ static qd_status check_joint(const qd_model_spec *s, int j, const report *r) {
   if (s->joint_stiffness[j] < 0.0) {
     return fail(r, "joint_stiffness", j, "negative");
   }
+  if (s->joint_damping != NULL && s->joint_damping[j] < 0.0) {
+    return fail(r, "joint_damping", j, "negative");
+  }
+  if (s->joint_armature != NULL && s->joint_armature[j] < 0.0) {
+    return fail(r, "joint_armature", j, "negative");
+  }
   if (type > QD_SLIDE && (s->joint_stiffness[j] > 0.0 || isfinite(lower) || isfinite(upper))) {
     return fail(r, "joint_type", j, "springs and limits are for hinge and slide joints");
   }
@@ -133,6 +139,12 @@ static qd_status check_joints(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "joint_ref", s->joint_ref, s->joint_count, 1));
   TRY(check_finite(r, "joint_stiffness", s->joint_stiffness, s->joint_count, 1));
   TRY(check_finite(r, "joint_springref", s->joint_springref, s->joint_count, 1));
+  if (s->joint_damping != NULL) {
+    TRY(check_finite(r, "joint_damping", s->joint_damping, s->joint_count, 1));
+  }
+  if (s->joint_armature != NULL) {
+    TRY(check_finite(r, "joint_armature", s->joint_armature, s->joint_count, 1));
+  }
   for (int j = 0; j < s->joint_count; ++j) {
     TRY(check_joint(s, j, r));
     nq += joint_q_count(s->joint_type[j]);

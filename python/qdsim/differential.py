@@ -27,8 +27,8 @@ class Differential:
     """A step with its derivatives, as products with vectors. Made by `differentiate`.
 
     The arguments of a step are "q", "u", "tau", "wrench" and the names in `model.parameters`: "gravity", "body_mass",
-    "body_com", "body_inertia", "joint_stiffness", "joint_springref", "actuator_stiffness", "geom_size" and
-    "pair_friction". Configurations count in tangent coordinates (nv), at q and at q_next; every other argument has
+    "body_com", "body_inertia", "joint_stiffness", "joint_springref", "joint_damping", "joint_armature", "actuator_stiffness",
+    "geom_size" and "pair_friction". Configurations count in tangent coordinates (nv), at q and at q_next; every other argument has
     its own shape and units.
 
     Derivatives are those of the active set that the step ended on (`step.info.derivative_exact` tells whether it is

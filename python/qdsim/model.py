@@ -35,6 +35,8 @@ _PARAMETERS = (
     "body_inertia",
     "joint_stiffness",
     "joint_springref",
+    "joint_damping",
+    "joint_armature",
     "actuator_stiffness",
     "geom_size",
     "pair_friction",
@@ -74,6 +76,10 @@ class Parameters:
     """(joints) springs, N/m or Nm/rad."""
     joint_springref: FloatArray
     """(joints) where the springs rest, m or rad."""
+    joint_damping: FloatArray
+    """(joints) N s/m or Nm s/rad, of each DOF of the joint; for the second-order step."""
+    joint_armature: FloatArray
+    """(joints) kg or kg m^2 added to the mass of each DOF of the joint; for the second-order step."""
     actuator_stiffness: FloatArray
     """(nu) N/m or Nm/rad, joint units."""
     geom_size: FloatArray
@@ -142,6 +148,8 @@ class Model(_core.Model):
     name : str
     ignored : tuple of str
         What the file said and quasi-dynamics has no use for.
+    ignored_by_dynamics : tuple of str
+        What of that has no use in the second-order step either (damping and armature have).
     description : Description
     """
 
@@ -151,6 +159,7 @@ class Model(_core.Model):
     geom_names: tuple[str, ...]
     actuator_names: tuple[str, ...]
     ignored: tuple[str, ...]
+    ignored_by_dynamics: tuple[str, ...]
     default_q: FloatArray
     keyframes: Mapping[str, KeyframeState]
     joint_range: FloatArray
@@ -179,6 +188,8 @@ class Model(_core.Model):
         set_now = object.__setattr__.__get__(self)
         set_now("description", description)
         set_now("ignored", description.ignored)
+        known = frozenset(description.dynamic_only)
+        set_now("ignored_by_dynamics", tuple(x for x in description.ignored if x not in known))
         set_now("body_names", tuple(body.name for body in description.bodies))
         set_now("joint_names", tuple(joint.name for joint in description.joints))
         set_now("geom_names", tuple(geom.name for geom in description.geoms))
@@ -461,6 +472,8 @@ def _with_parameters(description: Description, parameters: Parameters, model: Mo
                     joint,
                     stiffness=float(parameters.joint_stiffness[j]),
                     springref=float(parameters.joint_springref[j]),
+                    damping=float(parameters.joint_damping[j]),
+                    armature=float(parameters.joint_armature[j]),
                 )
             )
         new_geoms = [

@@ -26,6 +26,7 @@ typedef struct spec_data {
   double body_com[3 * BODIES_MAX], body_inertia[9 * BODIES_MAX];
   double joint_pos[3 * JOINTS_MAX], joint_axis[3 * JOINTS_MAX], joint_ref[JOINTS_MAX];
   double joint_range[2 * JOINTS_MAX], joint_stiffness[JOINTS_MAX], joint_springref[JOINTS_MAX];
+  double joint_damping[JOINTS_MAX], joint_armature[JOINTS_MAX];
   double default_q[Q_MAX], actuator_stiffness[JOINTS_MAX], actuator_gear[JOINTS_MAX];
   double geom_pos[3 * GEOMS_MAX], geom_quat[4 * GEOMS_MAX], geom_size[3 * GEOMS_MAX];
   double pair_friction[5 * PAIRS_MAX], pair_margin[PAIRS_MAX];
@@ -109,6 +110,8 @@ static void read_joints(fuzz_input *in, qd_model_spec *s, spec_data *d) {
   fill(in, d->joint_pos, 3 * s->joint_count);
   fill(in, d->joint_ref, s->joint_count);
   fill(in, d->joint_springref, s->joint_count);
+  fill(in, d->joint_damping, s->joint_count);
+  fill(in, d->joint_armature, s->joint_count);
   s->joint_type = d->joint_type;
   s->joint_body = d->joint_body;
   s->joint_pos = d->joint_pos;
@@ -117,6 +120,8 @@ static void read_joints(fuzz_input *in, qd_model_spec *s, spec_data *d) {
   s->joint_range = d->joint_range;
   s->joint_stiffness = d->joint_stiffness;
   s->joint_springref = d->joint_springref;
+  s->joint_damping = d->joint_damping;
+  s->joint_armature = d->joint_armature;
   s->default_q = d->default_q;
   for (int j = 0, q = 0; j < s->joint_count; ++j) {
     const int type = d->joint_type[j];

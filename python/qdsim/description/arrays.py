@@ -46,6 +46,8 @@ def model_arrays(description: Elements) -> dict[str, Array]:
         "joint_range": _floats([joint.range or unlimited for joint in joints], 2),
         "joint_stiffness": _floats([joint.stiffness for joint in joints]),
         "joint_springref": _floats([joint.springref for joint in joints]),
+        "joint_damping": _floats([joint.damping for joint in joints]),
+        "joint_armature": _floats([joint.armature for joint in joints]),
         "default_q": _floats(description.default_q),
         "actuator_joint": _ints([joint_index[item.joint] for item in description.actuators]),
         "actuator_stiffness": _floats([item.stiffness for item in description.actuators]),

@@ -110,6 +110,8 @@ class SceneBuilder:
         range: Any = None,
         stiffness: float = 0.0,
         springref: float = 0.0,
+        damping: float = 0.0,
+        armature: float = 0.0,
     ) -> str:
         """Adds a joint between a body and its parent; see ``Joint``. The first joint is named like
         its body if no name is given."""
@@ -125,6 +127,8 @@ class SceneBuilder:
             range=range,
             stiffness=stiffness,
             springref=springref,
+            damping=damping,
+            armature=armature,
         )
         self._bodies[body] = dataclasses.replace(owner, joints=(*owner.joints, joint))
         return name

@@ -106,7 +106,9 @@ class Joint:
     ``name``: unique among joints. ``type``: "hinge", "slide", "ball", "free". ``pos`` (3): anchor in the body frame, m. ``axis`` (3): of hinge and slide, body frame, any
     length. ``ref``: value of q at which the body stands at ``Body.pos``, ``Body.quat``; hinge and
     slide. ``range``: (lower, upper) in rad or m, or None. ``stiffness``, ``springref``: a spring of
-    a hinge or slide, Nm/rad or N/m, and the q at which it rests.
+    a hinge or slide, Nm/rad or N/m, and the q at which it rests. ``damping`` (Nm s/rad or N s/m) and
+    ``armature`` (kg m^2 or kg, the inertia of a rotor behind its gear): of each DOF of the joint, for
+    the second-order step.
     """
 
     name: str
@@ -117,6 +119,8 @@ class Joint:
     range: tuple[float, float] | None = None
     stiffness: float = 0.0
     springref: float = 0.0
+    damping: float = 0.0
+    armature: float = 0.0
 
     def __post_init__(self) -> None:
         owner = f"joint {checks.text('joint', 'name', self.name)!r}"
@@ -130,6 +134,8 @@ class Joint:
             range=checks.interval(owner, "range", self.range),
             stiffness=checks.non_negative(owner, "stiffness", self.stiffness),
             springref=checks.number(owner, "springref", self.springref),
+            damping=checks.non_negative(owner, "damping", self.damping),
+            armature=checks.non_negative(owner, "armature", self.armature),
         )
         if not self.scalar:
             if self.range is not None:
@@ -516,6 +522,7 @@ class Elements:
     parent_filter: bool = True
     name: str = "model"
     ignored: tuple[str, ...] = field(default=(), compare=False)
+    dynamic_only: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         owner = "description"
@@ -533,6 +540,7 @@ class Elements:
             gravity=checks.vector(owner, "gravity", self.gravity, 3),
             name=checks.text(owner, "name", self.name),
             ignored=tuple(str(item) for item in self.ignored),
+            dynamic_only=tuple(str(item) for item in self.dynamic_only),
         )
         if self.friction_combination not in ("max", "harmonic"):
             raise ValueError(

@@ -92,13 +92,12 @@ def _write_body(parent: Element, body: Body) -> Element:
 
 
 def _write_joint(parent: Element, joint: Joint) -> None:
-    if joint.type == "free":
-        ElementTree.SubElement(parent, "freejoint", name=joint.name)
-        return
     element = ElementTree.SubElement(
         parent, "joint", name=joint.name, type=joint.type, pos=_text(joint.pos)
     )
-    if joint.type == "ball":
+    element.set("damping", repr(joint.damping))
+    element.set("armature", repr(joint.armature))
+    if not joint.scalar:
         return
     element.set("axis", _text(joint.axis))
     element.set("ref", repr(joint.ref))

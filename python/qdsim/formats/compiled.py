@@ -74,6 +74,7 @@ def describe(
                 parent_filter=not reader.disabled("filterparent"),
                 name=reader.model_name(),
                 ignored=tuple(dict.fromkeys(reader.ignored + reader.refusals.left_out)),
+                dynamic_only=tuple(reader.dynamic_only),
             )
     except ValueError as error:
         if not reader.refusals.errors:
@@ -98,6 +99,7 @@ class _Reader(Reading):
         self.geometries = Geometries(self, clouds)
         self.constraints: list[Constraint] = []
         self.dry_friction: list[str] = []
+        self.dynamic_only: list[str] = []
 
     # ------------------------------------------------------------ what cannot be honoured
 
@@ -265,7 +267,13 @@ class _Reader(Reading):
                 )
             if stiffness:
                 self.refusals.error(f"joint '{name}': springs on {kind} joints are not supported")
-            return Joint(name, kind, pos=m.jnt_pos[j] if kind == "ball" else (0.0,) * 3)
+            return Joint(
+                name,
+                kind,
+                pos=m.jnt_pos[j] if kind == "ball" else (0.0,) * 3,
+                damping=self._damping(j),
+                armature=float(m.dof_armature[m.jnt_dofadr[j]]),
+            )
         return Joint(
             name,
             kind,
@@ -275,22 +283,30 @@ class _Reader(Reading):
             range=tuple(m.jnt_range[j]) if limited else None,
             stiffness=stiffness,
             springref=float(m.qpos_spring[qpos]),
+            damping=self._damping(j),
+            armature=float(m.dof_armature[m.jnt_dofadr[j]]),
         )
+
+    def _damping(self, j: int) -> float:
+        return 0.0 if self.disabled("damper") else float(self.m.dof_damping[self.m.jnt_dofadr[j]])
 
     def _note_joint(self, j: int, limited: bool) -> None:
         m, name = self.m, self.joint_names[j]
         owner = f"joint '{name}'"
-        dof = int(m.jnt_dofadr[j])
+        dof, counted = int(m.jnt_dofadr[j]), len(self.dynamic_only)
         poly = np.ravel(self.field("jnt_stiffnesspoly", np.zeros((j + 1, 1)))[j])
         if np.any(poly) and not self.disabled("spring"):
             self.refusals.error(f"{owner}: springs that are not linear are not supported")
         if self.field("jnt_plasticadr", np.full(j + 1, -1))[j] >= 0:
             self.refusals.error(f"{owner}: springs that yield are not supported")
-        damping = np.ravel(self.field("dof_dampingpoly", np.zeros((dof + 1, 1)))[dof])
-        if m.dof_damping[dof] or np.any(damping):
-            self.ignored.append(f"{owner}: damping {m.dof_damping[dof]:g}")
+        nonlinear = np.any(np.ravel(self.field("dof_dampingpoly", np.zeros((dof + 1, 1)))[dof]))
+        if m.dof_damping[dof]:
+            self.dynamic_only.append(f"{owner}: damping {m.dof_damping[dof]:g}")
         if m.dof_armature[dof]:
-            self.ignored.append(f"{owner}: armature {m.dof_armature[dof]:g}")
+            self.dynamic_only.append(f"{owner}: armature {m.dof_armature[dof]:g}")
+        self.ignored.extend(self.dynamic_only[counted:])
+        if nonlinear:
+            self.ignored.append(f"{owner}: damping that is not linear")
         if m.dof_frictionloss[dof] and not self.disabled("frictionloss"):
             self.dry_friction.append(name)
             self.ignored.append(f"{owner}: frictionloss {m.dof_frictionloss[dof]:g}")

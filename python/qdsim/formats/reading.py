@@ -82,7 +82,7 @@ class Reading:
         names = [what]
         if what in ("equality", "frictionloss", "limit", "contact"):
             names.append("constraint")
-        elif what == "spring":
+        elif what in ("spring", "damper"):
             names.append("passive")
         mask = sum(int(bits.get(f"mjDSBL_{name.upper()}", 0)) for name in names)
         return bool(int(self.m.opt.disableflags) & mask)
