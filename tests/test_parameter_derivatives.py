@@ -11,6 +11,7 @@ import pytest
 from scenes import Scene, arm, floating, pendulum, planar_hand, pusher
 from test_constraints import SCENES as CONSTRAINED
 from test_linearize import STENCIL
+from test_tendons import hand_scene
 from test_wrench import BLOCK, MASS, MU, SPRING, G, H
 
 import qdsim
@@ -134,6 +135,7 @@ def scenes(condim: int = 3) -> dict[str, Scene]:
         "floating": floating(condim),
         "curved": curved(condim),
         **CONSTRAINED,
+        "tendons": hand_scene(),
     }
 
 

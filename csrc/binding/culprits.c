@@ -24,7 +24,7 @@ static int joint_of(const model_object *model, int dof) {
 static PyObject *describe(PyObject *model, const qd_culprit *one) {
   PyObject *a = name_of(model, "body_names", one->body_a);
   PyObject *b = a ? name_of(model, "body_names", one->body_b) : NULL;
-  PyObject *joint = NULL, *text = NULL;
+  PyObject *joint = NULL, *text = NULL; /* joint or tendon */
   if (!b) {
     Py_XDECREF(a);
     return NULL;
@@ -39,6 +39,10 @@ static PyObject *describe(PyObject *model, const qd_culprit *one) {
     break;
   case QD_CULPRIT_CONSTRAINT:
     text = PyUnicode_FromFormat("constraint %d between %R and %R", (int)one->index, a, b);
+    break;
+  case QD_CULPRIT_TENDON:
+    joint = name_of(model, "tendon_names", one->index);
+    text = joint ? PyUnicode_FromFormat("tendon %R", joint) : NULL;
     break;
   default:
     text = PyUnicode_FromFormat("motion of %R", a);

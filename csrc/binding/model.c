@@ -258,6 +258,57 @@ static PyObject *model_mass_matrix(PyObject *object, PyObject *q) {
   return without_overflow(out, "mass_matrix");
 }
 
+/* Rows (n, nq) of doubles; lengths and rates of each, or None if the row at `bad` is no q. */
+static int tendons_fill(model_object *self, workspace_entry *entry, const double *q, npy_intp rows,
+                        double *lengths, double *jacobians) {
+  for (npy_intp i = 0; i < rows; i++) {
+    int joint;
+    if (qd_normalize(self->model, q + i * self->nq, entry->q, &joint) != QD_OK) {
+      PyErr_Format(PyExc_ValueError,
+                   "q: row %zd is not finite, or has a quaternion not of unit length", i);
+      return -1;
+    }
+    qd_tendon_lengths(self->model, entry->workspace, entry->q, lengths + i * self->tendon_count,
+                      jacobians ? jacobians + i * self->tendon_count * self->nv : NULL);
+  }
+  return 0;
+}
+
+static PyObject *model_tendons(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
+                               PyObject *kwnames) {
+  static const char *const names[] = {"q", "jacobians"};
+  PyObject *in[2];
+  model_object *self = model_ready(object);
+  if (!self || arguments_parse("_tendons", names, 2, 2, 2, args, arg_count, kwnames, in) < 0) {
+    return NULL;
+  }
+  int wanted = PyObject_IsTrue(in[1]);
+  npy_intp shape[3] = {-1, self->nq, self->nv};
+  PyArrayObject *q = wanted < 0 ? NULL : array_read(in[0], "q", 2, shape);
+  if (!q) {
+    return NULL;
+  }
+  shape[0] = PyArray_DIM(q, 0);
+  shape[1] = self->tendon_count;
+  PyObject *lengths = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
+  PyObject *jacobians = wanted ? PyArray_SimpleNew(3, shape, NPY_DOUBLE) : Py_NewRef(Py_None);
+  workspace_entry *entry = lengths && jacobians ? model_acquire(self) : NULL;
+  PyObject *out = NULL;
+  if (entry &&
+      tendons_fill(self, entry, PyArray_DATA(q), shape[0], PyArray_DATA((PyArrayObject *)lengths),
+                   wanted ? PyArray_DATA((PyArrayObject *)jacobians) : NULL) == 0) {
+    lengths = without_overflow(lengths, "tendon_lengths");
+    out = lengths ? PyTuple_Pack(2, lengths, jacobians) : NULL;
+  }
+  if (entry) {
+    workspace_pool_release(&self->pool, entry);
+  }
+  Py_XDECREF(lengths);
+  Py_XDECREF(jacobians);
+  Py_DECREF(q);
+  return out;
+}
+
 static int contacts_overflow(const qd_contact *contacts, int count) {
   int overflow = 0;
   for (int i = 0; i < count && !overflow; ++i) {
@@ -327,6 +378,7 @@ static PyMemberDef model_members[] = {
     COUNT_MEMBER(geom_count, "Geometries."),
     COUNT_MEMBER(pair_count, "Pairs of geometries that may touch."),
     COUNT_MEMBER(constraint_count, "Bilateral constraints."),
+    COUNT_MEMBER(tendon_count, "Tendons."),
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef model_getset[] = {
@@ -359,6 +411,10 @@ static PyMethodDef model_methods[] = {
                 "world axes, with respect to tangent coordinates."),
     {"mass_matrix", model_mass_matrix, METH_O,
      "mass_matrix($self, q, /)\n--\n\nJoint-space mass matrix (nv, nv) in tangent coordinates."},
+    FAST_METHOD("_tendons", model_tendons,
+                "_tendons($self, q, jacobians)\n--\n\n"
+                "Lengths (n, tendon_count) at rows of q (n, nq), and their Jacobians (n,\n"
+                "tendon_count, nv) or None."),
     FAST_METHOD("contacts", model_contacts,
                 "contacts($self, q, margin)\n--\n\n"
                 "Structured array of the contacts with dist <= max(margin, the pair's own), m."),

@@ -17,6 +17,8 @@ typedef enum count_kind {
   COUNT_CLOUD_POINT,
   COUNT_PAIR,
   COUNT_CONSTRAINT,
+  COUNT_TENDON,
+  COUNT_TENDON_POINT,
   COUNT_KIND_COUNT,
   COUNT_NQ = COUNT_KIND_COUNT,
   COUNT_THREE
@@ -77,6 +79,11 @@ static const spec_field spec_fields[] = {
     FIELD(constraint_type, NPY_INT32, COUNT_CONSTRAINT, 0, 0),
     FIELD(constraint_object, NPY_INT32, COUNT_CONSTRAINT, 2, 0),
     FIELD(constraint_data, NPY_DOUBLE, COUNT_CONSTRAINT, 10, 0),
+    FIELD(tendon_type, NPY_INT32, COUNT_TENDON, 0, 0),
+    FIELD(tendon_point_count, NPY_INT32, COUNT_TENDON, 0, 0),
+    FIELD(tendon_range, NPY_DOUBLE, COUNT_TENDON, 2, 0),
+    FIELD(tendon_object, NPY_INT32, COUNT_TENDON_POINT, 0, 0),
+    FIELD(tendon_data, NPY_DOUBLE, COUNT_TENDON_POINT, 3, 0),
     FIELD(gravity, NPY_DOUBLE, COUNT_THREE, 0, 0),
 };
 
@@ -177,6 +184,8 @@ static int spec_read(spec_reader *reader, PyObject *dict) {
   spec->cloud_point_total = (int)reader->counts[COUNT_CLOUD_POINT];
   spec->pair_count = (int)reader->counts[COUNT_PAIR];
   spec->constraint_count = (int)reader->counts[COUNT_CONSTRAINT];
+  spec->tendon_count = (int)reader->counts[COUNT_TENDON];
+  spec->tendon_point_total = (int)reader->counts[COUNT_TENDON_POINT];
   return 0;
 }
 
@@ -228,6 +237,7 @@ static int model_fill_from(model_object *self, const qd_model_spec *spec) {
   self->geom_count = spec->geom_count;
   self->pair_count = spec->pair_count;
   self->constraint_count = spec->constraint_count;
+  self->tendon_count = spec->tendon_count;
   self->is_planar = qd_model_planar_normal(model, self->planar_normal);
   self->model = model;
   return 0;

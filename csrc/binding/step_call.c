@@ -61,6 +61,7 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
   call->result.delta = entry->delta;
   call->result.limit_force = entry->limit_force;
   call->result.constraint_force = entry->constraint_force;
+  call->result.tendon_force = entry->tendon_force;
   int bad = model_read_q(call->model, q, "q", entry->q) < 0 ||
             array_copy_vector(u, "u", call->model->nu, entry->u) < 0;
   if (!bad && tau && tau != Py_None) {
@@ -125,7 +126,8 @@ int step_call_check(const step_call *call, qd_status status) {
                           numbers_first_bad(call->result.delta, model->nv) >= 0 ||
                           numbers_first_bad(call->result.limit_force, model->nv) >= 0 ||
                           numbers_first_bad(call->result.constraint_force,
-                                            QD_CONSTRAINT_FORCE * model->constraint_count) >= 0)) {
+                                            QD_CONSTRAINT_FORCE * model->constraint_count) >= 0 ||
+                          numbers_first_bad(call->result.tendon_force, model->tendon_count) >= 0)) {
     status = QD_NUMERICAL_TROUBLE;
   }
   if (status == QD_OK) {

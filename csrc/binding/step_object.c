@@ -7,10 +7,11 @@
  * first read, and stays that array. */
 typedef struct step_object {
   PyObject_VAR_HEAD solver_info info;
-  int nq, nv, constraint_count, contact_count;
-  PyObject *q_next, *delta, *limit_force, *constraint_force, *contacts; /* NULL until read */
+  int nq, nv, constraint_count, tendon_count, contact_count;
+  PyObject *q_next, *delta, *limit_force, *constraint_force; /* NULL until read */
+  PyObject *tendon_force, *contacts;                         /* likewise */
   double numbers[]; /* q_next (nq), delta (nv), limit_force (nv), constraint_force
-                       (constraint_count, 6), then the contacts */
+                       (constraint_count, 6), tendon_force (tendon_count), then the contacts */
 } step_object;
 
 static const double *step_delta(const step_object *self) { return self->numbers + self->nq; }
@@ -20,21 +21,24 @@ static const double *step_limit_force(const step_object *self) {
 static double *step_constraint_force(step_object *self) {
   return self->numbers + self->nq + 2 * self->nv;
 }
+static double *step_tendon_force(step_object *self) {
+  return step_constraint_force(self) + QD_CONSTRAINT_FORCE * self->constraint_count;
+}
 static qd_contact *step_contacts(step_object *self) {
-  return (qd_contact *)(void *)(step_constraint_force(self) +
-                                QD_CONSTRAINT_FORCE * self->constraint_count);
+  return (qd_contact *)(void *)(step_tendon_force(self) + self->tendon_count);
 }
 
 static step_object *step_alloc(const core_state *state, int nq, int nv, int constraint_count,
-                               int contact_count) {
-  size_t bytes = (size_t)(nq + 2 * nv + QD_CONSTRAINT_FORCE * constraint_count) * sizeof(double) +
-                 (size_t)contact_count * sizeof(qd_contact);
+                               int tendon_count, int contact_count) {
+  size_t numbers = (size_t)(nq + 2 * nv + QD_CONSTRAINT_FORCE * constraint_count + tendon_count);
+  size_t bytes = numbers * sizeof(double) + (size_t)contact_count * sizeof(qd_contact);
   step_object *self =
       (step_object *)state->step_type->tp_alloc(state->step_type, (Py_ssize_t)bytes);
   if (self) {
     self->nq = nq;
     self->nv = nv;
     self->constraint_count = constraint_count;
+    self->tendon_count = tendon_count;
     self->contact_count = contact_count;
   }
   return self;
@@ -43,8 +47,9 @@ static step_object *step_alloc(const core_state *state, int nq, int nv, int cons
 PyObject *step_create(const step_call *call, int with_derivative) {
   const qd_step_result *result = &call->result;
   size_t nq = (size_t)call->model->nq, nv = (size_t)call->model->nv;
-  step_object *self = step_alloc(call->state, call->model->nq, call->model->nv,
-                                 call->model->constraint_count, result->contact_count);
+  step_object *self =
+      step_alloc(call->state, call->model->nq, call->model->nv, call->model->constraint_count,
+                 call->model->tendon_count, result->contact_count);
   if (!self) {
     return NULL;
   }
@@ -54,6 +59,8 @@ PyObject *step_create(const step_call *call, int with_derivative) {
   memcpy(self->numbers + nq + nv, result->limit_force, nv * sizeof(double));
   memcpy(step_constraint_force(self), result->constraint_force,
          QD_CONSTRAINT_FORCE * (size_t)self->constraint_count * sizeof(double));
+  memcpy(step_tendon_force(self), result->tendon_force,
+         (size_t)self->tendon_count * sizeof(double));
   if (result->contact_count > 0) {
     memcpy(step_contacts(self), result->contacts,
            (size_t)result->contact_count * sizeof(qd_contact));
@@ -82,6 +89,7 @@ int step_start_read(const step_call *call, PyObject *step, qd_step_start *out) {
   step_object *self = (step_object *)step;
   if (self->nq != model->nq || self->nv != model->nv ||
       self->constraint_count != model->constraint_count ||
+      self->tendon_count != model->tendon_count ||
       !contacts_fit(model, step_contacts(self), self->contact_count)) {
     PyErr_Format(PyExc_ValueError,
                  "warm_start: a step of another model (nq %d, nv %d, %d constraints; this one: nq "
@@ -94,7 +102,8 @@ int step_start_read(const step_call *call, PyObject *step, qd_step_start *out) {
                          .contacts = step_contacts(self),
                          .delta = step_delta(self),
                          .limit_force = step_limit_force(self),
-                         .constraint_force = step_constraint_force(self)};
+                         .constraint_force = step_constraint_force(self),
+                         .tendon_force = step_tendon_force(self)};
   return 0;
 }
 
@@ -107,6 +116,7 @@ static void step_dealloc(PyObject *object) {
   Py_XDECREF(self->delta);
   Py_XDECREF(self->limit_force);
   Py_XDECREF(self->constraint_force);
+  Py_XDECREF(self->tendon_force);
   Py_XDECREF(self->contacts);
   type->tp_free(object);
   Py_DECREF(type);
@@ -174,6 +184,12 @@ static PyObject *step_get_constraint_force(PyObject *object, void *closure) {
                                              QD_CONSTRAINT_FORCE));
 }
 
+static PyObject *step_get_tendon_force(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  return lazy_vector(object, &self->tendon_force, step_tendon_force(self), self->tendon_count);
+}
+
 static PyObject *step_get_contacts(PyObject *object, void *closure) {
   (void)closure;
   step_object *self = (step_object *)object;
@@ -211,10 +227,10 @@ static PyObject *step_reduce(PyObject *object, PyObject *unused) {
   if (!restore) {
     return NULL;
   }
-  return Py_BuildValue("N(NNNNNN)", restore, step_get_q_next(object, NULL),
+  return Py_BuildValue("N(NNNNNNN)", restore, step_get_q_next(object, NULL),
                        step_get_delta(object, NULL), step_get_limit_force(object, NULL),
-                       step_get_constraint_force(object, NULL), step_get_contacts(object, NULL),
-                       step_get_info(object, NULL));
+                       step_get_constraint_force(object, NULL), step_get_tendon_force(object, NULL),
+                       step_get_contacts(object, NULL), step_get_info(object, NULL));
 }
 
 static int constraint_force_read(step_object *self, PyObject *matrix) {
@@ -229,10 +245,10 @@ static int constraint_force_read(step_object *self, PyObject *matrix) {
 
 PyObject *step_restore(PyObject *module, PyObject *args) {
   core_state *state = PyModule_GetState(module);
-  PyObject *q_next, *delta, *limit_force, *constraint_force, *contacts, *info;
-  if (!PyArg_ParseTuple(args, "O!O!O!O!OO!:_restore_step", &PyArray_Type, &q_next, &PyArray_Type,
+  PyObject *q_next, *delta, *limit_force, *constraint_force, *tendon_force, *contacts, *info;
+  if (!PyArg_ParseTuple(args, "O!O!O!O!O!OO!:_restore_step", &PyArray_Type, &q_next, &PyArray_Type,
                         &delta, &PyArray_Type, &limit_force, &PyArray_Type, &constraint_force,
-                        &contacts, state->info_type, &info)) {
+                        &PyArray_Type, &tendon_force, &contacts, state->info_type, &info)) {
     return NULL;
   }
   npy_intp nq = PyArray_SIZE((PyArrayObject *)q_next), nv = PyArray_SIZE((PyArrayObject *)delta);
@@ -242,19 +258,22 @@ PyObject *step_restore(PyObject *module, PyObject *args) {
   }
   npy_intp nc = PyArray_DIM(rows, 0);
   npy_intp forces = PyArray_SIZE((PyArrayObject *)constraint_force);
+  npy_intp nt = PyArray_SIZE((PyArrayObject *)tendon_force);
   step_object *self = NULL;
   if (forces > INT32_MAX / 64 || nq > INT32_MAX / 64 || nv > INT32_MAX / 64 ||
-      nc > INT32_MAX / 64) {
+      nc > INT32_MAX / 64 || nt > INT32_MAX / 64) {
     PyErr_SetString(PyExc_ValueError, "_restore_step: too long");
   } else {
-    self = step_alloc(state, (int)nq, (int)nv, (int)(forces / QD_CONSTRAINT_FORCE), (int)nc);
+    self =
+        step_alloc(state, (int)nq, (int)nv, (int)(forces / QD_CONSTRAINT_FORCE), (int)nt, (int)nc);
   }
   if (self) {
     self->info = *info_of(info);
     if (array_copy_vector(q_next, "q_next", (int)nq, self->numbers) < 0 ||
         array_copy_vector(delta, "delta", (int)nv, self->numbers + nq) < 0 ||
         array_copy_vector(limit_force, "limit_force", (int)nv, self->numbers + nq + nv) < 0 ||
-        constraint_force_read(self, constraint_force) < 0) {
+        constraint_force_read(self, constraint_force) < 0 ||
+        array_copy_vector(tendon_force, "tendon_force", (int)nt, step_tendon_force(self)) < 0) {
       Py_CLEAR(self);
     } else if (nc > 0) {
       memcpy(step_contacts(self), PyArray_DATA(rows), (size_t)nc * sizeof(qd_contact));
@@ -273,6 +292,10 @@ static PyGetSetDef step_getset[] = {
      "Force of each bilateral constraint (constraint_count, 6), read-only: force N on the second\n"
      "body at its anchor and moment Nm, world axes; of a joint coupling the generalised force on\n"
      "the joint that follows, then zeros.",
+     NULL},
+    {"tendon_force", step_get_tendon_force, NULL,
+     "Force along each tendon (tendon_count), N, positive where it makes the tendon longer; "
+     "read-only.",
      NULL},
     {"contacts", step_get_contacts, NULL,
      "Structured array of the contacts in the program, read-only: geom_a, geom_b, body_a, body_b,\n"

@@ -8,7 +8,8 @@ static workspace_entry *entry_create(const qd_model *model) {
   size_t nu = (size_t)qd_model_nu(model);
   size_t nf = QD_CONSTRAINT_FORCE * (size_t)qd_model_constraint_count(model);
   size_t nw = 6 * (size_t)qd_model_body_count(model);
-  size_t count = 2 * nq + nu + 3 * nv + nw + nf + nv * nv + nv * nu;
+  size_t nt = (size_t)qd_model_tendon_count(model);
+  size_t count = 2 * nq + nu + 3 * nv + nw + nf + nt + nv * nv + nv * nu;
   workspace_entry *entry = calloc(1, sizeof *entry + count * sizeof(double));
   if (!entry) {
     return NULL;
@@ -26,7 +27,8 @@ static workspace_entry *entry_create(const qd_model *model) {
   entry->delta = entry->q_next + nq;
   entry->limit_force = entry->delta + nv;
   entry->constraint_force = entry->limit_force + nv;
-  entry->A = entry->constraint_force + nf;
+  entry->tendon_force = entry->constraint_force + nf;
+  entry->A = entry->tendon_force + nt;
   entry->B = entry->A + nv * nv;
   return entry;
 }

@@ -19,6 +19,7 @@ typedef struct workspace_entry {
   double *delta;            /* (nv) */
   double *limit_force;      /* (nv) */
   double *constraint_force; /* (constraint_count, 6) */
+  double *tendon_force;     /* (tendon_count) */
   double *A;                /* (nv, nv) */
   double *B;                /* (nv, nu) */
   double numbers[];         /* the memory behind the pointers */

@@ -70,6 +70,15 @@ void culprits_of_contradiction(const qd_model *model, const qd_workspace *w, con
                                 fabs(p->dual[limit->row])};
     note(result, &culprit);
   }
+  for (int i = one->tendon_row; i < one->tendon_row + one->tendon_row_count; ++i) {
+    const tendon_row *row = p->tendon_row + i;
+    const int first = model->tendon_dof_start[row->tendon];
+    const int last = model->tendon_dof_start[row->tendon + 1] - 1;
+    const qd_culprit culprit = {QD_CULPRIT_TENDON, row->tendon,
+                                model->dof_body[model->tendon_dof[first]],
+                                model->dof_body[model->tendon_dof[last]], fabs(p->dual[row->row])};
+    note(result, &culprit);
+  }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
     const int index = p->equality[i].constraint;
     const constraint_state *s = p->constraint + index;

@@ -35,6 +35,23 @@ void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const dou
   }
 }
 
+void qd_tendon_lengths(const qd_model *model, qd_workspace *workspace, const double *q,
+                       double *length, double *jacobian) {
+  const tendons *t = &workspace->problem.tendons;
+  kinematics_compute(model, q, &workspace->kinematics);
+  tendons_compute(t, model, &workspace->kinematics, q);
+  memcpy(length, t->length, (size_t)model->tendon_count * sizeof(double));
+  if (jacobian == NULL) {
+    return;
+  }
+  memset(jacobian, 0, (size_t)model->tendon_count * (size_t)model->nv * sizeof(double));
+  for (int i = 0; i < model->tendon_count; ++i, jacobian += model->nv) {
+    for (int d = model->tendon_dof_start[i]; d < model->tendon_dof_start[i + 1]; ++d) {
+      jacobian[model->tendon_dof[d]] = t->rate[d];
+    }
+  }
+}
+
 void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double *q, double *M) {
   kinematics_compute(model, q, &workspace->kinematics);
   inertia_compute(model, &workspace->kinematics, 1, &workspace->inertia);

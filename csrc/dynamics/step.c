@@ -51,7 +51,7 @@ static void nothing_moves(const qd_model *model, qd_workspace *w, qd_step_result
   memset(&result->info, 0, sizeof result->info);
   result->info.status = QD_OK;
   w->problem.limit_count = 0;
-  w->problem.equality_count = 0;
+  w->problem.equality_count = w->problem.tendon_row_count = 0;
   problem_forces(&w->problem, model, &w->collision, result->limit_force);
 }
 
@@ -144,6 +144,9 @@ static qd_status fail(const qd_model *model, const double *q, qd_step_result *re
     memset(result->constraint_force, 0,
            (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
   }
+  if (result->tendon_force != NULL) {
+    memset(result->tendon_force, 0, (size_t)model->tendon_count * sizeof(double));
+  }
   result->info.status = status;
   return status;
 }
@@ -182,6 +185,10 @@ static qd_status solve_working_set(const qd_model *model, qd_workspace *w,
     if (model->constraint_count > 0 && result->constraint_force != NULL) {
       memcpy(result->constraint_force, w->problem.constraint_force,
              (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
+    }
+    if (result->tendon_force != NULL) {
+      memcpy(result->tendon_force, w->problem.tendon_force,
+             (size_t)model->tendon_count * sizeof(double));
     }
     qd_integrate(model, input->q, result->delta, result->q_next);
   }

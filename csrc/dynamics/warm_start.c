@@ -266,6 +266,11 @@ void warm_start_fill(const warm_start *w, const qd_model *model, const collision
     const limit_row *limit = p->limit + i;
     p->dual[limit->row] = fmax(limit->sign * from->limit_force[limit->dof], 0.0);
   }
+  for (int i = 0; i < p->tendon_row_count; ++i) {
+    const tendon_row *row = p->tendon_row + i;
+    p->dual[row->row] =
+        from->tendon_force == NULL ? 0.0 : fmax(row->sign * from->tendon_force[row->tendon], 0.0);
+  }
   for (int i = 0; i < p->equality_count; ++i) {
     const equality_row *row = p->equality + i;
     p->dual_eq[i] =

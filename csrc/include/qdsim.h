@@ -233,6 +233,11 @@ typedef enum qd_constraint_type {
   QD_COUPLING     /* a scalar joint follows another one by a polynomial */
 } qd_constraint_type;
 
+typedef enum qd_tendon_type {
+  QD_TENDON_FIXED = 0, /* its length is a sum over hinge and slide joints */
+  QD_TENDON_SPATIAL    /* straight lines from point to point of bodies */
+} qd_tendon_type;
+
 #define QD_CONSTRAINT_FORCE 6 /* numbers per bilateral constraint in its force */
 
 /* Input of qd_model_create: flat arrays, copied. Body 0 is the world; parents come before children.
@@ -308,6 +313,16 @@ typedef struct qd_model_spec {
                                        second body in the first's frame (4). Coupling: a0..a4 of
                                        q1 - ref1 = sum a_i (q2 - ref2)^i */
 
+  int tendon_count;
+  const int32_t *tendon_type;        /* (tendon_count) a qd_tendon_type */
+  const int32_t *tendon_point_count; /* (tendon_count) joints or points of each; spatial: 2 at least
+                                      */
+  const double *tendon_range;        /* (tendon_count, 2) of the length, infinite where unlimited */
+  int tendon_point_total;
+  const int32_t *tendon_object; /* (tendon_point_total) tendon after tendon: joint, or body */
+  const double *tendon_data;    /* (tendon_point_total, 3) coefficient of the joint's q, then zeros;
+                                   or the point, body frame */
+
   double gravity[3]; /* m/s^2, world */
 } qd_model_spec;
 
@@ -322,6 +337,7 @@ int qd_model_nq(const qd_model *model);
 int qd_model_nv(const qd_model *model);
 int qd_model_nu(const qd_model *model);
 int qd_model_constraint_count(const qd_model *model);
+int qd_model_tendon_count(const qd_model *model);
 int qd_model_body_count(const qd_model *model);
 /* 1 if every joint moves in one plane; then normal (3) holds the unit normal of that plane. */
 int qd_model_planar_normal(const qd_model *model, double *normal);
@@ -383,6 +399,10 @@ void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double 
  * of the point, three of angular velocity, world axes, with respect to tangent coordinates. */
 void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const double *q, int body,
                        const double *point, double *jacobian);
+/* Lengths (tendon_count) of all tendons, and their derivatives (tendon_count, nv) by tangent
+ * coordinates; NULL: not wanted. */
+void qd_tendon_lengths(const qd_model *model, qd_workspace *workspace, const double *q,
+                       double *length, double *jacobian);
 /* Joint-space mass matrix M (nv, nv). */
 void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double *q, double *M);
 
@@ -435,6 +455,7 @@ typedef enum qd_culprit_kind {
   QD_CULPRIT_PAIR = 0,   /* index: a candidate pair; its contacts */
   QD_CULPRIT_LIMIT,      /* index: a DOF; the limit of its joint */
   QD_CULPRIT_CONSTRAINT, /* index: a bilateral constraint */
+  QD_CULPRIT_TENDON,     /* index: a tendon */
   QD_CULPRIT_MOTION      /* index: a DOF */
 } qd_culprit_kind;
 
@@ -454,6 +475,8 @@ typedef struct qd_step_result {
   double *constraint_force; /* (constraint_count, 6) out, caller's memory, may be NULL without any:
                                force N on the second body at its anchor and moment Nm, world axes;
                                coupling: generalised force on the first joint, then zeros */
+  double *tendon_force; /* (tendon_count) out, caller's memory, may be NULL without any: along each
+                           tendon, N, positive where it makes the tendon longer */
   const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
   int contact_count;          /* out */
   int row_count;              /* out: rows of the cone program; exact: those within reach */
@@ -489,6 +512,7 @@ typedef struct qd_step_start {
   const double *delta;            /* (nv) */
   const double *limit_force;      /* (nv) */
   const double *constraint_force; /* (constraint_count, 6), may be NULL */
+  const double *tendon_force;     /* (tendon_count), may be NULL */
 } qd_step_start;
 
 /* What a step is a function of, beside the model and the options. Forces that actuated DOFs feel
@@ -624,6 +648,7 @@ typedef struct qd_batch_output {
   double *delta;            /* (sample_count, nv), zero where a sample failed */
   double *limit_force;      /* (sample_count, nv) N or Nm, zero where a sample failed */
   double *constraint_force; /* (sample_count, constraint_count, 6), zero where a sample failed */
+  double *tendon_force;     /* (sample_count, tendon_count), zero where a sample failed */
   double *derivative[QD_ARGUMENT_COUNT]; /* (sample_count, nv, size of the argument) dq_next by it,
                                             NaN where a sample failed */
   uint8_t *derivative_exact; /* (sample_count) 1: exact; 0: the path's derivative, or failed */

@@ -26,10 +26,13 @@ static void count_sizes(qd_model *model, const qd_model_spec *spec) {
   for (int i = 0; i < spec->constraint_count; ++i) {
     model->constraint_row_count += constraint_row_count(spec->constraint_type[i]);
   }
+  model->tendon_count = spec->tendon_count;
+  model->tendon_point_total = spec->tendon_point_total;
   for (int j = 0; j < spec->joint_count; ++j) {
     model->nq += joint_q_count(spec->joint_type[j]);
     model->nv += joint_v_count(spec->joint_type[j]);
   }
+  model->tendon_dof_total = model->tendon_count * model->nv; /* at most, until they are found */
 }
 
 static int chain_total(const qd_model_spec *spec, int *depth) {
@@ -114,6 +117,16 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->constraint_type = arena_ints(a, nc);
   m->constraint_object = arena_ints(a, 2 * nc);
   m->constraint_data = arena_doubles(a, CONSTRAINT_DATA * nc);
+  const size_t nt = (size_t)m->tendon_count, points = (size_t)m->tendon_point_total;
+  m->tendon_type = arena_ints(a, nt);
+  m->tendon_start = arena_ints(a, nt + 1);
+  m->tendon_object = arena_ints(a, points);
+  m->tendon_point_first = arena_ints(a, points);
+  m->tendon_data = arena_doubles(a, 3 * points);
+  m->tendon_range = arena_doubles(a, 2 * nt);
+  m->tendon_dof_start = arena_ints(a, nt + 1);
+  m->tendon_dof = arena_ints(a, (size_t)m->tendon_dof_total);
+  m->tendon_dof_counts = arena_ints(a, (size_t)m->tendon_dof_total);
   model_parameters_lay_out(m, a);
 }
 
@@ -178,6 +191,11 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_ints(m->constraint_type, spec->constraint_type, nc);
   copy_ints(m->constraint_object, spec->constraint_object, 2 * nc);
   copy_doubles(m->constraint_data, spec->constraint_data, CONSTRAINT_DATA * nc);
+  const size_t nt = (size_t)m->tendon_count, points = (size_t)m->tendon_point_total;
+  copy_ints(m->tendon_type, spec->tendon_type, nt);
+  copy_ints(m->tendon_object, spec->tendon_object, points);
+  copy_doubles(m->tendon_data, spec->tendon_data, 3 * points);
+  copy_doubles(m->tendon_range, spec->tendon_range, 2 * nt);
   copy_parameters(m, spec);
 }
 
@@ -288,6 +306,7 @@ int qd_model_nq(const qd_model *model) { return model->nq; }
 int qd_model_nv(const qd_model *model) { return model->nv; }
 int qd_model_nu(const qd_model *model) { return model->nu; }
 int qd_model_constraint_count(const qd_model *model) { return model->constraint_count; }
+int qd_model_tendon_count(const qd_model *model) { return model->tendon_count; }
 int qd_model_body_count(const qd_model *model) { return model->body_count; }
 
 int qd_model_planar_normal(const qd_model *model, double *normal) {

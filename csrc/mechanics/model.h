@@ -32,9 +32,10 @@ struct qd_model {
   int cloud_count, cloud_pair_count;
   int constraint_count;
   int constraint_row_count; /* rows of all bilateral constraints */
-  int planar;               /* 1: all joints move in one plane */
-  double planar_normal[3];  /* its unit normal, world */
-  int contact_capacity;     /* default room of a workspace */
+  int tendon_count, tendon_point_total, tendon_dof_total;
+  int planar;              /* 1: all joints move in one plane */
+  double planar_normal[3]; /* its unit normal, world */
+  int contact_capacity;    /* default room of a workspace */
 
   int *body_parent;      /* (nb) */
   int *body_joint_start; /* (nb + 1) joints of body b: [start[b], start[b + 1]) */
@@ -92,6 +93,16 @@ struct qd_model {
   int *constraint_type;    /* (constraint_count) */
   int *constraint_object;  /* (constraint_count, 2) */
   double *constraint_data; /* (constraint_count, 10) */
+
+  int *tendon_type;   /* (tendon_count) */
+  int *tendon_start;  /* (tendon_count + 1) its joints or points are [start[i], start[i + 1]) */
+  int *tendon_object; /* (tendon_point_total) joint, or body */
+  int *tendon_point_first; /* (tendon_point_total) 1: the first of its tendon */
+  double *tendon_data;     /* (tendon_point_total, 3) coefficient, or point in the body's frame */
+  double *tendon_range;    /* (tendon_count, 2) */
+  int *tendon_dof_start;   /* (tendon_count + 1) into the next two */
+  int *tendon_dof;         /* (tendon_dof_total) DOFs that move any of its points, ascending */
+  int *tendon_dof_counts;  /* (tendon_dof_total) 0: it moves all of them together */
 
   model_parameters parameters;
 };

@@ -355,6 +355,41 @@ static qd_status check_constraints(const qd_model_spec *s, const report *r) {
   return QD_OK;
 }
 
+static qd_status check_tendon(const qd_model_spec *s, int t, int first, const report *r) {
+  const double lower = s->tendon_range[2 * t], upper = s->tendon_range[2 * t + 1];
+  const int count = s->tendon_point_count[t], fixed = s->tendon_type[t] == QD_TENDON_FIXED;
+  if (!fixed && s->tendon_type[t] != QD_TENDON_SPATIAL) {
+    return fail(r, "tendon_type", t, "unknown tendon");
+  }
+  if (count < (fixed ? 1 : 2) || count > s->tendon_point_total - first) {
+    return fail(r, "tendon_point_count", t, "too few joints or points, or more than there are");
+  }
+  if (!(lower <= upper) || lower == INFINITY || upper == -INFINITY) {
+    return fail(r, "tendon_range", t, "lower must not exceed upper");
+  }
+  for (int i = first; i < first + count; ++i) {
+    const int object = s->tendon_object[i];
+    if (fixed && (object < 0 || object >= s->joint_count || s->joint_type[object] > QD_SLIDE)) {
+      return fail(r, "tendon_object", i, "must be a hinge or slide joint");
+    }
+    if (!fixed && (object < 0 || object >= s->body_count)) {
+      return fail(r, "tendon_object", i, "no such body");
+    }
+  }
+  return QD_OK;
+}
+
+static qd_status check_tendons(const qd_model_spec *s, const report *r) {
+  int first = 0;
+  TRY(check_finite(r, "tendon_data", s->tendon_data, s->tendon_point_total, 3));
+  for (int t = 0; t < s->tendon_count; ++t) {
+    TRY(check_tendon(s, t, first, r));
+    first += s->tendon_point_count[t];
+  }
+  return first == s->tendon_point_total ? QD_OK
+                                        : fail(r, "tendon_object", first, "belongs to no tendon");
+}
+
 qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t message_size) {
   const report r = {message, message_size};
   TRY(check_bodies(spec, &r));
@@ -365,5 +400,6 @@ qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t mess
   TRY(check_clouds(spec, &r));
   TRY(check_pairs(spec, &r));
   TRY(check_constraints(spec, &r));
+  TRY(check_tendons(spec, &r));
   return check_finite(&r, "gravity", spec->gravity, 3, 1);
 }

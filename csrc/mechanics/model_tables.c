@@ -278,6 +278,42 @@ static void count_cloud_pairs(qd_model *m) {
   }
 }
 
+/* Of how many of a tendon's joints or points a DOF is the cause of motion. */
+static int points_moved(const qd_model *m, int tendon, int dof) {
+  int moved = 0;
+  for (int i = m->tendon_start[tendon]; i < m->tendon_start[tendon + 1]; ++i) {
+    const int object = m->tendon_object[i];
+    if (m->tendon_type[tendon] == QD_TENDON_FIXED) {
+      moved += m->joint_v[object] == dof;
+      continue;
+    }
+    int count;
+    const int *chain = body_chain(m, object, &count);
+    for (int c = 0; c < count; ++c) {
+      moved += chain[c] == dof;
+    }
+  }
+  return moved;
+}
+
+static void fill_tendons(qd_model *m, const qd_model_spec *spec) {
+  m->tendon_dof_total = 0;
+  for (int t = 0; t < m->tendon_count; ++t) {
+    const int count = spec->tendon_point_count[t];
+    m->tendon_start[t + 1] = m->tendon_start[t] + count;
+    m->tendon_point_first[m->tendon_start[t]] = 1;
+    for (int dof = 0; dof < m->nv; ++dof) {
+      const int moved = points_moved(m, t, dof);
+      if (moved > 0) {
+        m->tendon_dof[m->tendon_dof_total] = dof;
+        m->tendon_dof_counts[m->tendon_dof_total++] =
+            m->tendon_type[t] == QD_TENDON_FIXED || moved < count;
+      }
+    }
+    m->tendon_dof_start[t + 1] = m->tendon_dof_total;
+  }
+}
+
 void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
   fill_joints(m, spec);
   fill_chains(m);
@@ -289,6 +325,7 @@ void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
   fill_trees(m);
   fill_tile_bounds(m);
   fill_actuators(m, spec);
+  fill_tendons(m, spec);
   fill_geoms(m, spec);
   fill_arms(m);
   pair_table_fill(&m->pair_table, spec, m->geom_radius);

@@ -9,7 +9,8 @@ participant *participant_create(const qd_model *model) {
   const size_t nq = (size_t)model->nq, nv = (size_t)model->nv, nu = (size_t)model->nu;
   const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
   const size_t nw = APPLIED_WRENCH * (size_t)model->body_count;
-  participant *p = calloc(1, sizeof *p + (nq + nu + 5 * nv + nw + 2 * nf) * sizeof(double));
+  const size_t nt = (size_t)model->tendon_count;
+  participant *p = calloc(1, sizeof *p + (nq + nu + 5 * nv + nw + 2 * (nf + nt)) * sizeof(double));
   if (p == NULL || (p->workspace = qd_workspace_create(model, 0)) == NULL) {
     free(p);
     return NULL;
@@ -21,7 +22,8 @@ participant *participant_create(const qd_model *model) {
   p->delta = p->wrench + nw;
   p->limit_force = p->delta + nv;
   p->constraint_force = p->limit_force + nv;
-  p->kept = p->constraint_force + nf;
+  p->tendon_force = p->constraint_force + nf;
+  p->kept = p->tendon_force + nt;
   return p;
 }
 
@@ -64,15 +66,18 @@ qd_status participant_keep(participant *p, const qd_model *model, const qd_step_
   const size_t nv = (size_t)model->nv;
   const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
   double *limit_force = p->kept + nv, *constraint_force = limit_force + nv;
+  double *tendon_force = constraint_force + nf;
   p->contact_count = 0;
   const qd_status status = participant_append(p, result);
   memcpy(p->kept, result->delta, nv * sizeof(double));
   memcpy(limit_force, result->limit_force, nv * sizeof(double));
   memcpy(constraint_force, result->constraint_force, nf * sizeof(double));
+  memcpy(tendon_force, result->tendon_force, (size_t)model->tendon_count * sizeof(double));
   p->start = (qd_step_start){.contact_count = result->contact_count,
                              .contacts = p->contacts,
                              .delta = p->kept,
                              .limit_force = limit_force,
-                             .constraint_force = constraint_force};
+                             .constraint_force = constraint_force,
+                             .tendon_force = tendon_force};
   return status;
 }

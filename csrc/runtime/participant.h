@@ -15,6 +15,7 @@ typedef struct participant {
   qd_batch_failure failure;                       /* the smallest index among its samples */
   double *q, *u, *tau, *wrench;                   /* copies: what was checked is what is used */
   double *delta, *limit_force, *constraint_force; /* where the caller does not want them */
+  double *tendon_force;                           /* likewise */
   qd_step_start start;                            /* the step before, see participant_keep */
   double *kept;                                   /* its numbers */
   double numbers[];

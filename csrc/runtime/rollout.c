@@ -60,6 +60,7 @@ static void rollout_one(const run *r, int k, int64_t i) {
     result.delta = p->delta;
     result.limit_force = p->limit_force;
     result.constraint_force = p->constraint_force;
+    result.tendon_force = p->tendon_force;
     status = sample_read(&job->steps, p, i, t, path + t * nq);
     if (status == QD_OK && in->feedback != NULL) {
       react(job, p, i, t);

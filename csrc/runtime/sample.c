@@ -48,7 +48,8 @@ qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t,
 static int result_is_finite(const qd_model *model, const qd_step_result *result) {
   return all_finite(result->q_next, model->nq) && all_finite(result->delta, model->nv) &&
          all_finite(result->limit_force, model->nv) &&
-         all_finite(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count);
+         all_finite(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count) &&
+         all_finite(result->tendon_force, model->tendon_count);
 }
 
 void numbers_fill(double *numbers, int64_t count, double value) {
@@ -67,6 +68,7 @@ void sample_leave_failed(const qd_model *model, const double *q, qd_step_result 
   numbers_fill(result->delta, model->nv, 0.0);
   numbers_fill(result->limit_force, model->nv, 0.0);
   numbers_fill(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count, 0.0);
+  numbers_fill(result->tendon_force, model->tendon_count, 0.0);
   for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
     numbers_fill(derivative[k], derivative_size(model, k), NAN);
   }

@@ -98,6 +98,8 @@ class BatchSteps(_Marked):
     """(..., nv) generalised forces of the joint limits, N or Nm."""
     constraint_force: _Vector
     """(..., constraint_count, 6) forces of the bilateral constraints, as in `Step`."""
+    tendon_force: _Vector
+    """(..., tendon_count) forces along the tendons, as in `Step`."""
     contact_start: npt.NDArray[np.int64] | None
     """(samples + 1) sample i, counted in C order, has the contacts from contact_start[i] up to
     contact_start[i + 1]; None if contacts were not asked for."""
@@ -455,6 +457,7 @@ def _wanted(
         "delta": ((*lead, nv), np.float64),
         "limit_force": ((*lead, nv), np.float64),
         "constraint_force": ((*lead, model.constraint_count, 6), np.float64),
+        "tendon_force": ((*lead, model.tendon_count), np.float64),
         "status": (lead, np.int32),
     }
     if wrt is not None:
@@ -500,6 +503,7 @@ def _start(
         np.ascontiguousarray(warm_start.delta),
         np.ascontiguousarray(warm_start.limit_force),
         np.ascontiguousarray(warm_start.constraint_force),
+        np.ascontiguousarray(warm_start.tendon_force),
     )
 
 

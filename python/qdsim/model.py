@@ -143,6 +143,8 @@ class Model(_core.Model):
     default_q : (nq) read-only array
     keyframes : mapping from names to ``KeyframeState(q, u)``
     joint_range : (joints, 2) read-only array, lower and upper, infinite where unlimited
+    tendon_names : tuple of str
+    tendon_range : (tendons, 2) read-only array, of their lengths, infinite where unlimited
     u_lower, u_upper : (nu) read-only arrays, infinite where unlimited
     parameters : Parameters
     name : str
@@ -163,6 +165,8 @@ class Model(_core.Model):
     default_q: FloatArray
     keyframes: Mapping[str, KeyframeState]
     joint_range: FloatArray
+    tendon_names: tuple[str, ...]
+    tendon_range: FloatArray
     u_lower: FloatArray
     u_upper: FloatArray
     actuator_gear: FloatArray
@@ -196,6 +200,8 @@ class Model(_core.Model):
         set_now("actuator_names", tuple(item.name for item in description.actuators))
         set_now("default_q", _frozen(arrays["default_q"]))
         set_now("joint_range", _frozen(arrays["joint_range"]))
+        set_now("tendon_names", tuple(item.name for item in description.tendons))
+        set_now("tendon_range", _frozen(arrays["tendon_range"]))
         set_now("actuator_gear", _frozen(arrays["actuator_gear"]))
         set_now("geom_body", _indices(arrays["geom_body"]))
         set_now("pair_geom", _frozen(arrays["pair_geom"].astype(np.int64)))
@@ -321,6 +327,27 @@ class Model(_core.Model):
         tangents), dim, friction (5), force (6, zero here).
         """
         return self.contacts(q, DEFAULT_MARGIN if margin is None else margin)
+
+    def tendon_index(self, tendon: str | int) -> int:
+        """Index of a tendon in ``tendon_names``; an index is checked and returned."""
+        return _index("tendon", tendon, self.tendon_names)
+
+    def tendon_lengths(self, q: npt.ArrayLike) -> FloatArray:
+        """(..., tendons) lengths of the tendons at q (..., nq), in the order of ``tendon_names``."""
+        return self._tendon_query(q, False)[0]
+
+    def tendon_jacobians(self, q: npt.ArrayLike) -> FloatArray:
+        """(..., tendons, nv) derivatives of the tendons' lengths by the tangent coordinates of v."""
+        return self._tendon_query(q, True)[1]
+
+    def _tendon_query(self, q: npt.ArrayLike, jacobians: bool) -> tuple[FloatArray, FloatArray]:
+        array = _finite("q", q, self.nq)
+        lead = array.shape[:-1]
+        rows = np.ascontiguousarray(array.reshape(-1, self.nq))
+        lengths, slopes = self._tendons(rows, jacobians)
+        count = self.tendon_count
+        shape = (*lead, count, self.nv)
+        return lengths.reshape(*lead, count), lengths if slopes is None else slopes.reshape(shape)
 
     def clamp_to_limits(self, q: npt.ArrayLike) -> FloatArray:
         """q (..., nq) with every hinge and slide joint moved into its ``joint_range``.

@@ -10,7 +10,8 @@ const char batch_doc[] =
     "q, u, tau and wrench (or None), with parameters (None, or a tuple of rows or None). out: "
     "None,\n"
     "or a dict of arrays of the right size to write results of these names to. warm_start: see\n"
-    "batch_start.h. Returns a dict of q_next, delta, limit_force, constraint_force, status; of\n"
+    "batch_start.h. Returns a dict of q_next, delta, limit_force, constraint_force, tendon_force, "
+    "status; of\n"
     "derivative_exact, and the derivatives (samples, nv, size) as A, B and by the arguments' "
     "names\n"
     "where asked for; of contact_start where asked for, contacts (or None), and failure: None, or "
@@ -42,6 +43,8 @@ static int output_create(PyObject *results, PyObject *given, const model_object 
   out->limit_force = result_create(results, given, "limit_force", NPY_DOUBLE, count, nv, -1);
   out->constraint_force = result_create(results, given, "constraint_force", NPY_DOUBLE, count,
                                         model->constraint_count, QD_CONSTRAINT_FORCE);
+  out->tendon_force =
+      result_create(results, given, "tendon_force", NPY_DOUBLE, count, model->tendon_count, -1);
   out->status = result_create(results, given, "status", NPY_INT32, count, -1, -1);
   if (wrt >= 0) {
     out->derivative_exact =

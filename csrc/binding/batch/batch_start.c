@@ -25,20 +25,23 @@ static int places_fit(const int64_t *start, npy_intp count, npy_intp contact_cou
   return 1;
 }
 
-/* (contact_start, contacts, delta, limit_force, constraint_force) of as many samples. */
+/* (contact_start, contacts, delta, limit_force, constraint_force, tendon_force) of as many samples.
+ */
 static int rows_read(batch_start *self, const step_call *call, PyObject *object, npy_intp count) {
   const model_object *model = call->model;
   const npy_intp nv = model->nv, nf = QD_CONSTRAINT_FORCE * model->constraint_count;
-  PyObject *places, *records, *arrays[3];
-  if (!PyArg_ParseTuple(object, "OOOOO:warm_start", &places, &records, &arrays[0], &arrays[1],
-                        &arrays[2])) {
+  PyObject *places, *records, *arrays[4];
+  if (!PyArg_ParseTuple(object, "OOOOOO:warm_start", &places, &records, &arrays[0], &arrays[1],
+                        &arrays[2], &arrays[3])) {
     return -1;
   }
   const int64_t *start = numbers_read(places, NPY_INT64, count + 1);
   const double *delta = start ? numbers_read(arrays[0], NPY_DOUBLE, count * nv) : NULL;
   const double *limit = delta ? numbers_read(arrays[1], NPY_DOUBLE, count * nv) : NULL;
   const double *constraint = limit ? numbers_read(arrays[2], NPY_DOUBLE, count * nf) : NULL;
-  if (!constraint) {
+  const npy_intp nt = model->tendon_count;
+  const double *tendon = constraint ? numbers_read(arrays[3], NPY_DOUBLE, count * nt) : NULL;
+  if (!tendon) {
     return -1;
   }
   self->contacts = contact_array_read(call->state, records);
@@ -61,7 +64,8 @@ static int rows_read(batch_start *self, const step_call *call, PyObject *object,
                                       .contacts = contacts + start[i],
                                       .delta = delta + i * nv,
                                       .limit_force = limit + i * nv,
-                                      .constraint_force = constraint + i * nf};
+                                      .constraint_force = constraint + i * nf,
+                                      .tendon_force = tendon + i * nt};
   }
   return 0;
 }

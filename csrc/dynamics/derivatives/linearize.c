@@ -107,6 +107,29 @@ static void add_constraint_derivative(const qd_model *model, qd_workspace *w, co
   }
 }
 
+/* ------------------------------------------------------- tendons */
+
+static void add_tendon_derivative(const qd_model *model, qd_workspace *w, const island *one) {
+  sensitivity *s = &w->sensitivity;
+  const problem *p = &w->problem;
+  const tendon_twists twists = {w->point.delta.body, w->point.delta.unmoved};
+  int row = one->tendon_row;
+  const int end = one->tendon_row + one->tendon_row_count;
+  while (row < end) { /* rows of one tendon stand together */
+    const int tendon = p->tendon_row[row].tendon;
+    tendon_linearize(&p->tendons, &s->D, model, &w->kinematics, &twists, tendon,
+                     p->tendon_force[tendon]);
+    for (; row < end && p->tendon_row[row].tendon == tendon; ++row) {
+      double *d_slack = d_slack_row(s, one, p->tendon_row[row].row);
+      const int first = model->tendon_dof_start[tendon];
+      for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
+        d_slack[s->place[model->tendon_dof[d]]] =
+            p->tendon_row[row].sign * p->tendons.change[d - first];
+      }
+    }
+  }
+}
+
 /* ------------------------------------------------------- assembly */
 
 /* The island's columns: DOFs that it depends on, actuators of its own. */
@@ -199,6 +222,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w, const qd
     }
     add_limit_derivative(&w->problem, one, s);
     add_constraint_derivative(model, w, one, delta);
+    add_tendon_derivative(model, w, one);
   }
   write_stationarity(model, w, one);
 }

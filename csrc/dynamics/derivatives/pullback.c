@@ -199,6 +199,48 @@ static void pull_constraints(const pullback *p) {
   }
 }
 
+/* ---------------------------------------------------------------- tendons */
+
+/* The cotangent of length + rate.delta, and the force along the tendon. */
+static void pull_tendon(const pullback *p, int tendon, double cotangent) {
+  const qd_model *model = p->s->model;
+  const problem *program = &p->s->w->problem;
+  const tendons *t = &program->tendons;
+  const double force = program->tendon_force[tendon];
+  differential *d = p->d;
+  if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
+    for (int i = model->tendon_dof_start[tendon]; i < model->tendon_dof_start[tendon + 1]; ++i) {
+      p->gradient[QD_BY_Q][model->tendon_dof[i]] += cotangent * t->rate[i];
+    }
+    return;
+  }
+  for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
+    const int body = model->tendon_object[i];
+    double on_point[3];
+    wrench W;
+    tendon_point_wrench(&W, t, model, i, force);
+    pull_twist(d->pose, &d->by_z, body, 1.0, &W);
+    tendon_point_wrench(&W, t, model, i, cotangent);
+    pull_twist(d->pose, &p->point->delta, body, 1.0, &W);
+    wrench_axpy(d->twist + body, 1.0, &W);
+    tendon_pull(on_point, t, model, i, force, cotangent, d->by_z.body, p->point->delta.body);
+    add_pose_force(d->pose, body, t->point[i].pos, on_point);
+  }
+}
+
+static void pull_tendons(const pullback *p) {
+  const problem *program = &p->s->w->problem;
+  int row = 0;
+  while (row < program->tendon_row_count) { /* rows of one tendon stand together */
+    const int tendon = program->tendon_row[row].tendon;
+    double cotangent = 0.0;
+    for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
+      cotangent += program->tendon_row[row].sign * p->mu[program->tendon_row[row].row * p->stride];
+    }
+    pull_tendon(p, tendon, cotangent);
+  }
+}
+
 /* ---------------------------------------------------------------- bodies */
 
 /* What a body's mass, centre and inertia do: L = -Z.I T + weight.Zg + applied wrench.Z. */
@@ -389,6 +431,7 @@ void pullback_compute(const solved_step *s, const double *mu, const double *nu, 
           program->limit[i].sign * mu[program->limit[i].row * stride];
     }
     pull_constraints(&p);
+    pull_tendons(&p);
     pull_poses(&p);
   }
 }

@@ -193,6 +193,35 @@ static void push_constraints(const pushforward *p) {
   }
 }
 
+/* ---------------------------------------------------------------- tendons */
+
+static double fixed_tendon_change(const pushforward *p, int tendon) {
+  const qd_model *model = p->s->model;
+  double sum = 0.0;
+  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+    sum += p->s->w->problem.tendons.rate[d] * tangent_at(p, QD_BY_Q, model->tendon_dof[d]);
+  }
+  return sum;
+}
+
+static void push_tendons(const pushforward *p) {
+  const problem *program = &p->s->w->problem;
+  const qd_model *model = p->s->model;
+  const differential *d = p->d;
+  int row = 0;
+  while (row < program->tendon_row_count) { /* rows of one tendon stand together */
+    const int tendon = program->tendon_row[row].tendon;
+    const double change =
+        model->tendon_type[tendon] == QD_TENDON_FIXED
+            ? fixed_tendon_change(p, tendon)
+            : tendon_push(d->pose, &program->tendons, model, tendon, program->tendon_force[tendon],
+                          p->point->delta.body, d->body_motion, d->d_delta);
+    for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
+      p->w[program->tendon_row[row].row * p->stride] = program->tendon_row[row].sign * change;
+    }
+  }
+}
+
 /* ---------------------------------------------------------------- bodies */
 
 /* The change of the momentum of body b under the unactuated part of d. */
@@ -339,6 +368,7 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
         program->limit[i].sign * tangent_at(&p, QD_BY_Q, program->limit[i].dof);
   }
   push_constraints(&p);
+  push_tendons(&p);
   for (int b = 1; b < model->body_count; ++b) {
     push_body(&p, b);
   }

@@ -84,6 +84,11 @@ static void compute_forces(wrench *forces, const solved_step *s) {
       wrench_axpy(forces + state->body[side], 1.0, W + side);
     }
   }
+  for (int i = 0; i < s->model->tendon_count; ++i) {
+    if (w->problem.tendon_force[i] != 0.0) {
+      tendon_add_wrenches(forces, &w->problem.tendons, s->model, i, w->problem.tendon_force[i]);
+    }
+  }
   for (int b = 1; s->input->wrench != NULL && b < s->model->body_count; ++b) {
     wrench W;
     applied_wrench(&W, s->model, &w->kinematics, b, s->input->wrench + APPLIED_WRENCH * b);

@@ -15,8 +15,10 @@ void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, ar
   s->parent = arena_ints(a, trees);
   s->contact_order = arena_ints(a, contacts);
   s->constraint_order = arena_ints(a, constraints);
+  s->tendon_order = arena_ints(a, (size_t)model->tendon_count);
   s->of_contact = arena_ints(a, contacts);
   s->of_constraint = arena_ints(a, constraints);
+  s->of_tendon = arena_ints(a, (size_t)model->tendon_count);
   s->tree_seen = arena_ints(a, trees);
   s->tree_list = arena_ints(a, trees);
 }
@@ -57,6 +59,24 @@ static int connect(islands *s, int a, int b) {
   return a_moves ? a : (b_moves ? b : -1);
 }
 
+int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon) {
+  const double *range = model->tendon_range + 2 * tendon;
+  return o->joint_limits ? (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0) : 0;
+}
+
+/* The trees of all DOFs that change a tendon's length; returns one that is free, or -1. */
+static int connect_tendon(islands *s, const qd_model *model, const uint8_t *held, int tendon) {
+  int found = -1, moves = 0;
+  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+    const int dof = model->tendon_dof[d];
+    if (model->tendon_dof_counts[d]) {
+      found = connect(s, found, model->dof_tree[dof]);
+      moves |= held == NULL || !held[dof];
+    }
+  }
+  return moves ? found : -1;
+}
+
 static void connect_all(islands *s, const qd_model *model) {
   int first = NO_ISLAND;
   for (int tree = 0; tree < model->tree_count; ++tree) {
@@ -65,8 +85,9 @@ static void connect_all(islands *s, const qd_model *model) {
 }
 
 /* of_contact and of_constraint hold a tree of each first, and its island when islands are known. */
-static void connect_trees(islands *s, const qd_model *model, const uint8_t *held,
+static void connect_trees(islands *s, const qd_model *model, const qd_step_options *options,
                           const collision *c, const working_set *set) {
+  const uint8_t *held = options->held;
   for (int tree = 0; tree < model->tree_count; ++tree) {
     s->parent[tree] = held != NULL ? -1 : tree;
   }
@@ -89,6 +110,10 @@ static void connect_trees(islands *s, const qd_model *model, const uint8_t *held
     int tree[2];
     constraint_trees(model, i, tree);
     s->of_constraint[i] = connect(s, tree[0], tree[1]);
+  }
+  for (int i = 0; i < model->tendon_count; ++i) {
+    s->of_tendon[i] =
+        tendon_row_bound(model, options, i) > 0 ? connect_tendon(s, model, options->held, i) : -1;
   }
 }
 
@@ -194,6 +219,21 @@ static void count_rows(islands *s, const qd_model *model, const qd_step_options 
   }
 }
 
+static void count_tendon_rows(islands *s, const qd_model *model, const qd_step_options *o) {
+  for (int i = 0; i < model->tendon_count; ++i) {
+    const int tree = s->of_tendon[i], index = tree < 0 ? NO_ISLAND : s->parent[tree];
+    s->of_tendon[i] = index;
+    if (index >= 0) {
+      island *one = s->island + index;
+      const int rows = tendon_row_bound(model, o, i);
+      const int dofs = model->tendon_dof_start[i + 1] - model->tendon_dof_start[i];
+      ++one->tendon_count;
+      one->size.rows += rows;
+      one->G_tiles += (size_t)rows * in_island(one, dofs);
+    }
+  }
+}
+
 /* order = indices sorted by island, those without one left out. */
 static void sort_contacts(islands *s, const collision *c) {
   for (int i = 0; i < c->count; ++i) {
@@ -213,30 +253,44 @@ static void sort_constraints(islands *s, const qd_model *model) {
   }
 }
 
+static void sort_tendons(islands *s, const qd_model *model) {
+  for (int i = 0; i < model->tendon_count; ++i) {
+    if (s->of_tendon[i] >= 0) {
+      island *one = s->island + s->of_tendon[i];
+      s->tendon_order[one->tendon + one->tendon_count++] = i;
+    }
+  }
+}
+
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
                   const collision *c, const working_set *set) {
-  connect_trees(s, model, options->held, c, set);
+  connect_trees(s, model, options, c, set);
   number_islands(s, model);
   count_variables(s, model, options);
   count_rows(s, model, options, c);
-  int variable = 0, tile = 0, contact = 0, constraint = 0;
+  count_tendon_rows(s, model, options);
+  int variable = 0, tile = 0, contact = 0, constraint = 0, tendon = 0;
   for (int i = 0; i < s->count; ++i) {
     island *one = s->island + i;
     one->variable = variable;
     one->tile = tile;
     one->contact = contact;
     one->constraint = constraint;
+    one->tendon = tendon;
     variable += one->variable_count;
     tile += (one->variable_count + 3) / 4;
     contact += one->contact_count;
     constraint += one->constraint_count;
+    tendon += one->tendon_count;
     one->size.variables = one->variable_count;
     one->size.largest_cone = CONE_ROWS_MAX;
     one->size.row_tiles = one->G_tiles + one->C_tiles;
-    one->contact_count = one->constraint_count = 0; /* counted again as they are put in place */
+    /* counted again as they are put in place */
+    one->contact_count = one->constraint_count = one->tendon_count = 0;
   }
   sort_contacts(s, c);
   sort_constraints(s, model);
+  sort_tendons(s, model);
   for (int tree = 0; tree < model->tree_count; ++tree) {
     s->tree_seen[tree] = NO_ISLAND;
   }
@@ -274,6 +328,12 @@ int islands_dofs(islands *s, const qd_model *model, const collision *c, int inde
     constraint_trees(model, s->constraint_order[i], tree);
     see_tree(s, tree[0], index, &trees);
     see_tree(s, tree[1], index, &trees);
+  }
+  for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
+    const int tendon = s->tendon_order[i];
+    for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+      see_tree(s, model->dof_tree[model->tendon_dof[d]], index, &trees);
+    }
   }
   for (int i = 0; i < trees; ++i) {
     const int tree = s->tree_list[i];

@@ -18,9 +18,11 @@ typedef struct island {
   int tile;                         /* of its columns' tiles */
   int contact, contact_count;       /* of islands.contact_order */
   int constraint, constraint_count; /* of islands.constraint_order */
+  int tendon, tendon_count;         /* of islands.tendon_order */
   int row, row_count;               /* of the problem's rows, limits behind contacts */
   int cone, cone_count;
   int limit, limit_count;
+  int tendon_row, tendon_row_count; /* of the problem's rows of tendons */
   int equality, equality_count;
   size_t Q_tiles, G_tiles, C_tiles; /* at most, summed over rows */
   tile_rows Q, G, C;                /* over the island's own variables */
@@ -36,12 +38,16 @@ typedef struct islands {
   int *parent;        /* (tree_count) union-find; then the tree's island, -1: all of it is held */
   int *contact_order; /* (contacts) those of each island one after the other */
   int *constraint_order;      /* (constraints) likewise */
+  int *tendon_order;          /* (tendons) likewise */
   int *of_contact;            /* (contacts) -1: not in the working set, or nothing free moves */
   int *of_constraint;         /* (constraints) likewise */
+  int *of_tendon;             /* (tendons) likewise; -1 also where it exerts no force */
   int *tree_seen, *tree_list; /* (tree_count) scratch */
 } islands;
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a);
+/* Rows that a tendon gives at most. */
+int tendon_row_bound(const qd_model *model, const qd_step_options *options, int tendon);
 /* Finds the islands of the contacts of the working set, and how many variables, contacts,
  * constraints and rows each has at most. */
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,

@@ -30,6 +30,10 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
 void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                          const working_set *set, const double *q, island *one);
 
+/* tendon_rows.c: the limits of the island's tendons. */
+void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
+                          island *one);
+
 /* constraint_rows.c: one bilateral constraint. */
 void constraint_rows_assemble(problem *p, const qd_model *model, const kinematics *k, island *one,
                               int index);

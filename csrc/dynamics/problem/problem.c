@@ -24,6 +24,9 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
   p->block = arena_take(a, (size_t)contact_capacity * sizeof(contact_block));
   p->limit = arena_take(a, 2 * nv * sizeof(limit_row));
+  tendons_lay_out(&p->tendons, model, a);
+  p->tendon_row = arena_take(a, 2 * (size_t)model->tendon_count * sizeof(tendon_row));
+  p->tendon_force = arena_doubles(a, (size_t)model->tendon_count);
   p->columns.tile = arena_take(a, nv * sizeof(column_tile));
   p->columns.body_start = arena_ints(a, (size_t)model->body_count + 1);
   p->columns.body_tiles = arena_ints(a, (size_t)model->chain_start[model->body_count]);
@@ -41,7 +44,7 @@ void problem_lay_out_program(problem *p, arena *a) {
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
     rows += (size_t)one->size.rows;
-    cones += (size_t)one->contact_count + 1; /* one for the limits */
+    cones += (size_t)one->contact_count + 2; /* one for the limits, one for tendons */
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
     tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
     tile_rows_lay_out(&one->C, (size_t)one->size.equalities, one->C_tiles, a);
@@ -82,6 +85,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   one->cone = p->cone_count;
   one->equality = p->equality_count;
   one->row_count = one->cone_count = one->limit_count = one->equality_count = 0;
+  one->tendon_row_count = 0;
   tile_rows_clear(&one->G);
   one->length = INFINITY;
   tile_rows_clear(&one->C);
@@ -91,6 +95,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   }
   one->length = isinf(one->length) ? model->smallest_size : one->length;
   limit_rows_assemble(p, model, options, set, q, one);
+  tendon_rows_assemble(p, model, options, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     constraint_rows_assemble(p, model, k, one, p->islands.constraint_order[i]);
   }
@@ -101,6 +106,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
                       const qd_step_input *input) {
   cost_assemble(p, model, options, k, I, input);
   p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
+  p->tendon_row_count = 0;
   p->friction_row_count = p->relaxed_count = 0;
   if (options->friction_model == QD_PYRAMID) {
     friction_rays(p->rays, options->ray_count);
@@ -113,6 +119,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   for (int i = 0; i < model->constraint_count; ++i) {
     constraint_compute(p->constraint + i, model, k, input->q, i);
   }
+  tendons_compute(&p->tendons, model, k, input->q);
   for (int i = 0; i < p->islands.count; ++i) {
     assemble_rows(p, model, options, k, c, set, input->q, p->islands.island + i);
   }
@@ -168,5 +175,12 @@ void problem_forces(const problem *p, const qd_model *model, collision *c, doubl
   memset(limit_force, 0, (size_t)model->nv * sizeof(double));
   for (int i = 0; i < p->limit_count; ++i) {
     limit_force[p->limit[i].dof] += p->limit[i].sign * p->dual[p->limit[i].row];
+  }
+  for (int i = 0; i < model->tendon_count; ++i) {
+    p->tendon_force[i] = 0.0;
+  }
+  for (int i = 0; i < p->tendon_row_count; ++i) {
+    const tendon_row *row = p->tendon_row + i;
+    p->tendon_force[row->tendon] += row->sign * p->dual[row->row];
   }
 }

@@ -8,6 +8,7 @@
 #include "mechanics/collision.h"
 #include "mechanics/constraint.h"
 #include "mechanics/inertia.h"
+#include "mechanics/tendon.h"
 
 /* A component of the relative motion below this cannot move: exact zeros up to rounding. */
 #define MOTION_ZERO 1e-12
@@ -52,8 +53,16 @@ typedef struct limit_row {
   double sign;
 } limit_row;
 
+/* A row along a tendon: sign (length - bound) + sign rate.d >= 0. */
+typedef struct tendon_row {
+  int tendon;
+  int row;
+  double sign;
+} tendon_row;
+
 typedef struct problem {
   int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
+  int tendon_row_count;                                      /* likewise */
   islands islands;
   int *variable_of_dof;       /* (nv) -1: held */
   int *dof_of_variable;       /* (nv) */
@@ -76,6 +85,9 @@ typedef struct problem {
   double *constraint_force;     /* (constraint_count, 6) */
   contact_block *block;         /* (contacts) */
   limit_row *limit;             /* (2 nv) */
+  tendons tendons;
+  tendon_row *tendon_row; /* (2 tendon_count) */
+  double *tendon_force;   /* (tendon_count) */
   column_table columns;
   double *sign;    /* (tiles, 4) scratch: +1 moves B of one contact, -1 moves A, 0 both or none */
   double *motion;  /* (tiles, MOTION_MAX, 4) scratch: relative motion at one contact */

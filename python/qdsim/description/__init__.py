@@ -23,6 +23,7 @@ from qdsim.description.elements import (
     Weld,
 )
 from qdsim.description.scene import Description
+from qdsim.description.tendons import Tendon
 
 __all__ = [
     "Actuator",
@@ -40,5 +41,6 @@ __all__ = [
     "Pair",
     "PointCloud",
     "SceneBuilder",
+    "Tendon",
     "Weld",
 ]

@@ -72,7 +72,28 @@ def model_arrays(description: Elements) -> dict[str, Array]:
     arrays["pair_margin"] = np.ascontiguousarray(pairs.margin)
     arrays.update(_mesh_arrays(description, {int(i) for i in np.unique(pairs.geom)}))
     arrays.update(_cloud_arrays(description))
+    arrays.update(_tendon_arrays(description, body_index, joint_index))
     return arrays
+
+
+def _tendon_arrays(
+    description: Elements, body_index: dict[str, int], joint_index: dict[str, int]
+) -> dict[str, Array]:
+    tendons = description.tendons
+    objects: list[int] = []
+    data: list[tuple[float, ...]] = []
+    for tendon in tendons:
+        objects += [joint_index[name] for name, _ in tendon.joints]
+        data += [(coefficient, 0.0, 0.0) for _, coefficient in tendon.joints]
+        objects += [body_index[name] for name, _ in tendon.points]
+        data += [point for _, point in tendon.points]
+    return {
+        "tendon_type": _ints([0 if tendon.joints else 1 for tendon in tendons]),
+        "tendon_point_count": _ints([len(tendon.joints or tendon.points) for tendon in tendons]),
+        "tendon_range": _floats([tendon.range or (-np.inf, np.inf) for tendon in tendons], 2),
+        "tendon_object": _ints(objects),
+        "tendon_data": _floats(data, 3),
+    }
 
 
 def _cloud_arrays(description: Elements) -> dict[str, Array]:

@@ -26,6 +26,7 @@ from qdsim.description.elements import (
 )
 from qdsim.description.references import unknown_name
 from qdsim.description.scene import Description
+from qdsim.description.tendons import Tendon
 
 
 class SceneBuilder:
@@ -65,6 +66,7 @@ class SceneBuilder:
         self._actuators: list[Actuator] = []
         self._pairs: list[Pair] = []
         self._excludes: list[Exclude] = []
+        self._tendons: list[Tendon] = []
         self._keyframes: list[Keyframe] = []
         self._meshes: list[Mesh] = []
 
@@ -175,6 +177,12 @@ class SceneBuilder:
         """Keeps two bodies from touching."""
         self._excludes.append(Exclude(body_a, body_b))
 
+    def tendon(self, name: str, *, joints: Any = (), points: Any = (), range: Any = None) -> str:
+        """Adds a tendon along ``joints``, a mapping from their names to coefficients, or through ``points``, pairs
+        of the name of a body and a point in its frame; see ``Tendon``."""
+        self._tendons.append(Tendon(name, joints, points, range))
+        return name
+
     def keyframe(self, name: str, q: Any, u: Any = ()) -> str:
         """Adds a named configuration and command."""
         self._keyframes.append(Keyframe(name, q, u))
@@ -198,6 +206,7 @@ class SceneBuilder:
             actuators=tuple(self._actuators),
             pairs=tuple(self._pairs),
             excludes=tuple(self._excludes),
+            tendons=tuple(self._tendons),
             keyframes=tuple(self._keyframes),
             meshes=tuple(self._meshes),
             gravity=self._gravity,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -84,6 +84,20 @@ def direction(owner: str, field: str, value: object) -> Vector:
     if abs(length - 1.0) < 4e-16:
         return result
     return tuple(item / length for item in result)
+
+
+def pairs(owner: str, field: str, value: object) -> list[tuple[object, object]]:
+    """Pairs, of a sequence of them or of a mapping."""
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError(f"{owner}: {field} must be a sequence of pairs, got {value!r}")
+    result = []
+    for item in value:
+        if isinstance(item, str) or not isinstance(item, Sequence) or len(item) != 2:
+            raise TypeError(f"{owner}: {field} must be a sequence of pairs, got {item!r} in it")
+        result.append((item[0], item[1]))
+    return result
 
 
 def interval(owner: str, field: str, value: object) -> tuple[float, float] | None:

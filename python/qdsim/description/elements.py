@@ -18,6 +18,7 @@ from qdsim.description import checks
 from qdsim.description.checks import Matrix, Vector
 from qdsim.description.clouds import PointCloud
 from qdsim.description.hulls import hull_faces
+from qdsim.description.tendons import Tendon
 
 JointType = Literal["hinge", "slide", "ball", "free"]
 GeomType = Literal["plane", "sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh", "cloud"]
@@ -515,6 +516,7 @@ class Elements:
     pairs: tuple[Pair, ...] = ()
     excludes: tuple[Exclude, ...] = ()
     constraints: tuple[Constraint, ...] = ()
+    tendons: tuple[Tendon, ...] = ()
     keyframes: tuple[Keyframe, ...] = ()
     meshes: tuple[Mesh, ...] = ()
     gravity: Vector = (0.0, 0.0, -9.81)
@@ -535,6 +537,7 @@ class Elements:
             constraints=_elements(
                 owner, "constraints", self.constraints, (Connect, Weld, Coupling)
             ),
+            tendons=_elements(owner, "tendons", self.tendons, Tendon),
             keyframes=_elements(owner, "keyframes", self.keyframes, Keyframe),
             meshes=_elements(owner, "meshes", self.meshes, Mesh),
             gravity=checks.vector(owner, "gravity", self.gravity, 3),

@@ -31,10 +31,12 @@ def check_references(description: Elements) -> tuple[Keyframe, ...]:
     _check_unique("actuator", (actuator.name for actuator in description.actuators))
     _check_unique("keyframe", (keyframe.name for keyframe in description.keyframes))
     _check_unique("constraint", (item.name for item in description.constraints))
+    _check_unique("tendon", (tendon.name for tendon in description.tendons))
     _check_unique("mesh", (mesh.name for mesh in description.meshes))
     _check_actuators(description)
     _check_contacts(description)
     _check_constraints(description)
+    _check_tendons(description)
     return tuple(_checked_keyframe(description, keyframe) for keyframe in description.keyframes)
 
 
@@ -132,6 +134,24 @@ def _check_constraints(description: Elements) -> None:
                 raise ValueError(f"{owner}: {unknown_name('body', name, bodies)}")
         if item.body_a == item.body_b:
             raise ValueError(f"{owner}: body_a and body_b are both {item.body_a!r}")
+
+
+def _check_tendons(description: Elements) -> None:
+    bodies = {body.name for body in description.bodies}
+    joints = {joint.name: joint for joint in description.joints}
+    for tendon in description.tendons:
+        owner = f"tendon {tendon.name!r}"
+        for name, _ in tendon.joints:
+            if name not in joints:
+                raise ValueError(f"{owner}: {unknown_name('joint', name, joints)}")
+            if not joints[name].scalar:
+                raise ValueError(
+                    f"{owner}: joint {name!r} is a {joints[name].type} joint, only hinge and slide "
+                    "joints can be on a tendon"
+                )
+        for name, _ in tendon.points:
+            if name not in bodies:
+                raise ValueError(f"{owner}: {unknown_name('body', name, bodies)}")
 
 
 def _checked_keyframe(description: Elements, keyframe: Keyframe) -> Keyframe:

@@ -8,8 +8,17 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from qdsim.description.elements import WORLD, Body, Coupling, Elements, Geom, Joint, Weld
+from qdsim.description.elements import (
+    WORLD,
+    Body,
+    Coupling,
+    Elements,
+    Geom,
+    Joint,
+    Weld,
+)
 from qdsim.description.pairs import candidate_pairs
+from qdsim.description.tendons import Tendon
 
 Element = ElementTree.Element
 
@@ -39,6 +48,7 @@ def write_mjcf(description: Elements) -> str:
     _write_bodies(root, description)
     _write_contacts(root, description)
     _write_constraints(root, description)
+    _write_tendons(root, description)
     _write_actuators(root, description)
     if description.keyframes:
         keyframes = ElementTree.SubElement(root, "keyframe")
@@ -205,6 +215,32 @@ def _write_constraints(root: Element, description: Elements) -> None:
             if side == "1" and isinstance(item, Weld):
                 site.set("quat", _text(item.quat))
             element.set(f"site{side}", f"{item.name} {side}")
+
+
+def _write_tendons(root: Element, description: Elements) -> None:
+    if not description.tendons:
+        return
+    parent = ElementTree.SubElement(root, "tendon")
+    for tendon in description.tendons:
+        element = ElementTree.SubElement(
+            parent, "fixed" if tendon.joints else "spatial", name=tendon.name
+        )
+        if tendon.range is not None:
+            element.set("limited", "true")
+            element.set("range", _text(np.clip(tendon.range, -1e10, 1e10)))
+        for joint, coefficient in tendon.joints:
+            ElementTree.SubElement(element, "joint", joint=joint, coef=repr(coefficient))
+        _write_sites(root, element, tendon)
+
+
+def _write_sites(root: Element, element: Element, tendon: Tendon) -> None:
+    owners = {body.get("name"): body for body in root.iter("body")}
+    for i, (body, point) in enumerate(tendon.points):
+        owner = owners[body] if body != WORLD else root.find("worldbody")
+        assert owner is not None
+        name = f"{tendon.name} {i}"
+        ElementTree.SubElement(owner, "site", name=name, pos=_text(point))
+        ElementTree.SubElement(element, "site", site=name)
 
 
 def _write_actuators(root: Element, description: Elements) -> None:

@@ -31,6 +31,7 @@ from qdsim.formats.equalities import Names, read_equalities
 from qdsim.formats.geometries import Geometries
 from qdsim.formats.reading import JOINT_NAMES, SOLIMP, SOLREF, Origin, Reading, scalar, unusual
 from qdsim.formats.refusals import Kind, Refusals
+from qdsim.formats.tendons import read_tendons
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def describe(
         plan = reader.read_actuation(wishes.actuation)
         reader.check_scene()
         reader.check_bodies()
-        reader.check_tendons()
+        tendons = read_tendons(reader)
         bodies = reader.read_bodies()
         pairs = reader.geometries.pairs()
         if not reader.refusals.errors:
@@ -67,6 +68,7 @@ def describe(
                 pairs=pairs,
                 excludes=reader.geometries.excludes(),
                 constraints=tuple(reader.constraints),
+                tendons=tendons,
                 keyframes=reader.read_keyframes(plan),
                 meshes=reader.geometries.meshes(),
                 gravity=reader.gravity(),
@@ -168,26 +170,6 @@ class _Reader(Reading):
             for kinds, text in found.problems:
                 self.refusals.refuse(kinds, text)
             self.ignored.extend(found.ignored)
-
-    def check_tendons(self) -> None:
-        m = self.m
-        for i, name in enumerate(self.names("tendon", m.ntendon, m.name_tendonadr)):
-            acts = [
-                what
-                for what, value in (
-                    ("stiffness", m.tendon_stiffness[i]),
-                    ("limits", m.tendon_limited[i] and not self.disabled("limit")),
-                    ("dry friction", m.tendon_frictionloss[i]),
-                )
-                if np.any(value)
-            ]
-            if acts:
-                self.refusals.refuse(
-                    "tendons",
-                    f"tendon '{name}': tendons are not supported (this one has {acts[0]})",
-                )
-            else:
-                self.ignored.append(f"tendon '{name}': exerts no force")
 
     def warnings(self) -> list[str]:
         """What changes the answer and was left out, or was repaired."""

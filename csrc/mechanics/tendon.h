@@ -1,0 +1,64 @@
+/* Tendons: lengths that are sums over scalar joints (fixed), or of straight lines from point to
+ * point of bodies (spatial), with their derivatives. A force along a tendon is positive where it
+ * makes the tendon longer. */
+#ifndef QD_MECHANICS_TENDON_H
+#define QD_MECHANICS_TENDON_H
+
+#include "mechanics/dof_matrix.h"
+#include "mechanics/kinematics.h"
+
+/* A point of a spatial tendon in the world, and the line from it to the next one. */
+typedef struct tendon_point {
+  double pos[3];
+  double along[3]; /* unit vector; zero behind the last point, and where the next is the same */
+  double distance; /* to the next */
+} tendon_point;
+
+/* How a point moves: by its velocity under delta, and along some direction of q by its place, by
+ * that velocity, and by the pull of a unit force on it. */
+typedef struct tendon_motion {
+  double velocity[3];
+  double d_pos[3], d_velocity[3];
+  double d_pull[3];
+} tendon_motion;
+
+typedef struct tendons {
+  double *length;        /* (tendon_count) */
+  double *rate;          /* (DOFs of all tendons) derivative of the length */
+  tendon_point *point;   /* (points of all tendons), of spatial ones */
+  tendon_motion *motion; /* (points of all tendons) scratch of the derivatives */
+  double *change;        /* (nv) of tendon_linearize */
+} tendons;
+
+void tendons_lay_out(tendons *t, const qd_model *model, arena *a);
+void tendons_compute(const tendons *t, const qd_model *model, const kinematics *k, const double *q);
+
+/* W = wrench about the world origin of a force along a spatial tendon on the body of its point i
+ */
+void tendon_point_wrench(wrench *W, const tendons *t, const qd_model *model, int i, double force);
+/* W (nb) += those of all points of a tendon; of a fixed one nothing */
+void tendon_add_wrenches(wrench *W, const tendons *t, const qd_model *model, int tendon,
+                         double force);
+
+/* What bodies do: their twists under delta, and the parts of them that a DOF does not move. */
+typedef struct tendon_twists {
+  const screw *body;    /* (nb) */
+  const screw *unmoved; /* (nv) */
+} tendon_twists;
+
+/* t->change (DOFs of the tendon) = d (length + rate.delta) / dq at fixed delta, and D -= d (force
+ * rate') / dq by the motion of the points (not of the joint axes). */
+void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *model,
+                      const kinematics *k, const tendon_twists *twists, int tendon, double force);
+
+/* Along a direction bodies move with `motion` (nb), and their twists `delta` (nb) change by
+ * `d_delta` (nb). Returns d (length + rate.delta) of a spatial tendon; W (nb) += what becomes of
+ * the force's wrenches by the motion of the points. */
+double tendon_push(wrench *W, const tendons *t, const qd_model *model, int tendon, double force,
+                   const screw *delta, const screw *motion, const screw *d_delta);
+/* on_point (3) = cotangent of the place of a spatial tendon's point i in force (rate.z) + cotangent
+ * (length + rate.delta), bodies moving with z (nb) and delta (nb). */
+void tendon_pull(double on_point[3], const tendons *t, const qd_model *model, int i, double force,
+                 double cotangent, const screw *z, const screw *delta);
+
+#endif

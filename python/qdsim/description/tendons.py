@@ -1,0 +1,45 @@
+"""Tendons of a scene."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qdsim.description import checks
+from qdsim.description.checks import Vector
+
+
+@dataclass(frozen=True)
+class Tendon:
+    """A length that a step knows, in m (or rad, where it is one of hinges).
+
+    ``name``: unique among tendons. Either ``joints``, pairs of the name of a hinge or slide and a coefficient:
+    its length is the sum of coefficient times q (MuJoCo's fixed tendon). Or ``points``, pairs of the name of a body and a point (3)
+    in its frame, m: straight lines from each point to the next (MuJoCo's spatial tendon through sites).
+    ``range``: (lower, upper) of the length, or None.
+    """
+
+    name: str
+    joints: tuple[tuple[str, float], ...] = ()
+    points: tuple[tuple[str, Vector], ...] = ()
+    range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        owner = f"tendon {checks.text('tendon', 'name', self.name)!r}"
+        joints = [
+            (checks.text(owner, "joints", name), checks.number(owner, "joints", value))
+            for name, value in checks.pairs(owner, "joints", self.joints)
+        ]
+        points = [
+            (checks.text(owner, "points", name), checks.vector(owner, "points", value, 3))
+            for name, value in checks.pairs(owner, "points", self.points)
+        ]
+        if bool(joints) == bool(points):
+            raise ValueError(f"{owner}: give joints or points, and not both")
+        if len(points) == 1:
+            raise ValueError(f"{owner}: points must hold two at least, got one")
+        values = {"joints": tuple(joints), "points": tuple(points)}
+        for field, value in {
+            **values,
+            "range": checks.interval(owner, "range", self.range),
+        }.items():
+            object.__setattr__(self, field, value)
