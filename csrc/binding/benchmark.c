@@ -65,7 +65,8 @@ PyObject *cone_benchmark_function(PyObject *module, PyObject *const *args, Py_ss
       (in[8] && flag_read(in[8], "polish", &options.polish) < 0)) {
     return NULL;
   }
-  const cone_arguments program = {in[0], in[1], in[2], in[3], in[4], NULL, NULL, in[5]};
+  const cone_arguments program = {in[0], in[1], in[2], in[3], in[4], NULL,
+                                  NULL,  in[5], NULL,  NULL,  NULL,  NULL};
   cone_call call;
   if (cone_call_begin(&call, state, &program) < 0) {
     return NULL;

@@ -4,12 +4,26 @@
 
 #include "binding/core.h"
 
-enum { CONE_Q, CONE_B, CONE_G, CONE_OFFSET, CONE_C, CONE_EQ, CONE_MU, CONE_ARRAYS };
+enum {
+  CONE_Q,
+  CONE_B,
+  CONE_G,
+  CONE_OFFSET,
+  CONE_C,
+  CONE_EQ,
+  CONE_MU,
+  CONE_R,
+  CONE_R_EQ,
+  CONE_LOWER,
+  CONE_UPPER,
+  CONE_ARRAYS
+};
 
 /* A workspace with the sizes that it is laid out for; a module keeps one between calls. */
 typedef struct cone_scratch {
   qd_cone_workspace *workspace;
   int variables, rows, equalities;
+  int is_soft; /* for one program whose rows give way */
 } cone_scratch;
 
 void cone_scratch_destroy(cone_scratch *scratch);
@@ -19,14 +33,16 @@ typedef struct cone_call {
   PyArrayObject *arrays[CONE_ARRAYS]; /* NULL where not given */
   int *cones;                         /* kinds, then rows */
   double *targets;                    /* of every cone, where one number is given for all */
+  double *soft;                       /* compliances and limits of rows, one after the other */
   qd_cone_program program;            /* points into these */
   cone_scratch *scratch;
 } cone_call;
 
-/* What is given for Q b G g cones C c target_mu; the last three may be None or NULL. -1 with an
- * exception, and then nothing is left to end. */
+/* What is given; from C on it may be None or NULL. -1 with an exception, and then nothing is left
+ * to end. */
 typedef struct cone_arguments {
   PyObject *Q, *b, *G, *g, *cones, *C, *c, *target_mu;
+  PyObject *compliance, *compliance_eq, *lower, *upper;
 } cone_arguments;
 
 int cone_call_begin(cone_call *call, core_state *state, const cone_arguments *in);

@@ -56,6 +56,8 @@ static void size_include(conic_size *size, const conic_size *one) {
   size->equalities = one->equalities > size->equalities ? one->equalities : size->equalities;
   size->row_tiles = one->row_tiles > size->row_tiles ? one->row_tiles : size->row_tiles;
   size->largest_cone = one->largest_cone;
+  size->compliant = one->compliant > size->compliant ? one->compliant : size->compliant;
+  size->intervals = one->intervals > size->intervals ? one->intervals : size->intervals;
 }
 
 void workspace_note_fill(qd_workspace *w, const island *one) {

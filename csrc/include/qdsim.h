@@ -41,9 +41,19 @@ const char *qd_status_name(qd_status status);
  * K is a product of orthants and Lorentz cones {w : w_0 >= |w_1..|}, in row order. Multipliers
  * satisfy Qx + b = G'dual + C'dual_eq, dual in K, dual o (Gx + g) = target_mu e. A positive
  * target_mu gives the minimiser of the log-barrier problem with weight target_mu per orthant row
- * and target_mu / 2 times log(w_0^2 - |w_1..|^2) per Lorentz cone. */
+ * and target_mu / 2 times log(w_0^2 - |w_1..|^2) per Lorentz cone.
+ *
+ * Rows may give way, by a compliance R >= 0 of their own: their slack is s = Gx + g + R dual, and
+ * for s and dual all of the above holds. So dual = P_K(-(Gx + g) / R), in the norm of R, and the
+ * minimum's cost has |P_K(-(Gx + g) / R)|_R^2 / 2 besides. Equalities: Cx + c + R dual_eq = 0.
+ *
+ * Rows of an interval have a bounded multiplier, lower <= dual <= upper, of either sign: s >= 0
+ * where dual = lower, s <= 0 where dual = upper, s = 0 between; dual = P_[lower, upper](-(Gx + g) /
+ * R). R = 0: a force that holds up to its limit, then slips. With a target_mu,
+ * s = target_mu / (dual - lower) - target_mu / (upper - dual). Infinite ends are none: lower = 0
+ * and upper infinite is a row of an orthant, both infinite an equality. */
 
-typedef enum qd_cone_kind { QD_ORTHANT = 0, QD_LORENTZ = 1 } qd_cone_kind;
+typedef enum qd_cone_kind { QD_ORTHANT = 0, QD_LORENTZ = 1, QD_INTERVAL = 2 } qd_cone_kind;
 
 typedef struct qd_cone_program {
   int variable_count;      /* n >= 1 */
@@ -59,6 +69,11 @@ typedef struct qd_cone_program {
   const int *cone_kind;    /* (cone_count) a qd_cone_kind each */
   const int *cone_dim;     /* (cone_count) rows of each cone, >= 1 */
   const double *target_mu; /* (cone_count) J, or NULL for zeros (the exact solution) */
+  /* rows that give way; NULL: none does */
+  const double *compliance;    /* (m) R >= 0 of every row, finite */
+  const double *compliance_eq; /* (p) that of every equality */
+  const double *lower, *upper; /* (m) limits of the multipliers of intervals' rows, lower <= upper;
+                                  not read elsewhere. NULL if there is no interval */
 } qd_cone_program;
 
 typedef struct qd_cone_options {
@@ -92,7 +107,8 @@ typedef struct qd_cone_info {
   int iterations;         /* interior point iterations */
   int polished;           /* 1: the KKT equations of a certified active set hold to rounding */
   int factorizations;     /* matrices factored, all stages */
-  double primal_residual; /* max-norm of the part of Gx + g outside K, and of Cx + c (units of g) */
+  double primal_residual; /* max-norm of the part of Gx + g outside K, and of Cx + c (units of g),
+                             R dual added where rows give way */
   double dual_residual;   /* max-norm of Qx + b - G'dual - C'dual_eq (units of b) */
   double complementarity; /* max over cones of |dual o slack - target_mu e| (units of b x) */
   double objective;       /* 1/2 x'Qx + b'x */
@@ -103,9 +119,13 @@ typedef struct qd_cone_info {
 typedef struct qd_cone_workspace qd_cone_workspace;
 
 qd_cone_options qd_cone_options_default(void);
-/* Heap block that serves every program up to these sizes. NULL if memory is exhausted. */
+/* Heap block that serves every program up to these sizes whose rows are rigid. NULL if memory is
+ * exhausted. */
 qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capacity,
                                             int equality_capacity);
+/* The same, for programs up to this one's sizes, and with up to as many rows (equalities included)
+ * that have a compliance, and up to as many rows of intervals. */
+qd_cone_workspace *qd_cone_workspace_create_for(const qd_cone_program *program);
 void qd_cone_workspace_destroy(qd_cone_workspace *workspace);
 size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace);
 /* Solves; fills x (n), slack (m), dual (m), dual_eq (p, may be NULL if p = 0) and info, always.

@@ -273,6 +273,10 @@ def _solve_cone_program(
     iteration_limit: int,
     polish: bool,
     warm_start: tuple[_Vector, _Vector, _Vector] | None,
+    compliance: npt.ArrayLike | None,
+    compliance_eq: npt.ArrayLike | None,
+    lower: npt.ArrayLike | None,
+    upper: npt.ArrayLike | None,
     /,
 ) -> tuple[_Vector, _Vector, _Vector, _Vector, SolverInfo]: ...
 def _solve_ocp_qp(

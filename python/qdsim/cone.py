@@ -3,7 +3,8 @@
     minimise    1/2 x'Qx + b'x
     subject to  Gx + g in K,   Cx + c = 0
 
-K is a product of orthants and Lorentz cones {w : w_0 >= |w_1..|}, in row order.
+K is a product of orthants and Lorentz cones {w : w_0 >= |w_1..|}, in row order. Rows may give way: by a compliance
+R >= 0 of their own, or beyond the limits of an interval that their multiplier keeps to.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ _Array = npt.NDArray[np.float64]
 class ConeSolution:
     """A solution and its multipliers: Qx + b = G'dual + C'dual_eq, dual in K, dual ∘ slack = target_mu e.
 
+    The slack of a row with compliance R is Gx + g + R dual. In an interval, lower <= dual <= upper: the slack is
+    positive only where dual = lower, negative only where dual = upper, and with a barrier target_mu / (dual - lower)
+    - target_mu / (upper - dual).
+
     Attributes:
         x: Minimiser (n,).
-        slack: Gx + g (m,).
+        slack: Gx + g + R dual (m,).
         dual: Multipliers of the cones (m,).
         dual_eq: Multipliers of the equalities (p,).
         info: Status, effort and residuals.
@@ -54,8 +59,12 @@ def solve_cone_program(
     iteration_limit: int = 100,
     polish: bool = True,
     warm_start: ConeSolution | None = None,
+    compliance: npt.ArrayLike | None = None,
+    compliance_eq: npt.ArrayLike | None = None,
+    lower: npt.ArrayLike | None = None,
+    upper: npt.ArrayLike | None = None,
 ) -> ConeSolution:
-    """Solve a convex quadratic program over orthants and Lorentz cones.
+    """Solve a convex quadratic program over orthants, Lorentz cones, and rows that give way.
 
     Primal-dual interior point method with Nesterov-Todd scaling and Mehrotra's predictor-corrector,
     in tiles of 4 x 4, sparse where rows couple few unknowns. A positive `target_mu` gives a point of
@@ -67,7 +76,7 @@ def solve_cone_program(
         b: Linear cost (n,).
         G: Constraint matrix (m, n).
         g: Constraint offset (m,).
-        cones: ("orthant", rows) and ("lorentz", rows) in row order; their rows add up to m.
+        cones: ("orthant", rows), ("lorentz", rows) and ("interval", rows) in row order; their rows add up to m.
         C: Equality matrix (p, n), or None.
         c: Equality offset (p,), or None.
         target_mu: Barrier parameter >= 0 in units of the cost, one number or one per entry of `cones`;
@@ -79,6 +88,12 @@ def solve_cone_program(
         warm_start: The solution of a program of the same sizes, of whatever numbers. Where the active set is
             much the same, or a barrier's path near, it saves time; elsewhere it costs little. The answer is
             certified as without; multipliers that are not unique depend on it.
+        compliance: R >= 0 of every row, one number or (m,), in units of g per multiplier; None: all rows are rigid.
+            dual = P_K(-R⁻¹(Gx + g)), in the norm of R: a spring of stiffness 1 / R instead of a wall.
+        compliance_eq: That of every equality, one number or (p,): Cx + c + R dual_eq = 0.
+        lower, upper: Limits of the multipliers of all rows of intervals, one number or one per such row, in row order;
+            lower <= upper, infinite: none. dual = P_[lower, upper](-R⁻¹(Gx + g)); with R = 0 a force that holds
+            up to its limit, then slips, as dry friction.
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong with it.
@@ -87,7 +102,22 @@ def solve_cone_program(
     start = None if warm_start is None else _start_of(warm_start)
     return ConeSolution(
         *_solve_cone_program(
-            Q, b, G, g, cones, C, c, target_mu, tolerance, iteration_limit, polish, start
+            Q,
+            b,
+            G,
+            g,
+            cones,
+            C,
+            c,
+            target_mu,
+            tolerance,
+            iteration_limit,
+            polish,
+            start,
+            compliance,
+            compliance_eq,
+            lower,
+            upper,
         )
     )
 

@@ -469,6 +469,12 @@ static int contradicts_itself(conic_task *task, const qd_cone_program *program,
   return 1;
 }
 
+static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options *options,
+                             const conic_program *source, const conic_answer *out,
+                             qd_cone_info *info) {
+  return conic_solve(workspace, options, source, out->x, out->slack, out->dual, out->dual_eq, info);
+}
+
 qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
                       const conic_program *source, double *x, double *slack, double *dual,
                       double *dual_eq, qd_cone_info *info) {
@@ -482,6 +488,10 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
                      .guess = o->warm_start ? &out : NULL,
                      .strict = source->strict,
                      .info = info};
+  if (soft_is_wanted(program)) {
+    return conic_solve_soft(workspace, options, source, &out, info, solve_rigid);
+  }
+  workspace->soft.used = 0;
   if (makes_sense && conic_solve_separable(workspace, source, x, slack, dual, info)) {
     return QD_OK;
   }

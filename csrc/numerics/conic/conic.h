@@ -29,6 +29,8 @@ typedef struct conic_size {
   size_t row_tiles; /* tiles that rows (and equalities) touch, summed over them */
   size_t fill;      /* tiles of the factor, the diagonal's included */
   int is_dense;     /* 1: room to write dense programs anew, in tiles or without equalities */
+  int compliant;    /* rows with a compliance, equalities included */
+  int intervals;    /* rows of intervals */
 } conic_size;
 
 /* Any program of so many variables, rows and equalities. */
@@ -61,12 +63,20 @@ qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_
 /* For `count` perturbations at once: given the partial derivatives, at fixed x and multipliers, of
  * the stationarity residual Qx + b - G'dual - C'dual_eq (d_stationarity, (n, count)), of Gx + g
  * (d_slack, (m, count), NULL: zero) and of Cx + c (d_equality, (p, count), NULL: zero), writes dx
- * (n, count), and unless NULL d_dual (m, count) and d_dual_eq (p, count).
+ * (n, count), and unless NULL d_dual (m, count) and d_dual_eq (p, count). Of rows that give way, of
+ * Gx + g + R dual and Cx + c + R dual_eq: a change of R alone is one by dual dR.
  *
  * The map is symmetric: with d_stationarity = -y and nothing else it gives z = dx, mu = d_dual, nu
  * = d_dual_eq, and y'dx = -z'd_stationarity + mu'd_slack + nu'd_equality for any perturbation. */
 void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
                              const double *d_slack, const double *d_equality, double *dx,
                              double *d_dual, double *d_dual_eq);
+
+/* How much of a motion of its limits each multiplier takes along, at fixed x: (m) each, 0 .. 1, 0
+ * for rows without. With e = by_lower d_lower + by_upper d_upper, limits that move change the
+ * answer by what conic_sensitivity_solve makes of d_stationarity = -G'e, and d_dual by e besides.
+ */
+void conic_sensitivity_limits(const qd_cone_workspace *workspace, double *by_lower,
+                              double *by_upper);
 
 #endif

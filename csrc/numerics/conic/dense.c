@@ -23,7 +23,7 @@ static int equalities_contradict(qd_cone_workspace *workspace, const qd_cone_pro
 static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_options *options,
                                 const qd_cone_program *program, const conic_answer *out,
                                 qd_cone_info *info) {
-  const conic_program whole = {*program, NULL, NULL, NULL, 0.0, 0, 0};
+  const conic_program whole = {.program = *program};
   equality_space *space = &workspace->space;
   conic_clear_info(info);
   info->status = conic_load(workspace, &whole, ROWS_AS_GIVEN);
@@ -39,8 +39,7 @@ static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_opti
   if (equalities_contradict(workspace, program, out, info)) {
     return info->status = QD_INFEASIBLE;
   }
-  const conic_program within = {
-      equality_space_restrict(space, program), NULL, NULL, NULL, 0.0, 0, 0};
+  const conic_program within = {.program = equality_space_restrict(space, program)};
   if (options->warm_start) {
     equality_space_coordinates(space, out->x, space->y);
   }
@@ -59,7 +58,7 @@ static qd_status solve_in_space(qd_cone_workspace *workspace, const qd_cone_opti
 static qd_status solve_dense(qd_cone_workspace *workspace, const qd_cone_options *options,
                              const qd_cone_program *program, const conic_answer *out,
                              qd_cone_info *info) {
-  const conic_program dense = {*program, NULL, NULL, NULL, 0.0, 0, 0};
+  const conic_program dense = {.program = *program};
   aligned_columns *aligned = &workspace->aligned;
   const int n = program->variable_count;
   if (!workspace->capacity.is_dense || n <= FEW_COLUMNS ||
@@ -74,20 +73,31 @@ static qd_status solve_dense(qd_cone_workspace *workspace, const qd_cone_options
   return info->status;
 }
 
-qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
-                        const qd_cone_program *program, double *x, double *slack, double *dual,
-                        double *dual_eq, qd_cone_info *info) {
-  qd_cone_options o = options ? *options : qd_cone_options_default();
-  const conic_answer out = {x, slack, dual, dual_eq};
+/* A program whose rows are rigid, with equalities taken out first where there are any. */
+static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options *options,
+                             const conic_program *source, const conic_answer *out,
+                             qd_cone_info *info) {
+  const qd_cone_program *program = &source->program;
+  qd_cone_options o = *options;
   const int in_space = program->variable_count <= SPACE_LIMIT;
   qd_status status = QD_NUMERICAL_TROUBLE;
   if (program->equality_count <= 0 || !(o.tolerance > 0.0) || !workspace->capacity.is_dense) {
-    return solve_dense(workspace, &o, program, &out, info);
+    return solve_dense(workspace, &o, program, out, info);
   }
   for (int k = 0; k < 2 && conic_is_undecided(status, o.iteration_limit); ++k) {
-    status = (k == 0) == in_space ? solve_in_space(workspace, &o, program, &out, info)
-                                  : solve_dense(workspace, &o, program, &out, info);
+    status = (k == 0) == in_space ? solve_in_space(workspace, &o, program, out, info)
+                                  : solve_dense(workspace, &o, program, out, info);
     o.warm_start = 0;
   }
   return status;
+}
+
+qd_status qd_cone_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                        const qd_cone_program *program, double *x, double *slack, double *dual,
+                        double *dual_eq, qd_cone_info *info) {
+  const qd_cone_options o = options ? *options : qd_cone_options_default();
+  const conic_answer out = {x, slack, dual, dual_eq};
+  const conic_program whole = {.program = *program};
+  return soft_is_wanted(program) ? conic_solve_soft(workspace, &o, &whole, &out, info, solve_rigid)
+                                 : solve_rigid(workspace, &o, &whole, &out, info);
 }

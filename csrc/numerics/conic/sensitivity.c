@@ -485,9 +485,9 @@ static void scatter_duals(const qd_cone_workspace *workspace, int first_row, int
   }
 }
 
-void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
-                             const double *d_slack, const double *d_equality, double *dx,
-                             double *d_dual, double *d_dual_eq) {
+void conic_perturb(qd_cone_workspace *workspace, int count, const double *d_stationarity,
+                   const double *d_slack, const double *d_equality, double *dx, double *d_dual,
+                   double *d_dual_eq) {
   /* rows that are not stiff are never written, and stay zero */
   memset(workspace->sensitivity.row4, 0,
          4 * (size_t)workspace->program.slot_count * sizeof(double));

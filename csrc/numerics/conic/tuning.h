@@ -53,6 +53,10 @@
  * for longer than the path takes. */
 #define CLOSE 1e-6
 
+/* Tiles. So many of a factor's column are taken for one with springs of a contact, until one turns
+ * out to need more. More: memory; less: workspaces that are laid out again. */
+#define SOFT_TILES 24
+
 /* Iterations that the path leaves for the method of multipliers, of exact programs: so many, or
  * half of fewer than twice that. */
 #define KEPT_ITERATIONS 40

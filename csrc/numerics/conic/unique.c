@@ -124,7 +124,8 @@ static int is_solution(qd_cone_workspace *workspace, const double *x, const doub
   return worst <= SAME_SOLUTION;
 }
 
-int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out) {
+int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info *info,
+                               double *out) {
   const int n = workspace->program.column_count;
   const double *x = info->polished ? workspace->polished.x : workspace->iterate.x;
   double *d = workspace->work.dx, fall = 0.0;

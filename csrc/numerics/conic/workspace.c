@@ -26,7 +26,8 @@ static size_t slot_bound(const conic_size *size) {
   return (padding < 3 * rows ? rows + padding : 4 * rows) + 8;
 }
 
-static void lay_out(qd_cone_workspace *w, arena *a) {
+/* For programs of this size, whose rigid ones have that of w->capacity. */
+static void lay_out(qd_cone_workspace *w, const conic_size *asked, arena *a) {
   const conic_size *size = &w->capacity;
   const size_t tiles = ((size_t)size->variables + 3) / 4, columns = 4 * tiles;
   const size_t words = (tiles + 63) / 64;
@@ -120,6 +121,9 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
   w->structure.tile_original = arena_ints(a, tiles);
   w->structure.dim_count = arena_ints(a, dims);
   w->structure.dim_group = arena_ints(a, dims);
+  if (asked->compliant + asked->intervals > 0) {
+    soft_lay_out(&w->soft, asked, a);
+  }
   if (!size->is_dense) {
     return;
   }
@@ -134,13 +138,10 @@ static void lay_out(qd_cone_workspace *w, arena *a) {
 }
 
 conic_size conic_size_dense(int variables, int rows, int equalities) {
-  const conic_size size = {variables > 1 ? variables : 1,
-                           rows > 0 ? rows : 0,
-                           equalities > 0 ? equalities : 0,
-                           rows > 0 ? rows : 0,
-                           0,
-                           0,
-                           0};
+  const conic_size size = {.variables = variables > 1 ? variables : 1,
+                           .rows = rows > 0 ? rows : 0,
+                           .equalities = equalities > 0 ? equalities : 0,
+                           .largest_cone = rows > 0 ? rows : 0};
   const size_t tiles = ((size_t)size.variables + 3) / 4;
   conic_size all = size;
   all.row_tiles = ((size_t)size.rows + (size_t)size.equalities) * tiles;
@@ -149,10 +150,10 @@ conic_size conic_size_dense(int variables, int rows, int equalities) {
 }
 
 size_t conic_workspace_size(const conic_size *size) {
-  qd_cone_workspace count = {.capacity = *size};
+  qd_cone_workspace count = {.capacity = soft_rigid_size(size)};
   arena counting = {NULL, 0};
   arena_take(&counting, sizeof count);
-  lay_out(&count, &counting);
+  lay_out(&count, size, &counting);
   return counting.offset;
 }
 
@@ -164,8 +165,8 @@ qd_cone_workspace *conic_workspace_place(void *memory, const conic_size *size) {
   memset(memory, 0xff, conic_workspace_size(size));
 #endif
   memset(w, 0, sizeof *w);
-  w->capacity = *size;
-  lay_out(w, &laying);
+  w->capacity = soft_rigid_size(size);
+  lay_out(w, size, &laying);
   w->bytes = laying.offset;
   if (w->system.dense) {
     dense_tiles_use_one_thread();
@@ -174,13 +175,23 @@ qd_cone_workspace *conic_workspace_place(void *memory, const conic_size *size) {
 }
 
 int conic_workspace_serves(const qd_cone_workspace *workspace, const conic_size *size) {
-  const conic_size *own = &workspace->capacity;
-  return size->variables <= own->variables && size->rows <= own->rows &&
-         size->equalities <= own->equalities && size->largest_cone <= own->largest_cone &&
-         size->row_tiles <= own->row_tiles && size->fill <= own->fill;
+  const conic_size *own = &workspace->capacity, *soft = &workspace->soft.room;
+  const conic_size rigid = soft_rigid_size(size);
+  const int gives_way = size->compliant + size->intervals == 0 ||
+                        (size->compliant <= soft->compliant && size->intervals <= soft->intervals &&
+                         size->variables <= soft->variables && size->rows <= soft->rows &&
+                         size->equalities <= soft->equalities);
+  return gives_way && rigid.variables <= own->variables && rigid.rows <= own->rows &&
+         rigid.equalities <= own->equalities && rigid.largest_cone <= own->largest_cone &&
+         rigid.row_tiles <= own->row_tiles && rigid.fill <= own->fill;
 }
 
 size_t conic_workspace_fill(const qd_cone_workspace *workspace) { return workspace->wanted.fill; }
+
+static qd_cone_workspace *create(const conic_size *size) {
+  void *block = aligned_alloc(ARENA_ALIGNMENT, conic_workspace_size(size));
+  return block ? conic_workspace_place(block, size) : NULL;
+}
 
 qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capacity,
                                             int equality_capacity) {
@@ -188,8 +199,33 @@ qd_cone_workspace *qd_cone_workspace_create(int variable_capacity, int row_capac
                                                       : variable_capacity;
   conic_size size = conic_size_dense(columns, row_capacity, equality_capacity);
   size.is_dense = 1;
-  void *block = aligned_alloc(ARENA_ALIGNMENT, conic_workspace_size(&size));
-  return block ? conic_workspace_place(block, &size) : NULL;
+  return create(&size);
+}
+
+static int count_positive(const double *values, int count) {
+  int found = 0;
+  for (int i = 0; values && i < count; ++i) {
+    found += values[i] > 0.0;
+  }
+  return found;
+}
+
+qd_cone_workspace *qd_cone_workspace_create_for(const qd_cone_program *program) {
+  const int m = program->row_count, p = program->equality_count;
+  if (!soft_is_wanted(program)) {
+    return qd_cone_workspace_create(program->variable_count, m, p);
+  }
+  conic_size size = conic_size_dense(program->variable_count, m, p);
+  size.is_dense = 1;
+  size.compliant =
+      count_positive(program->compliance, m) + count_positive(program->compliance_eq, p);
+  for (int k = 0; k < program->cone_count; ++k) {
+    size.intervals += program->cone_kind[k] == QD_INTERVAL ? program->cone_dim[k] : 0;
+  }
+  if (size.compliant + size.intervals == 0) {
+    size.compliant = 1; /* it is a program of that kind, all the same */
+  }
+  return create(&size);
 }
 
 void qd_cone_workspace_destroy(qd_cone_workspace *workspace) { free(workspace); }

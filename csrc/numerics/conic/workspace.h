@@ -17,6 +17,7 @@
 #include "numerics/conic/conic.h"
 #include "numerics/conic/equalities.h"
 #include "numerics/conic/near_rows.h"
+#include "numerics/conic/soft.h"
 #include "numerics/conic/tuning.h"
 #include "numerics/tiles/tiles.h"
 
@@ -206,12 +207,27 @@ struct qd_cone_workspace {
   conic_delassus delassus;
   equality_space space; /* laid out if capacity.is_dense, as this: */
   aligned_columns aligned;
+  soft_program soft; /* laid out where rows may give way */
 };
 
 /* Vectors in the caller's numbers, of what is asked or of a guess. */
 typedef struct conic_answer {
   double *x, *slack, *dual, *dual_eq;
 } conic_answer;
+
+/* A program whose rows are rigid. */
+typedef qd_status (*rigid_solver)(qd_cone_workspace *workspace, const qd_cone_options *options,
+                                  const conic_program *source, const conic_answer *out,
+                                  qd_cone_info *info);
+/* A program whose rows give way, by the rigid one that says the same. */
+qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *options,
+                           const conic_program *source, const conic_answer *out, qd_cone_info *info,
+                           rigid_solver solve);
+/* conic_sensitivity_solve and conic_find_free_direction of the rigid program. */
+void conic_perturb(qd_cone_workspace *workspace, int count, const double *d_stationarity,
+                   const double *d_slack, const double *d_equality, double *dx, double *d_dual,
+                   double *d_dual_eq);
+int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out);
 
 /* Rows of cones as the caller has them, or each cone's scaled to the same norm: slower in general,
  * since natural units then mix what far cones and near ones call far, but what programs need whose

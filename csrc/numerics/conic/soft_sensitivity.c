@@ -1,0 +1,127 @@
+/* Derivatives of programs whose rows give way, by their rigid program. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/soft.h"
+#include "numerics/conic/workspace.h"
+
+/* Columns first .. first + width of rows of `count` numbers, four side by side, zero behind. */
+static void gather(const double *from, int count, int first, int width, double factor,
+                   double to[4]) {
+  for (int k = 0; k < 4; ++k) {
+    to[k] = k < width ? factor * from[first + k] : 0.0;
+  }
+}
+
+static void scatter(double *to, int first, int width, double factor, const double from[4]) {
+  for (int k = 0; k < width; ++k) {
+    to[first + k] = factor * from[k];
+  }
+}
+
+/* Where a row's perturbations and multipliers stand in the rigid program; NULL: nowhere. */
+static double *four_of(const soft_row *row, double *rows, double *equalities) {
+  if (row->row < 0) {
+    return NULL;
+  }
+  return (row->kind == SOFT_EQUALITY ? equalities : rows) + 4 * row->row;
+}
+
+static void gather_all(soft_program *soft, int count, int first, int width,
+                       const double *d_stationarity, const double *d_slack,
+                       const double *d_equality) {
+  const qd_cone_program *rigid = &soft->rigid.program;
+  memset(soft->four_stationarity, 0, 4 * (size_t)rigid->variable_count * sizeof(double));
+  memset(soft->four_slack, 0, 4 * (size_t)rigid->row_count * sizeof(double));
+  memset(soft->four_equality, 0, 4 * (size_t)rigid->equality_count * sizeof(double));
+  for (int j = 0; j < soft->variables; ++j) {
+    gather(d_stationarity + j * count, count, first, width, 1.0, soft->four_stationarity + 4 * j);
+  }
+  for (int i = 0; d_slack && i < soft->rows; ++i) {
+    double *to = four_of(soft->row + i, soft->four_slack, soft->four_equality);
+    if (to) {
+      gather(d_slack + i * count, count, first, width, soft->row[i].sign, to);
+    }
+  }
+  for (int i = 0; d_equality && i < soft->equalities; ++i) {
+    gather(d_equality + i * count, count, first, width, 1.0, soft->four_equality + 4 * i);
+  }
+}
+
+static void scatter_all(soft_program *soft, int count, int first, int width, double *dx,
+                        double *d_dual, double *d_dual_eq) {
+  static const double zero[4] = {0.0, 0.0, 0.0, 0.0};
+  for (int j = 0; j < soft->variables; ++j) {
+    scatter(dx + j * count, first, width, 1.0, soft->four_x + 4 * j);
+  }
+  for (int i = 0; d_dual && i < soft->rows; ++i) {
+    const double *from = four_of(soft->row + i, soft->four_dual, soft->four_dual_equality);
+    scatter(d_dual + i * count, first, width, soft->row[i].sign, from ? from : zero);
+  }
+  for (int i = 0; d_dual_eq && i < soft->equalities; ++i) {
+    scatter(d_dual_eq + i * count, first, width, 1.0, soft->four_dual_equality + 4 * i);
+  }
+}
+
+void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const double *d_stationarity,
+                             const double *d_slack, const double *d_equality, double *dx,
+                             double *d_dual, double *d_dual_eq) {
+  soft_program *soft = &workspace->soft;
+  if (!soft->used) {
+    conic_perturb(workspace, count, d_stationarity, d_slack, d_equality, dx, d_dual, d_dual_eq);
+    return;
+  }
+  for (int first = 0; first < count; first += 4) {
+    const int width = count - first < 4 ? count - first : 4;
+    gather_all(soft, count, first, width, d_stationarity, d_slack, d_equality);
+    conic_perturb(workspace, 4, soft->four_stationarity, soft->four_slack, soft->four_equality,
+                  soft->four_x, soft->four_dual, soft->four_dual_equality);
+    scatter_all(soft, count, first, width, dx, d_dual, d_dual_eq);
+  }
+}
+
+/* How stiff an end's pair of slack and distance is: slack / distance. */
+static double stiffness(double slack, double distance) {
+  return slack > 0.0 ? (distance > 0.0 ? slack / distance : HUGE_VAL) : 0.0;
+}
+
+/* What an interval's multiplier takes of a motion of the end that its row begins at, and of the
+ * other. */
+static void share_motion(const soft_program *soft, const soft_row *row, double *own,
+                         double *other) {
+  const double near = stiffness(soft->slack[row->row], soft->dual[row->row]);
+  const double far =
+      row->slip_row >= 0 ? stiffness(soft->slack[row->slip_row], soft->dual[row->slip_row]) : 0.0;
+  const double all = row->compliance + near + far;
+  *own = near == HUGE_VAL ? 1.0 : all > 0.0 ? near / all : 0.0;
+  *other = far == HUGE_VAL ? 1.0 : all > 0.0 ? far / all : 0.0;
+}
+
+void conic_sensitivity_limits(const qd_cone_workspace *workspace, double *by_lower,
+                              double *by_upper) {
+  const soft_program *soft = &workspace->soft;
+  for (int i = 0; soft->used && i < soft->rows; ++i) {
+    const soft_row *row = soft->row + i;
+    double own = 0.0, other = 0.0;
+    if (row->kind == SOFT_FORCE) {
+      own = other = 0.5;
+    } else if (row->kind == SOFT_END) {
+      share_motion(soft, row, &own, &other);
+    }
+    by_lower[i] = row->sign > 0.0 ? own : other;
+    by_upper[i] = row->sign > 0.0 ? other : own;
+  }
+}
+
+int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out) {
+  soft_program *soft = &workspace->soft;
+  if (!soft->used) {
+    return conic_find_rigid_direction(workspace, info, out);
+  }
+  if (!conic_find_rigid_direction(workspace, info, soft->four_x)) {
+    return 0;
+  }
+  memcpy(out, soft->four_x, (size_t)soft->variables * sizeof(double));
+  return max_norm(out, soft->variables) > 0.0;
+}

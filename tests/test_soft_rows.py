@@ -1,0 +1,194 @@
+"""Cone programs whose rows give way: compliance, and intervals of forces. What they are to meet is in the docstring of
+qdsim.solve_cone_program; it is worked out here from scratch, and by Clarabel."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import qdsim
+
+INF = np.inf
+
+
+def random_program(
+    rng: np.random.Generator, n: int, compliance: tuple[float, float] = (-6.0, 6.0)
+) -> dict[str, Any]:
+    """Arguments of solve_cone_program: all kinds of rows, some rigid, around a point that satisfies the rigid ones."""
+    F = rng.standard_normal((n, rng.integers(1, n + 1)))
+    Q = F @ F.T / np.sqrt(n) + np.diag(10.0 ** rng.uniform(-1, 1, n))
+    cones = []
+    for _ in range(rng.integers(1, n + 1)):
+        kind = str(rng.choice(["orthant", "lorentz", "interval"]))
+        cones.append((kind, int(rng.integers(2, 7) if kind == "lorentz" else rng.integers(1, 4))))
+    m = sum(dim for _, dim in cones)
+    G = rng.standard_normal((m, n)) * (rng.random((m, n)) < min(1.0, 4.0 / n))
+    G[np.arange(m), rng.integers(0, n, m)] = 1.0
+    inside = []
+    for kind, dim in cones:
+        w = rng.standard_normal(dim)
+        if kind == "orthant":
+            w = abs(w)
+        if kind == "lorentz":
+            w[0] = np.linalg.norm(w[1:]) + abs(w[0])
+        inside.append(w)
+    x = rng.standard_normal(n)
+    p = int(rng.integers(0, n // 4 + 1))
+    C = rng.standard_normal((p, n))
+    k = sum(dim for kind, dim in cones if kind == "interval")
+    size = 10.0 ** rng.uniform(-2, 2, k)
+    return {
+        "Q": Q,
+        "b": rng.standard_normal(n) * 10.0 ** rng.uniform(-1, 1),
+        "G": G,
+        "g": np.concatenate(inside) - G @ x,
+        "cones": cones,
+        "C": C,
+        "c": -C @ x,
+        "compliance": np.where(rng.random(m) < 0.4, 0.0, 10.0 ** rng.uniform(*compliance, m)),
+        "compliance_eq": np.where(rng.random(p) < 0.4, 0.0, 10.0 ** rng.uniform(*compliance, p)),
+        "lower": -size * rng.choice([0.0, 1.0, INF], k, p=[0.3, 0.5, 0.2]),
+        "upper": size * rng.choice([0.5, 1.0, INF], k, p=[0.3, 0.5, 0.2]),
+    } | ({} if k else {"lower": None, "upper": None})
+
+
+def misses(P: dict[str, Any], s: qdsim.ConeSolution, mu: float = 0.0) -> float:
+    """The largest of what a solution misses of the optimality conditions, beside the numbers that it is made of."""
+    x, y = s.x, s.dual
+    found = [
+        abs(P["Q"] @ x + P["b"] - P["G"].T @ y - P["C"].T @ s.dual_eq).max()
+        / (1 + abs(P["Q"] @ x).max())
+    ]
+    slack = P["G"] @ x + P["g"] + P["compliance"] * y
+    size = 1 + abs(P["G"]) @ abs(x) + abs(P["g"]) + abs(P["compliance"] * y)
+    equal = P["C"] @ x + P["c"] + P["compliance_eq"] * s.dual_eq
+    found += list(abs(equal) / (1 + abs(P["C"]) @ abs(x) + abs(P["c"])))
+    found += list(abs(slack - s.slack) / size)
+    row = limit = 0
+    for kind, dim in P["cones"]:
+        w, z, of = slack[row : row + dim], y[row : row + dim], size[row : row + dim].max()
+        row += dim
+        if kind == "interval":
+            above, below = z - P["lower"][limit : limit + dim], P["upper"][limit : limit + dim] - z
+            limit += dim
+            found += [-above.min(), -below.min()]
+            if mu:
+                error = abs(w - mu / above + mu / below) * np.minimum(1.0, np.minimum(above, below))
+            else:
+                room = np.minimum(np.where(w > 0, above, below), 1e3)
+                error = np.minimum(abs(w) * room, abs(w))
+            found.append(max(error) / (of + mu))
+            continue
+        if kind == "orthant":
+            found += [
+                -w.min() / of,
+                -z.min(),
+                max(abs(w * z - mu)) / (of * (1 + abs(z).max()) + mu),
+            ]
+        else:
+            found += [
+                (np.linalg.norm(w[1:]) - w[0]) / of,
+                np.linalg.norm(z[1:]) - z[0] * (1 + 1e-12),
+            ]
+            product = np.append(w @ z - mu, w[0] * z[1:] + z[0] * w[1:])
+            found.append(abs(product).max() / (of * (1 + z[0]) + mu))
+    return max(found)
+
+
+@pytest.mark.parametrize("mu", [0.0, 1e-3, 1.0])
+@pytest.mark.parametrize("n", [2, 5, 12, 60])
+def test_optimality_of_random_programs(n: int, mu: float) -> None:
+    rng = np.random.default_rng(n)
+    worst = 0.0
+    for _ in range(60 if n < 60 else 10):
+        P = random_program(rng, n, (-6.0, 4.0))
+        worst = max(worst, misses(P, qdsim.solve_cone_program(**P, target_mu=mu), mu))
+    assert worst < 1e-6
+
+
+@pytest.mark.parametrize("R", [0.0, 1e-6, 0.3, 1e6])
+@pytest.mark.parametrize("limits", [(-1.0, 2.0), (-INF, 2.0), (0.0, INF), (-INF, INF), (0.5, 0.5)])
+def test_one_variable_by_hand(R: float, limits: tuple[float, float]) -> None:
+    """A spring k pulls x to u against one row a x + g: its force by bisection of its own equation."""
+    lower, upper = limits
+    for k, u, a, g in itertools.product(
+        [0.1, 3.0], [-20.0, -0.2, 0.2, 20.0], [1.0, -0.5], [0.0, 0.3]
+    ):
+        s = qdsim.solve_cone_program(
+            [[k]], [-k * u], [[a]], [g], [("interval", 1)], compliance=R, lower=lower, upper=upper
+        )
+        # x = u + a y / k, and y = clip(-(a x + g) / R): y solves y (R + a^2 / k) = -(a u + g), or is at its limit
+        y = np.clip(-(a * u + g) / (R + a * a / k), lower, upper)
+        assert s.dual[0] == pytest.approx(y, rel=1e-9, abs=1e-12)
+        assert s.x[0] == pytest.approx(u + a * y / k, rel=1e-9, abs=1e-12)
+        assert s.slack[0] == pytest.approx(a * s.x[0] + g + R * y, rel=1e-7, abs=1e-9)
+
+
+def test_orthant_is_an_interval_without_upper_end() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        P = random_program(rng, 6)
+        P["cones"] = [("orthant", len(P["g"]))]
+        P["lower"] = P["upper"] = None
+        rows = qdsim.solve_cone_program(**P)
+        P["cones"], P["lower"], P["upper"] = [("interval", len(P["g"]))], 0.0, INF
+        assert qdsim.solve_cone_program(**P).x == pytest.approx(rows.x, rel=1e-7, abs=1e-8)
+
+
+def test_rigid_rows_do_not_feel_that_others_could_give_way() -> None:
+    rng = np.random.default_rng(4)
+    P = random_program(rng, 5)
+    cones = [(kind, dim) for kind, dim in P["cones"] if kind != "interval"] or [
+        ("orthant", len(P["g"]))
+    ]
+    m = sum(dim for _, dim in cones)
+    plain = qdsim.solve_cone_program(P["Q"], P["b"], P["G"][:m], P["g"][:m], cones)
+    zero = qdsim.solve_cone_program(
+        P["Q"], P["b"], P["G"][:m], P["g"][:m], cones, compliance=np.zeros(m)
+    )
+    assert plain.x == pytest.approx(zero.x, rel=1e-9, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"lower": 1.0, "upper": 0.0}, r"lower\[0\]: 1 is above upper\[0\], 0"),
+        ({"lower": [0.0, 2.0], "upper": [3.0, 1.0]}, r"lower\[1\]: 2 is above upper\[1\], 1"),
+        ({"lower": np.nan, "upper": 0.0}, r"lower\[0\]: expected a number or -inf, got nan"),
+        ({"lower": INF, "upper": INF}, r"lower\[0\]: expected a number or -inf, got inf"),
+        ({"lower": -INF, "upper": -INF}, r"upper\[0\]: expected a number or inf, got -inf"),
+        ({"lower": 0.0}, "upper: wanted for the rows of intervals"),
+        (
+            {"lower": [0.0], "upper": 1.0},
+            r"lower: expected a number or shape \(2,\), one per row of an interval",
+        ),
+        (
+            {"lower": 0.0, "upper": 1.0, "compliance": -1e-30},
+            r"compliance\[0\]: expected a finite number >= 0",
+        ),
+        (
+            {"lower": 0.0, "upper": 1.0, "compliance": [0.0, INF]},
+            r"compliance\[1\]: expected a finite number >= 0",
+        ),
+        ({"lower": 0.0, "upper": 1.0, "compliance": [0.0, np.nan]}, r"compliance\[1\]: .*nan"),
+        (
+            {"lower": 0.0, "upper": 1.0, "compliance": [0.0]},
+            r"compliance: .*\(2,\), one per row, got \(1,\)",
+        ),
+        (
+            {"lower": 0.0, "upper": 1.0, "compliance_eq": [1.0]},
+            r"compliance_eq: .*\(0,\), one per equality",
+        ),
+    ],
+)
+def test_wrong_numbers_are_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        qdsim.solve_cone_program(
+            np.eye(2), np.ones(2), np.eye(2), np.ones(2), [("interval", 2)], **arguments
+        )
+
+
+def test_limits_without_an_interval() -> None:
+    with pytest.raises(ValueError, match="lower: cones has no interval"):
+        qdsim.solve_cone_program(np.eye(1), [1.0], np.eye(1), [0.0], [("orthant", 1)], lower=0.0)
