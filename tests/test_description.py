@@ -309,8 +309,9 @@ class TestChecks:
         )
 
 
-def test_default_q_is_mujocos() -> None:
-    description = scene()
+def test_default_q_is_mujocos_where_no_keyframe_is_home() -> None:
+    assert scene().default_q == scene().keyframes[0].q
+    description = dataclasses.replace(scene(), keyframes=())
     model = mujoco.MjModel.from_xml_string(description.to_mjcf())
     np.testing.assert_allclose(description.default_q, model.qpos0, atol=1e-15)
 

@@ -38,6 +38,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"description"},
     {"formats"},
     {"model", "batch_in", "batch_out"},
+    {"overlaps"},
     {"loading"},
     {"step", "batch", "cone", "differential", "ocp"},
     {"smoothing"},

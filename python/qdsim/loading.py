@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from qdsim.description import Description, Exclude, ModelWarning, PointCloud
+from qdsim.description import Description, PointCloud
 from qdsim.model import Model
+from qdsim.overlaps import without_overlaps
 
 if TYPE_CHECKING:
     from qdsim.formats.refusals import Kind
 
 __all__ = ["build", "load"]
-
-_OVERLAP = 1e-6
-"""Depth in m from which bodies count as overlapping; rounding is below."""
 
 
 def load(
@@ -65,8 +61,10 @@ def load(
     exclude_overlaps
         Whether bodies that overlap at the default configuration never touch each other, as robot
         set-up tools decide it: collision geometries of neighbouring links often run into each other,
-        and a step that has to part them finds no solution. None: for URDFs, which cannot say so
-        themselves, with a warning that names them.
+        and a step that has to part them finds no solution. None: of a URDF, which cannot say so
+        itself, all that overlap; of other sources, links of one mechanism (a body on the world with
+        all that it carries) of which one is inside the other by more than a twentieth of the smaller
+        geometry's bounding sphere's radius. A warning names them.
     leave_out
         What the file has and quasi-dynamics does not is an error, unless its kind is named here; then the
         file is loaded without, with a warning that names every such element. Some of ``"force_limits"``
@@ -118,32 +116,10 @@ def load(
         leave_out=leave_out,
     )
     model = Model(description)
-    from_urdf = description.friction_combination == "harmonic"
-    return (
-        _without_overlaps(model)
-        if exclude_overlaps or (exclude_overlaps is None and from_urdf)
-        else model
-    )
-
-
-def _without_overlaps(model: Model) -> Model:
-    """The model with excludes for bodies that overlap at the default configuration."""
-    # files often say zero where it is outside the limits
-    contacts = model.collide(model.clamp_to_limits(model.default_q), 0.0)
-    deep = contacts[contacts["dist"] < -_OVERLAP]
-    pairs = set(zip(deep["body_a"].tolist(), deep["body_b"].tolist()))
-    if not pairs:
+    if exclude_overlaps is False:
         return model
-    named = [(model.body_names[i], model.body_names[j]) for i, j in sorted(pairs)]
-    listed = ", ".join(f"{first!r} and {second!r}" for first, second in named)
-    warnings.warn(
-        f"{model.description.name}: these bodies overlap at the default configuration and never touch "
-        f"each other (exclude_overlaps): {listed}",
-        ModelWarning,
-        stacklevel=3,
-    )
-    excludes = tuple(Exclude(first, second) for first, second in named)
-    return Model(replace(model.description, excludes=model.description.excludes + excludes))
+    from_urdf = description.friction_combination == "harmonic"
+    return without_overlaps(model, links_only=exclude_overlaps is None and not from_urdf)
 
 
 def build(description: Description) -> Model:

@@ -140,7 +140,7 @@ class Model(_core.Model):
         Where the actuated joints lie in q and v, in the order of ``u``.
     unactuated_q, unactuated_v : int arrays
         The rest, ascending.
-    default_q : (nq) read-only array
+    default_q : (nq) read-only array, the keyframe "home" where there is one, else as the file has its bodies
     keyframes : mapping from names to ``KeyframeState(q, u)``
     joint_range : (joints, 2) read-only array, lower and upper, infinite where unlimited
     tendon_names : tuple of str

@@ -494,6 +494,10 @@ class Coupling:
 Constraint = Connect | Weld | Coupling
 
 
+HOME = "home"
+"""The keyframe that is the default configuration, as files of robots mostly call it."""
+
+
 @dataclass(frozen=True)
 class Keyframe:
     """A configuration ``q`` (nq) with a command ``u`` (nu), found by its ``name``."""
@@ -563,7 +567,11 @@ class Elements:
 
     @property
     def default_q(self) -> Vector:
-        """(nq) Every joint at its ref, free bodies at their pos and quat. MuJoCo's qpos0."""
+        """(nq) The keyframe named "home"; without one, every joint at its ref, free bodies at their pos
+        and quat (MuJoCo's qpos0)."""
+        for keyframe in self.keyframes:
+            if keyframe.name == HOME:
+                return keyframe.q
         result: list[float] = []
         for body in self.bodies:
             for joint in body.joints:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.description import Joint
+from qdsim.description.radii import bounding_radius
 from qdsim.model import Model
 from qdsim.planning.task.space import Array, ObjectSpace
 
@@ -171,26 +172,12 @@ def too_near(
 def bounding_radii(model: Model) -> Array:
     """``(geoms,)`` radii of spheres about the geometries' frames that contain them, m."""
     meshes = {mesh.name: mesh for mesh in model.description.meshes}
-    sizes = model.parameters.geom_size
-    radii = np.empty(len(sizes))
-    for i, (geom, size) in enumerate(zip(model.description.geoms, sizes)):
-        if geom.type == "plane":
-            radii[i] = math.inf
-        elif geom.mesh is not None:
-            radii[i] = np.linalg.norm(meshes[geom.mesh].vertices, axis=1).max()
-        elif geom.cloud is not None:
-            radii[i] = np.linalg.norm(geom.cloud.points, axis=1).max() + size.max()
-        elif geom.type == "box":
-            radii[i] = np.linalg.norm(size)
-        elif geom.type == "capsule":
-            radii[i] = size[0] + size[1]
-        elif geom.type == "cylinder":
-            radii[i] = math.hypot(size[0], size[1])
-        elif geom.type == "sphere":
-            radii[i] = size[0]
-        else:
-            radii[i] = size.max()
-    return radii
+    return np.array(
+        [
+            bounding_radius(geom, size, meshes)
+            for geom, size in zip(model.description.geoms, model.parameters.geom_size)
+        ]
+    )
 
 
 @once
