@@ -41,6 +41,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"overlaps"},
     {"loading"},
     {"step", "batch", "cone", "differential", "ocp"},
+    {"batch_products"},
     {"smoothing"},
     {"planning"},
     {"systems"},

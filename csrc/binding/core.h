@@ -198,6 +198,7 @@ int argument_find(PyObject *name);
 
 extern const char batch_doc[];
 extern const char rollout_doc[];
+extern const char rollout_derivative_doc[];
 extern const char batch_failure_doc[];
 extern const char pair_distances_doc[];
 PyObject *pair_distances_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
@@ -208,6 +209,8 @@ PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg
                          PyObject *kwnames);
 PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                            PyObject *kwnames);
+PyObject *rollout_derivative_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                      PyObject *kwnames);
 PyObject *batch_failure_raise(PyObject *module, PyObject *args);
 
 /* ---------------------------------------------------------------- ocp.c */

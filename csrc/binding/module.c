@@ -154,6 +154,7 @@ static PyMethodDef module_methods[] = {
     FAST_FUNCTION("_differentiate", differential_function, differential_doc),
     FAST_FUNCTION("_batch", batch_function, batch_doc),
     FAST_FUNCTION("_rollout", rollout_function, rollout_doc),
+    FAST_FUNCTION("_rollout_derivative", rollout_derivative_function, rollout_derivative_doc),
     FAST_FUNCTION("_pair_distances", pair_distances_function, pair_distances_doc),
     {"_parameter_fault", parameter_fault, METH_VARARGS, parameter_fault_doc},
     {"_raise_batch_failure", batch_failure_raise, METH_VARARGS, batch_failure_doc},

@@ -716,6 +716,39 @@ qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *bat
                            int64_t step_count, double *q, int32_t *status, int64_t *steps_done,
                            qd_batch_failure *failure);
 
+/* How a rollout is differentiated: every configuration of it, by where it begins, by what every
+ * step is given and by the sample's parameters. Under the options of the steps, or at the same
+ * configurations under others (smoothed, where the steps are exact). */
+typedef struct qd_rollout_way {
+  const qd_step_options *options; /* NULL: those of the steps */
+  int ambient;                    /* 1: derivatives of f(normalize(q)) by the numbers of q (nq), as
+                                     of q[t]; 0: in tangent coordinates (nv) */
+  int path_known;                 /* 1: q, status and steps_done hold the rollout already */
+  int64_t kept; /* steps, from the last back, whose factors are kept from the rollout itself; the
+                   others are taken once more. -1: as many as fit into 128 MB a thread */
+  uint8_t *derivative_exact; /* (sample_count) 1: that of every step is exact; 0: not, or failed */
+} qd_rollout_way;
+
+/* qd_rollout_batch and its pullback: cotangent (sample_count, step_count + 1, nv or nq) of every
+ * configuration, the first included. gradient[i]: NULL, or by q (sample_count, nv or nq), by u, tau
+ * and wrench (sample_count, step_count, size), by parameters (sample_count, size); NaN where the
+ * sample failed. With 0 in u_step and its like the gradient of every step is given all the same.
+ */
+qd_status qd_rollout_vjp_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                               const qd_step_options *options, const qd_batch_input *input,
+                               int64_t step_count, const qd_rollout_way *way,
+                               const double *cotangent, double *const gradient[QD_ARGUMENT_COUNT],
+                               double *q, int32_t *status, int64_t *steps_done,
+                               qd_batch_failure *failure);
+/* The same forwards: tangent[i] as gradient[i] above, NULL: zero; out (sample_count, step_count +
+ * 1, nv or nq), NaN where the sample failed. */
+qd_status qd_rollout_jvp_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                               const qd_step_options *options, const qd_batch_input *input,
+                               int64_t step_count, const qd_rollout_way *way,
+                               const double *const tangent[QD_ARGUMENT_COUNT], double *out,
+                               double *q, int32_t *status, int64_t *steps_done,
+                               qd_batch_failure *failure);
+
 /* qd_pair_distances of many configurations: sample i at q + i * q_stride (doubles), its row of
  * distance (sample_count, pair_count) NaN where its status is not QD_OK. */
 qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,

@@ -149,3 +149,74 @@ void retraction_pull(double *by_q, double *by_delta, const qd_model *m, const do
     }
   }
 }
+
+/* ---------------------------------------------------------------- the numbers of q themselves
+ * exp(w) p has the derivative dp = (-w.v, p0 w + w x v) / 2 by w at zero, p = (p0, v). */
+
+/* out (4) = scale times that at w */
+static void turn_quat(double *out, const double *p, const double *w, double scale) {
+  vec3_cross(out + 1, w, p + 1);
+  vec3_axpy(out + 1, p[0], w);
+  vec3_scale(out + 1, out + 1, 0.5 * scale);
+  out[0] = -0.5 * scale * vec3_dot(w, p + 1);
+}
+
+/* out (3) = scale times the transposed map at y */
+static void turn_quat_pull(double *out, const double *p, const double *y, double scale) {
+  vec3_cross(out, p + 1, y + 1);
+  vec3_axpy(out, p[0], y + 1);
+  vec3_axpy(out, -y[0], p + 1);
+  vec3_scale(out, out, 0.5 * scale);
+}
+
+/* 4 / |p|^2: from the map above to its inverse on unit quaternions, of the direction of p */
+static double inverse_scale(const double *p) {
+  return 4.0 / (p[0] * p[0] + vec3_dot(p + 1, p + 1));
+}
+
+static void by_quat(double *out, const qd_model *m, const double *q, const double *v, int tangent) {
+  for (int j = 0; j < m->joint_count; ++j) {
+    const int iq = m->joint_q[j], iv = m->joint_v[j], type = m->joint_type[j];
+    const int straight = type <= QD_SLIDE ? 1 : (type == QD_FREE ? 3 : 0);
+    for (int i = 0; i < straight; ++i) {
+      out[iq + i] = v[iv + i];
+    }
+    if (type >= QD_BALL) {
+      const double *p = q + quat_index(m, j);
+      turn_quat(out + quat_index(m, j), p, v + rotation_index(m, j),
+                tangent ? inverse_scale(p) : 1.0);
+    }
+  }
+}
+
+static void from_quat(double *out, const qd_model *m, const double *q, const double *y,
+                      int tangent) {
+  for (int j = 0; j < m->joint_count; ++j) {
+    const int iq = m->joint_q[j], iv = m->joint_v[j], type = m->joint_type[j];
+    const int straight = type <= QD_SLIDE ? 1 : (type == QD_FREE ? 3 : 0);
+    for (int i = 0; i < straight; ++i) {
+      out[iv + i] = y[iq + i];
+    }
+    if (type >= QD_BALL) {
+      const double *p = q + quat_index(m, j);
+      turn_quat_pull(out + rotation_index(m, j), p, y + quat_index(m, j),
+                     tangent ? inverse_scale(p) : 1.0);
+    }
+  }
+}
+
+void retraction_ambient(double *dq, const qd_model *m, const double *q, const double *v) {
+  by_quat(dq, m, q, v, 0);
+}
+
+void retraction_ambient_pull(double *by_v, const qd_model *m, const double *q, const double *by_q) {
+  from_quat(by_v, m, q, by_q, 0);
+}
+
+void retraction_tangent(double *v, const qd_model *m, const double *q, const double *dq) {
+  from_quat(v, m, q, dq, 1);
+}
+
+void retraction_tangent_pull(double *by_q, const qd_model *m, const double *q, const double *by_v) {
+  by_quat(by_q, m, q, by_v, 1);
+}

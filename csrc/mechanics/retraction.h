@@ -20,4 +20,13 @@ void retraction_push(double *out, const qd_model *model, const double *delta, co
 void retraction_pull(double *by_q, double *by_delta, const qd_model *model, const double *delta,
                      const double *y);
 
+/* Between the numbers of q and tangent coordinates, where f(normalize(q)) counts and q has a
+ * quaternion of any length: dq = J v and v = E dq, E = 4 J' / |quaternion|^2 for rotations. */
+void retraction_ambient(double *dq, const qd_model *model, const double *q, const double *v);
+void retraction_ambient_pull(double *by_v, const qd_model *model, const double *q,
+                             const double *by_q);
+void retraction_tangent(double *v, const qd_model *model, const double *q, const double *dq);
+void retraction_tangent_pull(double *by_q, const qd_model *model, const double *q,
+                             const double *by_v);
+
 #endif

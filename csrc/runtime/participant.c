@@ -31,6 +31,7 @@ void participant_destroy(participant *p) {
   if (p != NULL) {
     qd_workspace_destroy(p->workspace);
     model_variant_destroy(p->variant);
+    tape_destroy(p->tape);
     free(p->contacts);
     free(p);
   }
@@ -41,6 +42,13 @@ int participant_reserve_variant(participant *p, const qd_model *model) {
   p->variant = model_variant_create(model);
   p->variant_is_set = 0;
   return p->variant != NULL;
+}
+
+tape *participant_tape(participant *p, const qd_model *model) {
+  if (p->tape == NULL) {
+    p->tape = tape_create(model);
+  }
+  return p->tape;
 }
 
 qd_status participant_append(participant *p, const qd_step_result *result) {

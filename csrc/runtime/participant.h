@@ -4,6 +4,7 @@
 
 #include "mechanics/variant.h"
 #include "qdsim.h"
+#include "runtime/tape.h"
 
 /* What one thread has to itself, in its own allocation. */
 typedef struct participant {
@@ -18,6 +19,7 @@ typedef struct participant {
   double *tendon_force;                           /* likewise */
   qd_step_start start;                            /* the step before, see participant_keep */
   double *kept;                                   /* its numbers */
+  tape *tape; /* of rollouts that are differentiated; NULL until wanted */
   double numbers[];
 } participant;
 
@@ -26,6 +28,8 @@ participant *participant_create(const qd_model *model);
 void participant_destroy(participant *p);
 /* A fresh variant for this call: what the last one has put into it is gone. 0: no memory. */
 int participant_reserve_variant(participant *p, const qd_model *model);
+/* Its tape, made when first wanted. NULL: no memory. */
+tape *participant_tape(participant *p, const qd_model *model);
 /* The result's contacts behind those that are there. */
 qd_status participant_append(participant *p, const qd_step_result *result);
 /* p->start = copies of a result, its contacts in place of those that are there. */

@@ -2,16 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "runtime/run.h"
-#include "runtime/sample.h"
-
-typedef struct rollout_job {
-  step_job steps;
-  int64_t step_count;
-  double *q; /* (sample_count, step_count + 1, nq) */
-  int32_t *status;
-  int64_t *steps_done;
-} rollout_job;
+#include "runtime/rollout.h"
 
 /* y += A x, A (rows, columns) */
 static void add_product(double *y, const double *A, const double *x, int rows, int columns) {
@@ -38,13 +29,39 @@ static void react(const rollout_job *job, participant *p, int64_t i, int64_t t) 
   memcpy(u, p->u, (size_t)nu * sizeof(double));
 }
 
-static void rollout_one(const run *r, int k, int64_t i) {
-  const rollout_job *job = r->job;
+/* Step t of sample i from its row of the path to the next one. */
+static qd_status rollout_step(const rollout_job *job, participant *p, int64_t i, int64_t t,
+                              const qd_model *stepped, const qd_step_start *start, double *path,
+                              qd_step_result *result) {
+  const int64_t nq = stepped->nq, taped = t - (job->step_count - job->taped_count);
+  result->q_next = path + (t + 1) * nq;
+  result->delta = p->delta;
+  result->limit_force = p->limit_force;
+  result->constraint_force = p->constraint_force;
+  result->tendon_force = p->tendon_force;
+  qd_status status = sample_read(&job->steps, p, i, t, path + t * nq);
+  if (status != QD_OK) {
+    return status;
+  }
+  if (job->steps.input->feedback != NULL) {
+    react(job, p, i, t);
+  }
+  if (taped < 0) {
+    return sample_step(&job->steps, p, stepped, start, result, NULL);
+  }
+  taped_step *s = p->tape->steps[taped];
+  status = sample_record(&job->steps, job->steps.options, p, stepped, start, s);
+  memcpy(result->q_next, s->result.q_next, (size_t)nq * sizeof(double));
+  *result = s->result;
+  return status;
+}
+
+qd_status rollout_sample(const rollout_job *job, const run *r, int k, int64_t i,
+                         const qd_model *stepped) {
   const qd_model *model = r->batch->model;
   const qd_batch_input *in = job->steps.input;
   participant *p = r->batch->participants[k];
   const int64_t nq = model->nq;
-  const qd_model *stepped = sample_model(&job->steps, p, i);
   double *path = job->q + i * (job->step_count + 1) * nq;
   int joint;
   qd_status status = qd_normalize(model, in->q + i * in->q_stride, path, &joint);
@@ -56,18 +73,7 @@ static void rollout_one(const run *r, int k, int64_t i) {
     memcpy(path, in->q + i * in->q_stride, (size_t)nq * sizeof(double));
   }
   while (status == QD_OK && t < job->step_count && !run_is_stopped(r, k)) {
-    result.q_next = path + (t + 1) * nq;
-    result.delta = p->delta;
-    result.limit_force = p->limit_force;
-    result.constraint_force = p->constraint_force;
-    result.tendon_force = p->tendon_force;
-    status = sample_read(&job->steps, p, i, t, path + t * nq);
-    if (status == QD_OK && in->feedback != NULL) {
-      react(job, p, i, t);
-    }
-    if (status == QD_OK) {
-      status = sample_step(&job->steps, p, stepped, start, &result, NULL);
-    }
+    status = rollout_step(job, p, i, t, stepped, start, path, &result);
     if (status == QD_OK && in->warm_start && t + 1 < job->step_count) {
       status = participant_keep(p, model, &result);
       start = &p->start;
@@ -86,14 +92,20 @@ static void rollout_one(const run *r, int k, int64_t i) {
   for (; t < job->step_count; ++t) {
     memcpy(path + (t + 1) * nq, path + t * nq, (size_t)nq * sizeof(double));
   }
+  return status;
+}
+
+static void rollout_one(const run *r, int k, int64_t i) {
+  const rollout_job *job = r->job;
+  rollout_sample(job, r, k, i, sample_model(&job->steps, r->batch->participants[k], i));
 }
 
 qd_status qd_rollout_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                            const qd_step_options *options, const qd_batch_input *input,
                            int64_t step_count, double *q, int32_t *status, int64_t *steps_done,
                            qd_batch_failure *failure) {
-  const rollout_job job = {step_job_of(batch->model, options, input), step_count, q, status,
-                           steps_done};
+  const rollout_job job = {
+      step_job_of(batch->model, options, input), step_count, q, status, steps_done, 0};
   run r = {.batch = batch,
            .sample_count = input->sample_count,
            .job = &job,

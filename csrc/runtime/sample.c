@@ -143,6 +143,31 @@ qd_status sample_step(const step_job *job, participant *p, const qd_model *model
                                          : status;
 }
 
+qd_status sample_record(const step_job *job, const qd_step_options *options, const participant *p,
+                        const qd_model *model, const qd_step_start *start, taped_step *s) {
+  const qd_batch_input *in = job->input;
+  memcpy(s->q, p->q, (size_t)model->nq * sizeof(double));
+  memcpy(s->u, p->u, (size_t)model->nu * sizeof(double));
+  if (in->tau != NULL) {
+    memcpy(s->tau, p->tau, (size_t)model->nv * sizeof(double));
+  }
+  if (in->wrench != NULL) {
+    memcpy(s->wrench, p->wrench, APPLIED_WRENCH * (size_t)model->body_count * sizeof(double));
+  }
+  s->input = (qd_step_input){.q = s->q,
+                             .u = s->u,
+                             .tau = in->tau != NULL ? s->tau : NULL,
+                             .wrench = in->wrench != NULL ? s->wrench : NULL,
+                             .start = start};
+  qd_status status;
+  do {
+    status = qd_differentiate(model, s->workspace, options, &s->input, &s->result);
+  } while (status == QD_OUT_OF_CAPACITY &&
+           (status = qd_workspace_reserve(model, s->workspace, s->result.contact_count)) == QD_OK);
+  s->input.start = NULL; /* whose arrays may change before the products */
+  return status == QD_OK && !result_is_finite(model, &s->result) ? QD_NUMERICAL_TROUBLE : status;
+}
+
 void sample_note_failure(participant *p, int64_t i, int64_t step, qd_status status,
                          const qd_step_result *result) {
   qd_batch_failure *f = &p->failure;

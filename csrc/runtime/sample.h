@@ -27,6 +27,9 @@ const qd_step_start *sample_start(const step_job *job, int64_t i);
 qd_status sample_step(const step_job *job, participant *p, const qd_model *model,
                       const qd_step_start *start, qd_step_result *result,
                       double *const *derivative);
+/* The same onto a tape, under these options, with what qd_vjp and qd_jvp need. */
+qd_status sample_record(const step_job *job, const qd_step_options *options, const participant *p,
+                        const qd_model *model, const qd_step_start *start, taped_step *s);
 /* What a failed sample leaves: its own q, no motion, no forces, no derivative. */
 void sample_leave_failed(const qd_model *model, const double *q, qd_step_result *result,
                          double *const *derivative);

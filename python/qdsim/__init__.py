@@ -1,8 +1,8 @@
 """Convex quasi-dynamic contact: simulate, differentiate, smooth, and plan manipulation with it.
 
 `load` reads a model, `step` moves it, `linearize` differentiates the step; `step_batch`,
-`linearize_batch` and `rollout` do so for many states on all cores, and `pair_distances` tells how far
-apart things are in them. `qdsim.systems` holds the published tasks, `qdsim.smoothing` the smoothed
+`linearize_batch` and `rollout` do so for many states on all cores, `vjp_batch` and `rollout_vjp` pull
+gradients back through them, and `pair_distances` tells how far apart things are in them. `qdsim.systems` holds the published tasks, `qdsim.smoothing` the smoothed
 local models, `qdsim.planning` the planners; they are imported when first used.
 """
 
@@ -21,6 +21,16 @@ from .batch import (
     rollout,
     step_batch,
 )
+from .batch_products import (
+    BatchPullbacks,
+    BatchPushforwards,
+    RolloutPullbacks,
+    RolloutPushforwards,
+    jvp_batch,
+    rollout_jvp,
+    rollout_vjp,
+    vjp_batch,
+)
 from .cone import ConeSolution, solve_cone_program
 from .description import Description, ModelWarning, PointCloud, SceneBuilder
 from .differential import Differential, differentiate, jvp, vjp
@@ -36,6 +46,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BatchLinearizations",
+    "BatchPullbacks",
+    "BatchPushforwards",
     "BatchSteps",
     "ConeSolution",
     "Description",
@@ -47,6 +59,8 @@ __all__ = [
     "Options",
     "Parameters",
     "PointCloud",
+    "RolloutPullbacks",
+    "RolloutPushforwards",
     "Rollouts",
     "SceneBuilder",
     "SolverError",
@@ -56,12 +70,15 @@ __all__ = [
     "differentiate",
     "formats",
     "jvp",
+    "jvp_batch",
     "linearize",
     "linearize_batch",
     "load",
     "pair_distances",
     "planning",
     "rollout",
+    "rollout_jvp",
+    "rollout_vjp",
     "smoothing",
     "solve_cone_program",
     "solve_ocp_qp",
@@ -69,6 +86,7 @@ __all__ = [
     "step_batch",
     "systems",
     "vjp",
+    "vjp_batch",
 ]
 
 _LAZY = frozenset({"formats", "planning", "smoothing", "systems"})

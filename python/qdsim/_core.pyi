@@ -251,6 +251,24 @@ def _rollout(
     start: Step | Linearization | tuple[npt.NDArray[Any], ...] | None,
     feedback: dict[str, _Vector] | None,
 ) -> dict[str, Any]: ...
+def _rollout_derivative(
+    model: Model,
+    options: _OptionsLike | StepOptions | None,
+    *,
+    q: _Vector,
+    u: _Vector,
+    tau: _Vector | None,
+    wrench: _Vector | None,
+    parameters: tuple[_Vector | None, ...] | None,
+    threads: int,
+    start: Step | Linearization | tuple[npt.NDArray[Any], ...] | None,
+    way_options: _OptionsLike | StepOptions | None,
+    ambient: bool,
+    kept: int,
+    path: tuple[npt.NDArray[Any], ...] | None,
+    wrt: int,
+    rows: tuple[_Vector | None, ...],
+) -> dict[str, Any]: ...
 def _pair_distances(
     model: Model, q: _Vector, margin: float, threads: int
 ) -> dict[str, npt.NDArray[Any]]: ...

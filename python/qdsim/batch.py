@@ -42,11 +42,14 @@ from .batch_out import Wanted, outputs
 
 __all__ = [
     "BatchLinearizations",
+    "BatchMarks",
     "BatchSteps",
     "Rollouts",
+    "argument_shape",
     "linearize_batch",
     "pair_distances",
     "rollout",
+    "settle",
     "step_batch",
 ]
 
@@ -64,7 +67,9 @@ _OUT_OF_MEMORY = STATUS_NAMES.index("out of memory")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Marked:
+class BatchMarks:
+    """Which samples of a batch were solved; what all results of batches have."""
+
     status: npt.NDArray[np.int32]
     """(...) codes; 0 where the sample was solved, else an index of `STATUS_NAMES`."""
 
@@ -82,9 +87,12 @@ class _Marked:
         failed = self.status.size - int(np.count_nonzero(self.ok))
         return f"shape={self.status.shape}, failed={failed}"
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._tally()})"
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BatchSteps(_Marked):
+class BatchSteps(BatchMarks):
     """Results of `step_batch`; (...) stands for the leading dimensions of the batch.
 
     A sample that failed (`status` not 0) keeps its `q`, does not move and has neither forces nor contacts.
@@ -120,9 +128,6 @@ class BatchSteps(_Marked):
         sample = np.arange(self.status.size).reshape(self.status.shape)[index]
         return self.contacts[self.contact_start[sample] : self.contact_start[sample + 1]]
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._tally()})"
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchLinearizations(BatchSteps):
@@ -140,7 +145,7 @@ class BatchLinearizations(BatchSteps):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Rollouts(_Marked):
+class Rollouts(BatchMarks):
     """Results of `rollout`. A rollout ends at its first failed step and then repeats its last state."""
 
     q: _Vector
@@ -149,7 +154,7 @@ class Rollouts(_Marked):
     """(...) steps before the first one that failed; T where none did."""
 
     def __repr__(self) -> str:
-        return f"Rollouts({self._tally()}, steps={self.q.shape[-2] - 1})"
+        return f"{type(self).__name__}({self._tally()}, steps={self.q.shape[-2] - 1})"
 
 
 def step_batch(
@@ -317,7 +322,7 @@ def rollout(
         start=None if isinstance(warm_start, bool) else warm_start,
         feedback=None,
     )
-    _settle("rollout", model, "q0", q_rows, found["status"], found["failure"], lead, errors)
+    settle("rollout", model, "q0", q_rows, found["status"], found["failure"], lead, errors)
     fields = {name: found[name].reshape(shape) for name, (shape, _) in wanted.items()}
     return Rollouts(**{**fields, **given})
 
@@ -407,7 +412,7 @@ def pair_distances(
 # ---------------------------------------------------------------- results
 
 
-def _settle(
+def settle(
     caller: str,
     model: _core.Model,
     name: str,
@@ -463,12 +468,12 @@ def _wanted(
     if wrt is not None:
         wanted["derivative_exact"] = (lead, np.bool_)
         for name in wrt:
-            shape = (*lead, nv, *_argument_shape(model, name))
+            shape = (*lead, nv, *argument_shape(model, name))
             wanted[_DERIVATIVES[ARGUMENT_NAMES.index(name)]] = (shape, np.float64)
     return wanted
 
 
-def _argument_shape(model: _core.Model, name: str) -> tuple[int, ...]:
+def argument_shape(model: _core.Model, name: str) -> tuple[int, ...]:
     """Shape of an argument of a step, that of q in tangent coordinates."""
     inputs = {
         "q": (model.nv,),
@@ -536,7 +541,7 @@ def _run(
         warm_start=_start(warm_start, lead),
     )
     caller = "step_batch" if wrt is None else "linearize_batch"
-    _settle(caller, model, "q", rows["q"], found["status"], found["failure"], lead, errors)
+    settle(caller, model, "q", rows["q"], found["status"], found["failure"], lead, errors)
     fields = {name: found.get(name) for name in ("contact_start", "contacts")}
     for name, (shape, _) in _wanted(model, lead, wrt).items():
         fields[name] = found[name].reshape(shape)

@@ -33,6 +33,9 @@ int strides_fit(PyArrayObject *array);
 /* Rows (count, width) of doubles. qdsim.batch hands over nothing else. */
 const double *rows_read(PyObject *object, const char *name, npy_intp *count, int width,
                         ptrdiff_t *stride);
+/* courses.c: u, tau and wrench (the last two perhaps None) of rollouts (samples, steps, width). */
+int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *wrench,
+                 npy_intp *step_count);
 /* Parameters of the samples: None, or a tuple with rows or None for each qd_parameter. */
 int parameters_read(batch_call *call, PyObject *object);
 /* A dict of arrays to write results into, or None. */

@@ -34,42 +34,6 @@ typedef struct rollout_feedback {
   qd_feedback values;
 } rollout_feedback;
 
-/* (samples, steps, width); *step_count -1: not known yet */
-static const double *course_read(const batch_call *call, PyObject *object, const char *name,
-                                 int width, npy_intp *step_count, ptrdiff_t *stride,
-                                 ptrdiff_t *step) {
-  PyArrayObject *array = (PyArrayObject *)object;
-  const npy_intp item = (npy_intp)sizeof(double);
-  if (!PyArray_Check(object) || PyArray_TYPE(array) != NPY_DOUBLE || PyArray_NDIM(array) != 3 ||
-      !PyArray_ISALIGNED(array) || PyArray_ISBYTESWAPPED(array) ||
-      PyArray_DIM(array, 0) != call->input.sample_count || PyArray_DIM(array, 2) != width ||
-      !strides_fit(array) || (*step_count >= 0 && PyArray_DIM(array, 1) != *step_count)) {
-    PyErr_Format(PyExc_ValueError, "%s: expected rows of doubles for every step of every sample",
-                 name);
-    return NULL;
-  }
-  *stride = PyArray_STRIDE(array, 0) / item;
-  *step = PyArray_STRIDE(array, 1) / item;
-  *step_count = PyArray_DIM(array, 1);
-  return PyArray_DATA(array);
-}
-
-static int courses_read(batch_call *call, const rollout_job *job, npy_intp *step_count) {
-  const model_object *model = call->step.model;
-  qd_batch_input *in = &call->input;
-  *step_count = -1;
-  if (!(in->u =
-            course_read(call, job->u, "u", model->nu, step_count, &in->u_stride, &in->u_step)) ||
-      (job->tau != Py_None && !(in->tau = course_read(call, job->tau, "tau", model->nv, step_count,
-                                                      &in->tau_stride, &in->tau_step))) ||
-      (job->wrench != Py_None &&
-       !(in->wrench = course_read(call, job->wrench, "wrench", 6 * model->body_count, step_count,
-                                  &in->wrench_stride, &in->wrench_step)))) {
-    return -1;
-  }
-  return 0;
-}
-
 static int feedback_read(rollout_feedback *feedback, batch_call *call, PyObject *object,
                          npy_intp step_count) {
   static const char *const names[] = {"q_nominal", "u_before", "x_gain",
@@ -151,7 +115,7 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
                   job.threads) == 0 &&
       (call.input.q = rows_read(job.q, "q0", &count, call.step.model->nq, &call.input.q_stride))) {
     call.input.sample_count = count;
-    if (courses_read(&call, &job, &step_count) == 0 &&
+    if (courses_read(&call, job.u, job.tau, job.wrench, &step_count) == 0 &&
         parameters_read(&call, job.parameters) == 0 && out_check(job.out) == 0 &&
         (call.input.warm_start = PyObject_IsTrue(job.warm_start)) >= 0 &&
         batch_start_begin(&call.start, &call.step, job.start, &call.input) == 0 &&
