@@ -45,11 +45,21 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_without_a_command_it_helps(start: list[str]) -> None:
     run = subprocess.run([sys.executable, *start], capture_output=True, text=True, check=True)
     assert run.stdout.startswith("usage: qdsim")
-    for command in ("demo", "check", "plan", "replay", "render", "systems", "info", "bench"):
+    for command in (
+        "demo",
+        "check",
+        "plan",
+        "view",
+        "replay",
+        "render",
+        "systems",
+        "info",
+        "bench",
+    ):
         assert f"\n    {command} " in run.stdout
 
 
-@pytest.mark.parametrize("command", ["demo", "check", "plan", "replay", "render", "bench"])
+@pytest.mark.parametrize("command", ["demo", "check", "view", "plan", "replay", "render", "bench"])
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
@@ -190,6 +200,18 @@ def test_any_system_is_drawn(system: str, tmp_path: Path) -> None:
     picture = tmp_path / "picture.png"
     assert main(["render", system, "-o", str(picture)]) == 0
     assert picture.stat().st_size > 2000
+
+
+def test_pages_are_written(
+    plan_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("viser")
+    for source in (str(plan_file), "rope"):
+        page = tmp_path / "page.html"
+        assert main(["view", source, "--html", str(page)]) == 0
+        assert page.stat().st_size > 1e5
+    assert "--live" in refusal(capsys, "view", str(plan_file), "--live")
+    assert "port" in refusal(capsys, "view", "rope", "--port", "70000")
 
 
 def test_what_cannot_be_planned_or_drawn(

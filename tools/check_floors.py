@@ -45,7 +45,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"smoothing"},
     {"planning"},
     {"systems"},
-    {"demo"},
+    {"demo", "viewer"},
     {"cli"},
     {"__main__"},
 ]

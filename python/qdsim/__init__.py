@@ -40,7 +40,7 @@ from .ocp import OcpSolution, solve_ocp_qp
 from .step import Linearization, Options, SolverInfo, Step, linearize, step
 
 if TYPE_CHECKING:
-    from . import formats, planning, smoothing, systems
+    from . import formats, planning, smoothing, systems, viewer
 
 __version__ = "0.1.0"
 
@@ -85,11 +85,12 @@ __all__ = [
     "step",
     "step_batch",
     "systems",
+    "viewer",
     "vjp",
     "vjp_batch",
 ]
 
-_LAZY = frozenset({"formats", "planning", "smoothing", "systems"})
+_LAZY = frozenset({"formats", "planning", "smoothing", "systems", "viewer"})
 
 
 def __getattr__(name: str) -> Any:

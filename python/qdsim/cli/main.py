@@ -17,6 +17,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "demo": "plan a half turn of a disc by a planar hand, replay it, draw it",
     "check": "load a robot file, say what it holds, take one step",
+    "view": "show a robot file, a system or a plan in a browser",
     "plan": "plan a task of a published system and write the plan",
     "replay": "take a plan's steps again and judge it",
     "render": "draw a plan, a robot file or a system: picture or movie",

@@ -95,9 +95,17 @@ class Geometries:
             conaffinity=conaffinity,
             margin=margin,
             mesh=self.r.mesh_names[mesh] if shape == "mesh" else None,
-            rgba=tuple(float(item) for item in m.geom_rgba[g]),
+            rgba=self._colour(g),
             cloud=cloud,
         )
+
+    def _colour(self, g: int) -> tuple[float, ...]:
+        """Its own, else its material's."""
+        m = self.r.m
+        own, material = tuple(map(float, m.geom_rgba[g])), int(m.geom_matid[g])
+        if material >= 0 and own == (0.5, 0.5, 0.5, 1.0):
+            return tuple(map(float, m.mat_rgba[material]))
+        return own
 
     def _has_shape(self, g: int) -> bool:
         """Whether anything can touch it here: height fields and signed distance fields have no shape."""

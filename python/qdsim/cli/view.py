@@ -1,0 +1,64 @@
+"""Show a robot file, a published system or a plan in a browser, or write it as one page that needs no network."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from qdsim.cli.outcome import Outcome, UnusableError
+from qdsim.cli.replay import add_model
+from qdsim.cli.sources import (
+    first_configuration,
+    is_archive,
+    load_model,
+    load_plan,
+    model_of_plan,
+)
+
+if TYPE_CHECKING:
+    from qdsim.model import FloatArray, Model
+    from qdsim.planning import Plan
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``qdsim view``."""
+    parser.add_argument("source", metavar="FILE|SYSTEM|PLAN", help="what to show")
+    parser.add_argument("--html", metavar="PAGE", help="write a page instead of opening a browser")
+    parser.add_argument("--port", type=int, help="of the page; without it one that is free")
+    parser.add_argument(
+        "--live", action="store_true", help="step on and on, with sliders for the commands"
+    )
+    add_model(parser)
+
+
+def run(arguments: argparse.Namespace) -> Outcome:
+    """Show it until Ctrl-C, or write the page."""
+    if is_archive(arguments.source):
+        if arguments.live:
+            raise UnusableError(
+                "--live: a plan has commands of its own; give its robot file or system"
+            )
+        plan = load_plan(arguments.source)
+        return _show(arguments, plan, model_of_plan(plan, arguments.model))
+    model = load_model(arguments.source)
+    return _show(arguments, first_configuration(model), model)
+
+
+def _show(arguments: argparse.Namespace, thing: Plan | FloatArray, model: Model) -> Outcome:
+    from qdsim import viewer
+
+    try:
+        if arguments.html is not None:
+            viewer.save_html(thing, arguments.html, model)
+            return Outcome({}, (f"written: {arguments.html}",))
+        page = viewer.show(thing, model, port=arguments.port)
+    except ValueError as error:
+        raise UnusableError(str(error)) from None
+    with page:
+        if arguments.live:
+            page.live(None, first_configuration(model))
+        print(f"{page.url} (Ctrl-C ends it)", flush=True)
+        page.wait()
+    return Outcome({}, ())

@@ -1,0 +1,93 @@
+"""Contact forces of a step as arrows and friction cones, drawn outside of what they press on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.model import Model
+from qdsim.step import Step
+
+__all__ = ["Forces", "cone_lines", "forces_of"]
+
+Array = npt.NDArray[np.float64]
+
+_SHOWN = 1e-3
+"""Forces below this share of the largest one are left out."""
+
+_RAYS = 12
+"""Lines of a friction cone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Forces:
+    """What acts on the objects.
+
+    Attributes:
+        points: ``(n, 3)`` where, m.
+        forces: ``(n, 3)`` on what is pressed, N, world axes.
+        inwards: ``(n, 3)`` unit normals into what is pressed.
+        friction: ``(n,)`` sliding coefficients.
+    """
+
+    points: Array
+    forces: Array
+    inwards: Array
+    friction: Array
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+
+def forces_of(model: Model, step: Step, objects: Collection[int]) -> Forces:
+    """The forces of a step at the configuration where it begins, on bodies of ``objects`` where these take part, else
+    on the second body of each contact."""
+    contacts = step.contacts
+    frames = np.asarray(contacts["frame"], dtype=np.float64).reshape(-1, 3, 3)
+    forces = np.einsum("nij,ni->nj", frames, np.asarray(contacts["force"])[:, :3])
+    sizes = np.linalg.norm(forces, axis=1)
+    kept = sizes > _SHOWN * sizes.max(initial=0.0)
+    pressed = np.isin(contacts["body_a"], list(objects)) & ~np.isin(
+        contacts["body_b"], list(objects)
+    )
+    sign = np.where(pressed, -1.0, 1.0)[:, None]
+    return Forces(
+        np.asarray(contacts["pos"], dtype=np.float64)[kept],
+        (sign * forces)[kept],
+        (sign * frames[:, 0])[kept],
+        np.asarray(contacts["friction"], dtype=np.float64)[kept, 0],
+    )
+
+
+def arrows(forces: Forces, typical: float, length: float) -> Array:
+    """``(n, 2, 3)`` ends of arrows, the head at the contact; a force of ``typical`` N is ``length`` m long, others by
+    the root of their ratio."""
+    sizes = np.linalg.norm(forces.forces, axis=1)
+    scale = length * np.clip(np.sqrt(sizes / typical), 0.3, 1.6) / np.maximum(sizes, 1e-300)
+    return np.stack([forces.points - scale[:, None] * forces.forces, forces.points], axis=1)
+
+
+def cone_lines(forces: Forces, length: float) -> Array:
+    """``(k, 2, 3)`` lines of friction cones that open outwards from each contact, ``length`` m long."""
+    if not len(forces):
+        return np.zeros((0, 2, 3))
+    normal = -forces.inwards
+    helper = np.where(np.abs(normal[:, :1]) < 0.9, [[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]])
+    first = np.cross(normal, helper)
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    second = np.cross(normal, first)
+    angle = np.linspace(0.0, 2.0 * np.pi, _RAYS, endpoint=False)
+    around = (
+        np.cos(angle)[None, :, None] * first[:, None]
+        + np.sin(angle)[None, :, None] * second[:, None]
+    )
+    rays = normal[:, None] + forces.friction[:, None, None] * around
+    rays *= length / np.linalg.norm(rays, axis=2, keepdims=True)
+    tips = forces.points[:, None] + rays
+    bases = np.broadcast_to(forces.points[:, None], tips.shape)
+    sides = np.stack([bases, tips], axis=2)
+    rim = np.stack([tips, np.roll(tips, -1, axis=1)], axis=2)
+    return np.concatenate([sides, rim], axis=1).reshape(-1, 2, 3)

@@ -1,0 +1,113 @@
+"""What there is to be seen, frame after frame: a plan, a rollout, an execution, a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.model import Model
+from qdsim.planning import Motion, Plan, Transfer
+from qdsim.step import Step
+
+__all__ = ["Film", "Frame", "film_of_path", "film_of_plan", "film_of_transfer"]
+
+Array = npt.NDArray[np.float64]
+
+_PAUSE = 0.5
+"""s, what a change of grasp without a motion is shown for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A configuration, for how long it is shown (s), the step that begins there, and a caption."""
+
+    q: Array
+    seconds: float
+    step: Step | None = None
+    caption: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Film:
+    """Frames in their order, and marks: the frame where something begins, with its name."""
+
+    frames: Sequence[Frame]
+    marks: Sequence[tuple[int, str]] = field(default_factory=tuple)
+    goal: Array | None = None
+    object: str | None = None
+
+    @property
+    def configurations(self) -> Array:
+        """``(frames, nq)``."""
+        return np.array([frame.q for frame in self.frames])
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps of all frames that have one."""
+        return [frame.step for frame in self.frames if frame.step is not None]
+
+
+def film_of_plan(plan: Plan, model: Model, rate: float) -> Film:
+    """A frame a step with its contacts, motions between grasps at ``rate`` frames a second.
+
+    Raises:
+        ValueError: if the plan does not belong to this model.
+        SolverError: if a step cannot be solved.
+    """
+    replay = plan.replay(model)
+    frames: list[Frame] = []
+    marks: list[tuple[int, str]] = []
+    motions = plan.motions or (None,) * len(plan.regrasps)
+    done = 0
+    for k, (segment, steps) in enumerate(zip(plan.segments, replay.steps)):
+        if k:
+            marks.append((len(frames), f"regrasp {k}"))
+            frames += _regrasp(motions[k - 1], plan.regrasps[k - 1], k, rate)
+        marks.append((len(frames), f"segment {k + 1}"))
+        for q, step in zip(segment.configurations[:-1], steps):
+            done += 1
+            said = f"step {done} of {plan.step_count}"
+            frames.append(Frame(q, 1.0 / rate, step, said))
+        frames.append(Frame(segment.end, 1.0 / rate, None, f"end of segment {k + 1}"))
+    return Film(frames, marks, plan.goal, plan.object)
+
+
+def _regrasp(
+    motion: Motion | None, ends: tuple[Array, Array], number: int, rate: float
+) -> list[Frame]:
+    said = f"regrasp {number}"
+    if motion is None:
+        return [Frame(q, 0.5 * _PAUSE, None, said) for q in ends]
+    count = max(round(motion.duration * rate), 2)
+    times = np.linspace(0.0, motion.duration, count)
+    return [Frame(q, 1.0 / rate, None, said) for q in motion.at(times)]
+
+
+def film_of_path(configurations: Array, rate: float) -> Film:
+    """Configurations ``(n, nq)`` one after the other."""
+    return Film([Frame(q, 1.0 / rate) for q in configurations])
+
+
+def film_of_transfer(transfer: Transfer, rate: float) -> Film:
+    """What an execution was, in its own time; at most ``rate`` frames a second."""
+    frames: list[Frame] = []
+    marks: list[tuple[int, str]] = []
+    for k, segment in enumerate(transfer.segments):
+        marks.append((len(frames), f"segment {k + 1}"))
+        for i, following in pairwise(_sampled(segment.time, rate)):
+            seconds = float(segment.time[following] - segment.time[i])
+            frames.append(Frame(segment.executed[i], seconds, None, f"segment {k + 1}"))
+    return Film(frames, marks)
+
+
+def _sampled(time: Array, rate: float) -> Iterator[int]:
+    """Indices of times that are a frame or more apart, the last one included."""
+    shown = -np.inf
+    for i, now in enumerate(time):
+        if now - shown >= 1.0 / rate - 1e-9 or i == len(time) - 1:
+            shown = now
+            yield i

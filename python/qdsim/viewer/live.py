@@ -1,0 +1,128 @@
+"""A model that steps on and on, commanded by sliders."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim._core import SolverError
+from qdsim.model import Model
+from qdsim.step import Options, Step, step
+
+__all__ = ["Live"]
+
+Array = npt.NDArray[np.float64]
+
+_PERIOD = 1.0 / 30.0
+"""s between frames."""
+
+_REACH = 1.0
+"""How far a slider goes to both sides where neither actuator nor joint has limits."""
+
+
+class Live:
+    """Sliders of commands, of smoothing and of the margin; reset and pause. A step that fails is said, and the state
+    stays.
+
+    Args:
+        gui: viser's.
+        model, options: of the steps.
+        start: ``(nq,)`` where it begins, and where the reset leads.
+        show: shows a configuration with the step that begins there.
+    """
+
+    def __init__(
+        self,
+        gui: Any,
+        model: Model,
+        options: Options,
+        start: Array,
+        show: Callable[..., None],
+    ) -> None:
+        self._model, self._options, self._start, self._show = model, options, start, show
+        self._q = np.array(start)
+        self._folder = gui.add_folder("Live")
+        command = np.asarray(model.command_from(start))
+        lower, upper = _ranges(model, command)
+        with self._folder:
+            self._paused = gui.add_checkbox("pause", False)
+            self._reset = gui.add_button("reset")
+            self._smooth = gui.add_checkbox("smoothed", options.kappa is not None)
+            kappa = 100.0 if options.kappa is None else options.kappa
+            self._kappa = gui.add_slider(
+                "log10 kappa", min=0.0, max=6.0, step=0.1, initial_value=_clipped(kappa)
+            )
+            self._margin = gui.add_slider(
+                "margin (m)", min=0.0, max=0.2, step=0.005, initial_value=min(options.margin, 0.2)
+            )
+            self._said = gui.add_text("solver", "", disabled=True)
+            self._commands = [
+                gui.add_slider(
+                    name, min=low, max=high, step=(high - low) / 500.0, initial_value=value
+                )
+                for name, low, high, value in zip(model.actuator_names, lower, upper, command)
+            ]
+        self._initial = command
+        self._reset.on_click(lambda _: self._restart())
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="qdsim live", daemon=True)
+        self._thread.start()
+
+    def _restart(self) -> None:
+        self._q = np.array(self._start)
+        for slider, value in zip(self._commands, self._initial):
+            slider.value = float(value)
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            begin = time.monotonic()
+            if not self._paused.value:
+                self._advance()
+            self._over.wait(max(_PERIOD - (time.monotonic() - begin), 0.001))
+
+    def _advance(self) -> None:
+        u = np.array([slider.value for slider in self._commands])
+        smooth = self._smooth.value
+        kappa = 10.0**self._kappa.value if smooth else None
+        options = self._options.replace(kappa=kappa, margin=float(self._margin.value))
+        q = self._q
+        try:
+            taken: Step = step(self._model, q, u, options)
+        except SolverError as error:
+            self._said.value = str(error).split(";")[0][:120]
+            return
+        self._said.value = f"solved in {taken.info.iterations} iterations"
+        self._show(q, **{"smoothed" if smooth else "step": taken})
+        if self._q is q:  # a reset in between wins
+            self._q = taken.q_next
+
+    def close(self) -> None:
+        """Stop, and take the sliders away."""
+        self._over.set()
+        self._thread.join(timeout=2.0)
+        self._folder.remove()
+
+
+def _clipped(kappa: float) -> float:
+    return float(np.clip(math.log10(kappa), 0.0, 6.0))
+
+
+def _ranges(model: Model, command: Array) -> tuple[list[float], list[float]]:
+    """Ends of the sliders: the actuators' ranges, else the joints', else around the command; the command included."""
+    lower = np.array(model.u_lower)
+    upper = np.array(model.u_upper)
+    if len(lower):
+        from qdsim.planning.task.robot import command_range
+
+        low, high = command_range(model)
+        lower, upper = np.maximum(lower, low), np.minimum(upper, high)
+    lower = np.where(np.isfinite(lower), lower, command - _REACH)
+    upper = np.where(np.isfinite(upper), upper, command + _REACH)
+    lower, upper = np.minimum(lower, command), np.maximum(upper, command)
+    return lower.tolist(), np.maximum(upper, lower + 1e-6).tolist()

@@ -1,0 +1,21 @@
+"""What the viewer needs beside the package."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["need"]
+
+
+def need(module: str) -> Any:
+    """A module of the extra ``viewer``.
+
+    Raises:
+        ImportError: in one line that says what to install.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise ImportError(f"the viewer needs {package}: pip install 'qdsim[viewer]'") from None

@@ -1,0 +1,107 @@
+"""What the bodies of a model are to a viewer, where it is looked at from, and in which colours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.description import Geom
+from qdsim.model import Model
+from qdsim.planning.drawing.planar import LIMBS, OBJECT
+from qdsim.planning.drawing.spatial import GROUND, SpatialScene
+from qdsim.planning.drawing.still import object_of
+
+__all__ = ["Roles", "colour_of", "is_visual", "roles_of"]
+
+Array = npt.NDArray[np.float64]
+Colour = tuple[int, int, int]
+
+_UNSAID = (0.5, 0.5, 0.5)
+"""MuJoCo's colour of geometries that have none of their own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """Attributes:
+    objects: bodies that nothing drives: forces on them are shown.
+    object: the one that is looked at, by its index; None in a model without bodies.
+    kind: "robot", "object" or "world" of every body.
+    limb: number of the finger of each of the robot's bodies.
+    centre: ``(3,)`` m, what the camera looks at.
+    eye: ``(3,)`` m, where it stands.
+    up: ``(3,)``.
+    size: m, of what is seen.
+    """
+
+    objects: frozenset[int]
+    object: int | None
+    kind: list[str]
+    limb: dict[int, int]
+    centre: Array
+    eye: Array
+    up: Array
+    size: float
+
+
+def roles_of(
+    model: Model, name: str | None, configurations: Array, goal: Array | None = None
+) -> Roles:
+    """The roles of a model's bodies, seen as in pictures (:mod:`qdsim.planning.drawing.camera`); a planar model along
+    the normal of its plane."""
+    if len(model.body_names) == 1:
+        eye = np.array([2.0, 2.0, 1.5])
+        return Roles(frozenset(), None, ["world"], {}, np.zeros(3), eye, np.array([0.0, 0, 1]), 1.0)
+    scene = SpatialScene(model, object_of(model) if name is None else name, configurations, goal)
+    objects = frozenset(b for b, kind in enumerate(scene.kind) if kind == "object")
+    low, high = _box(model, scene, configurations)
+    centre, size = 0.5 * (low + high), max(float(np.linalg.norm(high - low)), 1e-3)
+    towards, up = scene.view[2], np.array([0.0, 0.0, 1.0])
+    normal = model.planar_normal
+    if normal is not None:
+        towards = np.abs(normal)
+        up = np.array([0.0, 1.0, 0.0]) if towards[2] > 0.5 else up
+        towards = towards + 0.25 * up
+    eye = centre + 0.8 * size * towards / np.linalg.norm(towards)
+    return Roles(objects, scene.object, scene.kind, scene.limb, centre, eye, up, size)
+
+
+def _box(model: Model, scene: SpatialScene, configurations: Array) -> tuple[Array, Array]:
+    """Corners of the box around robot and objects in some configurations."""
+    shown = configurations[:: max(1, len(configurations) // 20)]
+    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    for q in shown:
+        pos, rot = model.body_poses(q)
+        for solid in scene.solids:
+            if scene.kind[solid.body] != "world":
+                corners = pos[solid.body] + solid.corners @ rot[solid.body].T
+                low, high = (
+                    np.minimum(low, corners.min(axis=0)),
+                    np.maximum(high, corners.max(axis=0)),
+                )
+    return (low, high) if np.all(low <= high) else (np.full(3, -0.5), np.full(3, 0.5))
+
+
+def is_visual(geom: Geom, paired: set[str]) -> bool:
+    """Whether a geometry is there to be seen only: nothing can touch it."""
+    return not (geom.contype or geom.conaffinity or geom.name in paired)
+
+
+def colour_of(geom: Geom, roles: Roles, body: int) -> tuple[Colour, float]:
+    """Colour (0 to 255) and opacity: the file's where it says one, else that of the body's role."""
+    rgba = geom.rgba
+    if rgba is not None and tuple(rgba[:3]) != _UNSAID:
+        red, green, blue = (round(255 * min(max(c, 0.0), 1.0)) for c in rgba[:3])
+        return (red, green, blue), float(rgba[3])
+    kind = roles.kind[body]
+    if kind == "object":
+        return _rgb(OBJECT), 1.0
+    if kind == "robot":
+        return _rgb(LIMBS[roles.limb.get(body, 0) % len(LIMBS)]), 1.0
+    return _rgb(GROUND), 1.0
+
+
+def _rgb(colour: str) -> Colour:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return red, green, blue

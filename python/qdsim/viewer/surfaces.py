@@ -1,0 +1,133 @@
+"""The surface of a shape as triangles, and the lines on it that show how it turns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.description import Geom
+from qdsim.model import Model
+from qdsim.viewer.needs import need
+
+__all__ = ["Surface", "surface_of"]
+
+Array = npt.NDArray[np.float64]
+
+_AROUND = 48
+"""Corners of a circle."""
+
+_SHARP = math.radians(25.0)
+"""Faces of a mesh that meet at more than this have an edge that is drawn."""
+
+_MOST_EDGES = 4000
+"""Meshes with more sharp edges are drawn without."""
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A shape in its geometry's frame.
+
+    Attributes:
+        vertices: ``(n, 3)`` m.
+        faces: ``(m, 3)`` indices, anticlockwise from outside; of a cloud none.
+        lines: ``(k, 2, 3)`` m: edges of flat faces, great circles of round ones.
+        flat: whether faces are flat, so that their light does not blend.
+    """
+
+    vertices: Array
+    faces: npt.NDArray[np.uint32]
+    lines: Array
+    flat: bool
+
+
+def surface_of(model: Model, geom: Geom, size: Array, reach: float) -> Surface:
+    """The surface of a geometry; planes as squares of half width ``reach`` (m), clouds as points."""
+    if geom.type in ("mesh", "cloud"):
+        return _points(geom) if geom.type == "cloud" else _mesh(model, geom)
+    creation = need("trimesh").creation
+    if geom.type == "plane":
+        corners = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
+        faces = np.array([[0, 1, 2], [0, 2, 3]], dtype=np.uint32)
+        return Surface(reach * corners, faces, np.zeros((0, 2, 3)), True)
+    if geom.type == "box":
+        return _of(creation.box(2.0 * size), _box_edges(size), flat=True)
+    if geom.type == "capsule":
+        made = creation.capsule(2.0 * size[1], size[0], count=(_AROUND // 2, _AROUND // 2))
+        return _of(made, _capsule_lines(size[0], size[1]), flat=False)
+    if geom.type == "cylinder":
+        made = creation.cylinder(size[0], 2.0 * size[1], sections=_AROUND)
+        return _of(made, _cylinder_lines(size[0], size[1]), flat=True)
+    radii = np.full(3, size[0]) if geom.type == "sphere" else size
+    ball = creation.icosphere(3, 1.0)
+    circles = np.concatenate([_circle(axis) for axis in range(3)])
+    return Surface(ball.vertices * radii, _faces(ball), circles * radii, False)
+
+
+def _of(mesh: Any, lines: Array, *, flat: bool) -> Surface:
+    return Surface(np.asarray(mesh.vertices), _faces(mesh), lines, flat)
+
+
+def _faces(mesh: Any) -> npt.NDArray[np.uint32]:
+    return np.asarray(mesh.faces, dtype=np.uint32)
+
+
+def _points(geom: Geom) -> Surface:
+    assert geom.cloud is not None
+    none = np.zeros((0, 3), dtype=np.uint32)
+    return Surface(np.asarray(geom.cloud.points), none, np.zeros((0, 2, 3)), True)
+
+
+def _mesh(model: Model, geom: Geom) -> Surface:
+    """The mesh as the file has it; it collides as its convex hull."""
+    mesh = next(m for m in model.description.meshes if m.name == geom.mesh)
+    faces = mesh.faces if len(mesh.faces) else mesh.hull_faces
+    made = need("trimesh").Trimesh(mesh.vertices, faces, process=True)
+    sharp = made.face_adjacency_edges[made.face_adjacency_angles > _SHARP]
+    lines = made.vertices[sharp] if len(sharp) <= _MOST_EDGES else np.zeros((0, 2, 3))
+    return _of(made, np.asarray(lines).reshape(-1, 2, 3), flat=True)
+
+
+def _circle(axis: int, height: float = 0.0) -> Array:
+    """The unit circle about an axis, at a height along it, as segments."""
+    angle = np.linspace(0.0, 2.0 * math.pi, _AROUND + 1)
+    points = np.empty((_AROUND + 1, 3))
+    points[:, axis] = height
+    points[:, (axis + 1) % 3] = np.cos(angle)
+    points[:, (axis + 2) % 3] = np.sin(angle)
+    return np.stack([points[:-1], points[1:]], axis=1)
+
+
+def _box_edges(size: Array) -> Array:
+    signs = [(-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0)]
+    edges = []
+    for axis in range(3):
+        for first, second in signs:
+            ends = np.empty((2, 3))
+            ends[:, axis] = -1.0, 1.0
+            ends[:, (axis + 1) % 3], ends[:, (axis + 2) % 3] = first, second
+            edges.append(ends * size)
+    return np.array(edges)
+
+
+def _cylinder_lines(radius: float, half: float) -> Array:
+    scale = np.array([radius, radius, half])
+    rings = np.concatenate([_circle(2, -1.0), _circle(2, 1.0)]) * scale
+    return np.concatenate([rings, _sides(radius, half)])
+
+
+def _capsule_lines(radius: float, half: float) -> Array:
+    """The circles where the caps begin, lines between them, and over the caps."""
+    arcs = np.concatenate([_circle(0), _circle(1)]) * radius
+    above = arcs.mean(axis=1)[:, 2] > 0.0
+    arcs[above, :, 2] += half
+    arcs[~above, :, 2] -= half
+    return np.concatenate([arcs, _cylinder_lines(radius, half)])
+
+
+def _sides(radius: float, half: float) -> Array:
+    around = [(radius, 0.0), (0.0, radius), (-radius, 0.0), (0.0, -radius)]
+    return np.array([[[x, y, -half], [x, y, half]] for x, y in around])

@@ -1,0 +1,307 @@
+"""A model in a browser: configurations, forces, goals, trees, plans, and commands by sliders."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import io
+import os
+import socket
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.arguments import finite, instance, integer, number, path_of, reals
+from qdsim.model import Model
+from qdsim.planning import EdgeKind, Plan, Tree
+from qdsim.step import Options, Step
+from qdsim.viewer.forces import forces_of
+from qdsim.viewer.frames import Film, film_of_path, film_of_plan
+from qdsim.viewer.live import Live
+from qdsim.viewer.needs import need
+from qdsim.viewer.player import Player
+from qdsim.viewer.roles import roles_of
+from qdsim.viewer.scene import Scene
+from qdsim.whole_files import replacing
+
+__all__ = ["Viewer"]
+
+Array = npt.NDArray[np.float64]
+
+_RATE = 20.0
+"""Frames a second."""
+
+
+_OPAQUE = "<style>canvas { opacity: 1 !important; }</style>"
+"""viser fades its canvas in while the light of its default surroundings loads; a page that has lights of its own takes
+these surroundings away in the middle of it and would stay pale."""
+
+
+class Viewer:
+    """A page that shows a model; it lives until :meth:`close`, or the end of a ``with`` block.
+
+    Args:
+        model: the model.
+        object: the body that the camera looks at, with the robot in view; None: the last one that nothing drives.
+        configurations: ``(n, nq)`` what is going to be seen, for the camera; None: the default configuration.
+        goal: ``(nq,)`` where the object is to go, for the camera.
+        port: of the page; None: one that is free.
+        host: on whose interface the server listens. Whoever reaches it may use its sliders.
+
+    Raises:
+        ImportError: without the extra ``viewer``.
+        ValueError: for a port out of range or in use, unknown bodies, configurations of another size.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        object: str | None = None,
+        configurations: npt.ArrayLike | None = None,
+        goal: npt.ArrayLike | None = None,
+        port: int | None = None,
+        host: str = "127.0.0.1",
+    ) -> None:
+        self.model = instance("model", model, Model)
+        shown = self._rows(
+            "configurations", model.default_q if configurations is None else configurations
+        )
+        target = None if goal is None else self._one("goal", goal)
+        roles = roles_of(model, object, shown, target)
+        self._roles = roles
+        self._server = _server(host, port)
+        self._film: Film | None = None
+        self._player: Player | None = None
+        self._live: Live | None = None
+        self._lock = threading.RLock()
+        camera = self._server.initial_camera
+        camera.position, camera.look_at, camera.up = (
+            tuple(roles.eye),
+            tuple(roles.centre),
+            tuple(roles.up),
+        )
+        self._scene = Scene(self._server.scene, model, roles)
+        if self._scene.has_visuals:
+            switch = self._server.gui.add_checkbox("collision shapes", False)
+            switch.on_update(lambda _: self._scene.show_collision(switch.value))
+        self.update(shown[0])
+
+    # ------------------------------------------------------------------------------------------ what is shown
+
+    @property
+    def url(self) -> str:
+        """Where a browser finds the page."""
+        return f"http://{self._server.get_host()}:{self._server.get_port()}"
+
+    def update(
+        self, q: npt.ArrayLike, *, step: Step | None = None, smoothed: Step | None = None
+    ) -> None:
+        """Show a configuration.
+
+        Args:
+            q: ``(nq,)``.
+            step: a step that begins there: its forces, with friction cones.
+            smoothed: a smoothed step that begins there: its forces, in another colour, also at a distance.
+        """
+        q = self._one("q", q)
+        with self._lock, self._server.atomic():
+            self._scene.place(q)
+            for name, taken in (("exact", step), ("smoothed", smoothed)):
+                forces = None
+                if taken is not None:
+                    forces = forces_of(
+                        self.model, instance("step", taken, Step), self._roles.objects
+                    )
+                self._scene.draw_forces(name, forces)
+
+    def add_goal(self, q: npt.ArrayLike) -> None:
+        """Outlines of the objects where a configuration ``(nq,)`` has them."""
+        self._scene.draw_goal(self._one("q", q))
+
+    def add_tree(self, tree: Tree) -> None:
+        """The object's ways along a tree's edges, the way to the goal in red with its changes of grasp.
+
+        Raises:
+            ValueError: if the tree belongs to another model.
+        """
+        instance("tree", tree, Tree)
+        if tree.q.shape[1] != self.model.nq:
+            raise ValueError(f"tree: its nq is {tree.q.shape[1]}, the model's {self.model.nq}")
+        on_path = set(tree.path(tree.goal_node)) if tree.goal_node is not None else set()
+        regrasps = [tree.q[i] for i in sorted(on_path) if tree.kind[i] == EdgeKind.REGRASP]
+        self._scene.draw_tree(_edges(tree, on_path), np.array(regrasps))
+
+    def add_plan(self, plan: Plan, rate: float = _RATE) -> None:
+        """A plan with its goal, and a slider for its steps.
+
+        Raises:
+            ValueError: if the plan belongs to another model.
+        """
+        self.record(film_of_plan(instance("plan", plan, Plan), self.model, _rate(rate)))
+
+    def record(self, trajectory: Film | npt.ArrayLike, rate: float = _RATE) -> None:
+        """Frames with a slider: configurations ``(n, nq)`` at ``rate`` a second. Takes the place of earlier ones."""
+        if not isinstance(trajectory, Film):
+            trajectory = film_of_path(self._rows("trajectory", trajectory), _rate(rate))
+        if trajectory.steps:
+            sizes = [np.linalg.norm(s.contacts["force"][:, :3], axis=1) for s in trajectory.steps]
+            loads = np.concatenate([size[size > 0.0] for size in sizes])
+            self._scene.typical = float(np.median(loads)) if len(loads) else 0.0
+        if trajectory.goal is not None:
+            self.add_goal(trajectory.goal)
+        if self._player is not None:
+            self._player.close()
+        self._film = trajectory
+        self._player = Player(self._server.gui, trajectory, self._show_frame)
+        self._show_frame(0)
+
+    def _show_frame(self, index: int) -> None:
+        assert self._film is not None
+        frame = self._film.frames[index]
+        self.update(frame.q, step=frame.step)
+
+    def live(self, options: Options | None = None, q: npt.ArrayLike | None = None) -> None:
+        """Sliders for commands, smoothing and margin; the model steps on and on from ``q``.
+
+        Args:
+            options: of the steps; None: the defaults.
+            q: ``(nq,)`` where it begins, and where the reset leads; None: the default configuration.
+        """
+        start = self._one("q", self.model.default_q if q is None else q)
+        options = Options() if options is None else instance("options", options, Options)
+        if self._live is not None:
+            self._live.close()
+        self._live = Live(self._server.gui, self.model, options, start, self.update)
+
+    # ------------------------------------------------------------------------------------------ pages and ends
+
+    def page(self, *, dark: bool = False) -> str:
+        """The scene as one page that needs neither network nor Python, with what :meth:`record` or
+        :meth:`add_plan` was given as its time bar.
+        """
+        with self._lock:
+            serializer = self._server.get_scene_serializer()
+            try:
+                if self._film is not None:
+                    for index, frame in enumerate(self._film.frames):
+                        self._show_frame(index)
+                        serializer.insert_sleep(frame.seconds)
+            finally:
+                text: str = serializer.as_html(dark_mode=dark)
+        return text.replace("</head>", _OPAQUE + "</head>", 1)
+
+    def save_html(self, path: str | os.PathLike[str], *, dark: bool = False) -> None:
+        """Write the :meth:`page` to a file; what was there stays if that fails."""
+        place = path_of("path", path)
+        page = self.page(dark=dark)
+        with replacing(place) as file:
+            file.write(page.encode("utf-8"))
+
+    def open(self, height: int = 480) -> None:
+        """In a notebook an inline page that stays in the saved notebook; else a tab of the browser."""
+        height = integer("height", height, least=1)
+        display = _notebook_display()
+        if display is None:
+            webbrowser.open(self.url)
+        else:
+            display(self.page(), height)
+
+    def wait(self) -> None:
+        """Keep the page alive until the process is interrupted."""
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                time.sleep(3600.0)
+
+    def close(self) -> None:
+        """End the page. Twice does no harm."""
+        for part in (self._live, self._player):
+            if part is not None:
+                part.close()
+        self._live = self._player = None
+        with contextlib.suppress(RuntimeError), _silence():
+            self._server.stop()
+
+    def __enter__(self) -> Viewer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Viewer({self.model.name!r}, {self.url})"
+
+    def _one(self, name: str, q: npt.ArrayLike) -> Array:
+        row = self._rows(name, q)
+        if np.ndim(q) != 1:
+            raise ValueError(
+                f"{name}: expected ({self.model.nq},) numbers, got shape {np.shape(q)}"
+            )
+        return np.asarray(row[0])
+
+    def _rows(self, name: str, values: npt.ArrayLike) -> Array:
+        rows = np.atleast_2d(finite(name, reals(name, values)))
+        if rows.ndim != 2 or rows.shape[1] != self.model.nq or len(rows) == 0:
+            raise ValueError(
+                f"{name}: expected configurations of {self.model.nq} numbers, got shape {np.shape(values)}"
+            )
+        return rows
+
+
+def _rate(rate: float) -> float:
+    return number("rate", rate, above=0)
+
+
+def _server(host: str, port: int | None) -> Any:
+    if not isinstance(host, str):
+        raise TypeError(f"host: expected a string, got {type(host).__name__}")
+    if port is not None:
+        port = integer("port", port, least=1, most=65535)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port or 0))
+        except OSError as error:
+            raise ValueError(f"port: {host}:{port} cannot be used: {error.strerror}") from None
+        free = probe.getsockname()[1]
+    viser = need("viser")
+    with _silence():
+        return viser.ViserServer(host=host, port=free, verbose=False)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """viser prints where it listens, and that it has stopped."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def _edges(tree: Tree, on_path: set[int]) -> Iterator[tuple[Array, bool]]:
+    for node in range(1, tree.count):
+        trajectory = tree.trajectory(node)
+        if trajectory is not None:
+            yield np.vstack([tree.q[tree.parent[node]], trajectory]), node in on_path
+
+
+def _notebook_display() -> Callable[[str, int], None] | None:
+    """What shows a page in the notebook that runs this, None elsewhere."""
+    if "IPython" not in sys.modules:
+        return None
+    shell = need("IPython").get_ipython()
+    return _display if shell is not None and hasattr(shell, "kernel") else None
+
+
+def _display(page: str, height: int) -> None:
+    """Show a page inside a notebook."""
+    shown = need("IPython.display")
+    frame = (
+        f'<iframe srcdoc="{html.escape(page, quote=True)}" width="100%" height="{height}" '
+        'style="border:none;display:block"></iframe>'
+    )
+    shown.display(shown.HTML(f"<div>{frame}</div>"))

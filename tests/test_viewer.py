@@ -1,0 +1,333 @@
+"""The viewer: surfaces of all shapes, forces, pages that need no network, and what it refuses."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import CHROMIUM, open_page
+
+import qdsim
+from qdsim import planning, systems
+
+pytest.importorskip("viser")
+
+from qdsim import viewer
+from qdsim.viewer.forces import arrows, cone_lines, forces_of
+from qdsim.viewer.frames import film_of_plan
+from qdsim.viewer.roles import roles_of
+from qdsim.viewer.scene import _quaternions
+from qdsim.viewer.surfaces import surface_of
+
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
+
+WEDGE = "<asset><mesh name='wedge' vertex='0 0 0 .3 0 0 0 .3 0 0 0 .3 .3 .3 0'/></asset>"
+RGBA = {"red": "1 0 0 1", "green": "0 .6 0 1", "blue": "0 0 1 1"}
+
+
+def scene(shape: str, colour: str = "red") -> qdsim.Model:
+    """A floating thing of one shape."""
+    return qdsim.load(
+        f"<mujoco>{WEDGE}<worldbody><body name='thing'><freejoint/>"
+        f"<geom {shape} rgba='{RGBA[colour]}'/></body></worldbody></mujoco>"
+    )
+
+
+SHAPES = {
+    "sphere": "type='sphere' size='.2'",
+    "box": "type='box' size='.2 .1 .15'",
+    "capsule": "type='capsule' size='.1 .2'",
+    "cylinder": "type='cylinder' size='.15 .2'",
+    "ellipsoid": "type='ellipsoid' size='.2 .1 .15'",
+    "mesh": "type='mesh' mesh='wedge'",
+}
+
+
+@pytest.fixture(scope="module")
+def plan() -> planning.Plan:
+    return planning.rrt(systems.load("planar_hand").tasks["half_turn"], rng=1).plan()
+
+
+# ------------------------------------------------------------------------------------------------ shapes
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_surfaces_lie_on_their_shapes(name: str) -> None:
+    """Every corner is at distance zero from the shape, by the collision that the step uses."""
+    model = scene(SHAPES[name])
+    geom = model.description.geoms[0]
+    surface = surface_of(model, geom, np.asarray(model.parameters.geom_size[0]), 1.0)
+    corners = np.concatenate([surface.vertices, surface.lines.reshape(-1, 3)])
+    size = np.asarray(model.parameters.geom_size[0])
+    assert np.abs(_signed_distance(name, size, corners, geom, model)).max() < 1e-6
+    faces = surface.vertices[surface.faces]
+    volume = np.einsum("ij,ij->", faces[:, 0], np.cross(faces[:, 1], faces[:, 2])) / 6.0
+    assert volume == pytest.approx(_volume(name, size), rel=0.03), "faces look outwards"
+
+
+def _signed_distance(name, size, points, geom, model):
+    if name == "sphere":
+        return np.linalg.norm(points, axis=1) - size[0]
+    if name == "ellipsoid":
+        return np.linalg.norm(points / size, axis=1) - 1.0
+    if name == "box":
+        return np.max(np.abs(points) - size, axis=1)
+    radius = np.hypot(points[:, 0], points[:, 1])
+    if name == "cylinder":
+        return np.maximum(radius - size[0], np.abs(points[:, 2]) - size[1])
+    if name == "capsule":
+        along = np.clip(points[:, 2], -size[1], size[1])
+        return np.hypot(radius, points[:, 2] - along) - size[0]
+    vertices = np.asarray(model.description.meshes[0].vertices)
+    return np.linalg.norm(points[:, None] - vertices[None], axis=2).min(axis=1)
+
+
+def _volume(name, size):
+    return {
+        "sphere": 4 / 3 * np.pi * size[0] ** 3,
+        "ellipsoid": 4 / 3 * np.pi * np.prod(size),
+        "box": 8 * np.prod(size),
+        "cylinder": 2 * np.pi * size[0] ** 2 * size[1],
+        "capsule": 2 * np.pi * size[0] ** 2 * size[1] + 4 / 3 * np.pi * size[0] ** 3,
+        "mesh": 2 * 0.3**3 / 6,
+    }[name]
+
+
+def test_quaternions_of_any_rotation() -> None:
+    rng = np.random.default_rng(0)
+    quaternions = rng.normal(size=(200, 4))
+    quaternions[:4] = np.eye(4)
+    quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
+    model = scene(SHAPES["sphere"])
+    matrices = np.array([model.body_poses([0, 0, 0, *q])[1][1] for q in quaternions])
+    found = _quaternions(matrices)
+    assert np.abs(np.einsum("ij,ij->i", found, quaternions)) == pytest.approx(1.0, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------ forces
+
+
+def test_forces_on_the_object_lie_outside_of_it() -> None:
+    """A ball that rests on two others: arrows end on it, come from below, and add up to its weight."""
+    model = qdsim.load(
+        "<mujoco><worldbody><geom size='.1' pos='-.1 0 0'/><geom size='.1' pos='.1 0 0'/>"
+        "<body name='ball' pos='0 0 .17320508'><freejoint/><geom size='.1' mass='2'/></body>"
+        "</worldbody></mujoco>"
+    )
+    step = qdsim.step(model, model.default_q, (), qdsim.Options())
+    for objects in ({1}, set()):
+        forces = forces_of(model, step, objects)
+        assert len(forces) == 2
+        assert forces.forces.sum(axis=0) == pytest.approx([0, 0, 2 * 9.81], rel=1e-4, abs=1e-6)
+        assert (forces.inwards[:, 2] > 0.8).all()
+        ends = arrows(forces, 10.0, 0.1)
+        assert ends[:, 1] == pytest.approx(forces.points)
+        assert (ends[:, 0, 2] < ends[:, 1, 2]).all()
+        lines = cone_lines(forces, 0.05)
+        away = np.einsum(
+            "ij,ij->i",
+            lines[:, 1] - forces.points[np.arange(len(lines)) // 24],
+            np.repeat(forces.inwards, 24, axis=0),
+        )
+        assert (away < 0.0).all()
+
+
+def test_friction_cones_have_the_coefficient_as_their_slope() -> None:
+    model = qdsim.load(
+        "<mujoco><worldbody><geom type='plane' size='1 1 .1' friction='.7'/>"
+        "<body name='ball' pos='0 0 .1'><freejoint/><geom size='.1' friction='.7'/></body>"
+        "</worldbody></mujoco>"
+    )
+    forces = forces_of(model, qdsim.step(model, model.default_q, ()), {1})
+    rays = cone_lines(forces, 0.05)[:12]
+    along = rays[:, 1] - rays[:, 0]
+    assert np.linalg.norm(along, axis=1) == pytest.approx(0.05)
+    assert np.hypot(along[:, 0], along[:, 1]) / -along[:, 2] == pytest.approx(0.7)
+
+
+def test_film_of_a_plan_has_every_step_at_its_beginning(plan: planning.Plan) -> None:
+    model = systems.load("planar_hand").model
+    film = film_of_plan(plan, model, 20.0)
+    steps = [frame for frame in film.frames if frame.step is not None]
+    assert len(steps) == plan.step_count
+    for frame in steps[:: len(steps) // 10]:
+        assert np.array_equal(model.integrate(frame.q, frame.step.delta), frame.step.q_next)
+    assert [name for _, name in film.marks].count("regrasp 1") == 1
+
+
+# ------------------------------------------------------------------------------------------------ pages
+
+
+def test_pages_are_one_file_of_moderate_size(plan: planning.Plan, tmp_path: Path) -> None:
+    system = systems.load("planar_hand")
+    path = tmp_path / "plan.html"
+    viewer.save_html(plan, path, system.model)
+    page = path.read_text()
+    assert len(page) < 1.5e6
+    assert page.startswith("<!doctype html>") or "<html" in page[:500]
+
+
+def test_what_can_be_shown(plan: planning.Plan, tmp_path: Path) -> None:
+    system = systems.load("planar_hand")
+    model, task = system.model, system.tasks["half_turn"]
+    step = qdsim.step(model, system.start.q, system.start.u, system.options)
+    u = np.repeat(system.start.u[None], 5, axis=0)
+    rollouts = qdsim.rollout(model, system.start.q, u, system.options)
+    robot = tmp_path / "robot.xml"
+    robot.write_text(systems.files()["planar_hand.xml"].decode())
+    for thing in (model, system, task, planning.rrt(task, rng=0), robot, str(robot)):
+        with viewer.show(thing, open=False) as page:
+            assert page.url.startswith("http://127.0.0.1:")
+    for thing in (step, plan, rollouts, system.start.q, np.tile(system.start.q, (3, 1))):
+        with viewer.show(thing, model, open=False):
+            pass
+        with pytest.raises(ValueError, match="model: "):
+            viewer.show(thing, open=False)
+
+
+def test_all_systems_can_be_shown() -> None:
+    for name in systems.NAMES:
+        system = systems.load(name)
+        with viewer.Viewer(system.model, configurations=system.start.q) as page:
+            page.update(
+                system.start.q,
+                step=qdsim.step(system.model, system.start.q, system.start.u, system.options),
+            )
+
+
+def test_cameras_look_at_the_object_from_outside() -> None:
+    for name in ("allegro_sphere", "planar_hand", "iiwa_bimanual_box", "rope"):
+        system = systems.load(name)
+        roles = roles_of(system.model, None, system.start.q[None])
+        pos, _ = system.model.body_poses(system.start.q)
+        ray = roles.centre - roles.eye
+        assert np.linalg.norm(ray) > 0.5 * roles.size
+        assert np.linalg.norm(pos[roles.object] - roles.centre) < roles.size
+        assert np.linalg.norm(np.cross(ray / np.linalg.norm(ray), roles.up)) > 0.1
+
+
+def test_bad_arguments_are_named(plan: planning.Plan, tmp_path: Path) -> None:
+    hand, rope = systems.load("planar_hand").model, systems.load("rope").model
+    with pytest.raises(TypeError, match="model"):
+        viewer.Viewer("planar_hand")
+    with pytest.raises(ValueError, match="object"):
+        viewer.Viewer(hand, object="nonsense")
+    with pytest.raises(ValueError, match="configurations"):
+        viewer.Viewer(hand, configurations=np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="port"):
+        viewer.Viewer(hand, port=70000)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(ValueError, match="port"):
+            viewer.Viewer(hand, port=taken.getsockname()[1])
+    with pytest.raises(ValueError, match="nq"):
+        viewer.show(plan, rope, open=False)
+    with pytest.raises(FileNotFoundError):
+        viewer.show(tmp_path / "missing.xml", open=False)
+    with viewer.Viewer(hand) as page:
+        for bad in (np.zeros(3), np.full(hand.nq, np.nan), np.zeros((2, hand.nq)), "text"):
+            with pytest.raises((TypeError, ValueError), match="q"):
+                page.update(bad)
+        with pytest.raises(ValueError, match="rate"):
+            page.add_plan(plan, rate=0.0)
+        with pytest.raises(OSError):
+            page.save_html(tmp_path / "no" / "page.html")
+    page.close()
+
+
+def test_live_steps_on_and_resets() -> None:
+    system = systems.load("planar_pushing")
+    with viewer.Viewer(system.model, configurations=system.start.q) as page:
+        seen: list[np.ndarray] = []
+        page.update = lambda q, **_: seen.append(np.array(q))  # type: ignore[method-assign]
+        page.live(system.options, system.start.q)
+        live = page._live
+        assert live is not None
+        live._commands[0].value += 0.1
+        wait(lambda: seen and np.abs(seen[-1] - system.start.q).max() > 0.05)
+        live._paused.value = True
+        live._restart()
+        assert np.array_equal(live._q, system.start.q)
+    count = len(seen)
+    time.sleep(0.1)
+    assert len(seen) <= count + 1
+
+
+def test_player_shows_the_frame_of_its_slider(plan: planning.Plan) -> None:
+    model = systems.load("planar_hand").model
+    with viewer.Viewer(model) as page:
+        page.add_plan(plan)
+        shown: list[int] = []
+        player = page._player
+        assert player is not None
+        player._show = shown.append
+        player._slider.value = 7
+        player._moved()
+        assert shown[-1] == 7
+        player._play.value = True
+        wait(lambda: shown[-1] > 10)
+
+
+def wait(condition, seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+# ------------------------------------------------------------------------------------------------ pictures of pages
+
+
+def colours(picture: np.ndarray) -> dict[str, int]:
+    """How many pixels are clearly red, green, blue."""
+    r, g, b = (picture[..., i].astype(int) for i in range(3))
+    return {
+        "red": int(((r > 1.5 * g) & (r > 1.5 * b) & (r > 60)).sum()),
+        "green": int(((g > 1.3 * r) & (g > 1.3 * b) & (g > 50)).sum()),
+        "blue": int(((b > 1.5 * r) & (b > 1.5 * g) & (b > 60)).sum()),
+    }
+
+
+@needs_chromium
+@pytest.mark.parametrize("names", [list(SHAPES)[:3], list(SHAPES)[3:]])
+def test_every_shape_is_drawn_in_its_colour(names: list[str], tmp_path: Path) -> None:
+    bodies = "".join(
+        f"<body pos='{0.6 * k} 0 0'><freejoint/><geom {SHAPES[name]} rgba='{RGBA[colour]}'/></body>"
+        for k, (name, colour) in enumerate(zip(names, RGBA))
+    )
+    path = tmp_path / "page.html"
+    viewer.save_html(qdsim.load(f"<mujoco>{WEDGE}<worldbody>{bodies}</worldbody></mujoco>"), path)
+    with open_page(path.as_uri(), tmp_path, offline=True) as page:
+        seen = colours(page.settled_picture()[140:430])
+        assert not [url for url in page.requests if url.startswith(("http", "ws"))]
+        assert page.complaints == []
+    assert all(count > 1000 for count in seen.values()), seen
+
+
+@needs_chromium
+def test_live_and_saved_pages_have_the_same_colours(tmp_path: Path) -> None:
+    system = systems.load("allegro_sphere")
+    pictures = []
+    with viewer.Viewer(system.model, configurations=system.start.q) as live:
+        live.save_html(tmp_path / "page.html")
+        for k, url in enumerate([live.url, (tmp_path / "page.html").as_uri()]):
+            with open_page(url, tmp_path / str(k)) as page:
+                pictures.append(page.settled_picture()[150:420, 200:420])
+    means = [p[p.min(axis=2) < 200].mean(axis=0) for p in pictures]
+    assert means[0] == pytest.approx(means[1], abs=12.0)
+
+
+@needs_chromium
+def test_a_saved_plan_plays(plan: planning.Plan, tmp_path: Path) -> None:
+    path = tmp_path / "plan.html"
+    viewer.save_html(plan, path, systems.load("planar_hand").model)
+    with open_page(path.as_uri(), tmp_path, offline=True) as page:
+        page.settled_picture(3.0)
+        first = page.picture()
+        time.sleep(1.5)
+        assert not np.array_equal(first[100:400], page.picture()[100:400])
+        assert not [url for url in page.requests if url.startswith(("http", "ws"))]
