@@ -13,11 +13,46 @@
 /* Of a bound, what its equation may miss by rounding alone. */
 #define ROUNDED 1e-14
 
-static const double side_sign[2] = {1.0, -1.0};
+/* One side of one kind that has a bound, as ocp_bounds has it; sign is e. */
+typedef struct bound_side {
+  double sign;
+  size_t count;
+  const double *value, *step;
+  const double *has, *bound;
+  double *slack, *dual, *slack_step, *dual_step, *product;
+} bound_side;
 
-LANES_INLINE double residual_of(const ocp_bounds *b, int side, size_t i) {
-  return b->has[side][i] *
-         (side_sign[side] * (b->value[i] - b->bound[side][i]) - b->slack[side][i]);
+/* Visits lower and upper bounds of every kind that has any:
+ * for (int at = 0; side_next(&s, w, &at);) */
+LANES_INLINE int side_next(bound_side *s, const qd_ocp_workspace *w, int *at) {
+  while (*at < 2 * OCP_KINDS && !w->bounds[*at / 2].is_bounded) {
+    *at += 2;
+  }
+  if (*at >= 2 * OCP_KINDS) {
+    return 0;
+  }
+  const ocp_bounds *b = &w->bounds[*at / 2];
+  const int k = (*at)++ % 2;
+  *s = (bound_side){.sign = k == 0 ? 1.0 : -1.0,
+                    .count = b->count,
+                    .value = b->value,
+                    .step = b->step,
+                    .has = b->has[k],
+                    .bound = b->bound[k],
+                    .slack = b->slack[k],
+                    .dual = b->dual[k],
+                    .slack_step = b->slack_step[k],
+                    .dual_step = b->dual_step[k],
+                    .product = b->product[k]};
+  return 1;
+}
+
+LANES_INLINE double room_of(const bound_side *s, size_t i) {
+  return s->sign * (s->value[i] - s->bound[i]);
+}
+
+LANES_INLINE double residual_of(const bound_side *s, size_t i) {
+  return s->has[i] * (room_of(s, i) - s->slack[i]);
 }
 
 /* A side of a box that is so many times farther away than the other one is not aimed at. */
@@ -89,15 +124,14 @@ double ocp_bounds_values(const qd_ocp_workspace *w) {
 
 int ocp_bounds_are_finite(const qd_ocp_workspace *w) {
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
-    const ocp_bounds *b = &w->bounds[kind];
-    const int count = (int)b->count;
-    if (!all_finite(b->value, count)) {
+    if (!all_finite(w->bounds[kind].value, (int)w->bounds[kind].count)) {
       return 0;
     }
-    for (int side = 0; b->is_bounded && side < 2; ++side) {
-      if (!all_finite(b->slack[side], count) || !all_finite(b->dual[side], count)) {
-        return 0;
-      }
+  }
+  bound_side s;
+  for (int at = 0; side_next(&s, w, &at);) {
+    if (!all_finite(s.slack, (int)s.count) || !all_finite(s.dual, (int)s.count)) {
+      return 0;
     }
   }
   return 1;
@@ -133,40 +167,28 @@ double ocp_data_scale(const qd_ocp_workspace *w) {
 
 double ocp_bounds_scale(const qd_ocp_workspace *w) {
   double scale = ocp_data_scale(w);
-  for (int kind = 0; kind < OCP_KINDS; ++kind) {
-    const ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) {
-      continue;
-    }
-    for (int side = 0; side < 2; ++side) {
-      scale = larger(max_norm(b->bound[side], (int)b->count), scale);
-    }
+  bound_side s;
+  for (int at = 0; side_next(&s, w, &at);) {
+    scale = larger(max_norm(s.bound, (int)s.count), scale);
   }
   return scale > 0.0 ? scale : 1.0;
 }
 
 void ocp_bounds_clear_duals(qd_ocp_workspace *w) {
-  for (int kind = 0; kind < OCP_KINDS; ++kind) {
-    for (int side = 0; side < 2; ++side) {
-      memset(w->bounds[kind].dual[side], 0, w->bounds[kind].count * sizeof(double));
-    }
+  bound_side s;
+  for (int at = 0; side_next(&s, w, &at);) {
+    memset(s.dual, 0, s.count * sizeof *s.dual);
   }
 }
 
 void ocp_bounds_start(qd_ocp_workspace *w, double unit, double dual) {
   const double least = 0.05 * unit;
-  for (int kind = 0; kind < OCP_KINDS; ++kind) {
-    ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) {
-      continue;
-    }
-    for (int side = 0; side < 2; ++side) {
-      for (size_t i = 0; i < b->count; ++i) {
-        const int has = b->has[side][i] > 0.0;
-        const double room = side_sign[side] * (b->value[i] - b->bound[side][i]);
-        b->slack[side][i] = has ? larger(room, least) : 1.0;
-        b->dual[side][i] = has ? dual : 0.0;
-      }
+  bound_side s;
+  for (int at = 0; side_next(&s, w, &at);) {
+    for (size_t i = 0; i < s.count; ++i) {
+      const int has = s.has[i] > 0.0;
+      s.slack[i] = has ? larger(room_of(&s, i), least) : 1.0;
+      s.dual[i] = has ? dual : 0.0;
     }
   }
 }
@@ -174,23 +196,17 @@ void ocp_bounds_start(qd_ocp_workspace *w, double unit, double dual) {
 QD_CLONES ocp_gap ocp_bounds_gap(const qd_ocp_workspace *w) {
   ocp_gap gap = {0.0, 0.0, 0.0, 0.0, 0.0, 0};
   double count = 0.0;
-  for (int kind = 0; kind < OCP_KINDS; ++kind) {
-    const ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) {
-      continue;
-    }
-    for (int side = 0; side < 2; ++side) {
-      for (size_t i = 0; i < b->count; ++i) {
-        const double product = b->slack[side][i] * b->dual[side][i];
-        gap.mean += product;
-        gap.largest = larger(product, gap.largest);
-        const double residual = fabs(residual_of(b, side, i));
-        gap.residual = larger(residual, gap.residual);
-        gap.beyond_rounding =
-            larger(residual - ROUNDED * fabs(b->bound[side][i]), gap.beyond_rounding);
-        gap.largest_dual = larger(b->dual[side][i], gap.largest_dual);
-        count += b->has[side][i];
-      }
+  bound_side s;
+  for (int at = 0; side_next(&s, w, &at);) {
+    for (size_t i = 0; i < s.count; ++i) {
+      const double product = s.slack[i] * s.dual[i];
+      gap.mean += product;
+      gap.largest = larger(product, gap.largest);
+      const double residual = fabs(residual_of(&s, i));
+      gap.residual = larger(residual, gap.residual);
+      gap.beyond_rounding = larger(residual - ROUNDED * fabs(s.bound[i]), gap.beyond_rounding);
+      gap.largest_dual = larger(s.dual[i], gap.largest_dual);
+      count += s.has[i];
     }
   }
   gap.count = (size_t)count;
@@ -215,19 +231,16 @@ QD_CLONES void ocp_bounds_weights(qd_ocp_workspace *w) {
 QD_CLONES void ocp_bounds_gradient(qd_ocp_workspace *w, double target, int with_products) {
   const double corrected = with_products ? 1.0 : 0.0;
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
-    ocp_bounds *b = &w->bounds[kind];
-    for (size_t i = 0; i < b->count; ++i) {
-      b->gradient[i] = b->cost[i];
-    }
-    if (!b->is_bounded) {
-      continue;
-    }
-    for (int side = 0; side < 2; ++side) {
-      for (size_t i = 0; i < b->count; ++i) {
-        const double aim = target * b->has[side][i] - corrected * b->product[side][i];
-        const double pull = aim - b->dual[side][i] * residual_of(b, side, i);
-        b->gradient[i] -= side_sign[side] * pull / b->slack[side][i];
-      }
+    const ocp_bounds *b = &w->bounds[kind];
+    memcpy(b->gradient, b->cost, b->count * sizeof *b->gradient);
+  }
+  bound_side s;
+  for (int at = 0; side_next(&s, w, &at);) {
+    double *gradient = w->bounds[(at - 1) / 2].gradient;
+    for (size_t i = 0; i < s.count; ++i) {
+      const double aim = target * s.has[i] - corrected * s.product[i];
+      const double pull = aim - s.dual[i] * residual_of(&s, i);
+      gradient[i] -= s.sign * pull / s.slack[i];
     }
   }
 }
@@ -235,56 +248,40 @@ QD_CLONES void ocp_bounds_gradient(qd_ocp_workspace *w, double target, int with_
 QD_CLONES double ocp_bounds_follow(qd_ocp_workspace *w, double target, int with_products) {
   const double corrected = with_products ? 1.0 : 0.0;
   double fastest = 1.0; /* 1 / the longest step */
-  for (int kind = 0; kind < OCP_KINDS; ++kind) {
-    ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) {
-      continue;
+  bound_side side;
+  for (int at = 0; side_next(&side, w, &at);) {
+    double worst = 1.0;
+    for (size_t i = 0; i < side.count; ++i) {
+      const double s = side.slack[i], z = side.dual[i], has = side.has[i];
+      const double ds = has * side.sign * side.step[i] + residual_of(&side, i);
+      const double aim = target * has - corrected * side.product[i];
+      const double dz = (aim - z * ds) / s - z;
+      side.slack_step[i] = ds;
+      side.dual_step[i] = dz;
+      worst = larger(-ds / s, worst);
+      worst = larger(-dz / z, worst);
     }
-    for (int side = 0; side < 2; ++side) {
-      double worst = 1.0;
-      for (size_t i = 0; i < b->count; ++i) {
-        const double s = b->slack[side][i], z = b->dual[side][i], has = b->has[side][i];
-        const double ds = has * side_sign[side] * b->step[i] + residual_of(b, side, i);
-        const double aim = target * has - corrected * b->product[side][i];
-        const double dz = (aim - z * ds) / s - z;
-        b->slack_step[side][i] = ds;
-        b->dual_step[side][i] = dz;
-        worst = larger(-ds / s, worst);
-        worst = larger(-dz / z, worst);
-      }
-      fastest = larger(worst, fastest);
-    }
+    fastest = larger(worst, fastest);
   }
   return 1.0 / fastest;
 }
 
 QD_CLONES void ocp_bounds_products(qd_ocp_workspace *w) {
-  for (int kind = 0; kind < OCP_KINDS; ++kind) {
-    ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) {
-      continue;
-    }
-    for (int side = 0; side < 2; ++side) {
-      for (size_t i = 0; i < b->count; ++i) {
-        b->product[side][i] = b->slack_step[side][i] * b->dual_step[side][i];
-      }
+  bound_side s;
+  for (int at = 0; side_next(&s, w, &at);) {
+    for (size_t i = 0; i < s.count; ++i) {
+      s.product[i] = s.slack_step[i] * s.dual_step[i];
     }
   }
 }
 
 QD_CLONES double ocp_bounds_gap_after(const qd_ocp_workspace *w, double length) {
   double sum = 0.0, count = 0.0;
-  for (int kind = 0; kind < OCP_KINDS; ++kind) {
-    const ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) {
-      continue;
-    }
-    for (int side = 0; side < 2; ++side) {
-      for (size_t i = 0; i < b->count; ++i) {
-        sum += (b->slack[side][i] + length * b->slack_step[side][i]) *
-               (b->dual[side][i] + length * b->dual_step[side][i]);
-        count += b->has[side][i];
-      }
+  bound_side s;
+  for (int at = 0; side_next(&s, w, &at);) {
+    for (size_t i = 0; i < s.count; ++i) {
+      sum += (s.slack[i] + length * s.slack_step[i]) * (s.dual[i] + length * s.dual_step[i]);
+      count += s.has[i];
     }
   }
   return count > 0.0 ? sum / count : 0.0;
@@ -292,33 +289,26 @@ QD_CLONES double ocp_bounds_gap_after(const qd_ocp_workspace *w, double length) 
 
 QD_CLONES void ocp_bounds_move(qd_ocp_workspace *w, double length) {
   for (int kind = 0; kind < OCP_KINDS; ++kind) {
-    ocp_bounds *b = &w->bounds[kind];
+    const ocp_bounds *b = &w->bounds[kind];
     for (size_t i = 0; i < b->count; ++i) {
       b->value[i] += length * b->step[i];
     }
-    if (!b->is_bounded) {
-      continue;
-    }
-    for (int side = 0; side < 2; ++side) {
-      for (size_t i = 0; i < b->count; ++i) {
-        b->slack[side][i] += length * b->slack_step[side][i];
-        b->dual[side][i] += length * b->dual_step[side][i];
-      }
+  }
+  bound_side s;
+  for (int at = 0; side_next(&s, w, &at);) {
+    for (size_t i = 0; i < s.count; ++i) {
+      s.slack[i] += length * s.slack_step[i];
+      s.dual[i] += length * s.dual_step[i];
     }
   }
 }
 
 double ocp_bounds_certificate(const qd_ocp_workspace *w) {
   double sum = 0.0;
-  for (int kind = 0; kind < OCP_KINDS; ++kind) {
-    const ocp_bounds *b = &w->bounds[kind];
-    if (!b->is_bounded) {
-      continue;
-    }
-    for (int side = 0; side < 2; ++side) {
-      for (size_t i = 0; i < b->count; ++i) {
-        sum -= b->dual[side][i] * side_sign[side] * (b->value[i] - b->bound[side][i]);
-      }
+  bound_side s;
+  for (int at = 0; side_next(&s, w, &at);) {
+    for (size_t i = 0; i < s.count; ++i) {
+      sum -= s.dual[i] * room_of(&s, i);
     }
   }
   return sum;
