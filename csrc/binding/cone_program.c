@@ -36,9 +36,26 @@ static int matrix_read(cone_call *call, int which, PyObject *object, npy_intp ro
   return call->arrays[which] ? 0 : -1;
 }
 
+/* C (p, n) and c (p), *count = p; both or neither. */
+static int equalities_read(cone_call *call, const cone_arguments *in, npy_intp n, npy_intp *count) {
+  const int with_rows = is_given(in->C), with_offsets = is_given(in->c);
+  *count = 0;
+  if (with_rows != with_offsets) {
+    PyErr_Format(PyExc_ValueError, "%s: C and c come together, or neither", with_rows ? "c" : "C");
+    return -1;
+  }
+  if (!with_offsets) {
+    return 0;
+  }
+  if (!(call->arrays[CONE_EQ] = vector_read(in->c, "c"))) {
+    return -1;
+  }
+  *count = PyArray_DIM(call->arrays[CONE_EQ], 0);
+  return matrix_read(call, CONE_C, in->C, *count, n);
+}
+
 static int arrays_read(cone_call *call, const cone_arguments *in) {
   PyArrayObject **arrays = call->arrays;
-  const int with_rows = is_given(in->C), with_offsets = is_given(in->c);
   if (!(arrays[CONE_B] = vector_read(in->b, "b"))) {
     return -1;
   }
@@ -51,22 +68,10 @@ static int arrays_read(cone_call *call, const cone_arguments *in) {
     return -1;
   }
   const npy_intp m = PyArray_DIM(arrays[CONE_OFFSET], 0);
-  if (matrix_read(call, CONE_Q, in->Q, n, n) < 0 || matrix_read(call, CONE_G, in->G, m, n) < 0) {
+  npy_intp p;
+  if (matrix_read(call, CONE_Q, in->Q, n, n) < 0 || matrix_read(call, CONE_G, in->G, m, n) < 0 ||
+      equalities_read(call, in, n, &p) < 0) {
     return -1;
-  }
-  if (with_rows != with_offsets) {
-    PyErr_Format(PyExc_ValueError, "%s: C and c come together, or neither", with_rows ? "c" : "C");
-    return -1;
-  }
-  npy_intp p = 0;
-  if (with_offsets) {
-    if (!(arrays[CONE_EQ] = vector_read(in->c, "c"))) {
-      return -1;
-    }
-    p = PyArray_DIM(arrays[CONE_EQ], 0);
-    if (matrix_read(call, CONE_C, in->C, p, n) < 0) {
-      return -1;
-    }
   }
   const npy_intp most = INT32_MAX / 64;
   if (n <= most && m <= most && p <= most) {

@@ -45,35 +45,41 @@ static int names_add(PyObject *module, const char *attribute, int count,
   return status;
 }
 
-static int module_exec(PyObject *module) {
-  /* the slot below forbids it to interpreters of their own GIL, and only from 3.12 on */
-  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-    PyErr_SetString(PyExc_ImportError,
-                    "qdsim._core: cannot be used in subinterpreters, as NumPy has one state per "
-                    "process; use threads or processes");
-    return -1;
+static int texts_make(core_state *state) {
+  const struct {
+    PyObject **place;
+    const char *text;
+  } all[] = {{&state->text_native, "_native"},
+             {&state->text_joint_names, "joint_names"},
+             {&state->text_body_names, "body_names"},
+             {&state->text_threading, "threading"}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (!(*all[i].place = PyUnicode_InternFromString(all[i].text))) {
+      return -1;
+    }
   }
-  if (_import_array() < 0) {
-    return -1;
+  return 0;
+}
+
+static int types_make(PyObject *module, core_state *state) {
+  const struct {
+    PyTypeObject **place;
+    PyType_Spec *spec;
+  } all[] = {{&state->model_type, &model_type_spec},
+             {&state->options_type, &options_type_spec},
+             {&state->info_type, &info_type_spec},
+             {&state->step_type, &step_type_spec},
+             {&state->linearization_type, &linearization_type_spec},
+             {&state->differential_type, &differential_type_spec}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (!(*all[i].place = type_add(module, all[i].spec))) {
+      return -1;
+    }
   }
-  core_state *state = PyModule_GetState(module);
-  atomic_init(&state->next_serial, 1);
-  state->text_native = PyUnicode_InternFromString("_native");
-  state->text_joint_names = PyUnicode_InternFromString("joint_names");
-  state->text_body_names = PyUnicode_InternFromString("body_names");
-  state->text_threading = PyUnicode_InternFromString("threading");
-  if (!state->text_native || !state->text_joint_names || !state->text_body_names ||
-      !state->text_threading) {
-    return -1;
-  }
-  if (!(state->model_type = type_add(module, &model_type_spec)) ||
-      !(state->options_type = type_add(module, &options_type_spec)) ||
-      !(state->info_type = type_add(module, &info_type_spec)) ||
-      !(state->step_type = type_add(module, &step_type_spec)) ||
-      !(state->linearization_type = type_add(module, &linearization_type_spec)) ||
-      !(state->differential_type = type_add(module, &differential_type_spec))) {
-    return -1;
-  }
+  return 0;
+}
+
+static int constants_make(PyObject *module, core_state *state) {
   state->solver_error =
       PyErr_NewExceptionWithDoc("qdsim.SolverError", solver_error_doc, PyExc_RuntimeError, NULL);
   if (!state->solver_error ||
@@ -92,6 +98,25 @@ static int module_exec(PyObject *module) {
   }
   state->default_options = PyObject_CallNoArgs((PyObject *)state->options_type);
   return state->default_options ? 0 : -1;
+}
+
+static int module_exec(PyObject *module) {
+  /* the slot below forbids it to interpreters of their own GIL, and only from 3.12 on */
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError,
+                    "qdsim._core: cannot be used in subinterpreters, as NumPy has one state per "
+                    "process; use threads or processes");
+    return -1;
+  }
+  if (_import_array() < 0) {
+    return -1;
+  }
+  core_state *state = PyModule_GetState(module);
+  atomic_init(&state->next_serial, 1);
+  if (texts_make(state) < 0 || types_make(module, state) < 0) {
+    return -1;
+  }
+  return constants_make(module, state);
 }
 
 static int module_traverse(PyObject *module, visitproc visit, void *arg) {

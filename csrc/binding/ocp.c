@@ -59,37 +59,44 @@ static void ocp_call_end(ocp_call *call) {
   }
 }
 
-static int ocp_read(ocp_call *call, PyObject *const *in) {
-  const npy_intp any[3] = {-1, -1, -1};
-  if (!(call->in[OCP_B] = array_read(in[OCP_B], "B", 3, any))) {
+/* Which sizes each array has: T stages, x states, u inputs. */
+static const char *const ocp_shapes[OCP_ARRAYS] = {
+    [OCP_A] = "Txx",       [OCP_B] = "Txu",      [OCP_C] = "Tx",        [OCP_X_FIRST] = "x",
+    [OCP_U_BEFORE] = "u",  [OCP_Q] = "Txx",      [OCP_LINEAR_Q] = "Tx", [OCP_R] = "Tuu",
+    [OCP_LINEAR_R] = "Tu", [OCP_S] = "Tuu",      [OCP_LINEAR_S] = "Tu", [OCP_X_LOWER] = "Tx",
+    [OCP_X_UPPER] = "Tx",  [OCP_U_LOWER] = "Tu", [OCP_U_UPPER] = "Tu",  [OCP_D_LOWER] = "Tu",
+    [OCP_D_UPPER] = "Tu"};
+
+/* The sizes of a problem from B; they keep every product of counts within an int. */
+static int ocp_sizes_read(ocp_call *call, PyObject *B) {
+  const npy_intp any[3] = {-1, -1, -1}, most = 1 << 13;
+  if (!(call->in[OCP_B] = array_read(B, "B", 3, any))) {
     return -1;
   }
-  const npy_intp T = call->T = PyArray_DIM(call->in[OCP_B], 0);
-  const npy_intp nx = call->nx = PyArray_DIM(call->in[OCP_B], 1);
-  const npy_intp nu = call->nu = PyArray_DIM(call->in[OCP_B], 2);
-  const npy_intp most = 1 << 13; /* sizes below keep every product of counts within an int */
-  if (T < 1 || nx < 1 || nu < 1 || T > 1 << 20 || nx > most || nu > most ||
-      (double)T * (double)(nx + nu) * (double)(nx + nu) > 1e9) {
+  const npy_intp *sizes = PyArray_DIMS(call->in[OCP_B]);
+  const npy_intp T = call->T = sizes[0], nx = call->nx = sizes[1], nu = call->nu = sizes[2];
+  const int is_empty = T < 1 || nx < 1 || nu < 1, is_long = T > 1 << 20 || nx > most || nu > most;
+  if (is_empty || is_long || (double)T * (double)(nx + nu) * (double)(nx + nu) > 1e9) {
     PyErr_SetString(PyExc_ValueError, "B: expected shape (T, nx, nu), none of them zero or huge");
     return -1;
   }
-  const npy_intp square_x[3] = {T, nx, nx}, square_u[3] = {T, nu, nu};
-  const npy_intp rows_x[2] = {T, nx}, rows_u[2] = {T, nu};
+  return 0;
+}
+
+static int ocp_read(ocp_call *call, PyObject *const *in) {
+  if (ocp_sizes_read(call, in[OCP_B]) < 0) {
+    return -1;
+  }
   for (int i = 0; i < OCP_ARRAYS; i++) {
     if (i == OCP_B || in[i] == Py_None) {
       continue;
     }
-    const int is_x = i == OCP_A || i == OCP_C || i == OCP_X_FIRST || i == OCP_Q ||
-                     i == OCP_LINEAR_Q || i == OCP_X_LOWER || i == OCP_X_UPPER;
-    const int is_square = i == OCP_A || i == OCP_Q || i == OCP_R || i == OCP_S;
-    const int is_vector = i == OCP_X_FIRST || i == OCP_U_BEFORE;
-    const npy_intp *shape = is_square ? (is_x ? square_x : square_u) : (is_x ? rows_x : rows_u);
-    call->in[i] = array_read(in[i], ocp_names[i],
-                             is_square   ? 3
-                             : is_vector ? 1
-                                         : 2,
-                             is_vector ? shape + 1 : shape);
-    if (!call->in[i]) {
+    npy_intp shape[3];
+    int rank = 0;
+    for (const char *size = ocp_shapes[i]; *size; size++) {
+      shape[rank++] = *size == 'T' ? call->T : *size == 'x' ? call->nx : call->nu;
+    }
+    if (!(call->in[i] = array_read(in[i], ocp_names[i], rank, shape))) {
       return -1;
     }
   }

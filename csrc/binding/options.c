@@ -96,27 +96,28 @@ static void hold_joint(const model_object *model, int joint, char *mask) {
   memset(mask + first, 1, (size_t)(end - first));
 }
 
+/* *index of the last of `count` names that is the wanted one, -1 where none is. */
+static int find_name(PyObject *names, int count, PyObject *wanted, int *index) {
+  *index = -1;
+  for (int i = 0; i < count; i++) {
+    int equal = is_named(names, i, wanted);
+    if (equal < 0) {
+      return -1;
+    }
+    if (equal) {
+      *index = i;
+    }
+  }
+  return 0;
+}
+
 /* Marks the DOFs of the joint, or of all joints of the body, of this name. 0: no such name. */
 static int hold_name(const model_object *model, PyObject *joint_names, PyObject *body_names,
                      PyObject *wanted, char *mask) {
-  int as_joint = -1, as_body = -1;
-  for (int j = 0; j < model->joint_count; j++) {
-    int equal = is_named(joint_names, j, wanted);
-    if (equal < 0) {
-      return -1;
-    }
-    if (equal) {
-      as_joint = j;
-    }
-  }
-  for (int b = 0; b < model->body_count; b++) {
-    int equal = is_named(body_names, b, wanted);
-    if (equal < 0) {
-      return -1;
-    }
-    if (equal) {
-      as_body = b;
-    }
+  int as_joint, as_body;
+  if (find_name(joint_names, model->joint_count, wanted, &as_joint) < 0 ||
+      find_name(body_names, model->body_count, wanted, &as_body) < 0) {
+    return -1;
   }
   int body_joints = 0, other_joints = 0;
   for (int j = 0; j < model->joint_count; j++) {

@@ -29,15 +29,18 @@ qd_step_options qd_step_options_default(void) {
   return o;
 }
 
+static int rays_fit(const qd_step_options *o, const qd_model *model) {
+  const int least = model->planar ? 2 : 3;
+  return o->friction_model == QD_CONE ||
+         (o->friction_model == QD_PYRAMID && o->ray_count <= RAYS_MAX && o->ray_count >= least);
+}
+
 static int options_make_sense(const qd_step_options *o, const qd_model *model) {
-  const int rays_fit = o->friction_model == QD_CONE ||
-                       (o->friction_model == QD_PYRAMID && o->ray_count <= RAYS_MAX &&
-                        o->ray_count >= (model->planar ? 2 : 3));
   const int ratio_fits =
       o->mass_ratio == 0.0 || (o->mass_ratio > 0.0 && model->smallest_stiffness > 0.0);
   return o->h > 0.0 && isfinite(o->h) && o->kappa > 0.0 && o->epsilon >= 0.0 &&
          isfinite(o->epsilon) && !isnan(o->margin) && o->tolerance > 0.0 &&
-         o->iteration_limit > 0 && rays_fit && ratio_fits;
+         o->iteration_limit > 0 && rays_fit(o, model) && ratio_fits;
 }
 
 static int input_is_finite(const qd_step_input *in, const qd_model *model) {
@@ -262,6 +265,24 @@ static void solve_relaxed(const qd_model *model, qd_workspace *w, const qd_step_
   }
 }
 
+/* Which contacts and limits a step begins with; a barrier acts at any distance. */
+static void set_begin(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                      const qd_step_input *input) {
+  const int is_warm = input->start != NULL;
+  w->warm.from = input->start;
+  if (is_warm) {
+    warm_start_match(&w->warm, input->start, &w->collision);
+  }
+  if (!isinf(options->kappa)) {
+    working_set_fill(&w->set, model, &w->collision);
+    return;
+  }
+  working_set_choose(&w->set, model, options, &w->kinematics, &w->collision, input);
+  if (is_warm) {
+    warm_start_choose(&w->warm, model, &w->set);
+  }
+}
+
 qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                        const qd_step_input *input, const step_columns *kept,
                        qd_step_result *result) {
@@ -278,18 +299,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   w->problem.loads_are_known = 0;
   kinematics_compute(model, input->q, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
-  w->warm.from = input->start;
-  if (input->start != NULL) {
-    warm_start_match(&w->warm, input->start, &w->collision);
-  }
-  if (isinf(options->kappa)) {
-    working_set_choose(&w->set, model, options, &w->kinematics, &w->collision, input);
-    if (input->start != NULL) {
-      warm_start_choose(&w->warm, model, &w->set);
-    }
-  } else {
-    working_set_fill(&w->set, model, &w->collision); /* a barrier acts at any distance */
-  }
+  set_begin(model, w, options, input);
   for (;;) {
     qd_status status = solve_contacts(model, w, options, input, kept, result);
     const int impossible = status != QD_OK && status != QD_OUT_OF_CAPACITY;

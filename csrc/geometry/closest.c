@@ -21,6 +21,23 @@
 /* Pivots below count as zero; entries are of size one. */
 static const double PIVOT_LEAST = 1e-11;
 
+/* The largest entry beyond PIVOT_LEAST among rows and columns that are left; *row -1 without one.
+ */
+static void find_pivot(const double matrix[16], const int row_used[4], const int column_used[4],
+                       int *row, int *column) {
+  double largest = PIVOT_LEAST;
+  *row = *column = -1;
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) {
+      if (!row_used[i] && !column_used[j] && fabs(matrix[4 * i + j]) > largest) {
+        largest = fabs(matrix[4 * i + j]);
+        *row = i;
+        *column = j;
+      }
+    }
+  }
+}
+
 /* inverse = matrix^-1 by Gauss and Jordan with full pivoting; directions without pivot give zero.
  */
 static void invert(double inverse[16], double matrix[16]) {
@@ -30,17 +47,8 @@ static void invert(double inverse[16], double matrix[16]) {
     right[5 * i] = 1.0;
   }
   for (int step = 0; step < 4; ++step) {
-    int row = -1, column = -1;
-    double largest = PIVOT_LEAST;
-    for (int i = 0; i < 4; ++i) {
-      for (int j = 0; j < 4; ++j) {
-        if (!row_used[i] && !column_used[j] && fabs(matrix[4 * i + j]) > largest) {
-          largest = fabs(matrix[4 * i + j]);
-          row = i;
-          column = j;
-        }
-      }
-    }
+    int row, column;
+    find_pivot(matrix, row_used, column_used, &row, &column);
     if (row < 0) {
       break;
     }

@@ -11,6 +11,19 @@
 #include "geometry/surface.h"
 #include "qdsim.h"
 
+/* Sizes of a cylinder: radius and half length. c is zero when it comes. */
+static void cylinder_motion(double c[3], const surface_point *point, int k) {
+  const int feature = point->feature;
+  if (k == 0 && feature == CYLINDER_SIDE) {
+    vec3_copy(c, point->n);
+  } else if (k == 0 && feature >= CYLINDER_LOWER_RIM) {
+    vec3_set(c, point->x[0], point->x[1], 0.0);
+    vec3_normalize(c);
+  } else if (k == 1 && feature != CYLINDER_SIDE) {
+    c[2] = feature == CYLINDER_LOWER_CAP || feature == CYLINDER_LOWER_RIM ? -1.0 : 1.0;
+  }
+}
+
 /* c for size k, in the frame that the point is in. */
 static void size_motion(double c[3], const placed_shape *shape, const surface_point *point, int k) {
   static const int place[3] = {1, 3, 9};
@@ -32,14 +45,7 @@ static void size_motion(double c[3], const placed_shape *shape, const surface_po
     c[k] = feature / place[k] % 3 - 1;
     break;
   case QD_CYLINDER:
-    if (k == 0 && feature == CYLINDER_SIDE) {
-      vec3_copy(c, n);
-    } else if (k == 0 && feature >= CYLINDER_LOWER_RIM) {
-      vec3_set(c, x[0], x[1], 0.0);
-      vec3_normalize(c);
-    } else if (k == 1 && feature != CYLINDER_SIDE) {
-      c[2] = feature == CYLINDER_LOWER_CAP || feature == CYLINDER_LOWER_RIM ? -1.0 : 1.0;
-    }
+    cylinder_motion(c, point, k);
     break;
   case QD_ELLIPSOID: {
     /* x = D D n / h, h = |D n| */

@@ -106,8 +106,23 @@ static double keep_share(double now, double *kept) {
   return *kept = larger(now, SHARE_KEPT * *kept);
 }
 
+/* Whether a number of the current point or of what it misses is infinite or none. NaN passes no
+ * comparison here. */
+static int is_off(const qd_ocp_workspace *w, double slope, double residual, double goal) {
+  return !ocp_bounds_are_finite(w) || !(slope < HUGE_VAL) || !(residual < HUGE_VAL) ||
+         !(goal < HUGE_VAL) || !isfinite(ocp_objective(w));
+}
+
+/* Farkas: sum of dual * (room to its bound) is the same for every input where the duals' gradient
+ * by u vanishes, and must be >= 0 for one that satisfies all bounds. `size`: of the inputs. */
+static int excludes_all(qd_ocp_workspace *w, double size) {
+  const double excluded = ocp_bounds_certificate(w);
+  return excluded > 0.0 && excluded < HUGE_VAL &&
+         excluded > 100.0 * ocp_lagrangian(w, 0).sum * size;
+}
+
 /* What there is to say about the current point: a status, or KEEP_GOING. Bounds may be much farther
- * away than the values ever go, so these set the scale. NaN passes no comparison here. */
+ * away than the values ever go, so these set the scale. */
 static int judge(qd_ocp_workspace *w, const qd_cone_options *options, ocp_scales *scales,
                  qd_cone_info *info, double *goal) {
   const double way = larger(ocp_bounds_values(w), ocp_data_scale(w));
@@ -122,8 +137,7 @@ static int judge(qd_ocp_workspace *w, const qd_cone_options *options, ocp_scales
   info->dual_residual = slope.largest;
   info->complementarity = gap.largest;
   const double size = max_norm(w->bounds[OCP_U].value, (int)w->bounds[OCP_U].count);
-  if (!ocp_bounds_are_finite(w) || !(slope.largest < HUGE_VAL) || !(gap.residual < HUGE_VAL) ||
-      !(*goal < HUGE_VAL) || !isfinite(ocp_objective(w))) {
+  if (is_off(w, slope.largest, gap.residual, *goal)) {
     return QD_NUMERICAL_TROUBLE;
   }
   if (size > 1e12 * larger(bounds_unit, 1.0)) {
@@ -133,16 +147,8 @@ static int judge(qd_ocp_workspace *w, const qd_cone_options *options, ocp_scales
       gap.largest <= *goal) {
     return QD_OK;
   }
-  if (gap.beyond_rounding > tolerance * unit && gap.largest_dual > 0.0) {
-    /* Farkas: sum of dual * (room to its bound) is the same for every input where the duals'
-     * gradient by u vanishes, and must be >= 0 for one that satisfies all bounds. */
-    const double excluded = ocp_bounds_certificate(w);
-    if (excluded > 0.0 && excluded < HUGE_VAL &&
-        excluded > 100.0 * ocp_lagrangian(w, 0).sum * larger(bounds_unit, size)) {
-      return QD_INFEASIBLE;
-    }
-  }
-  return KEEP_GOING;
+  const int is_left = gap.beyond_rounding > tolerance * unit && gap.largest_dual > 0.0;
+  return is_left && excludes_all(w, larger(bounds_unit, size)) ? QD_INFEASIBLE : KEEP_GOING;
 }
 
 /* Mehrotra's predictor and corrector, which aim at no complementarity below `least`: beyond it the

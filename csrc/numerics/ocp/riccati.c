@@ -213,6 +213,18 @@ QD_CLONES int ocp_factor(qd_ocp_workspace *w) {
 /* |a|, infinite for NaN */
 LANES_INLINE double not_nan(double a) { return fabs(a) < HUGE_VAL ? fabs(a) : HUGE_VAL; }
 
+/* p of the stage before from v of this one: its gradients by x, where that lives, and by w. */
+LANES_INLINE void pass_on(const qd_ocp_workspace *w, const double *gx, const double *v, double *p) {
+  const size_t up = w->up, lp = w->lp, xp = w->xp;
+  for (size_t j = 0; j < lp; ++j) {
+    p[j] = v[up + j] + gx[j];
+  }
+  for (size_t j = lp; j < xp; ++j) {
+    p[j] = gx[j];
+  }
+  memcpy(p + xp, v + w->fp, up * sizeof *p);
+}
+
 /* y_t = U^-T (gradient by u_t), from the last stage to the first. p_t is the gradient of the cost
  * to come under the feedback of the factors, so nothing grows where the dynamics alone are
  * unstable. The found residuals are those of the optimality conditions with p for the costates: of
@@ -269,15 +281,7 @@ LANES_INLINE void backward(qd_ocp_workspace *w, ocp_stationarity *found, double 
         found->largest = larger(not_nan(v[up + j] - w->z[j]), found->largest);
       }
     }
-    for (size_t j = 0; j < lp; ++j) {
-      p[j] = v[up + j] + gx[(t - 1) * xp + j];
-    }
-    for (size_t j = lp; j < xp; ++j) {
-      p[j] = gx[(t - 1) * xp + j];
-    }
-    for (size_t j = 0; j < up; ++j) {
-      p[xp + j] = v[fp + j];
-    }
+    pass_on(w, gx + (t - 1) * xp, v, p);
   }
 }
 
