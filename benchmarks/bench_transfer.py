@@ -35,8 +35,8 @@ from typing import Any
 import numpy as np
 
 from qdsim import planning, systems
+from qdsim.array_type import Array
 from qdsim.planning import Plan, RRTOptions, Task, TransferOptions
-from qdsim.planning.task.space import Array
 
 SYSTEMS = (
     "planar_pushing",

@@ -15,7 +15,7 @@ import qdsim
 from qdsim import systems
 from qdsim.batch import feedback_rollout
 from qdsim.planning import ImpcOptions, Mpc, RRTOptions, Task, TrackingCost, impc, rrt
-from qdsim.planning.tracking.cost import CostModel
+from qdsim.planning.tracking.cost_model import CostModel
 from qdsim.planning.tracking.shooting import Shooting
 from qdsim.planning.tracking.starts import squeeze_direction
 from qdsim.smoothing import Analytic, Exact, Randomized

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import numpy.typing as npt
+
+from qdsim.array_type import Array
 
 from ._core import SolverInfo, _solve_cone_program
 
 __all__ = ["ConeSolution", "solve_cone_program"]
-
-_Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,10 +37,10 @@ class ConeSolution:
         info: Status, effort and residuals.
     """
 
-    x: _Array
-    slack: _Array
-    dual: _Array
-    dual_eq: _Array
+    x: Array
+    slack: Array
+    dual: Array
+    dual_eq: Array
     info: SolverInfo
 
 
@@ -122,7 +121,7 @@ def solve_cone_program(
     )
 
 
-def _start_of(start: ConeSolution) -> tuple[_Array, _Array, _Array]:
+def _start_of(start: ConeSolution) -> tuple[Array, Array, Array]:
     if not isinstance(start, ConeSolution):
         raise TypeError(f"warm_start: expected a ConeSolution, got {type(start).__name__}")
     return start.x, start.dual, start.dual_eq

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
+
 from ._core import SolverInfo, _solve_ocp_qp
 from .arguments import finite, flag, integer, number, real_array, reals
 
 __all__ = ["OcpSolution", "solve_ocp_qp"]
 
-_Array = npt.NDArray[np.float64]
 _SYMMETRY_TOLERANCE = 1e-9
 _ROUNDING = 1e-10
 _LARGEST = 1e100  # QD_OCP_LARGEST of qdsim.h
@@ -43,14 +44,14 @@ class OcpSolution:
             those of the gradient by u, complementarity in those of the cost.
     """
 
-    x: _Array
-    u: _Array
-    costate: _Array
-    x_dual: _Array
-    u_dual: _Array
-    d_dual: _Array
-    x_gain: _Array | None
-    u_gain: _Array | None
+    x: Array
+    u: Array
+    costate: Array
+    x_dual: Array
+    u_dual: Array
+    d_dual: Array
+    x_gain: Array | None
+    u_gain: Array | None
     info: SolverInfo
 
 
@@ -134,7 +135,7 @@ def _sizes(B: npt.ArrayLike) -> tuple[int, int, int]:
     return T, nx, nu
 
 
-def _shaped(name: str, value: npt.ArrayLike, shapes: tuple[tuple[int, ...], ...]) -> _Array:
+def _shaped(name: str, value: npt.ArrayLike, shapes: tuple[tuple[int, ...], ...]) -> Array:
     given = real_array(name, value)
     if given.shape not in shapes:
         wanted = " or ".join(map(str, shapes))
@@ -142,13 +143,13 @@ def _shaped(name: str, value: npt.ArrayLike, shapes: tuple[tuple[int, ...], ...]
     return np.require(reals(name, given), requirements="C")
 
 
-def _real(name: str, value: npt.ArrayLike, *shapes: tuple[int, ...]) -> _Array:
+def _real(name: str, value: npt.ArrayLike, *shapes: tuple[int, ...]) -> Array:
     """Finite and not too large, of one of these shapes."""
     array = finite(name, _shaped(name, value, shapes))
     return _moderate(name, array, np.abs(array) > _LARGEST)
 
 
-def _moderate(name: str, array: _Array, bad: npt.NDArray[np.bool_]) -> _Array:
+def _moderate(name: str, array: Array, bad: npt.NDArray[np.bool_]) -> Array:
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
@@ -158,13 +159,13 @@ def _moderate(name: str, array: _Array, bad: npt.NDArray[np.bool_]) -> _Array:
     return array
 
 
-def _rows(name: str, value: npt.ArrayLike | None, shape: tuple[int, ...]) -> _Array | None:
+def _rows(name: str, value: npt.ArrayLike | None, shape: tuple[int, ...]) -> Array | None:
     if value is None:
         return None
     return _real(name, value, shape)
 
 
-def _weight(name: str, value: npt.ArrayLike | None, T: int, n: int) -> _Array | None:
+def _weight(name: str, value: npt.ArrayLike | None, T: int, n: int) -> Array | None:
     if value is None:
         return None
     array = _real(name, value, (T, n, n), (n, n))
@@ -181,8 +182,8 @@ def _weight(name: str, value: npt.ArrayLike | None, T: int, n: int) -> _Array | 
 
 def _bounds(
     name: str, lower: npt.ArrayLike | None, upper: npt.ArrayLike | None, T: int, n: int
-) -> tuple[_Array | None, _Array | None]:
-    ends: list[_Array | None] = []
+) -> tuple[Array | None, Array | None]:
+    ends: list[Array | None] = []
     for end, value in (("lower", lower), ("upper", upper)):
         if value is None:
             ends.append(None)

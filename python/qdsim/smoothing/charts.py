@@ -8,13 +8,12 @@ to the one at the nominal configuration with it.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.model import Model
 
 __all__ = ["Chart"]
 
-Array = npt.NDArray[np.float64]
 _SMALL = 1e-4  # below this angle the series are exact to rounding
 
 

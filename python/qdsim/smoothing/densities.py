@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
 from qdsim.arguments import MOST_COUNT, integer, number
+from qdsim.array_type import Array
 
 __all__ = ["DENSITIES", "Density", "barrier_scale"]
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

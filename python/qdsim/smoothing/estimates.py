@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
+
 __all__ = ["Estimate", "Means", "block_mean", "score_slope", "slope"]
 
-Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LocalModel", "StandardError"]
+from qdsim.array_type import Array
 
-Array = npt.NDArray[np.float64]
+__all__ = ["LocalModel", "StandardError"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

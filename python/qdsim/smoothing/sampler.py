@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim import _core
+from qdsim.array_type import Array
 from qdsim.batch import linearize_batch, step_batch
 from qdsim.batch_in import Wrench, parameters_in, rows_of
 from qdsim.model import Model
@@ -23,7 +24,6 @@ from .sampling import Design, draw
 
 __all__ = ["Points", "Sampler", "points_of"]
 
-Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 # Doubles of sampled derivatives that are held at a time. Samples of a point are always cut in the same

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
+
+from qdsim.array_type import Array
 
 from .densities import DENSITIES, Density
 from .philox import raw_numbers
@@ -14,7 +15,6 @@ from .sobol import scrambled_sobol
 
 __all__ = ["Design", "Seed", "draw", "key_of"]
 
-Array = npt.NDArray[np.float64]
 Seed = int | np.random.Generator
 
 _KEYS = 1 << 64

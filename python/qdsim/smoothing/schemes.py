@@ -22,7 +22,6 @@ from .sampling import Design, Seed, key_of
 
 __all__ = ["Analytic", "Exact", "Randomized", "Scheme"]
 
-Array = npt.NDArray[np.float64]
 Scales = float | tuple[float, ...]
 
 

@@ -7,11 +7,12 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
+
 from .philox import raw_numbers
 
 __all__ = ["MAX_DIMENSION", "scrambled_sobol"]
 
-Array = npt.NDArray[np.float64]
 
 _BITS = 32
 

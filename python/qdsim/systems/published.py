@@ -16,11 +16,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from qdsim.array_type import Array
 from qdsim.description import PointCloud
 from qdsim.model import Model
 from qdsim.step import Options
 from qdsim.systems.stacking import stacking_motion
-from qdsim.systems.system import Array, System, files, published_system, ramp, read_model
+from qdsim.systems.system import System, files, published_system, ramp, read_model
 
 __all__ = ["PUBLISHED", "load_published"]
 

@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
+from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.systems.system import Array
 
 __all__ = ["stacking_motion"]
 

@@ -9,14 +9,13 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description import PointCloud
 from qdsim.formats import load_description
 from qdsim.loading import build
 from qdsim.model import KeyframeState, Model, UnknownNameError
 from qdsim.planning.task.task import Task
 from qdsim.step import Options
-
-Array = npt.NDArray[np.float64]
 
 __all__ = ["System", "Tasks", "files", "published_system", "ramp", "read_model"]
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.samplers import (
     BoxFaceSampler,
@@ -24,7 +25,6 @@ from qdsim.planning.grasps.samplers import (
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 from qdsim.step import Options
-from qdsim.systems.system import Array
 
 __all__ = ["TASKS"]
 

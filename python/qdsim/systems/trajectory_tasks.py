@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import generator_of, integer
+from qdsim.array_type import Array
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.preset import dexterous
-from qdsim.systems.system import Array, System, Tasks
+from qdsim.systems.system import System, Tasks
 
 __all__ = ["cube_goal", "random_cube_goals", "with_trajectory_tasks"]
 

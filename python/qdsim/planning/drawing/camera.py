@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from qdsim.array_type import Array
 from qdsim.planning.drawing.solids import Solid
-from qdsim.planning.task.space import Array
 
 __all__ = ["best_direction", "direction", "directions"]
 

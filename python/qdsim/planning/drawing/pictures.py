@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from qdsim.arguments import instance, integer, number, path_of
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.drawing.planar import (
     FORCE,
@@ -37,7 +38,7 @@ from qdsim.planning.drawing.still import draw_configuration, object_of
 from qdsim.planning.plans.plan import Plan, ReplayResult
 from qdsim.planning.search.path import EdgeKind
 from qdsim.planning.search.tree import Tree
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Step
 from qdsim.whole_files import replacing
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qdsim.arguments import instance, integer, number, path_of
+from qdsim.array_type import Array
 from qdsim.description import Geom
 from qdsim.model import Model
-from qdsim.planning.task.space import Array
 from qdsim.step import Step
 from qdsim.whole_files import replacing
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.array_type import Array
 from qdsim.description import Geom
 from qdsim.description.hulls import hull_faces
 from qdsim.model import Model
-from qdsim.planning.task.space import Array
 
 __all__ = ["Solid", "solids_of"]
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import finite, instance, number, reals
+from qdsim.array_type import Array
 from qdsim.description import Body
 from qdsim.model import Model
 from qdsim.planning.drawing.camera import best_direction, direction, directions
@@ -27,7 +28,6 @@ from qdsim.planning.drawing.planar import (
 )
 from qdsim.planning.drawing.solids import Solid, solids_of
 from qdsim.planning.task.robot import robot_bodies
-from qdsim.planning.task.space import Array
 from qdsim.step import Step
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.arguments import spread
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.execution.follower import (
     Follower,
@@ -33,7 +34,7 @@ from qdsim.planning.progress import Update, away
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.robot import object_weight
 from qdsim.planning.task.rrt_options import RRTOptions
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 
 if TYPE_CHECKING:

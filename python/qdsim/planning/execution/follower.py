@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.execution.pacing import matched_epsilon
 from qdsim.planning.execution.plant import TransferOptions, lies_on_a_plane
@@ -12,7 +13,7 @@ from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.robot import levers, object_size, object_weight
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.preset import stiff_kappa

@@ -15,10 +15,10 @@ import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.arguments import fields, generator_of, instance, integer, number
+from qdsim.array_type import Array
 from qdsim.planning.execution.grip import Grip, GripOptions
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
-from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 from qdsim.step import step
 

@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 
 from qdsim._core import SolverError
 from qdsim.arguments import fields, instance, integer, number
+from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
 from qdsim.planning.grasps.samplers.touching import sides
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import command_range, joint_limits, moved_bodies, object_weight, room
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["Grip", "GripOptions", "GripStep"]
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from qdsim.array_type import Array
 from qdsim.planning.execution.gaiting import GaitOptions, StrokePlanner
 from qdsim.planning.execution.grip import Grip
 from qdsim.planning.execution.plant import Plant, TransferOptions
@@ -14,7 +15,6 @@ from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.grasps.placing import placed
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.task.motion_options import MotionOptions
-from qdsim.planning.task.space import Array
 from qdsim.step import Options
 
 __all__ = ["Hand", "Sample", "SegmentOutcome", "gaiting"]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from qdsim.arguments import fields, flag, instance, integer, number, numbers, one_of, spread
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.robot import GRAVITY, command_range, mass_metric
-from qdsim.planning.task.space import Array, ObjectSpace, as_slice
+from qdsim.planning.task.space import ObjectSpace, as_slice
 
 if TYPE_CHECKING:
     import mujoco

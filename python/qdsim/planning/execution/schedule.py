@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.plans.segment import Segment
-from qdsim.planning.task.space import Array
 
 __all__ = ["Schedule"]
 

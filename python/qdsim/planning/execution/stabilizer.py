@@ -7,10 +7,11 @@ import dataclasses
 import numpy as np
 
 from qdsim.arguments import fields, instance, number
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import command_range
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options, linearize, step
 
 __all__ = ["Stabilizer"]

@@ -14,6 +14,7 @@ import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.arguments import flag, instance
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.execution.execution import Controller, Execution, SegmentTransfer
 from qdsim.planning.execution.gaiting import GaitOptions
@@ -23,7 +24,6 @@ from qdsim.planning.plans.segment import Segment
 from qdsim.planning.progress import progress_bar
 from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.rrt_options import RRTOptions
-from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import instance, number, vector
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.robot import joint_limits, moved_bodies, near_pairs
-from qdsim.planning.task.space import Array
 
 __all__ = ["Closing", "close_grasp"]
 

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from qdsim._core import SolverError
 from qdsim.arguments import finite, instance, number, reals, vector
+from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["EquilibriumError", "ForceClosure", "Holding", "force_closure", "holding_command"]
 

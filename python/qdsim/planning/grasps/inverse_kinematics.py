@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim.arguments import instance, integer, number, vector
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import joint_limits, room
-from qdsim.planning.task.space import Array
 
 __all__ = ["PointReach", "reach_point"]
 

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import joint_limits, penetration, robot_bodies, room
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options, step
 
 __all__ = ["placed", "shifted"]

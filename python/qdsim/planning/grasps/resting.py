@@ -8,9 +8,10 @@ import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.arguments import instance, vector
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.robot import once, robot_bodies
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options, step
 
 __all__ = ["STILL_POSITION", "STILL_ROTATION", "drop", "stays"]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim._core import SolverError
+from qdsim.array_type import Array
 from qdsim.batch import pair_distances
 from qdsim.cone import solve_cone_program
 from qdsim.description import Coupling
@@ -19,7 +20,6 @@ from qdsim.planning.task.robot import (
     moved_bodies,
     room,
 )
-from qdsim.planning.task.space import Array
 
 __all__ = ["RobotSpace"]
 

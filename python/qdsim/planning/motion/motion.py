@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import generator_of, instance, vector
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.motion.clearance import RobotSpace
 from qdsim.planning.motion.time_law import shares, time_law
 from qdsim.planning.task.motion_options import MotionOptions
-from qdsim.planning.task.space import Array
 
 _ROOM = (1.5, 5.0, 15.0)
 """A robot backs off to the first times the clearance, so that searches do not begin at its edge, and to

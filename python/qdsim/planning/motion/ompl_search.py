@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qdsim.planning.task.space import Array
+from qdsim.array_type import Array
 
 if TYPE_CHECKING:
     from qdsim.planning.motion.clearance import RobotSpace

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qdsim.planning.task.space import Array
+from qdsim.array_type import Array
 
 __all__ = ["shares", "time_law"]
 

@@ -12,6 +12,7 @@ from itertools import zip_longest
 import numpy as np
 
 from qdsim.arguments import instance, path_of
+from qdsim.array_type import Array
 from qdsim.batch import step_batch
 from qdsim.model import Model
 from qdsim.planning.grasps.resting import stays
@@ -21,7 +22,7 @@ from qdsim.planning.plans.plan_file import FORMAT, entries_of, fields_of
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.bounds import beyond, beyond_limits, narrowed
 from qdsim.planning.task.robot import command_range, penetration
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.step import Options, Step, step
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.planning.task.space import Array
+from qdsim.array_type import Array
 
 __all__ = ["Segment"]
 

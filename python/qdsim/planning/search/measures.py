@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import MOST_COUNT, generator_of, instance, integer, number
+from qdsim.array_type import Array
 from qdsim.planning.search.tree import Tree
-from qdsim.planning.task.space import Array
 
 __all__ = ["distance_to_goal", "packing_ratio", "subgoal_samples"]
 

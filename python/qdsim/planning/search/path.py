@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from qdsim.array_type import Array
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.rrt_options import RRTOptions
-from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 from qdsim.step import Options
 

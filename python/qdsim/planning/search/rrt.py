@@ -15,6 +15,7 @@ import numpy as np
 
 from qdsim._core import SolverError
 from qdsim.arguments import flag, generator_of, instance, integer, number, path_of
+from qdsim.array_type import Array
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
 from qdsim.planning.grasps.resting import stays
 from qdsim.planning.grasps.samplers import SurfaceSampler
@@ -27,7 +28,6 @@ from qdsim.planning.task.bounds import beyond_limits
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import penetration, room
 from qdsim.planning.task.rrt_options import RRTOptions
-from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 from qdsim.step import step
 

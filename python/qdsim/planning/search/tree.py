@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import instance, path_of
+from qdsim.array_type import Array
 from qdsim.planning.plans.archive import Archive, read_archive, write_archive
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.search.path import Edge, EdgeKind, plan_along
@@ -25,7 +26,7 @@ from qdsim.planning.search.tree_file import (
 )
 from qdsim.planning.task.robot import penetration
 from qdsim.planning.task.rrt_options import RRTOptions
-from qdsim.planning.task.space import Array, as_slice
+from qdsim.planning.task.space import as_slice
 from qdsim.planning.task.task import Task
 from qdsim.step import linearize
 

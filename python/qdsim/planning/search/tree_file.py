@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import instance, integer, number
+from qdsim.array_type import Array
 from qdsim.planning.plans.archive import Archive, Format
 from qdsim.planning.search.path import EdgeKind
 from qdsim.planning.task.fingerprint import fingerprint, warn_of_first_version
 from qdsim.planning.task.rrt_options import RRTOptions
-from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 
 __all__ = [

@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.robot import actuated_joints, joint_limits
-from qdsim.planning.task.space import Array
 
 __all__ = ["LIMIT_TOLERANCE", "beyond", "beyond_limits", "narrowed"]
 

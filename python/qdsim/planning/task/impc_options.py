@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from qdsim.arguments import fields, flag, integer, number, numbers, one_of, spread
+from qdsim.array_type import Array
 from qdsim.planning.task.cost import TrackingCost
-from qdsim.planning.task.space import Array
 from qdsim.smoothing import Analytic, Scheme
 
 __all__ = ["ImpcOptions"]

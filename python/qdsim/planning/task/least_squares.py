@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qdsim.arguments import finite, number, reals, vector
+from qdsim.array_type import Array
 
 __all__ = ["bounded_least_squares", "least_squares_in_box"]
-
-Array = NDArray[np.float64]
 
 
 def bounded_least_squares(

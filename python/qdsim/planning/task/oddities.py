@@ -8,7 +8,8 @@ import warnings
 
 import numpy as np
 
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.array_type import Array
+from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["warn_of_oddities"]
 

@@ -14,10 +14,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.array_type import Array
 from qdsim.description import Joint
 from qdsim.description.radii import bounding_radius
 from qdsim.model import Model
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 
 __all__ = [
     "GRAVITY",

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import instance
+from qdsim.array_type import Array
 from qdsim.model import Model
 
 __all__ = ["ObjectSpace"]
-
-Array = NDArray[np.float64]
 
 
 class ObjectSpace:

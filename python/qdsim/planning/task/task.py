@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import fields, instance, number, reals, vector
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond, narrowed
+from qdsim.planning.task.contact_sampler import ContactSampler
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.oddities import warn_of_oddities
 from qdsim.planning.task.robot import command_range, object_length, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
-from qdsim.planning.task.sampler import ContactSampler
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options
 
 __all__ = ["Task"]

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
 from qdsim.arguments import flag, generator_of, instance, number, reals
+from qdsim.array_type import Array
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.progress import Update, away, progress_bar
 from qdsim.planning.task.impc_options import ImpcOptions, Start
-from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.search_file import (
     RECORD,

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from qdsim._core import SolverError
 from qdsim.arguments import integer, reals, vector
+from qdsim.array_type import Array
 from qdsim.planning.task.impc_options import ImpcOptions
-from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import check_arguments, check_commands
 from qdsim.planning.tracking.preset import dexterous, in_space

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qdsim.arguments import instance, numbers, spread
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.robot import actuated_joints, levers, object_weight
-from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 
 __all__ = ["dexterous", "in_space", "stiff_kappa"]

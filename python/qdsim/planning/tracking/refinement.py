@@ -9,6 +9,7 @@ import os
 import numpy as np
 
 from qdsim.arguments import flag, instance, path_of
+from qdsim.array_type import Array
 from qdsim.batch import rollout
 from qdsim.planning.grasps.placing import placed
 from qdsim.planning.plans.plan import Plan
@@ -17,7 +18,7 @@ from qdsim.planning.progress import away, progress_bar
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.refine_options import RefineOptions
 from qdsim.planning.task.robot import penetration
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import impc
 from qdsim.planning.tracking.refinement_file import load_segments, mark_of, save_segments

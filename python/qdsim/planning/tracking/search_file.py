@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from qdsim.arguments import integer, number
+from qdsim.array_type import Array
 from qdsim.planning.plans.archive import Archive, Format, load_checkpoint, write_archive
 from qdsim.planning.task.fingerprint import fingerprint
 from qdsim.planning.task.impc_options import ImpcOptions
-from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.shooting import Counts, Trajectory
 

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from qdsim._core import SolverError, _solve_ocp_qp
 from qdsim.arguments import spread
+from qdsim.array_type import Array
 from qdsim.batch import feedback_rollout, rollout
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.robot import room
-from qdsim.planning.task.space import Array
-from qdsim.planning.tracking.cost import CostModel
+from qdsim.planning.tracking.cost_model import CostModel
 from qdsim.step import Options
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qdsim.array_type import Array
 from qdsim.planning.task.impc_options import ImpcOptions, Start
 from qdsim.planning.task.rrt_options import RRTOptions
-from qdsim.planning.task.space import Array
 from qdsim.step import step
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ planners.
 """
 
 from qdsim.planning.grasps.samplers.box_face import BoxFaceSampler
-from qdsim.planning.grasps.samplers.closing import ClosingSampler
+from qdsim.planning.grasps.samplers.closing_hand import ClosingSampler
 from qdsim.planning.grasps.samplers.planar_hand import PlanarHandSampler
 from qdsim.planning.grasps.samplers.planar_pushing import BoxSideSampler
 from qdsim.planning.grasps.samplers.surface import SurfaceSampler
 from qdsim.planning.grasps.samplers.touching import add_contact
-from qdsim.planning.task.sampler import ContactSampler
+from qdsim.planning.task.contact_sampler import ContactSampler
 
 __all__ = [
     "BoxFaceSampler",

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import MOST_COUNT, fields, flag, instance, integer, number, reals, vector
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.inverse_kinematics import reach_point
 from qdsim.planning.grasps.samplers.touching import bodies_touching
 from qdsim.planning.task.robot import near_pairs
-from qdsim.planning.task.space import Array
 
 __all__ = ["BoxFaceSampler"]
 

@@ -7,12 +7,13 @@ import math
 import numpy as np
 
 from qdsim._core import SolverError
+from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
 from qdsim.planning.grasps.samplers.touching import sides
 from qdsim.planning.task.robot import object_length
-from qdsim.planning.task.space import Array, ObjectSpace
+from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["carrying_effort", "hangs"]
 

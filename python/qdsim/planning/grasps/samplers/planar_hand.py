@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import MOST_COUNT, fields, instance, integer, number
+from qdsim.array_type import Array
 from qdsim.model import Model
 
 __all__ = ["PlanarHandSampler"]
 
-Array = NDArray[np.float64]
 DOWN, STRAIGHT = math.pi / 2, 0.0
 
 

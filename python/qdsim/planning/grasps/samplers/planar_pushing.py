@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qdsim.arguments import fields, instance, number
+from qdsim.array_type import Array
 from qdsim.model import Model
 
 __all__ = ["BoxSideSampler"]
-
-Array = NDArray[np.float64]
 
 
 @dataclasses.dataclass(frozen=True)

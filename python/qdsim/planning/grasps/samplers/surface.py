@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import fields, flag, instance, integer, number
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.closing import close_grasp
 from qdsim.planning.grasps.inverse_kinematics import reach_point
@@ -24,7 +25,6 @@ from qdsim.planning.task.robot import (
     room,
     too_near,
 )
-from qdsim.planning.task.space import Array
 
 __all__ = ["SurfaceSampler"]
 

@@ -7,10 +7,10 @@ import weakref
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import joint_limits, near_pairs, robot_bodies, room
-from qdsim.planning.task.space import Array
 
 __all__ = ["add_contact", "bodies_touching", "sides", "slopes"]
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.arguments import MOST_COUNT, fields, instance, integer, number, reals, vector
+from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.grasps.closing import close_grasp
 from qdsim.planning.grasps.samplers.touching import add_contact, bodies_touching
 from qdsim.planning.task.robot import joint_limits, near_pairs
-from qdsim.planning.task.space import Array
 
 __all__ = ["ClosingSampler"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from qdsim.arguments import spread
+from qdsim.array_type import Array
 from qdsim.planning.task.cost import TrackingCost
-from qdsim.planning.task.space import Array
 from qdsim.planning.task.task import Task
 
 __all__ = ["CostModel"]
