@@ -7,7 +7,7 @@ import pytest
 
 import qdsim
 from qdsim import planning
-from qdsim.planning.execution.follower import follow_options, follow_task, planned_reach
+from qdsim.planning.execution.loops.follower import follow_options, follow_task, planned_reach
 
 
 def gripper(half: float, mass: float, friction: float) -> qdsim.Model:

@@ -10,7 +10,7 @@ import scipy.optimize
 
 import qdsim
 from qdsim import planning
-from qdsim.planning.execution.follower import spring_reach
+from qdsim.planning.execution.loops.follower import spring_reach
 from qdsim.planning.execution.pacing import drift, matched_epsilon
 from qdsim.planning.execution.plant import Plant
 from qdsim.planning.grasps.placing import placed, shifted

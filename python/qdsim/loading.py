@@ -125,6 +125,7 @@ def load(
 def build(description: Description) -> Model:
     """A model of a scene described in code.
 
-    ``description``: a checked scene, as ``SceneBuilder.build`` makes it. Raises ValueError if a pair that can collide has shapes whose contacts are not supported yet.
+    ``description``: a checked scene, as ``SceneBuilder.build`` makes it. Raises ValueError if a pair that can collide
+    has shapes whose contacts are not supported yet.
     """
     return Model(description)

@@ -57,27 +57,10 @@ class Geometries:
         if cloud is not None:
             shape = "cloud"
         if not self._has_shape(g):
-            what = "height fields" if kind == _GEOM_HFIELD else "signed distance fields"
-            hint = "; clouds= puts points in its place"
-            paired = not off and any(
-                g in (int(m.pair_geom1[p]), int(m.pair_geom2[p])) for p in range(m.npair)
-            )
-            acts = bool(contype or conaffinity or paired)
-            text = f"geom '{name}': {what} are not supported"
-            if acts:
-                self.r.refusals.refuse("height_fields" if kind == _GEOM_HFIELD else (), text, hint)
-            else:
-                self.r.ignored.append(f"geom '{name}': {what} cannot be shown")
+            self._refuse(g, bool(contype or conaffinity))
             return None
         self._note_geom(g)
-        friction = m.geom_friction[g]
-        margin = float(m.geom_margin[g])
-        if self.r.overridden:
-            friction, margin = np.asarray(m.opt.o_friction)[[0, 2, 3]], 0.5 * m.opt.o_margin
-            if len(set(m.opt.o_friction[:2])) > 1 or len(set(m.opt.o_friction[3:])) > 1:
-                self.r.refusals.error("option o_friction: friction must be isotropic")
-        given = self._frictions[g]
-        friction = friction if given is None else (given, *friction[1:])
+        friction, margin = self._surface(g)
         mesh = int(m.geom_dataid[g])
         pos, quat = m.geom_pos[g], m.geom_quat[g]
         if cloud is not None and kind == _GEOM_MESH:
@@ -106,6 +89,29 @@ class Geometries:
         if material >= 0 and own == (0.5, 0.5, 0.5, 1.0):
             return tuple(map(float, m.mat_rgba[material]))
         return own
+
+    def _refuse(self, g: int, collides: bool) -> None:
+        """Of a geometry without a shape: an error where something may touch it, else a remark."""
+        m, name = self.r.m, self.r.geom_names[g]
+        is_field = int(m.geom_type[g]) == _GEOM_HFIELD
+        what = "height fields" if is_field else "signed distance fields"
+        pairs = range(0 if self.r.disabled("contact") else m.npair)
+        if collides or any(g in (int(m.pair_geom1[p]), int(m.pair_geom2[p])) for p in pairs):
+            text = f"geom '{name}': {what} are not supported"
+            hint = "; clouds= puts points in its place"
+            self.r.refusals.refuse("height_fields" if is_field else (), text, hint)
+        else:
+            self.r.ignored.append(f"geom '{name}': {what} cannot be shown")
+
+    def _surface(self, g: int) -> tuple[Any, float]:
+        """Frictions and margin, as the options or a URDF have them where these speak."""
+        m, given = self.r.m, self._frictions[g]
+        friction, margin = m.geom_friction[g], float(m.geom_margin[g])
+        if self.r.overridden:
+            friction, margin = np.asarray(m.opt.o_friction)[[0, 2, 3]], 0.5 * m.opt.o_margin
+            if len(set(m.opt.o_friction[:2])) > 1 or len(set(m.opt.o_friction[3:])) > 1:
+                self.r.refusals.error("option o_friction: friction must be isotropic")
+        return friction if given is None else (given, *friction[1:]), margin
 
     def _has_shape(self, g: int) -> bool:
         """Whether anything can touch it here: height fields and signed distance fields have no shape."""

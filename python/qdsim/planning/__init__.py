@@ -5,10 +5,10 @@ of Quasi-dynamic Contact Models".
 """
 
 from qdsim.planning.drawing import pictures as pictures
-from qdsim.planning.execution.gaiting import GaitOptions, Stroke, StrokePlanner, gait
 from qdsim.planning.execution.grip import Grip, GripOptions, GripStep
+from qdsim.planning.execution.loops.stabilizer import Stabilizer
 from qdsim.planning.execution.pacing import paced
-from qdsim.planning.execution.stabilizer import Stabilizer
+from qdsim.planning.execution.strokes import GaitOptions, Stroke, StrokePlanner, gait
 from qdsim.planning.execution.transfer import (
     SegmentTransfer,
     Transfer,

@@ -385,7 +385,8 @@ def _bimanual(
             position_tolerance=0.03,
             rotation_tolerance=0.1,
             length=length,
-            # What the arms lift has to be set down before they take hold elsewhere: of 20 seeds 12 need 1100 to 4000 nodes.
+            # What the arms lift has to be set down before they take hold elsewhere: of 20 seeds 12 need 1100 to
+            # 4000 nodes.
             planner=RRTOptions(step=0.3, gamma=1e-3, max_nodes=8000),
         )
         return {"turn": task}

@@ -1,4 +1,5 @@
-"""Tasks of trajectory optimisation: the cube in the hand, and those of CQDC (§V): start, goal, weights and horizons of the released scripts.
+"""Tasks of trajectory optimisation: the cube in the hand, and those of CQDC (§V): start, goal, weights and horizons
+of the released scripts.
 
 CQDC does not print the weights behind its Table II. Where scripts weigh the entries of quaternions q and
 -q apart, the rotation vector has a quarter of that weight here, which is the same for small angles.

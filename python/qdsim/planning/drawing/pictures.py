@@ -35,10 +35,11 @@ from qdsim.planning.drawing.planar import (
 )
 from qdsim.planning.drawing.spatial import SpatialScene, scene_of
 from qdsim.planning.drawing.still import draw_configuration, object_of
-from qdsim.planning.plans.plan import Plan, ReplayResult
+from qdsim.planning.plans.plan import Plan, ReplayResult, model_of
 from qdsim.planning.search.path import EdgeKind
 from qdsim.planning.search.tree import Tree
 from qdsim.planning.task.space import ObjectSpace
+from qdsim.planning.task.task import Task
 from qdsim.step import Step
 from qdsim.whole_files import replacing
 
@@ -63,14 +64,14 @@ _TALLEST, _WIDEST = 1.25, 0.6
 
 
 def key_frames(
-    plan: Plan, replay: ReplayResult, model: Model, most: int = 16
+    plan: Plan, replay: ReplayResult, model: Model | Task, most: int = 16
 ) -> list[tuple[int, int]]:
     """Frames that tell the story of a plan: the start, every new grasp and how it pushed, the end.
 
     Returns:
         Pairs of segment and step within it, 0 being the segment's start; at most ``most`` of them.
     """
-    _check(plan, replay, model)
+    model = _checked(plan, replay, model)
     most = integer("most", most, least=1)
     scene = scene_of(model, plan.object)
     last = len(plan.segments) - 1
@@ -107,28 +108,34 @@ def key_frames(
     return frames
 
 
-def _check(plan: Plan, replay: ReplayResult, model: Model) -> None:
-    """That the three belong together."""
+def _checked(plan: Plan, replay: ReplayResult, model: Model | Task) -> Model:
+    """The model, once it is known that the three belong together."""
     instance("plan", plan, Plan)
     instance("replay", replay, ReplayResult)
-    plan._check_model(model)
+    own = model_of(plan, model)
     if [len(steps) for steps in replay.steps] != [segment.steps for segment in plan.segments]:
         raise ValueError("replay: not of this plan, its segments have other lengths")
+    return own
 
 
 def draw_key_frames(
-    plan: Plan, replay: ReplayResult, model: Model, path: str | os.PathLike[str], *, most: int = 16
+    plan: Plan,
+    replay: ReplayResult,
+    model: Model | Task,
+    path: str | os.PathLike[str],
+    *,
+    most: int = 16,
 ) -> None:
     """A picture of the plan's key frames with contact forces; regrasps are marked as such.
 
     Args:
         plan: the plan.
         replay: its replay on the model, which holds the forces.
-        model: the model.
+        model: the model, or the task.
         path: file to write, ``.png``, ``.svg`` or ``.pdf``.
         most: frames at most.
     """
-    path = path_of("path", path)
+    path, model = path_of("path", path), _checked(plan, replay, model)
     frames = key_frames(plan, replay, model, most)
     seen = np.array([plan.segments[k].configurations[i] for k, i in frames])
     scene = scene_of(model, plan.object, seen, plan.goal)
@@ -263,40 +270,35 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
     path = path_of("path", path)
     need("mpl_toolkits.mplot3d")
     figure = new_figure(12.0, 5.6)
-    space, task = tree.task.space, tree.task
+    task = tree.task
     left = figure.add_axes((0.0, 0.02, 0.52, 0.9), projection="3d")
     _draw_projection(left, tree)
     left.set_title(
         f"{tree.count} nodes, {tree.regrasp_count} regrasps", fontsize=11, color=INK, y=0.98
     )
     right = figure.add_axes((0.6, 0.13, 0.37, 0.72))
-    records = tree.records
+    _draw_progress(right, tree)
+    figure.suptitle(
+        task.name[:1].upper() + task.name[1:], fontsize=16, color=INK, x=0.02, ha="left", y=0.98
+    )
+    save_figure(figure, path)
+
+
+def _draw_progress(right: Any, tree: Tree) -> None:
+    """The distance of the node nearest to the goal and its parts, over the iterations."""
+    records, task = tree.records, tree.task
     iteration = np.concatenate([[0], records["iteration"] + 1])
     shift, turn = tree.errors[0]
-    first = {"distance": tree.distance[0], "position_error": shift, "rotation_error": turn}
-    curve = {name: np.concatenate([[value], records[name]]) for name, value in first.items()}
-    right.step(
-        iteration, curve["distance"], where="post", color=INK, linewidth=2.0, label="distance (m)"
-    )
-    right.step(
-        iteration,
-        curve["position_error"],
-        where="post",
-        color=LIMBS[0],
-        linewidth=1.3,
-        label="position error (m)",
-    )
-    if space.rotation.any():
-        right.step(
-            iteration,
-            curve["rotation_error"],
-            where="post",
-            color=LIMBS[1],
-            linewidth=1.3,
-            label="rotation error (rad)",
-        )
-        right.axhline(task.rotation_tolerance, color=LIMBS[1], linestyle=":", linewidth=1.0)
-    right.axhline(task.position_tolerance, color=LIMBS[0], linestyle=":", linewidth=1.0)
+    curves = [
+        ("distance", "distance (m)", tree.distance[0], INK, 2.0, None),
+        ("position_error", "position error (m)", shift, LIMBS[0], 1.3, task.position_tolerance),
+        ("rotation_error", "rotation error (rad)", turn, LIMBS[1], 1.3, task.rotation_tolerance),
+    ]
+    for name, label, first, color, width, tolerance in curves[: 2 + task.space.rotation.any()]:
+        curve = np.concatenate([[first], records[name]])
+        right.step(iteration, curve, where="post", color=color, linewidth=width, label=label)
+        if tolerance is not None:
+            right.axhline(tolerance, color=color, linestyle=":", linewidth=1.0)
     right.set_yscale("log")
     right.set_xlabel("iteration (subgoals)", color=INK)
     right.set_title("Node nearest to the goal; dotted: tolerances", fontsize=11, color=INK, pad=26)
@@ -305,10 +307,6 @@ def draw_tree(tree: Tree, path: str | os.PathLike[str]) -> None:
     for side in ("top", "right"):
         right.spines[side].set_visible(False)
     right.xaxis.set_major_locator(need("matplotlib.ticker").MaxNLocator(9, integer=True))
-    figure.suptitle(
-        task.name[:1].upper() + task.name[1:], fontsize=16, color=INK, x=0.02, ha="left", y=0.98
-    )
-    save_figure(figure, path)
 
 
 def _draw_projection(ax: Any, tree: Tree) -> None:
@@ -390,7 +388,7 @@ def _coordinate(space: ObjectSpace, index: int) -> str:
 def write_movie(
     plan: Plan,
     replay: ReplayResult,
-    model: Model,
+    model: Model | Task,
     paths: Sequence[str | os.PathLike[str]],
     *,
     frames_per_second: int = 20,
@@ -409,7 +407,7 @@ def write_movie(
             to three times that.
         size: width in inches at 100 dots an inch.
     """
-    _check(plan, replay, model)
+    model = _checked(plan, replay, model)
     if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
         raise TypeError(f"paths: expected a list of files, got {type(paths).__name__}")
     files = [path_of("paths", path) for path in paths]
@@ -499,7 +497,7 @@ def _images(
         scene.draw_goal(ax, plan.goal)
         scene.draw(ax, shot.q, alpha=shot.mix)
         if shot.old is not None:
-            scene._draw_robot(ax, *model.body_poses(shot.old), ghost=False, alpha=1.0 - shot.mix)
+            scene.draw_robot(ax, *model.body_poses(shot.old), ghost=False, alpha=1.0 - shot.mix)
         if shot.step is not None:
             scene.draw_forces(ax, shot.step, typical, length)
         font: dict[str, Any] = {"fontsize": 12 * small, "va": "top"}

@@ -241,7 +241,7 @@ class PlanarScene:
         if robot != "ghost":
             self._draw_object(ax, pos, rot)
         if robot != "none":
-            self._draw_robot(ax, pos, rot, ghost=robot == "ghost", alpha=alpha)
+            self.draw_robot(ax, pos, rot, ghost=robot == "ghost", alpha=alpha)
 
     def draw_goal(self, ax: Axes, goal: Array) -> None:
         """Outline of the object at the goal."""
@@ -339,7 +339,8 @@ class PlanarScene:
             )
             ax.plot(*centre, "o", color=INK, markersize=4.5, zorder=2.6)
 
-    def _draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
+    def draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
+        """Draw the robot alone, at poses of its bodies."""
         patches = need("matplotlib.patches")
         for limb in sorted(set(self.limb.values())):
             colour = LIMBS[limb % len(LIMBS)]

@@ -104,41 +104,29 @@ class SpatialScene:
         elevation: float | None = None,
     ) -> None:
         self.model = model
-        if elevation is not None:
-            elevation = number("elevation", elevation)
-        if azimuth is not None:
-            azimuth = number("azimuth", azimuth)
+        azimuth = None if azimuth is None else number("azimuth", azimuth)
+        elevation = None if elevation is None else number("elevation", elevation)
         if object not in model.body_names:
             raise ValueError(f"object: the model has no body {object!r}")
         shown = self._configurations("configurations", configurations)
         target = None if goal is None else self._configurations("goal", goal)[0]
         self.object = model.body_names.index(object)
-        moved: list[bool] = robot_bodies(model).tolist()
-        index = {name: i for i, name in enumerate(model.body_names)}
-        parents = [0, *(index[b.parent or "world"] for b in model.description.bodies[1:])]
-        still = _still_bodies(model, parents)
-        self.kind = [
-            "robot" if moved[b] else "world" if b in still else "object"
-            for b in range(len(parents))
-        ]
-        # Bodies of a robot that no joint carries (a palm, a base) have the robot's colour too.
-        for b, above in enumerate(parents):
-            if moved[b] and above and self.kind[above] == "world":
-                self.kind[above] = "robot"
+        parents = _parents(model)
+        self.kind = _kinds(model, parents)
         self.limb = _limbs(model, parents, self.kind)
-        self.links = [
-            (b, parents[b])
-            for b, body in enumerate(model.description.bodies)
-            if b and moved[b] and moved[parents[b]] and not _slides(body)
-        ]
+        self.links = _links(model, parents)
         self.solids = solids_of(model, [kind != "world" for kind in self.kind])
         if azimuth is None:
             azimuth, elevation = self._best_view(shown, target, elevation)
         towards = direction(azimuth, 28.0 if elevation is None else elevation)
         right = direction(azimuth + 90.0, 0.0)
         self.view = np.array([right, np.cross(towards, right), towards])
+        self.width = self._width()
+
+    def _width(self) -> float:
+        """m, of the robot's lines: a quarter of what its parts are wide."""
         robot = [2.0 * s.half.max() for s in self.solids if self.kind[s.body] == "robot"]
-        self.width = 0.25 * float(np.median(robot)) if robot else 0.02
+        return 0.25 * float(np.median(robot)) if robot else 0.02
 
     def _configurations(self, name: str, values: npt.ArrayLike | None) -> Array:
         """As ``(n, nq)``; the start where none are given."""
@@ -195,7 +183,7 @@ class SpatialScene:
         """Draw everything; ``robot`` is "solid", "ghost" (the robot alone, faintly) or "none"."""
         pos, rot = self.model.body_poses(q)
         if robot == "ghost":
-            self._draw_robot(ax, pos, rot, ghost=True, alpha=alpha)
+            self.draw_robot(ax, pos, rot, ghost=True, alpha=alpha)
             return
         self._paint(ax, self._faces(pos, rot, ("world",)), zorder=1)
         faces = self._faces(pos, rot, ("object",))
@@ -241,7 +229,8 @@ class SpatialScene:
 
     # ---------------------------------------------------------------- faces
 
-    def _draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
+    def draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
+        """Draw the robot alone, at poses of its bodies."""
         faces = self._faces(pos, rot, ("robot",), alpha)
         if ghost:
             faces.colours[:, :3] = 1.0 - _GHOST * (1.0 - faces.colours[:, :3])
@@ -338,6 +327,35 @@ def _hull(points: Array) -> Array:
         return chain[:-1]
 
     return np.array(half(order) + half(order[::-1]))
+
+
+def _parents(model: Model) -> list[int]:
+    """The body above each, the world above itself."""
+    index = {name: i for i, name in enumerate(model.body_names)}
+    return [0, *(index[b.parent or "world"] for b in model.description.bodies[1:])]
+
+
+def _kinds(model: Model, parents: list[int]) -> list[str]:
+    """Of each body, whether it belongs to the robot, an object or the world."""
+    moved, still = robot_bodies(model).tolist(), _still_bodies(model, parents)
+    kinds = [
+        "robot" if moved[b] else "world" if b in still else "object" for b in range(len(parents))
+    ]
+    # Bodies of a robot that no joint carries (a palm, a base) have the robot's colour too.
+    for b, above in enumerate(parents):
+        if moved[b] and above and kinds[above] == "world":
+            kinds[above] = "robot"
+    return kinds
+
+
+def _links(model: Model, parents: list[int]) -> list[tuple[int, int]]:
+    """Bodies of the robot and the one above each, where a turning joint is between them."""
+    moved = robot_bodies(model).tolist()
+    return [
+        (b, parents[b])
+        for b, body in enumerate(model.description.bodies)
+        if b and moved[b] and moved[parents[b]] and not _slides(body)
+    ]
 
 
 def _still_bodies(model: Model, parents: list[int]) -> set[int]:

@@ -1,59 +1,34 @@
-"""One run through a plan in MuJoCo: the robot from grasp to grasp, a segment's commands, what closes the loop."""
+"""One run through a plan in MuJoCo: the robot from grasp to grasp, a segment's commands, what is measured of it."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qdsim._core import SolverError
-from qdsim.arguments import spread
 from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning.execution.follower import (
-    Follower,
-    follow_options,
-    follow_task,
-    planned_reach,
-    spring_reach,
-)
-from qdsim.planning.execution.gaiting import GaitOptions, StrokePlanner
-from qdsim.planning.execution.grip import Grip, GripOptions
-from qdsim.planning.execution.handling import Hand, Sample, SegmentOutcome, gaiting
-from qdsim.planning.execution.pacing import step_lengths
+from qdsim.planning.execution.loops.loop import Commands, Loop, Outcome, Record, T, ramp
 from qdsim.planning.execution.plant import Plant, TransferOptions
 from qdsim.planning.execution.schedule import Schedule
-from qdsim.planning.execution.stabilizer import Stabilizer
 from qdsim.planning.grasps.placing import placed, shifted
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.progress import Update, away
 from qdsim.planning.task.motion_options import MotionOptions
-from qdsim.planning.task.robot import object_weight
-from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import ObjectSpace
-from qdsim.planning.task.task import Task
 
 if TYPE_CHECKING:
     import mujoco
 
-__all__ = ["Controller", "Execution", "SegmentTransfer"]
+__all__ = ["Execution", "SegmentTransfer"]
 
-Controller = Callable[[Array, Array, Array, Array], Array]
-"""``controller(q, u_plan, q_plan, u_last) -> u``: measured configuration, planned command and
-configuration at the end of the control period, last command; :class:`Stabilizer` is one."""
-
-RECORD_PERIOD = 0.01  # s, of what is kept of an execution
 PLACED = 1e-4  # m of penetration that a second-order simulator starts from
-STABILIZER_KAPPA = 300.0
 RELEASE = 0.3
 """s, in which the springs let go of the object before the robot leaves it, and in which they come to rest in the
 next grasp."""
-PRESS, PRESS_ON_A_PLANE = 2.0, 8.0
-"""Times the object's weight, that springs press with at most; what slides on a plane does not shoot away."""
 SHIFT = 0.2
 """rad or m, furthest that grasps are moved with the object: commands go along in the joints, which is right for
 small moves only."""
@@ -85,7 +60,7 @@ class SegmentTransfer:
     length: tuple[float, float]
     final: tuple[float, float]
     controller_failures: int = 0
-    outcome: SegmentOutcome = "followed"
+    outcome: Outcome = "followed"
 
     @property
     def normalized_error(self) -> tuple[float, float]:
@@ -97,16 +72,28 @@ class SegmentTransfer:
 
 
 class Execution:
-    """One run through a plan; the object's state may carry on from segment to segment."""
+    """One run through a plan; the object's state may carry on from segment to segment.
+
+    It alone advances the plant, by the commands that loops yield, and measures where that leads.
+
+    Args:
+        plan: the plan.
+        model: its model.
+        mj: the same in MuJoCo.
+        options: speed, time step, how segments are joined.
+
+    Attributes:
+        loop: what takes the robot along a segment; to be set before the first one.
+        last_q: where the last segment ended ``(nq,)``, None before the first.
+        missing_motions: changes of grasp for which no motion was found.
+        not_found: what an execution has ended for want of, empty where it has not.
+        show: told what is done.
+    """
+
+    loop: Loop
 
     def __init__(
-        self,
-        plan: Plan,
-        model: Model,
-        mj: mujoco.MjModel,
-        options: TransferOptions,
-        controller: Controller | str | None,
-        planner: RRTOptions | GaitOptions | None = None,
+        self, plan: Plan, model: Model, mj: mujoco.MjModel, options: TransferOptions
     ) -> None:
         self.plan, self.model, self.options = plan, model, options
         self.space = ObjectSpace(model, plan.object)
@@ -120,90 +107,74 @@ class Execution:
         )
         self.rng = np.random.default_rng(options.seed)
         self.last_q: Array | None = None
-        self.last_u: Array | None = None
+        self._last_u: Array | None = None
         self.missing_motions = 0
         self.show: Update = lambda done, text: None
         self._measured = 0
         self.not_found = ""
         self.plant.watch(np.array([*_ends(plan), plan.goal]))
-        self.follower: Follower | None = None
-        self.controller: Controller | None = None
-        self.hand: Hand | None = None
-        if controller == "mpc":
-            self.follower = self._make_follower()
-        elif controller == "grip":
-            gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
-            length = plan.position_tolerance / plan.rotation_tolerance
-            grip = Grip(model, plan.object, length, self._grip_options(gaits), plan.bounds(model))
-            self.hand = Hand(self.plant, grip, options)
-        elif controller == "stabilizer":
-            smooth = plan.options.replace(
-                h=options.control_period, kappa=STABILIZER_KAPPA, joint_limits=False
+
+    def drive(self, commands: Commands[T]) -> T:
+        """Advance the plant by each command that a loop yields; what the loop returns."""
+        while True:
+            try:
+                u = next(commands)
+            except StopIteration as end:
+                found: T = end.value
+                return found
+            self.plant.advance(u)
+
+    def run(self, segment: Segment, abandon: tuple[float, float] | None = None) -> SegmentTransfer:
+        """Execute a segment, and stop where the object is further than ``abandon`` from its plan."""
+        plant, loop, record = self.plant, self.loop, Record(self.plant, abandon)
+        if plant.lost and self.options.carry_on:  # there is nothing to begin with
+            record.take(0.0, segment.start, np.asarray(self.model.command_from(plant.q)))
+            return self.measure(segment, record, 0.0, "lost")
+        offset = None
+        if loop.holds:
+            plant.reset(self._start(segment))
+        else:
+            start = self._begin(segment)
+            offset = np.asarray(
+                self.model.command_from(start) - self.model.command_from(segment.start)
             )
-            self.controller = Stabilizer(model, plan.object, smooth)
-        elif callable(controller):
-            self.controller = controller
+        options = self.options
+        schedule = Schedule(self.model, segment, options.speed, options.timestep, offset)
+        self.drive(loop.begin(schedule))
+        outcome = self.drive(loop.follow(schedule, record))
+        self.last_q = record.samples[-1].executed
+        self._last_u = None if loop.holds else record.samples[-1].u
+        return self.measure(segment, record, schedule.duration, outcome, loop.failures)
 
-    def _grip_options(self, gaits: GaitOptions) -> GripOptions:
-        return dataclasses.replace(gaits.grip, period=self.options.control_period)
+    def measured(self) -> Array:
+        """Where everything is, as a plan can begin: within the limits, the robot out of the object."""
+        return self._placed(self.model.clamp_to_limits(self.model.normalize(self.plant.q)))[0]
 
-    def stroke(self, task: Task, planner: RRTOptions | GaitOptions | None) -> list[SegmentTransfer]:
-        """Strokes from the task's start to its goal, without a break; then the object is held there."""
-        gaits = planner if isinstance(planner, GaitOptions) else GaitOptions()
-        gaits = dataclasses.replace(gaits, grip=self._grip_options(gaits))
-        strokes = StrokePlanner(task, gaits, self.options.seed)
-        hand = Hand(self.plant, strokes.grip, self.options)
-        self.plant.watch(np.array([task.start, task.goal]))
-        hand.reset(hand.apart(task.start, task.options))
-        done, self.not_found = gaiting(hand, strokes, self.options)
-        self.last_q = self.plant.q
-        return [
-            self._measure(schedule.segment, samples, schedule.duration, outcome)
-            for schedule, samples, outcome in done
-        ]
+    def measure(
+        self, segment: Segment, record: Record, duration: float, outcome: Outcome, failures: int = 0
+    ) -> SegmentTransfer:
+        """What a record says about a segment."""
+        time = np.array([s.time for s in record.samples])
+        planned = np.array([s.planned for s in record.samples])
+        executed = np.array([s.executed for s in record.samples])
+        commands = np.array([s.u for s in record.samples])
+        errors = np.array([self.space.errors(a, b) for a, b in zip(executed, planned)])
+        shift, turn = errors[time <= duration + 1e-9].mean(axis=0)
+        self._measured += 1
+        self.show(self._measured, away(*self.space.errors(executed[-1], self.plan.goal)))
+        return SegmentTransfer(
+            time,
+            planned,
+            executed,
+            commands,
+            (float(shift), float(turn)),
+            self._length(segment),
+            (float(errors[-1, 0]), float(errors[-1, 1])),
+            failures,
+            outcome,
+        )
 
-    def _handle(self, hand: Hand, segment: Segment) -> SegmentTransfer:
-        """A segment followed by a grip, once the fingers have closed."""
-        hand.reset(self._start(segment))
-        hand.close()
-        schedule = self._schedule(segment)
-        samples, outcome = hand.follow(schedule, self.options.settle)
-        self.last_q = samples[-1][2]
-        return self._measure(segment, samples, schedule.duration, outcome)
-
-    def _make_follower(self) -> Follower:
-        plan, options, model = self.plan, self.options, self.model
-        task = follow_task(plan, model, options, self._drift())
-        length = plan.position_tolerance / plan.rotation_tolerance
-        weight = object_weight(model, self.space, length)
-        reach = spring_reach(model, plan.start, self._press() * weight)
-        if options.press is None:
-            # joints trail their springs by what their damping holds back
-            reach = np.maximum(reach, planned_reach(plan, model)) + self.plant.lag * options.speed
-        if options.force is not None:
-            gear = np.abs(np.asarray(model.actuator_gear))
-            stiffness = np.asarray(model.parameters.actuator_stiffness)
-            limit = spread("force", options.force, model.nu) / stiffness * gear
-            reach = limit if options.press is None else np.minimum(reach, limit)
-        return Follower(task, follow_options(task, options.control_period, np.minimum(reach, 1e3)))
-
-    def _press(self) -> float:
-        """Times the object's weight, that a follower may press with."""
-        return self.options.press or (PRESS_ON_A_PLANE if self.plant.supported else PRESS)
-
-    def _drift(self) -> float:
-        """How fast the plan has the object go, m/s, on average over its way."""
-        way: list[float] = []
-        spans: list[float] = []
-        for segment in self.plan.segments:
-            if segment.steps > 0:
-                way += step_lengths(self.model, self.space, segment)
-                spans += np.diff(self._schedule(segment).times).tolist()
-        moves = np.array(way)
-        return float(moves @ (moves / np.array(spans)) / max(moves.sum(), 1e-300)) if way else 0.0
-
-    def _schedule(self, segment: Segment, offset: Array | None = None) -> Schedule:
-        return Schedule(self.model, segment, self.options.speed, self.options.timestep, offset)
+    # ---------------------------------------------------------------- from grasp to grasp
 
     def _start(self, segment: Segment) -> Array:
         """Where a segment begins: as planned, or with the object where it is and the robot in a grasp of it."""
@@ -230,18 +201,14 @@ class Execution:
     def _placed(self, q: Array) -> tuple[Array, bool]:
         return placed(self.model, self.plan.object, q, self.plan.options, PLACED)
 
-    def measured(self) -> Array:
-        """Where everything is, as a plan can begin: within the limits, the robot out of the object."""
-        return self._placed(self.model.clamp_to_limits(self.model.normalize(self.plant.q)))[0]
-
     def _begin(self, segment: Segment) -> Array:
         """Bring the robot, or everything, to where a segment begins; returns that."""
         options = self.options
-        if self.last_u is None or not (options.carry_on and options.motions):
+        if self._last_u is None or not (options.carry_on and options.motions):
             start = self._start(segment)
             self.plant.reset(start)
             return start
-        self._move_to(self.model.command_from(self.plant.q), RELEASE)
+        self._move_to(self.model.command_from(self.plant.q))
         self.last_q = self.measured()
         start = self._start(segment)
         motion = self._motion(self.last_q, start)
@@ -249,13 +216,9 @@ class Execution:
             self.missing_motions += 1
             self.plant.reset(start)
             return start
-        times = np.arange(int(np.ceil(motion.duration / options.timestep)) + 1) * options.timestep
-        commands = np.asarray(self.model.command_from(motion.at(times)))
-        rates = np.diff(commands, axis=0) / options.timestep
-        for u, rate in zip(commands, rates):
-            self.plant.advance(u + self.plant.lag * rate)
-        self.last_u = self.model.command_from(start)
-        self._move_to(self.last_u, RELEASE)
+        self.drive(self._along(motion))
+        self._last_u = self.model.command_from(start)
+        self._move_to(self._last_u)
         return start
 
     def _motion(self, here: Array, there: Array) -> Motion | None:
@@ -268,74 +231,19 @@ class Execution:
         except (MotionError, ImportError, ValueError):
             return None
 
-    def _move_to(self, u: Array, seconds: float) -> None:
+    def _along(self, motion: Motion) -> Commands[None]:
+        """The commands of a motion, ahead by what the joints' damping holds back."""
+        h = self.options.timestep
+        times = np.arange(int(np.ceil(motion.duration / h)) + 1) * h
+        commands = np.asarray(self.model.command_from(motion.at(times)))
+        for u, rate in zip(commands, np.diff(commands, axis=0) / h):
+            yield u + self.plant.lag * rate
+
+    def _move_to(self, u: Array) -> None:
         """Ramp from the last command to another."""
-        assert self.last_u is not None
-        count = int(np.ceil(seconds / self.options.timestep))
-        for i in range(1, count + 1):
-            self.plant.advance(self.last_u + (i / count) * (u - self.last_u))
-        self.last_u = self.plant.within(u)
-
-    def run(self, segment: Segment, abandon: tuple[float, float] | None = None) -> SegmentTransfer:
-        """Execute a segment, and stop where the object is further than ``abandon`` from its plan."""
-        plant, given = self.plant, self.options
-        if plant.lost and given.carry_on:  # there is nothing to begin with
-            sample = (0.0, segment.start, plant.q, np.asarray(self.model.command_from(plant.q)))
-            return self._measure(segment, [sample], 0.0, "lost")
-        if self.hand is not None:
-            return self._handle(self.hand, segment)
-        start = self._begin(segment)
-        offset = np.asarray(self.model.command_from(start) - self.model.command_from(segment.start))
-        schedule = self._schedule(segment, offset)
-        if self.follower is not None:
-            self.follower.begin(schedule)
-        samples: list[Sample] = []
-        failures = 0
-        outcome: SegmentOutcome = "followed"
-        u = u_last = u_next = schedule.commands[0]
-        per_period = max(1, round(given.control_period / given.timestep))
-        per_record = max(1, round(RECORD_PERIOD / given.timestep))
-        count = int(np.ceil((schedule.duration + given.settle) / given.timestep))
-        closed = self.follower is not None or self.controller is not None
-        planned_commands = schedule.commands_at(given.timestep * np.arange(count + 1.0))
-        for i in range(count + 1):
-            time = i * given.timestep
-            if not closed:
-                u = planned_commands[i]
-            else:
-                if i % per_period == 0:
-                    u_last = u_next
-                    u_next, failed = self._decide(schedule, time, u_last)
-                    failures += failed
-                share = (i % per_period + 1) / per_period
-                u = (1.0 - share) * u_last + share * u_next
-            u = plant.within(u)
-            if i % per_record == 0 or i == count:
-                planned = schedule.configuration(time)
-                samples.append((time, planned, plant.q, np.array(u)))
-                away = np.array(self.space.errors(plant.q, planned))
-                if plant.lost:
-                    outcome = "lost"
-                    break
-                if abandon is not None and np.any(away > abandon):
-                    outcome = "given up"
-                    break
-            plant.advance(u)
-        self.last_q, self.last_u = samples[-1][2], np.array(u)
-        return self._measure(segment, samples, schedule.duration, outcome, failures)
-
-    def _decide(self, schedule: Schedule, time: float, u_last: Array) -> tuple[Array, bool]:
-        """The controller's command for the end of the period, and whether it failed."""
-        q = self.plant.q
-        if self.follower is not None:
-            return self.follower.command(q, time)
-        assert self.controller is not None
-        end = time + self.options.control_period
-        u_plan = schedule.command(end)
-        try:
-            return self.controller(q, u_plan, schedule.configuration(end), u_last), False
-        except SolverError:
-            return u_plan, True
+        assert self._last_u is not None
+        self.drive(ramp(self._last_u, u, int(np.ceil(RELEASE / self.options.timestep))))
+        self._last_u = self.plant.within(u)
 
     def _length(self, segment: Segment) -> tuple[float, float]:
         steps = [
@@ -344,32 +252,6 @@ class Execution:
         ]
         shift, turn = np.sum(steps, axis=0)
         return float(shift), float(turn)
-
-    def _measure(
-        self,
-        segment: Segment,
-        samples: list[Sample],
-        duration: float,
-        outcome: SegmentOutcome,
-        failures: int = 0,
-    ) -> SegmentTransfer:
-        time = np.array([s[0] for s in samples])
-        planned, executed, commands = (np.array([s[k] for s in samples]) for k in (1, 2, 3))
-        errors = np.array([self.space.errors(a, b) for a, b in zip(executed, planned)])
-        shift, turn = errors[time <= duration + 1e-9].mean(axis=0)
-        self._measured += 1
-        self.show(self._measured, away(*self.space.errors(executed[-1], self.plan.goal)))
-        return SegmentTransfer(
-            time,
-            planned,
-            executed,
-            commands,
-            (float(shift), float(turn)),
-            self._length(segment),
-            (float(errors[-1, 0]), float(errors[-1, 1])),
-            failures,
-            outcome,
-        )
 
 
 def _ends(plan: Plan) -> list[Array]:

@@ -54,7 +54,8 @@ class TransferOptions:
         shift_grasps: where the object carries on, grasps and commands are moved with the object from where
             it was planned to where it is.
         contacts: ``"stiff"``: time constant of four time steps (2 ms at least), elliptic cones, friction ten times as
-            stiff as normals. ``"soft"``: the same with MuJoCo's 20 ms, so that fingers sink into objects by up to a millimetre.
+            stiff as normals. ``"soft"``: the same with MuJoCo's 20 ms, so that fingers sink into objects by up to a
+            millimetre.
             ``"default"``: as MuJoCo has them unless told otherwise, with pyramids and friction no stiffer than
             normals besides; there whatever is held creeps, by millimetres a second.
         force: N or Nm at the joint, what an actuator pulls with at most, one number or one per actuator; None: any.

@@ -8,21 +8,19 @@ stretched in time, so that no command moves faster than a given speed.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from qdsim._core import SolverError
 from qdsim.arguments import flag, instance
-from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning.execution.execution import Controller, Execution, SegmentTransfer
-from qdsim.planning.execution.gaiting import GaitOptions
+from qdsim.planning.execution.execution import Execution, SegmentTransfer
+from qdsim.planning.execution.loops.tracking import Controller
 from qdsim.planning.execution.plant import TransferOptions, second_order
-from qdsim.planning.plans.plan import Plan
-from qdsim.planning.plans.segment import Segment
+from qdsim.planning.execution.strokes import GaitOptions
+from qdsim.planning.execution.ways import way_of
+from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.progress import progress_bar
-from qdsim.planning.search.rrt import rrt
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 
@@ -40,16 +38,6 @@ __all__ = [
 ]
 
 Loop = Literal["open", "stabilizer", "mpc", "replan", "renew", "grip", "gait"]
-
-ABANDON = 10.0
-"""With new plans a segment is given up where the object is so many times the tolerances off: in motion it lags."""
-LEAVE = 2.0
-"""And a plan where the object is so many times the tolerances off at the end of a segment."""
-SEGMENTS = 60
-PLANS = 12
-"""With new plans, most segments and plans of an execution."""
-MISSES = 2
-"""And most new plans in a row that do not find the goal: the object is out of the robot's reach."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -149,8 +137,8 @@ def transfer(
             with :func:`second_order`.
         planner: of new plans; None: the task's own settings. With ``"gait"``: of strokes (``GaitOptions``);
             with ``"grip"`` only its grip counts.
-        progress: show a bar that counts segments, with the object's distance to the goal (needs tqdm; without it nothing
-            is shown).
+        progress: show a bar that counts segments, with the object's distance to the goal (needs tqdm; without it
+            nothing is shown).
 
     Returns:
         What happened, segment by segment, and where the object is at the end.
@@ -160,40 +148,41 @@ def transfer(
     """
     instance("plan", plan, Plan)
     instance("options", options, TransferOptions, or_none=True)
-    if not (controller is None or isinstance(controller, str) or callable(controller)):
-        raise TypeError(
-            f"controller: expected a name, a function or None, got {type(controller).__name__}"
-        )
+    way = way_of(controller)
     task = model if isinstance(model, Task) else None
-    own = model.model if isinstance(model, Task) else model
-    if isinstance(controller, str) and controller not in get_args(Loop):
-        raise ValueError(
-            f"controller: expected one of {', '.join(get_args(Loop))} or a function, got {controller!r}"
-        )
-    if controller in ("replan", "renew", "gait") and task is None:
+    if way.needs_task and task is None:
         raise ValueError(f"controller: {controller!r} needs the task in place of the model")
-    _check_planner(controller, planner)
-    given = options or TransferOptions()
-    plan._check_model(own)
+    instance("planner", planner, way.planner, or_none=True)
+    own = model_of(plan, model)
+    given = dataclasses.replace(options or TransferOptions(), **way.options)
+    mj = _simulator(own, plan, given, simulator)
+    execution = Execution(plan, own, mj, given)
+    execution.loop = way.loop(execution, planner)
+    total = len(plan.segments) if way.counts else None
+    with progress_bar(flag("progress", progress), total, plan.task, "segments") as execution.show:
+        segments, plans = way.run(execution, task, planner)
+    return _told(execution, segments, plans)
+
+
+def _simulator(
+    model: Model, plan: Plan, options: TransferOptions, given: mujoco.MjModel | None
+) -> mujoco.MjModel:
+    """The model in MuJoCo, given or made."""
     import mujoco
 
-    instance("simulator", simulator, mujoco.MjModel, or_none=True)
-    mj = second_order(own, plan.object, given) if simulator is None else simulator
-    if (mj.nq, mj.nv, mj.nu) != (own.nq, own.nv, own.nu):
+    instance("simulator", given, mujoco.MjModel, or_none=True)
+    mj = second_order(model, plan.object, options) if given is None else given
+    if (mj.nq, mj.nv, mj.nu) != (model.nq, model.nv, model.nu):
         raise ValueError(
             f"simulator: has nq, nv, nu = {mj.nq}, {mj.nv}, {mj.nu}, the model "
-            f"{own.nq}, {own.nv}, {own.nu}"
+            f"{model.nq}, {model.nv}, {model.nu}"
         )
-    loop: Controller | Loop | None = controller
-    if controller in ("replan", "renew"):
-        given = dataclasses.replace(given, carry_on=True)
-        loop = "mpc" if controller == "replan" else None
-    elif controller == "gait":
-        loop = "grip"
-    execution = Execution(plan, own, mj, given, loop, planner)
-    total = None if controller in ("replan", "renew", "gait") else len(plan.segments)
-    with progress_bar(flag("progress", progress), total, plan.task, "segments") as execution.show:
-        segments, plans = _executed(execution, plan, task, controller, planner)
+    return mj
+
+
+def _told(execution: Execution, segments: list[SegmentTransfer], plans: int) -> Transfer:
+    """What became of an execution."""
+    plan = execution.plan
     last = execution.last_q if execution.last_q is not None else plan.end
     shift, turn = execution.space.errors(last, plan.goal)
     reached = shift <= plan.position_tolerance and turn <= plan.rotation_tolerance
@@ -201,83 +190,5 @@ def transfer(
     if reached or execution.plant.lost:
         outcome = "lost" if execution.plant.lost else "reached"
     return Transfer(
-        tuple(segments),
-        shift,
-        turn,
-        reached,
-        plans,
-        execution.missing_motions,
-        outcome,
+        tuple(segments), shift, turn, reached, plans, execution.missing_motions, outcome
     )
-
-
-def _executed(
-    execution: Execution,
-    plan: Plan,
-    task: Task | None,
-    controller: Controller | Loop | None,
-    planner: RRTOptions | GaitOptions | None,
-) -> tuple[list[SegmentTransfer], int]:
-    """What the execution did, segment by segment, and how many plans it took."""
-    if controller in ("replan", "renew"):
-        assert task is not None
-        settings = planner if isinstance(planner, RRTOptions) else task.planner or RRTOptions()
-        return _with_new_plans(execution, task, settings)
-    if controller == "gait":
-        assert task is not None
-        segments = execution.stroke(task.towards(plan.goal), planner)
-        return segments, len(segments)
-    return [execution.run(segment) for segment in plan.segments if segment.steps > 0], 1
-
-
-def _check_planner(controller: object, planner: object) -> None:
-    wanted = GaitOptions if controller in ("grip", "gait") else RRTOptions
-    if planner is not None and not isinstance(planner, wanted):
-        raise TypeError(f"planner: expected {wanted.__name__}, got {type(planner).__name__}")
-
-
-def _with_new_plans(
-    execution: Execution, task: Task, planner: RRTOptions
-) -> tuple[list[SegmentTransfer], int]:
-    """Follow the plan, and plan anew where the object has left it."""
-    space, plan = execution.space, execution.plan
-    tolerance = np.array([plan.position_tolerance, plan.rotation_tolerance])
-    todo = [s for s in plan.segments if s.steps > 0]
-    done: list[SegmentTransfer] = []
-    plans, misses = 1, 0
-    # New plans aim at the middle of the tolerances: what they miss adds to what following them misses.
-    near = task.towards(
-        plan.goal,
-        position_tolerance=0.6 * tolerance[0],
-        rotation_tolerance=0.6 * tolerance[1],
-        start_tolerance=np.inf,
-    )
-    while todo and len(done) < SEGMENTS:
-        segment = todo.pop(0)
-        done.append(
-            execution.run(segment, abandon=(ABANDON * tolerance[0], ABANDON * tolerance[1]))
-        )
-        if execution.plant.lost:
-            break
-        q = done[-1].executed[-1]
-        left = np.array(space.errors(q, plan.goal))
-        if np.all(left <= tolerance * (0.6 if todo else 1.0)):
-            break
-        off = np.any(np.array(space.errors(q, segment.end)) > LEAVE * tolerance)
-        if (off or not todo) and plans < PLANS and misses < MISSES:
-            seed = execution.options.seed + plans
-            todo, found = _new_plan(near, execution.measured(), planner, seed)
-            plans, misses = plans + 1, 0 if found else misses + 1
-            execution.not_found = "" if found or misses < MISSES else "no plan found"
-    return done, plans
-
-
-def _new_plan(task: Task, q: Array, planner: RRTOptions, seed: int) -> tuple[list[Segment], bool]:
-    """Segments of a plan from a measured configuration, to the goal or as near to it as was found; whether the
-    goal was found."""
-    try:
-        tree = rrt(task.towards(task.goal, start=q), planner, rng=seed)
-    except (SolverError, ValueError):  # the object is where no plan can begin
-        return [], False
-    plan = tree.plan(None if tree.reached else tree.best_node)
-    return [s for s in plan.segments if s.steps > 0], tree.reached

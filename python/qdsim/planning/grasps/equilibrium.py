@@ -104,8 +104,8 @@ def holding_command(
         lower, upper: ``(nu,)`` bounds of the command, infinite where there is none; None: the actuators' ranges.
 
     Raises:
-        EquilibriumError: if no forces within the cones, and no command within the bounds, hold the load; it carries what
-            is left over.
+        EquilibriumError: if no forces within the cones, and no command within the bounds, hold the load; it carries
+            what is left over.
         ValueError: naming the argument that is not as described.
     """
     instance("model", model, Model)

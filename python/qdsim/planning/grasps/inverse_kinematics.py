@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import instance, integer, number, vector
 from qdsim.array_type import Array
@@ -98,57 +99,119 @@ def reach_point(
     angle_tolerance = number("angle_tolerance", angle_tolerance, above=0)
     iteration_limit = integer("iteration_limit", iteration_limit, least=1)
     chosen = _chosen(model, actuators)
-    rows = model.actuated_q[chosen]
-    columns = model.actuated_v[chosen]
-    lower, upper = (limit[chosen] for limit in joint_limits(model))
-    here[rows] = np.clip(here[rows], lower, upper)
     model.body_index(body)
-
-    def residual(at: Array) -> tuple[Array, Array]:
-        pos, rot = model.body_pose(at, body)
-        turned = rot @ arrow if arrow is not None else np.zeros(3)
-        e = wanted - (pos + rot @ local)
-        return (e if aim is None else np.concatenate((e, length * (aim - turned)))), turned
-
-    e, turned = residual(here)
-    cost, damping = float(e @ e), 1e-8
+    aims = _Aims(model, body, local, wanted, arrow, aim, length, tolerance, angle_tolerance)
+    search = _Search(aims, here, chosen)
     iterations = 0
-    costs = [cost]
-    settled = 0.1 * (tolerance if aim is None else min(tolerance, length * angle_tolerance))
     while iterations < iteration_limit:
         iterations += 1
-        position, angle = _errors(e, aim, turned)
-        if position <= tolerance and angle <= angle_tolerance:
+        if aims.met(search.miss) or not search.advance():
             break
-        J = model.jacobian(here, body, local)[:, columns]
-        if aim is not None:
-            x, y, z = turned
-            cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-            J = np.vstack((J[:3], -length * cross @ J[3:]))
-        else:
-            J = J[:3]
-        within = room(here[rows], lower, upper)
-        nearer = False
-        while not nearer and damping <= MOST_DAMPED:
-            step = least_squares_in_box(J, e, *within, regularization=damping)
-            if damping <= UNDAMPED and np.linalg.norm(J @ step) <= settled:
-                break
-            trial = here.copy()
-            trial[rows] = np.clip(here[rows] + step, lower, upper)
-            e_trial, turned_trial = residual(trial)
-            nearer = bool(e_trial @ e_trial < cost * (1.0 - 1e-12))
-            if not nearer:
-                damping *= 10.0
-        if not nearer:
-            break  # out of reach, or a local minimum
-        here, e, turned = trial, e_trial, turned_trial
-        cost, damping = float(e @ e), max(0.1 * damping, 1e-12)
-        costs.append(cost)
-        if len(costs) > STAGNATION and cost > 0.9 * costs[-1 - STAGNATION]:
-            break
-    position, angle = _errors(e, aim, turned)
-    success = position <= tolerance and angle <= angle_tolerance
-    return PointReach(here, success, position, angle, iterations)
+    position, angle = aims.errors(search.miss)
+    return PointReach(search.q, aims.met(search.miss), position, angle, iterations)
+
+
+class _Miss(NamedTuple):
+    """What is left: the point's way (m), below it the axis' change times the length; and where the axis points."""
+
+    e: Array
+    turned: Array
+
+
+class _Aims(NamedTuple):
+    """What is asked for; ``axis`` and ``direction`` have unit length."""
+
+    model: Model
+    body: str
+    point: Array
+    target: Array
+    axis: Array | None
+    direction: Array | None
+    length: float
+    tolerance: float
+    angle_tolerance: float
+
+    def miss(self, q: Array) -> _Miss:
+        pos, rot = self.model.body_pose(q, self.body)
+        e = self.target - (pos + rot @ self.point)
+        if self.axis is None or self.direction is None:
+            return _Miss(e, np.zeros(3))
+        turned = rot @ self.axis
+        return _Miss(np.concatenate((e, self.length * (self.direction - turned))), turned)
+
+    def jacobian(self, q: Array, turned: Array, columns: NDArray[np.intp]) -> Array:
+        J = np.asarray(self.model.jacobian(q, self.body, self.point))[:, columns]
+        if self.direction is None:
+            return J[:3]
+        x, y, z = turned
+        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        return np.vstack((J[:3], -self.length * cross @ J[3:]))
+
+    def errors(self, miss: _Miss) -> tuple[float, float]:
+        """m and rad."""
+        position, aim = float(np.linalg.norm(miss.e[:3])), self.direction
+        if aim is None:
+            return position, 0.0
+        across = float(np.linalg.norm(np.cross(aim, miss.turned)))
+        return position, math.atan2(across, float(aim @ miss.turned))
+
+    def met(self, miss: _Miss) -> bool:
+        position, angle = self.errors(miss)
+        return position <= self.tolerance and angle <= self.angle_tolerance
+
+    @property
+    def settled(self) -> float:
+        """Steps that move less than this (m) lead nowhere."""
+        most = self.tolerance
+        if self.direction is not None:
+            most = min(most, self.length * self.angle_tolerance)
+        return 0.1 * most
+
+
+class _Search:
+    """Levenberg and Marquardt's method with bounds, a linearisation at a time."""
+
+    def __init__(self, aims: _Aims, q: Array, chosen: list[int]) -> None:
+        model = aims.model
+        self.aims, self.q = aims, q
+        self.rows, self.columns = model.actuated_q[chosen], model.actuated_v[chosen]
+        self.lower, self.upper = (limit[chosen] for limit in joint_limits(model))
+        q[self.rows] = np.clip(q[self.rows], self.lower, self.upper)
+        self.miss = aims.miss(q)
+        self.damping = 1e-8
+        self.costs = [self._cost(self.miss)]
+
+    @staticmethod
+    def _cost(miss: _Miss) -> float:
+        return float(miss.e @ miss.e)
+
+    def advance(self) -> bool:
+        """To the next point; whether it is worth going on from there."""
+        if not self._step(self.aims.jacobian(self.q, self.miss.turned, self.columns)):
+            return False  # out of reach, or a local minimum
+        self.damping = max(0.1 * self.damping, 1e-12)
+        self.costs.append(self._cost(self.miss))
+        stagnates = len(self.costs) > STAGNATION and (
+            self.costs[-1] > 0.9 * self.costs[-1 - STAGNATION]
+        )
+        return not stagnates
+
+    def _step(self, J: Array) -> bool:
+        """Damp until a step comes nearer, and take it; False where none does."""
+        here, cost = self.q[self.rows], self.costs[-1]
+        within = room(here, self.lower, self.upper)
+        while self.damping <= MOST_DAMPED:
+            step = least_squares_in_box(J, self.miss.e, *within, regularization=self.damping)
+            if self.damping <= UNDAMPED and np.linalg.norm(J @ step) <= self.aims.settled:
+                return False
+            trial = self.q.copy()
+            trial[self.rows] = np.clip(here + step, self.lower, self.upper)
+            miss = self.aims.miss(trial)
+            if self._cost(miss) < cost * (1.0 - 1e-12):
+                self.q, self.miss = trial, miss
+                return True
+            self.damping *= 10.0
+        return False
 
 
 def _chosen(model: Model, actuators: Sequence[str] | None) -> list[int]:
@@ -164,13 +227,6 @@ def _chosen(model: Model, actuators: Sequence[str] | None) -> list[int]:
     if not found:
         raise ValueError("actuators: expected at least one, got none")
     return found
-
-
-def _errors(e: Array, aim: Array | None, turned: Array) -> tuple[float, float]:
-    position = float(np.linalg.norm(e[:3]))
-    if aim is None:
-        return position, 0.0
-    return position, math.atan2(float(np.linalg.norm(np.cross(aim, turned))), float(aim @ turned))
 
 
 def _unit(name: str, value: ArrayLike | None) -> Array | None:

@@ -1,9 +1,10 @@
 """When the points of a path are passed, so that joints keep their speeds and accelerations.
 
 Each straight piece is a trapezoid of speed: up at constant acceleration, on, down to rest (without the middle where the
-piece is too short for full speed). The fastest such law that begins and ends at rest is this one, since along a line the
-limits of all joints are one limit of the path's own speed and one of its acceleration. Corners are passed at rest: any
-other speed would need an infinite acceleration there or leave the path, and the path is what is certified to be free.
+piece is too short for full speed). The fastest such law that begins and ends at rest is this one, since along a line
+the limits of all joints are one limit of the path's own speed and one of its acceleration. Corners are passed at rest:
+any other speed would need an infinite acceleration there or leave the path, and the path is what is certified to be
+free.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Files of arrays with a JSON header (``.npz``, no pickles inside): plans, trees and checkpoints are written and read here.
+"""Files of arrays with a JSON header (``.npz``, no pickles inside): plans, trees and checkpoints, written and read.
 
-A file is always whole (:func:`qdsim.whole_files.replacing`). A reader asks for each entry with the type and the sizes that it
-must have; both are compared with what the file says before the entry is read, and entries that nobody asks for are
-an error, not read either. Whatever is wrong with a file is a ``ValueError`` that names it.
+A file is always whole (:func:`qdsim.whole_files.replacing`). A reader asks for each entry with the type and the sizes
+that it must have; both are compared with what the file says before the entry is read, and entries that nobody asks for
+are an error, not read either. Whatever is wrong with a file is a ``ValueError`` that names it.
 """
 
 from __future__ import annotations
@@ -181,7 +181,8 @@ class Archive:
                 sizes = ", ".join("any" if n is None else str(n) for n in shape)
                 raise ValueError(
                     fault
-                    or f"the sizes of its arrays contradict each other: {name} has shape {found_shape} in place of ({sizes})"
+                    or f"the sizes of its arrays contradict each other: {name} has shape {found_shape} "
+                    f"in place of ({sizes})"
                 )
             array = self._data(name, stream, found_shape, found, fortran)
         if wanted.kind == "f" and not np.all(np.isfinite(array)):

@@ -9,16 +9,17 @@ import numpy as np
 from qdsim.arguments import generator_of, instance
 from qdsim.model import Model
 from qdsim.planning.motion.motion import Motion, MotionError, connect
-from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.task.bounds import narrowed
 from qdsim.planning.task.motion_options import MotionOptions
+from qdsim.planning.task.task import Task
 
 __all__ = ["connect_segments"]
 
 
 def connect_segments(
     plan: Plan,
-    model: Model,
+    model: Model | Task,
     options: MotionOptions | None = None,
     rng: int | np.random.Generator = 0,
 ) -> tuple[Plan, tuple[str | None, ...]]:
@@ -26,7 +27,7 @@ def connect_segments(
 
     Args:
         plan: the plan; motions that it has are planned anew.
-        model: the model of its task.
+        model: the model of its task, or the task.
         options, rng: as for :func:`connect`.
 
     Returns:
@@ -38,9 +39,9 @@ def connect_segments(
         ImportError: if OMPL is needed and not installed.
     """
     instance("plan", plan, Plan)
-    plan._check_model(model)
+    own = model_of(plan, model)
     generator = generator_of(rng)
-    model = narrowed(model, *plan.bounds(model))
+    model = narrowed(own, *plan.bounds(own))
     motions: list[Motion | None] = []
     reasons: list[str | None] = []
     for before, after in plan.regrasps:

@@ -162,14 +162,14 @@ class Plan:
         """Steps of all segments."""
         return sum(segment.steps for segment in self.segments)
 
-    def with_forces(self, model: Model) -> Plan:
+    def with_forces(self, model: Model | Task) -> Plan:
         """The plan with the contact forces of every step, computed again from its configurations.
 
         Raises:
             ValueError: if the plan does not belong to this model.
             SolverError: if a step cannot be solved.
         """
-        self._check_model(model)
+        model = model_of(self, model)
         segments = []
         for segment in self.segments:
             taken = step_batch(model, segment.configurations[:-1], segment.inputs, self.options)
@@ -185,14 +185,14 @@ class Plan:
             )
         return dataclasses.replace(self, segments=tuple(segments))
 
-    def replay(self, model: Model) -> ReplayResult:
+    def replay(self, model: Model | Task) -> ReplayResult:
         """Take every segment's steps again, from the segment's start.
 
         Raises:
             ValueError: if the plan does not belong to this model.
             SolverError: if a step cannot be solved.
         """
-        self._check_model(model)
+        model = model_of(self, model)
         steps: list[tuple[Step, ...]] = []
         worst, identical = 0.0, True
         for segment in self.segments:
@@ -210,23 +210,24 @@ class Plan:
 
     def check(
         self,
-        model: Model,
+        model: Model | Task,
         *,
         replay_tolerance: float = 0.0,
         require_static_regrasps: bool = True,
         resolution: float = 1e-4,
     ) -> Verdict:
-        """Replay the plan and judge it: the goal, the bits, bounds of commands and joints, the changes of grasp and their
-        motions.
+        """Replay the plan and judge it: the goal, the bits, bounds of commands and joints, the changes of grasp and
+        their motions.
 
         Args:
-            model: the model of the plan's task.
+            model: the model of the plan's task, or the task.
             replay_tolerance: largest difference between replay and plan that is no fault. Steps have
                 the same bits on the machine that made the plan; other processors may round otherwise.
             require_static_regrasps: whether it is a fault if an object would not stay where it is without the
                 robot while the grasp changes; else it is a note. CQDC's planners ignore gravity there.
             resolution: m; motions are free of collisions up to half of this between two checks.
         """
+        model = model_of(self, model)
         result = self.replay(model)
         faults: list[str] = []
         notes: list[str] = []
@@ -324,8 +325,8 @@ class Plan:
         """Write the plan to one ``.npz`` file (no pickles inside), to be read by :meth:`load`.
 
         Entries: ``header``, a JSON text with ``format``, ``version`` (3), ``task``, ``object``, ``options``, the
-        tolerances, ``command_bounds`` and ``planners`` of the motions; ``goal`` (nq); ``steps`` (segments) and ``edges``
-        (segments), how many of each; and the segments one after the other: ``inputs`` (sum of steps, nu),
+        tolerances, ``command_bounds`` and ``planners`` of the motions; ``goal`` (nq); ``steps`` (segments) and
+        ``edges`` (segments), how many of each; and the segments one after the other: ``inputs`` (sum of steps, nu),
         ``configurations`` (sum of steps + 1, nq), ``knots`` (sum of edges). Where all segments have them,
         ``contacts`` (records as in ``Step.contacts``) and ``contact_start`` (sum of steps + 1). Where there are
         motions, ``motion_points`` (regrasps), how many points each has, 0 for none, and one after the other
@@ -349,19 +350,27 @@ class Plan:
             path_of("path", path), FORMAT, lambda archive: cls(**fields_of(archive))
         )
 
-    def _check_model(self, model: Model) -> None:
-        instance("model", model, Model)
-        nq, nu = self.goal.shape[0], self.segments[0].inputs.shape[1]
-        if (model.nq, model.nu) != (nq, nu):
-            raise ValueError(
-                f"model: the plan has nq = {nq} and nu = {nu}, the model {model.nq} and {model.nu}"
-            )
-
     def __repr__(self) -> str:
         return (
             f"Plan({self.task!r}, {len(self.segments)} segments, {self.step_count} steps, "
             f"{len(self.segments) - 1} regrasps)"
         )
+
+
+def model_of(plan: Plan, model: Model | Task) -> Model:
+    """The model that a plan's caller means: that of a task, where the task was given; it fits the plan.
+
+    Raises:
+        TypeError: for anything else.
+        ValueError: if the plan does not belong to the model.
+    """
+    own = model.model if isinstance(model, Task) else instance("model", model, Model)
+    nq, nu = plan.goal.shape[0], plan.segments[0].inputs.shape[1]
+    if (own.nq, own.nu) != (nq, nu):
+        raise ValueError(
+            f"model: the plan has nq = {nq} and nu = {nu}, the model {own.nq} and {own.nu}"
+        )
+    return own
 
 
 def plan_for(

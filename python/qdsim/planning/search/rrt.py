@@ -167,13 +167,13 @@ class _Search:
     def _record(self, iteration: int) -> tuple[int, int, int, int, float, float, float, float]:
         tree = self.tree
         best = tree.best_node
-        shift, turn = tree._errors[best]
+        shift, turn = tree.errors[best]
         return (
             iteration,
             tree.count,
             tree.steps,
             self.regrasps,
-            tree._distance[best],
+            tree.distance[best],
             shift,
             turn,
             tree.seconds,
@@ -191,7 +191,7 @@ class _Search:
             self._regrasp(node)
             return
         local = self.tree.local(node)
-        edge = self._simulate(self.tree._q[node], local.command, self._steer(local, subgoal))
+        edge = self._simulate(self.tree.q[node], local.command, self._steer(local, subgoal))
         if edge is not None:
             self.tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
 
@@ -218,14 +218,14 @@ class _Search:
             The last node, and whether the pushing ended because nothing helped any more.
         """
         tree, options = self.tree, self.options
-        distance = tree.object_distance(tree._q[node], subgoal)
+        distance = tree.object_distance(tree.q[node], subgoal)
         for _ in range(options.chain_length):
             if tree.full or tree.reached or distance <= self.task.position_tolerance * 0.25:
                 return node, False
             wanted = (1.0 - options.progress) * distance
             local = tree.local(node)
             du = self._steer(local, subgoal)
-            edge = self._simulate(tree._q[node], local.command, du)
+            edge = self._simulate(tree.q[node], local.command, du)
             if edge is None or tree.object_distance(edge[1][-1], subgoal) > wanted:
                 edge = self._shoot(node, du, subgoal, wanted)
             if edge is None:
@@ -251,7 +251,7 @@ class _Search:
             direction = z if aim is None else aim + options.shot_spread * z
             direction *= r / np.sqrt(direction @ direction)
             du = np.clip(direction, *within)
-            edge = self._simulate(tree._q[node], local.command, du)
+            edge = self._simulate(tree.q[node], local.command, du)
             if edge is None:
                 continue
             distance = tree.object_distance(edge[1][-1], subgoal)
@@ -270,7 +270,7 @@ class _Search:
         if coin < options.goal_probability:
             return task.goal
         if options.between_probability > 0.0 and rng.random() < options.between_probability:
-            q = self.tree._q[self.tree.nearest_to_goal]
+            q = self.tree.q[self.tree.nearest_to_goal]
             return task.with_object(q, rng.random() * task.space.difference(task.goal, q))
         return task.with_object(task.start, task.lower + rng.random(len(task.lower)) * self.span)
 
@@ -350,13 +350,23 @@ class _Search:
         if hanging and static:
             tree.mark_stuck(node, settled)
             return None
-        q = tree._q[settled]
         if subgoal is None or not (self.options.grasps > 1 and self.rng.random() < 0.5):
-            grasp = next((g for g in self._grasps(q, hanging) if self._gets_to(q, g.q)), None)
-            if grasp is None:
-                return None
-            self.regrasps += 1
-            return tree.add(grasp.q, settled, EdgeKind.REGRASP, None, None, grasp.local)
+            return self._any_grasp(settled, hanging)
+        return self._best_grasp(settled, hanging, subgoal)
+
+    def _any_grasp(self, node: int, hanging: bool) -> int | None:
+        """The first grasp that the robot gets to, as a node."""
+        q = self.tree.q[node]
+        for grasp in self._grasps(q, hanging):
+            if self._gets_to(q, grasp.q):
+                return self._grasped(node, grasp)
+        return None
+
+    def _best_grasp(self, node: int, hanging: bool, subgoal: Array) -> int | None:
+        """The first grasp from which a push brings the object nearer, with that push; else the one that came off
+        best."""
+        tree = self.tree
+        q = tree.q[node]
         begin = tree.object_distance(q, subgoal)
         wanted, least = (1.0 - self.options.progress) * begin, math.inf
         best: tuple[_Grasp, tuple[Array, Array] | None] | None = None
@@ -370,17 +380,21 @@ class _Search:
                 break
         if best is None:
             return None
-        self.regrasps += 1
         grasp, edge = best
-        fresh = tree.add(grasp.q, settled, EdgeKind.REGRASP, None, None, grasp.local)
+        fresh = self._grasped(node, grasp)
         if edge is None or least > wanted or tree.full:
             return fresh
         return tree.add(edge[1][-1], fresh, EdgeKind.PUSH, *edge)
 
+    def _grasped(self, node: int, grasp: _Grasp) -> int:
+        """A node after a change of grasp."""
+        self.regrasps += 1
+        return self.tree.add(grasp.q, node, EdgeKind.REGRASP, None, None, grasp.local)
+
     def _rests(self, node: int) -> bool:
         """Whether the object stays where it is at a node without the robot; asked once a node."""
         if node not in self._resting:
-            self._resting[node] = self._stays(self.tree._q[node])
+            self._resting[node] = self._stays(self.tree.q[node])
         return self._resting[node]
 
     def _stays(self, q: Array) -> bool:
@@ -442,10 +456,10 @@ class _Search:
         """
         tree = self.tree
         tolerance = self.options.contact_tolerance
-        if tree._depth[node] <= tolerance:
+        if tree.penetration[node] <= tolerance:
             return node
-        q = np.array(tree._q[node])
-        held = tree._command[node] if self.options.hold and not self._stays(q) else None
+        q = np.array(tree.q[node])
+        held = tree.local(node).command if self.options.hold and not self._stays(q) else None
         inputs, trajectory = [], []
         for _ in range(SETTLING_STEPS):
             edge = self._run(q, (self.task.hold(q) if held is None else held)[None])

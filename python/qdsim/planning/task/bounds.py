@@ -26,7 +26,8 @@ def beyond(u: Array, lower: Array, upper: Array) -> Array:
 
 
 def beyond_limits(model: Model, q: Array) -> Array:
-    """By how much the actuated joints of configurations ``(..., nq)`` are beyond their limits ``(..., nu)``, rad or m."""
+    """By how much the actuated joints of configurations ``(..., nq)`` are beyond their limits ``(..., nu)``,
+    rad or m."""
     lower, upper = joint_limits(model)
     here = q[..., model.actuated_q]
     excess = np.maximum(np.maximum(lower - here, here - upper), 0.0)
@@ -34,7 +35,8 @@ def beyond_limits(model: Model, q: Array) -> Array:
 
 
 def narrowed(model: Model, lower: Array, upper: Array) -> Model:
-    """The model with the actuated joints' limits within what commands ``(nu,)`` can ask for; itself where they are already.
+    """The model with the actuated joints' limits within what commands ``(nu,)`` can ask for; itself where they are
+    already.
 
     Samplers and inverse kinematics, which keep to the limits of the model that they are given, keep to the bounds so.
     """

@@ -173,8 +173,8 @@ class Task:
         return narrowed(self.model, *self.command_bounds)
 
     def hold(self, q: Array) -> Array:
-        """The command ``(nu,)`` that holds the robot where it is in ``q`` ``(nq,)``, or the one within the bounds that is
-        nearest to that.
+        """The command ``(nu,)`` that holds the robot where it is in ``q`` ``(nq,)``, or the one within the bounds
+        that is nearest to that.
         """
         return np.clip(self.model.command_from(q), *self.command_bounds)
 
@@ -194,7 +194,8 @@ class Task:
             moved = float(np.abs(grasp[self.space.q] - q[self.space.q]).max())
             if moved > _UNMOVED:
                 raise ValueError(
-                    f"sampler: it moved {self.object!r}, an entry of its pose by {moved:.3g}; a sampler moves the robot alone"
+                    f"sampler: it moved {self.object!r}, an entry of its pose by {moved:.3g}; a sampler "
+                    "moves the robot alone"
                 )
             grasp[self.space.q] = q[self.space.q]
             if not beyond(self.model.command_from(grasp), *self.command_bounds).any():

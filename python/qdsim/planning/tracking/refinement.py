@@ -12,7 +12,7 @@ from qdsim.arguments import flag, instance, path_of
 from qdsim.array_type import Array
 from qdsim.batch import rollout
 from qdsim.planning.grasps.placing import placed
-from qdsim.planning.plans.plan import Plan
+from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.progress import away, progress_bar
 from qdsim.planning.task.impc_options import ImpcOptions
@@ -109,7 +109,7 @@ def refine(
     if checkpoint is not None:
         checkpoint = path_of("checkpoint", checkpoint)
     given = options or RefineOptions()
-    plan._check_model(task.model)
+    model_of(plan, task)
     short = shorten(plan, task.space, given)
     h = given.h if given.h is not None else task.options.h / 4.0
     step_options = plan.options.replace(h=h, kappa=None)

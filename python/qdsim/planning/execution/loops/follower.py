@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from qdsim.arguments import spread
 from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning.execution.pacing import matched_epsilon
-from qdsim.planning.execution.plant import TransferOptions, lies_on_a_plane
+from qdsim.planning.execution.pacing import matched_epsilon, step_lengths
+from qdsim.planning.execution.plant import Plant, TransferOptions, lies_on_a_plane
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.cost import TrackingCost
@@ -18,14 +19,48 @@ from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.mpc import Mpc
 from qdsim.planning.tracking.preset import stiff_kappa
 
-__all__ = ["Follower", "follow_options", "follow_task", "spring_reach"]
+__all__ = ["Follower", "follow_options", "follow_task", "follower_of", "spring_reach"]
 
 SOFT = 300.0
 """1/J, smoothing for what lies on a plane that is not part of the model."""
 GRASP = 10.0
 """Weight of a finger's distance from its planned place beside the object's from its own, where gravity pulls it."""
+PRESS, PRESS_ON_A_PLANE = 2.0, 8.0
+"""Times the object's weight, that springs press with at most; what slides on a plane does not shoot away."""
 GAIN = 0.1
 """Of the errors' sum, per control period."""
+
+
+def follower_of(plan: Plan, plant: Plant, options: TransferOptions) -> Follower:
+    """The follower of a plan in its world, with the springs bounded by what they may press with."""
+    model = plant.model
+    task = follow_task(plan, model, options, _drift(plan, model, options))
+    length = plan.position_tolerance / plan.rotation_tolerance
+    press = options.press or (PRESS_ON_A_PLANE if plant.supported else PRESS)
+    reach = spring_reach(model, plan.start, press * object_weight(model, plant.space, length))
+    if options.press is None:
+        # joints trail their springs by what their damping holds back
+        reach = np.maximum(reach, planned_reach(plan, model)) + plant.lag * options.speed
+    if options.force is not None:
+        gear = np.abs(np.asarray(model.actuator_gear))
+        stiffness = np.asarray(model.parameters.actuator_stiffness)
+        limit = spread("force", options.force, model.nu) / stiffness * gear
+        reach = limit if options.press is None else np.minimum(reach, limit)
+    return Follower(task, follow_options(task, options.control_period, np.minimum(reach, 1e3)))
+
+
+def _drift(plan: Plan, model: Model, options: TransferOptions) -> float:
+    """How fast the plan has the object go, m/s, on average over its way."""
+    space = ObjectSpace(model, plan.object)
+    way: list[float] = []
+    spans: list[float] = []
+    for segment in plan.segments:
+        if segment.steps > 0:
+            way += step_lengths(model, space, segment)
+            times = Schedule(model, segment, options.speed, options.timestep).times
+            spans += np.diff(times).tolist()
+    moves = np.array(way)
+    return float(moves @ (moves / np.array(spans)) / max(moves.sum(), 1e-300)) if way else 0.0
 
 
 def follow_task(plan: Plan, model: Model, world: TransferOptions, drift: float) -> Task:
@@ -67,7 +102,8 @@ def follow_options(task: Task, h: float, reach: Array) -> ImpcOptions:
 
     Errors weigh 10 per squared ``task.length`` and squared radian on the way and a hundred times that at the end
     of the horizon. On a plane that is not part of the model the robot's distance from its plan and moves of a command
-    weigh 1 per squared unit. What gravity pulls needs stiff contacts in the model (:func:`stiff_kappa`), for a soft one carries it at
+    weigh 1 per squared unit. What gravity pulls needs stiff contacts in the model (:func:`stiff_kappa`), for a soft
+    one carries it at
     a distance, and the grasp as it was planned, for a smoothed model does not know what a grip is worth: there a
     finger's distance from its plan weighs ten times as much as the object's, and its commands' moves as much.
     """
@@ -152,7 +188,7 @@ class Follower:
         self.schedule = schedule
         self._asked_more = np.zeros(self.task.space.size)
 
-    def command(self, q: Array, time: float) -> tuple[Array, bool]:
+    def command(self, q: Array, time: float, u_last: Array) -> tuple[Array, bool]:
         """The command for the end of the period that begins at ``time``, and whether a step failed."""
         ahead = time + self.period * np.arange(self.options.horizon + 1)
         reference = np.array([self.schedule.configuration(t) for t in ahead])

@@ -17,6 +17,8 @@ from qdsim._core import SolverError
 from qdsim.arguments import fields, generator_of, instance, integer, number
 from qdsim.array_type import Array
 from qdsim.planning.execution.grip import Grip, GripOptions
+from qdsim.planning.execution.plant import TransferOptions
+from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.task import Task
@@ -109,6 +111,10 @@ class StrokePlanner:
             task.model, task.object, task.length, self.options.grip, task.command_bounds
         )
         self.rng = generator_of(rng)
+
+    def schedule(self, stroke: Stroke, world: TransferOptions) -> Schedule:
+        """A stroke in time, as it is executed."""
+        return Schedule(self.task.model, stroke.segment, world.speed, world.timestep)
 
     def distance(self, q: Array, goal: Array | None = None) -> float:
         """m, of the object to its goal, turns times the task's length."""
