@@ -9,7 +9,10 @@ import pytest
 
 import qdsim
 from qdsim import planning
+from qdsim.planning.execution.loops.loop import Record
+from qdsim.planning.execution.loops.tracking import Controlled, Function, Open
 from qdsim.planning.execution.plant import Plant
+from qdsim.planning.execution.schedule import Schedule
 
 CLAW = """<mujoco>
   <option gravity="0 0 -9.81"/>
@@ -126,3 +129,66 @@ def test_contacts_are_stiff_soft_or_mujocos_own() -> None:
     assert found["stiff"].geom_solref[0, 0] < 0.25 * own.geom_solref[0, 0]
     with pytest.raises(ValueError, match="contacts"):
         planning.TransferOptions(contacts="hard")  # type: ignore[arg-type]
+
+
+def test_a_plan_takes_its_model_or_its_task() -> None:
+    task = claw_task(0.0)
+    plan = waiting(task, 2)
+    by_model, by_task = plan.check(task.model), plan.check(task)
+    assert by_model == by_task
+    assert plan.replay(task).identical == plan.replay(task.model).identical
+    assert plan.with_forces(task).segments[0].contacts is not None
+    assert (
+        planning.connect_segments(plan, task)[1] == planning.connect_segments(plan, task.model)[1]
+    )
+    with pytest.raises(TypeError, match=r"^model: expected"):
+        plan.check("claw")  # type: ignore[arg-type]
+    other = qdsim.systems.load("planar_hand")
+    for wrong in (other.model, next(iter(other.tasks.values()))):
+        with pytest.raises(ValueError, match=r"^model: the plan has nq"):
+            plan.replay(wrong)
+
+
+class Still:
+    """A world in which nothing moves: all that a loop may know of one."""
+
+    def __init__(self, task: planning.Task) -> None:
+        self.model, self.space = task.model, task.space
+        self.lag, self.lost, self.q = np.zeros(task.model.nu), False, np.array(task.start)
+
+    def within(self, u: np.ndarray) -> np.ndarray:
+        return np.clip(u, -1.0, 1.0)
+
+    def support_load(self, way: np.ndarray) -> None:
+        return None
+
+
+def test_loops_yield_commands_and_leave_the_world_alone() -> None:
+    task = claw_task(0.0)
+    plan = waiting(task, 1)
+    inputs = plan.segments[0].inputs + np.linspace(0.0, 0.02, 3)[:, None]
+    segment = dataclasses.replace(plan.segments[0], inputs=inputs)
+    schedule = Schedule(task.model, segment, OPTIONS.speed, OPTIONS.timestep)
+    calls = []
+
+    def controller(q: np.ndarray, u: np.ndarray, at: np.ndarray, last: np.ndarray) -> np.ndarray:
+        calls.append(u)
+        return u
+
+    world = Still(task)
+    by_plan = Open(world, OPTIONS)
+    by_function = Controlled(world, OPTIONS, Function(controller, OPTIONS.control_period))
+    for loop in (by_plan, by_function):
+        record = Record(world)
+        assert list(loop.begin(schedule)) == []
+        commands = np.array(list(loop.follow(schedule, record)))
+        steps = round((schedule.duration + OPTIONS.settle) / OPTIONS.timestep)
+        assert abs(len(commands) - steps) <= 2
+        np.testing.assert_allclose(commands[-1], inputs[-1], atol=1e-12)
+        times = [s.time for s in record.samples]
+        assert times[0] == 0.0 and times[-1] >= schedule.duration + OPTIONS.settle - 1e-9
+    # a period's command is where the plan is at the period's end
+    np.testing.assert_allclose(calls[0], schedule.command(OPTIONS.control_period))
+    # what is lost ends every loop at its first look
+    world.lost = True
+    assert len(list(by_plan.follow(schedule, Record(world)))) == 0
