@@ -150,6 +150,40 @@ def test_rigid_rows_do_not_feel_that_others_could_give_way() -> None:
     assert plain.x == pytest.approx(zero.x, rel=1e-9, abs=1e-11)
 
 
+def test_dry_friction_on_several_joints() -> None:
+    """R = 0: forces of rows hold, or are at a limit and slip in its direction; the sum of all by a bisection each."""
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        n = int(rng.integers(1, 6))
+        k, b = 10.0 ** rng.uniform(-1, 2, n), rng.uniform(-3, 3, n)
+        f = rng.uniform(0, 2, n)
+        s = qdsim.solve_cone_program(
+            np.diag(k),
+            b,
+            np.eye(n),
+            np.zeros(n),
+            [("interval", n)],
+            lower=-f,
+            upper=f,
+            warm_start=None,
+        )
+        assert s.dual == pytest.approx(np.clip(b, -f, f), rel=1e-9, abs=1e-12)
+        assert s.x == pytest.approx((np.clip(b, -f, f) - b) / k, rel=1e-9, abs=1e-12)
+
+
+def test_warm_starts_lead_to_the_same_answer() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(60):
+        P = random_program(rng, 8, (-3.0, 2.0))
+        mu = float(rng.choice([0.0, 1e-2]))
+        first = qdsim.solve_cone_program(**P, target_mu=mu)
+        P["b"] = P["b"] * (1 + 0.05 * rng.standard_normal(8))
+        cold = qdsim.solve_cone_program(**P, target_mu=mu)
+        warm = qdsim.solve_cone_program(**P, target_mu=mu, warm_start=first)
+        assert misses(P, warm, mu) < 1e-6
+        assert warm.x == pytest.approx(cold.x, rel=1e-5, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

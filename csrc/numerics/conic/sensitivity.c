@@ -187,8 +187,7 @@ static void factor(qd_cone_workspace *workspace, int hard) {
   workspace->sensitivity.rounds = hard || !workspace->program.definite ? HARD_ROUNDS : soft_rounds;
 }
 
-qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
-                                    int *exact) {
+qd_status conic_prepare_rigid(qd_cone_workspace *workspace, const qd_cone_info *info, int *exact) {
   known_set set = settle(workspace, info->polished);
   *exact = workspace->program.exact ? set.settled && !set.weak : 1;
   const int scaled = (set.weak || !set.active) && scale_at_end(workspace, set.by_path);

@@ -7,6 +7,8 @@
 #include "numerics/conic/soft.h"
 #include "numerics/conic/workspace.h"
 
+#define FORCE_ROUNDING                                                                             \
+  1e-15 /* of the numbers in a row, over R: what its spring's force is not known to */
 #define SOFT_CERTIFIED 1e-6 /* at least: of the numbers that a slack is a sum of */
 
 /* ------------------------------------------------------------ the caller's numbers */
@@ -33,21 +35,21 @@ static double row_times(const double *dense, const sparse_rows *tiles, int n, in
   return sum;
 }
 
-/* out += factor times row i */
+/* out += factor times row i, and its terms' sizes to `terms` */
 static void add_row(const double *dense, const sparse_rows *tiles, int n, int i, double factor,
-                    double *out) {
+                    double *out, double *terms) {
   for (int j = 0; !tiles && j < n; ++j) {
-    out[j] += factor * dense[(size_t)i * (size_t)n + (size_t)j];
+    const double term = factor * dense[(size_t)i * (size_t)n + (size_t)j];
+    out[j] += term;
+    terms[j] += fabs(term);
   }
   for (int k = tiles ? tiles->start[i] : 0; tiles && k < tiles->start[i + 1]; ++k) {
     for (int j = 0; j < 4 && 4 * tiles->tiles[k] + j < n; ++j) {
-      out[4 * tiles->tiles[k] + j] += factor * tiles->values[4 * (size_t)k + (size_t)j];
+      const double term = factor * tiles->values[4 * (size_t)k + (size_t)j];
+      out[4 * tiles->tiles[k] + j] += term;
+      terms[4 * tiles->tiles[k] + j] += fabs(term);
     }
   }
-}
-
-static double compliance_eq(const qd_cone_program *program, int i) {
-  return program->compliance_eq ? program->compliance_eq[i] : 0.0;
 }
 
 /* ------------------------------------------------------------ there */
@@ -71,7 +73,7 @@ static void enter_row(soft_program *soft, const conic_program *source, int i,
   const qd_cone_program *program = &source->program;
   const soft_row *row = soft->row + i;
   double size, dual = guess->dual[i];
-  if (row->kind == SOFT_FORCE) {
+  if (row->row < 0) {
     return;
   }
   if (row->kind != SOFT_CONE) {
@@ -101,43 +103,60 @@ static void enter(soft_program *soft, const conic_program *source, const conic_a
     soft->dual_eq[i] = guess->dual_eq[i];
     if (soft->spring_eq[i] >= 0) {
       soft->x[soft->spring_eq[i]] =
-          sqrt(compliance_eq(program, i)) / sqrt(soft->curvature) * guess->dual_eq[i];
+          sqrt(soft_compliance_eq(program, i)) / sqrt(soft->curvature) * guess->dual_eq[i];
     }
   }
 }
 
 /* ------------------------------------------------------------ and back */
 
-/* Multiplier of row i; `ray`: of a proof that there is no point, in which no force has a limit. */
-static double leave_dual(const soft_program *soft, const qd_cone_program *program, int i, int ray) {
-  const soft_row *row = soft->row + i;
+/* Of a proof that there is no point, in which no force has a limit. */
+static double ray_of(const soft_program *soft, const soft_row *row) {
   if (row->kind == SOFT_CONE) {
-    return ray && row->compliance > 0.0 ? 0.0 : soft->dual[row->row];
+    return row->compliance > 0.0 ? 0.0 : soft->dual[row->row];
   }
-  if (ray) {
-    if (row->compliance > 0.0 || row->kind == SOFT_FORCE || row->width >= 0.0) {
-      return 0.0;
-    }
-    return row->kind == SOFT_EQUALITY ? soft->dual_eq[row->row] : row->sign * soft->dual[row->row];
+  if (row->compliance > 0.0 || row->row < 0 || row->width >= 0.0) {
+    return 0.0;
   }
-  if (row->kind == SOFT_FORCE) {
+  return row->kind == SOFT_EQUALITY ? soft->dual_eq[row->row] : row->sign * soft->dual[row->row];
+}
+
+/* Multiplier of row i at x, ends of intervals aside. */
+static double force_of(const soft_program *soft, const conic_program *source, int i) {
+  const soft_row *row = soft->row + i;
+  double size;
+  switch (row->kind) {
+  case SOFT_CONE:
+    return soft->dual[row->row];
+  case SOFT_FORCE:
     return row->base;
+  case SOFT_SPRUNG:
+    return -slack_of(source, row, i, soft->x, 0.0, &size) / row->compliance;
+  case SOFT_EQUALITY:
+    return soft->dual_eq[row->row];
+  default:
+    return row->base + row->sign * soft->dual[row->row];
   }
-  const double own = (row->kind == SOFT_EQUALITY ? soft->dual_eq : soft->dual)[row->row];
-  return within(row->base + row->sign * own, program->lower[i], program->upper[i]);
+}
+
+static void leave_row(soft_program *soft, const conic_program *source, int ray, int i,
+                      const conic_answer *out) {
+  soft_row *row = soft->row + i;
+  double size;
+  row->force = ray ? ray_of(soft, row) : force_of(soft, source, i);
+  out->dual[i] =
+      ray || row->kind == SOFT_CONE ? row->force : within(row->force, row->lower, row->upper);
+  out->slack[i] = row->kind == SOFT_CONE && row->spring < 0
+                      ? soft->slack[row->row]
+                      : slack_of(source, row, i, out->x, out->dual[i], &size);
+  row->slack = out->slack[i];
 }
 
 static void leave(soft_program *soft, const conic_program *source, int ray,
                   const conic_answer *out) {
-  const qd_cone_program *program = &source->program;
-  double size;
   memcpy(out->x, soft->x, (size_t)soft->variables * sizeof(double));
   for (int i = 0; i < soft->rows; ++i) {
-    const soft_row *row = soft->row + i;
-    out->dual[i] = leave_dual(soft, program, i, ray);
-    out->slack[i] = row->kind == SOFT_CONE && row->spring < 0
-                        ? soft->slack[row->row]
-                        : slack_of(source, row, i, out->x, out->dual[i], &size);
+    leave_row(soft, source, ray, i, out);
   }
   for (int i = 0; i < soft->equalities; ++i) {
     out->dual_eq[i] = ray && soft->spring_eq[i] >= 0 ? 0.0 : soft->dual_eq[i];
@@ -218,31 +237,58 @@ static soft_errors measure_rows(const soft_program *soft, const conic_program *s
   return found;
 }
 
+/* The force of a spring with one entry is a small difference over R: what its column misses by that
+ * rounding, it carries. */
+static void settle_springs(soft_program *soft, const conic_program *source, const conic_answer *out,
+                           double *left) {
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const soft_row *row = soft->row + i;
+    double size;
+    if (row->kind != SOFT_SPRUNG || row->single < 0) {
+      continue;
+    }
+    slack_of(source, row, i, out->x, 0.0, &size);
+    const double more = left[row->single] / row->entry;
+    if (fabs(more) <= FORCE_ROUNDING * size / row->compliance) {
+      const double dual = within(out->dual[i] + more, row->lower, row->upper);
+      left[row->single] -= row->entry * (dual - out->dual[i]);
+      out->dual[i] = dual;
+      out->slack[i] = slack_of(source, row, i, out->x, dual, &size);
+    }
+  }
+}
+
 /* Residuals as qd_cone_info has them; 1 if rows that give way hold. */
 static int measure(soft_program *soft, const conic_program *source, double tolerance,
                    const conic_answer *out, qd_cone_info *info) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count;
   const double share = larger(SOFT_CERTIFIED, 10.0 * tolerance);
-  double *left = soft->term, size = 0.0;
+  const double rigid_residual = info->dual_residual;
+  double *left = soft->term, *terms = soft->diagonal, size = 0.0;
   soft_errors found = measure_rows(soft, source, share, out);
   info->objective = 0.0;
   for (int j = 0; j < n; ++j) {
-    const double Qx = row_times(program->Q, source->Q, n, j, out->x, &size);
+    terms[j] = fabs(program->b[j]);
+    const double Qx = row_times(program->Q, source->Q, n, j, out->x, terms + j);
     left[j] = Qx + program->b[j];
     info->objective += out->x[j] * (0.5 * Qx + program->b[j]);
   }
   for (int i = 0; i < soft->rows; ++i) {
-    add_row(program->G, source->G, n, i, -out->dual[i], left);
+    add_row(program->G, source->G, n, i, -out->dual[i], left, terms);
   }
   for (int i = 0; i < soft->equalities; ++i) {
-    const double moved = compliance_eq(program, i) * out->dual_eq[i];
+    const double moved = soft_compliance_eq(program, i) * out->dual_eq[i];
     size = fabs(program->c[i]) + fabs(moved);
     const double error =
         fabs(row_times(program->C, source->C, n, i, out->x, &size) + program->c[i] + moved);
-    add_row(program->C, source->C, n, i, -out->dual_eq[i], left);
+    add_row(program->C, source->C, n, i, -out->dual_eq[i], left, terms);
     found.primal = larger(found.primal, error);
     found.hold &= soft->spring_eq[i] < 0 || error <= share * size;
+  }
+  settle_springs(soft, source, out, left);
+  for (int j = 0; j < n; ++j) { /* what the rigid program's certificate has not seen */
+    found.hold &= fabs(left[j]) <= larger(share * terms[j], 4.0 * rigid_residual);
   }
   info->primal_residual = found.primal;
   info->dual_residual = max_norm_or_infinity(left, n);
@@ -252,29 +298,106 @@ static int measure(soft_program *soft, const conic_program *source, double toler
 
 /* ------------------------------------------------------------ the solve */
 
+/* A solve and what belongs to it. */
+typedef struct soft_task {
+  qd_cone_workspace *workspace;
+  qd_cone_options options;
+  const conic_program *source;
+  const conic_answer *out;
+  qd_cone_info *info, sum; /* of all rounds */
+  rigid_solver solve;
+} soft_task;
+
+/* The rigid program as rows are treated now; its answer in the caller's numbers. */
+static qd_status solve_once(soft_task *task) {
+  soft_program *soft = &task->workspace->soft;
+  qd_cone_info *info = task->info;
+  const conic_answer found = {soft->x, soft->slack, soft->dual, soft->dual_eq};
+  if (!soft_write(soft, task->source)) {
+    conic_clear_info(info);
+    conic_clear_outputs(&task->source->program, task->out);
+    return info->status = QD_OUT_OF_CAPACITY;
+  }
+  if (task->options.warm_start) {
+    enter(soft, task->source, task->out);
+  }
+  info->status = task->solve(task->workspace, &task->options, &soft->rigid, &found, info);
+  task->sum.iterations += info->iterations;
+  task->sum.factorizations += info->factorizations;
+  task->sum.tries += info->tries;
+  info->iterations = task->sum.iterations;
+  info->factorizations = task->sum.factorizations;
+  info->tries = task->sum.tries;
+  leave(soft, task->source, info->status == QD_INFEASIBLE, task->out);
+  return info->status;
+}
+
+/* 1 if an answer with all forces in their states was found. */
+static int solve_by_states(soft_task *task) {
+  soft_program *soft = &task->workspace->soft;
+  const int warm = task->options.warm_start;
+  if (!soft_guess_states(soft, task->source, warm ? task->out->dual : NULL)) {
+    return 0;
+  }
+  for (int round = 0; round < STATE_ROUNDS; ++round) {
+    if (solve_once(task) != QD_OK) {
+      break;
+    }
+    if (soft_states_hold(soft, task->out->slack)) {
+      return measure(soft, task->source, task->options.tolerance, task->out, task->info);
+    }
+    task->options.warm_start = 1;
+  }
+  task->options.warm_start = 0;
+  return 0;
+}
+
+/* For derivatives, which come when the views of the matrices are gone. */
+static void keep_source(soft_program *soft, const conic_program *source) {
+  const sparse_rows *given[3] = {source->Q, source->G, source->C};
+  const sparse_rows **own[3] = {&soft->source.Q, &soft->source.G, &soft->source.C};
+  soft->source = *source;
+  for (int k = 0; k < 3; ++k) {
+    if (given[k]) {
+      soft->source_rows[k] = *given[k];
+      *own[k] = soft->source_rows + k;
+    }
+  }
+}
+
+static int is_exact(const qd_cone_program *program) {
+  int exact = 1;
+  for (int k = 0; program->target_mu && k < program->cone_count; ++k) {
+    exact &= program->target_mu[k] == 0.0;
+  }
+  return exact;
+}
+
 qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *options,
                            const conic_program *source, const conic_answer *out, qd_cone_info *info,
                            rigid_solver solve) {
   soft_program *soft = &workspace->soft;
-  const qd_cone_options o = options ? *options : qd_cone_options_default();
+  keep_source(soft, source);
+  soft_task task = {.workspace = workspace,
+                    .options = options ? *options : qd_cone_options_default(),
+                    .source = source,
+                    .out = out,
+                    .info = info,
+                    .solve = solve};
   conic_clear_info(info);
   info->status = soft_check(soft, source);
-  if (info->status == QD_OK && !soft_write(soft, source)) {
-    info->status = QD_OUT_OF_CAPACITY;
-  }
   if (info->status != QD_OK) {
     conic_clear_outputs(&source->program, out);
     return info->status;
   }
-  if (o.warm_start) {
-    enter(soft, source, out);
+  if (is_exact(&source->program) && solve_by_states(&task)) {
+    soft->used = 1;
+    return QD_OK;
   }
-  const conic_answer found = {soft->x, soft->slack, soft->dual, soft->dual_eq};
-  qd_status status = solve(workspace, &o, &soft->rigid, &found, info);
+  soft_treat_rows(soft, source);
+  if (solve_once(&task) == QD_OK && !measure(soft, source, task.options.tolerance, out, info)) {
+    info->status = QD_NUMERICAL_TROUBLE;
+  }
   soft->used = 1;
-  leave(soft, source, status == QD_INFEASIBLE, out);
-  if (status == QD_OK && !measure(soft, source, o.tolerance, out, info)) {
-    status = QD_NUMERICAL_TROUBLE;
-  }
-  return info->status = status;
+  return info->status;
 }

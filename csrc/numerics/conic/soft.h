@@ -5,7 +5,9 @@
  *     interval     from one end: y = base + sign z, 0 <= z <= width, as a row of an orthant,
  *                  sign s + t >= 0 with the multiplier z, and a slip t >= 0 that costs width, whose
  *                  multiplier is width - z. Without a width: no slip. With no end: an equality.
- */
+ *
+ * An exact program is first tried without slips: each row of an interval is what it would be far
+ * from its ends, or at one of them (conic/soft_states.c). */
 #ifndef QD_NUMERICS_CONIC_SOFT_H
 #define QD_NUMERICS_CONIC_SOFT_H
 
@@ -27,13 +29,19 @@ typedef enum soft_kind {
   SOFT_CONE,     /* as it was; its compliance, if any, by a spring */
   SOFT_END,      /* an interval, from one end */
   SOFT_EQUALITY, /* an interval without ends */
-  SOFT_FORCE     /* an interval of one force */
+  SOFT_FORCE,    /* at an end of an interval: its force, y = base */
+  SOFT_SPRUNG    /* between the ends, y = -w / R: part of the cost */
 } soft_kind;
 
 typedef struct soft_row {
   soft_kind kind;
   double compliance;
   double sign, base, width; /* width < 0: there is no other end */
+  double lower, upper;      /* of an interval */
+  double force, slack;      /* of the answer, ends aside */
+  int slips;                /* 1: beyond the other end */
+  int single;               /* the only column of its entries, -1: several */
+  double entry;             /* there */
   int row;                  /* or equality; -1: it has none */
   int spring, slip;         /* variables, -1: none */
   int slip_row;
@@ -43,13 +51,18 @@ typedef struct soft_program {
   conic_size room; /* of the caller's programs */
   int used;        /* the program that was solved last came this way */
   int variables, rows, equalities;
-  soft_row *row;    /* (rows) */
-  int *spring_eq;   /* (equalities) variables, -1: none */
-  double curvature; /* of springs */
-  int next;         /* the first variable that is not taken */
+  soft_row *row;      /* (rows) */
+  int *spring_eq;     /* (equalities) variables, -1: none */
+  int first_interval; /* row */
+  int any_coupled;    /* rows that are part of the cost and have several entries */
+  double *diagonal;   /* (variables) what others add to Q */
+  double curvature;   /* of springs */
+  int next;           /* the first variable that is not taken */
   soft_matrix Q, G, C;
   sparse_rows Q_rows, G_rows, C_rows;
   conic_program rigid;
+  conic_program source; /* the caller's, whose numbers stay where they are */
+  sparse_rows source_rows[3];
   int *kind, *dim;
   double *b, *g, *c, *target;
   double *x, *slack, *dual, *dual_eq;
@@ -68,8 +81,26 @@ static inline int soft_is_wanted(const qd_cone_program *program) {
 conic_size soft_rigid_size(const conic_size *size);
 void soft_lay_out(soft_program *soft, const conic_size *size, arena *a);
 
+static inline double soft_compliance_eq(const qd_cone_program *program, int i) {
+  return program->compliance_eq ? program->compliance_eq[i] : 0.0;
+}
+/* G_ij */
+double soft_entry(const conic_program *source, int i, int j);
+/* Q_jj */
+double soft_curvature(const conic_program *source, int j);
+/* line += row j of Q */
+void soft_add_cost(const conic_program *source, int j, double *line);
+
 /* Whether the program makes sense and fits. */
 qd_status soft_check(const soft_program *soft, const conic_program *source);
+/* What each row stands for, whatever forces will be: the rigid program says all. */
+void soft_treat_rows(soft_program *soft, const conic_program *source);
+/* Or what it most likely is, by the forces of a guess (rows; NULL: there is none); 0 if the rigid
+ * program says all anyway. */
+int soft_guess_states(soft_program *soft, const conic_program *source, const double *dual);
+/* After the answer (slack: of all rows): 1 if no row is in another state than was guessed, 0 if
+ * some are now. */
+int soft_states_hold(soft_program *soft, const double *slack);
 /* Writes the rigid program; 0 if there is no room. */
 int soft_write(soft_program *soft, const conic_program *source);
 

@@ -7,8 +7,7 @@
 #include "numerics/conic/workspace.h"
 
 /* Columns first .. first + width of rows of `count` numbers, four side by side, zero behind. */
-static void gather(const double *from, int count, int first, int width, double factor,
-                   double to[4]) {
+static void gather(const double *from, int first, int width, double factor, double to[4]) {
   for (int k = 0; k < 4; ++k) {
     to[k] = k < width ? factor * from[first + k] : 0.0;
   }
@@ -28,6 +27,31 @@ static double *four_of(const soft_row *row, double *rows, double *equalities) {
   return (row->kind == SOFT_EQUALITY ? equalities : rows) + 4 * row->row;
 }
 
+/* to += row i of G times four numbers: over variables */
+static void add_spring(const soft_program *soft, int i, const double four[4], double *to) {
+  for (int j = 0; j < soft->variables; ++j) {
+    const double a = soft_entry(&soft->source, i, j);
+    for (int k = 0; k < 4 && a != 0.0; ++k) {
+      to[4 * j + k] += a * four[k];
+    }
+  }
+}
+
+/* d_dual of a row that is a spring: -(G dx + d_slack) / R */
+static void spring_force(const soft_program *soft, int i, const double *d_slack, int first,
+                         int width, double out[4]) {
+  const double per = 1.0 / soft->row[i].compliance;
+  for (int k = 0; k < 4; ++k) {
+    out[k] = d_slack && k < width ? -per * d_slack[first + k] : 0.0;
+  }
+  for (int j = 0; j < soft->variables; ++j) {
+    const double a = soft_entry(&soft->source, i, j);
+    for (int k = 0; k < 4 && a != 0.0; ++k) {
+      out[k] -= per * a * soft->four_x[4 * j + k];
+    }
+  }
+}
+
 static void gather_all(soft_program *soft, int count, int first, int width,
                        const double *d_stationarity, const double *d_slack,
                        const double *d_equality) {
@@ -36,28 +60,37 @@ static void gather_all(soft_program *soft, int count, int first, int width,
   memset(soft->four_slack, 0, 4 * (size_t)rigid->row_count * sizeof(double));
   memset(soft->four_equality, 0, 4 * (size_t)rigid->equality_count * sizeof(double));
   for (int j = 0; j < soft->variables; ++j) {
-    gather(d_stationarity + j * count, count, first, width, 1.0, soft->four_stationarity + 4 * j);
+    gather(d_stationarity + j * count, first, width, 1.0, soft->four_stationarity + 4 * j);
   }
   for (int i = 0; d_slack && i < soft->rows; ++i) {
-    double *to = four_of(soft->row + i, soft->four_slack, soft->four_equality);
+    double *to = four_of(soft->row + i, soft->four_slack, soft->four_equality), spring[4];
     if (to) {
-      gather(d_slack + i * count, count, first, width, soft->row[i].sign, to);
+      gather(d_slack + i * count, first, width, soft->row[i].sign, to);
+    } else if (soft->row[i].kind == SOFT_SPRUNG) {
+      gather(d_slack + i * count, first, width, 1.0 / soft->row[i].compliance, spring);
+      add_spring(soft, i, spring, soft->four_stationarity);
     }
   }
   for (int i = 0; d_equality && i < soft->equalities; ++i) {
-    gather(d_equality + i * count, count, first, width, 1.0, soft->four_equality + 4 * i);
+    gather(d_equality + i * count, first, width, 1.0, soft->four_equality + 4 * i);
   }
 }
 
-static void scatter_all(soft_program *soft, int count, int first, int width, double *dx,
-                        double *d_dual, double *d_dual_eq) {
+static void scatter_all(soft_program *soft, int count, int first, int width, const double *d_slack,
+                        double *dx, double *d_dual, double *d_dual_eq) {
   static const double zero[4] = {0.0, 0.0, 0.0, 0.0};
   for (int j = 0; j < soft->variables; ++j) {
     scatter(dx + j * count, first, width, 1.0, soft->four_x + 4 * j);
   }
   for (int i = 0; d_dual && i < soft->rows; ++i) {
     const double *from = four_of(soft->row + i, soft->four_dual, soft->four_dual_equality);
-    scatter(d_dual + i * count, first, width, soft->row[i].sign, from ? from : zero);
+    double spring[4];
+    if (soft->row[i].kind == SOFT_SPRUNG) {
+      spring_force(soft, i, d_slack ? d_slack + i * count : NULL, first, width, spring);
+      scatter(d_dual + i * count, first, width, 1.0, spring);
+    } else {
+      scatter(d_dual + i * count, first, width, soft->row[i].sign, from ? from : zero);
+    }
   }
   for (int i = 0; d_dual_eq && i < soft->equalities; ++i) {
     scatter(d_dual_eq + i * count, first, width, 1.0, soft->four_dual_equality + 4 * i);
@@ -77,8 +110,35 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const doub
     gather_all(soft, count, first, width, d_stationarity, d_slack, d_equality);
     conic_perturb(workspace, 4, soft->four_stationarity, soft->four_slack, soft->four_equality,
                   soft->four_x, soft->four_dual, soft->four_dual_equality);
-    scatter_all(soft, count, first, width, dx, d_dual, d_dual_eq);
+    scatter_all(soft, count, first, width, d_slack, dx, d_dual, d_dual_eq);
   }
+}
+
+/* Whether a row is farther from other states than what counts as nothing. */
+static int is_strict(const qd_cone_workspace *workspace, const soft_row *row) {
+  const double force = WEAK * workspace->units.force, length = WEAK * workspace->units.length;
+  const double above = row->force - row->lower, below = row->upper - row->force;
+  switch (row->kind) {
+  case SOFT_SPRUNG:
+    return above > force && below > force;
+  case SOFT_FORCE:
+    return row->lower == row->upper || row->sign * row->slack > length;
+  case SOFT_END:
+    return row->width < 0.0 || row->slips || (row->sign > 0.0 ? below : above) > force;
+  default:
+    return 1;
+  }
+}
+
+qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
+                                    int *exact) {
+  const soft_program *soft = &workspace->soft;
+  const qd_status status = conic_prepare_rigid(workspace, info, exact);
+  for (int i = soft->first_interval; soft->used && workspace->program.exact && i < soft->rows;
+       ++i) {
+    *exact &= is_strict(workspace, soft->row + i);
+  }
+  return status;
 }
 
 /* How stiff an end's pair of slack and distance is: slack / distance. */
@@ -104,8 +164,10 @@ void conic_sensitivity_limits(const qd_cone_workspace *workspace, double *by_low
   for (int i = 0; soft->used && i < soft->rows; ++i) {
     const soft_row *row = soft->row + i;
     double own = 0.0, other = 0.0;
-    if (row->kind == SOFT_FORCE) {
+    if (row->kind == SOFT_FORCE && row->lower == row->upper) {
       own = other = 0.5;
+    } else if (row->kind == SOFT_FORCE) {
+      own = 1.0;
     } else if (row->kind == SOFT_END) {
       share_motion(soft, row, &own, &other);
     }

@@ -54,6 +54,7 @@ void soft_lay_out(soft_program *soft, const conic_size *size, arena *a) {
   soft->room = *size;
   soft->row = arena_take(a, ((size_t)size->rows + 1) * sizeof(soft_row));
   soft->spring_eq = arena_ints(a, (size_t)size->equalities);
+  soft->diagonal = arena_doubles(a, n);
   lay_out_matrix(&soft->Q, n, n, 8 * rigid.fill + n, size->is_dense, a);
   lay_out_matrix(&soft->G, m, n, rigid.row_tiles, size->is_dense, a);
   lay_out_matrix(&soft->C, p, n, rigid.row_tiles, size->is_dense, a);
@@ -77,98 +78,6 @@ void soft_lay_out(soft_program *soft, const conic_size *size, arena *a) {
   soft->four_dual = arena_doubles(a, 4 * m);
   soft->four_equality = arena_doubles(a, 4 * p);
   soft->four_dual_equality = arena_doubles(a, 4 * p);
-}
-
-/* ------------------------------------------------------------ checks */
-
-/* A compliance: finite and not negative; counts those that are not zero. */
-static qd_status check_compliances(const double *compliance, int count, int *found) {
-  for (int i = 0; compliance && i < count; ++i) {
-    if (!isfinite(compliance[i])) {
-      return QD_NOT_FINITE;
-    }
-    if (compliance[i] < 0.0) {
-      return QD_BAD_ARGUMENT;
-    }
-    *found += compliance[i] > 0.0;
-  }
-  return QD_OK;
-}
-
-static qd_status check_interval(const qd_cone_program *program, int row, int dim) {
-  if (!program->lower || !program->upper) {
-    return QD_BAD_ARGUMENT;
-  }
-  for (int i = row; i < row + dim; ++i) {
-    if (isnan(program->lower[i]) || isnan(program->upper[i])) {
-      return QD_NOT_FINITE;
-    }
-    if (program->lower[i] > program->upper[i] || program->lower[i] == HUGE_VAL ||
-        program->upper[i] == -HUGE_VAL) {
-      return QD_BAD_ARGUMENT;
-    }
-  }
-  return QD_OK;
-}
-
-static qd_status check_cones(const soft_program *soft, const qd_cone_program *program) {
-  int row = 0, intervals = 0;
-  for (int k = 0; k < program->cone_count; row += program->cone_dim[k++]) {
-    const int dim = program->cone_dim[k], kind = program->cone_kind[k];
-    if (dim < 1 || dim > program->row_count - row || kind < QD_ORTHANT || kind > QD_INTERVAL ||
-        (program->target_mu && program->target_mu[k] < 0.0)) {
-      return QD_BAD_ARGUMENT;
-    }
-    if (kind == QD_INTERVAL) {
-      const qd_status status = check_interval(program, row, dim);
-      if (status != QD_OK) {
-        return status;
-      }
-      intervals += dim;
-    }
-  }
-  return row == program->row_count && intervals <= soft->room.intervals ? QD_OK : QD_BAD_ARGUMENT;
-}
-
-/* What a program of these sizes needs is there. */
-static int is_complete(const conic_program *source) {
-  const qd_cone_program *program = &source->program;
-  const int has_rows =
-      (program->G || source->G) && program->g && program->cone_kind && program->cone_dim;
-  const int has_equalities = (program->C || source->C) && program->c;
-  return (program->Q || source->Q) && program->b && (program->row_count == 0 || has_rows) &&
-         (program->equality_count == 0 || has_equalities);
-}
-
-qd_status soft_check(const soft_program *soft, const conic_program *source) {
-  const qd_cone_program *program = &source->program;
-  const conic_size *room = &soft->room;
-  int compliant = 0;
-  if (program->variable_count < 1 || program->row_count < 0 || program->equality_count < 0 ||
-      program->cone_count < 0 || program->variable_count > room->variables ||
-      program->row_count > room->rows || program->equality_count > room->equalities ||
-      !is_complete(source) || room->compliant + room->intervals == 0 ||
-      (!source->Q) != room->is_dense) {
-    return QD_BAD_ARGUMENT;
-  }
-  qd_status status = check_cones(soft, program);
-  if (status == QD_OK) {
-    status = check_compliances(program->compliance, program->row_count, &compliant);
-  }
-  if (status == QD_OK) {
-    status = check_compliances(program->compliance_eq, program->equality_count, &compliant);
-  }
-  if (status != QD_OK) {
-    return status;
-  }
-  if (compliant > room->compliant + room->intervals) {
-    return QD_BAD_ARGUMENT;
-  }
-  return all_finite(program->b, program->variable_count) &&
-                 all_finite(program->g, program->row_count) &&
-                 all_finite(program->c, program->equality_count)
-             ? QD_OK
-             : QD_NOT_FINITE;
 }
 
 /* ------------------------------------------------------------ rows of a matrix */
@@ -237,59 +146,33 @@ static void matrix_put(soft_matrix *matrix, int column, double value) {
   }
 }
 
+/* Adds to the last row's number in a column, in whatever order. */
+static void matrix_add_to(soft_matrix *matrix, int column, double value) {
+  const int begin = matrix->start[matrix->rows - 1];
+  int at = begin;
+  if (matrix->columns > 0) {
+    matrix->values[(size_t)(matrix->rows - 1) * (size_t)matrix->columns + (size_t)column] += value;
+    return;
+  }
+  while (at < matrix->start[matrix->rows] && matrix->tiles[at] < column / 4) {
+    ++at;
+  }
+  if (at == matrix->start[matrix->rows] || matrix->tiles[at] != column / 4) {
+    const int behind = matrix->start[matrix->rows] - at;
+    if (!has_room(matrix, 4)) {
+      return;
+    }
+    memmove(matrix->tiles + at + 1, matrix->tiles + at, (size_t)behind * sizeof(int));
+    memmove(matrix->values + 4 * (size_t)(at + 1), matrix->values + 4 * (size_t)at,
+            4 * (size_t)behind * sizeof(double));
+    memset(matrix->values + 4 * (size_t)at, 0, 4 * sizeof(double));
+    matrix->tiles[at] = column / 4;
+    ++matrix->start[matrix->rows];
+  }
+  matrix->values[4 * (size_t)at + (size_t)(column % 4)] += value;
+}
+
 /* ------------------------------------------------------------ rows of the program */
-
-static double compliance_of(const double *compliance, int row) {
-  return compliance ? compliance[row] : 0.0;
-}
-
-static double curvature_at(const conic_program *source, int j) {
-  const int n = source->program.variable_count;
-  if (!source->Q) {
-    return source->program.Q[(size_t)j * (size_t)n + (size_t)j];
-  }
-  for (int k = source->Q->start[j]; k < source->Q->start[j + 1]; ++k) {
-    if (source->Q->tiles[k] == j / 4) {
-      return source->Q->values[4 * (size_t)k + (size_t)(j % 4)];
-    }
-  }
-  return 0.0;
-}
-
-/* From the nearer end, which takes the fewest digits from the multiplier. */
-static void choose_end(soft_row *row, double lower, double upper) {
-  const int from_lower = isfinite(lower) && (!isfinite(upper) || fabs(lower) <= fabs(upper));
-  row->kind = SOFT_END;
-  row->sign = from_lower ? 1.0 : -1.0;
-  row->base = from_lower ? lower : upper;
-  row->width = upper - lower;
-  if (!isfinite(lower) && !isfinite(upper)) {
-    row->kind = SOFT_EQUALITY;
-    row->sign = 1.0;
-    row->base = 0.0;
-  } else if (lower == upper) {
-    row->kind = SOFT_FORCE;
-  }
-  row->width = row->width < HUGE_VAL ? row->width : -1.0;
-}
-
-static void treat_rows(soft_program *soft, const qd_cone_program *program) {
-  for (int k = 0, i = 0; k < program->cone_count; ++k) {
-    for (int end = i + program->cone_dim[k]; i < end; ++i) {
-      soft_row *row = soft->row + i;
-      *row = (soft_row){.compliance = compliance_of(program->compliance, i),
-                        .sign = 1.0,
-                        .width = -1.0,
-                        .row = -1,
-                        .spring = -1,
-                        .slip = -1,
-                        .slip_row = -1};
-      if (program->cone_kind[k] == QD_INTERVAL) {
-        choose_end(row, program->lower[i], program->upper[i]);
-      }
-    }
-  }
-}
 
 /* A variable behind all others. */
 static int take_variable(soft_program *soft) { return soft->next++; }
@@ -310,32 +193,99 @@ static void take_variables(soft_program *soft, const qd_cone_program *program) {
     }
     for (int end = i + program->cone_dim[k]; i < end; ++i) {
       soft_row *row = soft->row + i;
-      if (row->compliance > 0.0 && row->kind != SOFT_FORCE) {
-        row->spring = take_variable(soft);
-      }
-      if (row->kind == SOFT_END && row->width >= 0.0) {
-        row->slip = take_variable(soft);
-      }
+      const int stands = row->kind != SOFT_FORCE && row->kind != SOFT_SPRUNG;
+      row->row = row->slip_row = -1;
+      row->spring = stands && row->compliance > 0.0 ? take_variable(soft) : -1;
+      row->slip = row->kind == SOFT_END && row->slips ? take_variable(soft) : -1;
     }
     if (alone) {
       close_tile(soft);
     }
   }
   for (int i = 0; i < program->equality_count; ++i) {
-    soft->spring_eq[i] = compliance_of(program->compliance_eq, i) > 0.0 ? take_variable(soft) : -1;
+    soft->spring_eq[i] = soft_compliance_eq(program, i) > 0.0 ? take_variable(soft) : -1;
   }
   close_tile(soft);
 }
 
 /* ------------------------------------------------------------ the parts */
 
-/* x's cost, and that of springs; slips have none. */
+/* line += factor times row i of G; its entry in column j is not zero. */
+static void add_spring(const conic_program *source, int i, int j, double compliance, double *line) {
+  const double *dense = source->program.G;
+  const int n = source->program.variable_count;
+  const double factor = soft_entry(source, i, j) / compliance;
+  for (int k = 0; !source->G && k < n; ++k) {
+    line[k] += factor * dense[(size_t)i * (size_t)n + (size_t)k];
+  }
+  for (int t = source->G ? source->G->start[i] : 0; source->G && t < source->G->start[i + 1]; ++t) {
+    for (int k = 0; k < 4; ++k) {
+      line[4 * source->G->tiles[t] + k] += factor * source->G->values[4 * (size_t)t + (size_t)k];
+    }
+  }
+}
+
+/* Row j of Q, with what sprung rows of several entries add to it; 0 if there is none. */
+static int write_coupled_row(soft_program *soft, const conic_program *source, int j) {
+  double *line = soft->x; /* no answer yet */
+  int any = 0;
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const soft_row *row = soft->row + i;
+    if (row->kind != SOFT_SPRUNG || row->single >= 0 || soft_entry(source, i, j) == 0.0) {
+      continue;
+    }
+    if (!any) {
+      memset(line, 0, (size_t)tile_up(soft->variables) * sizeof(double));
+      soft_add_cost(source, j, line);
+    }
+    add_spring(source, i, j, row->compliance, line);
+    any = 1;
+  }
+  if (any) {
+    matrix_add_row(&soft->Q, NULL, NULL, 0, -1, 1.0);
+    line[j] += soft->diagonal[j];
+    for (int k = 0; k < soft->variables; ++k) {
+      if (line[k] != 0.0) {
+        matrix_put(&soft->Q, k, line[k]);
+      }
+    }
+  }
+  return any;
+}
+
+static void write_cost_row(soft_program *soft, const conic_program *source, int j) {
+  const double more = soft->diagonal[j];
+  if (soft->any_coupled && write_coupled_row(soft, source, j)) {
+    return;
+  }
+  matrix_add_row(&soft->Q, source->program.Q, source->Q, soft->variables, j, 1.0);
+  if (more > 0.0 && !soft->Q.is_full) {
+    matrix_add_to(&soft->Q, j, more);
+  }
+}
+
+/* What sprung rows of one entry add to the diagonal, and whether there are others. */
+static void find_springs(soft_program *soft) {
+  soft->any_coupled = 0;
+  memset(soft->diagonal, 0, (size_t)soft->variables * sizeof(double));
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const soft_row *row = soft->row + i;
+    if (row->kind == SOFT_SPRUNG && row->single >= 0) {
+      soft->diagonal[row->single] += row->entry * row->entry / row->compliance;
+    }
+    soft->any_coupled |= row->kind == SOFT_SPRUNG && row->single < 0;
+  }
+}
+
+/* x's cost, with that of rows that are springs, and that of springs of their own; slips have none.
+ */
 static void write_cost(soft_program *soft, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count;
   double *own = soft->term, largest = 0.0;
+  find_springs(soft);
   for (int j = 0; j < n; ++j) {
-    largest = larger(largest, curvature_at(source, j));
+    largest = larger(largest, soft_curvature(source, j) + soft->diagonal[j]);
   }
   soft->curvature = largest > 0.0 ? largest : 1.0;
   for (int j = n; j < soft->next; ++j) {
@@ -349,9 +299,12 @@ static void write_cost(soft_program *soft, const conic_program *source) {
     }
   }
   matrix_open(&soft->Q, soft->next, soft->room.is_dense);
-  for (int j = 0; j < soft->next; ++j) {
-    matrix_add_row(&soft->Q, program->Q, source->Q, n, j < n ? j : -1, 1.0);
-    if (j >= n && own[j] > 0.0) {
+  for (int j = 0; j < n; ++j) {
+    write_cost_row(soft, source, j);
+  }
+  for (int j = n; j < soft->next; ++j) {
+    matrix_add_row(&soft->Q, NULL, NULL, 0, -1, 1.0);
+    if (own[j] > 0.0) {
       matrix_put(&soft->Q, j, own[j]);
     }
   }
@@ -429,6 +382,8 @@ static void write_cone(soft_program *soft, const conic_program *source, int k, i
       write_end(soft, source, i);
     } else if (row->kind == SOFT_FORCE) {
       push(soft, source, i, row->base);
+    } else if (row->kind == SOFT_SPRUNG) {
+      push(soft, source, i, -program->g[i] / row->compliance);
     }
   }
   add_cone(&soft->rigid, soft, kind == QD_INTERVAL ? QD_ORTHANT : kind, soft->G.rows - before,
@@ -460,7 +415,7 @@ static void write_equalities(soft_program *soft, const conic_program *source) {
   matrix_open(&soft->C, soft->next, soft->room.is_dense);
   for (int i = 0; i < program->equality_count; ++i) {
     write_equality(soft, program->C, source->C, n, i, program->c[i], soft->spring_eq[i],
-                   compliance_of(program->compliance_eq, i));
+                   soft_compliance_eq(program, i));
   }
   for (int i = 0; i < program->row_count; ++i) {
     soft_row *row = soft->row + i;
@@ -482,11 +437,7 @@ int soft_write(soft_program *soft, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   qd_cone_program *rigid = &soft->rigid.program;
   soft->rigid = *source;
-  soft->variables = program->variable_count;
-  soft->rows = program->row_count;
-  soft->equalities = program->equality_count;
   rigid->cone_count = 0;
-  treat_rows(soft, program);
   take_variables(soft, program);
   write_cost(soft, source);
   matrix_open(&soft->G, soft->next, soft->room.is_dense);

@@ -57,6 +57,19 @@
  * out to need more. More: memory; less: workspaces that are laid out again. */
 #define SOFT_TILES 24
 
+/* Rounds in which forces of intervals may be found at their limits, or within. A few are enough
+ * where it converges at all; more only put off the program that says all. */
+#define STATE_ROUNDS 6
+
+/* Share of a force that is rounding where it is compared with its limit. */
+#define STATE_ROUNDING 1e-12
+
+/* Stiffness of a row beside the curvature of its columns, up to which it is written into the cost:
+ * of several entries more would drown what they leave free in rounding; of one it only makes the
+ * force, a difference over R, less certain. */
+#define STIFFEST_SPRING 1e6
+#define STIFFEST_SINGLE 1e9
+
 /* Iterations that the path leaves for the method of multipliers, of exact programs: so many, or
  * half of fewer than twice that. */
 #define KEPT_ITERATIONS 40
