@@ -28,6 +28,7 @@ C_HEADER_HOMES: dict[str, set[str]] = {
     r"(Python|structmember|numpy/.*)\.h": {"binding"},
     r"(lapacke|cblas)\.h": {"numerics"},
     r"pthread\.h": {"runtime"},
+    r"xla/.*\.h": {"binding"},
 }
 
 # Modules of qdsim, bottom to top. A module imports from lower floors and its own package; modules on
@@ -42,6 +43,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"loading"},
     {"step", "batch", "cone", "differential", "ocp"},
     {"batch_products"},
+    {"jax", "torch"},
     {"smoothing"},
     {"planning"},
     {"systems"},

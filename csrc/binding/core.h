@@ -213,6 +213,13 @@ PyObject *rollout_derivative_function(PyObject *module, PyObject *const *args, P
                                       PyObject *kwnames);
 PyObject *batch_failure_raise(PyObject *module, PyObject *args);
 
+/* ---------------------------------------------------------------- jax/ */
+
+extern const char jax_handle_doc[];
+extern const char jax_targets_doc[];
+PyObject *jax_handle_function(PyObject *module, PyObject *args);
+PyObject *jax_targets_function(PyObject *module, PyObject *args);
+
 /* ---------------------------------------------------------------- ocp.c */
 
 extern const char ocp_solve_doc[];

@@ -181,6 +181,8 @@ static PyMethodDef module_methods[] = {
     FAST_FUNCTION("_rollout", rollout_function, rollout_doc),
     FAST_FUNCTION("_rollout_derivative", rollout_derivative_function, rollout_derivative_doc),
     FAST_FUNCTION("_pair_distances", pair_distances_function, pair_distances_doc),
+    {"_jax_handle", jax_handle_function, METH_VARARGS, jax_handle_doc},
+    {"_jax_targets", jax_targets_function, METH_NOARGS, jax_targets_doc},
     {"_parameter_fault", parameter_fault, METH_VARARGS, parameter_fault_doc},
     {"_raise_batch_failure", batch_failure_raise, METH_VARARGS, batch_failure_doc},
     {"_solve_cone_program", METHOD_CAST(cone_solve_function), METH_FASTCALL, cone_solve_doc},

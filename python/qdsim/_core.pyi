@@ -269,6 +269,15 @@ def _rollout_derivative(
     wrt: int,
     rows: tuple[_Vector | None, ...],
 ) -> dict[str, Any]: ...
+def _jax_handle(
+    model: Model,
+    options: _OptionsLike | StepOptions | None,
+    way_options: _OptionsLike | StepOptions | None,
+    threads: int,
+    marks: bool,
+    /,
+) -> int: ...
+def _jax_targets() -> tuple[Any, Any]: ...
 def _pair_distances(
     model: Model, q: _Vector, margin: float, threads: int
 ) -> dict[str, npt.NDArray[Any]]: ...

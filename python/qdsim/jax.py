@@ -1,0 +1,332 @@
+"""Steps and rollouts inside jax programs: `jit`, `grad`, `vmap` and `scan` of them (extra ``jax``).
+
+The C core is called through XLA's foreign function interface, without Python: a step inside a compiled
+`lax.scan` costs what it costs in C. All samples of a call, also those that `vmap` adds, are one batch on
+the core's threads. Arrays of 32 bits are stepped in 64 bits and rounded at the end. On the CPU only.
+
+Derivatives are those of f(normalize(q)) by the nq numbers of q, as jax knows of no manifold: for a
+quaternion p of q, gradients are at right angles to p, and following one leaves the unit sphere in second
+order, which the next step undoes (beyond 1e-3 of unit length it refuses: divide by the length). For gradients
+in tangent coordinates differentiate by v at zero, with `integrate`:
+
+    >>> gradient = jax.grad(lambda v: cost(step(model, integrate(model, q, v), u)))(
+    ...     jnp.zeros(model.nv)
+    ... )
+
+Reverse mode only, and once: a pullback cannot be differentiated again.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import _core
+from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
+from .arguments import number, one_of
+from .batch import argument_shape
+from .batch_in import check_errors, check_model, thread_count
+from .model import Model
+from .step import Options
+
+__all__ = ["difference", "integrate", "rollout", "step"]
+
+_OF_STEPS = ("u", "tau", "wrench")
+_TARGETS = ("qdsim_rollout", "qdsim_rollout_pullback")
+
+
+def step(
+    model: Model,
+    q: Any,
+    u: Any,
+    options: Options | None = None,
+    *,
+    tau: Any = None,
+    wrench: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    derivative: Literal["step", "smoothed"] = "step",
+    kappa: float | None = None,
+    threads: int | None = None,
+    errors: Literal["raise", "mark"] = "raise",
+) -> Any:
+    """q_next (..., nq) = f(q, u), differentiable by every array.
+
+    Args:
+        model, options: As in `qdsim.step`; static, and they live as long as the process.
+        q: Configurations (..., nq).
+        u: Commands (..., nu). Leading dimensions of all arrays broadcast, and are the batch.
+        tau: Applied generalised forces (..., nv).
+        wrench: Applied to the bodies (..., body_count, 6).
+        parameters: From names of `model.parameters` to arrays (..., *shape) in place of the model's.
+        derivative, kappa: As in `qdsim.vjp_batch`: "smoothed" pulls back through the log-barrier step of weight
+            `kappa` at the same q and u.
+        threads: As in `qdsim.step_batch`.
+        errors: "raise": a failed sample fails the whole call, with a message. "mark":
+            returns (q_next, ok (...)) instead; failed samples keep their q and pull nothing back.
+
+    Raises:
+        TypeError, ValueError: while tracing, naming the argument and what was wrong.
+        ValueError, jax.errors.JaxRuntimeError: when run and waited for: for numbers that are not finite and
+            parameters that no model could have; for steps that have no answer.
+    """
+    given = {
+        "q": _array("q", q),
+        "u": _array("u", u)[..., None, :],
+        **({} if tau is None else {"tau": _array("tau", tau)[..., None, :]}),
+        **({} if wrench is None else {"wrench": _array("wrench", wrench)[..., None, :, :]}),
+    }
+    call = _call_of(model, options, derivative, kappa, threads, errors)
+    path, ok = _rollout(call, model, given, parameters)
+    return path[..., 1, :] if errors == "raise" else (path[..., 1, :], ok)
+
+
+def rollout(
+    model: Model,
+    q0: Any,
+    u: Any,
+    options: Options | None = None,
+    *,
+    tau: Any = None,
+    wrench: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    derivative: Literal["step", "smoothed"] = "step",
+    kappa: float | None = None,
+    threads: int | None = None,
+    errors: Literal["raise", "mark"] = "raise",
+) -> Any:
+    """Configurations (..., T + 1, nq) of T steps in a row, the normalised first one included.
+
+    One call, forwards and backwards: where all commands are known this is faster than a scan of steps.
+
+    Args:
+        q0: First configurations (..., nq).
+        u: Commands (..., T, nu).
+        tau, wrench: As in `step`, (..., T, nv) and (..., T, body_count, 6).
+        model, options, parameters, derivative, kappa, threads, errors: As in `step`; marked rollouts
+            repeat the configuration before their first failed step.
+
+    Raises:
+        As `step`.
+    """
+    given = {
+        "q": _array("q0", q0),
+        "u": _array("u", u),
+        **({} if tau is None else {"tau": _array("tau", tau)}),
+        **({} if wrench is None else {"wrench": _array("wrench", wrench)}),
+    }
+    call = _call_of(model, options, derivative, kappa, threads, errors)
+    path, ok = _rollout(call, model, given, parameters)
+    return path if errors == "raise" else (path, ok)
+
+
+def integrate(model: Model, q: Any, v: Any) -> Any:
+    """q ⊞ v (..., nq): `Model.integrate` as a jax function of q (..., nq) and v (..., nv)."""
+    q, v = _array("q", q), _array("v", v)
+    parts = []
+    for joint in model.description.joints:
+        at, along = model.slice_q(joint.name), model.slice_v(joint.name)
+        if joint.type in ("hinge", "slide"):
+            parts.append(q[..., at] + v[..., along])
+            continue
+        if joint.type == "free":
+            parts.append(q[..., at.start : at.start + 3] + v[..., along.start : along.start + 3])
+        turn = _exp(v[..., along.stop - 3 : along.stop])
+        product = _product(turn, q[..., at.stop - 4 : at.stop])
+        parts.append(product / jnp.linalg.norm(product, axis=-1, keepdims=True))
+    return jnp.concatenate(parts, axis=-1)
+
+
+def difference(model: Model, q1: Any, q0: Any) -> Any:
+    """q1 ⊟ q0 (..., nv): `Model.difference` as a jax function, rotations at most pi."""
+    q1, q0 = _array("q1", q1), _array("q0", q0)
+    parts = []
+    for joint in model.description.joints:
+        at = model.slice_q(joint.name)
+        if joint.type in ("hinge", "slide"):
+            parts.append(q1[..., at] - q0[..., at])
+            continue
+        if joint.type == "free":
+            place = slice(at.start, at.start + 3)
+            parts.append(q1[..., place] - q0[..., place])
+        quat = slice(at.stop - 4, at.stop)
+        inverse = q0[..., quat] * jnp.array([1.0, -1.0, -1.0, -1.0], q0.dtype)
+        parts.append(_log(_product(q1[..., quat], inverse)))
+    return jnp.concatenate(parts, axis=-1)
+
+
+# ---------------------------------------------------------------- quaternions
+
+
+def _product(a: Any, b: Any) -> Any:
+    w, v = a[..., :1], a[..., 1:]
+    scalar = w * b[..., :1] - jnp.sum(v * b[..., 1:], axis=-1, keepdims=True)
+    return jnp.concatenate(
+        (scalar, w * b[..., 1:] + b[..., :1] * v + jnp.cross(v, b[..., 1:])), axis=-1
+    )
+
+
+def _exp(v: Any) -> Any:
+    """The quaternion of a rotation vector; its derivatives at zero are those of the limit."""
+    square = jnp.sum(v * v, axis=-1, keepdims=True)
+    small = square < 1e-12
+    angle = jnp.sqrt(jnp.where(small, 1.0, square))
+    factor = jnp.where(small, 0.5 - square / 48.0, jnp.sin(0.5 * angle) / angle)
+    cosine = jnp.where(small, 1.0 - square / 8.0, jnp.cos(0.5 * angle))
+    return jnp.concatenate((cosine, factor * v), axis=-1)
+
+
+def _log(p: Any) -> Any:
+    p = jnp.where(p[..., :1] < 0.0, -p, p)
+    w, v = p[..., :1], p[..., 1:]
+    square = jnp.sum(v * v, axis=-1, keepdims=True)
+    small = square < 1e-12
+    s = jnp.sqrt(jnp.where(small, 1.0, square))
+    return v * jnp.where(small, 2.0 / w, 2.0 * jnp.arctan2(s, w) / s)
+
+
+# ---------------------------------------------------------------- calls
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What is static: hashable, so that jax compiles once for each."""
+
+    handle: int
+    given: tuple[str, ...] = ("q", "u")
+
+    @property
+    def attributes(self) -> dict[str, np.int64]:
+        bits = sum(1 << ARGUMENT_NAMES.index(name) for name in self.given)
+        return {"handle": np.int64(self.handle), "given": np.int64(bits)}
+
+
+_lock = threading.Lock()
+_handles: dict[tuple[Any, ...], int] = {}
+"""They live as long as the process, as compiled programs may; so do their models."""
+
+
+@functools.cache
+def _register() -> None:
+    for name, target in zip(_TARGETS, _core._jax_targets()):
+        jax.ffi.register_ffi_target(name, target, platform="cpu")
+
+
+def _call_of(
+    model: Model,
+    options: Options | None,
+    derivative: str,
+    kappa: float | None,
+    threads: int | None,
+    errors: str,
+) -> _Call:
+    check_model(model)
+    check_errors(errors)
+    one_of("derivative", derivative, allowed=("step", "smoothed"))
+    if options is not None and not isinstance(options, Options):
+        raise TypeError(f"options: expected a qdsim.Options, got {type(options).__name__}")
+    if (derivative == "smoothed") != (kappa is not None):
+        raise ValueError(
+            f"kappa: expected with derivative='smoothed' and only then, got {kappa!r} with {derivative!r}"
+        )
+    own = options or Options()
+    way = None if kappa is None else own.replace(kappa=number("kappa", kappa, above=0))
+    key = (model, own, way, thread_count(threads), errors == "mark")
+    with _lock:
+        _register()
+        if key not in _handles:
+            _handles[key] = _core._jax_handle(*key)
+        return _Call(_handles[key])
+
+
+def _array(name: str, value: Any) -> Any:
+    array = jnp.asarray(value)
+    if array.dtype not in (jnp.float32, jnp.float64):
+        if not jnp.issubdtype(array.dtype, jnp.number) or jnp.iscomplexobj(array):
+            raise TypeError(f"{name}: expected an array of real numbers, got dtype {array.dtype}")
+        array = array.astype(jnp.result_type(float))
+    return array
+
+
+def _rollout(
+    call: _Call, model: Model, given: dict[str, Any], parameters: Mapping[str, Any] | None
+) -> tuple[Any, Any]:
+    """The path (..., T + 1, nq) and which samples were solved (...)."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise TypeError(
+            f"parameters: expected a mapping from names to arrays, got {type(parameters).__name__}"
+        )
+    for name in parameters or ():
+        if name not in PARAMETER_NAMES:
+            raise ValueError(
+                f"parameters: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
+            )
+    values = {
+        name: _array(f"parameters[{name!r}]", value) for name, value in (parameters or {}).items()
+    }
+    dtype = jnp.result_type(*given.values(), *values.values())
+    shapes = {name: _shape(model, name) for name in (*given, *values)}
+    steps = given["u"].shape[-2] if given["u"].ndim >= 2 else 0
+    leads = {}
+    for name, array in {**given, **values}.items():
+        tail = (steps, *shapes[name]) if name in _OF_STEPS else shapes[name]
+        own = array.ndim - len(tail)
+        if own < 0 or array.shape[own:] != tail:
+            sizes = ", ".join(["...", *map(str, tail)])
+            raise ValueError(f"{name}: expected shape ({sizes}), got {array.shape}")
+        leads[name] = array.shape[:own]
+    lead = jnp.broadcast_shapes(*leads.values())
+    count = math.prod(lead)
+    arrays = []
+    names = tuple(name for name in ARGUMENT_NAMES if name in leads)
+    for name in names:
+        array = {**given, **values}[name].astype(dtype)
+        tail = array.shape[len(leads[name]) :]
+        if name in given or leads[name]:
+            array = jnp.broadcast_to(array, (*lead, *tail)).reshape(count, *tail)
+        else:
+            array = array[None]
+        arrays.append(array)
+    path, status = _solve(_Call(call.handle, names), *arrays)
+    return path.reshape(*lead, steps + 1, model.nq), (status == 0).reshape(lead)
+
+
+def _shape(model: Model, name: str) -> tuple[int, ...]:
+    return (model.nq,) if name == "q" else argument_shape(model, name)
+
+
+def _forward(call: _Call, *arrays: Any) -> tuple[Any, Any]:
+    q, u = arrays[:2]
+    path = jax.ShapeDtypeStruct((q.shape[0], u.shape[1] + 1, q.shape[1]), q.dtype)
+    status = jax.ShapeDtypeStruct((q.shape[0],), jnp.int32)
+    run = jax.ffi.ffi_call(_TARGETS[0], (path, status), vmap_method="broadcast_all")
+    found: tuple[Any, Any] = run(*arrays, **call.attributes)
+    return found
+
+
+def _solve_kept(call: _Call, *arrays: Any) -> tuple[tuple[Any, Any], Any]:
+    path, status = _forward(call, *arrays)
+    return (path, status), (arrays, path, status)
+
+
+def _solve_pull(call: _Call, kept: Any, cotangents: Any) -> tuple[Any, ...]:
+    arrays, path, status = kept
+    count = path.shape[0]
+    shapes = tuple(jax.ShapeDtypeStruct((count, *array.shape[1:]), array.dtype) for array in arrays)
+    run = jax.ffi.ffi_call(_TARGETS[1], shapes, vmap_method="broadcast_all")
+    found = run(*arrays, path, status, cotangents[0], **call.attributes)
+    return tuple(
+        gradient if len(array) == count else jnp.sum(gradient, axis=0, keepdims=True)
+        for gradient, array in zip(found, arrays)
+    )
+
+
+_solve = jax.custom_vjp(_forward, nondiff_argnums=(0,))
+_solve.defvjp(_solve_kept, _solve_pull)

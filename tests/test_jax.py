@@ -1,0 +1,264 @@
+"""The jax layer: the core's own numbers, its gradients by differences, and every transformation of jax."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scenes
+from test_batch_products import FALLING, courses
+
+import qdsim
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+jax.config.update("jax_enable_x64", True)
+
+import jax.test_util  # noqa: E402
+
+import qdsim.jax  # noqa: E402
+
+SMOOTH = qdsim.Options(kappa=200.0)
+MADE = {
+    "planar_hand": scenes.planar_hand,
+    "box": lambda: scenes.pusher("box"),
+    "pendulum": scenes.pendulum,
+}
+
+
+@pytest.fixture(params=sorted(MADE))
+def scene(request: pytest.FixtureRequest) -> scenes.Scene:
+    return MADE[request.param]()
+
+
+def test_the_numbers_of_the_core(scene: scenes.Scene) -> None:
+    model = scene.model
+    q, u = courses(scene, 4, 3)
+    path = qdsim.jax.rollout(model, q, u)
+    assert np.array_equal(path, qdsim.rollout(model, q, u).q)
+    assert np.array_equal(qdsim.jax.step(model, q, u[:, 0]), path[:, 1])
+    q, u = q.reshape(2, 2, -1), u.reshape(2, 2, 3, -1)
+    assert np.array_equal(qdsim.jax.rollout(model, q, u[0, 0]).shape, (2, 2, 4, model.nq))
+    for seen in (
+        jax.jit(lambda q, u: qdsim.jax.rollout(model, q, u))(q, u),
+        jax.vmap(lambda q, u: qdsim.jax.rollout(model, q, u))(q, u),
+        jax.vmap(jax.vmap(lambda q, u: qdsim.jax.rollout(model, q, u)))(q, u),
+    ):
+        assert np.array_equal(seen, path.reshape(seen.shape))
+
+    def forward(q: object, u: object) -> tuple[object, object]:
+        q = qdsim.jax.step(model, q, u)
+        return q, q
+
+    scanned = jax.jit(lambda q, u: jax.lax.scan(forward, q, u)[1])(q[0, 0], u[0, 0])
+    assert np.array_equal(scanned, path[0, 1:])
+
+
+def test_gradients_are_those_of_the_core(scene: scenes.Scene) -> None:
+    model = scene.model
+    q, u = courses(scene, 4, 3)
+    cotangent = np.random.default_rng(0).standard_normal((4, 4, model.nq))
+    friction = np.asarray(model.parameters.pair_friction)
+    tau = np.zeros((3, model.nv))
+
+    def value(q: object, u: object, friction: object, tau: object, **ways: object) -> object:
+        given = {"parameters": {"pair_friction": friction}, "tau": tau, **ways}
+        return jnp.sum(cotangent * qdsim.jax.rollout(model, q, u, **given))
+
+    for ways in ({}, {"derivative": "smoothed", "kappa": 100.0}):
+        found = jax.jit(jax.grad(lambda *a, w=ways: value(*a, **w), argnums=(0, 1, 2, 3)))(
+            q, u, friction, tau
+        )
+        expected = qdsim.rollout_vjp(
+            model,
+            q,
+            u,
+            cotangent=cotangent,
+            coordinates="ambient",
+            wrt=("q", "u", "pair_friction", "tau"),
+            checkpoint=0,
+            **ways,
+        ).gradients
+        assert np.allclose(found[0], expected["q"], rtol=1e-10, atol=1e-12)
+        assert np.allclose(found[1], expected["u"], rtol=1e-10, atol=1e-12)
+        assert np.allclose(found[2], expected["pair_friction"].sum(axis=0), rtol=1e-10, atol=1e-12)
+        assert np.allclose(found[3], expected["tau"].sum(axis=0), rtol=1e-10, atol=1e-12)
+
+
+def test_differences_of_the_numbers_of_q() -> None:
+    """f(normalize(q)) with quaternions, not all of unit length; one step and a scan of them."""
+    scene = scenes.pusher("box")
+    model = scene.model
+    q, u = courses(scene, 2, 2)
+    q[:, 3:7] *= 1.0002
+    smooth = qdsim.Options(kappa=100.0)
+    jax.test_util.check_grads(
+        lambda q, u: qdsim.jax.rollout(model, q, u, smooth),
+        (q, u),
+        order=1,
+        modes=["rev"],
+        eps=1e-6,
+    )
+    gravity = np.asarray(model.parameters.gravity)
+
+    def scanned(q: object, u: object, gravity: object) -> object:
+        def forward(q: object, u: object) -> tuple[object, None]:
+            return qdsim.jax.step(model, q, u, smooth, parameters={"gravity": gravity}), None
+
+        return jax.lax.scan(forward, q, u)[0]
+
+    jax.test_util.check_grads(scanned, (q[0], u[0], gravity), order=1, modes=["rev"], eps=1e-6)
+
+
+def test_tangent_coordinates(scene: scenes.Scene) -> None:
+    model = scene.model
+    q, u = courses(scene, 3, 2)
+    rng = np.random.default_rng(1)
+    v = rng.standard_normal((3, model.nv))
+    moved = np.array([model.integrate(a, b) for a, b in zip(q, v)])
+    integrate = jax.jit(lambda q, v: qdsim.jax.integrate(model, q, v))
+    difference = jax.jit(lambda a, b: qdsim.jax.difference(model, a, b))
+    assert np.allclose(integrate(q, v), moved, atol=1e-14)
+    back = np.array([model.difference(a, b) for a, b in zip(moved, q)])
+    assert np.allclose(difference(moved, q), back, atol=1e-12)
+    cotangent = rng.standard_normal((3, 3, model.nv))
+
+    def value(v: object) -> object:
+        path = qdsim.jax.rollout(model, qdsim.jax.integrate(model, q, v), u)
+        return jnp.sum(cotangent * qdsim.jax.difference(model, path, path0))
+
+    path0 = qdsim.rollout(model, q, u).q
+    gradient = jax.jit(jax.grad(value))(np.zeros((3, model.nv)))
+    expected = qdsim.rollout_vjp(model, q, u, cotangent=cotangent, checkpoint=0).gradients["q"]
+    assert np.allclose(gradient, expected, rtol=1e-8, atol=1e-9)
+
+
+def test_single_precision(scene: scenes.Scene) -> None:
+    model = scene.model
+    q, u = courses(scene, 3, 2)
+    q32, u32 = q.astype(np.float32), u.astype(np.float32)
+    path = jax.jit(lambda q, u: qdsim.jax.rollout(model, q, u))(q32, u32)
+    assert path.dtype == jnp.float32
+    exact = qdsim.rollout(model, q32.astype(float), u32.astype(float)).q
+    assert np.array_equal(path, exact.astype(np.float32))
+    gradient = jax.grad(lambda u: jnp.sum(qdsim.jax.rollout(model, q32, u, SMOOTH) ** 2))(u32)
+    wide = jax.grad(lambda u: jnp.sum(qdsim.jax.rollout(model, q32.astype(float), u, SMOOTH) ** 2))(
+        u32.astype(float)
+    )
+    assert gradient.dtype == jnp.float32
+    assert np.allclose(gradient, wide, rtol=1e-3, atol=1e-4 * float(np.abs(wide).max()))
+
+
+def test_batched_parameters_under_vmap() -> None:
+    scene = scenes.pusher("box")
+    model = scene.model
+    q, u = courses(scene, 3, 2)
+    mass = np.asarray(model.parameters.body_mass) * np.array([[0.8], [1.0], [1.3]])
+
+    def run(q: object, u: object, mass: object) -> object:
+        return qdsim.jax.rollout(model, q, u, parameters={"body_mass": mass})
+
+    expected = qdsim.rollout(model, q, u, parameters={"body_mass": mass}).q
+    assert np.array_equal(jax.vmap(run)(q, u, mass), expected)
+    assert np.array_equal(run(q, u, mass), expected)
+    # each mass with the whole batch
+    every = jax.vmap(run, in_axes=(None, None, 0))(q, u, mass)
+    for k in range(3):
+        alone = qdsim.rollout(model, q, u, parameters={"body_mass": mass[k]}).q
+        assert np.array_equal(every[k], alone)
+    gradient = jax.vmap(jax.grad(lambda m, q, u: jnp.sum(run(q, u, m))), in_axes=(0, None, None))
+    many = gradient(mass, q, u)
+    for k in range(3):
+        one = jax.grad(lambda m: jnp.sum(run(q, u, m)))(mass[k])
+        assert np.allclose(many[k], one, rtol=1e-12, atol=1e-12)
+
+
+def test_failures_arrive_as_messages_or_are_marked() -> None:
+    model = qdsim.load(FALLING)
+    options = qdsim.Options(epsilon=0.0)
+    q = np.array([[0.0, 0.0], [1.0, 0.0]])
+    u = np.zeros((2, 3, 1))
+    with pytest.raises(Exception, match=r"qdsim\.jax: sample 1, step 0: unbounded|not unique"):
+        jax.block_until_ready(qdsim.jax.rollout(model, q, u, options))
+    path, ok = qdsim.jax.rollout(model, q, u, options, errors="mark")
+    assert ok.tolist() == [True, False]
+    assert np.array_equal(path[1], np.tile(q[1], (4, 1)))
+    gradient = jax.grad(
+        lambda u: jnp.sum(qdsim.jax.rollout(model, q, u, options, errors="mark")[0])
+    )(u)
+    assert np.array_equal(gradient[1], np.zeros((3, 1))) and np.all(gradient[0] != 0.0)
+
+
+def test_wrong_arguments_are_named() -> None:
+    scene = scenes.pusher("box")
+    model = scene.model
+    q, u = courses(scene, 2, 2)
+
+    def refuse(said: str, *arguments: object, **more: object) -> None:
+        with pytest.raises((ValueError, TypeError, jax.errors.JaxRuntimeError), match=said):
+            jax.block_until_ready(qdsim.jax.rollout(model, *arguments, **more))
+
+    refuse(r"^q: expected shape \(\.\.\., 10\)", q[:, :-1], u)
+    refuse(r"^u: expected shape", q, u[..., :-1])
+    refuse(r"^parameters: expected names", q, u, parameters={"mass": 1.0})
+    refuse(r"^body_mass: expected shape", q, u, parameters={"body_mass": np.ones(2)})
+    refuse(r"^kappa: ", q, u, kappa=1.0)
+    refuse(r"^options: expected", q, u, 0.1)
+    refuse(r"^errors: ", q, u, errors="ignore")
+    refuse(r"q: sample 1: element 0 is nan", q * np.array([[1.0], [np.nan]]), u)
+    refuse(r"u: sample 0: element 0 is inf", q, np.full_like(u, np.inf))
+    refuse(r"unit length", q * 2.0, u)
+    mass = np.asarray(model.parameters.body_mass).copy()
+    mass[1] = -1.0
+    refuse(r"parameters\['body_mass'\]: sample 0: element 1", q, u, parameters={"body_mass": mass})
+    with pytest.raises(TypeError, match=r"^model: expected a qdsim\.Model"):
+        qdsim.jax.step(None, q, u[:, 0])
+
+
+def test_no_samples_and_no_steps(scene: scenes.Scene) -> None:
+    model = scene.model
+    q, u = courses(scene, 2, 2)
+    assert qdsim.jax.rollout(model, q[:0], u[:0]).shape == (0, 3, model.nq)
+    assert np.array_equal(
+        qdsim.jax.rollout(model, q, u[:, :0])[:, 0], qdsim.rollout(model, q, u).q[:, 0]
+    )
+
+
+def test_compiled_programs_outlive_models() -> None:
+    scene = scenes.planar_hand()
+    q, u = courses(scene, 2, 2)
+    expected = qdsim.rollout(scene.model, q, u).q
+
+    def compiled() -> object:
+        model = scenes.planar_hand().model
+        held = qdsim.Options(held=("l1",)), qdsim.Options()
+        qdsim.jax.rollout(model, q, u, held[0])
+        return jax.jit(lambda q, u: qdsim.jax.rollout(model, q, u, held[1])).lower(q, u).compile()
+
+    run = compiled()
+    jax.clear_caches()
+    gc.collect()
+    assert np.array_equal(run(q, u), expected)
+
+
+def test_programs_that_are_running_when_the_interpreter_ends() -> None:
+    code = """
+import numpy as np, jax, qdsim, qdsim.jax, scenes
+scene = scenes.pusher("box")
+q, u = scene.model.default_q, np.zeros((20000, 3))
+run = jax.jit(lambda q, u: qdsim.jax.rollout(scene.model, q[None].repeat(4, 0), u, threads=2))
+run(q, u)
+print("sent")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd="tests",
+        check=False,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "sent"), done.stderr
