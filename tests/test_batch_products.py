@@ -53,7 +53,7 @@ def chain(
     for command in u:
         path.append(qdsim.step(model, path[-1], command, options).q_next)
     total: dict[str, np.ndarray] = {}
-    each: dict[str, list[np.ndarray]] = {name: [] for name in ("u", "tau", "wrench")}
+    each: dict[str, list[np.ndarray]] = {name: [] for name in ("u", "tau", "wrench", "mocap")}
     y = cotangent[-1]
     for t in reversed(range(len(u))):
         found = qdsim.differentiate(model, path[t], u[t], way or options).vjp(y, EVERY)
@@ -230,6 +230,7 @@ def test_samples_have_their_own_parameters_and_forces() -> None:
         wrt=EVERY,
     )
     assert found.gradients["wrench"].shape == (3, 3, model.body_count, 6)
+    assert found.gradients["mocap"].shape == (3, 3, model.mocap_count, 6)
     for i in range(3):
         own = model.with_parameters(body_mass=mass[i])
         alone = qdsim.rollout_vjp(

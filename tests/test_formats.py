@@ -290,23 +290,21 @@ class TestJoints:
                 '<body><joint name="j" type="free" stiffness="4"/><geom size="1"/></body>',
                 "joint 'j': springs on free joints",
             ),
-            ('<body name="m" mocap="true"><geom size="1"/></body>', "body 'm': mocap"),
-            (
-                '<body name="m" gravcomp="1"><freejoint/><geom size="1"/></body>',
-                "body 'm': gravcomp 1",
-            ),
         ],
     )
     def test_errors(self, body: str, words: str) -> None:
         with pytest.raises(ValueError, match=words):
             load_description(mjcf(body))
 
-    def test_gravcomp_of_a_robot_is_listed(self) -> None:
+    def test_compensation_of_gravity_and_mocap(self) -> None:
         body = TWO.replace('name="c"', 'name="c" gravcomp="0.5"')
-        description = load_description(mjcf(body), stiffness=1)
-        assert description.ignored == (
-            "body 'c': gravcomp 0.5 (gravity does not act on actuated joints)",
-        )
+        text = mjcf(body + '<body name="m" mocap="true" pos="1 2 3" quat="0 1 0 0"/>')
+        description = load_description(text, stiffness=1)
+        assert description.ignored == ()
+        assert {body.name: body.gravcomp for body in description.bodies}["c"] == 0.5
+        (placed,) = [body for body in description.bodies if body.mocap]
+        assert (placed.name, placed.pos, placed.quat) == ("m", (1, 2, 3), (0, 1, 0, 0))
+        assert load_description(description.to_mjcf()).bodies == description.bodies
 
     def test_inertia_in_body_axes(self) -> None:
         """The kinetic energy of a spinning body is MuJoCo's."""
@@ -438,7 +436,6 @@ class TestIgnoredAndErrors:
                 ),
                 "actuator 'v'",
             ),
-            ("mocap", mjcf('<body name="m" mocap="true"><geom size="1"/></body>'), "body 'm'"),
             (
                 "ball_limits",
                 mjcf('<body><joint name="j" type="ball" range="0 40"/><geom size="1"/></body>'),
@@ -523,29 +520,6 @@ class TestIgnoredAndErrors:
             load_description(source)
         assert "all of these" not in str(error.value)
 
-    def test_gravity_on_passive_bodies_that_are_compensated(self) -> None:
-        """Left out, the body is as heavy as one without compensation; on a robot it changes nothing."""
-        body = '<body name="b"{}><freejoint/><geom size="0.1"/></body>'
-        source = mjcf(body.format(' gravcomp="0.5"'))
-        with pytest.raises(ValueError, match=r"body 'b': gravcomp 0.5.*leave_out='gravcomp'"):
-            load_description(source)
-        with pytest.warns(ModelWarning, match="left out: body 'b': gravcomp 0.5"):
-            found = load_description(source, leave_out="gravcomp")
-        plain = load_description(mjcf(body.format("")))
-        assert found.bodies == plain.bodies
-        assert found.gravity == plain.gravity
-
-    def test_what_drove_a_compensated_body_was_left_out(self) -> None:
-        """A body whose actuator is left out hangs on a passive joint, and the error says so."""
-        source = mjcf(
-            '<body name="b" gravcomp="1"><joint name="h"/><geom size="0.1"/></body>',
-            '<actuator><motor name="m" joint="h"/></actuator>',
-        )
-        with pytest.raises(ValueError, match=r"leave_out=.'actuators', 'gravcomp'. loads"):
-            load_description(source)
-        with pytest.warns(ModelWarning, match=r"actuator 'm'.*body 'b': gravcomp"):
-            load_description(source, leave_out=["actuators", "gravcomp"])
-
     def test_pairs_of_what_was_left_out(self) -> None:
         """An explicit pair with a height field goes with it."""
         asset = (
@@ -580,10 +554,10 @@ class TestIgnoredAndErrors:
 
     def test_one_kind_does_not_excuse_another(self) -> None:
         source = mjcf(
-            TWO + '<body name="m" mocap="true"><geom size="1"/></body>',
+            TWO + '<body><joint name="m" type="ball" range="0 40"/><geom size="1"/></body>',
             '<actuator><position name="a" joint="h" kp="5" forcerange="-1 1"/></actuator>',
         )
-        with pytest.raises(ValueError, match="body 'm'") as error:
+        with pytest.raises(ValueError, match="joint 'm'") as error:
             load_description(source, leave_out="force_limits")
         assert "forcerange" not in str(error.value)
 

@@ -17,7 +17,7 @@ from test_wrench import BLOCK, MASS, MU, SPRING, G, H
 import qdsim
 
 ARGUMENTS = qdsim._core.ARGUMENT_NAMES
-PARAMETERS = ARGUMENTS[4:]
+PARAMETERS = ARGUMENTS[5:]
 STANDARD = 1e-6
 
 Tangents = dict[str, np.ndarray]
@@ -26,6 +26,7 @@ Tangents = dict[str, np.ndarray]
 def shape_of(model: qdsim.Model, name: str) -> tuple[int, ...]:
     inputs = {"q": (model.nv,), "u": (model.nu,), "tau": (model.nv,)}
     inputs["wrench"] = (model.body_count, 6)
+    inputs["mocap"] = (model.mocap_count, 6)
     return inputs[name] if name in inputs else getattr(model.parameters, name).shape
 
 
@@ -397,7 +398,9 @@ def test_bad_arguments_are_named() -> None:
         d.jvp({"gravity": np.zeros(4)})
     with pytest.raises(ValueError, match="tangents: leading dimensions differ"):
         d.jvp({"gravity": np.zeros((2, 3)), "q": np.zeros(nv)})
-    with pytest.raises(ValueError, match="wrt: expected 'q', 'u', 'tau', 'wrench' or a name in"):
+    with pytest.raises(
+        ValueError, match="wrt: expected 'q', 'u', 'tau', 'wrench', 'mocap' or a name"
+    ):
         qdsim.linearize(scene.model, q, u, wrt=("mass",))
     with pytest.raises(TypeError, match=r"model: expected a qdsim\.Model"):
         qdsim.differentiate(3, q, u)  # type: ignore[arg-type]

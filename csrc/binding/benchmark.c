@@ -95,7 +95,7 @@ PyObject *step_benchmark_function(PyObject *module, PyObject *const *args, Py_ss
   step_call call;
   if (linearize < 0 ||
       step_call_begin(&call, PyModule_GetState(module), "_step_benchmark", in[0], in[1], in[2],
-                      in[3], NULL, NULL) < 0 ||
+                      in[3], NULL, NULL, NULL) < 0 ||
       step_call_start(&call, in[6]) < 0) {
     return NULL;
   }
@@ -127,7 +127,7 @@ PyObject *workspace_bytes_function(PyObject *module, PyObject *const *args, Py_s
   int linearize = PyObject_IsTrue(in[4]);
   step_call call;
   if (linearize < 0 || step_call_begin(&call, PyModule_GetState(module), "_workspace_bytes", in[0],
-                                       in[1], in[2], in[3], NULL, NULL) < 0) {
+                                       in[1], in[2], in[3], NULL, NULL, NULL) < 0) {
     return NULL;
   }
   qd_status status;

@@ -21,6 +21,7 @@ static int argument_shape(const qd_model *model, int argument, npy_intp *dims) {
   npy_intp size = qd_argument_size(model, argument);
   switch (argument) {
   case QD_BY_WRENCH:
+  case QD_BY_MOCAP:
     dims[0] = size / 6;
     dims[1] = 6;
     return 2;
@@ -109,19 +110,20 @@ typedef struct differential_object {
 
 const char differential_doc[] =
     "_differentiate($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
-    "warm_start=None)\n--\n\n"
+    "mocap=None, warm_start=None)\n--\n\n"
     "A step that keeps its factorisation; see qdsim.differentiate.";
 
 PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                 PyObject *kwnames) {
-  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrench", "warm_start"};
+  static const char *const names[] = {"model", "q",      "u",     "options",
+                                      "tau",   "wrench", "mocap", "warm_start"};
   core_state *state = PyModule_GetState(module);
-  PyObject *in[7];
+  PyObject *in[8];
   step_call call;
-  if (arguments_parse("differentiate", names, 7, 4, 3, args, arg_count, kwnames, in) < 0 ||
-      step_call_begin(&call, state, "differentiate", in[0], in[1], in[2], in[3], in[4], in[5]) <
-          0 ||
-      step_call_start(&call, in[6]) < 0) {
+  if (arguments_parse("differentiate", names, 8, 4, 3, args, arg_count, kwnames, in) < 0 ||
+      step_call_begin(&call, state, "differentiate", in[0], in[1], in[2], in[3], in[4], in[5],
+                      in[6]) < 0 ||
+      step_call_start(&call, in[7]) < 0) {
     return NULL;
   }
   qd_status status;

@@ -3,12 +3,13 @@
 
 const char linearize_doc[] =
     "linearize($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
-    "wrt=('q', 'u'), warm_start=None)\n--\n\n"
+    "mocap=None, wrt=('q', 'u'), warm_start=None)\n--\n\n"
     "A step and its derivatives A = dq_next/dq (nv, nv) and B = dq_next/du (nv, nu) in tangent\n"
     "coordinates, exact (formulation 4).\n\n"
     "Arguments and errors as in step(). wrt: which of 'q' (A) and 'u' (B) are wanted; the other "
     "is\n"
-    "None. Further names in wrt, 'tau', 'wrench' and those of model.parameters ('gravity',\n"
+    "None. Further names in wrt, 'tau', 'wrench', 'mocap' and those of model.parameters "
+    "('gravity',\n"
     "'body_mass', 'geom_size', 'pair_friction', ...), give dq_next by them in .derivatives, of "
     "shape\n"
     "(nv, *shape of the argument); see qdsim.differentiate for what is held constant, and for\n"
@@ -27,9 +28,10 @@ static int wrt_bit(PyObject *item) {
   if (argument >= 0) {
     return 1 << argument;
   }
-  PyErr_Format(PyExc_ValueError,
-               "wrt: expected 'q', 'u', 'tau', 'wrench' or a name in model.parameters, got %R",
-               item);
+  PyErr_Format(
+      PyExc_ValueError,
+      "wrt: expected 'q', 'u', 'tau', 'wrench', 'mocap' or a name in model.parameters, got %R",
+      item);
   return -1;
 }
 
@@ -139,18 +141,18 @@ static PyObject *linearize_call(step_call *call, int wrt) {
 
 PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                              PyObject *kwnames) {
-  static const char *const names[] = {"model", "q",      "u",   "options",
-                                      "tau",   "wrench", "wrt", "warm_start"};
-  PyObject *in[8];
+  static const char *const names[] = {"model",  "q",     "u",   "options",   "tau",
+                                      "wrench", "mocap", "wrt", "warm_start"};
+  PyObject *in[9];
   step_call call;
-  if (arguments_parse("linearize", names, 8, 4, 3, args, arg_count, kwnames, in) < 0) {
+  if (arguments_parse("linearize", names, 9, 4, 3, args, arg_count, kwnames, in) < 0) {
     return NULL;
   }
-  int wrt = wrt_read(in[6]);
+  int wrt = wrt_read(in[7]);
   if (wrt < 0 ||
       step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], in[2], in[3],
-                      in[4], in[5]) < 0 ||
-      step_call_start(&call, in[7]) < 0) {
+                      in[4], in[5], in[6]) < 0 ||
+      step_call_start(&call, in[8]) < 0) {
     return NULL;
   }
   PyObject *out =

@@ -379,6 +379,7 @@ static PyMemberDef model_members[] = {
     COUNT_MEMBER(pair_count, "Pairs of geometries that may touch."),
     COUNT_MEMBER(constraint_count, "Bilateral constraints."),
     COUNT_MEMBER(tendon_count, "Tendons."),
+    COUNT_MEMBER(mocap_count, "Bodies whose pose is an input of a step."),
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef model_getset[] = {

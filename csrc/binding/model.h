@@ -10,7 +10,7 @@ struct model_object {
   _Atomic int is_ready;          /* set last: all of the object can be read */
   uint64_t serial;               /* unlike the address never used twice */
   int nq, nv, nu;
-  int body_count, joint_count, geom_count, pair_count, constraint_count, tendon_count;
+  int body_count, joint_count, geom_count, pair_count, constraint_count, tendon_count, mocap_count;
   int is_planar;
   double planar_normal[3];
   int32_t *joint_type; /* (joint_count), owns the block of the next three */

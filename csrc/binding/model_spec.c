@@ -19,6 +19,7 @@ typedef enum count_kind {
   COUNT_CONSTRAINT,
   COUNT_TENDON,
   COUNT_TENDON_POINT,
+  COUNT_MOCAP,
   COUNT_KIND_COUNT,
   COUNT_NQ = COUNT_KIND_COUNT,
   COUNT_THREE
@@ -44,6 +45,8 @@ static const spec_field spec_fields[] = {
     FIELD(body_mass, NPY_DOUBLE, COUNT_BODY, 0, 0),
     FIELD(body_com, NPY_DOUBLE, COUNT_BODY, 3, 0),
     FIELD(body_inertia, NPY_DOUBLE, COUNT_BODY, 3, 3),
+    FIELD(body_gravcomp, NPY_DOUBLE, COUNT_BODY, 0, 0),
+    FIELD(mocap_body, NPY_INT32, COUNT_MOCAP, 0, 0),
     FIELD(joint_type, NPY_INT32, COUNT_JOINT, 0, 0),
     FIELD(joint_body, NPY_INT32, COUNT_JOINT, 0, 0),
     FIELD(joint_pos, NPY_DOUBLE, COUNT_JOINT, 3, 0),
@@ -184,6 +187,7 @@ static int spec_read(spec_reader *reader, PyObject *dict) {
   spec->cloud_point_total = (int)reader->counts[COUNT_CLOUD_POINT];
   spec->pair_count = (int)reader->counts[COUNT_PAIR];
   spec->constraint_count = (int)reader->counts[COUNT_CONSTRAINT];
+  spec->mocap_count = (int)reader->counts[COUNT_MOCAP];
   spec->tendon_count = (int)reader->counts[COUNT_TENDON];
   spec->tendon_point_total = (int)reader->counts[COUNT_TENDON_POINT];
   return 0;
@@ -238,6 +242,7 @@ static int model_fill_from(model_object *self, const qd_model_spec *spec) {
   self->pair_count = spec->pair_count;
   self->constraint_count = spec->constraint_count;
   self->tendon_count = spec->tendon_count;
+  self->mocap_count = spec->mocap_count;
   self->is_planar = qd_model_planar_normal(model, self->planar_normal);
   self->model = model;
   return 0;

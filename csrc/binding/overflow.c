@@ -32,6 +32,7 @@ PyObject *overflow_describe(const qd_model *model, const qd_step_input *input,
   largest_note(&found, "u", input->u, qd_argument_size(model, QD_BY_U));
   largest_note(&found, "tau", input->tau, qd_argument_size(model, QD_BY_TAU));
   largest_note(&found, "wrench", input->wrench, qd_argument_size(model, QD_BY_WRENCH));
+  largest_note(&found, "mocap", input->mocap, 7 * qd_model_mocap_count(model));
   for (int k = 0; k < QD_PARAMETER_COUNT; k++) {
     const double *values =
         parameters && parameters[k] ? parameters[k] : qd_parameter_values(model, (qd_parameter)k);

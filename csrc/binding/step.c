@@ -3,7 +3,7 @@
 
 const char step_doc[] =
     "step($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
-    "warm_start=None)\n--\n\n"
+    "mocap=None, warm_start=None)\n--\n\n"
     "One quasi-dynamic step q_next = f(q, u) (Pang et al. 2023, section III; formulation 2).\n\n"
     "model: qdsim.Model. q: configuration (nq). u: commands (nu), in the units of the actuators.\n"
     "options: qdsim.Options, None for the defaults. tau: applied generalised force (nv), N or Nm.\n"
@@ -12,6 +12,12 @@ const char step_doc[] =
     "at the centre of mass, then moment Nm, world axes (MuJoCo's xfrc_applied). Forces on "
     "actuated\n"
     "joints add to those of their springs.\n"
+    "mocap: poses of the mocap bodies, (mocap_count, 7) in the order of model.mocap_names or a "
+    "mapping\n"
+    "from their names to (7): position m, quaternion w x y z. Those not given stand where the "
+    "model "
+    "has\n"
+    "them.\n"
     "warm_start: an earlier Step or Linearization of this model, under any options, to look for "
     "the\n"
     "solution near its own; worth it along a trajectory. The answer is certified as without; it\n"
@@ -26,13 +32,14 @@ const char step_doc[] =
 
 PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                         PyObject *kwnames) {
-  static const char *const names[] = {"model", "q", "u", "options", "tau", "wrench", "warm_start"};
-  PyObject *in[7];
+  static const char *const names[] = {"model", "q",      "u",     "options",
+                                      "tau",   "wrench", "mocap", "warm_start"};
+  PyObject *in[8];
   step_call call;
-  if (arguments_parse("step", names, 7, 4, 3, args, arg_count, kwnames, in) < 0 ||
+  if (arguments_parse("step", names, 8, 4, 3, args, arg_count, kwnames, in) < 0 ||
       step_call_begin(&call, PyModule_GetState(module), "step", in[0], in[1], in[2], in[3], in[4],
-                      in[5]) < 0 ||
-      step_call_start(&call, in[6]) < 0) {
+                      in[5], in[6]) < 0 ||
+      step_call_start(&call, in[7]) < 0) {
     return NULL;
   }
   qd_status status;

@@ -45,7 +45,8 @@ int step_call_configure(step_call *call, const core_state *state, const char *na
 }
 
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
-                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau, PyObject *wrench) {
+                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau, PyObject *wrench,
+                    PyObject *mocap) {
   if (step_call_configure(call, state, name, model, options) < 0) {
     return -1;
   }
@@ -71,6 +72,10 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
   if (!bad && wrench && wrench != Py_None) {
     bad = wrench_read(state, call->model, model, wrench, entry->wrench) < 0;
     call->input.wrench = entry->wrench;
+  }
+  if (!bad && mocap && mocap != Py_None) {
+    bad = mocap_read(call->model, model, mocap, entry->mocap) < 0;
+    call->input.mocap = entry->mocap;
   }
   if (bad) {
     step_call_end(call);

@@ -24,9 +24,11 @@ typedef struct step_call {
  * options may be NULL. */
 int step_call_configure(step_call *call, const core_state *state, const char *name, PyObject *model,
                         PyObject *options);
-/* -1 with an exception, and then nothing is left to end. options, tau and wrench may be NULL. */
+/* -1 with an exception, and then nothing is left to end. options and what follows may be NULL.
+ */
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
-                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau, PyObject *wrench);
+                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau, PyObject *wrench,
+                    PyObject *mocap);
 /* One qd_step, or qd_linearize into A and B (NULL: not wanted); grows the workspace as needed.
  * Needs no GIL. */
 qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B);
@@ -40,8 +42,11 @@ void step_call_end(step_call *call);
 /* differential.c: new frozen arrays of d q_next by the arguments whose bit is set (nv, *shape),
  * None for the others. -1 with an exception. */
 int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMENT_COUNT]);
-/* wrench.c: reads (body_count, 6) or a mapping from names of bodies to (6) into out (body_count,
- * 6). -1 with an exception. */
+/* body_rows.c: reads (mocap_count, 7) or a mapping from names of mocap bodies to (7) into out,
+ * normalised; bodies that are not named stand where the model has them. -1 with an exception. */
+int mocap_read(const model_object *model, PyObject *model_argument, PyObject *mocap, double *out);
+/* Reads (body_count, 6) or a mapping from names of bodies to (6) into out (body_count, 6). -1 with
+ * an exception. */
 int wrench_read(const core_state *state, const model_object *model, PyObject *model_argument,
                 PyObject *wrench, double *out);
 

@@ -9,7 +9,8 @@ static workspace_entry *entry_create(const qd_model *model) {
   size_t nf = QD_CONSTRAINT_FORCE * (size_t)qd_model_constraint_count(model);
   size_t nw = 6 * (size_t)qd_model_body_count(model);
   size_t nt = (size_t)qd_model_tendon_count(model);
-  size_t count = 2 * nq + nu + 3 * nv + nw + nf + nt + nv * nv + nv * nu;
+  size_t nm = 7 * (size_t)qd_model_mocap_count(model);
+  size_t count = nm + 2 * nq + nu + 3 * nv + nw + nf + nt + nv * nv + nv * nu;
   workspace_entry *entry = calloc(1, sizeof *entry + count * sizeof(double));
   if (!entry) {
     return NULL;
@@ -23,7 +24,8 @@ static workspace_entry *entry_create(const qd_model *model) {
   entry->u = entry->q + nq;
   entry->tau = entry->u + nu;
   entry->wrench = entry->tau + nv;
-  entry->q_next = entry->wrench + nw;
+  entry->mocap = entry->wrench + nw;
+  entry->q_next = entry->mocap + nm;
   entry->delta = entry->q_next + nq;
   entry->limit_force = entry->delta + nv;
   entry->constraint_force = entry->limit_force + nv;

@@ -15,6 +15,7 @@ typedef struct workspace_entry {
   double *u;                /* (nu) */
   double *tau;              /* (nv) */
   double *wrench;           /* (body_count, 6) */
+  double *mocap;            /* (mocap_count, 7) */
   double *q_next;           /* (nq) */
   double *delta;            /* (nv) */
   double *limit_force;      /* (nv) */

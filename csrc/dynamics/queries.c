@@ -8,7 +8,7 @@
 void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double *q, double *pos,
                    double *rot) {
   kinematics *k = &workspace->kinematics;
-  kinematics_compute(model, q, k);
+  kinematics_compute(model, q, NULL, k);
   memcpy(pos, k->body_pos, 3 * (size_t)model->body_count * sizeof(double));
   memcpy(rot, k->body_rot, 9 * (size_t)model->body_count * sizeof(double));
 }
@@ -20,7 +20,7 @@ void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const dou
   double p[3];
   int count;
   const int *chain = body_chain(model, body, &count);
-  kinematics_compute(model, q, k);
+  kinematics_compute(model, q, NULL, k);
   mat3_mul_vec(p, k->body_rot + 9 * body, point);
   vec3_axpy(p, 1.0, k->body_pos + 3 * body);
   memset(jacobian, 0, 6 * (size_t)nv * sizeof(double));
@@ -38,7 +38,7 @@ void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const dou
 void qd_tendon_lengths(const qd_model *model, qd_workspace *workspace, const double *q,
                        double *length, double *jacobian) {
   const tendons *t = &workspace->problem.tendons;
-  kinematics_compute(model, q, &workspace->kinematics);
+  kinematics_compute(model, q, NULL, &workspace->kinematics);
   tendons_compute(t, model, &workspace->kinematics, q);
   memcpy(length, t->length, (size_t)model->tendon_count * sizeof(double));
   if (jacobian == NULL) {
@@ -53,7 +53,7 @@ void qd_tendon_lengths(const qd_model *model, qd_workspace *workspace, const dou
 }
 
 void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double *q, double *M) {
-  kinematics_compute(model, q, &workspace->kinematics);
+  kinematics_compute(model, q, NULL, &workspace->kinematics);
   inertia_compute(model, &workspace->kinematics, 1, &workspace->inertia);
   inertia_mass_matrix(M, model, &workspace->kinematics, &workspace->inertia);
 }
@@ -68,7 +68,7 @@ qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const doubl
   if (!all_finite(q, model->nq)) {
     return QD_NOT_FINITE;
   }
-  kinematics_compute(model, q, &workspace->kinematics);
+  kinematics_compute(model, q, NULL, &workspace->kinematics);
   const qd_status status =
       collision_compute(model, &workspace->kinematics, margin, &workspace->collision);
   *contacts = workspace->collision.contact;

@@ -46,7 +46,8 @@ static int options_make_sense(const qd_step_options *o, const qd_model *model) {
 static int input_is_finite(const qd_step_input *in, const qd_model *model) {
   return all_finite(in->q, model->nq) && all_finite(in->u, model->nu) &&
          (in->tau == NULL || all_finite(in->tau, model->nv)) &&
-         (in->wrench == NULL || all_finite(in->wrench, APPLIED_WRENCH * model->body_count));
+         (in->wrench == NULL || all_finite(in->wrench, APPLIED_WRENCH * model->body_count)) &&
+         (in->mocap == NULL || all_finite(in->mocap, MOCAP_POSE * model->mocap_count));
 }
 
 /* A step in which nothing can move: every DOF is held. */
@@ -297,7 +298,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   int before = 0; /* contacts of the round before */
   w->problem.relaxed = 0;
   w->problem.loads_are_known = 0;
-  kinematics_compute(model, input->q, &w->kinematics);
+  kinematics_compute(model, input->q, input->mocap, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
   set_begin(model, w, options, input);
   for (;;) {
@@ -314,10 +315,11 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
     before = w->collision.count;
     result->relaxed_contacts = w->problem.relaxed_count;
     result->culprit_count = 0;
-    const int missed = result->dropped_pairs > 0
-                           ? 0
-                           : missed_pairs_find(&w->collision, model, input->q, result->delta,
-                                               options->margin, &w->next, result->q_next, add);
+    const int missed =
+        result->dropped_pairs > 0
+            ? 0
+            : missed_pairs_find(&w->collision, model, input->q, result->delta, input->mocap,
+                                options->margin, &w->next, result->q_next, add);
     result->missed_pairs += missed;
     if (missed == 0 || !add) {
       return QD_OK; /* every round adds a pair, so the rounds end */

@@ -271,6 +271,13 @@ typedef struct qd_model_spec {
   const double *body_com;     /* (body_count, 3) centre of mass, body frame */
   const double *body_inertia; /* (body_count, 3, 3) about the centre of mass, body axes, kg m^2 */
 
+  const double *body_gravcomp; /* (body_count) share of the gravity on it that something else
+                                  carries; NULL: none */
+
+  int mocap_count;           /* bodies whose pose is an input of a step */
+  const int32_t *mocap_body; /* (mocap_count) children of the world without joints, each once;
+                                body_pos and body_quat: where they are by default */
+
   int joint_count;
   const int32_t *joint_type; /* (joint_count) a qd_joint_type */
   const int32_t *joint_body; /* (joint_count) */
@@ -358,6 +365,7 @@ int qd_model_nv(const qd_model *model);
 int qd_model_nu(const qd_model *model);
 int qd_model_constraint_count(const qd_model *model);
 int qd_model_tendon_count(const qd_model *model);
+int qd_model_mocap_count(const qd_model *model);
 int qd_model_body_count(const qd_model *model);
 /* 1 if every joint moves in one plane; then normal (3) holds the unit normal of that plane. */
 int qd_model_planar_normal(const qd_model *model, double *normal);
@@ -408,6 +416,11 @@ size_t qd_workspace_bytes(const qd_workspace *workspace);
 /* Normalises quaternions within 1e-3 of unit length; QD_BAD_ARGUMENT beyond (*joint: which joint),
  * QD_NOT_FINITE on NaN or infinity (*joint: which). Output q_out (nq) may be q itself. */
 qd_status qd_normalize(const qd_model *model, const double *q, double *q_out, int *joint);
+/* mocap (mocap_count, 7) = where the model has its mocap bodies */
+void qd_mocap_default(const qd_model *model, double *mocap);
+/* As qd_normalize for the quaternions of poses (mocap_count, 7): position m, quaternion. */
+qd_status qd_mocap_normalize(const qd_model *model, const double *mocap, double *mocap_out,
+                             int *index);
 /* q_out = q [+] v */
 void qd_integrate(const qd_model *model, const double *q, const double *v, double *q_out);
 /* v = q1 [-] q0: the displacement with q1 = q0 [+] v, rotations at most pi */
@@ -544,10 +557,12 @@ typedef struct qd_step_input {
   const double *wrench; /* (body_count, 6) applied to the bodies: force N at the centre of mass,
                            then moment Nm, world axes; the world's row is without effect. NULL: none
                          */
+  const double *mocap;  /* (mocap_count, 7) poses of the mocap bodies: position m, quaternion,
+                           normalised. NULL: where the model has them */
   const qd_step_start *start; /* a guess; NULL: none */
 } qd_step_input;
 
-/* q_next = f(q, u, tau, wrench). QD_NOT_FINITE if an input holds NaN or infinity. */
+/* q_next = f(q, u, tau, wrench, mocap). QD_NOT_FINITE if an input holds NaN or infinity. */
 qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
                   const qd_step_input *input, qd_step_result *result);
 /* The same step, and A = dq_next/dq (nv, nv), B = dq_next/du (nv, nu) in tangent coordinates; NULL
@@ -567,6 +582,7 @@ typedef enum qd_argument {
   QD_BY_U,         /* (nu) */
   QD_BY_TAU,       /* (nv) */
   QD_BY_WRENCH,    /* (body_count, 6) */
+  QD_BY_MOCAP,     /* (mocap_count, 6) translation, then rotation vector in world axes */
   QD_BY_PARAMETER, /* the first of the qd_parameters, in their order */
   QD_BY_BODY_MASS = QD_BY_PARAMETER + QD_PARAMETER_BODY_MASS,
   QD_BY_BODY_COM = QD_BY_PARAMETER + QD_PARAMETER_BODY_COM,
@@ -651,8 +667,10 @@ typedef struct qd_batch_input {
   const double *u;      /* (nu) a sample */
   const double *tau;    /* (nv) a sample, N or Nm; NULL: none */
   const double *wrench; /* (body_count, 6) a sample, as in qd_step_input; NULL: none */
+  const double *mocap;  /* (mocap_count, 7) a sample; NULL: where the model has them */
   ptrdiff_t q_stride, u_stride, tau_stride, wrench_stride; /* doubles from sample to sample */
-  ptrdiff_t u_step, tau_step, wrench_step;     /* of rollouts: doubles from step to step */
+  ptrdiff_t mocap_stride;                                  /* likewise */
+  ptrdiff_t u_step, tau_step, wrench_step, mocap_step;     /* of rollouts: from step to step */
   const double *parameter[QD_PARAMETER_COUNT]; /* a sample's own parameters, which have passed
                                                   qd_parameter_check; NULL: the model's */
   ptrdiff_t parameter_stride[QD_PARAMETER_COUNT];

@@ -4,6 +4,8 @@ void inertia_lay_out(inertia *I, const qd_model *model, arena *a) {
   const size_t nb = (size_t)model->body_count;
   I->subtree = arena_take(a, nb * sizeof(spatial_inertia));
   I->body = arena_take(a, nb * sizeof(spatial_inertia));
+  I->own = model->compensates ? arena_take(a, nb * sizeof(spatial_inertia)) : NULL;
+  I->falls = model->compensates ? I->own : I->subtree;
   I->momentum = arena_take(a, nb * sizeof(wrench));
   I->turned = arena_take(a, (size_t)model->nv * sizeof(screw));
   I->row = arena_doubles(a, (size_t)model->nv);
@@ -43,6 +45,24 @@ static int inertia_counts(const qd_model *model, int all, int body) {
   return all || (tree >= 0 && !model->tree_is_driven[tree]);
 }
 
+/* What gravity pulls on of each subtree. */
+static void compute_falls(const qd_model *model, inertia *I) {
+  for (int b = 0; b < model->body_count; ++b) {
+    I->own[b] = I->body[b];
+    I->own[b].mass *= model->body_fall[b];
+    vec3_scale(I->own[b].moment, I->own[b].moment, model->body_fall[b]);
+  }
+  for (int b = model->body_count - 1; b > 0; --b) {
+    spatial_inertia *parent = I->own + model->body_parent[b];
+    parent->mass += I->own[b].mass;
+    vec3_axpy(parent->moment, 1.0, I->own[b].moment);
+  }
+}
+
+static int has_weight(const spatial_inertia *I) {
+  return I->mass != 0.0 || vec3_dot(I->moment, I->moment) != 0.0;
+}
+
 void inertia_compute(const qd_model *model, const kinematics *k, int all, inertia *I) {
   memset(I->body, 0, (size_t)model->body_count * sizeof(spatial_inertia));
   for (int b = 1; b < model->body_count; ++b) {
@@ -62,6 +82,9 @@ void inertia_compute(const qd_model *model, const kinematics *k, int all, inerti
     for (int i = 0; i < 9; ++i) {
       parent->tensor[i] += child->tensor[i];
     }
+  }
+  if (model->compensates) {
+    compute_falls(model, I);
   }
 }
 
@@ -114,6 +137,10 @@ static void gravity_wrench(wrench *W, const qd_model *model, const spatial_inert
 
 void inertia_gravity_wrench(wrench *W, const qd_model *model, const inertia *I, int body) {
   gravity_wrench(W, model, I->body + body);
+  if (model->compensates) {
+    vec3_scale(W->f, W->f, model->body_fall[body]);
+    vec3_scale(W->m, W->m, model->body_fall[body]);
+  }
 }
 
 void inertia_gravity_force(double *tau, const qd_model *model, const kinematics *k,
@@ -121,8 +148,8 @@ void inertia_gravity_force(double *tau, const qd_model *model, const kinematics 
   for (int i = 0; i < model->nv; ++i) {
     wrench W;
     tau[i] = 0.0;
-    if (I->subtree[model->dof_body[i]].mass > 0.0) {
-      gravity_wrench(&W, model, I->subtree + model->dof_body[i]);
+    if (has_weight(I->falls + model->dof_body[i])) {
+      gravity_wrench(&W, model, I->falls + model->dof_body[i]);
       tau[i] = screw_dot(k->dof_screw + i, &W);
     }
   }
@@ -192,13 +219,13 @@ void inertia_subtract_gravity_derivative(const dof_matrix *D, const qd_model *mo
                                          const double *falls) {
   for (int d = 0; d < D->count; ++d) {
     const int i = D->dofs[d], body = model->dof_body[i];
-    if (I->subtree[body].mass == 0.0) {
+    if (!has_weight(I->falls + body)) {
       continue;
     }
     int count;
     const int *chain = body_chain(model, body, &count);
     wrench W;
-    gravity_wrench(&W, model, I->subtree + body);
+    gravity_wrench(&W, model, I->falls + body);
     for (int c = 0; c < count; ++c) {
       const int j = chain[c];
       if (j > model->dof_block_last[i]) {
@@ -206,14 +233,14 @@ void inertia_subtract_gravity_derivative(const dof_matrix *D, const qd_model *mo
       }
       wrench dW;
       screw turned;
-      gravity_wrench_derivative(&dW, model, I->subtree + body, k->dof_screw + j);
+      gravity_wrench_derivative(&dW, model, I->falls + body, k->dof_screw + j);
       const double own = screw_dot(k->dof_screw + i, &dW);
       *dof_matrix_at(D, i, j) -= falls[i] * own;
       if (dof_moves(model, j, i)) {
         screw_bracket(&turned, k->dof_screw + j, k->dof_screw + i);
         *dof_matrix_at(D, i, j) -= falls[i] * screw_dot(&turned, &W);
         /* the other way round j's axis stands still while i moves the lump behind it */
-        gravity_wrench_derivative(&dW, model, I->subtree + body, k->dof_screw + i);
+        gravity_wrench_derivative(&dW, model, I->falls + body, k->dof_screw + i);
         *dof_matrix_at(D, j, i) -= falls[j] * screw_dot(k->dof_screw + j, &dW);
       }
     }

@@ -15,9 +15,12 @@ typedef struct spatial_inertia {
 typedef struct inertia {
   spatial_inertia *subtree; /* (nb) body b and everything behind it */
   spatial_inertia *body;    /* (nb) body b alone */
-  wrench *momentum;         /* (nb) scratch */
-  screw *turned;            /* (nv) scratch of the derivatives */
-  double *row;              /* (nv) scratch */
+  spatial_inertia *own; /* (nb) mass and moment of subtrees as gravity sees them, where some body
+                           is compensated; NULL: none is */
+  const spatial_inertia *falls; /* (nb) the same, or subtree */
+  wrench *momentum;             /* (nb) scratch */
+  screw *turned;                /* (nv) scratch of the derivatives */
+  double *row;                  /* (nv) scratch */
 } inertia;
 
 void inertia_lay_out(inertia *I, const qd_model *model, arena *a);

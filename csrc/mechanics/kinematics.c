@@ -109,14 +109,26 @@ static void pose_attach(moving_pose *X, const qd_model *model, const kinematics 
   }
 }
 
-void kinematics_compute(const qd_model *model, const double *q, kinematics *k) {
+/* The pose that a mocap body is given: position, quaternion. */
+static void pose_take(moving_pose *X, const double *pose) {
+  vec3_copy(X->pos, pose);
+  memcpy(X->quat, pose + 3, sizeof X->quat);
+  quat_to_mat3(X->rot, X->quat);
+}
+
+void kinematics_compute(const qd_model *model, const double *q, const double *mocap,
+                        kinematics *k) {
   vec3_set(k->body_pos, 0.0, 0.0, 0.0);
   const double identity[4] = {1.0, 0.0, 0.0, 0.0};
   memcpy(k->body_quat, identity, sizeof identity);
   quat_to_mat3(k->body_rot, identity);
   for (int b = 1; b < model->body_count; ++b) {
     moving_pose X;
-    pose_attach(&X, model, k, b);
+    if (mocap != NULL && model->body_mocap[b] >= 0) {
+      pose_take(&X, mocap + MOCAP_POSE * model->body_mocap[b]);
+    } else {
+      pose_attach(&X, model, k, b);
+    }
     for (int j = model->body_joint_start[b]; j < model->body_joint_start[b + 1]; ++j) {
       apply_joint(model, j, q + model->joint_q[j], &X, k->dof_screw + model->joint_v[j]);
     }

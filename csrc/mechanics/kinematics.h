@@ -16,6 +16,8 @@ typedef struct screw {
   double v[3];
 } screw;
 
+#define MOCAP_POSE 7 /* numbers of a mocap body's pose: position m, quaternion */
+
 typedef struct kinematics {
   double *body_pos;  /* (nb, 3) world */
   double *body_quat; /* (nb, 4) world */
@@ -24,7 +26,8 @@ typedef struct kinematics {
 } kinematics;
 
 void kinematics_lay_out(kinematics *k, const qd_model *model, arena *a);
-void kinematics_compute(const qd_model *model, const double *q, kinematics *k);
+/* mocap (mocap_count, 7): poses of the mocap bodies; NULL: those of the model */
+void kinematics_compute(const qd_model *model, const double *q, const double *mocap, kinematics *k);
 
 /* r = a x b, the derivative of b when everything moves with a */
 static inline void screw_bracket(screw *r, const screw *a, const screw *b) {

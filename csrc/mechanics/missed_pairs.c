@@ -207,7 +207,8 @@ static int first_to_ask(collision *c, const qd_model *model, double margin) {
 }
 
 int missed_pairs_find(collision *c, const qd_model *model, const double *q, const double *delta,
-                      double margin, kinematics *next, const double *q_next, int add) {
+                      const double *mocap, double margin, kinematics *next, const double *q_next,
+                      int add) {
   int count = 0;
   if (c->left_out == 0 && model->cloud_pair_count == 0) {
     return 0;
@@ -218,7 +219,7 @@ int missed_pairs_find(collision *c, const qd_model *model, const double *q, cons
   if (first == model->pair_count) {
     return 0;
   }
-  kinematics_compute(model, q_next, next);
+  kinematics_compute(model, q_next, mocap, next);
   collision_place_shapes(c->next, model, next);
   if (model->pair_table.in_use || model->cloud_pair_count > 0) {
     broad_phase_on_the_way(&c->broad, model, c->shape, c->next);

@@ -11,6 +11,7 @@
  * against capacity then. delta leads from q to q_next; margin: that
  * of collision_compute; next is scratch. */
 int missed_pairs_find(collision *c, const qd_model *model, const double *q, const double *delta,
-                      double margin, kinematics *next, const double *q_next, int add);
+                      const double *mocap, double margin, kinematics *next, const double *q_next,
+                      int add);
 
 #endif

@@ -26,6 +26,10 @@ static void count_sizes(qd_model *model, const qd_model_spec *spec) {
   for (int i = 0; i < spec->constraint_count; ++i) {
     model->constraint_row_count += constraint_row_count(spec->constraint_type[i]);
   }
+  model->mocap_count = spec->mocap_count;
+  for (int b = 0; b < spec->body_count && spec->body_gravcomp != NULL; ++b) {
+    model->compensates |= spec->body_gravcomp[b] != 0.0;
+  }
   model->tendon_count = spec->tendon_count;
   model->tendon_point_total = spec->tendon_point_total;
   for (int j = 0; j < spec->joint_count; ++j) {
@@ -72,6 +76,9 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->chain = arena_ints(a, (size_t)chain_count);
   m->body_pos = arena_doubles(a, 3 * nb);
   m->body_quat = arena_doubles(a, 4 * nb);
+  m->body_fall = arena_doubles(a, nb);
+  m->body_mocap = arena_ints(a, nb);
+  m->mocap_body = arena_ints(a, (size_t)m->mocap_count);
   m->joint_type = arena_ints(a, nj);
   m->joint_body = arena_ints(a, nj);
   m->joint_q = arena_ints(a, nj);
@@ -166,6 +173,12 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_doubles(m->body_quat, spec->body_quat, 4 * nb);
   for (size_t b = 0; b < nb; ++b) {
     quat_normalize(m->body_quat + 4 * b);
+    m->body_fall[b] = spec->body_gravcomp != NULL ? 1.0 - spec->body_gravcomp[b] : 1.0;
+    m->body_mocap[b] = -1;
+  }
+  copy_ints(m->mocap_body, spec->mocap_body, (size_t)m->mocap_count);
+  for (int i = 0; i < m->mocap_count; ++i) {
+    m->body_mocap[m->mocap_body[i]] = i;
   }
   copy_ints(m->joint_type, spec->joint_type, nj);
   copy_ints(m->joint_body, spec->joint_body, nj);
@@ -307,6 +320,7 @@ int qd_model_nv(const qd_model *model) { return model->nv; }
 int qd_model_nu(const qd_model *model) { return model->nu; }
 int qd_model_constraint_count(const qd_model *model) { return model->constraint_count; }
 int qd_model_tendon_count(const qd_model *model) { return model->tendon_count; }
+int qd_model_mocap_count(const qd_model *model) { return model->mocap_count; }
 int qd_model_body_count(const qd_model *model) { return model->body_count; }
 
 int qd_model_planar_normal(const qd_model *model, double *normal) {

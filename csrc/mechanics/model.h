@@ -33,6 +33,8 @@ struct qd_model {
   int constraint_count;
   int constraint_row_count; /* rows of all bilateral constraints */
   int tendon_count, tendon_point_total, tendon_dof_total;
+  int mocap_count;
+  int compensates;         /* 1: gravity does not act in full on some body */
   int planar;              /* 1: all joints move in one plane */
   double planar_normal[3]; /* its unit normal, world */
   int contact_capacity;    /* default room of a workspace */
@@ -43,6 +45,9 @@ struct qd_model {
   int *chain;            /* DOFs on the path world -> body b, ascending */
   double *body_pos;      /* (nb, 3) in the parent's frame */
   double *body_quat;     /* (nb, 4) */
+  double *body_fall;     /* (nb) share of gravity that acts on it */
+  int *body_mocap;       /* (nb) its place among the mocap bodies, -1: none */
+  int *mocap_body;       /* (mocap_count) */
 
   int *joint_type, *joint_body, *joint_q, *joint_v; /* (joint_count) */
   double *joint_pos, *joint_axis;                   /* (joint_count, 3) */

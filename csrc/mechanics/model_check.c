@@ -83,8 +83,29 @@ static qd_status check_bodies(const qd_model_spec *s, const report *r) {
     if (s->body_mass[b] < 0.0) {
       return fail(r, "body_mass", b, "negative");
     }
+    if (s->body_gravcomp != NULL && !isfinite(s->body_gravcomp[b])) {
+      return fail(r, "body_gravcomp", b, "not finite");
+    }
     if (!is_inertia(s->body_inertia + 9 * b)) {
       return fail(r, "body_inertia", b, "not symmetric positive semidefinite");
+    }
+  }
+  return QD_OK;
+}
+
+/* Of its own pose alone a mocap body is the child: no joints, no other parent. */
+static qd_status check_mocap(const qd_model_spec *s, const report *r) {
+  for (int i = 0; i < s->mocap_count; ++i) {
+    const int body = s->mocap_body[i];
+    int joints = 0, twice = 0;
+    for (int j = 0; j < s->joint_count; ++j) {
+      joints += s->joint_body[j] == body;
+    }
+    for (int k = 0; k < i; ++k) {
+      twice |= s->mocap_body[k] == body;
+    }
+    if (body < 1 || body >= s->body_count || s->body_parent[body] != 0 || joints > 0 || twice) {
+      return fail(r, "mocap_body", i, "must be a child of the world without joints, named once");
     }
   }
   return QD_OK;
@@ -394,6 +415,7 @@ qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t mess
   const report r = {message, message_size};
   TRY(check_bodies(spec, &r));
   TRY(check_joints(spec, &r));
+  TRY(check_mocap(spec, &r));
   TRY(check_actuators(spec, &r));
   TRY(check_geoms(spec, &r));
   TRY(check_meshes(spec, &r));

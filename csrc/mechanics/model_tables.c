@@ -424,7 +424,7 @@ int model_inertia_tables_fill(qd_model *m, const double *q) {
   if (qd_normalize(m, q, m->default_q, &joint) != QD_OK) {
     memcpy(m->default_q, q, (size_t)m->nq * sizeof(double));
   }
-  kinematics_compute(m, m->default_q, &k);
+  kinematics_compute(m, m->default_q, NULL, &k);
   inertia_compute(m, &k, 1, &I);
   fill_planar(m, &k);
   model_tree_inertia_fill(m, &k, &I);

@@ -4,6 +4,7 @@
 
 #include "base/quat.h"
 #include "base/vec3.h"
+#include "mechanics/kinematics.h"
 
 #define UNIT_TOLERANCE 1e-3
 
@@ -14,6 +15,19 @@ static int quat_index(const qd_model *m, int j) {
 
 static int rotation_index(const qd_model *m, int j) {
   return m->joint_v[j] + (m->joint_type[j] == QD_FREE ? 3 : 0);
+}
+
+/* 0 if the quaternion is not near unit length. */
+static int make_unit(double *quat) {
+  double unit[4] = {quat[0], quat[1], quat[2], quat[3]};
+  const double norm = quat_normalize(unit);
+  if (!(fabs(norm - 1.0) <= UNIT_TOLERANCE)) {
+    return 0;
+  }
+  if (fabs(norm - 1.0) > 4e-16) { /* a unit quaternion keeps its bits */
+    memcpy(quat, unit, sizeof unit);
+  }
+  return 1;
 }
 
 qd_status qd_normalize(const qd_model *m, const double *q, double *q_out, int *joint) {
@@ -27,18 +41,39 @@ qd_status qd_normalize(const qd_model *m, const double *q, double *q_out, int *j
       q_out[i] = q[i];
     }
     if (m->joint_type[j] >= QD_BALL) {
-      double *quat = q_out + quat_index(m, j);
-      double unit[4] = {quat[0], quat[1], quat[2], quat[3]};
-      const double norm = quat_normalize(unit);
-      if (!(fabs(norm - 1.0) <= UNIT_TOLERANCE)) {
+      if (!make_unit(q_out + quat_index(m, j))) {
         return QD_BAD_ARGUMENT;
-      }
-      if (fabs(norm - 1.0) > 4e-16) { /* a unit quaternion keeps its bits */
-        memcpy(quat, unit, sizeof unit);
       }
     }
   }
   *joint = -1;
+  return QD_OK;
+}
+
+void qd_mocap_default(const qd_model *m, double *mocap) {
+  for (int i = 0; i < m->mocap_count; ++i) {
+    vec3_copy(mocap + MOCAP_POSE * i, m->body_pos + 3 * m->mocap_body[i]);
+    memcpy(mocap + MOCAP_POSE * i + 3, m->body_quat + 4 * m->mocap_body[i], 4 * sizeof(double));
+  }
+}
+
+qd_status qd_mocap_normalize(const qd_model *m, const double *mocap, double *mocap_out,
+                             int *index) {
+  for (int i = 0; i < m->mocap_count; ++i) {
+    const double *from = mocap + MOCAP_POSE * i;
+    double *to = mocap_out + MOCAP_POSE * i;
+    *index = i;
+    for (int k = 0; k < MOCAP_POSE; ++k) {
+      if (!isfinite(from[k])) {
+        return QD_NOT_FINITE;
+      }
+      to[k] = from[k];
+    }
+    if (!make_unit(to + 3)) {
+      return QD_BAD_ARGUMENT;
+    }
+  }
+  *index = -1;
   return QD_OK;
 }
 

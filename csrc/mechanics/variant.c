@@ -148,7 +148,7 @@ model_variant *model_variant_create(const qd_model *base) {
   for (int i = 0; i < QD_PARAMETER_COUNT; ++i) {
     own[i] = qd_parameter_values(base, (qd_parameter)i);
   }
-  kinematics_compute(base, base->default_q, &v->at_default);
+  kinematics_compute(base, base->default_q, NULL, &v->at_default);
   model_variant_set(v, own);
   return v;
 }

@@ -4,13 +4,15 @@
 #include <string.h>
 
 #include "mechanics/applied.h"
+#include "mechanics/kinematics.h"
 
 participant *participant_create(const qd_model *model) {
   const size_t nq = (size_t)model->nq, nv = (size_t)model->nv, nu = (size_t)model->nu;
   const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
   const size_t nw = APPLIED_WRENCH * (size_t)model->body_count;
-  const size_t nt = (size_t)model->tendon_count;
-  participant *p = calloc(1, sizeof *p + (nq + nu + 5 * nv + nw + 2 * (nf + nt)) * sizeof(double));
+  const size_t nt = (size_t)model->tendon_count, nm = MOCAP_POSE * (size_t)model->mocap_count;
+  participant *p =
+      calloc(1, sizeof *p + (nq + nu + 5 * nv + nw + nm + 2 * (nf + nt)) * sizeof(double));
   if (p == NULL || (p->workspace = qd_workspace_create(model, 0)) == NULL) {
     free(p);
     return NULL;
@@ -19,7 +21,8 @@ participant *participant_create(const qd_model *model) {
   p->u = p->q + nq;
   p->tau = p->u + nu;
   p->wrench = p->tau + nv;
-  p->delta = p->wrench + nw;
+  p->mocap = p->wrench + nw;
+  p->delta = p->mocap + nm;
   p->limit_force = p->delta + nv;
   p->constraint_force = p->limit_force + nv;
   p->tendon_force = p->constraint_force + nf;

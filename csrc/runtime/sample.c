@@ -38,6 +38,14 @@ qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t,
            nw * sizeof(double));
   }
   int joint;
+  if (in->mocap != NULL) {
+    const double *mocap = in->mocap + i * in->mocap_stride + t * in->mocap_step;
+    const qd_status status = qd_mocap_normalize(model, mocap, p->mocap, &joint);
+    if (status != QD_OK) {
+      memmove(p->q, q, (size_t)model->nq * sizeof(double));
+      return status;
+    }
+  }
   const qd_status status = qd_normalize(model, q, p->q, &joint);
   if (status != QD_OK) {
     memmove(p->q, q, (size_t)model->nq * sizeof(double));
@@ -130,6 +138,7 @@ qd_status sample_step(const step_job *job, participant *p, const qd_model *model
                                .u = p->u,
                                .tau = job->input->tau != NULL ? p->tau : NULL,
                                .wrench = job->input->wrench != NULL ? p->wrench : NULL,
+                               .mocap = job->input->mocap != NULL ? p->mocap : NULL,
                                .start = start};
   qd_status status;
   do {
@@ -154,10 +163,14 @@ qd_status sample_record(const step_job *job, const qd_step_options *options, con
   if (in->wrench != NULL) {
     memcpy(s->wrench, p->wrench, APPLIED_WRENCH * (size_t)model->body_count * sizeof(double));
   }
+  if (in->mocap != NULL) {
+    memcpy(s->mocap, p->mocap, MOCAP_POSE * (size_t)model->mocap_count * sizeof(double));
+  }
   s->input = (qd_step_input){.q = s->q,
                              .u = s->u,
                              .tau = in->tau != NULL ? s->tau : NULL,
                              .wrench = in->wrench != NULL ? s->wrench : NULL,
+                             .mocap = in->mocap != NULL ? s->mocap : NULL,
                              .start = start};
   qd_status status;
   do {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "mechanics/applied.h"
+#include "mechanics/kinematics.h"
 #include "mechanics/model.h"
 
 /* Workspaces that a thread keeps, by their sizes; a step touches a small part of its own. Ten times
@@ -52,8 +53,9 @@ static taped_step *step_create(const qd_model *model) {
   const size_t nq = (size_t)model->nq, nv = (size_t)model->nv, nu = (size_t)model->nu;
   const size_t nw = APPLIED_WRENCH * (size_t)model->body_count;
   const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
-  const size_t nt = (size_t)model->tendon_count;
-  taped_step *s = calloc(1, sizeof *s + (2 * nq + nu + 3 * nv + nw + nf + nt) * sizeof(double));
+  const size_t nt = (size_t)model->tendon_count, nm = MOCAP_POSE * (size_t)model->mocap_count;
+  taped_step *s =
+      calloc(1, sizeof *s + (2 * nq + nu + 3 * nv + nw + nm + nf + nt) * sizeof(double));
   if (s == NULL || (s->workspace = qd_workspace_create(model, 0)) == NULL) {
     free(s);
     return NULL;
@@ -62,7 +64,8 @@ static taped_step *step_create(const qd_model *model) {
   s->u = s->q + nq;
   s->tau = s->u + nu;
   s->wrench = s->tau + nv;
-  s->result.q_next = s->wrench + nw;
+  s->mocap = s->wrench + nw;
+  s->result.q_next = s->mocap + nm;
   s->result.delta = s->result.q_next + nq;
   s->result.limit_force = s->result.delta + nv;
   s->result.constraint_force = s->result.limit_force + nv;

@@ -9,7 +9,7 @@ typedef struct taped_step {
   qd_workspace *workspace;
   qd_step_input input;
   qd_step_result result;
-  double *q, *u, *tau, *wrench; /* behind the input */
+  double *q, *u, *tau, *wrench, *mocap; /* behind the input */
   double numbers[];
 } taped_step;
 

@@ -10,6 +10,7 @@ from typing_extensions import disjoint_base
 _Vector = npt.NDArray[np.float64]
 _Contacts = npt.NDArray[np.void]
 _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]  # (body_count, 6), or (6) per body
+_Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]  # (mocap_count, 7), or (7) per body
 
 CONTACT_DTYPE: Final[np.dtype[np.void]]
 STATUS_NAMES: Final[tuple[str, ...]]
@@ -51,6 +52,8 @@ class Model:
     def constraint_count(self) -> int: ...
     @property
     def tendon_count(self) -> int: ...
+    @property
+    def mocap_count(self) -> int: ...
     @property
     def planar_normal(self) -> tuple[float, float, float] | None: ...
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> _Vector: ...
@@ -187,6 +190,7 @@ def step(
     *,
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
+    mocap: _Mocap | None = None,
     warm_start: Step | Linearization | None = None,
 ) -> Step: ...
 def linearize(
@@ -197,6 +201,7 @@ def linearize(
     *,
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
+    mocap: _Mocap | None = None,
     wrt: Iterable[str] = ("q", "u"),
     warm_start: Step | Linearization | None = None,
 ) -> Linearization: ...
@@ -219,6 +224,7 @@ def _differentiate(
     *,
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
+    mocap: _Mocap | None = None,
     warm_start: Step | Linearization | None = None,
 ) -> StepDifferential: ...
 def _batch(
@@ -229,6 +235,7 @@ def _batch(
     u: _Vector,
     tau: _Vector | None,
     wrench: _Vector | None,
+    mocap: _Vector | None,
     parameters: tuple[_Vector | None, ...] | None,
     out: dict[str, npt.NDArray[Any]] | None,
     threads: int,
@@ -244,6 +251,7 @@ def _rollout(
     u: _Vector,
     tau: _Vector | None,
     wrench: _Vector | None,
+    mocap: _Vector | None,
     parameters: tuple[_Vector | None, ...] | None,
     out: dict[str, npt.NDArray[Any]] | None,
     threads: int,
@@ -259,6 +267,7 @@ def _rollout_derivative(
     u: _Vector,
     tau: _Vector | None,
     wrench: _Vector | None,
+    mocap: _Vector | None,
     parameters: tuple[_Vector | None, ...] | None,
     threads: int,
     start: Step | Linearization | tuple[npt.NDArray[Any], ...] | None,

@@ -21,6 +21,7 @@ from . import _core
 from ._core import ARGUMENT_NAMES, STATUS_NAMES
 from .arguments import flag
 from .batch_in import (
+    Mocap,
     Wrench,
     broadcast,
     check_errors,
@@ -29,6 +30,7 @@ from .batch_in import (
     check_parameters,
     every_step,
     in_rows,
+    mocap_of,
     numbers,
     parameter_rows,
     parameters_of,
@@ -165,6 +167,7 @@ def step_batch(
     *,
     tau: npt.ArrayLike | None = None,
     wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
     threads: int | None = None,
     errors: _Errors = "raise",
     contacts: bool = True,
@@ -182,6 +185,8 @@ def step_batch(
         tau: Applied generalised forces (..., nv), N or Nm.
         wrench: Applied to the bodies, (..., body_count, 6), or a mapping from names of bodies to (..., 6): force
             N at the centre of mass, then moment Nm, world axes.
+        mocap: Poses of the mocap bodies, (..., mocap_count, 7), or a mapping from names of them to (..., 7):
+            position m, quaternion w x y z. Those not given stand where the model has them.
         threads: How many threads take part, this one included, 1 to 1024; None: as many as the process has
             cores. Without effect on the results.
         errors: What happens if samples fail. "raise": SolverError that names the first one, after all of
@@ -204,7 +209,7 @@ def step_batch(
         MemoryError: if memory is exhausted.
     """
     check_errors(errors)
-    lead, rows = rows_of(model, q, u, tau, wrench, parameters)
+    lead, rows = rows_of(model, q, u, tau, wrench, mocap, parameters)
     given = outputs(out, _wanted(model, lead), rows.values())
     fields = _run(model, options, lead, rows, given, threads, errors, contacts, None, warm_start)
     return BatchSteps(**{**fields, **given})
@@ -218,6 +223,7 @@ def linearize_batch(
     *,
     tau: npt.ArrayLike | None = None,
     wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
     wrt: Iterable[str] = ("q", "u"),
     threads: int | None = None,
     errors: _Errors = "raise",
@@ -229,10 +235,10 @@ def linearize_batch(
     """Linearize the step at every sample of a batch: `linearize` over the leading dimensions.
 
     Args:
-        wrt: Names of arguments of the step: "q" gives A, "u" gives B (None where not wanted), "tau", "wrench" and
+        wrt: Names of arguments of the step: "q" gives A, "u" gives B (None where not wanted), "tau", "wrench", "mocap" and
             those of `model.parameters` ("pair_friction", "geom_size", ...) what `derivatives` holds, as in
             `linearize`. In `out` they go by these names.
-        model, q, u, options, tau, wrench, threads, errors, contacts, parameters, out, warm_start: As in
+        model, q, u, options, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in
             `step_batch`.
 
     Raises:
@@ -240,7 +246,7 @@ def linearize_batch(
     """
     check_errors(errors)
     names = wrt_names(wrt)
-    lead, rows = rows_of(model, q, u, tau, wrench, parameters)
+    lead, rows = rows_of(model, q, u, tau, wrench, mocap, parameters)
     given = outputs(out, _wanted(model, lead, names), rows.values())
     fields = _run(model, options, lead, rows, given, threads, errors, contacts, names, warm_start)
     fields.update(given)
@@ -261,6 +267,7 @@ def rollout(
     *,
     tau: npt.ArrayLike | None = None,
     wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
     threads: int | None = None,
     errors: _Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
@@ -276,6 +283,8 @@ def rollout(
         tau: Applied generalised forces (..., T, nv), N or Nm; with 1 in place of T the same in every step.
         wrench: Applied to the bodies, (..., T, body_count, 6) or a mapping from names of bodies to (..., T, 6), as
             in `step_batch`; with 1 in place of T the same in every step.
+        mocap: Poses of the mocap bodies, (..., T, mocap_count, 7) or a mapping from names of them to (..., T, 7);
+            with 1 in place of T the same in every step.
         errors: As in `step_batch`; a rollout fails with its first failed step.
         warm_start: Whether each step looks for its solution near that of the step before, as `step` does with
             warm_start; a Step or Linearization: likewise, and the first steps near this one.
@@ -292,6 +301,8 @@ def rollout(
         courses["tau"] = every_step("tau", numbers("tau", tau, (-1, model.nv)), step_count)
     if wrench is not None:
         courses["wrench"] = every_step("wrench", wrenches_of(model, wrench, (-1,)), step_count)
+    if mocap is not None:
+        courses["mocap"] = every_step("mocap", mocap_of(model, mocap, (-1,)), step_count)
     values = parameters_of(model, parameters)
     leads = {name: course.shape[:-2] for name, course in courses.items()}
     leads.update({name: array.shape[:-1] for name, array in values.items()})
@@ -315,6 +326,7 @@ def rollout(
         u=rows["u"],
         tau=rows.get("tau"),
         wrench=rows.get("wrench"),
+        mocap=rows.get("mocap"),
         parameters=parameter_rows(own),
         out=given,
         threads=thread_count(threads),
@@ -358,6 +370,7 @@ def feedback_rollout(
         u=u,
         tau=None,
         wrench=None,
+        mocap=None,
         parameters=None,
         out=None,
         threads=thread_count(threads),
@@ -480,6 +493,7 @@ def argument_shape(model: _core.Model, name: str) -> tuple[int, ...]:
         "u": (model.nu,),
         "tau": (model.nv,),
         "wrench": (model.body_count, 6),
+        "mocap": (model.mocap_count, 6),
     }
     found = inputs.get(name)
     return np.shape(getattr(model.parameters, name)) if found is None else found  # type: ignore[attr-defined]
@@ -533,6 +547,7 @@ def _run(
         u=rows["u"],
         tau=rows.get("tau"),
         wrench=rows.get("wrench"),
+        mocap=rows.get("mocap"),
         parameters=parameter_rows(rows),
         out=given,
         threads=thread_count(threads),

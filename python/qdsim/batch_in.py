@@ -11,8 +11,10 @@ import numpy.typing as npt
 from . import _core
 from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
 from .arguments import integer, real_array, reals
+from .description.checks import QUATERNION_TOLERANCE
 
 __all__ = [
+    "Mocap",
     "Wrench",
     "broadcast",
     "check_errors",
@@ -21,6 +23,7 @@ __all__ = [
     "check_parameters",
     "every_step",
     "in_rows",
+    "mocap_of",
     "numbers",
     "parameter_rows",
     "parameters_in",
@@ -34,6 +37,9 @@ __all__ = [
 
 Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 """(..., body_count, 6), or a mapping from names of bodies to (..., 6)."""
+
+Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
+"""(..., mocap_count, 7), or a mapping from names of mocap bodies to (..., 7)."""
 
 _Vector = npt.NDArray[np.float64]
 _PARAMETER = {name: f"parameters[{name!r}]" for name in PARAMETER_NAMES}  # in messages
@@ -148,6 +154,39 @@ def wrenches_of(model: _core.Model, wrench: Wrench, steps: tuple[int, ...] = ())
     return out.reshape(*lead, 6 * model.body_count)
 
 
+def mocap_of(model: _core.Model, mocap: Mocap, steps: tuple[int, ...] = ()) -> _Vector:
+    """Poses (..., 7 mocap_count), also from a mapping; steps: what stands before the bodies."""
+    count = model.mocap_count
+    if not isinstance(mocap, Mapping):
+        array = numbers("mocap", mocap, (*steps, count, 7))
+    else:
+        names: tuple[str, ...] = getattr(model, "mocap_names", ())
+        given = {}
+        for name, value in mocap.items():
+            if not isinstance(name, str):
+                raise TypeError(
+                    f"mocap: expected names of bodies as keys, got {type(name).__name__}"
+                )
+            if name not in names:
+                raise ValueError(f"mocap: the model has no mocap body {name!r}")
+            given[names.index(name)] = numbers(f"mocap[{name!r}]", value, (*steps, 7))
+        leads = {f"mocap[{names[body]!r}]": found.shape[:-1] for body, found in given.items()}
+        lead = broadcast(leads) if given else (1,) * len(steps)
+        poses: _Vector = model.mocap_poses  # type: ignore[attr-defined]
+        array = np.array(np.broadcast_to(poses, (*lead, count, 7)))
+        for body, found in given.items():
+            array[..., body, :] = found
+    length = np.linalg.norm(array[..., 3:], axis=-1)
+    if np.any(np.abs(length - 1.0) > QUATERNION_TOLERANCE):
+        at = tuple(int(i) for i in np.argwhere(np.abs(length - 1.0) > QUATERNION_TOLERANCE)[0])
+        name = getattr(model, "mocap_names", ())[at[-1]]
+        raise ValueError(
+            f"mocap: element {list(at[:-1])}: the quaternion of body {name!r} has length "
+            f"{length[at]:.4g}; expected 1 to within 1e-3"
+        )
+    return array.reshape(*array.shape[:-2], 7 * count)
+
+
 def every_step(name: str, course: _Vector, step_count: int) -> _Vector:
     """A course (..., T or 1, n) for every step."""
     if course.shape[-2] not in (1, step_count):
@@ -163,6 +202,7 @@ def rows_of(
     u: npt.ArrayLike,
     tau: npt.ArrayLike | None,
     wrench: Wrench | None,
+    mocap: Mocap | None,
     parameters: Mapping[str, npt.ArrayLike] | None,
 ) -> tuple[tuple[int, ...], dict[str, _Vector]]:
     """Leading dimensions, and the samples of each argument in a row, checked."""
@@ -172,6 +212,8 @@ def rows_of(
         arrays["tau"] = numbers("tau", tau, (model.nv,))
     if wrench is not None:
         arrays["wrench"] = wrenches_of(model, wrench)
+    if mocap is not None:
+        arrays["mocap"] = mocap_of(model, mocap)
     values = parameters_of(model, parameters)
     both = {**arrays, **values}
     lead = broadcast({name: array.shape[:-1] for name, array in both.items()})

@@ -21,6 +21,7 @@ from ._core import ARGUMENT_NAMES
 from .arguments import integer, number, one_of
 from .batch import BatchMarks, Rollouts, argument_shape, settle
 from .batch_in import (
+    Mocap,
     Wrench,
     broadcast,
     check_errors,
@@ -29,6 +30,7 @@ from .batch_in import (
     check_parameters,
     every_step,
     in_rows,
+    mocap_of,
     numbers,
     parameter_rows,
     parameters_of,
@@ -54,7 +56,7 @@ _Errors = Literal["raise", "mark"]
 _Coordinates = Literal["tangent", "ambient"]
 _Derivative = Literal["step", "smoothed"]
 _LeadingDimensions = tuple[int, ...]
-_OfSteps = ("u", "tau", "wrench")  # what every step of a rollout is given
+_OfSteps = ("u", "tau", "wrench", "mocap")  # what every step of a rollout is given
 _MOST_KEPT = 2**31 - 1
 
 
@@ -89,7 +91,7 @@ class RolloutPullbacks(Rollouts):
 
     gradients: Mapping[str, _Vector]
     """From the names in wrt to gradients of the sum over t of cotangent[t] . q[t]: "q" (..., nv), or (..., nq) in
-    ambient coordinates, by where the rollout begins; "u", "tau" and "wrench" (..., T, *shape) by what every step is
+    ambient coordinates, by where the rollout begins; "u", "tau", "wrench" and "mocap" (..., T, *shape) by what every step is
     given; parameters (..., *shape), of all steps together. NaN where a sample failed."""
     derivative_exact: npt.NDArray[np.bool_]
     """(...) whether that of every step is exact; False where the sample failed."""
@@ -116,6 +118,7 @@ def vjp_batch(
     wrt: Iterable[str] = ("q", "u"),
     tau: npt.ArrayLike | None = None,
     wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
     threads: int | None = None,
     errors: _Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
@@ -126,7 +129,7 @@ def vjp_batch(
     """Step every sample of a batch and pull cotangents of q_next back.
 
     Args:
-        model, q, u, tau, wrench, threads, errors, parameters: As in `step_batch`.
+        model, q, u, tau, wrench, mocap, threads, errors, parameters: As in `step_batch`.
         options: qdsim.Options, None for the defaults.
         cotangent: (..., nv) in the tangent coordinates at q_next; ambient: (..., nq). Its leading dimensions
             broadcast with the others.
@@ -142,7 +145,9 @@ def vjp_batch(
     Raises:
         As `step_batch`.
     """
-    given = _steps_of(model, q, u, options, tau, wrench, parameters, coordinates, derivative, kappa)
+    given = _steps_of(
+        model, q, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
+    )
     found = _pull(given, _after_step(given, cotangent), wrt, threads, errors, 0, "vjp_batch")
     return BatchPullbacks(
         status=found["status"],
@@ -161,6 +166,7 @@ def jvp_batch(
     tangents: Mapping[str, npt.ArrayLike],
     tau: npt.ArrayLike | None = None,
     wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
     threads: int | None = None,
     errors: _Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
@@ -173,13 +179,15 @@ def jvp_batch(
     Args:
         tangents: From names of arguments to directions (..., *shape) (q: (..., nv); ambient: (..., nq)), whose leading
             dimensions broadcast with the others.
-        model, q, u, options, tau, wrench, threads, errors, parameters, coordinates, derivative, kappa: As in
+        model, q, u, options, tau, wrench, mocap, threads, errors, parameters, coordinates, derivative, kappa: As in
             `vjp_batch`.
 
     Raises:
         As `step_batch`.
     """
-    given = _steps_of(model, q, u, options, tau, wrench, parameters, coordinates, derivative, kappa)
+    given = _steps_of(
+        model, q, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
+    )
     found = _push(given, tangents, threads, errors, "jvp_batch")
     return BatchPushforwards(
         status=found["status"],
@@ -199,6 +207,7 @@ def rollout_vjp(
     wrt: Iterable[str] = ("q", "u"),
     tau: npt.ArrayLike | None = None,
     wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
     threads: int | None = None,
     errors: _Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
@@ -210,7 +219,7 @@ def rollout_vjp(
     """Step T times in a row from q0, and pull cotangents of all configurations back, for every sample.
 
     Args:
-        model, q0, u, tau, wrench, threads, errors, parameters: As in `rollout`.
+        model, q0, u, tau, wrench, mocap, threads, errors, parameters: As in `rollout`.
         cotangent: (..., T + 1, nv), or (..., T + 1, nq) in ambient coordinates, of every configuration, the first one
             included. Or a function that makes it from the configurations (..., T + 1, nq) of a finished rollout,
             called once.
@@ -228,7 +237,7 @@ def rollout_vjp(
         >>> u -= rate * found.gradients["u"]
     """
     given = _courses_of(
-        model, q0, u, options, tau, wrench, parameters, coordinates, derivative, kappa
+        model, q0, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
     )
     kept = -1
     if checkpoint is not None:
@@ -246,6 +255,7 @@ def rollout_jvp(
     tangents: Mapping[str, npt.ArrayLike],
     tau: npt.ArrayLike | None = None,
     wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
     threads: int | None = None,
     errors: _Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
@@ -256,16 +266,16 @@ def rollout_jvp(
     """Step T times in a row from q0, and move tangents along, for every sample.
 
     Args:
-        tangents: From names of arguments to directions: "q" (..., nv), or (..., nq) in ambient coordinates; "u", "tau"
-            and "wrench" (..., T, *shape); parameters (..., *shape).
-        model, q0, u, tau, wrench, threads, errors, parameters: As in `rollout`.
+        tangents: From names of arguments to directions: "q" (..., nv), or (..., nq) in ambient coordinates; "u", "tau",
+            "wrench" and "mocap" (..., T, *shape); parameters (..., *shape).
+        model, q0, u, tau, wrench, mocap, threads, errors, parameters: As in `rollout`.
         options, coordinates, derivative, kappa: As in `vjp_batch`.
 
     Raises:
         As `rollout`.
     """
     given = _courses_of(
-        model, q0, u, options, tau, wrench, parameters, coordinates, derivative, kappa
+        model, q0, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
     )
     return RolloutPushforwards(**_push(given, tangents, threads, errors, "rollout"))
 
@@ -312,6 +322,7 @@ class _Given:
             "u": rows["u"],
             "tau": rows.get("tau"),
             "wrench": rows.get("wrench"),
+            "mocap": rows.get("mocap"),
             "parameters": parameter_rows(own),
         }
 
@@ -349,6 +360,7 @@ def _steps_of(
     options: Options | None,
     tau: npt.ArrayLike | None,
     wrench: Wrench | None,
+    mocap: Mocap | None,
     parameters: Mapping[str, npt.ArrayLike] | None,
     coordinates: str,
     derivative: str,
@@ -361,6 +373,8 @@ def _steps_of(
         courses["tau"] = numbers("tau", tau, (model.nv,))
     if wrench is not None:
         courses["wrench"] = wrenches_of(model, wrench)
+    if mocap is not None:
+        courses["mocap"] = mocap_of(model, mocap)
     courses = {name: array[..., None, :] for name, array in courses.items()}
     values = parameters_of(model, parameters)
     return _given(
@@ -382,6 +396,7 @@ def _courses_of(
     options: Options | None,
     tau: npt.ArrayLike | None,
     wrench: Wrench | None,
+    mocap: Mocap | None,
     parameters: Mapping[str, npt.ArrayLike] | None,
     coordinates: str,
     derivative: str,
@@ -395,6 +410,8 @@ def _courses_of(
         courses["tau"] = every_step("tau", numbers("tau", tau, (-1, model.nv)), steps)
     if wrench is not None:
         courses["wrench"] = every_step("wrench", wrenches_of(model, wrench, (-1,)), steps)
+    if mocap is not None:
+        courses["mocap"] = every_step("mocap", mocap_of(model, mocap, (-1,)), steps)
     values = parameters_of(model, parameters)
     return _given(model, options, coordinates, derivative, kappa, start, courses, values)
 
@@ -408,7 +425,7 @@ def _after_step(given: _Given, cotangent: npt.ArrayLike) -> _Vector:
 def _of_one_step(name: str, gradient: _Vector) -> _Vector:
     if name not in _OfSteps:
         return gradient
-    axis = gradient.ndim - (3 if name == "wrench" else 2)
+    axis = gradient.ndim - (3 if name in ("wrench", "mocap") else 2)
     return gradient.reshape(*gradient.shape[:axis], *gradient.shape[axis + 1 :])
 
 

@@ -21,14 +21,15 @@ __all__ = ["Differential", "differentiate", "jvp", "vjp"]
 
 _Vector = npt.NDArray[np.float64]
 _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
+_Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
 
 class Differential:
     """A step with its derivatives, as products with vectors. Made by `differentiate`.
 
-    The arguments of a step are "q", "u", "tau", "wrench" and the names in `model.parameters`: "gravity", "body_mass",
+    The arguments of a step are "q", "u", "tau", "wrench", "mocap" and the names in `model.parameters`: "gravity", "body_mass",
     "body_com", "body_inertia", "joint_stiffness", "joint_springref", "joint_damping", "joint_armature", "actuator_stiffness",
-    "geom_size" and "pair_friction". Configurations count in tangent coordinates (nv), at q and at q_next; every other argument has
+    "geom_size" and "pair_friction". Configurations count in tangent coordinates (nv), at q and at q_next, poses of mocap bodies likewise (mocap_count, 6: translation, then rotation vector in world axes); every other argument has
     its own shape and units.
 
     Derivatives are those of the active set that the step ended on (`step.info.derivative_exact` tells whether it is
@@ -153,6 +154,7 @@ def differentiate(
     *,
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
+    mocap: _Mocap | None = None,
     warm_start: Step | _core.Linearization | None = None,
 ) -> Differential:
     """Step once, and keep what products of its derivatives with vectors need.
@@ -166,10 +168,15 @@ def differentiate(
         >>> gradient = d.vjp(cost_gradient, wrt=("u", "pair_friction"))
     """
     native = _core._differentiate(
-        model, q, u, options, tau=tau, wrench=wrench, warm_start=warm_start
+        model, q, u, options, tau=tau, wrench=wrench, mocap=mocap, warm_start=warm_start
     )
     # Arrays of the caller may change; copies make it once more where it is unpickled.
-    kept = {"tau": _copied(tau), "wrench": _copied(wrench), "warm_start": warm_start}
+    kept = {
+        "tau": _copied(tau),
+        "wrench": _copied(wrench),
+        "mocap": _copied(mocap),
+        "warm_start": warm_start,
+    }
     return Differential(native, ((model, _copied(q), _copied(u), options), kept))
 
 
@@ -182,9 +189,10 @@ def jvp(
     tangents: Mapping[str, npt.ArrayLike],
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
+    mocap: _Mocap | None = None,
 ) -> tuple[Step, _Vector]:
     """A step, and the change of q_next along tangents; arguments and errors as in `step` and `Differential.jvp`."""
-    differential = differentiate(model, q, u, options, tau=tau, wrench=wrench)
+    differential = differentiate(model, q, u, options, tau=tau, wrench=wrench, mocap=mocap)
     return differential.step, differential.jvp(tangents)
 
 
@@ -198,9 +206,10 @@ def vjp(
     wrt: Iterable[str] = ("q", "u"),
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
+    mocap: _Mocap | None = None,
 ) -> tuple[Step, dict[str, _Vector]]:
     """A step, and the gradients of cotangent . q_next; arguments and errors as in `step` and `Differential.vjp`."""
-    differential = differentiate(model, q, u, options, tau=tau, wrench=wrench)
+    differential = differentiate(model, q, u, options, tau=tau, wrench=wrench, mocap=mocap)
     return differential.step, differential.vjp(cotangent, wrt)
 
 

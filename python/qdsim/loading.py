@@ -70,9 +70,7 @@ def load(
         file is loaded without, with a warning that names every such element. Some of ``"force_limits"``
         (springs then pull as hard as they are stretched), ``"tendons"`` (and actuators and equalities
         that act on them), ``"actuators"`` (those that are not springs of one joint: what they drove is
-        free unless ``stiffness`` names it), ``"mocap"`` (such bodies stay where the file puts them),
-        ``"height_fields"``, ``"ball_limits"`` and ``"gravcomp"`` (gravity then acts in full on the bodies
-        that no actuator carries).
+        free unless ``stiffness`` names it), ``"height_fields"`` and ``"ball_limits"``.
 
     Raises
     ------

@@ -143,6 +143,10 @@ class Model(_core.Model):
     default_q : (nq) read-only array, the keyframe "home" where there is one, else as the file has its bodies
     keyframes : mapping from names to ``KeyframeState(q, u)``
     joint_range : (joints, 2) read-only array, lower and upper, infinite where unlimited
+    mocap_names : tuple of str
+        Bodies whose pose is an input of a step (``step(..., mocap=)``).
+    mocap_poses : (mocap_count, 7) read-only array
+        Where they are by default: position m, quaternion w x y z.
     tendon_names : tuple of str
     tendon_range : (tendons, 2) read-only array, of their lengths, infinite where unlimited
     u_lower, u_upper : (nu) read-only arrays, infinite where unlimited
@@ -165,6 +169,8 @@ class Model(_core.Model):
     default_q: FloatArray
     keyframes: Mapping[str, KeyframeState]
     joint_range: FloatArray
+    mocap_names: tuple[str, ...]
+    mocap_poses: FloatArray
     tendon_names: tuple[str, ...]
     tendon_range: FloatArray
     u_lower: FloatArray
@@ -200,6 +206,10 @@ class Model(_core.Model):
         set_now("actuator_names", tuple(item.name for item in description.actuators))
         set_now("default_q", _frozen(arrays["default_q"]))
         set_now("joint_range", _frozen(arrays["joint_range"]))
+        placed = [body for body in description.bodies if body.mocap]
+        set_now("mocap_names", tuple(body.name for body in placed))
+        poses = np.array([body.pos + body.quat for body in placed]).reshape(-1, 7)
+        set_now("mocap_poses", _frozen(poses))
         set_now("tendon_names", tuple(item.name for item in description.tendons))
         set_now("tendon_range", _frozen(arrays["tendon_range"]))
         set_now("actuator_gear", _frozen(arrays["actuator_gear"]))
@@ -419,6 +429,28 @@ class Model(_core.Model):
             parameters = self.parameters.replace(**current)
         parameters = parameters.replace(**changes)
         return type(self)(_with_parameters(self.description, parameters, self))
+
+    def with_mocap(self, mocap: npt.ArrayLike | Mapping[str, npt.ArrayLike]) -> Model:
+        """A model whose mocap bodies stand elsewhere by default, for queries such as ``collide``.
+
+        ``mocap``: (mocap_count, 7), or a mapping from names of mocap bodies to (7): position m,
+        quaternion w x y z. Raises ValueError for names that do not exist and wrong shapes.
+        """
+        if isinstance(mocap, Mapping):
+            for name in mocap:
+                if name not in self.mocap_names:
+                    known = unknown_name("mocap body", name, self.mocap_names)
+                    raise UnknownNameError(f"mocap: {known}")
+            given = {name: reals(f"mocap[{name!r}]", pose, (7,)) for name, pose in mocap.items()}
+        else:
+            given = dict(zip(self.mocap_names, reals("mocap", mocap, (self.mocap_count, 7))))
+        bodies = [
+            dataclasses.replace(body, pos=tuple(pose[:3]), quat=tuple(pose[3:]))
+            if (pose := given.get(body.name)) is not None
+            else body
+            for body in self.description.bodies
+        ]
+        return type(self)(dataclasses.replace(self.description, bodies=tuple(bodies)))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a model never changes; with_parameters gives a variant ({name})")

@@ -136,7 +136,7 @@ static void stage_make(stage *s, const qd_model *model) {
 }
 
 static void stage_run(stage *s, const double *q, double margin) {
-  kinematics_compute(s->model, q, &s->k);
+  kinematics_compute(s->model, q, NULL, &s->k);
   CHECK(collision_compute(s->model, &s->k, margin, &s->c) == QD_OK);
 }
 
@@ -144,7 +144,7 @@ static void stage_run(stage *s, const double *q, double margin) {
 static void stage_ask_each(stage *s, const double *q, double margin) {
   const qd_model *m = s->model;
   collision *c = &s->c;
-  kinematics_compute(m, q, &s->k);
+  kinematics_compute(m, q, NULL, &s->k);
   collision_place_shapes(c->shape, m, &s->k);
   c->count = 0;
   c->left_out = m->pair_count;
@@ -204,7 +204,7 @@ static int compare_contacts(twins *t, const double *q, double margin) {
 
 static int find_missed(stage *s, const double *q, const double *delta, double margin,
                        const double *q_next) {
-  return missed_pairs_find(&s->c, s->model, q, delta, margin, &s->next, q_next, 1);
+  return missed_pairs_find(&s->c, s->model, q, delta, NULL, margin, &s->next, q_next, 1);
 }
 
 /* The one that asks each pair is told that shapes may have gone anywhere, so it rules no pair out

@@ -4,10 +4,11 @@
 #include "binding/batch/batch_call.h"
 
 const char batch_doc[] =
-    "_batch($module, /, model, options, *, q, u, tau, wrench, parameters, out, threads, wrt,\n"
-    "       contacts, warm_start)\n--\n\n"
+    "_batch($module, /, model, options, *, q, u, tau, wrench, mocap, parameters, out, threads,\n"
+    "       wrt, contacts, warm_start)\n--\n\n"
     "Steps (wrt -1), or linearizations by the arguments whose bits are set in wrt, of the rows of\n"
-    "q, u, tau and wrench (or None), with parameters (None, or a tuple of rows or None). out: "
+    "q, u, tau, wrench and mocap (or None), with parameters (None, or a tuple of rows or None). "
+    "out: "
     "None,\n"
     "or a dict of arrays of the right size to write results of these names to. warm_start: see\n"
     "batch_start.h. Returns a dict of q_next, delta, limit_force, constraint_force, tendon_force, "
@@ -20,13 +21,13 @@ const char batch_doc[] =
 
 /* The arguments of _batch, borrowed, in the order of BATCH_NAMES. */
 typedef struct batch_job {
-  PyObject *model, *options, *q, *u, *tau, *wrench, *parameters, *out, *threads, *wrt, *contacts,
-      *warm_start;
+  PyObject *model, *options, *q, *u, *tau, *wrench, *mocap, *parameters, *out, *threads, *wrt,
+      *contacts, *warm_start;
 } batch_job;
 
-static const char *const BATCH_NAMES[] = {"model",   "options", "q",          "u",
-                                          "tau",     "wrench",  "parameters", "out",
-                                          "threads", "wrt",     "contacts",   "warm_start"};
+static const char *const BATCH_NAMES[] = {"model",  "options",  "q",          "u",   "tau",
+                                          "wrench", "mocap",    "parameters", "out", "threads",
+                                          "wrt",    "contacts", "warm_start"};
 enum { BATCH_ARGUMENTS = sizeof(batch_job) / sizeof(PyObject *) };
 
 /* What qdsim.batch calls the derivative by an argument. */
@@ -96,7 +97,10 @@ static int input_read(batch_call *call, const batch_job *job) {
        !(in->tau = rows_read(job->tau, "tau", &count, model->nv, &in->tau_stride))) ||
       (job->wrench != Py_None &&
        !(in->wrench = rows_read(job->wrench, "wrench", &count, 6 * model->body_count,
-                                &in->wrench_stride)))) {
+                                &in->wrench_stride))) ||
+      (job->mocap != Py_None &&
+       !(in->mocap =
+             rows_read(job->mocap, "mocap", &count, 7 * model->mocap_count, &in->mocap_stride)))) {
     return -1;
   }
   in->sample_count = count;

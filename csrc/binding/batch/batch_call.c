@@ -153,11 +153,12 @@ static const double *row_of(const double *rows, int64_t i, ptrdiff_t stride, int
 /* Which of the numbers of the failed sample made others overflow. */
 static PyObject *overflow_of(const batch_call *call, int64_t i, int64_t step) {
   const qd_batch_input *in = &call->input;
-  const qd_step_input input = {.q = row_of(in->q, i, in->q_stride, 0, 0),
-                               .u = row_of(in->u, i, in->u_stride, step, in->u_step),
-                               .tau = row_of(in->tau, i, in->tau_stride, step, in->tau_step),
-                               .wrench =
-                                   row_of(in->wrench, i, in->wrench_stride, step, in->wrench_step)};
+  const qd_step_input input = {
+      .q = row_of(in->q, i, in->q_stride, 0, 0),
+      .u = row_of(in->u, i, in->u_stride, step, in->u_step),
+      .tau = row_of(in->tau, i, in->tau_stride, step, in->tau_step),
+      .wrench = row_of(in->wrench, i, in->wrench_stride, step, in->wrench_step),
+      .mocap = row_of(in->mocap, i, in->mocap_stride, step, in->mocap_step)};
   const double *own[QD_PARAMETER_COUNT];
   for (int k = 0; k < QD_PARAMETER_COUNT; k++) {
     own[k] = row_of(in->parameter[k], i, in->parameter_stride[k], 0, 0);

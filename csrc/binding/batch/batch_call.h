@@ -33,8 +33,8 @@ int strides_fit(PyArrayObject *array);
 /* Rows (count, width) of doubles. qdsim.batch hands over nothing else. */
 const double *rows_read(PyObject *object, const char *name, npy_intp *count, int width,
                         ptrdiff_t *stride);
-/* courses.c: u, tau and wrench (the last two perhaps None) of rollouts (samples, steps, width). */
-int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *wrench,
+/* courses.c: u, and tau, wrench and mocap or None, of rollouts (samples, steps, width). */
+int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *wrench, PyObject *mocap,
                  npy_intp *step_count);
 /* Parameters of the samples: None, or a tuple with rows or None for each qd_parameter. */
 int parameters_read(batch_call *call, PyObject *object);

@@ -21,7 +21,7 @@ static const double *course_read(const batch_call *call, PyObject *object, const
   return PyArray_DATA(array);
 }
 
-int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *wrench,
+int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *wrench, PyObject *mocap,
                  npy_intp *step_count) {
   const model_object *model = call->step.model;
   qd_batch_input *in = &call->input;
@@ -31,7 +31,10 @@ int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *wrench,
                                                  &in->tau_stride, &in->tau_step))) ||
       (wrench != Py_None &&
        !(in->wrench = course_read(call, wrench, "wrench", 6 * model->body_count, step_count,
-                                  &in->wrench_stride, &in->wrench_step)))) {
+                                  &in->wrench_stride, &in->wrench_step))) ||
+      (mocap != Py_None &&
+       !(in->mocap = course_read(call, mocap, "mocap", 7 * model->mocap_count, step_count,
+                                 &in->mocap_stride, &in->mocap_step)))) {
     return -1;
   }
   return 0;

@@ -2,10 +2,10 @@
 #include "binding/batch/batch_call.h"
 
 const char rollout_doc[] =
-    "_rollout($module, /, model, options, *, q, u, tau, wrench, parameters, out, threads,\n"
-    "         warm_start, start, feedback)\n--\n\n"
-    "Rollouts from the rows of q (samples, nq) under u (samples, steps, nu), and tau and wrench "
-    "of\n"
+    "_rollout($module, /, model, options, *, q, u, tau, wrench, mocap, parameters, out,\n"
+    "         threads, warm_start, start, feedback)\n--\n\n"
+    "Rollouts from the rows of q (samples, nq) under u (samples, steps, nu), and tau, wrench and "
+    "mocap of\n"
     "that kind or None, rows contiguous; parameters and out (q, status, steps_done) as in _batch.\n"
     "warm_start: whether each step starts from the one before; start: guess for the first ones.\n"
     "feedback: None, or a dict of q_nominal (steps, nq), u_before (nu), x_gain (samples, steps, "
@@ -17,13 +17,13 @@ const char rollout_doc[] =
 
 /* The arguments of _rollout, borrowed, in the order of ROLLOUT_NAMES. */
 typedef struct rollout_job {
-  PyObject *model, *options, *q, *u, *tau, *wrench, *parameters, *out, *threads, *warm_start,
-      *start, *feedback;
+  PyObject *model, *options, *q, *u, *tau, *wrench, *mocap, *parameters, *out, *threads,
+      *warm_start, *start, *feedback;
 } rollout_job;
 
-static const char *const ROLLOUT_NAMES[] = {"model",   "options",    "q",          "u",
-                                            "tau",     "wrench",     "parameters", "out",
-                                            "threads", "warm_start", "start",      "feedback"};
+static const char *const ROLLOUT_NAMES[] = {"model",      "options", "q",          "u",   "tau",
+                                            "wrench",     "mocap",   "parameters", "out", "threads",
+                                            "warm_start", "start",   "feedback"};
 enum { ROLLOUT_ARGUMENTS = sizeof(rollout_job) / sizeof(PyObject *) };
 
 /* Arrays of a feedback, which it keeps alive. */
@@ -115,7 +115,7 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
                   job.threads) == 0 &&
       (call.input.q = rows_read(job.q, "q0", &count, call.step.model->nq, &call.input.q_stride))) {
     call.input.sample_count = count;
-    if (courses_read(&call, job.u, job.tau, job.wrench, &step_count) == 0 &&
+    if (courses_read(&call, job.u, job.tau, job.wrench, job.mocap, &step_count) == 0 &&
         parameters_read(&call, job.parameters) == 0 && out_check(job.out) == 0 &&
         (call.input.warm_start = PyObject_IsTrue(job.warm_start)) >= 0 &&
         batch_start_begin(&call.start, &call.step, job.start, &call.input) == 0 &&

@@ -5,8 +5,8 @@
 #include "binding/batch/batch_call.h"
 
 const char rollout_derivative_doc[] =
-    "_rollout_derivative($module, /, model, options, *, q, u, tau, wrench, parameters, threads,\n"
-    "                    start, way_options, ambient, kept, path, wrt, rows)\n--\n\n"
+    "_rollout_derivative($module, /, model, options, *, q, u, tau, wrench, mocap, parameters,\n"
+    "                    threads, start, way_options, ambient, kept, path, wrt, rows)\n--\n\n"
     "Rollouts as in _rollout, and a pullback or a pushforward. way_options: those of the\n"
     "derivatives, None: options. path: None, or (q, status, steps_done) of the rollout, known\n"
     "before. wrt >= 0: bits of the arguments whose gradients are wanted, rows a tuple of the\n"
@@ -16,13 +16,13 @@ const char rollout_derivative_doc[] =
 
 /* The arguments of _rollout_derivative, borrowed, in the order of its names. */
 typedef struct derivative_job {
-  PyObject *model, *options, *q, *u, *tau, *wrench, *parameters, *threads, *start, *way_options,
-      *ambient, *kept, *path, *wrt, *rows;
+  PyObject *model, *options, *q, *u, *tau, *wrench, *mocap, *parameters, *threads, *start,
+      *way_options, *ambient, *kept, *path, *wrt, *rows;
 } derivative_job;
 
 static const char *const DERIVATIVE_NAMES[] = {
-    "model", "options",     "q",       "u",    "tau",  "wrench", "parameters", "threads",
-    "start", "way_options", "ambient", "kept", "path", "wrt",    "rows"};
+    "model",   "options", "q",           "u",       "tau",  "wrench", "mocap", "parameters",
+    "threads", "start",   "way_options", "ambient", "kept", "path",   "wrt",   "rows"};
 enum { DERIVATIVE_ARGUMENTS = sizeof(derivative_job) / sizeof(PyObject *) };
 
 typedef struct derivative_call {
@@ -194,7 +194,7 @@ PyObject *rollout_derivative_function(PyObject *module, PyObject *const *args, P
       way_read(&call, state, &job) == 0 &&
       (in->q = rows_read(job.q, "q0", &count, call.batch.step.model->nq, &in->q_stride))) {
     in->sample_count = count;
-    if (courses_read(&call.batch, job.u, job.tau, job.wrench, &call.step_count) == 0 &&
+    if (courses_read(&call.batch, job.u, job.tau, job.wrench, job.mocap, &call.step_count) == 0 &&
         parameters_read(&call.batch, job.parameters) == 0 &&
         batch_start_begin(&call.batch.start, &call.batch.step, job.start, in) == 0) {
       out = derivative_run(&call, &job);

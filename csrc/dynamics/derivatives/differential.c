@@ -8,7 +8,7 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
   d->counts = arena_ints(a, contacts);
   d->by_pose = arena_take(a, contacts * sizeof *d->by_pose);
   d->by_size = arena_take(a, contacts * sizeof *d->by_size);
-  double **numbers[] = {&d->masked, &d->z, &d->by_delta};
+  double **numbers[] = {&d->masked, &d->by_q, &d->z, &d->by_delta};
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
     *numbers[i] = arena_doubles(a, nv);
   }

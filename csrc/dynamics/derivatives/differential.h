@@ -18,9 +18,10 @@ typedef struct differential {
   contact_point_derivative *by_pose; /* (contacts) */
   contact_point_derivative *by_size; /* (contacts) */
   int poses_known, sizes_known;
-  double *masked;                              /* (nv) scratch */
-  double *z;                                   /* (nv) */
-  double *by_delta;                            /* (nv) */
+  double *masked;   /* (nv) scratch */
+  double *by_q;     /* (nv) the gradient by q, where only that by mocap poses is wanted */
+  double *z;        /* (nv) */
+  double *by_delta; /* (nv) */
   twist_field by_z, mass_z, gravity_z;         /* of z */
   wrench *pose, *twist, *momentum_z, *scratch; /* (nb) */
   screw *body_motion;                          /* (nb) along a direction */

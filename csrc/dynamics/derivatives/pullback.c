@@ -249,7 +249,7 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
   const qd_model *model = p->s->model;
   const differential *d = p->d;
   const double *R = p->s->w->kinematics.body_rot + 9 * b, *g = model->parameters.gravity;
-  const double mass = model->parameters.body_mass[b];
+  const double mass = model->parameters.body_mass[b], fall = model->body_fall[b];
   const screw *T = p->point->mass_delta.body + b, *Z = d->mass_z.body + b,
               *G = d->gravity_z.body + b;
   double vT[3], vZ[3], vG[3], on_com[3], part[3];
@@ -257,13 +257,14 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
   screw_point_velocity(vZ, Z, com);
   screw_point_velocity(vG, G, com);
   if (p->gradient[QD_BY_GRAVITY] != NULL) {
-    vec3_axpy(p->gradient[QD_BY_GRAVITY], mass, vG);
+    vec3_axpy(p->gradient[QD_BY_GRAVITY], mass * fall, vG);
   }
   if (p->gradient[QD_BY_BODY_MASS] != NULL) {
-    p->gradient[QD_BY_BODY_MASS][b] = vec3_dot(g, vG) - vec3_dot(vZ, vT);
+    p->gradient[QD_BY_BODY_MASS][b] = fall * vec3_dot(g, vG) - vec3_dot(vZ, vT);
   }
   if (p->gradient[QD_BY_BODY_COM] != NULL) {
     vec3_cross(on_com, g, G->w);
+    vec3_scale(on_com, on_com, fall);
     vec3_cross(part, vT, Z->w);
     vec3_axpy(on_com, -1.0, part);
     vec3_cross(part, vZ, T->w);
@@ -343,6 +344,19 @@ static void pull_poses(const pullback *p) {
   }
 }
 
+/* Wrenches of the poses, already summed over all that a mocap body carries. */
+static void pull_mocap(const pullback *p) {
+  const qd_model *model = p->s->model;
+  for (int i = 0; i < model->mocap_count; ++i) {
+    const int body = model->mocap_body[i];
+    const wrench *W = p->d->pose + body;
+    double *out = p->gradient[QD_BY_MOCAP] + 6 * i;
+    vec3_copy(out, W->f);
+    vec3_cross(out + 3, W->f, p->s->w->kinematics.body_pos + 3 * body);
+    vec3_axpy(out + 3, 1.0, W->m);
+  }
+}
+
 /* Springs and forces on the joints themselves: L = -z k (d + q - rest) + z tau. */
 static void pull_joints(const pullback *p) {
   const qd_model *model = p->s->model;
@@ -393,10 +407,15 @@ static void masked_field(const pullback *p, twist_field *out, const double *mask
 }
 
 void pullback_compute(const solved_step *s, const double *mu, const double *nu, int stride,
-                      double *const gradient[QD_ARGUMENT_COUNT]) {
+                      double *const wanted[QD_ARGUMENT_COUNT]) {
   const qd_model *model = s->model;
   const problem *program = &s->w->problem;
   differential *d = &s->w->differential;
+  double *gradient[QD_ARGUMENT_COUNT];
+  memcpy(gradient, wanted, sizeof gradient);
+  if (gradient[QD_BY_MOCAP] != NULL && gradient[QD_BY_Q] == NULL) {
+    gradient[QD_BY_Q] = d->by_q; /* both come from the same sweep */
+  }
   const pullback p = {s, d, &s->w->point, mu, nu, stride, gradient};
   const size_t bodies = (size_t)model->body_count;
   for (int i = 0; i < QD_ARGUMENT_COUNT; ++i) {
@@ -433,5 +452,8 @@ void pullback_compute(const solved_step *s, const double *mu, const double *nu, 
     pull_constraints(&p);
     pull_tendons(&p);
     pull_poses(&p);
+  }
+  if (gradient[QD_BY_MOCAP] != NULL) {
+    pull_mocap(&p);
   }
 }

@@ -28,6 +28,16 @@ static void tangent_vec3(double out[3], const pushforward *p, int argument, int 
   }
 }
 
+/* The twist of a mocap body that moves along the tangent with its origin and about it. */
+static void add_mocap_motion(screw *motion, const pushforward *p, int body) {
+  const double *tangent = p->tangent[QD_BY_MOCAP] + 6 * p->s->model->body_mocap[body];
+  double part[3];
+  vec3_axpy(motion->w, 1.0, tangent + 3);
+  vec3_cross(part, p->s->w->kinematics.body_pos + 3 * body, tangent + 3);
+  vec3_axpy(motion->v, 1.0, tangent);
+  vec3_axpy(motion->v, 1.0, part);
+}
+
 /* Twists of the bodies along dq, of the axes, and what both change in the twists under d. A block's
  * axes move with what is before the block. */
 static void move_bodies(const pushforward *p) {
@@ -37,7 +47,11 @@ static void move_bodies(const pushforward *p) {
   d->body_motion[0] = d->d_delta[0] = d->d_mass_delta[0] = still;
   for (int b = 1; b < model->body_count; ++b) {
     const int parent = model->body_parent[b];
-    screw motion = d->body_motion[parent], before = motion;
+    screw motion = d->body_motion[parent];
+    if (p->tangent[QD_BY_MOCAP] != NULL && model->body_mocap[b] >= 0) {
+      add_mocap_motion(&motion, p, b);
+    }
+    screw before = motion;
     d->d_delta[b] = d->d_delta[parent];
     d->d_mass_delta[b] = d->d_mass_delta[parent];
     const int first = model->body_joint_start[b], end = model->body_joint_start[b + 1];
@@ -67,7 +81,7 @@ static void contact_moves(contact_motion *m, const pushforward *p, int index) {
   contact_motion by_size;
   double size[6];
   memset(m, 0, sizeof *m);
-  if (p->tangent[QD_BY_Q] != NULL) {
+  if (p->tangent[QD_BY_Q] != NULL || p->tangent[QD_BY_MOCAP] != NULL) {
     contact_motion_compute(m, p->s->model, contact, d->by_pose + index,
                            d->body_motion + contact->body_a, d->body_motion + contact->body_b);
   }
@@ -279,11 +293,12 @@ static void push_body(const pushforward *p, int b) {
   push_momentum(p, b, com, d_com);
   screw_point_velocity(moved, d->body_motion + b, com);
   vec3_axpy(moved, 1.0, d_com);
+  const double fall = model->body_fall[b], weight = fall * model->parameters.body_mass[b];
   tangent_vec3(d_gravity, p, QD_BY_GRAVITY, 0);
-  vec3_scale(force, d_gravity, model->parameters.body_mass[b]);
-  vec3_axpy(force, tangent_at(p, QD_BY_BODY_MASS, b), g);
+  vec3_scale(force, d_gravity, weight);
+  vec3_axpy(force, fall * tangent_at(p, QD_BY_BODY_MASS, b), g);
   vec3_cross(part, moved, g);
-  vec3_scale(part, part, model->parameters.body_mass[b]);
+  vec3_scale(part, part, weight);
   wrench_at(d->scratch + b, com, force, part);
   vec3_cross(part, moved, applied);
   vec3_axpy(part, 1.0, d_applied + 3);
@@ -345,7 +360,7 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   const problem *program = &s->w->problem;
   differential *d = &s->w->differential;
   const pushforward p = {s, d, &s->w->point, tangent, w, e, stride};
-  if (tangent[QD_BY_Q] != NULL) {
+  if (tangent[QD_BY_Q] != NULL || tangent[QD_BY_MOCAP] != NULL) {
     differential_need_poses(s);
   }
   if (tangent[QD_BY_GEOM_SIZE] != NULL) {

@@ -38,6 +38,8 @@ def model_arrays(description: Elements) -> dict[str, Array]:
         "body_mass": _floats([body.mass for body in bodies]),
         "body_com": _floats([body.com for body in bodies], 3),
         "body_inertia": _floats([body.inertia for body in bodies], 3, 3),
+        "body_gravcomp": _floats([body.gravcomp for body in bodies]),
+        "mocap_body": _ints([i for i, body in enumerate(bodies) if body.mocap]),
         "joint_type": _ints([JOINT_TYPES.index(joint.type) for joint in joints]),
         "joint_body": _ints([i for i, body in enumerate(bodies) for _ in body.joints]),
         "joint_pos": _floats([joint.pos for joint in joints], 3),

@@ -80,6 +80,8 @@ class SceneBuilder:
         mass: float = 0.0,
         com: Any = None,
         inertia: Any = None,
+        gravcomp: float = 0.0,
+        mocap: bool = False,
     ) -> str:
         """Adds a body; see ``Body``."""
         if name in self._bodies:
@@ -95,6 +97,8 @@ class SceneBuilder:
             mass=mass,
             com=(0.0, 0.0, 0.0) if com is None else com,
             inertia=((0.0,) * 3,) * 3 if inertia is None else inertia,
+            gravcomp=gravcomp,
+            mocap=mocap,
         )
         if com is not None and name in self._uniform:
             raise ValueError(f"body {name!r}: give inertia together with com")

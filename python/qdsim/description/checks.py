@@ -38,6 +38,13 @@ def integer(owner: str, field: str, value: object) -> int:
     return int(value)
 
 
+def flag(owner: str, field: str, value: object) -> bool:
+    """True or False, Python's or NumPy's."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{owner}: {field} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def text(owner: str, field: str, value: object) -> str:
     """A non-empty string."""
     if not isinstance(value, str):

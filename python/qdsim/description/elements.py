@@ -302,7 +302,9 @@ class Body:
     own. ``pos`` (3), ``quat`` (4): body frame in the parent's with every joint at its ``ref`` (a free
     body: where it starts). ``mass``, kg; ``com`` (3): centre of mass, body frame; ``inertia``:
     about the centre of mass in body axes, (3, 3) or its diagonal (3), kg m^2. Several joints act
-    one after the other, the first next to the parent.
+    one after the other, the first next to the parent. ``gravcomp``: share of the gravity on it that something
+    else carries (1: it does not feel gravity). ``mocap``: its pose is an input of each step (``mocap=``), ``pos`` and
+    ``quat`` by default; the world is its parent, and it has no joints.
     """
 
     name: str
@@ -314,6 +316,8 @@ class Body:
     inertia: Matrix = ((0.0, 0.0, 0.0),) * 3
     joints: tuple[Joint, ...] = ()
     geoms: tuple[Geom, ...] = ()
+    gravcomp: float = 0.0
+    mocap: bool = False
 
     def __post_init__(self) -> None:
         owner = f"body {checks.text('body', 'name', self.name)!r}"
@@ -327,12 +331,18 @@ class Body:
             inertia=checks.inertia_matrix(owner, "inertia", self.inertia),
             joints=_elements(owner, "joints", self.joints, Joint),
             geoms=_elements(owner, "geoms", self.geoms, Geom),
+            gravcomp=checks.number(owner, "gravcomp", self.gravcomp),
+            mocap=checks.flag(owner, "mocap", self.mocap),
         )
         free = [joint for joint in self.joints if joint.type == "free"]
         if free and (len(self.joints) > 1 or self.parent != WORLD):
             raise ValueError(
                 f"{owner}: joint {free[0].name!r} is free, so it must be the only joint of a "
                 "body whose parent is the world"
+            )
+        if self.mocap and (self.joints or self.parent != WORLD or self.name == WORLD):
+            raise ValueError(
+                f"{owner}: a mocap body must be a child of the world without joints of its own"
             )
         if self.name == WORLD and self.joints:
             raise ValueError(f"{owner}: the world has no joints, got {self.joints[0].name!r}")

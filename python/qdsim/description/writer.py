@@ -96,6 +96,10 @@ def _write_body(parent: Element, body: Body) -> Element:
             inertial.set("fullinertia", _text(full))
         else:
             inertial.set("diaginertia", _text(full[:3]))
+    if body.gravcomp:
+        element.set("gravcomp", repr(body.gravcomp))
+    if body.mocap:
+        element.set("mocap", "true")
     for joint in body.joints:
         _write_joint(element, joint)
     return element

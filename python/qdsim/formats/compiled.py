@@ -57,7 +57,6 @@ def describe(
         reader.check_equalities()
         plan = reader.read_actuation(wishes.actuation)
         reader.check_scene()
-        reader.check_bodies()
         tendons = read_tendons(reader)
         bodies = reader.read_bodies()
         pairs = reader.geometries.pairs()
@@ -131,36 +130,6 @@ class _Reader(Reading):
         if self.disabled("contact"):
             self.ignored.append("contacts: switched off by the file")
 
-    def check_bodies(self) -> None:
-        m = self.m
-        carried = self._carried_by_unactuated()
-        gravity = np.any(self.gravity())
-        for i in range(m.nbody):
-            owner = f"body '{self.body_names[i]}'"
-            if m.body_mocapid[i] >= 0:
-                self.refusals.refuse("mocap", f"{owner}: mocap bodies are not supported")
-            compensation = float(self.field("body_gravcomp", np.zeros(m.nbody))[i])
-            if compensation and gravity and carried[i]:
-                self.refusals.refuse(
-                    "gravcomp",
-                    f"{owner}: gravcomp {compensation:g} on a body that unactuated joints carry "
-                    "is not supported",
-                )
-            elif compensation:
-                self.ignored.append(
-                    f"{owner}: gravcomp {compensation:g} (gravity does not act on actuated joints)"
-                )
-
-    def _carried_by_unactuated(self) -> list[bool]:
-        m = self.m
-        result = [False] * m.nbody
-        for i in range(1, m.nbody):
-            begin = int(m.body_jntadr[i])
-            joints = range(begin, begin + int(m.body_jntnum[i])) if begin >= 0 else range(0)
-            own = any(self.joint_names[j] not in self.actuated for j in joints)
-            result[i] = own or result[int(m.body_parentid[i])]
-        return result
-
     def check_equalities(self) -> None:
         if not self.disabled("equality"):
             names = Names(self.body_names, self.joint_names)
@@ -231,6 +200,8 @@ class _Reader(Reading):
                     inertia=0.5 * (inertia + inertia.T) if i else np.zeros((3, 3)),  # type: ignore[arg-type]
                     joints=joints,
                     geoms=geoms,
+                    gravcomp=float(self.field("body_gravcomp", np.zeros(m.nbody))[i]),
+                    mocap=bool(m.body_mocapid[i] >= 0),
                 )
             )
         return tuple(bodies)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
-Kind = Literal[
-    "force_limits", "tendons", "actuators", "mocap", "height_fields", "ball_limits", "gravcomp"
-]
+Kind = Literal["force_limits", "tendons", "actuators", "height_fields", "ball_limits"]
 """What may be left out: force limits of actuators; tendons with all they pull; actuators that are not
-springs of one joint; motion capture bodies, which then stay where the file puts them; height fields; limits of
-ball joints; compensation of gravity on bodies that no actuator carries."""
+springs of one joint; height fields; limits of ball joints."""
 
 _SHOWN = 20
 

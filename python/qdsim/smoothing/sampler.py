@@ -56,7 +56,7 @@ def points_of(
     wrench: Wrench | None,
     parameters: Mapping[str, npt.ArrayLike] | None,
 ) -> Points:
-    lead, rows = rows_of(model, q, u, tau, wrench, parameters)
+    lead, rows = rows_of(model, q, u, tau, wrench, None, parameters)
     loads: dict[str, Array] = {}
     if "tau" in rows:
         loads["tau"] = rows["tau"]
