@@ -3,6 +3,7 @@
 #   make test    C tests and Python tests, the notebook included
 #   make lint    formatters, linters, types, floors, compiler warnings as errors
 #   make bench   measure; writes benchmarks/results/
+#   make docs    the documentation site, in build/docs, notebooks run
 #   make pictures  draw the pictures of README and docs again
 #   make soak    a long campaign of random piles: SOAK_STEPS of them, from the seed SOAK_SEED on
 #   make fuzz    the fuzzers under those sanitizers, FUZZ_SECONDS each (needs clang)
@@ -20,7 +21,7 @@ DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 C_FILES = $(shell find csrc tests/c tests/fuzz -name '*.[ch]')
 PYTHON_FOLDERS := python tests tools benchmarks notebooks third_party
 
-.PHONY: demo test lint bench pictures soak asan fuzz format clean install-dev
+.PHONY: demo test lint bench docs pictures soak asan fuzz format clean install-dev
 
 # ---------------------------------------------------------------- users
 
@@ -70,6 +71,12 @@ pictures: install-dev
 	$(DEV)/bin/python tools/draw_readme.py
 	$(DEV)/bin/python benchmarks/bench_transfer.py --turns docs/images/turned.png
 	$(DEV)/bin/python benchmarks/bench_ball.py --figure docs/images/ball.png
+
+docs: install-dev
+	$(DEV)/bin/python tools/requirements.py docs > $(DEV)/requirements-docs.txt
+	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -r $(DEV)/requirements-docs.txt
+	$(DEV)/bin/python -m sphinx -W --keep-going -q -c docs/site -d $(BUILD)/docs-cache . $(BUILD)/docs
+	@echo "written: $(BUILD)/docs/docs/index.html"
 
 SOAK_STEPS ?= 1000000
 SOAK_SEED ?= 0
