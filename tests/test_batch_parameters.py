@@ -139,7 +139,7 @@ def test_wrong_parameters_are_named() -> None:
         ),
         (changed("joint_damping", -3.0, 4, 0), ValueError, "sample 4: element 0: negative"),
         (changed("joint_armature", -3.0, 4, 1), ValueError, "sample 4: element 1: negative"),
-        (changed("joint_stiffness", 3.0, 4, 0), ValueError, "element 0: springs are for hinge and"),
+        (changed("joint_stiffness", -3.0, 4, 0), ValueError, "sample 4: element 0: negative"),
         ({"body_inertia": inertia}, ValueError, "sample 0: element 1: not symmetric positive"),
         ({"friction": 0.3}, ValueError, "parameters: expected names among body_mass, .*'friction'"),
         (

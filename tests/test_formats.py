@@ -44,16 +44,12 @@ EVERY_JOINT = TWO + (
     '<body pos="1 0 0"><joint name="ball" type="ball"/><geom size="0.1"/><site name="p"/></body>'
     '<body pos="2 0 0"><freejoint name="free"/><geom size="0.1"/></body>'
 )
-NO_SPRINGS = (
-    '<motor name="a" {}/>',
-    '<velocity name="a" {} kv="3"/>',
-    '<damper name="a" {} kv="3" ctrlrange="0 1"/>',
+NOT_KNOWN = (
     '<intvelocity name="a" {} kp="5" actrange="-1 1"/>',
-    '<cylinder name="a" {} area="2"/>',
     '<muscle name="a" {} lengthrange="-1 1"/>',
     '<general name="a" {} dyntype="integrator" gainprm="2"/>',
-    '<general name="a" {} biastype="affine" gainprm="1" biasprm="3 -1 0"/>',
     '<general name="a" {} gaintype="user"/>',
+    '<position name="a" {} kp="0"/>',
 )
 DRIVEN = (
     'joint="h"',
@@ -79,7 +75,7 @@ def actuators(text: str, joints: str = TWO, **kw: object) -> tuple[Actuator, ...
 class TestActuators:
     def test_position(self) -> None:
         (item,) = actuators('<position name="p" joint="h" kp="50" kv="2" ctrlrange="-1 2"/>')
-        assert item == Actuator("p", "h", 50.0, 1.0, (-1.0, 2.0))
+        assert item == Actuator("p", "h", 50.0, 1.0, (-1.0, 2.0), damping=2.0)
 
     def test_gear(self) -> None:
         (item,) = actuators('<position joint="h" kp="50" gear="-3"/>')
@@ -129,17 +125,15 @@ class TestActuators:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ('<motor name="a" joint="h"/>', "actuator 'a': is not a position actuator"),
-            ('<velocity name="a" joint="h"/>', "actuator 'a': is not a position actuator"),
-            ('<damper name="a" joint="h" ctrlrange="0 1"/>', "actuator 'a': is not a position"),
             (
                 '<intvelocity name="a" joint="h" kp="5" actrange="-1 1"/>',
-                "actuator 'a': is not a position actuator: it has activation dynamics",
+                r"actuator 'a': activation dynamics \(integrator\) are not supported",
             ),
             (
-                '<general name="a" joint="h" biastype="affine" gainprm="1" biasprm="3 -1 0"/>',
-                "constant force 3",
+                '<muscle name="a" joint="h" lengthrange="-1 1"/>',
+                "actuator 'a': muscles are not supported",
             ),
+            ('<motor name="a" joint="h" gear="0"/>', "actuator 'a': it never pulls"),
             (
                 '<general name="a" joint="h" biastype="affine" gainprm="1" biasprm="0 1 0"/>',
                 "actuator 'a': its stiffness -1 is negative",
@@ -147,10 +141,6 @@ class TestActuators:
             (
                 '<position name="a" joint="h" kp="5" forcerange="-1 1"/>',
                 "actuator 'a': forcerange -1 1 is a force limit",
-            ),
-            (
-                '<position joint="h" kp="5"/><position name="a" joint="h" kp="5"/>',
-                "actuator 'a': joint 'h' has another actuator",
             ),
             ('<position name="a" tendon="t" kp="5"/>', "actuator 'a': tendon transmission"),
             ('<position name="a" site="p" kp="5"/>', "actuator 'a': site transmission"),
@@ -176,9 +166,11 @@ class TestActuators:
 
     def test_all_errors_at_once(self) -> None:
         with pytest.raises(ValueError) as error:
-            actuators('<motor name="m1" joint="h"/><motor name="m2" joint="s"/>')
-        assert "'m1'" in str(error.value)
-        assert "'m2'" in str(error.value)
+            actuators(
+                "".join(NOT_KNOWN[1].format(f'joint="{j}"').replace('"a"', f'"m{j}"') for j in "hs")
+            )
+        assert "'mh'" in str(error.value)
+        assert "'ms'" in str(error.value)
 
 
 class TestStiffness:
@@ -282,14 +274,6 @@ class TestJoints:
                 '<body><joint name="j" type="ball" range="0 40"/><geom size="1"/></body>',
                 "joint 'j': limits on ball joints",
             ),
-            (
-                '<body><joint name="j" type="ball" stiffness="4"/><geom size="1"/></body>',
-                "joint 'j': springs on ball joints",
-            ),
-            (
-                '<body><joint name="j" type="free" stiffness="4"/><geom size="1"/></body>',
-                "joint 'j': springs on free joints",
-            ),
         ],
     )
     def test_errors(self, body: str, words: str) -> None:
@@ -340,13 +324,11 @@ class TestIgnoredAndErrors:
             warnings.simplefilter("error")
             ignored = load_description(source).ignored
         assert set(ignored) == {
-            "joint 'h': damping 0.1",
             "joint 'h': armature 0.2",
             "joint 'h': margin 0.01 of its limits",
             "joint 'h': solver parameters of its limits",
             "geom 'g': gap 0.01",
             "geom 'g': solver parameters",
-            "actuator 'p': velocity gain 2",
             "actuator 'p': time constant 0.3",
             "pair 'floor' - 'g': gap 0.02",
             "pair 'floor' - 'g': solver parameters",
@@ -362,7 +344,8 @@ class TestIgnoredAndErrors:
         model = qdsim.load(source)
         assert model.parameters.joint_damping.tolist() == [0.1, 3.0, 0.7, 0.4]
         assert model.parameters.joint_armature.tolist() == [0.2, 0.0, 0.3, 0.0]
-        assert "joint 'h': damping 0.1" in model.ignored
+        assert "joint 'h': armature 0.2" in model.ignored
+        assert not any("damping" in item for item in model.ignored)
         assert model.ignored_by_dynamics == ("joint 'h': margin 0.01 of its limits",)
         again = qdsim.load(model.description.to_mjcf())
         assert again.parameters.joint_damping.tolist() == [0.1, 3.0, 0.7, 0.4]
@@ -432,7 +415,8 @@ class TestIgnoredAndErrors:
                 "actuators",
                 mjcf(
                     TWO,
-                    '<actuator><position joint="s" kp="5"/><velocity name="v" joint="s"/></actuator>',
+                    '<actuator><position joint="s" kp="5"/>'
+                    '<intvelocity name="v" joint="s" kp="5" actrange="-1 1"/></actuator>',
                 ),
                 "actuator 'v'",
             ),
@@ -453,9 +437,9 @@ class TestIgnoredAndErrors:
         assert again == description
         assert len(description.ignored) >= 1
 
-    @pytest.mark.parametrize("actuator", NO_SPRINGS)
+    @pytest.mark.parametrize("actuator", NOT_KNOWN)
     @pytest.mark.parametrize("where", DRIVEN)
-    def test_actuators_that_are_no_springs(self, actuator: str, where: str) -> None:
+    def test_actuators_that_no_step_knows(self, actuator: str, where: str) -> None:
         """Errors offer words that load the file: what it drove is free, unless ``stiffness`` says otherwise."""
         tendon = '<tendon><fixed name="t"><joint joint="h" coef="1"/></fixed></tendon>'
         source = mjcf(EVERY_JOINT, f"<actuator>{actuator.format(where)}</actuator>{tendon}")
@@ -477,21 +461,18 @@ class TestIgnoredAndErrors:
         with pytest.raises(ValueError, match="joint 's': actuated= names it, stiffness= does not"):
             load_description(source, leave_out="actuators", actuated=["s"])
 
-    @pytest.mark.parametrize("actuator", NO_SPRINGS)
+    @pytest.mark.parametrize("actuator", NOT_KNOWN)
     @pytest.mark.parametrize("spring_first", [True, False])
     def test_beside_a_spring(self, actuator: str, spring_first: bool) -> None:
-        """Of several actuators of one joint the spring counts, in whatever order they come."""
+        """The spring stays, in whatever order they come; stiffness= makes the joint that one spring."""
         both = ['<position name="p" joint="s" kp="5" gear="2"/>', actuator.format('joint="s"')]
         text = "".join(both if spring_first else both[::-1])
-        with pytest.raises(
-            ValueError, match="actuator 'a': joint 's' has another actuator"
-        ) as error:
+        with pytest.raises(ValueError, match=r"actuator 'a': .*leave_out='actuators'"):
             actuators(text)
-        assert "stiffness=" not in str(error.value)
-        for given, expected in ((None, 20.0), (7.0, 7.0)):
-            with pytest.warns(ModelWarning, match="left out: actuator 'a'"):
-                (item,) = actuators(text, leave_out="actuators", stiffness=given)
-            assert item == Actuator("p", "s", expected, 2.0)
+        with pytest.warns(ModelWarning, match="left out: actuator 'a'"):
+            (item,) = actuators(text, leave_out="actuators")
+        assert item == Actuator("p", "s", 20.0, 2.0)
+        assert actuators(text, stiffness=7.0) == (Actuator("p", "s", 7.0, 2.0),)
 
     @pytest.mark.parametrize("count", [1, 2, 30])
     def test_one_line_gets_past_all_of_them(self, count: int) -> None:
@@ -501,7 +482,9 @@ class TestIgnoredAndErrors:
             f'<body name="c{i}"><joint name="k{i}"/><geom size="1"/></body></body>'
             for i in range(count)
         )
-        motors = "".join(f'<motor name="m{i}" joint="k{i}"/>' for i in range(count))
+        motors = "".join(
+            f'<intvelocity name="m{i}" joint="k{i}" kp="5" actrange="-1 1"/>' for i in range(count)
+        )
         springs = f'<position name="p" joint="k{count - 1}" kp="3" forcerange="-1 1"/>'
         source = mjcf(body, f"<actuator>{motors}{springs}</actuator>")
         with pytest.raises(ValueError) as error:

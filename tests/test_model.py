@@ -480,7 +480,7 @@ class TestParameters:
             ({"actuator_stiffness": 0.0}, ValueError, "actuator 'far': stiffness must be positive"),
             ({"pair_friction": -1.0}, ValueError, "friction must not be negative"),
             ({"pair_friction": [1.0]}, ValueError, r"\(5, 5\) or \(5,\)"),
-            ({"joint_stiffness": 1.0}, ValueError, "springs on free joints"),
+            ({"joint_damping": -1.0}, ValueError, "damping must not be negative"),
         ],
     )
     def test_errors(

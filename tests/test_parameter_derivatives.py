@@ -42,6 +42,7 @@ def tangents(model: qdsim.Model, rng: np.random.Generator, names: Iterable[str])
             "actuator_stiffness",
             "joint_damping",
             "joint_armature",
+            "actuator_damping",
         ):
             out[name] *= getattr(model.parameters, name)
         if name == "pair_friction":

@@ -316,3 +316,32 @@ def test_goals_where_the_object_is(tmp_path):
         assert planning.transfer(found, MODEL).reached
     result = planning.impc(there)
     assert result.reached and result.plan().check(MODEL).good
+
+
+@pytest.mark.parametrize(
+    ("actuators", "words"),
+    [
+        ('<motor name="m" joint="x" gear="30"/>', "actuator 'm' is no position actuator"),
+        (
+            '<position joint="x" kp="30"/><velocity name="m" joint="x" kv="3"/>',
+            "actuator 'm' is no position actuator",
+        ),
+        (
+            '<position joint="x" kp="30"/><position name="m" joint="x" kp="3"/>',
+            "actuator 'm' shares its joint with another one",
+        ),
+    ],
+)
+def test_robots_that_planners_cannot_command(actuators: str, words: str) -> None:
+    model = qdsim.load(
+        '<mujoco><worldbody><geom type="plane" size="1 1 .1"/><body name="box" pos="0 0 .1"><freejoint/>'
+        '<geom type="box" size=".1 .1 .1"/></body><body pos="-.3 0 .1"><joint name="x" type="slide" axis="1 0 0"/>'
+        f'<geom type="sphere" size=".1"/></body></worldbody><actuator>{actuators}</actuator></mujoco>'
+    )
+    with pytest.raises(ValueError, match=words):
+        qdsim.planning.Task(
+            "push", model, qdsim.Options(), model.default_q, model.default_q, "box",
+            -np.ones(6), np.ones(6),
+        )  # fmt: skip
+    with pytest.raises(ValueError, match=words):
+        qdsim.planning.holding_command(model, model.default_q)

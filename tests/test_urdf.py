@@ -62,7 +62,7 @@ class TestUrdf:
         ]
         assert description.gravity == (0.0, 0.0, -9.81)
         assert description.friction_combination == "harmonic"
-        assert "joint 'shoulder': damping 0.1" in description.ignored
+        assert description.joints[0].damping == 0.1
         assert "joint 'shoulder': effort limit 3" in description.ignored
 
     def test_friction_is_harmonic(self) -> None:

@@ -38,6 +38,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"_core", "arguments", "array_type", "whole_files"},
     {"description"},
     {"formats"},
+    {"commands"},
     {"model", "batch_in", "batch_out"},
     {"overlaps"},
     {"loading"},

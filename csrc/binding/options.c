@@ -21,18 +21,19 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "add_missed_pairs",
                           "joint_limits",
                           "gravity_on_actuated",
+                          "damping",
                           "held",
                           "tolerance",
                           "iteration_limit",
                           NULL};
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$diiddddpppO!di:StepOptions", names, &settings.h,
-                                   &settings.friction_model, &settings.ray_count, &settings.kappa,
-                                   &settings.epsilon, &settings.mass_ratio, &settings.margin,
-                                   &settings.add_missed_pairs, &settings.joint_limits,
-                                   &settings.gravity_on_actuated, &PyTuple_Type, &held,
-                                   &settings.tolerance, &settings.iteration_limit)) {
+  if (!PyArg_ParseTupleAndKeywords(
+          args, kwargs, "|$diiddddppppO!di:StepOptions", names, &settings.h,
+          &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
+          &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
+          &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping, &PyTuple_Type,
+          &held, &settings.tolerance, &settings.iteration_limit)) {
     return NULL;
   }
   options_object *self = (options_object *)type->tp_alloc(type, 0);
@@ -224,6 +225,7 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("add_missed_pairs", T_INT, add_missed_pairs),
     SETTING_MEMBER("joint_limits", T_INT, joint_limits),
     SETTING_MEMBER("gravity_on_actuated", T_INT, gravity_on_actuated),
+    SETTING_MEMBER("damping", T_INT, damping),
     {"held", T_OBJECT_EX, offsetof(options_object, held), READONLY, NULL},
     SETTING_MEMBER("tolerance", T_DOUBLE, tolerance),
     SETTING_MEMBER("iteration_limit", T_INT, iteration_limit),

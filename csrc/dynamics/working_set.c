@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/lanes.h"
+#include "mechanics/actuator.h"
 
 /* A contact is in from the start if its gap is at most this share of the fastest commanded motion
  * at any contact (or of a geometry's size, where nothing is commanded). */
@@ -73,15 +74,25 @@ LANES_INLINE double square3(const lanes *a) {
   return (squares[0] + squares[1]) + squares[2];
 }
 
-/* Motion as commanded: actuated DOFs go where the command is, nothing else moves. */
+/* Motion as commanded: driven DOFs go where their actuators rest, nothing else moves. */
 static void fill_command(working_set *s, const qd_model *model, const qd_step_options *o,
                          const qd_step_input *input) {
   memset(s->delta, 0, (size_t)model->nv * sizeof(double));
-  for (int i = 0; i < model->nu; ++i) {
-    const int dof = model->actuator_dof[i];
-    if (o->held == NULL || !o->held[dof]) {
-      s->delta[dof] = input->u[i] / model->actuator_gear[i] - input->q[model->dof_q[dof]];
+  for (int dof = 0; dof < model->nv; ++dof) {
+    if (!model->dof_is_driven[dof] || (o->held != NULL && o->held[dof])) {
+      continue;
     }
+    int count;
+    const int *actuator = dof_actuators(model, dof, &count);
+    double force = 0.0, stiffness = 0.0;
+    for (int k = 0; k < count; ++k) {
+      const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator[k]],
+                                 damping_rate(o)};
+      const actuator_force one = actuator_force_at(model, actuator[k], &at);
+      force += one.at_rest;
+      stiffness += one.stiffness;
+    }
+    s->delta[dof] = stiffness > 0.0 ? force / stiffness : 0.0;
   }
 }
 

@@ -130,7 +130,6 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int ke
     size_include(&size, &s->island[i].size);
   }
   size.fill = fill_room(w, size.variables);
-  u_columns = u_columns < size.variables ? u_columns : size.variables;
   q_columns = q_columns > 0 ? widest_island(w, model) : 0;
   const int each = keep && s->count > 1;
   const int serves = !each && w->one != NULL && conic_workspace_serves(w->one, &size);

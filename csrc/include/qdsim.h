@@ -279,25 +279,33 @@ typedef struct qd_model_spec {
                                 body_pos and body_quat: where they are by default */
 
   int joint_count;
-  const int32_t *joint_type; /* (joint_count) a qd_joint_type */
-  const int32_t *joint_body; /* (joint_count) */
-  const double *joint_pos;   /* (joint_count, 3) anchor, body frame */
-  const double *joint_axis;  /* (joint_count, 3) unit, body frame; hinge and slide */
-  const double *joint_ref;   /* (joint_count) q at which body_pos/quat hold; hinge and slide */
-  const double *joint_range; /* (joint_count, 2) lower, upper; -inf, inf where unlimited */
-  const double
-      *joint_stiffness; /* (joint_count) spring, N/m or Nm/rad, hinge and slide; 0 = none */
-  const double *joint_springref; /* (joint_count) q at which the spring rests */
-  const double *joint_damping;   /* (joint_count) N s/m or Nm s/rad, each DOF of the joint; NULL:
-                                    none. Like the next one for the second-order step only */
-  const double *joint_armature;  /* (joint_count) kg or kg m^2, added to the mass of each DOF of the
-                                    joint; NULL: none */
-  const double *default_q;       /* (nq) configuration at which mass_ratio is evaluated */
+  const int32_t *joint_type;     /* (joint_count) a qd_joint_type */
+  const int32_t *joint_body;     /* (joint_count) */
+  const double *joint_pos;       /* (joint_count, 3) anchor, body frame */
+  const double *joint_axis;      /* (joint_count, 3) unit, body frame; hinge and slide */
+  const double *joint_ref;       /* (joint_count) q at which body_pos/quat hold; hinge and slide */
+  const double *joint_range;     /* (joint_count, 2) lower, upper; -inf, inf where unlimited */
+  const double *joint_stiffness; /* (joint_count) spring, N/m or Nm/rad; 0 = none */
+  const double *joint_springref; /* (joint_count) q at which the spring of a hinge or slide rests;
+                                    those of ball and free joints at body_pos, body_quat */
+  const double *joint_damping; /* (joint_count) Ns/m or Nms/rad, along each of its DOFs: counts with
+                                  qd_step_options.damping; NULL: none */
+  const double *joint_armature; /* (joint_count) kg or kg m^2, added to the mass of each DOF of the
+                                   joint, for the second-order step only; NULL: none */
+  const double *default_q;      /* (nq) configuration at which mass_ratio is evaluated */
 
-  int actuator_count;               /* nu */
-  const int32_t *actuator_joint;    /* (nu) a hinge or slide joint, each at most once */
-  const double *actuator_stiffness; /* (nu) k > 0 in joint units */
-  const double *actuator_gear;      /* (nu) != 0; the joint is pulled to u / gear */
+  /* An actuator pulls its joint with k (u / gear - q) + (gain + slope . (q, qdot)) u + bias -
+   * damping qdot, N or Nm. Joints that some actuator holds with k > 0 have no mass in the program;
+   * all others move like objects. */
+  int actuator_count;                /* nu */
+  const int32_t *actuator_joint;     /* (nu) a hinge or slide joint; several may have the same */
+  const double *actuator_stiffness;  /* (nu) k >= 0 in joint units */
+  const double *actuator_gear;       /* (nu) != 0; infinite: the command does not move the spring */
+  const double *actuator_gain;       /* (nu) N or Nm per unit of u, beside the spring; NULL: none,
+                                        likewise the following */
+  const double *actuator_gain_slope; /* (nu, 2) of the gain by q and by its rate */
+  const double *actuator_bias;       /* (nu) N or Nm */
+  const double *actuator_damping;    /* (nu) >= 0, Ns/m or Nms/rad: counts with damping */
 
   int geom_count;
   const int32_t *geom_type; /* (geom_count) a qd_shape_type */
@@ -382,6 +390,9 @@ typedef enum qd_parameter {
   QD_PARAMETER_JOINT_DAMPING,
   QD_PARAMETER_JOINT_ARMATURE,
   QD_PARAMETER_ACTUATOR_STIFFNESS,
+  QD_PARAMETER_ACTUATOR_GAIN,
+  QD_PARAMETER_ACTUATOR_BIAS,
+  QD_PARAMETER_ACTUATOR_DAMPING,
   QD_PARAMETER_GEOM_SIZE,
   QD_PARAMETER_PAIR_FRICTION,
   QD_PARAMETER_GRAVITY,
@@ -475,6 +486,7 @@ typedef struct qd_step_options {
   int add_missed_pairs;    /* 1: pairs beyond the margin that an exact step runs into are added */
   int joint_limits;        /* 1: limits are constraints of the program */
   int gravity_on_actuated; /* 1: gravity acts on actuated joints too */
+  int damping;             /* 1: dampers of joints and actuators brake, with displacement over h */
   const uint8_t *held;     /* (nv) 1: the DOF does not move; NULL: none */
   double tolerance;        /* of the cone solver */
   int iteration_limit;
@@ -592,6 +604,9 @@ typedef enum qd_argument {
   QD_BY_JOINT_DAMPING = QD_BY_PARAMETER + QD_PARAMETER_JOINT_DAMPING,
   QD_BY_JOINT_ARMATURE = QD_BY_PARAMETER + QD_PARAMETER_JOINT_ARMATURE,
   QD_BY_ACTUATOR_STIFFNESS = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_STIFFNESS,
+  QD_BY_ACTUATOR_GAIN = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_GAIN,
+  QD_BY_ACTUATOR_BIAS = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_BIAS,
+  QD_BY_ACTUATOR_DAMPING = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_DAMPING,
   QD_BY_GEOM_SIZE = QD_BY_PARAMETER + QD_PARAMETER_GEOM_SIZE,
   QD_BY_PAIR_FRICTION = QD_BY_PARAMETER + QD_PARAMETER_PAIR_FRICTION,
   QD_BY_GRAVITY = QD_BY_PARAMETER + QD_PARAMETER_GRAVITY,

@@ -63,6 +63,9 @@ void model_parameters_lay_out(qd_model *m, arena *a) {
   p->joint_damping = arena_doubles(a, nj);
   p->joint_armature = arena_doubles(a, nj);
   p->actuator_stiffness = arena_doubles(a, (size_t)m->nu);
+  p->actuator_gain = arena_doubles(a, (size_t)m->nu);
+  p->actuator_bias = arena_doubles(a, (size_t)m->nu);
+  p->actuator_damping = arena_doubles(a, (size_t)m->nu);
   p->geom_size = arena_doubles(a, 3 * (size_t)m->geom_count);
   p->pair_friction = arena_doubles(a, 5 * (size_t)m->pair_count);
 }
@@ -91,7 +94,9 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->dof_body = arena_ints(a, nv);
   m->dof_block_start = arena_ints(a, nv);
   m->dof_block_last = arena_ints(a, nv);
-  m->dof_actuator = arena_ints(a, nv);
+  m->dof_is_driven = arena_ints(a, nv);
+  m->dof_actuator_start = arena_ints(a, nv + 1);
+  m->dof_actuators = arena_ints(a, nu);
   m->dof_tree = arena_ints(a, nv);
   m->body_tree = arena_ints(a, nb);
   m->tree_dof_start = arena_ints(a, nv + 1);
@@ -103,7 +108,9 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->default_q = arena_doubles(a, (size_t)m->nq);
   m->tree_inertia = arena_doubles(a, nb);
   m->actuator_dof = arena_ints(a, nu);
+  m->actuator_is_spring = arena_ints(a, nu);
   m->actuator_gear = arena_doubles(a, nu);
+  m->actuator_gain_slope = arena_doubles(a, 2 * nu);
   m->geom_type = arena_ints(a, ng);
   m->geom_body = arena_ints(a, ng);
   m->geom_mesh = arena_ints(a, ng);
@@ -144,7 +151,7 @@ static void copy_ints(int *to, const int32_t *from, size_t count) {
 }
 
 static void copy_doubles(double *to, const double *from, size_t count) {
-  if (count > 0) {
+  if (count > 0 && from != NULL) { /* what is not given is zero */
     memcpy(to, from, count * sizeof(double));
   }
 }
@@ -158,9 +165,12 @@ static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
   copy_doubles(p->body_inertia, spec->body_inertia, 9 * nb);
   copy_doubles(p->joint_stiffness, spec->joint_stiffness, nj);
   copy_doubles(p->joint_springref, spec->joint_springref, nj);
-  copy_doubles(p->joint_damping, spec->joint_damping, spec->joint_damping != NULL ? nj : 0);
-  copy_doubles(p->joint_armature, spec->joint_armature, spec->joint_armature != NULL ? nj : 0);
+  copy_doubles(p->joint_damping, spec->joint_damping, nj);
+  copy_doubles(p->joint_armature, spec->joint_armature, nj);
   copy_doubles(p->actuator_stiffness, spec->actuator_stiffness, (size_t)m->nu);
+  copy_doubles(p->actuator_gain, spec->actuator_gain, (size_t)m->nu);
+  copy_doubles(p->actuator_bias, spec->actuator_bias, (size_t)m->nu);
+  copy_doubles(p->actuator_damping, spec->actuator_damping, (size_t)m->nu);
   copy_doubles(p->geom_size, spec->geom_size, 3 * (size_t)m->geom_count);
   copy_doubles(p->pair_friction, spec->pair_friction, 5 * (size_t)m->pair_count);
 }
@@ -190,6 +200,7 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_doubles(m->joint_ref, spec->joint_ref, nj);
   copy_doubles(m->joint_range, spec->joint_range, 2 * nj);
   copy_doubles(m->actuator_gear, spec->actuator_gear, (size_t)m->nu);
+  copy_doubles(m->actuator_gain_slope, spec->actuator_gain_slope, 2 * (size_t)m->nu);
   copy_ints(m->geom_type, spec->geom_type, ng);
   copy_ints(m->geom_body, spec->geom_body, ng);
   for (size_t i = 0; i < ng; ++i) {

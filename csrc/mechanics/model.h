@@ -19,6 +19,9 @@ typedef struct model_parameters {
   double *joint_damping;      /* (joint_count) */
   double *joint_armature;     /* (joint_count) */
   double *actuator_stiffness; /* (nu) */
+  double *actuator_gain;      /* (nu) */
+  double *actuator_bias;      /* (nu) */
+  double *actuator_damping;   /* (nu) */
   double *geom_size;          /* (geom_count, 3) */
   double *pair_friction;      /* (pair_count, 5) */
 } model_parameters;
@@ -57,22 +60,26 @@ struct qd_model {
   int *dof_joint, *dof_body; /* (nv) */
   int *dof_block_start;      /* (nv) first DOF of the block */
   int *dof_block_last;       /* (nv) last DOF of the block */
-  int *dof_actuator;         /* (nv) -1: unactuated */
+  int *dof_is_driven;        /* (nv) 1: the spring of an actuator holds it */
+  int *dof_actuator_start;   /* (nv + 1) into dof_actuators */
+  int *dof_actuators;        /* (nu) ascending for each DOF */
   int *dof_tree;             /* (nv) kinematic tree */
   int *body_tree;            /* (nb) the tree that moves the body; -1: none */
   int *tree_dof_start;       /* (tree_count + 1) into tree_dofs */
   int *tree_dofs;            /* (nv) DOFs tree by tree, ascending */
   int *body_tile_bound; /* (nb) most tiles of four variables that the DOFs of its path stand in */
   int *tree_tile_bound; /* (tree_count) likewise all DOFs of a tree */
-  int *tree_is_driven;  /* (tree_count) 1: every DOF is actuated */
+  int *tree_is_driven;  /* (tree_count) 1: every DOF is driven */
   int *dof_q;           /* (nv) index in q of a scalar joint, -1 otherwise */
   double *default_q;    /* (nq) normalised */
-  double *tree_inertia; /* (tree_count) largest unactuated mass diagonal at default q */
-  double smallest_stiffness; /* of the actuators; 0 without any */
+  double *tree_inertia; /* (tree_count) largest mass diagonal of DOFs not driven, at default q */
+  double smallest_stiffness; /* of the actuators' springs; 0 without any */
   double smallest_size; /* of geom_radius; without a geometry the longest arm; 0: nothing has one */
 
-  int *actuator_dof;     /* (nu) */
-  double *actuator_gear; /* (nu) */
+  int *actuator_dof;           /* (nu) */
+  int *actuator_is_spring;     /* (nu) 1: made with a stiffness > 0 */
+  double *actuator_gear;       /* (nu) */
+  double *actuator_gain_slope; /* (nu, 2) */
 
   int *geom_type, *geom_body; /* (geom_count) */
   int *geom_mesh;             /* (geom_count) -1: none */

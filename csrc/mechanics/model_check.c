@@ -21,7 +21,7 @@ static qd_status fail(const report *r, const char *array, int index, const char 
 
 static qd_status check_finite(const report *r, const char *array, const double *values, int rows,
                               int columns) {
-  for (int i = 0; i < rows * columns; ++i) {
+  for (int i = 0; values != NULL && i < rows * columns; ++i) {
     if (!isfinite(values[i])) {
       fail(r, array, i / columns, "not finite");
       return QD_NOT_FINITE;
@@ -147,8 +147,8 @@ static qd_status check_joint(const qd_model_spec *s, int j, const report *r) {
   if (s->joint_armature != NULL && s->joint_armature[j] < 0.0) {
     return fail(r, "joint_armature", j, "negative");
   }
-  if (type > QD_SLIDE && (s->joint_stiffness[j] > 0.0 || isfinite(lower) || isfinite(upper))) {
-    return fail(r, "joint_type", j, "springs and limits are for hinge and slide joints");
+  if (type > QD_SLIDE && (isfinite(lower) || isfinite(upper))) {
+    return fail(r, "joint_type", j, "limits are for hinge and slide joints");
   }
   return QD_OK;
 }
@@ -160,12 +160,8 @@ static qd_status check_joints(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "joint_ref", s->joint_ref, s->joint_count, 1));
   TRY(check_finite(r, "joint_stiffness", s->joint_stiffness, s->joint_count, 1));
   TRY(check_finite(r, "joint_springref", s->joint_springref, s->joint_count, 1));
-  if (s->joint_damping != NULL) {
-    TRY(check_finite(r, "joint_damping", s->joint_damping, s->joint_count, 1));
-  }
-  if (s->joint_armature != NULL) {
-    TRY(check_finite(r, "joint_armature", s->joint_armature, s->joint_count, 1));
-  }
+  TRY(check_finite(r, "joint_damping", s->joint_damping, s->joint_count, 1));
+  TRY(check_finite(r, "joint_armature", s->joint_armature, s->joint_count, 1));
   for (int j = 0; j < s->joint_count; ++j) {
     TRY(check_joint(s, j, r));
     nq += joint_q_count(s->joint_type[j]);
@@ -175,22 +171,23 @@ static qd_status check_joints(const qd_model_spec *s, const report *r) {
 
 static qd_status check_actuators(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "actuator_stiffness", s->actuator_stiffness, s->actuator_count, 1));
-  TRY(check_finite(r, "actuator_gear", s->actuator_gear, s->actuator_count, 1));
+  TRY(check_finite(r, "actuator_gain", s->actuator_gain, s->actuator_count, 1));
+  TRY(check_finite(r, "actuator_gain_slope", s->actuator_gain_slope, s->actuator_count, 2));
+  TRY(check_finite(r, "actuator_bias", s->actuator_bias, s->actuator_count, 1));
+  TRY(check_finite(r, "actuator_damping", s->actuator_damping, s->actuator_count, 1));
   for (int i = 0; i < s->actuator_count; ++i) {
     const int joint = s->actuator_joint[i];
     if (joint < 0 || joint >= s->joint_count || s->joint_type[joint] > QD_SLIDE) {
       return fail(r, "actuator_joint", i, "must be a hinge or slide joint");
     }
-    for (int k = 0; k < i; ++k) {
-      if (s->actuator_joint[k] == joint) {
-        return fail(r, "actuator_joint", i, "its joint has another actuator already");
-      }
+    if (s->actuator_stiffness[i] < 0.0) {
+      return fail(r, "actuator_stiffness", i, "negative");
     }
-    if (!(s->actuator_stiffness[i] > 0.0)) {
-      return fail(r, "actuator_stiffness", i, "must be positive");
+    if (s->actuator_damping != NULL && s->actuator_damping[i] < 0.0) {
+      return fail(r, "actuator_damping", i, "negative");
     }
-    if (s->actuator_gear[i] == 0.0) {
-      return fail(r, "actuator_gear", i, "must not be zero");
+    if (s->actuator_gear[i] == 0.0 || isnan(s->actuator_gear[i])) {
+      return fail(r, "actuator_gear", i, "must be a number and not zero");
     }
   }
   return QD_OK;

@@ -28,7 +28,6 @@ static void fill_dof(qd_model *m, int joint, int i) {
   const int v0 = m->joint_v[joint], dof = v0 + i;
   m->dof_joint[dof] = joint;
   m->dof_body[dof] = m->joint_body[joint];
-  m->dof_actuator[dof] = -1;
   m->dof_q[dof] = type <= QD_SLIDE ? m->joint_q[joint] : -1;
   m->dof_block_start[dof] = dof;
   m->dof_block_last[dof] = dof;
@@ -111,22 +110,34 @@ static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
   for (int i = 0; i < m->nu; ++i) {
     const int dof = m->joint_v[spec->actuator_joint[i]];
     m->actuator_dof[i] = dof;
-    m->dof_actuator[dof] = i;
+    m->actuator_is_spring[i] = spec->actuator_stiffness[i] > 0.0;
+    m->dof_is_driven[dof] |= m->actuator_is_spring[i];
+  }
+  for (int dof = 0, at = 0; dof < m->nv; ++dof) {
+    for (int i = 0; i < m->nu; ++i) {
+      if (m->actuator_dof[i] == dof) {
+        m->dof_actuators[at++] = i;
+      }
+    }
+    m->dof_actuator_start[dof + 1] = at;
   }
   for (int tree = 0; tree < m->tree_count; ++tree) {
     m->tree_is_driven[tree] = 1;
   }
   for (int dof = 0; dof < m->nv; ++dof) {
-    m->tree_is_driven[m->dof_tree[dof]] &= m->dof_actuator[dof] >= 0;
+    m->tree_is_driven[m->dof_tree[dof]] &= m->dof_is_driven[dof];
   }
   model_stiffness_fill(m);
 }
 
 void model_stiffness_fill(qd_model *m) {
-  m->smallest_stiffness = m->nu > 0 ? INFINITY : 0.0;
+  double smallest = INFINITY;
   for (int i = 0; i < m->nu; ++i) {
-    m->smallest_stiffness = fmin(m->smallest_stiffness, m->parameters.actuator_stiffness[i]);
+    if (m->actuator_is_spring[i]) {
+      smallest = fmin(smallest, m->parameters.actuator_stiffness[i]);
+    }
   }
+  m->smallest_stiffness = smallest < INFINITY ? smallest : 0.0;
 }
 
 /* The bounding sphere about the geometry's centre. mesh: of QD_MESH, may be NULL; cloud: of
@@ -400,7 +411,7 @@ void model_tree_inertia_fill(qd_model *m, const kinematics *k, const inertia *I)
     m->tree_inertia[tree] = 0.0;
   }
   for (int dof = 0; dof < m->nv; ++dof) {
-    if (m->dof_actuator[dof] < 0) {
+    if (!m->dof_is_driven[dof]) {
       double *largest = m->tree_inertia + m->dof_tree[dof];
       *largest = fmax(*largest, inertia_diagonal(m, k, I, dof));
     }

@@ -82,6 +82,7 @@ class StepOptions:
         add_missed_pairs: bool = ...,
         joint_limits: bool = ...,
         gravity_on_actuated: bool = ...,
+        damping: bool = ...,
         held: tuple[str, ...] = ...,
         tolerance: float = ...,
         iteration_limit: int = ...,
@@ -106,6 +107,8 @@ class StepOptions:
     def joint_limits(self) -> int: ...
     @property
     def gravity_on_actuated(self) -> int: ...
+    @property
+    def damping(self) -> int: ...
     @property
     def held(self) -> tuple[str, ...]: ...
     @property

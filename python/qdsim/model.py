@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim.arguments import reals
+from qdsim.commands import ActuatorLaws
 from qdsim.description import Description, Pair
 from qdsim.description.arrays import model_arrays, rotation_matrix
 from qdsim.description.checks import QUATERNION_TOLERANCE
@@ -38,6 +39,9 @@ _PARAMETERS = (
     "joint_damping",
     "joint_armature",
     "actuator_stiffness",
+    "actuator_gain",
+    "actuator_bias",
+    "actuator_damping",
     "geom_size",
     "pair_friction",
     "gravity",
@@ -77,11 +81,17 @@ class Parameters:
     joint_springref: FloatArray
     """(joints) where the springs rest, m or rad."""
     joint_damping: FloatArray
-    """(joints) N s/m or Nm s/rad, of each DOF of the joint; for the second-order step."""
+    """(joints) Ns/m or Nms/rad; counts with ``Options.damping``, as ``actuator_damping`` does."""
     joint_armature: FloatArray
     """(joints) kg or kg m^2 added to the mass of each DOF of the joint; for the second-order step."""
     actuator_stiffness: FloatArray
-    """(nu) N/m or Nm/rad, joint units."""
+    """(nu) N/m or Nm/rad, joint units; zero of those without a spring, and always so."""
+    actuator_gain: FloatArray
+    """(nu) N or Nm per unit of u, beside the spring."""
+    actuator_bias: FloatArray
+    """(nu) N or Nm."""
+    actuator_damping: FloatArray
+    """(nu) Ns/m or Nms/rad."""
     geom_size: FloatArray
     """(geoms, 3) m; see ``Geom``."""
     pair_friction: FloatArray
@@ -137,7 +147,7 @@ class Model(_core.Model):
     body_names, joint_names, geom_names, actuator_names : tuple of str
         Bodies begin with "world".
     actuated_q, actuated_v : (nu) int arrays
-        Where the actuated joints lie in q and v, in the order of ``u``.
+        Where the joints of the actuators lie in q and v, in the order of ``u``.
     unactuated_q, unactuated_v : int arrays
         The rest, ascending.
     default_q : (nq) read-only array, the keyframe "home" where there is one, else as the file has its bodies
@@ -150,6 +160,8 @@ class Model(_core.Model):
     tendon_names : tuple of str
     tendon_range : (tendons, 2) read-only array, of their lengths, infinite where unlimited
     u_lower, u_upper : (nu) read-only arrays, infinite where unlimited
+    joints_without_command : tuple of str
+        Actuated joints on which no command pulls (dampers), so that none holds them.
     parameters : Parameters
     name : str
     ignored : tuple of str
@@ -176,6 +188,7 @@ class Model(_core.Model):
     u_lower: FloatArray
     u_upper: FloatArray
     actuator_gear: FloatArray
+    joints_without_command: tuple[str, ...]
     actuated_q: IntArray
     actuated_v: IntArray
     unactuated_q: IntArray
@@ -227,6 +240,7 @@ class Model(_core.Model):
         }
         set_now("keyframes", MappingProxyType(keyframes))
         self._set_slices(set_now, arrays["actuator_joint"])
+        self._set_laws(set_now, arrays)
 
     def _set_slices(self, set_now: Any, actuator_joint: npt.NDArray[Any]) -> None:
         slices_q: dict[str, slice] = {}
@@ -249,9 +263,29 @@ class Model(_core.Model):
         set_now("actuated_v", _indices([slices_v[joint].start for joint in driven]))
         set_now("unactuated_q", _indices(sorted(set(range(q)) - set(self.actuated_q.tolist()))))
         set_now("unactuated_v", _indices(sorted(set(range(v)) - set(self.actuated_v.tolist()))))
-        slices_u = {joint: slice(i, i + 1) for i, joint in enumerate(driven)}
+        slices_u = {joint: slice(i, i + 1) for i, joint in reversed(list(enumerate(driven)))}
         slices_u.update({name: slice(i, i + 1) for i, name in enumerate(self.actuator_names)})
         set_now("_slices_u", slices_u)
+
+    def _set_laws(self, set_now: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        laws = ActuatorLaws(
+            stiffness=arrays["actuator_stiffness"],
+            gear=arrays["actuator_gear"],
+            gain=arrays["actuator_gain"],
+            slope=arrays["actuator_gain_slope"][:, 0],
+            bias=arrays["actuator_bias"],
+            at_q=self.actuated_q,
+            at_v=self.actuated_v,
+        )
+        set_now("_laws", laws)
+        held = set(self.actuated_v[laws.stiffness > 0.0].tolist())
+        falling = sorted(set(self.actuated_v.tolist()) - held)
+        set_now("_falling_v", _indices(falling))
+        springs = np.any(self.parameters.joint_stiffness != 0.0)
+        set_now("_plain_commands", laws.plain and not springs)
+        idle = set(laws.without_command)
+        names = (name for name in self.joint_names if self._slices_v[name].start in idle)
+        set_now("joints_without_command", tuple(names))
 
     # ------------------------------------------------------------ names
 
@@ -272,7 +306,7 @@ class Model(_core.Model):
         return self._slice(self._slices_v, name)
 
     def slice_u(self, name: str) -> slice:
-        """Where an actuator, or the actuator of a joint, lies in u. Actuators go first."""
+        """Where an actuator, or the first actuator of a joint, lies in u. Actuators go first."""
         if not isinstance(name, str):
             raise TypeError(f"name must be a string, got {type(name).__name__}")
         if name in self._slices_u:
@@ -373,9 +407,44 @@ class Model(_core.Model):
         return result
 
     def command_from(self, q: npt.ArrayLike) -> FloatArray:
-        """The command u (..., nu) whose springs are relaxed at q (..., nq): gear times q."""
+        """The command u (..., nu) that holds the actuated joints at q (..., nq), touching nothing.
+
+        Of springs gear times q, and what springs of the joints, biases and (where no spring of an
+        actuator holds the joint, so that a step has gravity act on it) gravity ask for. Of several
+        actuators on a joint the springs share that, or, where there is none, all of them in equal
+        parts. ``joints_without_command`` names the joints whose actuators no command moves; theirs is 0.
+        """
         array = _finite("q", q, self.nq)
-        return np.asarray(array[..., self.actuated_q] * self.actuator_gear)
+        if self._plain_commands:
+            return np.asarray(array[..., self.actuated_q] * self.actuator_gear)
+        rows = array.reshape(-1, self.nq)
+        force = -np.array([self.passive_force(row) for row in rows]).reshape(-1, self.nv)
+        return self._laws.balancing(rows, force).reshape(*array.shape[:-1], self.nu)
+
+    def passive_force(self, q: npt.ArrayLike) -> FloatArray:
+        """(nv) N or Nm on the actuated joints at q (nq), zero on the others: springs of the joints,
+        and gravity on those that no actuator's spring holds."""
+        here = _finite("q", q, self.nq)
+        result = np.zeros(self.nv)
+        weight = self.gravity_force(here) if self._falling_v.size else result
+        result[self._falling_v] = weight[self._falling_v]
+        p = self.parameters
+        for j, name in enumerate(self.joint_names):
+            v = self._slices_v[name].start
+            if p.joint_stiffness[j] != 0.0 and v in self.actuated_v:
+                stretch = here[self._slices_q[name].start] - p.joint_springref[j]
+                result[v] -= p.joint_stiffness[j] * stretch
+        return result
+
+    def gravity_force(self, q: npt.ArrayLike) -> FloatArray:
+        """(nv) generalised force of gravity on all joints at q (nq), N or Nm."""
+        p = self.parameters
+        result = np.zeros(self.nv)
+        for b, body in enumerate(self.description.bodies):
+            weight = p.body_mass[b] * (1.0 - body.gravcomp) * p.gravity
+            if np.any(weight != 0.0):
+                result += weight @ self.jacobian(q, b, p.body_com[b])[:3]
+        return result
 
     # ------------------------------------------------------------ MuJoCo's tangent vectors
 
@@ -478,6 +547,9 @@ class Model(_core.Model):
     _slices_q: dict[str, slice]
     _slices_v: dict[str, slice]
     _slices_u: dict[str, slice]
+    _laws: ActuatorLaws
+    _falling_v: IntArray
+    _plain_commands: bool
 
 
 def _check_shape_pairs(description: Description, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -549,9 +621,16 @@ def _with_parameters(description: Description, parameters: Parameters, model: Mo
                 geoms=tuple(new_geoms),
             )
         )
+    _check_springs(model, parameters)
     actuators = [
-        dataclasses.replace(actuator, stiffness=float(stiffness))
-        for actuator, stiffness in zip(description.actuators, parameters.actuator_stiffness)
+        dataclasses.replace(
+            actuator,
+            stiffness=float(parameters.actuator_stiffness[i]),
+            gain=float(parameters.actuator_gain[i]),
+            bias=float(parameters.actuator_bias[i]),
+            damping=float(parameters.actuator_damping[i]),
+        )
+        for i, actuator in enumerate(description.actuators)
     ]
     return dataclasses.replace(
         description,
@@ -560,6 +639,17 @@ def _with_parameters(description: Description, parameters: Parameters, model: Mo
         pairs=_pairs_with_friction(description, parameters, model),
         gravity=tuple(parameters.gravity.tolist()),
     )
+
+
+def _check_springs(model: Model, parameters: Parameters) -> None:
+    """What holds a joint by a spring does so whatever the numbers: topology."""
+    springs = model.parameters.actuator_stiffness > 0.0
+    for i, value in enumerate(parameters.actuator_stiffness.tolist()):
+        if springs[i] != (value > 0.0):
+            what = "must be positive" if springs[i] else "must be zero: it has no spring"
+            raise ValueError(
+                f"actuator {model.actuator_names[i]!r}: stiffness {what}, got {value:g}"
+            )
 
 
 def _pairs_with_friction(

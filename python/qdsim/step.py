@@ -53,7 +53,11 @@ class Options:
             of what smoothing means; `info.missed_pairs` counts either.
         joint_limits: Whether joint limits are constraints of the step (True). When smoothed they push at a
             distance like contacts do.
-        gravity_on_actuated: Whether gravity acts on actuated joints too (False: they count as compensated).
+        gravity_on_actuated: Whether gravity acts on actuated joints too (False: those that an actuator's
+            spring holds count as compensated).
+        damping: Whether dampers brake (False): those of joints, of objects too (a door, a table), and of
+            actuators (`Actuator.damping`), each with its coefficient times displacement over h. A velocity
+            actuator then moves its joint by h times the speed that it is told.
         held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
             Their variables leave the program, and their rows of A are those of the identity.
         tolerance: Relative tolerance of the cone solver on residuals and complementarity, in (0, 1).
@@ -73,6 +77,7 @@ class Options:
     add_missed_pairs: bool = True
     joint_limits: bool = True
     gravity_on_actuated: bool = False
+    damping: bool = False
     held: tuple[str, ...] = ()
     tolerance: float = 1e-9
     iteration_limit: int = 100
@@ -85,7 +90,7 @@ class Options:
         fields(self, number, "kappa", above=0, or_none=True)
         self._settle_mass()
         fields(self, number, "margin", least=0, infinite=True)
-        fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated")
+        fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated", "damping")
         fields(self, _names, "held")
         fields(self, number, "tolerance", above=0, below=1)
         fields(self, integer, "iteration_limit", least=1, most=2**31 - 1)
@@ -113,6 +118,7 @@ class Options:
             add_missed_pairs=self.add_missed_pairs,
             joint_limits=self.joint_limits,
             gravity_on_actuated=self.gravity_on_actuated,
+            damping=self.damping,
             held=self.held,
             tolerance=self.tolerance,
             iteration_limit=self.iteration_limit,

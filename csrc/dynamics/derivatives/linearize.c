@@ -13,6 +13,7 @@
 #include "dynamics/derivatives/contact_derivative.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
+#include "mechanics/actuator.h"
 #include "mechanics/applied.h"
 #include "mechanics/retraction.h"
 #include "numerics/conic/conic.h"
@@ -39,15 +40,30 @@ static double *d_slack_row(const sensitivity *s, const island *one, int row) {
   return s->d_slack + (size_t)(row - one->row) * (size_t)(s->q_count + s->u_count);
 }
 
-static void add_cost_derivative(const qd_model *model, qd_workspace *w) {
+/* Springs of joints, and actuators, of one DOF. */
+static void add_spring_derivative(const qd_model *model, const sensitivity *s,
+                                  const qd_step_input *input, double rate, double delta, int dof) {
+  const double stiffness = model->parameters.joint_stiffness[model->dof_joint[dof]];
+  double row[3];
+  int first, count = stiffness > 0.0 ? joint_stretch_row(model, dof, input->q, row, &first) : 0;
+  for (int i = 0; i < count; ++i) {
+    *dof_matrix_at(&s->D, dof, first + i) += stiffness * row[i];
+  }
+  const int *actuator = dof_actuators(model, dof, &count);
+  for (int i = 0; i < count; ++i) {
+    const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator[i]], rate};
+    *dof_matrix_at(&s->D, dof, dof) -= actuator_slopes_at(model, actuator[i], &at, delta).l;
+  }
+}
+
+static void add_cost_derivative(const qd_model *model, qd_workspace *w,
+                                const qd_step_options *options, const qd_step_input *input,
+                                const double *delta) {
   sensitivity *s = &w->sensitivity;
   const step_point *point = &w->point;
   for (int d = 0; d < s->q_count; ++d) {
-    const int i = s->dofs[d], actuator = model->dof_actuator[i];
-    *dof_matrix_at(&s->D, i, i) += model->parameters.joint_stiffness[model->dof_joint[i]];
-    if (actuator >= 0) {
-      *dof_matrix_at(&s->D, i, i) += model->parameters.actuator_stiffness[actuator];
-    }
+    const int i = s->dofs[d];
+    add_spring_derivative(model, s, input, damping_rate(options), delta[i], i);
   }
   if (point->mass_counts) {
     const mass_motion motion = {point->free_delta, point->mass_delta.body, point->momentum};
@@ -149,21 +165,22 @@ static void choose_columns(const qd_model *model, qd_workspace *w, const island 
   s->D.dofs = s->dofs;
   s->D.place = s->place;
   for (int i = one->variable; i < one->variable + one->variable_count && wanted->u > 0; ++i) {
-    const int actuator = model->dof_actuator[p->dof_of_variable[i]];
-    int at = s->u_count;
-    if (actuator < 0) {
-      continue;
+    int count;
+    const int *actuator = dof_actuators(model, p->dof_of_variable[i], &count);
+    for (int k = 0; k < count; ++k) {
+      int at = s->u_count++;
+      for (; at > 0 && s->actuators[at - 1] > actuator[k]; --at) {
+        s->actuators[at] = s->actuators[at - 1];
+      }
+      s->actuators[at] = actuator[k];
     }
-    for (; at > 0 && s->actuators[at - 1] > actuator; --at) {
-      s->actuators[at] = s->actuators[at - 1];
-    }
-    s->actuators[at] = actuator;
-    ++s->u_count;
   }
 }
 
-/* Rows of the free DOFs of D, then the input columns dr/du = -k / gear. */
-static void write_stationarity(const qd_model *model, qd_workspace *w, const island *one) {
+/* Rows of the free DOFs of D, then the input columns dr/du. */
+static void write_stationarity(const qd_model *model, qd_workspace *w,
+                               const qd_step_options *options, const qd_step_input *input,
+                               const island *one, const double *delta) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
   const size_t columns = (size_t)(s->q_count + s->u_count), width = (size_t)s->q_count;
@@ -176,10 +193,12 @@ static void write_stationarity(const qd_model *model, qd_workspace *w, const isl
     memset(row + width, 0, (size_t)s->u_count * sizeof(double));
   }
   for (int i = 0; i < s->u_count; ++i) {
-    const int actuator = s->actuators[i];
-    const int variable = p->variable_of_dof[model->actuator_dof[actuator]] - one->variable;
+    const int actuator = s->actuators[i], dof = model->actuator_dof[actuator];
+    const int variable = p->variable_of_dof[dof] - one->variable;
+    const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator],
+                               damping_rate(options)};
     s->d_stationarity[(size_t)variable * columns + width + (size_t)i] =
-        -model->parameters.actuator_stiffness[actuator] / model->actuator_gear[actuator];
+        -actuator_slopes_at(model, actuator, &at, delta[dof]).u;
   }
 }
 
@@ -200,8 +219,10 @@ static void scatter_rows(const qd_model *model, const qd_workspace *w, const isl
   }
 }
 
-static void partial_derivatives(const qd_model *model, qd_workspace *w, const qd_step_input *input,
-                                const island *one, const double *delta, int exact_active_set) {
+static void partial_derivatives(const qd_model *model, qd_workspace *w,
+                                const qd_step_options *options, const qd_step_input *input,
+                                const island *one, const double *delta, int exact) {
+  const int exact_active_set = isinf(options->kappa) && exact;
   sensitivity *s = &w->sensitivity;
   const size_t columns = (size_t)(s->q_count + s->u_count), width = (size_t)s->q_count;
   memset(s->d_equality, 0, (size_t)one->equality_count * columns * sizeof(double));
@@ -216,7 +237,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w, const qd
         contact_derivative_add(model, w, s, one, index);
       }
     }
-    add_cost_derivative(model, w);
+    add_cost_derivative(model, w, options, input, delta);
     if (input->wrench != NULL) {
       applied_subtract_derivative(&s->D, model, &w->kinematics, input->wrench);
     }
@@ -224,7 +245,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w, const qd
     add_constraint_derivative(model, w, one, delta);
     add_tendon_derivative(model, w, one);
   }
-  write_stationarity(model, w, one);
+  write_stationarity(model, w, options, input, one, delta);
 }
 
 /* Four rows of d_x, four columns: the sum of coefficient[k] from[column] over `count` rows of each.
@@ -311,7 +332,7 @@ static qd_status linearize_island(const qd_model *model, qd_workspace *w,
     return status;
   }
   result->derivative_exact &= exact;
-  partial_derivatives(model, w, input, one, result->delta, isinf(options->kappa) && exact);
+  partial_derivatives(model, w, options, input, one, result->delta, exact);
   solve_columns(model, &w->problem, s, one);
   scatter_rows(model, w, one, A, B);
   return QD_OK;

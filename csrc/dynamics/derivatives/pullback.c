@@ -8,6 +8,7 @@
 
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/workspace.h"
+#include "mechanics/actuator.h"
 #include "mechanics/applied.h"
 
 typedef struct pullback {
@@ -357,45 +358,64 @@ static void pull_mocap(const pullback *p) {
   }
 }
 
-/* Springs and forces on the joints themselves: L = -z k (d + q - rest) + z tau. */
-static void pull_joints(const pullback *p) {
+/* Springs and dampers of the joints: L = -z k (d + stretch) - z damping rate d. */
+static void pull_spring(const pullback *p, int j) {
   const qd_model *model = p->s->model;
-  const model_parameters *par = &model->parameters;
-  const double *q = p->s->input->q, *u = p->s->input->u, *delta = p->s->delta;
-  for (int j = 0; j < model->nv; ++j) {
-    const double z = p->d->z[j];
-    const int joint = model->dof_joint[j], actuator = model->dof_actuator[j], at = model->dof_q[j];
+  const double *q = p->s->input->q, z = p->d->z[j], delta = p->s->delta[j];
+  const int joint = model->dof_joint[j];
+  const double stiffness = model->parameters.joint_stiffness[joint];
+  if (p->gradient[QD_BY_Q] != NULL && stiffness > 0.0) {
+    double row[3];
+    int first;
+    const int count = joint_stretch_row(model, j, q, row, &first);
+    for (int i = 0; i < count; ++i) {
+      p->gradient[QD_BY_Q][first + i] -= z * stiffness * row[i];
+    }
+  }
+  if (p->gradient[QD_BY_JOINT_STIFFNESS] != NULL) {
+    p->gradient[QD_BY_JOINT_STIFFNESS][joint] -= z * (delta + joint_stretch(model, j, q));
+  }
+  if (p->gradient[QD_BY_JOINT_SPRINGREF] != NULL && model->dof_q[j] >= 0) {
+    p->gradient[QD_BY_JOINT_SPRINGREF][joint] = z * stiffness;
+  }
+  if (p->gradient[QD_BY_JOINT_DAMPING] != NULL) {
+    p->gradient[QD_BY_JOINT_DAMPING][joint] -= z * damping_rate(p->s->options) * delta;
+  }
+}
+
+static void add_to(const pullback *p, int argument, int at, double value) {
+  if (p->gradient[argument] != NULL) {
+    p->gradient[argument][at] += value;
+  }
+}
+
+static void pull_actuators(const pullback *p, int j) {
+  const qd_model *model = p->s->model;
+  const qd_step_input *input = p->s->input;
+  const double z = p->d->z[j];
+  int count;
+  const int *actuator = dof_actuators(model, j, &count);
+  for (int k = 0; k < count; ++k) {
+    const int i = actuator[k];
+    const actuator_point at = {input->q[model->dof_q[j]], input->u[i], damping_rate(p->s->options)};
+    const actuator_slopes slope = actuator_slopes_at(model, i, &at, p->s->delta[j]);
+    add_to(p, QD_BY_Q, j, z * slope.l);
+    add_to(p, QD_BY_U, i, z * slope.u);
+    add_to(p, QD_BY_ACTUATOR_STIFFNESS, i, z * slope.stiffness);
+    add_to(p, QD_BY_ACTUATOR_GAIN, i, z * slope.gain);
+    add_to(p, QD_BY_ACTUATOR_BIAS, i, z * slope.bias);
+    add_to(p, QD_BY_ACTUATOR_DAMPING, i, z * slope.damping);
+  }
+}
+
+/* Springs and forces on the joints themselves. */
+static void pull_joints(const pullback *p) {
+  for (int j = 0; j < p->s->model->nv; ++j) {
     if (p->gradient[QD_BY_TAU] != NULL) {
-      p->gradient[QD_BY_TAU][j] = z;
+      p->gradient[QD_BY_TAU][j] = p->d->z[j];
     }
-    if (at < 0) {
-      continue;
-    }
-    if (p->gradient[QD_BY_Q] != NULL) {
-      p->gradient[QD_BY_Q][j] -= z * par->joint_stiffness[joint];
-    }
-    if (p->gradient[QD_BY_JOINT_STIFFNESS] != NULL) {
-      p->gradient[QD_BY_JOINT_STIFFNESS][joint] =
-          -z * (delta[j] + q[at] - par->joint_springref[joint]);
-    }
-    if (p->gradient[QD_BY_JOINT_SPRINGREF] != NULL) {
-      p->gradient[QD_BY_JOINT_SPRINGREF][joint] = z * par->joint_stiffness[joint];
-    }
-    if (actuator < 0) {
-      continue;
-    }
-    const double stiffness = par->actuator_stiffness[actuator];
-    const double gear = model->actuator_gear[actuator];
-    if (p->gradient[QD_BY_Q] != NULL) {
-      p->gradient[QD_BY_Q][j] -= z * stiffness;
-    }
-    if (p->gradient[QD_BY_U] != NULL) {
-      p->gradient[QD_BY_U][actuator] = z * stiffness / gear;
-    }
-    if (p->gradient[QD_BY_ACTUATOR_STIFFNESS] != NULL) {
-      p->gradient[QD_BY_ACTUATOR_STIFFNESS][actuator] =
-          -z * (delta[j] + q[at] - u[actuator] / gear);
-    }
+    pull_spring(p, j);
+    pull_actuators(p, j);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/workspace.h"
+#include "mechanics/actuator.h"
 #include "mechanics/applied.h"
 
 typedef struct pushforward {
@@ -64,7 +65,7 @@ static void move_bodies(const pushforward *p) {
       }
       screw_bracket(d->axis_motion + j, &before, S);
       screw_axpy(d->d_delta + b, p->s->delta[j], d->axis_motion + j);
-      if (model->dof_actuator[j] < 0) {
+      if (!model->dof_is_driven[j]) {
         screw_axpy(d->d_mass_delta + b, p->s->delta[j], d->axis_motion + j);
       }
       screw_axpy(&motion, tangent_at(p, QD_BY_Q, j), S);
@@ -308,26 +309,49 @@ static void push_body(const pushforward *p, int b) {
 
 /* ---------------------------------------------------------------- DOFs */
 
-static double joint_change(const pushforward *p, int j) {
+/* Of the force of the joint's spring and damper, towards rest. */
+static double spring_change(const pushforward *p, int j) {
   const qd_model *model = p->s->model;
-  const model_parameters *par = &model->parameters;
-  const double *q = p->s->input->q, *u = p->s->input->u, delta = p->s->delta[j];
-  const int joint = model->dof_joint[j], actuator = model->dof_actuator[j], at = model->dof_q[j];
-  double sum = -tangent_at(p, QD_BY_TAU, j);
-  if (at < 0) {
-    return sum;
+  const double *q = p->s->input->q, delta = p->s->delta[j];
+  const int joint = model->dof_joint[j], by_stiffness = p->tangent[QD_BY_JOINT_STIFFNESS] != NULL;
+  const double stiffness = model->parameters.joint_stiffness[joint];
+  double row[3],
+      sum = damping_rate(p->s->options) * tangent_at(p, QD_BY_JOINT_DAMPING, joint) * delta;
+  int first, count = stiffness > 0.0 ? joint_stretch_row(model, j, q, row, &first) : 0;
+  for (int i = 0; i < count; ++i) {
+    sum += stiffness * row[i] * tangent_at(p, QD_BY_Q, first + i);
   }
-  sum += par->joint_stiffness[joint] *
-         (tangent_at(p, QD_BY_Q, j) - tangent_at(p, QD_BY_JOINT_SPRINGREF, joint));
-  sum +=
-      tangent_at(p, QD_BY_JOINT_STIFFNESS, joint) * (delta + q[at] - par->joint_springref[joint]);
-  if (actuator >= 0) {
-    const double gear = model->actuator_gear[actuator];
-    sum += par->actuator_stiffness[actuator] *
-           (tangent_at(p, QD_BY_Q, j) - tangent_at(p, QD_BY_U, actuator) / gear);
-    sum += tangent_at(p, QD_BY_ACTUATOR_STIFFNESS, actuator) * (delta + q[at] - u[actuator] / gear);
+  if (model->dof_q[j] >= 0) {
+    sum -= stiffness * tangent_at(p, QD_BY_JOINT_SPRINGREF, joint);
+  }
+  if (by_stiffness) {
+    sum += tangent_at(p, QD_BY_JOINT_STIFFNESS, joint) * (delta + joint_stretch(model, j, q));
   }
   return sum;
+}
+
+/* Of what the actuators pull with. */
+static double actuator_change(const pushforward *p, int j) {
+  const qd_model *model = p->s->model;
+  const qd_step_input *input = p->s->input;
+  int count;
+  const int *actuator = dof_actuators(model, j, &count);
+  double sum = 0.0;
+  for (int k = 0; k < count; ++k) {
+    const int i = actuator[k];
+    const actuator_point at = {input->q[model->dof_q[j]], input->u[i], damping_rate(p->s->options)};
+    const actuator_slopes slope = actuator_slopes_at(model, i, &at, p->s->delta[j]);
+    sum += slope.l * tangent_at(p, QD_BY_Q, j) + slope.u * tangent_at(p, QD_BY_U, i) +
+           slope.stiffness * tangent_at(p, QD_BY_ACTUATOR_STIFFNESS, i) +
+           slope.gain * tangent_at(p, QD_BY_ACTUATOR_GAIN, i) +
+           slope.bias * tangent_at(p, QD_BY_ACTUATOR_BIAS, i) +
+           slope.damping * tangent_at(p, QD_BY_ACTUATOR_DAMPING, i);
+  }
+  return sum;
+}
+
+static double joint_change(const pushforward *p, int j) {
+  return -tangent_at(p, QD_BY_TAU, j) + spring_change(p, j) - actuator_change(p, j);
 }
 
 static void push_joints(const pushforward *p, double *r) {

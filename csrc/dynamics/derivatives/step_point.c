@@ -102,7 +102,7 @@ void step_point_compute(step_point *point, const solved_step *s) {
   const qd_workspace *w = s->w;
   point->mass_counts = 0;
   for (int j = 0; j < model->nv; ++j) {
-    const int actuated = model->dof_actuator[j] >= 0;
+    const int actuated = model->dof_is_driven[j];
     point->mass_scale[j] = actuated ? 0.0 : w->problem.epsilon[j] / (s->options->h * s->options->h);
     point->falls[j] = !actuated || s->options->gravity_on_actuated ? 1.0 : 0.0;
     point->free_delta[j] = actuated ? 0.0 : s->delta[j];

@@ -1,5 +1,6 @@
 /* The cost of a step: masses over h^2, springs, gravity and applied forces. */
 #include "dynamics/problem/parts.h"
+#include "mechanics/actuator.h"
 #include "mechanics/applied.h"
 
 /* epsilon, or k_min h^2 / (largest mass diagonal of the tree) / mass_ratio (formulation 2) */
@@ -20,7 +21,7 @@ static void find_tree_columns(problem *p, const qd_model *model) {
   }
   for (int i = 0; i < p->n; ++i) {
     const int dof = p->dof_of_variable[i], tree = model->dof_tree[dof];
-    if (model->dof_actuator[dof] < 0) {
+    if (!model->dof_is_driven[dof]) {
       const int column = column_of(p, p->islands.island + p->islands.parent[tree], dof);
       p->tree_first[tree] = column < p->tree_first[tree] ? column : p->tree_first[tree];
       p->tree_last[tree] = column > p->tree_last[tree] ? column : p->tree_last[tree];
@@ -33,7 +34,7 @@ static void open_cost_rows(problem *p, const qd_model *model, island *one) {
   tile_rows_clear(&one->Q);
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i], tree = model->dof_tree[dof];
-    const int alone = model->dof_actuator[dof] >= 0;
+    const int alone = model->dof_is_driven[dof];
     const int first = (alone ? i : p->tree_first[tree]) / 4;
     const int last = (alone ? i : p->tree_last[tree]) / 4;
     p->list.count = last - first + 1;
@@ -54,7 +55,7 @@ static void fill_mass_block(problem *p, const qd_model *model, const kinematics 
                             const inertia *I, const island *one, double h) {
   for (int i = 0; i < one->variable_count; ++i) {
     const int di = p->dof_of_variable[one->variable + i];
-    if (model->dof_actuator[di] >= 0) {
+    if (model->dof_is_driven[di]) {
       continue;
     }
     int count;
@@ -63,31 +64,34 @@ static void fill_mass_block(problem *p, const qd_model *model, const kinematics 
     count = inertia_mass_row(p->mass_row, model, k, I, di);
     for (int c = 0; c < count; ++c) {
       const int j = column_of(p, one, chain[c]);
-      if (p->variable_of_dof[chain[c]] >= 0 && model->dof_actuator[chain[c]] < 0) {
+      if (p->variable_of_dof[chain[c]] >= 0 && !model->dof_is_driven[chain[c]]) {
         *cost_entry(one, i, j) = *cost_entry(one, j, i) = factor * p->mass_row[c];
       }
     }
   }
 }
 
-static void add_springs(problem *p, const qd_model *model, const island *one, const double *q,
-                        const double *u) {
+/* Actuators, springs and dampers of the joints; rate: 1 / h where dampers count, else 0. */
+static void add_springs(problem *p, const qd_model *model, const island *one, double rate,
+                        const double *q, const double *u) {
   const model_parameters *par = &model->parameters;
   double *b = p->b + one->variable;
   for (int i = 0; i < one->variable_count; ++i) {
-    const int dof = p->dof_of_variable[one->variable + i];
-    const int actuator = model->dof_actuator[dof], joint = model->dof_joint[dof];
+    const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
+    int count;
+    const int *actuator = dof_actuators(model, dof, &count);
     double *diagonal = cost_entry(one, i, i);
-    if (actuator >= 0) {
-      const double stiffness = par->actuator_stiffness[actuator];
-      const double command = u[actuator] / model->actuator_gear[actuator];
-      *diagonal += stiffness;
-      b[i] -= stiffness * (command - q[model->dof_q[dof]]);
+    for (int k = 0; k < count; ++k) {
+      const actuator_point at = {q[model->dof_q[dof]], u[actuator[k]], rate};
+      const actuator_force force = actuator_force_at(model, actuator[k], &at);
+      *diagonal += force.stiffness;
+      b[i] -= force.at_rest;
     }
     if (par->joint_stiffness[joint] > 0.0) {
       *diagonal += par->joint_stiffness[joint];
-      b[i] += par->joint_stiffness[joint] * (q[model->dof_q[dof]] - par->joint_springref[joint]);
+      b[i] += par->joint_stiffness[joint] * joint_stretch(model, dof, q);
     }
+    *diagonal += rate * par->joint_damping[joint];
   }
 }
 
@@ -114,13 +118,13 @@ void cost_assemble(problem *p, const qd_model *model, const qd_step_options *o, 
   }
   for (int i = 0; i < p->n; ++i) {
     const int dof = p->dof_of_variable[i];
-    const int falls = model->dof_actuator[dof] < 0 || o->gravity_on_actuated;
+    const int falls = !model->dof_is_driven[dof] || o->gravity_on_actuated;
     p->b[i] = -(falls ? p->gravity[dof] : 0.0) - p->applied[dof];
   }
   find_tree_columns(p, model);
   for (int i = 0; i < p->islands.count; ++i) {
     open_cost_rows(p, model, p->islands.island + i);
     fill_mass_block(p, model, k, I, p->islands.island + i, o->h);
-    add_springs(p, model, p->islands.island + i, input->q, input->u);
+    add_springs(p, model, p->islands.island + i, damping_rate(o), input->q, input->u);
   }
 }

@@ -163,14 +163,22 @@ class SceneBuilder:
     def actuator(
         self,
         joint: str,
-        stiffness: float,
+        stiffness: float = 0.0,
         *,
         name: str | None = None,
         gear: float = 1.0,
         range: Any = None,
+        **kw: Any,
     ) -> str:
-        """Makes a hinge or slide actuated; see ``Actuator``. Named like its joint by default."""
-        self._actuators.append(Actuator(name or joint, joint, stiffness, gear, range))
+        """Adds an actuator to a hinge or slide; ``kw`` are the other fields of ``Actuator``. Named like its
+        joint if no name is given."""
+        actuator = Actuator(name or joint, joint, stiffness, gear, range, **kw)
+        if actuator.idle:
+            raise ValueError(
+                f"actuator {actuator.name!r}: stiffness must be positive, or gain, bias, damping or "
+                f"gain_slope not zero, got stiffness {stiffness!r} alone"
+            )
+        self._actuators.append(actuator)
         return name or joint
 
     def pair(self, geom_a: str, geom_b: str, **kw: Any) -> None:

@@ -106,10 +106,11 @@ class Joint:
 
     ``name``: unique among joints. ``type``: "hinge", "slide", "ball", "free". ``pos`` (3): anchor in the body frame, m. ``axis`` (3): of hinge and slide, body frame, any
     length. ``ref``: value of q at which the body stands at ``Body.pos``, ``Body.quat``; hinge and
-    slide. ``range``: (lower, upper) in rad or m, or None. ``stiffness``, ``springref``: a spring of
-    a hinge or slide, Nm/rad or N/m, and the q at which it rests. ``damping`` (Nm s/rad or N s/m) and
-    ``armature`` (kg m^2 or kg, the inertia of a rotor behind its gear): of each DOF of the joint, for
-    the second-order step.
+    slide. ``range``: (lower, upper) in rad or m, or None. ``stiffness``: of a spring, Nm/rad or N/m;
+    that of a hinge or slide rests at q = ``springref``, that of a ball or free joint where the body
+    stands at ``Body.pos``, ``Body.quat``. ``damping``: Nms/rad or Ns/m, along each of its freedoms; counts with
+    ``Options.damping``. ``armature`` (kg m^2 or kg, the inertia of a rotor behind its gear): of each DOF
+    of the joint, for the second-order step.
     """
 
     name: str
@@ -138,11 +139,8 @@ class Joint:
             damping=checks.non_negative(owner, "damping", self.damping),
             armature=checks.non_negative(owner, "armature", self.armature),
         )
-        if not self.scalar:
-            if self.range is not None:
-                raise ValueError(f"{owner}: limits on {self.type} joints are not supported")
-            if self.stiffness > 0.0:
-                raise ValueError(f"{owner}: springs on {self.type} joints are not supported")
+        if not self.scalar and self.range is not None:
+            raise ValueError(f"{owner}: limits on {self.type} joints are not supported")
 
     @property
     def scalar(self) -> bool:
@@ -350,34 +348,53 @@ class Body:
 
 @dataclass(frozen=True)
 class Actuator:
-    """A position-controlled hinge or slide.
+    """An actuator of a hinge or slide: a spring that a command moves, a motor, a damper, or all of these.
 
-    ``name``: unique among actuators. ``joint``: name of the joint. ``stiffness`` k > 0 in joint units (N/m or
-    Nm/rad). The joint is pulled to ``u / gear``.
-    ``range``: (lower, upper) of u, or None.
+    It pulls its joint, with velocity v, by
+
+        ``stiffness (u / gear - q) + (gain + gain_slope[0] q + gain_slope[1] v) u + bias - damping v``
+
+    in N or Nm. A position actuator is ``stiffness`` with ``gear`` alone: its joint is pulled to ``u / gear``. A
+    motor is ``gain`` alone. A joint that no stiffness of an actuator holds keeps its mass in a step and moves
+    by force, as objects do. Several actuators may share a joint.
+
+    ``name``: unique among actuators. ``joint``: name of the joint. ``stiffness`` k >= 0 in joint units (N/m or
+    Nm/rad). ``gear``: not zero; infinite where the command does not move the spring.
+    ``range``: (lower, upper) of u, or None. ``gain``: N or Nm per unit of u. ``bias``: N or Nm. ``damping``, Ns/m
+    or Nms/rad, and ``gain_slope[1]`` count with ``Options.damping``.
     """
 
     name: str
     joint: str
-    stiffness: float
+    stiffness: float = 0.0
     gear: float = 1.0
     range: tuple[float, float] | None = None
+    gain: float = 0.0
+    bias: float = 0.0
+    damping: float = 0.0
+    gain_slope: Vector = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         owner = f"actuator {checks.text('actuator', 'name', self.name)!r}"
-        stiffness = checks.number(owner, "stiffness", self.stiffness)
-        gear = checks.number(owner, "gear", self.gear)
-        if stiffness <= 0.0:
-            raise ValueError(f"{owner}: stiffness must be positive, got {self.stiffness!r}")
+        gear = self.gear if self.gear == float("inf") else checks.number(owner, "gear", self.gear)
         if gear == 0.0:
             raise ValueError(f"{owner}: gear must not be zero")
         _set(
             self,
             joint=checks.text(owner, "joint", self.joint),
-            stiffness=stiffness,
-            gear=gear,
+            stiffness=checks.non_negative(owner, "stiffness", self.stiffness),
+            gear=float(gear),
             range=checks.interval(owner, "range", self.range),
+            gain=checks.number(owner, "gain", self.gain),
+            bias=checks.number(owner, "bias", self.bias),
+            damping=checks.non_negative(owner, "damping", self.damping),
+            gain_slope=checks.vector(owner, "gain_slope", self.gain_slope, 2),
         )
+
+    @property
+    def idle(self) -> bool:
+        """True if it never pulls, whatever the command."""
+        return not any((self.stiffness, self.gain, self.bias, self.damping, *self.gain_slope))
 
 
 @dataclass(frozen=True)
@@ -577,11 +594,15 @@ class Elements:
 
     @property
     def default_q(self) -> Vector:
-        """(nq) The keyframe named "home"; without one, every joint at its ref, free bodies at their pos
-        and quat (MuJoCo's qpos0)."""
+        """(nq) The keyframe named "home"; without one ``reference_q``."""
         for keyframe in self.keyframes:
             if keyframe.name == HOME:
                 return keyframe.q
+        return self.reference_q
+
+    @property
+    def reference_q(self) -> Vector:
+        """(nq) Every joint at its ref, free bodies at their pos and quat (MuJoCo's qpos0)."""
         result: list[float] = []
         for body in self.bodies:
             for joint in body.joints:

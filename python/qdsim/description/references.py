@@ -71,7 +71,6 @@ def _check_bodies(description: Elements) -> None:
 
 def _check_actuators(description: Elements) -> None:
     joints = {joint.name: joint for joint in description.joints}
-    driven: dict[str, str] = {}
     for actuator in description.actuators:
         owner = f"actuator {actuator.name!r}"
         if actuator.joint not in joints:
@@ -82,12 +81,6 @@ def _check_actuators(description: Elements) -> None:
                 f"{owner}: joint {joint.name!r} is a {joint.type} joint, only hinge and slide "
                 "joints can be actuated"
             )
-        if joint.name in driven:
-            raise ValueError(
-                f"{owner}: joint {joint.name!r} is already driven by actuator "
-                f"{driven[joint.name]!r}"
-            )
-        driven[joint.name] = actuator.name
 
 
 def _check_contacts(description: Elements) -> None:

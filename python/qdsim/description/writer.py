@@ -8,15 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from qdsim.description.elements import (
-    WORLD,
-    Body,
-    Coupling,
-    Elements,
-    Geom,
-    Joint,
-    Weld,
-)
+from qdsim.description.elements import WORLD, Actuator, Body, Coupling, Elements, Geom, Joint, Weld
 from qdsim.description.pairs import candidate_pairs
 from qdsim.description.tendons import Tendon
 
@@ -111,12 +103,12 @@ def _write_joint(parent: Element, joint: Joint) -> None:
     )
     element.set("damping", repr(joint.damping))
     element.set("armature", repr(joint.armature))
+    element.set("stiffness", repr(joint.stiffness))
     if not joint.scalar:
         return
     element.set("axis", _text(joint.axis))
     element.set("ref", repr(joint.ref))
     element.set("springref", repr(joint.springref))
-    element.set("stiffness", repr(joint.stiffness))
     if joint.range is not None:
         # MuJoCo has no one-sided limits; 1e10 m or rad is as good as none.
         element.set("limited", "true")
@@ -248,19 +240,35 @@ def _write_sites(root: Element, element: Element, tendon: Tendon) -> None:
 
 
 def _write_actuators(root: Element, description: Elements) -> None:
-    """A position actuator of gain kp and gear g has the joint stiffness kp g^2."""
     if not description.actuators:
         return
     parent = ElementTree.SubElement(root, "actuator")
     for actuator in description.actuators:
-        element = ElementTree.SubElement(
-            parent,
-            "position",
-            name=actuator.name,
-            joint=actuator.joint,
-            kp=repr(actuator.stiffness / actuator.gear**2),
-            gear=repr(actuator.gear),
-        )
+        element = _actuator(parent, actuator)
         if actuator.range is not None:
             element.set("ctrllimited", "true")
             element.set("ctrlrange", _text(np.clip(actuator.range, -1e10, 1e10)))
+
+
+def _actuator(parent: Element, actuator: Actuator) -> Element:
+    """A position actuator of gain kp and gear g has the joint stiffness kp g^2. What is more than a
+    spring with damping is written as a general actuator of gear 1, in joint units."""
+    plain = not (actuator.gain or actuator.bias or any(actuator.gain_slope))
+    named = {"name": actuator.name, "joint": actuator.joint}
+    stiffness, gear, damping = actuator.stiffness, actuator.gear, actuator.damping
+    if plain and stiffness > 0.0 and np.isfinite(gear):
+        element = ElementTree.SubElement(
+            parent, "position", named, kp=repr(stiffness / gear**2), gear=repr(gear)
+        )
+        if damping > 0.0:
+            element.set("kv", repr(damping / gear**2))
+        return element
+    return ElementTree.SubElement(
+        parent,
+        "general",
+        named,
+        gaintype="affine",
+        gainprm=_text((stiffness / gear + actuator.gain, *actuator.gain_slope)),
+        biastype="affine",
+        biasprm=_text((actuator.bias, -stiffness, -damping)),
+    )

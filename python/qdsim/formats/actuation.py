@@ -1,9 +1,4 @@
-"""Which joints are actuated and how stiffly: the file's actuators and the caller's wishes.
-
-A position actuator of gain kp and gear g pulls its joint with kp g (u - g q): stiffness k = kp g^2,
-rest position u / g. A general actuator with gain a and bias -kp (length) does the same with u
-scaled by a / kp, so its gear in our sense is g kp / a.
-"""
+"""Which joints are actuated and how: the file's actuators and the caller's wishes."""
 
 from __future__ import annotations
 
@@ -19,18 +14,21 @@ from qdsim.formats.refusals import Kind, Refusals
 @dataclass(frozen=True)
 class FileActuator:
     """An actuator as the file has it. ``control``: index of its command among the file's. ``joint``: None if
-    it drives something else. ``stiffness``: None if it is not a spring, then ``problem`` says why.
+    it drives something else. ``law``: None if it is nothing that a step knows, then ``problem`` says why.
     ``limit``: what limits its force."""
 
     name: str
     control: int
     joint: str | None
-    stiffness: float | None = None
-    gear: float = 1.0
-    range: tuple[float, float] | None = None
+    law: Actuator | None = None
     problem: str | None = None
     limit: str | None = None
     tendon: bool = False
+
+    @property
+    def spring(self) -> bool:
+        """Its command moves a spring."""
+        return self.law is not None and self.law.stiffness > 0.0 and math.isfinite(self.law.gear)
 
 
 @dataclass
@@ -107,9 +105,11 @@ class Actuation:
                 refusals.refuse(kinds, f"actuator '{item.name}': {item.problem}")
             elif self.joints is not None and item.joint not in self.joints:
                 plan.ignored.append(f"actuator '{item.name}': left out, actuated= does not name it")
-            elif item is not first[item.joint]:
-                text = f"actuator '{item.name}': joint '{item.joint}' has another actuator already"
-                refusals.refuse("actuators", text)
+            elif item is not first[item.joint] and self.stiffness_of(item.joint) is not None:
+                plan.ignored.append(
+                    f"actuator '{item.name}': stiffness= makes joint '{item.joint}' one spring, that of "
+                    f"'{first[item.joint].name}'"
+                )
             elif self._add_from_file(item, item.joint, plan):
                 asked.discard(item.joint)
         taken = {actuator.name for actuator in plan.actuators}
@@ -161,7 +161,7 @@ class Actuation:
         """False if it was left out: what it drove is then free, unless the caller wants it actuated."""
         owner = f"actuator '{item.name}'"
         stiffness = self.stiffness_of(joint)
-        if item.stiffness is None and stiffness is None:
+        if item.law is None and stiffness is None:
             hint = "; stiffness= replaces it by a position actuator"
             return not plan.refusals.refuse("actuators", f"{owner}: {item.problem}", hint)
         if item.limit is not None and stiffness is None:
@@ -171,22 +171,23 @@ class Actuation:
                 return True
         elif item.limit is not None:
             plan.ignored.append(f"{owner}: {item.limit}, replaced by stiffness=")
-        if item.stiffness is None:
-            assert stiffness is not None
+        if stiffness is not None and not item.spring:
             plan.actuators.append(Actuator(item.name, joint, stiffness))
             plan.source.append(None)
-            plan.ignored.append(f"{owner}: {item.problem}; replaced by stiffness=")
+            what = item.problem or "is no spring that its command moves"
+            plan.ignored.append(f"{owner}: {what}; replaced by stiffness=")
         else:
-            value = item.stiffness if stiffness is None else stiffness
-            plan.actuators.append(Actuator(item.name, joint, value, item.gear, item.range))
+            assert item.law is not None
+            law = item.law if stiffness is None else replace(item.law, stiffness=stiffness)
+            plan.actuators.append(law)
             plan.source.append(item.control)
         return True
 
 
 def _one_a_joint(file: Sequence[FileActuator]) -> dict[str, FileActuator]:
-    """The actuator that counts where a joint has several: the first spring, else the first."""
+    """The actuator that stiffness= means where a joint has several: the first spring, else the first."""
     result: dict[str, FileActuator] = {}
-    for item in sorted(file, key=lambda item: item.stiffness is None):
+    for item in sorted(file, key=lambda item: not item.spring):
         if item.joint is not None:
             result.setdefault(item.joint, item)
     return result

@@ -1,13 +1,23 @@
-"""The actuators of a compiled model: which joint each moves, and the spring that it is."""
+"""The actuators of a compiled model: which joint each moves, and what it pulls with.
+
+MuJoCo's actuator of gear g pulls by g ((g0 + g1 l + g2 l') u + b0 + b1 l + b2 l'), l = g q its length: in joint
+units a spring of stiffness -b1 g^2 that rests at u / gear with gear = -b1 g / g0, a damper -b2 g^2, and so on.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
+from qdsim.description import Actuator
 from qdsim.formats.actuation import FileActuator
 from qdsim.formats.reading import JOINT_NAMES, Reading, scalar
 
 _TRANSMISSIONS = {2: "slidercrank", 3: "tendon", 4: "site", 5: "body", 6: "so3"}  # mjtTrn
+_DYNAMICS = {1: "integrator", 4: "muscle", 5: "DC motor", 6: "PID", 7: "user"}  # mjtDyn
+_MUSCLE = 2  # mjtGain, mjtBias
 
 
 def read_actuators(r: Reading) -> list[FileActuator]:
@@ -41,21 +51,22 @@ def _actuator(r: Reading, i: int) -> FileActuator:
         problem = f"joint '{joint}' is a {kind} joint, only hinges and slides can be actuated"
         return FileActuator(name, control, None, problem=problem)
     limit = _force_limit(r, i, j)
-    stiffness, gear, problem = _spring(r, i)
-    if problem:
-        return FileActuator(name, control, joint, problem=problem, limit=limit)
-    if m.actuator_biasprm[i, 2]:
-        r.ignored.append(f"actuator '{name}': velocity gain {-m.actuator_biasprm[i, 2]:g}")
+    unknown = _unsupported(r, i)
+    if unknown is not None:
+        return FileActuator(name, control, joint, problem=unknown, limit=limit)
     if int(m.actuator_dyntype[i]) in (2, 3):
         r.ignored.append(f"actuator '{name}': time constant {m.actuator_dynprm[i, 0]:g}")
-    for what in ("damping", "armature", "delay"):
+    for what in ("armature", "delay"):
         value = np.ravel(r.field(f"actuator_{what}", np.zeros(i + 1))[i])
         if np.any(value):
             r.ignored.append(f"actuator '{name}': {what} {value[0]:g}")
     limited = bool(m.actuator_ctrllimited[control]) and not r.disabled("clampctrl")
     low, high = m.actuator_ctrlrange[control]
-    bounds = (float(low), float(high)) if limited else None
-    return FileActuator(name, control, joint, stiffness, gear, bounds, limit=limit)
+    law = replace(_law(r, i, name, joint), range=(float(low), float(high)) if limited else None)
+    if law.idle:
+        problem = "it never pulls: its gain or gear is zero"
+        return FileActuator(name, control, joint, problem=problem, limit=limit)
+    return FileActuator(name, control, joint, law, limit=limit)
 
 
 def _force_limit(r: Reading, i: int, j: int) -> str | None:
@@ -69,27 +80,48 @@ def _force_limit(r: Reading, i: int, j: int) -> str | None:
     return None
 
 
-def _spring(r: Reading, i: int) -> tuple[float, float, str]:
-    """Joint stiffness and effective gear of a position actuator, or what it is instead."""
+def _unsupported(r: Reading, i: int) -> str | None:
+    """What it is, if it is nothing that a step knows."""
     m = r.m
-    gain, bias = m.actuator_gainprm[i], m.actuator_biasprm[i]
-    gear = float(m.actuator_gear[i, 0])
-    only = "is not a position actuator"
     if np.ravel(r.field("actuator_plugin", np.full(i + 1, -1)))[i] >= 0:
-        return 0.0, 0.0, f"{only}: it is a plugin"
+        return "plugins are not supported"
+    if int(m.actuator_gaintype[i]) == _MUSCLE or int(m.actuator_biastype[i]) == _MUSCLE:
+        return "muscles are not supported"
     if np.ravel(r.field("actuator_ctrlnum", np.ones(i + 1)))[i] != 1:
-        return 0.0, 0.0, f"{only}: it has several controls"
-    if int(m.actuator_gaintype[i]) != 0 or int(m.actuator_biastype[i]) not in (0, 1):
-        return 0.0, 0.0, f"{only}: its gain or bias is neither fixed nor affine"
-    if int(m.actuator_dyntype[i]) not in (0, 2, 3):
-        return 0.0, 0.0, f"{only}: it has activation dynamics"
-    position_gain = -float(bias[1]) if int(m.actuator_biastype[i]) == 1 else 0.0
-    if position_gain == 0.0:
-        return 0.0, 0.0, f"{only}: its force does not depend on the joint's position"
-    if position_gain < 0.0:
-        return 0.0, 0.0, f"its stiffness {position_gain:g} is negative"
-    if bias[0]:
-        return 0.0, 0.0, f"{only}: it has a constant force {bias[0]:g}"
-    if gain[0] == 0.0 or gear == 0.0:
-        return 0.0, 0.0, f"{only}: its gain or gear is zero"
-    return position_gain * gear * gear, gear * position_gain / float(gain[0]), ""
+        return "actuators with several controls are not supported"
+    dynamics = int(m.actuator_dyntype[i])
+    if dynamics not in (0, 2, 3):
+        kind = _DYNAMICS.get(dynamics, "of this kind")
+        return f"activation dynamics ({kind}) are not supported"
+    if int(m.actuator_gaintype[i]) not in (0, 1) or int(m.actuator_biastype[i]) not in (0, 1):
+        return "its gain or bias is neither fixed nor affine"
+    if int(m.actuator_biastype[i]) == 1 and m.actuator_biasprm[i, 1] > 0.0:
+        return f"its stiffness {-m.actuator_biasprm[i, 1]:g} is negative"
+    return None
+
+
+def _law(r: Reading, i: int, name: str, joint: str) -> Actuator:
+    m = r.m
+    gear = float(m.actuator_gear[i, 0])
+    g0, g1, g2 = (float(value) for value in m.actuator_gainprm[i, :3])
+    if int(m.actuator_gaintype[i]) == 0:
+        g1 = g2 = 0.0
+    b0, b1, b2 = (float(value) for value in m.actuator_biasprm[i, :3])
+    if int(m.actuator_biastype[i]) == 0:
+        b0 = b1 = b2 = 0.0
+    own = float(np.ravel(r.field("actuator_damping", np.zeros(i + 1))[i])[0])
+    if np.any(r.field("actuator_dampingpoly", np.zeros(i + 1))[i]):
+        r.ignored.append(f"actuator '{name}': damping that is not linear")
+    if b2 > 0.0:
+        r.ignored.append(f"actuator '{name}': negative damping {-b2:g}")
+    spring = b1 < 0.0 and gear != 0.0
+    return Actuator(
+        name,
+        joint,
+        stiffness=-b1 * gear * gear,
+        gear=(gear * -b1 / g0 if g0 else math.inf) if spring else 1.0,
+        gain=0.0 if spring else gear * g0,
+        bias=gear * b0,
+        damping=max(0.0, own - b2) * gear * gear,
+        gain_slope=(gear * gear * g1, gear * gear * g2),
+    )

@@ -155,7 +155,7 @@ class _Reader(Reading):
     # ------------------------------------------------------------ actuators
 
     def read_actuation(self, actuation: Actuation) -> Plan:
-        """Fills ``actuated``; adds to ``problems`` and ``ignored``."""
+        """Fills ``actuated``, the joints that springs of actuators hold; adds to ``problems`` and ``ignored``."""
         m = self.m
         scalars = [name for j, name in enumerate(self.joint_names) if scalar(int(m.jnt_type[j]))]
         other = [name for name in self.joint_names if name not in set(scalars)]
@@ -164,7 +164,7 @@ class _Reader(Reading):
             read_actuators(self), scalars, other, followers, self.origin.urdf, self.refusals
         )
         self.ignored.extend(plan.ignored)
-        self.actuated = {actuator.joint for actuator in plan.actuators}
+        self.actuated = {item.joint for item in plan.actuators if item.stiffness > 0.0}
         return plan
 
     # ------------------------------------------------------------ bodies
@@ -218,12 +218,11 @@ class _Reader(Reading):
                 self.refusals.refuse(
                     "ball_limits", f"joint '{name}': limits on {kind} joints are not supported"
                 )
-            if stiffness:
-                self.refusals.error(f"joint '{name}': springs on {kind} joints are not supported")
             return Joint(
                 name,
                 kind,
                 pos=m.jnt_pos[j] if kind == "ball" else (0.0,) * 3,
+                stiffness=stiffness,
                 damping=self._damping(j),
                 armature=float(m.dof_armature[m.jnt_dofadr[j]]),
             )
@@ -253,8 +252,6 @@ class _Reader(Reading):
         if self.field("jnt_plasticadr", np.full(j + 1, -1))[j] >= 0:
             self.refusals.error(f"{owner}: springs that yield are not supported")
         nonlinear = np.any(np.ravel(self.field("dof_dampingpoly", np.zeros((dof + 1, 1)))[dof]))
-        if m.dof_damping[dof]:
-            self.dynamic_only.append(f"{owner}: damping {m.dof_damping[dof]:g}")
         if m.dof_armature[dof]:
             self.dynamic_only.append(f"{owner}: armature {m.dof_armature[dof]:g}")
         self.ignored.extend(self.dynamic_only[counted:])
@@ -274,7 +271,7 @@ class _Reader(Reading):
             self.ignored.append(f"{owner}: effort limit {m.jnt_actfrcrange[j][1]:g}")
 
     def read_keyframes(self, plan: Plan) -> tuple[Keyframe, ...]:
-        """Commands of actuators that the file does not have hold the keyframe's configuration."""
+        """Commands of springs that the file does not have hold the keyframe's configuration."""
         m = self.m
         keyframes = []
         for i, name in enumerate(self.names("key", m.nkey, m.name_keyadr)):

@@ -15,6 +15,7 @@ from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond
+from qdsim.planning.task.robot import check_springs
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["EquilibriumError", "ForceClosure", "Holding", "force_closure", "holding_command"]
@@ -108,7 +109,7 @@ def holding_command(
             what is left over.
         ValueError: naming the argument that is not as described.
     """
-    instance("model", model, Model)
+    check_springs(instance("model", model, Model))
     reach, tolerance = number("reach", reach, least=0), number("tolerance", tolerance, least=0)
     here = vector("q", q, model.nq)
     load = generalised_load(model, here, gravity_on_actuated)
@@ -228,17 +229,19 @@ def force_closure(
 def generalised_load(model: Model, q: Array, gravity_on_actuated: bool) -> Array:
     """``(nv,)`` generalised forces of gravity and springs."""
     p = model.parameters
-    load = np.zeros(model.nv)
-    if np.any(p.gravity != 0.0):
-        for b in range(1, len(model.body_names)):
-            if p.body_mass[b] > 0.0:
-                load += p.body_mass[b] * p.gravity @ model.jacobian(q, b, p.body_com[b])[:3]
-        if not gravity_on_actuated:
-            load[model.actuated_v] = 0.0
-    for i, joint in enumerate(model.joint_names):
+    load = np.asarray(model.gravity_force(q))
+    if not gravity_on_actuated:
+        load[model.actuated_v] = 0.0
+    for i, joint in enumerate(model.description.joints):
         if p.joint_stiffness[i] != 0.0:
-            at = model.slice_q(joint).start
-            load[model.slice_v(joint)] -= p.joint_stiffness[i] * (q[at] - p.joint_springref[i])
+            v, at = model.slice_v(joint.name), model.slice_q(joint.name).start
+            turned = not joint.scalar
+            stretch = (
+                model.difference(q, model.description.reference_q)[v]
+                if turned
+                else q[at] - p.joint_springref[i]
+            )
+            load[v] -= p.joint_stiffness[i] * stretch
     return load
 
 

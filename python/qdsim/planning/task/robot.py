@@ -24,6 +24,7 @@ __all__ = [
     "GRAVITY",
     "actuated_joints",
     "bounding_radii",
+    "check_springs",
     "command_range",
     "joint_limits",
     "levers",
@@ -65,6 +66,24 @@ def once(compute: Callable[[Model], T]) -> Callable[[Model], T]:
 
 
 # ---------------------------------------------------------------- the robot
+
+
+def check_springs(model: Model) -> None:
+    """Raises ValueError unless every actuator is a spring of a joint of its own that its command moves."""
+    p, seen = model.parameters, set()
+    for i, name in enumerate(model.actuator_names):
+        joint = int(model.actuated_v[i])
+        what = None
+        if p.actuator_stiffness[i] == 0.0 or not np.isfinite(model.actuator_gear[i]):
+            what = "is no position actuator"
+        elif joint in seen:
+            what = "shares its joint with another one"
+        if what is not None:
+            raise ValueError(
+                f"model: planning moves joints by one position actuator each, but actuator {name!r} {what}; "
+                "load(..., stiffness=...) makes it one"
+            )
+        seen.add(joint)
 
 
 @once

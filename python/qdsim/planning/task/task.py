@@ -16,7 +16,7 @@ from qdsim.planning.task.bounds import beyond, narrowed
 from qdsim.planning.task.contact_sampler import ContactSampler
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.oddities import warn_of_oddities
-from qdsim.planning.task.robot import command_range, object_length, penetration
+from qdsim.planning.task.robot import check_springs, command_range, object_length, penetration
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options
@@ -83,6 +83,7 @@ class Task:
         model = instance("model", self.model, Model)
         if model.nu == 0:
             raise ValueError("model: it has no actuators, so nothing can move the object")
+        check_springs(model)
         instance("options", self.options, Options)
         instance("impc", self.impc, ImpcOptions, or_none=True)
         instance("planner", self.planner, RRTOptions, or_none=True)

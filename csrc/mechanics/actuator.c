@@ -1,0 +1,95 @@
+#include "mechanics/actuator.h"
+
+#include "base/quat.h"
+
+/* ---------------------------------------------------------------- actuators */
+
+/* k and damping, and what the command does to them. */
+static double softening(const qd_model *model, int i, const actuator_point *at) {
+  const model_parameters *p = &model->parameters;
+  const double *slope = model->actuator_gain_slope + 2 * i;
+  return p->actuator_stiffness[i] - slope[0] * at->u +
+         at->rate * (p->actuator_damping[i] - slope[1] * at->u);
+}
+
+actuator_force actuator_force_at(const qd_model *model, int i, const actuator_point *at) {
+  const model_parameters *p = &model->parameters;
+  const double command = at->u / model->actuator_gear[i];
+  const double gain = p->actuator_gain[i] + model->actuator_gain_slope[2 * i] * at->l;
+  const double stiffness = softening(model, i, at);
+  const actuator_force force = {
+      p->actuator_stiffness[i] * (command - at->l) + gain * at->u + p->actuator_bias[i],
+      stiffness > 0.0 ? stiffness : 0.0,
+  };
+  return force;
+}
+
+actuator_slopes actuator_slopes_at(const qd_model *model, int i, const actuator_point *at,
+                                   double d) {
+  const model_parameters *p = &model->parameters;
+  const double k = p->actuator_stiffness[i], *slope = model->actuator_gain_slope + 2 * i;
+  const double gear = model->actuator_gear[i];
+  const double moved = softening(model, i, at) > 0.0 ? d : 0.0;
+  const actuator_slopes slopes = {
+      .l = slope[0] * at->u - k,
+      .u =
+          k / gear + p->actuator_gain[i] + slope[0] * (at->l + moved) + slope[1] * at->rate * moved,
+      .stiffness = -(moved + at->l - at->u / gear),
+      .gain = at->u,
+      .bias = 1.0,
+      .damping = -at->rate * moved,
+  };
+  return slopes;
+}
+
+/* ---------------------------------------------------------------- springs of joints */
+
+/* The first of the three DOFs along which a ball or free joint turns, -1 if `dof` is none of them.
+ */
+static int turn_start(const qd_model *model, int dof) {
+  return model->dof_block_last[dof] > model->dof_block_start[dof] ? model->dof_block_start[dof]
+                                                                  : -1;
+}
+
+/* The rotation from rest to q, as a vector in the axes of its DOFs. */
+static void turn_from_rest(const qd_model *model, int joint, const double *q, double turn[3]) {
+  static const double none[4] = {1.0, 0.0, 0.0, 0.0};
+  const int is_free = model->joint_type[joint] == QD_FREE;
+  const int at = model->joint_q[joint] + (is_free ? 3 : 0);
+  const double *rest = is_free ? model->body_quat + 4 * model->joint_body[joint] : none;
+  const double inverse[4] = {rest[0], -rest[1], -rest[2], -rest[3]};
+  double quat[4];
+  quat_mul(quat, q + at, inverse);
+  quat_log(turn, quat);
+}
+
+double joint_stretch(const qd_model *model, int dof, const double *q) {
+  const int joint = model->dof_joint[dof], first = turn_start(model, dof);
+  if (model->dof_q[dof] >= 0) {
+    return q[model->dof_q[dof]] - model->parameters.joint_springref[joint];
+  }
+  if (first < 0) {
+    const int along = dof - model->joint_v[joint];
+    return q[model->joint_q[joint] + along] - model->body_pos[3 * model->joint_body[joint] + along];
+  }
+  double turn[3];
+  turn_from_rest(model, joint, q, turn);
+  return turn[dof - first];
+}
+
+int joint_stretch_row(const qd_model *model, int dof, const double *q, double row[3], int *first) {
+  const int start = turn_start(model, dof);
+  if (start < 0) {
+    *first = dof;
+    row[0] = 1.0;
+    return 1;
+  }
+  double turn[3], J[9];
+  turn_from_rest(model, model->dof_joint[dof], q, turn);
+  rotation_left_jacobian_inverse(J, turn);
+  for (int i = 0; i < 3; ++i) {
+    row[i] = J[3 * (dof - start) + i];
+  }
+  *first = start;
+  return 3;
+}

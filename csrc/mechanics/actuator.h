@@ -1,0 +1,51 @@
+/* What actuators and the springs of joints do along a coordinate. */
+#ifndef QD_MECHANICS_ACTUATOR_H
+#define QD_MECHANICS_ACTUATOR_H
+
+#include "mechanics/model.h"
+
+/* An actuator pulls at a coordinate l, which its transmission makes of the configuration (of a
+ * joint transmission: q of the joint), with the force along it
+ *
+ *   F = k (u / gear - l) + (gain + slope_l l + slope_v v) u + bias - damping v,
+ *
+ * v = rate d of a displacement d of l; rate is 1 / h where damping counts, else 0. */
+typedef struct actuator_point {
+  double l, u, rate;
+} actuator_point;
+
+/* What dampers multiply a displacement with: 1 / h, or 0 where they do not count. */
+static inline double damping_rate(const qd_step_options *o) {
+  return o->damping ? 1.0 / o->h : 0.0;
+}
+
+/* The force after a displacement d: at_rest - stiffness d. Where u turns the sum of k and damping
+ * negative (slopes of the gain), the force of rest holds all the way: stiffness is 0 then. */
+typedef struct actuator_force {
+  double at_rest, stiffness;
+} actuator_force;
+
+actuator_force actuator_force_at(const qd_model *model, int actuator, const actuator_point *at);
+
+/* Derivatives of that force by the coordinate, the command and the actuator's parameters, d fixed.
+ */
+typedef struct actuator_slopes {
+  double l, u, stiffness, gain, bias, damping;
+} actuator_slopes;
+
+actuator_slopes actuator_slopes_at(const qd_model *model, int actuator, const actuator_point *at,
+                                   double d);
+
+/* The actuators of a DOF, ascending. */
+static inline const int *dof_actuators(const qd_model *model, int dof, int *count) {
+  *count = model->dof_actuator_start[dof + 1] - model->dof_actuator_start[dof];
+  return model->dof_actuators + model->dof_actuator_start[dof];
+}
+
+/* How far the spring of a DOF's joint is stretched: of a scalar joint from springref, of ball and
+ * free joints from body_pos and body_quat, as a rotation vector where they turn. */
+double joint_stretch(const qd_model *model, int dof, const double *q);
+/* Derivative of that: `row` (its return value, 1 or 3 entries) by the DOFs from *first on. */
+int joint_stretch_row(const qd_model *model, int dof, const double *q, double row[3], int *first);
+
+#endif
