@@ -9,13 +9,13 @@
 /* A contact's fields lie in the array as they lie in the C struct, so an array is one memcpy. */
 PyArray_Descr *contact_descr_create(void) {
   PyObject *spec = Py_BuildValue(
-      "{s:[sssssssssss],s:[ssssssss(s(ii))ss],s:[nnnnnnnnnnn],s:n}", "names", "geom_a", "geom_b",
-      "body_a", "body_b", "pair", "dim", "dist", "pos", "frame", "friction", "force", "formats",
-      "i4", "i4", "i4", "i4", "i4", "i4", "f8", "3f8", "f8", 3, 3, "5f8", "6f8", "offsets",
-      FIELD_OFFSET(geom_a), FIELD_OFFSET(geom_b), FIELD_OFFSET(body_a), FIELD_OFFSET(body_b),
-      FIELD_OFFSET(pair), FIELD_OFFSET(dim), FIELD_OFFSET(dist), FIELD_OFFSET(pos),
-      FIELD_OFFSET(frame), FIELD_OFFSET(friction), FIELD_OFFSET(force), "itemsize",
-      (Py_ssize_t)sizeof(qd_contact));
+      "{s:[ssssssssssss],s:[ssssssss(s(ii))sss],s:[nnnnnnnnnnnn],s:n}", "names", "geom_a", "geom_b",
+      "body_a", "body_b", "pair", "dim", "dist", "pos", "frame", "friction", "force", "softened",
+      "formats", "i4", "i4", "i4", "i4", "i4", "i4", "f8", "3f8", "f8", 3, 3, "5f8", "6f8", "f8",
+      "offsets", FIELD_OFFSET(geom_a), FIELD_OFFSET(geom_b), FIELD_OFFSET(body_a),
+      FIELD_OFFSET(body_b), FIELD_OFFSET(pair), FIELD_OFFSET(dim), FIELD_OFFSET(dist),
+      FIELD_OFFSET(pos), FIELD_OFFSET(frame), FIELD_OFFSET(friction), FIELD_OFFSET(force),
+      FIELD_OFFSET(softened), "itemsize", (Py_ssize_t)sizeof(qd_contact));
   if (!spec) {
     return NULL;
   }

@@ -117,6 +117,7 @@ typedef struct solver_info {
   int missed_pairs;
   int dropped_pairs;
   int relaxed_contacts;
+  int softened;
   int derivative_exact; /* -1: no derivative was asked for */
 } solver_info;
 

@@ -40,7 +40,8 @@ static PyObject *join(PyObject *culprits) {
 static const char *advice(qd_status status, const PyObject *culprits) {
   return status == QD_INFEASIBLE && culprits
              ? " (what overlaps where it is made, like links at a joint: "
-               "load(..., exclude_overlaps=True))"
+               "load(..., exclude_overlaps=True); Options(infeasible=\"soften\") steps all the "
+               "same)"
              : "";
 }
 

@@ -48,10 +48,10 @@ static PyObject *info_derivative_exact(PyObject *self, void *closure) {
 
 static PyObject *info_repr(PyObject *self) {
   static const char *const names[] = {
-      "status",           "iterations",       "polished",        "factorizations",
-      "primal_residual",  "dual_residual",    "complementarity", "objective",
-      "row_count",        "contact_count",    "missed_pairs",    "dropped_pairs",
-      "relaxed_contacts", "derivative_exact", "method",          "tries"};
+      "status",        "iterations",      "polished",         "factorizations",   "primal_residual",
+      "dual_residual", "complementarity", "objective",        "row_count",        "contact_count",
+      "missed_pairs",  "dropped_pairs",   "relaxed_contacts", "derivative_exact", "method",
+      "tries",         "softened"};
   PyObject *text = PyUnicode_FromString("SolverInfo(");
   for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
     PyObject *value = PyObject_GetAttrString(self, names[i]);
@@ -77,25 +77,25 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
   }
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
-  return Py_BuildValue("N(iiiiddddiiiiiiii)", restore, (int)cone->status, cone->iterations,
+  return Py_BuildValue("N(iiiiddddiiiiiiiii)", restore, (int)cone->status, cone->iterations,
                        cone->polished, cone->factorizations, cone->primal_residual,
                        cone->dual_residual, cone->complementarity, cone->objective, info->row_count,
                        info->contact_count, info->missed_pairs, info->dropped_pairs,
                        info->relaxed_contacts, info->derivative_exact, (int)cone->method,
-                       cone->tries);
+                       cone->tries, info->softened);
 }
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
   solver_info info;
   int status, method = QD_METHOD_NONE; /* older ones do not say */
   qd_cone_info *cone = &info.cone;
-  cone->tries = 0;
-  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|ii:_restore_info", &status, &cone->iterations,
+  cone->tries = info.softened = 0;
+  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|iii:_restore_info", &status, &cone->iterations,
                         &cone->polished, &cone->factorizations, &cone->primal_residual,
                         &cone->dual_residual, &cone->complementarity, &cone->objective,
                         &info.row_count, &info.contact_count, &info.missed_pairs,
                         &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact,
-                        &method, &cone->tries)) {
+                        &method, &cone->tries, &info.softened)) {
     return NULL;
   }
   if (status < QD_OK || status > QD_STOPPED) {
@@ -138,6 +138,9 @@ static PyMemberDef info_members[] = {
         "deepening\nonly (smoothed: count as gaps of 0.1 %), where to resolve them all would leave "
         "no motion; and\nany that only turns of 3 rad or more (m, of slides) would open, by the "
         "normal row alone: at\ndead centres of a chain. 0 otherwise."),
+    INFO_MEMBER("softened", T_INT, softened,
+                "Contacts, limits and rows of constraints that gave way, since no motion satisfies "
+                "all of\nthem (Options(infeasible=\"soften\")). 0 otherwise."),
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef info_getset[] = {
@@ -154,7 +157,8 @@ static PyGetSetDef info_getset[] = {
      "True: the KKT equations of a certified active set hold to rounding.", NULL},
     {"derivative_exact", info_derivative_exact, NULL,
      "None without a derivative; False where the path's derivative stands in for the exact one, "
-     "offsets\nwere held (relaxed_contacts), or a contact slips or presses so little that the "
+     "offsets\nwere held (relaxed_contacts, softened), or a contact slips or presses so little "
+     "that the "
      "answer's own error\nchanges the derivative by more than 1e-6 of it. True means: exact for "
      "the contacts at hand. It does "
      "not\n"

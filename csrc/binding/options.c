@@ -23,17 +23,18 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "gravity_on_actuated",
                           "damping",
                           "held",
+                          "soften",
                           "tolerance",
                           "iteration_limit",
                           NULL};
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddppppO!di:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddppppO!pdi:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping, &PyTuple_Type,
-          &held, &settings.tolerance, &settings.iteration_limit)) {
+          &held, &settings.soften, &settings.tolerance, &settings.iteration_limit)) {
     return NULL;
   }
   options_object *self = (options_object *)type->tp_alloc(type, 0);
@@ -227,6 +228,7 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("gravity_on_actuated", T_INT, gravity_on_actuated),
     SETTING_MEMBER("damping", T_INT, damping),
     {"held", T_OBJECT_EX, offsetof(options_object, held), READONLY, NULL},
+    SETTING_MEMBER("soften", T_INT, soften),
     SETTING_MEMBER("tolerance", T_DOUBLE, tolerance),
     SETTING_MEMBER("iteration_limit", T_INT, iteration_limit),
     {NULL, 0, 0, 0, NULL}};

@@ -122,6 +122,7 @@ solver_info step_call_info(const step_call *call, int with_derivative) {
                        .missed_pairs = result->missed_pairs,
                        .dropped_pairs = result->dropped_pairs,
                        .relaxed_contacts = result->relaxed_contacts,
+                       .softened = result->softened,
                        .derivative_exact = with_derivative ? result->derivative_exact != 0 : -1};
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/lanes.h"
 #include "dynamics/culprits.h"
+#include "dynamics/soften.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 #include "mechanics/missed_pairs.h"
@@ -75,6 +76,12 @@ static void add_info(qd_cone_info *sum, const qd_cone_info *one) {
   sum->tries += one->tries;
 }
 
+/* Whether a program has no solution, or none that was found for all that was tried. */
+static int contradicts(qd_status status, const qd_step_options *options) {
+  return status == QD_INFEASIBLE || status == QD_NUMERICAL_TROUBLE ||
+         (status == QD_ITERATION_LIMIT && options->iteration_limit >= RELAX_FROM);
+}
+
 /* Solves the islands one after the other, up to one that fails. */
 static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                        int strict, qd_step_result *result) {
@@ -102,6 +109,9 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     qd_status status =
         conic_solve(one->cone_workspace, &cone_options, &program.program, x, p->slack + one->row,
                     p->dual + one->row, p->dual_eq + one->equality, &one->info);
+    if (p->softening && contradicts(status, options)) {
+      status = soften_solve(w, one, &cone_options, &program);
+    }
     add_info(&result->info, &one->info);
     if (status == QD_BAD_ARGUMENT) { /* a diagonal of masses that rounding made negative */
       status = QD_NUMERICAL_TROUBLE;
@@ -122,6 +132,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     }
   }
   problem_forces(p, model, &w->collision, result->limit_force);
+  result->softened = p->softening ? soften_mark(w, options->tolerance) : 0;
   return QD_OK;
 }
 
@@ -161,6 +172,7 @@ static void result_reset(qd_step_result *result) {
   result->contact_count = 0;
   result->row_count = 0;
   result->missed_pairs = result->dropped_pairs = result->relaxed_contacts = 0;
+  result->softened = 0;
   result->culprit_count = 0;
   result->derivative_exact = 0;
 }
@@ -174,6 +186,9 @@ static qd_status solve_working_set(const qd_model *model, qd_workspace *w,
   if (status == QD_OK) {
     islands_find(&p->islands, model, options, &w->collision, &w->set);
     problem_number_variables(p, model, options->held);
+    for (int i = 0; p->softening && i < p->islands.count; ++i) {
+      soften_make_room(p->islands.island + i);
+    }
     status = workspace_place_islands(w, model, kept != NULL, kept != NULL ? kept->q : 0,
                                      kept != NULL ? kept->u : 0);
   }
@@ -254,14 +269,25 @@ static qd_status solve_without(const qd_model *model, qd_workspace *w,
 static void solve_relaxed(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                           const qd_step_input *input, const step_columns *kept,
                           qd_step_result *result, qd_status *status) {
-  const int undecided = *status == QD_NUMERICAL_TROUBLE ||
-                        (*status == QD_ITERATION_LIMIT && options->iteration_limit >= RELAX_FROM);
   int shallow = 0;
   for (int i = 0; i < w->collision.count; ++i) {
     shallow += problem_is_shallow(model, w->collision.contact + i);
   }
-  if ((*status == QD_INFEASIBLE || undecided) && shallow > 0) {
+  if (contradicts(*status, options) && shallow > 0) {
     w->problem.relaxed = 1;
+    *status = solve_contacts(model, w, options, input, kept, result);
+  }
+}
+
+/* What no relaxing helps gives way where the options say so. The contacts of all rounds that follow
+ * do, too. */
+static void solve_softened(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                           const qd_step_input *input, const step_columns *kept,
+                           qd_step_result *result, qd_status *status) {
+  if (options->soften && contradicts(*status, options)) {
+    w->problem.relaxed = 0;
+    w->problem.softening = 1;
+    working_set_complete(&w->set, model);
     *status = solve_contacts(model, w, options, input, kept, result);
   }
 }
@@ -296,7 +322,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   }
   const int add = options->add_missed_pairs && isinf(options->kappa);
   int before = 0; /* contacts of the round before */
-  w->problem.relaxed = 0;
+  w->problem.relaxed = w->problem.softening = 0;
   w->problem.loads_are_known = 0;
   kinematics_compute(model, input->q, input->mocap, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
@@ -308,6 +334,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
       status = solve_without(model, w, options, input, kept, before, result);
     } else if (impossible) {
       solve_relaxed(model, w, options, input, kept, result, &status);
+      solve_softened(model, w, options, input, kept, result, &status);
     }
     if (status != QD_OK) {
       return fail(model, input->q, result, status);

@@ -460,6 +460,8 @@ typedef struct qd_contact {
   double frame[9];    /* rows: normal (from A into B), tangent 1, tangent 2; world */
   double friction[5]; /* tangential (2), torsional (m), rolling (2, m) */
   double force[6];    /* on B in the contact frame: N (3), then Nm about normal, t1, t2 */
+  double softened; /* of a step from a start that contradicts itself: how far its rows are outside
+                      their cone all the same (metres along its normal), else 0 */
 } qd_contact;
 
 /* Contacts with dist <= max(margin, the pair's own margin). *contacts points into the workspace and
@@ -488,6 +490,11 @@ typedef struct qd_step_options {
   int gravity_on_actuated; /* 1: gravity acts on actuated joints too */
   int damping;             /* 1: dampers of joints and actuators brake, with displacement over h */
   const uint8_t *held;     /* (nv) 1: the DOF does not move; NULL: none */
+  int soften;              /* 1: constraints that no motion satisfies give way: those of least
+                              violation (sum of squares; an angle counts as its arc at the size of
+                              the smallest thing in contact, bilateral constraints a hundredth) for
+                              motions of at most a radian and ten times the largest violation at the
+                              start, then the step within it. 0: an error */
   double tolerance;        /* of the cone solver */
   int iteration_limit;
 } qd_step_options;
@@ -535,12 +542,14 @@ typedef struct qd_step_result {
                            as gaps of 0.1 %): to resolve them all would leave no motion. And
                            those of any depth that the normal row opens by 3 rad (m) or more
                            only: at dead centres of a chain. 0 in other steps */
+  int softened;         /* out: contacts, limits and rows of constraints that gave way (option
+                           soften) by more than the tolerance times the smallest thing's size */
   int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned,
-                           relaxed_contacts is not 0, or a contact is so near to a kink (slips or
-                           presses so little) that the answer's own error changes the derivative
-                           by more than 1e-6 of it. Of the contacts at hand: a manifold of bumpy
-                           faces may take other corners with the smallest turn, which this does
-                           not see */
+                           relaxed_contacts or softened is not 0, or a contact is so near to a kink
+                           (slips or presses so little) that the answer's own error changes the
+                           derivative by more than 1e-6 of it. Of the contacts at hand: a manifold
+                           of bumpy faces may take other corners with the smallest turn, which this
+                           does not see */
   qd_cone_info info;    /* out, always filled */
   qd_culprit culprit[QD_CULPRITS_MAX]; /* out of a failed step, largest first */
   int culprit_count;                   /* out, 0 where nothing is known */
@@ -702,6 +711,7 @@ typedef struct qd_batch_output {
   double *limit_force;      /* (sample_count, nv) N or Nm, zero where a sample failed */
   double *constraint_force; /* (sample_count, constraint_count, 6), zero where a sample failed */
   double *tendon_force;     /* (sample_count, tendon_count), zero where a sample failed */
+  int32_t *softened;        /* (sample_count) as in qd_step_result, 0 where a sample failed */
   double *derivative[QD_ARGUMENT_COUNT]; /* (sample_count, nv, size of the argument) dq_next by it,
                                             NaN where a sample failed */
   uint8_t *derivative_exact; /* (sample_count) 1: exact; 0: the path's derivative, or failed */

@@ -123,6 +123,7 @@ static void contact_fill(qd_contact *out, const qd_model *model, int pair,
     out->friction[i] = friction[i];
   }
   memset(out->force, 0, sizeof out->force);
+  out->softened = 0.0;
 }
 
 void collision_add_contact(collision *c, const qd_model *model, int pair,

@@ -100,6 +100,9 @@ static void step_one(const run *r, int k, int64_t i) {
   if (out->derivative_exact != NULL) {
     out->derivative_exact[i] = (uint8_t)(result.derivative_exact != 0);
   }
+  if (out->softened != NULL) {
+    out->softened[i] = status == QD_OK ? (int32_t)result.softened : 0;
+  }
   out->status[i] = (int32_t)status;
 }
 

@@ -110,6 +110,8 @@ class BatchSteps(BatchMarks):
     """(..., constraint_count, 6) forces of the bilateral constraints, as in `Step`."""
     tendon_force: _Vector
     """(..., tendon_count) forces along the tendons, as in `Step`."""
+    softened: npt.NDArray[np.int32]
+    """(...) what gave way since the start contradicts itself, as `SolverInfo.softened`."""
     contact_start: npt.NDArray[np.int64] | None
     """(samples + 1) sample i, counted in C order, has the contacts from contact_start[i] up to
     contact_start[i + 1]; None if contacts were not asked for."""
@@ -191,7 +193,7 @@ def step_batch(
             cores. Without effect on the results.
         errors: What happens if samples fail. "raise": SolverError that names the first one, after all of
             them have run. "mark": they get a `status`. Bad arguments always raise.
-        contacts: Whether to keep the contacts (216 bytes each).
+        contacts: Whether to keep the contacts (224 bytes each).
         parameters: Values of the samples' own in place of the model's: from names of `model.parameters` to
             arrays of their shapes, with leading dimensions in front that broadcast with the others. Results
             are those of models made with these values, `model.with_parameters`.
@@ -476,6 +478,7 @@ def _wanted(
         "limit_force": ((*lead, nv), np.float64),
         "constraint_force": ((*lead, model.constraint_count, 6), np.float64),
         "tendon_force": ((*lead, model.tendon_count), np.float64),
+        "softened": (lead, np.int32),
         "status": (lead, np.int32),
     }
     if wrt is not None:

@@ -60,6 +60,15 @@ class Options:
             actuator then moves its joint by h times the speed that it is told.
         held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
             Their variables leave the program, and their rows of A are those of the identity.
+        infeasible: What a step does from a start that contradicts itself (bodies wedged between walls, links
+            inside each other, constraints that exclude each other). "error": SolverError that names what does.
+            "soften": contacts, limits and constraints give way as little as they can: least sum of squares of
+            what they are violated by at the end of the step, for motions of at most a radian and ten times the
+            largest violation at its start. An angle counts as its arc at the size of the smallest thing in
+            contact, bilateral constraints a hundredth (a weld that is out of reach does not press a robot
+            through its table). Within that the step is the one of least energy. `info.softened` counts what gave
+            way, `contacts["softened"]` says how far each contact is outside its cone; derivatives hold what gave way
+            constant (`info.derivative_exact` is False). Steps that have a solution are the same, to the bit.
         tolerance: Relative tolerance of the cone solver on residuals and complementarity, in (0, 1).
         iteration_limit: Interior point iterations after which the step raises SolverError, >= 1.
 
@@ -79,6 +88,7 @@ class Options:
     gravity_on_actuated: bool = False
     damping: bool = False
     held: tuple[str, ...] = ()
+    infeasible: Literal["error", "soften"] = "error"
     tolerance: float = 1e-9
     iteration_limit: int = 100
     _native: StepOptions = field(init=False, repr=False, compare=False)
@@ -92,6 +102,7 @@ class Options:
         fields(self, number, "margin", least=0, infinite=True)
         fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated", "damping")
         fields(self, _names, "held")
+        fields(self, one_of, "infeasible", allowed=("error", "soften"))
         fields(self, number, "tolerance", above=0, below=1)
         fields(self, integer, "iteration_limit", least=1, most=2**31 - 1)
         object.__setattr__(self, "_native", self._make_native())
@@ -120,6 +131,7 @@ class Options:
             gravity_on_actuated=self.gravity_on_actuated,
             damping=self.damping,
             held=self.held,
+            soften=self.infeasible == "soften",
             tolerance=self.tolerance,
             iteration_limit=self.iteration_limit,
         )

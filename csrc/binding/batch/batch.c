@@ -12,7 +12,7 @@ const char batch_doc[] =
     "None,\n"
     "or a dict of arrays of the right size to write results of these names to. warm_start: see\n"
     "batch_start.h. Returns a dict of q_next, delta, limit_force, constraint_force, tendon_force, "
-    "status; of\n"
+    "softened, status; of\n"
     "derivative_exact, and the derivatives (samples, nv, size) as A, B and by the arguments' "
     "names\n"
     "where asked for; of contact_start where asked for, contacts (or None), and failure: None, or "
@@ -46,6 +46,7 @@ static int output_create(PyObject *results, PyObject *given, const model_object 
                                         model->constraint_count, QD_CONSTRAINT_FORCE);
   out->tendon_force =
       result_create(results, given, "tendon_force", NPY_DOUBLE, count, model->tendon_count, -1);
+  out->softened = result_create(results, given, "softened", NPY_INT32, count, -1, -1);
   out->status = result_create(results, given, "status", NPY_INT32, count, -1, -1);
   if (wrt >= 0) {
     out->derivative_exact =

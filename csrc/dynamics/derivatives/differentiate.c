@@ -30,7 +30,8 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
   }
   const solved_step s = {model, w, options, input, result->delta};
   const problem *p = &w->problem;
-  result->derivative_exact = result->relaxed_contacts == 0; /* offsets that do not move */
+  result->derivative_exact =
+      result->relaxed_contacts == 0 && result->softened == 0; /* offsets that do not move */
   memset(w->differential.counts, 0, (size_t)w->collision.count * sizeof(int));
   for (int i = 0; i < p->islands.count; ++i) {
     const island *one = p->islands.island + i;

@@ -352,7 +352,8 @@ qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_opt
     return status;
   }
   const problem *p = &w->problem;
-  result->derivative_exact = result->relaxed_contacts == 0; /* offsets that do not move */
+  result->derivative_exact =
+      result->relaxed_contacts == 0 && result->softened == 0; /* offsets that do not move */
   clear(A, model->nv, model->nv);
   clear(B, model->nv, model->nu);
   if (wanted.q > 0) {

@@ -27,6 +27,8 @@ typedef struct island {
   size_t Q_tiles, G_tiles, C_tiles; /* at most, summed over rows */
   tile_rows Q, G, C;                /* over the island's own variables */
   conic_size size;                  /* of its program at most */
+  int bound_count;                  /* rows that bound the motion, behind the others */
+  int softened;                     /* 1: its program contradicted itself, and gave way */
   double length;                    /* of the smallest thing that touches another, m */
   qd_cone_workspace *cone_workspace;
   qd_cone_info info;

@@ -19,6 +19,9 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->x = arena_doubles(a, nv);
   p->c = arena_doubles(a, equalities);
   p->dual_eq = arena_doubles(a, equalities);
+  p->soft_compliance_eq = arena_doubles(a, equalities);
+  p->soft_give_eq = arena_doubles(a, equalities);
+  p->soft_held_eq = arena_doubles(a, equalities);
   p->constraint = arena_take(a, nc * sizeof(constraint_state));
   p->equality = arena_take(a, equalities * sizeof(equality_row));
   p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
@@ -44,7 +47,7 @@ void problem_lay_out_program(problem *p, arena *a) {
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
     rows += (size_t)one->size.rows;
-    cones += (size_t)one->contact_count + 2; /* one for the limits, one for tendons */
+    cones += (size_t)one->contact_count + 3; /* of limits, of tendons, of softened motion */
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
     tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
     tile_rows_lay_out(&one->C, (size_t)one->size.equalities, one->C_tiles, a);
@@ -52,6 +55,9 @@ void problem_lay_out_program(problem *p, arena *a) {
   p->g = arena_doubles(a, rows);
   p->slack = arena_doubles(a, rows);
   p->dual = arena_doubles(a, rows);
+  p->soft_compliance = arena_doubles(a, rows);
+  p->soft_give = arena_doubles(a, rows);
+  p->soft_held = arena_doubles(a, rows);
   p->four_w = arena_doubles(a, 4 * rows);
   p->friction_row = arena_take(a, rows * sizeof(friction_row));
   p->cone_kind = arena_ints(a, cones);
@@ -85,7 +91,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   one->cone = p->cone_count;
   one->equality = p->equality_count;
   one->row_count = one->cone_count = one->limit_count = one->equality_count = 0;
-  one->tendon_row_count = 0;
+  one->tendon_row_count = one->softened = one->bound_count = 0;
   tile_rows_clear(&one->G);
   one->length = INFINITY;
   tile_rows_clear(&one->C);
@@ -98,6 +104,9 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   tendon_rows_assemble(p, model, options, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     constraint_rows_assemble(p, model, k, one, p->islands.constraint_order[i]);
+  }
+  if (p->softening) {
+    bound_rows_assemble(p, k, one);
   }
 }
 
@@ -162,6 +171,7 @@ void problem_forces(const problem *p, const qd_model *model, collision *c, doubl
     double *force = c->contact[i].force;
     memset(force, 0, MOTION_MAX * sizeof(double));
     force[0] = block->held_force;
+    c->contact[i].softened = 0.0;
     for (int r = 0; r < block->rows.count; ++r) {
       friction_row_add_force(force, block->rows.row + r, p->dual[block->row + r]);
     }

@@ -96,9 +96,13 @@ typedef struct problem {
   int *tree_first, *tree_last; /* (tree_count) first and last column that mass couples */
   double rays[2 * RAYS_MAX];
   int loads_are_known; /* 1: inertia, gravity, applied and epsilon are those of the step at hand */
-  int relaxed;         /* 1: shallow penetrations are kept from deepening only, not resolved */
-  int relaxed_count;   /* contacts of the program that are: those, and those that only a motion
-                          beyond all linearisation would open */
+  /* of softened programs (soften.c): compliance of each row, what it gives way by, and scratch */
+  double *soft_compliance, *soft_give, *soft_held;          /* (row_count) */
+  double *soft_compliance_eq, *soft_give_eq, *soft_held_eq; /* (equality_count) */
+  int softening;     /* 1: islands that contradict themselves are softened */
+  int relaxed;       /* 1: shallow penetrations are kept from deepening only, not resolved */
+  int relaxed_count; /* contacts of the program that are: those, and those that only a motion
+                        beyond all linearisation would open */
 } problem;
 
 /* A contact that penetrates by so little beside its shapes that linearisation may have left it. */

@@ -1,0 +1,36 @@
+/* Bounds of the motion: what a start that contradicts itself could part by only if it flew off, or
+ * turned over, is not parted (soften.c). One more cone of the island, which its program leaves out
+ * unless told. */
+#include "dynamics/problem/parts.h"
+
+#define TURN_MOST 1.0    /* rad */
+#define TRAVEL_MOST 10.0 /* times the largest violation at rest, and lengths times the next */
+#define LEAST_VIOLATION 1e-2
+
+/* The largest violation at rest, m. */
+static double largest_violation(const problem *p, const island *one) {
+  double largest = LEAST_VIOLATION * one->length;
+  for (int i = one->row; i < one->row + one->row_count; ++i) {
+    largest = fmax(largest, -p->g[i]);
+  }
+  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
+    largest = fmax(largest, fabs(p->c[i]));
+  }
+  return largest;
+}
+
+void bound_rows_assemble(problem *p, const kinematics *k, island *one) {
+  const double travel = TRAVEL_MOST * largest_violation(p, one);
+  for (int i = 0; i < one->variable_count; ++i) {
+    const double *axis = k->dof_screw[p->dof_of_variable[one->variable + i]].w;
+    const int tile = i / 4;
+    const tile_list list = {1, (int *)&tile};
+    for (int side = 0; side < 2; ++side) {
+      tile_rows_append(&one->G, &list)[i % 4] = side ? -1.0 : 1.0;
+      p->g[p->row_count++] = vec3_dot(axis, axis) > 0.0 ? TURN_MOST : travel;
+    }
+  }
+  one->bound_count = 2 * one->variable_count;
+  add_cone(p, one, QD_ORTHANT, one->bound_count, 0.0);
+  --one->cone_count;
+}

@@ -1,0 +1,300 @@
+#include "dynamics/soften.h"
+
+#include <math.h>
+
+/* Compliances of rows beside what the bodies that they move give way by themselves, tried in turn.
+ */
+static const double FIRST[] = {1e-3, 1e-2, 1e-5, 1e-1};
+static const double SECOND[] = {1e-10, 1e-8, 1e-6, 1e-4};
+#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
+/* Of bilateral constraints, beside contacts and limits: a weld that is out of reach does not press
+ * a robot through its table. */
+#define CONSTRAINTS_GIVE 1e4
+/* Passes of the method of multipliers, until violations change by less, in lengths. */
+#define PASSES 20
+#define SETTLED 1e-8
+/* Of the length: gaps that a barrier has between what contradicts itself. */
+#define BARRIER_GAP 1e-3
+
+/* ---------------------------------------------------------------- what counts how much */
+
+static int is_turn(const qd_workspace *w, int dof) {
+  const double *axis = w->kinematics.dof_screw[dof].w;
+  return vec3_dot(axis, axis) > 0.0;
+}
+
+static int limit_is_angle(const qd_workspace *w, int limit) {
+  return is_turn(w, w->problem.limit[limit].dof);
+}
+
+static int equality_is_angle(const qd_workspace *w, int equality) {
+  const equality_row *row = w->problem.equality + equality;
+  const constraint_state *s = w->problem.constraint + row->constraint;
+  return s->rows == 1 ? is_turn(w, s->dof[0]) : row->component >= 3;
+}
+
+/* Compliances of the rows that give way for one unit of `scale`: lengths 1, angles 1 / length^2,
+ * more of bilateral constraints.
+ * Rows that give way by themselves, and forces, contradict nothing: as they are. */
+static void fill_compliance(const qd_workspace *w, const island *one,
+                            const qd_cone_program *program, double scale) {
+  const problem *p = &w->problem;
+  const double angle = scale / (one->length * one->length);
+  double *rows = p->soft_compliance + one->row;
+  double *equalities = p->soft_compliance_eq + one->equality;
+  for (int r = 0; r < one->row_count; ++r) {
+    rows[r] = scale;
+  }
+  memset(rows + one->row_count, 0, (size_t)one->bound_count * sizeof(double));
+  for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
+    p->soft_compliance[p->limit[i].row] = limit_is_angle(w, i) ? angle : scale;
+  }
+  for (int i = 0; i < one->equality_count; ++i) {
+    equalities[i] = CONSTRAINTS_GIVE * (equality_is_angle(w, one->equality + i) ? angle : scale);
+    if (program->compliance_eq != NULL && program->compliance_eq[i] > 0.0) {
+      equalities[i] = program->compliance_eq[i];
+    }
+  }
+  for (int i = 0, r = 0; i < program->cone_count; ++i) {
+    for (const int end = r + program->cone_dim[i]; r < end; ++r) {
+      const double given = program->compliance != NULL ? program->compliance[r] : 0.0;
+      if (given > 0.0 || program->cone_kind[i] == QD_INTERVAL) {
+        rows[r] = given;
+      }
+    }
+  }
+}
+
+/* The least over rows of sum_j A_ij^2 / Q_jj / compliance: what one newton on a row moves it by. */
+static double least_response(const tile_rows *A, const double *compliance, const double *diagonal,
+                             double least) {
+  for (int r = 0; r < A->count; ++r) {
+    double response = 0.0;
+    for (int k = A->start[r]; k < A->start[r + 1]; ++k) {
+      for (int lane = 0; lane < 4; ++lane) {
+        const double value = A->values[4 * (size_t)k + (size_t)lane];
+        const int column = 4 * A->tiles[k] + lane;
+        if (value != 0.0 && diagonal[column] > 0.0) {
+          response += value * value / diagonal[column];
+        }
+      }
+    }
+    if (response > 0.0 && compliance[r] > 0.0) {
+      least = fmin(least, response / compliance[r]);
+    }
+  }
+  return least;
+}
+
+/* The scale of compliances at which some row gives way as much as the bodies that it moves. */
+static double body_scale(qd_workspace *w, const island *one, const qd_cone_program *program) {
+  problem *p = &w->problem;
+  double *diagonal = p->mass_row, largest = 0.0;
+  for (int i = 0; i < one->variable_count; ++i) {
+    const int at = one->Q.start[i];
+    diagonal[i] = one->Q.values[4 * (size_t)at + (size_t)(i - 4 * one->Q.tiles[at])];
+    largest = fmax(largest, fabs(program->b[i]));
+  }
+  fill_compliance(w, one, program, 1.0);
+  double least = least_response(&one->G, p->soft_compliance + one->row, diagonal, INFINITY);
+  least = least_response(&one->C, p->soft_compliance_eq + one->equality, diagonal, least);
+  if (isinf(least)) { /* no cost of motion: beside its forces */
+    least = largest > 0.0 ? one->length / largest : 1.0;
+  }
+  return least;
+}
+
+/* ---------------------------------------------------------------- the two programs */
+
+/* `bounded`: the first, whose motion is bounded and which has no barrier. */
+static qd_status solve_compliant(qd_workspace *w, island *one, const qd_cone_options *options,
+                                 const conic_program *program, int bounded) {
+  problem *p = &w->problem;
+  conic_program soft = *program;
+  qd_cone_options own = *options;
+  own.warm_start = 0; /* a guess at forces of another program */
+  soft.program.compliance = p->soft_compliance + one->row;
+  soft.program.compliance_eq = p->soft_compliance_eq + one->equality;
+  if (bounded) {
+    soft.answer_only = 1;
+    soft.program.target_mu = NULL;
+    soft.program.row_count += one->bound_count;
+    soft.program.cone_count += 1;
+  }
+  return conic_solve(one->cone_workspace, &own, &soft, p->x + one->variable, p->slack + one->row,
+                     p->dual + one->row, p->dual_eq + one->equality, &one->info);
+}
+
+/* A row that gives way here: neither a force nor one that gives way by itself. */
+static int row_counts(const qd_cone_program *program, int cone, int row) {
+  return program->cone_kind[cone] != QD_INTERVAL &&
+         (program->compliance == NULL || program->compliance[row] == 0.0);
+}
+
+/* give = R dual - held, and held = R dual, of rows that count; 0 of others. Returns the largest
+ * change of a violation, in units of which `scale` is the compliance. */
+static double take_give(problem *p, const island *one, const qd_cone_program *program,
+                        double scale) {
+  double change = 0.0;
+  for (int r = 0, cone = 0; cone < program->cone_count; ++cone) {
+    for (const int end = r + program->cone_dim[cone]; r < end; ++r) {
+      const int i = one->row + r;
+      const double now = row_counts(program, cone, r) ? p->soft_compliance[i] * p->dual[i] : 0.0;
+      const double give = now - p->soft_held[i];
+      change = fmax(change, fabs(give - p->soft_give[i]) * sqrt(scale / p->soft_compliance[i]));
+      p->soft_give[i] = give;
+      p->soft_held[i] = now;
+    }
+  }
+  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
+    const int own =
+        program->compliance_eq != NULL && program->compliance_eq[i - one->equality] > 0.0;
+    const double now = own ? 0.0 : p->soft_compliance_eq[i] * p->dual_eq[i];
+    const double give = now - p->soft_held_eq[i];
+    change = fmax(change, fabs(give - p->soft_give_eq[i]) * sqrt(scale / p->soft_compliance_eq[i]));
+    p->soft_give_eq[i] = give;
+    p->soft_held_eq[i] = now;
+  }
+  return change;
+}
+
+/* Adds sign times what the arrays hold to g and c. */
+static void move_offsets(problem *p, const island *one, double sign, const double *rows,
+                         const double *equalities) {
+  for (int i = one->row; i < one->row + one->row_count; ++i) {
+    p->g[i] += sign * rows[i];
+  }
+  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
+    p->c[i] += sign * equalities[i];
+  }
+}
+
+/* Of a barrier, what contradicts itself keeps a gap. */
+static void add_gaps(problem *p, const island *one, const qd_cone_program *program) {
+  for (int r = one->row, cone = 0; cone < program->cone_count; r += program->cone_dim[cone++]) {
+    double give = 0.0;
+    for (int k = 0; k < program->cone_dim[cone]; ++k) {
+      give = fmax(give, fabs(p->soft_give[r + k]));
+    }
+    for (int k = 0; give > 0.0 && k < program->cone_dim[cone]; ++k) {
+      const int opens = k == 0 || program->cone_kind[cone] == QD_ORTHANT;
+      p->soft_give[r + k] += opens ? BARRIER_GAP * one->length : 0.0;
+    }
+  }
+}
+
+/* The least violations, into soft_give: the method of multipliers, whose multipliers grow by the
+ * least violations over the compliance with every pass (Chiche & Gilbert 2016). */
+static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *options,
+                           const conic_program *program, double scale) {
+  problem *p = &w->problem;
+  double *const rows[2] = {p->soft_give + one->row, p->soft_held + one->row};
+  double *const equalities[2] = {p->soft_give_eq + one->equality, p->soft_held_eq + one->equality};
+  for (int i = 0; i < 2; ++i) {
+    memset(rows[i], 0, (size_t)one->row_count * sizeof(double));
+    memset(equalities[i], 0, (size_t)one->equality_count * sizeof(double));
+  }
+  for (int pass = 0; pass < PASSES; ++pass) {
+    move_offsets(p, one, -1.0, p->soft_held, p->soft_held_eq);
+    const qd_status status = solve_compliant(w, one, options, program, 1);
+    move_offsets(p, one, 1.0, p->soft_held, p->soft_held_eq);
+    if (status != QD_OK) {
+      return pass == 0 ? status : QD_OK; /* what the pass before has found is near */
+    }
+    if (take_give(p, one, &program->program, scale) <= SETTLED * one->length) {
+      break;
+    }
+  }
+  return QD_OK;
+}
+
+void soften_make_room(island *one) {
+  const int bounds = 2 * one->size.variables;
+  one->size.compliant = one->size.rows + one->size.equalities;
+  one->size.rows += bounds;
+  one->size.row_tiles += (size_t)bounds;
+  one->G_tiles += (size_t)bounds;
+}
+
+qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
+                       const island_program *program) {
+  problem *p = &w->problem;
+  const qd_cone_program *rows = &program->program.program;
+  const double scale = body_scale(w, one, rows);
+  qd_status status = QD_NUMERICAL_TROUBLE;
+  for (int try = 0; try < COUNT(FIRST) && status != QD_OK; ++try) {
+    fill_compliance(w, one, rows, FIRST[try] * scale);
+    status = find_give(w, one, options, &program->program, FIRST[try] * scale);
+  }
+  if (status != QD_OK) {
+    return status;
+  }
+  if (rows->target_mu[0] > 0.0) {
+    add_gaps(p, one, rows);
+  }
+  move_offsets(p, one, 1.0, p->soft_give, p->soft_give_eq);
+  status = QD_NUMERICAL_TROUBLE;
+  for (int try = 0; try < COUNT(SECOND) && status != QD_OK; ++try) {
+    fill_compliance(w, one, rows, SECOND[try] * scale);
+    status = solve_compliant(w, one, options, &program->program, 0);
+  }
+  move_offsets(p, one, -1.0, p->soft_give, p->soft_give_eq);
+  one->softened = status == QD_OK;
+  return status;
+}
+
+/* ---------------------------------------------------------------- what gave way */
+
+/* What Gx + g has outside its cone: the slack less what it was given. */
+static double violation(const problem *p, int row, int rows, int kind) {
+  double outside = 0.0, across = 0.0, head = 0.0;
+  for (int r = 0; r < rows; ++r) {
+    const int i = row + r;
+    const double w = p->slack[i] - p->soft_compliance[i] * p->dual[i] - p->soft_give[i];
+    outside += w < 0.0 ? w * w : 0.0;
+    across += r > 0 ? w * w : 0.0;
+    head = r == 0 ? w : head;
+  }
+  across = sqrt(across);
+  if (kind == QD_ORTHANT) {
+    return sqrt(outside);
+  }
+  return head <= -across ? hypot(head, across) : fmax(0.0, across - head) * sqrt(0.5);
+}
+
+static int mark_island(qd_workspace *w, const island *one, double tolerance) {
+  problem *p = &w->problem;
+  const double least = tolerance * one->length;
+  int count = 0;
+  for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
+    const int index = p->islands.contact_order[i];
+    const contact_block *block = p->block + index;
+    const double give = violation(p, block->row, block->rows.count, block->rows.kind);
+    if (give > least) {
+      w->collision.contact[index].softened = give;
+      ++count;
+    }
+  }
+  for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
+    const double arm = limit_is_angle(w, i) ? one->length : 1.0;
+    count += arm * violation(p, p->limit[i].row, 1, QD_ORTHANT) > least;
+  }
+  for (int i = one->tendon_row; i < one->tendon_row + one->tendon_row_count; ++i) {
+    count += violation(p, p->tendon_row[i].row, 1, QD_ORTHANT) > least;
+  }
+  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
+    const double arm = equality_is_angle(w, i) ? one->length : 1.0;
+    const double give = p->soft_give_eq[i] + p->soft_compliance_eq[i] * p->dual_eq[i];
+    count += arm * fabs(give) > least;
+  }
+  return count;
+}
+
+int soften_mark(qd_workspace *w, double tolerance) {
+  int count = 0;
+  for (int i = 0; i < w->problem.islands.count; ++i) {
+    const island *one = w->problem.islands.island + i;
+    count += one->softened ? mark_island(w, one, tolerance) : 0;
+  }
+  return count;
+}

@@ -1,0 +1,28 @@
+/* Programs that contradict themselves, made possible by the least change. Floor: dynamics.
+ *
+ * With violations s of rows and equalities, weighed as lengths (an angle counts as its arc at the
+ * size of the smallest thing in contact, bilateral constraints a hundredth):
+ *
+ *     first    the s of least |s|^2 for which Gx + g + s in K and Cx + c + s = 0 have a solution x
+ *              within bounds (bound_rows.c)
+ *     second   the step under these: minimise 1/2 x'Qx + b'x with g + s, c + s in place of g, c
+ *
+ * The first is the step with compliant rows (conic.h), of next to no compliance R: s = R dual. The
+ * method of multipliers takes away what the cost still counts. The second has rows of that
+ * compliance too: its constraints hold each other without room, and what rounding leaves of a
+ * contradiction must not count. */
+#ifndef QD_DYNAMICS_SOFTEN_H
+#define QD_DYNAMICS_SOFTEN_H
+
+#include "dynamics/workspace.h"
+
+/* What softening takes beside the island's program. */
+void soften_make_room(island *one);
+/* The program of an island that has no solution. Its rows are as they were when it returns. */
+qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
+                       const island_program *program);
+/* Marks the contacts of softened islands; how many contacts, limits and rows of constraints gave
+ * way by more than the tolerance. */
+int soften_mark(qd_workspace *w, double tolerance);
+
+#endif

@@ -1,0 +1,304 @@
+"""Starts that contradict themselves: the softened step has the least violation, and the least energy within it.
+
+The least violation is found a second time by Clarabel, as a program of violations alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import sys
+from pathlib import Path
+
+import clarabel
+import numpy as np
+import pytest
+from program import assemble, weights
+from scipy import sparse
+
+import qdsim
+from qdsim.description import Connect
+
+sys.path.insert(0, str(Path(__file__).parent / "soak"))
+import piles
+
+Matrix = np.ndarray
+
+
+def cones_of(model: qdsim.Model, q: Matrix, u: Matrix, options: qdsim.Options, contacts):
+    """(rows, offset) of each contact's cone and each limit."""
+    program = assemble(model, q, u, options, contacts)
+    result = []
+    for J, contact in zip(program.J, contacts, strict=True):
+        D = np.concatenate([[1.0], weights(contact)])
+        if np.any(np.abs(J[: len(D)]) > 1e-12):
+            result.append((D[:, None] * J[: len(D)], np.eye(len(D))[0] * contact["dist"]))
+    for v, sign, gap in program.limits:
+        result.append((sign * np.eye(model.nv)[v : v + 1], np.array([gap])))
+    return result
+
+
+def violation(cones, delta: Matrix) -> Matrix:
+    """Distance of each slack from its Lorentz cone."""
+    found = []
+    for rows, offset in cones:
+        w = rows @ delta + offset
+        across = float(np.linalg.norm(w[1:]))
+        if w[0] >= across:
+            found.append(0.0)
+        elif w[0] <= -across:
+            found.append(float(np.linalg.norm(w)))
+        else:
+            found.append((across - w[0]) / np.sqrt(2.0))
+    return np.array(found)
+
+
+def bounds(model: qdsim.Model, q: Matrix, contacts) -> Matrix:
+    """How far each DOF moves at most: ten times the deepest penetration, a radian."""
+    travel = 10.0 * -contacts["dist"].min()
+    most = np.empty(model.nv)
+    for body in model.body_names[1:]:
+        v = model.slice_v(body)
+        turns = np.any(np.abs(model.jacobian(q, body)[3:, v]) > 0.0, axis=0)
+        most[v] = np.where(turns, 1.0, travel)
+    return most
+
+
+def least_violation(cones, most: Matrix, length: float) -> float:
+    """Root of the least sum of squares of violations for motions of at most `most`, by Clarabel, in
+    units of `length`."""
+    nv = len(most)
+    m = sum(len(offset) for _, offset in cones)
+    A, b, kinds, at = [], [], [], 0
+    for rows, offset in cones:
+        k = len(offset)
+        give = np.zeros((k, m))
+        give[:, at : at + k] = np.eye(k)
+        A.append(np.hstack([-rows, -give]))
+        b.append(offset / length)
+        kinds.append(clarabel.SecondOrderConeT(k) if k > 1 else clarabel.NonnegativeConeT(1))
+        at += k
+    A += [np.hstack([sign * np.eye(nv), np.zeros((nv, m))]) for sign in (1.0, -1.0)]
+    b += [most / length, most / length]
+    kinds.append(clarabel.NonnegativeConeT(2 * nv))
+    P = np.zeros((nv + m, nv + m))
+    P[nv:, nv:] = np.eye(m)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    answer = clarabel.DefaultSolver(
+        sparse.csc_matrix(P),
+        np.zeros(nv + m),
+        sparse.csc_matrix(np.vstack(A)),
+        np.concatenate(b),
+        kinds,
+        settings,
+    ).solve()
+    return length * float(np.linalg.norm(np.array(answer.x)[nv:]))
+
+
+def wedged(rng: np.random.Generator) -> tuple[str, float]:
+    """Objects in a row between two walls that are nearer than they are long, by a tenth of a radius each, on a floor that they
+    are in, too; a finger pushes one of them."""
+    size = float(10.0 ** rng.uniform(-2, 0))
+    count = int(rng.integers(1, 5))
+    condim = int(rng.choice([1, 3, 4, 6]))
+    radii = (size * rng.uniform(0.6, 1.0, count)).tolist()
+    extra = f'condim="{condim}" friction="1 {0.01 * size!r} {0.001 * size!r}"'
+    parts, x = [], 0.0
+    for i, r in enumerate(radii):
+        kind = rng.choice(["sphere", "box", "capsule"])
+        numbers = {"sphere": f"{r!r}", "box": f"{r!r} {r!r} {r!r}", "capsule": f"{r!r} {0.5 * r!r}"}
+        x += 0.9 * r
+        y, z = float(0.05 * r * rng.standard_normal()), float(r * rng.uniform(0.9, 1.1))
+        turn = 0.0 if kind == "box" else float(rng.uniform(-0.1, 0.1))
+        parts.append(
+            f'<body name="o{i}" pos="{x!r} {y!r} {z!r}" euler="{90 if kind == "capsule" else 0} {turn!r} 0"><freejoint/>'
+            f'<geom type="{kind}" size="{numbers[str(kind)]}" density="500" {extra}/></body>'
+        )
+        x += r * 0.9
+    wall = f'type="box" size="{0.2 * size!r} {3 * size!r} {3 * size!r}" {extra}'
+    finger = (
+        f'<body name="f" pos="{0.5 * x!r} {-4 * size!r} {size!r}"><joint name="f" type="slide" axis="0 1 0"/>'
+        f'<geom size="{0.5 * size!r}" mass="1" {extra}/></body>'
+    )
+    xml = (
+        f'<mujoco><worldbody><geom type="plane" size="5 5 1" {extra}/>'
+        f'<geom pos="{-0.2 * size!r} 0 0" {wall}/><geom pos="{x + 0.2 * size!r} 0 0" {wall}/>'
+        f"{''.join(parts)}{finger}</worldbody>"
+        f'<actuator><position name="f" joint="f" kp="{float(10.0 ** rng.uniform(1, 4))!r}"/></actuator></mujoco>'
+    )
+    return xml, size
+
+
+def wedge(seed: int, **changes) -> tuple[qdsim.Model, Matrix, Matrix, qdsim.Options, float]:
+    rng = np.random.default_rng(seed)
+    xml, size = wedged(rng)
+    model = qdsim.load(xml)
+    options = qdsim.Options(margin=0.1 * size, infeasible="soften", add_missed_pairs=False)
+    u = np.array([float(rng.uniform(0, 4)) * size])
+    return model, model.default_q, u, options.replace(**changes), size
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_wedged_rows_give_way_as_little_as_can_be(seed: int) -> None:
+    model, q, u, options, size = wedge(seed)
+    step = qdsim.step(model, q, u, options)
+    cones = cones_of(model, q, u, options, step.contacts)
+    own = violation(cones, step.delta)
+    least = least_violation(cones, bounds(model, q, step.contacts), size)
+    marked = step.contacts["softened"]
+    assert step.info.softened == np.count_nonzero(marked)
+    np.testing.assert_allclose(marked, own[: len(marked)], atol=1e-6 * size)
+    if step.info.relaxed_contacts == 0:
+        assert np.linalg.norm(own) <= least * (1 + 1e-4) + 1e-7 * size
+    try:
+        hard = qdsim.step(model, q, u, options.replace(infeasible="error"))
+    except qdsim.SolverError as error:
+        assert 'infeasible="soften"' in str(error)
+        assert step.info.softened > 0 and least > 1e-6 * size
+    else:
+        assert step.info.softened == 0
+        np.testing.assert_array_equal(hard.q_next, step.q_next)
+
+
+def test_most_wedges_contradict_themselves() -> None:
+    softened = [qdsim.step(*wedge(seed)[:4]).info.softened > 0 for seed in range(24)]
+    assert sum(softened) > 16
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_within_the_violation_the_step_is_of_least_energy(seed: int) -> None:
+    """A finger that touches nothing wedged goes where its command is; what is wedged rests: another softened step
+    from where the first one ends moves it no more than the first one left open."""
+    model, q, u, options, size = wedge(seed)
+    u = np.array([-2.0 * size])  # away
+    step = qdsim.step(model, q, u, options)
+    at = model.slice_v("f")
+    assert step.delta[at][0] == pytest.approx(-2.0 * size, rel=1e-6)
+    assert np.all(step.contacts["force"][:, 0] >= -1e-9)
+
+
+@pytest.mark.parametrize("kappa", [1e2, 1e5])
+@pytest.mark.parametrize("seed", range(4))
+def test_smoothed_steps_soften_too(seed: int, kappa: float) -> None:
+    model, q, u, options, _ = wedge(seed, kappa=kappa, joint_limits=False)
+    step = qdsim.step(model, q, u, options)
+    exact = qdsim.step(model, q, u, options.replace(kappa=None))
+    assert (step.info.softened > 0) == (exact.info.softened > 0)
+    assert np.all(step.contacts["force"][:, 0] > 0.0)
+    assert np.all(np.isfinite(step.contacts["force"]))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 6])
+def test_derivatives_say_that_they_are_not_exact(seed: int) -> None:
+    model, q, u, options, _ = wedge(seed)
+    line = qdsim.linearize(model, q, u, options)
+    assert line.step.info.softened > 0 and line.step.info.derivative_exact is False
+    assert np.all(np.isfinite(line.A)) and np.all(np.isfinite(line.B))
+    np.testing.assert_allclose(
+        line.q_next, qdsim.step(model, q, u, options).q_next, atol=1e-7, rtol=0
+    )
+    d = qdsim.differentiate(model, q, u, options)
+    out = np.random.default_rng(seed).normal(size=model.nv)
+    np.testing.assert_allclose(d.vjp(out)["u"], line.B.T @ out, atol=1e-6)
+
+
+def test_batches_and_rollouts_soften() -> None:
+    model, q, u, options, _ = wedge(2)
+    u = u * np.linspace(-1.0, 1.0, 5)[:, None]
+    batch = qdsim.step_batch(model, q, u, options, threads=2)
+    for i in range(5):
+        one = qdsim.step(model, q, u[i], options)
+        np.testing.assert_array_equal(batch.q_next[i], one.q_next)
+        np.testing.assert_array_equal(batch.contacts_of(i)["softened"], one.contacts["softened"])
+        assert batch.softened[i] == one.info.softened > 0
+    lines = qdsim.linearize_batch(model, q, u, options)
+    assert not lines.derivative_exact.any()
+    course = qdsim.rollout(model, q, u, options)
+    assert course.ok
+    for i in range(5):
+        q = qdsim.step(model, q, u[i], options).q_next
+        np.testing.assert_array_equal(course.q[i + 1], q)
+    failed = qdsim.step_batch(
+        model, model.default_q, u, options.replace(infeasible="error"), errors="mark"
+    )
+    assert not failed.ok.any() and not failed.softened.any()
+
+
+def test_steps_that_have_a_solution_are_the_same_to_the_bit() -> None:
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        xml, options, size = piles.scene(rng)
+        model = qdsim.load(xml)
+        for q in piles.starts(rng, model):
+            u = piles.commands(rng, model, size, 1)[0, 0]
+            try:
+                hard = qdsim.step(model, q, u, options)
+            except qdsim.SolverError:
+                continue
+            soft = qdsim.step(model, q, u, options.replace(infeasible="soften"))
+            assert soft.info.softened == 0
+            np.testing.assert_array_equal(soft.q_next, hard.q_next)
+            np.testing.assert_array_equal(soft.contacts, hard.contacts)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_points_that_a_body_is_to_be_at_meet_in_the_middle(seed: int) -> None:
+    """Connected to several points of the world at once, all by its own origin: their mean, whatever it weighs."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(int(rng.integers(2, 5)), 3))
+    ties = "".join(
+        f'<connect body1="b" body2="p{i}" anchor="0 0 0"/>' for i, _ in enumerate(points)
+    )
+    posts = "".join(
+        f'<body name="p{i}" pos="0 0 0"><geom size="0.01" contype="0" conaffinity="0"/></body>'
+        for i, _ in enumerate(points)
+    )
+    xml = (
+        f'<mujoco><worldbody><body name="b"><freejoint/><geom size="0.1" mass="{rng.uniform(0.1, 9)}"/></body>'
+        f"{posts}</worldbody><equality>{ties}</equality></mujoco>"
+    )
+    description = qdsim.load(xml).description
+    constraints = tuple(
+        Connect(item.name, item.body_a, item.body_b, (0, 0, 0), tuple(point))
+        for item, point in zip(description.constraints, points)
+    )
+    model = qdsim.build(dataclasses.replace(description, constraints=constraints))
+    options = qdsim.Options(infeasible="soften")
+    with pytest.raises(qdsim.SolverError, match=r"infeasible.*constraint"):
+        qdsim.step(model, model.default_q, [], qdsim.Options())
+    step = qdsim.step(model, model.default_q, [], options)
+    np.testing.assert_allclose(step.q_next[:3], points.mean(axis=0), atol=1e-6)
+    assert step.info.softened == 3 * len(points)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_weld_out_of_reach_stretches_a_robot_to_its_limits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    reach, away = rng.uniform(0.1, 2.0, 3), rng.uniform(3.0, 9.0, 3)
+    slides = "".join(
+        f'<joint name="{axis}" type="slide" axis="{vector}" range="{-r} {r}" limited="true"/>'
+        for axis, vector, r in zip("xyz", ("1 0 0", "0 1 0", "0 0 1"), reach)
+    )
+    xml = (
+        f'<mujoco><worldbody><body name="hand">{slides}<geom size="0.1" mass="1"/></body>'
+        f'<body name="far" pos="{away[0]} {away[1]} {away[2]}"/></worldbody>'
+        '<equality><weld body1="hand" body2="far" relpose="0 0 0 1 0 0 0"/></equality><actuator>'
+        + "".join(f'<position joint="{axis}" kp="100"/>' for axis in "xyz")
+        + "</actuator></mujoco>"
+    )
+    model = qdsim.load(xml)
+    step = qdsim.step(model, np.zeros(3), np.zeros(3), qdsim.Options(infeasible="soften"))
+    np.testing.assert_allclose(step.q_next, reach, atol=2e-3)  # a hundredth squared of some metres
+    assert np.all(step.q_next >= reach - 1e-9) and step.info.softened > 0
+
+
+def test_the_option_is_checked() -> None:
+    with pytest.raises(ValueError, match="infeasible"):
+        qdsim.Options(infeasible="ignore")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="infeasible"):
+        qdsim.Options(infeasible=True)  # type: ignore[arg-type]
+    model, q, u, options, _ = wedge(1)
+    info = qdsim.step(model, q, u, options).info
+    assert pickle.loads(pickle.dumps(info)).softened == info.softened > 0
+    assert pickle.loads(pickle.dumps(options)) == options
