@@ -120,7 +120,7 @@ int cones_scale(cone_product *product, const double *slack, const double *dual) 
   int inside = 1;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    if (group->kind == GROUP_ORTHANT) {
+    if (group->kind <= GROUP_ENDS) {
       inside &= scale_orthant(product, group, slack, dual);
     } else if (group->kind == GROUP_LORENTZ && group->dim == 3) {
       inside &= scale_lorentz(product, group, slack, dual, 3);
@@ -251,11 +251,11 @@ LANES_INLINE void correct(const cone_product *product, double shift, const doubl
                           const double *dz, double *p, int second) {
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    if (group->kind == GROUP_EQUALITY) {
+    if (group->kind >= GROUP_EQUALITY) {
       for (int c = 0; c < group->padded; ++c) {
         p[group->slot + c] = 0.0;
       }
-    } else if (group->kind == GROUP_ORTHANT) {
+    } else if (group->kind <= GROUP_ENDS) {
       correct_orthant(product, group, shift, ds, dz, p, second);
     } else if (group->dim == 3) {
       correct_lorentz(product, group, shift, ds, dz, p, second, 3);
@@ -274,8 +274,6 @@ void cones_correct(cone_product *product, double shift, const double *ds, const 
     correct(product, shift, ds, dz, p, 0);
   }
 }
-
-void cones_aim(cone_product *product, double *p) { cones_correct(product, 0.0, NULL, NULL, p); }
 
 /* ------------------------------------------------------------ step to the boundary and measures */
 
@@ -313,7 +311,7 @@ double cones_step(const cone_product *product, const double *ds, const double *d
   lanes rate = {least, least, least, least};
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    if (group->kind == GROUP_ORTHANT) {
+    if (group->kind <= GROUP_ENDS) {
       for (int at = group->slot; at < group->slot + group->padded; at += LANE_COUNT) {
         const lanes per = -1.0 / LANES_OF(product->point + at);
         const lanes of_s = LANES_OF(ds + at) * per, of_z = LANES_OF(dz + at) * per;
@@ -336,7 +334,7 @@ double cones_gap(const cone_product *product, const double *slack, const double 
     const cone_group *group = &product->groups[k];
     const double *s = slack + group->slot, *z = dual + group->slot;
     const int n = group->padded;
-    if (group->kind == GROUP_EQUALITY) {
+    if (group->kind >= GROUP_EQUALITY) {
       continue;
     }
     for (int c = 0; c < n; c += LANE_COUNT) {
@@ -380,7 +378,7 @@ double cones_deviation(const cone_product *product, const double *slack, const d
   lanes worst = {0.0, 0.0, 0.0, 0.0};
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    if (group->kind == GROUP_EQUALITY) {
+    if (group->kind >= GROUP_EQUALITY) {
       continue;
     }
     if (group->dim == 3) {
@@ -401,7 +399,7 @@ double cones_violation(const cone_product *product, const double *w) {
     const cone_group *group = &product->groups[k];
     const int n = group->padded;
     const double *x = w + group->slot;
-    if (group->kind == GROUP_EQUALITY) {
+    if (group->kind >= GROUP_EQUALITY) {
       continue;
     }
     for (int c = 0; c < n; c += LANE_COUNT) {
@@ -424,7 +422,7 @@ int cones_hold(const cone_product *product, const double *w) {
     const cone_group *group = &product->groups[k];
     const int n = group->padded;
     const double *x = w + group->slot;
-    if (group->kind == GROUP_EQUALITY) {
+    if (group->kind >= GROUP_EQUALITY) {
       continue;
     }
     for (int c = 0; c < n; c += LANE_COUNT) {

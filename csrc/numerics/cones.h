@@ -10,7 +10,15 @@
 
 #include "numerics/tiles/tiles.h"
 
-typedef enum group_kind { GROUP_ORTHANT, GROUP_LORENTZ, GROUP_EQUALITY } group_kind;
+/* Ends: pairs of an interval's row, like rows of an orthant; the rows themselves and equalities
+ * have no slack of their own (conic/ends.h). */
+typedef enum group_kind {
+  GROUP_ORTHANT,
+  GROUP_ENDS,
+  GROUP_LORENTZ,
+  GROUP_EQUALITY,
+  GROUP_INTERVAL
+} group_kind;
 
 typedef struct cone_group {
   int kind;
@@ -42,8 +50,6 @@ void cones_apply(const cone_product *product, const cone_operator *A, const doub
 /* y += factor A x */
 void cones_add(const cone_product *product, const cone_operator *A, double factor, const double *x,
                double *y);
-/* p = target e o point^-1 - point, the step of the pair's sum that aims at `target` */
-void cones_aim(cone_product *product, double *p);
 /* p = (target + shift) e o point^-1 - point - point^-1 o (ds o dz); ds may be NULL for no last term
  */
 void cones_correct(cone_product *product, double shift, const double *ds, const double *dz,

@@ -243,6 +243,9 @@ LANES_INLINE void measure_cones(const qd_cone_program *program, const double *w,
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int dim = program->cone_dim[k];
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
+    if (program->cone_kind[k] == QD_INTERVAL) {
+      continue; /* conic/soft.c */
+    }
     if (program->cone_kind[k] == QD_LORENTZ) {
       measure_cone(w + row, slack + row, dual + row, dim, target, most);
     } else {
@@ -349,8 +352,11 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
   }
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
+    if (group->kind == GROUP_ENDS) {
+      continue;
+    }
     note_norms(workspace, group, &strongest, &s.weakest_row);
-    if (workspace->program.exact || group->kind == GROUP_EQUALITY) {
+    if (workspace->program.exact || group->kind >= GROUP_EQUALITY) {
       continue;
     }
     for (int c = group->cone; c < group->cone + group->count; ++c) {
@@ -396,6 +402,9 @@ static int is_in_cone(const double *dual, int dim) {
 static int duals_hold(const qd_cone_program *program, const double *dual) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
+    if (program->cone_kind[k] == QD_INTERVAL) {
+      continue;
+    }
     if (!(linear ? least(dual + row, dim) >= 0.0 : is_in_cone(dual + row, dim))) {
       return 0;
     }
@@ -549,6 +558,9 @@ static int cone_holds(const qd_cone_workspace *workspace, const qd_cone_program 
 static int cones_are_satisfied(const qd_cone_workspace *workspace, const qd_cone_program *program,
                                const cone_point *at, double share, const local_scales *local) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    if (program->cone_kind[k] == QD_INTERVAL) {
+      continue;
+    }
     const int dim = program->cone_kind[k] == QD_ORTHANT ? 1 : program->cone_dim[k];
     const double target = program->target_mu ? program->target_mu[k] : 0.0;
     for (int i = row; i < row + program->cone_dim[k]; i += dim) {

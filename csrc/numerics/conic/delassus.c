@@ -60,7 +60,7 @@ int conic_delassus_prepare(qd_cone_workspace *workspace) {
   const tile_system *system = &workspace->system;
   const size_t columns = (size_t)workspace->program.column_count,
                slots = (size_t)workspace->program.slot_count;
-  if (workspace->program.exact || !workspace->program.definite ||
+  if (workspace->program.exact || workspace->ends.count > 0 || !workspace->program.definite ||
       slots > (size_t)delassus->slot_room || slots * columns > delassus->room ||
       !is_worth_it(workspace)) {
     return 0;

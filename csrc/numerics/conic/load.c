@@ -21,12 +21,13 @@ static int is_complete(const conic_program *source) {
 }
 
 /* The cones are of known kinds and take up all rows. */
-static int cones_fit(const qd_cone_program *program) {
+static int cones_fit(const qd_cone_program *program, int intervals) {
   const int m = program->row_count;
   int rows = 0;
   for (int k = 0; k < program->cone_count; ++k) {
     const int dim = program->cone_dim[k], kind = program->cone_kind[k];
-    if (dim < 1 || dim > m - rows || (kind != QD_ORTHANT && kind != QD_LORENTZ)) {
+    if (dim < 1 || dim > m - rows || kind < QD_ORTHANT ||
+        kind > (intervals ? QD_INTERVAL : QD_LORENTZ)) {
       return 0;
     }
     if (program->target_mu && program->target_mu[k] < 0.0) {
@@ -43,8 +44,10 @@ qd_status conic_check_sizes(const qd_cone_workspace *workspace, const conic_prog
   const conic_size *capacity = &workspace->capacity;
   const int makes_sense = n >= 1 && m >= 0 && p >= 0 && program->cone_count >= 0;
   const int has_room = n <= capacity->variables && m <= capacity->rows && p <= capacity->equalities;
-  return makes_sense && has_room && is_complete(source) && cones_fit(program) ? QD_OK
-                                                                              : QD_BAD_ARGUMENT;
+  return makes_sense && has_room && is_complete(source) &&
+                 cones_fit(program, workspace->soft.natively)
+             ? QD_OK
+             : QD_BAD_ARGUMENT;
 }
 
 /* ------------------------------------------------------------ groups of cones */
@@ -60,7 +63,7 @@ static void add_group(qd_cone_workspace *workspace, int kind, int dim, int count
   group->cone = workspace->program.lane_count;
   workspace->program.slot_count += dim * group->padded;
   workspace->program.lane_count += group->padded;
-  if (kind != GROUP_EQUALITY) {
+  if (kind == GROUP_ORTHANT || kind == GROUP_LORENTZ) {
     product->cone_count += count;
   }
 }
@@ -86,9 +89,14 @@ static void make_groups(qd_cone_workspace *workspace, const qd_cone_program *pro
   workspace->program.slot_count = workspace->program.lane_count = 0;
   workspace->product.group_count = workspace->product.cone_count = 0;
   workspace->structure.dim_count[1] = 0;
+  int intervals = 0;
   for (int k = 0; k < program->cone_count; ++k) {
     const int dim =
         conic_cone_is_linear(workspace, program, k) ? 1 : workspace->program.cone_rows[k];
+    if (program->cone_kind[k] == QD_INTERVAL) {
+      intervals += program->cone_dim[k];
+      continue;
+    }
     for (; largest < dim; ++largest) {
       workspace->structure.dim_count[largest + 1] = 0;
     }
@@ -101,6 +109,17 @@ static void make_groups(qd_cone_workspace *workspace, const qd_cone_program *pro
                 workspace->structure.dim_count[dim]);
       workspace->structure.dim_count[dim] = 0; /* from here on: lanes given out */
     }
+  }
+  workspace->ends.count = intervals;
+  if (intervals > 0) {
+    interval_ends *ends = &workspace->ends;
+    ends->taken = 0;
+    ends->low = workspace->product.group_count;
+    ends->high = ends->low + 1;
+    ends->rows = ends->low + 2;
+    add_group(workspace, GROUP_ENDS, 1, intervals);
+    add_group(workspace, GROUP_ENDS, 1, intervals);
+    add_group(workspace, GROUP_INTERVAL, 1, intervals);
   }
   if (program->equality_count > 0) {
     add_group(workspace, GROUP_EQUALITY, 1, program->equality_count);
@@ -121,7 +140,7 @@ static void clear_lanes(qd_cone_workspace *workspace) {
   }
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    if (group->kind == GROUP_EQUALITY) {
+    if (group->kind >= GROUP_EQUALITY) {
       continue;
     }
     for (int c = 0; c < group->count; ++c) {
@@ -177,7 +196,11 @@ static void place_cones(qd_cone_workspace *workspace, const qd_cone_program *pro
     if (target > 0.0) {
       workspace->program.exact = 0;
     }
-    if (conic_cone_is_linear(workspace, program, k)) {
+    if (program->cone_kind[k] == QD_INTERVAL) {
+      for (int i = row; i < row + kept; ++i) {
+        conic_ends_place(workspace, i, program->g[i], target);
+      }
+    } else if (conic_cone_is_linear(workspace, program, k)) {
       place_rows(workspace, program->g, target, row, kept);
     } else {
       place_cone(workspace, program->g, target, row, kept);
@@ -218,11 +241,21 @@ static void measure_columns(const qd_cone_workspace *workspace, double *size) {
   }
 }
 
-/* Unit diagonal of Q. A column without cost takes the size of its rows instead. */
+/* What intervals' rows add to the curvature of a column. */
+static double spring_of(const qd_cone_workspace *workspace, int j) {
+  return workspace->ends.count > 0 ? workspace->ends.spring[j] : 0.0;
+}
+
+/* Unit diagonal of Q, and of what is like it. A column without cost takes the size of its rows
+ * instead. */
 static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *program) {
   double largest = 0.0, *size = workspace->work.x;
+  int sprung = 0;
+  if (workspace->ends.count > 0) {
+    conic_ends_find_springs(workspace);
+  }
   for (int i = 0; i < program->variable_count; ++i) {
-    largest = larger(largest, conic_curvature(workspace, i));
+    largest = larger(largest, conic_curvature(workspace, i) + spring_of(workspace, i));
   }
   workspace->program.definite = 1;
   for (int k = 0; k < workspace->program.column_count; ++k) {
@@ -233,7 +266,9 @@ static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *p
     if (workspace->program.column_of[k] < 0) {
       continue;
     }
-    const double q = conic_curvature(workspace, column);
+    const double spring = spring_of(workspace, column);
+    const double q = conic_curvature(workspace, column) + spring;
+    sprung |= spring > 0.0;
     if (q > 1e-20 * largest) {
       workspace->program.column_scale[k] = 1.0 / sqrt(q);
     } else {
@@ -245,8 +280,8 @@ static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *p
     }
     workspace->program.b[k] = program->b[column] * workspace->program.column_scale[k];
   }
-  if (!workspace->program.definite) {
-    workspace->system.Q_is_diagonal = 0;
+  if (!workspace->program.definite || sprung) {
+    workspace->system.Q_is_diagonal = 0; /* it is not the identity */
   }
 }
 
@@ -508,6 +543,10 @@ typedef struct row_walk {
   int row, cone, left_in_cone;
 } row_walk;
 
+static int is_interval(const qd_cone_program *program, int cone) {
+  return program->cone_kind[cone] == QD_INTERVAL;
+}
+
 /* How many linear rows from `first` on go into one block; the walk is in the last one's cone. */
 static int linear_rows(const qd_cone_workspace *workspace, row_walk *walk, int first, int end) {
   const qd_cone_program *program = walk->program;
@@ -518,7 +557,8 @@ static int linear_rows(const qd_cone_workspace *workspace, row_walk *walk, int f
          workspace->program.slot_of[first + count] >= 0) {
     if (!equality && walk->left_in_cone == 0) {
       if (walk->cone == program->cone_count ||
-          !conic_cone_is_linear(workspace, program, walk->cone)) {
+          !conic_cone_is_linear(workspace, program, walk->cone) ||
+          is_interval(program, walk->cone) != is_interval(program, walk->cone - 1)) {
         break;
       }
       walk->left_in_cone = program->cone_dim[walk->cone++];
@@ -560,8 +600,10 @@ static double make_block(qd_cone_workspace *workspace, row_walk *walk, int *tile
   const int end = program->row_count + (equality ? program->equality_count : 0);
   const int count =
       linear ? linear_rows(workspace, walk, first, end) : cone_rows(workspace, walk, mask);
-  const int kind =
-      equality ? product->group_count - 1 : workspace->structure.dim_group[linear ? 1 : count];
+  const int kind = equality ? product->group_count - 1
+                   : is_interval(program, walk->cone - 1)
+                       ? workspace->ends.rows
+                       : workspace->structure.dim_group[linear ? 1 : count];
   const cone_group *group = &product->groups[kind];
   const int at = group->cone + workspace->program.slot_of[first] - group->slot;
   row_block *block = open_block(workspace, mask, first, linear ? 1 : group->padded, at, tile_total);
@@ -647,6 +689,13 @@ static double squared_row(const qd_cone_workspace *workspace, int row, int *tile
   return sum;
 }
 
+/* Whose compliance and limits are in the caller's numbers. */
+static int is_interval_row(const qd_cone_workspace *workspace, int row) {
+  const cone_group *group = workspace->product.groups + workspace->ends.rows;
+  return workspace->ends.count > 0 && workspace->program.slot_of[row] >= group->slot &&
+         workspace->program.slot_of[row] < group->slot + group->count;
+}
+
 /* The largest norm of all for the rows of every cone, less for one whose offset would then exceed
  * what the cost's free motion and violated cones make of it: a cone that nothing reaches. By powers
  * of two, which round nothing. */
@@ -658,7 +707,7 @@ static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program 
     norm[c] = offset[c] = 0.0;
   }
   for (int row = 0; row < program->row_count; ++row) {
-    if (workspace->program.slot_of[row] < 0) {
+    if (workspace->program.slot_of[row] < 0 || is_interval_row(workspace, row)) {
       continue;
     }
     const int lane = conic_lane_of(workspace, row);
@@ -677,7 +726,7 @@ static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program 
     norm[c] = scale < HUGE_VAL ? exp2(floor(log2(scale))) : 1.0;
   }
   for (int row = 0; row < program->row_count; ++row) {
-    if (workspace->program.slot_of[row] < 0) {
+    if (workspace->program.slot_of[row] < 0 || is_interval_row(workspace, row)) {
       continue;
     }
     workspace->program.row_scale[row] = norm[conic_lane_of(workspace, row)];

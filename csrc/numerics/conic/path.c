@@ -25,6 +25,9 @@ void conic_row_residual(qd_cone_workspace *workspace, const double *x, const dou
   for (int i = 0; i < workspace->program.slot_count; ++i) {
     workspace->work.residual_row[i] += workspace->program.g[i] - slack[i];
   }
+  if (workspace->ends.count > 0) {
+    conic_ends_residual(workspace);
+  }
 }
 
 QD_CLONES
@@ -59,6 +62,9 @@ static void least_squares(qd_cone_workspace *workspace, double stiffness, qd_con
   tile_system *system = &workspace->system;
   double *x = workspace->iterate.x;
   scale_uniformly(workspace, stiffness);
+  if (workspace->ends.count > 0) {
+    conic_ends_soften(workspace, 1.0 / stiffness);
+  }
   workspace->program.definite &= conic_factor_rows(workspace, &workspace->active.rows, info) == 0;
   cones_apply(&workspace->product, &workspace->active.rows, workspace->program.g,
               workspace->work.rhs);
@@ -93,7 +99,7 @@ static void start_rows(qd_cone_workspace *workspace, double *w, double *violatio
       }
     }
     for (int c = 0; c < group->padded; ++c) {
-      amount[c] = group->kind == GROUP_EQUALITY ? 0.0 : sqrt(amount[c]) - w[group->slot + c];
+      amount[c] = group->kind >= GROUP_EQUALITY ? 0.0 : sqrt(amount[c]) - w[group->slot + c];
     }
   }
 }
@@ -149,6 +155,9 @@ int conic_factor_cost(qd_cone_workspace *workspace) {
     clear(workspace->active.rows.diagonal + product->groups[product->group_count - 1].cone,
           product->groups[product->group_count - 1].padded);
   }
+  if (workspace->ends.count > 0) {
+    conic_ends_soften(workspace, HUGE_VAL);
+  }
   tiles_assemble(system, &workspace->active.rows, 0.0);
   return tiles_factor(system) == 0 && system->weakest_pivot > 1e-10;
 }
@@ -165,6 +174,9 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
     workspace->program.definite = conic_factor_cost(workspace);
     ++info->factorizations;
     if (workspace->program.definite) {
+      if (workspace->ends.count > 0) {
+        conic_ends_pull(workspace, workspace->iterate.x);
+      }
       tiles_solve(system, workspace->iterate.x);
     }
   }
@@ -202,6 +214,11 @@ static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
   least_squares(workspace, workspace->units.force / workspace->units.length, info);
   start_rows(workspace, workspace->work.rhs, workspace->work.aim);
   start_cones(workspace, workspace->work.rhs);
+  if (workspace->ends.count > 0) {
+    conic_ends_start(workspace, workspace->work.rhs,
+                     PATH_START_STIFFNESS * workspace->units.force / workspace->units.length,
+                     PATH_START_PRODUCT * workspace->units.energy, 0, NULL);
+  }
 }
 
 /* ------------------------------------------------------------ certificates */
@@ -212,7 +229,7 @@ static void keep_ray(const qd_cone_workspace *workspace, const double *ray, doub
   memcpy(out, ray, (size_t)workspace->program.slot_count * sizeof(double));
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+    for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
       double rest = 0.0, *head = out + group->slot + c;
       for (int i = 1; i < group->dim; ++i) {
         rest += head[i * group->padded] * head[i * group->padded];
@@ -267,6 +284,9 @@ static int proves_infeasible(qd_cone_workspace *workspace) {
     return 0; /* it is feasible */
   }
   memcpy(ray, workspace->iterate.dual, (size_t)workspace->program.slot_count * sizeof(double));
+  if (workspace->ends.count > 0) {
+    conic_ends_clear(workspace, ray);
+  }
   if (excludes_points(workspace, ray)) {
     return 1;
   }
@@ -276,6 +296,9 @@ static int proves_infeasible(qd_cone_workspace *workspace) {
   cones_apply(&workspace->product, &workspace->product.scaling, workspace->work.ddual, ray);
   for (int i = 0; i < workspace->program.slot_count; ++i) {
     ray[i] += workspace->iterate.dual[i];
+  }
+  if (workspace->ends.count > 0) {
+    conic_ends_clear(workspace, ray);
   }
   return excludes_points(workspace, ray);
 }
@@ -301,7 +324,7 @@ static int proves_unbounded(qd_cone_workspace *workspace) {
     fall -= workspace->program.b[i] * workspace->iterate.x[i];
     bend = larger(bend, fabs(workspace->work.Qx[i]));
   }
-  if (fall <= 0.0 ||
+  if (fall <= 0.0 || workspace->ends.count > 0 ||
       max_norm(workspace->iterate.x, workspace->program.column_count) < 1e4 * reach) {
     return 0;
   }
@@ -324,8 +347,8 @@ static double mean_target(const cone_product *product) {
   double sum = 0.0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
-      sum += product->target[group->cone + c];
+    for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
+      sum += product->weight[group->cone + c] * product->target[group->cone + c];
     }
   }
   return product->cone_count > 0 ? sum / product->cone_count : 0.0;

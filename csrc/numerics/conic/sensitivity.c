@@ -145,9 +145,13 @@ static known_set settle(qd_cone_workspace *workspace, int polished) {
 
 /* Cones whose state is open to doubt: 1 if the path's scaling of them is known. */
 static int scale_at_end(qd_cone_workspace *workspace, int by_path) {
-  return cones_scale(&workspace->product,
-                     by_path ? workspace->iterate.slack : workspace->best.slack,
-                     by_path ? workspace->iterate.dual : workspace->best.dual);
+  const int scaled =
+      cones_scale(&workspace->product, by_path ? workspace->iterate.slack : workspace->best.slack,
+                  by_path ? workspace->iterate.dual : workspace->best.dual);
+  if (workspace->ends.count > 0) {
+    conic_ends_scale(workspace);
+  }
+  return scaled;
 }
 
 /* The stiffness of every row; 1 if some direction is hard. */

@@ -77,7 +77,7 @@ static void enter_row(soft_program *soft, const conic_program *source, int i,
     return;
   }
   if (row->kind != SOFT_CONE) {
-    dual = within(dual, program->lower[i], program->upper[i]);
+    dual = within(dual, row->lower, row->upper);
   }
   const double own = row->sign * (dual - row->base);
   (row->kind == SOFT_EQUALITY ? soft->dual_eq : soft->dual)[row->row] = own;
@@ -114,6 +114,9 @@ static void enter(soft_program *soft, const conic_program *source, const conic_a
 static double ray_of(const soft_program *soft, const soft_row *row) {
   if (row->kind == SOFT_CONE) {
     return row->compliance > 0.0 ? 0.0 : soft->dual[row->row];
+  }
+  if (row->kind == SOFT_LIMITED) {
+    return 0.0;
   }
   if (row->compliance > 0.0 || row->row < 0 || row->width >= 0.0) {
     return 0.0;
@@ -184,7 +187,8 @@ static void measure_interval(const qd_cone_program *program, int i, double slack
     error = program->lower[i] < program->upper[i] ? fabs(slack - wanted) : 0.0;
     if (nearest < HUGE_VAL) {
       found->gap = larger(found->gap, error * nearest);
-      found->hold &= error * nearest <= larger(share * size * nearest, share * target);
+      const double rounding = FORCE_ROUNDING * fabs(slack * dual); /* of the way to the end */
+      found->hold &= error * nearest <= larger(share * size * nearest, share * target + rounding);
     }
     found->primal = larger(found->primal, nearest == HUGE_VAL ? error : 0.0);
     return;
@@ -322,6 +326,7 @@ static qd_status solve_once(soft_task *task) {
     enter(soft, task->source, task->out);
   }
   info->status = task->solve(task->workspace, &task->options, &soft->rigid, &found, info);
+  soft->natively = 0;
   task->sum.iterations += info->iterations;
   task->sum.factorizations += info->factorizations;
   task->sum.tries += info->tries;
@@ -365,6 +370,18 @@ static void keep_source(soft_program *soft, const conic_program *source) {
   }
 }
 
+/* 1 if a barrier's path with the rows as they are has led to an answer, or to a verdict. */
+static int solve_on_path(soft_task *task) {
+  soft_program *soft = &task->workspace->soft;
+  soft_treat_rows(soft, task->source, 1);
+  const qd_status status = solve_once(task);
+  if (status == QD_OK) {
+    return measure(soft, task->source, task->options.tolerance, task->out, task->info);
+  }
+  task->options.warm_start = 0;
+  return status == QD_INFEASIBLE || status == QD_OUT_OF_CAPACITY || status == QD_NOT_FINITE;
+}
+
 static int is_exact(const qd_cone_program *program) {
   int exact = 1;
   for (int k = 0; program->target_mu && k < program->cone_count; ++k) {
@@ -390,13 +407,12 @@ qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *
     conic_clear_outputs(&source->program, out);
     return info->status;
   }
-  if (is_exact(&source->program) && solve_by_states(&task)) {
-    soft->used = 1;
-    return QD_OK;
-  }
-  soft_treat_rows(soft, source);
-  if (solve_once(&task) == QD_OK && !measure(soft, source, task.options.tolerance, out, info)) {
-    info->status = QD_NUMERICAL_TROUBLE;
+  const int exact = is_exact(&source->program);
+  if (!(exact ? solve_by_states(&task) : solve_on_path(&task))) {
+    soft_treat_rows(soft, source, 0);
+    if (solve_once(&task) == QD_OK && !measure(soft, source, task.options.tolerance, out, info)) {
+      info->status = QD_NUMERICAL_TROUBLE;
+    }
   }
   soft->used = 1;
   return info->status;

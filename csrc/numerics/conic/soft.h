@@ -6,6 +6,9 @@
  *                  sign s + t >= 0 with the multiplier z, and a slip t >= 0 that costs width, whose
  *                  multiplier is width - z. Without a width: no slip. With no end: an equality.
  *
+ * A barrier's path has rows of one entry in its scaling as they are (conic/ends.h), and needs this
+ * for Lorentz cones and equalities alone, or where it has failed.
+ *
  * An exact program is first tried without slips: each row of an interval is what it would be far
  * from its ends, or at one of them (conic/soft_states.c). */
 #ifndef QD_NUMERICS_CONIC_SOFT_H
@@ -30,7 +33,8 @@ typedef enum soft_kind {
   SOFT_END,      /* an interval, from one end */
   SOFT_EQUALITY, /* an interval without ends */
   SOFT_FORCE,    /* at an end of an interval: its force, y = base */
-  SOFT_SPRUNG    /* between the ends, y = -w / R: part of the cost */
+  SOFT_SPRUNG,   /* between the ends, y = -w / R: part of the cost */
+  SOFT_LIMITED   /* as it is, for a barrier's path (conic/ends.h) */
 } soft_kind;
 
 typedef struct soft_row {
@@ -39,17 +43,20 @@ typedef struct soft_row {
   double sign, base, width; /* width < 0: there is no other end */
   double lower, upper;      /* of an interval */
   double force, slack;      /* of the answer, ends aside */
-  int slips;                /* 1: beyond the other end */
-  int single;               /* the only column of its entries, -1: several */
-  double entry;             /* there */
-  int row;                  /* or equality; -1: it has none */
-  int spring, slip;         /* variables, -1: none */
+  int is_interval;
+  int slips;        /* 1: beyond the other end */
+  int single;       /* the only column of its entries, -1: several */
+  double entry;     /* there */
+  int row;          /* or equality; -1: it has none */
+  int spring, slip; /* variables, -1: none */
   int slip_row;
 } soft_row;
 
 typedef struct soft_program {
   conic_size room; /* of the caller's programs */
   int used;        /* the program that was solved last came this way */
+  int natively;    /* the rigid program at hand has rows of intervals, with these numbers: */
+  double *compliance, *lower, *upper; /* (rows of the rigid program) */
   int variables, rows, equalities;
   soft_row *row;      /* (rows) */
   int *spring_eq;     /* (equalities) variables, -1: none */
@@ -93,8 +100,9 @@ void soft_add_cost(const conic_program *source, int j, double *line);
 
 /* Whether the program makes sense and fits. */
 qd_status soft_check(const soft_program *soft, const conic_program *source);
-/* What each row stands for, whatever forces will be: the rigid program says all. */
-void soft_treat_rows(soft_program *soft, const conic_program *source);
+/* What each row stands for, whatever forces will be: the rigid program says all. `natively`: rows
+ * of intervals and with a compliance stay what they are, for a barrier's path. */
+void soft_treat_rows(soft_program *soft, const conic_program *source, int natively);
 /* Or what it most likely is, by the forces of a guess (rows; NULL: there is none); 0 if the rigid
  * program says all anyway. */
 int soft_guess_states(soft_program *soft, const conic_program *source, const double *dual);

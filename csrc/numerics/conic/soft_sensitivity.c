@@ -170,6 +170,8 @@ void conic_sensitivity_limits(const qd_cone_workspace *workspace, double *by_low
       own = 1.0;
     } else if (row->kind == SOFT_END) {
       share_motion(soft, row, &own, &other);
+    } else if (row->kind == SOFT_LIMITED && row->is_interval) {
+      conic_ends_share(workspace, row->row, &own, &other);
     }
     by_lower[i] = row->sign > 0.0 ? own : other;
     by_upper[i] = row->sign > 0.0 ? other : own;

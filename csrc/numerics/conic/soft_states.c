@@ -104,18 +104,30 @@ static void choose_end(soft_row *row) {
   }
 }
 
-void soft_treat_rows(soft_program *soft, const conic_program *source) {
+/* A barrier's path knows what is soft about it. A row that is all but rigid and has no end is
+ * better an equality. */
+static int is_limited(const soft_row *row) {
+  return row->kind == SOFT_CONE  ? row->compliance > 0.0
+         : row->kind == SOFT_END ? row->slips || row->compliance > 0.0
+                                 : 0;
+}
+
+void soft_treat_rows(soft_program *soft, const conic_program *source, int natively) {
   const qd_cone_program *program = &source->program;
   soft->variables = program->variable_count;
   soft->rows = soft->first_interval = program->row_count;
   soft->equalities = program->equality_count;
   for (int k = 0, i = 0; k < program->cone_count; ++k) {
     const int is_interval = program->cone_kind[k] == QD_INTERVAL;
+    const int is_cone = program->cone_kind[k] == QD_LORENTZ;
     soft->first_interval = is_interval && i < soft->first_interval ? i : soft->first_interval;
     for (int end = i + program->cone_dim[k]; i < end; ++i) {
       soft_row *row = soft->row + i;
       *row = (soft_row){.compliance = program->compliance ? program->compliance[i] : 0.0,
+                        .is_interval = is_interval,
                         .sign = 1.0,
+                        .lower = is_interval ? program->lower[i] : 0.0,
+                        .upper = is_interval ? program->upper[i] : HUGE_VAL,
                         .width = -1.0,
                         .single = -1,
                         .row = -1,
@@ -123,9 +135,12 @@ void soft_treat_rows(soft_program *soft, const conic_program *source) {
                         .slip = -1,
                         .slip_row = -1};
       if (is_interval) {
-        row->lower = program->lower[i];
-        row->upper = program->upper[i];
         choose_end(row);
+      }
+      if (natively && !is_cone && is_limited(row)) {
+        row->kind = SOFT_LIMITED;
+        row->sign = 1.0;
+        row->base = 0.0;
       }
     }
   }
@@ -149,7 +164,7 @@ static void guess_state(soft_row *row, double force) {
 
 int soft_guess_states(soft_program *soft, const conic_program *source, const double *dual) {
   int any = 0;
-  soft_treat_rows(soft, source);
+  soft_treat_rows(soft, source, 0);
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     soft_row *row = soft->row + i;
     if (row->kind == SOFT_CONE || row->lower == row->upper) {

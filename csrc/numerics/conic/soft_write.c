@@ -61,7 +61,8 @@ void soft_lay_out(soft_program *soft, const conic_size *size, arena *a) {
   soft->kind = arena_ints(a, m);
   soft->dim = arena_ints(a, m);
   double **over_columns[] = {&soft->b, &soft->x, &soft->term};
-  double **over_rows[] = {&soft->g, &soft->target, &soft->slack, &soft->dual};
+  double **over_rows[] = {&soft->g,          &soft->target, &soft->slack, &soft->dual,
+                          &soft->compliance, &soft->lower,  &soft->upper};
   double **over_equalities[] = {&soft->c, &soft->dual_eq};
   for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k) {
     *over_columns[k] = arena_doubles(a, n);
@@ -193,7 +194,7 @@ static void take_variables(soft_program *soft, const qd_cone_program *program) {
     }
     for (int end = i + program->cone_dim[k]; i < end; ++i) {
       soft_row *row = soft->row + i;
-      const int stands = row->kind != SOFT_FORCE && row->kind != SOFT_SPRUNG;
+      const int stands = row->kind != SOFT_FORCE && row->kind < SOFT_SPRUNG;
       row->row = row->slip_row = -1;
       row->spring = stands && row->compliance > 0.0 ? take_variable(soft) : -1;
       row->slip = row->kind == SOFT_END && row->slips ? take_variable(soft) : -1;
@@ -359,6 +360,19 @@ static void write_end(soft_program *soft, const conic_program *source, int i) {
   }
 }
 
+/* A row as it is. */
+static void write_limited(soft_program *soft, const conic_program *source, int i) {
+  const qd_cone_program *program = &source->program;
+  soft_row *row = soft->row + i;
+  row->row = soft->G.rows;
+  soft->natively = 1;
+  soft->g[row->row] = program->g[i];
+  soft->compliance[row->row] = row->compliance;
+  soft->lower[row->row] = row->lower;
+  soft->upper[row->row] = row->upper;
+  matrix_add_row(&soft->G, program->G, source->G, program->variable_count, i, 1.0);
+}
+
 static void add_cone(conic_program *rigid, const soft_program *soft, int kind, int dim,
                      double target) {
   if (dim > 0) {
@@ -388,6 +402,13 @@ static void write_cone(soft_program *soft, const conic_program *source, int k, i
   }
   add_cone(&soft->rigid, soft, kind == QD_INTERVAL ? QD_ORTHANT : kind, soft->G.rows - before,
            target);
+  const int limited = soft->G.rows;
+  for (int i = first; i < first + dim; ++i) {
+    if (soft->row[i].kind == SOFT_LIMITED) {
+      write_limited(soft, source, i);
+    }
+  }
+  add_cone(&soft->rigid, soft, QD_INTERVAL, soft->G.rows - limited, target);
   const int slips = soft->G.rows;
   for (int i = first; i < first + dim; ++i) {
     if (soft->row[i].slip >= 0) {
@@ -438,6 +459,7 @@ int soft_write(soft_program *soft, const conic_program *source) {
   qd_cone_program *rigid = &soft->rigid.program;
   soft->rigid = *source;
   rigid->cone_count = 0;
+  soft->natively = 0;
   take_variables(soft, program);
   write_cost(soft, source);
   matrix_open(&soft->G, soft->next, soft->room.is_dense);

@@ -90,6 +90,9 @@ void conic_enter_path(qd_cone_workspace *workspace, double factor) {
          (size_t)workspace->program.column_count * sizeof(double));
   memcpy(dual, workspace->newton.dual, row_bytes);
   conic_slacks_at(workspace, workspace->iterate.x, slack);
+  if (workspace->ends.count > 0) {
+    memcpy(workspace->work.row, slack, row_bytes);
+  }
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int c = 0; c < group->padded; ++c) {
@@ -105,5 +108,8 @@ void conic_enter_path(qd_cone_workspace *workspace, double factor) {
         }
       }
     }
+  }
+  if (workspace->ends.count > 0) {
+    conic_ends_start(workspace, workspace->work.row, 0.0, factor, 1, workspace->newton.dual);
   }
 }

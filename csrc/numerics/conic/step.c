@@ -113,6 +113,18 @@ static void solve_direction(qd_cone_workspace *workspace, const double *p, doubl
   for (int i = 0; i < slots; ++i) {
     dslack[i] = p[i] - ddual[i];
   }
+  if (workspace->ends.count > 0) {
+    conic_ends_follow(workspace, p, dslack, ddual);
+  }
+}
+
+/* Aims of all rows. */
+static void correct(qd_cone_workspace *workspace, double shift, const double *ds, const double *dz,
+                    double *p) {
+  cones_correct(&workspace->product, shift, ds, dz, p);
+  if (workspace->ends.count > 0) {
+    conic_ends_aim(workspace, p);
+  }
 }
 
 static double common_step(qd_cone_workspace *workspace, const double *dslack, const double *ddual,
@@ -159,7 +171,7 @@ static void exchange(double **a, double **b) {
 static double correct_again(qd_cone_workspace *workspace, double mu, double shift, double alpha,
                             int refinements) {
   double *aim = workspace->work.row;
-  cones_correct(&workspace->product, shift, workspace->work.dslack, workspace->work.ddual, aim);
+  correct(workspace, shift, workspace->work.dslack, workspace->work.ddual, aim);
   if (!(difference(aim, workspace->work.aim, workspace->program.slot_count) >
         WORTH_CORRECTING * sqrt(mu))) {
     return alpha;
@@ -188,16 +200,19 @@ double conic_take_step(qd_cone_workspace *workspace, double mu, double target, i
     return 0.0;
   }
   conic_scale_equalities(workspace, &product->scaling);
+  if (workspace->ends.count > 0) {
+    conic_ends_scale(workspace);
+  }
   conic_factor_rows(workspace, &product->scaling, info);
   cones_apply(product, &product->scaling, workspace->work.residual_row, workspace->work.rhs);
-  cones_aim(product, workspace->work.aim);
+  correct(workspace, 0.0, NULL, NULL, workspace->work.aim);
   solve_direction(workspace, workspace->work.aim, 1.0, workspace->work.dslack_aim,
                   workspace->work.ddual_aim, 0);
   double alpha = common_step(workspace, workspace->work.dslack_aim, workspace->work.ddual_aim, 1.0);
   const double sigma = (1.0 - alpha) * (1.0 - alpha) * (1.0 - alpha);
   const double excess = larger(mu - target, 0.0);
-  cones_correct(product, sigma * excess, workspace->work.dslack_aim, workspace->work.ddual_aim,
-                workspace->work.aim);
+  correct(workspace, sigma * excess, workspace->work.dslack_aim, workspace->work.ddual_aim,
+          workspace->work.aim);
   solve_direction(workspace, workspace->work.aim, 1.0, workspace->work.dslack,
                   workspace->work.ddual, refinements);
   alpha = common_step(workspace, workspace->work.dslack, workspace->work.ddual, STEP_FRACTION);
@@ -206,7 +221,7 @@ double conic_take_step(qd_cone_workspace *workspace, double mu, double target, i
     alpha = correct_again(workspace, mu, sigma * excess, alpha, refinements);
   }
   if (alpha < SHORT_STEP) {
-    cones_correct(product, excess, NULL, NULL, workspace->work.aim);
+    correct(workspace, excess, NULL, NULL, workspace->work.aim);
     solve_direction(workspace, workspace->work.aim, 1.0, workspace->work.dslack,
                     workspace->work.ddual, refinements);
     alpha = common_step(workspace, workspace->work.dslack, workspace->work.ddual, STEP_FRACTION);
@@ -214,7 +229,7 @@ double conic_take_step(qd_cone_workspace *workspace, double mu, double target, i
   double share = 1.0;
   if (alpha < TINY_STEP) { /* residuals cannot shrink: multipliers grow, towards a certificate */
     share = 0.0;
-    cones_correct(product, OUTWARDS * excess, NULL, NULL, workspace->work.aim);
+    correct(workspace, OUTWARDS * excess, NULL, NULL, workspace->work.aim);
     cones_apply(product, &product->scaling, workspace->work.residual_row, workspace->work.rhs);
     solve_direction(workspace, workspace->work.aim, share, workspace->work.dslack,
                     workspace->work.ddual, refinements);

@@ -15,7 +15,7 @@ static inline uint64_t *conic_row_mask(const qd_cone_workspace *workspace, int r
 /* 1 if a cone is made of rows that do not know each other. */
 static inline int conic_cone_is_linear(const qd_cone_workspace *workspace,
                                        const qd_cone_program *program, int k) {
-  return program->cone_kind[k] == QD_ORTHANT || workspace->program.cone_rows[k] == 1;
+  return program->cone_kind[k] != QD_LORENTZ || workspace->program.cone_rows[k] == 1;
 }
 
 /* Masks of rows and of Q; finiteness and signs of all numbers but those of G and C, whose squares

@@ -57,6 +57,9 @@
  * out to need more. More: memory; less: workspaces that are laid out again. */
 #define SOFT_TILES 24
 
+/* Newton steps to where a path's multiplier begins between two ends: a place, not a number. */
+#define END_STEPS 6
+
 /* Rounds in which forces of intervals may be found at their limits, or within. A few are enough
  * where it converges at all; more only put off the program that says all. */
 #define STATE_ROUNDS 6

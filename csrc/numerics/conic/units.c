@@ -29,7 +29,8 @@ static unit_sums sum_units(const qd_cone_workspace *workspace, const double *vio
   int near_count = 0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+    for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY && group->kind != GROUP_ENDS;
+         ++c) {
       sums.worst = larger(sums.worst, violation[group->cone + c]);
       const double root = sqrt(fabs(workspace->program.g[group->slot + c]));
       sums.roots += root;

@@ -23,7 +23,9 @@ static void lay_out_operator(arena *a, cone_operator *operator, size_t slots, si
 static size_t slot_bound(const conic_size *size) {
   const size_t rows = (size_t)size->rows + (size_t)size->equalities;
   const size_t dim = (size_t)size->largest_cone, padding = 6 + 3 * (dim * (dim + 1) / 2);
-  return (padding < 3 * rows ? rows + padding : 4 * rows) + 8;
+  const size_t ends = 2 * (size_t)(size->intervals + size->compliant) + 9; /* and padding */
+  return (padding < 3 * rows ? rows + padding : 4 * rows) + 8 +
+         (size->intervals + size->compliant > 0 ? ends : 0);
 }
 
 /* For programs of this size, whose rigid ones have that of w->capacity. */
@@ -51,7 +53,7 @@ static void lay_out(qd_cone_workspace *w, const conic_size *asked, arena *a) {
   system->Q = arena_doubles(a, 16 * size->fill);
   system->H = arena_doubles(a, 16 * size->fill);
   system->inverse = arena_doubles(a, 32 * tiles);
-  product->groups = arena_take(a, (dims + 1) * sizeof(cone_group));
+  product->groups = arena_take(a, (dims + 4) * sizeof(cone_group));
   product->weight = arena_doubles(a, lanes_count);
   product->target = arena_doubles(a, lanes_count);
   for (int k = 0; k < 6; ++k) {
@@ -123,6 +125,7 @@ static void lay_out(qd_cone_workspace *w, const conic_size *asked, arena *a) {
   w->structure.dim_group = arena_ints(a, dims);
   if (asked->compliant + asked->intervals > 0) {
     soft_lay_out(&w->soft, asked, a);
+    ends_lay_out(&w->ends, slots, columns, a);
   }
   if (!size->is_dense) {
     return;

@@ -15,6 +15,7 @@
 #include "numerics/conic/active_set.h"
 #include "numerics/conic/columns.h"
 #include "numerics/conic/conic.h"
+#include "numerics/conic/ends.h"
 #include "numerics/conic/equalities.h"
 #include "numerics/conic/near_rows.h"
 #include "numerics/conic/soft.h"
@@ -207,7 +208,8 @@ struct qd_cone_workspace {
   conic_delassus delassus;
   equality_space space; /* laid out if capacity.is_dense, as this: */
   aligned_columns aligned;
-  soft_program soft; /* laid out where rows may give way */
+  soft_program soft; /* laid out where rows may give way, as this: */
+  interval_ends ends;
 };
 
 /* Vectors in the caller's numbers, of what is asked or of a guess. */

@@ -1,0 +1,244 @@
+#include "numerics/conic/ends.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/workspace.h"
+
+void ends_lay_out(interval_ends *ends, size_t lane_count, size_t columns, arena *a) {
+  double **over_lanes[] = {&ends->compliance, &ends->lower, &ends->upper, &ends->has_lower,
+                           &ends->has_upper};
+  for (size_t k = 0; k < sizeof over_lanes / sizeof over_lanes[0]; ++k) {
+    *over_lanes[k] = arena_doubles(a, lane_count);
+  }
+  ends->spring = arena_doubles(a, columns);
+}
+
+/* Where lane c of each kind stands. */
+typedef struct lane_place {
+  int row, low, high;                /* slots */
+  int row_cone, low_cone, high_cone; /* over cones */
+} lane_place;
+
+static lane_place place_of(const qd_cone_workspace *workspace, int c) {
+  const interval_ends *ends = &workspace->ends;
+  const cone_group *groups = workspace->product.groups;
+  const cone_group *row = groups + ends->rows, *low = groups + ends->low,
+                   *high = groups + ends->high;
+  return (lane_place){row->slot + c, low->slot + c, high->slot + c,
+                      row->cone + c, low->cone + c, high->cone + c};
+}
+
+/* ------------------------------------------------------------ loading */
+
+void conic_ends_place(qd_cone_workspace *workspace, int row, double offset, double target) {
+  interval_ends *ends = &workspace->ends;
+  cone_product *product = &workspace->product;
+  const soft_program *soft = &workspace->soft;
+  const int c = ends->taken++;
+  const lane_place at = place_of(workspace, c);
+  const double lower = soft->lower[row], upper = soft->upper[row];
+  workspace->program.slot_of[row] = at.row;
+  workspace->program.g[at.row] = offset;
+  ends->compliance[c] = soft->compliance[row];
+  ends->has_lower[c] = lower > -HUGE_VAL;
+  ends->has_upper[c] = upper < HUGE_VAL;
+  ends->lower[c] = lower > -HUGE_VAL ? lower : 0.0;
+  ends->upper[c] = upper < HUGE_VAL ? upper : 0.0;
+  product->weight[at.row_cone] = 0.0;
+  product->weight[at.low_cone] = ends->has_lower[c];
+  product->weight[at.high_cone] = ends->has_upper[c];
+  product->target[at.low_cone] = ends->has_lower[c] > 0.0 ? target : 1.0;
+  product->target[at.high_cone] = ends->has_upper[c] > 0.0 ? target : 1.0;
+  product->cone_count += (ends->has_lower[c] > 0.0) + (ends->has_upper[c] > 0.0);
+  workspace->program.g[at.low] = workspace->program.g[at.high] = 1.0;
+}
+
+void conic_ends_find_springs(qd_cone_workspace *workspace) {
+  interval_ends *ends = &workspace->ends;
+  const soft_program *soft = &workspace->soft;
+  const cone_group *group = workspace->product.groups + ends->rows;
+  memset(ends->spring, 0, (size_t)workspace->program.column_count * sizeof(double));
+  for (int row = 0; row < workspace->program.row_count; ++row) {
+    const int lane = workspace->program.slot_of[row] - group->slot;
+    if (lane < 0 || lane >= group->count || !(soft->compliance[row] > 0.0)) {
+      continue;
+    }
+    for (int tile = 0; 4 * tile < workspace->program.variable_count; ++tile) {
+      const double *entry = source_tile(&workspace->program.source_G, row, tile);
+      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < workspace->program.variable_count;
+           ++j) {
+        const double a = entry[j - 4 * tile];
+        ends->spring[j] += a * a / soft->compliance[row];
+      }
+    }
+  }
+}
+
+/* ------------------------------------------------------------ the system */
+
+void conic_ends_soften(qd_cone_workspace *workspace, double more) {
+  const interval_ends *ends = &workspace->ends;
+  for (int c = 0; c < ends->count; ++c) {
+    const double own = ends->compliance[c] + (more < HUGE_VAL ? more : 0.0);
+    workspace->active.rows.diagonal[place_of(workspace, c).row_cone] =
+        own > 0.0 ? 1.0 / sqrt(own) : 0.0;
+  }
+}
+
+void conic_ends_pull(qd_cone_workspace *workspace, double *x) {
+  const interval_ends *ends = &workspace->ends;
+  double *pull = workspace->work.row2; /* padded lanes stay zero */
+  memset(pull, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  for (int c = 0; c < ends->count; ++c) {
+    const int at = place_of(workspace, c).row;
+    if (ends->compliance[c] > 0.0) {
+      pull[at] = -workspace->program.g[at] / ends->compliance[c];
+    }
+  }
+  tiles_add_transposed(&workspace->system, workspace->system.G, pull, x);
+  memset(pull, 0, (size_t)workspace->program.slot_count * sizeof(double));
+}
+
+void conic_ends_scale(qd_cone_workspace *workspace) {
+  const interval_ends *ends = &workspace->ends;
+  const double *W = workspace->product.inverse.diagonal;
+  for (int c = 0; c < ends->count; ++c) {
+    const lane_place at = place_of(workspace, c);
+    const double low = ends->has_lower[c] * W[at.low_cone],
+                 high = ends->has_upper[c] * W[at.high_cone];
+    workspace->product.scaling.diagonal[at.row_cone] =
+        1.0 / sqrt(ends->compliance[c] + low * low + high * high);
+  }
+  const cone_group *rows = workspace->product.groups + ends->rows;
+  for (int c = ends->count; c < rows->padded; ++c) {
+    workspace->product.scaling.diagonal[rows->cone + c] = 0.0;
+  }
+}
+
+void conic_ends_aim(qd_cone_workspace *workspace, double *p) {
+  const interval_ends *ends = &workspace->ends;
+  const double *W = workspace->product.inverse.diagonal;
+  for (int c = 0; c < ends->count; ++c) {
+    const lane_place at = place_of(workspace, c);
+    p[at.row] = workspace->product.scaling.diagonal[at.row_cone] *
+                (ends->has_lower[c] * W[at.low_cone] * p[at.low] -
+                 ends->has_upper[c] * W[at.high_cone] * p[at.high]);
+  }
+}
+
+void conic_ends_follow(qd_cone_workspace *workspace, const double *p, double *dslack,
+                       double *ddual) {
+  const interval_ends *ends = &workspace->ends;
+  const double *W = workspace->product.inverse.diagonal;
+  for (int c = 0; c < ends->count; ++c) {
+    const lane_place at = place_of(workspace, c);
+    const double dy = workspace->product.scaling.diagonal[at.row_cone] * ddual[at.row];
+    ddual[at.low] = ends->has_lower[c] * W[at.low_cone] * dy;
+    ddual[at.high] = -ends->has_upper[c] * W[at.high_cone] * dy;
+    dslack[at.low] = ends->has_lower[c] * (p[at.low] - ddual[at.low]);
+    dslack[at.high] = ends->has_upper[c] * (p[at.high] - ddual[at.high]);
+  }
+}
+
+void conic_ends_residual(qd_cone_workspace *workspace) {
+  const interval_ends *ends = &workspace->ends;
+  double *residual = workspace->work.residual_row;
+  for (int c = 0; c < workspace->product.groups[ends->rows].padded; ++c) {
+    const lane_place at = place_of(workspace, c);
+    residual[at.low] = residual[at.high] = 0.0;
+    if (c < ends->count) {
+      residual[at.row] += ends->compliance[c] * workspace->iterate.dual[at.row] -
+                          ends->has_lower[c] * workspace->iterate.slack[at.low] +
+                          ends->has_upper[c] * workspace->iterate.slack[at.high];
+    }
+  }
+}
+
+/* ------------------------------------------------------------ start */
+
+/* a > 0 with p + r a = product / a */
+static double one_end(double p, double r, double product) {
+  const double root = sqrt(p * p + 4.0 * r * product);
+  return p > 0.0 ? 2.0 * product / (p + root) : 0.5 * (root - p) / r;
+}
+
+/* The same where the other end is at `width`, p + r a = product / a - product / (width - a), and
+ * the root in the nearer half: Newton from below, which does not overshoot. */
+static double two_ends(double p, double r, double product, double width) {
+  double a = smaller(one_end(p + 2.0 * product / width, r, product), 0.5 * width);
+  for (int k = 0; k < END_STEPS; ++k) {
+    const double b = width - a;
+    const double value = p + r * a - product / a + product / b;
+    const double step = value / (r + product / (a * a) + product / (b * b));
+    a = smaller(larger(a - step, 0.5 * a), 0.5 * width);
+  }
+  return a;
+}
+
+/* Distances from both ends of the y where w + r y meets the barrier. */
+static double meet(const interval_ends *ends, int c, double w, double r, double product,
+                   double *above, double *below) {
+  const double lower = ends->lower[c], upper = ends->upper[c];
+  const int has_lower = ends->has_lower[c] > 0.0, has_upper = ends->has_upper[c] > 0.0;
+  *above = *below = 1.0;
+  if (!has_lower && !has_upper) {
+    return -w / r;
+  }
+  if (has_lower && (!has_upper || w + 0.5 * r * (lower + upper) >= 0.0)) {
+    const double width = upper - lower;
+    *above =
+        has_upper ? two_ends(w + r * lower, r, product, width) : one_end(w + r * lower, r, product);
+    *below = has_upper ? width - *above : 1.0;
+    return lower + *above;
+  }
+  const double width = upper - lower;
+  *below =
+      has_lower ? two_ends(-w - r * upper, r, product, width) : one_end(-w - r * upper, r, product);
+  *above = has_lower ? width - *below : 1.0;
+  return upper - *below;
+}
+
+void conic_ends_start(qd_cone_workspace *workspace, const double *w, double stiffness,
+                      double product, int of_target, const double *guess) {
+  const interval_ends *ends = &workspace->ends;
+  double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual;
+  for (int c = 0; c < workspace->product.groups[ends->rows].padded; ++c) {
+    const lane_place at = place_of(workspace, c);
+    slack[at.row] = dual[at.row] = 0.0;
+    slack[at.low] = dual[at.low] = slack[at.high] = dual[at.high] = 1.0;
+    if (c >= ends->count) {
+      continue;
+    }
+    const double squared = workspace->program.compliance[at.row_cone];
+    const double soft = stiffness > 0.0 ? 1.0 / stiffness : squared > 0.0 ? squared : 1.0;
+    const double target =
+        workspace->product.target[ends->has_lower[c] > 0.0 ? at.low_cone : at.high_cone];
+    const double own = of_target ? product * target : product;
+    dual[at.row] = meet(ends, c, w[at.row] - (guess ? soft * guess[at.row] : 0.0),
+                        ends->compliance[c] + soft, own, dual + at.low, dual + at.high);
+    slack[at.low] = ends->has_lower[c] > 0.0 ? own / dual[at.low] : 1.0;
+    slack[at.high] = ends->has_upper[c] > 0.0 ? own / dual[at.high] : 1.0;
+  }
+}
+
+void conic_ends_share(const qd_cone_workspace *workspace, int row, double *by_lower,
+                      double *by_upper) {
+  const interval_ends *ends = &workspace->ends;
+  const int c = workspace->program.slot_of[row] - workspace->product.groups[ends->rows].slot;
+  const lane_place at = place_of(workspace, c);
+  const double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual;
+  const double low = ends->has_lower[c] * slack[at.low] / dual[at.low];
+  const double high = ends->has_upper[c] * slack[at.high] / dual[at.high];
+  const double all = ends->compliance[c] + low + high;
+  *by_lower = low / all;
+  *by_upper = high / all;
+}
+
+void conic_ends_clear(const qd_cone_workspace *workspace, double *ray) {
+  for (int c = 0; c < workspace->product.groups[workspace->ends.rows].padded; ++c) {
+    const lane_place at = place_of(workspace, c);
+    ray[at.row] = ray[at.low] = ray[at.high] = 0.0;
+  }
+}
