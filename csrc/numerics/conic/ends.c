@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/workspace.h"
+#include "numerics/conic/structure.h"
 
 void ends_lay_out(interval_ends *ends, size_t lane_count, size_t columns, arena *a) {
   double **over_lanes[] = {&ends->compliance, &ends->lower, &ends->upper, &ends->has_lower,
@@ -66,9 +66,11 @@ void conic_ends_find_springs(qd_cone_workspace *workspace) {
       continue;
     }
     for (int tile = 0; 4 * tile < workspace->program.variable_count; ++tile) {
+      if (!(conic_row_mask(workspace, row)[tile / 64] >> tile % 64 & 1)) {
+        continue;
+      }
       const double *entry = source_tile(&workspace->program.source_G, row, tile);
-      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < workspace->program.variable_count;
-           ++j) {
+      for (int j = 4 * tile; j < 4 * tile + 4 && j < workspace->program.variable_count; ++j) {
         const double a = entry[j - 4 * tile];
         ends->spring[j] += a * a / soft->compliance[row];
       }

@@ -9,7 +9,8 @@
 
 #define FORCE_ROUNDING                                                                             \
   1e-15 /* of the numbers in a row, over R: what its spring's force is not known to */
-#define SOFT_CERTIFIED 1e-6 /* at least: of the numbers that a slack is a sum of */
+#define SPRING_ROUNDING 1e-12 /* of such a force: less needs no look */
+#define SOFT_CERTIFIED 1e-6   /* at least: of the numbers that a slack is a sum of */
 
 /* ------------------------------------------------------------ the caller's numbers */
 
@@ -145,14 +146,16 @@ static double force_of(const soft_program *soft, const conic_program *source, in
 static void leave_row(soft_program *soft, const conic_program *source, int ray, int i,
                       const conic_answer *out) {
   soft_row *row = soft->row + i;
-  double size;
   row->force = ray ? ray_of(soft, row) : force_of(soft, source, i);
+  if (row->kind == SOFT_CONE && row->spring < 0) {
+    out->dual[i] = row->force;
+    out->slack[i] = soft->slack[row->row];
+    row->size = fabs(source->program.g[i]) + fabs(out->slack[i]);
+    return;
+  }
   out->dual[i] =
       ray || row->kind == SOFT_CONE ? row->force : within(row->force, row->lower, row->upper);
-  out->slack[i] = row->kind == SOFT_CONE && row->spring < 0
-                      ? soft->slack[row->row]
-                      : slack_of(source, row, i, out->x, out->dual[i], &size);
-  row->slack = out->slack[i];
+  out->slack[i] = row->slack = slack_of(source, row, i, out->x, out->dual[i], &row->size);
 }
 
 static void leave(soft_program *soft, const conic_program *source, int ray,
@@ -217,26 +220,37 @@ static void measure_soft_cone(const double *slack, const double *dual, int dim, 
   found->hold &= tail - slack[0] <= share * size;
 }
 
+/* Rows of cone k, an orthant or intervals, from `first` on. */
+static void measure_linear(const soft_program *soft, const conic_program *source, int k, int first,
+                           double share, const conic_answer *out, soft_errors *found) {
+  const qd_cone_program *program = &source->program;
+  const double target = program->target_mu ? program->target_mu[k] : 0.0;
+  for (int i = first; i < first + program->cone_dim[k]; ++i) {
+    const double size = soft->row[i].size;
+    if (program->cone_kind[k] == QD_INTERVAL) {
+      measure_interval(program, i, out->slack[i], out->dual[i], target, size, share, found);
+    } else {
+      measure_soft_cone(out->slack + i, out->dual + i, 1, target, size, share, found);
+    }
+  }
+}
+
 static soft_errors measure_rows(const soft_program *soft, const conic_program *source, double share,
                                 const conic_answer *out) {
   const qd_cone_program *program = &source->program;
   soft_errors found = {0.0, 0.0, 1};
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
-    const int is_cone = program->cone_kind[k] == QD_LORENTZ;
-    const int dim = is_cone ? program->cone_dim[k] : 1;
-    const double target = program->target_mu ? program->target_mu[k] : 0.0;
-    for (int i = row; i < row + program->cone_dim[k]; i += dim) {
-      double size = 0.0, most = 0.0;
-      for (int r = i; r < i + dim; ++r) {
-        slack_of(source, soft->row + r, r, out->x, out->dual[r], &size);
-        most = larger(most, size);
-      }
-      if (program->cone_kind[k] == QD_INTERVAL) {
-        measure_interval(program, i, out->slack[i], out->dual[i], target, most, share, &found);
-      } else {
-        measure_soft_cone(out->slack + i, out->dual + i, dim, target, most, share, &found);
-      }
+    const int dim = program->cone_dim[k];
+    double most = 0.0;
+    if (program->cone_kind[k] != QD_LORENTZ) {
+      measure_linear(soft, source, k, row, share, out, &found);
+      continue;
     }
+    for (int r = row; r < row + dim; ++r) {
+      most = larger(most, soft->row[r].size);
+    }
+    measure_soft_cone(out->slack + row, out->dual + row, dim,
+                      program->target_mu ? program->target_mu[k] : 0.0, most, share, &found);
   }
   return found;
 }
@@ -262,6 +276,53 @@ static void settle_springs(soft_program *soft, const conic_program *source, cons
   }
 }
 
+/* What the cost of a rigid program with springs and forces in it is more than x's own. */
+static double cost_of_rows(const soft_program *soft, const conic_program *source,
+                           const conic_answer *out) {
+  double cost = 0.0;
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const soft_row *row = soft->row + i;
+    const double offset = source->program.g[i];
+    const double moved = out->slack[i] - offset - row->compliance * out->dual[i];
+    if (row->kind == SOFT_SPRUNG) {
+      cost += (0.5 * moved + offset) * moved / row->compliance;
+    } else if (row->kind == SOFT_FORCE) {
+      cost -= row->base * moved;
+    }
+  }
+  return cost;
+}
+
+/* Rounding in the forces of springs, small differences over R, beside the largest force. */
+static double rounding_of_springs(const soft_program *soft, const conic_program *source,
+                                  const conic_answer *out) {
+  double rounding = 0.0, force = 0.0;
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const soft_row *row = soft->row + i;
+    force = larger(force, fabs(out->dual[i]));
+    if (row->kind == SOFT_SPRUNG) {
+      rounding = larger(rounding, FORCE_ROUNDING * fabs(source->program.g[i]) / row->compliance);
+    }
+  }
+  return rounding > 0.0 ? rounding / force : 0.0;
+}
+
+/* Where the rows are the caller's: what the rigid program's residuals do not have in them. */
+static int measure_shared(soft_program *soft, const conic_program *source, double share,
+                          const conic_answer *out, qd_cone_info *info) {
+  const qd_cone_program *program = &source->program;
+  soft_errors found = {info->primal_residual, info->complementarity, 1};
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    if (program->cone_kind[k] == QD_INTERVAL) {
+      measure_linear(soft, source, k, row, share, out, &found);
+    }
+  }
+  info->objective -= cost_of_rows(soft, source, out);
+  info->primal_residual = found.primal;
+  info->complementarity = found.gap;
+  return found.hold && isfinite(info->objective + found.primal + found.gap);
+}
+
 /* Residuals as qd_cone_info has them; 1 if rows that give way hold. */
 static int measure(soft_program *soft, const conic_program *source, double tolerance,
                    const conic_answer *out, qd_cone_info *info) {
@@ -270,6 +331,9 @@ static int measure(soft_program *soft, const conic_program *source, double toler
   const double share = larger(SOFT_CERTIFIED, 10.0 * tolerance);
   const double rigid_residual = info->dual_residual;
   double *left = soft->term, *terms = soft->diagonal, size = 0.0;
+  if (soft->rows_stay && rounding_of_springs(soft, source, out) <= SPRING_ROUNDING) {
+    return measure_shared(soft, source, share, out, info);
+  }
   soft_errors found = measure_rows(soft, source, share, out);
   info->objective = 0.0;
   for (int j = 0; j < n; ++j) {

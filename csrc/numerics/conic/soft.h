@@ -43,6 +43,7 @@ typedef struct soft_row {
   double sign, base, width; /* width < 0: there is no other end */
   double lower, upper;      /* of an interval */
   double force, slack;      /* of the answer, ends aside */
+  double size;              /* of what the slack is a sum of */
   int is_interval;
   int slips;        /* 1: beyond the other end */
   int single;       /* the only column of its entries, -1: several */
@@ -55,6 +56,7 @@ typedef struct soft_row {
 typedef struct soft_program {
   conic_size room; /* of the caller's programs */
   int used;        /* the program that was solved last came this way */
+  int rows_stay;   /* its rows are the caller's */
   int natively;    /* the rigid program at hand has rows of intervals, with these numbers: */
   double *compliance, *lower, *upper; /* (rows of the rigid program) */
   int variables, rows, equalities;

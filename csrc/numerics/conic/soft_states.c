@@ -107,9 +107,7 @@ static void choose_end(soft_row *row) {
 /* A barrier's path knows what is soft about it. A row that is all but rigid and has no end is
  * better an equality. */
 static int is_limited(const soft_row *row) {
-  return row->kind == SOFT_CONE  ? row->compliance > 0.0
-         : row->kind == SOFT_END ? row->slips || row->compliance > 0.0
-                                 : 0;
+  return row->kind == SOFT_CONE ? row->compliance > 0.0 : row->kind == SOFT_END;
 }
 
 void soft_treat_rows(soft_program *soft, const conic_program *source, int natively) {

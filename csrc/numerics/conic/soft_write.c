@@ -454,12 +454,73 @@ static const sparse_rows *view(soft_matrix *matrix, sparse_rows *rows, const dou
   return matrix->columns > 0 ? NULL : rows;
 }
 
+/* 1 if rows of intervals stand behind all others, which are rigid, and need nothing that x has not:
+ * those of a barrier's path, or those that are part of the cost. */
+static int rows_can_stay(const soft_program *soft, const qd_cone_program *program) {
+  int limited = 0, costs = 0;
+  for (int i = 0; program->compliance_eq && i < soft->equalities; ++i) {
+    if (program->compliance_eq[i] > 0.0) {
+      return 0;
+    }
+  }
+  for (int i = 0; i < soft->rows; ++i) {
+    const soft_row *row = soft->row + i;
+    if (i < soft->first_interval ? row->compliance > 0.0 : !row->is_interval) {
+      return 0;
+    }
+    limited += row->kind == SOFT_LIMITED;
+    costs += row->kind == SOFT_SPRUNG || row->kind == SOFT_FORCE;
+  }
+  const int intervals = soft->rows - soft->first_interval;
+  return intervals > 0 && (limited == intervals || costs == intervals);
+}
+
+/* The program with its own rows: all of them as they are, or without those that are cost now. */
+static int write_shared(soft_program *soft, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  qd_cone_program *rigid = &soft->rigid.program;
+  soft->natively = soft->row[soft->first_interval].kind == SOFT_LIMITED;
+  for (int i = 0; i < soft->rows; ++i) {
+    soft_row *row = soft->row + i;
+    row->row = soft->natively || i < soft->first_interval ? i : -1;
+    row->spring = row->slip = row->slip_row = -1;
+    soft->compliance[i] = row->compliance;
+    soft->lower[i] = row->lower;
+    soft->upper[i] = row->upper;
+  }
+  for (int i = 0; i < soft->equalities; ++i) {
+    soft->spring_eq[i] = -1;
+  }
+  soft->next = soft->variables;
+  soft->Q.is_full = soft->G.is_full = soft->C.is_full = 0;
+  if (soft->natively) {
+    return 1;
+  }
+  write_cost(soft, source);
+  rigid->b = soft->b;
+  soft->rigid.Q = view(&soft->Q, &soft->Q_rows, &rigid->Q);
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const soft_row *row = soft->row + i;
+    push(soft, source, i, row->kind == SOFT_FORCE ? row->base : -program->g[i] / row->compliance);
+  }
+  rigid->row_count = soft->first_interval;
+  while (rigid->cone_count > 0 && rigid->cone_kind[rigid->cone_count - 1] == QD_INTERVAL) {
+    --rigid->cone_count;
+  }
+  return !soft->Q.is_full;
+}
+
 int soft_write(soft_program *soft, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   qd_cone_program *rigid = &soft->rigid.program;
   soft->rigid = *source;
-  rigid->cone_count = 0;
+  rigid->compliance = rigid->compliance_eq = rigid->lower = rigid->upper = NULL;
   soft->natively = 0;
+  soft->rows_stay = rows_can_stay(soft, program);
+  if (soft->rows_stay) {
+    return write_shared(soft, source);
+  }
+  rigid->cone_count = 0;
   take_variables(soft, program);
   write_cost(soft, source);
   matrix_open(&soft->G, soft->next, soft->room.is_dense);
@@ -476,7 +537,6 @@ int soft_write(soft_program *soft, const conic_program *source) {
   rigid->cone_kind = soft->kind;
   rigid->cone_dim = soft->dim;
   rigid->target_mu = program->target_mu ? soft->target : NULL;
-  rigid->compliance = rigid->compliance_eq = rigid->lower = rigid->upper = NULL;
   soft->rigid.Q = view(&soft->Q, &soft->Q_rows, &rigid->Q);
   soft->rigid.G = view(&soft->G, &soft->G_rows, &rigid->G);
   soft->rigid.C = view(&soft->C, &soft->C_rows, &rigid->C);
