@@ -43,6 +43,8 @@ def tangents(model: qdsim.Model, rng: np.random.Generator, names: Iterable[str])
             "joint_damping",
             "joint_armature",
             "actuator_damping",
+            "pair_compliance",
+            "tendon_stiffness",
         ):
             out[name] *= getattr(model.parameters, name)
         if name == "pair_friction":

@@ -22,6 +22,8 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "joint_limits",
                           "gravity_on_actuated",
                           "damping",
+                          "soft_constraints",
+                          "contact_compliance",
                           "held",
                           "soften",
                           "tolerance",
@@ -30,11 +32,12 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddppppO!pdi:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddpppppdO!pdi:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
-          &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping, &PyTuple_Type,
-          &held, &settings.soften, &settings.tolerance, &settings.iteration_limit)) {
+          &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,
+          &settings.soft_constraints, &settings.contact_compliance, &PyTuple_Type, &held,
+          &settings.soften, &settings.tolerance, &settings.iteration_limit)) {
     return NULL;
   }
   options_object *self = (options_object *)type->tp_alloc(type, 0);
@@ -227,6 +230,8 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("joint_limits", T_INT, joint_limits),
     SETTING_MEMBER("gravity_on_actuated", T_INT, gravity_on_actuated),
     SETTING_MEMBER("damping", T_INT, damping),
+    SETTING_MEMBER("soft_constraints", T_INT, soft_constraints),
+    SETTING_MEMBER("contact_compliance", T_DOUBLE, contact_compliance),
     {"held", T_OBJECT_EX, offsetof(options_object, held), READONLY, NULL},
     SETTING_MEMBER("soften", T_INT, soften),
     SETTING_MEMBER("tolerance", T_DOUBLE, tolerance),

@@ -2,12 +2,29 @@
 
 #include <string.h>
 
+/* 1 if some contact gives way along its normal. */
+static int contacts_give(const qd_model *model, const qd_step_options *settings) {
+  const double *own = qd_parameter_values(model, QD_PARAMETER_PAIR_COMPLIANCE);
+  int found = settings->contact_compliance > 0.0;
+  for (int i = 0; !found && i < qd_parameter_size(model, QD_PARAMETER_PAIR_COMPLIANCE); i++) {
+    found = own[i] > 0.0;
+  }
+  return found;
+}
+
 static int settings_check(const step_call *call) {
   const qd_step_options *settings = &call->settings;
   if (settings->friction_model == QD_PYRAMID && settings->ray_count == 2 &&
       !call->model->is_planar) {
     PyErr_SetString(PyExc_ValueError, "rays: 2 is the planar law, and the joints of this model do "
                                       "not all move in one plane; use 3 or more");
+    return -1;
+  }
+  if (settings->friction_model == QD_PYRAMID && settings->ray_count > 2 &&
+      contacts_give(call->model->model, settings)) {
+    PyErr_SetString(PyExc_ValueError,
+                    "friction: contacts with a stiffness need friction='cone' (or "
+                    "the planar law, rays=2)");
     return -1;
   }
   if (settings->mass_ratio > 0 && call->model->nu == 0) {

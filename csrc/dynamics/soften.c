@@ -270,7 +270,7 @@ static int mark_island(qd_workspace *w, const island *one, double tolerance) {
     const int index = p->islands.contact_order[i];
     const contact_block *block = p->block + index;
     const double give = violation(p, block->row, block->rows.count, block->rows.kind);
-    if (give > least) {
+    if (give > least && !(block->compliance > 0.0)) {
       w->collision.contact[index].softened = give;
       ++count;
     }
@@ -280,12 +280,14 @@ static int mark_island(qd_workspace *w, const island *one, double tolerance) {
     count += arm * violation(p, p->limit[i].row, 1, QD_ORTHANT) > least;
   }
   for (int i = one->tendon_row; i < one->tendon_row + one->tendon_row_count; ++i) {
-    count += violation(p, p->tendon_row[i].row, 1, QD_ORTHANT) > least;
+    count += p->tendon_row[i].kind == TENDON_LIMIT &&
+             violation(p, p->tendon_row[i].row, 1, QD_ORTHANT) > least;
   }
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
     const double arm = equality_is_angle(w, i) ? one->length : 1.0;
     const double give = p->soft_give_eq[i] + p->soft_compliance_eq[i] * p->dual_eq[i];
-    count += arm * fabs(give) > least;
+    const int own = one->compliant > 0 && p->compliance_eq[i] > 0.0; /* gives way anyway */
+    count += !own && arm * fabs(give) > least;
   }
   return count;
 }

@@ -36,11 +36,18 @@ static int rays_fit(const qd_step_options *o, const qd_model *model) {
          (o->friction_model == QD_PYRAMID && o->ray_count <= RAYS_MAX && o->ray_count >= least);
 }
 
+/* Of a pyramid's rays each has a force of its own: a normal that gives way is no cone of theirs. */
+static int compliance_fits(const qd_step_options *o, const qd_model *model) {
+  const int gives = o->contact_compliance > 0.0 || model->pairs_give;
+  const int is_cone = o->friction_model == QD_CONE || o->ray_count == 2;
+  return o->contact_compliance >= 0.0 && isfinite(o->contact_compliance) && (!gives || is_cone);
+}
+
 static int options_make_sense(const qd_step_options *o, const qd_model *model) {
   const int ratio_fits =
       o->mass_ratio == 0.0 || (o->mass_ratio > 0.0 && model->smallest_stiffness > 0.0);
-  return o->h > 0.0 && isfinite(o->h) && o->kappa > 0.0 && o->epsilon >= 0.0 &&
-         isfinite(o->epsilon) && !isnan(o->margin) && o->tolerance > 0.0 &&
+  return compliance_fits(o, model) && o->h > 0.0 && isfinite(o->h) && o->kappa > 0.0 &&
+         o->epsilon >= 0.0 && isfinite(o->epsilon) && !isnan(o->margin) && o->tolerance > 0.0 &&
          o->iteration_limit > 0 && rays_fit(o, model) && ratio_fits;
 }
 

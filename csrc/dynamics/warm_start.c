@@ -251,6 +251,28 @@ static void fill_contact(const warm_start *w, const qd_model *model, const colli
   }
 }
 
+/* Springs say their force at the guess; what is left of the tendon's is friction up to its most,
+ * and a limit's. */
+static void fill_tendons(const warm_start *w, const problem *p, const island *one) {
+  const double *force = w->from->tendon_force;
+  double left = 0.0, size;
+  for (int i = one->tendon_row; i < one->tendon_row + one->tendon_row_count; ++i) {
+    const tendon_row *row = p->tendon_row + i;
+    if (i == one->tendon_row || row[-1].tendon != row->tendon) {
+      left = force != NULL ? force[row->tendon] : 0.0;
+    }
+    double own = row->sign * left;
+    if (row->kind == TENDON_SPRING || row->kind == TENDON_REST) {
+      own = -row_slack(p, one, row->row, &size) / p->compliance[row->row];
+    } else if (row->kind == TENDON_FRICTION) {
+      own = clamp(own, p->upper[row->row]);
+    }
+    p->dual[row->row] =
+        row->kind == TENDON_REST || row->kind == TENDON_FRICTION ? own : fmax(own, 0.0);
+    left -= row->sign * p->dual[row->row];
+  }
+}
+
 void warm_start_fill(const warm_start *w, const qd_model *model, const collision *c, problem *p) {
   const qd_step_start *from = w->from;
   for (int i = 0; i < p->n; ++i) {
@@ -266,10 +288,8 @@ void warm_start_fill(const warm_start *w, const qd_model *model, const collision
     const limit_row *limit = p->limit + i;
     p->dual[limit->row] = fmax(limit->sign * from->limit_force[limit->dof], 0.0);
   }
-  for (int i = 0; i < p->tendon_row_count; ++i) {
-    const tendon_row *row = p->tendon_row + i;
-    p->dual[row->row] =
-        from->tendon_force == NULL ? 0.0 : fmax(row->sign * from->tendon_force[row->tendon], 0.0);
+  for (int i = 0; i < p->islands.count; ++i) {
+    fill_tendons(w, p, p->islands.island + i);
   }
   for (int i = 0; i < p->equality_count; ++i) {
     const equality_row *row = p->equality + i;

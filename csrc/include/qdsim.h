@@ -338,6 +338,7 @@ typedef struct qd_model_spec {
   const int32_t *pair_dim;     /* (pair_count) contact dimension 1, 3, 4 or 6 */
   const double *pair_friction; /* (pair_count, 5) two tangential, torsional (m), two rolling (m) */
   const double *pair_margin;   /* (pair_count) m; the larger of this and the option counts */
+  const double *pair_compliance; /* (pair_count) m/N, along the normal; 0: rigid. NULL: all are */
 
   int constraint_count;             /* bilateral constraints */
   const int32_t *constraint_type;   /* (constraint_count) a qd_constraint_type */
@@ -347,12 +348,19 @@ typedef struct qd_model_spec {
                                        body's frame (3), in the second's (3), weld: rotation of the
                                        second body in the first's frame (4). Coupling: a0..a4 of
                                        q1 - ref1 = sum a_i (q2 - ref2)^i */
+  const double *constraint_compliance; /* (constraint_count, 2) of forces, m/N (coupling: rad/Nm for
+                                          hinges), and of a weld's moments, rad/Nm; counts with
+                                          qd_step_options.soft_constraints. NULL: all are rigid */
 
   int tendon_count;
   const int32_t *tendon_type;        /* (tendon_count) a qd_tendon_type */
   const int32_t *tendon_point_count; /* (tendon_count) joints or points of each; spatial: 2 at least
                                       */
   const double *tendon_range;        /* (tendon_count, 2) of the length, infinite where unlimited */
+  const double *tendon_stiffness;    /* (tendon_count) spring, N/m, 0 = none; NULL: none, like the
+                                        following */
+  const double *tendon_springrange;  /* (tendon_count, 2) lengths between which it rests */
+  const double *tendon_frictionloss; /* (tendon_count) N, dry friction along it */
   int tendon_point_total;
   const int32_t *tendon_object; /* (tendon_point_total) tendon after tendon: joint, or body */
   const double *tendon_data;    /* (tendon_point_total, 3) coefficient of the joint's q, then zeros;
@@ -395,6 +403,8 @@ typedef enum qd_parameter {
   QD_PARAMETER_ACTUATOR_DAMPING,
   QD_PARAMETER_GEOM_SIZE,
   QD_PARAMETER_PAIR_FRICTION,
+  QD_PARAMETER_PAIR_COMPLIANCE,
+  QD_PARAMETER_TENDON_STIFFNESS,
   QD_PARAMETER_GRAVITY,
   QD_PARAMETER_COUNT
 } qd_parameter;
@@ -489,13 +499,16 @@ typedef struct qd_step_options {
   int joint_limits;        /* 1: limits are constraints of the program */
   int gravity_on_actuated; /* 1: gravity acts on actuated joints too */
   int damping;             /* 1: dampers of joints and actuators brake, with displacement over h */
-  const uint8_t *held;     /* (nv) 1: the DOF does not move; NULL: none */
-  int soften;              /* 1: constraints that no motion satisfies give way: those of least
-                              violation (sum of squares; an angle counts as its arc at the size of
-                              the smallest thing in contact, bilateral constraints a hundredth) for
-                              motions of at most a radian and ten times the largest violation at the
-                              start, then the step within it. 0: an error */
-  double tolerance;        /* of the cone solver */
+  int soft_constraints;    /* 1: bilateral constraints give way by their compliance */
+  double contact_compliance; /* m/N along the normal, of pairs that have none of their own; needs
+                                cones, or two rays. 0: rigid */
+  const uint8_t *held;       /* (nv) 1: the DOF does not move; NULL: none */
+  int soften;                /* 1: constraints that no motion satisfies give way: those of least
+                                violation (sum of squares; an angle counts as its arc at the size of
+                                the smallest thing in contact, bilateral constraints a hundredth) for
+                                motions of at most a radian and ten times the largest violation at the
+                                start, then the step within it. 0: an error */
+  double tolerance;          /* of the cone solver */
   int iteration_limit;
 } qd_step_options;
 
@@ -618,6 +631,8 @@ typedef enum qd_argument {
   QD_BY_ACTUATOR_DAMPING = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_DAMPING,
   QD_BY_GEOM_SIZE = QD_BY_PARAMETER + QD_PARAMETER_GEOM_SIZE,
   QD_BY_PAIR_FRICTION = QD_BY_PARAMETER + QD_PARAMETER_PAIR_FRICTION,
+  QD_BY_PAIR_COMPLIANCE = QD_BY_PARAMETER + QD_PARAMETER_PAIR_COMPLIANCE,
+  QD_BY_TENDON_STIFFNESS = QD_BY_PARAMETER + QD_PARAMETER_TENDON_STIFFNESS,
   QD_BY_GRAVITY = QD_BY_PARAMETER + QD_PARAMETER_GRAVITY,
   QD_ARGUMENT_COUNT = QD_BY_PARAMETER + QD_PARAMETER_COUNT
 } qd_argument;

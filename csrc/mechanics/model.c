@@ -68,6 +68,8 @@ void model_parameters_lay_out(qd_model *m, arena *a) {
   p->actuator_damping = arena_doubles(a, (size_t)m->nu);
   p->geom_size = arena_doubles(a, 3 * (size_t)m->geom_count);
   p->pair_friction = arena_doubles(a, 5 * (size_t)m->pair_count);
+  p->pair_compliance = arena_doubles(a, (size_t)m->pair_count);
+  p->tendon_stiffness = arena_doubles(a, (size_t)m->tendon_count);
 }
 
 static void lay_out(qd_model *m, arena *a, int chain_count) {
@@ -131,6 +133,7 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->constraint_type = arena_ints(a, nc);
   m->constraint_object = arena_ints(a, 2 * nc);
   m->constraint_data = arena_doubles(a, CONSTRAINT_DATA * nc);
+  m->constraint_compliance = arena_doubles(a, 2 * nc);
   const size_t nt = (size_t)m->tendon_count, points = (size_t)m->tendon_point_total;
   m->tendon_type = arena_ints(a, nt);
   m->tendon_start = arena_ints(a, nt + 1);
@@ -138,6 +141,8 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->tendon_point_first = arena_ints(a, points);
   m->tendon_data = arena_doubles(a, 3 * points);
   m->tendon_range = arena_doubles(a, 2 * nt);
+  m->tendon_rest = arena_doubles(a, 2 * nt);
+  m->tendon_friction = arena_doubles(a, nt);
   m->tendon_dof_start = arena_ints(a, nt + 1);
   m->tendon_dof = arena_ints(a, (size_t)m->tendon_dof_total);
   m->tendon_dof_counts = arena_ints(a, (size_t)m->tendon_dof_total);
@@ -153,6 +158,13 @@ static void copy_ints(int *to, const int32_t *from, size_t count) {
 static void copy_doubles(double *to, const double *from, size_t count) {
   if (count > 0 && from != NULL) { /* what is not given is zero */
     memcpy(to, from, count * sizeof(double));
+  }
+}
+
+/* Zeros where nothing is given. */
+static void copy_given(double *to, const double *from, size_t count) {
+  if (from != NULL) {
+    copy_doubles(to, from, count);
   }
 }
 
@@ -173,6 +185,8 @@ static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
   copy_doubles(p->actuator_damping, spec->actuator_damping, (size_t)m->nu);
   copy_doubles(p->geom_size, spec->geom_size, 3 * (size_t)m->geom_count);
   copy_doubles(p->pair_friction, spec->pair_friction, 5 * (size_t)m->pair_count);
+  copy_given(p->pair_compliance, spec->pair_compliance, (size_t)m->pair_count);
+  copy_given(p->tendon_stiffness, spec->tendon_stiffness, (size_t)m->tendon_count);
 }
 
 static void copy_spec(qd_model *m, const qd_model_spec *spec) {
@@ -215,11 +229,14 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_ints(m->constraint_type, spec->constraint_type, nc);
   copy_ints(m->constraint_object, spec->constraint_object, 2 * nc);
   copy_doubles(m->constraint_data, spec->constraint_data, CONSTRAINT_DATA * nc);
+  copy_given(m->constraint_compliance, spec->constraint_compliance, 2 * nc);
   const size_t nt = (size_t)m->tendon_count, points = (size_t)m->tendon_point_total;
   copy_ints(m->tendon_type, spec->tendon_type, nt);
   copy_ints(m->tendon_object, spec->tendon_object, points);
   copy_doubles(m->tendon_data, spec->tendon_data, 3 * points);
   copy_doubles(m->tendon_range, spec->tendon_range, 2 * nt);
+  copy_given(m->tendon_rest, spec->tendon_springrange, 2 * nt);
+  copy_given(m->tendon_friction, spec->tendon_frictionloss, nt);
   copy_parameters(m, spec);
 }
 

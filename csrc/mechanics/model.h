@@ -24,6 +24,8 @@ typedef struct model_parameters {
   double *actuator_damping;   /* (nu) */
   double *geom_size;          /* (geom_count, 3) */
   double *pair_friction;      /* (pair_count, 5) */
+  double *pair_compliance;    /* (pair_count) */
+  double *tendon_stiffness;   /* (tendon_count) */
 } model_parameters;
 
 /* DOF j "moves" DOF k if it turns or shifts k's axis: j is on k's path to the world, before k's
@@ -73,6 +75,7 @@ struct qd_model {
   int *dof_q;           /* (nv) index in q of a scalar joint, -1 otherwise */
   double *default_q;    /* (nq) normalised */
   double *tree_inertia; /* (tree_count) largest mass diagonal of DOFs not driven, at default q */
+  int pairs_give;       /* 1: some pair has a compliance */
   double smallest_stiffness; /* of the actuators' springs; 0 without any */
   double smallest_size; /* of geom_radius; without a geometry the longest arm; 0: nothing has one */
 
@@ -102,9 +105,10 @@ struct qd_model {
   double *pair_margin; /* (pair_count) */
   pair_table pair_table;
 
-  int *constraint_type;    /* (constraint_count) */
-  int *constraint_object;  /* (constraint_count, 2) */
-  double *constraint_data; /* (constraint_count, 10) */
+  int *constraint_type;          /* (constraint_count) */
+  int *constraint_object;        /* (constraint_count, 2) */
+  double *constraint_data;       /* (constraint_count, 10) */
+  double *constraint_compliance; /* (constraint_count, 2) */
 
   int *tendon_type;   /* (tendon_count) */
   int *tendon_start;  /* (tendon_count + 1) its joints or points are [start[i], start[i + 1]) */
@@ -112,6 +116,8 @@ struct qd_model {
   int *tendon_point_first; /* (tendon_point_total) 1: the first of its tendon */
   double *tendon_data;     /* (tendon_point_total, 3) coefficient, or point in the body's frame */
   double *tendon_range;    /* (tendon_count, 2) */
+  double *tendon_rest;     /* (tendon_count, 2) where its spring is at rest */
+  double *tendon_friction; /* (tendon_count) N */
   int *tendon_dof_start;   /* (tendon_count + 1) into the next two */
   int *tendon_dof;         /* (tendon_dof_total) DOFs that move any of its points, ascending */
   int *tendon_dof_counts;  /* (tendon_dof_total) 0: it moves all of them together */

@@ -41,6 +41,17 @@ static qd_status check_quats(const report *r, const char *array, const double *q
   return QD_OK;
 }
 
+/* values: may be NULL */
+static qd_status check_not_negative(const report *r, const char *array, const double *values,
+                                    int count) {
+  for (int i = 0; values != NULL && i < count; ++i) {
+    if (!(values[i] >= 0.0 && isfinite(values[i]))) {
+      return fail(r, array, i, "negative, or not finite");
+    }
+  }
+  return QD_OK;
+}
+
 #define TRY(call)                                                                                  \
   do {                                                                                             \
     const qd_status status_ = (call);                                                              \
@@ -308,6 +319,7 @@ static qd_status check_clouds(const qd_model_spec *s, const report *r) {
 static qd_status check_pairs(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "pair_friction", s->pair_friction, s->pair_count, 5));
   TRY(check_finite(r, "pair_margin", s->pair_margin, s->pair_count, 1));
+  TRY(check_not_negative(r, "pair_compliance", s->pair_compliance, s->pair_count));
   for (int i = 0; i < s->pair_count; ++i) {
     const int a = s->pair_geom[2 * i], b = s->pair_geom[2 * i + 1];
     if (a < 0 || b < 0 || a >= s->geom_count || b >= s->geom_count || a == b) {
@@ -367,6 +379,8 @@ static qd_status check_constraint(const qd_model_spec *s, int i, const report *r
 
 static qd_status check_constraints(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "constraint_data", s->constraint_data, s->constraint_count, CONSTRAINT_DATA));
+  TRY(check_not_negative(r, "constraint_compliance", s->constraint_compliance,
+                         2 * s->constraint_count));
   for (int i = 0; i < s->constraint_count; ++i) {
     TRY(check_constraint(s, i, r));
   }
@@ -385,6 +399,10 @@ static qd_status check_tendon(const qd_model_spec *s, int t, int first, const re
   if (!(lower <= upper) || lower == INFINITY || upper == -INFINITY) {
     return fail(r, "tendon_range", t, "lower must not exceed upper");
   }
+  const double *rest = s->tendon_springrange != NULL ? s->tendon_springrange + 2 * t : NULL;
+  if (rest != NULL && !(isfinite(rest[0]) && isfinite(rest[1]) && rest[0] <= rest[1])) {
+    return fail(r, "tendon_springrange", t, "must be finite, and lower must not exceed upper");
+  }
   for (int i = first; i < first + count; ++i) {
     const int object = s->tendon_object[i];
     if (fixed && (object < 0 || object >= s->joint_count || s->joint_type[object] > QD_SLIDE)) {
@@ -400,6 +418,8 @@ static qd_status check_tendon(const qd_model_spec *s, int t, int first, const re
 static qd_status check_tendons(const qd_model_spec *s, const report *r) {
   int first = 0;
   TRY(check_finite(r, "tendon_data", s->tendon_data, s->tendon_point_total, 3));
+  TRY(check_not_negative(r, "tendon_stiffness", s->tendon_stiffness, s->tendon_count));
+  TRY(check_not_negative(r, "tendon_frictionloss", s->tendon_frictionloss, s->tendon_count));
   for (int t = 0; t < s->tendon_count; ++t) {
     TRY(check_tendon(s, t, first, r));
     first += s->tendon_point_count[t];

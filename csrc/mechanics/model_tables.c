@@ -140,6 +140,13 @@ void model_stiffness_fill(qd_model *m) {
   m->smallest_stiffness = smallest < INFINITY ? smallest : 0.0;
 }
 
+void model_compliance_fill(qd_model *m) {
+  m->pairs_give = 0;
+  for (int i = 0; i < m->pair_count; ++i) {
+    m->pairs_give |= m->parameters.pair_compliance[i] > 0.0;
+  }
+}
+
 /* The bounding sphere about the geometry's centre. mesh: of QD_MESH, may be NULL; cloud: of
  * QD_CLOUD. */
 static double bounding_radius(int type, const double *size, const convex_mesh *mesh,
@@ -337,6 +344,7 @@ void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
   fill_tile_bounds(m);
   fill_actuators(m, spec);
   fill_tendons(m, spec);
+  model_compliance_fill(m);
   fill_geoms(m, spec);
   fill_arms(m);
   pair_table_fill(&m->pair_table, spec, m->geom_radius);

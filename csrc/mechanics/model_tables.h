@@ -14,6 +14,7 @@ int model_inertia_tables_fill(qd_model *model, const double *q);
 
 /* What follows from parameters, of a model whose topology is filled. */
 void model_stiffness_fill(qd_model *model);
+void model_compliance_fill(qd_model *model);
 void model_radii_fill(qd_model *model);
 void model_tree_inertia_fill(qd_model *model, const kinematics *k, const inertia *I);
 

@@ -124,10 +124,10 @@ static void turn_of(double out[3], const tendon_point *point, const double chang
   vec3_scale(out, out, point->distance > 0.0 ? 1.0 / point->distance : 0.0);
 }
 
-/* d (length + rate.delta) from what is known of the points' motions; fills their d_pull. */
-static double change_of(const tendons *t, const qd_model *model, int tendon) {
+/* d (length) and d (rate.delta) from what is known of the points' motions; fills their d_pull. */
+static void change_of(double out[2], const tendons *t, const qd_model *model, int tendon) {
   const int first = model->tendon_start[tendon], end = model->tendon_start[tendon + 1];
-  double sum = 0.0;
+  out[0] = out[1] = 0.0;
   for (int i = first; i < end; ++i) {
     vec3_set(t->motion[i].d_pull, 0.0, 0.0, 0.0);
   }
@@ -139,11 +139,11 @@ static double change_of(const tendons *t, const qd_model *model, int tendon) {
     vec3_sub(way, next->velocity, here->velocity);
     vec3_sub(d_way, next->d_velocity, here->d_velocity);
     turn_of(d_along, point, d_line);
-    sum += vec3_dot(point->along, d_line) + vec3_dot(point->along, d_way) + vec3_dot(d_along, way);
+    out[0] += vec3_dot(point->along, d_line);
+    out[1] += vec3_dot(point->along, d_way) + vec3_dot(d_along, way);
     vec3_axpy(here->d_pull, -1.0, d_along);
     vec3_axpy(next->d_pull, 1.0, d_along);
   }
-  return sum;
 }
 
 /* What a motion of its body, and a change of that body's twist under delta, do to a point. */
@@ -203,32 +203,32 @@ void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *mod
   const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
   for (int d = first; d < end; ++d) {
     if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
-      t->change[d - first] = t->rate[d];
+      t->change[d - first] = 0.0;
       continue;
     }
     move_points_along(t, model, k, twists, tendon, model->tendon_dof[d]);
-    const double sum = change_of(t, model, tendon);
-    t->change[d - first] = model->tendon_dof_counts[d] ? sum : 0.0;
+    double change[2];
+    change_of(change, t, model, tendon);
+    t->change[d - first] = model->tendon_dof_counts[d] ? change[1] : 0.0;
     if (force != 0.0) {
       subtract_column(D, t, model, k, tendon, force, model->tendon_dof[d]);
     }
   }
 }
 
-double tendon_push(wrench *W, const tendons *t, const qd_model *model, int tendon, double force,
-                   const screw *delta, const screw *motion, const screw *d_delta) {
+void tendon_push(double out[2], wrench *W, const tendons *t, const qd_model *model, int tendon,
+                 double force, const screw *delta, const screw *motion, const screw *d_delta) {
   const int first = model->tendon_start[tendon], end = model->tendon_start[tendon + 1];
   for (int i = first; i < end; ++i) {
     const int body = model->tendon_object[i];
     move_point(t->motion + i, t->point[i].pos, delta + body, motion + body, d_delta + body);
   }
-  const double sum = change_of(t, model, tendon);
+  change_of(out, t, model, tendon);
   for (int i = first; i < end; ++i) {
     wrench dW;
     changed_wrench(&dW, t, model, i, force);
     wrench_axpy(W + model->tendon_object[i], 1.0, &dW);
   }
-  return sum;
 }
 
 /* out += sign cotangent of the end of the line behind point i, by the line's direction */
@@ -250,18 +250,18 @@ static void pull_line(double out[3], double sign, const tendons *t, const qd_mod
 }
 
 void tendon_pull(double on_point[3], const tendons *t, const qd_model *model, int i, double force,
-                 double cotangent, const screw *z, const screw *delta) {
+                 const double cotangent[2], const screw *z, const screw *delta) {
   const int body = model->tendon_object[i];
   double pull[3], turning[3];
   pull_at(pull, t, model, i);
   vec3_scale(turning, z[body].w, force);
-  vec3_axpy(turning, cotangent, delta[body].w);
+  vec3_axpy(turning, cotangent[1], delta[body].w);
   vec3_cross(on_point, pull, turning);
-  vec3_axpy(on_point, cotangent, pull);
+  vec3_axpy(on_point, cotangent[0], pull);
   if (has_before(model, i)) {
-    pull_line(on_point, 1.0, t, model, i - 1, force, cotangent, z, delta);
+    pull_line(on_point, 1.0, t, model, i - 1, force, cotangent[1], z, delta);
   }
   if (t->point[i].distance > 0.0) {
-    pull_line(on_point, -1.0, t, model, i, force, cotangent, z, delta);
+    pull_line(on_point, -1.0, t, model, i, force, cotangent[1], z, delta);
   }
 }

@@ -46,19 +46,19 @@ typedef struct tendon_twists {
   const screw *unmoved; /* (nv) */
 } tendon_twists;
 
-/* t->change (DOFs of the tendon) = d (length + rate.delta) / dq at fixed delta, and D -= d (force
- * rate') / dq by the motion of the points (not of the joint axes). */
+/* t->change (DOFs of the tendon) = d (rate.delta) / dq at fixed delta, and D -= d (force rate') /
+ * dq by the motion of the points (not of the joint axes). */
 void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *model,
                       const kinematics *k, const tendon_twists *twists, int tendon, double force);
 
 /* Along a direction bodies move with `motion` (nb), and their twists `delta` (nb) change by
- * `d_delta` (nb). Returns d (length + rate.delta) of a spatial tendon; W (nb) += what becomes of
- * the force's wrenches by the motion of the points. */
-double tendon_push(wrench *W, const tendons *t, const qd_model *model, int tendon, double force,
-                   const screw *delta, const screw *motion, const screw *d_delta);
-/* on_point (3) = cotangent of the place of a spatial tendon's point i in force (rate.z) + cotangent
- * (length + rate.delta), bodies moving with z (nb) and delta (nb). */
+ * `d_delta` (nb). out = d (length) and d (rate.delta) of a spatial tendon; W (nb) += what becomes
+ * of the force's wrenches by the motion of the points. */
+void tendon_push(double out[2], wrench *W, const tendons *t, const qd_model *model, int tendon,
+                 double force, const screw *delta, const screw *motion, const screw *d_delta);
+/* on_point (3) = cotangent of the place of a spatial tendon's point i in force (rate.z) +
+ * cotangent[0] length + cotangent[1] rate.delta, bodies moving with z (nb) and delta (nb). */
 void tendon_pull(double on_point[3], const tendons *t, const qd_model *model, int i, double force,
-                 double cotangent, const screw *z, const screw *delta);
+                 const double cotangent[2], const screw *z, const screw *delta);
 
 #endif

@@ -83,6 +83,8 @@ class StepOptions:
         joint_limits: bool = ...,
         gravity_on_actuated: bool = ...,
         damping: bool = ...,
+        soft_constraints: bool = ...,
+        contact_compliance: float = ...,
         held: tuple[str, ...] = ...,
         soften: bool = ...,
         tolerance: float = ...,
@@ -110,6 +112,10 @@ class StepOptions:
     def gravity_on_actuated(self) -> int: ...
     @property
     def damping(self) -> int: ...
+    @property
+    def soft_constraints(self) -> int: ...
+    @property
+    def contact_compliance(self) -> float: ...
     @property
     def held(self) -> tuple[str, ...]: ...
     @property

@@ -44,6 +44,8 @@ _PARAMETERS = (
     "actuator_damping",
     "geom_size",
     "pair_friction",
+    "pair_compliance",
+    "tendon_stiffness",
     "gravity",
 )
 
@@ -96,6 +98,10 @@ class Parameters:
     """(geoms, 3) m; see ``Geom``."""
     pair_friction: FloatArray
     """(pairs, 5) two sliding, torsional (m), two rolling (m)."""
+    pair_compliance: FloatArray
+    """(pairs) m/N along the normal, 0 for rigid contacts."""
+    tendon_stiffness: FloatArray
+    """(tendons) springs, N/m."""
     gravity: FloatArray
     """(3) m/s^2, world."""
 
@@ -636,6 +642,10 @@ def _with_parameters(description: Description, parameters: Parameters, model: Mo
         description,
         bodies=tuple(bodies),
         actuators=tuple(actuators),
+        tendons=tuple(
+            dataclasses.replace(tendon, stiffness=float(stiffness))
+            for tendon, stiffness in zip(description.tendons, parameters.tendon_stiffness)
+        ),
         pairs=_pairs_with_friction(description, parameters, model),
         gravity=tuple(parameters.gravity.tolist()),
     )
@@ -656,10 +666,13 @@ def _pairs_with_friction(
     description: Description, parameters: Parameters, model: Model
 ) -> tuple[Pair, ...]:
     """The explicit pairs, and one more for every pair whose friction is not the combined one."""
+    if np.any(parameters.pair_compliance < 0.0):
+        raise ValueError("pair_compliance must not be negative")
     arrays = model_arrays(description)
     old, new = arrays["pair_friction"], parameters.pair_friction
+    changed = np.any(old != new, axis=1) | (arrays["pair_compliance"] != parameters.pair_compliance)
     pairs = {frozenset((pair.geom_a, pair.geom_b)): pair for pair in description.pairs}
-    for i in np.flatnonzero(np.any(old != new, axis=1)).tolist():
+    for i in np.flatnonzero(changed).tolist():
         a, b = (model.geom_names[geom] for geom in model.pair_geom[i])
         pairs[frozenset((a, b))] = Pair(
             a,
@@ -667,6 +680,7 @@ def _pairs_with_friction(
             condim=int(arrays["pair_dim"][i]),
             friction=tuple(new[i].tolist()),
             margin=float(arrays["pair_margin"][i]),
+            stiffness=1.0 / soft if (soft := float(parameters.pair_compliance[i])) else None,
         )
     return tuple(pairs.values())
 

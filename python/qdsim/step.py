@@ -58,6 +58,11 @@ class Options:
         damping: Whether dampers brake (False): those of joints, of objects too (a door, a table), and of
             actuators (`Actuator.damping`), each with its coefficient times displacement over h. A velocity
             actuator then moves its joint by h times the speed that it is told.
+        soft_constraints: Whether bilateral constraints give way by their compliance (False: they hold rigidly).
+            Files say it by solref and solimp; a weld to a mocap body then pulls like a spring.
+        contact_stiffness: N/m along the normal of contacts whose geometries have none of their own; None: rigid. A
+            force f presses a contact in by f / stiffness; sticking friction holds rigidly all the same, since a
+            spring along the surface would forget its stretch with every step, and creep. Needs cones, or two rays.
         held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
             Their variables leave the program, and their rows of A are those of the identity.
         infeasible: What a step does from a start that contradicts itself (bodies wedged between walls, links
@@ -87,6 +92,8 @@ class Options:
     joint_limits: bool = True
     gravity_on_actuated: bool = False
     damping: bool = False
+    soft_constraints: bool = False
+    contact_stiffness: float | None = None
     held: tuple[str, ...] = ()
     infeasible: Literal["error", "soften"] = "error"
     tolerance: float = 1e-9
@@ -101,6 +108,10 @@ class Options:
         self._settle_mass()
         fields(self, number, "margin", least=0, infinite=True)
         fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated", "damping")
+        fields(self, flag, "soft_constraints")
+        fields(self, number, "contact_stiffness", above=0, or_none=True)
+        if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
+            raise ValueError("contact_stiffness: needs friction='cone' (or the planar law, rays=2)")
         fields(self, _names, "held")
         fields(self, one_of, "infeasible", allowed=("error", "soften"))
         fields(self, number, "tolerance", above=0, below=1)
@@ -130,6 +141,10 @@ class Options:
             joint_limits=self.joint_limits,
             gravity_on_actuated=self.gravity_on_actuated,
             damping=self.damping,
+            soft_constraints=self.soft_constraints,
+            contact_compliance=0.0
+            if self.contact_stiffness is None
+            else 1.0 / self.contact_stiffness,
             held=self.held,
             soften=self.infeasible == "soften",
             tolerance=self.tolerance,

@@ -139,8 +139,9 @@ static void add_tendon_derivative(const qd_model *model, qd_workspace *w, const 
       double *d_slack = d_slack_row(s, one, p->tendon_row[row].row);
       const int first = model->tendon_dof_start[tendon];
       for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
+        const double length = p->tendon_row[row].kind == TENDON_FRICTION ? 0.0 : p->tendons.rate[d];
         d_slack[s->place[model->tendon_dof[d]]] =
-            p->tendon_row[row].sign * p->tendons.change[d - first];
+            p->tendon_row[row].sign * (length + p->tendons.change[d - first]);
       }
     }
   }

@@ -89,8 +89,8 @@ static void pull_friction(const pullback *p, int index, const relative_motion *z
   for (int r = 0; r < block->rows.count; ++r) {
     const double lambda = program->dual[block->row + r];
     const double mu = p->mu[(block->row + r) * p->stride];
-    friction_row_slopes(slope, coefficient, &block->rows, r, contact->dim,
-                        p->s->options->friction_model, p->s->options->ray_count, program->rays);
+    friction_row_slopes(slope, coefficient, &block->rows, r, contact->dim, p->s->options->ray_count,
+                        program->rays);
     for (int k = 0; k < 2; ++k) {
       const int component = block->rows.row[r].component[k];
       if (coefficient[k] >= 0) {
@@ -117,6 +117,11 @@ static void pull_contact(const pullback *p, int index) {
   relative_motion_of(&x, &p->point->delta, contact);
   if (p->gradient[QD_BY_PAIR_FRICTION] != NULL) {
     pull_friction(p, index, &z, &x);
+  }
+  double *by_compliance = p->gradient[QD_BY_PAIR_COMPLIANCE];
+  if (by_compliance != NULL && block->rows.count > 0 &&
+      p->s->model->parameters.pair_compliance[contact->pair] > 0.0) {
+    by_compliance[contact->pair] += w->problem.dual[block->row] * p->mu[block->row * p->stride];
   }
   double *by_size = p->gradient[QD_BY_GEOM_SIZE];
   if (p->gradient[QD_BY_Q] == NULL && by_size == NULL) {
@@ -202,8 +207,8 @@ static void pull_constraints(const pullback *p) {
 
 /* ---------------------------------------------------------------- tendons */
 
-/* The cotangent of length + rate.delta, and the force along the tendon. */
-static void pull_tendon(const pullback *p, int tendon, double cotangent) {
+/* The cotangents of length and of rate.delta, and the force along the tendon. */
+static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]) {
   const qd_model *model = p->s->model;
   const problem *program = &p->s->w->problem;
   const tendons *t = &program->tendons;
@@ -211,7 +216,7 @@ static void pull_tendon(const pullback *p, int tendon, double cotangent) {
   differential *d = p->d;
   if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
     for (int i = model->tendon_dof_start[tendon]; i < model->tendon_dof_start[tendon + 1]; ++i) {
-      p->gradient[QD_BY_Q][model->tendon_dof[i]] += cotangent * t->rate[i];
+      p->gradient[QD_BY_Q][model->tendon_dof[i]] += cotangent[0] * t->rate[i];
     }
     return;
   }
@@ -221,7 +226,7 @@ static void pull_tendon(const pullback *p, int tendon, double cotangent) {
     wrench W;
     tendon_point_wrench(&W, t, model, i, force);
     pull_twist(d->pose, &d->by_z, body, 1.0, &W);
-    tendon_point_wrench(&W, t, model, i, cotangent);
+    tendon_point_wrench(&W, t, model, i, cotangent[1]);
     pull_twist(d->pose, &p->point->delta, body, 1.0, &W);
     wrench_axpy(d->twist + body, 1.0, &W);
     tendon_pull(on_point, t, model, i, force, cotangent, d->by_z.body, p->point->delta.body);
@@ -234,11 +239,26 @@ static void pull_tendons(const pullback *p) {
   int row = 0;
   while (row < program->tendon_row_count) { /* rows of one tendon stand together */
     const int tendon = program->tendon_row[row].tendon;
-    double cotangent = 0.0;
+    double cotangent[2] = {0.0, 0.0};
     for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
-      cotangent += program->tendon_row[row].sign * p->mu[program->tendon_row[row].row * p->stride];
+      const tendon_row *at = program->tendon_row + row;
+      const double one = at->sign * p->mu[at->row * p->stride];
+      cotangent[0] += at->kind == TENDON_FRICTION ? 0.0 : one;
+      cotangent[1] += one;
     }
     pull_tendon(p, tendon, cotangent);
+  }
+}
+
+static void pull_tendon_stiffness(const pullback *p) {
+  const problem *program = &p->s->w->problem;
+  for (int i = 0; i < program->tendon_row_count; ++i) {
+    const tendon_row *row = program->tendon_row + i;
+    if (row->kind == TENDON_SPRING || row->kind == TENDON_REST) {
+      const double k = p->s->model->parameters.tendon_stiffness[row->tendon];
+      p->gradient[QD_BY_TENDON_STIFFNESS][row->tendon] -=
+          p->mu[row->row * p->stride] * program->dual[row->row] / (k * k);
+    }
   }
 }
 
@@ -475,5 +495,8 @@ void pullback_compute(const solved_step *s, const double *mu, const double *nu, 
   }
   if (gradient[QD_BY_MOCAP] != NULL) {
     pull_mocap(&p);
+  }
+  if (gradient[QD_BY_TENDON_STIFFNESS] != NULL) {
+    pull_tendon_stiffness(&p);
   }
 }

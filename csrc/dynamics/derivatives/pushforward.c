@@ -136,8 +136,11 @@ static void push_contact(const pushforward *p, int index) {
     const friction_row *row = block->rows.row + r;
     double *out = p->w + (block->row + r) * p->stride;
     *out = friction_row_of(row, change);
-    friction_row_slopes(slope, coefficient, &block->rows, r, contact->dim,
-                        p->s->options->friction_model, p->s->options->ray_count, program->rays);
+    if (r == 0 && p->s->model->parameters.pair_compliance[contact->pair] > 0.0) {
+      *out += program->dual[block->row] * tangent_at(p, QD_BY_PAIR_COMPLIANCE, contact->pair);
+    }
+    friction_row_slopes(slope, coefficient, &block->rows, r, contact->dim, p->s->options->ray_count,
+                        program->rays);
     for (int k = 0; k < 2; ++k) {
       if (coefficient[k] >= 0) {
         const double weight =
@@ -210,13 +213,25 @@ static void push_constraints(const pushforward *p) {
 
 /* ---------------------------------------------------------------- tendons */
 
-static double fixed_tendon_change(const pushforward *p, int tendon) {
+/* Of length and rate.delta, which never changes. */
+static void push_fixed_tendon(double change[2], const pushforward *p, int tendon) {
   const qd_model *model = p->s->model;
   double sum = 0.0;
   for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
     sum += p->s->w->problem.tendons.rate[d] * tangent_at(p, QD_BY_Q, model->tendon_dof[d]);
   }
-  return sum;
+  change[0] = sum;
+  change[1] = 0.0;
+}
+
+/* The slack of a spring changes with its stiffness by its force times that of 1 / k. */
+static double push_stiffness(const pushforward *p, const tendon_row *row) {
+  if (row->kind != TENDON_SPRING && row->kind != TENDON_REST) {
+    return 0.0;
+  }
+  const double k = p->s->model->parameters.tendon_stiffness[row->tendon];
+  return -p->s->w->problem.dual[row->row] / (k * k) *
+         tangent_at(p, QD_BY_TENDON_STIFFNESS, row->tendon);
 }
 
 static void push_tendons(const pushforward *p) {
@@ -226,13 +241,17 @@ static void push_tendons(const pushforward *p) {
   int row = 0;
   while (row < program->tendon_row_count) { /* rows of one tendon stand together */
     const int tendon = program->tendon_row[row].tendon;
-    const double change =
-        model->tendon_type[tendon] == QD_TENDON_FIXED
-            ? fixed_tendon_change(p, tendon)
-            : tendon_push(d->pose, &program->tendons, model, tendon, program->tendon_force[tendon],
-                          p->point->delta.body, d->body_motion, d->d_delta);
+    double change[2];
+    if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
+      push_fixed_tendon(change, p, tendon);
+    } else {
+      tendon_push(change, d->pose, &program->tendons, model, tendon, program->tendon_force[tendon],
+                  p->point->delta.body, d->body_motion, d->d_delta);
+    }
     for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
-      p->w[program->tendon_row[row].row * p->stride] = program->tendon_row[row].sign * change;
+      const tendon_row *at = program->tendon_row + row;
+      const double length = at->kind == TENDON_FRICTION ? 0.0 : change[0];
+      p->w[at->row * p->stride] = at->sign * (length + change[1]) + push_stiffness(p, at);
     }
   }
 }

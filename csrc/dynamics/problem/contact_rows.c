@@ -35,13 +35,13 @@ int problem_is_shallow(const qd_model *model, const qd_contact *contact) {
   return contact->dist < 0.0 && contact->dist > -SHALLOW * contact_size(model, contact);
 }
 
-/* The distance that counts, with the squared length of the normal row. Relaxed: no motion at all is
- * allowed, and by a barrier too. */
+/* The distance that counts (gives: contacts that do need no such help), with the squared length of
+ * the normal row. Relaxed: no motion at all is allowed, and by a barrier too. */
 static double contact_offset(problem *p, const qd_model *model, const qd_step_options *o,
-                             const qd_contact *contact, double normal_squared) {
-  const int forced = contact->dist <= 0.0 &&
+                             const qd_contact *contact, int gives, double normal_squared) {
+  const int forced = !gives && contact->dist <= 0.0 &&
                      contact->dist * contact->dist >= FORCED_MOST * FORCED_MOST * normal_squared;
-  if (!forced && !(p->relaxed && problem_is_shallow(model, contact))) {
+  if (!forced && (gives || !(p->relaxed && problem_is_shallow(model, contact)))) {
     return contact->dist;
   }
   ++p->relaxed_count;
@@ -85,10 +85,16 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   one->length = fmin(one->length, contact_size(model, contact));
   block->row = p->row_count;
   block->rows.row = p->friction_row + p->friction_row_count;
-  friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,
-                     o->ray_count, p->rays);
+  block->compliance = contact_compliance(model, o, contact->pair);
+  const int gives = block->compliance > 0.0;
+  if (gives) {
+    friction_rows_fill_cone(&block->rows, contact->friction, contact->dim, present);
+  } else {
+    friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,
+                       o->ray_count, p->rays);
+  }
   const int rows = block->rows.count;
-  const double offset = contact_offset(p, model, o, contact, squared[0]);
+  const double offset = contact_offset(p, model, o, contact, gives, squared[0]);
   const double target = barrier_target(o, block->rows.log_count);
   if (!rows_move(&block->rows, squared)) {
     block->held_force = target > 0.0 ? rows * target / offset : 0.0;
@@ -98,6 +104,10 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   write_rows(p, &one->G, &block->rows);
   for (int r = 0; r < rows; ++r) {
     p->g[block->row + r] = block->rows.row[r].normal * offset;
+  }
+  if (gives) {
+    p->compliance[block->row] = block->compliance;
+    ++one->compliant;
   }
   add_cone(p, one, block->rows.kind, rows, target);
   p->friction_row_count += rows;

@@ -28,8 +28,9 @@ static void add_opposite_rows(friction_rows *out, int component, double weight) 
   add_row(out, 1.0, component, -weight);
 }
 
-/* w_n >= |D w_rest|; components that cannot move are constants equal to zero and drop out. */
-static void fill_cone(friction_rows *out, const double *friction, int dim, const int *present) {
+/* w_n >= |D w_rest|; components that cannot move are constants equal to zero and drop out. Returns
+ * the last that is left. */
+static int fill_cone(friction_rows *out, const double *friction, int dim, const int *present) {
   out->kind = QD_LORENTZ;
   out->log_count = 2;
   add_row(out, 1.0, 0, 0.0);
@@ -42,7 +43,13 @@ static void fill_cone(friction_rows *out, const double *friction, int dim, const
   }
   if (out->count == 1) {
     out->kind = QD_ORTHANT;
-  } else if (out->count == 2) {
+  }
+  return only;
+}
+
+/* Two rows as the half planes that they are. */
+static void split_cone(friction_rows *out, const double *friction, int only) {
+  if (out->count == 2) {
     out->kind = QD_ORTHANT;
     out->log_count = 1;
     out->count = 0;
@@ -70,24 +77,36 @@ void friction_rows_fill(friction_rows *out, const double *friction, int dim,
                         const double *rays) {
   out->count = 0;
   out->log_count = 1;
+  out->law = friction_model;
   if (dim == 1) {
     out->kind = QD_ORTHANT;
     add_row(out, 1.0, 0, 0.0);
   } else if (friction_model == QD_CONE) {
-    fill_cone(out, friction, dim, present);
+    split_cone(out, friction, fill_cone(out, friction, dim, present));
   } else {
     fill_pyramid(out, friction, dim, ray_count, rays);
   }
 }
 
+void friction_rows_fill_cone(friction_rows *out, const double *friction, int dim,
+                             const int present[MOTION_MAX]) {
+  if (dim == 1) {
+    friction_rows_fill(out, friction, dim, present, QD_CONE, 0, NULL);
+    return;
+  }
+  out->count = 0;
+  out->law = QD_CONE;
+  fill_cone(out, friction, dim, present);
+}
+
 void friction_row_slopes(double slope[2], int coefficient[2], const friction_rows *rows, int r,
-                         int dim, int friction_model, int ray_count, const double *rays) {
+                         int dim, int ray_count, const double *rays) {
   coefficient[0] = coefficient[1] = -1;
   slope[0] = slope[1] = 0.0;
   if (dim == 1) {
     return;
   }
-  if (friction_model == QD_PYRAMID && r < ray_count) {
+  if (rows->law == QD_PYRAMID && r < ray_count) {
     coefficient[0] = coefficient[1] = 0;
     slope[0] = rays[2 * r];
     slope[1] = rays[2 * r + 1];
@@ -95,8 +114,8 @@ void friction_row_slopes(double slope[2], int coefficient[2], const friction_row
   }
   const int component = rows->row[r].component[0];
   if (component > 0) {
-    const int pair_of_rows = friction_model == QD_PYRAMID || rows->kind == QD_ORTHANT;
-    const int first = friction_model == QD_PYRAMID ? ray_count : 0;
+    const int pair_of_rows = rows->law == QD_PYRAMID || rows->kind == QD_ORTHANT;
+    const int first = rows->law == QD_PYRAMID ? ray_count : 0;
     coefficient[0] = component - 1;
     slope[0] = pair_of_rows && (r - first) % 2 != 0 ? -1.0 : 1.0;
   }

@@ -20,6 +20,7 @@ typedef struct friction_rows {
   int count;     /* rows */
   int kind;      /* QD_ORTHANT or QD_LORENTZ */
   int log_count; /* logs of the barrier per row, or per Lorentz cone */
+  int law;       /* QD_CONE or QD_PYRAMID */
   friction_row *row;
 } friction_rows;
 
@@ -33,12 +34,16 @@ void friction_rays(double *rays, int ray_count);
 void friction_rows_fill(friction_rows *out, const double *friction, int dim,
                         const int present[MOTION_MAX], int friction_model, int ray_count,
                         const double *rays);
+/* The same as one cone, of two rows too: of a contact that gives way along its normal, which is the
+ * first row. */
+void friction_rows_fill_cone(friction_rows *out, const double *friction, int dim,
+                             const int present[MOTION_MAX]);
 
 /* How the weights of row r follow from the pair's five coefficients: weight[i] grows by slope[i]
  * per coefficient[i]; -1 where it is constant. Coefficients that are zero leave no row in a cone.
  */
 void friction_row_slopes(double slope[2], int coefficient[2], const friction_rows *rows, int r,
-                         int dim, int friction_model, int ray_count, const double *rays);
+                         int dim, int ray_count, const double *rays);
 
 /* A row of a motion, or of anything that is linear in it. */
 static inline double friction_row_of(const friction_row *row, const double motion[MOTION_MAX]) {

@@ -59,9 +59,29 @@ static int connect(islands *s, int a, int b) {
   return a_moves ? a : (b_moves ? b : -1);
 }
 
-int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon) {
-  const double *range = model->tendon_range + 2 * tendon;
-  return o->joint_limits ? (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0) : 0;
+double contact_compliance(const qd_model *model, const qd_step_options *o, int pair) {
+  const double own = model->parameters.pair_compliance[pair];
+  return own > 0.0 ? own : o->contact_compliance;
+}
+
+double constraint_row_compliance(const qd_model *model, const qd_step_options *o, int constraint,
+                                 int component) {
+  return o->soft_constraints ? model->constraint_compliance[2 * constraint + (component >= 3)]
+                             : 0.0;
+}
+
+int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon, int *compliant,
+                     int *intervals) {
+  const double *range = model->tendon_range + 2 * tendon, *rest = model->tendon_rest + 2 * tendon;
+  const int has_spring = model->parameters.tendon_stiffness[tendon] > 0.0;
+  const int springs = has_spring ? 1 + (rest[0] < rest[1]) : 0;
+  const int friction = model->tendon_friction[tendon] > 0.0;
+  const int limits = o->joint_limits ? (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0) : 0;
+  if (compliant != NULL) {
+    *compliant = springs;
+    *intervals = friction + (springs == 1);
+  }
+  return limits + springs + friction;
 }
 
 /* The trees of all DOFs that change a tendon's length; returns one that is free, or -1. */
@@ -112,8 +132,9 @@ static void connect_trees(islands *s, const qd_model *model, const qd_step_optio
     s->of_constraint[i] = connect(s, tree[0], tree[1]);
   }
   for (int i = 0; i < model->tendon_count; ++i) {
-    s->of_tendon[i] =
-        tendon_row_bound(model, options, i) > 0 ? connect_tendon(s, model, options->held, i) : -1;
+    s->of_tendon[i] = tendon_row_bound(model, options, i, NULL, NULL) > 0
+                          ? connect_tendon(s, model, options->held, i)
+                          : -1;
   }
 }
 
@@ -201,6 +222,7 @@ static void count_rows(islands *s, const qd_model *model, const qd_step_options 
       const int rows = contact_row_bound(contact, o);
       ++one->contact_count;
       one->size.rows += rows;
+      one->size.compliant += contact_compliance(model, o, contact->pair) > 0.0;
       const int tiles = body_tile_bound(model, s, index, contact->body_a) +
                         body_tile_bound(model, s, index, contact->body_b);
       one->G_tiles += (size_t)rows * in_island(one, tiles);
@@ -214,6 +236,7 @@ static void count_rows(islands *s, const qd_model *model, const qd_step_options 
       const int rows = constraint_row_count(model->constraint_type[i]);
       ++one->constraint_count;
       one->size.equalities += rows;
+      one->size.compliant += o->soft_constraints ? rows : 0;
       one->C_tiles += (size_t)rows * in_island(one, constraint_tile_bound(model, s, index, i));
     }
   }
@@ -225,10 +248,13 @@ static void count_tendon_rows(islands *s, const qd_model *model, const qd_step_o
     s->of_tendon[i] = index;
     if (index >= 0) {
       island *one = s->island + index;
-      const int rows = tendon_row_bound(model, o, i);
+      int compliant, intervals;
+      const int rows = tendon_row_bound(model, o, i, &compliant, &intervals);
       const int dofs = model->tendon_dof_start[i + 1] - model->tendon_dof_start[i];
       ++one->tendon_count;
       one->size.rows += rows;
+      one->size.compliant += compliant;
+      one->size.intervals += intervals;
       one->G_tiles += (size_t)rows * in_island(one, dofs);
     }
   }

@@ -24,6 +24,7 @@ typedef struct island {
   int limit, limit_count;
   int tendon_row, tendon_row_count; /* of the problem's rows of tendons */
   int equality, equality_count;
+  int compliant, intervals;         /* rows (and equalities) that give way, rows of intervals */
   size_t Q_tiles, G_tiles, C_tiles; /* at most, summed over rows */
   tile_rows Q, G, C;                /* over the island's own variables */
   conic_size size;                  /* of its program at most */
@@ -48,8 +49,14 @@ typedef struct islands {
 } islands;
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a);
-/* Rows that a tendon gives at most. */
-int tendon_row_bound(const qd_model *model, const qd_step_options *options, int tendon);
+/* Rows that a tendon gives at most; of which *compliant and *intervals (NULL: not asked for). */
+int tendon_row_bound(const qd_model *model, const qd_step_options *options, int tendon,
+                     int *compliant, int *intervals);
+/* m/N of a contact along its normal: the pair's own, or that of the options. */
+double contact_compliance(const qd_model *model, const qd_step_options *options, int pair);
+/* Of one row of a bilateral constraint, m/N or rad/Nm. */
+double constraint_row_compliance(const qd_model *model, const qd_step_options *options,
+                                 int constraint, int component);
 /* Finds the islands of the contacts of the working set, and how many variables, contacts,
  * constraints and rows each has at most. */
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,

@@ -33,7 +33,7 @@ void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_option
 /* bound_rows.c: of softened programs, bounds of the motion, behind the island's rows. */
 void bound_rows_assemble(problem *p, const kinematics *k, island *one);
 
-/* tendon_rows.c: the limits of the island's tendons. */
+/* tendon_rows.c: limits, springs and friction of the island's tendons. */
 void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                           island *one);
 

@@ -18,6 +18,7 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->b = arena_doubles(a, nv);
   p->x = arena_doubles(a, nv);
   p->c = arena_doubles(a, equalities);
+  p->compliance_eq = arena_doubles(a, equalities);
   p->dual_eq = arena_doubles(a, equalities);
   p->soft_compliance_eq = arena_doubles(a, equalities);
   p->soft_give_eq = arena_doubles(a, equalities);
@@ -28,7 +29,7 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->block = arena_take(a, (size_t)contact_capacity * sizeof(contact_block));
   p->limit = arena_take(a, 2 * nv * sizeof(limit_row));
   tendons_lay_out(&p->tendons, model, a);
-  p->tendon_row = arena_take(a, 2 * (size_t)model->tendon_count * sizeof(tendon_row));
+  p->tendon_row = arena_take(a, TENDON_ROWS_MAX * (size_t)model->tendon_count * sizeof(tendon_row));
   p->tendon_force = arena_doubles(a, (size_t)model->tendon_count);
   p->columns.tile = arena_take(a, nv * sizeof(column_tile));
   p->columns.body_start = arena_ints(a, (size_t)model->body_count + 1);
@@ -47,12 +48,16 @@ void problem_lay_out_program(problem *p, arena *a) {
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
     rows += (size_t)one->size.rows;
-    cones += (size_t)one->contact_count + 3; /* of limits, of tendons, of softened motion */
+    /* of limits, of softened motion, of each row of a tendon */
+    cones += (size_t)one->contact_count + 2 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
     tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
     tile_rows_lay_out(&one->C, (size_t)one->size.equalities, one->C_tiles, a);
   }
   p->g = arena_doubles(a, rows);
+  p->compliance = arena_doubles(a, rows);
+  p->lower = arena_doubles(a, rows);
+  p->upper = arena_doubles(a, rows);
   p->slack = arena_doubles(a, rows);
   p->dual = arena_doubles(a, rows);
   p->soft_compliance = arena_doubles(a, rows);
@@ -84,6 +89,14 @@ void problem_number_variables(problem *p, const qd_model *model, const uint8_t *
   }
 }
 
+/* No row of the island gives way yet. */
+static void clear_compliance(problem *p, const island *one) {
+  const size_t rows = (size_t)(one->size.compliant + one->size.intervals > 0 ? one->size.rows : 0);
+  memset(p->compliance + one->row, 0, rows * sizeof(double));
+  memset(p->lower + one->row, 0, rows * sizeof(double));
+  memset(p->upper + one->row, 0, rows * sizeof(double));
+}
+
 static void assemble_rows(problem *p, const qd_model *model, const qd_step_options *options,
                           const kinematics *k, const collision *c, const working_set *set,
                           const double *q, island *one) {
@@ -92,7 +105,9 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   one->equality = p->equality_count;
   one->row_count = one->cone_count = one->limit_count = one->equality_count = 0;
   one->tendon_row_count = one->softened = one->bound_count = 0;
+  one->compliant = one->intervals = 0;
   tile_rows_clear(&one->G);
+  clear_compliance(p, one);
   one->length = INFINITY;
   tile_rows_clear(&one->C);
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
@@ -104,6 +119,12 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   tendon_rows_assemble(p, model, options, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     constraint_rows_assemble(p, model, k, one, p->islands.constraint_order[i]);
+  }
+  for (int i = 0; one->size.compliant > 0 && i < one->equality_count; ++i) {
+    const equality_row *row = p->equality + one->equality + i;
+    const double R = constraint_row_compliance(model, options, row->constraint, row->component);
+    p->compliance_eq[one->equality + i] = R;
+    one->compliant += R > 0.0;
   }
   if (p->softening) {
     bound_rows_assemble(p, k, one);
@@ -123,7 +144,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   contact_columns_fill(&p->columns, p, model, k);
   for (int i = 0; i < c->count; ++i) {
     p->block[i].row = p->block[i].rows.count = 0;
-    p->block[i].held_force = 0.0;
+    p->block[i].held_force = p->block[i].compliance = 0.0;
   }
   for (int i = 0; i < model->constraint_count; ++i) {
     constraint_compute(p->constraint + i, model, k, input->q, i);
@@ -147,6 +168,14 @@ void problem_program(const problem *p, const island *one, island_program *out) {
   program->target_mu = p->target_mu + one->cone;
   program->equality_count = one->equality_count;
   program->c = p->c + one->equality;
+  if (one->compliant > 0) {
+    program->compliance = p->compliance + one->row;
+    program->compliance_eq = p->compliance_eq + one->equality;
+  }
+  if (one->intervals > 0) {
+    program->lower = p->lower + one->row;
+    program->upper = p->upper + one->row;
+  }
   out->Q = tile_rows_view(&one->Q);
   out->G = tile_rows_view(&one->G);
   out->C = tile_rows_view(&one->C);

@@ -25,6 +25,7 @@ typedef struct contact_block {
   int row;
   friction_rows rows;
   double held_force; /* the barrier's normal force where all rows vanish, which are left out then */
+  double compliance; /* m/N of its first row, along the normal; 0: rigid */
 } contact_block;
 
 /* Four variables of an island side by side: their screws, zero behind the last. */
@@ -53,12 +54,22 @@ typedef struct limit_row {
   double sign;
 } limit_row;
 
-/* A row along a tendon: sign (length - bound) + sign rate.d >= 0. */
+typedef enum tendon_row_kind {
+  TENDON_LIMIT,   /* sign (length - bound) + sign rate.d >= 0 */
+  TENDON_SPRING,  /* the same, which gives way: its force is that of a spring beyond the bound */
+  TENDON_REST,    /* length - bound + rate.d = 0, which gives way: a spring both ways */
+  TENDON_FRICTION /* rate.d = 0, up to a force */
+} tendon_row_kind;
+
+/* A row along a tendon, with its multiplier times sign as force. */
 typedef struct tendon_row {
   int tendon;
   int row;
+  int kind; /* a tendon_row_kind */
   double sign;
 } tendon_row;
+
+#define TENDON_ROWS_MAX 5 /* of one tendon */
 
 typedef struct problem {
   int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
@@ -72,12 +83,15 @@ typedef struct problem {
   double *applied;            /* (nv) that of tau and the wrenches */
   double *b;                  /* (n) */
   double *g;                  /* (row_count) */
+  double *compliance;         /* (row_count) of rows that give way, else 0 */
+  double *lower, *upper;      /* (row_count) of intervals */
   double *four_w;             /* (row_count, 4) scratch of differentiate.c */
   friction_row *friction_row; /* (row_count) of contacts */
   int friction_row_count;
   int *cone_kind, *cone_dim;    /* (cone_count) */
   double *target_mu;            /* (cone_count) */
   double *c;                    /* (equality_count) */
+  double *compliance_eq;        /* (equality_count) */
   double *x, *slack, *dual;     /* solution */
   double *dual_eq;              /* (equality_count) */
   constraint_state *constraint; /* (constraint_count) */
@@ -86,7 +100,7 @@ typedef struct problem {
   contact_block *block;         /* (contacts) */
   limit_row *limit;             /* (2 nv) */
   tendons tendons;
-  tendon_row *tendon_row; /* (2 tendon_count) */
+  tendon_row *tendon_row; /* (TENDON_ROWS_MAX tendon_count) */
   double *tendon_force;   /* (tendon_count) */
   column_table columns;
   double *sign;    /* (tiles, 4) scratch: +1 moves B of one contact, -1 moves A, 0 both or none */

@@ -1,4 +1,4 @@
-/* Rows along tendons: their limits, together one cone of an island. */
+/* Rows along tendons: limits, springs (which give way) and dry friction (an interval). */
 #include "dynamics/problem/parts.h"
 
 /* Lists the tiles of a tendon's free DOFs. 0 if nothing free changes its length. */
@@ -15,9 +15,10 @@ static int list_tendon_tiles(problem *p, const qd_model *model, const island *on
   return largest > MOTION_ZERO;
 }
 
-/* sign (length + rate.d - bound) >= 0, its tiles being listed */
-static void add_row(problem *p, const qd_model *model, island *one, int tendon, double sign,
-                    double bound) {
+/* A row of its kind, its tiles being listed, and its cone. `bound`: a length, of friction none. */
+static void add_row(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                    const tendon_row *kind, double bound) {
+  const int tendon = kind->tendon, is_interval = kind->kind >= TENDON_REST;
   double *row = tile_rows_append(&one->G, &p->list);
   for (int k = 0; k < p->list.count; ++k) {
     p->tile_place[p->list.tiles[k]] = k;
@@ -26,16 +27,56 @@ static void add_row(problem *p, const qd_model *model, island *one, int tendon, 
     const int dof = model->tendon_dof[d];
     if (model->tendon_dof_counts[d] && p->variable_of_dof[dof] >= 0) {
       const int column = column_of(p, one, dof);
-      row[4 * p->tile_place[column / 4] + column % 4] = sign * p->tendons.rate[d];
+      row[4 * p->tile_place[column / 4] + column % 4] = kind->sign * p->tendons.rate[d];
     }
   }
   tendon_row *added = p->tendon_row + p->tendon_row_count++;
-  added->tendon = tendon;
-  added->sign = sign;
+  *added = *kind;
   added->row = p->row_count;
-  p->g[p->row_count++] = sign * (p->tendons.length[tendon] - bound);
+  p->g[p->row_count] = kind->sign * (p->tendons.length[tendon] - bound);
+  if (kind->kind == TENDON_FRICTION) {
+    p->g[p->row_count] = 0.0;
+  }
+  if (is_interval) {
+    const double most =
+        kind->kind == TENDON_FRICTION ? model->tendon_friction[tendon] : (double)INFINITY;
+    p->lower[p->row_count] = -most;
+    p->upper[p->row_count] = most;
+    ++one->intervals;
+  }
+  if (kind->kind == TENDON_SPRING || kind->kind == TENDON_REST) {
+    p->compliance[p->row_count] = 1.0 / model->parameters.tendon_stiffness[tendon];
+    ++one->compliant;
+  }
+  ++p->row_count;
   ++one->row_count;
   ++one->tendon_row_count;
+  add_cone(p, one, is_interval ? QD_INTERVAL : QD_ORTHANT, 1, barrier_target(o, 1));
+}
+
+static void add_spring(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                       int tendon) {
+  const double *rest = model->tendon_rest + 2 * tendon;
+  const tendon_row kinds[] = {{tendon, 0, TENDON_REST, 1.0},
+                              {tendon, 0, TENDON_SPRING, 1.0},
+                              {tendon, 0, TENDON_SPRING, -1.0}};
+  if (rest[0] == rest[1]) {
+    add_row(p, model, o, one, kinds, rest[0]);
+  } else {
+    add_row(p, model, o, one, kinds + 1, rest[0]);
+    add_row(p, model, o, one, kinds + 2, rest[1]);
+  }
+}
+
+static void add_limits(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                       int tendon) {
+  const double *range = model->tendon_range + 2 * tendon;
+  for (int side = 0; side < 2; ++side) {
+    const tendon_row kind = {tendon, 0, TENDON_LIMIT, side == 0 ? 1.0 : -1.0};
+    if (isfinite(range[side])) {
+      add_row(p, model, o, one, &kind, range[side]);
+    }
+  }
 }
 
 void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
@@ -43,18 +84,18 @@ void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_optio
   one->tendon_row = p->tendon_row_count;
   for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
     const int tendon = p->islands.tendon_order[i];
-    const double *range = model->tendon_range + 2 * tendon;
+    const tendon_row friction = {tendon, 0, TENDON_FRICTION, 1.0};
     if (!list_tendon_tiles(p, model, one, tendon)) {
       continue;
     }
-    if (isfinite(range[0])) {
-      add_row(p, model, one, tendon, 1.0, range[0]);
+    if (model->parameters.tendon_stiffness[tendon] > 0.0) {
+      add_spring(p, model, o, one, tendon);
     }
-    if (isfinite(range[1])) {
-      add_row(p, model, one, tendon, -1.0, range[1]);
+    if (model->tendon_friction[tendon] > 0.0) {
+      add_row(p, model, o, one, &friction, 0.0);
     }
-  }
-  if (one->tendon_row_count > 0) {
-    add_cone(p, one, QD_ORTHANT, one->tendon_row_count, barrier_target(o, 1));
+    if (o->joint_limits) {
+      add_limits(p, model, o, one, tendon);
+    }
   }
 }

@@ -330,6 +330,7 @@ static int measure(soft_program *soft, const conic_program *source, double toler
   const int n = program->variable_count;
   const double share = larger(SOFT_CERTIFIED, 10.0 * tolerance);
   const double rigid_residual = info->dual_residual;
+  const double zero = tolerance * source->length; /* of what the rows are about */
   double *left = soft->term, *terms = soft->diagonal, size = 0.0;
   if (soft->rows_stay && rounding_of_springs(soft, source, out) <= SPRING_ROUNDING) {
     return measure_shared(soft, source, share, out, info);
@@ -352,11 +353,12 @@ static int measure(soft_program *soft, const conic_program *source, double toler
         fabs(row_times(program->C, source->C, n, i, out->x, &size) + program->c[i] + moved);
     add_row(program->C, source->C, n, i, -out->dual_eq[i], left, terms);
     found.primal = larger(found.primal, error);
-    found.hold &= soft->spring_eq[i] < 0 || error <= share * size;
+    found.hold &= soft->spring_eq[i] < 0 || error <= larger(share * size, zero);
   }
   settle_springs(soft, source, out, left);
   for (int j = 0; j < n; ++j) { /* what the rigid program's certificate has not seen */
-    found.hold &= fabs(left[j]) <= larger(share * terms[j], 4.0 * rigid_residual);
+    const double rest = larger(4.0 * rigid_residual, soft_curvature(source, j) * zero);
+    found.hold &= fabs(left[j]) <= larger(share * terms[j], rest);
   }
   info->primal_residual = found.primal;
   info->dual_residual = max_norm_or_infinity(left, n);

@@ -71,11 +71,15 @@ def model_arrays(description: Elements) -> dict[str, Array]:
         [objects for _, objects, _ in constraints], dtype=np.int32
     ).reshape(len(constraints), 2)
     arrays["constraint_data"] = _floats([data for _, _, data in constraints], 10)
+    arrays["constraint_compliance"] = _floats(
+        [item.compliance for item in description.constraints], 2
+    )
     pairs = candidate_pairs(description)
     arrays["pair_geom"] = np.ascontiguousarray(pairs.geom)
     arrays["pair_dim"] = np.ascontiguousarray(pairs.dim)
     arrays["pair_friction"] = np.ascontiguousarray(pairs.friction)
     arrays["pair_margin"] = np.ascontiguousarray(pairs.margin)
+    arrays["pair_compliance"] = np.ascontiguousarray(pairs.compliance)
     arrays.update(_mesh_arrays(description, {int(i) for i in np.unique(pairs.geom)}))
     arrays.update(_cloud_arrays(description))
     arrays.update(_tendon_arrays(description, body_index, joint_index))
@@ -97,6 +101,9 @@ def _tendon_arrays(
         "tendon_type": _ints([0 if tendon.joints else 1 for tendon in tendons]),
         "tendon_point_count": _ints([len(tendon.joints or tendon.points) for tendon in tendons]),
         "tendon_range": _floats([tendon.range or (-np.inf, np.inf) for tendon in tendons], 2),
+        "tendon_stiffness": _floats([tendon.stiffness for tendon in tendons]),
+        "tendon_springrange": _floats([tendon.springrange for tendon in tendons], 2),
+        "tendon_frictionloss": _floats([tendon.frictionloss for tendon in tendons]),
         "tendon_object": _ints(objects),
         "tendon_data": _floats(data, 3),
     }

@@ -189,10 +189,22 @@ class SceneBuilder:
         """Keeps two bodies from touching."""
         self._excludes.append(Exclude(body_a, body_b))
 
-    def tendon(self, name: str, *, joints: Any = (), points: Any = (), range: Any = None) -> str:
+    def tendon(
+        self,
+        name: str,
+        *,
+        joints: Any = (),
+        points: Any = (),
+        range: Any = None,
+        stiffness: float = 0.0,
+        springrange: Any = (0.0, 0.0),
+        frictionloss: float = 0.0,
+    ) -> str:
         """Adds a tendon along ``joints``, a mapping from their names to coefficients, or through ``points``, pairs
         of the name of a body and a point in its frame; see ``Tendon``."""
-        self._tendons.append(Tendon(name, joints, points, range))
+        self._tendons.append(
+            Tendon(name, joints, points, range, stiffness, springrange, frictionloss)
+        )
         return name
 
     def keyframe(self, name: str, q: Any, u: Any = ()) -> str:

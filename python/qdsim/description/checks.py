@@ -31,6 +31,26 @@ def non_negative(owner: str, field: str, value: object) -> float:
     return result
 
 
+def stiffness(owner: str, field: str, value: object) -> float | None:
+    """A finite number > 0, or None: rigid."""
+    if value is None:
+        return None
+    result = number(owner, field, value)
+    if result <= 0.0:
+        raise ValueError(f"{owner}: {field} must be positive, got {value!r}")
+    return result
+
+
+def compliance(owner: str, field: str, value: object) -> Vector:
+    """Two numbers >= 0; one stands for both."""
+    result = vector_or_number(owner, field, value)
+    if len(result) == 1:
+        result *= 2
+    if len(result) != 2 or min(result) < 0.0:
+        raise ValueError(f"{owner}: {field} must be two numbers >= 0, got {value!r}")
+    return result
+
+
 def integer(owner: str, field: str, value: object) -> int:
     """An int, or a NumPy integer."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):

@@ -159,7 +159,8 @@ class Geom:
     of higher ``priority`` decides friction and condim of a pair. Two geometries may touch if
     ``contype`` of one shares a bit with ``conaffinity`` of the other. ``margin``, m: the pair
     counts from this distance on, whatever the options say (margins of both geometries add up).
-    ``mesh``: name of a mesh, for type "mesh". ``cloud``: a ``PointCloud``, for type "cloud"; size is
+    ``stiffness``, N/m: along the normal of its contacts, None: rigid; two geometries give way one behind the other, as
+    springs in series do. ``mesh``: name of a mesh, for type "mesh". ``cloud``: a ``PointCloud``, for type "cloud"; size is
     the radius of its points then. ``rgba`` is for pictures.
     """
 
@@ -177,6 +178,7 @@ class Geom:
     mesh: str | None = None
     rgba: Vector = (0.5, 0.5, 0.5, 1.0)
     cloud: PointCloud | None = None
+    stiffness: float | None = None
 
     def __post_init__(self) -> None:
         owner = f"geom {checks.text('geom', 'name', self.name)!r}"
@@ -219,6 +221,7 @@ class Geom:
             contype=checks.integer(owner, "contype", self.contype),
             conaffinity=checks.integer(owner, "conaffinity", self.conaffinity),
             margin=checks.non_negative(owner, "margin", self.margin),
+            stiffness=checks.stiffness(owner, "stiffness", self.stiffness),
             rgba=checks.vector(owner, "rgba", self.rgba, 4),
         )
 
@@ -402,7 +405,8 @@ class Pair:
     """An explicit contact pair: overrides every filter and combination rule.
 
     ``geom_a``, ``geom_b``: names of the geometries. ``margin``, m: as in ``Geom``. ``friction``: one sliding coefficient, or five numbers: two sliding, torsional (m), two rolling
-    (m). Sliding coefficients, and rolling ones, must be equal where ``condim`` uses them.
+    (m). Sliding coefficients, and rolling ones, must be equal where ``condim`` uses them. ``stiffness``, N/m: along the
+    normal, None: rigid.
     """
 
     geom_a: str
@@ -410,6 +414,7 @@ class Pair:
     condim: int = 3
     friction: Vector = (1.0, 1.0, 0.005, 0.0001, 0.0001)
     margin: float = 0.0
+    stiffness: float | None = None
 
     def __post_init__(self) -> None:
         checks.text("pair", "geom_a", self.geom_a)
@@ -440,6 +445,7 @@ class Pair:
             condim=int(self.condim),
             friction=friction,
             margin=checks.non_negative(owner, "margin", self.margin),
+            stiffness=checks.stiffness(owner, "stiffness", self.stiffness),
         )
 
 
@@ -458,13 +464,15 @@ class Exclude:
 @dataclass(frozen=True)
 class Connect:
     """Two points stay together: ``anchor_a`` (3) fixed to ``body_a`` and ``anchor_b`` (3) to
-    ``body_b`` (names), each in the frame of its body, m. ``name``: unique among constraints."""
+    ``body_b`` (names), each in the frame of its body, m. ``name``: unique among constraints. ``compliance``: m/N, by which it
+    gives way where ``Options.soft_constraints`` says so (two numbers, of which this reads the first)."""
 
     name: str
     body_a: str
     body_b: str
     anchor_a: Vector = (0.0, 0.0, 0.0)
     anchor_b: Vector = (0.0, 0.0, 0.0)
+    compliance: Vector = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         _check_bilateral(self, "connect")
@@ -473,7 +481,8 @@ class Connect:
 @dataclass(frozen=True)
 class Weld:
     """Two frames stay together: points ``anchor_a``, ``anchor_b`` as in ``Connect``, and ``body_b`` is turned against
-    ``body_a`` by the quaternion ``quat`` (4), w x y z. ``name``: unique among constraints."""
+    ``body_a`` by the quaternion ``quat`` (4), w x y z. ``name``: unique among constraints. ``compliance`` (2): m/N of its force
+    and rad/Nm of its moment, by which it gives way where ``Options.soft_constraints`` says so."""
 
     name: str
     body_a: str
@@ -481,6 +490,7 @@ class Weld:
     anchor_a: Vector = (0.0, 0.0, 0.0)
     anchor_b: Vector = (0.0, 0.0, 0.0)
     quat: Vector = (1.0, 0.0, 0.0, 0.0)
+    compliance: Vector = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         owner = _check_bilateral(self, "weld")
@@ -495,6 +505,7 @@ def _check_bilateral(constraint: Connect | Weld, kind: str) -> str:
         constraint,
         anchor_a=checks.vector(owner, "anchor_a", constraint.anchor_a, 3),
         anchor_b=checks.vector(owner, "anchor_b", constraint.anchor_b, 3),
+        compliance=checks.compliance(owner, "compliance", constraint.compliance),
     )
     return owner
 
@@ -503,19 +514,25 @@ def _check_bilateral(constraint: Connect | Weld, kind: str) -> str:
 class Coupling:
     """``joint`` follows ``follows`` (None: it stays): with the displacements x and y of the two from
     their ref, y = sum of ``coefficients[i]`` x^i, five coefficients (rad or m per power of rad or m); names of hinge and
-    slide joints. ``name``: unique among constraints."""
+    slide joints. ``name``: unique among constraints. ``compliance``: rad/Nm (m/N) of the force on ``joint``, by which it gives
+    way where ``Options.soft_constraints`` says so (two numbers, of which this reads the first)."""
 
     name: str
     joint: str
     follows: str | None = None
     coefficients: Vector = (0.0, 1.0, 0.0, 0.0, 0.0)
+    compliance: Vector = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         owner = f"coupling {checks.text('coupling', 'name', self.name)!r}"
         checks.text(owner, "joint", self.joint)
         if self.follows is not None:
             checks.text(owner, "follows", self.follows)
-        _set(self, coefficients=checks.vector(owner, "coefficients", self.coefficients, 5))
+        _set(
+            self,
+            coefficients=checks.vector(owner, "coefficients", self.coefficients, 5),
+            compliance=checks.compliance(owner, "compliance", self.compliance),
+        )
 
 
 Constraint = Connect | Weld | Coupling

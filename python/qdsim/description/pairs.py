@@ -18,12 +18,13 @@ from qdsim.description.elements import Elements, Geom
 @dataclass(frozen=True)
 class CandidatePairs:
     """``geom`` (n, 2) indices, first < second, sorted; ``dim`` (n); ``friction`` (n, 5): two
-    sliding, torsional, two rolling; ``margin`` (n), m."""
+    sliding, torsional, two rolling; ``margin`` (n), m; ``compliance`` (n), m/N."""
 
     geom: npt.NDArray[np.int32]
     dim: npt.NDArray[np.int32]
     friction: npt.NDArray[np.float64]
     margin: npt.NDArray[np.float64]
+    compliance: npt.NDArray[np.float64]
 
 
 def weld_ids(description: Elements) -> npt.NDArray[np.int64]:
@@ -51,13 +52,24 @@ def candidate_pairs(description: Elements) -> CandidatePairs:
     allowed &= ~(plane[:, None] & plane[None, :])
     pairs = np.argwhere(np.triu(allowed, 1))
     dim, friction, margin = _combine(description, geoms, pairs)
+    soft = np.array([_compliance(geom.stiffness) for geom in geoms])
+    compliance = soft[pairs[:, 0]] + soft[pairs[:, 1]] if len(pairs) else np.zeros(0)
     for i, (a, b) in enumerate(pairs.tolist() if explicit else ()):
         if (a, b) in explicit:
             pair = description.pairs[explicit[a, b]]
             dim[i], friction[i], margin[i] = pair.condim, pair.friction, pair.margin
+            compliance[i] = _compliance(pair.stiffness)
     return CandidatePairs(
-        np.ascontiguousarray(pairs, dtype=np.int32), dim.astype(np.int32), friction, margin
+        np.ascontiguousarray(pairs, dtype=np.int32),
+        dim.astype(np.int32),
+        friction,
+        margin,
+        compliance,
     )
+
+
+def _compliance(stiffness: float | None) -> float:
+    return 0.0 if stiffness is None else 1.0 / stiffness
 
 
 def _explicit_pairs(description: Elements) -> dict[tuple[int, int], int]:

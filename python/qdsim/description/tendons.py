@@ -15,13 +15,18 @@ class Tendon:
     ``name``: unique among tendons. Either ``joints``, pairs of the name of a hinge or slide and a coefficient:
     its length is the sum of coefficient times q (MuJoCo's fixed tendon). Or ``points``, pairs of the name of a body and a point (3)
     in its frame, m: straight lines from each point to the next (MuJoCo's spatial tendon through sites).
-    ``range``: (lower, upper) of the length, or None.
+    ``range``: (lower, upper) of the length, or None. ``stiffness``, N/m: a spring that pulls where the length is
+    above ``springrange`` and pushes where it is below; within, it rests (two equal numbers: at one length). ``frictionloss``, N: dry
+    friction along the tendon.
     """
 
     name: str
     joints: tuple[tuple[str, float], ...] = ()
     points: tuple[tuple[str, Vector], ...] = ()
     range: tuple[float, float] | None = None
+    stiffness: float = 0.0
+    springrange: tuple[float, float] = (0.0, 0.0)
+    frictionloss: float = 0.0
 
     def __post_init__(self) -> None:
         owner = f"tendon {checks.text('tendon', 'name', self.name)!r}"
@@ -37,7 +42,18 @@ class Tendon:
             raise ValueError(f"{owner}: give joints or points, and not both")
         if len(points) == 1:
             raise ValueError(f"{owner}: points must hold two at least, got one")
-        values = {"joints": tuple(joints), "points": tuple(points)}
+        low, high = checks.vector(owner, "springrange", self.springrange, 2)
+        if low > high:
+            raise ValueError(
+                f"{owner}: springrange must have lower <= upper, got {low:g}, {high:g}"
+            )
+        values = {
+            "joints": tuple(joints),
+            "points": tuple(points),
+            "stiffness": checks.non_negative(owner, "stiffness", self.stiffness),
+            "springrange": (low, high),
+            "frictionloss": checks.non_negative(owner, "frictionloss", self.frictionloss),
+        }
         for field, value in {
             **values,
             "range": checks.interval(owner, "range", self.range),

@@ -224,6 +224,11 @@ def _write_tendons(root: Element, description: Elements) -> None:
         if tendon.range is not None:
             element.set("limited", "true")
             element.set("range", _text(np.clip(tendon.range, -1e10, 1e10)))
+        if tendon.stiffness:
+            element.set("stiffness", repr(tendon.stiffness))
+            element.set("springlength", _text(tendon.springrange))
+        if tendon.frictionloss:
+            element.set("frictionloss", repr(tendon.frictionloss))
         for joint, coefficient in tendon.joints:
             ElementTree.SubElement(element, "joint", joint=joint, coef=repr(coefficient))
         _write_sites(root, element, tendon)

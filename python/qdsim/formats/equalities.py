@@ -56,7 +56,26 @@ def _coupling(m: Any, i: int, label: str, names: Names) -> Coupling:
         joint=names.joints[int(m.eq_obj1id[i])],
         follows=names.joints[other] if other >= 0 else None,
         coefficients=tuple(map(float, m.eq_data[i][:5])),
+        compliance=(_softness(m, i, _of_joints(m, i)),) * 2,
     )
+
+
+def _softness(m: Any, i: int, inverse_mass: float) -> float:
+    """Compliance of an equality at rest, where MuJoCo's force is f = (k d / (1 - d)) r / A: k its spring
+    per unit of mass (of solref), d its impedance at r = 0 (of solimp), A the inverse mass."""
+    time, damping = (float(value) for value in m.eq_solref[i][:2])
+    least, most = (min(max(float(value), 1e-4), 0.9999) for value in m.eq_solimp[i][:2])
+    if time > 0.0:
+        time = max(time, 2.0 * float(m.opt.timestep))
+        spring = 1.0 / (most * time * damping) ** 2
+    else:
+        spring = -time / most**2
+    return inverse_mass * (1.0 - least) / (least * least * spring) if spring > 0.0 else 0.0
+
+
+def _of_joints(m: Any, i: int) -> float:
+    joints = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
+    return sum(float(m.dof_invweight0[int(m.jnt_dofadr[j])]) for j in joints if j >= 0)
 
 
 def _bilateral(m: Any, i: int, label: str, kind: str, names: Names) -> Connect | Weld:
@@ -73,9 +92,16 @@ def _bilateral(m: Any, i: int, label: str, kind: str, names: Names) -> Connect |
         quat = data[6:10]
     bodies = [names.bodies[k] for k in objects]
     points = [tuple(map(float, anchor)) for anchor in anchors]
-    if kind == "connect":
-        return Connect(label, bodies[0], bodies[1], points[0], points[1])
-    return Weld(label, bodies[0], bodies[1], points[0], points[1], tuple(map(float, quat)))
+    moved, turned = (
+        _softness(m, i, sum(float(m.body_invweight0[k][part]) for k in objects)) for part in (0, 1)
+    )
+    scale = float(data[10]) if kind == "weld" else 0.0  # a weld without moments is a connect
+    if not scale:
+        return Connect(label, bodies[0], bodies[1], points[0], points[1], (moved, moved))
+    turn = tuple(map(float, quat))
+    # its rows of rotation are halves of the angle times this, and so are the moments of their forces
+    compliance = (moved, 4.0 * turned / scale**2)
+    return Weld(label, bodies[0], bodies[1], points[0], points[1], turn, compliance)
 
 
 def _relative(a: Any, b: Any) -> Any:

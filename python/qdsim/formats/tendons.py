@@ -26,31 +26,29 @@ def _tendon(r: Reading, i: int, name: str) -> Tendon | None:
     begin = int(m.tendon_adr[i])
     parts = range(begin, begin + int(m.tendon_num[i]))
     limited = bool(m.tendon_limited[i]) and not r.disabled("limit")
-    acts = [
-        what
-        for what, value in (
-            ("stiffness", 0.0 if r.disabled("spring") else m.tendon_stiffness[i]),
-            ("dry friction", 0.0 if r.disabled("frictionloss") else m.tendon_frictionloss[i]),
-        )
-        if np.any(value)
-    ]
+    stiffness = 0.0 if r.disabled("spring") else float(m.tendon_stiffness[i])
+    friction = 0.0 if r.disabled("frictionloss") else float(m.tendon_frictionloss[i])
     obstacles = [_WRAPS[kind] for k in parts if (kind := int(m.wrap_type[k])) in _WRAPS]
     if obstacles:
-        if acts or limited or _is_used(r, i):
+        if stiffness or friction or limited or _is_used(r, i):
             r.refusals.refuse("tendons", f"{owner}: it has {obstacles[0]}, which is not supported")
         else:
             r.ignored.append(f"{owner}: exerts no force, and has {obstacles[0]}")
         return None
-    if acts:
-        r.refusals.refuse("tendons", f"{owner}: {acts[0]} of tendons is not supported")
+    poly = np.ravel(r.field("tendon_stiffnesspoly", np.zeros((i + 1, 1)))[i])
+    if np.any(poly) and not r.disabled("spring"):
+        r.refusals.refuse("tendons", f"{owner}: springs that are not linear are not supported")
+        stiffness = 0.0
     _note(r, i, owner, limited)
     bounds = (float(m.tendon_range[i][0]), float(m.tendon_range[i][1])) if limited else None
+    rest = (float(m.tendon_lengthspring[i][0]), float(m.tendon_lengthspring[i][1]))
+    rest = rest if stiffness else (0.0, 0.0)
     if int(m.wrap_type[begin]) == _JOINT:
         joints = [(r.joint_names[int(m.wrap_objid[k])], float(m.wrap_prm[k])) for k in parts]
-        return Tendon(name, joints=tuple(joints), range=bounds)
+        return Tendon(name, tuple(joints), (), bounds, stiffness, rest, friction)
     sites = [int(m.wrap_objid[k]) for k in parts]
     points = [(_body(r, k), tuple(map(float, m.site_pos[k]))) for k in sites]
-    return Tendon(name, points=tuple(points), range=bounds)
+    return Tendon(name, (), tuple(points), bounds, stiffness, rest, friction)
 
 
 def _body(r: Reading, site: int) -> str:
