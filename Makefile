@@ -19,7 +19,7 @@ PIP_FLAGS := --disable-pip-version-check --quiet
 DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 
 C_FILES = $(shell find csrc tests/c tests/fuzz -name '*.[ch]')
-PYTHON_FOLDERS := python tests tools benchmarks notebooks third_party
+PYTHON_FOLDERS := python tests tools benchmarks examples notebooks third_party
 
 .PHONY: demo test lint bench docs pictures soak asan fuzz format clean install-dev
 

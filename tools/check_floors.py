@@ -48,6 +48,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"smoothing"},
     {"planning"},
     {"systems"},
+    {"envs"},
     {"demo", "viewer"},
     {"cli"},
     {"__main__"},

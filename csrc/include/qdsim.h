@@ -807,6 +807,12 @@ qd_status qd_rollout_jvp_batch(qd_thread_pool *pool, int thread_count, qd_batch 
                                double *q, int32_t *status, int64_t *steps_done,
                                qd_batch_failure *failure);
 
+/* qd_body_poses of many configurations, normalised: pos (sample_count, body_count, 3), rot
+ * (sample_count, body_count, 3, 3), NaN where the status is not QD_OK. */
+qd_status qd_body_poses_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                              int64_t sample_count, const double *q, ptrdiff_t q_stride,
+                              double *pos, double *rot, int32_t *status);
+
 /* qd_pair_distances of many configurations: sample i at q + i * q_stride (doubles), its row of
  * distance (sample_count, pair_count) NaN where its status is not QD_OK. */
 qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,

@@ -292,6 +292,7 @@ def _rollout_derivative(
     wrt: int,
     rows: tuple[_Vector | None, ...],
 ) -> dict[str, Any]: ...
+def _body_poses(model: Model, q: _Vector, threads: int, /) -> dict[str, npt.NDArray[Any]]: ...
 def _jax_handle(
     model: Model,
     options: _OptionsLike | StepOptions | None,

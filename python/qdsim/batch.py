@@ -48,6 +48,7 @@ __all__ = [
     "BatchSteps",
     "Rollouts",
     "argument_shape",
+    "body_poses",
     "linearize_batch",
     "pair_distances",
     "rollout",
@@ -422,6 +423,33 @@ def pair_distances(
             raise MemoryError
         raise ValueError(f"q: {sample_name(int(bad[0]), lead)}: too large for its poses")
     return distance.reshape(*lead, model.pair_count)
+
+
+def body_poses(
+    model: _core.Model, q: npt.ArrayLike, *, threads: int | None = None
+) -> tuple[_Vector, _Vector]:
+    """Poses of all bodies in many configurations at once: `Model.body_poses` over leading dimensions.
+
+    Args:
+        model: The model.
+        q: Configurations (..., nq).
+        threads: As in `step_batch`.
+
+    Returns:
+        Positions (..., body_count, 3), m, and rotation matrices (..., body_count, 3, 3), in the world.
+
+    Raises:
+        TypeError, ValueError: naming what is wrong, and the sample.
+    """
+    check_model(model)
+    array = numbers("q", q, (model.nq,))
+    lead = array.shape[:-1]
+    rows = in_rows(array, lead, 1)
+    check_finite("q", rows, lead)
+    found = _core._body_poses(model, rows, thread_count(threads))
+    _check_quaternions(model, "q", rows, found["status"], lead)
+    bodies = model.body_count
+    return found["pos"].reshape(*lead, bodies, 3), found["rot"].reshape(*lead, bodies, 3, 3)
 
 
 # ---------------------------------------------------------------- results

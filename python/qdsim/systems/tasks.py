@@ -133,7 +133,7 @@ def _hand_sampler(
         spread=np.array([0.03, 0.03, 0.03 if model.nu == 16 else 0.02, 0.03]),
         opened=opened,
         reach=reach,
-        place=place,
+        wrist=place,
         contacts=contacts,
     )
 
@@ -332,7 +332,7 @@ def _iiwa_planar(model: Model, options: Options) -> Tasks:
             mean=np.zeros(1),
             spread=np.zeros(1),
             reach=PI,
-            place=_arms_open,
+            wrist=_arms_open,
         ),
         position_tolerance=0.02,
         rotation_tolerance=0.1,
@@ -379,7 +379,7 @@ def _bimanual(
                 mean=np.zeros(1),
                 spread=np.zeros(1),
                 reach=4.0,
-                place=_arms_beside,
+                wrist=_arms_beside,
                 extra=2,
             ),
             position_tolerance=0.03,

@@ -8,6 +8,7 @@ planners.
 
 from qdsim.planning.grasps.samplers.box_face import BoxFaceSampler
 from qdsim.planning.grasps.samplers.closing_hand import ClosingSampler
+from qdsim.planning.grasps.samplers.parametric import ParametricSampler, placed, strokes
 from qdsim.planning.grasps.samplers.planar_hand import PlanarHandSampler
 from qdsim.planning.grasps.samplers.planar_pushing import BoxSideSampler
 from qdsim.planning.grasps.samplers.surface import SurfaceSampler
@@ -19,7 +20,10 @@ __all__ = [
     "BoxSideSampler",
     "ClosingSampler",
     "ContactSampler",
+    "ParametricSampler",
     "PlanarHandSampler",
     "SurfaceSampler",
     "add_contact",
+    "placed",
+    "strokes",
 ]

@@ -35,7 +35,7 @@ class ClosingSampler:
         basis: ``(k, nu)`` motions of the joints (eigengrasps), e.g. all flexions.
         mean, spread: ``(k,)`` their weights are ``mean + spread (U - 1/2)``, U uniform in [0, 1).
         reach: joints travel at most ``reach`` times the drawn direction.
-        place: puts the wrist where the hand reaches the object: called with model, configuration
+        wrist: puts the wrist where the hand reaches the object: called with model, configuration
             (with the opened hand) and generator before the fingers close, changes it in place. It may
             return a direction ``(nu,)`` that is added to the drawn one. None leaves the wrist.
         contacts: fingers (bodies of the robot) that have to touch the object.
@@ -53,7 +53,7 @@ class ClosingSampler:
     spread: Array
     opened: Array | None = None
     reach: float = 1.0
-    place: Callable[[Model, Array, np.random.Generator], Array | None] | None = None
+    wrist: Callable[[Model, Array, np.random.Generator], Array | None] | None = None
     contacts: int = 1
     near: float = 1e-3
     gap: float = 0.0
@@ -73,35 +73,55 @@ class ClosingSampler:
             if opened.shape != basis.shape[1:]:
                 raise ValueError(f"opened: expected shape {basis.shape[1:]}, got {opened.shape}")
             object.__setattr__(self, "opened", opened)
-        if self.place is not None and not callable(self.place):
-            raise TypeError(f"place: expected a function or None, got {type(self.place).__name__}")
+        if self.wrist is not None and not callable(self.wrist):
+            raise TypeError(f"wrist: expected a function or None, got {type(self.wrist).__name__}")
         fields(self, number, "reach", "near", above=0)
         fields(self, number, "gap", least=0)
         fields(self, integer, "contacts", "extra", least=0)
         fields(self, integer, "draws", least=1, most=MOST_COUNT)
 
+    @property
+    def parameters(self) -> int:
+        """Of `place`: a weight of every motion."""
+        return len(self.mean)
+
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""
+        for _ in range(self.draws):
+            found = self._closed(model, q, None, rng)
+            if found is not None:
+                return found
+        return None
+
+    def place(self, model: Model, q: Array, x: Array) -> Array | None:
+        """The grasp ``(nq,)`` with the weights ``mean + spread x / 2``, ``x`` (k,) in [-1, 1], or None if too few
+        fingers touch. What else a random call draws (the wrist's place) is drawn with the same seed every time.
+        """
+        return self._closed(model, q, 0.5 * np.asarray(x), np.random.default_rng(0))
+
+    def _closed(
+        self, model: Model, q: Array, shares: Array | None, rng: np.random.Generator
+    ) -> Array | None:
+        """The hand closed from open, by shares (k,) of the spread; None: random ones."""
         lower, upper = joint_limits(model)
         rows = model.actuated_q
-        for _ in range(self.draws):
-            begin = np.array(q)
-            if self.opened is not None:
-                begin[rows] = np.where(np.isnan(self.opened), begin[rows], self.opened)
-            extra = None if self.place is None else self.place(model, begin, rng)
-            begin[rows] = np.clip(begin[rows], lower, upper)
-            weights = self.mean + self.spread * (rng.random(len(self.mean)) - 0.5)
-            if len(near_pairs(model, begin, 0.0)):
-                continue
-            direction = weights @ self.basis + (0.0 if extra is None else extra)
-            closed = close_grasp(model, begin, direction, reach=self.reach, gap=self.gap).q
-            if len(self.touching(model, closed)) < self.contacts:
-                continue
-            for _ in range(self.extra):
-                more = add_contact(model, closed, self.object, rng, near=self.near)
-                closed = closed if more is None else more
-            return closed
-        return None
+        begin = np.array(q)
+        if self.opened is not None:
+            begin[rows] = np.where(np.isnan(self.opened), begin[rows], self.opened)
+        extra = None if self.wrist is None else self.wrist(model, begin, rng)
+        begin[rows] = np.clip(begin[rows], lower, upper)
+        drawn = rng.random(len(self.mean)) - 0.5 if shares is None else shares
+        if len(near_pairs(model, begin, 0.0)):
+            return None
+        direction = (self.mean + self.spread * drawn) @ self.basis
+        direction = direction + (0.0 if extra is None else extra)
+        closed = close_grasp(model, begin, direction, reach=self.reach, gap=self.gap).q
+        if len(self.touching(model, closed)) < self.contacts:
+            return None
+        for _ in range(self.extra):
+            more = add_contact(model, closed, self.object, rng, near=self.near)
+            closed = closed if more is None else more
+        return closed
 
     def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
         """Indices of the robot's bodies that touch the object."""

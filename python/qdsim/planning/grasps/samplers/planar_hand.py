@@ -63,6 +63,18 @@ class PlanarHandSampler:
         fields(self, number, "tip_distance", "resolution", above=0)
         fields(self, integer, "draws", least=1, most=MOST_COUNT)
 
+    parameters = 2
+    """Of `place`: where the left and the right fingertip are on their parts of the disc's outline."""
+
+    def place(self, model: Model, q: Array, x: Array) -> Array | None:
+        """The pinch ``(nq,)`` at the object's pose whose tips are a share (1 + x) / 2 of the way along what they can
+        reach, ``x`` (2,) in [-1, 1], or as near to that as the fingers get, of `draws` places; None if nowhere.
+        """
+        wanted = 0.5 * (1.0 + np.asarray(x)[:, None])
+        shares = np.append(wanted, np.tile(np.linspace(0.0, 1.0, self.draws), (2, 1)), axis=1)
+        order = np.argsort(np.abs(shares - wanted), axis=1, kind="stable")
+        return self._pinched(model, q, np.take_along_axis(shares, order, axis=1))
+
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A new configuration ``(nq,)`` with the object unmoved, or None if neither grasp
         exists.
@@ -91,13 +103,18 @@ class PlanarHandSampler:
 
     def pinch(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A random pinch at the object's pose, or None."""
+        return self._pinched(model, q, rng.random((2, self.draws)))
+
+    def _pinched(self, model: Model, q: Array, shares: Array) -> Array | None:
+        """The pinch whose left and right tips are the first of these shares (2, k) of what they reach that are free."""
         centre, left, right = self._scene(model, q)
         alone, result = np.array(q), np.array(q)
-        for finger, other in ((left, right), (right, left)):
+        for finger, other, share in ((left, right, shares[0]), (right, left, shares[1])):
             own = slice(finger.first, finger.first + 2)
-            angles = self._reachable_angles(finger, centre, rng)
-            if angles is None:
+            reach = self._reachable_angles(finger, centre)
+            if reach is None:
                 return None
+            angles = reach[0] + share * (reach[1] - reach[0])
             places = centre + self.tip_distance * np.array([np.cos(angles), np.sin(angles)]).T
             self._put(alone, other, STRAIGHT, STRAIGHT)
             candidates = self._inverse_kinematics(finger, places)
@@ -124,12 +141,8 @@ class PlanarHandSampler:
         )
         return pos[model.body_names.index(self.object), 1:], left, right
 
-    def _reachable_angles(
-        self, finger: _Finger, centre: Array, rng: np.random.Generator
-    ) -> Array | None:
-        """Random directions from the disc's centre to points that a fingertip can reach, on its own
-        side.
-        """
+    def _reachable_angles(self, finger: _Finger, centre: Array) -> tuple[float, float] | None:
+        """Between which directions from the disc's centre a fingertip can reach, on its own side."""
         to_base = finger.base - centre
         b = math.hypot(*to_base)
         r, reach = self.tip_distance, sum(self.link_lengths)
@@ -140,7 +153,7 @@ class PlanarHandSampler:
         below = -math.pi / 2  # straight below the disc the sides meet
         low, high = middle - half, middle + half
         low, high = (low, min(high, below)) if finger.sign < 0.0 else (max(low, below), high)
-        return rng.uniform(low, high, self.draws) if low < high else None
+        return (low, high) if low < high else None
 
     def _inverse_kinematics(self, finger: _Finger, places: Array) -> Array:
         """Joint angles ``(k, 2)`` that bring the fingertip to ``places`` ``(N, 2)``, unreachable

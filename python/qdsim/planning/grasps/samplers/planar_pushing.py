@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qdsim.arguments import fields, instance, number
 from qdsim.array_type import Array
+from qdsim.batch import body_poses, pair_distances
 from qdsim.model import Model
 
 __all__ = ["BoxSideSampler"]
@@ -35,17 +37,62 @@ class BoxSideSampler:
         fields(self, instance, "object", "pusher", kind=str)
         fields(self, number, "reach", above=0)
 
+    parameters = 2
+    """Of `place`: a direction from the box's centre in its own axes; only where it meets the outline counts."""
+    stroke_parameters = 2
+    """Of `stroke`: how far, and how slanted."""
+
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the pusher at a side, or None where that penetrates."""
         side = int(rng.integers(4))
-        along = float(rng.uniform(-self.reach, self.reach))
-        away = self.reach if side % 2 == 0 else -self.reach
-        local = np.array([0.0, along, away] if side < 2 else [0.0, away, along])
-        centre, turn = model.body_pose(q, self.object)
-        point = centre + turn @ local
-        result = np.array(q)
+        along = float(rng.uniform(-1.0, 1.0))
+        away = 1.0 if side % 2 == 0 else -1.0
+        return self.place(model, q, np.array([along, away] if side < 2 else [away, along]))
+
+    def place(self, model: Model, q: Array, x: Array) -> Array | None:
+        """The pusher ``(nq,)`` at the box's outline in the direction ``x`` (2,), or None where that penetrates."""
+        found, good = self.place_batch(model, q[None], np.asarray(x)[None])
+        return found[0] if good[0] else None
+
+    def place_batch(self, model: Model, q: Array, x: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """The same for configurations (n, nq) and directions (n, 2): configurations, and which do not penetrate."""
         own = model.slice_q(self.pusher)
         if own.stop - own.start != 2:
             raise ValueError(f"pusher: {self.pusher!r} has {own.stop - own.start} joints, not two")
-        result[own] = point[1:]
-        return result if len(model.collide(result, 0.0)) == 0 else None
+        size = np.abs(x).max(axis=1, keepdims=True)
+        local = np.zeros((len(q), 3))
+        local[:, 1:] = self.reach * x / np.maximum(size, 1e-12)
+        local[size[:, 0] == 0.0, 1] = self.reach
+        pos, rot = body_poses(model, q, threads=1)
+        body = model.body_names.index(self.object)
+        result = q.copy()
+        result[:, own] = (pos[:, body] + np.matmul(rot[:, body], local[:, :, None])[:, :, 0])[:, 1:]
+        clear = np.all(pair_distances(model, result, 1e-3, threads=1) > 0.0, axis=1)
+        result[~clear] = q[~clear]
+        return result, np.asarray(clear)
+
+    def stroke(self, model: Model, q: Array, x: Array, y: Array) -> Array:
+        """Changes ``(n, 2)`` of the pusher's command: into the side that it is at, by ``0.02 * 100 ** ((1 + y0) / 2)``
+        m (so from 2 cm to 2 m), slanted by ``y1`` times 45 degrees.
+        """
+        flat = np.abs(x[:, 0]) >= np.abs(x[:, 1])
+        inwards = np.where(
+            flat[:, None],
+            np.stack((-np.sign(x[:, 0]), np.zeros(len(x))), axis=1),
+            np.stack((np.zeros(len(x)), -np.sign(x[:, 1])), axis=1),
+        )
+        inwards[~inwards.any(axis=1)] = (-1.0, 0.0)
+        angle = 0.25 * np.pi * y[:, 1]
+        cosine, sine = np.cos(angle), np.sin(angle)
+        turned = np.stack(
+            (
+                cosine * inwards[:, 0] - sine * inwards[:, 1],
+                sine * inwards[:, 0] + cosine * inwards[:, 1],
+            ),
+            axis=1,
+        )
+        _, rot = body_poses(model, q, threads=1)
+        body = model.body_names.index(self.object)
+        world = np.matmul(rot[:, body, 1:, 1:], turned[:, :, None])[:, :, 0]
+        length = 0.02 * 100.0 ** (0.5 * (1.0 + y[:, 0]))
+        return np.asarray(length[:, None] * world)

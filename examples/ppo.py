@@ -1,0 +1,256 @@
+"""Proximal policy optimisation (Schulman et al. 2017) of any qdsim environment, in jax alone.
+
+    python examples/ppo.py qdsim/PlanarPushing-v0 --steps 400000 --output pushing
+
+Writes pushing.npz (the policy, with all that a resumed run needs) after every report, whole or not at all, and
+pushing.csv, its curve. A run that was stopped goes on with --resume; the same seed gives the same policy on one machine.
+Needs the extras ``jax`` and ``envs``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from qdsim.envs import Policy
+
+CLIP, EPOCHS, PARTS, LAMBDA, ENTROPY, RATE = 0.2, 5, 4, 0.95, 1e-3, 1e-3
+
+
+@dataclasses.dataclass
+class Settings:
+    """What a run depends on."""
+
+    id: str
+    steps: int = 400_000
+    envs: int = 256
+    length: int = 8  # actions between updates
+    gamma: float = 0.9
+    width: int = 64
+    seed: int = 0
+
+
+def layers(key: Any, sizes: list[int], last: float) -> list[tuple[Any, Any]]:
+    """Weights (orthogonal) and biases."""
+    keys = jax.random.split(key, len(sizes) - 1)
+    gains = [1.4] * (len(sizes) - 2) + [last]
+    return [
+        (jax.nn.initializers.orthogonal(g)(k, (a, b), jnp.float32), jnp.zeros(b))
+        for k, g, a, b in zip(keys, gains, sizes[:-1], sizes[1:])
+    ]
+
+
+def network(weights: list[tuple[Any, Any]], x: Any) -> Any:
+    """tanh layers, the last one linear."""
+    for W, b in weights[:-1]:
+        x = jnp.tanh(x @ W + b)
+    W, b = weights[-1]
+    return x @ W + b
+
+
+def log_density(parameters: Any, observation: Any, action: Any) -> Any:
+    """Of a Gaussian around the policy's mean."""
+    scaled = (action - network(parameters["policy"], observation)) * jnp.exp(-parameters["spread"])
+    return jnp.sum(-0.5 * scaled**2 - parameters["spread"] - 0.919, axis=-1)
+
+
+@jax.jit
+def act(parameters: Any, observation: Any, key: Any) -> tuple[Any, Any, Any]:
+    """An action, its log density and the value of the observation."""
+    mean = network(parameters["policy"], observation)
+    action = mean + jnp.exp(parameters["spread"]) * jax.random.normal(key, mean.shape)
+    value = network(parameters["value"], observation)[..., 0]
+    return action, log_density(parameters, observation, action), value
+
+
+def loss(parameters: Any, batch: Any) -> Any:
+    """Clipped surrogate, squared error of the value, entropy."""
+    observation, action, before, advantage, target = batch
+    ratio = jnp.exp(log_density(parameters, observation, action) - before)
+    clipped = jnp.clip(ratio, 1.0 - CLIP, 1.0 + CLIP)
+    gain = jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
+    error = jnp.mean((network(parameters["value"], observation)[..., 0] - target) ** 2)
+    return -gain + 0.5 * error - ENTROPY * jnp.sum(parameters["spread"])
+
+
+@jax.jit
+def update(state: Any, data: Any, key: Any) -> Any:
+    """EPOCHS over all data, each in PARTS shuffled parts, by Adam."""
+    count = len(data[0])
+
+    def step(state: Any, rows: Any) -> tuple[Any, None]:
+        parameters, first, second, n = state
+        gradient = jax.grad(loss)(parameters, tuple(x[rows] for x in data))
+        norm = jnp.sqrt(sum(jnp.sum(g**2) for g in jax.tree.leaves(gradient)))
+        gradient = jax.tree.map(lambda g: g * jnp.minimum(1.0, 0.5 / (norm + 1e-9)), gradient)
+        n = n + 1
+        first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, gradient)
+        second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g**2, second, gradient)
+        rate = RATE * jnp.sqrt(1.0 - 0.999**n) / (1.0 - 0.9**n)
+        parameters = jax.tree.map(
+            lambda p, m, v: p - rate * m / (jnp.sqrt(v) + 1e-8), parameters, first, second
+        )
+        return (parameters, first, second, n), None
+
+    orders = [jax.random.permutation(k, count) for k in jax.random.split(key, EPOCHS)]
+    rows = jnp.concatenate(orders).reshape(EPOCHS * PARTS, -1)
+    return jax.lax.scan(step, state, rows)[0]
+
+
+class Run:
+    """A training under way."""
+
+    def __init__(self, settings: Settings, **changes: Any) -> None:
+        self.settings = settings
+        make = {"num_envs": settings.envs, "vectorization_mode": "vector_entry_point", **changes}
+        self.env = gymnasium.make_vec(settings.id, **make)
+        inputs = self.env.single_observation_space.shape[0]
+        outputs = self.env.single_action_space.shape[0]
+        first, second = jax.random.split(jax.random.key(settings.seed))
+        hidden = [settings.width, settings.width]
+        parameters = {
+            "policy": layers(first, [inputs, *hidden, outputs], 0.01),
+            "value": layers(second, [inputs, *hidden, 1], 1.0),
+            "spread": jnp.full(outputs, -0.5),
+        }
+        zeros = jax.tree.map(jnp.zeros_like, parameters)
+        self.state = (parameters, zeros, zeros, jnp.zeros(()))
+        self.mean, self.square, self.seen = np.zeros(inputs), np.ones(inputs), 1e-4
+        self.done, self.updates = 0, 0
+        self.observation, _ = self.env.reset(seed=settings.seed)
+
+    def _scaled(self, observation: Any) -> Any:
+        spread = np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
+        return np.clip((observation - self.mean) / spread, -10.0, 10.0).astype(np.float32)
+
+    def _look(self, observation: Any) -> None:
+        """Running moments of what was observed."""
+        share = len(observation) / (self.seen + len(observation))
+        self.mean += share * (observation.mean(axis=0) - self.mean)
+        self.square += share * ((observation**2).mean(axis=0) - self.square)
+        self.seen = min(self.seen + len(observation), 1e6)
+
+    def advance(self) -> dict[str, float]:
+        """Act `length` times in all environments, then update; returns what came of the episodes that ended."""
+        s, kept = self.settings, []
+        ended = {"success": 0.0, "episodes": 0.0, "reward": 0.0}
+        for t in range(s.length):
+            self._look(self.observation)
+            scaled = self._scaled(self.observation)
+            key = jax.random.fold_in(jax.random.key(s.seed + 1), self.updates * s.length + t)
+            action, density, value = (np.asarray(x) for x in act(self.state[0], scaled, key))
+            self.observation, reward, terminated, truncated, info = self.env.step(action)
+            over = terminated | truncated
+            after = np.zeros_like(value)
+            if truncated.any():  # what would have come of it counts
+                final = np.stack(info["final_obs"][truncated])
+                rest = act(self.state[0], self._scaled(final), key)[2]
+                after[truncated] = np.asarray(rest)
+            kept.append((scaled, action, density, value, reward + s.gamma * after, over))
+            ended["episodes"] += over.sum()
+            ended["success"] += info["success"].sum()
+            ended["reward"] += reward.mean() / s.length
+        last = np.asarray(act(self.state[0], self._scaled(self.observation), key)[2])
+        advantage, following = np.zeros_like(last), last
+        advantages = []
+        for *_, value, reward, over in reversed(kept):
+            delta = reward + s.gamma * following * ~over - value
+            advantage = delta + s.gamma * LAMBDA * advantage * ~over
+            advantages.insert(0, advantage)
+            following = value
+        scaled, action, density, value = (np.concatenate([k[i] for k in kept]) for i in range(4))
+        gain = np.concatenate(advantages)
+        unit = (gain - gain.mean()) / (gain.std() + 1e-8)
+        data = (scaled, action, density, unit, gain + value)
+        key = jax.random.fold_in(jax.random.key(s.seed + 2), self.updates)
+        self.state = update(self.state, tuple(jnp.asarray(x, jnp.float32) for x in data), key)
+        self.updates += 1
+        self.done += s.length * s.envs
+        return ended
+
+    @property
+    def policy(self) -> Policy:
+        """What has been learned so far."""
+        spread = np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
+        weights = [(np.asarray(W), np.asarray(b)) for W, b in self.state[0]["policy"]]
+        return Policy(self.settings.id, weights, self.mean.copy(), spread)
+
+    def save(self, path: Path) -> None:
+        """The policy, with all that `resume` needs; written beside and then moved to its place."""
+        leaves = jax.tree.leaves(self.state)
+        rest = {f"state_{k}": np.asarray(leaf) for k, leaf in enumerate(leaves)}
+        counts = np.array([self.done, self.updates, self.seen])
+        self.policy.save(path, square=self.square, counts=counts, **rest)
+
+    def resume(self, path: Path) -> None:
+        """Go on from what `save` wrote."""
+        with np.load(path) as found:
+            leaves, tree = jax.tree.flatten(self.state)
+            names = [f"state_{k}" for k in range(len(leaves))]
+            if any(n not in found or found[n].shape != x.shape for n, x in zip(names, leaves)):
+                raise ValueError(f"{path}: of another environment or network")
+            self.state = jax.tree.unflatten(tree, [jnp.asarray(found[n]) for n in names])
+            self.mean, self.square = found["mean"].copy(), found["square"].copy()
+            done, updates, self.seen = found["counts"].tolist()
+        self.done, self.updates = int(done), int(updates)
+        # episodes are numbered: go on with ones that were not played yet
+        self.observation, _ = self.env.reset(seed=self.settings.seed + 1_000_003 * self.updates)
+
+
+def train(
+    settings: Settings, output: Path, resume: bool = False, quiet: bool = False, **changes: Any
+) -> Run:
+    """Train until `steps` actions are done; every 16 updates a line of the curve and a checkpoint."""
+    run = Run(settings, **changes)
+    policy, curve = output.with_suffix(".npz"), output.with_suffix(".csv")
+    if resume:
+        run.resume(policy)
+    with curve.open("a" if resume else "w", newline="") as file:
+        rows = csv.writer(file)
+        if not resume:
+            rows.writerow(["actions", "cpu_seconds", "success", "reward"])
+        began, recent = time.process_time(), {"success": 0.0, "episodes": 0.0, "reward": 0.0}
+        while run.done < settings.steps:
+            for name, value in run.advance().items():
+                recent[name] += value
+            if run.updates % 16 == 0 or run.done >= settings.steps:
+                share = recent["success"] / max(recent["episodes"], 1.0)
+                cpu = time.process_time() - began
+                rows.writerow([run.done, f"{cpu:.1f}", f"{share:.4f}", f"{recent['reward']:.3f}"])
+                file.flush()
+                run.save(policy)
+                if not quiet:
+                    print(
+                        f"{run.done:>9} actions  {cpu:7.1f} CPU s  {share:.3f} of the episodes reach the goal"
+                    )
+                recent = dict.fromkeys(recent, 0.0)
+    return run
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("id")
+    for field in dataclasses.fields(Settings)[1:]:
+        kind = float if isinstance(field.default, float) else int
+        parser.add_argument(f"--{field.name}", type=kind, default=field.default)
+    parser.add_argument("--output", type=Path, default=Path("policy"))
+    parser.add_argument("--resume", action="store_true")
+    given = vars(parser.parse_args())
+    output, resume = given.pop("output"), given.pop("resume")
+    train(Settings(**given), output, resume)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+"""Planning tasks as environments of Gymnasium (extra ``envs``): docs/learning.md has the table of what they do.
+
+`TaskEnv` is one environment, `TaskVectorEnv` many on one batch of the core; any `Task` will do. The published ones have
+ids, once this module is imported: ``gymnasium.make("qdsim/PlanarPushing-v0")``.
+"""
+
+from qdsim.envs.env import TaskEnv
+from qdsim.envs.ids import IDS, published
+from qdsim.envs.options import EnvOptions
+from qdsim.envs.policy import Policy
+from qdsim.envs.vector_env import TaskVectorEnv
+
+__all__ = ["IDS", "EnvOptions", "Policy", "TaskEnv", "TaskVectorEnv", "published"]

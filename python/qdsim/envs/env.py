@@ -1,0 +1,102 @@
+"""One environment of Gymnasium."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+
+from qdsim.array_type import Array
+from qdsim.envs.options import EnvOptions
+from qdsim.envs.rules import Players, Rules, checked
+from qdsim.planning.task.task import Task
+
+__all__ = ["TaskEnv", "picture"]
+
+
+class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked into
+    """A planning task as an environment: docs/learning.md says what is observed, done and rewarded.
+
+    Args:
+        task: the task.
+        options: `EnvOptions`, None for the defaults.
+        render_mode: None or "rgb_array" (needs Matplotlib).
+
+    Attributes:
+        rules: `Rules`, which the players of a `TaskVectorEnv` play by, too.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012  # Gymnasium's own name
+
+    def __init__(
+        self, task: Task, options: EnvOptions | None = None, render_mode: str | None = None
+    ) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"render_mode: expected None or 'rgb_array', got {render_mode!r}")
+        self.rules = Rules(task, options or EnvOptions())
+        self.render_mode = render_mode
+        self.observation_space = Box(-np.inf, np.inf, (self.rules.observation_size,), np.float64)
+        self.action_space = Box(-1.0, 1.0, (self.rules.action_size,), np.float64)
+        self._seed = np.asarray(np.random.SeedSequence().generate_state(1, np.uint64), np.uint64)
+        self._episode = np.zeros(1, dtype=np.uint64)
+        self._players: Players | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """A new episode; the same seed gives the same episodes in the same order."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._seed[:], self._episode[:] = seed, 0
+        self._players = self.rules.draw(self._seed, self._episode)
+        self._episode += np.uint64(1)
+        return self.rules.observe(self._players)[0], {}
+
+    def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """Acts; `info` has success, failed, lost, refused, and the errors shift (m) and turn (rad)."""
+        if self._players is None:
+            raise gymnasium.error.ResetNeeded("reset the environment before the first step")
+        given = checked(action, (self.rules.action_size,))
+        ended = self.rules.play(self._players, given[None])
+        info = {name: values[0].item() for name, values in ended.info().items()}
+        return (
+            self.rules.observe(self._players)[0],
+            float(ended.reward[0]),
+            bool(ended.terminated[0]),
+            bool(ended.truncated[0]),
+            info,
+        )
+
+    def render(self) -> Any:
+        """A picture (height, width, 3) of bytes."""
+        if self.render_mode is None or self._players is None:
+            return None
+        return picture(self.rules.task, self._players.q[0], self._players.goals.q[0])
+
+    @property
+    def q(self) -> Array:
+        """(nq,) where everything is."""
+        if self._players is None:
+            raise gymnasium.error.ResetNeeded("reset the environment before the first step")
+        return np.array(self._players.q[0])
+
+
+def picture(task: Task, q: Array, goal: Array) -> Any:
+    """A configuration as bytes (height, width, 3), in a window that has room for the goal."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from qdsim.planning.drawing.spatial import scene_of
+
+    ends = np.array([q, goal, task.start])
+    scene = scene_of(task.model, task.object, ends)
+    figure = Figure(figsize=(4.8, 4.8), dpi=100)
+    canvas: Any = FigureCanvasAgg(figure)  # its methods have no types
+    ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    ax.axis("off")
+    scene.prepare(ax, *scene.window(ends))
+    scene.draw(ax, q)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[:, :, :3].copy()

@@ -1,0 +1,130 @@
+"""What actions do: pushes by a sampler's parameters, or changes of the command."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.array_type import Array
+from qdsim.batch import rollout
+from qdsim.envs.options import EnvOptions
+from qdsim.planning.grasps.samplers import placed, strokes
+from qdsim.planning.task.task import Task
+
+__all__ = ["Moved", "Moves", "moves_of"]
+
+_STEP = 0.2
+
+
+@dataclasses.dataclass(frozen=True)
+class Moved:
+    """After an action: configurations (n, nq), the last commands (n, nu), which failed (n,) and which were no move
+    (n,), since the sampler's parameters gave no grasp; and the configurations (n, nq) where each began.
+    """
+
+    q: Array
+    command: Array
+    failed: NDArray[np.bool_]
+    refused: NDArray[np.bool_]
+    placed: Array
+
+
+class Moves(Protocol):
+    """Actions of one kind; `size` numbers in [-1, 1] each."""
+
+    size: int
+
+    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved: ...
+
+
+def moves_of(task: Task, options: EnvOptions) -> Moves:
+    """The moves that the options name.
+
+    Raises:
+        ValueError: for pushes of a task whose sampler takes no parameters.
+    """
+    return _Pushes(task, options) if options.action == "push" else _Commands(task, options)
+
+
+def _scale(task: Task, options: EnvOptions) -> float:
+    if options.scale is not None:
+        return options.scale
+    return _STEP if task.planner is None else float(np.max(task.planner.step))
+
+
+class _Commands:
+    def __init__(self, task: Task, options: EnvOptions) -> None:
+        self.task, self.options = task, options
+        self.size = task.model.nu
+        self.scale = _scale(task, options)
+        self.steps = options.sub_steps or 1
+
+    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved:
+        task = self.task
+        u = task.model.command_from(q) + self.scale * action
+        u = np.clip(u, *task.command_bounds)
+        course = np.broadcast_to(u[:, None], (len(q), self.steps, self.size))
+        found = rollout(
+            task.model,
+            q,
+            course,
+            task.options,
+            threads=self.options.threads,
+            errors="mark",
+            parameters=parameters,
+        )
+        none = np.zeros(len(q), dtype=bool)
+        return Moved(found.q[:, -1], u, ~found.ok, none, q)
+
+
+class _Pushes:
+    def __init__(self, task: Task, options: EnvOptions) -> None:
+        sampler = task.sampler
+        if sampler is None or not hasattr(sampler, "parameters"):
+            kind = "none" if sampler is None else type(sampler).__name__
+            raise ValueError(
+                f"action: 'push' needs a sampler with parameters (its `parameters` and `place`), the task has {kind}"
+            )
+        self.task, self.options, self.sampler = task, options, sampler
+        self.place_size = int(sampler.parameters)
+        self.stroke_size = int(getattr(sampler, "stroke_parameters", task.model.nu))
+        self.size = self.place_size + self.stroke_size
+        self.scale = _scale(task, options)
+        self.steps = options.sub_steps or 4
+
+    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved:
+        task, count = self.task, len(q)
+        where, how = action[:, : self.place_size], action[:, self.place_size :]
+        begin, good = placed(self.sampler, task.grasping_model, q, where)
+        command = task.model.command_from(begin)
+        inside = (command >= task.command_bounds[0] - 1e-9) & (
+            command <= task.command_bounds[1] + 1e-9
+        )
+        good &= inside.all(axis=1)
+        change = strokes(self.sampler, task.model, begin, where, how)
+        if change is None:
+            change = self.scale * how
+        ramp = np.arange(1, self.steps + 1) / self.steps
+        u = command[:, None] + ramp[:, None] * change[:, None]
+        u = np.clip(u, *task.command_bounds)
+        after, failed = q.copy(), np.zeros(count, dtype=bool)
+        rows = np.flatnonzero(good)
+        if len(rows):
+            own = {name: values[rows] for name, values in parameters.items()}
+            found = rollout(
+                task.model,
+                begin[rows],
+                u[rows],
+                task.options,
+                threads=self.options.threads,
+                errors="mark",
+                parameters=own,
+            )
+            after[rows] = found.q[:, -1]
+            failed[rows] = ~found.ok
+        command = np.where(good[:, None], u[:, -1], task.model.command_from(q))
+        return Moved(after, command, failed, ~good, np.where(good[:, None], begin, q))

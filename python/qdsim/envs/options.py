@@ -1,0 +1,86 @@
+"""Settings of environments."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Literal
+
+from qdsim._core import PARAMETER_NAMES
+from qdsim.arguments import fields, integer, number, one_of
+
+__all__ = ["EnvOptions"]
+
+_MOST = 2**31 - 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EnvOptions:
+    """How a task becomes an environment.
+
+    Attributes:
+        action: "push": the planners' own move. Parameters of the task's sampler, which puts the robot at the object, then
+            a change of the command (a stroke, where the sampler has those), ramped over `sub_steps`. "command": the robot
+            where it is, plus a bounded change: ``u = command at q + scale * action``, within the task's bounds.
+        scale: of a change of the command, rad or m (times the gear); None: the planner's own step, 0.2 without one.
+        sub_steps: steps that one action is held for, or a push is ramped over; None: 4 of a push, 1 of a command.
+        horizon: actions until an episode is truncated; None: 40 pushes, 64 commands.
+        start: "grasp": the object anywhere in the task's box with the robot at it, drawn from a pool; "task": the task's
+            own start.
+        goal: "random": anywhere in the task's box; "task": the task's own.
+        near: half of the random goals are only a share of the way off, ``U ** near`` with U uniform in [0, 1); None:
+            all are anywhere.
+        pool: starts that are drawn once, when they are first needed.
+        pool_seed: of these.
+        success, push_cost, failure: rewards: for reaching the goal, of every push (>= 0, taken off), and of losing the
+            object or failing a step (>= 0, taken off).
+        reach: weight of the term that keeps the robot near the object where its workspace has no bounds; "command" only.
+        lost: m from the task's start, where the object counts as lost; None: the diagonal of the task's box and four of
+            its `length` more.
+        randomize: from names of `model.parameters` to (low, high): factors on the model's values, one for each episode.
+        threads: of the core.
+
+    Raises:
+        TypeError, ValueError: naming the field and what was wrong with it.
+    """
+
+    action: Literal["push", "command"] = "push"
+    scale: float | None = None
+    sub_steps: int | None = None
+    horizon: int | None = None
+    start: Literal["grasp", "task"] = "grasp"
+    goal: Literal["random", "task"] = "random"
+    near: float | None = None
+    pool: int = 1024
+    pool_seed: int = 0
+    success: float = 5.0
+    push_cost: float = 0.05
+    failure: float = 2.0
+    reach: float = 1.0
+    lost: float | None = None
+    randomize: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        fields(self, one_of, "action", allowed=("push", "command"))
+        fields(self, one_of, "start", allowed=("grasp", "task"))
+        fields(self, one_of, "goal", allowed=("random", "task"))
+        fields(self, number, "scale", "lost", "near", above=0, or_none=True)
+        fields(self, integer, "sub_steps", "horizon", least=1, most=_MOST, or_none=True)
+        fields(self, integer, "pool", "threads", least=1, most=_MOST)
+        fields(self, integer, "pool_seed", least=0, most=_MOST)
+        fields(self, number, "success", "push_cost", "failure", "reach", least=0)
+        if not isinstance(self.randomize, Mapping):
+            raise TypeError(
+                f"randomize: expected a mapping from names to factors, got {type(self.randomize).__name__}"
+            )
+        for name, factors in self.randomize.items():
+            if name not in PARAMETER_NAMES:
+                raise ValueError(
+                    f"randomize: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
+                )
+            if not isinstance(factors, tuple) or len(factors) != 2:
+                raise TypeError(f"randomize[{name!r}]: expected (low, high), got {factors!r}")
+            low = number(f"randomize[{name!r}]: low", factors[0], above=0)
+            number(f"randomize[{name!r}]: high", factors[1], least=low)
+        object.__setattr__(self, "randomize", dict(self.randomize))

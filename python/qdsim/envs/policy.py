@@ -1,0 +1,76 @@
+"""Policies as files: layers of tanh on scaled observations, whatever trained them."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+import zipfile
+from typing import Any
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.whole_files import replacing
+
+__all__ = ["Policy"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Policy:
+    """A network from observations to actions.
+
+    Attributes:
+        id: of the environment that it was trained in.
+        weights: matrices and biases of its layers, tanh between them.
+        mean, spread: observations are taken relative to these, and clipped to 10.
+    """
+
+    id: str
+    weights: list[tuple[Array, Array]]
+    mean: Array
+    spread: Array
+
+    def __call__(self, observation: Array) -> Array:
+        """Actions (..., k) in [-1, 1] of observations (..., n).
+
+        Raises:
+            ValueError: for observations of another size.
+        """
+        if observation.shape[-1:] != self.mean.shape:
+            raise ValueError(
+                f"policy: expected {len(self.mean)} numbers an observation, got shape {observation.shape}"
+            )
+        x = np.clip((observation - self.mean) / self.spread, -10.0, 10.0)
+        for W, b in self.weights[:-1]:
+            x = np.tanh(x @ W + b)
+        W, b = self.weights[-1]
+        return np.asarray(np.clip(x @ W + b, -1.0, 1.0), np.float64)
+
+    def save(self, path: str | os.PathLike[str], **more: Any) -> None:
+        """Write it, with more arrays beside, as NPZ: whole or not at all."""
+        arrays: dict[str, Any] = {"id": np.array(self.id), "mean": self.mean, "spread": self.spread}
+        for k, (W, b) in enumerate(self.weights):
+            arrays[f"weight_{k}"], arrays[f"bias_{k}"] = W, b
+        with replacing(path) as file:
+            np.savez(file, **arrays, **more)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Policy:
+        """What `save` wrote.
+
+        Raises:
+            ValueError: for a file that is none, naming it.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as found:
+                count = sum(name.startswith("weight_") for name in found)
+                weights = [(found[f"weight_{k}"], found[f"bias_{k}"]) for k in range(count)]
+                policy = cls(str(found["id"]), weights, found["mean"], found["spread"])
+        except (KeyError, zipfile.BadZipFile, EOFError, ValueError) as error:
+            raise ValueError(f"{os.fspath(path)}: no policy ({error})") from None
+        sizes = [len(policy.mean), *(len(b) for _, b in policy.weights)]
+        fits = all(W.shape == s for (W, _), s in zip(policy.weights, itertools.pairwise(sizes)))
+        if not policy.weights or not fits or policy.spread.shape != policy.mean.shape:
+            raise ValueError(f"{os.fspath(path)}: no policy (layers that do not fit each other)")
+        return policy

@@ -1,0 +1,152 @@
+"""Many environments on one batch of the core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from qdsim.arguments import integer
+from qdsim.array_type import Array
+from qdsim.envs.env import TaskEnv, picture
+from qdsim.envs.options import EnvOptions
+from qdsim.envs.rules import Players, Rules, checked
+from qdsim.planning.task.task import Task
+
+__all__ = ["TaskVectorEnv"]
+
+_MOST = 2**31 - 1
+
+
+class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked into
+    """`num_envs` times a `TaskEnv`, all of them stepped by one call of the core.
+
+    Environment i plays the episodes of a `TaskEnv` that was reset with ``seed + i``, whatever their number.
+
+    Args:
+        task, options, render_mode: as of `TaskEnv`.
+        num_envs: how many.
+        autoreset_mode: Gymnasium's three modes. SAME_STEP: what an ended episode ended on is in
+            ``infos["final_obs"]`` and ``infos["final_info"]``. DISABLED: ended ones are reset with
+            ``options={"reset_mask": ...}``.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int,
+        options: EnvOptions | None = None,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"render_mode: expected None or 'rgb_array', got {render_mode!r}")
+        self.num_envs = integer("num_envs", num_envs, least=1, most=_MOST)
+        self.rules = Rules(task, options or EnvOptions())
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**TaskEnv.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = render_mode
+        rules = self.rules
+        self.single_observation_space = Box(-np.inf, np.inf, (rules.observation_size,), np.float64)
+        self.single_action_space = Box(-1.0, 1.0, (rules.action_size,), np.float64)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        first = int(np.random.SeedSequence().generate_state(1)[0])
+        self._seeds = np.arange(first, first + self.num_envs).astype(np.uint64)
+        self._episodes = np.zeros(self.num_envs, dtype=np.uint64)
+        self._ended = np.zeros(self.num_envs, dtype=bool)
+        self._players: Players | None = None
+
+    def reset(
+        self,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Array, dict[str, Any]]:
+        """New episodes, of all or of those in ``options["reset_mask"]``."""
+        mask = np.ones(self.num_envs, dtype=bool)
+        if options is not None and "reset_mask" in options:
+            mask = _mask(options["reset_mask"], self.num_envs)
+        if isinstance(seed, list) and len(seed) != self.num_envs:
+            raise ValueError(f"seed: expected {self.num_envs} of them, got {len(seed)}")
+        for i in np.flatnonzero(mask):
+            own = seed[i] if isinstance(seed, list) else None if seed is None else seed + int(i)
+            if own is not None:
+                self._seeds[i], self._episodes[i] = own, 0
+        self._begin(np.flatnonzero(mask))
+        assert self._players is not None
+        return self.rules.observe(self._players), {}
+
+    def step(
+        self, actions: Any
+    ) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """Acts in all environments (num_envs, action); infos are arrays, with their masks."""
+        if self._players is None:
+            raise ValueError("step: reset the environments before the first step")
+        given = checked(actions, (self.num_envs, self.rules.action_size))
+        if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
+            which = np.flatnonzero(self._ended).tolist()
+            raise ValueError(f"step: environments {which} have ended; reset them by reset_mask")
+        began = np.flatnonzero(self._ended)
+        ended = self.rules.play(self._players, given)
+        reward, terminated, truncated = ended.reward, ended.terminated, ended.truncated
+        everyone = np.ones(self.num_envs, dtype=bool)
+        infos: dict[str, Any] = {}
+        for name, values in ended.info().items():
+            infos[name], infos[f"_{name}"] = values, everyone.copy()
+        if self.autoreset_mode is AutoresetMode.NEXT_STEP and len(began):
+            # these have only begun anew, whatever they did
+            self._begin(began)
+            reward[began], terminated[began], truncated[began] = 0.0, False, False
+            for name in ended.info():
+                infos[f"_{name}"][began] = False
+        self._ended = terminated | truncated
+        observations = self.rules.observe(self._players)
+        if self.autoreset_mode is AutoresetMode.SAME_STEP and self._ended.any():
+            rows = np.flatnonzero(self._ended)
+            final = np.full(self.num_envs, None, dtype=object)
+            for i in rows:
+                final[i] = observations[i].copy()
+            infos["final_obs"], infos["_final_obs"] = final, self._ended.copy()
+            infos["final_info"] = {
+                name: infos[name] for name in list(infos) if name.lstrip("_") in ended.info()
+            }
+            infos["_final_info"] = self._ended.copy()
+            self._begin(rows)
+            self._ended[:] = False
+            observations = self.rules.observe(self._players)
+        return observations, reward, terminated, truncated, infos
+
+    def _begin(self, rows: NDArray[np.intp]) -> None:
+        fresh = self.rules.draw(self._seeds[rows], self._episodes[rows])
+        self._episodes[rows] += np.uint64(1)
+        self._ended[rows] = False
+        if self._players is None:
+            if len(rows) < self.num_envs:
+                raise ValueError("reset: the first one is of all environments")
+            self._players = fresh
+        else:
+            self._players.put(rows, fresh)
+
+    def render(self) -> Any:
+        """Pictures, one of each."""
+        if self.render_mode is None or self._players is None:
+            return None
+        players = self._players
+        return tuple(picture(self.rules.task, q, g) for q, g in zip(players.q, players.goals.q))
+
+
+def _mask(mask: Any, count: int) -> NDArray[np.bool_]:
+    found = np.asarray(mask)
+    if found.dtype != np.bool_ or found.shape != (count,):
+        raise ValueError(
+            f"reset_mask: expected ({count},) booleans, got {found.shape} of {found.dtype}"
+        )
+    if not found.any():
+        raise ValueError("reset_mask: it names no environment")
+    return found

@@ -1,0 +1,53 @@
+"""Samplers that take their choice as numbers: for policies, and for many configurations at once."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.array_type import Array
+from qdsim.model import Model
+
+__all__ = ["ParametricSampler", "placed", "strokes"]
+
+
+@runtime_checkable
+class ParametricSampler(Protocol):
+    """A contact sampler whose grasp is a function of `parameters` numbers in [-1, 1]; random calls draw them.
+
+    It may have `place_batch(model, q, x)` for configurations (n, nq) and numbers (n, parameters), which returns
+    configurations and which of them are grasps; and `stroke_parameters` and `stroke(model, q, x, y)`, the change
+    (n, nu) of the command that numbers y (n, stroke_parameters) mean after the grasps q (n, nq) of x: a push into the
+    object, where the joints' own directions say little.
+    """
+
+    parameters: int
+
+    def place(self, model: Model, q: Array, x: Array) -> Array | None:
+        """The grasp (nq,) of the object at its pose in ``q`` (nq,) that ``x`` (parameters,) means, None if it is none."""
+        ...
+
+
+def placed(sampler: Any, model: Model, q: Array, x: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Grasps (n, nq) of the objects in q (n, nq) by numbers x (n, parameters), and which are grasps (n,); the others
+    keep their q.
+    """
+    if hasattr(sampler, "place_batch"):
+        found: tuple[Array, NDArray[np.bool_]] = sampler.place_batch(model, q, x)
+        return found
+    out, good = q.copy(), np.zeros(len(q), dtype=bool)
+    for i, (here, numbers) in enumerate(zip(q, x)):
+        grasp = sampler.place(model, here, numbers)
+        if grasp is not None:
+            out[i], good[i] = grasp, True
+    return out, good
+
+
+def strokes(sampler: Any, model: Model, q: Array, x: Array, y: Array) -> Array | None:
+    """Changes of the command (n, nu) that a sampler's strokes y mean; None of one that has no strokes."""
+    if not hasattr(sampler, "stroke"):
+        return None
+    found: Array = sampler.stroke(model, q, x, y)
+    return found

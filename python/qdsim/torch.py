@@ -1,0 +1,321 @@
+"""Steps and rollouts as torch functions, with their pullbacks (extra ``torch``).
+
+Operators of `torch.library` with fake, autograd and vmap rules, so that `torch.func.vmap`, `torch.compile` and
+`torch.autograd.gradcheck` know them (`torch.func.grad` takes no such operators, `torch.autograd` does): a rollout and its pullback are one call of the C core each, all samples one batch
+on its threads. On the CPU only; arrays of 32 bits are stepped in 64 bits and rounded at the end.
+
+Derivatives are those of f(normalize(q)) by the nq numbers of q, as `qdsim.jax` has them: of a quaternion p the
+gradient is at right angles to p. In tangent coordinates: `qdsim.rollout_vjp`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
+from .arguments import number, one_of
+from .batch import argument_shape
+from .batch import rollout as _rollout_batch
+from .batch_in import check_errors, check_model, thread_count
+from .batch_products import rollout_vjp
+from .model import Model
+from .step import Options
+
+__all__ = ["rollout", "step"]
+
+_OF_STEPS = ("u", "tau", "wrench")
+
+
+def step(
+    model: Model,
+    q: Any,
+    u: Any,
+    options: Options | None = None,
+    *,
+    tau: Any = None,
+    wrench: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    derivative: Literal["step", "smoothed"] = "step",
+    kappa: float | None = None,
+    threads: int | None = None,
+    errors: Literal["raise", "mark"] = "raise",
+) -> Any:
+    """q_next (..., nq) = f(q, u), differentiable by every tensor.
+
+    Args:
+        model, options: As in `qdsim.step`.
+        q, u, tau, wrench: Tensors (..., nq), (..., nu), (..., nv), (..., body_count, 6), whose leading dimensions
+            broadcast.
+        parameters: From names of `model.parameters` to tensors (..., *shape) in place of the model's.
+        derivative, kappa: As in `qdsim.vjp_batch`.
+        threads: As in `qdsim.step_batch`.
+        errors: "raise": SolverError that names the first failed sample. "mark": returns (q_next, ok (...)) instead;
+            failed samples keep their q and pull nothing back.
+
+    Raises:
+        As `qdsim.step_batch`.
+    """
+    given = {
+        "q": torch.as_tensor(q),
+        "u": torch.as_tensor(u).unsqueeze(-2),
+        **({} if tau is None else {"tau": torch.as_tensor(tau).unsqueeze(-2)}),
+        **({} if wrench is None else {"wrench": torch.as_tensor(wrench).unsqueeze(-3)}),
+    }
+    call = _call_of(model, options, derivative, kappa, threads, errors)
+    path, ok = _run(call, model, given, parameters)
+    return path[..., 1, :] if errors == "raise" else (path[..., 1, :], ok)
+
+
+def rollout(
+    model: Model,
+    q0: Any,
+    u: Any,
+    options: Options | None = None,
+    *,
+    tau: Any = None,
+    wrench: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    derivative: Literal["step", "smoothed"] = "step",
+    kappa: float | None = None,
+    threads: int | None = None,
+    errors: Literal["raise", "mark"] = "raise",
+) -> Any:
+    """Configurations (..., T + 1, nq) of T steps in a row, the normalised first one included.
+
+    Args:
+        q0, u: Tensors (..., nq) and (..., T, nu).
+        tau, wrench: As in `step`, (..., T, nv) and (..., T, body_count, 6).
+        model, options, parameters, derivative, kappa, threads, errors: As in `step`.
+
+    Raises:
+        As `qdsim.rollout`.
+    """
+    given = {
+        "q": torch.as_tensor(q0),
+        "u": torch.as_tensor(u),
+        **({} if tau is None else {"tau": torch.as_tensor(tau)}),
+        **({} if wrench is None else {"wrench": torch.as_tensor(wrench)}),
+    }
+    call = _call_of(model, options, derivative, kappa, threads, errors)
+    path, ok = _run(call, model, given, parameters)
+    return path if errors == "raise" else (path, ok)
+
+
+# ---------------------------------------------------------------- calls
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What an operator is told by a number, since it takes no objects."""
+
+    model: Model
+    options: Options
+    kappa: float | None
+    threads: int
+    errors: Literal["raise", "mark"]
+
+
+_lock = threading.Lock()
+_numbers: dict[_Call, int] = {}
+_calls: list[_Call] = []
+"""They live as long as the process, as compiled programs may."""
+
+
+def _call_of(
+    model: Model,
+    options: Options | None,
+    derivative: str,
+    kappa: float | None,
+    threads: int | None,
+    errors: Literal["raise", "mark"],
+) -> int:
+    check_model(model)
+    check_errors(errors)
+    one_of("derivative", derivative, allowed=("step", "smoothed"))
+    if options is not None and not isinstance(options, Options):
+        raise TypeError(f"options: expected a qdsim.Options, got {type(options).__name__}")
+    if (derivative == "smoothed") != (kappa is not None):
+        raise ValueError(
+            f"kappa: expected with derivative='smoothed' and only then, got {kappa!r} with {derivative!r}"
+        )
+    wide = None if kappa is None else number("kappa", kappa, above=0)
+    call = _Call(model, options or Options(), wide, thread_count(threads), errors)
+    with _lock:
+        if call not in _numbers:
+            _numbers[call] = len(_calls)
+            _calls.append(call)
+        return _numbers[call]
+
+
+def _run(
+    call: int, model: Model, given: dict[str, Any], parameters: Mapping[str, Any] | None
+) -> tuple[Any, Any]:
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise TypeError(
+            f"parameters: expected a mapping from names to tensors, got {type(parameters).__name__}"
+        )
+    for name in parameters or ():
+        if name not in PARAMETER_NAMES:
+            raise ValueError(
+                f"parameters: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
+            )
+    values = {name: torch.as_tensor(value) for name, value in (parameters or {}).items()}
+    tensors = {**given, **values}
+    dtype = torch.float32
+    for name, tensor in tensors.items():
+        if tensor.device.type != "cpu":
+            raise ValueError(f"{name}: expected a tensor on the CPU, got one on {tensor.device}")
+        if tensor.is_complex() or tensor.dtype == torch.bool:
+            raise TypeError(f"{name}: expected a tensor of real numbers, got {tensor.dtype}")
+        wide = tensor.dtype if tensor.is_floating_point() else torch.get_default_dtype()
+        dtype = torch.promote_types(dtype, wide)
+    steps = given["u"].shape[-2] if given["u"].ndim >= 2 else 0
+    leads = {}
+    for name, tensor in tensors.items():
+        shape = (model.nq,) if name == "q" else argument_shape(model, name)
+        tail = (steps, *shape) if name in _OF_STEPS else shape
+        own = tensor.ndim - len(tail)
+        if own < 0 or tuple(tensor.shape[own:]) != tail:
+            sizes = ", ".join(["...", *map(str, tail)])
+            raise ValueError(f"{name}: expected shape ({sizes}), got {tuple(tensor.shape)}")
+        leads[name] = tuple(tensor.shape[:own])
+    lead = torch.broadcast_shapes(*leads.values())
+    names = [name for name in ARGUMENT_NAMES if name in tensors]
+    rows = []
+    for name in names:
+        tail = tensors[name].shape[len(leads[name]) :]
+        rows.append(tensors[name].to(dtype).expand(*lead, *tail))
+    path, status = torch.ops.qdsim.rollout(rows, call, names)
+    return path, status == 0
+
+
+def _keywords(names: list[str], arrays: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of `qdsim.rollout` and its parameters, as arrays of doubles."""
+    wide = {name: array.detach().to(torch.float64).numpy() for name, array in zip(names, arrays)}
+    parameters = {name: wide.pop(name) for name in names if name in PARAMETER_NAMES}
+    return wide, parameters
+
+
+def _forward(arrays: list[torch.Tensor], call: int, names: list[str]) -> tuple[Any, Any]:
+    own = _calls[call]
+    wide, parameters = _keywords(names, arrays)
+    found = _rollout_batch(
+        own.model,
+        wide.pop("q"),
+        wide.pop("u"),
+        own.options,
+        **wide,
+        parameters=parameters,
+        threads=own.threads,
+        errors=own.errors,
+    )
+    path = torch.from_numpy(found.q).to(arrays[0].dtype)
+    return path, torch.from_numpy(np.ascontiguousarray(found.status))
+
+
+def _backward(
+    arrays: list[torch.Tensor], cotangent: torch.Tensor, call: int, names: list[str]
+) -> list[torch.Tensor]:
+    own = _calls[call]
+    wide, parameters = _keywords(names, arrays)
+    found = rollout_vjp(
+        own.model,
+        wide.pop("q"),
+        wide.pop("u"),
+        own.options,
+        **wide,
+        parameters=parameters,
+        cotangent=cotangent.detach().to(torch.float64).numpy(),
+        wrt=names,
+        threads=own.threads,
+        errors=own.errors,
+        coordinates="ambient",
+        derivative="step" if own.kappa is None else "smoothed",
+        kappa=own.kappa,
+    )
+    failed = ~found.ok
+    out = []
+    for name, array in zip(names, arrays):
+        gradient = found.gradients[name]
+        gradient[failed] = 0.0
+        out.append(torch.from_numpy(gradient).to(array.dtype).reshape(array.shape))
+    return out
+
+
+def _fake_forward(arrays: list[Any], call: int, names: list[str]) -> tuple[Any, Any]:
+    q, u = (arrays[names.index(name)] for name in ("q", "u"))
+    lead = q.shape[:-1]
+    return (
+        q.new_empty((*lead, u.shape[-2] + 1, q.shape[-1])),
+        q.new_empty(lead, dtype=torch.int32),
+    )
+
+
+def _fake_backward(
+    arrays: list[Any], cotangent: Any, call: int, names: list[str]
+) -> list[torch.Tensor]:
+    return [torch.empty_like(array, memory_format=torch.contiguous_format) for array in arrays]
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    arrays, ctx.call, ctx.names = inputs
+    ctx.save_for_backward(*arrays)
+    ctx.mark_non_differentiable(output[1])
+
+
+def _pull(ctx: Any, cotangent: Any, _: Any) -> tuple[Any, None, None]:
+    arrays = list(ctx.saved_tensors)
+    found = torch.ops.qdsim.rollout_pullback(arrays, cotangent, ctx.call, ctx.names)
+    return found, None, None
+
+
+def _batched(info: Any, dims: Any, tensors: list[Any]) -> list[Any]:
+    """All with the new dimension in front."""
+    return [
+        tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+        for tensor, dim in zip(tensors, dims)
+    ]
+
+
+def _vmap_forward(info: Any, in_dims: Any, arrays: Any, call: int, names: list[str]) -> Any:
+    found = torch.ops.qdsim.rollout(_batched(info, in_dims[0], arrays), call, names)
+    return found, (0, 0)
+
+
+def _vmap_backward(
+    info: Any, in_dims: Any, arrays: Any, cotangent: Any, call: int, names: list[str]
+) -> Any:
+    every = _batched(info, [*in_dims[0], in_dims[1]], [*arrays, cotangent])
+    found = torch.ops.qdsim.rollout_pullback(every[:-1], every[-1], call, names)
+    return found, [0] * len(found)
+
+
+def _register() -> None:
+    forward = torch.library.custom_op(
+        "qdsim::rollout",
+        _forward,
+        mutates_args=(),
+        schema="(Tensor[] arrays, int call, str[] names) -> (Tensor, Tensor)",
+        device_types="cpu",
+    )
+    backward = torch.library.custom_op(
+        "qdsim::rollout_pullback",
+        _backward,
+        mutates_args=(),
+        schema="(Tensor[] arrays, Tensor cotangent, int call, str[] names) -> Tensor[]",
+        device_types="cpu",
+    )
+    forward.register_fake(_fake_forward)
+    backward.register_fake(_fake_backward)
+    forward.register_autograd(_pull, setup_context=_keep)
+    forward.register_vmap(_vmap_forward)
+    backward.register_vmap(_vmap_backward)
+
+
+_register()

@@ -1,0 +1,284 @@
+"""Environments: Gymnasium's own checks, what Gymnasium's own vectors do with one of ours, and physics by single steps."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scenes
+
+import qdsim
+from qdsim import systems
+from qdsim.planning import samplers
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
+
+from qdsim.envs import IDS, EnvOptions, Policy, TaskEnv, TaskVectorEnv, published  # noqa: E402
+from qdsim.envs.streams import uniforms  # noqa: E402
+
+SMALL = {"pool": 24}
+FEW = (
+    "qdsim/PlanarPushing-v0",
+    "qdsim/PlanarHand-v0",
+    "qdsim/PlanarHandCommand-v0",
+    "qdsim/AllegroBall-v0",
+)
+
+
+def vector(name: str, count: int, *, mode: str = "SameStep", **changes: object) -> TaskVectorEnv:
+    task, options = published(name, **{**SMALL, **changes})
+    return TaskVectorEnv(task, count, options, autoreset_mode=mode)
+
+
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.filterwarnings("ignore")
+def test_gymnasium_finds_nothing_wrong(name: str) -> None:
+    env = gymnasium.make(name, **SMALL)
+    check_env(env.unwrapped, skip_render_check=True)
+    many = gymnasium.make_vec(name, num_envs=3, vectorization_mode="vector_entry_point", **SMALL)
+    observation, _ = many.reset(seed=1)
+    assert observation in many.observation_space
+    observation, reward, *_ = many.step(many.action_space.sample())
+    assert observation in many.observation_space and reward.shape == (3,)
+
+
+def test_every_id_has_its_task() -> None:
+    for name, (system, task, action, _) in IDS.items():
+        found, options = published(name)
+        assert found.name and options.action == action
+        assert task in systems.load(system).tasks
+    with pytest.raises(ValueError, match=r"^name: expected one of"):
+        published("qdsim/Nothing-v0")
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
+@pytest.mark.parametrize("name", FEW[:3])
+def test_a_vector_is_many_single_ones(name: str, mode: str) -> None:
+    """The same numbers as Gymnasium's own vector of single environments, through ends and resets."""
+    changes = {"horizon": 3, "near": 3.0, "randomize": {"pair_friction": (0.7, 1.3)}}
+    ours = vector(name, 4, mode=mode, **changes)
+    task, options = published(name, **SMALL, **changes)
+    theirs = SyncVectorEnv([lambda: TaskEnv(task, options)] * 4, autoreset_mode=AutoresetMode(mode))
+    a, b = ours.reset(seed=5)[0], theirs.reset(seed=5)[0]
+    assert np.array_equal(a, b)
+    rng = np.random.default_rng(0)
+    ended = 0
+    for _ in range(8):
+        action = rng.uniform(-1.0, 1.0, ours.action_space.shape)
+        a, b = ours.step(action), theirs.step(action)
+        assert all(np.array_equal(x, y) for x, y in zip(a[:4], b[:4]))
+        over = a[2] | a[3]
+        ended += over.sum()
+        if mode == "SameStep" and over.any():
+            assert np.array_equal(a[4]["_final_obs"], over)
+            for i in np.flatnonzero(over):
+                assert np.array_equal(a[4]["final_obs"][i], b[4]["final_obs"][i])
+    assert ended >= 4
+
+
+def test_resets_by_hand() -> None:
+    env = vector(FEW[0], 3, mode="Disabled", horizon=2)
+    with pytest.raises(ValueError, match=r"^step: reset"):
+        env.step(np.zeros((3, 4)))
+    env.reset(seed=0)
+    for _ in range(2):
+        *_, truncated, _ = env.step(np.zeros((3, 4)))
+    assert truncated.all()
+    with pytest.raises(ValueError, match=r"environments \[0, 1, 2\] have ended"):
+        env.step(np.zeros((3, 4)))
+    mask = np.array([True, False, True])
+    env.reset(options={"reset_mask": mask})
+    with pytest.raises(ValueError, match=r"environments \[1\] have ended"):
+        env.step(np.zeros((3, 4)))
+    for wrong in (np.zeros(3, bool), np.ones(2, bool), np.ones(3)):
+        with pytest.raises(ValueError, match=r"^reset_mask: "):
+            env.reset(options={"reset_mask": wrong})
+
+
+def test_episodes_do_not_depend_on_how_many_there_are() -> None:
+    few, many = vector(FEW[0], 2), vector(FEW[0], 7)
+    assert np.array_equal(few.reset(seed=3)[0], many.reset(seed=3)[0][:2])
+    seeds, episodes = np.arange(2000, dtype=np.uint64), np.zeros(2000, dtype=np.uint64)
+    numbers = uniforms(seeds, episodes, 3)
+    assert np.array_equal(numbers[7], uniforms(seeds[7:8], episodes[:1], 3)[0])
+    numbers = np.concatenate([numbers, uniforms(seeds[:1].repeat(2000), seeds, 3)], axis=1)
+    assert np.abs(numbers.mean(axis=0) - 0.5).max() < 0.03
+    assert np.abs(np.corrcoef(numbers.T) - np.eye(6)).max() < 0.1
+
+
+@pytest.mark.parametrize("name", [FEW[0], FEW[2]])
+def test_actions_are_steps_of_the_model(name: str) -> None:
+    task, options = published(name, **SMALL, goal="task", randomize={"pair_friction": (0.5, 2.0)})
+    env = TaskVectorEnv(task, 3, options)
+    env.reset(seed=2)
+    before = dataclasses.replace(env._players)
+    friction = env._players.parameters["pair_friction"]
+    assert len(np.unique(friction[:, 0, 0])) == 3
+    action = np.random.default_rng(1).uniform(-1.0, 1.0, env.action_space.shape)
+    env.step(action)
+    for i in range(3):
+        model = task.model.with_parameters(pair_friction=friction[i])
+        q = before.q[i]
+        if options.action == "push":
+            x, y = action[i, :2], action[i, 2:]
+            q = task.sampler.place(task.model, q, x)
+            change = task.sampler.stroke(task.model, q[None], x[None], y[None])[0]
+            commands = model.command_from(q) + np.arange(1, 5)[:, None] / 4 * change
+        else:
+            commands = [np.clip(model.command_from(q) + 0.2 * action[i], *task.command_bounds)]
+        for u in commands:
+            q = qdsim.step(model, q, u, task.options).q_next
+        assert np.allclose(env._players.q[i], q, atol=1e-12)
+
+
+def test_observations_know_no_whole_turns() -> None:
+    task, options = published(FEW[0], **SMALL)
+    env = TaskVectorEnv(task, 2, options)
+    env.reset(seed=0)
+    here = env.rules.observe(env._players)
+    turn = task.model.slice_q("theta" if "theta" in task.model.joint_names else "box").stop - 1
+    turned = env._players
+    turned.q[:, turn] += 2.0 * np.pi
+    assert np.allclose(env.rules.observe(turned), here, atol=1e-9)
+    shift, angle = env.rules.viewer.errors(turned.q, turned.goals.q)
+    assert (angle <= np.pi + 1e-9).all() and (shift > 0.0).all()
+
+
+class HalfSampler(samplers.BoxSideSampler):
+    """Refuses half of the outline."""
+
+    def place_batch(self, model, q, x):
+        found, good = super().place_batch(model, q, x)
+        good &= x[:, 0] > 0.0
+        return np.where(good[:, None], found, q), good
+
+
+def test_failed_steps_end_their_own_episode_only() -> None:
+    """Without the mass term nothing decides how a box turns about its one contact."""
+    task, _ = published(FEW[0])
+    task = task.replace(options=task.options.replace(epsilon=0.0), sampler=HalfSampler())
+    env = TaskVectorEnv(task, 24, EnvOptions(failure=7.0, push_cost=0.5, **SMALL))
+    env.reset(seed=0)
+    before = env._players.q.copy()
+    action = np.random.default_rng(0).uniform(-1.0, 1.0, env.action_space.shape)
+    observation, reward, terminated, _, info = env.step(action)
+    failed = info["failed"]
+    assert np.array_equal(failed, action[:, 0] > 0.0) and np.array_equal(terminated, failed)
+    assert np.array_equal(info["refused"], ~failed)
+    assert np.allclose(reward[failed], -7.5) and np.allclose(reward[~failed], -0.5)
+    assert np.isfinite(observation).all()
+    # the failed ones have begun anew, the others are where they were
+    same = (env._players.q == before).all(axis=1)
+    assert np.array_equal(same, ~failed)
+    assert env._players.actions_done.tolist() == (~failed).astype(int).tolist()
+
+
+def test_wrong_arguments_are_named() -> None:
+    env = vector(FEW[0], 2)
+    env.reset(seed=0)
+    for action, kind, said in (
+        (np.full((2, 4), np.nan), ValueError, r"^action: element \[0, 0\] is nan"),
+        (np.zeros((3, 4)), ValueError, r"^action: expected shape \(2, 4\)"),
+        (np.zeros((2, 4), dtype=complex), TypeError, r"^action: expected real numbers"),
+    ):
+        with pytest.raises(kind, match=said):
+            env.step(action)
+    task, _ = published(FEW[0])
+    with pytest.raises(ValueError, match=r"^num_envs: "):
+        TaskVectorEnv(task, 0)
+    with pytest.raises(ValueError, match=r"^action: 'push' needs a sampler"):
+        TaskEnv(task.replace(sampler=None))
+    with pytest.raises(ValueError, match=r"^render_mode: "):
+        TaskEnv(task, render_mode="human")
+    for wrong in (
+        {"action": "pull"},
+        {"near": 0.0},
+        {"pool": 0},
+        {"horizon": 0},
+        {"success": -1.0},
+    ):
+        with pytest.raises(ValueError, match=f"^{next(iter(wrong))}: "):
+            EnvOptions(**wrong)
+    for wrong in ({"mass": (1.0, 2.0)}, {"body_mass": (2.0, 1.0)}):
+        with pytest.raises(ValueError, match=r"^randomize"):
+            EnvOptions(randomize=wrong)
+
+
+def test_pictures() -> None:
+    env = gymnasium.make(FEW[0], render_mode="rgb_array", **SMALL)
+    env.reset(seed=0)
+    picture = env.render()
+    assert picture.dtype == np.uint8 and picture.shape[2] == 3 and picture.std() > 1.0
+
+
+# ---------------------------------------------------------------- samplers
+
+
+@pytest.mark.parametrize(
+    ("system", "task"),
+    [
+        ("planar_pushing", "move_back"),
+        ("planar_hand", "half_turn"),
+        ("allegro_sphere", "half_turn"),
+    ],
+)
+def test_samplers_take_their_choice_as_numbers(system: str, task: str) -> None:
+    given = systems.load(system).tasks[task]
+    sampler, model, rng = given.sampler, given.model, np.random.default_rng(0)
+    assert isinstance(sampler, samplers.ParametricSampler)
+    x = rng.uniform(-1.0, 1.0, (12, sampler.parameters))
+    q = np.repeat(given.start[None], 12, axis=0)
+    found, good = samplers.placed(sampler, model, q, x)
+    assert good.sum() >= 3
+    for here, numbers, grasp, is_good in zip(q, x, found, good):
+        alone = sampler.place(model, here, numbers)
+        assert (alone is not None) == is_good
+        assert np.array_equal(grasp, here if alone is None else alone)
+        if is_good:
+            robot = np.setdiff1d(np.arange(model.nq), given.space.q)
+            assert np.array_equal(np.delete(grasp, robot), here[given.space.q])
+            contacts = model.collide(grasp, 0.0)
+            moved = np.isin(contacts["body_a"], model.geom_body) & (contacts["dist"] < -1e-3)
+            assert not moved.any()
+
+
+def test_poses_of_many_configurations() -> None:
+    for scene in (scenes.planar_hand(), scenes.pendulum()):
+        rng = np.random.default_rng(0)
+        q = np.array([scene.sample(rng)[0] for _ in range(6)]).reshape(2, 3, -1)
+        pos, rot = qdsim.body_poses(scene.model, q, threads=2)
+        for i in np.ndindex(2, 3):
+            p, r = scene.model.body_poses(q[i])
+            assert np.array_equal(pos[i], p) and np.array_equal(rot[i], r)
+        with pytest.raises(ValueError, match=r"^q: sample \[1, 0\]: element 0 is nan"):
+            qdsim.body_poses(scene.model, np.where(np.arange(2)[:, None, None] == 1, np.nan, q))
+
+
+# ---------------------------------------------------------------- policies
+
+
+def test_policies_as_files(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    weights = [
+        (rng.standard_normal((5, 4)), rng.standard_normal(4)),
+        (rng.standard_normal((4, 2)), np.zeros(2)),
+    ]
+    policy = Policy("qdsim/PlanarPushing-v0", weights, rng.standard_normal(5), np.ones(5))
+    policy.save(tmp_path / "policy.npz")
+    again = Policy.load(tmp_path / "policy.npz")
+    seen = rng.standard_normal((3, 5))
+    assert np.array_equal(policy(seen), again(seen)) and again.id == policy.id
+    assert np.abs(policy(seen)).max() <= 1.0
+    with pytest.raises(ValueError, match=r"^policy: expected 5 numbers"):
+        policy(seen[:, :4])
+    (tmp_path / "bad.npz").write_bytes((tmp_path / "policy.npz").read_bytes()[:200])
+    np.savez(tmp_path / "other.npz", mean=np.zeros(3))
+    wrong = Policy(policy.id, weights[:1], np.zeros(4), np.ones(4))
+    wrong.save(tmp_path / "wrong.npz")
+    for name in ("bad", "other", "wrong"):
+        with pytest.raises(ValueError, match=rf"{name}\.npz: no policy"):
+            Policy.load(tmp_path / f"{name}.npz")
