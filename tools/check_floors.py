@@ -48,7 +48,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"smoothing"},
     {"planning"},
     {"systems"},
-    {"envs"},
+    {"envs", "identification"},
     {"demo", "viewer"},
     {"cli"},
     {"__main__"},

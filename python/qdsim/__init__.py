@@ -42,6 +42,7 @@ from .step import Linearization, Options, SolverInfo, Step, linearize, step
 
 if TYPE_CHECKING:
     from . import formats, planning, smoothing, systems, viewer
+    from .identification import Identified, Recording, identify
 
 __version__ = "0.1.0"
 
@@ -53,6 +54,7 @@ __all__ = [
     "ConeSolution",
     "Description",
     "Differential",
+    "Identified",
     "Linearization",
     "Model",
     "ModelWarning",
@@ -60,6 +62,7 @@ __all__ = [
     "Options",
     "Parameters",
     "PointCloud",
+    "Recording",
     "RolloutPullbacks",
     "RolloutPushforwards",
     "Rollouts",
@@ -71,6 +74,7 @@ __all__ = [
     "build",
     "differentiate",
     "formats",
+    "identify",
     "jvp",
     "jvp_batch",
     "linearize",
@@ -93,11 +97,14 @@ __all__ = [
 ]
 
 _LAZY = frozenset({"formats", "planning", "smoothing", "systems", "viewer"})
+_IDENTIFICATION = frozenset({"Identified", "Recording", "identify"})
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _IDENTIFICATION:
+        return getattr(importlib.import_module(f"{__name__}.identification"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,0 +1,161 @@
+"""Parameters found again from noisy recordings of the model, and from recordings of MuJoCo."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+import qdsim
+
+# A finger drags a sledge with a spring over the floor, by friction, and a wall stops a second one.
+SLEDGE = """
+<mujoco><option gravity="0 0 -9.81"/><worldbody>
+  <body name="sledge"><joint name="x" type="slide" axis="1 0 0" stiffness="30"/>
+    <geom type="box" size="0.3 0.2 0.1" mass="1" friction="0.4"/></body>
+  <body name="finger" pos="0 0 0.15"><joint name="fx" type="slide" axis="1 0 0"/>
+    <joint name="fz" type="slide" axis="0 0 1"/>
+    <geom type="sphere" size="0.05" mass="0.1" friction="0.4"/></body></worldbody>
+  <actuator><position joint="fx" kp="300"/><position joint="fz" kp="300"/></actuator></mujoco>"""
+OPTIONS = qdsim.Options(h=0.1)
+FRICTION = {"pair_friction": [[0, 0, -1, -1, -1]], "joint_stiffness": [0, -1, -1]}
+
+
+def commands(seed: int, steps: int = 40) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    u = np.zeros((steps, 2))
+    u[:, 0] = 0.3 * np.sin(np.linspace(0.0, 7.0, steps) + rng.uniform(0.0, 1.0))
+    u[:, 1] = -0.02 - 0.02 * rng.random()
+    return u
+
+
+def recorded(model: qdsim.Model, seed: int, noise: float) -> qdsim.Recording:
+    u = commands(seed)
+    q = qdsim.rollout(model, np.zeros(3), u, OPTIONS).q
+    rng = np.random.default_rng(seed + 1000)
+    q[1:] += noise * rng.standard_normal(q[1:].shape)
+    return qdsim.Recording(q, u)
+
+
+@pytest.fixture
+def model() -> qdsim.Model:
+    return qdsim.load(SLEDGE)
+
+
+def test_exact_recordings_give_exact_parameters(model: qdsim.Model) -> None:
+    friction = np.asarray(model.parameters.pair_friction).copy()
+    friction[:, :2] = 0.55
+    stiffness = np.asarray(model.parameters.joint_stiffness).copy()
+    stiffness[0] = 47.0
+    truth = model.with_parameters(pair_friction=friction, joint_stiffness=stiffness)
+    records = [recorded(truth, seed, 0.0) for seed in range(3)]
+    found = qdsim.identify(model, records, FRICTION, OPTIONS)
+    assert found.converged and found.names == ("pair_friction[0]", "joint_stiffness[0]")
+    assert np.allclose(found.values, [0.55, 47.0], rtol=1e-6)
+    assert found.residual < 1e-8
+    assert np.allclose(found.model.parameters.joint_stiffness, stiffness)
+    assert "joint_stiffness[0]: 47" in str(found)
+
+
+def test_standard_errors_are_the_spread_of_what_is_found(model: qdsim.Model) -> None:
+    """Over many noisy recordings of one truth, errors over standard errors are about normal."""
+    friction = np.asarray(model.parameters.pair_friction).copy()
+    friction[:, :2] = 0.5
+    truth = model.with_parameters(pair_friction=friction)
+    ratios = []
+    for seed in range(30):
+        found = qdsim.identify(model, recorded(truth, seed, 1e-3), FRICTION, OPTIONS)
+        ratios.append((found.values - [0.5, 30.0]) / found.standard_errors)
+    spread = np.std(ratios, axis=0)
+    assert np.all((spread > 0.6) & (spread < 1.5)) and np.all(np.abs(np.mean(ratios, axis=0)) < 0.6)
+
+
+def test_bounds_hold_and_what_is_not_shown_is_not_known(model: qdsim.Model) -> None:
+    record = recorded(model, 0, 1e-4)
+    found = qdsim.identify(
+        model,
+        record,
+        {"joint_stiffness": [0, -1, -1]},
+        OPTIONS,
+        bounds={"joint_stiffness": (10.0, 25.0)},
+    )
+    assert found.values[0] == 25.0 and np.isnan(found.standard_errors[0])
+    # the mass of the finger, on a joint that holds it, changes nothing
+    both = {"joint_stiffness": [0, -1, -1], "body_mass": [-1, -1, 0]}
+    found = qdsim.identify(model, record, both, OPTIONS)
+    assert np.isinf(found.standard_errors[1]) and found.standard_errors[0] < 1.0
+    assert np.isclose(found.values[0], 30.0, rtol=0.05)
+
+
+def test_pieces_of_a_recording(model: qdsim.Model) -> None:
+    record = recorded(model, 1, 0.0)
+    start = model.with_parameters(joint_stiffness=np.array([60.0, 0.0, 0.0]))
+    for horizon in (1, 7, 40, 100):
+        found = qdsim.identify(
+            start, record, {"joint_stiffness": [0, -1, -1]}, OPTIONS, horizon=horizon
+        )
+        assert np.isclose(found.values[0], 30.0, rtol=1e-6)
+    seen = qdsim.identify(
+        start, record, {"joint_stiffness": [0, -1, -1]}, OPTIONS, seen=("x",), kappa=1e6
+    )
+    assert np.isclose(seen.values[0], 30.0, rtol=1e-4)
+
+
+def test_a_recording_of_mujoco() -> None:
+    """A slowly pushed carriage on a spring, with noise: its stiffness, and the radius of the finger."""
+    text = """
+    <mujoco><option gravity="0 0 0" timestep="1e-3"/><worldbody>
+      <body name="carriage" pos="0.3 0 0"><joint name="c" type="slide" axis="1 0 0" stiffness="{k}" damping="20"/>
+        <geom type="box" size="0.1 0.1 0.1" mass="0.5"/></body>
+      <body name="finger"><joint name="f" type="slide" axis="1 0 0" damping="20"/>
+        <geom type="sphere" size="{r}" mass="0.2"/></body></worldbody>
+      <actuator><position joint="f" kp="200"/></actuator></mujoco>"""
+    mj = mujoco.MjModel.from_xml_string(text.format(k=80.0, r=0.062))
+    mj.geom_solref[:] = (2e-3, 1.0)
+    data = mujoco.MjData(mj)
+    u = np.concatenate([np.linspace(0.0, 0.4, 25), np.linspace(0.4, 0.1, 15)])[:, None]
+    q = [data.qpos.copy()]
+    for command in u:
+        data.ctrl[:] = command
+        mujoco.mj_step(mj, data, 2000)
+        q.append(data.qpos.copy())
+    noise = 3e-4 * np.random.default_rng(0).standard_normal((len(u), 2))
+    q[1:] += noise
+    model = qdsim.load(text.format(k=50.0, r=0.05))
+    finger = model.body_names.index("finger")
+    sizes = -np.ones((len(model.geom_body), 3), dtype=int)
+    sizes[np.flatnonzero(np.asarray(model.geom_body) == finger)[0], 0] = 0
+    carriage = -np.ones(2, dtype=int)
+    carriage[model.joint_names.index("c")] = 0
+    found = qdsim.identify(
+        model,
+        qdsim.Recording(np.array(q), u),
+        {"joint_stiffness": carriage, "geom_size": sizes},
+        qdsim.Options(h=2.0),
+    )
+    assert np.isclose(found.values[found.names.index("joint_stiffness[0]")], 80.0, rtol=0.02)
+    assert np.isclose(found.values[found.names.index("geom_size[0]")], 0.062, atol=5e-4)
+    assert found.residual < 6e-4
+
+
+def test_wrong_arguments_are_named(model: qdsim.Model) -> None:
+    record = recorded(model, 0, 0.0)
+    for kind, said, parameters, more in (
+        (ValueError, r"^parameters: expected names", {"mass": [0]}, {}),
+        (TypeError, r"^parameters\['body_mass'\]: expected whole", {"body_mass": [0.5] * 3}, {}),
+        (ValueError, r"^parameters\['body_mass'\]: expected shape", {"body_mass": [0, 1]}, {}),
+        (ValueError, r"^parameters\['body_mass'\]: expected groups", {"body_mass": [0, 2, -1]}, {}),
+        (ValueError, r"^bounds: 'gravity'", FRICTION, {"bounds": {"gravity": (0, 1)}}),
+        (ValueError, r"^bounds: a lower", FRICTION, {"bounds": {"pair_friction": (2, 1)}}),
+        (ValueError, r"^seen: ", FRICTION, {"seen": ("nothing",)}),
+        (ValueError, r"^scale: ", FRICTION, {"scale": -1.0}),
+        (ValueError, r"^horizon: ", FRICTION, {"horizon": 0}),
+    ):
+        with pytest.raises(kind, match=said):
+            qdsim.identify(model, record, parameters, OPTIONS, **more)
+    with pytest.raises(ValueError, match=r"^recordings: there is none"):
+        qdsim.identify(model, [], FRICTION)
+    with pytest.raises(ValueError, match=r"^q: expected one configuration more"):
+        qdsim.Recording(np.zeros((3, 2)), np.zeros((3, 1)))
+    with pytest.raises(ValueError, match=r"^recordings\[0\]: expected rows"):
+        qdsim.identify(model, qdsim.Recording(np.zeros((3, 2)), np.zeros((2, 2))), FRICTION)
