@@ -302,3 +302,47 @@ def test_the_option_is_checked() -> None:
     info = qdsim.step(model, q, u, options).info
     assert pickle.loads(pickle.dumps(info)).softened == info.softened > 0
     assert pickle.loads(pickle.dumps(options)) == options
+
+
+def four_bar(rng: np.random.Generator, digits: int) -> tuple[str, float]:
+    """A planar loop, closed by a connect, in any plane: its numbers end after some digits, so rows that lead out of
+    the plane are of that size, and contradict each other by it."""
+    size = float(10.0 ** rng.uniform(-2, 0))
+    z = rng.normal(size=3)
+    z /= np.linalg.norm(z)
+    x = np.cross(z, rng.normal(size=3))
+    x /= np.linalg.norm(x)
+    y = np.cross(z, x)
+
+    def written(v: Matrix) -> str:
+        return " ".join(f"{item:.{digits}f}" for item in v)
+
+    shape = 'contype="0" conaffinity="0"'
+    noise = 10.0**-digits
+    return (
+        f"""<mujoco><option gravity="0 0 0"/><worldbody>
+      <body name="a"><joint name="a" axis="{written(z)}"/><geom size="{0.1 * size}" mass="1" {shape}/>
+        <body name="b" pos="{written(size * x)}"><joint name="b" axis="{written(z + noise * x)}"/>
+          <geom size="{0.1 * size}" mass="1" {shape}/>
+          <body name="c" pos="{written(size * y)}"><joint name="c" axis="{written(z - noise * y)}"/>
+            <geom size="{0.1 * size}" mass="1" {shape}/></body></body></body>
+      <body name="post" pos="{written(1.1 * size * y)}"/></worldbody>
+      <equality><connect body1="c" body2="post" anchor="{written(-size * x)}"/></equality>
+      <actuator><position name="a" joint="a" kp="10"/></actuator></mujoco>""",
+        size,
+    )
+
+
+@pytest.mark.parametrize("digits", [6, 7, 8, 12])
+@pytest.mark.parametrize("seed", range(4))
+def test_loops_move_whatever_their_last_digits(seed: int, digits: int) -> None:
+    xml, _ = four_bar(np.random.default_rng(seed), digits)
+    model = qdsim.load(xml)
+    q = np.zeros(3)
+    for k in range(10):
+        step = qdsim.step(model, q, [0.02 * k])
+        assert np.abs(step.delta).max() < 0.2
+        q = step.q_next
+    assert 0.1 < q[0] < 0.18  # the masses lag
+    np.testing.assert_allclose([q[1], q[2]], [-q[0], q[0]], atol=1e-4)  # a parallelogram
+    assert step.info.softened == 0

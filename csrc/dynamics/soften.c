@@ -7,12 +7,18 @@
 static const double FIRST[] = {1e-3, 1e-2, 1e-5, 1e-1};
 static const double SECOND[] = {1e-10, 1e-8, 1e-6, 1e-4};
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
+/* Rows whose bodies give way by less than this, of the most that any do, set no scale. */
+#define HARDLY 1e-4
 /* Of bilateral constraints, beside contacts and limits: a weld that is out of reach does not press
  * a robot through its table. */
 #define CONSTRAINTS_GIVE 1e4
+/* Of the length: what equalities may be violated by that hardly know some motion, beside the
+ * compliance that this takes. */
+#define ROUNDED 1e-4
+static const double ALMOST_RIGID = 1e-7;
 /* Passes of the method of multipliers, until violations change by less, in lengths. */
-#define PASSES 20
-#define SETTLED 1e-8
+#define PASSES 10
+#define SETTLED 1e-7
 /* Of the length: gaps that a barrier has between what contradicts itself. */
 #define BARRIER_GAP 1e-3
 
@@ -65,10 +71,10 @@ static void fill_compliance(const qd_workspace *w, const island *one,
   }
 }
 
-/* The least over rows of sum_j A_ij^2 / Q_jj / compliance: what one newton on a row moves it by. */
-static double least_response(const tile_rows *A, const double *compliance, const double *diagonal,
-                             double least) {
-  for (int r = 0; r < A->count; ++r) {
+/* Extends range[] to what one newton moves rows by, sum_j A_ij^2 / Q_jj, over their compliance. */
+static void extend_responses(double range[2], const tile_rows *A, int rows,
+                             const double *compliance, const double *diagonal) {
+  for (int r = 0; r < rows; ++r) {
     double response = 0.0;
     for (int k = A->start[r]; k < A->start[r + 1]; ++k) {
       for (int lane = 0; lane < 4; ++lane) {
@@ -80,28 +86,30 @@ static double least_response(const tile_rows *A, const double *compliance, const
       }
     }
     if (response > 0.0 && compliance[r] > 0.0) {
-      least = fmin(least, response / compliance[r]);
+      range[0] = fmin(range[0], response / compliance[r]);
+      range[1] = fmax(range[1], response / compliance[r]);
     }
   }
-  return least;
 }
 
-/* The scale of compliances at which some row gives way as much as the bodies that it moves. */
+/* The scale of compliances at which the first row gives way as much as the bodies that it moves,
+ * but for rows that hardly move any. */
 static double body_scale(qd_workspace *w, const island *one, const qd_cone_program *program) {
   problem *p = &w->problem;
-  double *diagonal = p->mass_row, largest = 0.0;
+  double *diagonal = p->mass_row, largest = 0.0, range[2] = {INFINITY, 0.0};
   for (int i = 0; i < one->variable_count; ++i) {
     const int at = one->Q.start[i];
     diagonal[i] = one->Q.values[4 * (size_t)at + (size_t)(i - 4 * one->Q.tiles[at])];
     largest = fmax(largest, fabs(program->b[i]));
   }
   fill_compliance(w, one, program, 1.0);
-  double least = least_response(&one->G, p->soft_compliance + one->row, diagonal, INFINITY);
-  least = least_response(&one->C, p->soft_compliance_eq + one->equality, diagonal, least);
-  if (isinf(least)) { /* no cost of motion: beside its forces */
-    least = largest > 0.0 ? one->length / largest : 1.0;
+  extend_responses(range, &one->G, one->row_count, p->soft_compliance + one->row, diagonal);
+  extend_responses(range, &one->C, one->equality_count, p->soft_compliance_eq + one->equality,
+                   diagonal);
+  if (range[1] == 0.0) { /* no cost of motion: beside its forces */
+    return largest > 0.0 ? one->length / largest : 1.0;
   }
-  return least;
+  return fmax(range[0], HARDLY * range[1]);
 }
 
 /* ---------------------------------------------------------------- the two programs */
@@ -208,12 +216,39 @@ static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *
   return QD_OK;
 }
 
-void soften_make_room(island *one) {
-  const int bounds = 2 * one->size.variables;
+/* The largest violation of an equality, as a length. */
+static double equality_violation(const qd_workspace *w, const island *one) {
+  const problem *p = &w->problem;
+  double largest = 0.0;
+  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
+    const double arm = equality_is_angle(w, i) ? one->length : 1.0;
+    largest = fmax(largest, arm * fabs(p->soft_compliance_eq[i] * p->dual_eq[i]));
+  }
+  return largest;
+}
+
+qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *options,
+                       const island_program *program) {
+  problem *p = &w->problem;
+  fill_compliance(w, one, &program->program.program,
+                  ALMOST_RIGID * body_scale(w, one, &program->program.program));
+  for (int r = 0; r < one->row_count; ++r) {
+    const double *given = program->program.program.compliance;
+    p->soft_compliance[one->row + r] = given != NULL ? given[r] : 0.0;
+  }
+  const qd_status status = solve_compliant(w, one, options, &program->program, 0);
+  return status == QD_OK && equality_violation(w, one) > ROUNDED * one->length ? QD_INFEASIBLE
+                                                                               : status;
+}
+
+void soften_make_room(island *one, int whole) {
   one->size.compliant = one->size.rows + one->size.equalities;
-  one->size.rows += bounds;
-  one->size.row_tiles += (size_t)bounds;
-  one->G_tiles += (size_t)bounds;
+  if (whole) {
+    const int bounds = 2 * one->size.variables;
+    one->size.rows += bounds;
+    one->size.row_tiles += (size_t)bounds;
+    one->G_tiles += (size_t)bounds;
+  }
 }
 
 qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,

@@ -16,8 +16,14 @@
 
 #include "dynamics/workspace.h"
 
-/* What softening takes beside the island's program. */
-void soften_make_room(island *one);
+/* Constraints of a loop whose numbers come from a file contradict each other by their last digits:
+ * of a planar one all that lead out of the plane (a gradient of 1e-8, a violation of 1e-8). Solves
+ * with equalities that give way by next to nothing; QD_INFEASIBLE where it is more than 1e-4
+ * of the smallest thing's size. */
+qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *options,
+                       const island_program *program);
+/* What softening (whole) or rounding takes beside the island's program. */
+void soften_make_room(island *one, int whole);
 /* The program of an island that has no solution. Its rows are as they were when it returns. */
 qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
                        const island_program *program);

@@ -116,6 +116,9 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     qd_status status =
         conic_solve(one->cone_workspace, &cone_options, &program.program, x, p->slack + one->row,
                     p->dual + one->row, p->dual_eq + one->equality, &one->info);
+    if (p->rounding && one->equality_count > 0 && contradicts(status, options)) {
+      status = soften_round(w, one, &cone_options, &program);
+    }
     if (p->softening && contradicts(status, options)) {
       status = soften_solve(w, one, &cone_options, &program);
     }
@@ -193,8 +196,8 @@ static qd_status solve_working_set(const qd_model *model, qd_workspace *w,
   if (status == QD_OK) {
     islands_find(&p->islands, model, options, &w->collision, &w->set);
     problem_number_variables(p, model, options->held);
-    for (int i = 0; p->softening && i < p->islands.count; ++i) {
-      soften_make_room(p->islands.island + i);
+    for (int i = 0; (p->softening || p->rounding) && i < p->islands.count; ++i) {
+      soften_make_room(p->islands.island + i, p->softening);
     }
     status = workspace_place_islands(w, model, kept != NULL, kept != NULL ? kept->q : 0,
                                      kept != NULL ? kept->u : 0);
@@ -272,13 +275,18 @@ static qd_status solve_without(const qd_model *model, qd_workspace *w,
 
 /* What linearisation left of penetrations may be more than friction lets the contacts open by: a
  * joint whose links slide on each other faster than they part. Steps that fail for that are solved
- * again with shallow penetrations kept from deepening only; *status is then that program's. */
+ * again with shallow penetrations kept from deepening only; *status is then that program's. Before
+ * that with constraints that need not agree in their last digits. */
 static void solve_relaxed(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                           const qd_step_input *input, const step_columns *kept,
                           qd_step_result *result, qd_status *status) {
   int shallow = 0;
   for (int i = 0; i < w->collision.count; ++i) {
     shallow += problem_is_shallow(model, w->collision.contact + i);
+  }
+  if (contradicts(*status, options) && model->constraint_count > 0) {
+    w->problem.rounding = 1;
+    *status = solve_contacts(model, w, options, input, kept, result);
   }
   if (contradicts(*status, options) && shallow > 0) {
     w->problem.relaxed = 1;
@@ -329,7 +337,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   }
   const int add = options->add_missed_pairs && isinf(options->kappa);
   int before = 0; /* contacts of the round before */
-  w->problem.relaxed = w->problem.softening = 0;
+  w->problem.relaxed = w->problem.softening = w->problem.rounding = 0;
   w->problem.loads_are_known = 0;
   kinematics_compute(model, input->q, input->mocap, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);

@@ -114,6 +114,7 @@ typedef struct problem {
   double *soft_compliance, *soft_give, *soft_held;          /* (row_count) */
   double *soft_compliance_eq, *soft_give_eq, *soft_held_eq; /* (equality_count) */
   int softening;     /* 1: islands that contradict themselves are softened */
+  int rounding;      /* 1: equalities may differ by what files round to */
   int relaxed;       /* 1: shallow penetrations are kept from deepening only, not resolved */
   int relaxed_count; /* contacts of the program that are: those, and those that only a motion
                         beyond all linearisation would open */
