@@ -352,7 +352,7 @@ def spec() -> dict[str, Any]:
         "geom_cloud": np.array([-1], i), "cloud_point_count": np.zeros(0, i),
         "cloud_contact_count": np.zeros(0, i), "cloud_point": np.zeros((0, 3), f),
         "pair_geom": np.zeros((0, 2), i), "pair_dim": np.zeros(0, i),
-        "pair_friction": np.zeros((0, 5), f), "pair_margin": np.zeros(0), "pair_compliance": np.zeros(0),
+        "pair_friction": np.zeros((0, 5), f), "pair_margin": np.zeros(0), "pair_compliance": np.zeros(0), "pair_restitution": np.zeros(0),
         "body_gravcomp": np.zeros(2), "mocap_body": np.zeros(0, i),
         "tendon_type": np.zeros(0, i), "tendon_point_count": np.zeros(0, i),
         "tendon_range": np.zeros((0, 2)), "tendon_object": np.zeros(0, i), "tendon_data": np.zeros((0, 3)),

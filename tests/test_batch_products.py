@@ -14,7 +14,7 @@ from qdsim import _core
 
 EXACT = qdsim.Options()
 SMOOTH = qdsim.Options(kappa=200.0)
-EVERY = _core.ARGUMENT_NAMES
+EVERY = tuple(name for name in _core.ARGUMENT_NAMES if name not in ("v", "h"))
 MADE = {
     "planar_hand": scenes.planar_hand,
     "box": lambda: scenes.pusher("box"),

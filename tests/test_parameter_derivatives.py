@@ -17,7 +17,7 @@ from test_wrench import BLOCK, MASS, MU, SPRING, G, H
 import qdsim
 
 ARGUMENTS = qdsim._core.ARGUMENT_NAMES
-PARAMETERS = ARGUMENTS[5:]
+PARAMETERS = qdsim._core.PARAMETER_NAMES
 STANDARD = 1e-6
 
 Tangents = dict[str, np.ndarray]
@@ -27,6 +27,7 @@ def shape_of(model: qdsim.Model, name: str) -> tuple[int, ...]:
     inputs = {"q": (model.nv,), "u": (model.nu,), "tau": (model.nv,)}
     inputs["wrench"] = (model.body_count, 6)
     inputs["mocap"] = (model.mocap_count, 6)
+    inputs["v"], inputs["h"] = (model.nv,), ()
     return inputs[name] if name in inputs else getattr(model.parameters, name).shape
 
 
@@ -72,6 +73,7 @@ def moved(
     variant = model.with_parameters(**changes) if changes else model
     at = {name: state[name] + s * direction.get(name, 0.0) for name in ("u", "tau", "wrench")}
     q = model.integrate(state["q"], s * direction["q"]) if "q" in direction else state["q"]
+    options = options.replace(h=options.h + s * float(direction.get("h", 0.0)))
     return qdsim.step(variant, q, at["u"], options, tau=at["tau"], wrench=at["wrench"]).q_next
 
 

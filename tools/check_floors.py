@@ -44,6 +44,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"loading"},
     {"step", "batch", "cone", "differential", "ocp"},
     {"batch_products"},
+    {"dynamics", "velocities"},
     {"jax", "torch"},
     {"smoothing"},
     {"planning"},

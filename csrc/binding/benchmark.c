@@ -78,24 +78,25 @@ PyObject *cone_benchmark_function(PyObject *module, PyObject *const *args, Py_ss
 
 const char step_benchmark_doc[] =
     "_step_benchmark($module, /, model, q, u, options, repeat, linearize,\n"
-    "                warm_start=None)\n--\n\n"
-    "Seconds per qd_step (linearize: qd_linearize), the mean of `repeat` equal calls.";
+    "                warm_start=None, v=None)\n--\n\n"
+    "Seconds per qd_step (linearize: qd_linearize), of the second-order step where v is given, the "
+    "mean of `repeat` equal calls.";
 
 PyObject *step_benchmark_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                   PyObject *kwnames) {
-  static const char *const names[] = {"model",  "q",         "u",         "options",
-                                      "repeat", "linearize", "warm_start"};
-  PyObject *in[7];
+  static const char *const names[] = {"model",  "q",         "u",          "options",
+                                      "repeat", "linearize", "warm_start", "v"};
+  PyObject *in[8];
   int repeat;
-  if (arguments_parse("_step_benchmark", names, 7, 7, 6, args, arg_count, kwnames, in) < 0 ||
+  if (arguments_parse("_step_benchmark", names, 8, 7, 6, args, arg_count, kwnames, in) < 0 ||
       repeat_read(in[4], &repeat) < 0) {
     return NULL;
   }
   int linearize = PyObject_IsTrue(in[5]);
   step_call call;
   if (linearize < 0 ||
-      step_call_begin(&call, PyModule_GetState(module), "_step_benchmark", in[0], in[1], in[2],
-                      in[3], NULL, NULL, NULL) < 0 ||
+      step_call_begin(&call, PyModule_GetState(module), "_step_benchmark", in[0], in[1], in[7],
+                      in[2], in[3], NULL, NULL, NULL) < 0 ||
       step_call_start(&call, in[6]) < 0) {
     return NULL;
   }
@@ -127,7 +128,7 @@ PyObject *workspace_bytes_function(PyObject *module, PyObject *const *args, Py_s
   int linearize = PyObject_IsTrue(in[4]);
   step_call call;
   if (linearize < 0 || step_call_begin(&call, PyModule_GetState(module), "_workspace_bytes", in[0],
-                                       in[1], in[2], in[3], NULL, NULL, NULL) < 0) {
+                                       in[1], NULL, in[2], in[3], NULL, NULL, NULL) < 0) {
     return NULL;
   }
   qd_status status;

@@ -41,10 +41,12 @@ typedef struct core_state {
   PyTypeObject *options_type;
   PyTypeObject *info_type;
   PyTypeObject *step_type;
+  PyTypeObject *dynamic_step_type;
   PyTypeObject *linearization_type;
   PyTypeObject *differential_type;
   PyObject *solver_error;
   PyObject *default_options;
+  PyObject *default_dynamic_options;
   PyArray_Descr *contact_descr;
   _Atomic uint64_t next_serial;                /* of models */
   _Atomic(qd_thread_pool *) thread_pool;       /* NULL until the first batch */
@@ -118,6 +120,7 @@ typedef struct solver_info {
   int dropped_pairs;
   int relaxed_contacts;
   int softened;
+  int bounces, capped_rows;
   int derivative_exact; /* -1: no derivative was asked for */
 } solver_info;
 
@@ -166,8 +169,12 @@ typedef struct options_object {
 } options_object;
 
 extern PyType_Spec options_type_spec;
-/* Borrowed from the argument: None, a qdsim.Options or a StepOptions. */
-options_object *options_of(const core_state *state, PyObject *argument, PyObject **owner);
+/* What a step_dynamic() without options assumes: those of a new qdsim.DynamicOptions. */
+PyObject *options_dynamic_default(const core_state *state);
+/* Borrowed from the argument: None, a qdsim.Options (dynamic: DynamicOptions) or a StepOptions of
+ * that kind. */
+options_object *options_of(const core_state *state, PyObject *argument, int dynamic,
+                           PyObject **owner);
 /* *mask: new reference to the bytes (nv) of held DOFs, or NULL where nothing is held. */
 int options_held_mask(const core_state *state, options_object *options, model_object *model,
                       PyObject **mask);
@@ -176,12 +183,17 @@ int options_held_mask(const core_state *state, options_object *options, model_ob
  * objects */
 
 extern PyType_Spec step_type_spec;
+extern PyType_Spec dynamic_step_type_spec;
 extern PyType_Spec linearization_type_spec;
 extern const char step_doc[];
 extern const char linearize_doc[];
 PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                         PyObject *kwnames);
 PyObject *step_restore(PyObject *module, PyObject *args);
+extern const char step_dynamic_doc[];
+PyObject *step_dynamic_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                PyObject *kwnames);
+PyObject *dynamic_step_restore(PyObject *module, PyObject *args);
 PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                              PyObject *kwnames);
 PyObject *linearization_restore(PyObject *module, PyObject *args);

@@ -20,6 +20,8 @@ int argument_find(PyObject *name) {
 static int argument_shape(const qd_model *model, int argument, npy_intp *dims) {
   npy_intp size = qd_argument_size(model, argument);
   switch (argument) {
+  case QD_BY_H:
+    return 0;
   case QD_BY_WRENCH:
   case QD_BY_MOCAP:
     dims[0] = size / 6;
@@ -80,7 +82,7 @@ int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMEN
     status = step_call_differentiate(call);
     if (status == QD_OK) {
       qd_vjp(call->model->model, call->entry->workspace, &call->settings, &call->input,
-             &call->result, call->model->nv, NULL, numbers);
+             &call->result, call->model->nv, NULL, NULL, numbers);
     }
     Py_END_ALLOW_THREADS;
     bad = step_call_check(call, status) < 0;
@@ -110,19 +112,20 @@ typedef struct differential_object {
 
 const char differential_doc[] =
     "_differentiate($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
-    "mocap=None, warm_start=None)\n--\n\n"
-    "A step that keeps its factorisation; see qdsim.differentiate.";
+    "mocap=None, warm_start=None, v=None)\n--\n\n"
+    "A step that keeps its factorisation, the second-order one where v is given; see "
+    "qdsim.differentiate.";
 
 PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                 PyObject *kwnames) {
-  static const char *const names[] = {"model", "q",      "u",     "options",
-                                      "tau",   "wrench", "mocap", "warm_start"};
+  static const char *const names[] = {"model",  "q",     "u",          "options", "tau",
+                                      "wrench", "mocap", "warm_start", "v"};
   core_state *state = PyModule_GetState(module);
-  PyObject *in[8];
+  PyObject *in[9];
   step_call call;
-  if (arguments_parse("differentiate", names, 8, 4, 3, args, arg_count, kwnames, in) < 0 ||
-      step_call_begin(&call, state, "differentiate", in[0], in[1], in[2], in[3], in[4], in[5],
-                      in[6]) < 0 ||
+  if (arguments_parse("differentiate", names, 9, 4, 3, args, arg_count, kwnames, in) < 0 ||
+      step_call_begin(&call, state, in[8] ? "differentiate_dynamic" : "differentiate", in[0], in[1],
+                      in[8], in[2], in[3], in[4], in[5], in[6]) < 0 ||
       step_call_start(&call, in[7]) < 0) {
     return NULL;
   }
@@ -131,7 +134,9 @@ PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssiz
   status = step_call_differentiate(&call);
   Py_END_ALLOW_THREADS;
   call.input.start = NULL; /* its Step may go */
-  PyObject *step = step_call_check(&call, status) == 0 ? step_create(&call, 1) : NULL;
+  PyObject *step = step_call_check(&call, status) < 0
+                       ? NULL
+                       : (in[8] ? dynamic_step_create : step_create)(&call, 1);
   differential_object *self =
       step ? (differential_object *)state->differential_type->tp_alloc(state->differential_type, 0)
            : NULL;
@@ -195,6 +200,20 @@ static PyObject *checked(PyObject *array, const char *method) {
   return array;
 }
 
+/* All of them, checked; NULL with an exception. */
+static PyObject *arrays_tuple(PyObject *arrays[QD_ARGUMENT_COUNT], const char *method) {
+  PyObject *out = PyTuple_New(QD_ARGUMENT_COUNT);
+  for (int i = 0; out && i < QD_ARGUMENT_COUNT; i++) {
+    PyObject *array = checked(Py_NewRef(arrays[i]), method);
+    if (array) {
+      PyTuple_SET_ITEM(out, i, array);
+    } else {
+      Py_CLEAR(out);
+    }
+  }
+  return out;
+}
+
 static PyObject *differential_jvp(PyObject *object, PyObject *tangents) {
   differential_object *self = (differential_object *)object;
   const double *numbers[QD_ARGUMENT_COUNT];
@@ -207,52 +226,88 @@ static PyObject *differential_jvp(PyObject *object, PyObject *tangents) {
     return NULL;
   }
   PyObject *out = array_new_matrix(count < 0 ? 1 : (int)count, self->call.model->nv);
-  if (!out) {
-    return NULL;
+  PyObject *v_out = array_new_matrix(count < 0 ? 1 : (int)count, self->call.model->nv);
+  if (out && v_out) {
+    OBJECT_LOCK(object);
+    qd_jvp(self->call.model->model, self->call.entry->workspace, &self->call.settings,
+           &self->call.input, &self->call.result, count < 0 ? 1 : (int)count, numbers,
+           numbers_of(out), numbers_of(v_out));
+    OBJECT_UNLOCK();
   }
-  OBJECT_LOCK(object);
-  qd_jvp(self->call.model->model, self->call.entry->workspace, &self->call.settings,
-         &self->call.input, &self->call.result, count < 0 ? 1 : (int)count, numbers,
-         numbers_of(out));
-  OBJECT_UNLOCK();
-  return checked(out, "jvp");
+  out = checked(out, "jvp");
+  v_out = checked(v_out, "jvp");
+  if (out && v_out && self->call.input.v) {
+    return Py_BuildValue("NN", out, v_out);
+  }
+  Py_XDECREF(v_out);
+  return v_out ? out : NULL;
+}
+
+/* Rows (count, nv), or NULL for None. */
+static int cotangent_read(const differential_object *self, PyObject *object, npy_intp *count,
+                          PyArrayObject **rows) {
+  npy_intp shape[2] = {*count, self->call.model->nv};
+  *rows = NULL;
+  if (object == Py_None) {
+    return 0;
+  }
+  *rows = array_read(object, "cotangent", 2, shape);
+  if (*rows) {
+    *count = PyArray_DIM(*rows, 0);
+  }
+  return *rows ? 0 : -1;
 }
 
 static PyObject *differential_vjp(PyObject *object, PyObject *args) {
   differential_object *self = (differential_object *)object;
-  PyObject *cotangent, *arrays[QD_ARGUMENT_COUNT];
+  PyObject *cotangent, *v_cotangent = Py_None, *arrays[QD_ARGUMENT_COUNT];
   double *numbers[QD_ARGUMENT_COUNT];
   int wanted;
-  if (!PyArg_ParseTuple(args, "Oi:vjp", &cotangent, &wanted)) {
+  if (!PyArg_ParseTuple(args, "Oi|O:vjp", &cotangent, &wanted, &v_cotangent)) {
     return NULL;
   }
-  npy_intp shape[2] = {-1, self->call.model->nv}, count = self->call.model->nv;
-  PyArrayObject *rows = NULL;
-  if (cotangent != Py_None) {
-    if (!(rows = array_read(cotangent, "cotangent", 2, shape))) {
-      return NULL;
-    }
-    count = PyArray_DIM(rows, 0);
+  npy_intp count = -1;
+  PyArrayObject *rows, *v_rows = NULL;
+  if (cotangent_read(self, cotangent, &count, &rows) < 0 ||
+      cotangent_read(self, v_cotangent, &count, &v_rows) < 0) {
+    Py_XDECREF(rows);
+    return NULL;
   }
+  count = count < 0 ? self->call.model->nv : count;
   PyObject *out = NULL;
   if (gradients_create(&self->call, wanted, count, arrays, numbers) == 0) {
     OBJECT_LOCK(object);
     qd_vjp(self->call.model->model, self->call.entry->workspace, &self->call.settings,
            &self->call.input, &self->call.result, (int)count, rows ? PyArray_DATA(rows) : NULL,
-           numbers);
+           v_rows ? PyArray_DATA(v_rows) : NULL, numbers);
     OBJECT_UNLOCK();
-    out = PyTuple_New(QD_ARGUMENT_COUNT);
-    for (int i = 0; out && i < QD_ARGUMENT_COUNT; i++) {
-      PyObject *array = checked(Py_NewRef(arrays[i]), "vjp");
-      if (array) {
-        PyTuple_SET_ITEM(out, i, array);
-      } else {
-        Py_CLEAR(out);
-      }
-    }
+    out = arrays_tuple(arrays, "vjp");
   }
   arrays_release(arrays);
   Py_XDECREF(rows);
+  Py_XDECREF(v_rows);
+  return out;
+}
+
+static PyObject *differential_jacobians(PyObject *object, PyObject *wanted_object) {
+  differential_object *self = (differential_object *)object;
+  PyObject *of_q[QD_ARGUMENT_COUNT], *of_v[QD_ARGUMENT_COUNT], *out = NULL;
+  double *q_numbers[QD_ARGUMENT_COUNT], *v_numbers[QD_ARGUMENT_COUNT];
+  int wanted;
+  if (int_read(wanted_object, "wanted", &wanted) < 0) {
+    return NULL;
+  }
+  int bad = gradients_create(&self->call, wanted, self->call.model->nv, of_q, q_numbers) < 0;
+  bad |= gradients_create(&self->call, wanted, self->call.model->nv, of_v, v_numbers) < 0;
+  if (!bad) {
+    OBJECT_LOCK(object);
+    qd_jacobians(self->call.model->model, self->call.entry->workspace, &self->call.settings,
+                 &self->call.input, &self->call.result, q_numbers, v_numbers);
+    OBJECT_UNLOCK();
+    out = Py_BuildValue("NN", arrays_tuple(of_q, "jacobians"), arrays_tuple(of_v, "jacobians"));
+  }
+  arrays_release(of_q);
+  arrays_release(of_v);
   return out;
 }
 
@@ -279,10 +334,14 @@ static PyMemberDef differential_members[] = {
 
 static PyMethodDef differential_methods[] = {
     {"jvp", differential_jvp, METH_O,
-     "jvp($self, tangents, /)\n--\n\nRows of tangents (or None) by argument -> (count, nv)."},
+     "jvp($self, tangents, /)\n--\n\n"
+     "Rows of tangents (or None) by argument -> (count, nv), of the second-order step a pair."},
     {"vjp", differential_vjp, METH_VARARGS,
-     "vjp($self, cotangent, wanted, /)\n--\n\n"
+     "vjp($self, cotangent, wanted, v_cotangent=None, /)\n--\n\n"
      "Rows (count, nv) or None (unit vectors) -> gradients of the arguments whose bit is set."},
+    {"jacobians", differential_jacobians, METH_O,
+     "jacobians($self, wanted, /)\n--\n\n"
+     "Those of q_next and of v_next by the arguments whose bit is set."},
     {"shape", differential_shape, METH_O,
      "shape($self, argument, /)\n--\n\nShape of an argument of this name."},
     {NULL, NULL, 0, NULL}};

@@ -51,7 +51,7 @@ static PyObject *info_repr(PyObject *self) {
       "status",        "iterations",      "polished",         "factorizations",   "primal_residual",
       "dual_residual", "complementarity", "objective",        "row_count",        "contact_count",
       "missed_pairs",  "dropped_pairs",   "relaxed_contacts", "derivative_exact", "method",
-      "tries",         "softened"};
+      "tries",         "softened",        "bounces",          "capped_rows"};
   PyObject *text = PyUnicode_FromString("SolverInfo(");
   for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
     PyObject *value = PyObject_GetAttrString(self, names[i]);
@@ -77,25 +77,25 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
   }
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
-  return Py_BuildValue("N(iiiiddddiiiiiiiii)", restore, (int)cone->status, cone->iterations,
+  return Py_BuildValue("N(iiiiddddiiiiiiiiiii)", restore, (int)cone->status, cone->iterations,
                        cone->polished, cone->factorizations, cone->primal_residual,
                        cone->dual_residual, cone->complementarity, cone->objective, info->row_count,
                        info->contact_count, info->missed_pairs, info->dropped_pairs,
                        info->relaxed_contacts, info->derivative_exact, (int)cone->method,
-                       cone->tries, info->softened);
+                       cone->tries, info->softened, info->bounces, info->capped_rows);
 }
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
   solver_info info;
   int status, method = QD_METHOD_NONE; /* older ones do not say */
   qd_cone_info *cone = &info.cone;
-  cone->tries = info.softened = 0;
-  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|iii:_restore_info", &status, &cone->iterations,
+  cone->tries = info.softened = info.bounces = info.capped_rows = 0;
+  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|iiiii:_restore_info", &status, &cone->iterations,
                         &cone->polished, &cone->factorizations, &cone->primal_residual,
                         &cone->dual_residual, &cone->complementarity, &cone->objective,
                         &info.row_count, &info.contact_count, &info.missed_pairs,
                         &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact,
-                        &method, &cone->tries, &info.softened)) {
+                        &method, &cone->tries, &info.softened, &info.bounces, &info.capped_rows)) {
     return NULL;
   }
   if (status < QD_OK || status > QD_STOPPED) {
@@ -126,6 +126,11 @@ static PyMemberDef info_members[] = {
     INFO_MEMBER("objective", T_DOUBLE, cone.objective, "1/2 x'Qx + b'x (J in a step)."),
     INFO_MEMBER("row_count", T_INT, row_count, "Rows of the cone program."),
     INFO_MEMBER("contact_count", T_INT, contact_count, "Contacts in the step."),
+    INFO_MEMBER("bounces", T_INT, bounces,
+                "Contacts that bounced (restitution); 0 in other steps."),
+    INFO_MEMBER("capped_rows", T_INT, capped_rows,
+                "Contacts, limits and parts of constraints that the recovery speed kept from being "
+                "undone\nin this step."),
     INFO_MEMBER("missed_pairs", T_INT, missed_pairs,
                 "Pairs beyond the margin that the step ran into: added to an exact step, passed "
                 "through by a smoothed one."),

@@ -150,8 +150,8 @@ PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t
   }
   int wrt = wrt_read(in[7]);
   if (wrt < 0 ||
-      step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], in[2], in[3],
-                      in[4], in[5], in[6]) < 0 ||
+      step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], NULL, in[2],
+                      in[3], in[4], in[5], in[6]) < 0 ||
       step_call_start(&call, in[8]) < 0) {
     return NULL;
   }

@@ -309,6 +309,55 @@ static PyObject *model_tendons(PyObject *object, PyObject *const *args, Py_ssize
   return out;
 }
 
+/* q and v into the entry of a call. -1 with an exception, and then there is no entry. */
+static workspace_entry *state_read(model_object *self, const char *name, PyObject *const *args,
+                                   Py_ssize_t arg_count, PyObject *kwnames) {
+  static const char *const names[] = {"q", "v"};
+  PyObject *in[2];
+  if (!self || arguments_parse(name, names, 2, 2, 2, args, arg_count, kwnames, in) < 0) {
+    return NULL;
+  }
+  workspace_entry *entry = model_acquire(self);
+  if (entry && (model_read_q(self, in[0], "q", entry->q) < 0 ||
+                array_copy_vector(in[1], "v", self->nv, entry->v) < 0)) {
+    workspace_pool_release(&self->pool, entry);
+    entry = NULL;
+  }
+  return entry;
+}
+
+static PyObject *model_bias_force(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
+                                  PyObject *kwnames) {
+  model_object *self = model_ready(object);
+  workspace_entry *entry = state_read(self, "bias_force", args, arg_count, kwnames);
+  if (!entry) {
+    return NULL;
+  }
+  PyObject *out = array_new_vector(self->nv);
+  if (out) {
+    qd_bias_force(self->model, entry->workspace, entry->q, entry->v,
+                  PyArray_DATA((PyArrayObject *)out));
+  }
+  workspace_pool_release(&self->pool, entry);
+  return without_overflow(out, "bias_force");
+}
+
+static PyObject *model_energy(PyObject *object, PyObject *const *args, Py_ssize_t arg_count,
+                              PyObject *kwnames) {
+  model_object *self = model_ready(object);
+  workspace_entry *entry = state_read(self, "energy", args, arg_count, kwnames);
+  double energy[2];
+  if (!entry) {
+    return NULL;
+  }
+  qd_energy(self->model, entry->workspace, entry->q, entry->v, energy, energy + 1);
+  workspace_pool_release(&self->pool, entry);
+  if (numbers_first_bad(energy, 2) >= 0) {
+    return status_raise(NULL, "energy", QD_NOT_FINITE, NULL, NULL);
+  }
+  return Py_BuildValue("dd", energy[0], energy[1]);
+}
+
 static int contacts_overflow(const qd_contact *contacts, int count) {
   int overflow = 0;
   for (int i = 0; i < count && !overflow; ++i) {
@@ -416,6 +465,15 @@ static PyMethodDef model_methods[] = {
                 "_tendons($self, q, jacobians)\n--\n\n"
                 "Lengths (n, tendon_count) at rows of q (n, nq), and their Jacobians (n,\n"
                 "tendon_count, nv) or None."),
+    FAST_METHOD("bias_force", model_bias_force,
+                "bias_force($self, q, v)\n--\n\n"
+                "Generalised force (nv) of Coriolis, centrifugal and gyroscopic effects at the\n"
+                "velocity v (nv): mass_matrix(q) dv/dt + bias_force(q, v) is what forces act."),
+    FAST_METHOD(
+        "energy", model_energy,
+        "energy($self, q, v)\n--\n\n"
+        "Kinetic energy at the velocity v (nv), armature included, and potential energy of\n"
+        "gravity (zero at the world's origin) and joint springs, J."),
     FAST_METHOD("contacts", model_contacts,
                 "contacts($self, q, margin)\n--\n\n"
                 "Structured array of the contacts with dist <= max(margin, the pair's own), m."),

@@ -84,6 +84,7 @@ static const spec_field spec_fields[] = {
     FIELD(pair_friction, NPY_DOUBLE, COUNT_PAIR, 5, 0),
     FIELD(pair_margin, NPY_DOUBLE, COUNT_PAIR, 0, 0),
     FIELD(pair_compliance, NPY_DOUBLE, COUNT_PAIR, 0, 0),
+    FIELD(pair_restitution, NPY_DOUBLE, COUNT_PAIR, 0, 0),
     FIELD(constraint_type, NPY_INT32, COUNT_CONSTRAINT, 0, 0),
     FIELD(constraint_object, NPY_INT32, COUNT_CONSTRAINT, 2, 0),
     FIELD(constraint_data, NPY_DOUBLE, COUNT_CONSTRAINT, 10, 0),

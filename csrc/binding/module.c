@@ -69,6 +69,7 @@ static int types_make(PyObject *module, core_state *state) {
              {&state->options_type, &options_type_spec},
              {&state->info_type, &info_type_spec},
              {&state->step_type, &step_type_spec},
+             {&state->dynamic_step_type, &dynamic_step_type_spec},
              {&state->linearization_type, &linearization_type_spec},
              {&state->differential_type, &differential_type_spec}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -97,7 +98,8 @@ static int constants_make(PyObject *module, core_state *state) {
     return -1;
   }
   state->default_options = PyObject_CallNoArgs((PyObject *)state->options_type);
-  return state->default_options ? 0 : -1;
+  state->default_dynamic_options = state->default_options ? options_dynamic_default(state) : NULL;
+  return state->default_dynamic_options ? 0 : -1;
 }
 
 static int module_exec(PyObject *module) {
@@ -128,10 +130,12 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
   Py_VISIT(state->options_type);
   Py_VISIT(state->info_type);
   Py_VISIT(state->step_type);
+  Py_VISIT(state->dynamic_step_type);
   Py_VISIT(state->linearization_type);
   Py_VISIT(state->differential_type);
   Py_VISIT(state->solver_error);
   Py_VISIT(state->default_options);
+  Py_VISIT(state->default_dynamic_options);
   Py_VISIT(state->contact_descr);
   return 0;
 }
@@ -145,10 +149,12 @@ static int module_clear(PyObject *module) {
   Py_CLEAR(state->options_type);
   Py_CLEAR(state->info_type);
   Py_CLEAR(state->step_type);
+  Py_CLEAR(state->dynamic_step_type);
   Py_CLEAR(state->linearization_type);
   Py_CLEAR(state->differential_type);
   Py_CLEAR(state->solver_error);
   Py_CLEAR(state->default_options);
+  Py_CLEAR(state->default_dynamic_options);
   Py_CLEAR(state->contact_descr);
   Py_CLEAR(state->text_native);
   Py_CLEAR(state->text_joint_names);
@@ -175,6 +181,7 @@ static void module_free(void *module) {
 
 static PyMethodDef module_methods[] = {
     FAST_FUNCTION("step", step_function, step_doc),
+    FAST_FUNCTION("step_dynamic", step_dynamic_function, step_dynamic_doc),
     FAST_FUNCTION("linearize", linearize_function, linearize_doc),
     FAST_FUNCTION("_differentiate", differential_function, differential_doc),
     FAST_FUNCTION("_batch", batch_function, batch_doc),
@@ -193,6 +200,7 @@ static PyMethodDef module_methods[] = {
     FAST_FUNCTION("_workspace_bytes", workspace_bytes_function, workspace_bytes_doc),
     {"_restore_info", info_restore, METH_VARARGS, "A SolverInfo out of a pickle."},
     {"_restore_step", step_restore, METH_VARARGS, "A Step out of a pickle."},
+    {"_restore_dynamic_step", dynamic_step_restore, METH_VARARGS, "A DynamicStep out of a pickle."},
     {"_restore_linearization", linearization_restore, METH_VARARGS,
      "A Linearization out of a pickle."},
     {NULL, NULL, 0, NULL}};

@@ -28,16 +28,21 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "soften",
                           "tolerance",
                           "iteration_limit",
+                          "dynamic",
+                          "restitution",
+                          "bounce_speed",
+                          "recovery_speed",
                           NULL};
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddpppppdO!pdi:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddpppppdO!pdipddd:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,
           &settings.soft_constraints, &settings.contact_compliance, &PyTuple_Type, &held,
-          &settings.soften, &settings.tolerance, &settings.iteration_limit)) {
+          &settings.soften, &settings.tolerance, &settings.iteration_limit, &settings.dynamic,
+          &settings.restitution, &settings.bounce_speed, &settings.recovery_speed)) {
     return NULL;
   }
   options_object *self = (options_object *)type->tp_alloc(type, 0);
@@ -54,6 +59,16 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
   return (PyObject *)self;
 }
 
+PyObject *options_dynamic_default(const core_state *state) {
+  options_object *self = (options_object *)PyObject_CallNoArgs((PyObject *)state->options_type);
+  if (self) {
+    self->settings.dynamic = 1;
+    self->settings.h = 0.01;
+    self->settings.gravity_on_actuated = 1;
+  }
+  return (PyObject *)self;
+}
+
 static void options_dealloc(PyObject *object) {
   options_object *self = (options_object *)object;
   PyTypeObject *type = Py_TYPE(object);
@@ -63,10 +78,11 @@ static void options_dealloc(PyObject *object) {
   Py_DECREF(type);
 }
 
-options_object *options_of(const core_state *state, PyObject *argument, PyObject **owner) {
+static options_object *options_find(const core_state *state, PyObject *argument, int dynamic,
+                                    PyObject **owner) {
   *owner = NULL;
   if (!argument || argument == Py_None) {
-    return (options_object *)state->default_options;
+    return (options_object *)(dynamic ? state->default_dynamic_options : state->default_options);
   }
   if (Py_IS_TYPE(argument, state->options_type)) {
     return (options_object *)argument;
@@ -81,9 +97,21 @@ options_object *options_of(const core_state *state, PyObject *argument, PyObject
     return NULL;
   }
   PyErr_Clear();
-  PyErr_Format(PyExc_TypeError, "options: expected a qdsim.Options, got %s",
-               Py_TYPE(argument)->tp_name);
+  PyErr_Format(PyExc_TypeError, "options: expected a qdsim.%s, got %s",
+               dynamic ? "DynamicOptions" : "Options", Py_TYPE(argument)->tp_name);
   return NULL;
+}
+
+options_object *options_of(const core_state *state, PyObject *argument, int dynamic,
+                           PyObject **owner) {
+  options_object *options = options_find(state, argument, dynamic, owner);
+  if (options && options->settings.dynamic != dynamic) {
+    PyErr_Format(PyExc_TypeError, "options: expected a qdsim.%s, got %s",
+                 dynamic ? "DynamicOptions" : "Options", Py_TYPE(argument)->tp_name);
+    Py_CLEAR(*owner);
+    return NULL;
+  }
+  return options;
 }
 
 /* ---------------------------------------------------------------- held joints */
@@ -236,6 +264,10 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("soften", T_INT, soften),
     SETTING_MEMBER("tolerance", T_DOUBLE, tolerance),
     SETTING_MEMBER("iteration_limit", T_INT, iteration_limit),
+    SETTING_MEMBER("dynamic", T_INT, dynamic),
+    SETTING_MEMBER("restitution", T_DOUBLE, restitution),
+    SETTING_MEMBER("bounce_speed", T_DOUBLE, bounce_speed),
+    SETTING_MEMBER("recovery_speed", T_DOUBLE, recovery_speed),
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot options_slots[] = {

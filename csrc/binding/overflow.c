@@ -29,6 +29,7 @@ PyObject *overflow_describe(const qd_model *model, const qd_step_input *input,
                             const double *const *parameters) {
   largest_number found = {NULL, 0, LARGE};
   largest_note(&found, "q", input->q, qd_model_nq(model));
+  largest_note(&found, "v", input->v, qd_argument_size(model, QD_BY_V));
   largest_note(&found, "u", input->u, qd_argument_size(model, QD_BY_U));
   largest_note(&found, "tau", input->tau, qd_argument_size(model, QD_BY_TAU));
   largest_note(&found, "wrench", input->wrench, qd_argument_size(model, QD_BY_WRENCH));

@@ -1,4 +1,4 @@
-/* step(): one quasi-dynamic step. */
+/* step() and step_dynamic(): one quasi-dynamic step, one of second order. */
 #include "binding/step_call.h"
 
 const char step_doc[] =
@@ -37,8 +37,8 @@ PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_
   PyObject *in[8];
   step_call call;
   if (arguments_parse("step", names, 8, 4, 3, args, arg_count, kwnames, in) < 0 ||
-      step_call_begin(&call, PyModule_GetState(module), "step", in[0], in[1], in[2], in[3], in[4],
-                      in[5], in[6]) < 0 ||
+      step_call_begin(&call, PyModule_GetState(module), "step", in[0], in[1], NULL, in[2], in[3],
+                      in[4], in[5], in[6]) < 0 ||
       step_call_start(&call, in[7]) < 0) {
     return NULL;
   }
@@ -47,6 +47,43 @@ PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_
   status = step_call_run(&call, 0, NULL, NULL);
   Py_END_ALLOW_THREADS;
   PyObject *out = step_call_check(&call, status) == 0 ? step_create(&call, 0) : NULL;
+  step_call_end(&call);
+  return out;
+}
+
+const char step_dynamic_doc[] =
+    "step_dynamic($module, /, model, q, v, u, options=None, *, tau=None, wrench=None, "
+    "mocap=None,\n             warm_start=None)\n--\n\n"
+    "One second-order step (q_next, v_next) = f(q, v, u): velocities and impulses (Anitescu and "
+    "Hart\n2003; formulation 7).\n\n"
+    "model: qdsim.Model. q: configuration (nq). v: velocity (nv) in tangent coordinates (of a "
+    "free\n"
+    "joint: of the body's origin, then angular in world axes; qdsim.from_mujoco_velocity\n"
+    "converts). u: commands (nu). options: qdsim.DynamicOptions, None for the defaults. tau: "
+    "applied\ngeneralised force (nv), N or Nm. wrench: applied to the bodies, (body_count, 6) or a "
+    "mapping from\nnames of bodies to (6), mocap: poses of mocap bodies, as in step(). warm_start: "
+    "an earlier result of this "
+    "model to look for\nthe solution near its own.\n"
+    "Returns a DynamicStep. Raises TypeError or ValueError that names the argument, and "
+    "SolverError\n(with its info) where the program has no solution or was not solved.";
+
+PyObject *step_dynamic_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                PyObject *kwnames) {
+  static const char *const names[] = {"model", "q",      "v",     "u",         "options",
+                                      "tau",   "wrench", "mocap", "warm_start"};
+  PyObject *in[9];
+  step_call call;
+  if (arguments_parse("step_dynamic", names, 9, 5, 4, args, arg_count, kwnames, in) < 0 ||
+      step_call_begin(&call, PyModule_GetState(module), "step_dynamic", in[0], in[1], in[2], in[3],
+                      in[4], in[5], in[6], in[7]) < 0 ||
+      step_call_start(&call, in[8]) < 0) {
+    return NULL;
+  }
+  qd_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = step_call_run(&call, 0, NULL, NULL);
+  Py_END_ALLOW_THREADS;
+  PyObject *out = step_call_check(&call, status) == 0 ? dynamic_step_create(&call, 0) : NULL;
   step_call_end(&call);
   return out;
 }

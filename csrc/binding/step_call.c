@@ -37,7 +37,7 @@ static int settings_check(const step_call *call) {
 }
 
 int step_call_configure(step_call *call, const core_state *state, const char *name, PyObject *model,
-                        PyObject *options) {
+                        PyObject *options, int dynamic) {
   memset(call, 0, sizeof *call);
   call->state = state;
   call->name = name;
@@ -45,7 +45,7 @@ int step_call_configure(step_call *call, const core_state *state, const char *na
   if (!call->model) {
     return -1;
   }
-  call->options = options_of(state, options, &call->options_owner);
+  call->options = options_of(state, options, dynamic, &call->options_owner);
   if (!call->options) {
     return -1;
   }
@@ -62,9 +62,9 @@ int step_call_configure(step_call *call, const core_state *state, const char *na
 }
 
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
-                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau, PyObject *wrench,
-                    PyObject *mocap) {
-  if (step_call_configure(call, state, name, model, options) < 0) {
+                    PyObject *q, PyObject *v, PyObject *u, PyObject *options, PyObject *tau,
+                    PyObject *wrench, PyObject *mocap) {
+  if (step_call_configure(call, state, name, model, options, v != NULL) < 0) {
     return -1;
   }
   workspace_entry *entry = workspace_pool_acquire(&call->model->pool, call->model->model);
@@ -82,6 +82,11 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
   call->result.tendon_force = entry->tendon_force;
   int bad = model_read_q(call->model, q, "q", entry->q) < 0 ||
             array_copy_vector(u, "u", call->model->nu, entry->u) < 0;
+  if (!bad && v) {
+    bad = array_copy_vector(v, "v", call->model->nv, entry->v) < 0;
+    call->input.v = entry->v;
+    call->result.v_next = entry->v_next;
+  }
   if (!bad && tau && tau != Py_None) {
     bad = array_copy_vector(tau, "tau", call->model->nv, entry->tau) < 0;
     call->input.tau = entry->tau;
@@ -140,17 +145,21 @@ solver_info step_call_info(const step_call *call, int with_derivative) {
                        .dropped_pairs = result->dropped_pairs,
                        .relaxed_contacts = result->relaxed_contacts,
                        .softened = result->softened,
+                       .bounces = result->bounces,
+                       .capped_rows = result->capped_rows,
                        .derivative_exact = with_derivative ? result->derivative_exact != 0 : -1};
 }
 
 int step_call_check(const step_call *call, qd_status status) {
   const model_object *model = call->model;
-  if (status == QD_OK && (numbers_first_bad(call->result.q_next, model->nq) >= 0 ||
-                          numbers_first_bad(call->result.delta, model->nv) >= 0 ||
-                          numbers_first_bad(call->result.limit_force, model->nv) >= 0 ||
-                          numbers_first_bad(call->result.constraint_force,
-                                            QD_CONSTRAINT_FORCE * model->constraint_count) >= 0 ||
-                          numbers_first_bad(call->result.tendon_force, model->tendon_count) >= 0)) {
+  if (status == QD_OK &&
+      (numbers_first_bad(call->result.q_next, model->nq) >= 0 ||
+       numbers_first_bad(call->result.delta, model->nv) >= 0 ||
+       (call->result.v_next && numbers_first_bad(call->result.v_next, model->nv) >= 0) ||
+       numbers_first_bad(call->result.limit_force, model->nv) >= 0 ||
+       numbers_first_bad(call->result.constraint_force,
+                         QD_CONSTRAINT_FORCE * model->constraint_count) >= 0 ||
+       numbers_first_bad(call->result.tendon_force, model->tendon_count) >= 0)) {
     status = QD_NUMERICAL_TROUBLE;
   }
   if (status == QD_OK) {

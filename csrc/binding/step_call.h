@@ -23,12 +23,12 @@ typedef struct step_call {
 /* Model and options only, no workspace. -1 with an exception, and then nothing is left to end.
  * options may be NULL. */
 int step_call_configure(step_call *call, const core_state *state, const char *name, PyObject *model,
-                        PyObject *options);
-/* -1 with an exception, and then nothing is left to end. options and what follows may be NULL.
- */
+                        PyObject *options, int dynamic);
+/* -1 with an exception, and then nothing is left to end. options and what follows may be NULL; v is
+ * of the second-order step, NULL for the other one. */
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
-                    PyObject *q, PyObject *u, PyObject *options, PyObject *tau, PyObject *wrench,
-                    PyObject *mocap);
+                    PyObject *q, PyObject *v, PyObject *u, PyObject *options, PyObject *tau,
+                    PyObject *wrench, PyObject *mocap);
 /* One qd_step, or qd_linearize into A and B (NULL: not wanted); grows the workspace as needed.
  * Needs no GIL. */
 qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B);
@@ -61,6 +61,9 @@ int step_call_start(step_call *call, PyObject *warm_start);
  * that the model has. */
 PyObject *step_create(const step_call *call, int with_derivative);
 int step_start_read(const step_call *call, PyObject *step, qd_step_start *out);
+/* dynamic_step.c: the same of the second-order step; the Step inside, borrowed. */
+PyObject *dynamic_step_create(const step_call *call, int with_derivative);
+PyObject *dynamic_step_step(PyObject *dynamic_step);
 int contacts_fit(const model_object *model, const qd_contact *contacts, npy_intp count);
 
 /* linearization_object.c: derivatives is a dict that nobody else holds; its Step, borrowed. */

@@ -21,6 +21,8 @@ typedef struct workspace_entry {
   double *limit_force;      /* (nv) */
   double *constraint_force; /* (constraint_count, 6) */
   double *tendon_force;     /* (tendon_count) */
+  double *v;                /* (nv) */
+  double *v_next;           /* (nv) */
   double *A;                /* (nv, nv) */
   double *B;                /* (nv, nu) */
   double numbers[];         /* the memory behind the pointers */

@@ -4,6 +4,7 @@
 
 #include "base/lanes.h"
 #include "dynamics/workspace.h"
+#include "mechanics/actuator.h"
 
 void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double *q, double *pos,
                    double *rot) {
@@ -56,6 +57,41 @@ void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double
   kinematics_compute(model, q, NULL, &workspace->kinematics);
   inertia_compute(model, &workspace->kinematics, 1, &workspace->inertia);
   inertia_mass_matrix(M, model, &workspace->kinematics, &workspace->inertia);
+}
+
+/* The motion at v without acceleration. */
+static void coast(const qd_model *model, qd_workspace *w, const double *q, const double *v) {
+  memset(w->problem.rate, 0, (size_t)model->nv * sizeof(double));
+  kinematics_compute(model, q, NULL, &w->kinematics);
+  inertia_compute(model, &w->kinematics, 1, &w->inertia);
+  body_motion_compute(&w->problem.motion_in_time, model, &w->kinematics, v, w->problem.rate);
+}
+
+void qd_bias_force(const qd_model *model, qd_workspace *workspace, const double *q, const double *v,
+                   double *force) {
+  coast(model, workspace, q, v);
+  inertial_force(force, workspace->inertia.momentum, model, &workspace->kinematics,
+                 &workspace->inertia, &workspace->problem.motion_in_time);
+}
+
+void qd_energy(const qd_model *model, qd_workspace *workspace, const double *q, const double *v,
+               double *kinetic, double *potential) {
+  const model_parameters *par = &model->parameters;
+  coast(model, workspace, q, v);
+  *kinetic = *potential = 0.0;
+  for (int b = 1; b < model->body_count; ++b) {
+    const screw *T = workspace->problem.motion_in_time.velocity.body + b;
+    wrench h;
+    inertia_momentum(&h, workspace->inertia.body + b, T);
+    *kinetic += 0.5 * screw_dot(T, &h);
+    *potential -= model->body_fall[b] * vec3_dot(par->gravity, workspace->inertia.body[b].moment);
+  }
+  for (int dof = 0; dof < model->nv; ++dof) {
+    const int joint = model->dof_joint[dof];
+    const double bent = par->joint_stiffness[joint] > 0.0 ? joint_stretch(model, dof, q) : 0.0;
+    *kinetic += 0.5 * par->joint_armature[joint] * v[dof] * v[dof];
+    *potential += 0.5 * par->joint_stiffness[joint] * bent * bent;
+  }
 }
 
 qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const double *q, double margin,

@@ -27,6 +27,8 @@ qd_step_options qd_step_options_default(void) {
   o.joint_limits = 1;
   o.tolerance = 1e-9;
   o.iteration_limit = 100;
+  o.bounce_speed = -1.0;
+  o.recovery_speed = INFINITY;
   return o;
 }
 
@@ -43,16 +45,22 @@ static int compliance_fits(const qd_step_options *o, const qd_model *model) {
   return o->contact_compliance >= 0.0 && isfinite(o->contact_compliance) && (!gives || is_cone);
 }
 
+static int bounces_fit(const qd_step_options *o) {
+  return !o->dynamic || (o->restitution >= 0.0 && o->restitution <= 1.0 &&
+                         !isnan(o->bounce_speed) && o->recovery_speed >= 0.0);
+}
+
 static int options_make_sense(const qd_step_options *o, const qd_model *model) {
   const int ratio_fits =
       o->mass_ratio == 0.0 || (o->mass_ratio > 0.0 && model->smallest_stiffness > 0.0);
-  return compliance_fits(o, model) && o->h > 0.0 && isfinite(o->h) && o->kappa > 0.0 &&
-         o->epsilon >= 0.0 && isfinite(o->epsilon) && !isnan(o->margin) && o->tolerance > 0.0 &&
-         o->iteration_limit > 0 && rays_fit(o, model) && ratio_fits;
+  return bounces_fit(o) && compliance_fits(o, model) && o->h > 0.0 && isfinite(o->h) &&
+         o->kappa > 0.0 && o->epsilon >= 0.0 && isfinite(o->epsilon) && !isnan(o->margin) &&
+         o->tolerance > 0.0 && o->iteration_limit > 0 && rays_fit(o, model) && ratio_fits;
 }
 
 static int input_is_finite(const qd_step_input *in, const qd_model *model) {
   return all_finite(in->q, model->nq) && all_finite(in->u, model->nu) &&
+         (in->v == NULL || all_finite(in->v, model->nv)) &&
          (in->tau == NULL || all_finite(in->tau, model->nv)) &&
          (in->wrench == NULL || all_finite(in->wrench, APPLIED_WRENCH * model->body_count)) &&
          (in->mocap == NULL || all_finite(in->mocap, MOCAP_POSE * model->mocap_count));
@@ -160,9 +168,12 @@ static void scatter_delta(const qd_model *model, const problem *p, double *delta
 }
 
 /* Nothing moved: what a caller sees of a step that failed. */
-static qd_status fail(const qd_model *model, const double *q, qd_step_result *result,
+static qd_status fail(const qd_model *model, const qd_step_input *input, qd_step_result *result,
                       qd_status status) {
-  memmove(result->q_next, q, (size_t)model->nq * sizeof(double));
+  memmove(result->q_next, input->q, (size_t)model->nq * sizeof(double));
+  for (int dof = 0; result->v_next != NULL && dof < model->nv; ++dof) {
+    result->v_next[dof] = input->v != NULL ? input->v[dof] : 0.0;
+  }
   memset(result->delta, 0, (size_t)model->nv * sizeof(double));
   memset(result->limit_force, 0, (size_t)model->nv * sizeof(double));
   if (result->constraint_force != NULL) {
@@ -183,6 +194,7 @@ static void result_reset(qd_step_result *result) {
   result->row_count = 0;
   result->missed_pairs = result->dropped_pairs = result->relaxed_contacts = 0;
   result->softened = 0;
+  result->bounces = result->capped_rows = 0;
   result->culprit_count = 0;
   result->derivative_exact = 0;
 }
@@ -211,6 +223,9 @@ static qd_status solve_working_set(const qd_model *model, qd_workspace *w,
   report_contacts(w, result);
   if (status == QD_OK) {
     scatter_delta(model, &w->problem, result->delta);
+    for (int dof = 0; result->v_next != NULL && dof < model->nv; ++dof) {
+      result->v_next[dof] = result->delta[dof] / options->h;
+    }
     if (model->constraint_count > 0 && result->constraint_force != NULL) {
       memcpy(result->constraint_force, w->problem.constraint_force,
              (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
@@ -330,10 +345,10 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
                        qd_step_result *result) {
   result_reset(result);
   if (!options_make_sense(options, model)) {
-    return fail(model, input->q, result, QD_BAD_ARGUMENT);
+    return fail(model, input, result, QD_BAD_ARGUMENT);
   }
   if (!input_is_finite(input, model)) {
-    return fail(model, input->q, result, QD_NOT_FINITE);
+    return fail(model, input, result, QD_NOT_FINITE);
   }
   const int add = options->add_missed_pairs && isinf(options->kappa);
   int before = 0; /* contacts of the round before */
@@ -352,10 +367,12 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
       solve_softened(model, w, options, input, kept, result, &status);
     }
     if (status != QD_OK) {
-      return fail(model, input->q, result, status);
+      return fail(model, input, result, status);
     }
     before = w->collision.count;
     result->relaxed_contacts = w->problem.relaxed_count;
+    result->bounces = w->problem.bounce_count;
+    result->capped_rows = w->problem.capped_count;
     result->culprit_count = 0;
     const int missed =
         result->dropped_pairs > 0

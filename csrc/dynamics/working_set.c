@@ -74,6 +74,15 @@ LANES_INLINE double square3(const lanes *a) {
   return (squares[0] + squares[1]) + squares[2];
 }
 
+/* Of the second-order step: what moves goes on. */
+static void fill_motion(working_set *s, const qd_model *model, const qd_step_options *o,
+                        const qd_step_input *input) {
+  for (int dof = 0; dof < model->nv; ++dof) {
+    const int moves = input->v != NULL && (o->held == NULL || !o->held[dof]);
+    s->delta[dof] = moves ? o->h * input->v[dof] : 0.0;
+  }
+}
+
 /* Motion as commanded: driven DOFs go where their actuators rest, nothing else moves. */
 static void fill_command(working_set *s, const qd_model *model, const qd_step_options *o,
                          const qd_step_input *input) {
@@ -149,10 +158,18 @@ static int extend_limits(working_set *s, const qd_model *model, const qd_step_op
 
 /* ---------------------------------------------------------------- contacts */
 
+/* The gap that is left when two things come nearer as they do: bounces are reached. */
+static double gap_ahead(const working_set *s, const qd_contact *contact) {
+  lanes turn, velocity;
+  relative_motion(&turn, &velocity, s, contact);
+  const double v[3] = {velocity[0], velocity[1], velocity[2]};
+  return contact->dist + fmin(vec3_dot(contact->frame, v), 0.0);
+}
+
 void working_set_choose(working_set *s, const qd_model *model, const qd_step_options *options,
                         const kinematics *k, const collision *c, const qd_step_input *input) {
   working_set_fill(s, model, c);
-  fill_command(s, model, options, input);
+  (options->dynamic ? fill_motion : fill_command)(s, model, options, input);
   fill_twists(s, model, k, s->delta);
   if (options->friction_model == QD_PYRAMID) {
     friction_rays(s->rays, options->ray_count);
@@ -162,7 +179,8 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
     const qd_contact *contact = c->contact + i;
     const double size =
         smaller(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
-    if (contact->dist > larger(reach, SHARE_OF_SIZE * size)) {
+    const double gap = options->dynamic ? gap_ahead(s, contact) : contact->dist;
+    if (gap > larger(reach, SHARE_OF_SIZE * size)) {
       s->contact[i] = 0;
       ++s->left_out;
     }

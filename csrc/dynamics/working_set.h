@@ -26,7 +26,7 @@ void working_set_lay_out(working_set *s, const qd_model *model, int contact_capa
 void working_set_fill(working_set *s, const qd_model *model, const collision *c);
 /* What was left out comes in. */
 void working_set_complete(working_set *s, const qd_model *model);
-/* Those that motion as commanded might bring into play. */
+/* Those that motion as commanded, or of the second-order step as it is, might bring into play. */
 void working_set_choose(working_set *s, const qd_model *model, const qd_step_options *options,
                         const kinematics *k, const collision *c, const qd_step_input *input);
 /* Adds what delta (nv) violates or comes near to; returns how many. */

@@ -338,7 +338,9 @@ typedef struct qd_model_spec {
   const int32_t *pair_dim;     /* (pair_count) contact dimension 1, 3, 4 or 6 */
   const double *pair_friction; /* (pair_count, 5) two tangential, torsional (m), two rolling (m) */
   const double *pair_margin;   /* (pair_count) m; the larger of this and the option counts */
-  const double *pair_compliance; /* (pair_count) m/N, along the normal; 0: rigid. NULL: all are */
+  const double *pair_compliance;  /* (pair_count) m/N, along the normal; 0: rigid. NULL: all are */
+  const double *pair_restitution; /* (pair_count) of the second-order step, 0 to 1; negative: the
+                                     option's; NULL: all */
 
   int constraint_count;             /* bilateral constraints */
   const int32_t *constraint_type;   /* (constraint_count) a qd_constraint_type */
@@ -457,8 +459,16 @@ void qd_point_jacobian(const qd_model *model, qd_workspace *workspace, const dou
  * coordinates; NULL: not wanted. */
 void qd_tendon_lengths(const qd_model *model, qd_workspace *workspace, const double *q,
                        double *length, double *jacobian);
-/* Joint-space mass matrix M (nv, nv). */
+/* Joint-space mass matrix M (nv, nv), without armature. */
 void qd_mass_matrix(const qd_model *model, qd_workspace *workspace, const double *q, double *M);
+/* Generalised force (nv) of Coriolis, centrifugal and gyroscopic effects: M(q) dv/dt + it = what
+ * forces act. */
+void qd_bias_force(const qd_model *model, qd_workspace *workspace, const double *q, const double *v,
+                   double *force);
+/* J: kinetic energy at the velocity v (nv), armature included; potential energy of gravity (zero at
+ * the world's origin) and of joint springs. */
+void qd_energy(const qd_model *model, qd_workspace *workspace, const double *q, const double *v,
+               double *kinetic, double *potential);
 
 typedef struct qd_contact {
   int32_t geom_a, geom_b; /* -> the pair's geometries */
@@ -510,6 +520,15 @@ typedef struct qd_step_options {
                                 start, then the step within it. 0: an error */
   double tolerance;          /* of the cone solver */
   int iteration_limit;
+  /* 1: the second-order step, of velocities (formulation 7): every DOF has its mass, epsilon and
+   * mass_ratio do not count, and neither do the following for 0, the quasi-dynamic step */
+  int dynamic;
+  double restitution;  /* 0 to 1; of pairs without their own */
+  double bounce_speed; /* m/s: contacts that close more slowly do not bounce; negative: what gravity
+                          makes of rest in two steps */
+  double
+      recovery_speed; /* m/s, of turns rad/s, >= 0: at most so fast penetrations and violations of
+                         limits and constraints are undone; 0: they stay; infinity: in one step */
 } qd_step_options;
 
 qd_step_options qd_step_options_default(void);
@@ -536,6 +555,7 @@ typedef struct qd_culprit {
 typedef struct qd_step_result {
   double *q_next;      /* (nq) out, caller's memory */
   double *delta;       /* (nv) out, caller's memory */
+  double *v_next;      /* (nv) out, caller's memory: delta / h; NULL: not wanted */
   double *limit_force; /* (nv) out, caller's memory: generalised force of joint limits, N or Nm */
   double *constraint_force; /* (constraint_count, 6) out, caller's memory, may be NULL without any:
                                force N on the second body at its anchor and moment Nm, world axes;
@@ -557,6 +577,8 @@ typedef struct qd_step_result {
                            only: at dead centres of a chain. 0 in other steps */
   int softened;         /* out: contacts, limits and rows of constraints that gave way (option
                            soften) by more than the tolerance times the smallest thing's size */
+  int bounces;          /* out: contacts that bounce (restitution) */
+  int capped_rows; /* out: contacts, limits and parts of constraints whose recovery was capped */
   int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned,
                            relaxed_contacts or softened is not 0, or a contact is so near to a kink
                            (slips or presses so little) that the answer's own error changes the
@@ -586,6 +608,7 @@ typedef struct qd_step_start {
  * add to those of their springs (tau_a of formulation 2). */
 typedef struct qd_step_input {
   const double *q;      /* (nq) normalised */
+  const double *v;      /* (nv) velocity, of the second-order step; NULL: zero */
   const double *u;      /* (nu) commands */
   const double *tau;    /* (nv) applied generalised force, N or Nm; NULL: none */
   const double *wrench; /* (body_count, 6) applied to the bodies: force N at the centre of mass,
@@ -596,11 +619,12 @@ typedef struct qd_step_input {
   const qd_step_start *start; /* a guess; NULL: none */
 } qd_step_input;
 
-/* q_next = f(q, u, tau, wrench, mocap). QD_NOT_FINITE if an input holds NaN or infinity. */
+/* q_next = f(q, u, tau, wrench, mocap), or of the second-order step f(q, v, u, tau, wrench, mocap).
+ * QD_NOT_FINITE if an input holds NaN or infinity. */
 qd_status qd_step(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
                   const qd_step_input *input, qd_step_result *result);
-/* The same step, and A = dq_next/dq (nv, nv), B = dq_next/du (nv, nu) in tangent coordinates; NULL
- * for the one that is not wanted. */
+/* The same step, quasi-dynamic ones only, and A = dq_next/dq (nv, nv), B = dq_next/du (nv, nu) in
+ * tangent coordinates; NULL for the one that is not wanted. */
 qd_status qd_linearize(const qd_model *model, qd_workspace *workspace,
                        const qd_step_options *options, const qd_step_input *input,
                        qd_step_result *result, double *A, double *B);
@@ -617,6 +641,8 @@ typedef enum qd_argument {
   QD_BY_TAU,       /* (nv) */
   QD_BY_WRENCH,    /* (body_count, 6) */
   QD_BY_MOCAP,     /* (mocap_count, 6) translation, then rotation vector in world axes */
+  QD_BY_V,         /* (nv); of a quasi-dynamic step zero, like all that it does not know */
+  QD_BY_H,         /* (1) the step length */
   QD_BY_PARAMETER, /* the first of the qd_parameters, in their order */
   QD_BY_BODY_MASS = QD_BY_PARAMETER + QD_PARAMETER_BODY_MASS,
   QD_BY_BODY_COM = QD_BY_PARAMETER + QD_PARAMETER_BODY_COM,
@@ -647,15 +673,22 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *workspace,
                            const qd_step_options *options, const qd_step_input *input,
                            qd_step_result *result);
 /* out (count, nv) = the tangents (count, size of the argument) moved through the step; NULL: zero.
- */
+ * v_out (count, nv): likewise of v_next, NULL: not wanted. */
 void qd_jvp(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
             const qd_step_input *input, const qd_step_result *result, int count,
-            const double *const tangent[QD_ARGUMENT_COUNT], double *out);
-/* gradient[i] (count, size of argument i), NULL: not wanted, = derivatives of cotangent'q_next;
- * cotangent (count, nv), NULL: the unit vectors (count is nv), which gives Jacobians. */
+            const double *const tangent[QD_ARGUMENT_COUNT], double *out, double *v_out);
+/* gradient[i] (count, size of argument i), NULL: not wanted, = derivatives of cotangent'q_next +
+ * v_cotangent'v_next; both (count, nv), NULL: zero. If both are NULL, of the unit vectors in place
+ * of cotangent (count is nv), which gives Jacobians. */
 void qd_vjp(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
             const qd_step_input *input, const qd_step_result *result, int count,
-            const double *cotangent, double *const gradient[QD_ARGUMENT_COUNT]);
+            const double *cotangent, const double *v_cotangent,
+            double *const gradient[QD_ARGUMENT_COUNT]);
+/* Jacobians of q_next and v_next, (nv, size of argument i) each, NULL: not wanted in both: with as
+ * many solves as qd_vjp takes for one. */
+void qd_jacobians(const qd_model *model, qd_workspace *workspace, const qd_step_options *options,
+                  const qd_step_input *input, const qd_step_result *result,
+                  double *const of_q[QD_ARGUMENT_COUNT], double *const of_v[QD_ARGUMENT_COUNT]);
 
 /* ---------------------------------------------------------------- batches
  * Many steps of one model on several threads. Samples do not know each other, so results have the

@@ -16,7 +16,7 @@ typedef struct actuator_point {
 
 /* What dampers multiply a displacement with: 1 / h, or 0 where they do not count. */
 static inline double damping_rate(const qd_step_options *o) {
-  return o->damping ? 1.0 / o->h : 0.0;
+  return o->damping || o->dynamic ? 1.0 / o->h : 0.0;
 }
 
 /* The force after a displacement d: at_rest - stiffness d. Where u turns the sum of k and damping
@@ -27,10 +27,11 @@ typedef struct actuator_force {
 
 actuator_force actuator_force_at(const qd_model *model, int actuator, const actuator_point *at);
 
-/* Derivatives of that force by the coordinate, the command and the actuator's parameters, d fixed.
+/* Derivatives of that force by the coordinate, the command, the actuator's parameters and the rate,
+ * d fixed.
  */
 typedef struct actuator_slopes {
-  double l, u, stiffness, gain, bias, damping;
+  double l, u, stiffness, gain, bias, damping, rate;
 } actuator_slopes;
 
 actuator_slopes actuator_slopes_at(const qd_model *model, int actuator, const actuator_point *at,

@@ -1,5 +1,7 @@
 #include "mechanics/constraint.h"
 
+#include <math.h>
+
 #include "base/quat.h"
 
 int constraint_row_count(int constraint_type) {
@@ -53,6 +55,42 @@ void constraint_compute(constraint_state *s, const qd_model *model, const kinema
   }
 }
 
+/* Numbers of a part of the violation: 3, or 1 of a coupling. */
+static int part_size(const constraint_state *s) { return s->rows == 1 ? 1 : 3; }
+
+int constraint_cap(constraint_state *s, double most) {
+  int count = 0;
+  for (int part = 0; 3 * part < s->rows; ++part) {
+    double *violation = s->violation + 3 * part, squared = 0.0;
+    for (int i = 0; i < part_size(s); ++i) {
+      squared += violation[i] * violation[i];
+    }
+    const double length = sqrt(squared);
+    if (length <= most) {
+      continue;
+    }
+    s->capped[part] = 1;
+    s->share[part] = most / length;
+    ++count;
+    for (int i = 0; i < part_size(s); ++i) {
+      s->unit[part][i] = violation[i] / length;
+      violation[i] = most * s->unit[part][i];
+    }
+  }
+  return count;
+}
+
+void constraint_cap_change(const constraint_state *s, int part, double *change) {
+  const double *unit = s->unit[part];
+  double along = 0.0;
+  for (int i = 0; s->capped[part] && i < part_size(s); ++i) {
+    along += unit[i] * change[i];
+  }
+  for (int i = 0; s->capped[part] && i < part_size(s); ++i) {
+    change[i] = s->share[part] * (change[i] - along * unit[i]);
+  }
+}
+
 static int on_path(const qd_model *model, int body, int dof) {
   int count;
   const int *chain = body_chain(model, body, &count);
@@ -85,12 +123,14 @@ void constraint_column(double *column, const constraint_state *s, const qd_model
 }
 
 /* d turn = J_l^-1(turn) (w2 - exp(turn) w1) when the bodies turn with w1 and w2 */
-static void add_turn_derivative(double out[3], const double turn[3], const double w[3], int side) {
+static void add_turn_derivative(double out[3], const constraint_state *s, const double w[3],
+                                int side) {
   double J[9], R[9], moved[3], part[3];
-  rotation_left_jacobian_inverse(J, turn);
-  rotation_exp(R, turn);
+  rotation_left_jacobian_inverse(J, s->turn);
+  rotation_exp(R, s->turn);
   mat3_mul_vec(moved, R, w);
   mat3_mul_vec(part, J, side == 0 ? moved : w);
+  constraint_cap_change(s, 1, part);
   vec3_axpy(out, side == 0 ? -1.0 : 1.0, part);
 }
 
@@ -123,20 +163,22 @@ void constraint_motion_derivative(double *column, const constraint_state *s, con
     vec3_axpy(column, sign, d_anchor);
     if (s->rows == 6) {
       vec3_axpy(column + 3, sign, behind.w);
-      add_turn_derivative(column + 3, s->turn, S->w, side);
+      add_turn_derivative(column + 3, s, S->w, side);
     }
   }
 }
 
 void constraint_turn_push(double out[3], const constraint_state *s, const double w[3], int side) {
-  add_turn_derivative(out, s->turn, w, side);
+  add_turn_derivative(out, s, w, side);
 }
 
 void constraint_turn_pull(double out[3], const constraint_state *s, const double cotangent[3],
                           int side) {
-  double J[9], R[9], part[3];
+  double J[9], R[9], part[3], counted[3];
+  vec3_copy(counted, cotangent);
+  constraint_cap_change(s, 1, counted);
   rotation_left_jacobian_inverse(J, s->turn);
-  mat3_tmul_vec(out, J, cotangent);
+  mat3_tmul_vec(out, J, counted);
   if (side == 0) {
     rotation_exp(R, s->turn);
     mat3_tmul_vec(part, R, out);

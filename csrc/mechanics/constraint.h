@@ -22,10 +22,18 @@ typedef struct constraint_state {
   double slope;        /* coupling: derivative of the polynomial */
   double curvature;    /* coupling: its second derivative */
   double violation[CONSTRAINT_ROWS_MAX];
+  int capped[2];     /* parts of the violation (position, turn) that a step undoes not at once: */
+  double share[2];   /* so much of them counts, */
+  double unit[2][3]; /* in this direction */
 } constraint_state;
 
 void constraint_compute(constraint_state *out, const qd_model *model, const kinematics *k,
                         const double *q, int index);
+
+/* Parts of the violation that are longer than that count with that length; how many there are. */
+int constraint_cap(constraint_state *s, double most);
+/* What a change of part 0 or 1 of the violation does to what counts of it, in place; symmetric. */
+void constraint_cap_change(const constraint_state *s, int part, double *change);
 
 /* column (rows) = column of C for a DOF */
 void constraint_column(double *column, const constraint_state *s, const qd_model *model,

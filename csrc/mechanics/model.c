@@ -128,6 +128,7 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->pair_geom = arena_ints(a, 2 * np);
   m->pair_dim = arena_ints(a, np);
   m->pair_margin = arena_doubles(a, np);
+  m->pair_restitution = arena_doubles(a, np);
   pair_table_lay_out(&m->pair_table, m->geom_count, m->pair_count, a);
   const size_t nc = (size_t)m->constraint_count;
   m->constraint_type = arena_ints(a, nc);
@@ -225,6 +226,9 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_ints(m->pair_geom, spec->pair_geom, 2 * np);
   copy_ints(m->pair_dim, spec->pair_dim, np);
   copy_doubles(m->pair_margin, spec->pair_margin, np);
+  for (size_t i = 0; i < np; ++i) {
+    m->pair_restitution[i] = spec->pair_restitution != NULL ? spec->pair_restitution[i] : -1.0;
+  }
   const size_t nc = (size_t)m->constraint_count;
   copy_ints(m->constraint_type, spec->constraint_type, nc);
   copy_ints(m->constraint_object, spec->constraint_object, 2 * nc);

@@ -100,9 +100,10 @@ struct qd_model {
   convex_mesh **mesh;  /* (mesh_count) a block each */
   point_cloud **cloud; /* (cloud_count) a block each */
 
-  int *pair_geom;      /* (pair_count, 2) */
-  int *pair_dim;       /* (pair_count) */
-  double *pair_margin; /* (pair_count) */
+  int *pair_geom;           /* (pair_count, 2) */
+  int *pair_dim;            /* (pair_count) */
+  double *pair_margin;      /* (pair_count) */
+  double *pair_restitution; /* (pair_count) negative: the option's */
   pair_table pair_table;
 
   int *constraint_type;          /* (constraint_count) */

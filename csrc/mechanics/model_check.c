@@ -320,6 +320,11 @@ static qd_status check_pairs(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "pair_friction", s->pair_friction, s->pair_count, 5));
   TRY(check_finite(r, "pair_margin", s->pair_margin, s->pair_count, 1));
   TRY(check_not_negative(r, "pair_compliance", s->pair_compliance, s->pair_count));
+  for (int i = 0; s->pair_restitution != NULL && i < s->pair_count; ++i) {
+    if (!(s->pair_restitution[i] <= 1.0)) {
+      return fail(r, "pair_restitution", i, "above 1, or not a number");
+    }
+  }
   for (int i = 0; i < s->pair_count; ++i) {
     const int a = s->pair_geom[2 * i], b = s->pair_geom[2 * i + 1];
     if (a < 0 || b < 0 || a >= s->geom_count || b >= s->geom_count || a == b) {

@@ -106,7 +106,8 @@ static qd_status pull_step(passage *w, int64_t t) {
       one[i] = i < QD_BY_PARAMETER ? gradient[i] + place(w, i, t) : on->by_parameter[i];
     }
   }
-  qd_vjp(w->model, s->workspace, w->job->options, &s->input, &s->result, 1, on->cotangent, one);
+  qd_vjp(w->model, s->workspace, w->job->options, &s->input, &s->result, 1, on->cotangent, NULL,
+         one);
   for (int i = QD_BY_PARAMETER; i < QD_ARGUMENT_COUNT; ++i) {
     if (gradient[i] != NULL) {
       add_to(gradient[i] + place(w, i, t), one[i], qd_argument_size(w->model, i));
@@ -181,7 +182,7 @@ static qd_status push_step(passage *w, int64_t t) {
   for (int i = QD_BY_U; i < QD_ARGUMENT_COUNT; ++i) {
     one[i] = job->tangent[i] != NULL ? job->tangent[i] + place(w, i, t) : NULL;
   }
-  qd_jvp(w->model, s->workspace, job->options, &s->input, &s->result, 1, one, on->by_q);
+  qd_jvp(w->model, s->workspace, job->options, &s->input, &s->result, 1, one, on->by_q, NULL);
   memcpy(on->cotangent, on->by_q, (size_t)w->model->nv * sizeof(double));
   tangent_put(w, t + 1);
   return all_finite(on->cotangent, w->model->nv) ? QD_OK : QD_NUMERICAL_TROUBLE;

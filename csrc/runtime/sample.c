@@ -117,7 +117,7 @@ static qd_status step_try(const step_job *job, participant *p, const qd_model *m
 static qd_status pull_back(const step_job *job, participant *p, const qd_model *model,
                            const qd_step_input *input, const qd_step_result *result,
                            double *const *derivative) {
-  qd_vjp(model, p->workspace, job->options, input, result, model->nv, NULL, derivative);
+  qd_vjp(model, p->workspace, job->options, input, result, model->nv, NULL, NULL, derivative);
   for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
     if (derivative[k] != NULL && !all_finite(derivative[k], derivative_size(model, k))) {
       return QD_NUMERICAL_TROUBLE;

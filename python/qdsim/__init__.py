@@ -35,10 +35,20 @@ from .batch_products import (
 from .cone import ConeSolution, solve_cone_program
 from .description import Description, ModelWarning, PointCloud, SceneBuilder
 from .differential import Differential, differentiate, jvp, vjp
+from .dynamics import (
+    DynamicDifferential,
+    DynamicLinearization,
+    DynamicOptions,
+    DynamicStep,
+    differentiate_dynamic,
+    linearize_dynamic,
+    step_dynamic,
+)
 from .loading import build, load
 from .model import Model, Parameters
 from .ocp import OcpSolution, solve_ocp_qp
 from .step import Linearization, Options, SolverInfo, Step, linearize, step
+from .velocities import from_mujoco_velocity, mujoco_velocity_jacobians, to_mujoco_velocity
 
 if TYPE_CHECKING:
     from . import formats, planning, smoothing, systems, viewer
@@ -54,6 +64,10 @@ __all__ = [
     "ConeSolution",
     "Description",
     "Differential",
+    "DynamicDifferential",
+    "DynamicLinearization",
+    "DynamicOptions",
+    "DynamicStep",
     "Identified",
     "Linearization",
     "Model",
@@ -73,13 +87,17 @@ __all__ = [
     "body_poses",
     "build",
     "differentiate",
+    "differentiate_dynamic",
     "formats",
+    "from_mujoco_velocity",
     "identify",
     "jvp",
     "jvp_batch",
     "linearize",
     "linearize_batch",
+    "linearize_dynamic",
     "load",
+    "mujoco_velocity_jacobians",
     "pair_distances",
     "planning",
     "rollout",
@@ -90,7 +108,9 @@ __all__ = [
     "solve_ocp_qp",
     "step",
     "step_batch",
+    "step_dynamic",
     "systems",
+    "to_mujoco_velocity",
     "viewer",
     "vjp",
     "vjp_batch",

@@ -1,7 +1,7 @@
 """Types of the C extension. What is private here is for qdsim's own modules and benchmarks."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NoReturn, Protocol, TypedDict, final
+from typing import Any, Final, NoReturn, Protocol, TypeAlias, TypedDict, final
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,7 @@ from typing_extensions import disjoint_base
 
 _Vector = npt.NDArray[np.float64]
 _Contacts = npt.NDArray[np.void]
+_WarmStart: TypeAlias = "Step | DynamicStep | Linearization"
 _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]  # (body_count, 6), or (6) per body
 _Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]  # (mocap_count, 7), or (7) per body
 
@@ -66,6 +67,8 @@ class Model:
     def mass_matrix(self, q: npt.ArrayLike, /) -> _Vector: ...
     def _tendons(self, q: _Vector, jacobians: bool) -> tuple[_Vector, _Vector | None]: ...
     def contacts(self, q: npt.ArrayLike, margin: float) -> _Contacts: ...
+    def bias_force(self, q: npt.ArrayLike, v: npt.ArrayLike) -> _Vector: ...
+    def energy(self, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[float, float]: ...
 
 @final
 class StepOptions:
@@ -89,6 +92,10 @@ class StepOptions:
         soften: bool = ...,
         tolerance: float = ...,
         iteration_limit: int = ...,
+        dynamic: bool = ...,
+        restitution: float = ...,
+        bounce_speed: float = ...,
+        recovery_speed: float = ...,
     ) -> StepOptions: ...
     @property
     def h(self) -> float: ...
@@ -124,6 +131,14 @@ class StepOptions:
     def tolerance(self) -> float: ...
     @property
     def iteration_limit(self) -> int: ...
+    @property
+    def dynamic(self) -> int: ...
+    @property
+    def restitution(self) -> float: ...
+    @property
+    def bounce_speed(self) -> float: ...
+    @property
+    def recovery_speed(self) -> float: ...
 
 @final
 class SolverInfo:
@@ -160,6 +175,10 @@ class SolverInfo:
     @property
     def softened(self) -> int: ...
     @property
+    def bounces(self) -> int: ...
+    @property
+    def capped_rows(self) -> int: ...
+    @property
     def derivative_exact(self) -> bool | None: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
@@ -179,6 +198,23 @@ class Step:
     def contacts(self) -> _Contacts: ...
     @property
     def info(self) -> SolverInfo: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class DynamicStep:
+    @property
+    def h(self) -> float: ...
+    @property
+    def v_next(self) -> _Vector: ...
+    @property
+    def impulse(self) -> _Vector: ...
+    @property
+    def energy(self) -> _Vector: ...
+    @property
+    def kinetic_energy(self) -> _Vector: ...
+    @property
+    def potential_energy(self) -> _Vector: ...
+    def __getattribute__(self, name: str, /) -> Any: ...  # what a Step has
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
@@ -205,8 +241,20 @@ def step(
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
     mocap: _Mocap | None = None,
-    warm_start: Step | Linearization | None = None,
+    warm_start: _WarmStart | None = None,
 ) -> Step: ...
+def step_dynamic(
+    model: Model,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _OptionsLike | StepOptions | None = None,
+    *,
+    tau: npt.ArrayLike | None = None,
+    wrench: _Wrench | None = None,
+    mocap: _Mocap | None = None,
+    warm_start: _WarmStart | None = None,
+) -> DynamicStep: ...
 def linearize(
     model: Model,
     q: npt.ArrayLike,
@@ -217,17 +265,22 @@ def linearize(
     wrench: _Wrench | None = None,
     mocap: _Mocap | None = None,
     wrt: Iterable[str] = ("q", "u"),
-    warm_start: Step | Linearization | None = None,
+    warm_start: _WarmStart | None = None,
 ) -> Linearization: ...
 
 @final
 class StepDifferential:
     @property
-    def step(self) -> Step: ...
+    def step(self) -> Any: ...  # a Step or a DynamicStep
     @property
     def model(self) -> Model: ...
-    def jvp(self, tangents: tuple[_Vector | None, ...], /) -> _Vector: ...
-    def vjp(self, cotangent: _Vector | None, wanted: int, /) -> tuple[_Vector | None, ...]: ...
+    def jvp(self, tangents: tuple[_Vector | None, ...], /) -> _Vector | tuple[_Vector, _Vector]: ...
+    def vjp(
+        self, cotangent: _Vector | None, wanted: int, v_cotangent: _Vector | None = None, /
+    ) -> tuple[_Vector | None, ...]: ...
+    def jacobians(
+        self, wanted: int, /
+    ) -> tuple[tuple[_Vector | None, ...], tuple[_Vector | None, ...]]: ...
     def shape(self, argument: str, /) -> tuple[int, ...]: ...
 
 def _differentiate(
@@ -239,7 +292,8 @@ def _differentiate(
     tau: npt.ArrayLike | None = None,
     wrench: _Wrench | None = None,
     mocap: _Mocap | None = None,
-    warm_start: Step | Linearization | None = None,
+    warm_start: _WarmStart | None = None,
+    v: npt.ArrayLike | None = None,
 ) -> StepDifferential: ...
 def _batch(
     model: Model,
@@ -255,7 +309,7 @@ def _batch(
     threads: int,
     wrt: int,
     contacts: bool,
-    warm_start: Step | Linearization | tuple[npt.NDArray[Any], ...] | None,
+    warm_start: _WarmStart | tuple[npt.NDArray[Any], ...] | None,
 ) -> dict[str, Any]: ...
 def _rollout(
     model: Model,
@@ -270,7 +324,7 @@ def _rollout(
     out: dict[str, npt.NDArray[Any]] | None,
     threads: int,
     warm_start: bool,
-    start: Step | Linearization | tuple[npt.NDArray[Any], ...] | None,
+    start: _WarmStart | tuple[npt.NDArray[Any], ...] | None,
     feedback: dict[str, _Vector] | None,
 ) -> dict[str, Any]: ...
 def _rollout_derivative(
@@ -284,7 +338,7 @@ def _rollout_derivative(
     mocap: _Vector | None,
     parameters: tuple[_Vector | None, ...] | None,
     threads: int,
-    start: Step | Linearization | tuple[npt.NDArray[Any], ...] | None,
+    start: _WarmStart | tuple[npt.NDArray[Any], ...] | None,
     way_options: _OptionsLike | StepOptions | None,
     ambient: bool,
     kept: int,
@@ -382,7 +436,8 @@ def _step_benchmark(
     options: _OptionsLike | StepOptions | None,
     repeat: int,
     linearize: bool,
-    warm_start: Step | Linearization | None = None,
+    warm_start: _WarmStart | None = None,
+    v: npt.ArrayLike | None = None,
 ) -> float: ...
 def _workspace_bytes(
     model: Model,
@@ -402,6 +457,9 @@ def _restore_step(
     info: SolverInfo,
     /,
 ) -> Step: ...
+def _restore_dynamic_step(
+    step: Step, v_next: _Vector, h: float, energies: tuple[float, float, float, float], /
+) -> DynamicStep: ...
 def _restore_linearization(
     step: Step,
     A: _Vector | None,

@@ -525,6 +525,8 @@ def argument_shape(model: _core.Model, name: str) -> tuple[int, ...]:
         "tau": (model.nv,),
         "wrench": (model.body_count, 6),
         "mocap": (model.mocap_count, 6),
+        "v": (model.nv,),
+        "h": (),
     }
     found = inputs.get(name)
     return np.shape(getattr(model.parameters, name)) if found is None else found  # type: ignore[attr-defined]

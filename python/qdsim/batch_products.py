@@ -60,6 +60,10 @@ _OfSteps = ("u", "tau", "wrench", "mocap")  # what every step of a rollout is gi
 _MOST_KEPT = 2**31 - 1
 
 
+_KNOWN = tuple(name for name in ARGUMENT_NAMES if name not in ("v", "h"))
+"""What rollouts can be differentiated by: a step length would be one for all steps."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchPullbacks(BatchMarks):
     """Results of `vjp_batch`; (...) stands for the leading dimensions of the batch."""
@@ -486,7 +490,7 @@ def _pull(
     caller: str,
 ) -> dict[str, Any]:
     check_errors(errors)
-    names = wrt_names(wrt)
+    names = wrt_names(wrt, _KNOWN)
     shape = (given.steps + 1, *given.shape("q"))
     leads = given.leads()
     path = None
@@ -555,7 +559,7 @@ def _push(
     check_errors(errors)
     if not isinstance(tangents, Mapping):
         raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")
-    names = {name: f"tangents[{name!r}]" for name in wrt_names(tangents)}
+    names = {name: f"tangents[{name!r}]" for name in wrt_names(tangents, _KNOWN)}
     one_step = caller != "rollout"
     arrays = {}
     for name, said in names.items():

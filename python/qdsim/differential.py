@@ -74,26 +74,10 @@ class Differential:
         Raises:
             TypeError, ValueError: naming the argument and what was wrong.
         """
-        if not isinstance(tangents, Mapping):
-            raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")
-        rows: list[_Vector | None] = [None] * len(ARGUMENT_NAMES)
-        leads: dict[str, tuple[int, ...]] = {}
-        for name, value in tangents.items():
-            shape = self._native.shape(_argument("tangents", name))
-            array = finite(f"tangents[{name!r}]", reals(f"tangents[{name!r}]", value))
-            lead = array.shape[: array.ndim - len(shape)]
-            if array.shape[len(lead) :] != shape or len(lead) > 1:
-                raise ValueError(
-                    f"tangents[{name!r}]: expected shape {shape} or (count, *{shape}), got {array.shape}"
-                )
-            leads[name] = lead
-            count = lead[0] if lead else 1
-            flat = array.reshape(count, int(np.prod(shape)))
-            rows[ARGUMENT_NAMES.index(name)] = np.ascontiguousarray(flat)
-        if len(set(leads.values())) > 1:
-            raise ValueError(f"tangents: leading dimensions differ: {leads}")
-        out = self._native.jvp(tuple(rows))
-        return out if next(iter(leads.values()), ()) else out[0]
+        rows, single = tangent_rows(self._native, tangents)
+        out = self._native.jvp(rows)
+        assert isinstance(out, np.ndarray)
+        return out[0] if single else out
 
     def vjp(self, cotangent: npt.ArrayLike, wrt: Iterable[str] = ("q", "u")) -> dict[str, _Vector]:
         """The gradients of cotangent . q_next by arguments: transposed Jacobians times the cotangent.
@@ -108,13 +92,8 @@ class Differential:
         Raises:
             TypeError, ValueError: naming the argument and what was wrong.
         """
-        array = finite("cotangent", reals("cotangent", cotangent))
-        if array.ndim not in (1, 2) or array.shape[-1] != self.model.nv:
-            raise ValueError(
-                f"cotangent: expected shape ({self.model.nv},) or (count, {self.model.nv}), got {array.shape}"
-            )
-        rows = np.ascontiguousarray(np.atleast_2d(array))
-        return self._gradients(rows, wrt, single=array.ndim == 1)
+        rows, single = cotangent_rows("cotangent", cotangent, self.model.nv)
+        return self._gradients(rows, wrt, single=single)
 
     def jacobians(self, wrt: Iterable[str] = ("q", "u")) -> dict[str, _Vector]:
         """dq_next by arguments, (nv, *shape) each: what `linearize(..., wrt=wrt).derivatives` holds."""
@@ -123,20 +102,8 @@ class Differential:
     def _gradients(
         self, rows: _Vector | None, wrt: Iterable[str], single: bool
     ) -> dict[str, _Vector]:
-        try:
-            names = tuple(wrt)
-        except TypeError:
-            raise TypeError(f"wrt: expected names of arguments, got {type(wrt).__name__}") from None
-        wanted = 0
-        for name in names:
-            wanted |= 1 << ARGUMENT_NAMES.index(_argument("wrt", name))
-        found = self._native.vjp(rows, wanted)
-        out = {}
-        for name in names:
-            array = found[ARGUMENT_NAMES.index(name)]
-            assert array is not None
-            out[name] = array[0] if single else array
-        return out
+        names, wanted = wanted_bits(wrt)
+        return by_name(names, self._native.vjp(rows, wanted), single)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The workspace does not travel: where it is unpickled, the same step is differentiated again."""
@@ -172,12 +139,12 @@ def differentiate(
     )
     # Arrays of the caller may change; copies make it once more where it is unpickled.
     kept = {
-        "tau": _copied(tau),
-        "wrench": _copied(wrench),
-        "mocap": _copied(mocap),
+        "tau": copied(tau),
+        "wrench": copied(wrench),
+        "mocap": copied(mocap),
         "warm_start": warm_start,
     }
-    return Differential(native, ((model, _copied(q), _copied(u), options), kept))
+    return Differential(native, ((model, copied(q), copied(u), options), kept))
 
 
 def jvp(
@@ -213,16 +180,74 @@ def vjp(
     return differential.step, differential.vjp(cotangent, wrt)
 
 
-def _differentiated(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Differential:
-    return differentiate(*arguments, **keywords)
+def tangent_rows(
+    native: _core.StepDifferential, tangents: Mapping[str, npt.ArrayLike]
+) -> tuple[tuple[_Vector | None, ...], bool]:
+    """Tangents as rows (count, size) in the order of the arguments, and whether there is one without a count."""
+    if not isinstance(tangents, Mapping):
+        raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")
+    rows: list[_Vector | None] = [None] * len(ARGUMENT_NAMES)
+    leads: dict[str, tuple[int, ...]] = {}
+    for name, value in tangents.items():
+        shape = native.shape(_argument("tangents", name))
+        array = finite(f"tangents[{name!r}]", reals(f"tangents[{name!r}]", value))
+        lead = array.shape[: array.ndim - len(shape)]
+        if array.shape[len(lead) :] != shape or len(lead) > 1:
+            raise ValueError(
+                f"tangents[{name!r}]: expected shape {shape} or (count, *{shape}), got {array.shape}"
+            )
+        leads[name] = lead
+        count = lead[0] if lead else 1
+        flat = array.reshape(count, int(np.prod(shape)))
+        rows[ARGUMENT_NAMES.index(name)] = np.ascontiguousarray(flat)
+    if len(set(leads.values())) > 1:
+        raise ValueError(f"tangents: leading dimensions differ: {leads}")
+    return tuple(rows), not next(iter(leads.values()), ())
 
 
-def _copied(value: Any) -> Any:
+def cotangent_rows(name: str, cotangent: npt.ArrayLike, nv: int) -> tuple[_Vector, bool]:
+    """A cotangent as rows (count, nv), and whether it is one without a count."""
+    array = finite(name, reals(name, cotangent))
+    if array.ndim not in (1, 2) or array.shape[-1] != nv:
+        raise ValueError(f"{name}: expected shape ({nv},) or (count, {nv}), got {array.shape}")
+    return np.ascontiguousarray(np.atleast_2d(array)), array.ndim == 1
+
+
+def wanted_bits(wrt: Iterable[str]) -> tuple[tuple[str, ...], int]:
+    """Names of arguments, and a bit for each."""
+    try:
+        names = tuple(wrt)
+    except TypeError:
+        raise TypeError(f"wrt: expected names of arguments, got {type(wrt).__name__}") from None
+    wanted = 0
+    for name in names:
+        wanted |= 1 << ARGUMENT_NAMES.index(_argument("wrt", name))
+    return names, wanted
+
+
+def by_name(
+    names: tuple[str, ...], found: tuple[_Vector | None, ...], single: bool
+) -> dict[str, _Vector]:
+    """What the core has found for the arguments of these names."""
+    out = {}
+    for name in names:
+        array = found[ARGUMENT_NAMES.index(name)]
+        assert array is not None
+        out[name] = array[0] if single else array
+    return out
+
+
+def copied(value: Any) -> Any:
+    """A copy of an argument, which its owner may change."""
     if value is None:
         return None
     if isinstance(value, Mapping):
         return {name: np.array(item) for name, item in value.items()}
     return np.array(value)
+
+
+def _differentiated(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Differential:
+    return differentiate(*arguments, **keywords)
 
 
 def _argument(caller: str, name: object) -> str:

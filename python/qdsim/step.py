@@ -18,8 +18,8 @@ from .arguments import fields, flag, integer, number, one_of
 
 __all__ = ["Linearization", "Options", "SolverInfo", "Step", "linearize", "step"]
 
-_FRICTION_MODELS = {"cone": 0, "pyramid": 1}
-_MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
+FRICTION_MODELS = {"cone": 0, "pyramid": 1}
+MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +101,9 @@ class Options:
     _native: StepOptions = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        fields(self, one_of, "friction", allowed=tuple(_FRICTION_MODELS))
+        fields(self, one_of, "friction", allowed=tuple(FRICTION_MODELS))
         fields(self, number, "h", above=0)
-        fields(self, integer, "rays", least=2, most=_MOST_RAYS)
+        fields(self, integer, "rays", least=2, most=MOST_RAYS)
         fields(self, number, "kappa", above=0, or_none=True)
         self._settle_mass()
         fields(self, number, "margin", least=0, infinite=True)
@@ -112,7 +112,7 @@ class Options:
         fields(self, number, "contact_stiffness", above=0, or_none=True)
         if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
             raise ValueError("contact_stiffness: needs friction='cone' (or the planar law, rays=2)")
-        fields(self, _names, "held")
+        fields(self, names_of, "held")
         fields(self, one_of, "infeasible", allowed=("error", "soften"))
         fields(self, number, "tolerance", above=0, below=1)
         fields(self, integer, "iteration_limit", least=1, most=2**31 - 1)
@@ -131,7 +131,7 @@ class Options:
     def _make_native(self) -> StepOptions:
         return StepOptions(
             h=self.h,
-            friction_model=_FRICTION_MODELS[self.friction],
+            friction_model=FRICTION_MODELS[self.friction],
             rays=self.rays,
             kappa=math.inf if self.kappa is None else self.kappa,
             epsilon=0.0 if self.epsilon is None else self.epsilon,
@@ -177,7 +177,7 @@ def _restore_options(values: dict[str, Any]) -> Options:
     return Options(**values)
 
 
-def _names(name: str, value: object) -> tuple[str, ...]:
+def names_of(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise TypeError(
             f"{name}: expected names of joints or bodies in a tuple, got {type(value).__name__}"

@@ -333,7 +333,7 @@ static void test_derivatives_by_all(const qd_model *model, qd_thread_pool *pool)
     qd_step_result result = {.q_next = q_next, .delta = delta, .limit_force = limit_force};
     const qd_step_input at = {.q = n.q[i], .u = n.u[i]};
     CHECK(qd_differentiate(model, workspace, &options, &at, &result) == QD_OK);
-    qd_vjp(model, workspace, &options, &at, &result, 2, NULL, single.derivative);
+    qd_vjp(model, workspace, &options, &at, &result, 2, NULL, NULL, single.derivative);
     for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
       const int64_t size = 2 * qd_argument_size(model, k);
       CHECK(memcmp(single.derivative[k], one.derivative[k] + i * size,

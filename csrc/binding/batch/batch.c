@@ -146,7 +146,7 @@ PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg
     return NULL;
   }
   if (batch_begin(&call, PyModule_GetState(module), wrt >= 0 ? "linearize_batch" : "step_batch",
-                  job.model, job.options, job.threads) == 0 &&
+                  job.model, job.options, job.threads, 0) == 0 &&
       input_read(&call, &job) == 0 && parameters_read(&call, job.parameters) == 0 &&
       out_check(job.out) == 0 &&
       batch_start_begin(&call.start, &call.step, job.warm_start, &call.input) == 0) {

@@ -118,12 +118,12 @@ PyObject *parameter_fault(PyObject *module, PyObject *args) {
 }
 
 int batch_begin(batch_call *call, core_state *state, const char *name, PyObject *model,
-                PyObject *options, PyObject *threads) {
+                PyObject *options, PyObject *threads, int dynamic) {
   memset(call, 0, sizeof *call);
   if (int_read(threads, "threads", &call->threads) < 0) {
     return -1;
   }
-  if (step_call_configure(&call->step, state, name, model, options) < 0) {
+  if (step_call_configure(&call->step, state, name, model, options, dynamic) < 0) {
     memset(&call->step, 0, sizeof call->step); /* it has ended itself */
     return -1;
   }

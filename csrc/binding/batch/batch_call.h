@@ -24,7 +24,7 @@ void batch_release(model_object *model, qd_batch *batch);
 
 /* -1 with an exception; end it in any case. */
 int batch_begin(batch_call *call, core_state *state, const char *name, PyObject *model,
-                PyObject *options, PyObject *threads);
+                PyObject *options, PyObject *threads, int dynamic);
 void batch_end(batch_call *call);
 
 /* The last dimension is contiguous and the others step by whole doubles; strides of an array

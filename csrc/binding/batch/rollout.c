@@ -111,8 +111,8 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
                       arg_count, kwnames, (PyObject **)&job) < 0) {
     return NULL;
   }
-  if (batch_begin(&call, PyModule_GetState(module), "rollout", job.model, job.options,
-                  job.threads) == 0 &&
+  if (batch_begin(&call, PyModule_GetState(module), "rollout", job.model, job.options, job.threads,
+                  0) == 0 &&
       (call.input.q = rows_read(job.q, "q0", &count, call.step.model->nq, &call.input.q_stride))) {
     call.input.sample_count = count;
     if (courses_read(&call, job.u, job.tau, job.wrench, job.mocap, &step_count) == 0 &&

@@ -169,7 +169,7 @@ static int way_read(derivative_call *call, core_state *state, const derivative_j
   if (job->way_options == Py_None) {
     return 0;
   }
-  if (step_call_configure(&call->way_step, state, "rollout", job->model, job->way_options) < 0) {
+  if (step_call_configure(&call->way_step, state, "rollout", job->model, job->way_options, 0) < 0) {
     memset(&call->way_step, 0, sizeof call->way_step);
     return -1;
   }
@@ -190,7 +190,7 @@ PyObject *rollout_derivative_function(PyObject *module, PyObject *const *args, P
     return NULL;
   }
   qd_batch_input *in = &call.batch.input;
-  if (batch_begin(&call.batch, state, "rollout", job.model, job.options, job.threads) == 0 &&
+  if (batch_begin(&call.batch, state, "rollout", job.model, job.options, job.threads, 0) == 0 &&
       way_read(&call, state, &job) == 0 &&
       (in->q = rows_read(job.q, "q0", &count, call.batch.step.model->nq, &in->q_stride))) {
     in->sample_count = count;

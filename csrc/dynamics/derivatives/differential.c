@@ -16,13 +16,15 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
   for (size_t i = 0; i < sizeof fields / sizeof fields[0]; ++i) {
     twist_field_lay_out(fields[i], model, a);
   }
-  wrench **wrenches[] = {&d->pose, &d->twist, &d->momentum_z, &d->scratch};
+  wrench **wrenches[] = {&d->pose,       &d->twist,     &d->momentum_z, &d->scratch,
+                         &d->velocity_z, &d->carried_z, &d->bounce};
   for (size_t i = 0; i < sizeof wrenches / sizeof wrenches[0]; ++i) {
     *wrenches[i] = arena_take(a, nb * sizeof(wrench));
   }
   d->body_motion = arena_take(a, nb * sizeof(screw));
   d->d_delta = arena_take(a, nb * sizeof(screw));
   d->d_mass_delta = arena_take(a, nb * sizeof(screw));
+  d->d_velocity = arena_take(a, nb * sizeof(screw));
   d->axis_motion = arena_take(a, nv * sizeof(screw));
   d->four_r = arena_doubles(a, DIRECTIONS * nv);
   d->four_x = arena_doubles(a, DIRECTIONS * nv);

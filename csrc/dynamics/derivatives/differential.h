@@ -24,9 +24,12 @@ typedef struct differential {
   double *by_delta; /* (nv) */
   twist_field by_z, mass_z, gravity_z;         /* of z */
   wrench *pose, *twist, *momentum_z, *scratch; /* (nb) */
+  wrench *velocity_z, *carried_z, *bounce;     /* (nb) of the second-order step: cotangents of the
+                                                * twists under v by inertia, T x* momentum_z, and
+                                                * cotangents of these twists by bounces */
   screw *body_motion;                          /* (nb) along a direction */
   screw *axis_motion;                          /* (nv) */
-  screw *d_delta, *d_mass_delta;               /* (nb) changes of twists along a direction */
+  screw *d_delta, *d_mass_delta, *d_velocity;  /* (nb) changes of twists along a direction */
   double *four_r, *four_x;                     /* (nv, DIRECTIONS) */
   double *four_e;                              /* (equalities, DIRECTIONS) */
 } differential;

@@ -64,7 +64,7 @@ static void solve_forward(const qd_workspace *w, int count) {
 
 void qd_jvp(const qd_model *model, qd_workspace *w, const qd_step_options *options,
             const qd_step_input *input, const qd_step_result *result, int count,
-            const double *const tangent[QD_ARGUMENT_COUNT], double *out) {
+            const double *const tangent[QD_ARGUMENT_COUNT], double *out, double *v_out) {
   const solved_step s = {model, w, options, input, result->delta};
   const problem *p = &w->problem;
   differential *d = &w->differential;
@@ -87,29 +87,47 @@ void qd_jvp(const qd_model *model, qd_workspace *w, const qd_step_options *optio
         d->masked[j] = tangent[QD_BY_Q] != NULL ? tangent[QD_BY_Q][at + (size_t)j] : 0.0;
       }
       retraction_push(out + at, model, s.delta, d->masked, d->by_delta);
+      const double dh = tangent[QD_BY_H] != NULL ? tangent[QD_BY_H][first + k] : 0.0;
+      for (int j = 0; v_out != NULL && j < model->nv; ++j) { /* v_next = delta / h */
+        v_out[at + (size_t)j] = (d->by_delta[j] - dh * s.delta[j] / options->h) / options->h;
+      }
     }
   }
 }
 
 /* ---------------------------------------------------------------- cotangents */
 
-/* Cotangent `index` of q_next: a row, or a unit vector. */
-static void cotangent_take(double *y, const double *cotangent, int index, int nv) {
+/* y = row `index` of the cotangent, zero where there is none; or a unit vector */
+static void cotangent_take(double *y, const double *cotangent, int unit, int index, int nv) {
+  memset(y, 0, (size_t)nv * sizeof(double));
   if (cotangent != NULL) {
     memcpy(y, cotangent + (size_t)index * (size_t)nv, (size_t)nv * sizeof(double));
-  } else {
-    memset(y, 0, (size_t)nv * sizeof(double));
+  } else if (unit) {
     y[index] = 1.0;
   }
 }
 
+/* What a call of qd_vjp pulls back. */
+typedef struct cotangents {
+  const double *of_q, *of_v; /* (count, nv), NULL: zero, or for both: unit vectors */
+  int of_delta;              /* 1: unit vectors are cotangents of delta itself */
+} cotangents;
+
 /* four_r = -J_l' y of the free DOFs, then four_x = z, four_w = mu, four_e = nu */
-static void solve_backward(const solved_step *s, const double *cotangent, int first, int width) {
+static void solve_backward(const solved_step *s, const cotangents *y, int first, int width) {
   const problem *p = &s->w->problem;
   differential *d = &s->w->differential;
+  const int nv = s->model->nv;
   for (int k = 0; k < width; ++k) {
-    cotangent_take(d->z, cotangent, first + k, s->model->nv);
-    retraction_pull(d->masked, d->by_delta, s->model, s->delta, d->z);
+    cotangent_take(d->z, y->of_q, y->of_v == NULL, first + k, nv);
+    if (y->of_delta) {
+      memcpy(d->by_delta, d->z, (size_t)nv * sizeof(double));
+    } else {
+      retraction_pull(d->masked, d->by_delta, s->model, s->delta, d->z);
+    }
+    for (int j = 0; y->of_v != NULL && j < nv; ++j) {
+      d->by_delta[j] += y->of_v[(size_t)(first + k) * (size_t)nv + (size_t)j] / s->options->h;
+    }
     for (int i = 0; i < p->n; ++i) {
       d->four_r[i * width + k] = -d->by_delta[p->dof_of_variable[i]];
     }
@@ -122,15 +140,32 @@ static void solve_backward(const solved_step *s, const double *cotangent, int fi
   }
 }
 
-void qd_vjp(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-            const qd_step_input *input, const qd_step_result *result, int count,
-            const double *cotangent, double *const gradient[QD_ARGUMENT_COUNT]) {
-  const solved_step s = {model, w, options, input, result->delta};
-  const problem *p = &w->problem;
-  differential *d = &w->differential;
+/* gradient += what q_next and v_next are of q and h themselves, at fixed delta. */
+static void add_own_parts(const solved_step *s, const cotangents *y, int index,
+                          double *const gradient[QD_ARGUMENT_COUNT]) {
+  differential *d = &s->w->differential;
+  const int nv = s->model->nv;
+  if (gradient[QD_BY_Q] != NULL) {
+    cotangent_take(d->z, y->of_q, y->of_v == NULL, index, nv);
+    retraction_pull(d->masked, d->by_delta, s->model, s->delta, d->z);
+    for (int j = 0; j < nv; ++j) {
+      gradient[QD_BY_Q][j] += d->masked[j];
+    }
+  }
+  for (int j = 0; gradient[QD_BY_H] != NULL && y->of_v != NULL && j < nv; ++j) {
+    gradient[QD_BY_H][0] -= y->of_v[(size_t)index * (size_t)nv + (size_t)j] * s->delta[j] /
+                            (s->options->h * s->options->h);
+  }
+}
+
+static void pull_back(const solved_step *s, const cotangents *y, int count,
+                      double *const gradient[QD_ARGUMENT_COUNT]) {
+  const qd_model *model = s->model;
+  const problem *p = &s->w->problem;
+  differential *d = &s->w->differential;
   for (int first = 0; first < count; first += DIRECTIONS) {
     const int width = count - first < DIRECTIONS ? count - first : DIRECTIONS;
-    solve_backward(&s, cotangent, first, width);
+    solve_backward(s, y, first, width);
     for (int k = 0; k < width; ++k) {
       double *one[QD_ARGUMENT_COUNT];
       for (int i = 0; i < QD_ARGUMENT_COUNT; ++i) {
@@ -141,14 +176,55 @@ void qd_vjp(const qd_model *model, qd_workspace *w, const qd_step_options *optio
         const int variable = p->variable_of_dof[j];
         d->z[j] = variable >= 0 ? d->four_x[variable * width + k] : 0.0;
       }
-      pullback_compute(&s, p->four_w + k, d->four_e + k, width, one);
-      if (one[QD_BY_Q] != NULL) {
-        cotangent_take(d->z, cotangent, first + k, model->nv);
-        retraction_pull(d->masked, d->by_delta, model, s.delta, d->z);
-        for (int j = 0; j < model->nv; ++j) {
-          one[QD_BY_Q][j] += d->masked[j];
-        }
+      pullback_compute(s, p->four_w + k, d->four_e + k, width, one);
+      if (!y->of_delta) {
+        add_own_parts(s, y, first + k, one);
       }
     }
+  }
+}
+
+void qd_vjp(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+            const qd_step_input *input, const qd_step_result *result, int count,
+            const double *cotangent, const double *v_cotangent,
+            double *const gradient[QD_ARGUMENT_COUNT]) {
+  const solved_step s = {model, w, options, input, result->delta};
+  const cotangents y = {cotangent, v_cotangent, 0};
+  pull_back(&s, &y, count, gradient);
+}
+
+/* Rows of d delta -> rows of d v_next, which may be the same memory. */
+static void velocity_rows(double *of_v, const solved_step *s, const double *by_delta,
+                          int argument) {
+  const int columns = qd_argument_size(s->model, argument);
+  const double h = s->options->h;
+  for (int j = 0; j < s->model->nv; ++j) {
+    for (int c = 0; c < columns; ++c) {
+      const double own = argument == QD_BY_H ? s->delta[j] / h : 0.0;
+      of_v[j * columns + c] = (by_delta[j * columns + c] - own) / h;
+    }
+  }
+}
+
+void qd_jacobians(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                  const qd_step_input *input, const qd_step_result *result,
+                  double *const of_q[QD_ARGUMENT_COUNT], double *const of_v[QD_ARGUMENT_COUNT]) {
+  const solved_step s = {model, w, options, input, result->delta};
+  const cotangents units = {NULL, NULL, 1};
+  double *by_delta[QD_ARGUMENT_COUNT];
+  for (int i = 0; i < QD_ARGUMENT_COUNT; ++i) {
+    by_delta[i] = of_q[i] != NULL ? of_q[i] : of_v[i];
+  }
+  pull_back(&s, &units, model->nv, by_delta);
+  for (int i = 0; i < QD_ARGUMENT_COUNT; ++i) {
+    if (of_v[i] != NULL) {
+      velocity_rows(of_v[i], &s, by_delta[i], i);
+    }
+    if (of_q[i] != NULL) {
+      retraction_apply_derivative(of_q[i], model, s.delta, qd_argument_size(model, i));
+    }
+  }
+  if (of_q[QD_BY_Q] != NULL) {
+    retraction_add_base_derivative(of_q[QD_BY_Q], model, s.delta);
   }
 }

@@ -66,7 +66,8 @@ static void add_cost_derivative(const qd_model *model, qd_workspace *w,
     add_spring_derivative(model, s, input, damping_rate(options), delta[i], i);
   }
   if (point->mass_counts) {
-    const mass_motion motion = {point->free_delta, point->mass_delta.body, point->momentum};
+    const mass_motion motion = {point->free_delta, point->motion.acceleration.body,
+                                point->momentum};
     inertia_add_mass_derivative(&s->D, model, &w->kinematics, &w->inertia, point->mass_scale,
                                 &motion);
   }

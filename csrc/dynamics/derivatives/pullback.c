@@ -18,6 +18,7 @@ typedef struct pullback {
   const double *mu, *nu;
   int stride;
   double *const *gradient;
+  int bodies_move; /* 1: q, v or h is wanted */
 } pullback;
 
 /* sign F is the cotangent of a body's twist in the field. */
@@ -26,6 +27,13 @@ static void pull_twist(wrench *pose, const twist_field *field, int body, double 
   wrench turned;
   screw_cross_wrench(&turned, field->body + body, F);
   wrench_axpy(pose + body, sign, &turned);
+}
+
+/* The gradient counts the argument; NULL: not wanted. */
+static void add_to(const pullback *p, int argument, int at, double value) {
+  if (p->gradient[argument] != NULL) {
+    p->gradient[argument][at] += value;
+  }
 }
 
 static void add_pose_force(wrench *pose, int body, const double point[3], const double force[3]) {
@@ -48,23 +56,50 @@ static void relative_motion_of(relative_motion *out, const twist_field *field,
   screw_point_velocity(out->velocity, &out->twist, contact->pos);
 }
 
-/* Cotangents of the contact's point and axes: of f.w(z) + m.w(d), m[0] of the distance. */
-static void contact_cotangent(contact_motion *out, const double f[MOTION_MAX],
-                              const double m[MOTION_MAX], const qd_contact *contact,
-                              const relative_motion *z, const relative_motion *x) {
+/* out += cotangents of the contact's point and axes, of f.w(x). */
+static void add_contact_cotangent(contact_motion *out, const double f[MOTION_MAX],
+                                  const qd_contact *contact, const relative_motion *x) {
   double force[3], moment[3], part[3];
   contact_world_force(force, moment, contact, f);
-  vec3_cross(out->pos, force, z->twist.w);
-  contact_world_force(force, moment, contact, m);
   vec3_cross(part, force, x->twist.w);
   vec3_axpy(out->pos, 1.0, part);
-  out->dist = m[0];
   for (int axis = 0; axis < 3; ++axis) {
-    double *frame = out->frame + 3 * axis;
-    vec3_scale(frame, z->velocity, f[axis]);
-    vec3_axpy(frame, m[axis], x->velocity);
-    vec3_axpy(frame, f[3 + axis], z->twist.w);
-    vec3_axpy(frame, m[3 + axis], x->twist.w);
+    vec3_axpy(out->frame + 3 * axis, f[axis], x->velocity);
+    vec3_axpy(out->frame + 3 * axis, f[3 + axis], x->twist.w);
+  }
+}
+
+/* pose, twist: f at the contact is the cotangent of the bodies' twists in the field. */
+static void pull_contact_twist(wrench *pose, wrench *twist, const twist_field *field,
+                               const qd_contact *contact, const double f[MOTION_MAX]) {
+  double force[3], moment[3];
+  wrench W;
+  contact_world_force(force, moment, contact, f);
+  wrench_at(&W, contact->pos, force, moment);
+  if (twist != NULL) {
+    wrench_axpy(twist + contact->body_b, 1.0, &W);
+    wrench_axpy(twist + contact->body_a, -1.0, &W);
+  }
+  pull_twist(pose, field, contact->body_b, 1.0, &W);
+  pull_twist(pose, field, contact->body_a, -1.0, &W);
+}
+
+/* What the offset of the normal row, with this cotangent, is made of. */
+static void pull_offset(const pullback *p, const contact_block *block, const qd_contact *contact,
+                        double cotangent, contact_motion *out) {
+  const double h = p->s->options->h;
+  if (block->offset == OFFSET_GAP) {
+    out->dist = cotangent;
+  } else if (block->offset == OFFSET_CAPPED) {
+    add_to(p, QD_BY_H, 0, -cotangent * p->s->options->recovery_speed);
+  } else {
+    const double bounce[MOTION_MAX] = {cotangent * block->restitution * h};
+    const twist_field *field = &p->point->motion.velocity;
+    relative_motion x;
+    relative_motion_of(&x, field, contact);
+    add_to(p, QD_BY_H, 0, bounce[0] / h * vec3_dot(contact->frame, x.velocity));
+    pull_contact_twist(p->d->pose, p->d->bounce, field, contact, bounce);
+    add_contact_cotangent(out, bounce, contact, &x);
   }
 }
 
@@ -106,10 +141,10 @@ static void pull_contact(const pullback *p, int index) {
   const qd_contact *contact = w->collision.contact + index;
   const contact_block *block = w->problem.block + index;
   const int a = contact->body_a, b = contact->body_b;
-  double m[MOTION_MAX] = {0.0}, force[3], moment[3], sizes[6];
+  double m[MOTION_MAX] = {0.0}, sizes[6];
   relative_motion z, x;
   contact_motion cotangent;
-  wrench W, on_a, on_b;
+  wrench on_a, on_b;
   for (int r = 0; r < block->rows.count; ++r) {
     friction_row_add_force(m, block->rows.row + r, p->mu[(block->row + r) * p->stride]);
   }
@@ -124,20 +159,15 @@ static void pull_contact(const pullback *p, int index) {
     by_compliance[contact->pair] += w->problem.dual[block->row] * p->mu[block->row * p->stride];
   }
   double *by_size = p->gradient[QD_BY_GEOM_SIZE];
-  if (p->gradient[QD_BY_Q] == NULL && by_size == NULL) {
+  if (!p->bodies_move && by_size == NULL) {
     return;
   }
-  contact_world_force(force, moment, contact, contact->force);
-  wrench_at(&W, contact->pos, force, moment);
-  pull_twist(d->pose, &d->by_z, b, 1.0, &W);
-  pull_twist(d->pose, &d->by_z, a, -1.0, &W);
-  contact_world_force(force, moment, contact, m);
-  wrench_at(&W, contact->pos, force, moment);
-  wrench_axpy(d->twist + b, 1.0, &W);
-  wrench_axpy(d->twist + a, -1.0, &W);
-  pull_twist(d->pose, &p->point->delta, b, 1.0, &W);
-  pull_twist(d->pose, &p->point->delta, a, -1.0, &W);
-  contact_cotangent(&cotangent, contact->force, m, contact, &z, &x);
+  pull_contact_twist(d->pose, NULL, &d->by_z, contact, contact->force);
+  pull_contact_twist(d->pose, d->twist, &p->point->delta, contact, m);
+  memset(&cotangent, 0, sizeof cotangent);
+  add_contact_cotangent(&cotangent, contact->force, contact, &z);
+  add_contact_cotangent(&cotangent, m, contact, &x);
+  pull_offset(p, block, contact, m[0], &cotangent);
   contact_motion_pull(&on_a, &on_b, by_size != NULL ? sizes : NULL, p->s->model, contact,
                       d->by_pose + index, by_size != NULL ? d->by_size + index : NULL, &cotangent);
   wrench_axpy(d->pose + a, 1.0, &on_a);
@@ -151,13 +181,23 @@ static void pull_contact(const pullback *p, int index) {
 /* ---------------------------------------------------------------- constraints and limits */
 
 static void pull_coupling(const pullback *p, const constraint_state *state, double force,
-                          double cotangent) {
-  double *by_q = p->gradient[QD_BY_Q];
-  by_q[state->dof[0]] += cotangent;
+                          double cotangent, double of_violation) {
+  add_to(p, QD_BY_Q, state->dof[0], of_violation);
   if (state->dof[1] >= 0) {
     const int dof = state->dof[1];
-    by_q[dof] -= state->curvature * (force * p->d->z[dof] + cotangent * p->s->delta[dof]) +
-                 cotangent * state->slope;
+    add_to(p, QD_BY_Q, dof,
+           -(state->curvature * (force * p->d->z[dof] + cotangent * p->s->delta[dof]) +
+             of_violation * state->slope));
+  }
+}
+
+/* What a step undoes of violations that are capped grows with h. */
+static void pull_caps(const pullback *p, const constraint_state *state,
+                      const double cotangent[CONSTRAINT_ROWS_MAX]) {
+  for (int i = 0; i < state->rows; ++i) {
+    if (state->capped[i / 3]) {
+      add_to(p, QD_BY_H, 0, cotangent[i] * state->violation[i] / p->s->options->h);
+    }
   }
 }
 
@@ -165,8 +205,12 @@ static void pull_constraint(const pullback *p, int index, const double *force,
                             const double cotangent[CONSTRAINT_ROWS_MAX]) {
   const constraint_state *state = p->s->w->problem.constraint + index;
   differential *d = p->d;
+  double of_violation[3];
+  vec3_copy(of_violation, cotangent);
+  constraint_cap_change(state, 0, of_violation);
+  pull_caps(p, state, cotangent);
   if (state->rows == 1) {
-    pull_coupling(p, state, force[0], cotangent[0]);
+    pull_coupling(p, state, force[0], cotangent[0], of_violation[0]);
     return;
   }
   wrench W[2], M[2];
@@ -182,7 +226,7 @@ static void pull_constraint(const pullback *p, int index, const double *force,
     vec3_cross(on_anchor, force, d->by_z.body[body].w);
     vec3_cross(part, cotangent, p->point->delta.body[body].w);
     vec3_axpy(on_anchor, 1.0, part);
-    vec3_axpy(on_anchor, 1.0, cotangent);
+    vec3_axpy(on_anchor, 1.0, of_violation);
     vec3_scale(on_anchor, on_anchor, sign);
     add_pose_force(d->pose, body, state->anchor[side], on_anchor);
     if (state->rows == 6) {
@@ -216,7 +260,7 @@ static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]
   differential *d = p->d;
   if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
     for (int i = model->tendon_dof_start[tendon]; i < model->tendon_dof_start[tendon + 1]; ++i) {
-      p->gradient[QD_BY_Q][model->tendon_dof[i]] += cotangent[0] * t->rate[i];
+      add_to(p, QD_BY_Q, model->tendon_dof[i], cotangent[0] * t->rate[i]);
     }
     return;
   }
@@ -243,8 +287,11 @@ static void pull_tendons(const pullback *p) {
     for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
       const tendon_row *at = program->tendon_row + row;
       const double one = at->sign * p->mu[at->row * p->stride];
-      cotangent[0] += at->kind == TENDON_FRICTION ? 0.0 : one;
+      cotangent[0] += at->kind == TENDON_FRICTION || at->capped ? 0.0 : one;
       cotangent[1] += one;
+      if (at->capped) { /* the gap does not count, but what a step may undo of it */
+        add_to(p, QD_BY_H, 0, -p->s->options->recovery_speed * at->sign * one);
+      }
     }
     pull_tendon(p, tendon, cotangent);
   }
@@ -264,46 +311,77 @@ static void pull_tendon_stiffness(const pullback *p) {
 
 /* ---------------------------------------------------------------- bodies */
 
-/* What a body's mass, centre and inertia do: L = -Z.I T + weight.Zg + applied wrench.Z. */
+/* What a body's mass, centre of mass (on_com, world) and inertia do to -Z.I T. */
+static void pull_inertia(const pullback *p, int b, const double com[3], const screw *Z,
+                         const screw *T, double on_com[3]) {
+  const double *R = p->s->w->kinematics.body_rot + 9 * b;
+  const double mass = p->s->model->parameters.body_mass[b];
+  double vT[3], vZ[3], part[3];
+  screw_point_velocity(vT, T, com);
+  screw_point_velocity(vZ, Z, com);
+  add_to(p, QD_BY_BODY_MASS, b, -vec3_dot(vZ, vT));
+  vec3_cross(part, vT, Z->w);
+  vec3_axpy(on_com, -mass, part);
+  vec3_cross(part, vZ, T->w);
+  vec3_axpy(on_com, -mass, part);
+  if (p->gradient[QD_BY_BODY_INERTIA] != NULL) {
+    mat3_tmul_vec(vZ, R, Z->w);
+    mat3_tmul_vec(vT, R, T->w);
+    for (int i = 0; i < 9; ++i) {
+      add_to(p, QD_BY_BODY_INERTIA, 9 * b + i,
+             -0.5 * (vZ[i / 3] * vT[i % 3] + vT[i / 3] * vZ[i % 3]));
+    }
+  }
+}
+
+/* What a body's mass, centre and inertia do: L = -Z.(I A + T x* I T) + weight.Zg + applied
+ * wrench.Z; Z.(T x* I T) = (Z x T).I T. */
 static void pull_body_parameters(const pullback *p, int b, const double com[3],
                                  const double *applied) {
   const qd_model *model = p->s->model;
   const differential *d = p->d;
   const double *R = p->s->w->kinematics.body_rot + 9 * b, *g = model->parameters.gravity;
   const double mass = model->parameters.body_mass[b], fall = model->body_fall[b];
-  const screw *T = p->point->mass_delta.body + b, *Z = d->mass_z.body + b,
-              *G = d->gravity_z.body + b;
-  double vT[3], vZ[3], vG[3], on_com[3], part[3];
-  screw_point_velocity(vT, T, com);
-  screw_point_velocity(vZ, Z, com);
+  const body_motion *m = &p->point->motion;
+  const screw *Z = d->mass_z.body + b, *G = d->gravity_z.body + b;
+  double vG[3], on_com[3] = {0.0, 0.0, 0.0}, part[3];
   screw_point_velocity(vG, G, com);
   if (p->gradient[QD_BY_GRAVITY] != NULL) {
     vec3_axpy(p->gradient[QD_BY_GRAVITY], mass * fall, vG);
   }
-  if (p->gradient[QD_BY_BODY_MASS] != NULL) {
-    p->gradient[QD_BY_BODY_MASS][b] = fall * vec3_dot(g, vG) - vec3_dot(vZ, vT);
+  add_to(p, QD_BY_BODY_MASS, b, fall * vec3_dot(g, vG));
+  vec3_cross(part, g, G->w);
+  vec3_axpy(on_com, mass * fall, part);
+  pull_inertia(p, b, com, Z, m->acceleration.body + b, on_com);
+  if (p->s->options->dynamic) {
+    screw carried;
+    screw_bracket(&carried, Z, m->velocity.body + b);
+    pull_inertia(p, b, com, &carried, m->velocity.body + b, on_com);
+  }
+  if (applied != NULL) {
+    vec3_cross(part, applied, d->by_z.body[b].w);
+    vec3_axpy(on_com, 1.0, part);
   }
   if (p->gradient[QD_BY_BODY_COM] != NULL) {
-    vec3_cross(on_com, g, G->w);
-    vec3_scale(on_com, on_com, fall);
-    vec3_cross(part, vT, Z->w);
-    vec3_axpy(on_com, -1.0, part);
-    vec3_cross(part, vZ, T->w);
-    vec3_axpy(on_com, -1.0, part);
-    vec3_scale(on_com, on_com, mass);
-    if (applied != NULL) {
-      vec3_cross(part, applied, d->by_z.body[b].w);
-      vec3_axpy(on_com, 1.0, part);
-    }
     mat3_tmul_vec(p->gradient[QD_BY_BODY_COM] + 3 * b, R, on_com);
   }
-  if (p->gradient[QD_BY_BODY_INERTIA] != NULL) {
-    mat3_tmul_vec(vZ, R, Z->w);
-    mat3_tmul_vec(vT, R, T->w);
-    for (int i = 0; i < 9; ++i) {
-      p->gradient[QD_BY_BODY_INERTIA][9 * b + i] =
-          -0.5 * (vZ[i / 3] * vT[i % 3] + vT[i / 3] * vZ[i % 3]);
-    }
+}
+
+/* Cotangents of a body's acceleration, Z in its inertia, and of its velocity. */
+static void pull_momentum(const pullback *p, int b) {
+  differential *d = p->d;
+  const spatial_inertia *I = p->s->w->inertia.body + b;
+  const screw *Z = d->mass_z.body + b, *T = p->point->motion.velocity.body + b;
+  screw carried;
+  wrench h, part;
+  inertia_momentum(d->momentum_z + b, I, Z);
+  if (p->s->options->dynamic) {
+    inertia_momentum(&h, I, T);
+    screw_bracket(&carried, Z, T);
+    inertia_momentum(d->velocity_z + b, I, &carried);
+    screw_cross_wrench(&part, Z, &h);
+    wrench_axpy(d->velocity_z + b, -1.0, &part);
+    screw_cross_wrench(d->carried_z + b, T, d->momentum_z + b);
   }
 }
 
@@ -321,7 +399,7 @@ static void pull_body(const pullback *p, int b) {
     screw_point_velocity(out, d->by_z.body + b, com);
     vec3_copy(out + 3, d->by_z.body[b].w);
   }
-  if (p->gradient[QD_BY_Q] == NULL) {
+  if (!p->bodies_move) {
     return;
   }
   wrench W;
@@ -335,7 +413,7 @@ static void pull_body(const pullback *p, int b) {
     vec3_cross(force, applied, d->by_z.body[b].w);
     add_pose_force(d->pose, b, com, force);
   }
-  inertia_momentum(d->momentum_z + b, w->inertia.body + b, d->mass_z.body + b);
+  pull_momentum(p, b);
 }
 
 /* ---------------------------------------------------------------- DOFs */
@@ -347,12 +425,18 @@ static double unmoved_power(const screw *S, const screw *P, const wrench *W) {
   return screw_dot(S, &turned);
 }
 
+static void sum_bodies(const pullback *p) {
+  differential *d = p->d;
+  wrench *const all[] = {d->pose, d->twist, d->momentum_z, d->velocity_z, d->carried_z, d->bounce};
+  const int count = p->s->options->dynamic ? 6 : 3;
+  for (int i = 0; i < count; ++i) {
+    wrench_sum_subtrees(all[i], p->s->model);
+  }
+}
+
 static void pull_poses(const pullback *p) {
   const qd_model *model = p->s->model;
-  differential *d = p->d;
-  wrench_sum_subtrees(d->pose, model);
-  wrench_sum_subtrees(d->twist, model);
-  wrench_sum_subtrees(d->momentum_z, model);
+  const differential *d = p->d;
   for (int j = 0; j < model->nv; ++j) {
     const screw *S = p->s->w->kinematics.dof_screw + j;
     const int b = model->dof_body[j];
@@ -360,7 +444,7 @@ static void pull_poses(const pullback *p) {
         screw_dot(S, d->pose + b) - unmoved_power(S, p->point->delta.unmoved + j, d->twist + b) -
         unmoved_power(S, d->by_z.unmoved + j, p->point->forces + b) -
         unmoved_power(S, d->gravity_z.unmoved + j, p->point->weight + b) +
-        unmoved_power(S, p->point->mass_delta.unmoved + j, d->momentum_z + b) +
+        unmoved_power(S, p->point->motion.acceleration.unmoved + j, d->momentum_z + b) +
         unmoved_power(S, d->mass_z.unmoved + j, p->point->momentum + b);
   }
 }
@@ -375,6 +459,66 @@ static void pull_mocap(const pullback *p) {
     vec3_copy(out, W->f);
     vec3_cross(out + 3, W->f, p->s->w->kinematics.body_pos + 3 * body);
     vec3_axpy(out + 3, 1.0, W->m);
+  }
+}
+
+/* Of DOF j: K - T_j x* H, where H is the sum of momentum_z, K of carried_z, over what it carries,
+ * T_j the velocity that it does not move. */
+static void carried_behind(wrench *out, const pullback *p, int j) {
+  const int b = p->s->model->dof_body[j];
+  wrench part;
+  *out = p->d->carried_z[b];
+  screw_cross_wrench(&part, p->point->motion.velocity.unmoved + j, p->d->momentum_z + b);
+  wrench_axpy(out, -1.0, &part);
+}
+
+/* Where bodies move already: -Z.(I A + T x* I T), whose derivative by what moves everything behind
+ * j alike is that of the kinematics alone, with dA/dq_j = S_j x (A - A_j) - (S_j x T_j) x (T - T_j)
+ * and dA/dv_j = before_j x S_j + S_j x (T - T_j). */
+static void pull_velocities(const pullback *p) {
+  const qd_model *model = p->s->model;
+  const differential *d = p->d;
+  const body_motion *m = &p->point->motion;
+  for (int j = 0; j < model->nv; ++j) {
+    const screw *S = p->s->w->kinematics.dof_screw + j;
+    const int b = model->dof_body[j], joint = model->dof_joint[j];
+    screw turned;
+    wrench behind;
+    carried_behind(&behind, p, j);
+    screw_bracket(&turned, S, m->velocity.unmoved + j);
+    add_to(p, QD_BY_Q, j,
+           unmoved_power(S, m->velocity.unmoved + j, d->velocity_z + b) +
+               screw_dot(&turned, &behind) -
+               unmoved_power(S, m->velocity.unmoved + j, d->bounce + b));
+    add_to(
+        p, QD_BY_V, j,
+        screw_dot(S, d->bounce + b) - screw_dot(S, d->velocity_z + b) - screw_dot(S, &behind) +
+            unmoved_power(S, m->before + j, d->momentum_z + b) +
+            (screw_dot(S, d->momentum_z + b) + model->parameters.joint_armature[joint] * d->z[j]) /
+                p->s->options->h);
+  }
+}
+
+/* By h, of masses and rotors. */
+static void pull_step_length(const pullback *p) {
+  const qd_model *model = p->s->model;
+  const model_parameters *par = &model->parameters;
+  for (int j = 0; j < model->nv; ++j) {
+    const screw *S = p->s->w->kinematics.dof_screw + j;
+    const int joint = model->dof_joint[j];
+    double power = screw_dot(S, p->d->momentum_z + model->dof_body[j]);
+    if (p->s->options->dynamic) {
+      power += par->joint_armature[joint] * p->d->z[j];
+    }
+    add_to(p, QD_BY_H, 0, -p->point->mass_by_h[j] * power);
+  }
+}
+
+/* Rotors: L = -z armature acceleration. */
+static void pull_rotors(const pullback *p) {
+  for (int j = 0; j < p->s->model->nv; ++j) {
+    const int joint = p->s->model->dof_joint[j];
+    add_to(p, QD_BY_JOINT_ARMATURE, joint, -p->d->z[j] * p->point->free_delta[j]);
   }
 }
 
@@ -398,15 +542,9 @@ static void pull_spring(const pullback *p, int j) {
   if (p->gradient[QD_BY_JOINT_SPRINGREF] != NULL && model->dof_q[j] >= 0) {
     p->gradient[QD_BY_JOINT_SPRINGREF][joint] = z * stiffness;
   }
-  if (p->gradient[QD_BY_JOINT_DAMPING] != NULL) {
-    p->gradient[QD_BY_JOINT_DAMPING][joint] -= z * damping_rate(p->s->options) * delta;
-  }
-}
-
-static void add_to(const pullback *p, int argument, int at, double value) {
-  if (p->gradient[argument] != NULL) {
-    p->gradient[argument][at] += value;
-  }
+  const double rate = damping_rate(p->s->options);
+  add_to(p, QD_BY_JOINT_DAMPING, joint, -z * rate * delta);
+  add_to(p, QD_BY_H, 0, z * model->parameters.joint_damping[joint] * rate * rate * delta);
 }
 
 static void pull_actuators(const pullback *p, int j) {
@@ -425,6 +563,7 @@ static void pull_actuators(const pullback *p, int j) {
     add_to(p, QD_BY_ACTUATOR_GAIN, i, z * slope.gain);
     add_to(p, QD_BY_ACTUATOR_BIAS, i, z * slope.bias);
     add_to(p, QD_BY_ACTUATOR_DAMPING, i, z * slope.damping);
+    add_to(p, QD_BY_H, 0, -z * slope.rate * at.rate * at.rate);
   }
 }
 
@@ -439,6 +578,19 @@ static void pull_joints(const pullback *p) {
   }
 }
 
+static void pull_limits(const pullback *p) {
+  const problem *program = &p->s->w->problem;
+  for (int i = 0; i < program->limit_count; ++i) {
+    const limit_row *limit = program->limit + i;
+    const double cotangent = p->mu[limit->row * p->stride];
+    if (limit->capped) {
+      add_to(p, QD_BY_H, 0, -p->s->options->recovery_speed * cotangent);
+    } else {
+      add_to(p, QD_BY_Q, limit->dof, limit->sign * cotangent);
+    }
+  }
+}
+
 static void masked_field(const pullback *p, twist_field *out, const double *mask) {
   for (int j = 0; j < p->s->model->nv; ++j) {
     p->d->masked[j] = mask[j] * p->d->z[j];
@@ -449,21 +601,22 @@ static void masked_field(const pullback *p, twist_field *out, const double *mask
 void pullback_compute(const solved_step *s, const double *mu, const double *nu, int stride,
                       double *const wanted[QD_ARGUMENT_COUNT]) {
   const qd_model *model = s->model;
-  const problem *program = &s->w->problem;
   differential *d = &s->w->differential;
   double *gradient[QD_ARGUMENT_COUNT];
   memcpy(gradient, wanted, sizeof gradient);
   if (gradient[QD_BY_MOCAP] != NULL && gradient[QD_BY_Q] == NULL) {
     gradient[QD_BY_Q] = d->by_q; /* both come from the same sweep */
   }
-  const pullback p = {s, d, &s->w->point, mu, nu, stride, gradient};
+  const int bodies_move =
+      gradient[QD_BY_Q] != NULL || gradient[QD_BY_V] != NULL || gradient[QD_BY_H] != NULL;
+  const pullback p = {s, d, &s->w->point, mu, nu, stride, gradient, bodies_move};
   const size_t bodies = (size_t)model->body_count;
   for (int i = 0; i < QD_ARGUMENT_COUNT; ++i) {
     if (gradient[i] != NULL) {
       memset(gradient[i], 0, (size_t)qd_argument_size(model, i) * sizeof(double));
     }
   }
-  if (gradient[QD_BY_Q] != NULL || gradient[QD_BY_GEOM_SIZE] != NULL) {
+  if (bodies_move || gradient[QD_BY_GEOM_SIZE] != NULL) {
     differential_need_poses(s);
   }
   if (gradient[QD_BY_GEOM_SIZE] != NULL) {
@@ -475,6 +628,9 @@ void pullback_compute(const solved_step *s, const double *mu, const double *nu, 
   memset(d->pose, 0, bodies * sizeof(wrench));
   memset(d->twist, 0, bodies * sizeof(wrench));
   memset(d->momentum_z, 0, bodies * sizeof(wrench));
+  memset(d->velocity_z, 0, bodies * sizeof(wrench));
+  memset(d->carried_z, 0, bodies * sizeof(wrench));
+  memset(d->bounce, 0, bodies * sizeof(wrench));
   for (int i = 0; i < s->w->collision.count; ++i) {
     if (d->counts[i]) {
       pull_contact(&p, i);
@@ -484,13 +640,13 @@ void pullback_compute(const solved_step *s, const double *mu, const double *nu, 
     pull_body(&p, b);
   }
   pull_joints(&p);
-  if (gradient[QD_BY_Q] != NULL) {
-    for (int i = 0; i < program->limit_count; ++i) {
-      gradient[QD_BY_Q][program->limit[i].dof] +=
-          program->limit[i].sign * mu[program->limit[i].row * stride];
-    }
+  if (bodies_move) {
+    pull_limits(&p);
     pull_constraints(&p);
     pull_tendons(&p);
+    sum_bodies(&p);
+  }
+  if (gradient[QD_BY_Q] != NULL) {
     pull_poses(&p);
   }
   if (gradient[QD_BY_MOCAP] != NULL) {
@@ -498,5 +654,14 @@ void pullback_compute(const solved_step *s, const double *mu, const double *nu, 
   }
   if (gradient[QD_BY_TENDON_STIFFNESS] != NULL) {
     pull_tendon_stiffness(&p);
+  }
+  if (gradient[QD_BY_H] != NULL) {
+    pull_step_length(&p);
+  }
+  if (s->options->dynamic) {
+    pull_rotors(&p);
+    if (bodies_move) {
+      pull_velocities(&p);
+    }
   }
 }

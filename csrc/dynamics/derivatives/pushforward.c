@@ -39,22 +39,47 @@ static void add_mocap_motion(screw *motion, const pushforward *p, int body) {
   vec3_axpy(motion->v, 1.0, part);
 }
 
+/* The change of DOF j's mass motion (of its acceleration) at fixed delta. */
+static double mass_rate(const pushforward *p, int j) {
+  const double by_h = tangent_at(p, QD_BY_H, 0) * p->point->mass_by_h[j];
+  return p->s->options->dynamic ? by_h - tangent_at(p, QD_BY_V, j) / p->s->options->h : by_h;
+}
+
+/* What DOF j adds to the changes of body b's velocity and acceleration by how the axis turns with
+ * what is before it, whose velocity changes by d_before (body_motion). */
+static void move_in_time(const pushforward *p, int b, int j, const screw *d_before) {
+  differential *d = p->d;
+  const screw *S = p->s->w->kinematics.dof_screw + j, *dS = d->axis_motion + j;
+  const screw *before = p->point->motion.before + j;
+  const double v = p->s->w->problem.v[j], dv = tangent_at(p, QD_BY_V, j);
+  screw turned;
+  screw_bracket(&turned, before, S);
+  screw_axpy(d->d_mass_delta + b, dv, &turned);
+  screw_bracket(&turned, d_before, S);
+  screw_axpy(d->d_mass_delta + b, v, &turned);
+  screw_bracket(&turned, before, dS);
+  screw_axpy(d->d_mass_delta + b, v, &turned);
+  screw_axpy(d->d_velocity + b, v, dS);
+  screw_axpy(d->d_velocity + b, dv, S);
+}
+
 /* Twists of the bodies along dq, of the axes, and what both change in the twists under d. A block's
  * axes move with what is before the block. */
 static void move_bodies(const pushforward *p) {
   static const screw still = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
   const qd_model *model = p->s->model;
   differential *d = p->d;
-  d->body_motion[0] = d->d_delta[0] = d->d_mass_delta[0] = still;
+  d->body_motion[0] = d->d_delta[0] = d->d_mass_delta[0] = d->d_velocity[0] = still;
   for (int b = 1; b < model->body_count; ++b) {
     const int parent = model->body_parent[b];
     screw motion = d->body_motion[parent];
     if (p->tangent[QD_BY_MOCAP] != NULL && model->body_mocap[b] >= 0) {
       add_mocap_motion(&motion, p, b);
     }
-    screw before = motion;
+    screw before = motion, d_before = d->d_velocity[parent];
     d->d_delta[b] = d->d_delta[parent];
     d->d_mass_delta[b] = d->d_mass_delta[parent];
+    d->d_velocity[b] = d->d_velocity[parent];
     const int first = model->body_joint_start[b], end = model->body_joint_start[b + 1];
     const int dof_end =
         end > first ? model->joint_v[end - 1] + joint_v_count(model->joint_type[end - 1]) : 0;
@@ -62,11 +87,16 @@ static void move_bodies(const pushforward *p) {
       const screw *S = p->s->w->kinematics.dof_screw + j;
       if (j == model->dof_block_start[j]) {
         before = motion;
+        d_before = d->d_velocity[b];
       }
       screw_bracket(d->axis_motion + j, &before, S);
       screw_axpy(d->d_delta + b, p->s->delta[j], d->axis_motion + j);
-      if (!model->dof_is_driven[j]) {
-        screw_axpy(d->d_mass_delta + b, p->s->delta[j], d->axis_motion + j);
+      if (dof_has_mass(model, p->s->options, j)) {
+        screw_axpy(d->d_mass_delta + b, p->point->free_delta[j], d->axis_motion + j);
+        screw_axpy(d->d_mass_delta + b, mass_rate(p, j), S);
+      }
+      if (p->s->options->dynamic) {
+        move_in_time(p, b, j, &d_before);
       }
       screw_axpy(&motion, tangent_at(p, QD_BY_Q, j), S);
     }
@@ -98,15 +128,14 @@ static void contact_moves(contact_motion *m, const pushforward *p, int index) {
   }
 }
 
-/* Changes of the relative motion under d, in the frame of the contact. */
-static void motion_change(double out[MOTION_MAX], double motion[MOTION_MAX], const pushforward *p,
-                          const qd_contact *contact, const contact_motion *m) {
-  const differential *d = p->d;
+/* Changes of the relative motion of twists, in the frame of the contact. */
+static void motion_change(double out[MOTION_MAX], double motion[MOTION_MAX], const screw *twist,
+                          const screw *d_twist, const qd_contact *contact,
+                          const contact_motion *m) {
   screw relative, change;
   double velocity[3], d_velocity[3], part[3];
-  screw_sub(&relative, p->point->delta.body + contact->body_b,
-            p->point->delta.body + contact->body_a);
-  screw_sub(&change, d->d_delta + contact->body_b, d->d_delta + contact->body_a);
+  screw_sub(&relative, twist + contact->body_b, twist + contact->body_a);
+  screw_sub(&change, d_twist + contact->body_b, d_twist + contact->body_a);
   screw_point_velocity(velocity, &relative, contact->pos);
   screw_point_velocity(d_velocity, &change, contact->pos);
   vec3_cross(part, relative.w, m->pos);
@@ -118,7 +147,22 @@ static void motion_change(double out[MOTION_MAX], double motion[MOTION_MAX], con
     out[axis] = vec3_dot(dt, velocity) + vec3_dot(t, d_velocity);
     out[3 + axis] = vec3_dot(dt, relative.w) + vec3_dot(t, change.w);
   }
-  out[0] += m->dist;
+}
+
+/* The change of the offset of a contact's normal row. */
+static double offset_change(const pushforward *p, const contact_block *block,
+                            const qd_contact *contact, const contact_motion *m) {
+  const double dh = tangent_at(p, QD_BY_H, 0), h = p->s->options->h;
+  double motion[MOTION_MAX], change[MOTION_MAX];
+  switch (block->offset) {
+  case OFFSET_BOUNCE:
+    motion_change(change, motion, p->point->motion.velocity.body, p->d->d_velocity, contact, m);
+    return block->restitution * (h * change[0] + dh * motion[0]);
+  case OFFSET_CAPPED:
+    return -p->s->options->recovery_speed * dh;
+  default:
+    return m->dist;
+  }
 }
 
 static void push_contact(const pushforward *p, int index) {
@@ -131,7 +175,8 @@ static void push_contact(const pushforward *p, int index) {
   contact_motion m;
   wrench dW;
   contact_moves(&m, p, index);
-  motion_change(change, motion, p, contact, &m);
+  motion_change(change, motion, p->point->delta.body, p->d->d_delta, contact, &m);
+  change[0] += offset_change(p, block, contact, &m);
   for (int r = 0; r < block->rows.count; ++r) {
     const friction_row *row = block->rows.row + r;
     double *out = p->w + (block->row + r) * p->stride;
@@ -170,13 +215,22 @@ static void push_constraint(const pushforward *p, int index, const double *force
                             double change[CONSTRAINT_ROWS_MAX]) {
   const constraint_state *state = p->s->w->problem.constraint + index;
   const differential *d = p->d;
+  double d_violation[3] = {0.0};
   memset(change, 0, CONSTRAINT_ROWS_MAX * sizeof(double));
+  for (int i = 0; i < state->rows; ++i) { /* what a step undoes of it grows with h */
+    change[i] = state->capped[i / 3]
+                    ? tangent_at(p, QD_BY_H, 0) * state->violation[i] / p->s->options->h
+                    : 0.0;
+  }
   if (state->rows == 1) {
-    change[0] = tangent_at(p, QD_BY_Q, state->dof[0]);
+    d_violation[0] = tangent_at(p, QD_BY_Q, state->dof[0]);
     if (state->dof[1] >= 0) {
-      change[0] -= tangent_at(p, QD_BY_Q, state->dof[1]) *
-                   (state->slope + state->curvature * p->s->delta[state->dof[1]]);
+      d_violation[0] -= tangent_at(p, QD_BY_Q, state->dof[1]) * state->slope;
+      change[0] -=
+          tangent_at(p, QD_BY_Q, state->dof[1]) * state->curvature * p->s->delta[state->dof[1]];
     }
+    constraint_cap_change(state, 0, d_violation);
+    change[0] += d_violation[0];
     return;
   }
   for (int side = 0; side < 2; ++side) {
@@ -184,7 +238,7 @@ static void push_constraint(const pushforward *p, int index, const double *force
     const int body = state->body[side];
     double d_anchor[3], part[3];
     screw_point_velocity(d_anchor, d->body_motion + body, state->anchor[side]);
-    vec3_axpy(change, sign, d_anchor);
+    vec3_axpy(d_violation, sign, d_anchor);
     screw_point_velocity(part, d->d_delta + body, state->anchor[side]);
     vec3_axpy(change, sign, part);
     vec3_cross(part, p->point->delta.body[body].w, d_anchor);
@@ -196,6 +250,8 @@ static void push_constraint(const pushforward *p, int index, const double *force
     vec3_cross(part, d_anchor, force);
     vec3_axpy(d->pose[body].m, sign, part);
   }
+  constraint_cap_change(state, 0, d_violation);
+  vec3_axpy(change, 1.0, d_violation);
 }
 
 static void push_constraints(const pushforward *p) {
@@ -242,6 +298,8 @@ static void push_tendons(const pushforward *p) {
   while (row < program->tendon_row_count) { /* rows of one tendon stand together */
     const int tendon = program->tendon_row[row].tendon;
     double change[2];
+    const double dh = tangent_at(p, QD_BY_H, 0);
+    const double undone = dh != 0.0 ? p->s->options->recovery_speed * dh : 0.0;
     if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
       push_fixed_tendon(change, p, tendon);
     } else {
@@ -250,34 +308,23 @@ static void push_tendons(const pushforward *p) {
     }
     for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
       const tendon_row *at = program->tendon_row + row;
-      const double length = at->kind == TENDON_FRICTION ? 0.0 : change[0];
-      p->w[at->row * p->stride] = at->sign * (length + change[1]) + push_stiffness(p, at);
+      const double length = at->kind == TENDON_FRICTION || at->capped ? 0.0 : change[0];
+      p->w[at->row * p->stride] =
+          at->sign * (length + change[1]) + push_stiffness(p, at) - at->capped * undone;
     }
   }
 }
 
 /* ---------------------------------------------------------------- bodies */
 
-/* The change of the momentum of body b under the unactuated part of d. */
-static void push_momentum(const pushforward *p, int b, const double com[3], const double d_com[3]) {
-  const qd_workspace *w = p->s->w;
-  differential *d = p->d;
-  const spatial_inertia *I = w->inertia.body + b;
-  const screw *T = p->point->mass_delta.body + b, *X = d->body_motion + b;
-  const double *R = w->kinematics.body_rot + 9 * b;
+/* out += dI T, by the mass, the centre of mass and the inertia of body b; the body stands still. */
+static void add_inertia_change(wrench *out, const pushforward *p, int b, const screw *T,
+                               const double com[3], const double d_com[3]) {
+  const double *R = p->s->w->kinematics.body_rot + 9 * b;
   const double mass = p->s->model->parameters.body_mass[b];
   const double d_mass = tangent_at(p, QD_BY_BODY_MASS, b);
-  screw turned;
-  wrench h, part;
-  wrench *out = d->momentum_z + b;
+  wrench part;
   double v[3], f[3], m[3], w_body[3];
-  inertia_momentum(&h, I, T);
-  screw_cross_wrench(out, X, &h);
-  screw_bracket(&turned, X, T);
-  inertia_momentum(&part, I, &turned);
-  wrench_axpy(out, -1.0, &part);
-  inertia_momentum(&part, I, d->d_mass_delta + b);
-  wrench_axpy(out, 1.0, &part);
   screw_point_velocity(v, T, com);
   vec3_cross(f, T->w, d_com);
   vec3_scale(f, f, mass);
@@ -293,6 +340,49 @@ static void push_momentum(const pushforward *p, int b, const double com[3], cons
   }
   wrench_at(&part, com, f, m);
   wrench_axpy(out, 1.0, &part);
+}
+
+/* What the change of body b's velocity adds: T x* I T moves with the body, by dT seen from there,
+ * and by dI. */
+static void push_velocity(const pushforward *p, int b, const double com[3], const double d_com[3]) {
+  const spatial_inertia *I = p->s->w->inertia.body + b;
+  const screw *T = p->point->motion.velocity.body + b, *X = p->d->body_motion + b;
+  screw seen = p->d->d_velocity[b], turned;
+  wrench h, part, moved, *out = p->d->momentum_z + b;
+  screw_bracket(&turned, X, T);
+  screw_axpy(&seen, -1.0, &turned);
+  inertia_momentum(&h, I, T);
+  screw_cross_wrench(&part, T, &h);
+  screw_cross_wrench(&moved, X, &part);
+  wrench_axpy(out, 1.0, &moved);
+  screw_cross_wrench(&part, &seen, &h);
+  wrench_axpy(out, 1.0, &part);
+  inertia_momentum(&part, I, &seen);
+  add_inertia_change(&part, p, b, T, com, d_com);
+  screw_cross_wrench(&moved, T, &part);
+  wrench_axpy(out, 1.0, &moved);
+}
+
+/* The change of what the inertia of body b needs. */
+static void push_momentum(const pushforward *p, int b, const double com[3], const double d_com[3]) {
+  const qd_workspace *w = p->s->w;
+  differential *d = p->d;
+  const spatial_inertia *I = w->inertia.body + b;
+  const screw *T = p->point->motion.acceleration.body + b, *X = d->body_motion + b;
+  screw turned;
+  wrench h, part;
+  wrench *out = d->momentum_z + b;
+  inertia_momentum(&h, I, T);
+  screw_cross_wrench(out, X, &h);
+  screw_bracket(&turned, X, T);
+  inertia_momentum(&part, I, &turned);
+  wrench_axpy(out, -1.0, &part);
+  inertia_momentum(&part, I, d->d_mass_delta + b);
+  wrench_axpy(out, 1.0, &part);
+  add_inertia_change(out, p, b, T, com, d_com);
+  if (p->s->options->dynamic) {
+    push_velocity(p, b, com, d_com);
+  }
 }
 
 /* d->scratch: change of the gravity wrench; d->pose: of what the caller applies. */
@@ -334,8 +424,11 @@ static double spring_change(const pushforward *p, int j) {
   const double *q = p->s->input->q, delta = p->s->delta[j];
   const int joint = model->dof_joint[j], by_stiffness = p->tangent[QD_BY_JOINT_STIFFNESS] != NULL;
   const double stiffness = model->parameters.joint_stiffness[joint];
-  double row[3],
-      sum = damping_rate(p->s->options) * tangent_at(p, QD_BY_JOINT_DAMPING, joint) * delta;
+  const double rate = damping_rate(p->s->options);
+  const double damping = model->parameters.joint_damping[joint];
+  double row[3], sum = rate * delta *
+                       (tangent_at(p, QD_BY_JOINT_DAMPING, joint) -
+                        damping * rate * tangent_at(p, QD_BY_H, 0));
   int first, count = stiffness > 0.0 ? joint_stretch_row(model, j, q, row, &first) : 0;
   for (int i = 0; i < count; ++i) {
     sum += stiffness * row[i] * tangent_at(p, QD_BY_Q, first + i);
@@ -364,13 +457,21 @@ static double actuator_change(const pushforward *p, int j) {
            slope.stiffness * tangent_at(p, QD_BY_ACTUATOR_STIFFNESS, i) +
            slope.gain * tangent_at(p, QD_BY_ACTUATOR_GAIN, i) +
            slope.bias * tangent_at(p, QD_BY_ACTUATOR_BIAS, i) +
-           slope.damping * tangent_at(p, QD_BY_ACTUATOR_DAMPING, i);
+           slope.damping * tangent_at(p, QD_BY_ACTUATOR_DAMPING, i) -
+           slope.rate * at.rate * at.rate * tangent_at(p, QD_BY_H, 0);
   }
   return sum;
 }
 
 static double joint_change(const pushforward *p, int j) {
   return -tangent_at(p, QD_BY_TAU, j) + spring_change(p, j) - actuator_change(p, j);
+}
+
+/* The change of what rotors need. */
+static double rotor_change(const pushforward *p, int j) {
+  const int joint = p->s->model->dof_joint[j];
+  return p->s->model->parameters.joint_armature[joint] * mass_rate(p, j) +
+         tangent_at(p, QD_BY_JOINT_ARMATURE, joint) * p->point->free_delta[j];
 }
 
 static void push_joints(const pushforward *p, double *r) {
@@ -381,7 +482,7 @@ static void push_joints(const pushforward *p, double *r) {
     const int j = program->dof_of_variable[i], b = model->dof_body[j];
     const screw *S = p->s->w->kinematics.dof_screw + j, *dS = d->axis_motion + j;
     r[i * p->stride] =
-        joint_change(p, j) +
+        joint_change(p, j) + (p->s->options->dynamic ? rotor_change(p, j) : 0.0) +
         p->point->mass_scale[j] *
             (screw_dot(dS, p->point->momentum + b) + screw_dot(S, d->momentum_z + b)) -
         p->point->falls[j] * (screw_dot(dS, p->point->weight + b) + screw_dot(S, d->scratch + b)) -
@@ -422,8 +523,10 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
     }
   }
   for (int i = 0; i < program->limit_count; ++i) {
-    w[program->limit[i].row * stride] =
-        program->limit[i].sign * tangent_at(&p, QD_BY_Q, program->limit[i].dof);
+    const limit_row *limit = program->limit + i;
+    w[limit->row * stride] = limit->capped
+                                 ? -s->options->recovery_speed * tangent_at(&p, QD_BY_H, 0)
+                                 : limit->sign * tangent_at(&p, QD_BY_Q, limit->dof);
   }
   push_constraints(&p);
   push_tendons(&p);

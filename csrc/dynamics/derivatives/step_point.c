@@ -6,45 +6,17 @@
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 
-void twist_field_lay_out(twist_field *field, const qd_model *model, arena *a) {
-  field->body = arena_take(a, (size_t)model->body_count * sizeof(screw));
-  field->unmoved = arena_take(a, (size_t)model->nv * sizeof(screw));
-}
-
 void step_point_lay_out(step_point *point, const qd_model *model, arena *a) {
   const size_t nb = (size_t)model->body_count, nv = (size_t)model->nv;
   twist_field_lay_out(&point->delta, model, a);
-  twist_field_lay_out(&point->mass_delta, model, a);
+  body_motion_lay_out(&point->motion, model, a);
+  point->mass_by_h = arena_doubles(a, nv);
   point->free_delta = arena_doubles(a, nv);
   point->mass_scale = arena_doubles(a, nv);
   point->falls = arena_doubles(a, nv);
   point->forces = arena_take(a, nb * sizeof(wrench));
   point->momentum = arena_take(a, nb * sizeof(wrench));
   point->weight = arena_take(a, nb * sizeof(wrench));
-}
-
-void twist_field_compute(twist_field *out, const qd_model *model, const kinematics *k,
-                         const double *vector) {
-  memset(out->body, 0, sizeof(screw));
-  for (int b = 1; b < model->body_count; ++b) {
-    screw twist = out->body[model->body_parent[b]];
-    for (int joint = model->body_joint_start[b]; joint < model->body_joint_start[b + 1]; ++joint) {
-      const int first = model->joint_v[joint];
-      for (int j = first; j < first + joint_v_count(model->joint_type[joint]); ++j) {
-        screw_axpy(&twist, vector[j], k->dof_screw + j);
-        for (int i = model->dof_block_start[j]; j == model->dof_block_last[j] && i <= j; ++i) {
-          out->unmoved[i] = twist;
-        }
-      }
-    }
-    out->body[b] = twist;
-  }
-}
-
-void wrench_sum_subtrees(wrench *w, const qd_model *model) {
-  for (int b = model->body_count - 1; b > 0; --b) {
-    wrench_axpy(w + model->body_parent[b], 1.0, w + b);
-  }
 }
 
 void wrench_at(wrench *W, const double point[3], const double force[3], const double moment[3]) {
@@ -97,26 +69,59 @@ static void compute_forces(wrench *forces, const solved_step *s) {
   wrench_sum_subtrees(forces, s->model);
 }
 
+/* What has mass, and how it moves. */
+static void compute_masses(step_point *point, const solved_step *s) {
+  const qd_model *model = s->model;
+  problem *p = &s->w->problem;
+  const double h = s->options->h;
+  point->mass_counts = 0;
+  for (int j = 0; j < model->nv; ++j) {
+    const int has_mass = dof_has_mass(model, s->options, j);
+    const int actuated = model->dof_is_driven[j];
+    point->mass_scale[j] = has_mass ? p->epsilon[j] / (h * h) : 0.0;
+    point->free_delta[j] = has_mass ? s->delta[j] : 0.0;
+    point->mass_by_h[j] = -2.0 * point->free_delta[j] / h;
+    point->falls[j] = !actuated || s->options->gravity_on_actuated ? 1.0 : 0.0;
+    if (s->options->dynamic) {
+      point->mass_scale[j] = 1.0;
+      point->free_delta[j] = (s->delta[j] / h - p->v[j]) / h;
+      point->mass_by_h[j] = (p->v[j] - 2.0 * s->delta[j] / h) / (h * h);
+    }
+    point->mass_counts |= point->mass_scale[j] * fabs(point->free_delta[j]) > 0.0;
+  }
+}
+
+/* Bodies under the masses' motion, and the wrenches that their inertia needs for it. */
+static void compute_inertial(step_point *point, const solved_step *s) {
+  const qd_model *model = s->model;
+  const qd_workspace *w = s->w;
+  body_motion *m = &point->motion;
+  memset(point->momentum, 0, sizeof(wrench));
+  if (!s->options->dynamic) {
+    twist_field_compute(&m->acceleration, model, &w->kinematics, point->free_delta);
+    for (int b = 1; b < model->body_count; ++b) {
+      inertia_momentum(point->momentum + b, w->inertia.body + b, m->acceleration.body + b);
+    }
+  } else {
+    body_motion_compute(m, model, &w->kinematics, w->problem.v, point->free_delta);
+    for (int b = 1; b < model->body_count; ++b) {
+      inertial_wrench(point->momentum + b, w->inertia.body + b, m->velocity.body + b,
+                      m->acceleration.body + b);
+    }
+  }
+  wrench_sum_subtrees(point->momentum, model);
+}
+
 void step_point_compute(step_point *point, const solved_step *s) {
   const qd_model *model = s->model;
   const qd_workspace *w = s->w;
-  point->mass_counts = 0;
-  for (int j = 0; j < model->nv; ++j) {
-    const int actuated = model->dof_is_driven[j];
-    point->mass_scale[j] = actuated ? 0.0 : w->problem.epsilon[j] / (s->options->h * s->options->h);
-    point->falls[j] = !actuated || s->options->gravity_on_actuated ? 1.0 : 0.0;
-    point->free_delta[j] = actuated ? 0.0 : s->delta[j];
-    point->mass_counts |= point->mass_scale[j] * fabs(point->free_delta[j]) > 0.0;
-  }
+  compute_masses(point, s);
   twist_field_compute(&point->delta, model, &w->kinematics, s->delta);
-  twist_field_compute(&point->mass_delta, model, &w->kinematics, point->free_delta);
-  memset(point->momentum, 0, sizeof(wrench));
+  compute_inertial(point, s);
   memset(point->weight, 0, sizeof(wrench));
   for (int b = 1; b < model->body_count; ++b) {
-    inertia_momentum(point->momentum + b, w->inertia.body + b, point->mass_delta.body + b);
     inertia_gravity_wrench(point->weight + b, model, &w->inertia, b);
   }
-  wrench_sum_subtrees(point->momentum, model);
   wrench_sum_subtrees(point->weight, model);
   compute_forces(point->forces, s);
 }

@@ -4,25 +4,21 @@
 #define QD_DYNAMICS_STEP_POINT_H
 
 #include "dynamics/problem/problem.h"
-#include "mechanics/inertia.h"
-
-/* Twists of all bodies under a vector over DOFs, and the part that DOF j does not move: itself, its
- * block and what is before it. */
-typedef struct twist_field {
-  screw *body;    /* (nb) */
-  screw *unmoved; /* (nv) */
-} twist_field;
+#include "mechanics/motion.h"
 
 typedef struct step_point {
-  twist_field delta;      /* under delta */
-  double *free_delta;     /* (nv) delta of unactuated DOFs, 0 for the others */
-  twist_field mass_delta; /* under free_delta */
-  double *mass_scale;     /* (nv) epsilon / h^2, 0 for actuated DOFs */
-  int mass_counts;        /* 1: free_delta and its scale are not zero */
-  double *falls;          /* (nv) 1: gravity acts on the DOF */
-  wrench *forces;         /* (nb) of contacts, constraints and the caller on whole subtrees */
-  wrench *momentum;       /* (nb) of subtrees under mass_delta */
-  wrench *weight;         /* (nb) of subtrees */
+  twist_field delta;  /* under delta */
+  double *free_delta; /* (nv) delta of DOFs with mass, 0 for the others; of the second-order step
+                       * their acceleration (v_next - v) / h */
+  body_motion motion; /* of the masses: acceleration is the field of free_delta, velocity (of the
+                       * second-order step only) that of v */
+  double *mass_scale; /* (nv) epsilon / h^2, 1 in the second-order step; 0 without mass */
+  int mass_counts;    /* 1: free_delta and its scale are not zero */
+  double *mass_by_h;  /* (nv) derivative of mass_scale free_delta by h, over mass_scale */
+  double *falls;      /* (nv) 1: gravity acts on the DOF */
+  wrench *forces;     /* (nb) of contacts, constraints and the caller on whole subtrees */
+  wrench *momentum;   /* (nb) of subtrees, what their inertia needs for that */
+  wrench *weight;     /* (nb) of subtrees */
 } step_point;
 
 struct qd_workspace;
@@ -39,11 +35,6 @@ typedef struct solved_step {
 void step_point_lay_out(step_point *point, const qd_model *model, arena *a);
 void step_point_compute(step_point *point, const solved_step *s);
 
-void twist_field_lay_out(twist_field *field, const qd_model *model, arena *a);
-void twist_field_compute(twist_field *out, const qd_model *model, const kinematics *k,
-                         const double *vector);
-/* Sums over each body and all behind it, in place. */
-void wrench_sum_subtrees(wrench *w, const qd_model *model);
 /* W = force and moment at a point, about the world origin */
 void wrench_at(wrench *W, const double point[3], const double force[3], const double moment[3]);
 /* Forces of a contact in world axes, from contact-frame ones. */

@@ -35,14 +35,51 @@ int problem_is_shallow(const qd_model *model, const qd_contact *contact) {
   return contact->dist < 0.0 && contact->dist > -SHALLOW * contact_size(model, contact);
 }
 
+/* Normal velocity of B relative to A at the contact. */
+static double normal_velocity(const problem *p, const qd_contact *contact) {
+  const screw *twist = p->motion_in_time.velocity.body;
+  screw relative;
+  double velocity[3];
+  screw_sub(&relative, twist + contact->body_b, twist + contact->body_a);
+  screw_point_velocity(velocity, &relative, contact->pos);
+  return vec3_dot(contact->frame, velocity);
+}
+
+/* Of the second-order step: penetrations are undone no faster than at the recovery speed, and a
+ * contact that would be reached at more than the bounce speed leaves with restitution times that
+ * (Newton's rule), where this is faster than what the gap asks for. */
+static double offset_in_time(problem *p, const qd_model *model, const qd_step_options *o,
+                             const qd_contact *contact, contact_block *block) {
+  const double own = model->pair_restitution[contact->pair];
+  const double restitution = own < 0.0 ? o->restitution : own;
+  int capped;
+  double offset = gap_to_undo(p, o, contact->dist, &capped);
+  block->offset = capped ? OFFSET_CAPPED : OFFSET_GAP;
+  if (restitution > 0.0) {
+    const double approach = o->h * normal_velocity(p, contact);
+    const double slowest =
+        o->bounce_speed < 0.0 ? 2.0 * o->h * vec3_norm(model->parameters.gravity) : o->bounce_speed;
+    if (approach < -o->h * slowest && contact->dist + approach < 0.0 &&
+        restitution * approach < offset) {
+      offset = restitution * approach;
+      block->offset = OFFSET_BOUNCE;
+      block->restitution = restitution;
+    }
+  }
+  p->bounce_count += block->offset == OFFSET_BOUNCE;
+  return offset;
+}
+
 /* The distance that counts (gives: contacts that do need no such help), with the squared length of
  * the normal row. Relaxed: no motion at all is allowed, and by a barrier too. */
 static double contact_offset(problem *p, const qd_model *model, const qd_step_options *o,
-                             const qd_contact *contact, int gives, double normal_squared) {
+                             const qd_contact *contact, contact_block *block,
+                             double normal_squared) {
+  const int gives = block->compliance > 0.0;
   const int forced = !gives && contact->dist <= 0.0 &&
                      contact->dist * contact->dist >= FORCED_MOST * FORCED_MOST * normal_squared;
   if (!forced && (gives || !(p->relaxed && problem_is_shallow(model, contact)))) {
-    return contact->dist;
+    return o->dynamic && !gives ? offset_in_time(p, model, o, contact, block) : contact->dist;
   }
   ++p->relaxed_count;
   return isinf(o->kappa) ? 0.0 : RELAXED_GAP * contact_size(model, contact);
@@ -86,15 +123,14 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   block->row = p->row_count;
   block->rows.row = p->friction_row + p->friction_row_count;
   block->compliance = contact_compliance(model, o, contact->pair);
-  const int gives = block->compliance > 0.0;
-  if (gives) {
+  if (block->compliance > 0.0) {
     friction_rows_fill_cone(&block->rows, contact->friction, contact->dim, present);
   } else {
     friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,
                        o->ray_count, p->rays);
   }
   const int rows = block->rows.count;
-  const double offset = contact_offset(p, model, o, contact, gives, squared[0]);
+  const double offset = contact_offset(p, model, o, contact, block, squared[0]);
   const double target = barrier_target(o, block->rows.log_count);
   if (!rows_move(&block->rows, squared)) {
     block->held_force = target > 0.0 ? rows * target / offset : 0.0;
@@ -105,7 +141,7 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   for (int r = 0; r < rows; ++r) {
     p->g[block->row + r] = block->rows.row[r].normal * offset;
   }
-  if (gives) {
+  if (block->compliance > 0.0) {
     p->compliance[block->row] = block->compliance;
     ++one->compliant;
   }

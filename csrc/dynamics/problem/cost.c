@@ -1,4 +1,5 @@
-/* The cost of a step: masses over h^2, springs, gravity and applied forces. */
+/* The cost of a step: masses over h^2, springs, gravity and applied forces; of the second-order
+ * step what velocities and dampers add (formulation 7). */
 #include "dynamics/problem/parts.h"
 #include "mechanics/actuator.h"
 #include "mechanics/applied.h"
@@ -8,20 +9,24 @@ static void fill_epsilon(problem *p, const qd_model *model, const qd_step_option
   for (int dof = 0; dof < model->nv; ++dof) {
     const double largest = model->tree_inertia[model->dof_tree[dof]];
     const int by_ratio = o->mass_ratio > 0.0 && largest > 0.0;
+    if (o->dynamic) {
+      p->epsilon[dof] = 1.0;
+      continue;
+    }
     p->epsilon[dof] =
         by_ratio ? model->smallest_stiffness * o->h * o->h / largest / o->mass_ratio : o->epsilon;
   }
 }
 
 /* The columns that mass couples: of each tree, from the first unactuated one to the last. */
-static void find_tree_columns(problem *p, const qd_model *model) {
+static void find_tree_columns(problem *p, const qd_model *model, const qd_step_options *o) {
   for (int tree = 0; tree < model->tree_count; ++tree) {
     p->tree_first[tree] = model->nv;
     p->tree_last[tree] = -1;
   }
   for (int i = 0; i < p->n; ++i) {
     const int dof = p->dof_of_variable[i], tree = model->dof_tree[dof];
-    if (!model->dof_is_driven[dof]) {
+    if (dof_has_mass(model, o, dof)) {
       const int column = column_of(p, p->islands.island + p->islands.parent[tree], dof);
       p->tree_first[tree] = column < p->tree_first[tree] ? column : p->tree_first[tree];
       p->tree_last[tree] = column > p->tree_last[tree] ? column : p->tree_last[tree];
@@ -30,11 +35,12 @@ static void find_tree_columns(problem *p, const qd_model *model) {
 }
 
 /* Zero rows of Q, wide enough for what couples. */
-static void open_cost_rows(problem *p, const qd_model *model, island *one) {
+static void open_cost_rows(problem *p, const qd_model *model, const qd_step_options *o,
+                           island *one) {
   tile_rows_clear(&one->Q);
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i], tree = model->dof_tree[dof];
-    const int alone = model->dof_is_driven[dof];
+    const int alone = !dof_has_mass(model, o, dof);
     const int first = (alone ? i : p->tree_first[tree]) / 4;
     const int last = (alone ? i : p->tree_last[tree]) / 4;
     p->list.count = last - first + 1;
@@ -51,20 +57,20 @@ static double *cost_entry(const island *one, int i, int j) {
   return one->Q.values + 4 * (size_t)at + (j - 4 * one->Q.tiles[at]);
 }
 
-static void fill_mass_block(problem *p, const qd_model *model, const kinematics *k,
-                            const inertia *I, const island *one, double h) {
+static void fill_mass_block(problem *p, const qd_model *model, const qd_step_options *o,
+                            const kinematics *k, const inertia *I, const island *one) {
   for (int i = 0; i < one->variable_count; ++i) {
     const int di = p->dof_of_variable[one->variable + i];
-    if (model->dof_is_driven[di]) {
+    if (!dof_has_mass(model, o, di)) {
       continue;
     }
     int count;
     const int *chain = body_chain(model, model->dof_body[di], &count);
-    const double factor = p->epsilon[di] / (h * h);
+    const double factor = p->epsilon[di] / (o->h * o->h);
     count = inertia_mass_row(p->mass_row, model, k, I, di);
     for (int c = 0; c < count; ++c) {
       const int j = column_of(p, one, chain[c]);
-      if (p->variable_of_dof[chain[c]] >= 0 && !model->dof_is_driven[chain[c]]) {
+      if (p->variable_of_dof[chain[c]] >= 0 && dof_has_mass(model, o, chain[c])) {
         *cost_entry(one, i, j) = *cost_entry(one, j, i) = factor * p->mass_row[c];
       }
     }
@@ -95,6 +101,28 @@ static void add_springs(problem *p, const qd_model *model, const island *one, do
   }
 }
 
+/* What moves already: M v / h - c is a force; rotors stand on the diagonal. */
+static void add_velocities(problem *p, const qd_model *model, const island *one, double h) {
+  const model_parameters *par = &model->parameters;
+  for (int i = 0; i < one->variable_count; ++i) {
+    const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
+    const double rotor = par->joint_armature[joint] / h;
+    *cost_entry(one, i, i) += rotor / h;
+    p->b[one->variable + i] += p->inertial[dof] - rotor * p->v[dof];
+  }
+}
+
+/* The force that the motion at v needs while all comes to rest within h: c - M v / h */
+static void fill_inertial(problem *p, const qd_model *model, const kinematics *k, inertia *I,
+                          const double *v, double h) {
+  for (int dof = 0; dof < model->nv; ++dof) {
+    p->v[dof] = v != NULL ? v[dof] : 0.0;
+    p->rate[dof] = -p->v[dof] / h;
+  }
+  body_motion_compute(&p->motion_in_time, model, k, p->v, p->rate);
+  inertial_force(p->inertial, I->momentum, model, k, I, &p->motion_in_time);
+}
+
 static void fill_applied(problem *p, const qd_model *model, const kinematics *k, inertia *I,
                          const qd_step_input *input) {
   if (input->tau != NULL) {
@@ -110,10 +138,13 @@ static void fill_applied(problem *p, const qd_model *model, const kinematics *k,
 void cost_assemble(problem *p, const qd_model *model, const qd_step_options *o, const kinematics *k,
                    inertia *I, const qd_step_input *input) {
   if (!p->loads_are_known) {
-    inertia_compute(model, k, o->gravity_on_actuated, I);
+    inertia_compute(model, k, o->gravity_on_actuated || o->dynamic, I);
     inertia_gravity_force(p->gravity, model, k, I);
     fill_applied(p, model, k, I, input);
     fill_epsilon(p, model, o);
+    if (o->dynamic) {
+      fill_inertial(p, model, k, I, input->v, o->h);
+    }
     p->loads_are_known = 1;
   }
   for (int i = 0; i < p->n; ++i) {
@@ -121,10 +152,13 @@ void cost_assemble(problem *p, const qd_model *model, const qd_step_options *o, 
     const int falls = !model->dof_is_driven[dof] || o->gravity_on_actuated;
     p->b[i] = -(falls ? p->gravity[dof] : 0.0) - p->applied[dof];
   }
-  find_tree_columns(p, model);
+  find_tree_columns(p, model, o);
   for (int i = 0; i < p->islands.count; ++i) {
-    open_cost_rows(p, model, p->islands.island + i);
-    fill_mass_block(p, model, k, I, p->islands.island + i, o->h);
+    open_cost_rows(p, model, o, p->islands.island + i);
+    fill_mass_block(p, model, o, k, I, p->islands.island + i);
     add_springs(p, model, p->islands.island + i, damping_rate(o), input->q, input->u);
+    if (o->dynamic) {
+      add_velocities(p, model, p->islands.island + i, o->h);
+    }
   }
 }

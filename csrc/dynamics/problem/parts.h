@@ -53,6 +53,15 @@ static inline void add_cone(problem *p, island *one, int kind, int dim, double t
   p->target_mu[p->cone_count++] = target;
 }
 
+/* The gap that counts: of the second-order step no more than what it may undo. *capped: 1 if less
+ * than the whole. */
+static inline double gap_to_undo(problem *p, const qd_step_options *o, double gap, int *capped) {
+  const double least = -o->h * o->recovery_speed;
+  *capped = o->dynamic && gap < least;
+  p->capped_count += *capped;
+  return *capped ? least : gap;
+}
+
 static inline double barrier_target(const qd_step_options *o, int log_count) {
   return isinf(o->kappa) ? 0.0 : log_count / o->kappa;
 }

@@ -15,6 +15,10 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->mass_row = arena_doubles(a, nv);
   p->gravity = arena_doubles(a, nv);
   p->applied = arena_doubles(a, nv);
+  p->v = arena_doubles(a, nv);
+  p->rate = arena_doubles(a, nv);
+  p->inertial = arena_doubles(a, nv);
+  body_motion_lay_out(&p->motion_in_time, model, a);
   p->b = arena_doubles(a, nv);
   p->x = arena_doubles(a, nv);
   p->c = arena_doubles(a, equalities);
@@ -137,7 +141,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   cost_assemble(p, model, options, k, I, input);
   p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
   p->tendon_row_count = 0;
-  p->friction_row_count = p->relaxed_count = 0;
+  p->friction_row_count = p->relaxed_count = p->bounce_count = p->capped_count = 0;
   if (options->friction_model == QD_PYRAMID) {
     friction_rays(p->rays, options->ray_count);
   }
@@ -145,9 +149,13 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   for (int i = 0; i < c->count; ++i) {
     p->block[i].row = p->block[i].rows.count = 0;
     p->block[i].held_force = p->block[i].compliance = 0.0;
+    p->block[i].offset = OFFSET_GAP;
   }
   for (int i = 0; i < model->constraint_count; ++i) {
     constraint_compute(p->constraint + i, model, k, input->q, i);
+    if (options->dynamic) {
+      p->capped_count += constraint_cap(p->constraint + i, options->h * options->recovery_speed);
+    }
   }
   tendons_compute(&p->tendons, model, k, input->q);
   for (int i = 0; i < p->islands.count; ++i) {

@@ -7,7 +7,7 @@
 #include "dynamics/problem/islands.h"
 #include "mechanics/collision.h"
 #include "mechanics/constraint.h"
-#include "mechanics/inertia.h"
+#include "mechanics/motion.h"
 #include "mechanics/tendon.h"
 
 /* A component of the relative motion below this cannot move: exact zeros up to rounding. */
@@ -21,8 +21,16 @@
 
 /* Where a contact stands in the program. Rows: [row, row + rows.count), none if the contact was
  * dropped because nothing free moves it, or because it never parts. */
+typedef enum offset_kind {
+  OFFSET_GAP = 0, /* the distance */
+  OFFSET_BOUNCE,  /* h times restitution times the normal velocity */
+  OFFSET_CAPPED   /* the penetration that a step may undo */
+} offset_kind;
+
 typedef struct contact_block {
   int row;
+  offset_kind offset; /* of the second-order step; relaxed ones are none of these */
+  double restitution; /* of a bounce */
   friction_rows rows;
   double held_force; /* the barrier's normal force where all rows vanish, which are left out then */
   double compliance; /* m/N of its first row, along the normal; 0: rigid */
@@ -51,6 +59,7 @@ typedef struct equality_row {
 typedef struct limit_row {
   int dof;
   int row;
+  int capped; /* 1: its offset is what a step may undo */
   double sign;
 } limit_row;
 
@@ -67,6 +76,7 @@ typedef struct tendon_row {
   int row;
   int kind; /* a tendon_row_kind */
   double sign;
+  int capped; /* 1: its offset is what a step may undo */
 } tendon_row;
 
 #define TENDON_ROWS_MAX 5 /* of one tendon */
@@ -81,6 +91,10 @@ typedef struct problem {
   double *mass_row;           /* (nv) scratch */
   double *gravity;            /* (nv) generalised force of gravity */
   double *applied;            /* (nv) that of tau and the wrenches */
+  double *v;                  /* (nv) velocity, of the second-order step, with the next three */
+  double *rate;               /* (nv) acceleration */
+  body_motion motion_in_time; /* under v and -v / h, then under v and that of the solution */
+  double *inertial;           /* (nv) force that v and -v / h need */
   double *b;                  /* (n) */
   double *g;                  /* (row_count) */
   double *compliance;         /* (row_count) of rows that give way, else 0 */
@@ -118,7 +132,13 @@ typedef struct problem {
   int relaxed;       /* 1: shallow penetrations are kept from deepening only, not resolved */
   int relaxed_count; /* contacts of the program that are: those, and those that only a motion
                         beyond all linearisation would open */
+  int bounce_count, capped_count; /* of contacts; of contacts, limits and constraints */
 } problem;
+
+/* 1 if a DOF has its mass in the step. */
+static inline int dof_has_mass(const qd_model *model, const qd_step_options *o, int dof) {
+  return o->dynamic || !model->dof_is_driven[dof];
+}
 
 /* A contact that penetrates by so little beside its shapes that linearisation may have left it. */
 int problem_is_shallow(const qd_model *model, const qd_contact *contact);

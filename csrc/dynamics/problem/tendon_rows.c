@@ -34,6 +34,9 @@ static void add_row(problem *p, const qd_model *model, const qd_step_options *o,
   *added = *kind;
   added->row = p->row_count;
   p->g[p->row_count] = kind->sign * (p->tendons.length[tendon] - bound);
+  if (kind->kind == TENDON_LIMIT) {
+    p->g[p->row_count] = gap_to_undo(p, o, p->g[p->row_count], &added->capped);
+  }
   if (kind->kind == TENDON_FRICTION) {
     p->g[p->row_count] = 0.0;
   }

@@ -80,6 +80,7 @@ def model_arrays(description: Elements) -> dict[str, Array]:
     arrays["pair_friction"] = np.ascontiguousarray(pairs.friction)
     arrays["pair_margin"] = np.ascontiguousarray(pairs.margin)
     arrays["pair_compliance"] = np.ascontiguousarray(pairs.compliance)
+    arrays["pair_restitution"] = np.ascontiguousarray(pairs.restitution)
     arrays.update(_mesh_arrays(description, {int(i) for i in np.unique(pairs.geom)}))
     arrays.update(_cloud_arrays(description))
     arrays.update(_tendon_arrays(description, body_index, joint_index))

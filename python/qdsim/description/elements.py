@@ -162,6 +162,7 @@ class Geom:
     ``stiffness``, N/m: along the normal of its contacts, None: rigid; two geometries give way one behind the other, as
     springs in series do. ``mesh``: name of a mesh, for type "mesh". ``cloud``: a ``PointCloud``, for type "cloud"; size is
     the radius of its points then. ``rgba`` is for pictures.
+    ``restitution``, 0 to 1: for the second-order step, of a pair the larger one; None: that of the options.
     """
 
     name: str
@@ -179,6 +180,7 @@ class Geom:
     rgba: Vector = (0.5, 0.5, 0.5, 1.0)
     cloud: PointCloud | None = None
     stiffness: float | None = None
+    restitution: float | None = None
 
     def __post_init__(self) -> None:
         owner = f"geom {checks.text('geom', 'name', self.name)!r}"
@@ -222,8 +224,18 @@ class Geom:
             conaffinity=checks.integer(owner, "conaffinity", self.conaffinity),
             margin=checks.non_negative(owner, "margin", self.margin),
             stiffness=checks.stiffness(owner, "stiffness", self.stiffness),
+            restitution=_restitution(owner, self.restitution),
             rgba=checks.vector(owner, "rgba", self.rgba, 4),
         )
+
+
+def _restitution(owner: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    found = checks.number(owner, "restitution", value)
+    if not 0.0 <= found <= 1.0:
+        raise ValueError(f"{owner}: restitution must be in [0, 1], got {value!r}")
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,7 +416,7 @@ class Actuator:
 class Pair:
     """An explicit contact pair: overrides every filter and combination rule.
 
-    ``geom_a``, ``geom_b``: names of the geometries. ``margin``, m: as in ``Geom``. ``friction``: one sliding coefficient, or five numbers: two sliding, torsional (m), two rolling
+    ``geom_a``, ``geom_b``: names of the geometries. ``margin``, m, ``restitution``: as in ``Geom``. ``friction``: one sliding coefficient, or five numbers: two sliding, torsional (m), two rolling
     (m). Sliding coefficients, and rolling ones, must be equal where ``condim`` uses them. ``stiffness``, N/m: along the
     normal, None: rigid.
     """
@@ -415,6 +427,7 @@ class Pair:
     friction: Vector = (1.0, 1.0, 0.005, 0.0001, 0.0001)
     margin: float = 0.0
     stiffness: float | None = None
+    restitution: float | None = None
 
     def __post_init__(self) -> None:
         checks.text("pair", "geom_a", self.geom_a)
@@ -446,6 +459,7 @@ class Pair:
             friction=friction,
             margin=checks.non_negative(owner, "margin", self.margin),
             stiffness=checks.stiffness(owner, "stiffness", self.stiffness),
+            restitution=_restitution(owner, self.restitution),
         )
 
 

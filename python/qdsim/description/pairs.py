@@ -18,13 +18,15 @@ from qdsim.description.elements import Elements, Geom
 @dataclass(frozen=True)
 class CandidatePairs:
     """``geom`` (n, 2) indices, first < second, sorted; ``dim`` (n); ``friction`` (n, 5): two
-    sliding, torsional, two rolling; ``margin`` (n), m; ``compliance`` (n), m/N."""
+    sliding, torsional, two rolling; ``margin`` (n), m; ``compliance`` (n), m/N; ``restitution`` (n), -1 where none is
+    given."""
 
     geom: npt.NDArray[np.int32]
     dim: npt.NDArray[np.int32]
     friction: npt.NDArray[np.float64]
     margin: npt.NDArray[np.float64]
     compliance: npt.NDArray[np.float64]
+    restitution: npt.NDArray[np.float64]
 
 
 def weld_ids(description: Elements) -> npt.NDArray[np.int64]:
@@ -54,17 +56,21 @@ def candidate_pairs(description: Elements) -> CandidatePairs:
     dim, friction, margin = _combine(description, geoms, pairs)
     soft = np.array([_compliance(geom.stiffness) for geom in geoms])
     compliance = soft[pairs[:, 0]] + soft[pairs[:, 1]] if len(pairs) else np.zeros(0)
+    own = np.array([-1.0 if geom.restitution is None else geom.restitution for geom in geoms])
+    restitution = own[pairs].max(axis=1, initial=-1.0)
     for i, (a, b) in enumerate(pairs.tolist() if explicit else ()):
         if (a, b) in explicit:
             pair = description.pairs[explicit[a, b]]
             dim[i], friction[i], margin[i] = pair.condim, pair.friction, pair.margin
             compliance[i] = _compliance(pair.stiffness)
+            restitution[i] = restitution[i] if pair.restitution is None else pair.restitution
     return CandidatePairs(
         np.ascontiguousarray(pairs, dtype=np.int32),
         dim.astype(np.int32),
         friction,
         margin,
         compliance,
+        restitution,
     )
 
 

@@ -1,0 +1,109 @@
+"""Velocities in MuJoCo's coordinates and in ours.
+
+A velocity ``v`` (nv) of qdsim has the turn of a free joint in world axes and that of a ball joint in the axes of the
+frame before the joint; MuJoCo's ``qvel`` has both in the axes of the body. All else is the same: with R the joint's
+own rotation, qvel = R' v. Since R turns with q, derivatives of one are not those of the other by R alone:
+`mujoco_velocity_jacobians` has the rest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from .arguments import finite, instance, reals
+from .array_type import Array
+from .description.arrays import rotation_matrix
+from .model import Model
+
+__all__ = ["from_mujoco_velocity", "mujoco_velocity_jacobians", "to_mujoco_velocity"]
+
+
+def to_mujoco_velocity(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
+    """MuJoCo's qvel (nv) of the velocity v (nv) at q (nq); leading dimensions of q and v broadcast.
+
+    Raises:
+        TypeError, ValueError: naming the argument.
+    """
+    return _turned(model, q, v, "v", to_mujoco=True)
+
+
+def from_mujoco_velocity(model: Model, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Array:
+    """The velocity v (nv) of MuJoCo's qvel (nv) at q (nq); leading dimensions of q and qvel broadcast.
+
+    Raises:
+        TypeError, ValueError: naming the argument.
+    """
+    return _turned(model, q, qvel, "qvel", to_mujoco=False)
+
+
+def mujoco_velocity_jacobians(
+    model: Model, q: npt.ArrayLike, v: npt.ArrayLike
+) -> tuple[Array, Array]:
+    """Derivatives of `to_mujoco_velocity` at one state, by q in tangent coordinates and by v, (nv, nv) each.
+
+    Displacements turn like velocities: MuJoCo's own tangent (of mj_integratePos) is the second matrix times ours. The
+    derivatives of v by our q and by qvel are, with these two matrices V and W, -inv(W) V and inv(W), and inv(W) is W'.
+
+    Raises:
+        TypeError, ValueError: naming the argument.
+    """
+    q, v = _checked(model, q, v, "v")
+    if v.ndim != 1 or q.ndim != 1:
+        raise ValueError(f"v: expected one velocity of shape ({model.nv},), got shape {v.shape}")
+    by_q, by_v = np.zeros((model.nv, model.nv)), np.eye(model.nv)
+    for at_q, at_v in _rotations(model):
+        rotation = _rotation(q[at_q : at_q + 4])
+        x, y, z = v[at_v : at_v + 3]
+        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        part = slice(at_v, at_v + 3)
+        by_q[part, part] = rotation.T @ cross
+        by_v[part, part] = rotation.T
+    return by_q, by_v
+
+
+def _turned(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, name: str, to_mujoco: bool) -> Array:
+    q, v = _checked(model, q, v, name)
+    try:
+        lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    except ValueError:
+        raise ValueError(
+            f"{name}: shape {v.shape} does not broadcast with q of shape {q.shape}"
+        ) from None
+    out = np.array(np.broadcast_to(v, (*lead, model.nv)))
+    for at_q, at_v in _rotations(model):
+        rotation = _rotation(q[..., at_q : at_q + 4])
+        if to_mujoco:
+            rotation = np.swapaxes(rotation, -1, -2)
+        out[..., at_v : at_v + 3] = np.einsum("...ij,...j", rotation, out[..., at_v : at_v + 3])
+    return out
+
+
+def _checked(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, name: str) -> tuple[Array, Array]:
+    instance("model", model, Model)
+    found = []
+    for text, value, size in (("q", q, model.nq), (name, v, model.nv)):
+        array = reals(text, value)
+        if array.ndim < 1 or array.shape[-1] != size:
+            raise ValueError(f"{text}: expected shape (..., {size}), got {array.shape}")
+        found.append(finite(text, array))
+    return found[0], found[1]
+
+
+def _rotations(model: Model) -> list[tuple[int, int]]:
+    """Where quaternions stand in q, and their turns in v."""
+    found = []
+    for joint in model.description.joints:
+        if not joint.scalar:
+            first_q, first_v = model.slice_q(joint.name).start, model.slice_v(joint.name).start
+            shift = 3 if joint.type == "free" else 0
+            found.append((first_q + shift, first_v + shift))
+    return found
+
+
+def _rotation(quat: Array) -> Array:
+    """(..., 3, 3) of quaternions that need not be of unit length, w x y z."""
+    length = np.linalg.norm(quat, axis=-1, keepdims=True)
+    if not np.all(np.abs(length - 1.0) <= 1e-3):
+        raise ValueError("q: expected quaternions of unit length")
+    return rotation_matrix(quat / length)

@@ -1,0 +1,205 @@
+"""Derivatives of the second-order step by everything, against central differences and against each other."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import qdsim
+from qdsim import DynamicOptions, differentiate_dynamic, linearize_dynamic
+
+TREES = """<mujoco><worldbody>
+<body pos="0 0 1"><joint type="ball" damping=".1" armature=".05"/><geom type="capsule" size=".1 .2" pos=".1 .2 .3"/>
+ <body pos=".3 .1 0"><joint type="hinge" axis="1 2 3" armature=".02" stiffness="2" springref=".3"/><joint name="s" type="slide" axis="0 1 1"/><geom type="box" size=".1 .2 .3" pos=".2 0 .1"/>
+  <body pos="0 .4 .1"><joint name="h" type="hinge" axis="0 1 .2" pos=".1 .2 .3" damping=".3"/><geom type="ellipsoid" size=".1 .2 .15"/></body>
+ </body></body>
+<body><joint type="free" damping=".2"/><geom type="box" size=".1 .2 .3" pos=".3 .1 .2"/>
+  <body pos=".5 0 0"><joint type="ball"/><geom type="capsule" size=".1 .2" pos=".1 .2 .3"/></body></body>
+</worldbody><actuator><position joint="s" kp="50"/><position joint="h" kp="30"/></actuator></mujoco>"""
+
+CONTACTS = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+<body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .12 .1" condim="4" friction=".5 .01 .001"/></body>
+<body pos=".3 0 .1"><freejoint/><geom type="sphere" size=".1" condim="6" friction=".4 .02 .005"/></body>
+<body pos="0.02 .03 .3"><freejoint/><geom type="capsule" size=".1 .2" euler="0 90 0"/></body>
+<body name="w" pos="1 1 1"><joint type="hinge" axis="0 1 0"/><geom type="capsule" size=".05 .2" pos="0 0 -.2"/>
+ <body name="x" pos="0 0 -.5"><joint name="e" type="hinge" axis="0 1 0" range="-.4 .3" limited="true"/><geom type="capsule" size=".05 .2" pos="0 0 -.2"/></body></body>
+<body name="y" pos="1 1 0"><joint type="ball"/><geom size=".05" pos="0.2 0 .1"/></body>
+</worldbody><equality><connect body1="x" body2="y" anchor="0 0 -.4"/><weld body1="w" body2="y" active="false"/></equality>
+<actuator><position joint="e" kp="50"/></actuator></mujoco>"""
+
+ARGUMENTS = ("q", "v", "u", "tau", "wrench", "h", *qdsim._core.PARAMETER_NAMES)
+OPTIONS = {
+    "exact": {},
+    "pyramid": {"friction": "pyramid"},
+    "smoothed": {"kappa": 1e3},
+    "smoothed pyramid": {"kappa": 300.0, "friction": "pyramid"},
+    "bounces": {"h": 0.03, "restitution": 0.8, "bounce_speed": 0.0},
+    "capped": {"recovery_speed": 0.05},
+    "bounces and capped": {
+        "h": 0.02,
+        "restitution": 0.6,
+        "bounce_speed": 0.0,
+        "recovery_speed": 0.1,
+    },
+}
+
+
+def direction(model, name, shape, rng):
+    """One that stays within what a model may be."""
+    t = rng.uniform(-1, 1, shape)
+    if name in qdsim._core.PARAMETER_NAMES:
+        own = getattr(model.parameters, name)
+        if name == "body_inertia":
+            return own * rng.uniform(-0.2, 0.2, (len(own), 1, 1))
+        if name == "pair_friction":
+            t[:, 1], t[:, 4] = t[:, 0], t[:, 3]
+        if name not in ("gravity", "body_com", "joint_springref"):
+            t = t * own
+    return t
+
+
+def moved(model, state, options, name, t, s):
+    q, v, u, tau, wrench = state
+    arguments = {"u": u, "v": v, "tau": tau, "wrench": wrench}
+    if name == "q":
+        q = model.integrate(q, s * t)
+    elif name == "h":
+        options = options.replace(h=options.h + s * float(t))
+    elif name in arguments:
+        arguments[name] = arguments[name] + s * t
+    else:
+        model = model.with_parameters(**{name: getattr(model.parameters, name) + s * t})
+    return qdsim.step_dynamic(
+        model,
+        q,
+        arguments["v"],
+        arguments["u"],
+        options,
+        tau=arguments["tau"],
+        wrench=arguments["wrench"],
+    )
+
+
+def states(source, rng, count):
+    model = qdsim.load(source)
+    spread, speed = (0.5, 1.0) if source is TREES else (0.015, 0.3)
+    for _ in range(count):
+        q = model.integrate(model.default_q, spread * rng.normal(size=model.nv))
+        yield (
+            model,
+            (
+                q,
+                speed * rng.normal(size=model.nv),
+                0.2 * rng.normal(size=model.nu),
+                rng.normal(size=model.nv),
+                rng.normal(size=(model.body_count, 6)),
+            ),
+        )
+
+
+def one_state(rng):
+    """A state of the contacts that both steps can take."""
+    for model, state in states(CONTACTS, rng, 50):
+        q, v, u, tau, wrench = state
+        try:
+            qdsim.step_dynamic(model, q, v, u, tau=tau, wrench=wrench)
+            qdsim.step_dynamic(model, q, v, u)
+            qdsim.step(model, q, u, qdsim.Options(h=0.05), tau=tau, wrench=wrench)
+        except qdsim.SolverError:
+            continue
+        return model, state
+    raise AssertionError
+
+
+@pytest.mark.parametrize("source", [TREES, CONTACTS], ids=["trees", "contacts"])
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_differences(source, kind):
+    rng, options = np.random.default_rng(4), DynamicOptions(**OPTIONS[kind])
+    compared = bounces = capped = 0
+    for model, state in states(source, rng, 4):
+        q, v, u, tau, wrench = state
+        try:
+            d = differentiate_dynamic(model, q, v, u, options, tau=tau, wrench=wrench)
+        except qdsim.SolverError:
+            continue  # a limit and a loop that contradict each other
+        if d.step.info.derivative_exact is False:
+            continue
+        compared += 1
+        bounces += d.step.info.bounces
+        capped += d.step.info.capped_rows
+        of_q, of_v = d.jacobians(ARGUMENTS)
+        for name in ARGUMENTS:
+            t = direction(model, name, of_q[name].shape[1:], rng)
+            e = 1e-6 if name != "h" else 1e-7
+            ends = [moved(model, state, options, name, t, s * e) for s in (1, -1)]
+            by_q = of_q[name].reshape(model.nv, -1) @ np.ravel(t)
+            by_v = of_v[name].reshape(model.nv, -1) @ np.ravel(t)
+            scale = max(1.0, np.abs(by_v).max())
+            differences = (ends[0].v_next - ends[1].v_next) / (2 * e)
+            np.testing.assert_allclose(differences, by_v, atol=3e-6 * scale, err_msg=name)
+            differences = model.difference(ends[0].q_next, ends[1].q_next) / (2 * e)
+            np.testing.assert_allclose(
+                differences, by_q, atol=3e-6 * max(1.0, scale * options.h), err_msg=name
+            )
+            along_q, along_v = d.jvp({name: t})
+            np.testing.assert_allclose(along_q, by_q, atol=1e-9 * scale, err_msg=name)
+            np.testing.assert_allclose(along_v, by_v, atol=1e-9 * scale, err_msg=name)
+            y, z = rng.normal(size=(2, model.nv))
+            back = d.vjp(y, z, wrt=(name,))[name]
+            assert np.sum(back * t) == pytest.approx(y @ by_q + z @ by_v, abs=1e-9 * scale)
+    assert compared >= 2
+    if source is CONTACTS:
+        assert (bounces > 0) == ("restitution" in OPTIONS[kind])
+        assert (capped > 0) == ("recovery_speed" in OPTIONS[kind])
+
+
+def test_matrices_are_those_of_the_products():
+    rng = np.random.default_rng(9)
+    model, (q, v, u, tau, wrench) = one_state(rng)
+    line = linearize_dynamic(model, q, v, u, tau=tau, wrench=wrench, wrt=("q", "v", "u", "h"))
+    d = differentiate_dynamic(model, q, v, u, tau=tau, wrench=wrench)
+    x = rng.normal(size=2 * model.nv)
+    ends = d.jvp({"q": x[: model.nv], "v": x[model.nv :]})
+    np.testing.assert_allclose(line.A @ x, np.concatenate(ends), atol=1e-10)
+    np.testing.assert_allclose(line.B, np.concatenate([line.of_q["u"], line.of_v["u"]]))
+    both = d.vjp(np.eye(model.nv), None, wrt=("q",))["q"]
+    np.testing.assert_allclose(both, line.of_q["q"], atol=1e-10)
+    many = d.jvp({"u": np.ones((3, model.nu)), "h": np.zeros(3)})
+    assert many[0].shape == many[1].shape == (3, model.nv)
+    np.testing.assert_array_equal(line.q_next, d.step.q_next)
+    for copy in (pickle.loads(pickle.dumps(line)), line):
+        assert not copy.of_v["h"].flags.writeable
+        np.testing.assert_array_equal(copy.A, line.A)
+    again = pickle.loads(pickle.dumps(d))
+    np.testing.assert_array_equal(again.step.v_next, d.step.v_next)
+
+
+def test_wrong_arguments_are_named():
+    model, (q, v, u, _, _) = one_state(np.random.default_rng(9))
+    d = differentiate_dynamic(model, q, v, u)
+    with pytest.raises(ValueError, match="v_cotangent: one of the two"):
+        d.vjp(None, None)
+    with pytest.raises(ValueError, match="v_cotangent: expected the shape"):
+        d.vjp(np.ones(model.nv), np.ones((2, model.nv)))
+    with pytest.raises(ValueError, match="wrt: expected names"):
+        d.jacobians(("w",))
+    with pytest.raises(KeyError):
+        linearize_dynamic(model, q, v, u, wrt=("q",)).A  # noqa: B018
+
+
+def test_the_quasi_dynamic_step_by_its_length():
+    """dq+/dh of steps that masses matter to; by a velocity that it does not know, zero."""
+    model, (q, _, u, tau, wrench) = one_state(np.random.default_rng(9))
+    o = qdsim.Options(h=0.05)
+    d = qdsim.differentiate(model, q, u, o, tau=tau, wrench=wrench)
+    found = d.jacobians(("h", "v"))
+    assert found["h"].shape == (model.nv,) and not found["v"].any()
+    ends = [
+        qdsim.step(model, q, u, o.replace(h=0.05 + s), tau=tau, wrench=wrench).q_next
+        for s in (1e-7, -1e-7)
+    ]
+    wanted = model.difference(ends[0], ends[1]) / 2e-7
+    np.testing.assert_allclose(found["h"], wanted, atol=1e-5 * max(1.0, np.abs(wanted).max()))
+    np.testing.assert_allclose(d.jvp({"h": 1.0}), found["h"], atol=1e-10)
