@@ -84,8 +84,8 @@ def assemble(
                 limits.append((v.start, 1.0, q[p.start] - lower))
             if np.isfinite(upper):
                 limits.append((v.start, -1.0, upper - q[p.start]))
-    hold = model.command_from(q)
     gear = model.actuator_gear
+    hold = gear * q[model.actuated_q]  # where the actuators' own springs rest
     for i, v in enumerate(model.actuated_v):
         stiffness = parameters.actuator_stiffness[i]
         Q[v, v] += stiffness

@@ -104,6 +104,53 @@ def test_forces_of_springs_are_mujocos() -> None:
         np.testing.assert_allclose(turned @ (rates.T @ force), data.qfrc_spring, atol=1e-9)
 
 
+GRIPPER = """
+<mujoco><option gravity="0 0 -9.81"/>
+  <default><geom friction="0.8 0.01 0.001"/></default>
+  <worldbody>
+    <body name="palm" pos="0 0 0.4" gravcomp="1"><joint name="lift" type="slide" axis="0 0 1"/>
+      <inertial pos="0 0 0" mass="0.5" diaginertia="0.01 0.01 0.01"/>
+      <body name="left" pos="0 0.09 -0.05" gravcomp="1"><joint name="left" type="slide" axis="0 -1 0" range="0 0.085"/>
+        <geom name="left" type="box" size="0.02 0.01 0.04" mass="0.05" condim="4"/></body>
+      <body name="right" pos="0 -0.09 -0.05" gravcomp="1"><joint name="right" type="slide" axis="0 1 0" range="0 0.085"/>
+        <geom name="right" type="box" size="0.02 0.01 0.04" mass="0.05" condim="4"/></body></body>
+    <body name="can" pos="0 0.01 0.35"><freejoint/><geom name="can" type="cylinder" size="0.03 0.05" mass="{mass}" condim="4"/></body>
+    <geom name="table" type="box" size="0.3 0.3 0.05" pos="0 0 0.25"/>
+  </worldbody>
+  <contact><exclude body1="palm" body2="world"/></contact>
+  <tendon><fixed name="close" stiffness="100" springlength="{rest}"><joint joint="left" coef="0.5"/><joint joint="right" coef="0.5"/></fixed></tendon>
+  <actuator><position name="lift" joint="lift" kp="5000"/></actuator>
+</mujoco>"""
+
+
+@pytest.mark.parametrize(("mass", "holds"), [(0.2, True), (3.0, False)])
+def test_a_gripper_closes_by_its_tendon(mass: float, holds: bool) -> None:
+    """One spring along both fingers presses them alike, centres the can, and carries what friction allows."""
+    rest, pull = 0.3, 100.0
+    model = qdsim.load(GRIPPER.format(mass=mass, rest=rest))
+    q, options = np.array(model.default_q), qdsim.Options(h=0.05)
+    for _ in range(60):
+        step = qdsim.step(model, q, [0.0], options)
+        q = step.q_next
+    can = model.geom_index("can")
+    sides = [model.geom_index(name) for name in ("left", "right")]
+    pressed = []
+    for side in sides:
+        on = [c for c in step.contacts if {int(c["geom_a"]), int(c["geom_b"])} == {can, side}]
+        pressed.append(sum(c["force"][0] for c in on))
+    length = model.tendon_lengths(q)[0]
+    assert step.tendon_force[0] == pytest.approx(pull * (rest - length), rel=1e-6)
+    np.testing.assert_allclose(pressed, 0.5 * step.tendon_force[0], rtol=1e-3)
+    for height in np.linspace(0.0, 0.1, 41):
+        q = qdsim.step(model, q, [height], options).q_next
+    for _ in range(60):
+        q = qdsim.step(model, q, [0.1], options).q_next
+    lifted = q[model.slice_q("can")][2] - 0.35
+    # friction of two sides, each pressed by half the force along the tendon
+    assert holds == (mass * G < 2 * 0.8 * 0.5 * pull * (rest - length))
+    assert (lifted > 0.09) == holds
+
+
 # ---------------------------------------------------------------- contacts
 
 

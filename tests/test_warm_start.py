@@ -153,9 +153,9 @@ def test_nothing_to_do_at_rest() -> None:
 
 
 def rebuilt(step: qdsim.Step, contacts: np.ndarray, numbers: dict[str, np.ndarray]) -> qdsim.Step:
-    restore, (q, delta, limit, constraint, _, info) = step.__reduce__()
+    restore, (q, delta, limit, *others, _, info) = step.__reduce__()
     delta, limit = numbers.get("delta", delta), numbers.get("limit_force", limit)
-    return restore(q, delta, limit, constraint, contacts, info)
+    return restore(q, delta, limit, *others, contacts, info)
 
 
 def spoilt(step: qdsim.Step, rng: np.random.Generator) -> Iterator[qdsim.Step]:
