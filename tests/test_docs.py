@@ -20,6 +20,7 @@ TEXTS = [*PAGES, *sorted(ROOT.glob("notebooks/*.ipynb"))]
 MODULES = (
     "qdsim",
     "qdsim.planning",
+    "qdsim.pressure",
     "qdsim.smoothing",
     "qdsim.systems",
     "qdsim.formats",

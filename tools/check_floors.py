@@ -42,6 +42,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"model", "batch_in", "batch_out"},
     {"overlaps"},
     {"loading"},
+    {"pressure"},
     {"step", "batch", "cone", "differential", "ocp"},
     {"batch_products"},
     {"dynamics", "velocities"},

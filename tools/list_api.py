@@ -13,6 +13,7 @@ from pathlib import Path
 MODULES = {
     "qdsim": "Models, steps, derivatives, batches, solvers",
     "qdsim.smoothing": "Smoothed local models",
+    "qdsim.pressure": "Pressure fields",
     "qdsim.planning": "Planning",
     "qdsim.planning.drawing.pictures": "Pictures of plans (needs Matplotlib)",
     "qdsim.systems": "Published systems",

@@ -235,6 +235,13 @@ extern const char jax_targets_doc[];
 PyObject *jax_handle_function(PyObject *module, PyObject *args);
 PyObject *jax_targets_function(PyObject *module, PyObject *args);
 
+/* ---------------------------------------------------------------- pressure.c */
+
+extern const char field_create_doc[];
+extern const char field_patch_doc[];
+PyObject *field_create_function(PyObject *module, PyObject *args);
+PyObject *field_patch_function(PyObject *module, PyObject *args);
+
 /* ---------------------------------------------------------------- ocp.c */
 
 extern const char ocp_solve_doc[];

@@ -421,6 +421,71 @@ const double *qd_parameter_values(const qd_model *model, qd_parameter parameter)
 qd_status qd_parameter_check(const qd_model *model, qd_parameter parameter, const double *values,
                              int *index, const char **reason);
 
+/* ---------------------------------------------------------------- pressure fields
+ * Soft bodies press where their fields balance (Elandt et al. 2019): pressure is linear in each of
+ * their tetrahedra, zero on the surface, and contact happens on the polygons where the pressures of
+ * two bodies are equal. Rigid bodies press with their surface, where it lies inside a soft one. */
+
+typedef enum qd_field_kind {
+  QD_FIELD_SOFT = 0,   /* tetrahedra with a pressure at each vertex */
+  QD_FIELD_RIGID,      /* triangles, anticlockwise from outside */
+  QD_FIELD_SOFT_SPACE, /* z <= 0 of its frame: pressure is slope times depth */
+  QD_FIELD_RIGID_SPACE /* z <= 0 of its frame */
+} qd_field_kind;
+
+typedef struct qd_field_spec {
+  qd_field_kind kind;
+  int vertex_count, element_count;
+  const double *vertex; /* (vertex_count, 3) m */
+  const int32_t
+      *element; /* (element_count, 4) tetrahedra of positive volume, or (.., 3) triangles */
+  const double *pressure; /* (vertex_count) Pa, of tetrahedra */
+  double slope;           /* Pa/m, of a soft half space */
+} qd_field_spec;
+
+/* Immutable, made once: gradients, faces and a tree of boxes. */
+typedef struct qd_field qd_field;
+
+/* On failure *field is NULL and message names the array, the row and the reason. */
+qd_status qd_field_create(const qd_field_spec *spec, qd_field **field, char *message,
+                          size_t message_size);
+void qd_field_destroy(qd_field *field);
+/* Elements that take part: tetrahedra with pressure, triangles; 1 for a half space. */
+int qd_field_element_count(const qd_field *field);
+/* 1 if one of the two gives way, and not both are half spaces. */
+int qd_field_pair_supported(qd_field_kind a, qd_field_kind b);
+
+typedef struct qd_patch_polygon {
+  double area;          /* m^2 */
+  double pressure;      /* mean, Pa */
+  double centre[3];     /* of pressure, m */
+  double normal[3];     /* unit, out of a, into b */
+  double gradient_a[3]; /* of the pressure, Pa/m; of a rigid side its outward normal, reversed */
+  double gradient_b[3];
+  int32_t element_a, element_b;
+  int32_t vertex_start, vertex_count; /* its corners, anticlockwise about the normal */
+} qd_patch_polygon;
+
+typedef struct qd_patch {
+  double force[3];       /* on b, N */
+  double moment[3];      /* on b, about the origin of its frame, Nm */
+  double centre[3];      /* of pressure, m; zero without contact */
+  double area;           /* m^2 */
+  double total_pressure; /* integral of the pressure, N */
+  double tangent[36];    /* (6, 6) change of force and moment by a motion of a: linear velocity of
+                            what is at the origin, then angular velocity */
+  int polygon_count, vertex_count; /* found, perhaps more than there was room for */
+} qd_patch;
+
+/* Where two bodies press on each other, in the frame of b. R (9), t: from the frame of a to that of
+ * b. filter_angle: polygons are left out whose normal is farther from a gradient than this (rad;
+ * Drake has 5 pi / 8, which breaks the conservation of energy); 0: none is. Room for polygons and
+ * for the corners of all of them may be 0; QD_OUT_OF_CAPACITY if it was too little, with all else
+ * as it should be. QD_BAD_ARGUMENT for pairs that are not supported. Does not allocate. */
+qd_status qd_field_patch(const qd_field *a, const qd_field *b, const double R[9], const double t[3],
+                         double filter_angle, qd_patch *patch, qd_patch_polygon *polygons,
+                         int polygon_capacity, double *vertices, int vertex_capacity);
+
 /* ---------------------------------------------------------------- queries */
 
 typedef struct qd_workspace qd_workspace;

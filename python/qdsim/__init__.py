@@ -51,7 +51,7 @@ from .step import Linearization, Options, SolverInfo, Step, linearize, step
 from .velocities import from_mujoco_velocity, mujoco_velocity_jacobians, to_mujoco_velocity
 
 if TYPE_CHECKING:
-    from . import formats, planning, smoothing, systems, viewer
+    from . import formats, planning, pressure, smoothing, systems, viewer
     from .identification import Identified, Recording, identify
 
 __version__ = "0.1.0"
@@ -100,6 +100,7 @@ __all__ = [
     "mujoco_velocity_jacobians",
     "pair_distances",
     "planning",
+    "pressure",
     "rollout",
     "rollout_jvp",
     "rollout_vjp",
@@ -116,7 +117,7 @@ __all__ = [
     "vjp_batch",
 ]
 
-_LAZY = frozenset({"formats", "planning", "smoothing", "systems", "viewer"})
+_LAZY = frozenset({"formats", "planning", "pressure", "smoothing", "systems", "viewer"})
 _IDENTIFICATION = frozenset({"Identified", "Recording", "identify"})
 
 

@@ -347,6 +347,17 @@ def _rollout_derivative(
     rows: tuple[_Vector | None, ...],
 ) -> dict[str, Any]: ...
 def _body_poses(model: Model, q: _Vector, threads: int, /) -> dict[str, npt.NDArray[Any]]: ...
+def _field_create(
+    kind: int,
+    vertices: npt.ArrayLike,
+    elements: npt.ArrayLike,
+    pressure: npt.ArrayLike,
+    slope: float,
+    /,
+) -> object: ...
+def _field_patch(
+    a: object, b: object, pose: npt.ArrayLike, filter_angle: float, with_polygons: bool, /
+) -> tuple[_Vector, _Vector, _Vector, _Vector, float, float, int, bytes, bytes]: ...
 def _jax_handle(
     model: Model,
     options: _OptionsLike | StepOptions | None,

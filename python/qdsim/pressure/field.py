@@ -1,0 +1,268 @@
+"""Bodies that press on each other: soft ones with a pressure field, rigid surfaces, half spaces."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim._core import _field_create
+from qdsim.arguments import finite, instance, number, real_array, vector
+from qdsim.pressure import tessellation
+from qdsim.pressure.tessellation import Array, Indices, Tessellation
+
+__all__ = ["HalfSpace", "PressureField", "RigidSurface"]
+
+_SOFT, _RIGID, _SOFT_SPACE, _RIGID_SPACE = range(4)
+
+_NOTHING = np.zeros(0)
+
+
+def _frozen(array: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
+    copy = np.array(array, dtype=dtype, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def _rows(name: str, values: npt.ArrayLike, width: int) -> Array:
+    rows = np.asarray(finite(name, real_array(name, values)), dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != width:
+        raise ValueError(f"{name}: expected shape (any, {width}), got {rows.shape}")
+    return rows
+
+
+def _indices(name: str, values: npt.ArrayLike, width: int) -> Indices:
+    rows = np.asarray(values)
+    if rows.dtype.kind not in "iu" or rows.ndim != 2 or rows.shape[1] != width:
+        raise ValueError(
+            f"{name}: expected integers of shape (any, {width}), got {rows.dtype} {rows.shape}"
+        )
+    if rows.size and (rows.min() < 0 or rows.max() > np.iinfo(np.int32).max):
+        raise ValueError(f"{name}: expected indices of vertices, got {rows.min()} to {rows.max()}")
+    return rows.astype(np.int32)
+
+
+class PressureField:
+    """A soft body: tetrahedra with a pressure at each vertex, linear in between, zero on the surface. Immutable.
+
+    Arguments are in the body's own frame. The classes methods make fields of shapes whose pressure grows linearly with
+    the depth below the surface, up to ``modulus`` where it is deepest (Elandt et al. 2019, section VI; the hydroelastic
+    modulus of Drake).
+
+    Args:
+        vertices: ``(n, 3)`` m.
+        tetrahedra: ``(m, 4)`` indices of vertices, of positive volume.
+        pressure: ``(n,)`` Pa, not negative; zero at every vertex of the surface.
+
+    Raises:
+        TypeError, ValueError: for wrong shapes, indices out of range, numbers that are not finite, flat or inverted
+            tetrahedra, faces that more than two tetrahedra share, pressure on the surface, or none inside; the message
+            names the array and the row.
+    """
+
+    __slots__ = ("_handle", "pressure", "tetrahedra", "vertices")
+
+    vertices: Array
+    tetrahedra: Indices
+    pressure: Array
+    _handle: object
+
+    def __init__(
+        self, vertices: npt.ArrayLike, tetrahedra: npt.ArrayLike, pressure: npt.ArrayLike
+    ) -> None:
+        points = _rows("vertices", vertices, 3)
+        cells = _indices("tetrahedra", tetrahedra, 4)
+        values = vector("pressure", pressure, len(points))
+        handle = _created(_SOFT, points, cells, values, 0.0, "tetrahedra")
+        _check_surface(cells, values)
+        for name, array, dtype in (
+            ("vertices", points, np.float64),
+            ("tetrahedra", cells, np.int32),
+            ("pressure", values, np.float64),
+        ):
+            object.__setattr__(self, name, _frozen(array, dtype))
+        object.__setattr__(self, "_handle", handle)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a PressureField never changes: {name} cannot be set")
+
+    def __reduce__(self) -> tuple[type[PressureField], tuple[Array, Indices, Array]]:
+        return type(self), (self.vertices, self.tetrahedra, self.pressure)
+
+    def __repr__(self) -> str:
+        return (
+            f"PressureField({len(self.vertices)} vertices, {len(self.tetrahedra)} tetrahedra, "
+            f"at most {self.pressure.max():.3g} Pa)"
+        )
+
+    @classmethod
+    def _of(cls, made: Tessellation, modulus: float) -> PressureField:
+        points, cells, depth = made
+        return cls(points, cells, number("modulus", modulus, above=0) * depth)
+
+    @classmethod
+    def sphere(cls, radius: float, modulus: float, *, hint: float = 0.02) -> PressureField:
+        """A ball about the origin. ``hint``: longest edges on its surface, m."""
+        radius = number("radius", radius, above=0)
+        return cls._of(
+            tessellation.ellipsoid(np.full(3, radius), number("hint", hint, above=0)), modulus
+        )
+
+    @classmethod
+    def ellipsoid(
+        cls, semi_axes: npt.ArrayLike, modulus: float, *, hint: float = 0.02
+    ) -> PressureField:
+        """Semi-axes ``(3,)`` m along x, y, z; pressure ``modulus (1 - |x / semi_axes|)``."""
+        axes = _sizes("semi_axes", semi_axes)
+        return cls._of(tessellation.ellipsoid(axes, number("hint", hint, above=0)), modulus)
+
+    @classmethod
+    def box(cls, half_sizes: npt.ArrayLike, modulus: float) -> PressureField:
+        """Half lengths ``(3,)`` m along x, y, z."""
+        return cls._of(tessellation.box(_sizes("half_sizes", half_sizes)), modulus)
+
+    @classmethod
+    def cylinder(
+        cls, radius: float, half_length: float, modulus: float, *, hint: float = 0.02
+    ) -> PressureField:
+        """About the z axis."""
+        made = tessellation.cylinder(
+            number("radius", radius, above=0),
+            number("half_length", half_length, above=0),
+            number("hint", hint, above=0),
+        )
+        return cls._of(made, modulus)
+
+    @classmethod
+    def capsule(
+        cls, radius: float, half_length: float, modulus: float, *, hint: float = 0.02
+    ) -> PressureField:
+        """About the z axis; ``half_length`` is half the distance between the centres of its caps, m."""
+        made = tessellation.capsule(
+            number("radius", radius, above=0),
+            number("half_length", half_length, above=0),
+            number("hint", hint, above=0),
+        )
+        return cls._of(made, modulus)
+
+    @classmethod
+    def convex_mesh(
+        cls, vertices: npt.ArrayLike, triangles: npt.ArrayLike, modulus: float
+    ) -> PressureField:
+        """A closed convex surface, triangles anticlockwise from outside; deepest at the centroid of its volume."""
+        points, faces = _rows("vertices", vertices, 3), _indices("triangles", triangles, 3)
+        return cls._of(tessellation.hull(points, faces), modulus)
+
+
+class RigidSurface:
+    """The surface of a rigid body, which presses into soft ones. Immutable.
+
+    Args:
+        vertices: ``(n, 3)`` m, in the body's own frame.
+        triangles: ``(m, 3)`` indices of vertices, anticlockwise from outside. The surface need not be closed, but soft
+            bodies lose energy at its rim.
+
+    Raises:
+        TypeError, ValueError: for wrong shapes, indices out of range, numbers that are not finite, or triangles without
+            area; the message names the array and the row.
+    """
+
+    __slots__ = ("_handle", "triangles", "vertices")
+
+    vertices: Array
+    triangles: Indices
+    _handle: object
+
+    def __init__(self, vertices: npt.ArrayLike, triangles: npt.ArrayLike) -> None:
+        points, faces = _rows("vertices", vertices, 3), _indices("triangles", triangles, 3)
+        handle = _created(_RIGID, points, faces, _NOTHING, 0.0, "triangles")
+        object.__setattr__(self, "vertices", _frozen(points, np.float64))
+        object.__setattr__(self, "triangles", _frozen(faces, np.int32))
+        object.__setattr__(self, "_handle", handle)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a RigidSurface never changes: {name} cannot be set")
+
+    def __reduce__(self) -> tuple[type[RigidSurface], tuple[Array, Indices]]:
+        return type(self), (self.vertices, self.triangles)
+
+    def __repr__(self) -> str:
+        return f"RigidSurface({len(self.vertices)} vertices, {len(self.triangles)} triangles)"
+
+    @classmethod
+    def of(cls, field: PressureField) -> RigidSurface:
+        """The surface of a soft body, as if it were rigid."""
+        instance("field", field, PressureField)
+        return cls(field.vertices, tessellation.surface_of(field.tetrahedra))
+
+
+class HalfSpace:
+    """All points with ``z <= 0`` of its own frame. Immutable.
+
+    Args:
+        slope: Pa/m, pressure per depth (a slab's modulus over its thickness); None: it is rigid.
+
+    Raises:
+        TypeError, ValueError: if the slope is not a positive number.
+    """
+
+    __slots__ = ("_handle", "slope")
+
+    slope: float | None
+    _handle: object
+
+    def __init__(self, slope: float | None = None) -> None:
+        given = None if slope is None else number("slope", slope, above=0)
+        none, points = np.zeros((0, 3), dtype=np.int32), np.zeros((0, 3))
+        if given is None:
+            handle = _created(_RIGID_SPACE, points, none, _NOTHING, 0.0, "")
+        else:
+            cells = np.zeros((0, 3), dtype=np.int32)
+            handle = _created(_SOFT_SPACE, points, cells, _NOTHING, given, "")
+        object.__setattr__(self, "slope", given)
+        object.__setattr__(self, "_handle", handle)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a HalfSpace never changes: {name} cannot be set")
+
+    def __reduce__(self) -> tuple[type[HalfSpace], tuple[float | None]]:
+        return type(self), (self.slope,)
+
+    def __repr__(self) -> str:
+        return f"HalfSpace({'' if self.slope is None else f'slope={self.slope:g}'})"
+
+
+def _sizes(name: str, values: npt.ArrayLike) -> Array:
+    sizes = vector(name, values, 3)
+    if not np.all(sizes > 0.0):
+        raise ValueError(f"{name}: expected positive numbers, got {sizes.tolist()}")
+    return sizes
+
+
+def _created(
+    kind: int, points: Array, elements: Indices, pressure: Array, slope: float, noun: str
+) -> object:
+    try:
+        return _field_create(kind, points, elements, pressure, slope)
+    except ValueError as error:
+        raise ValueError(str(error).replace("elements", noun, 1)) from None
+
+
+def _check_surface(tetrahedra: Indices, pressure: Array) -> None:
+    """Every face belongs to one or two tetrahedra, and those of one have no pressure."""
+    faces = np.sort(tetrahedra[:, [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]], axis=2)
+    _, index, count = np.unique(
+        faces.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True
+    )
+    shared = count[index.reshape(-1)].reshape(-1, 4)
+    if shared.max() > 2:
+        row = int(np.argmax(shared.max(axis=1)))
+        raise ValueError(
+            f"tetrahedra: row {row} has a face that {shared.max()} share; it is no surface"
+        )
+    outside = faces[shared == 1]
+    loaded = np.flatnonzero(pressure[outside].max(axis=1) > 1e-14 * pressure.max())
+    if len(loaded):
+        vertex = int(outside[loaded[0]][np.argmax(pressure[outside[loaded[0]]])])
+        raise ValueError(
+            f"pressure: vertex {vertex} lies on the surface and has {pressure[vertex]:g} Pa; expected 0"
+        )

@@ -1,0 +1,246 @@
+"""Shapes as tetrahedra in which the distance to the surface is linear: they meet on the shape's medial axis.
+
+Each function returns vertices ``(n, 3)`` in m, tetrahedra ``(m, 4)`` of positive volume, and the depth of each vertex
+below the surface as a share of the deepest one, 0 to 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Tessellation", "box", "capsule", "cylinder", "ellipsoid", "hull", "surface_of"]
+
+Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int32]
+Tessellation = tuple[Array, Indices, Array]
+
+_MOST_AROUND = 706
+"""Corners of a circle: beyond it capsules have more than a million tetrahedra."""
+
+_FINEST = 8
+"""Levels of a sphere."""
+
+_SAME = 1e-14
+"""Sizes that differ by less, beside the largest, are equal: their medial axis is a point or a line."""
+
+
+class _Cells:
+    """Convex cells cut into tetrahedra so that cells with a face in common agree on it: every face is fanned from its
+    vertex of least index, and every cell from its own."""
+
+    def __init__(self) -> None:
+        self.points: list[Sequence[float]] = []
+        self.depth: list[float] = []
+        self.tetrahedra: list[tuple[int, int, int, int]] = []
+
+    def point(self, place: Sequence[float] | Array, depth: float) -> int:
+        self.points.append(tuple(place))
+        self.depth.append(depth)
+        return len(self.points) - 1
+
+    def add(self, faces: Sequence[Sequence[int]]) -> None:
+        """A convex cell by its faces; corners that are said twice in a row are one."""
+        polygons = [_without_repeats(face) for face in faces]
+        polygons = [face for face in polygons if len(face) >= 3]
+        apex = min(min(face) for face in polygons)
+        for face in polygons:
+            if apex in face:
+                continue
+            k = face.index(min(face))
+            ring = face[k:] + face[:k]
+            self.tetrahedra += [(apex, ring[0], a, b) for a, b in pairwise(ring[1:])]
+
+    def done(self) -> Tessellation:
+        points = np.array(self.points)
+        tetrahedra = np.array(self.tetrahedra, dtype=np.int32)
+        corner = points[tetrahedra]
+        volumes = np.linalg.det(corner[:, 1:] - corner[:, :1])
+        size = np.ptp(points, axis=0).max() ** 3
+        kept = np.abs(volumes) > 1e-13 * size
+        flipped = volumes < 0.0
+        tetrahedra[flipped] = tetrahedra[flipped][:, [0, 1, 3, 2]]
+        return points, tetrahedra[kept], np.array(self.depth)
+
+
+def _without_repeats(face: Sequence[int]) -> list[int]:
+    return [a for a, b in zip(face, [*face[1:], face[0]]) if a != b]
+
+
+def ellipsoid(semi_axes: Array, hint: float) -> Tessellation:
+    """Eight tetrahedra about the centre, their outer faces halved ``level`` times; depth ``1 - |x / semi_axes|``."""
+    radius = float(np.max(semi_axes))
+    half = math.asin(min(hint, 2.0 * radius) / (2.0 * radius))
+    level = min(max(0, math.ceil(math.log2(math.pi / half)) - 2), _FINEST)
+    points, triangles = _octahedron(level)
+    tetrahedra = np.column_stack([np.zeros(len(triangles), dtype=np.int32), triangles + 1])
+    vertices = np.vstack([np.zeros(3), points]) * semi_axes
+    return vertices, tetrahedra.astype(np.int32), np.r_[1.0, np.zeros(len(points))]
+
+
+def _octahedron(level: int) -> tuple[Array, Indices]:
+    """Points of the unit sphere and triangles, anticlockwise from outside."""
+    points = np.vstack([np.eye(3), -np.eye(3)])
+    triangles = np.array(
+        [[0, 1, 2], [1, 3, 2], [3, 4, 2], [4, 0, 2], [1, 0, 5], [3, 1, 5], [4, 3, 5], [0, 4, 5]]
+    )
+    for _ in range(level):
+        edges = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+        edges, index = np.unique(edges, axis=0, return_inverse=True)
+        middle = points[edges].mean(axis=1)
+        middle /= np.linalg.norm(middle, axis=1, keepdims=True)
+        a, b, c = triangles.T
+        ab, bc, ca = (index.reshape(-1, 3) + len(points)).T
+        parts = [(a, ab, ca), (b, bc, ab), (c, ca, bc), (ab, bc, ca)]
+        triangles = np.concatenate([np.column_stack(part) for part in parts])
+        points = np.vstack([points, middle])
+    return points, triangles.astype(np.int32)
+
+
+def box(half: Array) -> Tessellation:
+    """A block between each face and its image on the medial axis, with a vertex in the middle of each face."""
+    least = float(np.min(half))
+    inner = half - least
+    inner[inner <= _SAME * max(1.0, float(np.max(half)))] = 0.0
+    cells = _Cells()
+    middles = {}
+    for axis in range(3):
+        for side in (-1.0, 1.0):
+            place = np.zeros(3)
+            place[axis] = side * half[axis]
+            middles[axis, side] = cells.point(place, 0.0)
+    corners, images = {}, {}
+    known: dict[tuple[float, ...], int] = {}
+    for signs in [(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)]:
+        corners[signs] = cells.point(np.array(signs) * half, 0.0)
+        image = tuple((np.array(signs) * inner + 0.0).tolist())
+        if image not in known:
+            known[image] = cells.point(image, 1.0)
+        images[signs] = known[image]
+    for (axis, side), middle in middles.items():
+        ring = _ring(axis, side)
+        outer, within = [corners[s] for s in ring], [images[s] for s in ring]
+        faces = [[a, b, middle] for a, b in zip(outer, [*outer[1:], outer[0]])]
+        for k in range(4):
+            j = (k + 1) % 4
+            faces.append([outer[k], outer[j], within[j], within[k]])
+        faces.append(within)
+        cells.add(faces)
+    return cells.done()
+
+
+def _ring(axis: int, side: float) -> list[tuple[float, float, float]]:
+    """Signs of the corners around one face of a box."""
+    around = []
+    for first, second in ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)):
+        signs = [0.0, 0.0, 0.0]
+        signs[axis], signs[(axis + 1) % 3], signs[(axis + 2) % 3] = side, first, second
+        around.append((signs[0], signs[1], signs[2]))
+    return around
+
+
+def _around(radius: float, hint: float) -> list[tuple[float, float]]:
+    count = min(max(3, math.ceil(2.0 * math.pi * radius / hint)), _MOST_AROUND)
+    angles = 2.0 * math.pi * np.arange(count) / count
+    return [(radius * math.cos(a), radius * math.sin(a)) for a in angles]
+
+
+def cylinder(radius: float, half: float, hint: float) -> Tessellation:
+    """About the z axis: sectors of caps and barrel that meet on an axis, a point or a disc inside."""
+    same = _SAME * max(1.0, radius, half)
+    long = half > radius + same
+    disc = radius - half if radius > half + same else 0.0
+    cells = _Cells()
+    ring = _around(radius, hint)
+    if disc:
+        top = bottom = cells.point((0.0, 0.0, 0.0), 1.0)
+        inner = [cells.point((x * disc / radius, y * disc / radius, 0.0), 1.0) for x, y in ring]
+        inner_top = inner_bottom = inner
+    else:
+        top = cells.point((0.0, 0.0, half - radius if long else 0.0), 1.0)
+        bottom = cells.point((0.0, 0.0, radius - half), 1.0) if long else top
+        inner_top, inner_bottom = [top] * len(ring), [bottom] * len(ring)
+    cap_top, cap_bottom = cells.point((0.0, 0.0, half), 0.0), cells.point((0.0, 0.0, -half), 0.0)
+    upper = [cells.point((x, y, half), 0.0) for x, y in ring]
+    lower = [cells.point((x, y, -half), 0.0) for x, y in ring]
+    for i in range(len(ring)):
+        j = (i + 1) % len(ring)
+        _wedge(cells, (top, inner_top[i], inner_top[j]), (cap_top, upper[i], upper[j]))
+        _wedge(cells, (bottom, inner_bottom[i], inner_bottom[j]), (cap_bottom, lower[i], lower[j]))
+        if long:
+            _barrel(cells, top, bottom, upper, lower, i, j)
+        else:
+            a, b = inner_top[i], inner_top[j]
+            _wedge(cells, (a, lower[i], upper[i]), (b, lower[j], upper[j]))
+    return cells.done()
+
+
+def _wedge(cells: _Cells, a: tuple[int, int, int], b: tuple[int, int, int]) -> None:
+    """A prism between two triangles, of which corners may be the same."""
+    sides = [[a[k], a[(k + 1) % 3], b[(k + 1) % 3], b[k]] for k in range(3)]
+    cells.add([list(a), list(b), *sides])
+
+
+def _barrel(
+    cells: _Cells, top: int, bottom: int, upper: list[int], lower: list[int], i: int, j: int
+) -> None:
+    _wedge(cells, (top, upper[i], upper[j]), (bottom, lower[i], lower[j]))
+
+
+def capsule(radius: float, half: float, hint: float) -> Tessellation:
+    """About the z axis: sectors that meet on the axis between the centres of the caps."""
+    cells = _Cells()
+    top, bottom = cells.point((0.0, 0.0, half), 1.0), cells.point((0.0, 0.0, -half), 1.0)
+    count = len(_around(radius, hint))
+    circles = max(count // 2, 1)
+    poles = [
+        cells.point((0.0, 0.0, half + radius), 0.0),
+        cells.point((0.0, 0.0, -half - radius), 0.0),
+    ]
+    caps = []
+    for side in (1.0, -1.0):
+        rings = []
+        for k in range(circles):
+            polar = 0.5 * math.pi * (k + 1) / circles
+            ring = _around(radius, hint)
+            height = side * (half + radius * (math.cos(polar) if k + 1 < circles else 0.0))
+            rings.append(
+                [
+                    cells.point((x * math.sin(polar), y * math.sin(polar), height), 0.0)
+                    for x, y in ring
+                ]
+            )
+        caps.append(rings)
+    for i in range(count):
+        j = (i + 1) % count
+        for apex, pole, rings in zip((top, bottom), poles, caps):
+            _wedge(cells, (apex, apex, apex), (pole, rings[0][i], rings[0][j]))
+            for above, below in pairwise(rings):
+                quad = [above[i], above[j], below[j], below[i]]
+                sides = [[a, b, apex] for a, b in zip(quad, [*quad[1:], quad[0]])]
+                cells.add([quad, *sides])
+        _barrel(cells, top, bottom, caps[0][-1], caps[1][-1], i, j)
+    return cells.done()
+
+
+def hull(points: Array, triangles: Indices) -> Tessellation:
+    """A closed convex surface (triangles anticlockwise from outside) joined to the centroid of its volume."""
+    corners = points[triangles]
+    volumes = np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2]))
+    centre = (volumes[:, None] * corners.sum(axis=1)).sum(axis=0) / (4.0 * volumes.sum())
+    tetrahedra = np.column_stack([np.full(len(triangles), len(points)), triangles])
+    depth = np.r_[np.zeros(len(points)), 1.0]
+    return np.vstack([points, centre]), tetrahedra.astype(np.int32), depth
+
+
+def surface_of(tetrahedra: Indices) -> Indices:
+    """Triangles that belong to one tetrahedron only, anticlockwise from outside."""
+    faces = tetrahedra[:, [[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]]].reshape(-1, 3)
+    _, first, count = np.unique(
+        np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True
+    )
+    return np.asarray(faces[first[count == 1]])
