@@ -6,6 +6,7 @@
 #   make docs    the documentation site, in build/docs, notebooks run
 #   make pictures  draw the pictures of README and docs again
 #   make soak    a long campaign of random piles: SOAK_STEPS of them, from the seed SOAK_SEED on
+#   make learn   train policies as docs/learning.md says; they and their curves in build/learn/
 #   make fuzz    the fuzzers under those sanitizers, FUZZ_SECONDS each (needs clang)
 #   make asan    the tests again under the address and undefined-behaviour sanitizers
 #   make format  put the sources in their format;  make clean  remove what the targets made
@@ -21,7 +22,7 @@ DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 C_FILES = $(shell find csrc tests/c tests/fuzz -name '*.[ch]')
 PYTHON_FOLDERS := python tests tools benchmarks examples notebooks third_party
 
-.PHONY: demo test lint bench docs pictures soak asan fuzz format clean install-dev
+.PHONY: demo test lint bench docs pictures soak learn asan fuzz format clean install-dev
 
 # ---------------------------------------------------------------- users
 
@@ -77,6 +78,14 @@ docs: install-dev
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -r $(DEV)/requirements-docs.txt
 	$(DEV)/bin/python -m sphinx -W --keep-going -q -c docs/site -d $(BUILD)/docs-cache . $(BUILD)/docs
 	@echo "written: $(BUILD)/docs/docs/index.html"
+
+# Some ten CPU minutes: three seeds of pushing, the hand, a clone of the teacher, and how well each does.
+learn: install-dev
+	mkdir -p $(BUILD)/learn
+	for seed in 0 1 2; do $(DEV)/bin/python examples/ppo.py qdsim/PlanarPushing-v0 --seed $$seed --output $(BUILD)/learn/pushing_$$seed || exit 1; done
+	$(DEV)/bin/python examples/ppo.py qdsim/PlanarHand-v0 --steps 1500000 --envs 128 --output $(BUILD)/learn/hand
+	$(DEV)/bin/python examples/clone.py qdsim/PlanarPushing-v0 --output $(BUILD)/learn/cloned
+	for name in pushing_0 pushing_1 pushing_2 hand cloned; do echo $$name; $(DEV)/bin/python examples/evaluate.py $(BUILD)/learn/$$name.npz || exit 1; done
 
 SOAK_STEPS ?= 1000000
 SOAK_SEED ?= 0

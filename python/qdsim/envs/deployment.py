@@ -1,0 +1,198 @@
+"""Policies in MuJoCo: the same observation from the simulator, and moves carried out as displacements.
+
+A quasi-dynamic step knows no friction of a support and no inertia, so a command does less in a simulator than in the
+model. What carries over is where the robot goes: every push goes on until the robot is where the model has it, then
+everything is seen anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.arguments import instance, integer, number
+from qdsim.array_type import Array
+from qdsim.envs.moves import Moved
+from qdsim.envs.options import EnvOptions
+from qdsim.envs.rules import Rules
+from qdsim.planning.execution.plant import Plant, TransferOptions, second_order
+from qdsim.planning.task.task import Task
+
+__all__ = ["Deployed", "deploy"]
+
+_LASTS = 0.6
+"""s that a push takes at least; faster, and the object goes on when the robot stops."""
+_SHORTEST = 1e-3
+"""m or rad, that a push counts as at least."""
+_PATIENCE = 4.0
+"""s more that the command may be led on."""
+_REST = 0.2
+"""s that the robot stands still after a push."""
+_STUCK = 12
+"""Pushes after which noise is added to the actions: what has not worked by then is not to be repeated."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Deployed:
+    """What became of every run, (n,) each.
+
+    Attributes:
+        success: whether the object came within the task's tolerances of its goal.
+        pushes: that it took, or all that were allowed.
+        shift, turn: what was left, m and rad.
+        in_model: whether the policy succeeds on the same problem in the model it was trained in.
+    """
+
+    success: NDArray[np.bool_]
+    pushes: NDArray[np.int64]
+    shift: Array
+    turn: Array
+    in_model: NDArray[np.bool_]
+
+    def __str__(self) -> str:
+        pushes = self.pushes[self.success]
+        return (
+            f"{self.success.sum()} of {len(self.success)} reach the goal in MuJoCo, {self.in_model.sum()} in the model; "
+            f"{pushes.mean() if len(pushes) else float('nan'):.1f} pushes; median left "
+            f"{1e3 * np.median(self.shift):.0f} mm, {np.median(self.turn):.3f} rad"
+        )
+
+
+def deploy(
+    policy: Callable[[Array], Array],
+    task: Task,
+    options: EnvOptions | None = None,
+    *,
+    runs: int = 20,
+    seed: int = 0,
+    speed: float = 0.3,
+    transfer: TransferOptions | None = None,
+    friction: tuple[float, float] = (0.7, 1.3),
+    support_friction: tuple[float, float] = (0.3, 0.7),
+    noise: float = 0.15,
+) -> Deployed:
+    """Let a policy push in MuJoCo, and in the model beside it.
+
+    The robot is set to the grasp of every push; friction of contacts and of the support are drawn for every run.
+
+    Args:
+        policy: from observations (n, k) to actions (n, m).
+        task, options: of the environment that it was trained in; actions have to be pushes.
+        runs: problems, drawn by `seed` as those of a `TaskVectorEnv` are.
+        seed: of problems, friction and noise.
+        speed: of a command, m/s or rad/s over all joints (their Euclidean norm), at most.
+        transfer: how MuJoCo simulates; None: stiff contacts.
+        friction: factors on the model's friction, drawn between these.
+        support_friction: coefficients between the object and a plane that is not part of the model.
+        noise: standard deviation of what is added to actions from the 13th push of a run on.
+
+    Raises:
+        TypeError, ValueError: naming the argument and what was wrong.
+    """
+    given = options or EnvOptions()
+    if given.action != "push":
+        raise ValueError(f"options: expected action 'push', got {given.action!r}")
+    integer("runs", runs, least=1)
+    integer("seed", seed, least=0)
+    number("speed", speed, above=0)
+    number("noise", noise, least=0)
+    how = instance("transfer", transfer, TransferOptions, or_none=True) or TransferOptions()
+    rules = Rules(task, given)
+    draws = [np.random.default_rng([seed, i, 0xD3]) for i in range(runs)]
+    ends = []
+    for i, rng in enumerate(draws):
+        own = dataclasses.replace(how, support_friction=float(rng.uniform(*support_friction)))
+        mj = second_order(task.model, task.object, own)
+        factor = rng.uniform(*friction)
+        mj.geom_friction[:, 0] *= factor
+        mj.pair_friction[:, :2] *= factor
+        plant = Plant(task.model, task.space, mj, own, not task.options.gravity_on_actuated)
+        ends.append(_run(policy, rules, plant, seed + i, speed, noise, rng))
+    success, pushes, shift, turn = (np.array(column) for column in zip(*ends))
+    return Deployed(success, pushes, shift, turn, _in_model(policy, rules, seed, runs, noise))
+
+
+def _in_model(
+    policy: Callable[[Array], Array], rules: Rules, seed: int, runs: int, noise: float
+) -> NDArray[np.bool_]:
+    rng = np.random.default_rng([seed, 0x30DE])
+    players = rules.draw(np.arange(seed, seed + runs, dtype=np.uint64), np.zeros(runs, np.uint64))
+    success, over = np.zeros(runs, dtype=bool), np.zeros(runs, dtype=bool)
+    for k in range(rules.horizon):
+        action = np.asarray(policy(rules.observe(players)))
+        if k >= _STUCK:
+            action = action + noise * rng.standard_normal(action.shape)
+        ended = rules.play(players, np.clip(action, -1.0, 1.0))
+        success |= ended.success & ~over
+        over |= ended.terminated
+        if over.all():
+            break
+    return success
+
+
+def _run(
+    policy: Callable[[Array], Array],
+    rules: Rules,
+    plant: Plant,
+    seed: int,
+    speed: float,
+    noise: float,
+    rng: np.random.Generator,
+) -> tuple[bool, int, float, float]:
+    """One run: success, pushes, and what is left."""
+    task = rules.task
+    players = rules.draw(np.array([seed], np.uint64), np.zeros(1, np.uint64))
+    plant.reset(players.q[0])
+    shift, turn = rules.viewer.errors(players.q, players.goals.q)
+    for k in range(rules.horizon):
+        players.q = _normalized(task, plant.q)[None]
+        shift, turn = rules.viewer.errors(players.q, players.goals.q)
+        if shift[0] <= task.position_tolerance and turn[0] <= task.rotation_tolerance:
+            return True, k, float(shift[0]), float(turn[0])
+        players.command = task.model.command_from(players.q)
+        action = np.asarray(policy(rules.observe(players)))
+        if k >= _STUCK:
+            action = action + noise * rng.standard_normal(action.shape)
+        players.action = np.clip(action, -1.0, 1.0)
+        moved = rules.moves(players.q, players.action, players.parameters)
+        if moved.refused[0] or moved.failed[0]:
+            continue
+        _push(task, plant, moved, speed)
+        if not np.isfinite(plant.q).all():
+            break
+    return False, rules.horizon, float(shift[0]), float(turn[0])
+
+
+def _push(task: Task, plant: Plant, moved: Moved, speed: float) -> None:
+    """The robot set to where the push begins, its command led on along the stroke until the robot has come as far along
+    it as in the model, then let go.
+
+    What a support resists with takes a spring some way to get; a command that goes on finds out how far.
+    """
+    rows, model = task.model.actuated_q, task.model
+    q = plant.q
+    q[rows] = moved.placed[0][rows]
+    plant.reset(q)
+    step = float(plant.mj.opt.timestep)
+    begin = model.command_from(moved.placed[0])
+    stroke = moved.command[0] - begin
+    size = float(np.linalg.norm(stroke))
+    if size == 0.0:
+        return
+    along = stroke / size
+    length = float(along @ (model.command_from(moved.q[0]) - begin))
+    rate = min(speed, max(length, _SHORTEST) / _LASTS)
+    for tick in range(round((length / rate + _PATIENCE) / step)):
+        plant.advance(begin + (tick + 1) * step * rate * along)
+        if along @ (model.command_from(plant.q) - begin) >= length:
+            break
+    hold = model.command_from(plant.q)
+    for _ in range(round(_REST / step)):
+        plant.advance(hold)
+
+
+def _normalized(task: Task, q: Array) -> Array:
+    return np.asarray(task.model.normalize(q)) if np.isfinite(q).all() else q

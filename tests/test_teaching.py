@@ -1,0 +1,90 @@
+"""The greedy teacher, what is cloned from it, and pushes in MuJoCo."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_learning import EXAMPLES, example
+
+pytest.importorskip("jax")
+pytest.importorskip("gymnasium")
+
+from qdsim.envs import Policy, TaskEnv, demonstrations, deploy, published
+from qdsim.envs.deployment import _push
+from qdsim.envs.rules import Rules
+from qdsim.planning.execution.plant import Plant, TransferOptions, second_order
+
+NAME = "qdsim/PlanarPushing-v0"
+
+
+def test_demonstrations_are_episodes_that_reach_their_goals(tmp_path: Path) -> None:
+    task, options = published(NAME, pool=64)
+    data = demonstrations(task, 6, options, candidates=96, seed=40)
+    assert data.success.sum() >= 5 and (np.diff(data.episode) >= 0).all()
+    env = TaskEnv(task, options)
+    for k in range(6):  # played again, one environment at a time
+        rows = data.episode == k
+        observation, _ = env.reset(seed=40 + k)
+        for expected, action in zip(data.observations[rows], data.actions[rows]):
+            assert np.allclose(observation, expected, atol=1e-9)
+            observation, *_, info = env.step(action)
+        assert info["success"] == data.success[k]
+    data.save(tmp_path / "teacher.npz")
+    with np.load(tmp_path / "teacher.npz") as found:
+        assert np.array_equal(found["actions"], data.actions)
+
+
+def test_a_clone_pushes_towards_the_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
+    clone = example("clone")
+    task, options = published(NAME, pool=64)
+    policy = clone.fit(demonstrations(task, 100, options, candidates=32), NAME, epochs=25)
+    rules = Rules(task, options)
+    seeds = np.arange(5000, 5200, dtype=np.uint64)
+    cloned, random = (rules.draw(seeds, np.zeros(200, np.uint64)) for _ in range(2))
+    before = cloned.potential.copy()
+    for _ in range(4):
+        rules.play(cloned, policy(rules.observe(cloned)))
+        rules.play(random, np.random.default_rng(0).uniform(-1.0, 1.0, (200, rules.action_size)))
+    assert np.mean(cloned.potential > before) > 0.85
+    assert np.median(cloned.potential) > np.median(random.potential) + 1.0
+
+
+@pytest.mark.parametrize("friction", [0.3, 0.7])
+def test_strokes_are_as_long_in_mujoco_as_in_the_model(friction: float) -> None:
+    task, options = published(NAME, pool=64)
+    rules, how = Rules(task, options), TransferOptions(support_friction=friction)
+    mj = second_order(task.model, task.object, how)
+    plant = Plant(task.model, task.space, mj, how, True)
+    rng = np.random.default_rng(0)
+    for seed in range(12):
+        players = rules.draw(np.array([seed], np.uint64), np.zeros(1, np.uint64))
+        action = np.array(
+            [*rng.uniform(-1.0, 1.0, 2), rng.uniform(-0.2, 0.4), rng.uniform(-0.3, 0.3)]
+        )
+        moved = rules.moves(players.q, action[None], {})
+        plant.reset(players.q[0])
+        _push(task, plant, moved, 0.3)
+        begin = task.model.command_from(moved.placed[0])
+        along = moved.command[0] - begin
+        along = along / np.linalg.norm(along)
+        # but for how far the object goes on when the robot stops
+        assert 0.0 <= along @ (plant.q - moved.q[0])[task.model.actuated_q] < 0.02
+
+
+def test_runs_of_a_policy_in_mujoco() -> None:
+    """A policy of no use is counted as such, and what it left is told."""
+    task, options = published(NAME, pool=32, horizon=2)
+    found = deploy(lambda observation: np.zeros((len(observation), 4)), task, options, runs=2)
+    assert found.success.shape == (2,) and not found.success.any() and (found.pushes == 2).all()
+    assert (found.shift > 0.0).all() and "0 of 2 reach the goal in MuJoCo" in str(found)
+    again = deploy(lambda observation: np.zeros((len(observation), 4)), task, options, runs=2)
+    assert np.array_equal(found.shift, again.shift)
+    for wrong in ({"runs": 0}, {"seed": -1}, {"speed": 0.0}, {"noise": -1.0}):
+        with pytest.raises(ValueError, match=f"^{next(iter(wrong))}: "):
+            deploy(Policy, task, options, **wrong)
+    with pytest.raises(ValueError, match=r"^options: expected action 'push'"):
+        deploy(Policy, task, published("qdsim/PlanarHandCommand-v0")[1])
