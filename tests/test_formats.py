@@ -138,10 +138,6 @@ class TestActuators:
                 '<general name="a" joint="h" biastype="affine" gainprm="1" biasprm="0 1 0"/>',
                 "actuator 'a': its stiffness -1 is negative",
             ),
-            (
-                '<position name="a" joint="h" kp="5" forcerange="-1 1"/>',
-                "actuator 'a': forcerange -1 1 is a force limit",
-            ),
             ('<position name="a" tendon="t" kp="5"/>', "actuator 'a': tendon transmission"),
             ('<position name="a" site="p" kp="5"/>', "actuator 'a': site transmission"),
             ('<adhesion name="a" body="b" ctrlrange="0 1"/>', "actuator 'a': body transmission"),
@@ -160,8 +156,18 @@ class TestActuators:
     def test_joint_force_limit(self) -> None:
         body = HINGE.format(' actuatorfrcrange="-2 2"')
         rest = '<actuator><position name="a" joint="h" kp="5"/></actuator>'
-        with pytest.raises(ValueError, match="actuatorfrcrange -2 2 of joint 'h'"):
-            load_description(mjcf(body, rest))
+        (item,) = load_description(mjcf(body, rest)).actuators
+        assert item.force_range == (-2.0, 2.0)
+        tight = rest.replace('kp="5"', 'kp="5" gear="-2" forcerange="-3 .5"')
+        assert load_description(mjcf(body, tight)).actuators[0].force_range == (-1.0, 2.0)
+        both = rest.replace("/></act", '/><motor name="b" joint="h"/></act')
+        with pytest.raises(
+            ValueError, match=r"joint 'h': its actuators' force is limited to -2 .. 2"
+        ):
+            load_description(mjcf(body, both))
+        with pytest.warns(ModelWarning, match="joint 'h'"):
+            loose = load_description(mjcf(body, both), leave_out="force_limits")
+        assert [item.force_range for item in loose.actuators] == [None, None]
         assert "joint 'h': effort limit 2" in load_description(mjcf(body)).ignored
 
     def test_all_errors_at_once(self) -> None:
@@ -189,14 +195,18 @@ class TestStiffness:
         items = actuators('<position joint="s" kp="50"/>', stiffness={"h": 2, "s": 4})
         assert [(item.joint, item.stiffness) for item in items] == [("s", 4.0), ("h", 2.0)]
 
-    def test_replaces_motors_and_their_limits(self) -> None:
+    def test_replaces_motors_and_keeps_what_they_can_pull_with(self) -> None:
         source = mjcf(
             TWO,
             '<actuator><motor name="m" joint="h" gear="5" ctrlrange="-9 9" forcerange="-3 3"/>'
             "</actuator>",
         )
         description = load_description(source, stiffness=4)
-        assert description.actuators == (Actuator("m", "h", 4.0),)
+        assert description.actuators == (Actuator("m", "h", 4.0, force_range=(-15.0, 15.0)),)
+        free = mjcf(
+            TWO, '<actuator><motor name="m" joint="h" gear="5" ctrlrange="-2 1"/></actuator>'
+        )
+        assert load_description(free, stiffness=4).actuators[0].force_range == (-10.0, 5.0)
         assert any("replaced by stiffness=" in item for item in description.ignored)
 
     def test_actuated_chooses(self) -> None:
@@ -366,11 +376,15 @@ class TestIgnoredAndErrors:
     def test_nothing_to_list(self) -> None:
         assert load_description(mjcf(TWO)).ignored == ()
 
-    def test_dry_friction_warns(self) -> None:
+    def test_dry_friction(self) -> None:
         source = mjcf(HINGE.format(' frictionloss="0.3"'))
-        with pytest.warns(ModelWarning, match=r"dry friction .* 'h'"):
-            description = load_description(source)
-        assert description.ignored == ("joint 'h': frictionloss 0.3",)
+        description = load_description(source)
+        assert description.joints[0].friction == 0.3
+        assert description.ignored == ()
+        off = source.replace(
+            "<worldbody>", '<option><flag frictionloss="disable"/></option><worldbody>'
+        )
+        assert load_description(off).joints[0].friction == 0.0
 
     @pytest.mark.parametrize(
         ("rest", "words"),
@@ -396,10 +410,10 @@ class TestIgnoredAndErrors:
             (
                 "force_limits",
                 mjcf(
-                    TWO,
-                    '<actuator><position name="a" joint="h" kp="5" forcerange="-1 1"/></actuator>',
+                    TWO.replace('name="h"', 'name="h" actuatorfrcrange="-1 1"'),
+                    '<actuator><position name="a" joint="h" kp="5"/><motor joint="h"/></actuator>',
                 ),
-                "actuator 'a': forcerange -1 1",
+                "joint 'h': its actuators' force is limited to -1 .. 1",
             ),
             (
                 "tendons",

@@ -46,6 +46,7 @@ def tangents(model: qdsim.Model, rng: np.random.Generator, names: Iterable[str])
             "actuator_damping",
             "pair_compliance",
             "tendon_stiffness",
+            "joint_friction",
         ):
             out[name] *= getattr(model.parameters, name)
         if name == "pair_friction":

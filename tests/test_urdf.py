@@ -63,7 +63,7 @@ class TestUrdf:
         assert description.gravity == (0.0, 0.0, -9.81)
         assert description.friction_combination == "harmonic"
         assert description.joints[0].damping == 0.1
-        assert "joint 'shoulder': effort limit 3" in description.ignored
+        assert [item.force_range for item in description.actuators] == [(-3.0, 3.0)] * 2
 
     def test_friction_is_harmonic(self) -> None:
         """base (1) - upper (0.5 and 1), base - finger (0.25), upper - finger: filtered or not."""

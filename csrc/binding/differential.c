@@ -36,6 +36,10 @@ static int argument_shape(const qd_model *model, int argument, npy_intp *dims) {
     dims[0] = size / 9;
     dims[1] = dims[2] = 3;
     return 3;
+  case QD_BY_ACTUATOR_FORCE_RANGE:
+    dims[0] = qd_argument_size(model, argument) / 2;
+    dims[1] = 2;
+    return 2;
   case QD_BY_PAIR_FRICTION:
     dims[0] = size / 5;
     dims[1] = 5;

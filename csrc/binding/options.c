@@ -24,6 +24,7 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "damping",
                           "soft_constraints",
                           "contact_compliance",
+                          "force_limits",
                           "held",
                           "soften",
                           "tolerance",
@@ -36,11 +37,11 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddpppppdO!pdipddd:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddpppppdpO!pdipddd:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,
-          &settings.soft_constraints, &settings.contact_compliance, &PyTuple_Type, &held,
+          &settings.soft_constraints, &settings.contact_compliance, &settings.force_limits, &PyTuple_Type, &held,
           &settings.soften, &settings.tolerance, &settings.iteration_limit, &settings.dynamic,
           &settings.restitution, &settings.bounce_speed, &settings.recovery_speed)) {
     return NULL;
@@ -260,6 +261,7 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("damping", T_INT, damping),
     SETTING_MEMBER("soft_constraints", T_INT, soft_constraints),
     SETTING_MEMBER("contact_compliance", T_DOUBLE, contact_compliance),
+    SETTING_MEMBER("force_limits", T_INT, force_limits),
     {"held", T_OBJECT_EX, offsetof(options_object, held), READONLY, NULL},
     SETTING_MEMBER("soften", T_INT, soften),
     SETTING_MEMBER("tolerance", T_DOUBLE, tolerance),

@@ -80,6 +80,7 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
   call->result.limit_force = entry->limit_force;
   call->result.constraint_force = entry->constraint_force;
   call->result.tendon_force = entry->tendon_force;
+  call->result.actuator_force = entry->actuator_force;
   int bad = model_read_q(call->model, q, "q", entry->q) < 0 ||
             array_copy_vector(u, "u", call->model->nu, entry->u) < 0;
   if (!bad && v) {

@@ -7,11 +7,12 @@
  * first read, and stays that array. */
 typedef struct step_object {
   PyObject_VAR_HEAD solver_info info;
-  int nq, nv, constraint_count, tendon_count, contact_count;
-  PyObject *q_next, *delta, *limit_force, *constraint_force; /* NULL until read */
-  PyObject *tendon_force, *contacts;                         /* likewise */
+  int nq, nv, nu, constraint_count, tendon_count, contact_count;
+  PyObject *q_next, *delta, *limit_force, *constraint_force;             /* NULL until read */
+  PyObject *tendon_force, *actuator_force, *actuator_limited, *contacts; /* likewise */
   double numbers[]; /* q_next (nq), delta (nv), limit_force (nv), constraint_force
-                       (constraint_count, 6), tendon_force (tendon_count), then the contacts */
+                       (constraint_count, 6), tendon_force (tendon_count), actuator_force (2, nu),
+                       then the contacts */
 } step_object;
 
 static const double *step_delta(const step_object *self) { return self->numbers + self->nq; }
@@ -24,19 +25,24 @@ static double *step_constraint_force(step_object *self) {
 static double *step_tendon_force(step_object *self) {
   return step_constraint_force(self) + QD_CONSTRAINT_FORCE * self->constraint_count;
 }
+static double *step_actuator_force(step_object *self) {
+  return step_tendon_force(self) + self->tendon_count;
+}
 static qd_contact *step_contacts(step_object *self) {
-  return (qd_contact *)(void *)(step_tendon_force(self) + self->tendon_count);
+  return (qd_contact *)(void *)(step_actuator_force(self) + 2 * self->nu);
 }
 
-static step_object *step_alloc(const core_state *state, int nq, int nv, int constraint_count,
-                               int tendon_count, int contact_count) {
-  size_t numbers = (size_t)(nq + 2 * nv + QD_CONSTRAINT_FORCE * constraint_count + tendon_count);
+static step_object *step_alloc(const core_state *state, int nq, int nv, int nu,
+                               int constraint_count, int tendon_count, int contact_count) {
+  size_t numbers =
+      (size_t)(nq + 2 * nv + 2 * nu + QD_CONSTRAINT_FORCE * constraint_count + tendon_count);
   size_t bytes = numbers * sizeof(double) + (size_t)contact_count * sizeof(qd_contact);
   step_object *self =
       (step_object *)state->step_type->tp_alloc(state->step_type, (Py_ssize_t)bytes);
   if (self) {
     self->nq = nq;
     self->nv = nv;
+    self->nu = nu;
     self->constraint_count = constraint_count;
     self->tendon_count = tendon_count;
     self->contact_count = contact_count;
@@ -48,8 +54,8 @@ PyObject *step_create(const step_call *call, int with_derivative) {
   const qd_step_result *result = &call->result;
   size_t nq = (size_t)call->model->nq, nv = (size_t)call->model->nv;
   step_object *self =
-      step_alloc(call->state, call->model->nq, call->model->nv, call->model->constraint_count,
-                 call->model->tendon_count, result->contact_count);
+      step_alloc(call->state, call->model->nq, call->model->nv, call->model->nu,
+                 call->model->constraint_count, call->model->tendon_count, result->contact_count);
   if (!self) {
     return NULL;
   }
@@ -61,6 +67,7 @@ PyObject *step_create(const step_call *call, int with_derivative) {
          QD_CONSTRAINT_FORCE * (size_t)self->constraint_count * sizeof(double));
   memcpy(step_tendon_force(self), result->tendon_force,
          (size_t)self->tendon_count * sizeof(double));
+  memcpy(step_actuator_force(self), result->actuator_force, 2 * (size_t)self->nu * sizeof(double));
   if (result->contact_count > 0) {
     memcpy(step_contacts(self), result->contacts,
            (size_t)result->contact_count * sizeof(qd_contact));
@@ -117,6 +124,8 @@ static void step_dealloc(PyObject *object) {
   Py_XDECREF(self->limit_force);
   Py_XDECREF(self->constraint_force);
   Py_XDECREF(self->tendon_force);
+  Py_XDECREF(self->actuator_force);
+  Py_XDECREF(self->actuator_limited);
   Py_XDECREF(self->contacts);
   type->tp_free(object);
   Py_DECREF(type);
@@ -156,6 +165,27 @@ static PyObject *lazy_vector(PyObject *object, PyObject **slot, const double *nu
   return out ? out : slot_fill(object, slot, array_from_numbers(numbers, count));
 }
 
+/* Booleans, read-only. */
+static PyObject *marks_from_numbers(const double *numbers, int count) {
+  npy_intp shape[1] = {count};
+  PyObject *array = PyArray_SimpleNew(1, shape, NPY_BOOL);
+  npy_bool *marks = array ? PyArray_DATA((PyArrayObject *)array) : NULL;
+  for (int i = 0; array && i < count; i++) {
+    marks[i] = numbers[i] != 0.0;
+  }
+  if (array) {
+    PyArray_CLEARFLAGS((PyArrayObject *)array, NPY_ARRAY_WRITEABLE);
+  }
+  return array;
+}
+
+static int marks_read(PyObject *marks, const char *name, int count, double *numbers) {
+  PyObject *array = PyArray_FROM_OT(marks, NPY_DOUBLE);
+  int result = array ? array_copy_vector(array, name, count, numbers) : -1;
+  Py_XDECREF(array);
+  return result;
+}
+
 static PyObject *step_get_q_next(PyObject *object, void *closure) {
   (void)closure;
   step_object *self = (step_object *)object;
@@ -188,6 +218,21 @@ static PyObject *step_get_tendon_force(PyObject *object, void *closure) {
   (void)closure;
   step_object *self = (step_object *)object;
   return lazy_vector(object, &self->tendon_force, step_tendon_force(self), self->tendon_count);
+}
+
+static PyObject *step_get_actuator_force(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  return lazy_vector(object, &self->actuator_force, step_actuator_force(self), self->nu);
+}
+
+static PyObject *step_get_actuator_limited(PyObject *object, void *closure) {
+  (void)closure;
+  step_object *self = (step_object *)object;
+  PyObject *out = slot_read(object, &self->actuator_limited);
+  return out ? out
+             : slot_fill(object, &self->actuator_limited,
+                         marks_from_numbers(step_actuator_force(self) + self->nu, self->nu));
 }
 
 static PyObject *step_get_contacts(PyObject *object, void *closure) {
@@ -227,10 +272,12 @@ static PyObject *step_reduce(PyObject *object, PyObject *unused) {
   if (!restore) {
     return NULL;
   }
-  return Py_BuildValue("N(NNNNNNN)", restore, step_get_q_next(object, NULL),
+  return Py_BuildValue("N(NNNNNNNNN)", restore, step_get_q_next(object, NULL),
                        step_get_delta(object, NULL), step_get_limit_force(object, NULL),
                        step_get_constraint_force(object, NULL), step_get_tendon_force(object, NULL),
-                       step_get_contacts(object, NULL), step_get_info(object, NULL));
+                       step_get_actuator_force(object, NULL),
+                       step_get_actuator_limited(object, NULL), step_get_contacts(object, NULL),
+                       step_get_info(object, NULL));
 }
 
 static int constraint_force_read(step_object *self, PyObject *matrix) {
@@ -246,9 +293,12 @@ static int constraint_force_read(step_object *self, PyObject *matrix) {
 PyObject *step_restore(PyObject *module, PyObject *args) {
   core_state *state = PyModule_GetState(module);
   PyObject *q_next, *delta, *limit_force, *constraint_force, *tendon_force, *contacts, *info;
-  if (!PyArg_ParseTuple(args, "O!O!O!O!O!OO!:_restore_step", &PyArray_Type, &q_next, &PyArray_Type,
-                        &delta, &PyArray_Type, &limit_force, &PyArray_Type, &constraint_force,
-                        &PyArray_Type, &tendon_force, &contacts, state->info_type, &info)) {
+  PyObject *actuator_force, *actuator_limited;
+  if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!OO!:_restore_step", &PyArray_Type, &q_next,
+                        &PyArray_Type, &delta, &PyArray_Type, &limit_force, &PyArray_Type,
+                        &constraint_force, &PyArray_Type, &tendon_force, &PyArray_Type,
+                        &actuator_force, &PyArray_Type, &actuator_limited, &contacts,
+                        state->info_type, &info)) {
     return NULL;
   }
   npy_intp nq = PyArray_SIZE((PyArrayObject *)q_next), nv = PyArray_SIZE((PyArrayObject *)delta);
@@ -259,13 +309,14 @@ PyObject *step_restore(PyObject *module, PyObject *args) {
   npy_intp nc = PyArray_DIM(rows, 0);
   npy_intp forces = PyArray_SIZE((PyArrayObject *)constraint_force);
   npy_intp nt = PyArray_SIZE((PyArrayObject *)tendon_force);
+  npy_intp nu = PyArray_SIZE((PyArrayObject *)actuator_force);
   step_object *self = NULL;
   if (forces > INT32_MAX / 64 || nq > INT32_MAX / 64 || nv > INT32_MAX / 64 ||
-      nc > INT32_MAX / 64 || nt > INT32_MAX / 64) {
+      nc > INT32_MAX / 64 || nt > INT32_MAX / 64 || nu > INT32_MAX / 64) {
     PyErr_SetString(PyExc_ValueError, "_restore_step: too long");
   } else {
-    self =
-        step_alloc(state, (int)nq, (int)nv, (int)(forces / QD_CONSTRAINT_FORCE), (int)nt, (int)nc);
+    self = step_alloc(state, (int)nq, (int)nv, (int)nu, (int)(forces / QD_CONSTRAINT_FORCE),
+                      (int)nt, (int)nc);
   }
   if (self) {
     self->info = *info_of(info);
@@ -273,7 +324,11 @@ PyObject *step_restore(PyObject *module, PyObject *args) {
         array_copy_vector(delta, "delta", (int)nv, self->numbers + nq) < 0 ||
         array_copy_vector(limit_force, "limit_force", (int)nv, self->numbers + nq + nv) < 0 ||
         constraint_force_read(self, constraint_force) < 0 ||
-        array_copy_vector(tendon_force, "tendon_force", (int)nt, step_tendon_force(self)) < 0) {
+        array_copy_vector(tendon_force, "tendon_force", (int)nt, step_tendon_force(self)) < 0 ||
+        array_copy_vector(actuator_force, "actuator_force", (int)nu, step_actuator_force(self)) <
+            0 ||
+        marks_read(actuator_limited, "actuator_limited", (int)nu, step_actuator_force(self) + nu) <
+            0) {
       Py_CLEAR(self);
     } else if (nc > 0) {
       memcpy(step_contacts(self), PyArray_DATA(rows), (size_t)nc * sizeof(qd_contact));
@@ -297,6 +352,10 @@ static PyGetSetDef step_getset[] = {
      "Force along each tendon (tendon_count), N, positive where it makes the tendon longer; "
      "read-only.",
      NULL},
+    {"actuator_force", step_get_actuator_force, NULL,
+     "Force of each actuator on its joint (nu), N or Nm, read-only.", NULL},
+    {"actuator_limited", step_get_actuator_limited, NULL,
+     "Whether each actuator's force is at its limit (nu), read-only.", NULL},
     {"contacts", step_get_contacts, NULL,
      "Structured array of the contacts in the program, read-only: geom_a, geom_b, body_a, body_b,\n"
      "pair, dim, dist (m, before the step), pos (3, world), frame (3, 3; rows normal from A into "

@@ -23,6 +23,7 @@ typedef struct workspace_entry {
   double *tendon_force;     /* (tendon_count) */
   double *v;                /* (nv) */
   double *v_next;           /* (nv) */
+  double *actuator_force;   /* (2, nu) */
   double *A;                /* (nv, nv) */
   double *B;                /* (nv, nu) */
   double numbers[];         /* the memory behind the pointers */

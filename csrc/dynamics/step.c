@@ -25,6 +25,7 @@ qd_step_options qd_step_options_default(void) {
   o.margin = 0.1;
   o.add_missed_pairs = 1;
   o.joint_limits = 1;
+  o.force_limits = 1;
   o.tolerance = 1e-9;
   o.iteration_limit = 100;
   o.bounce_speed = -1.0;
@@ -71,7 +72,7 @@ static void nothing_moves(const qd_model *model, qd_workspace *w, qd_step_result
   memset(&result->info, 0, sizeof result->info);
   result->info.status = QD_OK;
   w->problem.limit_count = 0;
-  w->problem.equality_count = w->problem.tendon_row_count = 0;
+  w->problem.equality_count = w->problem.tendon_row_count = w->problem.force_row_count = 0;
   problem_forces(&w->problem, model, &w->collision, result->limit_force);
 }
 
@@ -183,6 +184,9 @@ static qd_status fail(const qd_model *model, const qd_step_input *input, qd_step
   if (result->tendon_force != NULL) {
     memset(result->tendon_force, 0, (size_t)model->tendon_count * sizeof(double));
   }
+  if (result->actuator_force != NULL) {
+    memset(result->actuator_force, 0, 2 * (size_t)model->nu * sizeof(double));
+  }
   result->info.status = status;
   return status;
 }
@@ -233,6 +237,9 @@ static qd_status solve_working_set(const qd_model *model, qd_workspace *w,
     if (result->tendon_force != NULL) {
       memcpy(result->tendon_force, w->problem.tendon_force,
              (size_t)model->tendon_count * sizeof(double));
+    }
+    if (result->actuator_force != NULL) {
+      problem_actuator_forces(p, model, options, input, result->delta, result->actuator_force);
     }
     qd_integrate(model, input->q, result->delta, result->q_next);
   }

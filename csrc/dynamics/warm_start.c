@@ -291,6 +291,13 @@ void warm_start_fill(const warm_start *w, const qd_model *model, const collision
   for (int i = 0; i < p->islands.count; ++i) {
     fill_tendons(w, p, p->islands.island + i);
   }
+  for (int i = 0; i < p->force_row_count; ++i) { /* what the guessed motion asks of them */
+    const force_row *row = p->force_row + i;
+    const double moved = p->g[row->row] + from->delta[row->dof];
+    const double force = row->actuator < 0 ? -INFINITY * moved : -row->stiffness * moved;
+    p->dual[row->row] =
+        moved == 0.0 ? 0.0 : fmin(fmax(force, p->lower[row->row]), p->upper[row->row]);
+  }
   for (int i = 0; i < p->equality_count; ++i) {
     const equality_row *row = p->equality + i;
     p->dual_eq[i] =

@@ -154,10 +154,13 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int ke
 
 /* All DOFs in one island with so many contacts, every row with every column. */
 static conic_size size_whole(const qd_model *model, int contacts) {
-  return conic_size_dense(model->nv,
-                          ROWS_PER_CONTACT * contacts + 2 * model->nv +
-                              TENDON_ROWS_MAX * model->tendon_count,
-                          model->constraint_row_count);
+  conic_size size =
+      conic_size_dense(model->nv,
+                       ROWS_PER_CONTACT * contacts + 2 * model->nv +
+                           TENDON_ROWS_MAX * model->tendon_count + model->bounded_forces,
+                       model->constraint_row_count);
+  size.intervals = size.compliant = model->bounded_forces;
+  return size;
 }
 
 /* Its memory, and more than the largest step takes: G and C by column, too. */

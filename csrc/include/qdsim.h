@@ -292,6 +292,8 @@ typedef struct qd_model_spec {
                                   qd_step_options.damping; NULL: none */
   const double *joint_armature; /* (joint_count) kg or kg m^2, added to the mass of each DOF of the
                                    joint, for the second-order step only; NULL: none */
+  const double *joint_friction; /* (joint_count) N or Nm of dry friction along each of its DOFs:
+                                   holds up to that, then slips; NULL: none */
   const double *default_q;      /* (nq) configuration at which mass_ratio is evaluated */
 
   /* An actuator pulls its joint with k (u / gear - q) + (gain + slope . (q, qdot)) u + bias -
@@ -306,6 +308,8 @@ typedef struct qd_model_spec {
   const double *actuator_gain_slope; /* (nu, 2) of the gain by q and by its rate */
   const double *actuator_bias;       /* (nu) N or Nm */
   const double *actuator_damping;    /* (nu) >= 0, Ns/m or Nms/rad: counts with damping */
+  const double *actuator_force_range; /* (nu, 2) N or Nm on the joint, lower <= upper, infinite
+                                         where unlimited; NULL: none is limited */
 
   int geom_count;
   const int32_t *geom_type; /* (geom_count) a qd_shape_type */
@@ -399,10 +403,12 @@ typedef enum qd_parameter {
   QD_PARAMETER_JOINT_SPRINGREF,
   QD_PARAMETER_JOINT_DAMPING,
   QD_PARAMETER_JOINT_ARMATURE,
+  QD_PARAMETER_JOINT_FRICTION,
   QD_PARAMETER_ACTUATOR_STIFFNESS,
   QD_PARAMETER_ACTUATOR_GAIN,
   QD_PARAMETER_ACTUATOR_BIAS,
   QD_PARAMETER_ACTUATOR_DAMPING,
+  QD_PARAMETER_ACTUATOR_FORCE_RANGE,
   QD_PARAMETER_GEOM_SIZE,
   QD_PARAMETER_PAIR_FRICTION,
   QD_PARAMETER_PAIR_COMPLIANCE,
@@ -577,6 +583,7 @@ typedef struct qd_step_options {
   int soft_constraints;    /* 1: bilateral constraints give way by their compliance */
   double contact_compliance; /* m/N along the normal, of pairs that have none of their own; needs
                                 cones, or two rays. 0: rigid */
+  int force_limits;          /* 1: actuators pull no harder than their actuator_force_range */
   const uint8_t *held;       /* (nv) 1: the DOF does not move; NULL: none */
   int soften;                /* 1: constraints that no motion satisfies give way: those of least
                                 violation (sum of squares; an angle counts as its arc at the size of
@@ -627,6 +634,8 @@ typedef struct qd_step_result {
                                coupling: generalised force on the first joint, then zeros */
   double *tendon_force; /* (tendon_count) out, caller's memory, may be NULL without any: along each
                            tendon, N, positive where it makes the tendon longer */
+  double *actuator_force; /* (2, nu) out, caller's memory, may be NULL: what each actuator pulls its
+                             joint with, N or Nm, then 1 where it is at a limit, else 0 */
   const qd_contact *contacts; /* out, inside the workspace, lives until its next use */
   int contact_count;          /* out */
   int row_count;              /* out: rows of the cone program; exact: those within reach */
@@ -716,10 +725,12 @@ typedef enum qd_argument {
   QD_BY_JOINT_SPRINGREF = QD_BY_PARAMETER + QD_PARAMETER_JOINT_SPRINGREF,
   QD_BY_JOINT_DAMPING = QD_BY_PARAMETER + QD_PARAMETER_JOINT_DAMPING,
   QD_BY_JOINT_ARMATURE = QD_BY_PARAMETER + QD_PARAMETER_JOINT_ARMATURE,
+  QD_BY_JOINT_FRICTION = QD_BY_PARAMETER + QD_PARAMETER_JOINT_FRICTION,
   QD_BY_ACTUATOR_STIFFNESS = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_STIFFNESS,
   QD_BY_ACTUATOR_GAIN = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_GAIN,
   QD_BY_ACTUATOR_BIAS = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_BIAS,
   QD_BY_ACTUATOR_DAMPING = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_DAMPING,
+  QD_BY_ACTUATOR_FORCE_RANGE = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_FORCE_RANGE,
   QD_BY_GEOM_SIZE = QD_BY_PARAMETER + QD_PARAMETER_GEOM_SIZE,
   QD_BY_PAIR_FRICTION = QD_BY_PARAMETER + QD_PARAMETER_PAIR_FRICTION,
   QD_BY_PAIR_COMPLIANCE = QD_BY_PARAMETER + QD_PARAMETER_PAIR_COMPLIANCE,
@@ -825,6 +836,7 @@ typedef struct qd_batch_output {
   double *constraint_force; /* (sample_count, constraint_count, 6), zero where a sample failed */
   double *tendon_force;     /* (sample_count, tendon_count), zero where a sample failed */
   int32_t *softened;        /* (sample_count) as in qd_step_result, 0 where a sample failed */
+  double *actuator_force;   /* (sample_count, 2, nu) as in qd_step_result, zero where one failed */
   double *derivative[QD_ARGUMENT_COUNT]; /* (sample_count, nv, size of the argument) dq_next by it,
                                             NaN where a sample failed */
   uint8_t *derivative_exact; /* (sample_count) 1: exact; 0: the path's derivative, or failed */

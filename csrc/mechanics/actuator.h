@@ -2,6 +2,8 @@
 #ifndef QD_MECHANICS_ACTUATOR_H
 #define QD_MECHANICS_ACTUATOR_H
 
+#include <math.h>
+
 #include "mechanics/model.h"
 
 /* An actuator pulls at a coordinate l, which its transmission makes of the configuration (of a
@@ -36,6 +38,18 @@ typedef struct actuator_slopes {
 
 actuator_slopes actuator_slopes_at(const qd_model *model, int actuator, const actuator_point *at,
                                    double d);
+
+/* 1 if its force has a limit. */
+static inline int actuator_is_bounded(const qd_model *model, int actuator) {
+  const double *range = model->parameters.actuator_force_range + 2 * actuator;
+  return isfinite(range[0]) || isfinite(range[1]);
+}
+
+/* A force within its limits. */
+static inline double actuator_clamp(const qd_model *model, int actuator, double force) {
+  const double *range = model->parameters.actuator_force_range + 2 * actuator;
+  return force < range[0] ? range[0] : (force > range[1] ? range[1] : force);
+}
 
 /* The actuators of a DOF, ascending. */
 static inline const int *dof_actuators(const qd_model *model, int dof, int *count) {

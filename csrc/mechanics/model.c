@@ -62,10 +62,12 @@ void model_parameters_lay_out(qd_model *m, arena *a) {
   p->joint_springref = arena_doubles(a, nj);
   p->joint_damping = arena_doubles(a, nj);
   p->joint_armature = arena_doubles(a, nj);
+  p->joint_friction = arena_doubles(a, nj);
   p->actuator_stiffness = arena_doubles(a, (size_t)m->nu);
   p->actuator_gain = arena_doubles(a, (size_t)m->nu);
   p->actuator_bias = arena_doubles(a, (size_t)m->nu);
   p->actuator_damping = arena_doubles(a, (size_t)m->nu);
+  p->actuator_force_range = arena_doubles(a, 2 * (size_t)m->nu);
   p->geom_size = arena_doubles(a, 3 * (size_t)m->geom_count);
   p->pair_friction = arena_doubles(a, 5 * (size_t)m->pair_count);
   p->pair_compliance = arena_doubles(a, (size_t)m->pair_count);
@@ -180,10 +182,16 @@ static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
   copy_doubles(p->joint_springref, spec->joint_springref, nj);
   copy_doubles(p->joint_damping, spec->joint_damping, nj);
   copy_doubles(p->joint_armature, spec->joint_armature, nj);
+  copy_doubles(p->joint_friction, spec->joint_friction, nj);
   copy_doubles(p->actuator_stiffness, spec->actuator_stiffness, (size_t)m->nu);
   copy_doubles(p->actuator_gain, spec->actuator_gain, (size_t)m->nu);
   copy_doubles(p->actuator_bias, spec->actuator_bias, (size_t)m->nu);
   copy_doubles(p->actuator_damping, spec->actuator_damping, (size_t)m->nu);
+  for (int i = 0; i < m->nu; ++i) {
+    p->actuator_force_range[2 * i] = -INFINITY;
+    p->actuator_force_range[2 * i + 1] = INFINITY;
+  }
+  copy_doubles(p->actuator_force_range, spec->actuator_force_range, 2 * (size_t)m->nu);
   copy_doubles(p->geom_size, spec->geom_size, 3 * (size_t)m->geom_count);
   copy_doubles(p->pair_friction, spec->pair_friction, 5 * (size_t)m->pair_count);
   copy_given(p->pair_compliance, spec->pair_compliance, (size_t)m->pair_count);

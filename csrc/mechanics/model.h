@@ -10,22 +10,24 @@
 
 /* What may vary between two robots of one topology: all doubles, one contiguous block. */
 typedef struct model_parameters {
-  double *gravity;            /* (3) */
-  double *body_mass;          /* (nb) */
-  double *body_com;           /* (nb, 3) */
-  double *body_inertia;       /* (nb, 3, 3) */
-  double *joint_stiffness;    /* (joint_count) */
-  double *joint_springref;    /* (joint_count) */
-  double *joint_damping;      /* (joint_count) */
-  double *joint_armature;     /* (joint_count) */
-  double *actuator_stiffness; /* (nu) */
-  double *actuator_gain;      /* (nu) */
-  double *actuator_bias;      /* (nu) */
-  double *actuator_damping;   /* (nu) */
-  double *geom_size;          /* (geom_count, 3) */
-  double *pair_friction;      /* (pair_count, 5) */
-  double *pair_compliance;    /* (pair_count) */
-  double *tendon_stiffness;   /* (tendon_count) */
+  double *gravity;              /* (3) */
+  double *body_mass;            /* (nb) */
+  double *body_com;             /* (nb, 3) */
+  double *body_inertia;         /* (nb, 3, 3) */
+  double *joint_stiffness;      /* (joint_count) */
+  double *joint_springref;      /* (joint_count) */
+  double *joint_damping;        /* (joint_count) */
+  double *joint_armature;       /* (joint_count) */
+  double *joint_friction;       /* (joint_count) */
+  double *actuator_stiffness;   /* (nu) */
+  double *actuator_gain;        /* (nu) */
+  double *actuator_bias;        /* (nu) */
+  double *actuator_damping;     /* (nu) */
+  double *actuator_force_range; /* (nu, 2) */
+  double *geom_size;            /* (geom_count, 3) */
+  double *pair_friction;        /* (pair_count, 5) */
+  double *pair_compliance;      /* (pair_count) */
+  double *tendon_stiffness;     /* (tendon_count) */
 } model_parameters;
 
 /* DOF j "moves" DOF k if it turns or shifts k's axis: j is on k's path to the world, before k's
@@ -76,6 +78,7 @@ struct qd_model {
   double *default_q;    /* (nq) normalised */
   double *tree_inertia; /* (tree_count) largest mass diagonal of DOFs not driven, at default q */
   int pairs_give;       /* 1: some pair has a compliance */
+  int bounded_forces;   /* DOFs with dry friction, and actuators with a limit */
   double smallest_stiffness; /* of the actuators' springs; 0 without any */
   double smallest_size; /* of geom_radius; without a geometry the longest arm; 0: nothing has one */
 

@@ -155,6 +155,9 @@ static qd_status check_joint(const qd_model_spec *s, int j, const report *r) {
   if (s->joint_damping != NULL && s->joint_damping[j] < 0.0) {
     return fail(r, "joint_damping", j, "negative");
   }
+  if (s->joint_friction != NULL && s->joint_friction[j] < 0.0) {
+    return fail(r, "joint_friction", j, "negative");
+  }
   if (s->joint_armature != NULL && s->joint_armature[j] < 0.0) {
     return fail(r, "joint_armature", j, "negative");
   }
@@ -172,12 +175,21 @@ static qd_status check_joints(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "joint_stiffness", s->joint_stiffness, s->joint_count, 1));
   TRY(check_finite(r, "joint_springref", s->joint_springref, s->joint_count, 1));
   TRY(check_finite(r, "joint_damping", s->joint_damping, s->joint_count, 1));
+  TRY(check_finite(r, "joint_friction", s->joint_friction, s->joint_count, 1));
   TRY(check_finite(r, "joint_armature", s->joint_armature, s->joint_count, 1));
   for (int j = 0; j < s->joint_count; ++j) {
     TRY(check_joint(s, j, r));
     nq += joint_q_count(s->joint_type[j]);
   }
   return check_finite(r, "default_q", s->default_q, nq, 1);
+}
+
+const char *force_range_fault(const double *range) {
+  if (isnan(range[0]) || isnan(range[1])) {
+    return "not a number";
+  }
+  const int empty = !(range[0] <= range[1]) || range[0] == INFINITY || range[1] == -INFINITY;
+  return empty ? "lower must not exceed upper" : NULL;
 }
 
 static qd_status check_actuators(const qd_model_spec *s, const report *r) {
@@ -196,6 +208,11 @@ static qd_status check_actuators(const qd_model_spec *s, const report *r) {
     }
     if (s->actuator_damping != NULL && s->actuator_damping[i] < 0.0) {
       return fail(r, "actuator_damping", i, "negative");
+    }
+    const char *fault =
+        s->actuator_force_range != NULL ? force_range_fault(s->actuator_force_range + 2 * i) : NULL;
+    if (fault != NULL) {
+      return fail(r, "actuator_force_range", i, fault);
     }
     if (s->actuator_gear[i] == 0.0 || isnan(s->actuator_gear[i])) {
       return fail(r, "actuator_gear", i, "must be a number and not zero");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/quat.h"
+#include "mechanics/actuator.h"
 #include "mechanics/inertia.h"
 #include "mechanics/kinematics.h"
 
@@ -128,6 +129,17 @@ static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
     m->tree_is_driven[m->dof_tree[dof]] &= m->dof_is_driven[dof];
   }
   model_stiffness_fill(m);
+  model_bounds_fill(m);
+}
+
+void model_bounds_fill(qd_model *m) {
+  m->bounded_forces = 0;
+  for (int dof = 0; dof < m->nv; ++dof) {
+    m->bounded_forces += m->parameters.joint_friction[m->dof_joint[dof]] > 0.0;
+  }
+  for (int i = 0; i < m->nu; ++i) {
+    m->bounded_forces += actuator_is_bounded(m, i);
+  }
 }
 
 void model_stiffness_fill(qd_model *m) {

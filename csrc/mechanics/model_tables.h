@@ -13,6 +13,7 @@ void model_tables_fill(qd_model *model, const qd_model_spec *spec);
 int model_inertia_tables_fill(qd_model *model, const double *q);
 
 /* What follows from parameters, of a model whose topology is filled. */
+void model_bounds_fill(qd_model *model);
 void model_stiffness_fill(qd_model *model);
 void model_compliance_fill(qd_model *model);
 void model_radii_fill(qd_model *model);

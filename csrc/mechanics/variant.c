@@ -19,10 +19,24 @@ struct model_variant {
 /* ---------------------------------------------------------------- parameters by number */
 
 static const char *const names[QD_PARAMETER_COUNT] = {
-    "body_mass",       "body_com",        "body_inertia",     "joint_stiffness",
-    "joint_springref", "joint_damping",   "joint_armature",   "actuator_stiffness",
-    "actuator_gain",   "actuator_bias",   "actuator_damping", "geom_size",
-    "pair_friction",   "pair_compliance", "tendon_stiffness", "gravity",
+    "body_mass",
+    "body_com",
+    "body_inertia",
+    "joint_stiffness",
+    "joint_springref",
+    "joint_damping",
+    "joint_armature",
+    "joint_friction",
+    "actuator_stiffness",
+    "actuator_gain",
+    "actuator_bias",
+    "actuator_damping",
+    "actuator_force_range",
+    "geom_size",
+    "pair_friction",
+    "pair_compliance",
+    "tendon_stiffness",
+    "gravity",
 };
 
 const char *qd_parameter_name(qd_parameter parameter) {
@@ -31,12 +45,14 @@ const char *qd_parameter_name(qd_parameter parameter) {
 
 /* Elements of the parameter, and numbers of each. */
 static int shape(const qd_model *m, qd_parameter parameter, int *width) {
-  static const int widths[QD_PARAMETER_COUNT] = {1, 3, 9, 1, 1, 1, 1, 1, 1, 1, 1, 3, 5, 1, 1, 3};
-  const int counts[QD_PARAMETER_COUNT] = {
-      m->body_count,  m->body_count,  m->body_count,   m->joint_count,
-      m->joint_count, m->joint_count, m->joint_count,  m->nu,
-      m->nu,          m->nu,          m->nu,           m->geom_count,
-      m->pair_count,  m->pair_count,  m->tendon_count, 1};
+  static const int widths[QD_PARAMETER_COUNT] = {1, 3, 9, 1, 1, 1, 1, 1, 1,
+                                                 1, 1, 1, 2, 3, 5, 1, 1, 3};
+  const int counts[QD_PARAMETER_COUNT] = {m->body_count,  m->body_count,   m->body_count,
+                                          m->joint_count, m->joint_count,  m->joint_count,
+                                          m->joint_count, m->joint_count,  m->nu,
+                                          m->nu,          m->nu,           m->nu,
+                                          m->nu,          m->geom_count,   m->pair_count,
+                                          m->pair_count,  m->tendon_count, 1};
   *width = widths[parameter];
   return counts[parameter];
 }
@@ -49,10 +65,24 @@ int qd_parameter_size(const qd_model *model, qd_parameter parameter) {
 
 static double *parameter_values(const model_parameters *p, qd_parameter parameter) {
   double *const all[QD_PARAMETER_COUNT] = {
-      p->body_mass,       p->body_com,        p->body_inertia,     p->joint_stiffness,
-      p->joint_springref, p->joint_damping,   p->joint_armature,   p->actuator_stiffness,
-      p->actuator_gain,   p->actuator_bias,   p->actuator_damping, p->geom_size,
-      p->pair_friction,   p->pair_compliance, p->tendon_stiffness, p->gravity,
+      p->body_mass,
+      p->body_com,
+      p->body_inertia,
+      p->joint_stiffness,
+      p->joint_springref,
+      p->joint_damping,
+      p->joint_armature,
+      p->joint_friction,
+      p->actuator_stiffness,
+      p->actuator_gain,
+      p->actuator_bias,
+      p->actuator_damping,
+      p->actuator_force_range,
+      p->geom_size,
+      p->pair_friction,
+      p->pair_compliance,
+      p->tendon_stiffness,
+      p->gravity,
   };
   return all[parameter];
 }
@@ -77,7 +107,10 @@ static const char *element_fault(const qd_model *m, qd_parameter parameter, int 
   case QD_PARAMETER_JOINT_DAMPING:
   case QD_PARAMETER_ACTUATOR_DAMPING:
   case QD_PARAMETER_JOINT_ARMATURE:
+  case QD_PARAMETER_JOINT_FRICTION:
     return value[0] < 0.0 ? "negative" : NULL;
+  case QD_PARAMETER_ACTUATOR_FORCE_RANGE:
+    return force_range_fault(value);
   case QD_PARAMETER_ACTUATOR_STIFFNESS:
     if (!m->actuator_is_spring[i]) {
       return value[0] == 0.0 ? NULL : "must be zero: this actuator has no spring";
@@ -99,7 +132,7 @@ qd_status qd_parameter_check(const qd_model *model, qd_parameter parameter, cons
   for (int i = 0; i < count; ++i) {
     const double *value = values + i * width;
     *index = i;
-    for (int k = 0; k < width; ++k) {
+    for (int k = 0; k < width && parameter != QD_PARAMETER_ACTUATOR_FORCE_RANGE; ++k) {
       if (!isfinite(value[k])) {
         *reason = "not finite";
         return QD_NOT_FINITE;
@@ -166,6 +199,10 @@ void model_variant_set(model_variant *variant, const double *const values[QD_PAR
   }
   if (values[QD_PARAMETER_PAIR_COMPLIANCE] != NULL) {
     model_compliance_fill(m);
+  }
+  if (values[QD_PARAMETER_JOINT_FRICTION] != NULL ||
+      values[QD_PARAMETER_ACTUATOR_FORCE_RANGE] != NULL) {
+    model_bounds_fill(m);
   }
   if (values[QD_PARAMETER_GEOM_SIZE] != NULL) {
     model_radii_fill(m);

@@ -79,6 +79,7 @@ static void step_one(const run *r, int k, int64_t i) {
   result.limit_force = row_or(out->limit_force, i, nv, p->limit_force);
   result.constraint_force =
       row_or(out->constraint_force, i, QD_CONSTRAINT_FORCE * nc, p->constraint_force);
+  result.actuator_force = row(out->actuator_force, i, 2 * (int64_t)model->nu);
   result.tendon_force = row_or(out->tendon_force, i, model->tendon_count, p->tendon_force);
   qd_status status = sample_read(&job->steps, p, i, 0, in->q + i * in->q_stride);
   if (status == QD_OK) {

@@ -39,6 +39,7 @@ static qd_status rollout_step(const rollout_job *job, participant *p, int64_t i,
   result->limit_force = p->limit_force;
   result->constraint_force = p->constraint_force;
   result->tendon_force = p->tendon_force;
+  result->actuator_force = NULL;
   qd_status status = sample_read(&job->steps, p, i, t, path + t * nq);
   if (status != QD_OK) {
     return status;

@@ -77,6 +77,7 @@ void sample_leave_failed(const qd_model *model, const double *q, qd_step_result 
   numbers_fill(result->limit_force, model->nv, 0.0);
   numbers_fill(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count, 0.0);
   numbers_fill(result->tendon_force, model->tendon_count, 0.0);
+  numbers_fill(result->actuator_force, 2 * (int64_t)model->nu, 0.0);
   for (int k = 0; k < QD_ARGUMENT_COUNT; ++k) {
     numbers_fill(derivative[k], derivative_size(model, k), NAN);
   }

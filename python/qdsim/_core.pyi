@@ -88,6 +88,7 @@ class StepOptions:
         damping: bool = ...,
         soft_constraints: bool = ...,
         contact_compliance: float = ...,
+        force_limits: bool = ...,
         held: tuple[str, ...] = ...,
         soften: bool = ...,
         tolerance: float = ...,
@@ -123,6 +124,8 @@ class StepOptions:
     def soft_constraints(self) -> int: ...
     @property
     def contact_compliance(self) -> float: ...
+    @property
+    def force_limits(self) -> int: ...
     @property
     def held(self) -> tuple[str, ...]: ...
     @property
@@ -194,6 +197,10 @@ class Step:
     def constraint_force(self) -> _Vector: ...
     @property
     def tendon_force(self) -> _Vector: ...
+    @property
+    def actuator_force(self) -> _Vector: ...
+    @property
+    def actuator_limited(self) -> npt.NDArray[np.bool_]: ...
     @property
     def contacts(self) -> _Contacts: ...
     @property
@@ -464,6 +471,8 @@ def _restore_step(
     limit_force: _Vector,
     constraint_force: _Vector,
     tendon_force: _Vector,
+    actuator_force: _Vector,
+    actuator_limited: npt.NDArray[np.bool_],
     contacts: _Contacts,
     info: SolverInfo,
     /,

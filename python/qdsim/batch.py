@@ -113,11 +113,23 @@ class BatchSteps(BatchMarks):
     """(..., tendon_count) forces along the tendons, as in `Step`."""
     softened: npt.NDArray[np.int32]
     """(...) what gave way since the start contradicts itself, as `SolverInfo.softened`."""
+    actuator_state: _Vector
+    """(..., 2, nu) what `actuator_force` and `actuator_limited` are made of."""
     contact_start: npt.NDArray[np.int64] | None
     """(samples + 1) sample i, counted in C order, has the contacts from contact_start[i] up to
     contact_start[i + 1]; None if contacts were not asked for."""
     contacts: npt.NDArray[np.void] | None
     """Contacts of all samples in a row, with the fields of `Step.contacts`; None if not asked for."""
+
+    @property
+    def actuator_force(self) -> _Vector:
+        """(..., nu) forces of the actuators on their joints, N or Nm, as in `Step`."""
+        return self.actuator_state[..., 0, :]
+
+    @property
+    def actuator_limited(self) -> npt.NDArray[np.bool_]:
+        """(..., nu) whether they are at their limits, as in `Step`."""
+        return np.not_equal(self.actuator_state[..., 1, :], 0.0)
 
     def contacts_of(self, *index: int) -> npt.NDArray[np.void]:
         """Contacts of the sample at this index, e.g. `contacts_of(3)` or `contacts_of(1, 2)`.
@@ -507,6 +519,7 @@ def _wanted(
         "constraint_force": ((*lead, model.constraint_count, 6), np.float64),
         "tendon_force": ((*lead, model.tendon_count), np.float64),
         "softened": (lead, np.int32),
+        "actuator_state": ((*lead, 2, model.nu), np.float64),
         "status": (lead, np.int32),
     }
     if wrt is not None:

@@ -38,10 +38,12 @@ _PARAMETERS = (
     "joint_springref",
     "joint_damping",
     "joint_armature",
+    "joint_friction",
     "actuator_stiffness",
     "actuator_gain",
     "actuator_bias",
     "actuator_damping",
+    "actuator_force_range",
     "geom_size",
     "pair_friction",
     "pair_compliance",
@@ -86,6 +88,8 @@ class Parameters:
     """(joints) Ns/m or Nms/rad; counts with ``Options.damping``, as ``actuator_damping`` does."""
     joint_armature: FloatArray
     """(joints) kg or kg m^2 added to the mass of each DOF of the joint; for the second-order step."""
+    joint_friction: FloatArray
+    """(joints) N or Nm of dry friction along each DOF of the joint."""
     actuator_stiffness: FloatArray
     """(nu) N/m or Nm/rad, joint units; zero of those without a spring, and always so."""
     actuator_gain: FloatArray
@@ -94,6 +98,8 @@ class Parameters:
     """(nu) N or Nm."""
     actuator_damping: FloatArray
     """(nu) Ns/m or Nms/rad."""
+    actuator_force_range: FloatArray
+    """(nu, 2) N or Nm on the joint, infinite where unlimited; counts with ``Options.force_limits``."""
     geom_size: FloatArray
     """(geoms, 3) m; see ``Geom``."""
     pair_friction: FloatArray
@@ -128,7 +134,7 @@ class Parameters:
                 new = np.full(old.shape, new)
             if new.shape != old.shape:
                 raise ValueError(f"{name} must have shape {old.shape}, got {new.shape}")
-            if not np.all(np.isfinite(new)):
+            if not np.all(np.isfinite(new)) and name != "actuator_force_range":
                 raise ValueError(f"{name} must be finite")
             values[name] = _frozen(new)
         return dataclasses.replace(self, **values)
@@ -611,6 +617,7 @@ def _with_parameters(description: Description, parameters: Parameters, model: Mo
                     springref=float(parameters.joint_springref[j]),
                     damping=float(parameters.joint_damping[j]),
                     armature=float(parameters.joint_armature[j]),
+                    friction=float(parameters.joint_friction[j]),
                 )
             )
         new_geoms = [
@@ -635,6 +642,7 @@ def _with_parameters(description: Description, parameters: Parameters, model: Mo
             gain=float(parameters.actuator_gain[i]),
             bias=float(parameters.actuator_bias[i]),
             damping=float(parameters.actuator_damping[i]),
+            force_range=_range_or_none(parameters.actuator_force_range[i]),
         )
         for i, actuator in enumerate(description.actuators)
     ]
@@ -648,6 +656,14 @@ def _with_parameters(description: Description, parameters: Parameters, model: Mo
         ),
         pairs=_pairs_with_friction(description, parameters, model),
         gravity=tuple(parameters.gravity.tolist()),
+    )
+
+
+def _range_or_none(values: FloatArray) -> tuple[float, float] | None:
+    return (
+        None
+        if np.all(np.isinf(values)) and values[0] < values[1]
+        else (float(values[0]), float(values[1]))
     )
 
 

@@ -63,6 +63,9 @@ class Options:
         contact_stiffness: N/m along the normal of contacts whose geometries have none of their own; None: rigid. A
             force f presses a contact in by f / stiffness; sticking friction holds rigidly all the same, since a
             spring along the surface would forget its stretch with every step, and creep. Needs cones, or two rays.
+        force_limits: Whether actuators pull no harder than they can (True): `Actuator.force_range`, which
+            `load` takes from a file's force limits. A joint whose actuators are at their limit gives way. When
+            smoothed, limits are felt before they are reached. Without effect where there is no limit.
         held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
             Their variables leave the program, and their rows of A are those of the identity.
         infeasible: What a step does from a start that contradicts itself (bodies wedged between walls, links
@@ -94,6 +97,7 @@ class Options:
     damping: bool = False
     soft_constraints: bool = False
     contact_stiffness: float | None = None
+    force_limits: bool = True
     held: tuple[str, ...] = ()
     infeasible: Literal["error", "soften"] = "error"
     tolerance: float = 1e-9
@@ -108,7 +112,7 @@ class Options:
         self._settle_mass()
         fields(self, number, "margin", least=0, infinite=True)
         fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated", "damping")
-        fields(self, flag, "soft_constraints")
+        fields(self, flag, "soft_constraints", "force_limits")
         fields(self, number, "contact_stiffness", above=0, or_none=True)
         if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
             raise ValueError("contact_stiffness: needs friction='cone' (or the planar law, rays=2)")
@@ -145,6 +149,7 @@ class Options:
             contact_compliance=0.0
             if self.contact_stiffness is None
             else 1.0 / self.contact_stiffness,
+            force_limits=self.force_limits,
             held=self.held,
             soften=self.infeasible == "soften",
             tolerance=self.tolerance,

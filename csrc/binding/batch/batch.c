@@ -47,6 +47,8 @@ static int output_create(PyObject *results, PyObject *given, const model_object 
   out->tendon_force =
       result_create(results, given, "tendon_force", NPY_DOUBLE, count, model->tendon_count, -1);
   out->softened = result_create(results, given, "softened", NPY_INT32, count, -1, -1);
+  out->actuator_force =
+      result_create(results, given, "actuator_state", NPY_DOUBLE, count, 2, model->nu);
   out->status = result_create(results, given, "status", NPY_INT32, count, -1, -1);
   if (wrt >= 0) {
     out->derivative_exact =

@@ -42,6 +42,10 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
       return status;
     }
     result->derivative_exact &= exact;
+    if (one->intervals > 0) {
+      conic_sensitivity_limits(one->cone_workspace, w->problem.by_lower + one->row,
+                               w->problem.by_upper + one->row);
+    }
     choose_contacts(&s, one, isinf(options->kappa) && exact);
   }
   step_point_compute(&w->point, &s);

@@ -10,10 +10,10 @@
 
 #include "base/clones.h"
 #include "base/lanes.h"
+#include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/contact_derivative.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
-#include "mechanics/actuator.h"
 #include "mechanics/applied.h"
 #include "mechanics/retraction.h"
 #include "numerics/conic/conic.h"
@@ -41,8 +41,10 @@ static double *d_slack_row(const sensitivity *s, const island *one, int row) {
 }
 
 /* Springs of joints, and actuators, of one DOF. */
-static void add_spring_derivative(const qd_model *model, const sensitivity *s,
-                                  const qd_step_input *input, double rate, double delta, int dof) {
+static void add_spring_derivative(const qd_model *model, const qd_workspace *w,
+                                  const qd_step_options *options, const qd_step_input *input,
+                                  const island *one, const double *delta, int dof) {
+  const sensitivity *s = &w->sensitivity;
   const double stiffness = model->parameters.joint_stiffness[model->dof_joint[dof]];
   double row[3];
   int first, count = stiffness > 0.0 ? joint_stretch_row(model, dof, input->q, row, &first) : 0;
@@ -51,19 +53,24 @@ static void add_spring_derivative(const qd_model *model, const sensitivity *s,
   }
   const int *actuator = dof_actuators(model, dof, &count);
   for (int i = 0; i < count; ++i) {
-    const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator[i]], rate};
-    *dof_matrix_at(&s->D, dof, dof) -= actuator_slopes_at(model, actuator[i], &at, delta).l;
+    const actuator_part part =
+        actuator_part_of(&w->problem, model, options, input, delta, actuator[i]);
+    if (part.row >= 0) {
+      d_slack_row(s, one, part.row)[s->place[dof]] += part.per_row * part.slope.l;
+    } else {
+      *dof_matrix_at(&s->D, dof, dof) -= part.slope.l;
+    }
   }
 }
 
 static void add_cost_derivative(const qd_model *model, qd_workspace *w,
                                 const qd_step_options *options, const qd_step_input *input,
-                                const double *delta) {
+                                const island *one, const double *delta) {
   sensitivity *s = &w->sensitivity;
   const step_point *point = &w->point;
   for (int d = 0; d < s->q_count; ++d) {
     const int i = s->dofs[d];
-    add_spring_derivative(model, s, input, damping_rate(options), delta[i], i);
+    add_spring_derivative(model, w, options, input, one, delta, i);
   }
   if (point->mass_counts) {
     const mass_motion motion = {point->free_delta, point->motion.acceleration.body,
@@ -197,10 +204,12 @@ static void write_stationarity(const qd_model *model, qd_workspace *w,
   for (int i = 0; i < s->u_count; ++i) {
     const int actuator = s->actuators[i], dof = model->actuator_dof[actuator];
     const int variable = p->variable_of_dof[dof] - one->variable;
-    const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator],
-                               damping_rate(options)};
-    s->d_stationarity[(size_t)variable * columns + width + (size_t)i] =
-        -actuator_slopes_at(model, actuator, &at, delta[dof]).u;
+    const actuator_part part = actuator_part_of(p, model, options, input, delta, actuator);
+    if (part.row >= 0) {
+      d_slack_row(s, one, part.row)[width + (size_t)i] = part.per_row * part.slope.u;
+    } else {
+      s->d_stationarity[(size_t)variable * columns + width + (size_t)i] = -part.slope.u;
+    }
   }
 }
 
@@ -239,7 +248,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
         contact_derivative_add(model, w, s, one, index);
       }
     }
-    add_cost_derivative(model, w, options, input, delta);
+    add_cost_derivative(model, w, options, input, one, delta);
     if (input->wrench != NULL) {
       applied_subtract_derivative(&s->D, model, &w->kinematics, input->wrench);
     }
@@ -285,16 +294,24 @@ static void combine_responses(sensitivity *s, const island *one, size_t loads) {
   }
 }
 
-/* The columns by u, whose stationarity has one entry each. */
+/* The columns by u, which have one entry each: in stationarity, or in the actuator's row. */
 static void combine_inputs(const qd_model *model, const problem *p, sensitivity *s,
                            const island *one, size_t loads) {
   const size_t width = (size_t)s->q_count, columns = width + (size_t)s->u_count;
   for (int i = 0; i < s->u_count; ++i) {
-    const int dof = model->actuator_dof[s->actuators[i]];
+    const int actuator = s->actuators[i], dof = model->actuator_dof[actuator];
+    const int force_row = p->row_of_actuator[actuator];
     const size_t variable = (size_t)(p->variable_of_dof[dof] - one->variable);
-    const double load = s->d_stationarity[variable * columns + width + (size_t)i];
+    const size_t at = width + (size_t)i;
+    double load = -s->d_stationarity[variable * columns + at];
+    const double *response = s->response + variable * loads;
+    if (force_row >= 0) {
+      const int row = p->force_row[force_row].row;
+      load = d_slack_row(s, one, row)[at];
+      response = s->slack_response + (size_t)(row - one->row) * loads;
+    }
     for (size_t k = 0; k < (size_t)one->variable_count; ++k) {
-      s->d_x[k * columns + width + (size_t)i] = -load * s->response[variable * loads + k];
+      s->d_x[k * columns + at] = load * response[k];
     }
   }
 }

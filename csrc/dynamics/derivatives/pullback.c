@@ -6,9 +6,9 @@
  * whose power is the change. Both are summed over all that j carries. */
 #include <string.h>
 
+#include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/workspace.h"
-#include "mechanics/actuator.h"
 #include "mechanics/applied.h"
 
 typedef struct pullback {
@@ -549,21 +549,35 @@ static void pull_spring(const pullback *p, int j) {
 
 static void pull_actuators(const pullback *p, int j) {
   const qd_model *model = p->s->model;
-  const qd_step_input *input = p->s->input;
-  const double z = p->d->z[j];
   int count;
   const int *actuator = dof_actuators(model, j, &count);
   for (int k = 0; k < count; ++k) {
     const int i = actuator[k];
-    const actuator_point at = {input->q[model->dof_q[j]], input->u[i], damping_rate(p->s->options)};
-    const actuator_slopes slope = actuator_slopes_at(model, i, &at, p->s->delta[j]);
-    add_to(p, QD_BY_Q, j, z * slope.l);
-    add_to(p, QD_BY_U, i, z * slope.u);
-    add_to(p, QD_BY_ACTUATOR_STIFFNESS, i, z * slope.stiffness);
-    add_to(p, QD_BY_ACTUATOR_GAIN, i, z * slope.gain);
-    add_to(p, QD_BY_ACTUATOR_BIAS, i, z * slope.bias);
-    add_to(p, QD_BY_ACTUATOR_DAMPING, i, z * slope.damping);
-    add_to(p, QD_BY_H, 0, -z * slope.rate * at.rate * at.rate);
+    const actuator_part part =
+        actuator_part_of(&p->s->w->problem, model, p->s->options, p->s->input, p->s->delta, i);
+    const double rate = damping_rate(p->s->options);
+    const double z = part.row >= 0 ? part.per_row * p->mu[part.row * p->stride] : p->d->z[j];
+    add_to(p, QD_BY_Q, j, z * part.slope.l);
+    add_to(p, QD_BY_U, i, z * part.slope.u);
+    add_to(p, QD_BY_ACTUATOR_STIFFNESS, i, z * part.slope.stiffness);
+    add_to(p, QD_BY_ACTUATOR_GAIN, i, z * part.slope.gain);
+    add_to(p, QD_BY_ACTUATOR_BIAS, i, z * part.slope.bias);
+    add_to(p, QD_BY_ACTUATOR_DAMPING, i, z * part.slope.damping);
+    add_to(p, QD_BY_H, 0, -z * part.slope.rate * rate * rate);
+    add_to(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i, p->d->z[j] * part.by_lower);
+    add_to(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1, p->d->z[j] * part.by_upper);
+  }
+}
+
+/* Dry friction, whose limits move with it. */
+static void pull_friction_loss(const pullback *p) {
+  const problem *program = &p->s->w->problem;
+  for (int i = 0; i < program->force_row_count; ++i) {
+    const force_row *row = program->force_row + i;
+    if (row->actuator < 0) {
+      const double share = program->by_upper[row->row] - program->by_lower[row->row];
+      add_to(p, QD_BY_JOINT_FRICTION, p->s->model->dof_joint[row->dof], p->d->z[row->dof] * share);
+    }
   }
 }
 
@@ -576,6 +590,7 @@ static void pull_joints(const pullback *p) {
     pull_spring(p, j);
     pull_actuators(p, j);
   }
+  pull_friction_loss(p);
 }
 
 static void pull_limits(const pullback *p) {

@@ -3,9 +3,9 @@
  * those of what carries them, and each lump, force and contact adds its part to a body. */
 #include <string.h>
 
+#include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/workspace.h"
-#include "mechanics/actuator.h"
 #include "mechanics/applied.h"
 
 typedef struct pushforward {
@@ -442,25 +442,47 @@ static double spring_change(const pushforward *p, int j) {
   return sum;
 }
 
-/* Of what the actuators pull with. */
+/* Of what the actuators pull with, apart from those whose rows say it. */
 static double actuator_change(const pushforward *p, int j) {
   const qd_model *model = p->s->model;
-  const qd_step_input *input = p->s->input;
   int count;
   const int *actuator = dof_actuators(model, j, &count);
   double sum = 0.0;
   for (int k = 0; k < count; ++k) {
     const int i = actuator[k];
-    const actuator_point at = {input->q[model->dof_q[j]], input->u[i], damping_rate(p->s->options)};
-    const actuator_slopes slope = actuator_slopes_at(model, i, &at, p->s->delta[j]);
-    sum += slope.l * tangent_at(p, QD_BY_Q, j) + slope.u * tangent_at(p, QD_BY_U, i) +
-           slope.stiffness * tangent_at(p, QD_BY_ACTUATOR_STIFFNESS, i) +
-           slope.gain * tangent_at(p, QD_BY_ACTUATOR_GAIN, i) +
-           slope.bias * tangent_at(p, QD_BY_ACTUATOR_BIAS, i) +
-           slope.damping * tangent_at(p, QD_BY_ACTUATOR_DAMPING, i) -
-           slope.rate * at.rate * at.rate * tangent_at(p, QD_BY_H, 0);
+    const actuator_part part =
+        actuator_part_of(&p->s->w->problem, model, p->s->options, p->s->input, p->s->delta, i);
+    const actuator_slopes *slope = &part.slope;
+    const double rate = damping_rate(p->s->options);
+    const double change = slope->l * tangent_at(p, QD_BY_Q, j) +
+                          slope->u * tangent_at(p, QD_BY_U, i) +
+                          slope->stiffness * tangent_at(p, QD_BY_ACTUATOR_STIFFNESS, i) +
+                          slope->gain * tangent_at(p, QD_BY_ACTUATOR_GAIN, i) +
+                          slope->bias * tangent_at(p, QD_BY_ACTUATOR_BIAS, i) +
+                          slope->damping * tangent_at(p, QD_BY_ACTUATOR_DAMPING, i) -
+                          slope->rate * rate * rate * tangent_at(p, QD_BY_H, 0);
+    if (part.row >= 0) {
+      p->w[part.row * p->stride] = part.per_row * change;
+    }
+    sum += part.row >= 0 ? 0.0 : change;
+    sum += part.by_lower * tangent_at(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i) +
+           part.by_upper * tangent_at(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1);
   }
   return sum;
+}
+
+/* Of dry friction, whose limits move with it. */
+static void push_friction_loss(const pushforward *p, double *r) {
+  const problem *program = &p->s->w->problem;
+  for (int i = 0; i < program->force_row_count; ++i) {
+    const force_row *row = program->force_row + i;
+    if (row->actuator < 0) {
+      const int joint = p->s->model->dof_joint[row->dof];
+      r[program->variable_of_dof[row->dof] * p->stride] -=
+          (program->by_upper[row->row] - program->by_lower[row->row]) *
+          tangent_at(p, QD_BY_JOINT_FRICTION, joint);
+    }
+  }
 }
 
 static double joint_change(const pushforward *p, int j) {
@@ -537,4 +559,5 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   wrench_sum_subtrees(d->scratch, model);
   wrench_sum_subtrees(d->momentum_z, model);
   push_joints(&p, r);
+  push_friction_loss(&p, r);
 }

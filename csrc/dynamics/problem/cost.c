@@ -77,10 +77,11 @@ static void fill_mass_block(problem *p, const qd_model *model, const qd_step_opt
   }
 }
 
-/* Actuators, springs and dampers of the joints; rate: 1 / h where dampers count, else 0. */
-static void add_springs(problem *p, const qd_model *model, const island *one, double rate,
-                        const double *q, const double *u) {
+/* Actuators, springs and dampers of the joints, but those that have rows. */
+static void add_springs(problem *p, const qd_model *model, const qd_step_options *o,
+                        const island *one, const double *q, const double *u) {
   const model_parameters *par = &model->parameters;
+  const double rate = damping_rate(o);
   double *b = p->b + one->variable;
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
@@ -90,8 +91,11 @@ static void add_springs(problem *p, const qd_model *model, const island *one, do
     for (int k = 0; k < count; ++k) {
       const actuator_point at = {q[model->dof_q[dof]], u[actuator[k]], rate};
       const actuator_force force = actuator_force_at(model, actuator[k], &at);
+      if (actuator_has_row(model, o, actuator[k], &force)) {
+        continue;
+      }
       *diagonal += force.stiffness;
-      b[i] -= force.at_rest;
+      b[i] -= o->force_limits ? actuator_clamp(model, actuator[k], force.at_rest) : force.at_rest;
     }
     if (par->joint_stiffness[joint] > 0.0) {
       *diagonal += par->joint_stiffness[joint];
@@ -156,7 +160,7 @@ void cost_assemble(problem *p, const qd_model *model, const qd_step_options *o, 
   for (int i = 0; i < p->islands.count; ++i) {
     open_cost_rows(p, model, o, p->islands.island + i);
     fill_mass_block(p, model, o, k, I, p->islands.island + i);
-    add_springs(p, model, p->islands.island + i, damping_rate(o), input->q, input->u);
+    add_springs(p, model, o, p->islands.island + i, input->q, input->u);
     if (o->dynamic) {
       add_velocities(p, model, p->islands.island + i, o->h);
     }

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "mechanics/actuator.h"
+
 #define NO_ISLAND (-1)
 #define CONE_ROWS_MAX 6
 /* DOFs of a model that is one program whatever it touches: two tiles of the solver cost less than
@@ -260,6 +262,25 @@ static void count_tendon_rows(islands *s, const qd_model *model, const qd_step_o
   }
 }
 
+/* A row for each DOF with dry friction and for each actuator with a limit. */
+static void count_force_rows(islands *s, const qd_model *model, const qd_step_options *o) {
+  for (int dof = 0; model->bounded_forces > 0 && dof < model->nv; ++dof) {
+    const int index = s->parent[model->dof_tree[dof]];
+    int count, rows = model->parameters.joint_friction[model->dof_joint[dof]] > 0.0;
+    const int *actuator = dof_actuators(model, dof, &count), rigid = rows;
+    for (int k = 0; o->force_limits && k < count; ++k) {
+      rows += actuator_is_bounded(model, actuator[k]);
+    }
+    if (index >= 0) {
+      island *one = s->island + index;
+      one->size.rows += rows;
+      one->size.intervals += rows;
+      one->size.compliant += rows - rigid;
+      one->G_tiles += (size_t)rows;
+    }
+  }
+}
+
 /* order = indices sorted by island, those without one left out. */
 static void sort_contacts(islands *s, const collision *c) {
   for (int i = 0; i < c->count; ++i) {
@@ -295,6 +316,7 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
   count_variables(s, model, options);
   count_rows(s, model, options, c);
   count_tendon_rows(s, model, options);
+  count_force_rows(s, model, options);
   int variable = 0, tile = 0, contact = 0, constraint = 0, tendon = 0;
   for (int i = 0; i < s->count; ++i) {
     island *one = s->island + i;

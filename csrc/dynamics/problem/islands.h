@@ -23,6 +23,7 @@ typedef struct island {
   int cone, cone_count;
   int limit, limit_count;
   int tendon_row, tendon_row_count; /* of the problem's rows of tendons */
+  int force_row, force_row_count;   /* of the problem's rows of forces with limits */
   int equality, equality_count;
   int compliant, intervals;         /* rows (and equalities) that give way, rows of intervals */
   size_t Q_tiles, G_tiles, C_tiles; /* at most, summed over rows */

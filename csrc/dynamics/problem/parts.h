@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "dynamics/problem/problem.h"
+#include "mechanics/actuator.h"
 
 /* cost.c: Q and b of all islands. */
 void cost_assemble(problem *p, const qd_model *model, const qd_step_options *options,
@@ -37,9 +38,20 @@ void bound_rows_assemble(problem *p, const kinematics *k, island *one);
 void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                           island *one);
 
+/* force_rows.c: dry friction and limits of actuators on the island's DOFs. */
+void force_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
+                         const qd_step_input *input, island *one);
+
 /* constraint_rows.c: one bilateral constraint. */
 void constraint_rows_assemble(problem *p, const qd_model *model, const kinematics *k, island *one,
                               int index);
+
+/* 1 if an actuator's force has a row of its own, where limits bound it, instead of its spring in Q.
+ * Without stiffness it is a number, and is clamped. */
+static inline int actuator_has_row(const qd_model *model, const qd_step_options *o, int actuator,
+                                   const actuator_force *force) {
+  return o->force_limits && force->stiffness > 0.0 && actuator_is_bounded(model, actuator);
+}
 
 /* Column of a DOF in the matrices of its island. */
 static inline int column_of(const problem *p, const island *one, int dof) {

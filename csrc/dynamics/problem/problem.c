@@ -35,6 +35,8 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   tendons_lay_out(&p->tendons, model, a);
   p->tendon_row = arena_take(a, TENDON_ROWS_MAX * (size_t)model->tendon_count * sizeof(tendon_row));
   p->tendon_force = arena_doubles(a, (size_t)model->tendon_count);
+  p->force_row = arena_take(a, (nv + (size_t)model->nu) * sizeof(force_row));
+  p->row_of_actuator = arena_ints(a, (size_t)model->nu);
   p->columns.tile = arena_take(a, nv * sizeof(column_tile));
   p->columns.body_start = arena_ints(a, (size_t)model->body_count + 1);
   p->columns.body_tiles = arena_ints(a, (size_t)model->chain_start[model->body_count]);
@@ -52,8 +54,8 @@ void problem_lay_out_program(problem *p, arena *a) {
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
     rows += (size_t)one->size.rows;
-    /* of limits, of softened motion, of each row of a tendon */
-    cones += (size_t)one->contact_count + 2 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
+    /* of limits, of limited forces, of softened motion, of each row of a tendon */
+    cones += (size_t)one->contact_count + 3 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
     tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
     tile_rows_lay_out(&one->C, (size_t)one->size.equalities, one->C_tiles, a);
@@ -62,6 +64,8 @@ void problem_lay_out_program(problem *p, arena *a) {
   p->compliance = arena_doubles(a, rows);
   p->lower = arena_doubles(a, rows);
   p->upper = arena_doubles(a, rows);
+  p->by_lower = arena_doubles(a, rows);
+  p->by_upper = arena_doubles(a, rows);
   p->slack = arena_doubles(a, rows);
   p->dual = arena_doubles(a, rows);
   p->soft_compliance = arena_doubles(a, rows);
@@ -103,13 +107,13 @@ static void clear_compliance(problem *p, const island *one) {
 
 static void assemble_rows(problem *p, const qd_model *model, const qd_step_options *options,
                           const kinematics *k, const collision *c, const working_set *set,
-                          const double *q, island *one) {
+                          const qd_step_input *input, island *one) {
   one->row = p->row_count;
   one->cone = p->cone_count;
   one->equality = p->equality_count;
   one->row_count = one->cone_count = one->limit_count = one->equality_count = 0;
-  one->tendon_row_count = one->softened = one->bound_count = 0;
-  one->compliant = one->intervals = 0;
+  one->tendon_row_count = one->force_row_count = one->compliant = one->intervals = 0;
+  one->softened = one->bound_count = 0;
   tile_rows_clear(&one->G);
   clear_compliance(p, one);
   one->length = INFINITY;
@@ -119,8 +123,9 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
     contact_rows_assemble(p, model, options, k, c, one, index);
   }
   one->length = isinf(one->length) ? model->smallest_size : one->length;
-  limit_rows_assemble(p, model, options, set, q, one);
+  limit_rows_assemble(p, model, options, set, input->q, one);
   tendon_rows_assemble(p, model, options, one);
+  force_rows_assemble(p, model, options, input, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     constraint_rows_assemble(p, model, k, one, p->islands.constraint_order[i]);
   }
@@ -140,7 +145,10 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
                       const qd_step_input *input) {
   cost_assemble(p, model, options, k, I, input);
   p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
-  p->tendon_row_count = 0;
+  p->tendon_row_count = p->force_row_count = 0;
+  for (int i = 0; i < model->nu; ++i) {
+    p->row_of_actuator[i] = -1;
+  }
   p->friction_row_count = p->relaxed_count = p->bounce_count = p->capped_count = 0;
   if (options->friction_model == QD_PYRAMID) {
     friction_rays(p->rays, options->ray_count);
@@ -159,7 +167,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
   }
   tendons_compute(&p->tendons, model, k, input->q);
   for (int i = 0; i < p->islands.count; ++i) {
-    assemble_rows(p, model, options, k, c, set, input->q, p->islands.island + i);
+    assemble_rows(p, model, options, k, c, set, input, p->islands.island + i);
   }
 }
 

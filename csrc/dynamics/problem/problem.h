@@ -81,9 +81,17 @@ typedef struct tendon_row {
 
 #define TENDON_ROWS_MAX 5 /* of one tendon */
 
+/* A row d = 0, or d - F0 / K = 0 of an actuator, whose multiplier is a force with limits. */
+typedef struct force_row {
+  int dof;
+  int actuator; /* -1: dry friction */
+  int row;
+  double stiffness; /* K, 0 of dry friction */
+} force_row;
+
 typedef struct problem {
   int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
-  int tendon_row_count;                                      /* likewise */
+  int tendon_row_count, force_row_count;                     /* likewise */
   islands islands;
   int *variable_of_dof;       /* (nv) -1: held */
   int *dof_of_variable;       /* (nv) */
@@ -99,6 +107,7 @@ typedef struct problem {
   double *g;                  /* (row_count) */
   double *compliance;         /* (row_count) of rows that give way, else 0 */
   double *lower, *upper;      /* (row_count) of intervals */
+  double *by_lower, *by_upper; /* (row_count) of derivatives: how forces move with limits */
   double *four_w;             /* (row_count, 4) scratch of differentiate.c */
   friction_row *friction_row; /* (row_count) of contacts */
   int friction_row_count;
@@ -116,6 +125,8 @@ typedef struct problem {
   tendons tendons;
   tendon_row *tendon_row; /* (TENDON_ROWS_MAX tendon_count) */
   double *tendon_force;   /* (tendon_count) */
+  force_row *force_row;   /* (bounded_forces) */
+  int *row_of_actuator;   /* (nu) into force_row, -1: it has none */
   column_table columns;
   double *sign;    /* (tiles, 4) scratch: +1 moves B of one contact, -1 moves A, 0 both or none */
   double *motion;  /* (tiles, MOTION_MAX, 4) scratch: relative motion at one contact */
@@ -170,6 +181,12 @@ typedef struct island_program {
   sparse_rows Q, G, C;
 } island_program;
 void problem_program(const problem *p, const island *one, island_program *out);
+
+/* force_rows.c: force (2, nu) of every actuator after a displacement, and 1 where it is at a limit.
+ */
+void problem_actuator_forces(const problem *p, const qd_model *model,
+                             const qd_step_options *options, const qd_step_input *input,
+                             const double *delta, double *force);
 
 /* Physical forces of a solution: contact forces into the contacts, generalised limit forces (nv).
  */

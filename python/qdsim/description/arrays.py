@@ -49,6 +49,7 @@ def model_arrays(description: Elements) -> dict[str, Array]:
         "joint_stiffness": _floats([joint.stiffness for joint in joints]),
         "joint_springref": _floats([joint.springref for joint in joints]),
         "joint_damping": _floats([joint.damping for joint in joints]),
+        "joint_friction": _floats([joint.friction for joint in joints]),
         "joint_armature": _floats([joint.armature for joint in joints]),
         "default_q": _floats(description.default_q),
         "actuator_joint": _ints([joint_index[item.joint] for item in description.actuators]),
@@ -58,6 +59,9 @@ def model_arrays(description: Elements) -> dict[str, Array]:
         "actuator_gain_slope": _floats([item.gain_slope for item in description.actuators], 2),
         "actuator_bias": _floats([item.bias for item in description.actuators]),
         "actuator_damping": _floats([item.damping for item in description.actuators]),
+        "actuator_force_range": _floats(
+            [item.force_range or unlimited for item in description.actuators], 2
+        ),
         "geom_type": _ints([GEOM_TYPES.index(geom.type) for geom in geoms]),
         "geom_body": _ints([i for i, body in enumerate(bodies) for _ in body.geoms]),
         "geom_pos": _floats([geom.pos for geom in geoms], 3),

@@ -118,6 +118,7 @@ class SceneBuilder:
         springref: float = 0.0,
         damping: float = 0.0,
         armature: float = 0.0,
+        friction: float = 0.0,
     ) -> str:
         """Adds a joint between a body and its parent; see ``Joint``. The first joint is named like
         its body if no name is given."""
@@ -135,6 +136,7 @@ class SceneBuilder:
             springref=springref,
             damping=damping,
             armature=armature,
+            friction=friction,
         )
         self._bodies[body] = dataclasses.replace(owner, joints=(*owner.joints, joint))
         return name

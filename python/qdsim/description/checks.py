@@ -143,6 +143,14 @@ def interval(owner: str, field: str, value: object) -> tuple[float, float] | Non
     return items[0], items[1]
 
 
+def force_range(owner: str, field: str, value: object) -> tuple[float, float] | None:
+    """As ``interval``, where lower = upper is a force too."""
+    if isinstance(value, tuple) and len(value) == 2 and value[0] == value[1]:
+        same = number(owner, field, value[0])
+        return same, same
+    return interval(owner, field, value)
+
+
 def inertia_matrix(owner: str, field: str, value: object) -> Matrix:
     """A symmetric, positive semidefinite (3, 3) matrix; three numbers are taken as its diagonal."""
     array = reals(f"{owner}: {field}", value)  # type: ignore[arg-type]

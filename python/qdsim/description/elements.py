@@ -110,7 +110,8 @@ class Joint:
     that of a hinge or slide rests at q = ``springref``, that of a ball or free joint where the body
     stands at ``Body.pos``, ``Body.quat``. ``damping``: Nms/rad or Ns/m, along each of its freedoms; counts with
     ``Options.damping``. ``armature`` (kg m^2 or kg, the inertia of a rotor behind its gear): of each DOF
-    of the joint, for the second-order step.
+    of the joint, for the second-order step. ``friction``: dry friction along each of its freedoms, Nm or
+    N: it holds up to that, then slips.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Joint:
     springref: float = 0.0
     damping: float = 0.0
     armature: float = 0.0
+    friction: float = 0.0
 
     def __post_init__(self) -> None:
         owner = f"joint {checks.text('joint', 'name', self.name)!r}"
@@ -138,6 +140,7 @@ class Joint:
             springref=checks.number(owner, "springref", self.springref),
             damping=checks.non_negative(owner, "damping", self.damping),
             armature=checks.non_negative(owner, "armature", self.armature),
+            friction=checks.non_negative(owner, "friction", self.friction),
         )
         if not self.scalar and self.range is not None:
             raise ValueError(f"{owner}: limits on {self.type} joints are not supported")
@@ -376,7 +379,8 @@ class Actuator:
     ``name``: unique among actuators. ``joint``: name of the joint. ``stiffness`` k >= 0 in joint units (N/m or
     Nm/rad). ``gear``: not zero; infinite where the command does not move the spring.
     ``range``: (lower, upper) of u, or None. ``gain``: N or Nm per unit of u. ``bias``: N or Nm. ``damping``, Ns/m
-    or Nms/rad, and ``gain_slope[1]`` count with ``Options.damping``.
+    or Nms/rad, and ``gain_slope[1]`` count with ``Options.damping``. ``force_range``: (lower, upper) of what it
+    pulls with, N or Nm on the joint, with ``Options.force_limits``; None: no limit.
     """
 
     name: str
@@ -388,6 +392,7 @@ class Actuator:
     bias: float = 0.0
     damping: float = 0.0
     gain_slope: Vector = (0.0, 0.0)
+    force_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         owner = f"actuator {checks.text('actuator', 'name', self.name)!r}"
@@ -404,6 +409,7 @@ class Actuator:
             bias=checks.number(owner, "bias", self.bias),
             damping=checks.non_negative(owner, "damping", self.damping),
             gain_slope=checks.vector(owner, "gain_slope", self.gain_slope, 2),
+            force_range=checks.force_range(owner, "force_range", self.force_range),
         )
 
     @property

@@ -103,6 +103,7 @@ def _write_joint(parent: Element, joint: Joint) -> None:
     )
     element.set("damping", repr(joint.damping))
     element.set("armature", repr(joint.armature))
+    element.set("frictionloss", repr(joint.friction))
     element.set("stiffness", repr(joint.stiffness))
     if not joint.scalar:
         return
@@ -253,6 +254,11 @@ def _write_actuators(root: Element, description: Elements) -> None:
         if actuator.range is not None:
             element.set("ctrllimited", "true")
             element.set("ctrlrange", _text(np.clip(actuator.range, -1e10, 1e10)))
+        if actuator.force_range is not None:
+            gear = float(element.get("gear", "1"))
+            force = np.sort(np.clip(actuator.force_range, -1e10, 1e10) / gear)
+            element.set("forcelimited", "true")
+            element.set("forcerange", _text(force))
 
 
 def _actuator(parent: Element, actuator: Actuator) -> Element:

@@ -15,14 +15,14 @@ from qdsim.formats.refusals import Kind, Refusals
 class FileActuator:
     """An actuator as the file has it. ``control``: index of its command among the file's. ``joint``: None if
     it drives something else. ``law``: None if it is nothing that a step knows, then ``problem`` says why.
-    ``limit``: what limits its force."""
+    ``force_range``: limits of its force on the joint, N or Nm."""
 
     name: str
     control: int
     joint: str | None
     law: Actuator | None = None
     problem: str | None = None
-    limit: str | None = None
+    force_range: tuple[float, float] | None = None
     tendon: bool = False
 
     @property
@@ -87,11 +87,13 @@ class Actuation:
         scalar_joints: Sequence[str],
         other_joints: Sequence[str],
         followers: Collection[str],
+        joint_force_ranges: Mapping[str, tuple[float, float]],
         urdf: bool,
         refusals: Refusals,
     ) -> Plan:
         """The file's actuators in the file's order, then new ones in joint order. ``followers``: joints
-        coupled to others (mimic), which one stiffness for all leaves to their coupling."""
+        coupled to others (mimic), which one stiffness for all leaves to their coupling. ``joint_force_ranges``: limits of what all actuators
+        of a joint pull with together."""
         self._check_names(scalar_joints, other_joints)
         plan = Plan(refusals)
         leading = [joint for joint in scalar_joints if joint not in followers]
@@ -123,6 +125,7 @@ class Actuation:
             name = joint if joint not in taken else f"{joint}_position"
             plan.actuators.append(Actuator(name, joint, stiffness))
             plan.source.append(None)
+        _limit_joints(plan, joint_force_ranges)
         return plan
 
     def _check_names(self, scalar: Sequence[str], other: Sequence[str]) -> None:
@@ -164,24 +167,50 @@ class Actuation:
         if item.law is None and stiffness is None:
             hint = "; stiffness= replaces it by a position actuator"
             return not plan.refusals.refuse("actuators", f"{owner}: {item.problem}", hint)
-        if item.limit is not None and stiffness is None:
-            text = f"{owner}: {item.limit} is a force limit, which is not supported"
-            hint = "; stiffness= replaces it by a position actuator without one"
-            if not plan.refusals.refuse("force_limits", text, hint):
-                return True
-        elif item.limit is not None:
-            plan.ignored.append(f"{owner}: {item.limit}, replaced by stiffness=")
         if stiffness is not None and not item.spring:
-            plan.actuators.append(Actuator(item.name, joint, stiffness))
+            force = item.force_range or _motor_range(item.law)
+            plan.actuators.append(Actuator(item.name, joint, stiffness, force_range=force))
             plan.source.append(None)
             what = item.problem or "is no spring that its command moves"
             plan.ignored.append(f"{owner}: {what}; replaced by stiffness=")
         else:
             assert item.law is not None
             law = item.law if stiffness is None else replace(item.law, stiffness=stiffness)
-            plan.actuators.append(law)
+            plan.actuators.append(replace(law, force_range=item.force_range))
             plan.source.append(item.control)
+        if plan.actuators[-1].force_range is not None and "force_limits" in plan.refusals.leave_out:
+            low, high = plan.actuators[-1].force_range
+            plan.refusals.refuse(
+                "force_limits", f"{owner}: its force is limited to {low:g} .. {high:g}"
+            )
+            plan.actuators[-1] = replace(plan.actuators[-1], force_range=None)
         return True
+
+
+def _motor_range(law: Actuator | None) -> tuple[float, float] | None:
+    """What a motor with a bounded command can pull with."""
+    if law is None or law.range is None or law.stiffness or any(law.gain_slope) or law.damping:
+        return None
+    ends = sorted(law.bias + law.gain * end for end in law.range)
+    return (ends[0], ends[1]) if math.isfinite(ends[1] - ends[0]) and ends[0] < ends[1] else None
+
+
+def _limit_joints(plan: Plan, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Limits of joints become those of the one actuator that each has."""
+    for joint, (low, high) in ranges.items():
+        own = [i for i, item in enumerate(plan.actuators) if item.joint == joint]
+        text = f"joint '{joint}': its actuators' force is limited to {low:g} .. {high:g}"
+        if own and "force_limits" in plan.refusals.leave_out:
+            plan.refusals.refuse("force_limits", text)
+        elif len(own) > 1:
+            plan.refusals.refuse(
+                "force_limits", f"{text}, which is not supported of several together"
+            )
+        elif own:
+            item = plan.actuators[own[0]]
+            ends = item.force_range or (-math.inf, math.inf)
+            both = min(max(ends[0], low), high), min(max(ends[1], low), high)
+            plan.actuators[own[0]] = replace(item, force_range=both)
 
 
 def _one_a_joint(file: Sequence[FileActuator]) -> dict[str, FileActuator]:

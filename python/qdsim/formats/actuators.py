@@ -50,10 +50,10 @@ def _actuator(r: Reading, i: int) -> FileActuator:
         kind = JOINT_NAMES[int(m.jnt_type[j])]
         problem = f"joint '{joint}' is a {kind} joint, only hinges and slides can be actuated"
         return FileActuator(name, control, None, problem=problem)
-    limit = _force_limit(r, i, j)
+    force = _force_range(r, i)
     unknown = _unsupported(r, i)
     if unknown is not None:
-        return FileActuator(name, control, joint, problem=unknown, limit=limit)
+        return FileActuator(name, control, joint, problem=unknown, force_range=force)
     if int(m.actuator_dyntype[i]) in (2, 3):
         r.ignored.append(f"actuator '{name}': time constant {m.actuator_dynprm[i, 0]:g}")
     for what in ("armature", "delay"):
@@ -65,19 +65,28 @@ def _actuator(r: Reading, i: int) -> FileActuator:
     law = replace(_law(r, i, name, joint), range=(float(low), float(high)) if limited else None)
     if law.idle:
         problem = "it never pulls: its gain or gear is zero"
-        return FileActuator(name, control, joint, problem=problem, limit=limit)
-    return FileActuator(name, control, joint, law, limit=limit)
+        return FileActuator(name, control, joint, problem=problem, force_range=force)
+    return FileActuator(name, control, joint, law, force_range=force)
 
 
-def _force_limit(r: Reading, i: int, j: int) -> str | None:
-    m = r.m
-    if m.actuator_forcelimited[i]:
-        low, high = m.actuator_forcerange[i]
-        return f"forcerange {low:g} {high:g}"
-    if r.field("jnt_actfrclimited", np.zeros(m.njnt))[j] and not r.origin.urdf:
-        low, high = m.jnt_actfrcrange[j]
-        return f"actuatorfrcrange {low:g} {high:g} of joint '{r.joint_names[j]}'"
-    return None
+def _force_range(r: Reading, i: int) -> tuple[float, float] | None:
+    """What limits it, on its joint: MuJoCo's limit is that of the force before the gear."""
+    if not r.m.actuator_forcelimited[i]:
+        return None
+    ends = sorted(float(r.m.actuator_gear[i, 0]) * float(x) for x in r.m.actuator_forcerange[i])
+    return ends[0], ends[1]
+
+
+def joint_force_ranges(r: Reading) -> dict[str, tuple[float, float]]:
+    """What all actuators of a joint may pull with together, of joints with such a limit; a URDF's effort of
+    zero says nothing."""
+    limited = r.field("jnt_actfrclimited", np.zeros(r.m.njnt))
+    found = {}
+    for j, name in enumerate(r.joint_names):
+        low, high = (float(x) for x in r.m.jnt_actfrcrange[j]) if limited[j] else (0.0, 0.0)
+        if limited[j] and not (r.origin.urdf and low == high == 0.0):
+            found[name] = low, high
+    return found
 
 
 def _unsupported(r: Reading, i: int) -> str | None:

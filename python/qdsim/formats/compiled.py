@@ -2,8 +2,7 @@
 
 Three things can happen to what the file says: it is honoured, it is listed in ``ignored`` (it has
 no meaning in quasi-dynamics), or it is an error that names the element, because leaving it out
-would give a wrong answer; the caller may have such things left out all the same, with a warning. Dry
-friction of joints lies between and warns.
+would give a wrong answer; the caller may have such things left out all the same, with a warning.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from qdsim.description import (
 from qdsim.description.arrays import rotation_matrix
 from qdsim.description.references import unknown_name
 from qdsim.formats.actuation import Actuation, Plan
-from qdsim.formats.actuators import read_actuators
+from qdsim.formats.actuators import joint_force_ranges, read_actuators
 from qdsim.formats.equalities import Names, read_equalities
 from qdsim.formats.geometries import Geometries
 from qdsim.formats.reading import JOINT_NAMES, SOLIMP, SOLREF, Origin, Reading, scalar, unusual
@@ -99,7 +98,6 @@ class _Reader(Reading):
         self.clouds = clouds
         self.geometries = Geometries(self, clouds)
         self.constraints: list[Constraint] = []
-        self.dry_friction: list[str] = []
         self.dynamic_only: list[str] = []
 
     # ------------------------------------------------------------ what cannot be honoured
@@ -143,9 +141,6 @@ class _Reader(Reading):
     def warnings(self) -> list[str]:
         """What changes the answer and was left out, or was repaired."""
         result = []
-        if self.dry_friction:
-            names = ", ".join(repr(name) for name in self.dry_friction)
-            result.append(f"dry friction (frictionloss) is left out, joints {names}")
         if self.refusals.left_out:
             result.append("left out: " + "; ".join(self.refusals.left_out))
         if self.origin.repaired is not None:
@@ -155,15 +150,22 @@ class _Reader(Reading):
     # ------------------------------------------------------------ actuators
 
     def read_actuation(self, actuation: Actuation) -> Plan:
-        """Fills ``actuated``, the joints that springs of actuators hold; adds to ``problems`` and ``ignored``."""
+        """Fills ``driven``, the joints of actuators, and ``actuated``, those that their springs hold; adds to ``problems`` and ``ignored``."""
         m = self.m
         scalars = [name for j, name in enumerate(self.joint_names) if scalar(int(m.jnt_type[j]))]
         other = [name for name in self.joint_names if name not in set(scalars)]
         followers = {item.joint for item in self.constraints if isinstance(item, Coupling)}
         plan = actuation.plan(
-            read_actuators(self), scalars, other, followers, self.origin.urdf, self.refusals
+            read_actuators(self),
+            scalars,
+            other,
+            followers,
+            joint_force_ranges(self),
+            self.origin.urdf,
+            self.refusals,
         )
         self.ignored.extend(plan.ignored)
+        self.driven = {item.joint for item in plan.actuators}
         self.actuated = {item.joint for item in plan.actuators if item.stiffness > 0.0}
         return plan
 
@@ -224,6 +226,7 @@ class _Reader(Reading):
                 pos=m.jnt_pos[j] if kind == "ball" else (0.0,) * 3,
                 stiffness=stiffness,
                 damping=self._damping(j),
+                friction=self._friction(j),
                 armature=float(m.dof_armature[m.jnt_dofadr[j]]),
             )
         return Joint(
@@ -236,8 +239,13 @@ class _Reader(Reading):
             stiffness=stiffness,
             springref=float(m.qpos_spring[qpos]),
             damping=self._damping(j),
+            friction=self._friction(j),
             armature=float(m.dof_armature[m.jnt_dofadr[j]]),
         )
+
+    def _friction(self, j: int) -> float:
+        off = self.disabled("frictionloss")
+        return 0.0 if off else float(self.m.dof_frictionloss[self.m.jnt_dofadr[j]])
 
     def _damping(self, j: int) -> float:
         return 0.0 if self.disabled("damper") else float(self.m.dof_damping[self.m.jnt_dofadr[j]])
@@ -257,17 +265,12 @@ class _Reader(Reading):
         self.ignored.extend(self.dynamic_only[counted:])
         if nonlinear:
             self.ignored.append(f"{owner}: damping that is not linear")
-        if m.dof_frictionloss[dof] and not self.disabled("frictionloss"):
-            self.dry_friction.append(name)
-            self.ignored.append(f"{owner}: frictionloss {m.dof_frictionloss[dof]:g}")
         if limited and m.jnt_margin[j]:
             self.ignored.append(f"{owner}: margin {m.jnt_margin[j]:g} of its limits")
         solver = self.field("jnt_solref", SOLREF), self.field("jnt_solimp", SOLIMP)
         if limited and unusual(solver[0], SOLREF, j) + unusual(solver[1], SOLIMP, j):
             self.ignored.append(f"{owner}: solver parameters of its limits")
-        if self.field("jnt_actfrclimited", np.zeros(m.njnt))[j] and (
-            self.origin.urdf or name not in self.actuated
-        ):
+        if self.field("jnt_actfrclimited", np.zeros(m.njnt))[j] and name not in self.driven:
             self.ignored.append(f"{owner}: effort limit {m.jnt_actfrcrange[j][1]:g}")
 
     def read_keyframes(self, plan: Plan) -> tuple[Keyframe, ...]:

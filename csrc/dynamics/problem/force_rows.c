@@ -1,0 +1,93 @@
+/* Forces with limits along DOFs: dry friction of joints, and actuators that pull no harder than
+ * they can. A row each, together one cone of an island: the multiplier is the force. */
+#include "dynamics/problem/parts.h"
+#include "mechanics/actuator.h"
+
+/* So near to a limit, relative to it, that a force is said to be there. */
+#define AT_LIMIT 1e-9
+
+static void add_force_row(problem *p, island *one, const force_row *row, double gap, double lower,
+                          double upper) {
+  const int column = column_of(p, one, row->dof), tile = column / 4;
+  const tile_list list = {1, (int *)&tile};
+  tile_rows_append(&one->G, &list)[column % 4] = 1.0;
+  p->g[p->row_count] = gap;
+  p->compliance[p->row_count] = row->stiffness > 0.0 ? 1.0 / row->stiffness : 0.0;
+  p->lower[p->row_count] = lower;
+  p->upper[p->row_count] = upper;
+  one->compliant += row->stiffness > 0.0;
+  ++one->intervals;
+  if (row->actuator >= 0) {
+    p->row_of_actuator[row->actuator] = p->force_row_count;
+  }
+  p->force_row[p->force_row_count] = *row;
+  p->force_row[p->force_row_count++].row = p->row_count++;
+  ++one->row_count;
+  ++one->force_row_count;
+}
+
+/* d = 0, by at most so much force */
+static void add_friction(problem *p, const qd_model *model, island *one, int dof) {
+  const double most = model->parameters.joint_friction[model->dof_joint[dof]];
+  const force_row row = {.dof = dof, .actuator = -1};
+  if (most > 0.0) {
+    add_force_row(p, one, &row, 0.0, -most, most);
+  }
+}
+
+/* F0 - K d = F between the limits: d - F0 / K + F / K = 0 */
+static void add_actuators(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                          const qd_step_input *input, int dof) {
+  int count;
+  const int *actuator = dof_actuators(model, dof, &count);
+  for (int k = 0; k < count; ++k) {
+    const double *range = model->parameters.actuator_force_range + 2 * actuator[k];
+    const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator[k]], damping_rate(o)};
+    const actuator_force force = actuator_force_at(model, actuator[k], &at);
+    if (actuator_has_row(model, o, actuator[k], &force)) {
+      const force_row row = {.dof = dof, .actuator = actuator[k], .stiffness = force.stiffness};
+      add_force_row(p, one, &row, -force.at_rest / force.stiffness, range[0], range[1]);
+    }
+  }
+}
+
+void force_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
+                         const qd_step_input *input, island *one) {
+  one->force_row = p->force_row_count;
+  for (int i = 0; model->bounded_forces > 0 && i < one->variable_count; ++i) {
+    const int dof = p->dof_of_variable[one->variable + i];
+    add_friction(p, model, one, dof);
+    add_actuators(p, model, o, one, input, dof);
+  }
+  if (one->force_row_count > 0) {
+    add_cone(p, one, QD_INTERVAL, one->force_row_count, barrier_target(o, 1));
+  }
+}
+
+/* A force at a limit, to what a solution is known. */
+static int is_at(double force, double limit) {
+  return isfinite(limit) && fabs(force - limit) <= AT_LIMIT * fabs(limit);
+}
+
+void problem_actuator_forces(const problem *p, const qd_model *model, const qd_step_options *o,
+                             const qd_step_input *input, const double *delta, double *force) {
+  double *at_limit = force + model->nu;
+  for (int i = 0; i < model->nu; ++i) {
+    const int dof = model->actuator_dof[i];
+    const double *range = model->parameters.actuator_force_range + 2 * i;
+    const actuator_point at = {input->q[model->dof_q[dof]], input->u[i], damping_rate(o)};
+    const actuator_force found = actuator_force_at(model, i, &at);
+    const double free = found.at_rest - found.stiffness * delta[dof];
+    force[i] = o->force_limits ? actuator_clamp(model, i, free) : free;
+    at_limit[i] = o->force_limits && (free <= range[0] || free >= range[1]);
+  }
+  for (int i = 0; i < p->force_row_count; ++i) {
+    const force_row *row = p->force_row + i;
+    if (row->actuator >= 0) {
+      const double value = p->dual[row->row];
+      force[row->actuator] = value;
+      at_limit[row->actuator] =
+          is_at(value, p->lower[row->row]) || is_at(value, p->upper[row->row]);
+    }
+  }
+}

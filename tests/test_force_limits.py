@@ -1,0 +1,351 @@
+"""Limits of actuators' forces and dry friction in joints: closed forms, balance of forces, derivatives."""
+
+from __future__ import annotations
+
+import pickle
+
+import mujoco
+import numpy as np
+import pytest
+from scenes import Scene, arm, planar_hand, pusher
+from test_actuators import chain, draw
+from test_parameter_derivatives import (
+    STANDARD,
+    difference,
+    differential,
+    sample,
+    tangents,
+)
+
+import qdsim
+
+GRIPPER = """<mujoco><option gravity="0 0 0"/><worldbody>
+  <body name="can"><joint name="can" type="free"/><geom type="sphere" size=".05" mass="0.5"/></body>
+  <body pos="-.2 0 0"><joint name="l" type="slide" axis="1 0 0"/><geom type="box" size=".05 .05 .05"/></body>
+  <body pos=".2 0 0"><joint name="r" type="slide" axis="-1 0 0"/><geom type="box" size=".05 .05 .05"/></body>
+  </worldbody><actuator><position name="l" joint="l" kp="200"/>
+  <position name="r" joint="r" kp="100" gear="2"/></actuator></mujoco>"""
+
+
+def gripper(limit: float) -> qdsim.Model:
+    return qdsim.load(GRIPPER).with_parameters(actuator_force_range=[[-limit, limit]] * 2)
+
+
+@pytest.mark.parametrize("friction", ["cone", "pyramid"])
+def test_a_gripper_squeezes_with_exactly_its_limit(friction: str) -> None:
+    model, options = gripper(3.0), qdsim.Options(friction=friction)
+    for u, squeeze in ((0.05, 0.0), (0.11, 2.0), (0.115, 3.0), (0.9, 3.0)):
+        q = model.default_q
+        for _ in range(3):
+            step = qdsim.step(model, q, [u, 2 * (0.1 + (u - 0.1) / 2)], options)
+            q = step.q_next
+        np.testing.assert_allclose(step.actuator_force, squeeze, atol=1e-9)
+        assert step.actuator_limited.tolist() == [squeeze == 3.0] * 2
+        np.testing.assert_allclose(step.contacts["force"][:, 0], squeeze, atol=1e-9)
+        free = qdsim.step(model, q, [u, 2 * u], options.replace(force_limits=False))
+        assert not free.actuator_limited.any()
+        if squeeze == 3.0:
+            assert free.actuator_force.max() > 3.0
+
+
+def test_one_sided_and_single_forces() -> None:
+    """Limits of different sides; lower = upper is a force that nothing changes."""
+    model = gripper(1.0)
+    only = model.with_parameters(actuator_force_range=[[-np.inf, 2.0], [-2.0, np.inf]])
+    q = model.default_q
+    for _ in range(40):
+        step = qdsim.step(only, q, [0.2, 0.22])
+        q = step.q_next
+    np.testing.assert_allclose(step.actuator_force, 2.0, atol=1e-9)
+    assert step.actuator_limited.tolist() == [True, False]
+    constant = model.with_parameters(actuator_force_range=[[1.5, 1.5], [-4.0, 4.0]])
+    step = qdsim.step(constant, q, [0.2, 0.3])
+    assert step.actuator_force[0] == 1.5
+
+
+def slider(friction: float, **kw: float) -> qdsim.Model:
+    scene = qdsim.SceneBuilder(gravity=(0, 0, 0))
+    scene.body("b", mass=2.0, inertia=(1, 1, 1))
+    scene.joint("b", "slide", friction=friction)
+    if kw:
+        scene.actuator("b", **kw)
+    return qdsim.build(scene.build())
+
+
+def test_dry_friction_holds_then_slips() -> None:
+    h, mass = 0.05, 2.0
+    block = slider(4.0)
+    for force in (-9.0, -4.001, -3.9, 0.0, 2.0, 4.0, 5.5):
+        wrench = {"b": [0, 0, force, 0, 0, 0]}
+        lin = qdsim.linearize(
+            block, [0.3], [], qdsim.Options(h=h), wrench=wrench, wrt=("wrench", "joint_friction")
+        )
+        excess = np.sign(force) * max(0.0, abs(force) - 4.0)
+        assert lin.q_next == pytest.approx([0.3 + h * h / mass * excess], abs=1e-12)
+        slips = abs(force) > 4.0
+        if force != 4.0:
+            by = lin.derivatives
+            assert by["wrench"][0, 1, 2] == pytest.approx(slips * h * h / mass, abs=1e-12)
+            expected = -np.sign(force) * slips * h * h / mass
+            assert by["joint_friction"][0, 0] == pytest.approx(expected, abs=1e-12)
+    held = slider(4.0, stiffness=100.0)  # a spring that friction keeps from its rest
+    for u, end in ((0.03, 0.0), (0.1, 0.06), (-0.05, -0.01)):
+        assert qdsim.step(held, [0.0], [u]).q_next == pytest.approx([end], abs=1e-12)
+
+
+def test_motors_are_clamped() -> None:
+    motor = slider(0.0, gain=3.0, force_range=(-6.0, 9.0))
+    for u, force in ((1.0, 3.0), (5.0, 9.0), (-4.0, -6.0)):
+        lin = qdsim.linearize(motor, [0.0], [u], wrt=("u", "actuator_force_range"))
+        step = qdsim.step(motor, [0.0], [u])
+        assert step.q_next == pytest.approx([0.01 * force / 2.0])
+        assert step.actuator_force.tolist() == [force]
+        assert step.actuator_limited.tolist() == [abs(force) > 3.0]
+        assert lin.B[0, 0] == pytest.approx(0.015 * (force == 3.0))
+        by = lin.derivatives["actuator_force_range"][0, 0]
+        np.testing.assert_allclose(by, [0.005 * (force == -6), 0.005 * (force == 9)], atol=1e-15)
+
+
+def limited(scene: Scene, force: float, friction: float = 0.0) -> Scene:
+    """The scene, its commands far enough from q that forces reach their limits."""
+    scalar = [joint.scalar for joint in scene.model.description.joints]
+    model = scene.model.with_parameters(
+        actuator_force_range=np.outer(np.linspace(0.7, 1.3, scene.model.nu), [-force, force]),
+        joint_friction=np.where(scalar, friction, 0.1 * friction),
+    )
+
+    def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        q, u = scene.sample(rng)
+        return q, u + rng.uniform(-0.3, 0.3, model.nu)
+
+    return Scene(model, draw)
+
+
+def scenes() -> dict[str, Scene]:
+    return {
+        "hand": limited(planar_hand(), 12.0),
+        "box": limited(pusher("box", 3), 20.0, 0.5),
+        "arm": limited(arm(3), 4.0, 0.6),
+    }
+
+
+def contact_force(model: qdsim.Model, q: np.ndarray, contacts: np.ndarray) -> np.ndarray:
+    """(nv) generalised forces of contacts."""
+    out = np.zeros(model.nv)
+    poses = model.body_poses(q)
+    for c in contacts:
+        force, moment = c["frame"].T @ c["force"][:3], c["frame"].T @ c["force"][3:]
+        for body, sign in ((c["body_b"], 1.0), (c["body_a"], -1.0)):
+            point = poses[1][body].T @ (c["pos"] - poses[0][body])
+            J = model.jacobian(q, int(body), point)
+            out += sign * (force @ J[:3] + moment @ J[3:])
+    return out
+
+
+@pytest.mark.parametrize("kappa", [None, 300.0])
+@pytest.mark.parametrize("name", list(scenes()))
+def test_forces_balance_within_the_limits(name: str, kappa: float | None) -> None:
+    """On every joint that an actuator drives: it, the joint's spring, limits, contacts and at most
+    its dry friction. Each force is that of the spring where it is inside its limits."""
+    scene, rng = scenes()[name], np.random.default_rng(2)
+    model, at_limit, within = scene.model, 0, 0
+    options = qdsim.Options(margin=0.3, kappa=kappa)
+    p = model.parameters
+    for _ in range(25):
+        q, u = scene.sample(rng)
+        step = qdsim.step(model, q, u, options)
+        low, high = p.actuator_force_range.T
+        assert np.all(step.actuator_force >= low - 1e-9)
+        assert np.all(step.actuator_force <= high + 1e-9)
+        driven = model.actuated_v
+        spring = p.actuator_stiffness * (
+            u / model.actuator_gear - q[model.actuated_q] - step.delta[driven]
+        )
+        if kappa is None:
+            expected = np.clip(spring, low, high)
+            np.testing.assert_allclose(step.actuator_force, expected, atol=1e-6)
+            beyond = np.maximum(low - spring, spring - high)
+            sure = np.abs(beyond) > 1e-6
+            np.testing.assert_array_equal(step.actuator_limited[sure], beyond[sure] > 0)
+        total = contact_force(model, q, step.contacts) + step.limit_force
+        total[driven] += step.actuator_force
+        for j, joint in enumerate(model.description.joints):
+            if joint.scalar:
+                v = model.slice_v(joint.name).start
+                at = q[model.slice_q(joint.name).start] + step.delta[v]
+                total[v] -= p.joint_stiffness[j] * (at - p.joint_springref[j])
+        loss = np.array(
+            [
+                p.joint_friction[model.joint_names.index(joint)]
+                for joint in (
+                    next(n for n in model.joint_names if model.slice_v(n).start == v)
+                    for v in driven
+                )
+            ]
+        )
+        assert np.all(np.abs(total[driven]) <= loss + 1e-6)
+        moving = np.abs(step.delta[driven]) > 1e-6
+        if kappa is None:
+            slip = -loss * np.sign(step.delta[driven])
+            np.testing.assert_allclose((total[driven] + slip)[moving], 0.0, atol=1e-6)
+            at_limit, within = (
+                at_limit + step.actuator_limited.sum(),
+                within + (~step.actuator_limited).sum(),
+            )
+    assert kappa is not None or (at_limit > 5 and within > 5)
+
+
+OPTIONS = {
+    "exact": qdsim.Options(margin=0.3),
+    "pyramid": qdsim.Options(margin=0.3, friction="pyramid", h=0.07, damping=True),
+    "smoothed": qdsim.Options(margin=0.3, kappa=300.0, epsilon=0.6, damping=True),
+}
+LIMITS = (
+    "q",
+    "u",
+    "tau",
+    "joint_stiffness",
+    "joint_friction",
+    "joint_damping",
+    "actuator_stiffness",
+    "actuator_gain",
+    "actuator_bias",
+    "actuator_damping",
+    "actuator_force_range",
+)
+
+
+@pytest.mark.parametrize("kind", list(OPTIONS))
+@pytest.mark.parametrize("name", list(scenes()))
+def test_derivatives(name: str, kind: str) -> None:
+    scene, options, rng = scenes()[name], OPTIONS[kind], np.random.default_rng(6)
+    model = scene.model
+    compared = left_out = 0
+    for _ in range(4 if kind == "exact" else 2):
+        state = sample(scene, rng)
+        d = differential(scene, state, options)
+        lin = qdsim.linearize(
+            model, state["q"], state["u"], options, tau=state["tau"], wrench=state["wrench"]
+        )
+        scale = max(1.0, np.abs(lin.A).max())
+        np.testing.assert_allclose(d.jvp({"q": np.eye(model.nv)}).T, lin.A, atol=1e-8 * scale)
+        np.testing.assert_allclose(d.jvp({"u": np.eye(model.nu)}).T, lin.B, atol=1e-8 * scale)
+        if not d.step.info.derivative_exact:
+            left_out += 1
+            continue
+        w = rng.uniform(-1, 1, model.nv)
+        pulled = d.vjp(w, LIMITS)
+        for argument, tangent in tangents(model, rng, LIMITS).items():
+            ours = d.jvp({argument: tangent})
+            backward = np.sum(pulled[argument] * tangent)
+            size = max(1.0, np.abs(pulled[argument] * tangent).sum())
+            assert abs(w @ ours - backward) <= 1e-8 * size, argument
+            if argument in ("joint_damping", "actuator_damping"):
+                continue  # at their bound
+            for eps in (4e-5, 1e-5):
+                wide, narrow = (
+                    difference(model, state, {argument: tangent}, options, e)
+                    for e in (eps, 0.5 * eps)
+                )
+                if np.abs(wide - narrow).max() <= STANDARD * max(1.0, np.abs(ours).max()):
+                    break
+            else:
+                left_out += 1
+                continue
+            compared += 1
+            np.testing.assert_allclose(
+                ours, narrow, atol=STANDARD * max(1.0, np.abs(ours).max()), err_msg=argument
+            )
+    assert compared >= 0.7 * (compared + left_out)
+
+
+def test_batches_are_single_steps_and_steps_are_kept() -> None:
+    scene, rng = scenes()["box"], np.random.default_rng(8)
+    model = scene.model
+    q, u = (np.array(x) for x in zip(*(scene.sample(rng) for _ in range(6))))
+    own = {
+        "actuator_force_range": model.parameters.actuator_force_range
+        * rng.uniform(0.5, 2, (6, 1, 1)),
+        "joint_friction": model.parameters.joint_friction * rng.uniform(0.5, 2, (6, 1)),
+    }
+    own["actuator_force_range"][2] = [-np.inf, np.inf]
+    batch = qdsim.step_batch(model, q, u, OPTIONS["exact"], parameters=own)
+    for i in range(6):
+        variant = model.with_parameters(**{name: value[i] for name, value in own.items()})
+        step = qdsim.step(variant, q[i], u[i], OPTIONS["exact"])
+        np.testing.assert_array_equal(batch.q_next[i], step.q_next)
+        np.testing.assert_array_equal(batch.actuator_force[i], step.actuator_force)
+        np.testing.assert_array_equal(batch.actuator_limited[i], step.actuator_limited)
+        again = pickle.loads(pickle.dumps(step))
+        np.testing.assert_array_equal(again.actuator_force, step.actuator_force)
+        np.testing.assert_array_equal(again.actuator_limited, step.actuator_limited)
+        warm = qdsim.step(variant, q[i], u[i], OPTIONS["exact"], warm_start=step)
+        np.testing.assert_allclose(warm.q_next, step.q_next, atol=1e-7)
+        np.testing.assert_allclose(warm.actuator_force, step.actuator_force, atol=1e-5)
+
+
+def test_wrong_limits_are_named() -> None:
+    model = gripper(1.0)
+    for wrong, words in (
+        ([[1.0, -1.0], [0.0, 1.0]], "force_range must have lower < upper"),
+        ([[np.nan, 1.0], [0.0, 1.0]], "force_range"),
+        ([[np.inf, np.inf], [0.0, 1.0]], "force_range"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.with_parameters(actuator_force_range=wrong)
+        with pytest.raises(ValueError, match=r"actuator_force_range.*element 0: "):
+            qdsim.step_batch(
+                model,
+                model.default_q[None],
+                np.zeros((1, 2)),
+                parameters={"actuator_force_range": np.array([wrong])},
+            )
+    with pytest.raises(ValueError, match="friction must not be negative"):
+        model.with_parameters(joint_friction=-1.0)
+    with pytest.raises(TypeError, match="force_limits"):
+        qdsim.Options(force_limits=2.0)  # type: ignore[arg-type]
+
+
+def test_limits_from_tiny_to_huge() -> None:
+    """What a joint is pulled with by limits of 1e-12 to 1e12 N, and as friction."""
+    for limit in 10.0 ** np.arange(-12, 13, 3):
+        model = gripper(float(limit))
+        step = qdsim.step(model, qdsim.step(model, model.default_q, [0.1, 0.2]).q_next, [0.2, 0.3])
+        squeeze = min(limit, step.actuator_force[0])
+        np.testing.assert_allclose(step.actuator_force, squeeze, rtol=1e-6, atol=1e-9)
+        assert limit > 5 or step.actuator_force[0] == pytest.approx(limit, rel=1e-6, abs=1e-9)
+        block = slider(float(limit))
+        moved = qdsim.step(block, [0.0], [], wrench={"b": [0, 0, 1.0, 0, 0, 0]}).q_next
+        assert moved == pytest.approx([max(0.0, 1.0 - limit) * 0.005], abs=1e-12)
+
+
+def test_limits_of_files_are_mujocos() -> None:
+    """At rest, actuators pull with what mj_forward says, clamped by forcerange and actuatorfrcrange."""
+    rng = np.random.default_rng(12)
+    clamped = 0
+    for _ in range(30):
+        xml = chain(rng, 4, 1)
+        for name in ("position", "motor", "velocity", "general", "cylinder"):
+            force = f"{rng.uniform(-6, -1):.2f} {rng.uniform(1, 6):.2f}"
+            xml = xml.replace(f"<{name} ", f'<{name} forcerange="{force}" ')
+        xml = xml.replace('name="j1"', 'name="j1" actuatorfrcrange="-2 1"')
+        xml = xml.replace('name="j2"', f'name="j2" frictionloss="{rng.uniform(0, 3):.2f}"')
+        model, mj = qdsim.load(xml), mujoco.MjModel.from_xml_string(xml)
+        data = mujoco.MjData(mj)
+        q, u = draw(rng, model)
+        u = np.clip(20 * u, model.u_lower, model.u_upper)
+        slow = mj.actuator_actadr >= 0
+        data.qpos[:], data.ctrl[:] = q, u
+        data.act[mj.actuator_actadr[slow]] = u[slow]
+        mujoco.mj_forward(mj, data)
+        still = qdsim.step(model, q, u, qdsim.Options(held=model.joint_names))
+        np.testing.assert_allclose(
+            still.actuator_force, data.qfrc_actuator[model.actuated_v], rtol=1e-9, atol=1e-9
+        )
+        clamped += int(still.actuator_limited.sum())
+        assert model.parameters.joint_friction[2] == mj.dof_frictionloss[2]
+        again = qdsim.load(model.description.to_mjcf())
+        np.testing.assert_allclose(
+            again.parameters.actuator_force_range, model.parameters.actuator_force_range, rtol=1e-12
+        )
+    assert clamped > 20
