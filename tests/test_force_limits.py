@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 
 import mujoco
@@ -18,6 +19,8 @@ from test_parameter_derivatives import (
 )
 
 import qdsim
+from qdsim import planning, systems
+from qdsim.planning.task.robot import force_reach
 
 GRIPPER = """<mujoco><option gravity="0 0 0"/><worldbody>
   <body name="can"><joint name="can" type="free"/><geom type="sphere" size=".05" mass="0.5"/></body>
@@ -349,3 +352,57 @@ def test_limits_of_files_are_mujocos() -> None:
             again.parameters.actuator_force_range, model.parameters.actuator_force_range, rtol=1e-12
         )
     assert clamped > 20
+
+
+def test_holding_commands_stay_within_the_limits() -> None:
+    """A finger that bears a load at arm's length: held by as much as it can, else an error."""
+    model = qdsim.load(
+        """<mujoco><worldbody><body pos="0 0 1"><joint name="j" axis="0 -1 0"/>
+        <geom type="capsule" size=".02" fromto="0 0 0 .5 0 0"/></body>
+        <body name="b" pos=".4 0 1.07"><joint type="slide" axis="0 0 1"/><geom type="sphere" size=".05" mass=".2"/>
+        </body></worldbody><actuator><position joint="j" kp="50" gear="-2"/></actuator></mujoco>"""
+    )
+    needed = 0.2 * 9.81 * 0.4
+    for limit, held in ((2 * needed, True), (1.001 * needed, True), (0.9 * needed, False)):
+        bounded = model.with_parameters(actuator_force_range=[[-limit, limit]])
+        if held:
+            holding = planning.holding_command(bounded, [0.0, 0.0])
+            assert holding.torque == pytest.approx([needed], rel=1e-6)
+            after = qdsim.step(bounded, [0.0, 0.0], holding.u)
+            np.testing.assert_allclose(after.delta, 0.0, atol=1e-6)
+            assert after.actuator_force == pytest.approx([needed], rel=1e-6)
+        else:
+            with pytest.raises(planning.EquilibriumError):
+                planning.holding_command(bounded, [0.0, 0.0])
+
+
+def allegro(limit: float) -> planning.Task:
+    task = systems.load("allegro_sphere").tasks["half_turn"]
+    model = task.model
+    ranges = np.tile([-limit, limit], (model.nu, 1))
+    return dataclasses.replace(task, model=model.with_parameters(actuator_force_range=ranges))
+
+
+def test_a_plan_of_the_ball_pulls_with_what_an_allegro_hand_has() -> None:
+    task = allegro(0.7)
+    tree = planning.rrt(task, dataclasses.replace(task.planner, max_iterations=400), rng=1)
+    assert tree.reached
+    hardest = 0.0
+    for segment in tree.plan().segments:
+        q = segment.start
+        for u in segment.inputs:
+            step = qdsim.step(task.model, q, u, task.options)
+            q, hardest = step.q_next, max(hardest, np.abs(step.actuator_force).max())
+    assert 0.5 < hardest <= 0.7 * (1 + 1e-9)
+
+
+def test_reach_of_commands() -> None:
+    """What iMPC bounds its commands by, and holding commands theirs: limits over stiffness, through the gear."""
+    model = gripper(1.0).with_parameters(actuator_force_range=[[-2.0, 4.0], [-np.inf, 8.0]])
+    below, above = force_reach(model)
+    np.testing.assert_allclose(below, [-2 / 200, -np.inf])
+    np.testing.assert_allclose(above, [4 / 200, 8 * 2 / 400])
+    turned = qdsim.load(GRIPPER.replace('gear="2"', 'gear="-2"'))
+    turned = turned.with_parameters(actuator_force_range=[[-2.0, 4.0], [-3.0, 8.0]])
+    np.testing.assert_allclose(force_reach(turned)[0], [-2 / 200, -8 * 2 / 400])
+    np.testing.assert_allclose(force_reach(turned)[1], [4 / 200, 3 * 2 / 400])

@@ -15,7 +15,7 @@ from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond
-from qdsim.planning.task.robot import check_springs
+from qdsim.planning.task.robot import check_springs, force_reach
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["EquilibriumError", "ForceClosure", "Holding", "force_closure", "holding_command"]
@@ -93,7 +93,7 @@ def holding_command(
     actuators' springs are stretched by what contacts and loads ask of them,
     ``u = gear (q_a - (J_a' f + tau_a) / stiffness)``. Forces of joint limits and of bilateral
     constraints are not used. Where the command that the smallest forces need is beyond its bounds, the smallest forces
-    are those whose command is within.
+    are those whose command is within; so are forces that the actuators can pull with (``Actuator.force_range``).
 
     Args:
         model: the model.
@@ -126,6 +126,9 @@ def holding_command(
     low = _bounds("lower", lower, np.asarray(model.u_lower))
     high = _bounds("upper", upper, np.asarray(model.u_upper))
     joints, gear = model.actuated_v, np.asarray(model.actuator_gear)
+    rest = np.asarray(here[model.actuated_q] * gear)
+    below, above = force_reach(model)
+    low, high = np.maximum(low, rest + below), np.minimum(high, rest + above)
     stiffness = np.asarray(model.parameters.actuator_stiffness)
 
     def command(forces: Array) -> tuple[Array, Array]:

@@ -49,7 +49,7 @@ class ImpcOptions:
             robot is (``"robot"``, as published).
         reach: how far a command may be from where the robot is in the last iterate, before the step or after it,
             which bounds the forces of its springs; in the units of the command, one number or one per actuator; None:
-            any.
+            any. What the model's actuators can pull with (``Actuator.force_range``) bounds it besides.
         start: first guess: ``"squeeze"`` (the holding command and a ramp into contact), ``"rrt"``
             (the path of a tree of ``rrt_nodes`` nodes towards the goal), ``"hold"`` (CQDC §V-B2). A tuple
             of these (the same one twice, too: trees differ): each is iterated ``trials`` times, and the

@@ -26,6 +26,7 @@ __all__ = [
     "bounding_radii",
     "check_springs",
     "command_range",
+    "force_reach",
     "joint_limits",
     "levers",
     "mass_metric",
@@ -109,6 +110,16 @@ def command_range(model: Model) -> tuple[Array, Array]:
         np.maximum(ends.min(axis=1), model.u_lower),
         np.minimum(ends.max(axis=1), model.u_upper),
     )
+
+
+@once
+def force_reach(model: Model) -> tuple[Array, Array]:
+    """How far ``(nu,)`` a command may be below and above where its joint is, for what the actuator can pull with:
+    ``(<= 0, >= 0)``, infinite where there is no limit."""
+    stiffness = np.asarray(model.parameters.actuator_stiffness)[:, None]
+    ends = np.asarray(model.parameters.actuator_force_range) / stiffness
+    ends = np.sort(ends * np.asarray(model.actuator_gear)[:, None], axis=1)
+    return np.minimum(ends[:, 0], 0.0), np.maximum(ends[:, 1], 0.0)
 
 
 def room(x: Array, lower: Array, upper: Array) -> tuple[Array, Array]:

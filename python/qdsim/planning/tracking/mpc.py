@@ -164,7 +164,7 @@ class Mpc:
     def _within_reach(self, q: Array, u: Array) -> Array:
         """The command (nu,), no further from where the robot is before and after the step, ``q`` (2, nq), than the
         options allow."""
-        if self._parts.reach is not None:
+        if self._parts.is_reach_limited:
             lower, upper = self._parts.within_reach(q)
             u = np.clip(u, lower[0], upper[0])
         return self._parts.bounded(u)

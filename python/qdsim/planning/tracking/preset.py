@@ -51,7 +51,7 @@ def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions
     Args:
         task: what to do.
         force: N or Nm at the joint, what an actuator can pull with, one number or one per actuator; None: what
-            presses with 30 times the object's weight.
+            presses with 30 times the object's weight, and no more than the model's actuators can.
 
     Raises:
         TypeError, ValueError: naming the argument.
@@ -62,7 +62,8 @@ def dexterous(task: Task, force: float | ArrayLike | None = None) -> ImpcOptions
     stiffness = np.asarray(model.parameters.actuator_stiffness)
     weight = object_weight(model, task.space, task.length)
     arm = levers(model, task.start)
-    limit = PRESS * weight * np.maximum(arm, 1e-6)
+    strongest = np.abs(model.parameters.actuator_force_range).min(axis=1, initial=np.inf)
+    limit = np.minimum(PRESS * weight * np.maximum(arm, 1e-6), np.maximum(strongest, 1e-6))
     if force is not None:
         limit = spread("force", numbers("force", force, per="actuator", above=0), model.nu)
     tip = (

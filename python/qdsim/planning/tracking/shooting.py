@@ -14,7 +14,7 @@ from qdsim.array_type import Array
 from qdsim.batch import feedback_rollout, rollout
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
-from qdsim.planning.task.robot import room
+from qdsim.planning.task.robot import force_reach, room
 from qdsim.planning.tracking.cost_model import CostModel
 from qdsim.step import Options
 
@@ -88,7 +88,10 @@ class Shooting:
         self.step_options = step if options.limits else step.replace(joint_limits=False)
         self.smooth_options = step.replace(joint_limits=False)
         self.boxes = options.boxes(model.nu)
-        self.reach = None if options.reach is None else spread("reach", options.reach, model.nu)
+        own = np.inf if options.reach is None else spread("reach", options.reach, model.nu)
+        below, above = force_reach(model) if step.force_limits else (-np.inf, np.inf)
+        self.reach = np.maximum(below, -own), np.minimum(above, own)
+        self.is_reach_limited = bool(np.any(np.isfinite(self.reach)))
         self.moves = np.tile(self.cost.moves, (options.horizon, 1, 1))
         self.is_flat = model.nq == model.nv  # no quaternions: displacements are differences
         free = np.full(model.nu, np.inf)
@@ -203,7 +206,7 @@ class Shooting:
     def _command_box(self, center: Array, radius: Array, q: Array) -> tuple[Array, Array]:
         """Bounds of the commands (T, nu) around ``center``, within limits and reach along ``q`` (T + 1, nq)."""
         lower, upper = center - radius, center + radius
-        if self.reach is not None:
+        if self.is_reach_limited:
             nearest, furthest = self.within_reach(q)
             lower = np.clip(lower, nearest, furthest)
             upper = np.clip(upper, nearest, furthest)
@@ -215,10 +218,9 @@ class Shooting:
         From where the robot is to where the step takes it: what moves freely follows its command, and is only
         held back where it would press.
         """
-        assert self.reach is not None
         robot = self.robot_command(q)
         before, after = robot[:-1], robot[1:]
-        return np.minimum(before, after) - self.reach, np.maximum(before, after) + self.reach
+        return np.minimum(before, after) + self.reach[0], np.maximum(before, after) + self.reach[1]
 
     def robot_command(self, q: Array) -> Array:
         """Commands (..., nu) that leave the robot where it is in ``q`` (..., nq)."""
