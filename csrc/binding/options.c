@@ -41,9 +41,10 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,
-          &settings.soft_constraints, &settings.contact_compliance, &settings.force_limits, &PyTuple_Type, &held,
-          &settings.soften, &settings.tolerance, &settings.iteration_limit, &settings.dynamic,
-          &settings.restitution, &settings.bounce_speed, &settings.recovery_speed)) {
+          &settings.soft_constraints, &settings.contact_compliance, &settings.force_limits,
+          &PyTuple_Type, &held, &settings.soften, &settings.tolerance, &settings.iteration_limit,
+          &settings.dynamic, &settings.restitution, &settings.bounce_speed,
+          &settings.recovery_speed)) {
     return NULL;
   }
   options_object *self = (options_object *)type->tp_alloc(type, 0);

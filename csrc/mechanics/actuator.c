@@ -12,7 +12,7 @@ static double softening(const qd_model *model, int i, const actuator_point *at) 
          at->rate * (p->actuator_damping[i] - slope[1] * at->u);
 }
 
-actuator_force actuator_force_at(const qd_model *model, int i, const actuator_point *at) {
+actuator_force actuator_force_general(const qd_model *model, int i, const actuator_point *at) {
   const model_parameters *p = &model->parameters;
   const double command = at->u / model->actuator_gear[i];
   const double gain = p->actuator_gain[i] + model->actuator_gain_slope[2 * i] * at->l;

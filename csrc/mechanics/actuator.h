@@ -27,7 +27,18 @@ typedef struct actuator_force {
   double at_rest, stiffness;
 } actuator_force;
 
-actuator_force actuator_force_at(const qd_model *model, int actuator, const actuator_point *at);
+actuator_force actuator_force_general(const qd_model *model, int actuator,
+                                      const actuator_point *at);
+
+static inline actuator_force actuator_force_at(const qd_model *model, int actuator,
+                                               const actuator_point *at) {
+  if (!model->actuators_are_springs) {
+    return actuator_force_general(model, actuator, at);
+  }
+  const double k = model->parameters.actuator_stiffness[actuator];
+  const actuator_force force = {k * (at->u / model->actuator_gear[actuator] - at->l), k};
+  return force;
+}
 
 /* Derivatives of that force by the coordinate, the command, the actuator's parameters and the rate,
  * d fixed.

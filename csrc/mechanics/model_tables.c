@@ -150,6 +150,14 @@ void model_stiffness_fill(qd_model *m) {
     }
   }
   m->smallest_stiffness = smallest < INFINITY ? smallest : 0.0;
+  const model_parameters *p = &m->parameters;
+  m->actuators_are_springs = 1;
+  for (int i = 0; i < m->nu; ++i) {
+    const double *slope = m->actuator_gain_slope + 2 * i;
+    const int more = p->actuator_gain[i] != 0.0 || p->actuator_bias[i] != 0.0 ||
+                     p->actuator_damping[i] != 0.0 || slope[0] != 0.0 || slope[1] != 0.0;
+    m->actuators_are_springs &= !more;
+  }
 }
 
 void model_compliance_fill(qd_model *m) {

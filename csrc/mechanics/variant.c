@@ -194,7 +194,9 @@ void model_variant_set(model_variant *variant, const double *const values[QD_PAR
       memcpy(parameter_values(&m->parameters, (qd_parameter)i), values[i], size * sizeof(double));
     }
   }
-  if (values[QD_PARAMETER_ACTUATOR_STIFFNESS] != NULL) {
+  if (values[QD_PARAMETER_ACTUATOR_STIFFNESS] != NULL ||
+      values[QD_PARAMETER_ACTUATOR_GAIN] != NULL || values[QD_PARAMETER_ACTUATOR_BIAS] != NULL ||
+      values[QD_PARAMETER_ACTUATOR_DAMPING] != NULL) {
     model_stiffness_fill(m);
   }
   if (values[QD_PARAMETER_PAIR_COMPLIANCE] != NULL) {

@@ -82,6 +82,7 @@ static void add_springs(problem *p, const qd_model *model, const qd_step_options
                         const island *one, const double *q, const double *u) {
   const model_parameters *par = &model->parameters;
   const double rate = damping_rate(o);
+  const int clamps = o->force_limits && model->bounded_forces > 0;
   double *b = p->b + one->variable;
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
@@ -95,7 +96,7 @@ static void add_springs(problem *p, const qd_model *model, const qd_step_options
         continue;
       }
       *diagonal += force.stiffness;
-      b[i] -= o->force_limits ? actuator_clamp(model, actuator[k], force.at_rest) : force.at_rest;
+      b[i] -= clamps ? actuator_clamp(model, actuator[k], force.at_rest) : force.at_rest;
     }
     if (par->joint_stiffness[joint] > 0.0) {
       *diagonal += par->joint_stiffness[joint];

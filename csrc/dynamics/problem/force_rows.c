@@ -69,17 +69,28 @@ static int is_at(double force, double limit) {
   return isfinite(limit) && fabs(force - limit) <= AT_LIMIT * fabs(limit);
 }
 
+/* Of actuators without a row. */
+static void clamp_forces(const qd_model *model, double *force, double *at_limit) {
+  for (int i = 0; i < model->nu; ++i) {
+    const double *range = model->parameters.actuator_force_range + 2 * i;
+    at_limit[i] = force[i] <= range[0] || force[i] >= range[1];
+    force[i] = actuator_clamp(model, i, force[i]);
+  }
+}
+
 void problem_actuator_forces(const problem *p, const qd_model *model, const qd_step_options *o,
                              const qd_step_input *input, const double *delta, double *force) {
   double *at_limit = force + model->nu;
+  const double rate = damping_rate(o);
   for (int i = 0; i < model->nu; ++i) {
     const int dof = model->actuator_dof[i];
-    const double *range = model->parameters.actuator_force_range + 2 * i;
-    const actuator_point at = {input->q[model->dof_q[dof]], input->u[i], damping_rate(o)};
+    const actuator_point at = {input->q[model->dof_q[dof]], input->u[i], rate};
     const actuator_force found = actuator_force_at(model, i, &at);
-    const double free = found.at_rest - found.stiffness * delta[dof];
-    force[i] = o->force_limits ? actuator_clamp(model, i, free) : free;
-    at_limit[i] = o->force_limits && (free <= range[0] || free >= range[1]);
+    force[i] = found.at_rest - found.stiffness * delta[dof];
+    at_limit[i] = 0.0;
+  }
+  if (o->force_limits && model->bounded_forces > 0) {
+    clamp_forces(model, force, at_limit);
   }
   for (int i = 0; i < p->force_row_count; ++i) {
     const force_row *row = p->force_row + i;

@@ -50,7 +50,8 @@ void constraint_rows_assemble(problem *p, const qd_model *model, const kinematic
  * Without stiffness it is a number, and is clamped. */
 static inline int actuator_has_row(const qd_model *model, const qd_step_options *o, int actuator,
                                    const actuator_force *force) {
-  return o->force_limits && force->stiffness > 0.0 && actuator_is_bounded(model, actuator);
+  return model->bounded_forces > 0 && o->force_limits && force->stiffness > 0.0 &&
+         actuator_is_bounded(model, actuator);
 }
 
 /* Column of a DOF in the matrices of its island. */

@@ -93,23 +93,23 @@ typedef struct problem {
   int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
   int tendon_row_count, force_row_count;                     /* likewise */
   islands islands;
-  int *variable_of_dof;       /* (nv) -1: held */
-  int *dof_of_variable;       /* (nv) */
-  double *epsilon;            /* (nv) mass factor of each DOF's tree */
-  double *mass_row;           /* (nv) scratch */
-  double *gravity;            /* (nv) generalised force of gravity */
-  double *applied;            /* (nv) that of tau and the wrenches */
-  double *v;                  /* (nv) velocity, of the second-order step, with the next three */
-  double *rate;               /* (nv) acceleration */
-  body_motion motion_in_time; /* under v and -v / h, then under v and that of the solution */
-  double *inertial;           /* (nv) force that v and -v / h need */
-  double *b;                  /* (n) */
-  double *g;                  /* (row_count) */
-  double *compliance;         /* (row_count) of rows that give way, else 0 */
-  double *lower, *upper;      /* (row_count) of intervals */
+  int *variable_of_dof;        /* (nv) -1: held */
+  int *dof_of_variable;        /* (nv) */
+  double *epsilon;             /* (nv) mass factor of each DOF's tree */
+  double *mass_row;            /* (nv) scratch */
+  double *gravity;             /* (nv) generalised force of gravity */
+  double *applied;             /* (nv) that of tau and the wrenches */
+  double *v;                   /* (nv) velocity, of the second-order step, with the next three */
+  double *rate;                /* (nv) acceleration */
+  body_motion motion_in_time;  /* under v and -v / h, then under v and that of the solution */
+  double *inertial;            /* (nv) force that v and -v / h need */
+  double *b;                   /* (n) */
+  double *g;                   /* (row_count) */
+  double *compliance;          /* (row_count) of rows that give way, else 0 */
+  double *lower, *upper;       /* (row_count) of intervals */
   double *by_lower, *by_upper; /* (row_count) of derivatives: how forces move with limits */
-  double *four_w;             /* (row_count, 4) scratch of differentiate.c */
-  friction_row *friction_row; /* (row_count) of contacts */
+  double *four_w;              /* (row_count, 4) scratch of differentiate.c */
+  friction_row *friction_row;  /* (row_count) of contacts */
   int friction_row_count;
   int *cone_kind, *cone_dim;    /* (cone_count) */
   double *target_mu;            /* (cone_count) */
