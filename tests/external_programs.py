@@ -85,6 +85,21 @@ def friction_program(name: str, form: Literal["forces", "velocities"]) -> Progra
     return Program(f"{name}, {form}", Q, b, G, g, cones, np.zeros((0, len(b))), np.zeros(0))
 
 
+def complementarity_names(kind: str) -> list[str]:
+    """Problems of a kind: "lcp", "mlcp", "rolling" or "planar"."""
+    with np.load(DATA / "siconos_complementarity.npz") as data:
+        return sorted({key.split("/")[1] for key in data.files if key.split("/")[0] == kind})
+
+
+def complementarity(kind: str, name: str) -> tuple[Matrix, dict[str, Matrix]]:
+    """A problem's matrix, and its other arrays: q, mu, free."""
+    with np.load(DATA / "siconos_complementarity.npz") as data:
+        own = {k.split("/")[2]: data[k] for k in data.files if k.startswith(f"{kind}/{name}/")}
+    matrix = np.zeros(tuple(own.pop("shape")))
+    matrix[own.pop("row"), own.pop("column")] = own.pop("value")
+    return matrix, own
+
+
 def control_names() -> list[str]:
     with np.load(DATA / "mpc_qps.npz") as data:
         return sorted({key.split("/")[0] for key in data.files})

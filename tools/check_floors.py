@@ -43,7 +43,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"overlaps"},
     {"loading"},
     {"pressure"},
-    {"step", "batch", "cone", "differential", "ocp"},
+    {"step", "batch", "complementarity", "cone", "differential", "ocp"},
     {"batch_products"},
     {"dynamics", "velocities"},
     {"jax", "torch"},

@@ -248,6 +248,15 @@ extern const char ocp_solve_doc[];
 PyObject *ocp_solve_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                              PyObject *kwnames);
 
+/* ---------------------------------------------------------------- complementarity.c */
+
+extern const char lcp_solve_doc[];
+extern const char mlcp_solve_doc[];
+extern const char coulomb_solve_doc[];
+PyObject *lcp_solve_function(PyObject *module, PyObject *args);
+PyObject *mlcp_solve_function(PyObject *module, PyObject *args);
+PyObject *coulomb_solve_function(PyObject *module, PyObject *args);
+
 /* ---------------------------------------------------------------- cone_program.c, benchmark.c */
 
 extern const char cone_solve_doc[];

@@ -170,6 +170,134 @@ size_t qd_cost_scratch(int n);
 /* Positive semidefinite counts up to rounding, 1e-10 n of a unit diagonal. */
 qd_cost_fault qd_cost_check(int n, const double *Q, double *scratch, int *row, int *column);
 
+/* ---------------------------------------------------------------- complementarity
+ *   w = M z + q,   z >= 0,   w >= 0,   z_i w_i = 0 */
+
+typedef struct qd_lcp_options {
+  double tolerance; /* on |min(z, w)|, z beside its largest entry, w beside its terms; 1e-9 */
+  int pivot_limit;  /* of one run; 0: many, by the size */
+} qd_lcp_options;
+
+typedef struct qd_lcp_info {
+  qd_status status;
+  int pivots, refactorizations; /* of all tries */
+  int tries;        /* runs with other covering vectors, or a fresh inverse each pivot */
+  int ended_on_ray; /* 1: the last run did */
+  double residual;  /* of z and w, as the tolerance; infinite if there is none */
+} qd_lcp_info;
+
+typedef struct qd_lcp_workspace qd_lcp_workspace;
+
+qd_lcp_options qd_lcp_options_default(void);
+/* Heap block for problems of exactly this size. NULL if memory is exhausted or n < 1. */
+qd_lcp_workspace *qd_lcp_workspace_create(int n);
+void qd_lcp_workspace_destroy(qd_lcp_workspace *workspace);
+/* Lemke's method, lexicographic; M (n, n) any matrix, row-major. Without allocating. Fills z, w (n)
+ * and info, always. QD_OK: z and w solve it to the tolerance. QD_INFEASIBLE: z is a certificate, z
+ * >= 0, M'z <= 0, q'z < 0, so that nothing nonnegative has a nonnegative w. QD_NUMERICAL_TROUBLE
+ * with ended_on_ray: neither was found; where M is copositive plus, there is none. */
+qd_status qd_lcp_solve(qd_lcp_workspace *workspace, const qd_lcp_options *options, const double *M,
+                       const double *q, double *z, double *w, qd_lcp_info *info);
+
+/* Mixed: A u + C v + a = 0, w = D u + B v + b, v >= 0, w >= 0, v_i w_i = 0, u free. */
+typedef struct qd_mlcp_problem {
+  const double *A; /* (equalities, free) row-major; any of them may have no rows or columns */
+  const double *C; /* (equalities, n) */
+  const double *D; /* (n, free) */
+  const double *B; /* (n, n) */
+  const double *a; /* (equalities) */
+  const double *b; /* (n) */
+} qd_mlcp_problem;
+
+typedef struct qd_mlcp_workspace qd_mlcp_workspace;
+
+/* For problems of exactly these sizes, none below 0. NULL otherwise or if memory is exhausted. */
+qd_mlcp_workspace *qd_mlcp_workspace_create(int equalities, int free_count, int n);
+void qd_mlcp_workspace_destroy(qd_mlcp_workspace *workspace);
+/* Eliminates the free variables with the equalities and solves what is left as qd_lcp_solve does.
+ * Fills u (free), v, w (n) and info, always. QD_INFEASIBLE: what is left has no point with v, w >=
+ * 0, proven as there. Equalities may outnumber free variables, or depend on each other. */
+qd_status qd_mlcp_solve(qd_mlcp_workspace *workspace, const qd_lcp_options *options,
+                        const qd_mlcp_problem *problem, double *u, double *v, double *w,
+                        qd_lcp_info *info);
+
+/* ---------------------------------------------------------------- Coulomb friction
+ *   w = W lambda + q,   every contact: w_n >= 0, |D^-1 lambda_tail| <= lambda_n, lambda_n w_n = 0,
+ *   lambda_tail'w_tail + lambda_n |D w_tail| = 0
+ * on forces lambda and speeds w of contacts whose rows are a normal and its tail (tangents,
+ * torsion, rolling), D the diagonal of their friction coefficients. W (n, n) is symmetric, positive
+ * semidefinite, of any rank: the Delassus matrix. Unlike its convex relaxation the law may have
+ * several solutions, or none. */
+
+#define QD_COULOMB_DIM 6 /* rows of a block at most */
+
+typedef enum qd_block_kind {
+  QD_BLOCK_CONTACT = 0, /* one cone over all tail rows; one row: frictionless */
+  QD_BLOCK_SPLIT,       /* two: of the first two tail rows (tangents), and of the others */
+  QD_BLOCK_FREE         /* lambda free, w = 0 */
+} qd_block_kind;
+
+typedef struct qd_coulomb_problem {
+  int block_count;       /* >= 1 */
+  const int *block_dim;  /* (block_count) rows of each, 1 .. QD_COULOMB_DIM; n in all */
+  const int *block_kind; /* (block_count) a qd_block_kind each */
+  const int *row_start;  /* (n + 1) W by rows: entries row_start[i] .. row_start[i + 1] - 1, */
+  const int *column;     /* their columns, in any order, and their */
+  const double *value;   /* values */
+  const double *q;       /* (n) */
+  const double *weight;  /* (n) D >= 0 at tail rows; at other rows not looked at */
+} qd_coulomb_problem;
+
+typedef struct qd_coulomb_options {
+  double tolerance;    /* on the error (below); default 1e-9 */
+  int iteration_limit; /* of the path, from each of its starts; default 150 */
+  int stop_after; /* > 0: exactly the best of so many iterations, whatever its error; default 0 */
+} qd_coulomb_options;
+
+typedef enum qd_coulomb_method {
+  QD_COULOMB_NONE,
+  QD_COULOMB_FREE,  /* no force: q_n >= 0 */
+  QD_COULOMB_PATH,  /* interior point path of the law itself */
+  QD_COULOMB_NEWTON /* Newton on the active set that the path has shown */
+} qd_coulomb_method;
+
+/* Its name in words, a constant. */
+const char *qd_coulomb_method_name(qd_coulomb_method method);
+
+typedef struct qd_coulomb_info {
+  qd_status status;
+  qd_coulomb_method method;
+  int unique;     /* 1: of a strict set whose equations are regular and turn no orientation; 0:
+                     the solution found may be one of several */
+  int iterations; /* of the path */
+  int factorizations;
+  double error;        /* the largest |min(lambda_n, w_n)| and distance of D^-1 lambda_tail from the
+                          projection of D^-1 lambda_tail - D w_tail on the disc of radius lambda_n,
+                          forces and speeds each beside their largest (of lambda and of q) */
+  double penetration;  /* the certificate in the caller's units: largest -w_n, */
+  double cone;         /* |D^-1 lambda_tail| - lambda_n and -lambda_n, */
+  double normal_power; /* |lambda_n w_n|, */
+  double slip_power;   /* |lambda_tail'w_tail + lambda_n |D w_tail||, */
+  double free;         /* and |w| of free blocks */
+  int row, other;      /* of QD_BAD_ARGUMENT: where W is not symmetric, or -1 */
+} qd_coulomb_info;
+
+typedef struct qd_coulomb_workspace qd_coulomb_workspace;
+
+qd_coulomb_options qd_coulomb_options_default(void);
+/* Heap block for problems of this one's blocks and pattern of W. NULL if memory is exhausted or the
+ * sizes make no sense. */
+qd_coulomb_workspace *qd_coulomb_workspace_create(const qd_coulomb_problem *problem);
+void qd_coulomb_workspace_destroy(qd_coulomb_workspace *workspace);
+size_t qd_coulomb_workspace_bytes(const qd_coulomb_workspace *workspace);
+/* Solves, without allocating; fills force and w (n) and info, always: the best that was found.
+ * QD_OK: the error is within the tolerance (or stop_after was given). QD_ITERATION_LIMIT and
+ * QD_NUMERICAL_TROUBLE: no solution was found. QD_INFEASIBLE: force is a certificate: it is zero at
+ * tails, >= 0 at normals, W force = 0 and q'force < 0, so no force keeps every w_n >= 0. */
+qd_status qd_coulomb_solve(qd_coulomb_workspace *workspace, const qd_coulomb_options *options,
+                           const qd_coulomb_problem *problem, double *force, double *w,
+                           qd_coulomb_info *info);
+
 /* ---------------------------------------------------------------- optimal control
  *   minimise    sum_{t=0}^{T-1}  1/2 u_t'R_t u_t + r_t'u_t + 1/2 d_t'S_t d_t + s_t'd_t
  *                                + 1/2 x_{t+1}'Q_t x_{t+1} + q_t'x_{t+1}

@@ -32,6 +32,17 @@ from .batch_products import (
     rollout_vjp,
     vjp_batch,
 )
+from .complementarity import (
+    CoulombInfo,
+    CoulombSolution,
+    LcpInfo,
+    LcpSolution,
+    MlcpSolution,
+    UnsolvedError,
+    solve_coulomb,
+    solve_lcp,
+    solve_mlcp,
+)
 from .cone import ConeSolution, solve_cone_program
 from .description import Description, ModelWarning, PointCloud, SceneBuilder
 from .differential import Differential, differentiate, jvp, vjp
@@ -62,6 +73,8 @@ __all__ = [
     "BatchPushforwards",
     "BatchSteps",
     "ConeSolution",
+    "CoulombInfo",
+    "CoulombSolution",
     "Description",
     "Differential",
     "DynamicDifferential",
@@ -69,7 +82,10 @@ __all__ = [
     "DynamicOptions",
     "DynamicStep",
     "Identified",
+    "LcpInfo",
+    "LcpSolution",
     "Linearization",
+    "MlcpSolution",
     "Model",
     "ModelWarning",
     "OcpSolution",
@@ -85,6 +101,7 @@ __all__ = [
     "SolverInfo",
     "Step",
     "body_poses",
+    "UnsolvedError",
     "build",
     "differentiate",
     "differentiate_dynamic",
@@ -106,6 +123,9 @@ __all__ = [
     "rollout_vjp",
     "smoothing",
     "solve_cone_program",
+    "solve_coulomb",
+    "solve_lcp",
+    "solve_mlcp",
     "solve_ocp_qp",
     "step",
     "step_batch",

@@ -402,6 +402,53 @@ def _solve_cone_program(
     upper: npt.ArrayLike | None,
     /,
 ) -> tuple[_Vector, _Vector, _Vector, _Vector, SolverInfo]: ...
+def _solve_lcp(
+    M: _Vector, q: _Vector, tolerance: float, pivot_limit: int, /
+) -> tuple[_Vector, _Vector, tuple[str, int, int, int, bool, float, float]]: ...
+def _solve_mlcp(
+    A: _Vector,
+    C: _Vector,
+    D: _Vector,
+    B: _Vector,
+    a: _Vector,
+    b: _Vector,
+    tolerance: float,
+    pivot_limit: int,
+    /,
+) -> tuple[_Vector, _Vector, _Vector, tuple[str, int, int, int, bool, float, float]]: ...
+def _solve_coulomb(
+    dims: npt.NDArray[np.int32],
+    kinds: npt.NDArray[np.int32],
+    row_start: npt.NDArray[np.int32],
+    column: npt.NDArray[np.int32],
+    value: _Vector,
+    q: _Vector,
+    weight: _Vector,
+    tolerance: float,
+    iteration_limit: int,
+    stop_after: int,
+    repeat: int,
+    /,
+) -> tuple[
+    _Vector,
+    _Vector,
+    tuple[
+        str,
+        str,
+        bool,
+        int,
+        int,
+        float,
+        float,
+        float,
+        float,
+        float,
+        float,
+        int,
+        int,
+        float,
+    ],
+]: ...
 def _solve_ocp_qp(
     A: _Vector,
     B: _Vector,

@@ -1,0 +1,365 @@
+#include "numerics/coulomb/block_lu.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+
+#define MASK_BITS 64
+/* A pivot below this share of its tile's largest entry is rounding: this share stands in. */
+#define SMALLEST_PIVOT 1e-15
+
+void block_lu_lay_out(block_lu *lu, size_t count, size_t fill, arena *a) {
+  const size_t words = (count + MASK_BITS - 1) / MASK_BITS;
+  lu->count = (int)count;
+  lu->fill_room = (int)fill;
+  lu->position = arena_ints(a, count);
+  lu->tile = arena_ints(a, count);
+  lu->start = arena_ints(a, count + 1);
+  lu->below = arena_ints(a, fill + 1);
+  lu->row_start = arena_ints(a, count + 1);
+  lu->row_column = arena_ints(a, fill + 1);
+  lu->row_entry = arena_ints(a, fill + 1);
+  lu->lower = arena_doubles(a, 16 * fill + 16);
+  lu->upper = arena_doubles(a, 16 * fill + 16);
+  lu->inverse = arena_doubles(a, 16 * count);
+  lu->vector = arena_doubles(a, 4 * count);
+  lu->place = arena_ints(a, count);
+  lu->mask = arena_take(a, (count + 1) * words * sizeof(uint64_t));
+}
+
+/* ------------------------------------------------------------ order and pattern */
+
+static int bits_of(const uint64_t *mask, size_t words) {
+  int count = 0;
+  for (size_t w = 0; w < words; ++w) {
+    count += __builtin_popcountll(mask[w]);
+  }
+  return count;
+}
+
+static void read_pattern(block_lu *lu, const block_matrix *pattern, size_t words) {
+  memset(lu->mask, 0, (size_t)lu->count * words * sizeof(uint64_t));
+  for (int i = 0; i < lu->count; ++i) {
+    uint64_t *row = lu->mask + (size_t)i * words;
+    for (int e = pattern->row_start[i]; e < pattern->row_start[i + 1]; ++e) {
+      const int j = pattern->column[e];
+      if (j != i) {
+        row[j / MASK_BITS] |= (uint64_t)1 << (j % MASK_BITS);
+      }
+    }
+    lu->place[i] = bits_of(row, words); /* degrees */
+    lu->position[i] = -1;
+  }
+}
+
+static int choose_tile(const block_lu *lu) {
+  int best = -1;
+  for (int i = 0; i < lu->count; ++i) {
+    if (lu->position[i] < 0 && (best < 0 || lu->place[i] < lu->place[best])) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+/* Its neighbours become each other's; they are noted, as tiles, behind lu->fill. */
+static void eliminate_tile(block_lu *lu, int own, size_t words) {
+  const uint64_t *row = lu->mask + (size_t)own * words;
+  for (size_t w = 0; w < words; ++w) {
+    for (uint64_t left = row[w]; left; left &= left - 1) {
+      const int j = (int)w * MASK_BITS + __builtin_ctzll(left);
+      uint64_t *other = lu->mask + (size_t)j * words;
+      for (size_t v = 0; v < words; ++v) {
+        other[v] |= row[v];
+      }
+      other[j / MASK_BITS] &= ~((uint64_t)1 << (j % MASK_BITS));
+      other[own / MASK_BITS] &= ~((uint64_t)1 << (own % MASK_BITS));
+      lu->place[j] = bits_of(other, words);
+      if (lu->fill < lu->fill_room) {
+        lu->below[lu->fill] = j;
+      }
+      ++lu->fill;
+    }
+  }
+}
+
+static void sort_positions(int *values, int count) {
+  for (int i = 1; i < count; ++i) {
+    const int value = values[i];
+    int at = i;
+    for (; at > 0 && values[at - 1] > value; --at) {
+      values[at] = values[at - 1];
+    }
+    values[at] = value;
+  }
+}
+
+static void find_rows(block_lu *lu) {
+  memset(lu->row_start, 0, ((size_t)lu->count + 1) * sizeof(int));
+  for (int e = 0; e < lu->fill; ++e) {
+    ++lu->row_start[lu->below[e] + 1];
+  }
+  for (int j = 0; j < lu->count; ++j) {
+    lu->row_start[j + 1] += lu->row_start[j];
+    lu->place[j] = lu->row_start[j];
+  }
+  for (int k = 0; k < lu->count; ++k) {
+    for (int e = lu->start[k]; e < lu->start[k + 1]; ++e) {
+      const int at = lu->place[lu->below[e]]++;
+      lu->row_column[at] = k;
+      lu->row_entry[at] = e;
+    }
+  }
+}
+
+int block_lu_analyse(block_lu *lu, const block_matrix *pattern) {
+  lu->count = pattern->count;
+  const size_t words = ((size_t)lu->count + MASK_BITS - 1) / MASK_BITS;
+  lu->fill = 0;
+  read_pattern(lu, pattern, words);
+  for (int k = 0; k < lu->count; ++k) {
+    const int own = choose_tile(lu);
+    lu->start[k] = lu->fill;
+    lu->position[own] = k;
+    lu->tile[k] = own;
+    eliminate_tile(lu, own, words);
+  }
+  lu->start[lu->count] = lu->fill;
+  if (lu->fill > lu->fill_room) {
+    return 0;
+  }
+  for (int k = 0; k < lu->count; ++k) {
+    for (int e = lu->start[k]; e < lu->start[k + 1]; ++e) {
+      lu->below[e] = lu->position[lu->below[e]];
+    }
+    sort_positions(lu->below + lu->start[k], lu->start[k + 1] - lu->start[k]);
+  }
+  find_rows(lu);
+  return 1;
+}
+
+/* ------------------------------------------------------------ tiles */
+
+/* C -= A B */
+LANES_INLINE void subtract_product(double *C, const double *A, const double *B) {
+  const lanes a0 = LANES_OF(A), a1 = LANES_OF(A + 4), a2 = LANES_OF(A + 8), a3 = LANES_OF(A + 12);
+  for (int b = 0; b < 16; b += 4) {
+    LANES_AT(C + b) -= (a0 * B[b] + a1 * B[b + 1]) + (a2 * B[b + 2] + a3 * B[b + 3]);
+  }
+}
+
+/* y -= A x */
+LANES_INLINE void subtract_image(double *y, const double *A, const double *x) {
+  LANES_AT(y) -= (LANES_OF(A) * x[0] + LANES_OF(A + 4) * x[1]) +
+                 (LANES_OF(A + 8) * x[2] + LANES_OF(A + 12) * x[3]);
+}
+
+/* y -= A'x */
+LANES_INLINE void subtract_transposed(double *y, const double *A, const double *x) {
+  const lanes v = LANES_OF(x);
+  const lanes p0 = LANES_OF(A) * v, p1 = LANES_OF(A + 4) * v, p2 = LANES_OF(A + 8) * v,
+              p3 = LANES_OF(A + 12) * v;
+  lanes sums;
+  lanes_sums(&sums, &p0, &p1, &p2, &p3);
+  LANES_AT(y) -= sums;
+}
+
+/* y = A x */
+LANES_INLINE void set_image(double *y, const double *A, const double *x) {
+  LANES_AT(y) = (LANES_OF(A) * x[0] + LANES_OF(A + 4) * x[1]) +
+                (LANES_OF(A + 8) * x[2] + LANES_OF(A + 12) * x[3]);
+}
+
+/* The inverse in place, by Gauss and Jordan with row pivots; notes the weakest pivot and the sign
+ * of the determinant. */
+static void invert(double *A, double *weakest, int *sign) {
+  double work[4][8];
+  double size = max_norm(A, 16);
+  size = size > 0.0 ? size : 1.0;
+  for (int a = 0; a < 4; ++a) {
+    for (int b = 0; b < 4; ++b) {
+      work[a][b] = A[4 * b + a];
+      work[a][4 + b] = a == b;
+    }
+  }
+  for (int k = 0; k < 4; ++k) {
+    int best = k;
+    for (int a = k + 1; a < 4; ++a) {
+      best = fabs(work[a][k]) > fabs(work[best][k]) ? a : best;
+    }
+    for (int b = 0; b < 8 && best != k; ++b) {
+      const double kept = work[k][b];
+      work[k][b] = work[best][b];
+      work[best][b] = kept;
+    }
+    double pivot = work[k][k];
+    *weakest = smaller(fabs(pivot) / size, *weakest);
+    if (!(fabs(pivot) > SMALLEST_PIVOT * size)) {
+      pivot = SMALLEST_PIVOT * size;
+    }
+    *sign *= (pivot < 0.0) == (best != k) ? 1 : -1;
+    const double per = 1.0 / pivot;
+    for (int b = 0; b < 8; ++b) {
+      work[k][b] *= per;
+    }
+    for (int a = 0; a < 4; ++a) {
+      const double factor = a == k ? 0.0 : work[a][k];
+      for (int b = 0; b < 8; ++b) {
+        work[a][b] -= factor * work[k][b];
+      }
+    }
+  }
+  for (int a = 0; a < 4; ++a) {
+    for (int b = 0; b < 4; ++b) {
+      A[4 * b + a] = work[a][4 + b];
+    }
+  }
+}
+
+/* ------------------------------------------------------------ factor */
+
+static int find_entry(const block_lu *lu, int k, int i) {
+  int low = lu->start[k], high = lu->start[k + 1];
+  while (low + 1 < high) {
+    const int middle = (low + high) / 2;
+    if (lu->below[middle] <= i) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+static void assemble(block_lu *lu, const block_matrix *pattern, block_rows *rows_of,
+                     const void *context, double *row_scratch) {
+  memset(lu->lower, 0, 16 * (size_t)lu->fill * sizeof(double));
+  memset(lu->upper, 0, 16 * (size_t)lu->fill * sizeof(double));
+  for (int i = 0; i < lu->count; ++i) {
+    const int at = lu->position[i];
+    const double *tile = row_scratch;
+    rows_of(context, i, row_scratch);
+    for (int e = pattern->row_start[i]; e < pattern->row_start[i + 1]; ++e, tile += 16) {
+      const int other = lu->position[pattern->column[e]];
+      double *to = other == at  ? lu->inverse + 16 * (size_t)at
+                   : other < at ? lu->lower + 16 * (size_t)find_entry(lu, other, at)
+                                : lu->upper + 16 * (size_t)find_entry(lu, at, other);
+      memcpy(to, tile, 16 * sizeof(double));
+    }
+  }
+}
+
+/* What column k (whose entry `own` is tile j) takes off the tiles of column and row j. */
+LANES_INLINE void subtract_column(block_lu *lu, int k, int own) {
+  const double *L_jk = lu->lower + 16 * (size_t)own, *U_kj = lu->upper + 16 * (size_t)own;
+  const int end = lu->start[k + 1];
+  for (int e = own + 1; e < end; ++e) {
+    const size_t at = 16 * (size_t)lu->place[lu->below[e]];
+    subtract_product(lu->lower + at, lu->lower + 16 * (size_t)e, U_kj);
+    subtract_product(lu->upper + at, L_jk, lu->upper + 16 * (size_t)e);
+  }
+}
+
+QD_CLONES
+static void factor_columns(block_lu *lu) {
+  lu->weakest = HUGE_VAL;
+  lu->sign = 1;
+  for (int j = 0; j < lu->count; ++j) {
+    double *diagonal = lu->inverse + 16 * (size_t)j;
+    for (int e = lu->start[j]; e < lu->start[j + 1]; ++e) {
+      lu->place[lu->below[e]] = e;
+    }
+    for (int r = lu->row_start[j]; r < lu->row_start[j + 1]; ++r) {
+      const int own = lu->row_entry[r];
+      subtract_product(diagonal, lu->lower + 16 * (size_t)own, lu->upper + 16 * (size_t)own);
+      subtract_column(lu, lu->row_column[r], own);
+    }
+    invert(diagonal, &lu->weakest, &lu->sign);
+    for (int e = lu->start[j]; e < lu->start[j + 1]; ++e) {
+      double product[16] __attribute__((aligned(32)));
+      memset(product, 0, sizeof product);
+      subtract_product(product, lu->lower + 16 * (size_t)e, diagonal);
+      for (int k = 0; k < 16; ++k) {
+        lu->lower[16 * (size_t)e + (size_t)k] = -product[k];
+      }
+    }
+  }
+}
+
+void block_lu_factor(block_lu *lu, const block_matrix *pattern, block_rows *rows_of,
+                     const void *context, double *row_scratch) {
+  assemble(lu, pattern, rows_of, context, row_scratch);
+  factor_columns(lu);
+}
+
+/* ------------------------------------------------------------ solves */
+
+static void enter(const block_lu *lu, const double *x) {
+  for (int k = 0; k < lu->count; ++k) {
+    memcpy(lu->vector + 4 * (size_t)k, x + 4 * (size_t)lu->tile[k], 4 * sizeof(double));
+  }
+}
+
+static void leave(const block_lu *lu, double *x) {
+  for (int k = 0; k < lu->count; ++k) {
+    memcpy(x + 4 * (size_t)lu->tile[k], lu->vector + 4 * (size_t)k, 4 * sizeof(double));
+  }
+}
+
+QD_CLONES
+void block_lu_solve(const block_lu *lu, double *x) {
+  double *y = lu->vector;
+  enter(lu, x);
+  for (int k = 0; k < lu->count; ++k) {
+    for (int e = lu->start[k]; e < lu->start[k + 1]; ++e) {
+      subtract_image(y + 4 * (size_t)lu->below[e], lu->lower + 16 * (size_t)e, y + 4 * (size_t)k);
+    }
+  }
+  for (int k = lu->count - 1; k >= 0; --k) {
+    double own[4] __attribute__((aligned(32)));
+    for (int e = lu->start[k]; e < lu->start[k + 1]; ++e) {
+      subtract_image(y + 4 * (size_t)k, lu->upper + 16 * (size_t)e, y + 4 * (size_t)lu->below[e]);
+    }
+    set_image(own, lu->inverse + 16 * (size_t)k, y + 4 * (size_t)k);
+    memcpy(y + 4 * (size_t)k, own, sizeof own);
+  }
+  leave(lu, x);
+}
+
+QD_CLONES
+void block_lu_solve_transposed(const block_lu *lu, double *x) {
+  double *y = lu->vector;
+  enter(lu, x);
+  for (int k = 0; k < lu->count; ++k) {
+    double own[4] __attribute__((aligned(32))) = {0.0, 0.0, 0.0, 0.0};
+    subtract_transposed(own, lu->inverse + 16 * (size_t)k, y + 4 * (size_t)k);
+    for (int a = 0; a < 4; ++a) {
+      y[4 * (size_t)k + (size_t)a] = -own[a];
+    }
+    for (int e = lu->start[k]; e < lu->start[k + 1]; ++e) {
+      subtract_transposed(y + 4 * (size_t)lu->below[e], lu->upper + 16 * (size_t)e,
+                          y + 4 * (size_t)k);
+    }
+  }
+  for (int k = lu->count - 1; k >= 0; --k) {
+    for (int e = lu->start[k]; e < lu->start[k + 1]; ++e) {
+      subtract_transposed(y + 4 * (size_t)k, lu->lower + 16 * (size_t)e,
+                          y + 4 * (size_t)lu->below[e]);
+    }
+  }
+  leave(lu, x);
+}
+
+QD_CLONES
+void block_matrix_multiply(const block_matrix *A, const double *x, double *y) {
+  for (int i = 0; i < A->count; ++i) {
+    lanes sum = {0.0, 0.0, 0.0, 0.0};
+    for (int e = A->row_start[i]; e < A->row_start[i + 1]; ++e) {
+      const double *tile = A->value + 16 * (size_t)e, *in = x + 4 * (size_t)A->column[e];
+      sum += (LANES_OF(tile) * in[0] + LANES_OF(tile + 4) * in[1]) +
+             (LANES_OF(tile + 8) * in[2] + LANES_OF(tile + 12) * in[3]);
+    }
+    LANES_AT(y + 4 * (size_t)i) = sum;
+  }
+}

@@ -1,0 +1,420 @@
+/* Interior point path of Coulomb's own law, not of its convex relaxation.
+ *
+ * With v = W lambda + q + sum |v_tail| e (work.h) the path is v o lambda = mu 1 in every cone. Its
+ * Newton step has, beside Nesterov-Todd's W_nt dlambda + W_nt^-1 dv = r,
+ *
+ *     dv - e d'dv_tail = W dlambda + (residual),   d = v_tail / |v_tail|,
+ *
+ * so (W + (I - e d') W_nt^2) dlambda = (I - e d') W_nt r - residual: the matrix of the convex
+ * program, unsymmetric in the contacts' own blocks. That |v_tail| bends upwards goes into the
+ * corrector. The path of a law that is not monotone may turn back where the whole slope is taken:
+ * where steps get short, a share of it (`SHARES`) leads on, as a fixed point on |v_tail| does, from
+ * the same factor's pattern.
+ *
+ * On the Siconos problems this takes 7 to 25 factorisations, where a fixed point on convex programs
+ * takes up to 60 programs (Anderson of memory 3) and Newton on active sets, from the convex
+ * solution, fails on redundant contacts. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/coulomb/work.h"
+
+/* Share of the way to the boundary. */
+#define BACK_OFF 0.95
+/* Steps below it are tried again with more centring, */
+#define SHORT 0.3
+/* and with less of the law's slope if they stay below it. */
+#define TOO_SHORT 0.15
+/* Smallest eigenvalue of a product beside the mean, from which on centring alone is of no use. */
+#define CENTRED 0.3
+/* Iterations without a smaller error that end the path. */
+#define PATIENCE 25
+/* of W's diagonal: keeps free blocks that depend on each other apart */
+#define PROXIMAL 1e-13
+
+static const double SHARES[] = {1.0, 0.5, 0.0};
+#define SHARE_COUNT 3
+
+typedef struct path_step {
+  double share, length;
+} path_step;
+
+/* ------------------------------------------------------------ one cone */
+
+/* sqrt of the determinant, exact near the boundary; 0 outside */
+static double root_determinant(const double *a, int rows) {
+  double sum = 0.0;
+  for (int k = 1; k < rows; ++k) {
+    sum += a[k] * a[k];
+  }
+  const double tail = sqrt(sum);
+  return a[0] > tail ? sqrt((a[0] - tail) * (a[0] + tail)) : 0.0;
+}
+
+static int find_scaling(coulomb_cone *cone) {
+  const int rows = cone->tails + 1;
+  const double dv = root_determinant(cone->slack, rows), dl = root_determinant(cone->force, rows);
+  if (!(dv > 0.0) || !(dl > 0.0)) {
+    return 0;
+  }
+  double product = 0.0;
+  for (int k = 0; k < rows; ++k) {
+    product += (cone->slack[k] / dv) * (cone->force[k] / dl);
+  }
+  const double per = 0.5 / sqrt(0.5 * (1.0 + product));
+  for (int k = 0; k < rows; ++k) {
+    const double force = cone->force[k] / dl;
+    cone->middle[k] = per * (cone->slack[k] / dv + (k == 0 ? force : -force));
+  }
+  cone->eta = sqrt(dv / dl);
+  return 1;
+}
+
+/* out = W in, or W^-1 in with sign = -1 */
+static void scale(const coulomb_cone *cone, const double *in, double sign, double *out) {
+  const double *m = cone->middle, size = sign > 0.0 ? cone->eta : 1.0 / cone->eta;
+  double along = 0.0;
+  for (int k = 1; k <= cone->tails; ++k) {
+    along += m[k] * in[k];
+  }
+  const double first = in[0], share = along / (1.0 + m[0]) + sign * first;
+  for (int k = 1; k <= cone->tails; ++k) {
+    out[k] = size * (in[k] + share * m[k]);
+  }
+  out[0] = size * (m[0] * first + sign * along);
+}
+
+/* a of point o a = b, point o: the Jordan product */
+static void divide(const coulomb_cone *cone, double *b) {
+  const double *p = cone->point;
+  double along = 0.0, tail = 0.0;
+  for (int k = 1; k <= cone->tails; ++k) {
+    along += p[k] * b[k];
+    tail += p[k] * p[k];
+  }
+  tail = sqrt(tail);
+  const double first = (p[0] * b[0] - along) / ((p[0] - tail) * (p[0] + tail));
+  for (int k = 1; k <= cone->tails; ++k) {
+    b[k] = (b[k] - p[k] * first) / p[0];
+  }
+  b[0] = first;
+}
+
+/* Largest step along `by` that stays inside. */
+static double reach(const double *from, const double *by, int rows) {
+  double a = by[0] * by[0], b = from[0] * by[0], tail = 0.0;
+  for (int k = 1; k < rows; ++k) {
+    a -= by[k] * by[k];
+    b -= from[k] * by[k];
+    tail += from[k] * from[k];
+  }
+  tail = sqrt(tail);
+  const double c = (from[0] - tail) * (from[0] + tail), root = b * b - a * c;
+  double step = HUGE_VAL;
+  if (root >= 0.0 && sqrt(root) - b > 0.0) {
+    step = c / (sqrt(root) - b);
+  }
+  return by[0] < 0.0 ? smaller(step, -from[0] / by[0]) : step;
+}
+
+/* ------------------------------------------------------------ the point */
+
+/* Every cone in the middle of itself, speeds this often the largest free one, forces what that asks
+ * of the stiffest contact. */
+static void start(qd_coulomb_workspace *work, double reach) {
+  double stiffest = 0.0;
+  for (int t = 0; t < work->tile_count; ++t) {
+    for (int e = work->W.row_start[t]; e < work->W.row_start[t + 1]; ++e) {
+      for (int a = 0; a < 4 && work->W.column[e] == t; ++a) {
+        stiffest = larger(work->W.value[16 * (size_t)e + 5 * (size_t)a], stiffest);
+      }
+    }
+  }
+  const double speed = reach * work->speed_unit;
+  const double force = stiffest > 0.0 ? speed / stiffest : 1.0;
+  memset(work->force, 0, 4 * (size_t)work->tile_count * sizeof(double));
+  for (int c = 0; c < work->cone_count; ++c) {
+    coulomb_cone *cone = work->cone + c;
+    memset(cone->slack, 0, sizeof cone->slack);
+    cone->slack[0] = speed;
+    work->force[work->contact[cone->contact].at] = force;
+  }
+}
+
+/* Slips, their directions, forces of cones; the mean product of slack and force. */
+static double read_point(qd_coulomb_workspace *work) {
+  double sum = 0.0;
+  for (int c = 0; c < work->cone_count; ++c) {
+    coulomb_cone *cone = work->cone + c;
+    double slip = 0.0;
+    cone->force[0] = work->force[work->contact[cone->contact].at];
+    for (int k = 1; k <= cone->tails; ++k) {
+      cone->force[k] = work->force[cone->tail + k - 1];
+      slip += cone->slack[k] * cone->slack[k];
+    }
+    cone->slip = sqrt(slip);
+    for (int k = 0; k <= cone->tails; ++k) {
+      cone->direction[k] = cone->slip > 0.0 ? cone->slack[k] / cone->slip : 0.0;
+      sum += cone->slack[k] * cone->force[k];
+    }
+  }
+  return work->cone_count > 0 ? sum / work->cone_count : 0.0;
+}
+
+/* rhs = what the slacks miss: w + sum |v_tail| e - v */
+static void find_residual(qd_coulomb_workspace *work, double *out) {
+  memcpy(out, work->w, 4 * (size_t)work->tile_count * sizeof(double));
+  for (int c = 0; c < work->cone_count; ++c) {
+    const coulomb_cone *cone = work->cone + c;
+    out[work->contact[cone->contact].at] += cone->slip - cone->slack[0];
+    for (int k = 1; k <= cone->tails; ++k) {
+      out[cone->tail + k - 1] -= cone->slack[k];
+    }
+  }
+}
+
+/* Scalings and scaled points; the smallest eigenvalue of them squared, or -1 outside. */
+static double find_scalings(qd_coulomb_workspace *work) {
+  double least = HUGE_VAL;
+  for (int c = 0; c < work->cone_count; ++c) {
+    coulomb_cone *cone = work->cone + c;
+    if (!find_scaling(cone)) {
+      return -1.0;
+    }
+    scale(cone, cone->force, 1.0, cone->point);
+    double tail = 0.0;
+    for (int k = 1; k <= cone->tails; ++k) {
+      tail += cone->point[k] * cone->point[k];
+    }
+    const double low = cone->point[0] - sqrt(tail);
+    least = smaller(low * low, least);
+  }
+  return least;
+}
+
+/* ------------------------------------------------------------ the system */
+
+/* W_nt^2 of a cone into its contact's block (36, by columns), the normal's row less `share` of the
+ * slope's. */
+static void add_scaling(const qd_coulomb_workspace *work, const coulomb_cone *cone, double share,
+                        double *block) {
+  const double *m = cone->middle, size = cone->eta * cone->eta;
+  const int at = work->contact[cone->contact].at;
+  for (int b = 0; b <= cone->tails; ++b) {
+    const int column = b == 0 ? 0 : cone->tail + b - 1 - at;
+    double slope = 0.0;
+    for (int a = cone->tails; a >= 0; --a) {
+      const int row = a == 0 ? 0 : cone->tail + a - 1 - at;
+      double entry = 2.0 * m[a] * m[b];
+      if (a == b) {
+        entry += a == 0 ? -1.0 : 1.0;
+      }
+      if (a > 0) {
+        slope += cone->direction[a] * entry;
+      } else {
+        entry -= share * slope;
+      }
+      block[CONE_ROWS * column + row] += size * entry;
+    }
+  }
+}
+
+static void set_system(qd_coulomb_workspace *work, double share) {
+  memset(work->block, 0, (size_t)work->contact_count * CONE_ROWS * CONE_ROWS * sizeof(double));
+  for (int c = 0; c < work->cone_count; ++c) {
+    const coulomb_cone *cone = work->cone + c;
+    add_scaling(work, cone, share, work->block + (size_t)cone->contact * CONE_ROWS * CONE_ROWS);
+  }
+  work->multiplies = 0;
+  work->proximal = PROXIMAL;
+}
+
+/* The step of forces and slacks for the cones' aims and `keep` of the residual in work->rhs. */
+static void solve_step(qd_coulomb_workspace *work, double share, double keep) {
+  const int count = 4 * work->tile_count;
+  double *x = work->step;
+  for (int i = 0; i < count; ++i) {
+    x[i] = -keep * work->rhs[i];
+  }
+  for (int c = 0; c < work->cone_count; ++c) {
+    coulomb_cone *cone = work->cone + c;
+    scale(cone, cone->aim, 1.0, cone->dslack);
+    double slope = 0.0;
+    for (int k = 1; k <= cone->tails; ++k) {
+      slope += cone->direction[k] * cone->dslack[k];
+      x[cone->tail + k - 1] += cone->dslack[k];
+    }
+    x[work->contact[cone->contact].at] += cone->dslack[0] - share * slope;
+  }
+  coulomb_solve_system(work, x);
+  for (int c = 0; c < work->cone_count; ++c) { /* dv = W r - W^2 dlambda */
+    coulomb_cone *cone = work->cone + c;
+    double scaled[CONE_ROWS];
+    cone->dforce[0] = x[work->contact[cone->contact].at];
+    for (int k = 1; k <= cone->tails; ++k) {
+      cone->dforce[k] = x[cone->tail + k - 1];
+    }
+    scale(cone, cone->dforce, 1.0, scaled);
+    for (int k = 0; k <= cone->tails; ++k) {
+      scaled[k] = cone->aim[k] - scaled[k];
+    }
+    scale(cone, scaled, 1.0, cone->dslack);
+  }
+}
+
+static double step_length(const qd_coulomb_workspace *work) {
+  double step = HUGE_VAL;
+  for (int c = 0; c < work->cone_count; ++c) {
+    const coulomb_cone *cone = work->cone + c;
+    step = smaller(reach(cone->slack, cone->dslack, cone->tails + 1), step);
+    step = smaller(reach(cone->force, cone->dforce, cone->tails + 1), step);
+  }
+  return step;
+}
+
+/* Aims at products of `target`; with `corrected`, less the product of the last step. */
+static void set_aims(qd_coulomb_workspace *work, double target, int corrected) {
+  for (int c = 0; c < work->cone_count; ++c) {
+    coulomb_cone *cone = work->cone + c;
+    double aim[CONE_ROWS] = {target}, slack[CONE_ROWS], force[CONE_ROWS];
+    if (corrected) {
+      scale(cone, cone->dslack, -1.0, slack);
+      scale(cone, cone->dforce, 1.0, force);
+      for (int k = 0; k <= cone->tails; ++k) {
+        aim[0] -= slack[k] * force[k];
+        aim[k] -= k == 0 ? 0.0 : slack[0] * force[k] + force[0] * slack[k];
+      }
+    }
+    divide(cone, aim);
+    for (int k = 0; k <= cone->tails; ++k) {
+      cone->aim[k] = aim[k] - cone->point[k];
+    }
+  }
+}
+
+/* The residual also of how |v_tail| bends along the last step. */
+static void add_bend(qd_coulomb_workspace *work, double step, double share) {
+  for (int c = 0; c < work->cone_count; ++c) {
+    const coulomb_cone *cone = work->cone + c;
+    double slip = 0.0, slope = 0.0;
+    for (int k = 1; k <= cone->tails; ++k) {
+      const double moved = cone->slack[k] + step * cone->dslack[k];
+      slip += moved * moved;
+      slope += cone->direction[k] * cone->dslack[k];
+    }
+    work->rhs[work->contact[cone->contact].at] += sqrt(slip) - cone->slip - share * step * slope;
+  }
+}
+
+/* ------------------------------------------------------------ steps */
+
+static void take_step(qd_coulomb_workspace *work, double step) {
+  for (int i = 0; i < 4 * work->tile_count; ++i) {
+    work->force[i] += step * work->step[i];
+  }
+  for (int c = 0; c < work->cone_count; ++c) {
+    coulomb_cone *cone = work->cone + c;
+    for (int k = 0; k <= cone->tails; ++k) {
+      cone->slack[k] += step * cone->dslack[k];
+    }
+  }
+}
+
+/* What a shorter step is tried with: target beside mu, share of the residual. */
+typedef struct retreat {
+  double target, keep;
+} retreat;
+
+static const retreat OFF_CENTRE[] = {{0.3, 1.0}, {1.0, 1.0}, {1.0, 0.0}};
+static const retreat IN_CENTRE[] = {{0.3, 1.0}, {0.7, 0.7}, {0.9, 0.9}};
+
+static double try_retreat(qd_coulomb_workspace *work, double share, double mu, const retreat *how) {
+  set_aims(work, how->target * mu, 0);
+  solve_step(work, share, how->keep);
+  return smaller(1.0, BACK_OFF * step_length(work));
+}
+
+/* The step with this share of the slope, left in the workspace; its length. */
+static double find_step(qd_coulomb_workspace *work, double share, double mu, int centred) {
+  set_system(work, share);
+  coulomb_factor(work);
+  find_residual(work, work->rhs);
+  set_aims(work, 0.0, 0);
+  solve_step(work, share, 1.0);
+  const double predicted = smaller(1.0, step_length(work)), left = 1.0 - predicted;
+  set_aims(work, (predicted > 0.1 ? left * left : 0.8) * mu, 1);
+  add_bend(work, predicted, share);
+  solve_step(work, share, 1.0);
+  double length = smaller(1.0, BACK_OFF * step_length(work));
+  if (length >= SHORT) {
+    return length;
+  }
+  const retreat *retreats = centred ? IN_CENTRE : OFF_CENTRE;
+  int best = -1;
+  find_residual(work, work->rhs);
+  for (int k = 0; k < 3; ++k) {
+    const double now = try_retreat(work, share, mu, retreats + k);
+    if (now > length) {
+      length = now;
+      best = k;
+    }
+    if (now >= SHORT) {
+      return now;
+    }
+  }
+  if (best >= 0) {
+    return try_retreat(work, share, mu, retreats + best);
+  }
+  set_aims(work, mu, 0);
+  solve_step(work, share, 1.0);
+  return smaller(1.0, BACK_OFF * step_length(work));
+}
+
+/* One iteration; 0 if nothing moves any more. */
+static int iterate(qd_coulomb_workspace *work, double mu, double least, coulomb_run *run) {
+  double best = -1.0, best_share = 0.0, length = 0.0;
+  int k = 0;
+  for (; k < SHARE_COUNT; ++k) {
+    length = find_step(work, SHARES[k], mu, least > CENTRED * mu);
+    ++run->factorizations;
+    if (length > best) {
+      best = length;
+      best_share = SHARES[k];
+    }
+    if (length >= TOO_SHORT) {
+      break;
+    }
+  }
+  if (k == SHARE_COUNT && best_share != SHARES[SHARE_COUNT - 1]) {
+    length = find_step(work, best_share, mu, least > CENTRED * mu);
+    ++run->factorizations;
+  }
+  if (!(length > 1e-8)) {
+    return 0;
+  }
+  take_step(work, length);
+  return 1;
+}
+
+void coulomb_follow_path(qd_coulomb_workspace *work, coulomb_run *run) {
+  int since_best = 0;
+  if (run->resumes) {
+    memcpy(work->force, work->path_force, 4 * (size_t)work->tile_count * sizeof(double));
+  } else {
+    start(work, run->reach);
+  }
+  for (;; ++run->iterations) {
+    const double mu = read_point(work), before = work->best_error;
+    coulomb_find_w(work, work->force, work->w);
+    const double error = coulomb_error(work, work->force, work->w);
+    coulomb_keep_best(work, error);
+    since_best = work->best_error < before ? 0 : since_best + 1;
+    const double least = find_scalings(work);
+    if (error <= run->goal || run->iterations >= run->iteration_limit || since_best > PATIENCE ||
+        !(least >= 0.0) || !(mu > 0.0) || !iterate(work, mu, least, run)) {
+      break;
+    }
+  }
+  memcpy(work->path_force, work->force, 4 * (size_t)work->tile_count * sizeof(double));
+}

@@ -1,0 +1,108 @@
+/* What the stages of the Coulomb solver share.
+ *
+ * Internal form: rows of a contact weighted, so that its cone is |lambda_tail| <= lambda_normal;
+ * rows of weight zero are left out; a contact begins with a tile of its own (block_lu.h), padded
+ * with zeros. A contact has one cone, or two that share its normal, or none (a free block: w = 0).
+ * With w = W lambda + q and e the normal's unit vector, each cone's slack is
+ *
+ *     v = w + |w_tail| e  (of two cones: the sum of both is w + sum of |w_tail| e),
+ *
+ * and K contains lambda, K* v, and they are complementary: De Saxce's form of Coulomb's law. */
+#ifndef QD_NUMERICS_COULOMB_WORK_H
+#define QD_NUMERICS_COULOMB_WORK_H
+
+#include "base/arena.h"
+#include "numerics/coulomb/block_lu.h"
+#include "qdsim.h"
+
+#define CONE_ROWS QD_COULOMB_DIM
+
+typedef struct coulomb_contact {
+  int at;    /* its normal's place in vectors: four times its first tile */
+  int dim;   /* rows that are kept */
+  int cone;  /* its first cone */
+  int cones; /* 0: free */
+  int row;   /* the caller's first */
+} coulomb_contact;
+
+typedef enum coulomb_state { COULOMB_OPEN, COULOMB_STICK, COULOMB_SLIDE } coulomb_state;
+
+/* A cone and its numbers along the path. Arrays: normal first. */
+typedef struct coulomb_cone {
+  int contact;
+  int tail, tails; /* its first tail row in vectors, and how many */
+  coulomb_state state;
+  double slack[CONE_ROWS], force[CONE_ROWS];   /* v, lambda */
+  double dslack[CONE_ROWS], dforce[CONE_ROWS]; /* their steps */
+  double middle[CONE_ROWS], eta; /* Nesterov-Todd: W = eta [m_0 m_1'; m_1 I + m_1 m_1'/(1 + m_0)] */
+  double point[CONE_ROWS];       /* W lambda = W^-1 v */
+  double aim[CONE_ROWS];         /* right-hand side of the scaled step */
+  double direction[CONE_ROWS];   /* of v_tail, a unit vector or zero, behind an unused place */
+  double slip;                   /* |v_tail| */
+} coulomb_cone;
+
+typedef struct coulomb_size {
+  int contacts, cones, tiles, entries, fill, rows;
+} coulomb_size;
+
+struct qd_coulomb_workspace {
+  coulomb_size capacity;
+  size_t bytes;
+  int contact_count, cone_count, tile_count, row_count;
+  coulomb_contact *contact;
+  coulomb_cone *cone;
+  int *contact_of; /* (tiles) */
+  block_matrix W;
+  block_lu lu;
+  double *q;            /* over tiles, like all vectors here */
+  double *weight;       /* of rows: w = weight * the caller's, lambda = the caller's / weight */
+  int *place_of;        /* (rows) place of the caller's row, -1: left out */
+  double *force, *w;    /* lambda and W lambda + q */
+  double *step, *image; /* of lambda; W step */
+  double *rhs, *residual, *correction;
+  double *best_force; /* of the smallest error so far */
+  double *path_force; /* where the path stopped */
+  double *block;      /* (contacts, 36) what a method adds to a contact's own rows, by columns */
+  double *factor;     /* (contacts, 36) what it multiplies its rows of W with; NULL: nothing */
+  double *row_tiles;  /* a row of tiles */
+  double best_error;
+  double force_unit, speed_unit; /* that errors are measured in */
+  double proximal;               /* of W's diagonal, that a method adds to it */
+  int multiplies;                /* 1: rows of W count multiplied by `factor` */
+};
+
+/* ---- law.c */
+
+/* w = W force + q */
+void coulomb_find_w(qd_coulomb_workspace *work, const double *force, double *w);
+/* How far (force, w) is from Coulomb's law, in units: the largest over contacts of the normal's
+ * |min(lambda_n, w_n)| and of |lambda_tail - the projection of lambda_tail - w_tail on the disc of
+ * radius lambda_n|, or |w| of free blocks. Sets the unit of force. */
+double coulomb_error(qd_coulomb_workspace *work, const double *force, const double *w);
+/* Keeps the force if its error is the smallest so far. */
+void coulomb_keep_best(qd_coulomb_workspace *work, double error);
+
+/* ---- system.c */
+
+/* Factor of factor W + block (see above). */
+void coulomb_factor(qd_coulomb_workspace *work);
+/* x = (factor W + block)^-1 x, refined once. */
+void coulomb_solve_system(qd_coulomb_workspace *work, double *x);
+
+/* ---- path.c, newton.c */
+
+typedef struct coulomb_run {
+  double goal;         /* error that ends it */
+  int iteration_limit; /* in all */
+  int iterations, factorizations;
+  int resumes;  /* 1: from where the path stopped */
+  double reach; /* speeds at a cold start, beside the largest of q */
+} coulomb_run;
+
+/* Interior point path from a cold start, or where it stopped; keeps the best force on it. */
+void coulomb_follow_path(qd_coulomb_workspace *work, coulomb_run *run);
+/* Newton on the active set that the best force shows, which it replaces by better ones. 1 into
+ * *regular if the equations of a strict set have one solution near by. */
+void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular);
+
+#endif

@@ -1,0 +1,344 @@
+/* Linear complementarity problems: scaling, tries of Lemke's method, and the certificates that
+ * count, all in the caller's numbers. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/lcp/lemke.h"
+#include "numerics/tiles/blas.h"
+#include "qdsim.h"
+
+/* Sweeps that bring the largest entry of every row and column to one. */
+#define SCALING_SWEEPS 6
+/* Pivots between two fresh inverses: first, and where that has not led to an answer. */
+#define REFACTOR_AFTER 40
+/* Covering vectors that are tried. Another one takes another way through the bases; matrices of no
+ * class that promises an end may be solved by one and not by the next. */
+#define COVERS 8
+/* Unknowns up to which every complementary basis is tried in the end: bimatrix games end on rays
+ * from any positive cover (Cottle, Pang, Stone, example 4.4.23). */
+#define ENUMERATED 12
+/* A z, in units where the largest numbers of M and q are one, beyond which q is lost in rounding.
+ */
+#define FARTHEST 1e11
+/* What a certificate of no solution may leave, beside the numbers that it is a sum of. */
+#define PROOF_ROUNDING 1e-10
+
+struct qd_lcp_workspace {
+  int n;
+  lemke run;
+  lemke feasibility;       /* of twice the size */
+  double *skew, *skew_q;   /* its matrix and vector */
+  double *M, *q;           /* scaled */
+  double *row, *column;    /* (n) scales */
+  double *candidate, *sum; /* (n) */
+};
+
+static void lay_out(qd_lcp_workspace *work, arena *a) {
+  const size_t n = (size_t)work->n;
+  lemke_lay_out(&work->run, n, a);
+  lemke_lay_out(&work->feasibility, 2 * n, a);
+  work->skew = arena_doubles(a, 4 * n * n);
+  work->skew_q = arena_doubles(a, 2 * n);
+  work->M = arena_doubles(a, n * n);
+  work->q = arena_doubles(a, n);
+  work->row = arena_doubles(a, n);
+  work->column = arena_doubles(a, n);
+  work->candidate = arena_doubles(a, n);
+  work->sum = arena_doubles(a, n);
+}
+
+qd_lcp_workspace *qd_lcp_workspace_create(int n) {
+  if (n < 1) {
+    return NULL;
+  }
+  qd_lcp_workspace count = {.n = n};
+  arena counting = {NULL, 0};
+  arena_take(&counting, sizeof count);
+  lay_out(&count, &counting);
+  void *memory = aligned_alloc(ARENA_ALIGNMENT, counting.offset);
+  if (!memory) {
+    return NULL;
+  }
+  arena laying = {memory, 0};
+  qd_lcp_workspace *work = arena_take(&laying, sizeof *work);
+  memset(work, 0, sizeof *work);
+  work->n = n;
+  lay_out(work, &laying);
+  return work;
+}
+
+void qd_lcp_workspace_destroy(qd_lcp_workspace *workspace) { free(workspace); }
+
+qd_lcp_options qd_lcp_options_default(void) {
+  const qd_lcp_options options = {.tolerance = 1e-9, .pivot_limit = 0};
+  return options;
+}
+
+/* ------------------------------------------------------------ scaling */
+
+static void sweep(qd_lcp_workspace *work) {
+  const size_t n = (size_t)work->n;
+  for (size_t i = 0; i < n; ++i) {
+    const double most = max_norm(work->M + i * n, work->n);
+    const double factor = most > 0.0 ? 1.0 / sqrt(most) : 1.0;
+    work->row[i] *= factor;
+    for (size_t j = 0; j < n; ++j) {
+      work->M[i * n + j] *= factor;
+    }
+  }
+  for (size_t j = 0; j < n; ++j) {
+    double most = 0.0;
+    for (size_t i = 0; i < n; ++i) {
+      most = larger(fabs(work->M[i * n + j]), most);
+    }
+    const double factor = most > 0.0 ? 1.0 / sqrt(most) : 1.0;
+    work->column[j] *= factor;
+    for (size_t i = 0; i < n; ++i) {
+      work->M[i * n + j] *= factor;
+    }
+  }
+}
+
+/* M and q with rows and columns of size one, q of size one; complementarity stays. */
+static void scale(qd_lcp_workspace *work, const double *M, const double *q) {
+  const size_t n = (size_t)work->n;
+  memcpy(work->M, M, n * n * sizeof(double));
+  for (size_t i = 0; i < n; ++i) {
+    work->row[i] = work->column[i] = 1.0;
+  }
+  for (int k = 0; k < SCALING_SWEEPS; ++k) {
+    sweep(work);
+  }
+  for (size_t i = 0; i < n; ++i) {
+    work->q[i] = work->row[i] * q[i];
+  }
+  const double size = max_norm(work->q, work->n), per = size > 0.0 ? 1.0 / size : 1.0;
+  for (size_t i = 0; i < n; ++i) {
+    work->q[i] *= per;
+    work->column[i] /= per;
+  }
+}
+
+/* ------------------------------------------------------------ certificates */
+
+/* w = M z + q; the largest |min(z_i, w_i)|, each beside what it may be: z its largest entry, each
+ * in its column's unit, w the numbers that it is a sum of. */
+static double measure(const qd_lcp_workspace *work, const double *M, const double *q,
+                      const double *z, double *w) {
+  const int n = work->n;
+  double worst = 0.0, reach = 0.0;
+  for (int i = 0; i < n; ++i) {
+    reach = larger(z[i] / work->column[i], reach);
+  }
+  for (int i = 0; i < n; ++i) {
+    const double *row = M + (size_t)i * (size_t)n;
+    double sum = q[i], size = fabs(q[i]);
+    for (int j = 0; j < n; ++j) {
+      sum += row[j] * z[j];
+      size += fabs(row[j] * z[j]);
+    }
+    w[i] = sum;
+    const double slack = size > 0.0 ? sum / size : 0.0;
+    const double own = reach > 0.0 ? z[i] / work->column[i] / reach : 0.0;
+    const double error = fabs(smaller(slack, own));
+    worst = error <= worst ? worst : error; /* NaN counts */
+  }
+  return worst;
+}
+
+/* 1 if u >= 0, M'u <= 0 and q'u < 0: then no z >= 0 has M z + q >= 0. */
+static int excludes(qd_lcp_workspace *work, const double *M, const double *q, const double *u) {
+  const size_t n = (size_t)work->n;
+  double product = 0.0, size = 0.0;
+  for (size_t i = 0; i < n; ++i) {
+    product += q[i] * u[i];
+    size += fabs(q[i] * u[i]);
+  }
+  if (!(product < -PROOF_ROUNDING * size) || !(size < HUGE_VAL)) {
+    return 0;
+  }
+  for (size_t j = 0; j < n; ++j) {
+    double sum = 0.0, terms = 0.0;
+    for (size_t i = 0; i < n; ++i) {
+      sum += M[i * n + j] * u[i];
+      terms += fabs(M[i * n + j] * u[i]);
+    }
+    if (!(sum <= PROOF_ROUNDING * terms)) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+/* ------------------------------------------------------------ tries */
+
+/* Covering vector number `which`: ones, then ones that differ (multiples of the golden ratio). */
+static void choose_cover(lemke *run, int which) {
+  for (int i = 0; i < run->n; ++i) {
+    const double turn = 0.6180339887498949 * (double)(i + 1) * (double)which;
+    run->cover[i] = 1.0 + 3.0 * (turn - floor(turn));
+  }
+}
+
+/* The point that a run has ended at, in the caller's numbers; 1 if it is a solution. */
+static int is_solution(qd_lcp_workspace *work, const double *M, const double *q, double tolerance,
+                       double *z, double *w, qd_lcp_info *info) {
+  if (!(max_norm_or_infinity(work->run.z, work->n) <= FARTHEST)) {
+    return 0;
+  }
+  for (int i = 0; i < work->n; ++i) {
+    work->candidate[i] = work->column[i] * work->run.z[i];
+  }
+  const double residual = measure(work, M, q, work->candidate, work->sum);
+  if (!(residual < info->residual)) {
+    return info->residual <= tolerance;
+  }
+  info->residual = residual;
+  memcpy(z, work->candidate, (size_t)work->n * sizeof(double));
+  memcpy(w, work->sum, (size_t)work->n * sizeof(double));
+  return residual <= tolerance;
+}
+
+/* 1 if u, which is in `candidate`, proves that there is no solution: then it is in z. */
+static int candidate_excludes(qd_lcp_workspace *work, const double *M, const double *q, double *z) {
+  if (!excludes(work, M, q, work->candidate)) {
+    return 0;
+  }
+  const double size = max_norm(work->candidate, work->n);
+  for (int i = 0; i < work->n; ++i) {
+    z[i] = work->candidate[i] / size;
+  }
+  return 1;
+}
+
+/* 1 if the ray's z, as a row of multipliers, proves that there is no solution: then it is in z. */
+static int ray_excludes(qd_lcp_workspace *work, const double *M, const double *q, double *z) {
+  for (int i = 0; i < work->n; ++i) {
+    work->candidate[i] = work->row[i] * work->run.z[i];
+  }
+  return candidate_excludes(work, M, q, z);
+}
+
+/* M z + q >= 0, z >= 0 as the conditions of a linear program, whose matrix is skew: Lemke's method
+ * ends with a point, or on a ray that proves that there is none. 1 with the proof in z. */
+static int is_infeasible(qd_lcp_workspace *work, const double *M, const double *q, double *z) {
+  const size_t n = (size_t)work->n, twice = 2 * n;
+  lemke *run = &work->feasibility;
+  memset(work->skew, 0, twice * twice * sizeof(double));
+  memset(work->skew_q, 0, twice * sizeof(double));
+  for (size_t i = 0; i < n; ++i) {
+    work->skew_q[n + i] = work->q[i];
+    for (size_t j = 0; j < n; ++j) {
+      work->skew[(n + i) * twice + j] = work->M[i * n + j];
+      work->skew[j * twice + n + i] = -work->M[i * n + j];
+    }
+  }
+  run->n = 2 * work->n;
+  run->M = work->skew;
+  run->q = work->skew_q;
+  choose_cover(run, 0);
+  if (lemke_run(run, 50 * run->n + 1000, REFACTOR_AFTER) != LEMKE_ON_RAY) {
+    return 0;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    work->candidate[i] = work->row[i] * run->z[n + i];
+  }
+  return candidate_excludes(work, M, q, z);
+}
+
+/* z of the complementary basis whose z are the set bits; 0 if it is singular. */
+static int solve_basis(qd_lcp_workspace *work, unsigned set) {
+  const int n = work->n;
+  int place[ENUMERATED], count = 0;
+  for (int i = 0; i < n; ++i) {
+    work->run.z[i] = 0.0;
+    if (set >> i & 1U) {
+      place[count++] = i;
+    }
+  }
+  for (int b = 0; b < count; ++b) {
+    work->run.value[b] = -work->q[place[b]];
+    for (int a = 0; a < count; ++a) {
+      work->run.inverse[b * count + a] = work->M[place[a] * n + place[b]];
+    }
+  }
+  if (count > 0 && BLAS_NAME(LAPACKE_dgesv)(LAPACK_COL_MAJOR, count, 1, work->run.inverse, count,
+                                            work->run.pivots_of_lu, work->run.value, count) != 0) {
+    return 0;
+  }
+  for (int b = 0; b < count; ++b) {
+    work->run.z[place[b]] = larger(work->run.value[b], 0.0);
+  }
+  return 1;
+}
+
+/* 1 if one of all complementary bases has a solution. */
+static int enumerate(qd_lcp_workspace *work, const qd_lcp_options *options, const double *M,
+                     const double *q, double *z, double *w, qd_lcp_info *info) {
+  for (unsigned set = 0; work->n <= ENUMERATED && set < 1U << work->n; ++set) {
+    if (solve_basis(work, set) && is_solution(work, M, q, options->tolerance, z, w, info)) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static qd_status try_covers(qd_lcp_workspace *work, const qd_lcp_options *options, const double *M,
+                            const double *q, double *z, double *w, qd_lcp_info *info) {
+  const int limit = options->pivot_limit > 0 ? options->pivot_limit : 50 * work->n + 1000;
+  lemke_end end = LEMKE_IN_TROUBLE;
+  for (int k = 0; k < COVERS; ++k) {
+    choose_cover(&work->run, k / 2);
+    end = lemke_run(&work->run, limit, k % 2 == 0 ? REFACTOR_AFTER : 1);
+    info->pivots = work->run.pivots;
+    info->refactorizations = work->run.refactorizations;
+    info->tries = k + 1;
+    if (end == LEMKE_SOLVED && is_solution(work, M, q, options->tolerance, z, w, info)) {
+      return QD_OK;
+    }
+    info->ended_on_ray = end == LEMKE_ON_RAY;
+    if (end == LEMKE_ON_RAY && ray_excludes(work, M, q, z)) {
+      return QD_INFEASIBLE;
+    }
+    if (options->pivot_limit > 0 && end == LEMKE_AT_LIMIT) {
+      break;
+    }
+  }
+  return end == LEMKE_AT_LIMIT ? QD_ITERATION_LIMIT : QD_NUMERICAL_TROUBLE;
+}
+
+qd_status qd_lcp_solve(qd_lcp_workspace *workspace, const qd_lcp_options *options, const double *M,
+                       const double *q, double *z, double *w, qd_lcp_info *info) {
+  const qd_lcp_options chosen = options ? *options : qd_lcp_options_default();
+  const int n = workspace->n;
+  memset(info, 0, sizeof *info);
+  info->residual = HUGE_VAL;
+  memset(z, 0, (size_t)n * sizeof(double));
+  memset(w, 0, (size_t)n * sizeof(double));
+  if (!(chosen.tolerance > 0.0) || chosen.pivot_limit < 0) {
+    return info->status = QD_BAD_ARGUMENT;
+  }
+  for (int i = 0; i <= n; ++i) {
+    if (!all_finite(i < n ? M + (size_t)i * (size_t)n : q, n)) {
+      return info->status = QD_NOT_FINITE;
+    }
+  }
+  scale(workspace, M, q);
+  workspace->run.n = n;
+  workspace->run.M = workspace->M;
+  workspace->run.q = workspace->q;
+  workspace->run.pivots = workspace->run.refactorizations = 0;
+  info->status = try_covers(workspace, &chosen, M, q, z, w, info);
+  if (info->status == QD_OK || info->status == QD_INFEASIBLE || chosen.pivot_limit > 0) {
+    return info->status;
+  }
+  if (is_infeasible(workspace, M, q, z)) {
+    return info->status = QD_INFEASIBLE;
+  }
+  if (enumerate(workspace, &chosen, M, q, z, w, info)) {
+    info->status = QD_OK;
+  }
+  return info->status;
+}

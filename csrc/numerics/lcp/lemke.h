@@ -1,0 +1,34 @@
+/* Lemke's method on one scaled problem: what the order of tries (lcp.c) needs of it. */
+#ifndef QD_NUMERICS_LEMKE_H
+#define QD_NUMERICS_LEMKE_H
+
+#include "base/arena.h"
+
+typedef enum lemke_end {
+  LEMKE_SOLVED,
+  LEMKE_ON_RAY,   /* z holds the ray's direction */
+  LEMKE_AT_LIMIT, /* of pivots */
+  LEMKE_IN_TROUBLE
+} lemke_end;
+
+/* w - M z - cover z0 = q: variables are w (0 .. n - 1), z (n .. 2n - 1) and z0 (2n). */
+typedef struct lemke {
+  int n;
+  const double *M, *q; /* scaled, row-major */
+  double *cover;       /* (n) > 0 */
+  int *basic;          /* (n) the variable of each row of the basis */
+  double *inverse;     /* (n, n) of the basis, row-major */
+  double *value;       /* (n) of the basic variables */
+  double *column;      /* (n) the entering variable's in the basis */
+  double *z, *scratch; /* (n) */
+  int *pivots_of_lu;   /* (n) */
+  int *tied;           /* (n) rows that share the smallest ratio */
+  int pivots, refactorizations, since_factored;
+} lemke;
+
+void lemke_lay_out(lemke *work, size_t n, arena *a);
+/* From the empty basis with work->cover; at most `pivot_limit` pivots, a fresh inverse after every
+ * `refactor_after` of them. */
+lemke_end lemke_run(lemke *work, int pivot_limit, int refactor_after);
+
+#endif

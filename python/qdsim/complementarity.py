@@ -1,0 +1,487 @@
+"""Complementarity problems on their own: linear, mixed, and Coulomb friction on contact forces.
+
+`solve_coulomb` finds forces and speeds of contacts under Coulomb's own law, w = W force + q with the Delassus
+matrix W, which may have several solutions, or none; `solve_cone_program` solves its convex relaxation.
+`solve_lcp` and `solve_mlcp` are Lemke's method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._core import SolverError, _solve_coulomb, _solve_lcp, _solve_mlcp
+from .arguments import finite, integer, number, one_of, real_array, reals
+
+__all__ = [
+    "CoulombInfo",
+    "CoulombSolution",
+    "LcpInfo",
+    "LcpSolution",
+    "MlcpSolution",
+    "UnsolvedError",
+    "solve_coulomb",
+    "solve_lcp",
+    "solve_mlcp",
+]
+
+_Array = npt.NDArray[np.float64]
+_MOST_LCP = 2**14
+_MOST_ENTRIES = 2**31 - 1
+_MOST_PROOF = 2000  # contacts up to which a proof of no solution is looked for
+_PROOF_ROUNDING = 1e-9
+_NEGATIVE = (
+    1e-9  # of the largest entry: a diagonal entry below its negative is none of a Delassus matrix
+)
+_CONTACT, _SPLIT = 0, 1  # qd_block_kind
+
+
+@dataclass(frozen=True, slots=True)
+class LcpInfo:
+    """How a linear complementarity problem was solved.
+
+    Attributes:
+        status: "solved", "infeasible" (proven), "iteration limit", or "numerical trouble": neither a solution
+            nor a proof was found.
+        pivots: Of all tries.
+        refactorizations: Fresh inverses of a basis.
+        tries: Runs, with other covering vectors or with a fresh inverse at each pivot.
+        ended_on_ray: Whether the last run did. Where M is copositive plus (positive semidefinite, say), that
+            means that there is no solution.
+        residual: The largest |min(z_i, w_i)|, z beside its largest entry and w beside the numbers that it is
+            a sum of; equalities likewise.
+    """
+
+    status: str
+    pivots: int
+    refactorizations: int
+    tries: int
+    ended_on_ray: bool
+    residual: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LcpSolution:
+    """z and w = M z + q, both nonnegative, one of each pair zero.
+
+    Attributes:
+        z, w: (n,).
+        info: Effort and residual.
+    """
+
+    z: _Array
+    w: _Array
+    info: LcpInfo
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MlcpSolution:
+    """u free, v and w nonnegative and complementary: A u + C v + a = 0, w = D u + B v + b.
+
+    Attributes:
+        u: (free,).
+        v, w: (n,).
+        info: Effort and residual.
+    """
+
+    u: _Array
+    v: _Array
+    w: _Array
+    info: LcpInfo
+
+
+@dataclass(frozen=True, slots=True)
+class CoulombInfo:
+    """How a friction problem was solved, and its certificate.
+
+    Attributes:
+        status: "solved", "infeasible" (proven: no forces keep the contacts from closing), "iteration limit" or
+            "numerical trouble": no solution was found.
+        method: "free" (no force at all), "path" (interior point path of Coulomb's law), or "newton" (on the
+            active set that the path has shown).
+        unique: Whether the solution is the only one near by: every contact is clearly open, stuck or sliding,
+            and the equations of that set are regular, with a positive determinant. Where contacts are
+            redundant, forces are not unique.
+        iterations: Of the path.
+        factorizations: In all.
+        error: The largest distance from the law: of |min(force_n, w_n)|, and of the other forces (over their
+            coefficients) from the projection of forces less speeds on the disc whose radius is force_n; forces
+            and speeds are counted in units of the largest force and of the largest entry of q.
+        penetration: The certificate in the problem's units: the largest -w_n,
+        cone: |D^-1 force_tail| - force_n, or -force_n,
+        normal_power: |force_n w_n|,
+        slip_power: and |force_tail · w_tail + force_n |D w_tail||, where D is the diagonal of coefficients.
+    """
+
+    status: str
+    method: str
+    unique: bool
+    iterations: int
+    factorizations: int
+    error: float
+    penetration: float
+    cone: float
+    normal_power: float
+    slip_power: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoulombSolution:
+    """Forces and speeds of all contacts.
+
+    Attributes:
+        force, w: (n,), contact by contact, the normal first; w = W force + q.
+        info: Method and certificate.
+    """
+
+    force: _Array
+    w: _Array
+    info: CoulombInfo
+
+
+class UnsolvedError(SolverError):
+    """No solution was found, or there is none.
+
+    Attributes:
+        solution: The best that was found, with its info.
+        certificate: Where it is proven that there is no solution, the multipliers that prove it; else None. Of
+            `solve_lcp`: u >= 0 with M'u <= 0 and q'u < 0. Of `solve_coulomb`: u >= 0 at normals and zero
+            elsewhere with W u = 0 and q'u < 0. Of `solve_mlcp`: None.
+    """
+
+    solution: LcpSolution | MlcpSolution | CoulombSolution
+    certificate: _Array | None
+
+
+def _unsolved(
+    name: str,
+    solution: LcpSolution | MlcpSolution | CoulombSolution,
+    said: str,
+    certificate: _Array | None = None,
+) -> UnsolvedError:
+    error = UnsolvedError(f"{name}: {said}")
+    error.solution = solution
+    error.certificate = certificate
+    return error
+
+
+# ---------------------------------------------------------------- linear
+
+
+def solve_lcp(
+    M: npt.ArrayLike, q: npt.ArrayLike, *, tolerance: float = 1e-9, pivot_limit: int | None = None
+) -> LcpSolution:
+    """Find z >= 0 with w = M z + q >= 0 and z · w = 0 by Lemke's method.
+
+    Rows and columns are scaled; ties are broken lexicographically, so that degenerate problems end; the basis
+    is factored anew as it goes on, and the answer checked in the numbers given. Where a run ends on a ray
+    that proves nothing, others with other covering vectors follow, then a search for a proof, and for up to
+    12 unknowns all complementary bases.
+
+    Args:
+        M: (n, n), any matrix.
+        q: (n,).
+        tolerance: On `LcpInfo.residual`.
+        pivot_limit: Pivots of one run; None: many, by the size. With a limit there is one kind of try only.
+
+    Raises:
+        TypeError, ValueError: naming the argument and what was wrong with it.
+        UnsolvedError: no solution; its certificate proves that there is none, or is None.
+    """
+    offset = _finite_vector("q", q)
+    n = offset.size
+    if not 1 <= n <= _MOST_LCP:
+        raise ValueError(f"q: expected 1 to {_MOST_LCP} numbers, got {n}")
+    matrix = reals("M", M, (n, n))
+    finite("M", matrix)
+    z, w, report = _solve_lcp(matrix, offset, *_lcp_options(tolerance, pivot_limit))
+    info = _lcp_info(report)
+    if info.status == "solved":
+        return LcpSolution(z, w, info)
+    if info.status == "infeasible":
+        nothing = LcpSolution(np.zeros(n), offset.copy(), info)
+        raise _unsolved("solve_lcp", nothing, "no nonnegative z has a nonnegative w: proven", z)
+    raise _unsolved("solve_lcp", LcpSolution(z, w, info), _undecided(info))
+
+
+def solve_mlcp(
+    A: npt.ArrayLike,
+    C: npt.ArrayLike,
+    D: npt.ArrayLike,
+    B: npt.ArrayLike,
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    tolerance: float = 1e-9,
+    pivot_limit: int | None = None,
+) -> MlcpSolution:
+    """Find u, and v >= 0 with w = D u + B v + b >= 0, v · w = 0 and A u + C v + a = 0.
+
+    Free variables are eliminated with the equalities, of whatever rank; `solve_lcp` does the rest.
+
+    Args:
+        A: (equalities, free); there may be more equalities than free variables.
+        C: (equalities, n).
+        D: (n, free).
+        B: (n, n).
+        a: (equalities,).
+        b: (n,).
+        tolerance: On `LcpInfo.residual`.
+        pivot_limit: Pivots of one run; None: many, by the size.
+
+    Raises:
+        TypeError, ValueError: naming the argument and what was wrong with it.
+        UnsolvedError: no solution; its `solution.info.status` says whether it is proven that there is none.
+    """
+    right, bound = _finite_vector("a", a), _finite_vector("b", b)
+    p, n = right.size, bound.size
+    square = real_array("A", A)
+    if square.ndim != 2 or square.shape[0] != p:
+        raise ValueError(f"A: expected shape ({p}, any), got {square.shape}")
+    free = square.shape[1]
+    if max(p, n, free) > _MOST_LCP:
+        raise ValueError(f"A: expected at most {_MOST_LCP} rows and columns, got {square.shape}")
+    shapes = {"A": (p, free), "C": (p, n), "D": (n, free), "B": (n, n)}
+    blocks = {
+        name: reals(name, value, shapes[name])
+        for name, value in {"A": A, "C": C, "D": D, "B": B}.items()
+    }
+    for name, block in blocks.items():
+        finite(name, block)
+    options = _lcp_options(tolerance, pivot_limit)
+    u, v, w, report = _solve_mlcp(
+        blocks["A"], blocks["C"], blocks["D"], blocks["B"], right, bound, *options
+    )
+    solution = MlcpSolution(u, v, w, _lcp_info(report))
+    if solution.info.status == "solved":
+        return solution
+    if solution.info.status == "infeasible":
+        raise _unsolved("solve_mlcp", solution, "there is no solution: proven")
+    raise _unsolved("solve_mlcp", solution, _undecided(solution.info))
+
+
+def _lcp_options(tolerance: float, pivot_limit: int | None) -> tuple[float, int]:
+    limit = 0 if pivot_limit is None else integer("pivot_limit", pivot_limit, least=1)
+    return number("tolerance", tolerance, above=0), limit
+
+
+def _lcp_info(report: tuple[str, int, int, int, bool, float, float]) -> LcpInfo:
+    if report[0] == "out of memory":
+        raise MemoryError
+    return LcpInfo(*report[:6])
+
+
+def _undecided(info: LcpInfo) -> str:
+    how = "on a ray that proves nothing" if info.ended_on_ray else f"with {info.status}"
+    return f"Lemke's method ended {how} after {info.pivots} pivots in {info.tries} tries"
+
+
+def _finite_vector(name: str, value: npt.ArrayLike) -> _Array:
+    found = reals(name, value, (-1,))
+    finite(name, found)
+    return found
+
+
+# ---------------------------------------------------------------- Coulomb
+
+
+def solve_coulomb(
+    W: Any,
+    q: npt.ArrayLike,
+    mu: npt.ArrayLike,
+    *,
+    dims: int | Sequence[int] = 3,
+    cones: str = "joint",
+    tolerance: float = 1e-9,
+    iteration_limit: int = 150,
+    stop_after: int | None = None,
+) -> CoulombSolution:
+    """Find forces and speeds w = W force + q of contacts under Coulomb's law.
+
+    Of every contact, rows are the normal, then what friction acts on (its tail): w_n >= 0, |D⁻¹ force_tail| <=
+    force_n, force_n w_n = 0 and force_tail · w_tail = -force_n |D w_tail|, D the diagonal of friction
+    coefficients. In the notation of De Saxcé: K ∋ force ⊥ w + |D w_tail| e_n ∈ K*. An interior point path of
+    this law is followed (not of its convex relaxation), then Newton's method on the active set that it shows;
+    what counts is the error in the law. Solutions need be neither unique nor continuous in the data: `info.unique`.
+
+    Args:
+        W: Delassus matrix (n, n), symmetric, positive semidefinite, of any rank; an array, or a sparse matrix
+            of SciPy.
+        q: Speeds without forces (n,).
+        mu: Friction coefficient >= 0, one number or one per contact (contacts,); or (contacts, 3): tangential,
+            torsional and rolling, which contacts of four rows and more need.
+        dims: Rows of every contact, one number or one per contact: 1 (frictionless), 2 (planar), 3, 4 (with
+            torsion), 5 (with rolling about two tangents), or 6 (torsion, then rolling).
+        cones: "joint": one norm of all tail rows is bounded by force_n, as in this package's contacts; "separate":
+            that of the tangents, and that of the others, each by itself (Siconos' rolling friction).
+        tolerance: On `CoulombInfo.error`.
+        iteration_limit: Of the path, from each of up to three starts.
+        stop_after: The best of exactly so many iterations of the path, whatever its error, which the info has.
+
+    Raises:
+        TypeError, ValueError: naming the argument and what was wrong with it.
+        UnsolvedError: no solution was found; with a certificate where there is none.
+    """
+    offset = _finite_vector("q", q)
+    rows = _rows_of(dims, offset.size)
+    weight = _weights(mu, rows, offset.size)
+    start, column, value = _compressed(W, offset.size)
+    _check_diagonal(start, column, value)
+    kind = _SPLIT if one_of("cones", cones, ("joint", "separate")) == "separate" else _CONTACT
+    kinds = np.full(rows.size, kind, dtype=np.int32)
+    force, w, report = _solve_coulomb(
+        rows,
+        kinds,
+        start,
+        column,
+        value,
+        offset,
+        weight,
+        number("tolerance", tolerance, above=0),
+        integer("iteration_limit", iteration_limit, least=1),
+        0 if stop_after is None else integer("stop_after", stop_after, least=1),
+        1,
+    )
+    status, i, j = report[0], report[11], report[12]
+    if status == "out of memory":
+        raise MemoryError
+    if status == "bad argument":
+        here, there = _entry(start, column, value, i, j), _entry(start, column, value, j, i)
+        raise ValueError(f"W: not symmetric, [{i}, {j}] is {here:.17g} and [{j}, {i}] {there:.17g}")
+    info = CoulombInfo(status, *report[1:10])
+    solution = CoulombSolution(force, w, info)
+    if status == "solved":
+        return solution
+    proof = _proof(rows, start, column, value, offset)
+    if proof is None:
+        said = f"no solution was found ({status}), the best has an error of {info.error:.1e}"
+        raise _unsolved("solve_coulomb", solution, said)
+    settled = CoulombSolution(force, w, CoulombInfo("infeasible", *report[1:10]))
+    said = "no forces keep all contacts from closing: proven"
+    raise _unsolved("solve_coulomb", settled, said, proof)
+
+
+def _rows_of(dims: int | Sequence[int], size: int) -> npt.NDArray[np.int32]:
+    wanted = "expected 1 to 6, one number or one per contact"
+    found = real_array("dims", dims)
+    if found.dtype.kind not in "iu" or found.ndim > 1:
+        raise TypeError(f"dims: {wanted}, got {dims!r}")
+    if found.size == 0 or found.min() < 1 or found.max() > 6:
+        raise ValueError(f"dims: {wanted}, got {dims!r}")
+    if found.ndim == 1 and int(found.sum()) == size:
+        return found.astype(np.int32)
+    if found.ndim == 1:
+        raise ValueError(f"dims: has {int(found.sum())} rows in all, and q has {size}")
+    if size == 0 or size % int(found):
+        raise ValueError(f"q: expected {int(found)} numbers per contact (dims), got {size}")
+    return np.full(size // int(found), int(found), dtype=np.int32)
+
+
+# Which coefficient each tail row has: 0 tangential, 1 torsional, 2 rolling.
+_TAILS = {1: (), 2: (0,), 3: (0, 0), 4: (0, 0, 1), 5: (0, 0, 2, 2), 6: (0, 0, 1, 2, 2)}
+
+
+def _weights(mu: npt.ArrayLike, rows: npt.NDArray[np.int32], size: int) -> _Array:
+    contacts = rows.size
+    given = reals("mu", mu)
+    finite("mu", given)
+    if given.ndim < 2 and rows.max() > 3:
+        raise ValueError(
+            f"mu: contacts of 4 rows and more need shape ({contacts}, 3), tangential, torsional and rolling, "
+            f"got {given.shape}"
+        )
+    if given.shape not in ((), (contacts,), (contacts, 3)):
+        raise ValueError(
+            f"mu: expected a number, shape ({contacts},) or ({contacts}, 3), got {given.shape}"
+        )
+    if given.size and given.min() < 0:
+        raise ValueError(f"mu: expected numbers >= 0, got {given.min()}")
+    of_all = np.broadcast_to(given.reshape(-1, 1) if given.ndim < 2 else given, (contacts, 3))
+    weight = np.ones(size)
+    first = np.concatenate([[0], np.cumsum(rows)[:-1]])
+    for dim in np.unique(rows):
+        own = np.flatnonzero(rows == dim)
+        for k, which in enumerate(_TAILS[int(dim)]):
+            weight[first[own] + 1 + k] = of_all[own, which]
+    return weight
+
+
+_Compressed = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], _Array]
+
+
+def _compressed(W: Any, n: int) -> _Compressed:
+    """Starts of rows, columns and values of a dense or sparse matrix."""
+    if not hasattr(W, "tocsr"):
+        dense = reals("W", W, (n, n))
+        if dense.size > _MOST_ENTRIES:
+            raise ValueError(f"W: {dense.size} numbers are too many; give a sparse matrix")
+        finite("W", dense)
+        start = np.arange(0, n * n + 1, n, dtype=np.int32)
+        return start, np.tile(np.arange(n, dtype=np.int32), n), np.ascontiguousarray(dense).ravel()
+    if tuple(W.shape) != (n, n):
+        raise ValueError(f"W: expected shape ({n}, {n}), got {tuple(W.shape)}")
+    rows = W.tocsr()
+    value = reals("W", rows.data, (-1,))
+    if value.size > _MOST_ENTRIES:
+        raise ValueError(f"W: {value.size} numbers are too many")
+    finite("W", value)
+    start = np.ascontiguousarray(rows.indptr, dtype=np.int32)
+    column = np.ascontiguousarray(rows.indices, dtype=np.int32)
+    good = start.shape == (n + 1,) and start[0] == 0 and start[-1] == column.size == value.size
+    if (
+        not good
+        or np.any(np.diff(start) < 0)
+        or (column.size and not 0 <= column.min() <= column.max() < n)
+    ):
+        raise ValueError("W: a sparse matrix whose rows and columns make no sense")
+    return start, column, np.ascontiguousarray(value)
+
+
+def _check_diagonal(
+    start: npt.NDArray[np.int32], column: npt.NDArray[np.int32], value: _Array
+) -> None:
+    row = np.repeat(np.arange(start.size - 1), np.diff(start))
+    own = row == column
+    least = -_NEGATIVE * np.abs(value).max(initial=0.0)
+    for i in row[own][value[own] < least][:1]:
+        entry = _entry(start, column, value, int(i), int(i))
+        raise ValueError(f"W: not positive semidefinite, [{i}, {i}] is {entry:.17g}")
+
+
+def _entry(
+    start: npt.NDArray[np.int32], column: npt.NDArray[np.int32], value: _Array, i: int, j: int
+) -> float:
+    own = slice(start[i], start[i + 1])
+    return float(value[own][column[own] == j].sum())
+
+
+def _proof(
+    rows: npt.NDArray[np.int32],
+    start: npt.NDArray[np.int32],
+    column: npt.NDArray[np.int32],
+    value: _Array,
+    q: _Array,
+) -> _Array | None:
+    """u >= 0 at normals with W u = 0 and q · u < 0: then u · w = q · u < 0 whatever the forces, against w_n >= 0."""
+    normal = np.concatenate([[0], np.cumsum(rows)[:-1]])
+    if normal.size > _MOST_PROOF:
+        return None
+    place = np.full(q.size, -1)
+    place[normal] = np.arange(normal.size)
+    matrix = np.zeros((normal.size, normal.size))
+    row = np.repeat(np.arange(q.size), np.diff(start))
+    both = (place[row] >= 0) & (place[column] >= 0)
+    np.add.at(matrix, (place[row[both]], place[column[both]]), value[both])
+    found, _, report = _solve_lcp(matrix, np.ascontiguousarray(q[normal]), 1e-9, 0)
+    if report[0] != "infeasible":
+        return None
+    u = np.zeros(q.size)
+    u[normal] = found
+    moved = np.zeros(q.size)
+    np.add.at(moved, row, value * u[column])
+    held = np.abs(moved).max() <= _PROOF_ROUNDING * np.abs(value).max() * found.sum()
+    return u if held and q @ u < -_PROOF_ROUNDING * (np.abs(q) @ u) else None
