@@ -20,8 +20,9 @@
 #include "base/lanes.h"
 #include "numerics/coulomb/work.h"
 
-/* Share of the way to the boundary. */
-#define BACK_OFF 0.95
+/* Share of the way to the boundary. 0.95: three in 4000 random problems of torsion and rolling turn
+ * back on the way, none at 0.9, which takes an iteration more. */
+#define BACK_OFF 0.9
 /* Steps below it are tried again with more centring, */
 #define SHORT 0.3
 /* and with less of the law's slope if they stay below it. */
