@@ -243,8 +243,11 @@ static PyObject *differential_jvp(PyObject *object, PyObject *tangents) {
   if (out && v_out && self->call.input.v) {
     return Py_BuildValue("NN", out, v_out);
   }
+  if (!v_out) {
+    Py_CLEAR(out);
+  }
   Py_XDECREF(v_out);
-  return v_out ? out : NULL;
+  return out;
 }
 
 /* Rows (count, nv), or NULL for None. */

@@ -810,7 +810,6 @@ typedef struct qd_step_start {
  * add to those of their springs (tau_a of formulation 2). */
 typedef struct qd_step_input {
   const double *q;      /* (nq) normalised */
-  const double *v;      /* (nv) velocity, of the second-order step; NULL: zero */
   const double *u;      /* (nu) commands */
   const double *tau;    /* (nv) applied generalised force, N or Nm; NULL: none */
   const double *wrench; /* (body_count, 6) applied to the bodies: force N at the centre of mass,
@@ -819,6 +818,7 @@ typedef struct qd_step_input {
   const double *mocap;  /* (mocap_count, 7) poses of the mocap bodies: position m, quaternion,
                            normalised. NULL: where the model has them */
   const qd_step_start *start; /* a guess; NULL: none */
+  const double *v;            /* (nv) velocity, of the second-order step; NULL: zero */
 } qd_step_input;
 
 /* q_next = f(q, u, tau, wrench, mocap), or of the second-order step f(q, v, u, tau, wrench, mocap).

@@ -310,7 +310,7 @@ static void push_tendons(const pushforward *p) {
       const tendon_row *at = program->tendon_row + row;
       const double length = at->kind == TENDON_FRICTION || at->capped ? 0.0 : change[0];
       p->w[at->row * p->stride] =
-          at->sign * (length + change[1]) + push_stiffness(p, at) - at->capped * undone;
+          at->sign * (length + change[1]) + push_stiffness(p, at) - (at->capped ? undone : 0.0);
     }
   }
 }
