@@ -4,8 +4,11 @@ qdsim.solve_cone_program; it is worked out here from scratch, and by Clarabel.""
 import itertools
 from typing import Any
 
+import clarabel
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy import sparse
 
 import qdsim
 
@@ -56,10 +59,8 @@ def random_program(
 def misses(P: dict[str, Any], s: qdsim.ConeSolution, mu: float = 0.0) -> float:
     """The largest of what a solution misses of the optimality conditions, beside the numbers that it is made of."""
     x, y = s.x, s.dual
-    found = [
-        abs(P["Q"] @ x + P["b"] - P["G"].T @ y - P["C"].T @ s.dual_eq).max()
-        / (1 + abs(P["Q"] @ x).max())
-    ]
+    force = 1 + abs(P["Q"] @ x).max() + abs(P["G"] * y[:, None]).max()
+    found = [abs(P["Q"] @ x + P["b"] - P["G"].T @ y - P["C"].T @ s.dual_eq).max() / force]
     slack = P["G"] @ x + P["g"] + P["compliance"] * y
     size = 1 + abs(P["G"]) @ abs(x) + abs(P["g"]) + abs(P["compliance"] * y)
     equal = P["C"] @ x + P["c"] + P["compliance_eq"] * s.dual_eq
@@ -76,7 +77,9 @@ def misses(P: dict[str, Any], s: qdsim.ConeSolution, mu: float = 0.0) -> float:
             if mu:
                 error = abs(w - mu / above + mu / below) * np.minimum(1.0, np.minimum(above, below))
             else:
-                room = np.minimum(np.where(w > 0, above, below), 1e3)
+                room = np.minimum(
+                    np.maximum(np.where(w > 0, above, below) - 1e-14 * abs(z), 0.0), 1e3
+                )
                 error = np.minimum(abs(w) * room, abs(w))
             found.append(max(error) / (of + mu))
             continue
@@ -105,6 +108,96 @@ def test_optimality_of_random_programs(n: int, mu: float) -> None:
         P = random_program(rng, n, (-6.0, 4.0))
         worst = max(worst, misses(P, qdsim.solve_cone_program(**P, target_mu=mu), mu))
     assert worst < 1e-6
+
+
+def clarabel_x(P: dict[str, Any]) -> NDArray[np.float64]:
+    """The minimiser of the Moreau envelopes written out: min over x, v and s, t >= 0 of 1/2 x'Qx + b'x + 1/2 |v|^2 -
+    lower's + upper't with w + sqrt(R) v in K, or = s - t for intervals."""
+    n, m, p = len(P["b"]), len(P["g"]), len(P["c"])
+    kinds = np.repeat([kind for kind, _ in P["cones"]], [dim for _, dim in P["cones"]])
+    is_interval = kinds == "interval"
+    ends = [] if P["lower"] is None else [P["lower"], -P["upper"]]
+    count = 2 * int(is_interval.sum())
+    cost = sparse.block_diag(
+        [P["Q"], sparse.eye(m + p), sparse.csc_matrix((count, count))], format="csc"
+    )
+    finite = np.isfinite(np.concatenate(ends)) if ends else np.zeros(0, bool)
+    q = np.concatenate(
+        [P["b"], np.zeros(m + p), *(np.where(np.isfinite(e), -e, 0.0) for e in ends)]
+    )
+    side = sparse.eye(m, format="csc")[:, is_interval]
+    rows = sparse.hstack(
+        [P["G"], sparse.diags(np.sqrt(P["compliance"])), sparse.csc_matrix((m, p)), -side, side],
+        format="csr",
+    )
+    equal = sparse.hstack(
+        [
+            P["C"],
+            sparse.csc_matrix((p, m)),
+            sparse.diags(np.sqrt(P["compliance_eq"])),
+            sparse.csc_matrix((p, count)),
+        ],
+        format="csr",
+    )
+    slips = sparse.hstack([sparse.csc_matrix((count, n + m + p)), sparse.eye(count)], format="csr")
+    A = [-equal, -rows[is_interval], -slips[~finite], -slips[finite]]
+    offset = [P["c"], P["g"][is_interval], np.zeros(count)]
+    cones = [
+        clarabel.ZeroConeT(p + int(is_interval.sum()) + int((~finite).sum())),
+        clarabel.NonnegativeConeT(int(finite.sum())),
+    ]
+    at = 0
+    for kind, dim in P["cones"]:
+        if kind != "interval":
+            A.append(-rows[at : at + dim])
+            offset.append(P["g"][at : at + dim])
+            cones.append(
+                clarabel.NonnegativeConeT(dim)
+                if kind == "orthant"
+                else clarabel.SecondOrderConeT(dim)
+            )
+        at += dim
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    solution = clarabel.DefaultSolver(
+        sparse.triu(cost, format="csc"),
+        q,
+        sparse.vstack(A, format="csc"),
+        np.concatenate(offset),
+        cones,
+        settings,
+    ).solve()
+    return np.array(solution.x)[:n]
+
+
+@pytest.mark.parametrize("n", [2, 6, 20, 70, 200])
+def test_clarabel_finds_the_same(n: int) -> None:
+    rng = np.random.default_rng(100 + n)
+    for _ in range(30 if n < 70 else 3):
+        P = random_program(rng, n, (-6.0, 6.0))
+        x, other = qdsim.solve_cone_program(**P).x, clarabel_x(P)
+        cost = np.sqrt((x - other) @ P["Q"] @ (x - other))
+        assert cost <= 1e-5 * (1 + np.sqrt(x @ P["Q"] @ x))
+
+
+def test_numbers_of_any_size_are_solved_or_refused() -> None:
+    rng = np.random.default_rng(7)
+    solved = 0
+    for _ in range(400):
+        P = random_program(rng, int(rng.integers(2, 9)), (-12.0, 12.0))
+        if P["lower"] is not None:
+            k = len(P["lower"])
+            P["lower"] = np.where(rng.random(k) < 0.2, -INF, -(10.0 ** rng.uniform(-12, 12, k)))
+            P["upper"] = np.where(rng.random(k) < 0.2, INF, 10.0 ** rng.uniform(-12, 12, k))
+        mu = float(rng.choice([0.0, 1e-6, 1.0]))
+        try:
+            s = qdsim.solve_cone_program(**P, target_mu=mu)
+        except qdsim.SolverError:
+            continue
+        solved += 1
+        assert misses(P, s, mu) < 1e-4
+    assert solved > 340
 
 
 @pytest.mark.parametrize("R", [0.0, 1e-6, 0.3, 1e6])

@@ -53,6 +53,48 @@ static void add_row(const double *dense, const sparse_rows *tiles, int n, int i,
   }
 }
 
+/* What becomes of the entries of a row that are not zero: `of` over columns, or one number. */
+typedef enum row_visit {
+  KEEP_LARGEST, /* out_j = largest of it and |entry| */
+  FIND_MOST,    /* returns the largest of_j */
+  FIND_NORM,    /* returns the largest |entry| of_j */
+  RAISE         /* out_j = largest of it and *of */
+} row_visit;
+
+static double visit_entry(row_visit what, double entry, int j, const double *of, double *out,
+                          double found) {
+  if (entry == 0.0) {
+    return found;
+  }
+  switch (what) {
+  case KEEP_LARGEST:
+    out[j] = larger(out[j], fabs(entry));
+    return found;
+  case FIND_MOST:
+    return larger(found, of[j]);
+  case FIND_NORM:
+    return larger(found, fabs(entry) * of[j]);
+  default:
+    out[j] = larger(out[j], *of);
+    return found;
+  }
+}
+
+static double visit_row(const double *dense, const sparse_rows *tiles, int n, int i, row_visit what,
+                        const double *of, double *out) {
+  double found = 0.0;
+  for (int j = 0; !tiles && j < n; ++j) {
+    found = visit_entry(what, dense[(size_t)i * (size_t)n + (size_t)j], j, of, out, found);
+  }
+  for (int k = tiles ? tiles->start[i] : 0; tiles && k < tiles->start[i + 1]; ++k) {
+    for (int j = 0; j < 4 && 4 * tiles->tiles[k] + j < n; ++j) {
+      found = visit_entry(what, tiles->values[4 * (size_t)k + (size_t)j], 4 * tiles->tiles[k] + j,
+                          of, out, found);
+    }
+  }
+  return found;
+}
+
 /* ------------------------------------------------------------ there */
 
 /* The slack of a row at (x, dual), and the sum of its terms' sizes. */
@@ -147,7 +189,7 @@ static void leave_row(soft_program *soft, const conic_program *source, int ray, 
                       const conic_answer *out) {
   soft_row *row = soft->row + i;
   row->force = ray ? ray_of(soft, row) : force_of(soft, source, i);
-  if (row->kind == SOFT_CONE && row->spring < 0) {
+  if (row->kind == SOFT_CONE && !row->is_measured) {
     out->dual[i] = row->force;
     out->slack[i] = soft->slack[row->row];
     row->size = fabs(source->program.g[i]) + fabs(out->slack[i]);
@@ -323,18 +365,118 @@ static int measure_shared(soft_program *soft, const conic_program *source, doubl
   return found.hold && isfinite(info->objective + found.primal + found.gap);
 }
 
+/* Rows and columns in the units of columns: 1 / sqrt(Q_jj), or one over the largest entry. */
+static void find_units(const soft_program *soft, const conic_program *source, double *unit) {
+  const qd_cone_program *program = &source->program;
+  const int n = soft->variables;
+  memset(unit, 0, (size_t)n * sizeof(double));
+  for (int i = 0; i < soft->rows; ++i) {
+    visit_row(program->G, source->G, n, i, KEEP_LARGEST, NULL, unit);
+  }
+  for (int j = 0; j < n; ++j) {
+    const double curvature = soft_curvature(source, j);
+    unit[j] = curvature > 0.0 ? 1.0 / sqrt(curvature) : unit[j] > 0.0 ? 1.0 / unit[j] : 1.0;
+  }
+}
+
+/* What a row's slack is a sum of is at least a share of how far offsets are, or of how far the cost
+ * alone goes: less is rounding (as conic/certificate.c has it). */
+static void raise_sizes(soft_program *soft, const conic_program *source, const double *unit,
+                        double least) {
+  const qd_cone_program *program = &source->program;
+  const int n = soft->variables;
+  double strongest = 0.0, free = 0.0;
+  for (int i = 0; i < soft->rows; ++i) {
+    strongest = larger(strongest, visit_row(program->G, source->G, n, i, FIND_NORM, unit, NULL));
+  }
+  for (int j = 0; j < n; ++j) {
+    free = larger(free, fabs(program->b[j]) * unit[j]);
+  }
+  const double offset = strongest > 0.0 ? max_norm(program->g, soft->rows) / strongest : 0.0;
+  const double reach = larger(1e-2 * offset, 1e-8 * free);
+  for (int i = 0; i < soft->rows; ++i) {
+    const double norm = visit_row(program->G, source->G, n, i, FIND_NORM, unit, NULL);
+    soft->row[i].size = larger(soft->row[i].size, larger(norm * reach, least));
+  }
+}
+
+/* Products of a cone's slack and multiplier, beside those of its numbers: `most` is the largest
+ * term of its columns, in their units, over the norm of its rows. */
+static int products_hold(const qd_cone_program *program, const soft_program *soft, int k, int first,
+                         double share, double most, const conic_answer *out) {
+  const double target = program->target_mu ? program->target_mu[k] : 0.0;
+  const int dim = program->cone_kind[k] == QD_LORENTZ ? program->cone_dim[k] : 1;
+  soft_errors found = {0.0, 0.0, 1};
+  double size = 0.0;
+  for (int i = first; i < first + dim; ++i) {
+    size = larger(size, soft->row[i].size);
+  }
+  measure_soft_cone(out->slack + first, out->dual + first, dim, target, size, share, &found);
+  return found.gap <= share * (size * most + target);
+}
+
+/* Of an exact program's interval: no slack, or a force at the end that is on its side. */
+static int force_holds(const qd_cone_program *program, const soft_program *soft, int k, int i,
+                       double share, double most, const conic_answer *out) {
+  const double room =
+      out->slack[i] > 0.0 ? out->dual[i] - program->lower[i] : program->upper[i] - out->dual[i];
+  return (program->target_mu && program->target_mu[k] > 0.0) || room <= share * most ||
+         fabs(out->slack[i]) <= share * soft->row[i].size;
+}
+
+/* What each column misses of zero, beside its largest terms, or those of columns that a row or the
+ * cost couples it with; and the products of cones. */
+static int holds_locally(const soft_program *soft, const conic_program *source, double share,
+                         double zero, const conic_answer *out, const double *left, double *terms) {
+  const qd_cone_program *program = &source->program;
+  const int n = soft->variables;
+  const double *unit = soft->four_x;
+  double *allowed = soft->four_x + n;
+  int hold = 1;
+  for (int j = 0; j < n; ++j) {
+    terms[j] *= unit[j];
+  }
+  for (int j = 0; j < n; ++j) {
+    allowed[j] = larger(terms[j], visit_row(program->Q, source->Q, n, j, FIND_MOST, terms, NULL));
+  }
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int is_cone = program->cone_kind[k] == QD_LORENTZ;
+    const int dim = is_cone ? program->cone_dim[k] : 1;
+    for (int first = row; first < row + program->cone_dim[k]; first += dim) {
+      double most = 0.0, norm = 0.0;
+      for (int i = first; i < first + dim; ++i) {
+        most = larger(most, visit_row(program->G, source->G, n, i, FIND_MOST, terms, NULL));
+        norm = larger(norm, visit_row(program->G, source->G, n, i, FIND_NORM, unit, NULL));
+      }
+      for (int i = first; i < first + dim; ++i) {
+        visit_row(program->G, source->G, n, i, RAISE, &most, allowed);
+      }
+      hold &=
+          norm == 0.0 || (program->cone_kind[k] == QD_INTERVAL
+                              ? force_holds(program, soft, k, first, share, most / norm, out)
+                              : products_hold(program, soft, k, first, share, most / norm, out));
+    }
+  }
+  for (int j = 0; j < n; ++j) {
+    const double rest = zero * soft_curvature(source, j);
+    hold &= fabs(left[j]) * unit[j] <= larger(share * allowed[j], rest * unit[j]);
+  }
+  return hold;
+}
+
 /* Residuals as qd_cone_info has them; 1 if rows that give way hold. */
 static int measure(soft_program *soft, const conic_program *source, double tolerance,
                    const conic_answer *out, qd_cone_info *info) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count;
   const double share = larger(SOFT_CERTIFIED, 10.0 * tolerance);
-  const double rigid_residual = info->dual_residual;
   const double zero = tolerance * source->length; /* of what the rows are about */
   double *left = soft->term, *terms = soft->diagonal, size = 0.0;
   if (soft->rows_stay && rounding_of_springs(soft, source, out) <= SPRING_ROUNDING) {
     return measure_shared(soft, source, share, out, info);
   }
+  find_units(soft, source, soft->four_x);
+  raise_sizes(soft, source, soft->four_x, zero / share);
   soft_errors found = measure_rows(soft, source, share, out);
   info->objective = 0.0;
   for (int j = 0; j < n; ++j) {
@@ -356,10 +498,7 @@ static int measure(soft_program *soft, const conic_program *source, double toler
     found.hold &= soft->spring_eq[i] < 0 || error <= larger(share * size, zero);
   }
   settle_springs(soft, source, out, left);
-  for (int j = 0; j < n; ++j) { /* what the rigid program's certificate has not seen */
-    const double rest = larger(4.0 * rigid_residual, soft_curvature(source, j) * zero);
-    found.hold &= fabs(left[j]) <= larger(share * terms[j], rest);
-  }
+  found.hold &= holds_locally(soft, source, share, zero, out, left, terms);
   info->primal_residual = found.primal;
   info->dual_residual = max_norm_or_infinity(left, n);
   info->complementarity = found.gap;
@@ -439,13 +578,26 @@ static void keep_source(soft_program *soft, const conic_program *source) {
 /* 1 if a barrier's path with the rows as they are has led to an answer, or to a verdict. */
 static int solve_on_path(soft_task *task) {
   soft_program *soft = &task->workspace->soft;
-  soft_treat_rows(soft, task->source, 1);
+  soft_treat_rows(soft, task->source, 1, 0);
   const qd_status status = solve_once(task);
   if (status == QD_OK) {
     return measure(soft, task->source, task->options.tolerance, task->out, task->info);
   }
   task->options.warm_start = 0;
   return status == QD_INFEASIBLE || status == QD_OUT_OF_CAPACITY || status == QD_NOT_FINITE;
+}
+
+/* 1 if that has led to an answer or a verdict, or there is no other way. */
+static int solve_with_slips(soft_task *task, int far) {
+  soft_program *soft = &task->workspace->soft;
+  const int any_far = soft_treat_rows(soft, task->source, 0, far);
+  const qd_status status = solve_once(task);
+  if (status == QD_OK &&
+      !measure(soft, task->source, task->options.tolerance, task->out, task->info)) {
+    task->info->status = QD_NUMERICAL_TROUBLE;
+  }
+  task->options.warm_start = 0;
+  return task->info->status == QD_OK || !any_far;
 }
 
 static int is_exact(const qd_cone_program *program) {
@@ -474,11 +626,8 @@ qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *
     return info->status;
   }
   const int exact = is_exact(&source->program);
-  if (!(exact ? solve_by_states(&task) : solve_on_path(&task))) {
-    soft_treat_rows(soft, source, 0);
-    if (solve_once(&task) == QD_OK && !measure(soft, source, task.options.tolerance, out, info)) {
-      info->status = QD_NUMERICAL_TROUBLE;
-    }
+  if (!(exact ? solve_by_states(&task) : solve_on_path(&task)) && !solve_with_slips(&task, 0)) {
+    solve_with_slips(&task, 1);
   }
   soft->used = 1;
   return info->status;

@@ -41,10 +41,12 @@ typedef struct soft_row {
   soft_kind kind;
   double compliance;
   double sign, base, width; /* width < 0: there is no other end */
-  double lower, upper;      /* of an interval */
+  double lower, upper;      /* of its multiplier */
+  int has_lower, has_upper; /* ends that forces may come near */
   double force, slack;      /* of the answer, ends aside */
   double size;              /* of what the slack is a sum of */
   int is_interval;
+  int is_measured;  /* some row of its cone has a compliance: its slack is worked out */
   int slips;        /* 1: beyond the other end */
   int single;       /* the only column of its entries, -1: several */
   double entry;     /* there */
@@ -103,8 +105,10 @@ void soft_add_cost(const conic_program *source, int j, double *line);
 /* Whether the program makes sense and fits. */
 qd_status soft_check(const soft_program *soft, const conic_program *source);
 /* What each row stands for, whatever forces will be: the rigid program says all. `natively`: rows
- * of intervals and with a compliance stay what they are, for a barrier's path. */
-void soft_treat_rows(soft_program *soft, const conic_program *source, int natively);
+ * of intervals and with a compliance stay what they are, for a barrier's path. Ends that are far
+ * beyond all forces count as none unless `far`: whoever measures the answer sees what that has
+ * missed. Returns whether there are such. */
+int soft_treat_rows(soft_program *soft, const conic_program *source, int natively, int far);
 /* Or what it most likely is, by the forces of a guess (rows; NULL: there is none); 0 if the rigid
  * program says all anyway. */
 int soft_guess_states(soft_program *soft, const conic_program *source, const double *dual);

@@ -91,17 +91,97 @@ static void begin_at(soft_row *row, double sign) {
 
 /* From the nearer end, which takes the fewest digits from the multiplier. */
 static void choose_end(soft_row *row) {
-  const int has_lower = isfinite(row->lower), has_upper = isfinite(row->upper);
-  if (!has_lower && !has_upper) {
+  if (!row->has_lower && !row->has_upper) {
     row->kind = SOFT_EQUALITY;
     return;
   }
-  begin_at(row, has_lower && (!has_upper || fabs(row->lower) <= fabs(row->upper)) ? 1.0 : -1.0);
-  row->slips = has_lower && has_upper;
+  begin_at(row, row->has_lower && (!row->has_upper || fabs(row->lower) <= fabs(row->upper)) ? 1.0
+                                                                                            : -1.0);
+  row->slips = row->has_lower && row->has_upper;
   row->width = row->slips ? row->upper - row->lower : -1.0;
   if (row->lower == row->upper) {
     row->kind = SOFT_FORCE;
   }
+}
+
+/* ------------------------------------------------------------ ends that no force comes near */
+
+/* Stiffness of each column, of the cost and of intervals' springs that are not all but rigid. */
+static void find_stiffness(const soft_program *soft, const conic_program *source, double *out) {
+  const int n = soft->variables;
+  for (int j = 0; j < n; ++j) {
+    const double own = soft_curvature(source, j);
+    double more = 0.0;
+    for (int i = soft->first_interval; i < soft->rows; ++i) {
+      const double a = soft->row[i].compliance > 0.0 ? soft_entry(source, i, j) : 0.0;
+      more += a != 0.0 ? a * a / soft->row[i].compliance : 0.0;
+    }
+    out[j] = own > 0.0 ? own + smaller(more, STIFFEST_SPRING * own) : more;
+  }
+}
+
+/* Norm of a row in columns of unit stiffness, 0 where one has none. */
+static double row_norm(const conic_program *source, int n, int i, const double *stiffness) {
+  double sum = 0.0;
+  for (int j = 0; j < n; ++j) {
+    const double a = soft_entry(source, i, j);
+    if (a != 0.0 && !(stiffness[j] > 0.0)) {
+      return 0.0;
+    }
+    sum += a != 0.0 ? a * a / stiffness[j] : 0.0;
+  }
+  return sqrt(sum);
+}
+
+/* The largest of what the cost and offsets of rows ask for, as a force on a row of norm one. */
+static double largest_force(const soft_program *soft, const conic_program *source,
+                            const double *stiffness) {
+  const qd_cone_program *program = &source->program;
+  double force = 0.0;
+  for (int j = 0; j < soft->variables; ++j) {
+    force = stiffness[j] > 0.0 ? larger(force, fabs(program->b[j]) / sqrt(stiffness[j])) : HUGE_VAL;
+  }
+  for (int i = 0; i < soft->rows; ++i) {
+    const double norm = row_norm(source, soft->variables, i, stiffness);
+    force = norm > 0.0 ? larger(force, fabs(program->g[i]) / norm) : force;
+  }
+  return force;
+}
+
+/* Some end is so far from zero, beside the cost, that it is worth a look. */
+static int any_is_large(const soft_program *soft, const qd_cone_program *program) {
+  const double cost = FAR_END * max_norm(program->b, program->variable_count);
+  int large = 0;
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const soft_row *row = soft->row + i;
+    large |=
+        (row->has_lower && fabs(row->lower) > cost) || (row->has_upper && fabs(row->upper) > cost);
+  }
+  return large;
+}
+
+/* Ends that are beyond all forces are none: 1 if there are such. */
+static int forget_far_ends(soft_program *soft, const conic_program *source) {
+  double *stiffness = soft->term;
+  int any = 0;
+  if (!any_is_large(soft, &source->program)) {
+    return 0;
+  }
+  find_stiffness(soft, source, stiffness);
+  const double force = FAR_END * largest_force(soft, source, stiffness);
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    soft_row *row = soft->row + i;
+    const double norm = row_norm(source, soft->variables, i, stiffness);
+    if (!row->is_interval || !(norm > 0.0) || row->lower == row->upper) {
+      continue;
+    }
+    const int far_lower = row->has_lower && -row->lower * norm > force;
+    const int far_upper = row->has_upper && row->upper * norm > force;
+    row->has_lower &= !far_lower;
+    row->has_upper &= !far_upper;
+    any |= far_lower || far_upper;
+  }
+  return any;
 }
 
 /* A barrier's path knows what is soft about it. A row that is all but rigid and has no end is
@@ -110,38 +190,62 @@ static int is_limited(const soft_row *row) {
   return row->kind == SOFT_CONE ? row->compliance > 0.0 : row->kind == SOFT_END;
 }
 
-void soft_treat_rows(soft_program *soft, const conic_program *source, int natively) {
-  const qd_cone_program *program = &source->program;
+/* 1 if one of the rows has a compliance. */
+static int any_gives_way(const qd_cone_program *program, int first, int count) {
+  int any = 0;
+  for (int i = first; program->compliance && i < first + count; ++i) {
+    any |= program->compliance[i] > 0.0;
+  }
+  return any;
+}
+
+static void read_rows(soft_program *soft, const qd_cone_program *program) {
   soft->variables = program->variable_count;
   soft->rows = soft->first_interval = program->row_count;
   soft->equalities = program->equality_count;
   for (int k = 0, i = 0; k < program->cone_count; ++k) {
     const int is_interval = program->cone_kind[k] == QD_INTERVAL;
-    const int is_cone = program->cone_kind[k] == QD_LORENTZ;
     soft->first_interval = is_interval && i < soft->first_interval ? i : soft->first_interval;
+    const int measured = any_gives_way(program, i, program->cone_dim[k]);
+    for (int end = i + program->cone_dim[k]; i < end; ++i) {
+      const double lower = is_interval ? program->lower[i] : 0.0;
+      const double upper = is_interval ? program->upper[i] : HUGE_VAL;
+      soft->row[i] = (soft_row){.compliance = program->compliance ? program->compliance[i] : 0.0,
+                                .is_interval = is_interval,
+                                .is_measured = measured,
+                                .sign = 1.0,
+                                .lower = lower,
+                                .upper = upper,
+                                .has_lower = isfinite(lower),
+                                .has_upper = isfinite(upper),
+                                .width = -1.0,
+                                .single = -1,
+                                .row = -1,
+                                .spring = -1,
+                                .slip = -1,
+                                .slip_row = -1};
+    }
+  }
+}
+
+int soft_treat_rows(soft_program *soft, const conic_program *source, int natively, int far) {
+  const qd_cone_program *program = &source->program;
+  read_rows(soft, program);
+  const int any_far = !far && forget_far_ends(soft, source);
+  for (int k = 0, i = 0; k < program->cone_count; ++k) {
     for (int end = i + program->cone_dim[k]; i < end; ++i) {
       soft_row *row = soft->row + i;
-      *row = (soft_row){.compliance = program->compliance ? program->compliance[i] : 0.0,
-                        .is_interval = is_interval,
-                        .sign = 1.0,
-                        .lower = is_interval ? program->lower[i] : 0.0,
-                        .upper = is_interval ? program->upper[i] : HUGE_VAL,
-                        .width = -1.0,
-                        .single = -1,
-                        .row = -1,
-                        .spring = -1,
-                        .slip = -1,
-                        .slip_row = -1};
-      if (is_interval) {
+      if (row->is_interval) {
         choose_end(row);
       }
-      if (natively && !is_cone && is_limited(row)) {
+      if (natively && program->cone_kind[k] != QD_LORENTZ && is_limited(row)) {
         row->kind = SOFT_LIMITED;
         row->sign = 1.0;
         row->base = 0.0;
       }
     }
   }
+  return any_far;
 }
 
 /* ------------------------------------------------------------ states */
@@ -153,16 +257,16 @@ static void hold_at(soft_row *row, double sign) {
 
 /* The state of a row whose force is guessed. */
 static void guess_state(soft_row *row, double force) {
-  if (force <= row->lower && isfinite(row->lower)) {
+  if (row->has_lower && force <= row->lower) {
     hold_at(row, 1.0);
-  } else if (force >= row->upper && isfinite(row->upper)) {
+  } else if (row->has_upper && force >= row->upper) {
     hold_at(row, -1.0);
   }
 }
 
 int soft_guess_states(soft_program *soft, const conic_program *source, const double *dual) {
   int any = 0;
-  soft_treat_rows(soft, source, 0);
+  soft_treat_rows(soft, source, 0, 0);
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     soft_row *row = soft->row + i;
     if (row->kind == SOFT_CONE || row->lower == row->upper) {

@@ -368,8 +368,8 @@ static void write_limited(soft_program *soft, const conic_program *source, int i
   soft->natively = 1;
   soft->g[row->row] = program->g[i];
   soft->compliance[row->row] = row->compliance;
-  soft->lower[row->row] = row->lower;
-  soft->upper[row->row] = row->upper;
+  soft->lower[row->row] = row->has_lower ? row->lower : -HUGE_VAL;
+  soft->upper[row->row] = row->has_upper ? row->upper : HUGE_VAL;
   matrix_add_row(&soft->G, program->G, source->G, program->variable_count, i, 1.0);
 }
 
@@ -485,8 +485,8 @@ static int write_shared(soft_program *soft, const conic_program *source) {
     row->row = soft->natively || i < soft->first_interval ? i : -1;
     row->spring = row->slip = row->slip_row = -1;
     soft->compliance[i] = row->compliance;
-    soft->lower[i] = row->lower;
-    soft->upper[i] = row->upper;
+    soft->lower[i] = row->has_lower ? row->lower : -HUGE_VAL;
+    soft->upper[i] = row->has_upper ? row->upper : HUGE_VAL;
   }
   for (int i = 0; i < soft->equalities; ++i) {
     soft->spring_eq[i] = -1;

@@ -64,6 +64,10 @@
  * where it converges at all; more only put off the program that says all. */
 #define STATE_ROUNDS 6
 
+/* Largest forces that the cost and offsets ask for. An end farther off counts as none: as the place
+ * to measure a force from it would take its digits. */
+#define FAR_END 1e7
+
 /* Share of a force that is rounding where it is compared with its limit. */
 #define STATE_ROUNDING 1e-12
 
