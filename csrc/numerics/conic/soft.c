@@ -380,9 +380,10 @@ static void find_units(const soft_program *soft, const conic_program *source, do
 }
 
 /* What a row's slack is a sum of is at least a share of how far offsets are, or of how far the cost
- * alone goes: less is rounding (as conic/certificate.c has it). */
-static void raise_sizes(soft_program *soft, const conic_program *source, const double *unit,
-                        double least) {
+ * alone goes: less is rounding (as conic/certificate.c has it). Returns what forces are at least
+ * compared with, where the cost asks for none. */
+static double raise_sizes(soft_program *soft, const conic_program *source, const double *unit,
+                          double least) {
   const qd_cone_program *program = &source->program;
   const int n = soft->variables;
   double strongest = 0.0, free = 0.0;
@@ -398,6 +399,7 @@ static void raise_sizes(soft_program *soft, const conic_program *source, const d
     const double norm = visit_row(program->G, source->G, n, i, FIND_NORM, unit, NULL);
     soft->row[i].size = larger(soft->row[i].size, larger(norm * reach, least));
   }
+  return free > 0.0 ? 0.0 : reach;
 }
 
 /* Products of a cone's slack and multiplier, beside those of its numbers: `most` is the largest
@@ -427,14 +429,15 @@ static int force_holds(const qd_cone_program *program, const soft_program *soft,
 /* What each column misses of zero, beside its largest terms, or those of columns that a row or the
  * cost couples it with; and the products of cones. */
 static int holds_locally(const soft_program *soft, const conic_program *source, double share,
-                         double zero, const conic_answer *out, const double *left, double *terms) {
+                         double zero, double force, const conic_answer *out, const double *left,
+                         double *terms) {
   const qd_cone_program *program = &source->program;
   const int n = soft->variables;
   const double *unit = soft->four_x;
   double *allowed = soft->four_x + n;
   int hold = 1;
   for (int j = 0; j < n; ++j) {
-    terms[j] *= unit[j];
+    terms[j] = larger(terms[j] * unit[j], force);
   }
   for (int j = 0; j < n; ++j) {
     allowed[j] = larger(terms[j], visit_row(program->Q, source->Q, n, j, FIND_MOST, terms, NULL));
@@ -476,7 +479,7 @@ static int measure(soft_program *soft, const conic_program *source, double toler
     return measure_shared(soft, source, share, out, info);
   }
   find_units(soft, source, soft->four_x);
-  raise_sizes(soft, source, soft->four_x, zero / share);
+  const double force = raise_sizes(soft, source, soft->four_x, zero / share);
   soft_errors found = measure_rows(soft, source, share, out);
   info->objective = 0.0;
   for (int j = 0; j < n; ++j) {
@@ -498,7 +501,7 @@ static int measure(soft_program *soft, const conic_program *source, double toler
     found.hold &= soft->spring_eq[i] < 0 || error <= larger(share * size, zero);
   }
   settle_springs(soft, source, out, left);
-  found.hold &= holds_locally(soft, source, share, zero, out, left, terms);
+  found.hold &= holds_locally(soft, source, share, zero, force, out, left, terms);
   info->primal_residual = found.primal;
   info->dual_residual = max_norm_or_infinity(left, n);
   info->complementarity = found.gap;
