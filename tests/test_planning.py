@@ -496,10 +496,15 @@ def test_bad_plans_are_found_out(task, trees):
     verdict = altered(plan, 1, configurations=moved).check(model)
     assert any("moves the object" in fault for fault in verdict.faults)
 
+    # the fingers fold into the disc, so far that they are in it by some millimetres
     inside = np.array(plan.segments[1].configurations)
-    inside[0, 3:] = 0.0
-    inside[0, 4], inside[0, 6] = -1.5, 1.5
-    inside[0, 3], inside[0, 5] = -1.2, 1.2
+    folded = np.array([-1.2, -1.5, 1.2, 1.5]) - inside[0, 3:]
+    for share in np.linspace(0.0, 1.0, 200):
+        trial = inside[0].copy()
+        trial[3:] += share * folded
+        if planning.task.robot.penetration(model, trial) > 2e-3:
+            break
+    inside[0] = trial
     verdict = altered(plan, 1, configurations=inside).check(model)
     assert any("penetration after regrasp 0" in fault for fault in verdict.faults)
     assert verdict.regrasp_penetration > 1e-3 and not verdict

@@ -345,6 +345,8 @@ def test_grasps_of_what_hangs_hold_it():
     options = options.replace(require_static_regrasps=False)
     task = task.replace(goal=task.with_object(task.start, [0.0, 0.05, 0.2, 0.0, 0.0, 0.3]))
 
+    most = 0.999 * options.squeeze * options.step
+
     def falls(tree):
         """Largest shift of the box in one step from grasps in the air, and whether a command is held."""
         rows = []
@@ -353,7 +355,9 @@ def test_grasps_of_what_hangs_hold_it():
             if planning.stays(model, q, task.object, task.options):
                 continue
             after = qdsim.step(model, q, command, task.options).q_next
-            rows.append((task.space.errors(after, q)[0], np.any(command != model.command_from(q))))
+            offset = np.linalg.norm(command - model.command_from(q))
+            if offset < most:  # else it holds as far as ``squeeze`` lets it
+                rows.append((task.space.errors(after, q)[0], offset > 0.0))
         return np.array(rows)
 
     held, loose = (

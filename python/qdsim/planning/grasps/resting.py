@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -14,13 +15,16 @@ from qdsim.planning.task.robot import once, robot_bodies
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options, step
 
-__all__ = ["STILL_POSITION", "STILL_ROTATION", "drop", "stays"]
+__all__ = ["STILL_POSITION", "STILL_ROTATION", "drop", "landing", "stays"]
 
 STILL_POSITION, STILL_ROTATION = 1e-3, 1e-2
 """m and rad; an object that moves by less in a step without the robot stays where it is."""
 
 _STEP = 0.1
 """s, at least: in a shorter step a free fall would not be told from rest."""
+
+_FALLS, _LANDED = 40, 1e-6
+"""Steps that a fall may take, at some 10 cm each, and the change of a configuration's entries at its end."""
 
 
 def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, float]:
@@ -41,13 +45,39 @@ def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, 
     """
     instance("model", model, Model)
     instance("options", options, Options)
+    after = _fallen(model, q, options)
+    return (math.inf, math.inf) if after is None else ObjectSpace(model, object).errors(after, q)
+
+
+def _fallen(model: Model, q: Array, options: Options) -> Array | None:
+    """One exact step without the robot, None where it cannot be solved."""
     bare = _without_robot(model)
     exact = options.replace(h=max(options.h, _STEP), kappa=None, held=())
     try:
-        after = step(bare, q, bare.command_from(q), exact).q_next
+        return np.asarray(step(bare, q, bare.command_from(q), exact).q_next)
     except SolverError:
-        return float("inf"), float("inf")
-    return ObjectSpace(model, object).errors(after, q)
+        return None
+
+
+def landing(model: Model, q: Array, object: str, options: Options) -> Array | None:
+    """Where an object comes to rest when the robot lets go of it: steps of :func:`drop` until nothing moves.
+
+    Args:
+        model, q, object, options: as for :func:`drop`.
+
+    Returns:
+        ``(nq,)``, the robot as in ``q``; None where the object falls out of the scene.
+    """
+    own, here = ObjectSpace(model, object).q, np.array(q)
+    for _ in range(_FALLS):
+        after = _fallen(model, here, options)
+        if after is None:
+            return None
+        moved = float(np.abs(after[own] - here[own]).max())
+        here[own] = after[own]
+        if moved <= _LANDED:
+            return here
+    return None
 
 
 def stays(model: Model, q: Array, object: str, options: Options) -> bool:

@@ -17,8 +17,9 @@ from qdsim._core import SolverError
 from qdsim.arguments import flag, generator_of, instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.planning.grasps.equilibrium import EquilibriumError, holding_command
-from qdsim.planning.grasps.resting import stays
+from qdsim.planning.grasps.resting import landing, stays
 from qdsim.planning.grasps.samplers import SurfaceSampler
+from qdsim.planning.grasps.samplers.carrying import hangs
 from qdsim.planning.motion.motion import MotionError, connect
 from qdsim.planning.progress import away, progress_bar
 from qdsim.planning.search.path import EdgeKind, step_options
@@ -35,6 +36,18 @@ __all__ = ["rrt"]
 
 _PUSHES = 0.25
 """How often a grasp of an object that has to be carried is one for pushing all the same."""
+
+_LIFTS = 0.3
+"""Where the goal is in the air: how often an iteration takes a new grasp below it and lifts."""
+
+_LANDINGS = 0.5
+"""There: how often a subgoal is the pose below the goal in its place."""
+
+_LOOKS = 40
+"""Nodes that are asked for one at which the object rests."""
+
+_SET_DOWNS = 3
+"""How often the object is set down from a node before the search leaves that alone."""
 
 SETTLING_STEPS = 5
 """Steps allowed for a penetration to go away. Each leaves about the square of the last one, over a
@@ -106,7 +119,18 @@ class _Search:
         self.span = task.upper - task.lower
         self.most_steps = math.inf if options.max_steps is None else options.max_steps
         self._resting: dict[int, bool] = {}
+        self.chained = options.strategy == "chain"
+        self.falls = hangs(task.model, task.start, task.object)
+        self.landing = self._landing()
         self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
+
+    def _landing(self) -> Array | None:
+        """Where the object would come to rest below a goal in the air, where a last grasp may have to be taken."""
+        task = self.task
+        lifts = self.chained and self.falls and self.options.require_static_regrasps
+        if not lifts or task.sampler is None or self._stays(task.goal):
+            return None
+        return landing(task.model, task.goal, task.object, self.step_options)
 
     def grow(self, progress: bool, checkpoint: str | os.PathLike[str] | None, pause: float) -> None:
         tree, options = self.tree, self.options
@@ -191,7 +215,8 @@ class _Search:
             self._regrasp(node)
             return
         local = self.tree.local(node)
-        edge = self._simulate(self.tree.q[node], local.command, self._steer(local, subgoal))
+        q = self.tree.q[node]
+        edge = self._simulate(q, local.command, self._steer(q, local, subgoal))
         if edge is not None:
             self.tree.add(edge[1][-1], node, EdgeKind.PUSH, *edge)
 
@@ -200,6 +225,9 @@ class _Search:
         subgoal.
         """
         tree = self.tree
+        if self.landing is not None and self.rng.random() < _LIFTS:
+            self._lift(self.landing)
+            return
         subgoal = self._subgoal()
         node = tree.nearest(subgoal)
         for grasp in range(self.options.regrasps + 1):
@@ -210,6 +238,24 @@ class _Search:
             if fresh is None or tree.reached:
                 return
             node = fresh
+
+    def _lift(self, below: Array) -> None:
+        """A new grasp where the object rests, as near as it does below the goal, and from there to the goal.
+
+        In the air no grasp is changed: the last one has to be taken on a support, and to do for all of the way. What
+        turns an object far is done there first: subgoals that would be the goal are the pose below it.
+        """
+        tree = self.tree
+        weighed = tree.object_distances(below) * (1.0 + tree.grasps_tried())
+        nodes = (tree.first + np.argsort(weighed, kind="stable")[:_LOOKS]).tolist()
+        node = next((n for n in nodes if self._rests(n)), None)
+        if node is None:
+            return
+        fresh = self._regrasp(node, self.task.goal)
+        if fresh is None:
+            tree.mark_stuck(node)
+        elif not (tree.full or tree.reached):
+            self._push(fresh, self.task.goal)
 
     def _push(self, node: int, subgoal: Array) -> tuple[int, bool]:
         """Push for as long as the object comes nearer.
@@ -224,7 +270,7 @@ class _Search:
                 return node, False
             wanted = (1.0 - options.progress) * distance
             local = tree.local(node)
-            du = self._steer(local, subgoal)
+            du = self._steer(tree.q[node], local, subgoal)
             edge = self._simulate(tree.q[node], local.command, du)
             if edge is None or tree.object_distance(edge[1][-1], subgoal) > wanted:
                 edge = self._shoot(node, du, subgoal, wanted)
@@ -262,26 +308,44 @@ class _Search:
     # ---------------------------------------------------------------- their parts
 
     def _subgoal(self) -> Array:
-        """The goal, a pose between it and the node nearest to it, or one anywhere in the box
+        """The goal or what lies below it, a pose between it and the node nearest to it, or one anywhere in the box
         ``(nq,)``.
         """
         task, options, rng = self.task, self.options, self.rng
         coin = rng.random()
         if coin < options.goal_probability:
-            return task.goal
+            lands = self.landing is not None and rng.random() < _LANDINGS
+            return self.landing if lands else task.goal
         if options.between_probability > 0.0 and rng.random() < options.between_probability:
             q = self.tree.q[self.tree.nearest_to_goal]
             return task.with_object(q, rng.random() * task.space.difference(task.goal, q))
         return task.with_object(task.start, task.lower + rng.random(len(task.lower)) * self.span)
 
-    def _steer(self, local: LocalModel, subgoal: Array) -> Array:
+    def _held(self, q: Array, local: LocalModel) -> Array:
+        """Where the object is taken to be after a step in which the command stays what it is.
+
+        CQDC aims from c, where the smoothed model is then. Under gravity that is wrong by centimetres: a barrier
+        carries what no contact does, so that near goals in the air nothing seems to be left to do. But it also
+        knows which contacts are about to come, so half of the time it counts, and else the exact step. Without
+        gravity the object stays where it is, and c has what the barrier pushes it away from the robot.
+        """
+        if not self.chained or not self.exact:
+            return local.q_next
+        if not self.falls:
+            return q
+        if self.rng.random() < 0.5:
+            return local.q_next
+        edge = self._run(q, local.command[None])
+        return local.q_next if edge is None else edge[1][0]
+
+    def _steer(self, q: Array, local: LocalModel, subgoal: Array) -> Array:
         """Change of the command that brings the smoothed model nearest to the subgoal (CQDC Alg. 3,
-        line 3).
+        line 3), from where the object is without one.
 
         Where the free solution is longer than ``options.step``, aim only that far. Joint limits are
         bounds of the least squares: where they are met, the other joints take over.
         """
-        target = self.tree.target(local, subgoal)
+        target = self.tree.target(self._held(q, local), subgoal)
         free: Array = local.inverse @ target
         longest = self.options.step
         length = math.sqrt(free @ free)
@@ -339,20 +403,42 @@ class _Search:
         takes a grasp as it comes: only greedy ones lead into dead ends near the goal, where no push helps
         at once (planar pushing takes four times the nodes then).
         """
-        task, tree = self.task, self.tree
-        if task.sampler is None:
+        if self.task.sampler is None:
             return None
-        settled = self._settle(node)
-        if settled is None or tree.full or tree.reached:
+        settled = self._free(node)
+        if settled is None:
             return None
-        static = self.options.require_static_regrasps
-        hanging = (self.options.hold or static) and not self._rests(settled)
-        if hanging and static:
-            tree.mark_stuck(node, settled)
-            return None
+        hanging = self.options.hold and not self._rests(settled)
         if subgoal is None or not (self.options.grasps > 1 and self.rng.random() < 0.5):
             return self._any_grasp(settled, hanging)
         return self._best_grasp(settled, hanging, subgoal)
+
+    def _free(self, node: int) -> int | None:
+        """A node where the robot may let go of the object: this one, or one after that has settled or been set down."""
+        tree = self.tree
+        settled = self._settle(node)
+        if settled is None or self._ended():
+            return None
+        if not self.options.require_static_regrasps or self._rests(settled):
+            return settled
+        tries = self.chained and tree.stuck(settled) < _SET_DOWNS
+        down = self._set_down(settled) if tries else None
+        if down is None:
+            tree.mark_stuck(node, settled)
+        return None if self._ended() else down
+
+    def _ended(self) -> bool:
+        """Whether no node is to be added."""
+        return self.tree.full or self.tree.reached
+
+    def _set_down(self, node: int) -> int | None:
+        """A node at which the object rests, after pushes to where it would come to rest if it fell."""
+        below = landing(self.task.model, self.tree.q[node], self.task.object, self.step_options)
+        if below is None:
+            return None
+        last = self._push(node, below)[0]
+        settled = None if self._ended() else self._settle(last)
+        return settled if settled is not None and self._rests(settled) else None
 
     def _any_grasp(self, node: int, hanging: bool) -> int | None:
         """The first grasp that the robot gets to, as a node."""
@@ -371,7 +457,7 @@ class _Search:
         wanted, least = (1.0 - self.options.progress) * begin, math.inf
         best: tuple[_Grasp, tuple[Array, Array] | None] | None = None
         for grasp in self._grasps(q, hanging):
-            du = self._steer(grasp.local, subgoal)
+            du = self._steer(grasp.q, grasp.local, subgoal)
             edge = self._simulate(grasp.q, grasp.local.command, du)
             distance = begin if edge is None else tree.object_distance(edge[1][-1], subgoal)
             if (best is None or distance < least) and self._gets_to(q, grasp.q):

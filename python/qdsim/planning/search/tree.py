@@ -252,6 +252,22 @@ class Tree:
         e: Array = self.task.space.difference(subgoal, q) * self.scale
         return math.sqrt(e @ e)
 
+    def object_distances(self, subgoal: Array) -> Array:
+        """:meth:`object_distance` of the nodes of the tree that grows now ``(count - first,)``."""
+        e = self.task.space.difference(subgoal, self._q[self.first : self.count].T)
+        return np.asarray(np.linalg.norm(e * self._scale_column, axis=0))
+
+    def grasps_tried(self) -> Array:
+        """How many changes of grasp began at each node of the tree that grows now, or failed to."""
+        own = slice(self.first, self.count)
+        parents = self._parent[own][self._kind[own] == EdgeKind.REGRASP]
+        begun = np.bincount(parents - self.first, minlength=self.count - self.first)
+        return np.asarray(begun + self._stuck[own], dtype=np.float64)
+
+    def stuck(self, node: int) -> int:
+        """How often :meth:`mark_stuck` named a node."""
+        return int(self._stuck[node])
+
     def local(self, node: int) -> LocalModel:
         """The local model of a node."""
         return LocalModel(
@@ -263,9 +279,9 @@ class Tree:
             float(self._depth[node]),
         )
 
-    def target(self, local: LocalModel, subgoal: Array) -> Array:
-        """Displacement ``(n,)`` of the object from ``c`` to a subgoal, m, rotations scaled."""
-        return np.asarray(self.task.space.difference(subgoal, local.q_next) * self.scale)
+    def target(self, q: Array, subgoal: Array) -> Array:
+        """Displacement ``(n,)`` of the object from a configuration to a subgoal, m, rotations scaled."""
+        return np.asarray(self.task.space.difference(subgoal, q) * self.scale)
 
     # ---------------------------------------------------------------- reading
 

@@ -70,9 +70,9 @@ class RRTOptions:
             that does, as far as ``squeeze`` lets it. With False they are taken as they come (CQDC).
         require_static_regrasps: change a grasp only where the object stays where it is without the robot
             (:func:`qdsim.planning.stays`); without gravity it always does. CQDC ignores gravity there; with False
-            most regrasps of a plate or of a box between two arms drop it, and ``Plan.check`` says so. It costs
-            objects in a palm up to twice the nodes, the box some four times as many and now
-            and then 4000, and goals in the air that one grasp from the support does not reach are not found (``benchmarks/notes_rrt.md``).
+            most regrasps of a plate or of a box between two arms drop it, and ``Plan.check`` says so. The chaining
+            strategy sets down what hangs before it takes hold elsewhere, and for a goal in the air takes grasps where
+            the object rests below it.
         motion_seconds: keep only grasps that the robot can get to from where it is: that
             :func:`qdsim.planning.connect` finds a collision-free motion to, with at most this many seconds
             for OMPL where the straight line is not free. Some tens of milliseconds a grasp; trees are the
