@@ -314,8 +314,9 @@ class _Search:
         task, options, rng = self.task, self.options, self.rng
         coin = rng.random()
         if coin < options.goal_probability:
-            lands = self.landing is not None and rng.random() < _LANDINGS
-            return self.landing if lands else task.goal
+            if self.landing is not None and rng.random() < _LANDINGS:
+                return self.landing
+            return task.goal
         if options.between_probability > 0.0 and rng.random() < options.between_probability:
             q = self.tree.q[self.tree.nearest_to_goal]
             return task.with_object(q, rng.random() * task.space.difference(task.goal, q))
