@@ -56,7 +56,7 @@ def direction(model, name, shape, rng):
         if name == "pair_friction":
             t[:, 1], t[:, 4] = t[:, 0], t[:, 3]
         if name not in ("gravity", "body_com", "joint_springref"):
-            t = t * own
+            t = t * np.where(np.isfinite(own), own, 1.0)
     return t
 
 
