@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from ppo import layers, log_density
+from ppo import layers, log_density, of_types
 
 from qdsim.envs import Demonstrations, Policy, demonstrations, published
 
@@ -50,11 +50,11 @@ def fit(data: Demonstrations, name: str, epochs: int, width: int = 128, seed: in
             moved = jax.tree.map(
                 lambda p, m, v: p - rate * m / (jnp.sqrt(v) + 1e-8), parameters, first, second
             )
-            return (moved, first, second, n), None
+            return of_types((moved, first, second, n), state), None
 
         return jax.lax.scan(step, state, order)[0]
 
-    state, count = (parameters, zeros, zeros, jnp.zeros(())), len(x) // PART * PART
+    state, count = (parameters, zeros, zeros, jnp.zeros((), jnp.float32)), len(x) // PART * PART
     for key in jax.random.split(jax.random.key(seed + 1), epochs):
         state = epoch(state, jax.random.permutation(key, len(x))[:count].reshape(-1, PART))
     weights = [(np.asarray(W), np.asarray(b)) for W, b in state[0]["policy"]]

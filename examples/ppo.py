@@ -44,7 +44,7 @@ def layers(key: Any, sizes: list[int], last: float) -> list[tuple[Any, Any]]:
     keys = jax.random.split(key, len(sizes) - 1)
     gains = [1.4] * (len(sizes) - 2) + [last]
     return [
-        (jax.nn.initializers.orthogonal(g)(k, (a, b), jnp.float32), jnp.zeros(b))
+        (jax.nn.initializers.orthogonal(g)(k, (a, b), jnp.float32), jnp.zeros(b, jnp.float32))
         for k, g, a, b in zip(keys, gains, sizes[:-1], sizes[1:])
     ]
 
@@ -82,6 +82,11 @@ def loss(parameters: Any, batch: Any) -> Any:
     return -gain + 0.5 * error - ENTROPY * jnp.sum(parameters["spread"])
 
 
+def of_types(new: Any, old: Any) -> Any:
+    """The same numbers in the types of others: a program may have switched jax to double precision."""
+    return jax.tree.map(lambda a, b: a.astype(b.dtype), new, old)
+
+
 @jax.jit
 def update(state: Any, data: Any, key: Any) -> Any:
     """EPOCHS over all data, each in PARTS shuffled parts, by Adam."""
@@ -99,7 +104,7 @@ def update(state: Any, data: Any, key: Any) -> Any:
         parameters = jax.tree.map(
             lambda p, m, v: p - rate * m / (jnp.sqrt(v) + 1e-8), parameters, first, second
         )
-        return (parameters, first, second, n), None
+        return of_types((parameters, first, second, n), state), None
 
     orders = [jax.random.permutation(k, count) for k in jax.random.split(key, EPOCHS)]
     rows = jnp.concatenate(orders).reshape(EPOCHS * PARTS, -1)
@@ -123,7 +128,7 @@ class Run:
             "spread": jnp.full(outputs, -0.5),
         }
         zeros = jax.tree.map(jnp.zeros_like, parameters)
-        self.state = (parameters, zeros, zeros, jnp.zeros(()))
+        self.state = (parameters, zeros, zeros, jnp.zeros((), jnp.float32))
         self.mean, self.square, self.seen = np.zeros(inputs), np.ones(inputs), 1e-4
         self.done, self.updates = 0, 0
         self.observation, _ = self.env.reset(seed=settings.seed)

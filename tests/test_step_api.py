@@ -105,7 +105,7 @@ def test_contact_dtype() -> None:
     shapes = {name: dtype[name].shape for name in dtype.names or ()}
     assert shapes == {
         "geom_a": (), "geom_b": (), "body_a": (), "body_b": (), "pair": (), "dim": (),
-        "dist": (), "pos": (3,), "frame": (3, 3), "friction": (5,), "force": (6,),
+        "dist": (), "pos": (3,), "frame": (3, 3), "friction": (5,), "force": (6,), "softened": (),
     }  # fmt: skip
 
 

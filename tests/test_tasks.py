@@ -262,7 +262,7 @@ def test_restarts_follow_luby_and_leave_what_grew(tmp_path):
     assert tree.first == roots[-1] and len(roots) >= 6
     assert np.all(tree.parent[roots] == -1) and np.all(tree.q[roots] == task.start)
     # A tree ends with the iteration in which it has 10 times 1 1 2 1 1 2 4 ... nodes.
-    sizes, share = np.diff(roots), 10 * np.array([1, 1, 2, 1, 1, 2, 4, 1, 1, 2])
+    sizes, share = np.diff(roots), 10 * np.array([1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8])
     assert np.all(sizes >= share[: len(sizes)])
     ends = tree.records["nodes"]
     for size, root, least in zip(sizes, roots, share):

@@ -20,7 +20,7 @@ __all__ = ["from_mujoco_velocity", "mujoco_velocity_jacobians", "to_mujoco_veloc
 
 
 def to_mujoco_velocity(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
-    """MuJoCo's qvel (nv) of the velocity v (nv) at q (nq); leading dimensions of q and v broadcast.
+    """MuJoCo's qvel (nv) of the velocity v (nv) of a model at q (nq); leading dimensions of q and v broadcast.
 
     Raises:
         TypeError, ValueError: naming the argument.
@@ -29,7 +29,7 @@ def to_mujoco_velocity(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Arra
 
 
 def from_mujoco_velocity(model: Model, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Array:
-    """The velocity v (nv) of MuJoCo's qvel (nv) at q (nq); leading dimensions of q and qvel broadcast.
+    """The velocity v (nv) of MuJoCo's qvel (nv) of a model at q (nq); leading dimensions of q and qvel broadcast.
 
     Raises:
         TypeError, ValueError: naming the argument.
@@ -40,7 +40,7 @@ def from_mujoco_velocity(model: Model, q: npt.ArrayLike, qvel: npt.ArrayLike) ->
 def mujoco_velocity_jacobians(
     model: Model, q: npt.ArrayLike, v: npt.ArrayLike
 ) -> tuple[Array, Array]:
-    """Derivatives of `to_mujoco_velocity` at one state, by q in tangent coordinates and by v, (nv, nv) each.
+    """Derivatives of `to_mujoco_velocity` of a model at one state, by q in tangent coordinates and by v, (nv, nv) each.
 
     Displacements turn like velocities: MuJoCo's own tangent (of mj_integratePos) is the second matrix times ours. The
     derivatives of v by our q and by qvel are, with these two matrices V and W, -inv(W) V and inv(W), and inv(W) is W'.

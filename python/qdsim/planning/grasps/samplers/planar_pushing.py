@@ -56,7 +56,7 @@ class BoxSideSampler:
 
     def place_batch(self, model: Model, q: Array, x: Array) -> tuple[Array, NDArray[np.bool_]]:
         """The same for configurations (n, nq) and directions (n, 2): configurations, and which do not penetrate."""
-        own = model.slice_q(self.pusher)
+        body, own = model.body_index(self.object), model.slice_q(self.pusher)
         if own.stop - own.start != 2:
             raise ValueError(f"pusher: {self.pusher!r} has {own.stop - own.start} joints, not two")
         size = np.abs(x).max(axis=1, keepdims=True)
@@ -64,7 +64,6 @@ class BoxSideSampler:
         local[:, 1:] = self.reach * x / np.maximum(size, 1e-12)
         local[size[:, 0] == 0.0, 1] = self.reach
         pos, rot = body_poses(model, q, threads=1)
-        body = model.body_names.index(self.object)
         result = q.copy()
         result[:, own] = (pos[:, body] + np.matmul(rot[:, body], local[:, :, None])[:, :, 0])[:, 1:]
         clear = np.all(pair_distances(model, result, 1e-3, threads=1) > 0.0, axis=1)
