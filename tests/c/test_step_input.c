@@ -33,7 +33,7 @@ typedef struct outputs {
 static qd_status run(const qd_model *model, qd_workspace *workspace, int call, const inputs *in,
                      outputs *out) {
   const qd_step_options options = qd_step_options_default();
-  const qd_step_input input = {in->q, in->u, in->tau, in->wrench, NULL, NULL};
+  const qd_step_input input = {.q = in->q, .u = in->u, .tau = in->tau, .wrench = in->wrench};
   qd_step_result result = {
       .q_next = out->q_next, .delta = out->delta, .limit_force = out->limit_force};
   qd_status status = QD_OUT_OF_CAPACITY;
@@ -88,7 +88,7 @@ static void test_friction_laws_are_known(void) {
     outputs out;
     qd_step_options options = qd_step_options_default();
     options.friction_model = (qd_friction_model)law;
-    const qd_step_input input = {in.q, in.u, in.tau, in.wrench, NULL, NULL};
+    const qd_step_input input = {.q = in.q, .u = in.u, .tau = in.tau, .wrench = in.wrench};
     qd_step_result result = {
         .q_next = out.q_next, .delta = out.delta, .limit_force = out.limit_force};
     const int known = law == QD_CONE || law == QD_PYRAMID;

@@ -117,7 +117,7 @@ static PyObject *derivative_run(derivative_call *call, const derivative_job *job
   const npy_intp count = (npy_intp)batch->input.sample_count;
   const double *cotangent = NULL, *tangent[QD_ARGUMENT_COUNT];
   double *gradient[QD_ARGUMENT_COUNT] = {NULL}, *out = NULL;
-  rollout_rows rows;
+  rollout_rows rows = {0};
   PyObject *results = PyDict_New(), *report = NULL;
   if (results && rows_take(call, job->rows, &cotangent, tangent) == 0 &&
       rollout_rows_create(call, results, job->path, &rows) == 0) {

@@ -300,13 +300,13 @@ static void combine_inputs(const qd_model *model, const problem *p, sensitivity 
   const size_t width = (size_t)s->q_count, columns = width + (size_t)s->u_count;
   for (int i = 0; i < s->u_count; ++i) {
     const int actuator = s->actuators[i], dof = model->actuator_dof[actuator];
-    const int force_row = p->row_of_actuator[actuator];
+    const int limited = p->row_of_actuator[actuator];
     const size_t variable = (size_t)(p->variable_of_dof[dof] - one->variable);
     const size_t at = width + (size_t)i;
     double load = -s->d_stationarity[variable * columns + at];
     const double *response = s->response + variable * loads;
-    if (force_row >= 0) {
-      const int row = p->force_row[force_row].row;
+    if (limited >= 0) {
+      const int row = p->force_row[limited].row;
       load = d_slack_row(s, one, row)[at];
       response = s->slack_response + (size_t)(row - one->row) * loads;
     }

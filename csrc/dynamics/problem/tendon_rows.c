@@ -60,9 +60,9 @@ static void add_row(problem *p, const qd_model *model, const qd_step_options *o,
 static void add_spring(problem *p, const qd_model *model, const qd_step_options *o, island *one,
                        int tendon) {
   const double *rest = model->tendon_rest + 2 * tendon;
-  const tendon_row kinds[] = {{tendon, 0, TENDON_REST, 1.0},
-                              {tendon, 0, TENDON_SPRING, 1.0},
-                              {tendon, 0, TENDON_SPRING, -1.0}};
+  const tendon_row kinds[] = {{tendon, 0, TENDON_REST, 1.0, 0},
+                              {tendon, 0, TENDON_SPRING, 1.0, 0},
+                              {tendon, 0, TENDON_SPRING, -1.0, 0}};
   if (rest[0] == rest[1]) {
     add_row(p, model, o, one, kinds, rest[0]);
   } else {
@@ -75,7 +75,7 @@ static void add_limits(problem *p, const qd_model *model, const qd_step_options 
                        int tendon) {
   const double *range = model->tendon_range + 2 * tendon;
   for (int side = 0; side < 2; ++side) {
-    const tendon_row kind = {tendon, 0, TENDON_LIMIT, side == 0 ? 1.0 : -1.0};
+    const tendon_row kind = {tendon, 0, TENDON_LIMIT, side == 0 ? 1.0 : -1.0, 0};
     if (isfinite(range[side])) {
       add_row(p, model, o, one, &kind, range[side]);
     }
@@ -87,7 +87,7 @@ void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_optio
   one->tendon_row = p->tendon_row_count;
   for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
     const int tendon = p->islands.tendon_order[i];
-    const tendon_row friction = {tendon, 0, TENDON_FRICTION, 1.0};
+    const tendon_row friction = {tendon, 0, TENDON_FRICTION, 1.0, 0};
     if (!list_tendon_tiles(p, model, one, tendon)) {
       continue;
     }

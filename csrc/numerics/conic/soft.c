@@ -113,7 +113,6 @@ static double within(double value, double lower, double upper) {
 
 static void enter_row(soft_program *soft, const conic_program *source, int i,
                       const conic_answer *guess) {
-  const qd_cone_program *program = &source->program;
   const soft_row *row = soft->row + i;
   double size, dual = guess->dual[i];
   if (row->row < 0) {
