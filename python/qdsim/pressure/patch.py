@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from qdsim._core import _field_patch
 from qdsim.arguments import number, vector
+from qdsim.description.arrays import rotation_matrix
 from qdsim.pressure.field import HalfSpace, PressureField, RigidSurface
 from qdsim.pressure.tessellation import Array
 
@@ -120,15 +121,7 @@ def _pose(name: str, pose: npt.ArrayLike | None) -> tuple[Array, Array]:
         raise ValueError(
             f"{name}: the quaternion has length {length:.4g}; expected 1 to within 1e-3"
         )
-    w, x, y, z = given[3:] / length
-    rotation = np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-    return rotation, given[:3]
+    return rotation_matrix(given[3:] / length), given[:3]
 
 
 def _in_world(found: tuple[Any, ...], rotation: Array, place: Array) -> Patch:

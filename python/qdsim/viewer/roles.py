@@ -13,7 +13,7 @@ from qdsim.planning.drawing.planar import LIMBS, OBJECT
 from qdsim.planning.drawing.spatial import GROUND, SpatialScene
 from qdsim.planning.drawing.still import object_of
 
-__all__ = ["Roles", "colour_of", "is_visual", "roles_of"]
+__all__ = ["Roles", "colour_of", "is_visual", "rgb", "roles_of"]
 
 Array = npt.NDArray[np.float64]
 Colour = tuple[int, int, int]
@@ -96,12 +96,13 @@ def colour_of(geom: Geom, roles: Roles, body: int) -> tuple[Colour, float]:
         return (red, green, blue), float(rgba[3])
     kind = roles.kind[body]
     if kind == "object":
-        return _rgb(OBJECT), 1.0
+        return rgb(OBJECT), 1.0
     if kind == "robot":
-        return _rgb(LIMBS[roles.limb.get(body, 0) % len(LIMBS)]), 1.0
-    return _rgb(GROUND), 1.0
+        return rgb(LIMBS[roles.limb.get(body, 0) % len(LIMBS)]), 1.0
+    return rgb(GROUND), 1.0
 
 
-def _rgb(colour: str) -> Colour:
+def rgb(colour: str) -> Colour:
+    """0 to 255 each, of ``#RRGGBB``."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return red, green, blue

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 from qdsim.planning.drawing.planar import FORCE, GOAL, LIMBS, REGRASP
 from qdsim.viewer.forces import Forces, arrows, cone_lines
-from qdsim.viewer.roles import Roles, colour_of, is_visual
+from qdsim.viewer.roles import Roles, colour_of, is_visual, rgb
 from qdsim.viewer.surfaces import Surface, surface_of
 
 __all__ = ["Scene"]
@@ -52,7 +53,7 @@ class Scene:
             name: scene.add_arrows(
                 f"/forces/{name}",
                 np.zeros((1, 2, 3)),
-                _rgb(colour),
+                rgb(colour),
                 visible=False,
                 **self._widths(),
             )
@@ -189,7 +190,7 @@ class Scene:
         pos, rot = self._model.body_poses(goal)
         lines = []
         for b, surface, own, quat in self._drawn:
-            points = _LARGER * surface.lines @ _matrix(quat).T + own
+            points = _LARGER * surface.lines @ rotation_matrix(quat).T + own
             lines.append(points @ rot[b].T + pos[b])
         if lines:
             self._lines("/goal", np.concatenate(lines), GOAL, 2.5)
@@ -216,7 +217,7 @@ class Scene:
             self._scene.add_point_cloud(
                 "/tree/regrasps",
                 points.astype(np.float32),
-                _rgb(REGRASP),
+                rgb(REGRASP),
                 point_size=0.012 * self._roles.size,
                 point_shape="diamond",
             )
@@ -232,7 +233,7 @@ class Scene:
     def _reach(self, body: int) -> float:
         """How far the shapes of a body go along its x axis, m."""
         most = [
-            float((surface.vertices @ _matrix(quat).T + own)[:, 0].max())
+            float((surface.vertices @ rotation_matrix(quat).T + own)[:, 0].max())
             for b, surface, own, quat in self._drawn
             if b == body
         ]
@@ -242,7 +243,7 @@ class Scene:
         return self._scene.add_line_segments(
             name,
             np.asarray(segments, dtype=np.float32),
-            _rgb(colour),
+            rgb(colour),
             thickness=thickness,
             thickness_units="screen",
         )
@@ -251,22 +252,6 @@ class Scene:
 def _node(name: str) -> str:
     """A name without what separates nodes."""
     return name.replace("/", "|") or "unnamed"
-
-
-def _rgb(colour: str) -> tuple[int, int, int]:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return red, green, blue
-
-
-def _matrix(quaternion: Collection[float]) -> Array:
-    w, x, y, z = quaternion
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
 
 
 def _quaternions(matrices: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from qdsim.array_type import Array
 from qdsim.description import Geom
+from qdsim.description.arrays import rotation_matrix
 from qdsim.description.hulls import hull_faces
 from qdsim.model import Model
 
@@ -82,7 +83,7 @@ def solids_of(model: Model, fine: list[bool]) -> list[Solid]:
 
 def _solid(body: int, geom: Geom, mesh: Mesh) -> Solid:
     own, polygons, patches = mesh
-    frame = _matrix(np.asarray(geom.quat, dtype=np.float64))
+    frame = rotation_matrix(geom.quat)
     place = np.asarray(geom.pos, dtype=np.float64)
     corners = own @ frame.T + place
     faces = np.array([[*polygon, polygon[-1]][:4] for polygon in polygons])
@@ -209,14 +210,3 @@ def _prism(radius: float, half: float, across: int) -> Mesh:
     quads = [[0, j, j + 1, j + 2] for j in range(1, across - 2, 2)]
     caps = [quad[::-1] for quad in quads] + [[across + j for j in quad] for quad in quads]
     return corners, sides + caps, [j * 4 // across % 2 for j in range(across)] + [0] * len(caps)
-
-
-def _matrix(quaternion: Array) -> Array:
-    w, x, y, z = quaternion
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
