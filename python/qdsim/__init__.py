@@ -58,6 +58,7 @@ from .dynamics import (
 from .loading import build, load
 from .model import Model, Parameters
 from .ocp import OcpSolution, solve_ocp_qp
+from .simulation import Simulation, simulate
 from .step import Linearization, Options, SolverInfo, Step, linearize, step
 from .velocities import from_mujoco_velocity, mujoco_velocity_jacobians, to_mujoco_velocity
 
@@ -97,6 +98,7 @@ __all__ = [
     "RolloutPushforwards",
     "Rollouts",
     "SceneBuilder",
+    "Simulation",
     "SolverError",
     "SolverInfo",
     "Step",
@@ -121,6 +123,7 @@ __all__ = [
     "rollout",
     "rollout_jvp",
     "rollout_vjp",
+    "simulate",
     "smoothing",
     "solve_cone_program",
     "solve_coulomb",

@@ -16,9 +16,9 @@ from qdsim.planning.grasps.placing import placed, shifted
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
-from qdsim.planning.progress import Update, away
 from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.space import ObjectSpace
+from qdsim.progress import Update, away
 
 if TYPE_CHECKING:
     import mujoco

@@ -20,9 +20,9 @@ from qdsim.planning.execution.plant import TransferOptions, second_order
 from qdsim.planning.execution.strokes import GaitOptions
 from qdsim.planning.execution.ways import way_of
 from qdsim.planning.plans.plan import Plan, model_of
-from qdsim.planning.progress import progress_bar
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
+from qdsim.progress import progress_bar
 
 if TYPE_CHECKING:
     import mujoco

@@ -21,7 +21,6 @@ from qdsim.planning.grasps.resting import landing, stays
 from qdsim.planning.grasps.samplers import SurfaceSampler
 from qdsim.planning.grasps.samplers.carrying import hangs
 from qdsim.planning.motion.motion import MotionError, connect
-from qdsim.planning.progress import away, progress_bar
 from qdsim.planning.search.path import EdgeKind, step_options
 from qdsim.planning.search.tree import LocalModel, Tree
 from qdsim.planning.search.tree_file import RECORD
@@ -30,6 +29,7 @@ from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import penetration, room
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
+from qdsim.progress import away, progress_bar
 from qdsim.step import step
 
 __all__ = ["rrt"]

@@ -16,7 +16,6 @@ from qdsim.arguments import flag, generator_of, instance, number, reals
 from qdsim.array_type import Array
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
-from qdsim.planning.progress import Update, away, progress_bar
 from qdsim.planning.task.impc_options import ImpcOptions, Start
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.search_file import (
@@ -29,6 +28,7 @@ from qdsim.planning.tracking.search_file import (
 )
 from qdsim.planning.tracking.shooting import Shooting, Trajectory
 from qdsim.planning.tracking.starts import first_commands
+from qdsim.progress import Update, away, progress_bar
 from qdsim.smoothing import Scheme
 from qdsim.step import Options, step
 

@@ -14,7 +14,6 @@ from qdsim.batch import rollout
 from qdsim.planning.grasps.placing import placed
 from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.plans.segment import Segment
-from qdsim.planning.progress import away, progress_bar
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.refine_options import RefineOptions
 from qdsim.planning.task.robot import penetration
@@ -22,6 +21,7 @@ from qdsim.planning.task.space import ObjectSpace
 from qdsim.planning.task.task import Task
 from qdsim.planning.tracking.impc import impc
 from qdsim.planning.tracking.refinement_file import load_segments, mark_of, save_segments
+from qdsim.progress import away, progress_bar
 from qdsim.step import Options, step
 
 SETTLING = 5

@@ -1,0 +1,276 @@
+"""The loop: steps of one length, or steps that are halved and doubled to an accuracy.
+
+A step of length h is compared with two of h / 2 (step doubling; Kurtz and Castro 2025 do so for convex contact). The
+two halves are kept. Lengths are the longest one over powers of two, so a step that is taken back has its first half
+already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.arguments import flag, instance, number, vector
+from qdsim.array_type import Array
+from qdsim.dynamics import DynamicOptions, DynamicStep, step_dynamic
+from qdsim.model import Model
+from qdsim.progress import progress_bar
+from qdsim.simulation.events import EVENT_DTYPE, Pairs, changes
+from qdsim.simulation.result import End, Simulation
+
+__all__ = ["simulate"]
+
+Law = Callable[[float, Array, Array], Any]
+"""Something that depends on time, q and v."""
+
+_MOST_HALVINGS = 40
+# A step whose error is below this share of the accuracy doubles: errors of smooth motion grow fourfold with h.
+_DOUBLE_BELOW = 0.2
+_NOTHING = 1e-9  # of a step: what rounding leaves of the time
+_UNITS = 1000  # of the progress bar
+
+
+def simulate(
+    model: Model,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    u: npt.ArrayLike | Law,
+    duration: float,
+    options: DynamicOptions | None = None,
+    *,
+    accuracy: float | None = None,
+    tau: npt.ArrayLike | Law | None = None,
+    wrench: Any = None,
+    mocap: Any = None,
+    warm_start: bool = True,
+    keep_steps: bool = False,
+    resume: Simulation | None = None,
+    progress: bool = False,
+) -> Simulation:
+    """Step (q, v) for a time, with steps of one length or to an accuracy (second-order; formulation 7).
+
+    Args:
+        model: The model.
+        q, v: Configuration (nq) and velocity (nv) at time 0.
+        u: Command (nu) for the whole time, or a policy: a function of time (s), q (nq) and v (nv), asked at the beginning
+            of each step, that returns one.
+        duration: s, >= 0. The last step is as short as it must be to end there.
+        options: `DynamicOptions`; default ones if None. With an accuracy their h is the longest step.
+        accuracy: Largest difference (m, and rad of turns) between a step and two of half its length, in any degree of
+            freedom; None: all steps have length h. The two halves are what is kept. Contacts that close from beyond the
+            accuracy count with h times the largest change of velocity. A policy is asked for each of the steps that are
+            tried, so it should not count how often. The error at the end is that of many steps: it falls like the
+            square root of the accuracy on smooth motion.
+        tau, wrench, mocap: As in `step_dynamic`, for the whole time or as functions like a policy. For a mocap body that
+            moves, the pose at the end of the step is what its contacts should know.
+        warm_start: Whether each step starts from the one before. Forces that are not unique depend on it.
+        keep_steps: Whether the result has all steps, with their contacts and forces.
+        resume: An earlier simulation from the same q and v, to go on with: the result begins with it. If it ended on
+            whole steps, it is what one simulation of the whole time gives.
+        progress: Whether to show a bar, where tqdm is installed.
+
+    Raises:
+        TypeError, ValueError: naming the argument and what was wrong.
+        SolverError: of a step, as `step_dynamic`. What came before it is in the error's attribute `simulation`, also of
+            a KeyboardInterrupt and of errors of a policy; `resume=` goes on from there.
+    """
+    instance("model", model, Model)
+    options = DynamicOptions() if options is None else instance("options", options, DynamicOptions)
+    duration = number("duration", duration, least=0)
+    if accuracy is not None:
+        accuracy = number("accuracy", accuracy, above=0)
+    instance("resume", resume, Simulation, or_none=True)
+    laws = _Laws(model, u, tau, wrench, mocap)
+    start = _start(model, q, v, resume)
+    lengths = _Lengths(options)
+    course = _Course(model, lengths, laws, start, flag("warm_start", warm_start))
+    course.keeps = flag("keep_steps", keep_steps)
+    course.sees = options.kappa is None
+    if course.t[-1] > duration:
+        raise ValueError(f"duration: expected at least that of resume, {course.t[-1]} s")
+    with progress_bar(flag("progress", progress), _UNITS, "simulate", "permille") as update:
+        try:
+            while duration - course.t[-1] > _NOTHING * options.h:
+                _advance(course, duration - course.t[-1], accuracy)
+                update(round(_UNITS * course.t[-1] / duration), f"{course.t[-1]:.3f} s")
+        except BaseException as error:
+            error.simulation = course.result()  # type: ignore[attr-defined]
+            raise
+    return course.result()
+
+
+def _start(
+    model: Model, q: npt.ArrayLike, v: npt.ArrayLike, resume: Simulation | None
+) -> Simulation:
+    """The state to begin with, as a simulation without steps, or the one that there is."""
+    first_q = model.normalize(vector("q", q, model.nq))
+    first_v = np.array(vector("v", v, model.nv))
+    if resume is None:
+        none = np.empty(0, EVENT_DTYPE)
+        return Simulation(
+            model, np.zeros(1), first_q[None], first_v[None], np.zeros((0, model.nu)), none
+        )
+    if resume.q.shape[1] != model.nq or resume.v.shape[1] != model.nv:
+        raise ValueError("resume: its model is another one")
+    if not (np.array_equal(resume.q[0], first_q) and np.array_equal(resume.v[0], first_v)):
+        raise ValueError("resume: it began with another q or v")
+    return resume
+
+
+class _Lengths:
+    """Options for steps of the longest length over powers of two; none is made twice."""
+
+    def __init__(self, options: DynamicOptions) -> None:
+        self._made = [options]
+
+    def h(self, level: int) -> float:
+        return float(np.ldexp(self._made[0].h, -level))
+
+    def options(self, level: int, h: float) -> DynamicOptions:
+        """Those of a step of length h, which is that of the level unless the end comes first."""
+        while len(self._made) <= level:
+            self._made.append(self._made[0].replace(h=self.h(len(self._made))))
+        own = self._made[level]
+        return own if own.h == h else own.replace(h=h)
+
+
+class _Laws:
+    """What acts from outside, at any time and state."""
+
+    def __init__(self, model: Model, u: Any, tau: Any, wrench: Any, mocap: Any) -> None:
+        self._nu = model.nu
+        self._u = u if callable(u) else vector("u", u, model.nu)
+        self._others = {"tau": tau, "wrench": wrench, "mocap": mocap}
+
+    def at(self, t: float, q: Array, v: Array) -> tuple[Array, dict[str, Any]]:
+        u = vector("u", self._u(t, q, v), self._nu) if callable(self._u) else self._u
+        others = {n: law(t, q, v) if callable(law) else law for n, law in self._others.items()}
+        return u, others
+
+
+@dataclass(slots=True)
+class _State:
+    t: float
+    q: Array
+    v: Array
+    warm: DynamicStep | None
+
+
+class _Course:
+    """A motion that grows by steps."""
+
+    def __init__(
+        self, model: Model, lengths: _Lengths, laws: _Laws, start: Simulation, warm: bool
+    ) -> None:
+        self.model, self.lengths, self._laws = model, lengths, laws
+        self._warm = warm
+        self.keeps, self.sees = False, True
+        self.t: list[float] = start.t.tolist()
+        self._q, self._v, self._u = list(start.q), list(start.v), list(start.u)
+        self._events: list[Any] = list(start.events)
+        self._steps = list(start.steps)
+        self.rejected = start.rejected
+        self.level = start._end.level
+        self._pairs: Pairs = start._end.pairs
+        self._last = start._end.warm
+
+    @property
+    def state(self) -> _State:
+        return _State(self.t[-1], self._q[-1], self._v[-1], self._last)
+
+    def attempt(self, state: _State, options: DynamicOptions) -> _Attempt:
+        u, others = self._laws.at(state.t, state.q, state.v)
+        step = step_dynamic(
+            self.model,
+            state.q,
+            state.v,
+            u,
+            options,
+            warm_start=state.warm if self._warm else None,
+            **others,
+        )
+        after = _State(state.t + options.h, step.q_next, step.v_next, step)
+        return _Attempt(state, after, u, step)
+
+    def take(self, attempt: _Attempt) -> None:
+        before, after = attempt.before, attempt.after
+        if self.sees:
+            self._pairs, events = changes(
+                self.model, self._pairs, attempt.step, len(self._u), before.t, before.q, before.v
+            )
+            self._events += events
+        self.t.append(after.t)
+        self._q.append(after.q)
+        self._v.append(after.v)
+        self._u.append(attempt.u)
+        if self.keeps:
+            self._steps.append(attempt.step)
+        self._last = attempt.step
+
+    def result(self) -> Simulation:
+        model = self.model
+        events = np.empty(len(self._events), EVENT_DTYPE)
+        for i, event in enumerate(self._events):
+            events[i] = event
+        return Simulation(
+            model,
+            np.array(self.t),
+            np.array(self._q),
+            np.array(self._v),
+            np.array(self._u).reshape(len(self._u), model.nu),
+            events,
+            tuple(self._steps),
+            self.rejected,
+            End(self.level, self._last if self._warm else None, dict(self._pairs)),
+        )
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A step that may count."""
+
+    before: _State
+    after: _State
+    u: Array
+    step: DynamicStep = field(repr=False)
+
+
+def _advance(course: _Course, left: float, accuracy: float | None) -> None:
+    """One step, or two that agree with one."""
+    h = course.lengths.h(course.level)
+    if h > left * (1.0 - _NOTHING):
+        h = left
+    if accuracy is None:
+        course.take(course.attempt(course.state, course.lengths.options(0, h)))
+        return
+    state, level = course.state, course.level
+    whole = course.attempt(state, course.lengths.options(level, h))
+    while True:
+        half = course.lengths.options(level + 1, 0.5 * h)
+        first = course.attempt(state, half)
+        second = course.attempt(first.after, half)
+        gap = np.abs(course.model.difference(whole.after.q, second.after.q)).max(initial=0.0)
+        gap = max(gap, *(_hit(half, accuracy) for half in (first, second)))
+        if gap <= accuracy:
+            break
+        if level >= _MOST_HALVINGS:
+            raise RuntimeError(
+                f"accuracy: {accuracy:g} is not reached by a step of {h:.3g} s at {state.t} s"
+            )
+        course.rejected += 1
+        level, h, whole = level + 1, 0.5 * h, first
+    course.take(first)
+    course.take(second)
+    course.level = max(level - 1, 0) if gap <= _DOUBLE_BELOW * accuracy else level
+
+
+def _hit(attempt: _Attempt, accuracy: float) -> float:
+    """How far off a step may end that closes a contact from beyond the accuracy: when it hits, the step cannot know."""
+    contacts = attempt.step.contacts
+    if not np.any((contacts["force"][:, 0] > 0.0) & (contacts["dist"] > accuracy)):
+        return 0.0
+    return float(attempt.step.h * np.abs(attempt.after.v - attempt.before.v).max(initial=0.0))
