@@ -13,10 +13,10 @@ typedef struct field_plane {
 /* A tetrahedron of a field, or a half space: one plane and no corners. */
 typedef struct field_cell {
   double gradient[3], offset; /* of the pressure, Pa/m and Pa */
-  field_plane plane[4];       /* faces, outwards; those where the pressure is zero come last */
+  double steepness;           /* |gradient| */
+  double least, most;         /* pressure in it, Pa */
   double corner[4][3];
-  double low[3], high[3];        /* the box around it */
-  double least, most;            /* pressure in it, Pa */
+  field_plane plane[4];          /* faces, outwards; those where the pressure is zero come last */
   int plane_count, inner_planes; /* the first inner_planes are not where the pressure is zero */
 } field_cell;
 
@@ -28,12 +28,10 @@ typedef struct field_polygon {
   double corner[POLYGON_MOST][3];
 } field_polygon;
 
-/* R x + t, all at once. */
-void cell_move(field_cell *out, const field_cell *cell, const double R[9], const double t[3]);
-
-/* The part of a plane (normal unit, to the left of whose winding is the outside) in a tetrahedron;
- * count 0 if there is none. A plane in which a face lies belongs to the cell on its inner side. */
-void polygon_slice(field_polygon *out, const field_cell *cell, const field_plane *plane);
+/* The part in a tetrahedron of a plane from which its corners have such heights; count 0 if there
+ * is none. Corners run anticlockwise about the way up. A plane in which a face lies belongs to the
+ * cell below it. */
+void polygon_slice(field_polygon *out, const double corner[4][3], const double height[4]);
 
 /* Cuts off what is outside of a plane. */
 void polygon_clip(field_polygon *polygon, const field_plane *plane);
@@ -42,10 +40,12 @@ void polygon_clip(field_polygon *polygon, const field_plane *plane);
 typedef struct polygon_moments {
   double area;
   double first[3];  /* of x */
-  double second[9]; /* of x x' */
+  double second[6]; /* of x x': xx, xy, xz, yy, yz, zz */
 } polygon_moments;
 
-/* normal: unit, of the polygon. */
+/* About the first corner; normal: unit, of the polygon. */
 void polygon_integrate(polygon_moments *out, const field_polygon *polygon, const double normal[3]);
+/* From moments about a point to those about the origin. */
+void polygon_moments_shift(polygon_moments *moments, const double from[3]);
 
 #endif

@@ -27,10 +27,8 @@ static qd_status complain(const complaint *to, const char *format, ...) {
   return QD_BAD_ARGUMENT;
 }
 
-static int corners_per_element(qd_field_kind kind) { return kind == QD_FIELD_SOFT ? 4 : 3; }
-
 static qd_status check_arrays(const qd_field_spec *spec, const complaint *to) {
-  const int corners = corners_per_element(spec->kind);
+  const int corners = field_corners(spec->kind);
   if (spec->vertex_count < corners || spec->element_count < 1) {
     return complain(to, "vertices: %d are too few", spec->vertex_count);
   }
@@ -129,9 +127,7 @@ static qd_status cell_fill(field_cell *cell, const qd_field_spec *spec, int elem
   }
   cell_faces(cell, pressure, volumes);
   cell->offset = pressure[0] - vec3_dot(cell->gradient, cell->corner[0]);
-  const double here[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, still[3] = {0, 0, 0};
-  const field_cell copy = *cell;
-  cell_move(cell, &copy, here, still); /* its box */
+  cell->steepness = vec3_norm(cell->gradient);
   return QD_OK;
 }
 
@@ -181,7 +177,14 @@ static qd_status space_fill(qd_field *field, const qd_field_spec *spec, const co
       return complain(to, "slope: expected a positive number, got %g", spec->slope);
     }
     vec3_set(cell->gradient, 0.0, 0.0, -spec->slope);
+    cell->steepness = spec->slope;
   }
+  field->part = calloc(1, sizeof *field->part);
+  if (!field->part) {
+    return QD_OUT_OF_MEMORY;
+  }
+  *field->part = (field_part){.from = -INFINITY, .until = INFINITY};
+  field->part_count = 1;
   return QD_OK;
 }
 

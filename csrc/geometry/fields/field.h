@@ -13,23 +13,25 @@ typedef struct field_triangle {
 
 /* A box, and the pressures in it. */
 typedef struct field_box {
-  double low[3], high[3];
+  double centre[3], half[3];
   double least, most; /* Pa */
 } field_box;
 
 /* A tetrahedron that is longer than wide is cut along its pressure, as seen from the search alone:
- * most of the balls' tetrahedra reach from the surface to the centre, where all boxes meet. */
+ * most of the balls' tetrahedra reach from the surface to the centre, where all boxes meet. What
+ * has a pressure from <= p < until belongs to this part; the first and the last have no end. */
 typedef struct field_part {
   field_box box;
+  double from, until;
   int element;
-  int first; /* part of the same element */
 } field_part;
 
 /* A box around some parts; its children lie behind it, or it has one part. */
 typedef struct field_node {
   field_box box;
-  int second; /* index of the second child, the first one is next to it; -1: a leaf */
-  int part;   /* of a leaf */
+  double size; /* of the box: the sum of its halves */
+  int second;  /* index of the second child, the first one is next to it; -1: a leaf */
+  int part;    /* of a leaf */
 } field_node;
 
 struct qd_field {
@@ -41,10 +43,53 @@ struct qd_field {
   field_node *node;         /* (2 part_count - 1), the root first; none of a half space */
 };
 
+static inline int field_is_soft(const qd_field *field) {
+  return field->kind == QD_FIELD_SOFT || field->kind == QD_FIELD_SOFT_SPACE;
+}
+
+static inline int field_is_space(const qd_field *field) {
+  return field->kind == QD_FIELD_SOFT_SPACE || field->kind == QD_FIELD_RIGID_SPACE;
+}
+
+/* Vertices of an element of such a field, as they are given. */
+static inline int field_corners(qd_field_kind kind) { return kind == QD_FIELD_SOFT ? 4 : 3; }
+
 /* Into how many parts an element is cut, at most FIELD_PARTS. */
 #define FIELD_PARTS 12
 int field_part_number(const qd_field *field, int element);
 /* Fills parts and nodes of a field whose elements are there; order (part_count) is scratch. */
 void field_tree_build(qd_field *field, int *order);
+
+/* Two bodies in the order in which the search takes them: a rigid surface is first, a half space is
+ * second. */
+typedef struct field_pair {
+  const qd_field *first, *second;
+  double R[9], t[3]; /* from the frame of the first to that of the second */
+  double scale[2];   /* their pressures are these multiples of what they were made with */
+  int is_exchanged;  /* first is the caller's b */
+} field_pair;
+
+/* R, t: from the frame of a to that of b. QD_BAD_ARGUMENT for pairs that are not supported. */
+qd_status field_pair_init(field_pair *pair, const qd_field *a, const qd_field *b,
+                          const double scale[2], const double R[9], const double t[3]);
+
+/* A part of each body whose boxes overlap and, if balanced, whose ranges of pressure do. */
+typedef void (*field_visit)(void *context, const field_part *first, const field_part *second);
+void field_pairs_visit(const field_pair *pair, int balanced, field_visit visit, void *context);
+
+/* A tetrahedron of the first body in the frame of the second, its pressure scaled. */
+typedef struct field_moved {
+  double corner[4][3];
+  double gradient[3], offset;
+} field_moved;
+void field_cell_move(field_moved *out, const field_pair *pair, const field_cell *cell);
+
+/* qd_field_patch of fields whose pressures are these multiples of what they are (of a rigid side
+ * 1).
+ */
+qd_status field_patch_scaled(const qd_field *a, const qd_field *b, const double scale[2],
+                             const double R[9], const double t[3], double filter_angle,
+                             qd_patch *patch, qd_patch_polygon *polygons, int polygon_capacity,
+                             double *vertices, int vertex_capacity);
 
 #endif

@@ -4,22 +4,34 @@
 
 #include "base/vec3.h"
 
+/* What a box grows by, beside the coordinates of its field: more than rounding moves it. */
+#define ROOM 1e-12
+
 /* ---------------------------------------------------------------- parts */
 
-static void box_empty(field_box *box) {
-  vec3_set(box->low, INFINITY, INFINITY, INFINITY);
-  vec3_set(box->high, -INFINITY, -INFINITY, -INFINITY);
-}
+typedef struct extent {
+  double low[3], high[3];
+} extent;
 
-static void box_hold(field_box *box, const double x[3]) {
+static const extent NOWHERE = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}};
+
+static void extent_hold(extent *e, const double x[3]) {
   for (int k = 0; k < 3; ++k) {
-    box->low[k] = fmin(box->low[k], x[k]);
-    box->high[k] = fmax(box->high[k], x[k]);
+    e->low[k] = fmin(e->low[k], x[k]);
+    e->high[k] = fmax(e->high[k], x[k]);
   }
 }
 
-static double pressure_at(const field_cell *cell, int corner) {
-  return vec3_dot(cell->gradient, cell->corner[corner]) + cell->offset;
+static void extent_of(extent *e, const field_box *box) {
+  vec3_sub(e->low, box->centre, box->half);
+  vec3_add(e->high, box->centre, box->half);
+}
+
+static void box_around(field_box *box, const extent *e, double room) {
+  for (int k = 0; k < 3; ++k) {
+    box->centre[k] = 0.5 * (e->low[k] + e->high[k]);
+    box->half[k] = 0.5 * (e->high[k] - e->low[k]) + room;
+  }
 }
 
 int field_part_number(const qd_field *field, int element) {
@@ -33,22 +45,19 @@ int field_part_number(const qd_field *field, int element) {
   }
   vec3_cross(base, edge[0], edge[1]);
   const double volume = fabs(vec3_dot(base, edge[2])) / 6.0;
-  const double length = (cell->most - cell->least) / vec3_norm(cell->gradient);
+  const double length = (cell->most - cell->least) / cell->steepness;
   const double width = sqrt(6.0 * volume / length); /* of the triangle across from the tip */
   const double parts = floor(length / width + 0.5);
   return parts >= FIELD_PARTS ? FIELD_PARTS : parts < 1.0 || !(parts > 0.0) ? 1 : (int)parts;
 }
 
-/* The box around what of a cell has a pressure between two. */
-static void slab_box(const field_cell *cell, double least, double most, field_box *box) {
+/* The extent of what of a cell has a pressure between two. */
+static void slab_extent(const field_cell *cell, double least, double most, extent *e) {
   double p[4];
-  box_empty(box);
-  box->least = least;
-  box->most = most;
   for (int i = 0; i < 4; ++i) {
-    p[i] = pressure_at(cell, i);
+    p[i] = vec3_dot(cell->gradient, cell->corner[i]) + cell->offset;
     if (p[i] >= least && p[i] <= most) {
-      box_hold(box, cell->corner[i]);
+      extent_hold(e, cell->corner[i]);
     }
   }
   for (int i = 0; i < 4; ++i) {
@@ -60,52 +69,72 @@ static void slab_box(const field_cell *cell, double least, double most, field_bo
           vec3_sub(x, cell->corner[j], cell->corner[i]);
           vec3_scale(x, x, (level - p[i]) / (p[j] - p[i]));
           vec3_add(x, x, cell->corner[i]);
-          box_hold(box, x);
+          extent_hold(e, x);
         }
       }
     }
   }
 }
 
-static void cell_parts(qd_field *field, int element, int count) {
+static void cell_parts(qd_field *field, int element, int count, double room) {
   const field_cell *cell = field->cell + element;
   const double step = (cell->most - cell->least) / count;
   for (int i = 0; i < count; ++i) {
-    field_box *box = &field->part[field->part_count + i].box;
-    slab_box(cell, cell->least + i * step, cell->least + (i + 1) * step, box);
-    /* Rounding must not leave gaps between parts, nor corners out of the first and the last. */
-    const double room = 1e-9 * step;
-    box->least = i > 0 ? box->least - room : cell->least - room;
-    box->most = i + 1 < count ? box->most + room : cell->most + room;
-    if (count == 1) {
-      vec3_copy(box->low, cell->low);
-      vec3_copy(box->high, cell->high);
+    field_part *part = &field->part[field->part_count + i];
+    extent e = NOWHERE;
+    const double least = cell->least + i * step, most = cell->least + (i + 1) * step;
+    part->from = i > 0 ? least : -INFINITY;
+    part->until = i + 1 < count ? most : INFINITY;
+    /* Neither gaps between parts nor corners out of the first and the last by rounding. */
+    part->box.least = least - 1e-8 * step;
+    part->box.most = most + 1e-8 * step;
+    if (count > 1) {
+      slab_extent(cell, part->box.least, part->box.most, &e);
+    } else {
+      for (int k = 0; k < 4; ++k) {
+        extent_hold(&e, cell->corner[k]);
+      }
     }
+    box_around(&part->box, &e, room);
   }
 }
 
-static void triangle_part(qd_field *field, int element) {
-  field_box *box = &field->part[field->part_count].box;
-  box_empty(box);
-  box->least = 0.0;
-  box->most = 0.0;
+static void triangle_part(qd_field *field, int element, double room) {
+  field_part *part = &field->part[field->part_count];
+  extent e = NOWHERE;
   for (int i = 0; i < 3; ++i) {
-    box_hold(box, field->triangle[element].corner[i]);
+    extent_hold(&e, field->triangle[element].corner[i]);
   }
+  *part = (field_part){.box.least = -INFINITY, .box.most = INFINITY};
+  part->from = -INFINITY;
+  part->until = INFINITY;
+  box_around(&part->box, &e, room);
+}
+
+static double largest_coordinate(const qd_field *field) {
+  double largest = 0.0;
+  for (int e = 0; e < field->element_count; ++e) {
+    const int count = field->cell ? 12 : 9;
+    const double *x = field->cell ? field->cell[e].corner[0] : field->triangle[e].corner[0];
+    for (int i = 0; i < count; ++i) {
+      largest = fmax(largest, fabs(x[i]));
+    }
+  }
+  return largest;
 }
 
 static void parts_fill(qd_field *field) {
+  const double room = ROOM * largest_coordinate(field);
   field->part_count = 0;
   for (int e = 0; e < field->element_count; ++e) {
     const int count = field_part_number(field, e);
     if (field->cell) {
-      cell_parts(field, e, count);
+      cell_parts(field, e, count, room);
     } else {
-      triangle_part(field, e);
+      triangle_part(field, e, room);
     }
     for (int i = 0; i < count; ++i) {
       field->part[field->part_count + i].element = e;
-      field->part[field->part_count + i].first = field->part_count;
     }
     field->part_count += count;
   }
@@ -114,15 +143,23 @@ static void parts_fill(qd_field *field) {
 /* ---------------------------------------------------------------- tree */
 
 static double middle(const qd_field *field, int part, int axis) {
-  const field_box *box = &field->part[part].box;
-  return box->low[axis] + box->high[axis];
+  return field->part[part].box.centre[axis];
 }
 
-static void box_join(field_box *box, const field_box *other) {
-  box_hold(box, other->low);
-  box_hold(box, other->high);
-  box->least = fmin(box->least, other->least);
-  box->most = fmax(box->most, other->most);
+static void box_around_parts(const qd_field *field, const int *order, int count, field_box *box) {
+  extent all = NOWHERE;
+  box->least = INFINITY;
+  box->most = -INFINITY;
+  for (int i = 0; i < count; ++i) {
+    const field_box *one = &field->part[order[i]].box;
+    extent e;
+    extent_of(&e, one);
+    extent_hold(&all, e.low);
+    extent_hold(&all, e.high);
+    box->least = fmin(box->least, one->least);
+    box->most = fmax(box->most, one->most);
+  }
+  box_around(box, &all, 0.0);
 }
 
 /* Puts the part of rank k of the count into its place, smaller ones before it (Hoare). */
@@ -155,20 +192,15 @@ static void select_rank(const qd_field *field, int *order, int count, int k, int
 }
 
 static int longest_axis(const field_box *box) {
-  int axis = 0;
-  for (int k = 1; k < 3; ++k) {
-    axis = box->high[k] - box->low[k] > box->high[axis] - box->low[axis] ? k : axis;
-  }
-  return axis;
+  const int axis = box->half[1] > box->half[0] ? 1 : 0;
+  return box->half[2] > box->half[axis] ? 2 : axis;
 }
 
 /* The nodes of some parts, from the next free one on. Depth: the logarithm of the count. */
 static void build(qd_field *field, int *order, int count) {
   field_node *node = field->node + field->node_count++;
-  node->box = field->part[order[0]].box;
-  for (int i = 1; i < count; ++i) {
-    box_join(&node->box, &field->part[order[i]].box);
-  }
+  box_around_parts(field, order, count, &node->box);
+  node->size = node->box.half[0] + node->box.half[1] + node->box.half[2];
   node->second = -1;
   node->part = order[0];
   if (count == 1) {

@@ -1,8 +1,9 @@
 /* The surface on which two bodies press: a polygon for every pair of their cells, its force and how
  * that changes (Elandt et al. 2019; docs/formulation.md).
  *
- * Elements of the first body are moved into the frame of the second, whose tree is asked for what
- * they meet. What is computed there is turned round at the end if the bodies were exchanged. */
+ * Elements of the first body are moved into the frame of the second. What is computed there is
+ * turned round at the end if the bodies were exchanged. Cells are cut into parts for the search;
+ * a polygon counts where the parts are met that have the pressure of its middle. */
 #include "geometry/fields/field.h"
 
 #include "base/vec3.h"
@@ -14,19 +15,18 @@
 #define TIE 1e-9
 /* A triangle lies in a face if it is this near, beside the size of the cell. */
 #define COPLANAR 1e-12
-/* Deepest tree: 2^64 elements. */
-#define STACK 64
 
 typedef struct query {
-  const qd_field *first, *second;
-  double R[9], t[3]; /* from the first one's frame to the second one's */
-  double stiffer;    /* factor on the first one's pressure */
-  double filter;     /* cosine of the largest angle between normal and gradient; -2: none */
-  int ties;          /* pairs whose fields are equal all over */
+  field_pair pair;
+  double filter; /* cosine of the largest angle between normal and gradient; -3: none */
+  int ties;      /* pairs whose fields are equal all over */
   qd_patch *patch;
   qd_patch_polygon *polygon;
   double *vertex;
   int polygon_capacity, vertex_capacity;
+  int moved_element; /* of the first body, in the frame of the second one; -1: none */
+  field_moved moved;
+  field_triangle moved_triangle;
 } query;
 
 /* ---------------------------------------------------------------- one polygon */
@@ -36,43 +36,43 @@ typedef struct pressing {
   double first[3], second[3]; /* pressure gradients; of a rigid side its normal */
   double gradient[3], offset; /* of the pressure on the polygon */
   double stiffness;           /* |difference of the gradients|; 1 if one is a normal */
+  double from, until;         /* pressures that belong to the parts */
   int first_element, second_element;
 } pressing;
 
 /* The row [g; x cross g] integrated against another: four blocks of the tangent. */
 static void tangent_add(double K[36], const polygon_moments *m, const double a[3],
                         const double b[3], double scale) {
-  double xa[3], xb[3], S[9], rotated[9];
-  vec3_cross(xa, m->first, a);
+  const double *s = m->second;
+  const double S[3][3] = {{s[0], s[1], s[2]}, {s[1], s[3], s[4]}, {s[2], s[4], s[5]}};
+  double sa[3], xa[3], xb[3], P[3][3];
+  vec3_scale(sa, a, scale);
+  vec3_cross(xa, m->first, sa);
   vec3_cross(xb, m->first, b);
-  for (int j = 0; j < 3; ++j) { /* column j of the product of S and [b] */
-    double unit[3] = {0.0, 0.0, 0.0}, turned[3];
-    unit[j] = 1.0;
-    vec3_cross(turned, b, unit); /* e_j . (x cross b) = x . (b cross e_j) */
-    mat3_mul_vec(S + 3 * j, m->second, turned);
+  for (int i = 0; i < 3; ++i) { /* rows of the integral of x (x cross b)' */
+    vec3_cross(P[i], S[i], b);
   }
   for (int j = 0; j < 3; ++j) {
-    vec3_cross(rotated + 3 * j, S + 3 * j, a); /* (integral of x (x . c)) cross a */
-  }
-  for (int i = 0; i < 3; ++i) {
-    for (int j = 0; j < 3; ++j) {
-      K[6 * i + j] += scale * m->area * a[i] * b[j];
-      K[6 * i + 3 + j] += scale * a[i] * xb[j];
-      K[6 * (3 + i) + j] += scale * xa[i] * b[j];
-      K[6 * (3 + i) + 3 + j] += scale * rotated[3 * j + i];
+    for (int i = 0; i < 3; ++i) {
+      K[6 * i + j] += m->area * sa[i] * b[j];
+      K[6 * i + 3 + j] += sa[i] * xb[j];
+      K[6 * (3 + i) + j] += xa[i] * b[j];
     }
+    K[21 + j] += P[1][j] * sa[2] - P[2][j] * sa[1];
+    K[27 + j] += P[2][j] * sa[0] - P[0][j] * sa[2];
+    K[33 + j] += P[0][j] * sa[1] - P[1][j] * sa[0];
   }
 }
 
-static void polygon_store(query *q, const pressing *by, const field_polygon *polygon,
-                          const polygon_moments *m, double force, const double centre[3]) {
+static void polygon_store(query *q, const pressing *by, const field_polygon *polygon, double area,
+                          double force, const double centre[3]) {
   qd_patch *patch = q->patch;
   const int index = patch->polygon_count++, first = patch->vertex_count;
   patch->vertex_count += polygon->count;
   if (index < q->polygon_capacity) {
     qd_patch_polygon *out = q->polygon + index;
-    out->area = m->area;
-    out->pressure = force / m->area;
+    out->area = area;
+    out->pressure = force / area;
     vec3_copy(out->centre, centre);
     vec3_copy(out->normal, by->normal);
     vec3_copy(out->gradient_a, by->first);
@@ -83,32 +83,49 @@ static void polygon_store(query *q, const pressing *by, const field_polygon *pol
     out->vertex_count = polygon->count;
   }
   if (patch->vertex_count <= q->vertex_capacity) {
-    for (int i = 0; i < polygon->count; ++i) {
-      vec3_copy(q->vertex + 3 * (first + i), polygon->corner[i]);
-    }
+    memcpy(q->vertex + 3 * (size_t)first, polygon->corner,
+           (size_t)polygon->count * sizeof polygon->corner[0]);
   }
+}
+
+/* Whether the pressure in the middle of a polygon is one of these parts; as a polygon is always
+ * made of the same numbers, exactly one pair of parts has it. */
+static int belongs(const pressing *by, const field_polygon *polygon) {
+  double middle[3] = {0.0, 0.0, 0.0};
+  for (int i = 0; i < polygon->count; ++i) {
+    vec3_add(middle, middle, polygon->corner[i]);
+  }
+  const double pressure = vec3_dot(by->gradient, middle) / polygon->count + by->offset;
+  return pressure >= by->from && pressure < by->until;
 }
 
 static void polygon_press(query *q, const pressing *by, const field_polygon *polygon) {
   polygon_moments m;
+  const double *origin = polygon->corner[0];
   polygon_integrate(&m, polygon, by->normal);
   if (!(m.area > 0.0)) {
     return;
   }
   qd_patch *patch = q->patch;
-  const double force = vec3_dot(by->gradient, m.first) + by->offset * m.area;
-  double weighted[3], centre[3], moment[3]; /* integral of p x */
-  mat3_mul_vec(weighted, m.second, by->gradient);
-  vec3_axpy(weighted, by->offset, m.first);
+  const double *g = by->gradient, *s = m.second;
+  const double here = vec3_dot(g, origin) + by->offset;
+  const double force = vec3_dot(g, m.first) + here * m.area;
+  double weighted[3], centre[3], moment[3]; /* integral of p x, about the first corner */
+  vec3_set(weighted, s[0] * g[0] + s[1] * g[1] + s[2] * g[2],
+           s[1] * g[0] + s[3] * g[1] + s[4] * g[2], s[2] * g[0] + s[4] * g[1] + s[5] * g[2]);
+  vec3_axpy(weighted, here, m.first);
   vec3_scale(centre, force > 0.0 ? weighted : m.first, 1.0 / (force > 0.0 ? force : m.area));
+  vec3_add(centre, centre, origin);
+  vec3_axpy(weighted, force, origin);
   vec3_cross(moment, weighted, by->normal);
   vec3_axpy(patch->force, force, by->normal);
   vec3_add(patch->moment, patch->moment, moment);
   vec3_add(patch->centre, patch->centre, weighted);
   patch->total_pressure += force;
   patch->area += m.area;
+  polygon_store(q, by, polygon, m.area, force, centre);
+  polygon_moments_shift(&m, origin);
   tangent_add(patch->tangent, &m, by->second, by->first, -1.0 / by->stiffness);
-  polygon_store(q, by, polygon, &m, force, centre);
 }
 
 /* ---------------------------------------------------------------- pairs of elements */
@@ -123,76 +140,97 @@ static void clip_by_cell(field_polygon *polygon, const field_cell *cell, int pla
   }
 }
 
-/* Whether all corners of a cell lie on one side of a plane. */
-static int is_beside(const field_cell *cell, const field_plane *plane) {
+/* Heights of the corners of a cell above a plane; whether it passes by them. */
+static int passes_by(const double corner[4][3], const double normal[3], double offset,
+                     double height[4]) {
   int above = 0, below = 0;
-  for (int i = 0; i < 4 && cell->plane_count == 4; ++i) {
-    const double height = vec3_dot(plane->normal, cell->corner[i]) - plane->offset;
-    above += height > 0.0;
-    below += height < 0.0;
+  for (int i = 0; i < 4; ++i) {
+    height[i] = vec3_dot(normal, corner[i]) - offset;
+    above += height[i] > 0.0;
+    below += height[i] < 0.0;
   }
   return above == 4 || below == 4;
 }
 
-static void soft_meets_soft(query *q, const field_cell *first, const field_cell *second,
-                            pressing *by) {
-  field_plane plane;
-  vec3_sub(plane.normal, second->gradient, first->gradient);
-  by->stiffness = vec3_normalize(plane.normal);
-  const double steepest = fmax(vec3_norm(first->gradient), vec3_norm(second->gradient));
-  if (!(by->stiffness > PARALLEL * steepest)) {
-    q->ties += fabs(first->offset - second->offset) <= PARALLEL * first->most;
-    return;
+/* Whether all corners of a polygon have pressures of other parts. */
+static int is_of_others(const pressing *by, const field_polygon *polygon) {
+  int below = 0, above = 0;
+  for (int i = 0; i < polygon->count; ++i) {
+    const double pressure = vec3_dot(by->gradient, polygon->corner[i]) + by->offset;
+    below += pressure < by->from;
+    above += pressure >= by->until;
   }
-  plane.offset = (first->offset - second->offset) / by->stiffness;
-  if (is_beside(second, &plane)) {
-    return;
-  }
-  double toward[3];
-  vec3_scale(toward, plane.normal, -1.0);
-  if (is_wrong_way(q, plane.normal, second->gradient) || is_wrong_way(q, toward, first->gradient)) {
-    return;
-  }
-  field_polygon polygon;
-  polygon_slice(&polygon, first, &plane);
-  clip_by_cell(&polygon, second, second->inner_planes);
-  if (polygon.count < 3) {
-    return;
-  }
-  vec3_copy(by->normal, plane.normal);
-  vec3_copy(by->first, first->gradient);
-  vec3_copy(by->second, second->gradient);
-  vec3_copy(by->gradient, first->gradient);
-  by->offset = first->offset;
-  polygon_press(q, by, &polygon);
+  return below == polygon->count || above == polygon->count;
 }
 
-/* A plane in the first body, the outside of the second one on its positive side. */
-static void soft_meets_rigid_space(query *q, const field_cell *first, const field_plane *plane,
-                                   pressing *by) {
-  field_plane inwards = {.offset = -plane->offset};
-  vec3_scale(inwards.normal, plane->normal, -1.0);
+static void slice_and_press(query *q, const double height[4], const field_cell *second, int planes,
+                            pressing *by) {
   field_polygon polygon;
-  polygon_slice(&polygon, first, &inwards);
-  if (polygon.count < 3) {
+  polygon_slice(&polygon, q->moved.corner, height);
+  if (polygon.count < 3 || is_of_others(by, &polygon)) {
     return;
   }
-  vec3_copy(by->normal, inwards.normal);
-  vec3_copy(by->first, first->gradient);
+  clip_by_cell(&polygon, second, planes);
+  if (polygon.count >= 3 && belongs(by, &polygon)) {
+    polygon_press(q, by, &polygon);
+  }
+}
+
+/* Gradient of the second body's cell, scaled, and the plane on which the two balance. */
+static void soft_meets_soft(query *q, const field_cell *first, const field_cell *second,
+                            pressing *by) {
+  const double *scale = q->pair.scale;
+  double normal[3], height[4];
+  vec3_scale(by->second, second->gradient, scale[1]);
+  vec3_sub(normal, by->second, q->moved.gradient);
+  const double offset = q->moved.offset - scale[1] * second->offset;
+  const double steepest = fmax(scale[0] * first->steepness, scale[1] * second->steepness);
+  by->stiffness = vec3_norm(normal);
+  if (!(by->stiffness > PARALLEL * steepest)) {
+    q->ties += fabs(offset) <= PARALLEL * scale[0] * first->most;
+    return;
+  }
+  if ((second->plane_count == 4 && passes_by(second->corner, normal, offset, height)) ||
+      passes_by(q->moved.corner, normal, offset, height)) {
+    return;
+  }
+  vec3_scale(by->normal, normal, 1.0 / by->stiffness);
+  vec3_copy(by->first, q->moved.gradient);
+  vec3_copy(by->gradient, q->moved.gradient);
+  by->offset = q->moved.offset;
+  if (q->filter > -2.0) {
+    double toward[3];
+    vec3_scale(toward, by->normal, -1.0);
+    if (is_wrong_way(q, by->normal, by->second) || is_wrong_way(q, toward, by->first)) {
+      return;
+    }
+  }
+  slice_and_press(q, height, second, second->inner_planes, by);
+}
+
+/* The plane z = 0 in the first body, the second one below. */
+static void soft_meets_rigid_space(query *q, pressing *by) {
+  double height[4];
+  vec3_set(by->normal, 0.0, 0.0, -1.0);
+  if (passes_by(q->moved.corner, by->normal, 0.0, height)) {
+    return;
+  }
+  vec3_copy(by->first, q->moved.gradient);
   vec3_copy(by->second, by->normal);
-  vec3_copy(by->gradient, first->gradient);
-  by->offset = first->offset;
+  vec3_copy(by->gradient, q->moved.gradient);
+  by->offset = q->moved.offset;
   by->stiffness = 1.0;
-  polygon_press(q, by, &polygon);
+  slice_and_press(q, height, NULL, 0, by);
 }
 
 /* 1 if the triangle lies in a face of the cell, *owner whether this cell is the one that has it:
  * the neighbour across sees the same face from the other side. */
 static int lies_in_face(const field_triangle *t, const field_cell *cell, int plane, int *owner) {
   const field_plane *face = cell->plane + plane;
-  const double size = cell->plane_count < 4 ? 1.0 : vec3_norm(cell->high) + vec3_norm(cell->low);
+  const double size = cell->plane_count < 4 ? 1.0 : vec3_norm(cell->corner[0]);
   for (int i = 0; i < 3; ++i) {
-    if (fabs(vec3_dot(face->normal, t->corner[i]) - face->offset) > COPLANAR * size) {
+    const double x = vec3_norm(t->corner[i]);
+    if (fabs(vec3_dot(face->normal, t->corner[i]) - face->offset) > COPLANAR * (size + x)) {
       return 0;
     }
   }
@@ -204,9 +242,7 @@ static int lies_in_face(const field_triangle *t, const field_cell *cell, int pla
 static void triangle_in_cell(field_polygon *polygon, const field_triangle *t,
                              const field_cell *cell) {
   polygon->count = 3;
-  for (int i = 0; i < 3; ++i) {
-    vec3_copy(polygon->corner[i], t->corner[i]);
-  }
+  memcpy(polygon->corner, t->corner, sizeof t->corner);
   for (int i = 0; i < cell->plane_count && polygon->count >= 3; ++i) {
     int owner = 1;
     if (!lies_in_face(t, cell, i, &owner)) {
@@ -217,193 +253,59 @@ static void triangle_in_cell(field_polygon *polygon, const field_triangle *t,
   }
 }
 
-/* is_first: the triangle belongs to the first body, else to the second. */
-static void soft_meets_triangle(query *q, const field_cell *cell, const field_triangle *t,
-                                int is_first, pressing *by) {
-  if (q->filter > -2.0 && is_wrong_way(q, t->normal, cell->gradient)) {
+static void triangle_meets_soft(query *q, const field_cell *cell, pressing *by) {
+  const field_triangle *t = &q->moved_triangle;
+  const double scale = q->pair.scale[1];
+  vec3_scale(by->second, cell->gradient, scale);
+  if (is_wrong_way(q, t->normal, by->second)) {
     return;
   }
   field_polygon polygon;
   triangle_in_cell(&polygon, t, cell);
-  if (polygon.count < 3) {
+  vec3_copy(by->gradient, by->second);
+  by->offset = scale * cell->offset;
+  if (polygon.count < 3 || !belongs(by, &polygon)) {
     return;
   }
-  double inwards[3];
-  vec3_scale(inwards, t->normal, -1.0);
-  vec3_copy(by->normal, is_first ? t->normal : inwards);
-  vec3_copy(by->first, is_first ? inwards : cell->gradient);
-  vec3_copy(by->second, is_first ? cell->gradient : inwards);
-  vec3_copy(by->gradient, cell->gradient);
-  by->offset = cell->offset;
+  vec3_copy(by->normal, t->normal);
+  vec3_scale(by->first, t->normal, -1.0);
   by->stiffness = 1.0;
-  if (!is_first) { /* the winding of a triangle is anticlockwise about its own normal */
-    for (int i = 0, j = polygon.count - 1; i < j; ++i, --j) {
-      double corner[3];
-      vec3_copy(corner, polygon.corner[i]);
-      vec3_copy(polygon.corner[i], polygon.corner[j]);
-      vec3_copy(polygon.corner[j], corner);
-    }
-  }
   polygon_press(q, by, &polygon);
 }
 
-/* ---------------------------------------------------------------- the search */
+/* ---------------------------------------------------------------- pairs of parts */
 
-static int boxes_overlap(const field_box *box, const double low[3], const double high[3]) {
-  return box->low[0] <= high[0] && low[0] <= box->high[0] && box->low[1] <= high[1] &&
-         low[1] <= box->high[1] && box->low[2] <= high[2] && low[2] <= box->high[2];
-}
-
-/* Whether a box lies outside of the cell, or holds no place where its pressures can be those of the
- * cell. What holds for a box holds for all in it. */
-static int is_apart(const field_cell *cell, const field_box *box, int is_soft) {
-  if (!boxes_overlap(box, cell->low, cell->high)) {
-    return 1;
-  }
-  double middle[3], half[3];
-  for (int k = 0; k < 3; ++k) {
-    middle[k] = 0.5 * (box->low[k] + box->high[k]);
-    half[k] = 0.5 * (box->high[k] - box->low[k]);
-  }
-  for (int i = 0; i < cell->plane_count; ++i) {
-    const double *n = cell->plane[i].normal;
-    const double reach = fabs(n[0]) * half[0] + fabs(n[1]) * half[1] + fabs(n[2]) * half[2];
-    if (vec3_dot(n, middle) - cell->plane[i].offset > reach * (1.0 + 1e-12)) {
-      return 1;
-    }
-  }
-  if (!is_soft) {
-    return 0;
-  }
-  const double *g = cell->gradient;
-  const double here = vec3_dot(g, middle) + cell->offset;
-  const double spread =
-      (fabs(g[0]) * half[0] + fabs(g[1]) * half[1] + fabs(g[2]) * half[2]) * (1.0 + 1e-12);
-  return here - spread > box->most || here + spread < box->least;
-}
-
-/* A part of a cell of the second body: the whole cell is met at its first part that is not apart.
- */
-static void part_meets(query *q, const field_cell *cell, int part, pressing *by) {
-  const field_part *all = q->second->part;
-  for (int i = all[part].first; i < part; ++i) {
-    if (!is_apart(cell, &all[i].box, 1)) {
-      return;
-    }
-  }
-  by->second_element = all[part].element;
-  soft_meets_soft(q, cell, q->second->cell + by->second_element, by);
-}
-
-/* One cell of the first body, in the second one's frame, with all that it meets there. */
-static void cell_meets(query *q, const field_cell *cell, int element) {
-  const qd_field *second = q->second;
-  pressing by = {.first_element = element};
-  if (second->kind == QD_FIELD_RIGID_SPACE) {
-    soft_meets_rigid_space(q, cell, second->cell->plane, &by);
+static void element_move(query *q, int element) {
+  const field_pair *pair = &q->pair;
+  q->moved_element = element;
+  if (pair->first->cell) {
+    field_cell_move(&q->moved, pair, pair->first->cell + element);
     return;
   }
-  if (second->kind == QD_FIELD_SOFT_SPACE) {
-    soft_meets_soft(q, cell, second->cell, &by);
-    return;
-  }
-  const int is_soft = second->cell != NULL;
-  int stack[STACK], count = 1;
-  stack[0] = 0;
-  while (count > 0) {
-    const field_node *node = second->node + stack[--count];
-    if (is_apart(cell, &node->box, is_soft)) {
-      continue;
-    }
-    if (node->second < 0) {
-      if (is_soft) {
-        part_meets(q, cell, node->part, &by);
-      } else {
-        by.second_element = second->part[node->part].element;
-        soft_meets_triangle(q, cell, second->triangle + by.second_element, 0, &by);
-      }
-      continue;
-    }
-    stack[count++] = node->second;
-    stack[count++] = (int)(node - second->node) + 1;
-  }
-}
-
-static void triangle_meets(query *q, const field_triangle *t, int element) {
-  field_triangle moved;
+  const field_triangle *t = pair->first->triangle + element;
   for (int i = 0; i < 3; ++i) {
-    mat3_mul_vec(moved.corner[i], q->R, t->corner[i]);
-    vec3_add(moved.corner[i], moved.corner[i], q->t);
+    mat3_mul_vec(q->moved_triangle.corner[i], pair->R, t->corner[i]);
+    vec3_add(q->moved_triangle.corner[i], q->moved_triangle.corner[i], pair->t);
   }
-  mat3_mul_vec(moved.normal, q->R, t->normal);
-  pressing by = {.first_element = element};
-  soft_meets_triangle(q, q->second->cell, &moved, 1, &by);
+  mat3_mul_vec(q->moved_triangle.normal, pair->R, t->normal);
 }
 
-static void element_meets(query *q, int element) {
-  if (q->first->triangle) {
-    triangle_meets(q, q->first->triangle + element, element);
-    return;
+static void parts_meet(void *context, const field_part *first, const field_part *second) {
+  query *q = context;
+  const field_pair *pair = &q->pair;
+  if (q->moved_element != first->element) {
+    element_move(q, first->element);
   }
-  field_cell moved;
-  cell_move(&moved, q->first->cell + element, q->R, q->t);
-  vec3_scale(moved.gradient, moved.gradient, q->stiffer);
-  moved.offset *= q->stiffer;
-  moved.most *= q->stiffer;
-  cell_meets(q, &moved, element);
-}
-
-/* A box of the first body, in the second one's frame. */
-static void moved_box(const query *q, const field_box *box, double low[3], double high[3]) {
-  double middle[3], half[3], centre[3];
-  for (int k = 0; k < 3; ++k) {
-    middle[k] = 0.5 * (box->low[k] + box->high[k]);
-    half[k] = 0.5 * (box->high[k] - box->low[k]);
-  }
-  mat3_mul_vec(centre, q->R, middle);
-  vec3_add(centre, centre, q->t);
-  for (int k = 0; k < 3; ++k) {
-    const double reach = fabs(q->R[3 * k]) * half[0] + fabs(q->R[3 * k + 1]) * half[1] +
-                         fabs(q->R[3 * k + 2]) * half[2];
-    low[k] = centre[k] - reach * (1.0 + 1e-12);
-    high[k] = centre[k] + reach * (1.0 + 1e-12);
-  }
-}
-
-/* Whether a box may meet the second body at all: its root's box, or the half space. */
-static int may_meet(const qd_field *second, const double low[3], const double high[3]) {
-  return second->node_count ? boxes_overlap(&second->node->box, low, high) : low[2] <= 0.0;
-}
-
-/* The element of a part, at its first part that may meet the other body. */
-static void element_of_part(query *q, int part) {
-  const field_part *all = q->first->part;
-  for (int i = all[part].first; i < part; ++i) {
-    double low[3], high[3];
-    moved_box(q, &all[i].box, low, high);
-    if (may_meet(q->second, low, high)) {
-      return;
-    }
-  }
-  element_meets(q, all[part].element);
-}
-
-static void search(query *q) {
-  int stack[STACK], count = 1;
-  stack[0] = 0;
-  while (count > 0) {
-    const field_node *node = q->first->node + stack[--count];
-    double low[3], high[3];
-    moved_box(q, &node->box, low, high);
-    if (!may_meet(q->second, low, high)) {
-      continue;
-    }
-    if (node->second < 0) {
-      element_of_part(q, node->part);
-      continue;
-    }
-    stack[count++] = node->second;
-    stack[count++] = (int)(node - q->first->node) + 1;
+  pressing by = {.first_element = first->element, .second_element = second->element};
+  by.from = fmax(first->from * pair->scale[0], second->from * pair->scale[1]);
+  by.until = fmin(first->until * pair->scale[0], second->until * pair->scale[1]);
+  const field_cell *cell = pair->second->cell + second->element;
+  if (!pair->first->cell) {
+    triangle_meets_soft(q, cell, &by);
+  } else if (pair->second->kind == QD_FIELD_RIGID_SPACE) {
+    soft_meets_rigid_space(q, &by);
+  } else {
+    soft_meets_soft(q, pair->first->cell + first->element, cell, &by);
   }
 }
 
@@ -483,55 +385,43 @@ static void turn_round(query *q, const double R[9], const double t[3]) {
 static void run(query *q) {
   *q->patch = (qd_patch){0};
   q->ties = 0;
-  search(q);
+  q->moved_element = -1;
+  field_pairs_visit(&q->pair, 1, parts_meet, q);
   if (q->patch->total_pressure > 0.0) {
     vec3_scale(q->patch->centre, q->patch->centre, 1.0 / q->patch->total_pressure);
   }
 }
 
-/* 1: as given; -1: exchanged; 0: no surface between such bodies. */
-static int sides(qd_field_kind a, qd_field_kind b) {
-  if (a == QD_FIELD_SOFT || (a == QD_FIELD_RIGID && b == QD_FIELD_SOFT_SPACE)) {
-    return 1;
-  }
-  return b == QD_FIELD_SOFT || (b == QD_FIELD_RIGID && a == QD_FIELD_SOFT_SPACE) ? -1 : 0;
-}
-
-int qd_field_pair_supported(qd_field_kind a, qd_field_kind b) { return sides(a, b) != 0; }
-
-qd_status qd_field_patch(const qd_field *a, const qd_field *b, const double R[9], const double t[3],
-                         double filter_angle, qd_patch *patch, qd_patch_polygon *polygons,
-                         int polygon_capacity, double *vertices, int vertex_capacity) {
-  const int side = sides(a->kind, b->kind);
-  if (side == 0) {
-    return QD_BAD_ARGUMENT;
-  }
-  query q = {.first = side > 0 ? a : b,
-             .second = side > 0 ? b : a,
-             .stiffer = 1.0,
-             .filter = filter_angle > 0.0 ? cos(filter_angle) : -3.0,
+qd_status field_patch_scaled(const qd_field *a, const qd_field *b, const double scale[2],
+                             const double R[9], const double t[3], double filter_angle,
+                             qd_patch *patch, qd_patch_polygon *polygons, int polygon_capacity,
+                             double *vertices, int vertex_capacity) {
+  query q = {.filter = filter_angle > 0.0 ? cos(filter_angle) : -3.0,
              .patch = patch,
              .polygon = polygons,
              .polygon_capacity = polygon_capacity,
              .vertex = vertices,
              .vertex_capacity = vertex_capacity};
-  memcpy(q.R, R, sizeof q.R);
-  vec3_copy(q.t, t);
-  if (side < 0) {
-    for (int i = 0; i < 3; ++i) {
-      mat3_column(q.R + 3 * i, R, i);
-    }
-    mat3_tmul_vec(q.t, R, t);
-    vec3_scale(q.t, q.t, -1.0);
+  const qd_status status = field_pair_init(&q.pair, a, b, scale, R, t);
+  if (status != QD_OK) {
+    return status;
   }
   run(&q);
   if (q.ties > 0) {
-    q.stiffer = 1.0 + TIE;
+    q.pair.scale[0] *= 1.0 + TIE;
     run(&q);
   }
-  if (side < 0) {
+  if (q.pair.is_exchanged) {
     turn_round(&q, R, t);
   }
   return patch->polygon_count > polygon_capacity && polygon_capacity > 0 ? QD_OUT_OF_CAPACITY
                                                                          : QD_OK;
+}
+
+qd_status qd_field_patch(const qd_field *a, const qd_field *b, const double R[9], const double t[3],
+                         double filter_angle, qd_patch *patch, qd_patch_polygon *polygons,
+                         int polygon_capacity, double *vertices, int vertex_capacity) {
+  const double as_made[2] = {1.0, 1.0};
+  return field_patch_scaled(a, b, as_made, R, t, filter_angle, patch, polygons, polygon_capacity,
+                            vertices, vertex_capacity);
 }
