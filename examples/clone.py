@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from ppo import layers, log_density, of_types
 
-from qdsim.envs import Demonstrations, Policy, demonstrations, published
+from qdsim.data import Demonstrations, demonstrations
+from qdsim.envs import Policy, published
 
 PART, RATE = 256, 1e-3
 

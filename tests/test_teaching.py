@@ -1,9 +1,8 @@
-"""The greedy teacher, what is cloned from it, and pushes in MuJoCo."""
+"""What is cloned from demonstrations, and pushes in MuJoCo."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,29 +11,13 @@ from test_learning import EXAMPLES, example
 pytest.importorskip("jax")
 pytest.importorskip("gymnasium")
 
-from qdsim.envs import Policy, TaskEnv, demonstrations, deploy, published
+from qdsim.data import demonstrations
+from qdsim.envs import Policy, deploy, published
 from qdsim.envs.deployment import _push
 from qdsim.envs.rules import Rules
 from qdsim.planning.execution.plant import Plant, TransferOptions, second_order
 
 NAME = "qdsim/PlanarPushing-v0"
-
-
-def test_demonstrations_are_episodes_that_reach_their_goals(tmp_path: Path) -> None:
-    task, options = published(NAME, pool=64)
-    data = demonstrations(task, 6, options, candidates=96, seed=40)
-    assert data.success.sum() >= 5 and (np.diff(data.episode) >= 0).all()
-    env = TaskEnv(task, options)
-    for k in range(6):  # played again, one environment at a time
-        rows = data.episode == k
-        observation, _ = env.reset(seed=40 + k)
-        for expected, action in zip(data.observations[rows], data.actions[rows]):
-            assert np.allclose(observation, expected, atol=1e-9)
-            observation, *_, info = env.step(action)
-        assert info["success"] == data.success[k]
-    data.save(tmp_path / "teacher.npz")
-    with np.load(tmp_path / "teacher.npz") as found:
-        assert np.array_equal(found["actions"], data.actions)
 
 
 def test_a_clone_pushes_towards_the_goal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"planning"},
     {"systems"},
     {"envs", "identification"},
+    {"data"},
     {"demo", "viewer"},
     {"cli"},
     {"__main__"},

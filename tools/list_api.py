@@ -19,6 +19,9 @@ MODULES = {
     "qdsim.systems": "Published systems",
     "qdsim.description": "Scenes in code",
     "qdsim.formats": "Files",
+    "qdsim.jax": "Steps inside jax (extra `jax`)",
+    "qdsim.envs": "Environments (extra `envs`)",
+    "qdsim.data": "Demonstrations (extra `envs`)",
 }
 HEAD = """# Public names
 

@@ -4,7 +4,6 @@
 ids, once this module is imported: ``gymnasium.make("qdsim/PlanarPushing-v0")``.
 """
 
-from qdsim.envs.demonstrations import Demonstrations, demonstrations
 from qdsim.envs.deployment import Deployed, deploy
 from qdsim.envs.env import TaskEnv
 from qdsim.envs.ids import IDS, published
@@ -14,13 +13,11 @@ from qdsim.envs.vector_env import TaskVectorEnv
 
 __all__ = [
     "IDS",
-    "Demonstrations",
     "Deployed",
     "EnvOptions",
     "Policy",
     "TaskEnv",
     "TaskVectorEnv",
-    "demonstrations",
     "deploy",
     "published",
 ]

@@ -15,7 +15,7 @@ from qdsim.envs.options import EnvOptions
 from qdsim.planning.grasps.samplers import placed, strokes
 from qdsim.planning.task.task import Task
 
-__all__ = ["Moved", "Moves", "moves_of"]
+__all__ = ["Commands", "Moved", "Moves", "moves_of"]
 
 _STEP = 0.2
 
@@ -47,7 +47,7 @@ def moves_of(task: Task, options: EnvOptions) -> Moves:
     Raises:
         ValueError: for pushes of a task whose sampler takes no parameters.
     """
-    return _Pushes(task, options) if options.action == "push" else _Commands(task, options)
+    return _Pushes(task, options) if options.action == "push" else Commands(task, options)
 
 
 def _scale(task: Task, options: EnvOptions) -> float:
@@ -56,7 +56,9 @@ def _scale(task: Task, options: EnvOptions) -> float:
     return _STEP if task.planner is None else float(np.max(task.planner.step))
 
 
-class _Commands:
+class Commands:
+    """The robot where it is, plus a bounded change."""
+
     def __init__(self, task: Task, options: EnvOptions) -> None:
         self.task, self.options = task, options
         self.size = task.model.nu
@@ -79,6 +81,10 @@ class _Commands:
         )
         none = np.zeros(len(q), dtype=bool)
         return Moved(found.q[:, -1], u, ~found.ok, none, q)
+
+    def meaning(self, q: Array, u: Array) -> Array:
+        """The actions (n, nu) that mean commands u (n, nu) at q (n, nq), or come nearest to them."""
+        return np.clip((u - self.task.model.command_from(q)) / self.scale, -1.0, 1.0)
 
 
 class _Pushes:

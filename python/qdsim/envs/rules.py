@@ -134,10 +134,14 @@ class Rules:
             factor = low + numbers[:, 3 + size + k] * (high - low)
             values = np.asarray(getattr(model.parameters, name))
             parameters[name] = factor.reshape(-1, *(1,) * values.ndim) * values
+        return self.begin(q, goal, parameters)
+
+    def begin(self, q: Array, goal: Array, parameters: dict[str, Array]) -> Players:
+        """Players at the beginning of episodes from q (n, nq) to goals (n, nq), with parameters of the model (n, ...)."""
         players = Players(
             q=q,
             goals=self.viewer.goals(goal),
-            command=model.command_from(q),
+            command=self.task.model.command_from(q),
             action=np.zeros((len(q), self.action_size)),
             actions_done=np.zeros(len(q), dtype=np.int64),
             potential=np.zeros(len(q)),

@@ -1,0 +1,193 @@
+"""Who demonstrates: the best of many random moves, again and again, or plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qdsim.array_type import Array
+from qdsim.data.demonstrations import Demonstrations
+from qdsim.envs.features import Goals
+from qdsim.envs.moves import Commands
+from qdsim.envs.rules import Players, Rules
+from qdsim.envs.streams import uniforms
+from qdsim.planning.plans.segment import Segment
+from qdsim.planning.search.rrt import rrt
+from qdsim.planning.task.rrt_options import RRTOptions
+
+__all__ = ["Greedy", "Planner", "Teacher"]
+
+_KEY = np.uint64(0x7EAC4E5)
+"""Of the teacher's random numbers; those of problems have none."""
+_NO_EPISODE = np.zeros(1, dtype=np.uint64)
+
+Act = Callable[[int, NDArray[np.intp]], Array]
+"""``act(k, rows)``: actions (rows, m) of these players, whose k-th it is."""
+
+
+class Teacher(Protocol):
+    """Demonstrates problems; `block` of them at once are fast."""
+
+    block: int
+
+    def __call__(self, problems: NDArray[np.int64]) -> Demonstrations:
+        """Episodes of these problems (n,), which depend on their numbers alone."""
+        ...
+
+
+class Greedy:
+    """Of every player the best of so many random moves: what leaves the object nearest to its goal."""
+
+    block = 64
+
+    def __init__(self, rules: Rules, candidates: int, seed: int) -> None:
+        self.rules, self.candidates, self.seed = rules, candidates, seed
+
+    def __call__(self, problems: NDArray[np.int64]) -> Demonstrations:
+        """One episode a problem."""
+        rules, seeds = self.rules, (problems + self.seed).astype(np.uint64)
+        players = rules.draw(seeds, np.zeros(len(seeds), np.uint64))
+
+        def act(k: int, rows: NDArray[np.intp]) -> Array:
+            goals = Goals(players.goals.q[rows], players.goals.pos[rows], players.goals.rot[rows])
+            own = {name: values[rows] for name, values in players.parameters.items()}
+            numbers = uniforms(
+                seeds[rows] ^ _KEY,
+                np.full(len(rows), k, np.uint64),
+                self.candidates * rules.action_size,
+            )
+            trials = 2.0 * numbers.reshape(len(rows), self.candidates, -1) - 1.0
+            return self.best(players.q[rows], goals, own, trials)
+
+        return _played(rules, players, act, np.full(len(seeds), rules.horizon), problems)
+
+    def best(self, q: Array, goals: Goals, parameters: dict[str, Array], trials: Array) -> Array:
+        """The best (n, m) of trials (n, candidates, m)."""
+        task, count = self.rules.task, trials.shape[1]
+        own = {name: np.repeat(values, count, axis=0) for name, values in parameters.items()}
+        action = trials.reshape(len(q) * count, -1)
+        moved = self.rules.moves(np.repeat(q, count, axis=0), action, own)
+        shift, turn = self.rules.viewer.errors(moved.q, np.repeat(goals.q, count, axis=0))
+        cost = np.sqrt(shift**2 + (task.length * turn) ** 2)
+        cost[moved.failed | moved.refused] = np.inf
+        best = cost.reshape(len(q), count).argmin(axis=1)
+        return np.asarray(trials[np.arange(len(q)), best])
+
+
+class Planner:
+    """Plans of the task's RRT, played again as commands; every segment, in which the grasp is the same, is an episode.
+
+    Plans follow random subgoals, so what they do on the way says little about their goal. With hindsight the goal of
+    an episode is where its segment brings the object.
+    """
+
+    block = 1
+
+    def __init__(
+        self, rules: Rules, options: RRTOptions | None, hindsight: bool, seed: int
+    ) -> None:
+        moves = rules.moves
+        if not isinstance(moves, Commands):
+            raise ValueError("teacher: 'plans' are commands: give options with action='command'")
+        self.rules, self.options, self.moves = rules, options, moves
+        self.hindsight, self.seed = hindsight, seed
+
+    def __call__(self, problems: NDArray[np.int64]) -> Demonstrations:
+        """As many episodes as the plan has segments that move the object; none where no plan was found."""
+        return Demonstrations.joined([self._one(int(problem)) for problem in problems])
+
+    def _one(self, problem: int) -> Demonstrations:
+        rules, task = self.rules, self.rules.task
+        drawn = rules.draw(np.array([problem + self.seed], np.uint64), _NO_EPISODE)
+        own = {name: values[0] for name, values in drawn.parameters.items()}
+        model = task.model.with_parameters(**own) if own else task.model
+        goal = drawn.goals.q[0]
+        tree = rrt(
+            task.towards(goal, start=drawn.q[0], model=model), self.options, problem + self.seed
+        )
+        segments = list(tree.plan().segments) if tree.reached else []
+        segments = [s for s in segments if self._moves_object(s)]
+        q = np.array([s.start for s in segments]).reshape(-1, task.model.nq)
+        lengths = np.array([-(-s.steps // self.moves.steps) for s in segments], dtype=np.intp)
+        parameters = {
+            name: np.repeat(values, len(segments), axis=0)
+            for name, values in drawn.parameters.items()
+        }
+        inputs = self._inputs(segments, lengths)
+        goals = np.repeat(goal[None], len(segments), axis=0)
+        if self.hindsight:
+            goals = self._ends(q, inputs, lengths, parameters)
+        players = rules.begin(q, goals, parameters)
+
+        def act(k: int, rows: NDArray[np.intp]) -> Array:
+            return self.moves.meaning(players.q[rows], inputs[rows, k])
+
+        return _played(rules, players, act, lengths, np.full(len(segments), problem))
+
+    def _moves_object(self, segment: Segment) -> bool:
+        task = self.rules.task
+        shift, turn = task.space.errors(segment.start, segment.end)
+        return bool(shift > task.position_tolerance or turn > task.rotation_tolerance)
+
+    def _inputs(self, segments: list[Segment], lengths: NDArray[np.intp]) -> Array:
+        """Commands (segments, longest, nu), of the last step that each action lasts; the last ones repeated."""
+        steps, longest = self.moves.steps, int(lengths.max(initial=0))
+        found = np.zeros((len(segments), longest, self.moves.size))
+        for row, segment in zip(found, segments):
+            row[:] = segment.inputs[
+                np.minimum(steps * np.arange(1, longest + 1), segment.steps) - 1
+            ]
+        return found
+
+    def _ends(
+        self, q: Array, inputs: Array, lengths: NDArray[np.intp], parameters: dict[str, Array]
+    ) -> Array:
+        """Where the commands (n, longest, nu), the first `lengths` (n,) of each, bring everything (n, nq)."""
+        q = q.copy()
+        for k in range(inputs.shape[1]):
+            moved = self.moves(q, self.moves.meaning(q, inputs[:, k]), parameters)
+            q = np.where((k < lengths)[:, None], moved.q, q)
+        return q
+
+
+def _played(
+    rules: Rules, players: Players, act: Act, lengths: NDArray[np.intp], problems: NDArray[np.int64]
+) -> Demonstrations:
+    """Players (n) until their ends, or for `lengths` (n,) actions; of each problem (n,) what was seen and done."""
+    count = len(players.q)
+    over = lengths <= 0
+    success, terminated = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    last = np.zeros((count, rules.observation_size))
+    kept: list[tuple[Array, Array, Array, NDArray[np.intp]]] = []
+    k = 0
+    while not over.all():
+        rows = np.flatnonzero(~over)
+        seen = rules.observe(players)[rows]
+        action = np.zeros((count, rules.action_size))
+        action[rows] = act(k, rows)
+        ended = rules.play(players, action)
+        kept.append((seen, action[rows], ended.reward[rows], rows))
+        k += 1
+        success[rows], terminated[rows] = ended.success[rows], ended.terminated[rows]
+        over[rows] = ended.terminated[rows] | (k >= lengths[rows])
+        done = rows[over[rows]]
+        last[done] = rules.observe(players)[done]
+    empty = np.zeros((0, rules.observation_size)), np.zeros((0, rules.action_size)), np.zeros(0)
+    columns = [np.concatenate(c) for c in zip((*empty, np.zeros(0, np.intp)), *kept)]
+    observations, actions, rewards, player = columns
+    order = np.argsort(player, kind="stable")
+    start = np.append(0, np.cumsum(np.bincount(player, minlength=count))).astype(np.int64)
+    return Demonstrations(
+        observations=observations[order],
+        actions=actions[order],
+        rewards=rewards[order],
+        start=start,
+        last=last,
+        goals=players.goals.q.copy(),
+        success=success,
+        terminated=terminated,
+        problem=problems.astype(np.int64),
+    )
