@@ -352,6 +352,10 @@ def spec() -> dict[str, Any]:
         "mesh_face": np.zeros((0, 3), i),
         "geom_cloud": np.array([-1], i), "cloud_point_count": np.zeros(0, i),
         "cloud_contact_count": np.zeros(0, i), "cloud_point": np.zeros((0, 3), f),
+        "geom_field": np.array([-1], i), "geom_modulus": np.zeros(1), "geom_dissipation": np.zeros(1),
+        "field_kind": np.zeros(0, i), "field_slope": np.zeros(0), "field_vertex_count": np.zeros(0, i),
+        "field_element_count": np.zeros(0, i), "field_vertex": np.zeros((0, 3)), "field_pressure": np.zeros(0),
+        "field_index": np.zeros(0, i),
         "pair_geom": np.zeros((0, 2), i), "pair_dim": np.zeros(0, i),
         "pair_friction": np.zeros((0, 5), f), "pair_margin": np.zeros(0), "pair_compliance": np.zeros(0), "pair_restitution": np.zeros(0),
         "body_gravcomp": np.zeros(2), "mocap_body": np.zeros(0, i),
@@ -416,12 +420,15 @@ def test_flat_model_with_an_unknown_key() -> None:
         {"joint_friction": [-1.0]}, {"joint_friction": [np.inf]},
         {"actuator_gain": [np.nan]}, {"actuator_gear": [np.nan]}, {"actuator_stiffness": [-5.0]}, {"actuator_stiffness": [np.inf]}, {"actuator_gear": [0.0]},
         {"geom_type": [99]}, {"geom_type": [-1]}, {"geom_body": [2]}, {"geom_body": [-1]},
+        {"geom_field": [0]}, {"geom_field": [-2]}, {"geom_modulus": [1e5]}, {"geom_modulus": [np.nan]},
+        {"geom_dissipation": [-1.0]}, {"field_vertex": np.zeros((1, 3)), "field_pressure": np.zeros(1)},
+        {"field_index": [0]},
         {"geom_size": [[-0.1, 0, 0]]}, {"geom_quat": [[0.0, 0, 0, 0]]}, {"gravity": [0, 0, np.nan]},
     ],
     ids=str,
 )  # fmt: skip
 def test_flat_model_with_values_that_make_no_sense(change: dict[str, Any]) -> None:
-    (key,) = change
+    key = next(iter(change))
     with pytest.raises(ValueError, match=key):
         _core.Model({**spec(), **change})
 

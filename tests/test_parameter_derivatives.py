@@ -38,6 +38,7 @@ def tangents(model: qdsim.Model, rng: np.random.Generator, names: Iterable[str])
         out[name] = rng.uniform(-1.0, 1.0, shape_of(model, name))
         if name in (
             "geom_size",
+            "geom_modulus",
             "body_mass",
             "joint_stiffness",
             "actuator_stiffness",

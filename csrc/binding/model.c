@@ -429,6 +429,7 @@ static PyMemberDef model_members[] = {
     COUNT_MEMBER(constraint_count, "Bilateral constraints."),
     COUNT_MEMBER(tendon_count, "Tendons."),
     COUNT_MEMBER(mocap_count, "Bodies whose pose is an input of a step."),
+    COUNT_MEMBER(soft_pair_count, "Pairs that press by pressure fields."),
     {NULL, 0, 0, 0, NULL}};
 
 static PyGetSetDef model_getset[] = {

@@ -11,6 +11,7 @@ struct model_object {
   uint64_t serial;               /* unlike the address never used twice */
   int nq, nv, nu;
   int body_count, joint_count, geom_count, pair_count, constraint_count, tendon_count, mocap_count;
+  int soft_pair_count;
   int is_planar;
   double planar_normal[3];
   int32_t *joint_type; /* (joint_count), owns the block of the next three */

@@ -15,6 +15,9 @@ typedef enum count_kind {
   COUNT_MESH_FACE,
   COUNT_CLOUD,
   COUNT_CLOUD_POINT,
+  COUNT_FIELD,
+  COUNT_FIELD_VERTEX,
+  COUNT_FIELD_INDEX,
   COUNT_PAIR,
   COUNT_CONSTRAINT,
   COUNT_TENDON,
@@ -81,6 +84,16 @@ static const spec_field spec_fields[] = {
     FIELD(cloud_point_count, NPY_INT32, COUNT_CLOUD, 0, 0),
     FIELD(cloud_contact_count, NPY_INT32, COUNT_CLOUD, 0, 0),
     FIELD(cloud_point, NPY_DOUBLE, COUNT_CLOUD_POINT, 3, 0),
+    FIELD(geom_field, NPY_INT32, COUNT_GEOM, 0, 0),
+    FIELD(geom_modulus, NPY_DOUBLE, COUNT_GEOM, 0, 0),
+    FIELD(geom_dissipation, NPY_DOUBLE, COUNT_GEOM, 0, 0),
+    FIELD(field_kind, NPY_INT32, COUNT_FIELD, 0, 0),
+    FIELD(field_slope, NPY_DOUBLE, COUNT_FIELD, 0, 0),
+    FIELD(field_vertex_count, NPY_INT32, COUNT_FIELD, 0, 0),
+    FIELD(field_element_count, NPY_INT32, COUNT_FIELD, 0, 0),
+    FIELD(field_vertex, NPY_DOUBLE, COUNT_FIELD_VERTEX, 3, 0),
+    FIELD(field_pressure, NPY_DOUBLE, COUNT_FIELD_VERTEX, 0, 0),
+    FIELD(field_index, NPY_INT32, COUNT_FIELD_INDEX, 0, 0),
     FIELD(pair_geom, NPY_INT32, COUNT_PAIR, 2, 0),
     FIELD(pair_dim, NPY_INT32, COUNT_PAIR, 0, 0),
     FIELD(pair_friction, NPY_DOUBLE, COUNT_PAIR, 5, 0),
@@ -197,6 +210,9 @@ static int spec_read(spec_reader *reader, PyObject *dict) {
   spec->mesh_face_total = (int)reader->counts[COUNT_MESH_FACE];
   spec->cloud_count = (int)reader->counts[COUNT_CLOUD];
   spec->cloud_point_total = (int)reader->counts[COUNT_CLOUD_POINT];
+  spec->field_count = (int)reader->counts[COUNT_FIELD];
+  spec->field_vertex_total = (int)reader->counts[COUNT_FIELD_VERTEX];
+  spec->field_index_total = (int)reader->counts[COUNT_FIELD_INDEX];
   spec->pair_count = (int)reader->counts[COUNT_PAIR];
   spec->constraint_count = (int)reader->counts[COUNT_CONSTRAINT];
   spec->mocap_count = (int)reader->counts[COUNT_MOCAP];
@@ -255,6 +271,7 @@ static int model_fill_from(model_object *self, const qd_model_spec *spec) {
   self->constraint_count = spec->constraint_count;
   self->tendon_count = spec->tendon_count;
   self->mocap_count = spec->mocap_count;
+  self->soft_pair_count = qd_model_soft_pair_count(model);
   self->is_planar = qd_model_planar_normal(model, self->planar_normal);
   self->model = model;
   return 0;

@@ -1,5 +1,5 @@
 /* Pressure fields in capsules, and the patches between two of them. */
-#include "binding/core.h"
+#include "binding/model.h"
 
 #define FIELD_CAPSULE "qdsim.field"
 
@@ -74,10 +74,31 @@ static void room_free(patch_room *room) {
   PyMem_RawFree(room->vertex);
 }
 
+/* What is asked: two fields, or a soft pair of a model. */
+typedef struct patch_query {
+  const qd_field *a, *b;
+  const double *pose;
+  double filter;
+  const qd_model *model;
+  qd_workspace *workspace;
+  const double *q;
+  int soft_pair, pair;
+} patch_query;
+
+static qd_status query_run(patch_query *query, qd_patch *patch, const patch_room *room) {
+  if (query->model) {
+    return qd_pressure_surface(query->model, query->workspace, query->q, query->soft_pair,
+                               &query->pair, patch, room->polygon, room->polygons, room->vertex,
+                               room->vertices);
+  }
+  return qd_field_patch(query->a, query->b, query->pose, query->pose + 9, query->filter, patch,
+                        room->polygon, room->polygons, room->vertex, room->vertices);
+}
+
 /* Without the GIL; QD_OUT_OF_MEMORY too. A second run has room for what the first one found. */
-static qd_status patch_find(const qd_field *a, const qd_field *b, const double *pose, double filter,
-                            int with_polygons, qd_patch *patch, patch_room *room) {
-  qd_status status = qd_field_patch(a, b, pose, pose + 9, filter, patch, NULL, 0, NULL, 0);
+static qd_status patch_find(patch_query *query, int with_polygons, qd_patch *patch,
+                            patch_room *room) {
+  qd_status status = query_run(query, patch, room);
   if (status != QD_OK || !with_polygons || patch->polygon_count == 0) {
     return status;
   }
@@ -88,8 +109,7 @@ static qd_status patch_find(const qd_field *a, const qd_field *b, const double *
   if (!room->polygon || !room->vertex) {
     return QD_OUT_OF_MEMORY;
   }
-  return qd_field_patch(a, b, pose, pose + 9, filter, patch, room->polygon, room->polygons,
-                        room->vertex, room->vertices);
+  return query_run(query, patch, room);
 }
 
 static PyObject *bytes_of(const void *data, size_t size) {
@@ -103,6 +123,25 @@ static PyObject *patch_result(const qd_patch *patch, const patch_room *room) {
                        patch->total_pressure, patch->polygon_count,
                        bytes_of(room->polygon, (size_t)room->polygons * sizeof *room->polygon),
                        bytes_of(room->vertex, 3 * (size_t)room->vertices * sizeof *room->vertex));
+}
+
+static PyObject *query_answer(patch_query *query, int with_polygons) {
+  qd_patch patch;
+  patch_room room = {0};
+  qd_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = patch_find(query, with_polygons, &patch, &room);
+  Py_END_ALLOW_THREADS;
+  PyObject *result = NULL;
+  if (status == QD_OUT_OF_MEMORY) {
+    PyErr_NoMemory();
+  } else if (status != QD_OK) {
+    PyErr_SetString(PyExc_ValueError, "no surface between two bodies that do not give way");
+  } else {
+    result = patch_result(&patch, &room);
+  }
+  room_free(&room);
+  return result;
 }
 
 const char field_patch_doc[] =
@@ -125,20 +164,44 @@ PyObject *field_patch_function(PyObject *module, PyObject *args) {
   if (!b) {
     return NULL;
   }
-  qd_patch patch;
-  patch_room room = {0};
-  qd_status status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = patch_find(a, b, pose, filter, with_polygons, &patch, &room);
-  Py_END_ALLOW_THREADS;
-  PyObject *result = NULL;
-  if (status == QD_OUT_OF_MEMORY) {
-    PyErr_NoMemory();
-  } else if (status != QD_OK) {
-    PyErr_SetString(PyExc_ValueError, "no surface between two bodies that do not give way");
-  } else {
-    result = patch_result(&patch, &room);
+  patch_query query = {.a = a, .b = b, .pose = pose, .filter = filter};
+  return query_answer(&query, with_polygons);
+}
+
+const char pressure_surface_doc[] =
+    "_pressure_surface(model, q, soft_pair, with_polygons): (pair, what _field_patch gives)\n\n"
+    "In world axes; soft_pair counts the pairs with a soft geometry.";
+
+PyObject *pressure_surface_function(PyObject *module, PyObject *args) {
+  PyObject *given, *q;
+  int with_polygons;
+  patch_query query = {0};
+  if (!PyArg_ParseTuple(args, "OOip:_pressure_surface", &given, &q, &query.soft_pair,
+                        &with_polygons)) {
+    return NULL;
   }
-  room_free(&room);
+  model_object *model = model_of(PyModule_GetState(module), given);
+  if (!model) {
+    return NULL;
+  }
+  if (query.soft_pair < 0 || query.soft_pair >= qd_model_soft_pair_count(model->model)) {
+    PyErr_SetString(PyExc_IndexError, "soft_pair: no such pair");
+    return NULL;
+  }
+  workspace_entry *entry = workspace_pool_acquire(&model->pool, model->model);
+  if (!entry) {
+    return PyErr_NoMemory();
+  }
+  query.model = model->model;
+  query.workspace = entry->workspace;
+  query.q = entry->q;
+  PyObject *surface = NULL, *result = NULL;
+  if (model_read_q(model, q, "q", entry->q) == 0) {
+    surface = query_answer(&query, with_polygons);
+  }
+  if (surface) {
+    result = Py_BuildValue("iN", query.pair, surface);
+  }
+  workspace_pool_release(&model->pool, entry);
   return result;
 }

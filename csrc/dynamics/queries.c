@@ -5,6 +5,7 @@
 #include "base/lanes.h"
 #include "dynamics/workspace.h"
 #include "mechanics/actuator.h"
+#include "mechanics/soft_pairs.h"
 
 void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double *q, double *pos,
                    double *rot) {
@@ -130,4 +131,17 @@ qd_status qd_pair_distances(const qd_model *model, qd_workspace *workspace, cons
     *least = contacts[i].dist < *least ? contacts[i].dist : *least;
   }
   return QD_OK;
+}
+
+qd_status qd_pressure_surface(const qd_model *model, qd_workspace *workspace, const double *q,
+                              int soft_pair, int *pair, qd_patch *patch, qd_patch_polygon *polygons,
+                              int polygon_capacity, double *vertices, int vertex_capacity) {
+  kinematics *k = &workspace->kinematics;
+  const patch_room room = {polygons, vertices, polygon_capacity, vertex_capacity};
+  *pair = model->soft_pair[soft_pair];
+  kinematics_compute(model, q, NULL, k);
+  const int *geom = model->pair_geom + 2 * *pair;
+  const body_frame a = body_frame_of(k, model->geom_body[geom[0]]);
+  const body_frame b = body_frame_of(k, model->geom_body[geom[1]]);
+  return soft_pair_patch(model, *pair, &a, &b, patch, &room);
 }

@@ -470,6 +470,23 @@ typedef struct qd_model_spec {
   int cloud_point_total;
   const double *cloud_point; /* (cloud_point_total, 3) cloud after cloud, geometry frame */
 
+  const int32_t *geom_field;  /* (geom_count) its pressure field or rigid surface, or -1: pairs with
+                                 a soft geometry need both; NULL: none has one */
+  const double *geom_modulus; /* (geom_count) Pa, the pressure where the field has 1; 0 where it
+                                 has none or is rigid. NULL: all are */
+  const double *geom_dissipation;     /* (geom_count) s/m of soft ones, >= 0; NULL: none */
+  int field_count;                    /* each shared by any number of geometries */
+  const int32_t *field_kind;          /* (field_count) a qd_field_kind */
+  const double *field_slope;          /* (field_count) 1/m, of soft half spaces */
+  const int32_t *field_vertex_count;  /* (field_count) vertices of each */
+  const int32_t *field_element_count; /* (field_count) tetrahedra or triangles of each */
+  int field_vertex_total;
+  const double *field_vertex;   /* (field_vertex_total, 3) field after field, geometry frame */
+  const double *field_pressure; /* (field_vertex_total) share of the modulus; not read elsewhere */
+  int field_index_total;
+  const int32_t *field_index; /* (field_index_total) vertices of the elements, 4 of a tetrahedron, 3
+                                 of a triangle, counted from the first of the field */
+
   int pair_count;              /* candidate pairs, filtered by the caller */
   const int32_t *pair_geom;    /* (pair_count, 2) */
   const int32_t *pair_dim;     /* (pair_count) contact dimension 1, 3, 4 or 6 */
@@ -522,6 +539,8 @@ int qd_model_constraint_count(const qd_model *model);
 int qd_model_tendon_count(const qd_model *model);
 int qd_model_mocap_count(const qd_model *model);
 int qd_model_body_count(const qd_model *model);
+/* Pairs that press by pressure fields: those with a soft geometry, of the candidate pairs. */
+int qd_model_soft_pair_count(const qd_model *model);
 /* 1 if every joint moves in one plane; then normal (3) holds the unit normal of that plane. */
 int qd_model_planar_normal(const qd_model *model, double *normal);
 
@@ -542,7 +561,8 @@ typedef enum qd_parameter {
   QD_PARAMETER_ACTUATOR_BIAS,
   QD_PARAMETER_ACTUATOR_DAMPING,
   QD_PARAMETER_ACTUATOR_FORCE_RANGE,
-  QD_PARAMETER_GEOM_SIZE,
+  QD_PARAMETER_GEOM_SIZE,    /* cannot vary where the geometry has a field */
+  QD_PARAMETER_GEOM_MODULUS, /* positive of soft geometries, zero of others */
   QD_PARAMETER_PAIR_FRICTION,
   QD_PARAMETER_PAIR_COMPLIANCE,
   QD_PARAMETER_TENDON_STIFFNESS,
@@ -696,6 +716,12 @@ qd_status qd_collide(const qd_model *model, qd_workspace *workspace, const doubl
  * where the pair is farther apart. QD_OUT_OF_CAPACITY: *contact_count says what room is needed. */
 qd_status qd_pair_distances(const qd_model *model, qd_workspace *workspace, const double *q,
                             double margin, double *distance, int *contact_count);
+
+/* Where the geometries of a soft pair press on each other at q (normalised), in world axes, moments
+ * about the world's origin; *pair: which candidate pair it is. As qd_field_patch otherwise. */
+qd_status qd_pressure_surface(const qd_model *model, qd_workspace *workspace, const double *q,
+                              int soft_pair, int *pair, qd_patch *patch, qd_patch_polygon *polygons,
+                              int polygon_capacity, double *vertices, int vertex_capacity);
 
 /* ---------------------------------------------------------------- the quasi-dynamic step */
 
@@ -865,6 +891,7 @@ typedef enum qd_argument {
   QD_BY_ACTUATOR_DAMPING = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_DAMPING,
   QD_BY_ACTUATOR_FORCE_RANGE = QD_BY_PARAMETER + QD_PARAMETER_ACTUATOR_FORCE_RANGE,
   QD_BY_GEOM_SIZE = QD_BY_PARAMETER + QD_PARAMETER_GEOM_SIZE,
+  QD_BY_GEOM_MODULUS = QD_BY_PARAMETER + QD_PARAMETER_GEOM_MODULUS,
   QD_BY_PAIR_FRICTION = QD_BY_PARAMETER + QD_PARAMETER_PAIR_FRICTION,
   QD_BY_PAIR_COMPLIANCE = QD_BY_PARAMETER + QD_PARAMETER_PAIR_COMPLIANCE,
   QD_BY_TENDON_STIFFNESS = QD_BY_PARAMETER + QD_PARAMETER_TENDON_STIFFNESS,

@@ -21,6 +21,7 @@ static void count_sizes(qd_model *model, const qd_model_spec *spec) {
   model->pair_table.in_use = pair_table_wanted(spec);
   model->mesh_count = spec->mesh_count;
   model->cloud_count = spec->cloud_count;
+  model->field_count = spec->field_count;
   model->nu = spec->actuator_count;
   model->constraint_count = spec->constraint_count;
   for (int i = 0; i < spec->constraint_count; ++i) {
@@ -69,6 +70,7 @@ void model_parameters_lay_out(qd_model *m, arena *a) {
   p->actuator_damping = arena_doubles(a, (size_t)m->nu);
   p->actuator_force_range = arena_doubles(a, 2 * (size_t)m->nu);
   p->geom_size = arena_doubles(a, 3 * (size_t)m->geom_count);
+  p->geom_modulus = arena_doubles(a, (size_t)m->geom_count);
   p->pair_friction = arena_doubles(a, 5 * (size_t)m->pair_count);
   p->pair_compliance = arena_doubles(a, (size_t)m->pair_count);
   p->tendon_stiffness = arena_doubles(a, (size_t)m->tendon_count);
@@ -127,6 +129,12 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->body_arm = arena_doubles(a, nb);
   m->mesh = arena_take(a, (size_t)m->mesh_count * sizeof *m->mesh);
   m->cloud = arena_take(a, (size_t)m->cloud_count * sizeof *m->cloud);
+  m->field = arena_take(a, (size_t)m->field_count * sizeof *m->field);
+  m->geom_field = arena_ints(a, ng);
+  m->geom_field_pos = arena_doubles(a, 3 * ng);
+  m->geom_dissipation = arena_doubles(a, ng);
+  m->pair_soft = arena_ints(a, np);
+  m->soft_pair = arena_ints(a, np);
   m->pair_geom = arena_ints(a, 2 * np);
   m->pair_dim = arena_ints(a, np);
   m->pair_margin = arena_doubles(a, np);
@@ -193,6 +201,7 @@ static void copy_parameters(qd_model *m, const qd_model_spec *spec) {
   }
   copy_doubles(p->actuator_force_range, spec->actuator_force_range, 2 * (size_t)m->nu);
   copy_doubles(p->geom_size, spec->geom_size, 3 * (size_t)m->geom_count);
+  copy_given(p->geom_modulus, spec->geom_modulus, (size_t)m->geom_count);
   copy_doubles(p->pair_friction, spec->pair_friction, 5 * (size_t)m->pair_count);
   copy_given(p->pair_compliance, spec->pair_compliance, (size_t)m->pair_count);
   copy_given(p->tendon_stiffness, spec->tendon_stiffness, (size_t)m->tendon_count);
@@ -229,8 +238,11 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   for (size_t i = 0; i < ng; ++i) {
     m->geom_mesh[i] = spec->geom_mesh != NULL ? spec->geom_mesh[i] : -1;
     m->geom_cloud[i] = spec->geom_cloud != NULL ? spec->geom_cloud[i] : -1;
+    m->geom_field[i] = spec->geom_field != NULL ? spec->geom_field[i] : -1;
   }
   copy_doubles(m->geom_pos, spec->geom_pos, 3 * ng);
+  copy_doubles(m->geom_field_pos, spec->geom_pos, 3 * ng);
+  copy_given(m->geom_dissipation, spec->geom_dissipation, ng);
   copy_ints(m->pair_geom, spec->pair_geom, 2 * np);
   copy_ints(m->pair_dim, spec->pair_dim, np);
   copy_doubles(m->pair_margin, spec->pair_margin, np);
@@ -316,6 +328,33 @@ static qd_status create_clouds(qd_model *m, const qd_model_spec *spec) {
   return QD_OK;
 }
 
+static qd_status create_fields(qd_model *m, const qd_model_spec *spec, char *message,
+                               size_t message_size) {
+  const double *vertex = spec->field_vertex, *pressure = spec->field_pressure;
+  const int32_t *index = spec->field_index;
+  for (int i = 0; i < m->field_count; ++i) {
+    const qd_field_spec one = {.kind = (qd_field_kind)spec->field_kind[i],
+                               .vertex_count = spec->field_vertex_count[i],
+                               .element_count = spec->field_element_count[i],
+                               .vertex = vertex,
+                               .element = index,
+                               .pressure = pressure,
+                               .slope = spec->field_slope[i]};
+    char reason[160] = "";
+    const qd_status status = qd_field_create(&one, m->field + i, reason, sizeof reason);
+    if (status != QD_OK) {
+      if (message != NULL && message_size > 0 && reason[0]) {
+        snprintf(message, message_size, "field[%d]: %s", i, reason);
+      }
+      return status;
+    }
+    vertex += 3 * one.vertex_count;
+    pressure += one.vertex_count;
+    index += field_corners(one.kind) * one.element_count;
+  }
+  return QD_OK;
+}
+
 qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *message,
                           size_t message_size) {
   *model = NULL;
@@ -331,6 +370,9 @@ qd_status qd_model_create(const qd_model_spec *spec, qd_model **model, char *mes
   status = create_meshes(m, spec, message, message_size);
   if (status == QD_OK) {
     status = create_clouds(m, spec);
+  }
+  if (status == QD_OK) {
+    status = create_fields(m, spec, message, message_size);
   }
   if (status != QD_OK) {
     qd_model_destroy(m);
@@ -352,6 +394,9 @@ void qd_model_destroy(qd_model *model) {
   for (int i = 0; model != NULL && i < model->cloud_count; ++i) {
     point_cloud_destroy(model->cloud[i]);
   }
+  for (int i = 0; model != NULL && i < model->field_count; ++i) {
+    qd_field_destroy(model->field[i]);
+  }
   free(model);
 }
 
@@ -362,6 +407,7 @@ int qd_model_constraint_count(const qd_model *model) { return model->constraint_
 int qd_model_tendon_count(const qd_model *model) { return model->tendon_count; }
 int qd_model_mocap_count(const qd_model *model) { return model->mocap_count; }
 int qd_model_body_count(const qd_model *model) { return model->body_count; }
+int qd_model_soft_pair_count(const qd_model *model) { return model->soft_pair_count; }
 
 int qd_model_planar_normal(const qd_model *model, double *normal) {
   if (model->planar) {

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "geometry/clouds/cloud.h"
+#include "geometry/fields/field.h"
 #include "geometry/meshes/mesh.h"
 #include "mechanics/pair_table.h"
 #include "qdsim.h"
@@ -25,6 +26,7 @@ typedef struct model_parameters {
   double *actuator_damping;     /* (nu) */
   double *actuator_force_range; /* (nu, 2) */
   double *geom_size;            /* (geom_count, 3) */
+  double *geom_modulus;         /* (geom_count) Pa */
   double *pair_friction;        /* (pair_count, 5) */
   double *pair_compliance;      /* (pair_count) */
   double *tendon_stiffness;     /* (tendon_count) */
@@ -37,6 +39,7 @@ struct qd_model {
   int nq, nv, nu;
   int body_count, joint_count, geom_count, pair_count, tree_count, mesh_count;
   int cloud_count, cloud_pair_count;
+  int field_count, soft_pair_count;
   int constraint_count;
   int constraint_row_count; /* rows of all bilateral constraints */
   int tendon_count, tendon_point_total, tendon_dof_total;
@@ -103,6 +106,13 @@ struct qd_model {
 
   convex_mesh **mesh;  /* (mesh_count) a block each */
   point_cloud **cloud; /* (cloud_count) a block each */
+  qd_field **field;    /* (field_count) likewise; pressures as a share of the modulus */
+
+  int *geom_field;          /* (geom_count) -1: none */
+  double *geom_field_pos;   /* (geom_count, 3) of the field's frame in the body's; axes: geom_rot */
+  double *geom_dissipation; /* (geom_count) s/m */
+  int *pair_soft;           /* (pair_count) index among the soft pairs, -1: it is none */
+  int *soft_pair;           /* (soft_pair_count) */
 
   int *pair_geom;           /* (pair_count, 2) */
   int *pair_dim;            /* (pair_count) */

@@ -1,5 +1,7 @@
 #include "mechanics/model_check.h"
 
+#include "geometry/fields/field.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -333,6 +335,78 @@ static qd_status check_clouds(const qd_model_spec *s, const report *r) {
   return QD_OK;
 }
 
+const char *geom_modulus_fault(int is_soft, double modulus) {
+  if (!is_soft) {
+    return modulus == 0.0 ? NULL : "must be zero: this geometry has no pressure field";
+  }
+  return modulus > 0.0 ? NULL : "must be positive";
+}
+
+static int geom_field(const qd_model_spec *s, int geom) {
+  return s->geom_field != NULL ? s->geom_field[geom] : -1;
+}
+
+static int geom_is_soft(const qd_model_spec *s, int geom) {
+  const int field = geom_field(s, geom);
+  return field >= 0 &&
+         (s->field_kind[field] == QD_FIELD_SOFT || s->field_kind[field] == QD_FIELD_SOFT_SPACE);
+}
+
+static qd_status check_field_sizes(const qd_model_spec *s, const report *r) {
+  int vertices = 0, indices = 0;
+  for (int i = 0; i < s->field_count; ++i) {
+    if (s->field_kind[i] < QD_FIELD_SOFT || s->field_kind[i] > QD_FIELD_RIGID_SPACE) {
+      return fail(r, "field_kind", i, "unknown kind of field");
+    }
+    const int corners = field_corners((qd_field_kind)s->field_kind[i]);
+    if (s->field_vertex_count[i] < 0 ||
+        s->field_vertex_count[i] > s->field_vertex_total - vertices) {
+      return fail(r, "field_vertex_count", i, "more than there are");
+    }
+    if (s->field_element_count[i] < 0 ||
+        s->field_element_count[i] > (s->field_index_total - indices) / corners) {
+      return fail(r, "field_element_count", i, "more than there are");
+    }
+    vertices += s->field_vertex_count[i];
+    indices += corners * s->field_element_count[i];
+  }
+  if (vertices != s->field_vertex_total) {
+    return fail(r, "field_vertex", vertices, "belongs to no field");
+  }
+  return indices == s->field_index_total ? QD_OK
+                                         : fail(r, "field_index", indices, "belongs to no field");
+}
+
+static qd_status check_fields(const qd_model_spec *s, const report *r) {
+  TRY(check_field_sizes(s, r));
+  TRY(check_not_negative(r, "geom_dissipation", s->geom_dissipation, s->geom_count));
+  TRY(check_not_negative(r, "geom_modulus", s->geom_modulus, s->geom_count));
+  for (int i = 0; i < s->geom_count; ++i) {
+    if (geom_field(s, i) < -1 || geom_field(s, i) >= s->field_count) {
+      return fail(r, "geom_field", i, "no such field");
+    }
+    const double modulus = s->geom_modulus != NULL ? s->geom_modulus[i] : 0.0;
+    const char *fault = geom_modulus_fault(geom_is_soft(s, i), modulus);
+    if (fault != NULL) {
+      return fail(r, "geom_modulus", i, fault);
+    }
+  }
+  for (int i = 0; i < s->pair_count; ++i) {
+    const int a = s->pair_geom[2 * i], b = s->pair_geom[2 * i + 1];
+    if (!geom_is_soft(s, a) && !geom_is_soft(s, b)) {
+      continue;
+    }
+    if (geom_field(s, a) < 0 || geom_field(s, b) < 0) {
+      return fail(r, "pair_geom", i, "a soft geometry and one without a surface");
+    }
+    const qd_field_kind kind_a = (qd_field_kind)s->field_kind[geom_field(s, a)];
+    if (!qd_field_pair_supported(kind_a, (qd_field_kind)s->field_kind[geom_field(s, b)])) {
+      return fail(r, "pair_geom", i, "no surface between two such fields");
+    }
+  }
+  return QD_OK;
+}
+
 static qd_status check_pairs(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "pair_friction", s->pair_friction, s->pair_count, 5));
   TRY(check_finite(r, "pair_margin", s->pair_margin, s->pair_count, 1));
@@ -460,6 +534,7 @@ qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t mess
   TRY(check_meshes(spec, &r));
   TRY(check_clouds(spec, &r));
   TRY(check_pairs(spec, &r));
+  TRY(check_fields(spec, &r));
   TRY(check_constraints(spec, &r));
   TRY(check_tendons(spec, &r));
   return check_finite(&r, "gravity", spec->gravity, 3, 1);

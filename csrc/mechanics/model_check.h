@@ -10,6 +10,7 @@ qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t mess
 /* The same for one element; NULL, or what is wrong with it. */
 int is_inertia(const double *I);
 const char *geom_size_fault(int type, const double *size);
+const char *geom_modulus_fault(int is_soft, double modulus);
 const char *force_range_fault(const double *range);
 const char *pair_friction_fault(int dim, const double *friction);
 

@@ -213,6 +213,18 @@ static void fill_geoms(qd_model *m, const qd_model_spec *spec) {
   model_radii_fill(m);
 }
 
+static void fill_soft_pairs(qd_model *m) {
+  for (int i = 0; i < m->pair_count; ++i) {
+    const double *modulus = m->parameters.geom_modulus;
+    const int *geom = m->pair_geom + 2 * i;
+    const int is_soft = modulus[geom[0]] > 0.0 || modulus[geom[1]] > 0.0;
+    m->pair_soft[i] = is_soft ? m->soft_pair_count : -1;
+    if (is_soft) {
+      m->soft_pair[m->soft_pair_count++] = i;
+    }
+  }
+}
+
 void model_radii_fill(qd_model *m) {
   double smallest = INFINITY;
   for (int i = 0; i < m->geom_count; ++i) {
@@ -366,6 +378,7 @@ void model_tables_fill(qd_model *m, const qd_model_spec *spec) {
   fill_tendons(m, spec);
   model_compliance_fill(m);
   fill_geoms(m, spec);
+  fill_soft_pairs(m);
   fill_arms(m);
   pair_table_fill(&m->pair_table, spec, m->geom_radius);
   fill_capacity(m);

@@ -33,6 +33,7 @@ static const char *const names[QD_PARAMETER_COUNT] = {
     "actuator_damping",
     "actuator_force_range",
     "geom_size",
+    "geom_modulus",
     "pair_friction",
     "pair_compliance",
     "tendon_stiffness",
@@ -45,14 +46,27 @@ const char *qd_parameter_name(qd_parameter parameter) {
 
 /* Elements of the parameter, and numbers of each. */
 static int shape(const qd_model *m, qd_parameter parameter, int *width) {
-  static const int widths[QD_PARAMETER_COUNT] = {1, 3, 9, 1, 1, 1, 1, 1, 1,
-                                                 1, 1, 1, 2, 3, 5, 1, 1, 3};
-  const int counts[QD_PARAMETER_COUNT] = {m->body_count,  m->body_count,   m->body_count,
-                                          m->joint_count, m->joint_count,  m->joint_count,
-                                          m->joint_count, m->joint_count,  m->nu,
-                                          m->nu,          m->nu,           m->nu,
-                                          m->nu,          m->geom_count,   m->pair_count,
-                                          m->pair_count,  m->tendon_count, 1};
+  static const int widths[QD_PARAMETER_COUNT] = {1, 3, 9, 1, 1, 1, 1, 1, 1, 1,
+                                                 1, 1, 2, 3, 1, 5, 1, 1, 3};
+  const int counts[QD_PARAMETER_COUNT] = {m->body_count,
+                                          m->body_count,
+                                          m->body_count,
+                                          m->joint_count,
+                                          m->joint_count,
+                                          m->joint_count,
+                                          m->joint_count,
+                                          m->joint_count,
+                                          m->nu,
+                                          m->nu,
+                                          m->nu,
+                                          m->nu,
+                                          m->nu,
+                                          m->geom_count,
+                                          m->geom_count,
+                                          m->pair_count,
+                                          m->pair_count,
+                                          m->tendon_count,
+                                          1};
   *width = widths[parameter];
   return counts[parameter];
 }
@@ -79,6 +93,7 @@ static double *parameter_values(const model_parameters *p, qd_parameter paramete
       p->actuator_damping,
       p->actuator_force_range,
       p->geom_size,
+      p->geom_modulus,
       p->pair_friction,
       p->pair_compliance,
       p->tendon_stiffness,
@@ -92,6 +107,14 @@ const double *qd_parameter_values(const qd_model *model, qd_parameter parameter)
 }
 
 /* ---------------------------------------------------------------- checks */
+
+/* A field has the shape that its geometry was made with. */
+static const char *field_size_fault(const qd_model *m, int geom, const double *size) {
+  const double *made = m->parameters.geom_size + 3 * geom;
+  const int same = size[0] == made[0] && size[1] == made[1] && size[2] == made[2];
+  return m->geom_field[geom] >= 0 && !same ? "the size of a geometry with a pressure field is fixed"
+                                           : geom_size_fault(m->geom_type[geom], size);
+}
 
 /* What model_spec_check says of these arrays; NULL if it has nothing against the element. */
 static const char *element_fault(const qd_model *m, qd_parameter parameter, int i,
@@ -117,7 +140,9 @@ static const char *element_fault(const qd_model *m, qd_parameter parameter, int 
     }
     return value[0] > 0.0 ? NULL : "must be positive";
   case QD_PARAMETER_GEOM_SIZE:
-    return geom_size_fault(m->geom_type[i], value);
+    return field_size_fault(m, i, value);
+  case QD_PARAMETER_GEOM_MODULUS:
+    return geom_modulus_fault(m->parameters.geom_modulus[i] > 0.0, value[0]);
   case QD_PARAMETER_PAIR_FRICTION:
     return pair_friction_fault(m->pair_dim[i], value);
   default:

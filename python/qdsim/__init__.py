@@ -44,7 +44,8 @@ from .complementarity import (
     solve_mlcp,
 )
 from .cone import ConeSolution, solve_cone_program
-from .description import Description, ModelWarning, PointCloud, SceneBuilder
+from .contact_surfaces import ContactSurface, pressure_surface
+from .description import Description, ModelWarning, PointCloud, SceneBuilder, Softness
 from .differential import Differential, differentiate, jvp, vjp
 from .dynamics import (
     DynamicDifferential,
@@ -74,6 +75,7 @@ __all__ = [
     "BatchPushforwards",
     "BatchSteps",
     "ConeSolution",
+    "ContactSurface",
     "CoulombInfo",
     "CoulombSolution",
     "Description",
@@ -99,6 +101,7 @@ __all__ = [
     "Rollouts",
     "SceneBuilder",
     "Simulation",
+    "Softness",
     "SolverError",
     "SolverInfo",
     "Step",
@@ -120,6 +123,7 @@ __all__ = [
     "pair_distances",
     "planning",
     "pressure",
+    "pressure_surface",
     "rollout",
     "rollout_jvp",
     "rollout_vjp",

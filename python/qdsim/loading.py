@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from qdsim.description import Description, PointCloud
+from qdsim.description import Description, PointCloud, Softness
+from qdsim.description.references import unknown_name
 from qdsim.model import Model
 from qdsim.overlaps import without_overlaps
 
@@ -24,6 +26,7 @@ def load(
     assets: Mapping[str, bytes] | None = None,
     decompose: bool | Iterable[str] = False,
     clouds: Mapping[str, PointCloud] | None = None,
+    soft: Mapping[str, Softness | float | None] | None = None,
     exclude_overlaps: bool | None = None,
     leave_out: Kind | Iterable[Kind] = (),
 ) -> Model:
@@ -58,6 +61,11 @@ def load(
         filters). Points are in the frame that the file gives to the geometry; of a mesh, these are
         the coordinates of the mesh's own file, so a mesh that is not convex can be replaced by
         points on its surface: ``clouds={"bunny": PointCloud(read_points("bunny.stl", 1000))}``.
+    soft
+        Which geometries press by pressure fields (Elandt et al. 2019), by their names: a ``qdsim.Softness``,
+        or its modulus in Pa alone. It overrides what the file says; None makes a geometry rigid. In an MJCF
+        file, ``<custom><numeric name="soft:tip" data="1e5 10 0.004"/></custom>`` makes the geometry "tip"
+        soft: modulus Pa, dissipation s/m, hint m (0: the default), and of a plane thickness m.
     exclude_overlaps
         Whether bodies that overlap at the default configuration never touch each other, as robot
         set-up tools decide it: collision geometries of neighbouring links often run into each other,
@@ -113,11 +121,40 @@ def load(
         clouds=clouds,
         leave_out=leave_out,
     )
-    model = Model(description)
+    model = Model(_softened(description, soft))
     if exclude_overlaps is False:
         return model
     from_urdf = description.friction_combination == "harmonic"
     return without_overlaps(model, links_only=exclude_overlaps is None and not from_urdf)
+
+
+def _softened(
+    description: Description, soft: Mapping[str, Softness | float | None] | None
+) -> Description:
+    """With the geometries that are named made soft, or rigid."""
+    if soft is None:
+        return description
+    if not isinstance(soft, Mapping):
+        raise TypeError(
+            f"soft: expected a mapping from names of geometries, got {type(soft).__name__}"
+        )
+    names = [geom.name for geom in description.geoms]
+    for name in soft:
+        if name not in names:
+            raise ValueError(f"soft: {unknown_name('geom', name, names)}")
+    bodies = [
+        dataclasses.replace(
+            body,
+            geoms=tuple(
+                dataclasses.replace(geom, soft=soft[geom.name])  # type: ignore[arg-type]
+                if geom.name in soft
+                else geom
+                for geom in body.geoms
+            ),
+        )
+        for body in description.bodies
+    ]
+    return dataclasses.replace(description, bodies=tuple(bodies))
 
 
 def build(description: Description) -> Model:

@@ -18,11 +18,12 @@ import numpy.typing as npt
 from qdsim import _core
 from qdsim.arguments import reals
 from qdsim.commands import ActuatorLaws
-from qdsim.description import Description, Pair
+from qdsim.description import Description, Geom, Pair
 from qdsim.description.arrays import model_arrays, rotation_matrix
 from qdsim.description.checks import QUATERNION_TOLERANCE
 from qdsim.description.elements import GEOM_TYPES, JOINT_NQ, JOINT_NV, SUPPORTED_PAIRS
 from qdsim.description.references import unknown_name
+from qdsim.pressure.geometries import field_arrays
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -45,6 +46,7 @@ _PARAMETERS = (
     "actuator_damping",
     "actuator_force_range",
     "geom_size",
+    "geom_modulus",
     "pair_friction",
     "pair_compliance",
     "tendon_stiffness",
@@ -101,7 +103,9 @@ class Parameters:
     actuator_force_range: FloatArray
     """(nu, 2) N or Nm on the joint, infinite where unlimited; counts with ``Options.force_limits``."""
     geom_size: FloatArray
-    """(geoms, 3) m; see ``Geom``."""
+    """(geoms, 3) m; see ``Geom``. Fixed where a geometry has a pressure field or its surface meets one."""
+    geom_modulus: FloatArray
+    """(geoms) Pa of soft geometries, zero of others, and always so."""
     pair_friction: FloatArray
     """(pairs, 5) two sliding, torsional (m), two rolling (m)."""
     pair_compliance: FloatArray
@@ -214,7 +218,7 @@ class Model(_core.Model):
             raise TypeError(
                 f"description must be a qdsim.Description, got {type(description).__name__}"
             )
-        arrays = model_arrays(description)
+        arrays = _arrays(description)
         _check_shape_pairs(description, arrays)
         try:
             super().__init__(arrays)
@@ -564,6 +568,13 @@ class Model(_core.Model):
     _plain_commands: bool
 
 
+def _arrays(description: Description) -> dict[str, npt.NDArray[Any]]:
+    """The fields of qd_model_spec."""
+    arrays = model_arrays(description)
+    arrays.update(field_arrays(description, arrays["pair_geom"]))
+    return arrays
+
+
 def _check_shape_pairs(description: Description, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """A shape that is not supported is an error only where a pair that can collide needs it."""
     geoms = description.geoms
@@ -620,10 +631,7 @@ def _with_parameters(description: Description, parameters: Parameters, model: Mo
                     friction=float(parameters.joint_friction[j]),
                 )
             )
-        new_geoms = [
-            dataclasses.replace(geom, size=tuple(parameters.geom_size[next(geoms)].tolist()))
-            for geom in body.geoms
-        ]
+        new_geoms = [_geom_with(geom, next(geoms), parameters) for geom in body.geoms]
         bodies.append(
             dataclasses.replace(
                 body,
@@ -657,6 +665,14 @@ def _with_parameters(description: Description, parameters: Parameters, model: Mo
         pairs=_pairs_with_friction(description, parameters, model),
         gravity=tuple(parameters.gravity.tolist()),
     )
+
+
+def _geom_with(geom: Geom, index: int, parameters: Parameters) -> Geom:
+    size, modulus = tuple(parameters.geom_size[index].tolist()), parameters.geom_modulus[index]
+    if geom.soft is None and modulus != 0.0:
+        raise ValueError(f"geom {geom.name!r}: geom_modulus must be zero: it is not soft")
+    soft = None if geom.soft is None else dataclasses.replace(geom.soft, modulus=float(modulus))
+    return dataclasses.replace(geom, size=size, soft=soft)
 
 
 def _range_or_none(values: FloatArray) -> tuple[float, float] | None:

@@ -262,3 +262,13 @@ void qd_field_destroy(qd_field *field) {
 }
 
 int qd_field_element_count(const qd_field *field) { return field->element_count; }
+
+double field_depth(const qd_field *field) {
+  double most = 0.0, steepest = 0.0;
+  for (int i = 0; field_is_soft(field) && i < field->element_count; ++i) {
+    const field_cell *cell = field->cell + i;
+    most = fmax(most, cell->most < INFINITY ? cell->most : 1.0);
+    steepest = fmax(steepest, vec3_norm(cell->gradient));
+  }
+  return steepest > 0.0 ? most / steepest : INFINITY;
+}

@@ -91,5 +91,12 @@ qd_status field_patch_scaled(const qd_field *a, const qd_field *b, const double 
                              const double R[9], const double t[3], double filter_angle,
                              qd_patch *patch, qd_patch_polygon *polygons, int polygon_capacity,
                              double *vertices, int vertex_capacity);
+/* To other axes: R x + t. */
+void field_patch_turn(qd_patch *patch, qd_patch_polygon *polygons, int polygon_count,
+                      double *vertices, int vertex_count, const double R[9], const double t[3]);
+
+/* Least depth over which pressure goes from zero to the largest, or (half spaces) to 1 Pa, m;
+ * infinite of rigid ones. */
+double field_depth(const qd_field *field);
 
 #endif

@@ -348,16 +348,52 @@ static void point_turn(double x[3], const double R[9], const double t[3]) {
   vec3_add(x, moved, t);
 }
 
+void field_patch_turn(qd_patch *patch, qd_patch_polygon *polygons, int polygon_count,
+                      double *vertices, int vertex_count, const double R[9], const double t[3]) {
+  double force[3], moment[3];
+  mat3_mul_vec(force, R, patch->force);
+  mat3_mul_vec(moment, R, patch->moment);
+  vec3_copy(patch->force, force);
+  vec3_cross(patch->moment, t, force);
+  vec3_add(patch->moment, patch->moment, moment);
+  tangent_turn(patch->tangent, R, t);
+  point_turn(patch->centre, R, t);
+  for (int i = 0; i < polygon_count; ++i) {
+    qd_patch_polygon *p = polygons + i, old = *p;
+    point_turn(p->centre, R, t);
+    mat3_mul_vec(p->normal, R, old.normal);
+    mat3_mul_vec(p->gradient_a, R, old.gradient_a);
+    mat3_mul_vec(p->gradient_b, R, old.gradient_b);
+  }
+  for (int i = 0; i < vertex_count; ++i) {
+    point_turn(vertices + 3 * i, R, t);
+  }
+}
+
+/* The sides, exchanged. */
+static void polygon_turn_round(qd_patch_polygon *p) {
+  const qd_patch_polygon old = *p;
+  vec3_scale(p->normal, old.normal, -1.0);
+  vec3_copy(p->gradient_a, old.gradient_b);
+  vec3_copy(p->gradient_b, old.gradient_a);
+  p->element_a = old.element_b;
+  p->element_b = old.element_a;
+}
+
+static int polygons_stored(const query *q) {
+  const int found = q->patch->polygon_count;
+  return found < q->polygon_capacity ? found : q->polygon_capacity;
+}
+
+static int vertices_stored(const query *q) {
+  return q->patch->vertex_count <= q->vertex_capacity ? q->patch->vertex_count : 0;
+}
+
 /* From the other body's frame and sides to this one's. */
 static void turn_round(query *q, const double R[9], const double t[3]) {
   qd_patch *patch = q->patch;
-  double force[3], moment[3], lever[3];
-  mat3_mul_vec(force, R, patch->force);
-  mat3_mul_vec(moment, R, patch->moment);
-  vec3_cross(lever, t, force);
-  vec3_add(moment, moment, lever);
-  vec3_scale(patch->force, force, -1.0);
-  vec3_scale(patch->moment, moment, -1.0);
+  vec3_scale(patch->force, patch->force, -1.0);
+  vec3_scale(patch->moment, patch->moment, -1.0);
   for (int i = 0; i < 6; ++i) {
     for (int j = 0; j < i; ++j) {
       const double swapped = patch->tangent[6 * i + j];
@@ -365,21 +401,10 @@ static void turn_round(query *q, const double R[9], const double t[3]) {
       patch->tangent[6 * j + i] = swapped;
     }
   }
-  tangent_turn(patch->tangent, R, t);
-  point_turn(patch->centre, R, t);
-  for (int i = 0; i < patch->polygon_count && i < q->polygon_capacity; ++i) {
-    qd_patch_polygon *p = q->polygon + i, old = *p;
-    point_turn(p->centre, R, t);
-    mat3_mul_vec(p->normal, R, old.normal);
-    vec3_scale(p->normal, p->normal, -1.0);
-    mat3_mul_vec(p->gradient_a, R, old.gradient_b);
-    mat3_mul_vec(p->gradient_b, R, old.gradient_a);
-    p->element_a = old.element_b;
-    p->element_b = old.element_a;
+  for (int i = 0; i < polygons_stored(q); ++i) {
+    polygon_turn_round(q->polygon + i);
   }
-  for (int i = 0; i < patch->vertex_count && patch->vertex_count <= q->vertex_capacity; ++i) {
-    point_turn(q->vertex + 3 * i, R, t);
-  }
+  field_patch_turn(patch, q->polygon, polygons_stored(q), q->vertex, vertices_stored(q), R, t);
 }
 
 static void run(query *q) {

@@ -23,6 +23,7 @@ from qdsim.description.elements import (
     Weld,
 )
 from qdsim.description.scene import Description
+from qdsim.description.softness import Softness
 from qdsim.description.tendons import Tendon
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Pair",
     "PointCloud",
     "SceneBuilder",
+    "Softness",
     "Tendon",
     "Weld",
 ]

@@ -18,6 +18,7 @@ from qdsim.description import checks
 from qdsim.description.checks import Matrix, Vector
 from qdsim.description.clouds import PointCloud
 from qdsim.description.hulls import hull_faces
+from qdsim.description.softness import Softness
 from qdsim.description.tendons import Tendon
 
 JointType = Literal["hinge", "slide", "ball", "free"]
@@ -165,7 +166,9 @@ class Geom:
     ``stiffness``, N/m: along the normal of its contacts, None: rigid; two geometries give way one behind the other, as
     springs in series do. ``mesh``: name of a mesh, for type "mesh". ``cloud``: a ``PointCloud``, for type "cloud"; size is
     the radius of its points then. ``rgba`` is for pictures.
-    ``restitution``, 0 to 1: for the second-order step, of a pair the larger one; None: that of the options.
+    ``restitution``, 0 to 1: for the second-order step, of a pair the larger one; None: that of the options. ``soft``: a
+    ``Softness`` (or its modulus alone, Pa): it presses by a pressure field on all that it touches, ``condim`` 1 without
+    friction, else with sliding friction alone, since torsion and rolling come out of the surface.
     """
 
     name: str
@@ -184,6 +187,7 @@ class Geom:
     cloud: PointCloud | None = None
     stiffness: float | None = None
     restitution: float | None = None
+    soft: Softness | None = None
 
     def __post_init__(self) -> None:
         owner = f"geom {checks.text('geom', 'name', self.name)!r}"
@@ -214,6 +218,9 @@ class Geom:
             raise ValueError(f"{owner}: condim must be 1, 3, 4 or 6, got {self.condim!r}")
         if self.type == "mesh" and self.mesh is None:
             raise ValueError(f"{owner}: type 'mesh' needs the name of a mesh")
+        soft = Softness.of(owner, self.type, self.soft)
+        if soft is not None and self.stiffness is not None:
+            raise ValueError(f"{owner}: give soft or stiffness, not both")
         size = size[: 2 if self.type == "plane" else needed]
         _set(
             self,
@@ -228,6 +235,7 @@ class Geom:
             margin=checks.non_negative(owner, "margin", self.margin),
             stiffness=checks.stiffness(owner, "stiffness", self.stiffness),
             restitution=_restitution(owner, self.restitution),
+            soft=soft,
             rgba=checks.vector(owner, "rgba", self.rgba, 4),
         )
 

@@ -37,6 +37,7 @@ def write_mjcf(description: Elements) -> str:
             )
             if mesh.hull is not None:  # where a file limits it, it is part of the shape
                 element.set("maxhullvert", str(len(np.unique(mesh.hull))))
+    _write_softness(root, description)
     _write_bodies(root, description)
     _write_contacts(root, description)
     _write_constraints(root, description)
@@ -56,6 +57,15 @@ def write_mjcf(description: Elements) -> str:
 
 def _text(values: Iterable[float]) -> str:
     return " ".join(repr(float(value)) for value in values)
+
+
+def _write_softness(root: Element, description: Elements) -> None:
+    soft = [(geom.name, geom.soft) for geom in description.geoms if geom.soft is not None]
+    custom = ElementTree.SubElement(root, "custom") if soft else root
+    for name, one in soft:
+        numbers: tuple[float, ...] = (one.modulus, one.dissipation, one.hint or 0.0)
+        numbers += () if one.thickness is None else (one.thickness,)
+        ElementTree.SubElement(custom, "numeric", name=f"soft:{name}", data=_text(numbers))
 
 
 def _write_bodies(root: Element, description: Elements) -> None:

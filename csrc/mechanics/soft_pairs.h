@@ -1,0 +1,34 @@
+/* Pairs that press by pressure fields: their patches in the world. */
+#ifndef QD_MECHANICS_SOFT_PAIRS_H
+#define QD_MECHANICS_SOFT_PAIRS_H
+
+#include "mechanics/kinematics.h"
+
+/* Room for a patch's polygons, and for their corners. */
+typedef struct patch_room {
+  qd_patch_polygon *polygon;
+  double *vertex; /* (vertices, 3) */
+  int polygons, vertices;
+} patch_room;
+
+/* A body's frame in the world. */
+typedef struct body_frame {
+  double rot[9], pos[3];
+} body_frame;
+
+static inline body_frame body_frame_of(const kinematics *k, int body) {
+  body_frame frame;
+  memcpy(frame.rot, k->body_rot + 9 * body, sizeof frame.rot);
+  memcpy(frame.pos, k->body_pos + 3 * body, sizeof frame.pos);
+  return frame;
+}
+
+/* Where the geometries of a soft pair (index of the candidate pair) press while their bodies are
+ * there, in world axes, moments about the world's origin. QD_OUT_OF_CAPACITY as qd_field_patch. */
+qd_status soft_pair_patch(const qd_model *model, int pair, const body_frame *a, const body_frame *b,
+                          qd_patch *patch, const patch_room *room);
+/* Depth below the surface of the softer field's deepest place, m: over it pressure goes from zero
+ * to the modulus. */
+double soft_pair_depth(const qd_model *model, int pair);
+
+#endif

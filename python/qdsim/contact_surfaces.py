@@ -1,0 +1,71 @@
+"""Where the soft geometries of a model press on others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim._core import _pressure_surface
+from qdsim.arguments import instance
+from qdsim.model import Model
+from qdsim.pressure.patch import POLYGON_DTYPE, Patch
+
+__all__ = ["ContactSurface", "pressure_surface"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ContactSurface(Patch):
+    """A patch (its attributes and those of ``qdsim.pressure.Patch``) between two geometries of a model, in world axes.
+
+    Attributes:
+        geom_a, geom_b: names; ``force`` and ``moment`` act on the second one.
+        pair: index of the candidate pair.
+    """
+
+    geom_a: str
+    geom_b: str
+    pair: int
+
+    def __repr__(self) -> str:
+        return f"ContactSurface({self.geom_a!r}, {self.geom_b!r}, {super().__repr__()})"
+
+
+def pressure_surface(
+    model: Model, q: npt.ArrayLike, *, polygons: bool = True
+) -> tuple[ContactSurface, ...]:
+    """The surfaces on which a model's soft geometries press at a configuration, those without contact left out.
+
+    Args:
+        model: one with soft geometries (``load(..., soft=)``); of others there are none.
+        q: ``(nq,)``.
+        polygons: whether to keep the polygons, each with area, pressure, centre of pressure, normal and gradients, for
+            pictures.
+
+    Raises:
+        TypeError, ValueError: for a model or a configuration that is none.
+    """
+    instance("model", model, Model)
+    found = (_pressure_surface(model, q, i, bool(polygons)) for i in range(model.soft_pair_count))
+    return tuple(_surface(model, *one) for one in found if one[1][6] > 0)
+
+
+def _surface(model: Model, pair: int, patch: tuple[Any, ...]) -> ContactSurface:
+    force, moment, centre, tangent, area, total, count, records, corners = patch
+    geom_a, geom_b = (model.geom_names[geom] for geom in model.pair_geom[pair])
+    return ContactSurface(
+        force,
+        moment,
+        centre,
+        area,
+        total,
+        tangent,
+        count,
+        np.frombuffer(records, dtype=POLYGON_DTYPE).copy(),
+        np.frombuffer(corners).reshape(-1, 3).copy(),
+        geom_a,
+        geom_b,
+        pair,
+    )

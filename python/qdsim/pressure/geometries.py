@@ -1,0 +1,112 @@
+"""The pressure fields and rigid surfaces of a scene's geometries, as arrays of ``qd_model_spec``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.description.elements import Elements, Geom, Mesh
+from qdsim.pressure import tessellation
+from qdsim.pressure.tessellation import Array, Indices
+
+__all__ = ["field_arrays"]
+
+_SOFT, _RIGID, _SOFT_SPACE, _RIGID_SPACE = range(4)
+_Field = tuple[int, float, Array, Indices, Array]
+
+
+def _none(geoms: int) -> dict[str, npt.NDArray[Any]]:
+    return {
+        "geom_field": np.full(geoms, -1, dtype=np.int32),
+        "geom_modulus": np.zeros(geoms),
+        "geom_dissipation": np.zeros(geoms),
+        "field_kind": np.zeros(0, dtype=np.int32),
+        "field_slope": np.zeros(0),
+        "field_vertex_count": np.zeros(0, dtype=np.int32),
+        "field_element_count": np.zeros(0, dtype=np.int32),
+        "field_vertex": np.zeros((0, 3)),
+        "field_pressure": np.zeros(0),
+        "field_index": np.zeros(0, dtype=np.int32),
+    }
+
+
+def field_arrays(description: Elements, pair_geom: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+    """Fields of the soft geometries and surfaces of what can touch them; equal ones stand once."""
+    geoms = description.geoms
+    arrays = _none(len(geoms))
+    soft = np.array([geom.soft is not None for geom in geoms], dtype=bool)
+    if not soft.any():
+        return arrays
+    touching = pair_geom[soft[pair_geom].any(axis=1)]
+    meshes = {mesh.name: mesh for mesh in description.meshes}
+    index: dict[tuple[Any, ...], int] = {}
+    fields: list[_Field] = []
+    for i in sorted(set(touching.ravel().tolist()) | set(np.flatnonzero(soft).tolist())):
+        geom = geoms[i]
+        key = (geom.type, geom.size, geom.mesh, _hint(geom), geom.soft is None, _thickness(geom))
+        if key not in index:
+            index[key] = len(fields)
+            fields.append(_field(geom, meshes))
+        arrays["geom_field"][i] = index[key]
+        if geom.soft is not None:
+            arrays["geom_modulus"][i] = geom.soft.modulus
+            arrays["geom_dissipation"][i] = geom.soft.dissipation
+    arrays["field_kind"] = np.array([item[0] for item in fields], dtype=np.int32)
+    arrays["field_slope"] = np.array([item[1] for item in fields])
+    arrays["field_vertex_count"] = np.array([len(item[2]) for item in fields], dtype=np.int32)
+    arrays["field_element_count"] = np.array([len(item[3]) for item in fields], dtype=np.int32)
+    arrays["field_vertex"] = np.concatenate([item[2] for item in fields])
+    arrays["field_index"] = np.concatenate([item[3].ravel() for item in fields])
+    arrays["field_pressure"] = np.concatenate([item[4] for item in fields])
+    return arrays
+
+
+def _thickness(geom: Geom) -> float | None:
+    return None if geom.soft is None else geom.soft.thickness
+
+
+def _hint(geom: Geom) -> float:
+    """Longest edges of round shapes, m."""
+    if geom.soft is not None and geom.soft.hint is not None:
+        return geom.soft.hint
+    round_sizes = {"ellipsoid": 3}.get(geom.type, 1)
+    return 0.25 * min(geom.size[:round_sizes]) if geom.type not in ("plane", "mesh") else 0.0
+
+
+def _field(geom: Geom, meshes: Mapping[str, Mesh]) -> _Field:
+    """Kind, slope, vertices, elements, and the pressure of each vertex as a share of the modulus."""
+    if geom.type == "plane":
+        nothing = np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int32), np.zeros(0)
+        thickness = _thickness(geom)
+        if thickness is None:
+            return _RIGID_SPACE, 0.0, *nothing
+        return _SOFT_SPACE, 1.0 / thickness, *nothing
+    points, cells, depth = _tessellation(geom, meshes)
+    if geom.soft is not None:
+        return _SOFT, 0.0, points, cells, depth
+    used, faces = np.unique(tessellation.surface_of(cells), return_inverse=True)
+    return _RIGID, 0.0, points[used], faces.reshape(-1, 3).astype(np.int32), np.zeros(len(used))
+
+
+def _tessellation(geom: Geom, meshes: Mapping[str, Mesh]) -> tessellation.Tessellation:
+    if geom.type == "cloud":
+        raise ValueError(
+            f"geom {geom.name!r} is a cloud, which has no surface, and can touch a soft geometry; exclude their bodies"
+        )
+    size = np.array(geom.size)
+    if geom.type == "mesh":
+        mesh = meshes[geom.mesh or ""]
+        used, hull = np.unique(mesh.hull_faces, return_inverse=True)
+        return tessellation.hull(mesh.vertices[used], hull.reshape(-1, 3).astype(np.int32))
+    if geom.type == "box":
+        return tessellation.box(size)
+    if geom.type == "cylinder":
+        return tessellation.cylinder(size[0], size[1], _hint(geom))
+    if geom.type == "capsule":
+        return tessellation.capsule(size[0], size[1], _hint(geom))
+    if geom.type == "sphere":
+        size = np.full(3, size[0])
+    return tessellation.ellipsoid(size, _hint(geom))

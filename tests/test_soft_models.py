@@ -1,0 +1,219 @@
+"""Geometries with pressure fields in models: what says so, what is refused, and the surfaces between them."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import qdsim
+from qdsim.planning.task.fingerprint import hash_of
+from qdsim.pressure import HalfSpace, PressureField, RigidSurface, pressure_patch
+
+BALL_ON_BOX = """
+<mujoco>
+  <custom><numeric name="soft:ball" data="2e5 5 0.01"/></custom>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>
+    <body name="ball" pos="0 0 0.05"><freejoint/><geom name="ball" type="sphere" size="0.03" mass="0.1"/></body>
+    <body name="box" pos="0 0.2 0.02"><freejoint/>
+      <geom name="box" type="box" size="0.04 0.03 0.02" mass="0.1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def block(soft=1e7, **kw):
+    scene = qdsim.SceneBuilder()
+    scene.geom("world", "plane", name="floor")
+    scene.body("box", pos=(0, 0, 0.01), mass=1.0)
+    scene.joint("box", "free")
+    scene.geom("box", "box", (0.03, 0.02, 0.01), name="box", soft=soft, **kw)
+    return qdsim.build(scene.build())
+
+
+def pose(model, position, quat=(1.0, 0.0, 0.0, 0.0)):
+    q = model.default_q.copy()
+    q[:7] = (*position, *quat)
+    return q
+
+
+@pytest.mark.parametrize("depth", [1e-4, 1e-3, 5e-3, 1e-2])
+def test_soft_box_on_a_plane_has_the_closed_force(depth):
+    model, (a, b, height, modulus) = block(), (0.06, 0.04, 0.01, 1e7)
+    (surface,) = qdsim.pressure_surface(model, pose(model, (0.3, -0.2, height - depth)))
+    force = modulus / height * (a * b * depth - (a + b) * depth**2 + 4 * depth**3 / 3)
+    assert (surface.geom_a, surface.geom_b, surface.pair) == ("floor", "box", 0)
+    np.testing.assert_allclose(surface.force, [0, 0, force], rtol=1e-12, atol=1e-9)
+    arm = [0.3, -0.2, 0.0]
+    np.testing.assert_allclose(surface.moment, np.cross(arm, surface.force), atol=1e-9 * force)
+    assert surface.count == len(surface.polygons) and surface.polygons[
+        "area"
+    ].sum() == pytest.approx(surface.area)
+    mean = surface.polygons["area"] * surface.polygons["pressure"]
+    np.testing.assert_allclose(mean.sum(), force, rtol=1e-12)
+
+
+def test_surfaces_are_those_of_the_fields_on_their_own():
+    """Two soft bodies and a rigid one, each turned and placed in its body."""
+    turn = np.array([0.9, 0.1, -0.3, 0.2])
+    turn /= np.linalg.norm(turn)
+    scene = qdsim.SceneBuilder()
+    scene.geom(
+        "world", "plane", name="floor", pos=(0, 0, 0.01), soft=qdsim.Softness(3e5, thickness=0.05)
+    )
+    for name, kind, size, soft in (
+        ("egg", "ellipsoid", (0.03, 0.04, 0.05), qdsim.Softness(2e5, hint=0.02)),
+        ("tin", "cylinder", (0.03, 0.04), qdsim.Softness(5e5, hint=0.01)),
+        ("die", "box", (0.03, 0.03, 0.03), None),
+    ):
+        scene.body(name, mass=1.0)
+        scene.joint(name, "free")
+        scene.geom(name, kind, size, name=name, soft=soft, pos=(0.01, 0.0, 0.02), quat=turn)
+    model = qdsim.build(scene.build())
+    assert model.soft_pair_count == 6
+    fields = {
+        "floor": HalfSpace(3e5 / 0.05),
+        "egg": PressureField.ellipsoid((0.03, 0.04, 0.05), 2e5, hint=0.02),
+        "tin": PressureField.cylinder(0.03, 0.04, 5e5, hint=0.01),
+        "die": RigidSurface.of(PressureField.box((0.03, 0.03, 0.03), 1.0)),
+    }
+    rng = np.random.default_rng(3)
+    seen = 0
+    for _ in range(10):
+        q = np.concatenate([(*rng.uniform(-0.03, 0.03, 3), *quat(rng)) for _ in range(3)])
+        place = {name: geom_pose(model, q, name) for name in fields}
+        for surface in qdsim.pressure_surface(model, q):
+            a, b = surface.geom_a, surface.geom_b
+            alone = pressure_patch(fields[a], fields[b], place[a], place[b])
+            scale = np.abs(alone.force).max()
+            np.testing.assert_allclose(surface.force, alone.force, atol=1e-9 * scale)
+            np.testing.assert_allclose(surface.moment, alone.moment, atol=1e-9 * scale)
+            np.testing.assert_allclose(
+                surface.tangent, alone.tangent, atol=1e-9 * np.abs(alone.tangent).max()
+            )
+            np.testing.assert_allclose(surface.centre, alone.centre, atol=1e-9)
+            for name in ("normal", "gradient_a", "gradient_b", "centre"):
+                sums = [
+                    (x.polygons["area"] * x.polygons["pressure"]) @ x.polygons[name]
+                    for x in (surface, alone)
+                ]
+                np.testing.assert_allclose(*sums, rtol=1e-9, atol=1e-9 * np.abs(sums).max())
+            assert len(surface.vertices) == surface.polygons["vertex_count"].sum()
+            seen += 1
+    assert seen >= 20
+
+
+def quat(rng):
+    found = rng.normal(size=4)
+    return found / np.linalg.norm(found)
+
+
+def geom_pose(model, q, name):
+    geom = model.description.geoms[model.geom_index(name)]
+    place, rotation = model.body_pose(q, int(model.geom_body[model.geom_index(name)]))
+    own = qdsim.description.arrays.rotation_matrix(geom.quat)
+    turned = rotation @ own
+    w = np.sqrt(max(0.0, 1 + np.trace(turned))) / 2
+    axis = np.array(
+        [turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1]]
+    )
+    found = np.array([w, *(axis / (4 * w))])
+    return np.concatenate([place + rotation @ np.array(geom.pos), found / np.linalg.norm(found)])
+
+
+def test_a_mesh_is_pressed_where_it_is():
+    corners = np.array([[x, y, z] for x in (0, 0.06) for y in (0, 0.04) for z in (0, 0.02)])
+    scene = qdsim.SceneBuilder()
+    scene.geom("world", "plane", name="floor", soft=qdsim.Softness(1e6, thickness=0.1))
+    scene.body("block", mass=1.0)
+    scene.joint("block", "free")
+    scene.mesh("brick", corners)
+    scene.geom("block", "mesh", mesh="brick", name="block")
+    model = qdsim.build(scene.build())
+    (surface,) = qdsim.pressure_surface(model, pose(model, (0.5, 0.0, -0.001)))
+    np.testing.assert_allclose(surface.force, [0, 0, 1e7 * 0.001 * 0.0024], atol=1e-9)
+    np.testing.assert_allclose(surface.centre[:2], [0.53, 0.02], atol=1e-9)
+
+
+def test_files_arguments_and_text_say_the_same():
+    model = qdsim.load(BALL_ON_BOX)
+    soft = {geom.name: geom.soft for geom in model.description.geoms}
+    assert soft["ball"] == qdsim.Softness(2e5, 5.0, 0.01) and soft["box"] is None
+    again = qdsim.load(model.description.to_mjcf())
+    assert again.description.geoms == model.description.geoms
+    rigid = qdsim.load(BALL_ON_BOX, soft={"ball": None})
+    assert rigid.soft_pair_count == 0 and model.soft_pair_count == 2
+    other = qdsim.load(
+        BALL_ON_BOX, soft={"ball": None, "box": 3e5, "floor": qdsim.Softness(1e6, thickness=0.02)}
+    )
+    assert other.soft_pair_count == 3
+    assert other.parameters.geom_modulus.tolist() == [1e6, 0.0, 3e5]
+
+
+def test_models_with_fields_keep_their_promises():
+    model = block()
+    q = pose(model, (0, 0, 0.009))
+    force = qdsim.pressure_surface(model, q)[0].force
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(qdsim.pressure_surface(copy, q)[0].force, force)
+    twice = model.with_parameters(geom_modulus=2 * model.parameters.geom_modulus)
+    np.testing.assert_allclose(qdsim.pressure_surface(twice, q)[0].force, 2 * force)
+    assert hash_of(model) != hash_of(twice) != hash_of(block(soft=None))
+    assert qdsim.pressure_surface(block(soft=None), q) == ()
+    assert qdsim.pressure_surface(model, pose(model, (0, 0, 0.02))) == ()
+    assert len(qdsim.pressure_surface(model, q, polygons=False)[0].polygons) == 0
+
+
+@pytest.mark.parametrize(
+    ("soft", "error", "words"),
+    [
+        ({"bal": 1e5}, ValueError, "no geom is named 'bal'; did you mean 'ball'"),
+        ({"ball": -1.0}, ValueError, "geom 'ball': soft: modulus must be positive"),
+        ({"ball": np.nan}, ValueError, "geom 'ball': soft: modulus must be finite"),
+        ({"ball": "soft"}, TypeError, "geom 'ball': soft: modulus"),
+        ({"floor": 1e5}, ValueError, "geom 'floor': soft: a plane needs the thickness"),
+        (
+            {"ball": qdsim.Softness(1e5, thickness=0.1)},
+            ValueError,
+            "geom 'ball': soft: a sphere has no thickness",
+        ),
+        (["ball"], TypeError, "soft: expected a mapping"),
+    ],
+)
+def test_what_makes_no_sense_is_named(soft, error, words):
+    with pytest.raises(error, match=words):
+        qdsim.load(BALL_ON_BOX, soft=soft)
+
+
+def test_more_that_makes_no_sense():
+    for numbers, words in (
+        ("-1", "modulus must be positive"),
+        ("1 2 3 4 5", "expected 1 to 4 numbers"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            qdsim.load(BALL_ON_BOX.replace("2e5 5 0.01", numbers))
+    with pytest.raises(ValueError, match="numeric 'soft:bal': no geom is named 'bal'"):
+        qdsim.load(BALL_ON_BOX.replace("soft:ball", "soft:bal"))
+    with pytest.raises(ValueError, match="give soft or stiffness, not both"):
+        block(stiffness=1e3)
+    with pytest.raises(ValueError, match="is a cloud, which has no surface"):
+        qdsim.load(BALL_ON_BOX, clouds={"box": qdsim.PointCloud(np.eye(3), radius=0.01)})
+    with pytest.raises(ValueError, match="dissipation must not be negative"):
+        qdsim.Softness(1e5, dissipation=-1.0)
+    model = block()
+    with pytest.raises(ValueError, match="it is not soft"):
+        model.with_parameters(geom_modulus=1e5)
+    with pytest.raises(ValueError, match="size of a geometry with a pressure field is fixed"):
+        qdsim.step_batch(
+            model,
+            model.default_q[None],
+            np.zeros((1, 0)),
+            parameters={"geom_size": 2 * model.parameters.geom_size[None]},
+        )
+    with pytest.raises(ValueError, match="geom_modulus"):
+        qdsim.step_batch(
+            model,
+            model.default_q[None],
+            np.zeros((1, 0)),
+            parameters={"geom_modulus": np.array([[1.0, 1e6]])},
+        )
