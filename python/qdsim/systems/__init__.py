@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import dataclasses
 
+from qdsim.systems.moving import DynamicSystem
 from qdsim.systems.published import PUBLISHED, load_published
+from qdsim.systems.second_order import DYNAMIC_NAMES, load_dynamic
 from qdsim.systems.system import System, Tasks, files
 from qdsim.systems.tasks import TASKS
 from qdsim.systems.trajectory_tasks import cube_goal, random_cube_goals, with_trajectory_tasks
 
 __all__ = [
+    "DYNAMIC_NAMES",
     "NAMES",
     "TASK_NAMES",
+    "DynamicSystem",
     "System",
     "cube_goal",
     "files",
     "load",
+    "load_dynamic",
     "random_cube_goals",
 ]
 

@@ -1,0 +1,161 @@
+"""Heaps: disks on a plank, and a box of grains that is shaken until the large one is on top."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from qdsim.arguments import integer, number
+from qdsim.array_type import Array
+from qdsim.description import SceneBuilder
+from qdsim.dynamics import DynamicOptions
+from qdsim.loading import build
+from qdsim.model import Model
+from qdsim.systems.moving import DynamicSystem, Force, open_box, planar_body, still
+
+__all__ = ["brazil_nut", "brazil_nut_3d", "disks"]
+
+_COLOURS = ((0.25, 0.45, 0.75, 1.0), (0.35, 0.6, 0.85, 1.0))
+_NUT = (0.95, 0.55, 0.15, 1.0)
+
+
+def disks(rows: int = 6, friction: float = 0.4) -> DynamicSystem:
+    """A triangle of touching disks on a plank (Anitescu and Hart 2003: 21 of radius 3)."""
+    rows = integer("rows", rows, least=1, most=100)
+    friction = number("friction", friction, least=0)
+    radius, mass = 3.0, 5.0
+    scene = SceneBuilder(gravity=(0, 0, -9.81), name="disks")
+    scene.geom("world", "plane", name="plank", friction=friction)
+    for row in range(rows):
+        for k in range(rows - row):
+            place = (2 * radius * (k - (rows - row - 1) / 2), radius + row * math.sqrt(3) * radius)
+            body = planar_body(scene, f"disk{row}_{k}", place, mass, 0.5 * mass * radius**2)
+            scene.geom(body, "sphere", radius, friction=friction, rgba=_COLOURS[row % 2])
+    return still(
+        "disks",
+        build(scene.build()),
+        DynamicOptions(h=0.05, friction="pyramid", rays=2),
+        3.0,
+        """Disks of radius 3 m in rows of n, n - 1, ..., 1 that touch, at rest on a plank (Anitescu and Hart 2003: 21 of
+        them, h = 50 ms). Mass 5 kg and friction 0.4 are ours. The heap stands from a friction of 0.268 for 3 disks,
+        0.434 for 6, 0.473 for 10 and 0.513 for 21; below that it spreads.""",
+    )
+
+
+def brazil_nut(grains: int = 269, seed: int = 0) -> DynamicSystem:
+    """A large disk below small ones in a box that is shaken."""
+    grains = integer("grains", grains, least=1, most=10_000)
+    radius, large, width, friction = 0.5, 1.5, 12.0, 0.5
+    scene = SceneBuilder(name="brazil_nut")
+    open_box(scene, width, None, friction)
+    rng = np.random.default_rng(seed)
+    nut = planar_body(scene, "nut", (0.0, large), 9.0, 0.5 * 9.0 * large**2)
+    scene.geom(nut, "sphere", large, friction=friction, rgba=_NUT)
+    for k, (x, z) in enumerate(_places(rng, grains, width, radius, large)):
+        body = planar_body(scene, f"grain{k}", (x, z), 1.0, 0.5 * radius**2)
+        scene.geom(body, "sphere", radius, friction=friction, rgba=_COLOURS[k % 2])
+    model = build(scene.build())
+    h = 0.1
+    return still(
+        "brazil_nut",
+        model,
+        DynamicOptions(h=h, friction="pyramid", rays=2, restitution=0.5),
+        50.0,
+        """A disk of radius 1.5 m at the bottom of a box 12 m wide, below 269 disks of 0.5 m, all of one density. Box and
+        walls move up and down by 0.75 m sin(2 pi t / 1 s), at most 3 g; the motion is seen from the box, in which that is
+        a load on every disk. Anitescu and Hart 2003 published 270 bodies, friction and restitution 0.5, h = 100 ms, 50 s
+        and that the large one emerges after some 40 shakes, but neither sizes nor how they shook.""",
+        tau=shaking(model, 0.75, 1.0, h),
+    )
+
+
+def brazil_nut_3d(grains: int = 269, seed: int = 0) -> DynamicSystem:
+    """A large sphere below small ones in a box that is shaken."""
+    grains = integer("grains", grains, least=1, most=10_000)
+    radius, large, width, friction = 0.05, 0.15, 0.9, 0.5
+    scene = SceneBuilder(name="brazil_nut_3d")
+    open_box(scene, width, width, friction)
+    rng = np.random.default_rng(seed)
+    density = 1000.0
+    bodies = [("nut", large, (0.0, 0.0, large))]
+    for k, place in enumerate(_places_3d(rng, grains, width, radius, large)):
+        bodies.append((f"grain{k}", radius, place))
+    for k, (name, r, place) in enumerate(bodies):
+        scene.body(name, pos=place, mass=density * 4 / 3 * math.pi * r**3)
+        scene.joint(name, "free")
+        scene.geom(name, "sphere", r, friction=friction, rgba=_COLOURS[k % 2] if k else _NUT)
+    model = build(scene.build())
+    h = 0.01
+    return still(
+        "brazil_nut_3d",
+        model,
+        DynamicOptions(h=h, restitution=0.5),
+        20.0,
+        """A sphere of radius 0.15 m at the bottom of a box 0.9 m wide and deep, below 269 spheres of 0.05 m, all of one
+        density. The box moves up and down by 0.05 m sin(2 pi t / 0.5 s), and the motion is seen from it. Sizes and shaking
+        are ours.""",
+        tau=shaking(model, 0.05, 0.5, h),
+    )
+
+
+def shaking(model: Model, amplitude: float, period: float, h: float) -> Force:
+    """The load of a frame that moves by amplitude * sin(2 pi t / period) along z, in steps of length h."""
+    rate = 2 * math.pi / period
+    lift = np.zeros(model.nv)
+    for joint in model.description.joints:
+        part = model.slice_v(joint.name)
+        if joint.type == "free":
+            lift[part.start + 2] = _mass_of(model, joint.name)
+        elif joint.type == "slide" and abs(joint.axis[2]) == 1.0:
+            lift[part.start] = _mass_of(model, joint.name)
+
+    def force(t: float, q: Array, v: Array) -> Array:
+        speeds = amplitude * rate * np.cos(rate * np.array([t, t + h]))
+        return np.asarray(-lift * (speeds[1] - speeds[0]) / h)
+
+    return force
+
+
+def _mass_of(model: Model, joint: str) -> float:
+    for body in model.description.bodies:
+        if any(own.name == joint for own in body.joints):
+            return float(body.mass)
+    raise AssertionError(joint)
+
+
+def _places(
+    rng: np.random.Generator, count: int, width: float, radius: float, large: float
+) -> list[tuple[float, float]]:
+    """Places on a loose grid, but where the large one is."""
+    pitch = 2.1 * radius
+    across = int((width - 2.2 * radius) // pitch)
+    found: list[tuple[float, float]] = []
+    row = 0
+    while len(found) < count:
+        z = 1.05 * radius + row * pitch
+        for k in range(across + 1):
+            x = (k - across / 2) * pitch + rng.uniform(-0.04, 0.04) * radius
+            if math.hypot(x, z - large) > large + 1.1 * radius and len(found) < count:
+                found.append((x, z))
+        row += 1
+    return found
+
+
+def _places_3d(
+    rng: np.random.Generator, count: int, width: float, radius: float, large: float
+) -> list[tuple[float, float, float]]:
+    pitch = 2.1 * radius
+    across = int((width - 2.2 * radius) // pitch)
+    found: list[tuple[float, float, float]] = []
+    layer = 0
+    while len(found) < count:
+        z = 1.05 * radius + layer * pitch
+        for i in range(across + 1):
+            for j in range(across + 1):
+                x, y = ((n - across / 2) * pitch for n in (i, j))
+                x, y = (c + rng.uniform(-0.04, 0.04) * radius for c in (x, y))
+                if math.hypot(x, y, z - large) > large + 1.1 * radius and len(found) < count:
+                    found.append((x, y, z))
+        layer += 1
+    return found
