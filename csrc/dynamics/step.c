@@ -98,6 +98,47 @@ static int contradicts(qd_status status, const qd_step_options *options) {
          (status == QD_ITERATION_LIMIT && options->iteration_limit >= RELAX_FROM);
 }
 
+/* Whether something moves without end, or anywhere. */
+static int lets_go(qd_status status) { return status == QD_UNBOUNDED || status == QD_NOT_UNIQUE; }
+
+/* OK becomes NOT_UNIQUE, and x of UNBOUNDED is moved, where a direction is free. */
+static qd_status find_direction(const problem *p, const island *one, qd_status status,
+                                double *direction) {
+  if (status == QD_UNBOUNDED) {
+    memcpy(direction, p->x + one->variable, (size_t)one->variable_count * sizeof(double));
+  } else if (status == QD_OK &&
+             conic_find_free_direction(one->cone_workspace, &one->info, direction)) {
+    return QD_NOT_UNIQUE;
+  }
+  return status;
+}
+
+static qd_status solve_program(const problem *p, island *one, const qd_cone_options *options,
+                               const conic_program *program, double *direction) {
+  const qd_status status =
+      conic_solve(one->cone_workspace, options, program, p->x + one->variable, p->slack + one->row,
+                  p->dual + one->row, p->dual_eq + one->equality, &one->info);
+  return find_direction(p, one, status, direction);
+}
+
+/* One island, by all that the step allows. direction: what moves without end, or anywhere. */
+static qd_status solve_island(const qd_model *model, qd_workspace *w,
+                              const qd_step_options *options, const qd_cone_options *cone_options,
+                              island *one, const island_program *program, double *direction) {
+  problem *p = &w->problem;
+  qd_status status = solve_program(p, one, cone_options, &program->program, direction);
+  if (p->resisting && lets_go(status) && problem_resist(p, model, options, one)) {
+    status = solve_program(p, one, cone_options, &program->program, direction);
+  }
+  if (p->rounding && one->equality_count > 0 && contradicts(status, options)) {
+    status = find_direction(p, one, soften_round(w, one, cone_options, program), direction);
+  }
+  if (p->softening && contradicts(status, options)) {
+    status = find_direction(p, one, soften_solve(w, one, cone_options, program), direction);
+  }
+  return status;
+}
+
 /* Solves the islands one after the other, up to one that fails. */
 static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                        int strict, qd_step_result *result) {
@@ -121,16 +162,8 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     problem_program(p, one, &program);
     program.program.strict = strict;
     program.program.answer_only = !strict;
-    double *x = p->x + one->variable, *direction = p->mass_row;
-    qd_status status =
-        conic_solve(one->cone_workspace, &cone_options, &program.program, x, p->slack + one->row,
-                    p->dual + one->row, p->dual_eq + one->equality, &one->info);
-    if (p->rounding && one->equality_count > 0 && contradicts(status, options)) {
-      status = soften_round(w, one, &cone_options, &program);
-    }
-    if (p->softening && contradicts(status, options)) {
-      status = soften_solve(w, one, &cone_options, &program);
-    }
+    double *direction = p->mass_row;
+    qd_status status = solve_island(model, w, options, &cone_options, one, &program, direction);
     add_info(&result->info, &one->info);
     if (status == QD_BAD_ARGUMENT) { /* a diagonal of masses that rounding made negative */
       status = QD_NUMERICAL_TROUBLE;
@@ -139,12 +172,8 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
       workspace_note_fill(w, one);
     } else if (status == QD_INFEASIBLE) {
       culprits_of_contradiction(model, w, one, result);
-    } else if (status == QD_UNBOUNDED) {
-      culprits_of_motion(model, w, one, x, result);
-    } else if (status == QD_OK &&
-               conic_find_free_direction(one->cone_workspace, &one->info, direction)) {
+    } else if (lets_go(status)) {
       culprits_of_motion(model, w, one, direction, result);
-      status = QD_NOT_UNIQUE;
     }
     if (status != QD_OK) {
       return status;
@@ -249,9 +278,9 @@ static qd_status solve_working_set(const qd_model *model, qd_workspace *w,
 /* The programs of all contacts in the list, solved: the working set grows until nothing that is
  * left out matters, in a few rounds. What has no solution, or none that is unique, may have one
  * with more contacts. */
-static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
-                                const qd_step_options *options, const qd_step_input *input,
-                                const step_columns *kept, qd_step_result *result) {
+static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
+                              const qd_step_options *options, const qd_step_input *input,
+                              const step_columns *kept, qd_step_result *result) {
   for (int round = 1;; ++round) {
     const qd_status status = solve_working_set(model, w, options, input, kept, result);
     if (status == QD_OUT_OF_CAPACITY || w->set.left_out == 0) {
@@ -265,6 +294,20 @@ static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
       working_set_complete(&w->set, model);
     }
   }
+}
+
+/* Where joints at the limits of their actuators move without end, or anywhere, their inertia
+ * resists, from then on in all programs of the step that need it. */
+static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
+                                const qd_step_options *options, const qd_step_input *input,
+                                const step_columns *kept, qd_step_result *result) {
+  problem *p = &w->problem;
+  const qd_status status = solve_rounds(model, w, options, input, kept, result);
+  if (lets_go(status) && !p->resisting && p->force_row_count > 0) {
+    p->resisting = 1;
+    return solve_rounds(model, w, options, input, kept, result);
+  }
+  return status;
 }
 
 /* Pairs that were added behind the first `before` contacts leave no motion, so they come in one by
@@ -359,7 +402,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   }
   const int add = options->add_missed_pairs && isinf(options->kappa);
   int before = 0; /* contacts of the round before */
-  w->problem.relaxed = w->problem.softening = w->problem.rounding = 0;
+  w->problem.relaxed = w->problem.softening = w->problem.rounding = w->problem.resisting = 0;
   w->problem.loads_are_known = 0;
   kinematics_compute(model, input->q, input->mocap, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);

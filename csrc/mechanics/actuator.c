@@ -38,7 +38,7 @@ actuator_slopes actuator_slopes_at(const qd_model *model, int i, const actuator_
       .gain = at->u,
       .bias = 1.0,
       .damping = -at->rate * moved,
-      .rate = (slope[1] * at->u - p->actuator_damping[i]) * moved,
+      .h = -at->rate * at->rate * (slope[1] * at->u - p->actuator_damping[i]) * moved,
   };
   return slopes;
 }

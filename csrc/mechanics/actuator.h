@@ -40,11 +40,11 @@ static inline actuator_force actuator_force_at(const qd_model *model, int actuat
   return force;
 }
 
-/* Derivatives of that force by the coordinate, the command, the actuator's parameters and the rate,
- * d fixed.
+/* Derivatives of that force by the coordinate, the command, the actuator's parameters and the step
+ * length, d fixed.
  */
 typedef struct actuator_slopes {
-  double l, u, stiffness, gain, bias, damping, rate;
+  double l, u, stiffness, gain, bias, damping, h;
 } actuator_slopes;
 
 actuator_slopes actuator_slopes_at(const qd_model *model, int actuator, const actuator_point *at,
@@ -54,6 +54,12 @@ actuator_slopes actuator_slopes_at(const qd_model *model, int actuator, const ac
 static inline int actuator_is_bounded(const qd_model *model, int actuator) {
   const double *range = model->parameters.actuator_force_range + 2 * actuator;
   return isfinite(range[0]) || isfinite(range[1]);
+}
+
+/* 1 if it is a spring of a DOF that no spring without limits holds. */
+static inline int actuator_shares_inertia(const qd_model *model, int actuator) {
+  return model->actuator_is_spring[actuator] &&
+         model->dof_is_limited[model->actuator_dof[actuator]];
 }
 
 /* A force within its limits. */

@@ -101,6 +101,7 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->dof_block_start = arena_ints(a, nv);
   m->dof_block_last = arena_ints(a, nv);
   m->dof_is_driven = arena_ints(a, nv);
+  m->dof_is_limited = arena_ints(a, nv);
   m->dof_actuator_start = arena_ints(a, nv + 1);
   m->dof_actuators = arena_ints(a, nu);
   m->dof_tree = arena_ints(a, nv);
@@ -116,6 +117,7 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->actuator_dof = arena_ints(a, nu);
   m->actuator_is_spring = arena_ints(a, nu);
   m->actuator_gear = arena_doubles(a, nu);
+  m->actuator_inertia = arena_doubles(a, nu);
   m->actuator_gain_slope = arena_doubles(a, 2 * nu);
   m->geom_type = arena_ints(a, ng);
   m->geom_body = arena_ints(a, ng);

@@ -68,6 +68,7 @@ struct qd_model {
   int *dof_block_start;      /* (nv) first DOF of the block */
   int *dof_block_last;       /* (nv) last DOF of the block */
   int *dof_is_driven;        /* (nv) 1: the spring of an actuator holds it */
+  int *dof_is_limited;       /* (nv) 1: it is driven, and each of those springs has a limit */
   int *dof_actuator_start;   /* (nv + 1) into dof_actuators */
   int *dof_actuators;        /* (nu) ascending for each DOF */
   int *dof_tree;             /* (nv) kinematic tree */
@@ -90,6 +91,8 @@ struct qd_model {
   int *actuator_is_spring;     /* (nu) 1: made with a stiffness > 0 */
   double *actuator_gear;       /* (nu) */
   double *actuator_gain_slope; /* (nu, 2) */
+  double *actuator_inertia;    /* (nu) mass diagonal of a limited DOF at default q, shared among its
+                                * springs; 0 of other actuators */
 
   int *geom_type, *geom_body; /* (geom_count) */
   int *geom_mesh;             /* (geom_count) -1: none */

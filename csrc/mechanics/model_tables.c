@@ -132,6 +132,14 @@ static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
   model_bounds_fill(m);
 }
 
+/* DOFs that no spring holds beyond some force. */
+static void fill_limited(qd_model *m) {
+  memcpy(m->dof_is_limited, m->dof_is_driven, (size_t)m->nv * sizeof(int));
+  for (int i = 0; i < m->nu; ++i) {
+    m->dof_is_limited[m->actuator_dof[i]] &= !m->actuator_is_spring[i] || actuator_is_bounded(m, i);
+  }
+}
+
 void model_bounds_fill(qd_model *m) {
   m->bounded_forces = 0;
   for (int dof = 0; dof < m->nv; ++dof) {
@@ -140,6 +148,7 @@ void model_bounds_fill(qd_model *m) {
   for (int i = 0; i < m->nu; ++i) {
     m->bounded_forces += actuator_is_bounded(m, i);
   }
+  fill_limited(m);
 }
 
 void model_stiffness_fill(qd_model *m) {
@@ -447,6 +456,16 @@ static void fill_planar(qd_model *m, const kinematics *k) {
   m->planar = 1;
 }
 
+/* Springs that share the inertia of a limited DOF. */
+static int inertia_shares(const qd_model *m, int dof) {
+  int count, shares = 0;
+  const int *actuator = dof_actuators(m, dof, &count);
+  for (int k = 0; k < count; ++k) {
+    shares += actuator_shares_inertia(m, actuator[k]);
+  }
+  return shares;
+}
+
 void model_tree_inertia_fill(qd_model *m, const kinematics *k, const inertia *I) {
   for (int tree = 0; tree < m->tree_count; ++tree) {
     m->tree_inertia[tree] = 0.0;
@@ -455,6 +474,13 @@ void model_tree_inertia_fill(qd_model *m, const kinematics *k, const inertia *I)
     if (!m->dof_is_driven[dof]) {
       double *largest = m->tree_inertia + m->dof_tree[dof];
       *largest = fmax(*largest, inertia_diagonal(m, k, I, dof));
+    }
+  }
+  for (int i = 0; i < m->nu; ++i) {
+    m->actuator_inertia[i] = 0.0;
+    if (actuator_shares_inertia(m, i)) {
+      m->actuator_inertia[i] =
+          inertia_diagonal(m, k, I, m->actuator_dof[i]) / inertia_shares(m, m->actuator_dof[i]);
     }
   }
 }

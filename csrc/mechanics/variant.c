@@ -179,6 +179,8 @@ static void lay_out(model_variant *v, const qd_model *base, arena *a) {
   qd_model *m = &v->model;
   model_parameters_lay_out(m, a);
   m->tree_inertia = arena_doubles(a, (size_t)base->body_count);
+  m->dof_is_limited = arena_ints(a, (size_t)base->nv);
+  m->actuator_inertia = arena_doubles(a, (size_t)base->nu);
   m->geom_radius = arena_doubles(a, (size_t)base->geom_count);
   kinematics_lay_out(&v->at_default, base, a);
   inertia_lay_out(&v->inertia, base, a);
@@ -235,7 +237,8 @@ void model_variant_set(model_variant *variant, const double *const values[QD_PAR
     model_radii_fill(m);
   }
   if (values[QD_PARAMETER_BODY_MASS] != NULL || values[QD_PARAMETER_BODY_COM] != NULL ||
-      values[QD_PARAMETER_BODY_INERTIA] != NULL) {
+      values[QD_PARAMETER_BODY_INERTIA] != NULL ||
+      values[QD_PARAMETER_ACTUATOR_FORCE_RANGE] != NULL) {
     inertia_compute(m, &variant->at_default, 1, &variant->inertia);
     model_tree_inertia_fill(m, &variant->at_default, &variant->inertia);
   }

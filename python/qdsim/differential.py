@@ -33,8 +33,8 @@ class Differential:
     its own shape and units.
 
     Derivatives are those of the active set that the step ended on (`step.info.derivative_exact` tells whether it is
-    certain). Held constant: the contacts in the list, the epsilon that `Options.mass_ratio` sets, and what else a reader
-    computed once from sizes (inertias). Inertias vary as symmetric matrices. Where a coefficient of friction is
+    certain). Held constant: the contacts in the list, the epsilon that `Options.mass_ratio` sets, the inertias that joints
+    at their force limits move by, and what else a reader computed once from sizes (inertias). Inertias vary as symmetric matrices. Where a coefficient of friction is
     zero, its component has no rows in a cone: the derivative by it is zero there. Of the two sliding (and the two rolling)
     coefficients, which are equal, each stands for its own tangent in cones; pyramids use the first.
 

@@ -64,8 +64,8 @@ class Options:
             force f presses a contact in by f / stiffness; sticking friction holds rigidly all the same, since a
             spring along the surface would forget its stretch with every step, and creep. Needs cones, or two rays.
         force_limits: Whether actuators pull no harder than they can (True): `Actuator.force_range`, which
-            `load` takes from a file's force limits. A joint whose actuators are at their limit gives way. When
-            smoothed, limits are felt before they are reached. Without effect where there is no limit.
+            `load` takes from a file's force limits. A joint whose actuators are at their limit gives way, by its
+            inertia where nothing else decides how far. When smoothed, limits are felt before they are reached. Without effect where there is no limit.
         held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
             Their variables leave the program, and their rows of A are those of the identity.
         infeasible: What a step does from a start that contradicts itself (bodies wedged between walls, links

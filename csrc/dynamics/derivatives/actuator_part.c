@@ -1,17 +1,37 @@
 #include "dynamics/derivatives/actuator_part.h"
 
-/* Of an actuator with a row: w = d - F0 / K + F / K is zero between the limits; where it is not, K
- * acts on what is left of d. */
+/* a -= b */
+static void subtract_slopes(actuator_slopes *a, const actuator_slopes *b) {
+  a->l -= b->l;
+  a->u -= b->u;
+  a->stiffness -= b->stiffness;
+  a->gain -= b->gain;
+  a->bias -= b->bias;
+  a->damping -= b->damping;
+  a->h -= b->h;
+}
+
+/* Of an actuator with a row: w = d - F0 / (K - m) + F / (K - m) is zero between the limits; where
+ * it is not, K - m acts on what is left of d. The cost has m d; m is a part of K, or an inertia
+ * over h squared. */
 static actuator_part part_of_row(const problem *p, const qd_model *model, const actuator_point *at,
-                                 double d, int actuator) {
+                                 double h, double d, int actuator) {
   const force_row *row = p->force_row + p->row_of_actuator[actuator];
-  const actuator_part part = {
-      .slope = actuator_slopes_at(model, actuator, at, d - p->slack[row->row]),
+  const double left = d - p->slack[row->row], share = row->by_stiffness;
+  const actuator_slopes at_rest = actuator_slopes_at(model, actuator, at, 0.0);
+  actuator_part part = {
+      .slope = actuator_slopes_at(model, actuator, at, (1.0 - share) * left),
       .row = row->row,
       .per_row = -1.0 / row->stiffness,
+      .resistance = actuator_slopes_at(model, actuator, at, share * d),
       .by_lower = p->by_lower[row->row],
       .by_upper = p->by_upper[row->row],
   };
+  subtract_slopes(&part.resistance, &at_rest);
+  if (share == 0.0) {
+    part.slope.h = -2.0 * row->resistance / h * left;
+    part.resistance.h = 2.0 * row->resistance / h * d;
+  }
   return part;
 }
 
@@ -23,7 +43,7 @@ actuator_part actuator_part_of(const problem *p, const qd_model *model,
   const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator],
                              damping_rate(options)};
   if (p->row_of_actuator[actuator] >= 0) {
-    return part_of_row(p, model, &at, delta[dof], actuator);
+    return part_of_row(p, model, &at, options->h, delta[dof], actuator);
   }
   actuator_part part = {.row = -1};
   const double force = actuator_force_at(model, actuator, &at).at_rest;

@@ -6,11 +6,13 @@
 #include "mechanics/actuator.h"
 
 /* What changes its force changes stationarity by -slope or, where it has a row of its own, that row
- * by -slope / K; a limit that moves changes stationarity by -by_lower or -by_upper. */
+ * by -slope / K and stationarity by -resistance; a limit that moves changes stationarity by
+ * -by_lower or -by_upper. */
 typedef struct actuator_part {
   actuator_slopes slope;
-  int row;        /* of the problem's rows; -1: none */
-  double per_row; /* -1 / K */
+  int row;                    /* of the problem's rows; -1: none */
+  double per_row;             /* -1 / K, K what of the stiffness is in the row */
+  actuator_slopes resistance; /* what is in the cost instead (problem_resist) */
   double by_lower, by_upper;
 } actuator_part;
 

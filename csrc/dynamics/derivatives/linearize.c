@@ -205,10 +205,12 @@ static void write_stationarity(const qd_model *model, qd_workspace *w,
     const int actuator = s->actuators[i], dof = model->actuator_dof[actuator];
     const int variable = p->variable_of_dof[dof] - one->variable;
     const actuator_part part = actuator_part_of(p, model, options, input, delta, actuator);
+    double *by_u = s->d_stationarity + (size_t)variable * columns + width + (size_t)i;
     if (part.row >= 0) {
       d_slack_row(s, one, part.row)[width + (size_t)i] = part.per_row * part.slope.u;
+      *by_u = -part.resistance.u;
     } else {
-      s->d_stationarity[(size_t)variable * columns + width + (size_t)i] = -part.slope.u;
+      *by_u = -part.slope.u;
     }
   }
 }
@@ -294,7 +296,7 @@ static void combine_responses(sensitivity *s, const island *one, size_t loads) {
   }
 }
 
-/* The columns by u, which have one entry each: in stationarity, or in the actuator's row. */
+/* The columns by u, which have an entry in stationarity and one in the actuator's row. */
 static void combine_inputs(const qd_model *model, const problem *p, sensitivity *s,
                            const island *one, size_t loads) {
   const size_t width = (size_t)s->q_count, columns = width + (size_t)s->u_count;
@@ -303,15 +305,18 @@ static void combine_inputs(const qd_model *model, const problem *p, sensitivity 
     const int limited = p->row_of_actuator[actuator];
     const size_t variable = (size_t)(p->variable_of_dof[dof] - one->variable);
     const size_t at = width + (size_t)i;
-    double load = -s->d_stationarity[variable * columns + at];
+    const double load = -s->d_stationarity[variable * columns + at];
     const double *response = s->response + variable * loads;
-    if (limited >= 0) {
-      const int row = p->force_row[limited].row;
-      load = d_slack_row(s, one, row)[at];
-      response = s->slack_response + (size_t)(row - one->row) * loads;
-    }
     for (size_t k = 0; k < (size_t)one->variable_count; ++k) {
       s->d_x[k * columns + at] = load * response[k];
+    }
+    if (limited >= 0) {
+      const int row = p->force_row[limited].row;
+      const double by_row = d_slack_row(s, one, row)[at];
+      response = s->slack_response + (size_t)(row - one->row) * loads;
+      for (size_t k = 0; k < (size_t)one->variable_count; ++k) {
+        s->d_x[k * columns + at] += by_row * response[k];
+      }
     }
   }
 }

@@ -547,6 +547,17 @@ static void pull_spring(const pullback *p, int j) {
   add_to(p, QD_BY_H, 0, z * model->parameters.joint_damping[joint] * rate * rate * delta);
 }
 
+/* z is the cotangent of a force on DOF j that has these slopes. */
+static void pull_force(const pullback *p, double z, const actuator_slopes *slope, int i, int j) {
+  add_to(p, QD_BY_Q, j, z * slope->l);
+  add_to(p, QD_BY_U, i, z * slope->u);
+  add_to(p, QD_BY_ACTUATOR_STIFFNESS, i, z * slope->stiffness);
+  add_to(p, QD_BY_ACTUATOR_GAIN, i, z * slope->gain);
+  add_to(p, QD_BY_ACTUATOR_BIAS, i, z * slope->bias);
+  add_to(p, QD_BY_ACTUATOR_DAMPING, i, z * slope->damping);
+  add_to(p, QD_BY_H, 0, z * slope->h);
+}
+
 static void pull_actuators(const pullback *p, int j) {
   const qd_model *model = p->s->model;
   int count;
@@ -555,15 +566,12 @@ static void pull_actuators(const pullback *p, int j) {
     const int i = actuator[k];
     const actuator_part part =
         actuator_part_of(&p->s->w->problem, model, p->s->options, p->s->input, p->s->delta, i);
-    const double rate = damping_rate(p->s->options);
-    const double z = part.row >= 0 ? part.per_row * p->mu[part.row * p->stride] : p->d->z[j];
-    add_to(p, QD_BY_Q, j, z * part.slope.l);
-    add_to(p, QD_BY_U, i, z * part.slope.u);
-    add_to(p, QD_BY_ACTUATOR_STIFFNESS, i, z * part.slope.stiffness);
-    add_to(p, QD_BY_ACTUATOR_GAIN, i, z * part.slope.gain);
-    add_to(p, QD_BY_ACTUATOR_BIAS, i, z * part.slope.bias);
-    add_to(p, QD_BY_ACTUATOR_DAMPING, i, z * part.slope.damping);
-    add_to(p, QD_BY_H, 0, -z * part.slope.rate * rate * rate);
+    if (part.row >= 0) {
+      pull_force(p, part.per_row * p->mu[part.row * p->stride], &part.slope, i, j);
+      pull_force(p, p->d->z[j], &part.resistance, i, j);
+    } else {
+      pull_force(p, p->d->z[j], &part.slope, i, j);
+    }
     add_to(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i, p->d->z[j] * part.by_lower);
     add_to(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1, p->d->z[j] * part.by_upper);
   }

@@ -442,6 +442,16 @@ static double spring_change(const pushforward *p, int j) {
   return sum;
 }
 
+/* Along the tangent, of a force on DOF j that has these slopes. */
+static double force_change(const pushforward *p, const actuator_slopes *slope, int i, int j) {
+  return slope->l * tangent_at(p, QD_BY_Q, j) + slope->u * tangent_at(p, QD_BY_U, i) +
+         slope->stiffness * tangent_at(p, QD_BY_ACTUATOR_STIFFNESS, i) +
+         slope->gain * tangent_at(p, QD_BY_ACTUATOR_GAIN, i) +
+         slope->bias * tangent_at(p, QD_BY_ACTUATOR_BIAS, i) +
+         slope->damping * tangent_at(p, QD_BY_ACTUATOR_DAMPING, i) +
+         slope->h * tangent_at(p, QD_BY_H, 0);
+}
+
 /* Of what the actuators pull with, apart from those whose rows say it. */
 static double actuator_change(const pushforward *p, int j) {
   const qd_model *model = p->s->model;
@@ -452,19 +462,11 @@ static double actuator_change(const pushforward *p, int j) {
     const int i = actuator[k];
     const actuator_part part =
         actuator_part_of(&p->s->w->problem, model, p->s->options, p->s->input, p->s->delta, i);
-    const actuator_slopes *slope = &part.slope;
-    const double rate = damping_rate(p->s->options);
-    const double change = slope->l * tangent_at(p, QD_BY_Q, j) +
-                          slope->u * tangent_at(p, QD_BY_U, i) +
-                          slope->stiffness * tangent_at(p, QD_BY_ACTUATOR_STIFFNESS, i) +
-                          slope->gain * tangent_at(p, QD_BY_ACTUATOR_GAIN, i) +
-                          slope->bias * tangent_at(p, QD_BY_ACTUATOR_BIAS, i) +
-                          slope->damping * tangent_at(p, QD_BY_ACTUATOR_DAMPING, i) -
-                          slope->rate * rate * rate * tangent_at(p, QD_BY_H, 0);
+    const double change = force_change(p, &part.slope, i, j);
     if (part.row >= 0) {
       p->w[part.row * p->stride] = part.per_row * change;
     }
-    sum += part.row >= 0 ? 0.0 : change;
+    sum += part.row >= 0 ? force_change(p, &part.resistance, i, j) : change;
     sum += part.by_lower * tangent_at(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i) +
            part.by_upper * tangent_at(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1);
   }

@@ -51,12 +51,6 @@ static void open_cost_rows(problem *p, const qd_model *model, const qd_step_opti
   }
 }
 
-/* An entry of Q inside the range of tiles of its row. */
-static double *cost_entry(const island *one, int i, int j) {
-  const int at = one->Q.start[i];
-  return one->Q.values + 4 * (size_t)at + (j - 4 * one->Q.tiles[at]);
-}
-
 static void fill_mass_block(problem *p, const qd_model *model, const qd_step_options *o,
                             const kinematics *k, const inertia *I, const island *one) {
   for (int i = 0; i < one->variable_count; ++i) {

@@ -59,6 +59,12 @@ static inline int column_of(const problem *p, const island *one, int dof) {
   return p->variable_of_dof[dof] - one->variable;
 }
 
+/* An entry of Q inside the range of tiles of its row. */
+static inline double *cost_entry(const island *one, int i, int j) {
+  const int at = one->Q.start[i];
+  return one->Q.values + 4 * (size_t)at + (j - 4 * one->Q.tiles[at]);
+}
+
 static inline void add_cone(problem *p, island *one, int kind, int dim, double target) {
   ++one->cone_count;
   p->cone_kind[p->cone_count] = kind;

@@ -81,12 +81,15 @@ typedef struct tendon_row {
 
 #define TENDON_ROWS_MAX 5 /* of one tendon */
 
-/* A row d = 0, or d - F0 / K = 0 of an actuator, whose multiplier is a force with limits. */
+/* A row d = 0, or d - F0 / (K - m) = 0 of an actuator, whose multiplier is a force with limits; m d
+ * stands in the cost, of forces that resist, else m = 0. */
 typedef struct force_row {
   int dof;
   int actuator; /* -1: dry friction */
   int row;
-  double stiffness; /* K, 0 of dry friction */
+  double stiffness;    /* K - m, 0 of dry friction */
+  double resistance;   /* m */
+  double by_stiffness; /* derivative of m by K; 0: m is that of the inertia, epsilon I / h^2 */
 } force_row;
 
 typedef struct problem {
@@ -138,6 +141,7 @@ typedef struct problem {
   /* of softened programs (soften.c): compliance of each row, what it gives way by, and scratch */
   double *soft_compliance, *soft_give, *soft_held;          /* (row_count) */
   double *soft_compliance_eq, *soft_give_eq, *soft_held_eq; /* (equality_count) */
+  int resisting;     /* 1: islands that let something move without end resist (force_rows.c) */
   int softening;     /* 1: islands that contradict themselves are softened */
   int rounding;      /* 1: equalities may differ by what files round to */
   int relaxed;       /* 1: shallow penetrations are kept from deepening only, not resolved */
@@ -181,6 +185,11 @@ typedef struct island_program {
   sparse_rows Q, G, C;
 } island_program;
 void problem_program(const problem *p, const island *one, island_program *out);
+
+/* force_rows.c: joints of an assembled island whose actuators have limits resist motion by their
+ * inertia (formulation 2). 0 if there are none. */
+int problem_resist(const problem *p, const qd_model *model, const qd_step_options *options,
+                   const island *one);
 
 /* force_rows.c: force (2, nu) of every actuator after a displacement, and 1 where it is at a limit.
  */
