@@ -84,11 +84,11 @@ def test_default_poses_and_names() -> None:
 
 
 def test_welds_and_connects_follow_and_carry() -> None:
-    """The welded body comes to stand where MuJoCo's residuals vanish; a hanging box pulls by its weight."""
-    model = qdsim.load(SCENE)
+    """Held rigidly, the welded body comes to stand where MuJoCo's residuals vanish; a hanging box pulls by its weight."""
+    model, options = qdsim.load(SCENE), qdsim.Options(soft_constraints=False)
     q, poses = sample(model, 1)
     for _ in range(300):
-        step = qdsim.step(model, q, [], mocap=poses)
+        step = qdsim.step(model, q, [], options, mocap=poses)
         q = step.q_next
     theirs = mujoco.MjModel.from_xml_string(SCENE)
     data = mujoco.MjData(theirs)
@@ -302,3 +302,36 @@ def test_bad_mocap_bodies_are_named() -> None:
         scene.body("c", gravcomp=np.inf)
     with pytest.raises(TypeError, match="mocap must be True or False"):
         scene.body("c", mocap=1)
+
+
+ARM_ON_A_STRING = """
+<mujoco><option gravity="0 0 0"/><worldbody>
+  <body name="target" mocap="true"/>
+  <body name="arm"><joint name="arm" axis="0 0 1" range="-60 60"/>
+    <geom type="capsule" size="0.02" fromto="0 0 0 0.3 0 0" mass="0.5"/></body>
+</worldbody><equality><connect name="drag" body1="arm" body2="target" anchor="0.3 0 0"/></equality></mujoco>"""
+
+
+def test_targets_out_of_reach_pull_and_contradict_nothing() -> None:
+    """An arm tied to a point that it cannot reach comes to its limit, and is pulled by what the tie is stretched."""
+    model = qdsim.load(ARM_ON_A_STRING)
+    away = {"target": [-0.3, 5.0, 0.0, 1.0, 0.0, 0.0, 0.0]}
+    q = model.default_q
+    for _ in range(20):
+        step = qdsim.step(model, q, [], mocap=away)
+        q = step.q_next
+    np.testing.assert_allclose(q, [np.pi / 3], atol=1e-6)
+    tip = 0.3 * np.array([np.cos(np.pi / 3), np.sin(np.pi / 3)])
+    pull = (np.array([0.0, 5.0]) - tip) / model.description.constraints[0].compliance[0]
+    np.testing.assert_allclose(np.abs(step.constraint_force[0, :2]), np.abs(pull), rtol=1e-4)
+    with pytest.raises(qdsim.SolverError, match="constraint"):
+        qdsim.step(model, q, [], qdsim.Options(soft_constraints=False), mocap=away)
+
+
+def test_words_for_soft_constraints() -> None:
+    assert qdsim.Options().soft_constraints == "mocap"
+    for options in (qdsim.Options, qdsim.DynamicOptions):
+        with pytest.raises(ValueError, match="soft_constraints: expected True, False or 'mocap'"):
+            options(soft_constraints="all")
+        with pytest.raises(TypeError, match="soft_constraints: expected True or False"):
+            options(soft_constraints=1)

@@ -345,11 +345,12 @@ def test_far_welds_to_mocap_bodies_step() -> None:
           <geom type="capsule" size="0.02" fromto="0 0 0 0.2 0 0" mass="1"/></body></body></worldbody>
       <equality><weld body1="hand" body2="b" relpose="-0.1 0 0 1 0 0 0"/></equality></mujoco>"""
     model = qdsim.load(text)
-    options = qdsim.Options(soft_constraints=True)
+    options = qdsim.Options()
     rng = np.random.default_rng(0)
     q = np.array([0.3, -0.6])
     with pytest.raises(qdsim.SolverError):
-        qdsim.step(model, q, [], mocap={"hand": [2, 0, 0.5, 1, 0, 0, 0]})
+        rigid = qdsim.Options(soft_constraints=False)
+        qdsim.step(model, q, [], rigid, mocap={"hand": [2, 0, 0.5, 1, 0, 0, 0]})
     for _ in range(40):
         quat = rng.standard_normal(4)
         pose = [*rng.uniform(-3, 3, 3), *quat / np.linalg.norm(quat)]

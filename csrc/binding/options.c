@@ -37,7 +37,7 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddpppppdpO!pdipddd:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddppppidpO!pdipddd:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,

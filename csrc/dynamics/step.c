@@ -25,6 +25,7 @@ qd_step_options qd_step_options_default(void) {
   o.margin = 0.1;
   o.add_missed_pairs = 1;
   o.joint_limits = 1;
+  o.soft_constraints = QD_SOFT_MOCAP;
   o.force_limits = 1;
   o.tolerance = 1e-9;
   o.iteration_limit = 100;

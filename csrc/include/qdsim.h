@@ -727,6 +727,13 @@ qd_status qd_pressure_surface(const qd_model *model, qd_workspace *workspace, co
 
 typedef enum qd_friction_model { QD_CONE = 0, QD_PYRAMID = 1 } qd_friction_model;
 
+/* Which bilateral constraints give way by their compliance. */
+typedef enum qd_soft_constraints {
+  QD_SOFT_NONE = 0,
+  QD_SOFT_ALL = 1,
+  QD_SOFT_MOCAP = 2 /* those on mocap bodies, which pull what they hold */
+} qd_soft_constraints;
+
 typedef struct qd_step_options {
   double h;                /* step, s, > 0 */
   int friction_model;      /* a qd_friction_model */
@@ -739,7 +746,7 @@ typedef struct qd_step_options {
   int joint_limits;        /* 1: limits are constraints of the program */
   int gravity_on_actuated; /* 1: gravity acts on actuated joints too */
   int damping;             /* 1: dampers of joints and actuators brake, with displacement over h */
-  int soft_constraints;    /* 1: bilateral constraints give way by their compliance */
+  int soft_constraints;    /* a qd_soft_constraints; others hold rigidly */
   double contact_compliance; /* m/N along the normal, of pairs that have none of their own; needs
                                 cones, or two rays. 0: rigid */
   int force_limits;          /* 1: actuators pull no harder than their actuator_force_range */

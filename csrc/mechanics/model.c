@@ -147,6 +147,7 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->constraint_object = arena_ints(a, 2 * nc);
   m->constraint_data = arena_doubles(a, CONSTRAINT_DATA * nc);
   m->constraint_compliance = arena_doubles(a, 2 * nc);
+  m->constraint_is_mocap = arena_take(a, nc);
   const size_t nt = (size_t)m->tendon_count, points = (size_t)m->tendon_point_total;
   m->tendon_type = arena_ints(a, nt);
   m->tendon_start = arena_ints(a, nt + 1);
@@ -256,6 +257,11 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_ints(m->constraint_object, spec->constraint_object, 2 * nc);
   copy_doubles(m->constraint_data, spec->constraint_data, CONSTRAINT_DATA * nc);
   copy_given(m->constraint_compliance, spec->constraint_compliance, 2 * nc);
+  for (size_t i = 0; i < nc; ++i) {
+    const int *body = m->constraint_object + 2 * i;
+    m->constraint_is_mocap[i] = m->constraint_type[i] != QD_COUPLING &&
+                                (m->body_mocap[body[0]] >= 0 || m->body_mocap[body[1]] >= 0);
+  }
   const size_t nt = (size_t)m->tendon_count, points = (size_t)m->tendon_point_total;
   copy_ints(m->tendon_type, spec->tendon_type, nt);
   copy_ints(m->tendon_object, spec->tendon_object, points);

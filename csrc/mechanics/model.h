@@ -127,6 +127,7 @@ struct qd_model {
   int *constraint_object;        /* (constraint_count, 2) */
   double *constraint_data;       /* (constraint_count, 10) */
   double *constraint_compliance; /* (constraint_count, 2) */
+  uint8_t *constraint_is_mocap;  /* (constraint_count) 1: on a mocap body */
 
   int *tendon_type;   /* (tendon_count) */
   int *tendon_start;  /* (tendon_count + 1) its joints or points are [start[i], start[i + 1]) */

@@ -88,7 +88,7 @@ class StepOptions:
         joint_limits: bool = ...,
         gravity_on_actuated: bool = ...,
         damping: bool = ...,
-        soft_constraints: bool = ...,
+        soft_constraints: int = ...,
         contact_compliance: float = ...,
         force_limits: bool = ...,
         held: tuple[str, ...] = ...,

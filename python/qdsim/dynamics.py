@@ -22,7 +22,7 @@ from ._core import DynamicStep, StepOptions, step_dynamic
 from .arguments import fields, flag, integer, number, one_of
 from .array_type import Array
 from .differential import by_name, copied, cotangent_rows, tangent_rows, wanted_bits
-from .step import FRICTION_MODELS, MOST_RAYS, names_of
+from .step import FRICTION_MODELS, MOST_RAYS, SOFT_CONSTRAINTS, names_of, soft_word
 
 __all__ = [
     "DynamicDifferential",
@@ -71,7 +71,8 @@ class DynamicOptions:
         joint_limits: Whether joint limits are constraints of the step (True).
         gravity_on_actuated: Whether gravity acts on actuated joints too (True); False counts them as compensated.
         held: Names of joints or bodies that come to rest at once and do not move; a body stands for all joints on it.
-        soft_constraints: Whether bilateral constraints give way by their compliance, as in `Options`.
+        soft_constraints: Which bilateral constraints give way by their compliance: "mocap", True or False, as in
+            `Options`.
         contact_stiffness: N/m along the normal of contacts whose geometries have none of their own; None: rigid. Needs
             cones, or two rays. Contacts that give way do not bounce.
         infeasible: "error", or "soften": constraints that no motion satisfies give way, as in `Options`.
@@ -95,7 +96,7 @@ class DynamicOptions:
     joint_limits: bool = True
     gravity_on_actuated: bool = True
     held: tuple[str, ...] = ()
-    soft_constraints: bool = False
+    soft_constraints: bool | Literal["mocap"] = "mocap"
     contact_stiffness: float | None = None
     infeasible: Literal["error", "soften"] = "error"
     tolerance: float = 1e-9
@@ -113,7 +114,7 @@ class DynamicOptions:
         fields(self, number, "margin", least=0, infinite=True)
         fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated")
         fields(self, names_of, "held")
-        fields(self, flag, "soft_constraints")
+        fields(self, soft_word, "soft_constraints")
         fields(self, number, "contact_stiffness", above=0, or_none=True)
         if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
             raise ValueError("contact_stiffness: needs friction='cone' (or the planar law, rays=2)")
@@ -137,7 +138,7 @@ class DynamicOptions:
             joint_limits=self.joint_limits,
             gravity_on_actuated=self.gravity_on_actuated,
             held=self.held,
-            soft_constraints=self.soft_constraints,
+            soft_constraints=SOFT_CONSTRAINTS[self.soft_constraints],
             contact_compliance=0.0
             if self.contact_stiffness is None
             else 1.0 / self.contact_stiffness,

@@ -19,6 +19,7 @@ from .arguments import fields, flag, integer, number, one_of
 __all__ = ["Linearization", "Options", "SolverInfo", "Step", "linearize", "step"]
 
 FRICTION_MODELS = {"cone": 0, "pyramid": 1}
+SOFT_CONSTRAINTS: dict[bool | str, int] = {False: 0, True: 1, "mocap": 2}
 MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
 
 
@@ -58,8 +59,9 @@ class Options:
         damping: Whether dampers brake (False): those of joints, of objects too (a door, a table), and of
             actuators (`Actuator.damping`), each with its coefficient times displacement over h. A velocity
             actuator then moves its joint by h times the speed that it is told.
-        soft_constraints: Whether bilateral constraints give way by their compliance (False: they hold rigidly).
-            Files say it by solref and solimp; a weld to a mocap body then pulls like a spring.
+        soft_constraints: Which bilateral constraints give way by their compliance, which files say by solref and
+            solimp. "mocap": those on mocap bodies, which then pull like springs, as in MuJoCo, where a rigid one
+            could ask for more than the robot can; True: all; False: none, they hold rigidly.
         contact_stiffness: N/m along the normal of contacts whose geometries have none of their own; None: rigid. A
             force f presses a contact in by f / stiffness; sticking friction holds rigidly all the same, since a
             spring along the surface would forget its stretch with every step, and creep. Needs cones, or two rays.
@@ -95,7 +97,7 @@ class Options:
     joint_limits: bool = True
     gravity_on_actuated: bool = False
     damping: bool = False
-    soft_constraints: bool = False
+    soft_constraints: bool | Literal["mocap"] = "mocap"
     contact_stiffness: float | None = None
     force_limits: bool = True
     held: tuple[str, ...] = ()
@@ -112,7 +114,8 @@ class Options:
         self._settle_mass()
         fields(self, number, "margin", least=0, infinite=True)
         fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated", "damping")
-        fields(self, flag, "soft_constraints", "force_limits")
+        fields(self, flag, "force_limits")
+        fields(self, soft_word, "soft_constraints")
         fields(self, number, "contact_stiffness", above=0, or_none=True)
         if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
             raise ValueError("contact_stiffness: needs friction='cone' (or the planar law, rays=2)")
@@ -145,7 +148,7 @@ class Options:
             joint_limits=self.joint_limits,
             gravity_on_actuated=self.gravity_on_actuated,
             damping=self.damping,
-            soft_constraints=self.soft_constraints,
+            soft_constraints=SOFT_CONSTRAINTS[self.soft_constraints],
             contact_compliance=0.0
             if self.contact_stiffness is None
             else 1.0 / self.contact_stiffness,
@@ -180,6 +183,15 @@ class Options:
 
 def _restore_options(values: dict[str, Any]) -> Options:
     return Options(**values)
+
+
+def soft_word(name: str, value: object) -> bool | str:
+    """True, False or "mocap"."""
+    if not isinstance(value, str):
+        return flag(name, value)
+    if value != "mocap":
+        raise ValueError(f"{name}: expected True, False or 'mocap', got {value!r}")
+    return value
 
 
 def names_of(name: str, value: object) -> tuple[str, ...]:

@@ -66,10 +66,16 @@ double contact_compliance(const qd_model *model, const qd_step_options *o, int p
   return own > 0.0 ? own : o->contact_compliance;
 }
 
+static int gives_way(const qd_model *model, const qd_step_options *o, int constraint) {
+  return o->soft_constraints == QD_SOFT_ALL ||
+         (o->soft_constraints == QD_SOFT_MOCAP && model->constraint_is_mocap[constraint]);
+}
+
 double constraint_row_compliance(const qd_model *model, const qd_step_options *o, int constraint,
                                  int component) {
-  return o->soft_constraints ? model->constraint_compliance[2 * constraint + (component >= 3)]
-                             : 0.0;
+  return gives_way(model, o, constraint)
+             ? model->constraint_compliance[2 * constraint + (component >= 3)]
+             : 0.0;
 }
 
 int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon, int *compliant,
@@ -238,7 +244,7 @@ static void count_rows(islands *s, const qd_model *model, const qd_step_options 
       const int rows = constraint_row_count(model->constraint_type[i]);
       ++one->constraint_count;
       one->size.equalities += rows;
-      one->size.compliant += o->soft_constraints ? rows : 0;
+      one->size.compliant += gives_way(model, o, i) ? rows : 0;
       one->C_tiles += (size_t)rows * in_island(one, constraint_tile_bound(model, s, index, i));
     }
   }
