@@ -10,9 +10,11 @@
 #include "mechanics/applied.h"
 #include "mechanics/missed_pairs.h"
 
-/* Rounds with a part of the contacts, before all of them are in the program. */
+/* Rounds with a part of the contacts, before all of them are in the program: fewer, if they are at
+ * most as many as those that are in it already. */
 #define RELAX_FROM 50 /* a smaller iteration limit is one that the caller means */
 #define ROUNDS 2
+#define ROUNDS_MOST 6
 
 qd_step_options qd_step_options_default(void) {
   qd_step_options o;
@@ -291,7 +293,8 @@ static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
                                               &w->collision, input->q, result->delta) == 0) {
       return QD_OK;
     }
-    if (status != QD_OK || round == ROUNDS) {
+    const int few = 2 * w->set.left_out <= w->collision.count;
+    if (status != QD_OK || round >= (few ? ROUNDS : ROUNDS_MOST)) {
       working_set_complete(&w->set, model);
     }
   }

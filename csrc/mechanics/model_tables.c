@@ -88,7 +88,7 @@ static void fill_trees(qd_model *m) {
   m->tree_dof_start[m->tree_count] = m->nv;
 }
 
-/* Variables keep the order of DOFs, so those of ascending DOFs lie no farther apart. */
+/* Variables of a tree keep the order of DOFs, so those of ascending DOFs lie no farther apart. */
 static int tile_bound(const int *dofs, int count) {
   const int by_span = count > 0 ? (dofs[count - 1] - dofs[0] + 7) / 4 : 0;
   return count < by_span ? count : by_span;

@@ -21,8 +21,11 @@ void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, ar
   s->of_contact = arena_ints(a, contacts);
   s->of_constraint = arena_ints(a, constraints);
   s->of_tendon = arena_ints(a, (size_t)model->tendon_count);
+  s->tree_order = arena_ints(a, trees);
+  s->tree_place = arena_ints(a, trees);
   s->tree_seen = arena_ints(a, trees);
   s->tree_list = arena_ints(a, trees);
+  tree_graph_lay_out(&s->graph, model->tree_count, a);
 }
 
 /* ---------------------------------------------------------------- who is connected */
@@ -315,6 +318,75 @@ static void sort_tendons(islands *s, const qd_model *model) {
   }
 }
 
+/* ---------------------------------------------------------------- order */
+
+/* Connects two trees of an island by their number in it (tree_seen); -1 stands for none. */
+static void connect_in_graph(islands *s, int index, int a, int b) {
+  if (a >= 0 && b >= 0 && s->parent[a] == index && s->parent[b] == index) {
+    tree_graph_connect(&s->graph, s->tree_seen[a], s->tree_seen[b]);
+  }
+}
+
+static void connect_tendon_in_graph(islands *s, const qd_model *model, int index, int tendon) {
+  const int start = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  for (int d = start; d < end; ++d) {
+    for (int e = start; e < d; ++e) {
+      connect_in_graph(s, index, model->dof_tree[model->tendon_dof[d]],
+                       model->dof_tree[model->tendon_dof[e]]);
+    }
+  }
+}
+
+static void fill_graph(islands *s, const qd_model *model, const collision *c, int index) {
+  const island *one = s->island + index;
+  for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
+    const qd_contact *contact = c->contact + s->contact_order[i];
+    connect_in_graph(s, index, model->body_tree[contact->body_a],
+                     model->body_tree[contact->body_b]);
+  }
+  for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
+    int tree[2];
+    constraint_trees(model, s->constraint_order[i], tree);
+    connect_in_graph(s, index, tree[0], tree[1]);
+  }
+  for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
+    connect_tendon_in_graph(s, model, index, s->tendon_order[i]);
+  }
+}
+
+/* The trees of each island in an order of its own; all others as they come. */
+static void order_trees(islands *s, const qd_model *model, const collision *c) {
+  int placed = 0;
+  for (int i = 0; i < s->count; ++i) {
+    s->island[i].tree_count = 0;
+  }
+  for (int tree = 0; tree < model->tree_count; ++tree) {
+    if (s->parent[tree] >= 0) {
+      s->tree_seen[tree] = s->island[s->parent[tree]].tree_count++;
+    }
+  }
+  for (int i = 0; i < s->count; ++i) {
+    s->island[i].tree = placed;
+    placed += s->island[i].tree_count;
+  }
+  for (int tree = 0; tree < model->tree_count; ++tree) {
+    const int index = s->parent[tree];
+    const int at = index >= 0 ? s->island[index].tree + s->tree_seen[tree] : placed++;
+    s->tree_list[at] = s->tree_order[at] = tree;
+  }
+  for (int i = 0; i < s->count; ++i) {
+    const island *one = s->island + i;
+    if (tree_graph_fits(&s->graph, one->tree_count)) {
+      tree_graph_clear(&s->graph, one->tree_count);
+      fill_graph(s, model, c, i);
+      tree_graph_order(&s->graph, one->tree_count, s->tree_place);
+      for (int k = 0; k < one->tree_count; ++k) {
+        s->tree_order[one->tree + s->tree_place[k]] = s->tree_list[one->tree + k];
+      }
+    }
+  }
+}
+
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
                   const collision *c, const working_set *set) {
   connect_trees(s, model, options, c, set);
@@ -345,6 +417,7 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
   sort_contacts(s, c);
   sort_constraints(s, model);
   sort_tendons(s, model);
+  order_trees(s, model, c);
   for (int tree = 0; tree < model->tree_count; ++tree) {
     s->tree_seen[tree] = NO_ISLAND;
   }

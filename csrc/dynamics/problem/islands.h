@@ -2,12 +2,14 @@
  * that are free to move. What one island does has no part in the program of another, so a step is
  * one small cone program for each.
  *
- * Variables, contacts and constraints are sorted by island, and keep their order inside. Islands
- * are numbered by their first free DOF, so nothing depends on the order of contacts. */
+ * Variables, contacts and constraints are sorted by island, and keep their order inside; variables
+ * of large islands stand in the order of `tree_order.h`. Islands are numbered by their first free
+ * DOF, so nothing depends on the order of contacts. */
 #ifndef QD_DYNAMICS_ISLANDS_H
 #define QD_DYNAMICS_ISLANDS_H
 
 #include "dynamics/problem/tile_rows.h"
+#include "dynamics/problem/tree_order.h"
 #include "dynamics/working_set.h"
 
 #include "mechanics/collision.h"
@@ -15,6 +17,7 @@
 
 typedef struct island {
   int variable, variable_count;     /* of the problem's variables */
+  int tree, tree_count;             /* of islands.tree_order */
   int tile;                         /* of its columns' tiles */
   int contact, contact_count;       /* of islands.contact_order */
   int constraint, constraint_count; /* of islands.constraint_order */
@@ -46,7 +49,10 @@ typedef struct islands {
   int *of_contact;            /* (contacts) -1: not in the working set, or nothing free moves */
   int *of_constraint;         /* (constraints) likewise */
   int *of_tendon;             /* (tendons) likewise; -1 also where it exerts no force */
+  int *tree_order;            /* (tree_count) of all trees, in which variables are numbered */
   int *tree_seen, *tree_list; /* (tree_count) scratch */
+  int *tree_place;            /* (tree_count) scratch */
+  tree_graph graph;           /* scratch */
 } islands;
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a);
@@ -58,8 +64,8 @@ double contact_compliance(const qd_model *model, const qd_step_options *options,
 /* Of one row of a bilateral constraint, m/N or rad/Nm. */
 double constraint_row_compliance(const qd_model *model, const qd_step_options *options,
                                  int constraint, int component);
-/* Finds the islands of the contacts of the working set, and how many variables, contacts,
- * constraints and rows each has at most. */
+/* Finds the islands of the contacts of the working set, how many variables, contacts, constraints
+ * and rows each has at most, and the order of the trees. */
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
                   const collision *c, const working_set *set);
 /* dofs (nv) = those that the island's program depends on, ascending by tree: all of its own trees,

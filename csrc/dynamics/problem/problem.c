@@ -78,21 +78,28 @@ void problem_lay_out_program(problem *p, arena *a) {
   p->target_mu = arena_doubles(a, cones);
 }
 
+static void number_dof(problem *p, int dof, island *one) {
+  if (one == NULL) {
+    p->variable_of_dof[dof] = -1;
+    return;
+  }
+  const int variable = one->variable + one->variable_count++;
+  p->variable_of_dof[dof] = variable;
+  p->dof_of_variable[variable] = dof;
+  ++p->n;
+}
+
 void problem_number_variables(problem *p, const qd_model *model, const uint8_t *held) {
   islands *s = &p->islands;
   for (int i = 0; i < s->count; ++i) {
     s->island[i].variable_count = 0; /* counted again */
   }
   p->n = 0;
-  for (int dof = 0; dof < model->nv; ++dof) {
-    if (held != NULL && held[dof]) {
-      p->variable_of_dof[dof] = -1;
-    } else {
-      island *one = s->island + s->parent[model->dof_tree[dof]];
-      const int variable = one->variable + one->variable_count++;
-      p->variable_of_dof[dof] = variable;
-      p->dof_of_variable[variable] = dof;
-      ++p->n;
+  for (int at = 0; at < model->tree_count; ++at) {
+    const int tree = s->tree_order[at];
+    for (int k = model->tree_dof_start[tree]; k < model->tree_dof_start[tree + 1]; ++k) {
+      const int dof = model->tree_dofs[k], is_held = held != NULL && held[dof];
+      number_dof(p, dof, is_held ? NULL : s->island + s->parent[tree]);
     }
   }
 }

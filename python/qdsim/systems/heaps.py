@@ -60,7 +60,7 @@ def brazil_nut(grains: int = 269, seed: int = 0) -> DynamicSystem:
     return still(
         "brazil_nut",
         model,
-        DynamicOptions(h=h, friction="pyramid", rays=2, restitution=0.5),
+        DynamicOptions(h=h, friction="pyramid", rays=2, restitution=0.5, margin=0.5),
         50.0,
         """A disk of radius 1.5 m at the bottom of a box 12 m wide, below 269 disks of 0.5 m, all of one density. Box and
         walls move up and down by 0.75 m sin(2 pi t / 1 s), at most 3 g; the motion is seen from the box, in which that is
