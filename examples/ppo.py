@@ -4,6 +4,7 @@
 
 Writes pushing.npz (the policy, with all that a resumed run needs) after every report, whole or not at all, and
 pushing.csv, its curve. A run that was stopped goes on with --resume; the same seed gives the same policy on one machine.
+--begin cloned.npz begins with a policy that clone.py has made: the value alone learns in the first updates.
 Needs the extras ``jax`` and ``envs``.
 """
 
@@ -23,6 +24,7 @@ import numpy as np
 
 from qdsim.envs import Policy
 
+WARM = 8  # updates of the value alone, where the policy was given
 CLIP, EPOCHS, PARTS, LAMBDA, ENTROPY, RATE = 0.2, 5, 4, 0.95, 1e-3, 1e-3
 
 
@@ -36,7 +38,9 @@ class Settings:
     length: int = 8  # actions between updates
     gamma: float = 0.9
     width: int = 64
+    choices: int = 1  # Gaussians that an action is drawn from
     seed: int = 0
+    begin: str = ""  # a policy to begin with; width and choices are its own
 
 
 def layers(key: Any, sizes: list[int], last: float) -> list[tuple[Any, Any]]:
@@ -49,6 +53,16 @@ def layers(key: Any, sizes: list[int], last: float) -> list[tuple[Any, Any]]:
     ]
 
 
+def policy_layers(key: Any, sizes: list[int], choices: int, outputs: int) -> list[tuple[Any, Any]]:
+    """Of a mixture; several choices begin apart from each other."""
+    first, second = jax.random.split(key)
+    *hidden, (W, b) = layers(first, [*sizes, choices * (1 + outputs)], 0.01)
+    if choices > 1:
+        means = jax.random.uniform(second, (choices * outputs,), jnp.float32, -1.0, 1.0)
+        b = b.at[choices:].set(means)
+    return [*hidden, (W, b)]
+
+
 def network(weights: list[tuple[Any, Any]], x: Any) -> Any:
     """tanh layers, the last one linear."""
     for W, b in weights[:-1]:
@@ -57,17 +71,30 @@ def network(weights: list[tuple[Any, Any]], x: Any) -> Any:
     return x @ W + b
 
 
+def heads(parameters: Any, observation: Any) -> tuple[Any, Any]:
+    """The choices' logits (..., choices) and mean actions (..., choices, m)."""
+    choices, size = parameters["spread"].shape
+    out = network(parameters["policy"], observation)
+    return out[..., :choices], out[..., choices:].reshape(*out.shape[:-1], choices, size)
+
+
 def log_density(parameters: Any, observation: Any, action: Any) -> Any:
-    """Of a Gaussian around the policy's mean."""
-    scaled = (action - network(parameters["policy"], observation)) * jnp.exp(-parameters["spread"])
-    return jnp.sum(-0.5 * scaled**2 - parameters["spread"] - 0.919, axis=-1)
+    """Of a mixture of Gaussians around the choices' means."""
+    logits, means = heads(parameters, observation)
+    scaled = (action[..., None, :] - means) * jnp.exp(-parameters["spread"])
+    each = jnp.sum(-0.5 * scaled**2 - parameters["spread"] - 0.919, axis=-1)
+    return jax.nn.logsumexp(jax.nn.log_softmax(logits) + each, axis=-1)
 
 
 @jax.jit
 def act(parameters: Any, observation: Any, key: Any) -> tuple[Any, Any, Any]:
     """An action, its log density and the value of the observation."""
-    mean = network(parameters["policy"], observation)
-    action = mean + jnp.exp(parameters["spread"]) * jax.random.normal(key, mean.shape)
+    logits, means = heads(parameters, observation)
+    first, second = jax.random.split(key)
+    chosen = jax.random.categorical(first, logits)
+    mean = jnp.take_along_axis(means, chosen[..., None, None], axis=-2)[..., 0, :]
+    noise = jax.random.normal(second, mean.shape)
+    action = mean + jnp.exp(parameters["spread"][chosen]) * noise
     value = network(parameters["value"], observation)[..., 0]
     return action, log_density(parameters, observation, action), value
 
@@ -111,6 +138,15 @@ def update(state: Any, data: Any, key: Any) -> Any:
     return jax.lax.scan(step, state, rows)[0]
 
 
+def exported(name: str, parameters: Any, mean: Any, spread: Any) -> Policy:
+    """As a file: of one choice the mean alone, without its logit."""
+    *hidden, (W, b) = [(np.asarray(W), np.asarray(b)) for W, b in parameters["policy"]]
+    choices = len(parameters["spread"])
+    if choices == 1:
+        W, b = W[:, 1:], b[1:]
+    return Policy(name, [*hidden, (W, b)], mean, spread, choices)
+
+
 class Run:
     """A training under way."""
 
@@ -123,15 +159,40 @@ class Run:
         first, second = jax.random.split(jax.random.key(settings.seed))
         hidden = [settings.width, settings.width]
         parameters = {
-            "policy": layers(first, [inputs, *hidden, outputs], 0.01),
+            "policy": policy_layers(first, [inputs, *hidden], settings.choices, outputs),
             "value": layers(second, [inputs, *hidden, 1], 1.0),
-            "spread": jnp.full(outputs, -0.5),
+            "spread": jnp.full((settings.choices, outputs), -0.5),
         }
         zeros = jax.tree.map(jnp.zeros_like, parameters)
         self.state = (parameters, zeros, zeros, jnp.zeros((), jnp.float32))
         self.mean, self.square, self.seen = np.zeros(inputs), np.ones(inputs), 1e-4
         self.done, self.updates = 0, 0
         self.observation, _ = self.env.reset(seed=settings.seed)
+        if settings.begin:
+            self._begin(Path(settings.begin))
+
+    def _begin(self, path: Path) -> None:
+        """With a policy from a file, and its scaling of observations."""
+        given = Policy.load(path)
+        with np.load(path) as found:
+            if "log_spread" not in found:
+                raise ValueError(f"{path}: no spreads beside the policy; clone.py writes them")
+            spread = found["log_spread"]
+        own = self.state[0]
+        weights = given.weights
+        if given.choices == 1:  # a file of one choice leaves its logit out
+            W, b = weights[-1]
+            weights = [*weights[:-1], (np.c_[np.zeros(len(W)), W], np.r_[0.0, b])]
+        if given.id != self.settings.id or len(given.mean) != len(self.mean):
+            raise ValueError(f"{path}: of another environment, {given.id}")
+        own["policy"] = [
+            (jnp.asarray(W, jnp.float32), jnp.asarray(b, jnp.float32)) for W, b in weights
+        ]
+        own["spread"] = jnp.asarray(spread, jnp.float32)
+        zeros = jax.tree.map(jnp.zeros_like, own)
+        self.state = (own, zeros, zeros, self.state[3])
+        self.mean, self.square = given.mean.copy(), given.spread**2 + given.mean**2
+        self.seen = 1e6
 
     def _scaled(self, observation: Any) -> Any:
         spread = np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
@@ -175,6 +236,8 @@ class Run:
         scaled, action, density, value = (np.concatenate([k[i] for k in kept]) for i in range(4))
         gain = np.concatenate(advantages)
         unit = (gain - gain.mean()) / (gain.std() + 1e-8)
+        if s.begin and self.updates < WARM:
+            unit = np.zeros_like(unit)
         data = (scaled, action, density, unit, gain + value)
         key = jax.random.fold_in(jax.random.key(s.seed + 2), self.updates)
         self.state = update(self.state, tuple(jnp.asarray(x, jnp.float32) for x in data), key)
@@ -186,8 +249,7 @@ class Run:
     def policy(self) -> Policy:
         """What has been learned so far."""
         spread = np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
-        weights = [(np.asarray(W), np.asarray(b)) for W, b in self.state[0]["policy"]]
-        return Policy(self.settings.id, weights, self.mean.copy(), spread)
+        return exported(self.settings.id, self.state[0], self.mean.copy(), spread)
 
     def save(self, path: Path) -> None:
         """The policy, with all that `resume` needs; written beside and then moved to its place."""
@@ -248,8 +310,7 @@ def main() -> None:
     )
     parser.add_argument("id")
     for field in dataclasses.fields(Settings)[1:]:
-        kind = float if isinstance(field.default, float) else int
-        parser.add_argument(f"--{field.name}", type=kind, default=field.default)
+        parser.add_argument(f"--{field.name}", type=type(field.default), default=field.default)
     parser.add_argument("--output", type=Path, default=Path("policy"))
     parser.add_argument("--resume", action="store_true")
     given = vars(parser.parse_args())

@@ -275,10 +275,17 @@ def test_policies_as_files(tmp_path) -> None:
     assert np.abs(policy(seen)).max() <= 1.0
     with pytest.raises(ValueError, match=r"^policy: expected 5 numbers"):
         policy(seen[:, :4])
+    # of two choices the likelier one, whatever the other is
+    bias = np.array([0.0, 1.0, 9.0, 9.0, 0.25, -0.5])
+    two = Policy(policy.id, [(np.zeros((5, 6)), bias)], np.zeros(5), np.ones(5), choices=2)
+    two.save(tmp_path / "two.npz")
+    assert np.array_equal(Policy.load(tmp_path / "two.npz")(seen), np.tile([0.25, -0.5], (3, 1)))
+    odd = Policy(policy.id, [(np.zeros((5, 5)), np.zeros(5))], np.zeros(5), np.ones(5), choices=2)
+    odd.save(tmp_path / "odd.npz")
     (tmp_path / "bad.npz").write_bytes((tmp_path / "policy.npz").read_bytes()[:200])
     np.savez(tmp_path / "other.npz", mean=np.zeros(3))
     wrong = Policy(policy.id, weights[:1], np.zeros(4), np.ones(4))
     wrong.save(tmp_path / "wrong.npz")
-    for name in ("bad", "other", "wrong"):
+    for name in ("bad", "other", "wrong", "odd"):
         with pytest.raises(ValueError, match=rf"{name}\.npz: no policy"):
             Policy.load(tmp_path / f"{name}.npz")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,11 +21,13 @@ from qdsim.planning.execution.plant import Plant, TransferOptions, second_order
 NAME = "qdsim/PlanarPushing-v0"
 
 
-def test_a_clone_pushes_towards_the_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clone_pushes_towards_the_goal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     clone = example("clone")
     task, options = published(NAME, pool=64)
-    policy = clone.fit(demonstrations(task, 100, options, candidates=32), NAME, epochs=25)
+    data = demonstrations(task, 100, options, candidates=32)
+    policy, spread = clone.fit(data, NAME, epochs=25, choices=4)
+    assert policy.choices == 4 and spread.shape == (4, 4)
     rules = Rules(task, options)
     seeds = np.arange(5000, 5200, dtype=np.uint64)
     cloned, random = (rules.draw(seeds, np.zeros(200, np.uint64)) for _ in range(2))
@@ -34,6 +37,20 @@ def test_a_clone_pushes_towards_the_goal(monkeypatch: pytest.MonkeyPatch) -> Non
         rules.play(random, np.random.default_rng(0).uniform(-1.0, 1.0, (200, rules.action_size)))
     assert np.mean(cloned.potential > before) > 0.85
     assert np.median(cloned.potential) > np.median(random.potential) + 1.0
+    # reinforcement learning begins where cloning ended
+    path = tmp_path / "cloned.npz"
+    policy.save(path, log_spread=spread)
+    ppo = sys.modules["ppo"]
+    settings = ppo.Settings(NAME, steps=512, envs=64, length=8, begin=str(path))
+    begun = ppo.train(settings, tmp_path / "further", quiet=True, pool=64).policy
+    seen = np.random.default_rng(0).standard_normal((5, len(policy.mean)))
+    assert np.allclose(begun(seen), policy(seen), atol=0.02)  # the first updates are the value's
+    policy.save(path)
+    with pytest.raises(ValueError, match=r"cloned\.npz: no spreads"):
+        ppo.Run(settings, pool=64)
+    Policy("other", policy.weights, policy.mean, policy.spread, 4).save(path, log_spread=spread)
+    with pytest.raises(ValueError, match="of another environment, other"):
+        ppo.Run(settings, pool=64)
 
 
 @pytest.mark.parametrize("friction", [0.3, 0.7])

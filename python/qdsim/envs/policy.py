@@ -24,12 +24,15 @@ class Policy:
         id: of the environment that it was trained in.
         weights: matrices and biases of its layers, tanh between them.
         mean, spread: observations are taken relative to these, and clipped to 10.
+        choices: of actions that the last layer gives. With more than one it begins with a number for each, and the action
+            with the largest is taken: between two good pushes, at two sides of a box, there need not be a good one.
     """
 
     id: str
     weights: list[tuple[Array, Array]]
     mean: Array
     spread: Array
+    choices: int = 1
 
     def __call__(self, observation: Array) -> Array:
         """Actions (..., k) in [-1, 1] of observations (..., n).
@@ -45,11 +48,17 @@ class Policy:
         for W, b in self.weights[:-1]:
             x = np.tanh(x @ W + b)
         W, b = self.weights[-1]
-        return np.asarray(np.clip(x @ W + b, -1.0, 1.0), np.float64)
+        x = x @ W + b
+        if self.choices > 1:
+            best = x[..., : self.choices].argmax(axis=-1)[..., None, None]
+            actions = x[..., self.choices :].reshape(*x.shape[:-1], self.choices, -1)
+            x = np.take_along_axis(actions, best, axis=-2)[..., 0, :]
+        return np.asarray(np.clip(x, -1.0, 1.0), np.float64)
 
     def save(self, path: str | os.PathLike[str], **more: Any) -> None:
         """Write it, with more arrays beside, as NPZ: whole or not at all."""
         arrays: dict[str, Any] = {"id": np.array(self.id), "mean": self.mean, "spread": self.spread}
+        arrays["choices"] = np.array(self.choices)
         for k, (W, b) in enumerate(self.weights):
             arrays[f"weight_{k}"], arrays[f"bias_{k}"] = W, b
         with replacing(path) as file:
@@ -66,11 +75,14 @@ class Policy:
             with np.load(path, allow_pickle=False) as found:
                 count = sum(name.startswith("weight_") for name in found)
                 weights = [(found[f"weight_{k}"], found[f"bias_{k}"]) for k in range(count)]
-                policy = cls(str(found["id"]), weights, found["mean"], found["spread"])
+                choices = int(found["choices"]) if "choices" in found else 1
+                policy = cls(str(found["id"]), weights, found["mean"], found["spread"], choices)
         except (KeyError, zipfile.BadZipFile, EOFError, ValueError) as error:
             raise ValueError(f"{os.fspath(path)}: no policy ({error})") from None
         sizes = [len(policy.mean), *(len(b) for _, b in policy.weights)]
         fits = all(W.shape == s for (W, _), s in zip(policy.weights, itertools.pairwise(sizes)))
+        # of several choices, a number for each and then the actions
+        fits &= choices == 1 or (choices > 1 and sizes[-1] > choices and sizes[-1] % choices == 0)
         if not policy.weights or not fits or policy.spread.shape != policy.mean.shape:
             raise ValueError(f"{os.fspath(path)}: no policy (layers that do not fit each other)")
         return policy
