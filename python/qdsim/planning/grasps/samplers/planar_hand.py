@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,18 +12,23 @@ from numpy.typing import NDArray
 
 from qdsim.arguments import MOST_COUNT, fields, instance, integer, number
 from qdsim.array_type import Array
+from qdsim.batch import body_poses, pair_distances
 from qdsim.model import Model
 
 __all__ = ["PlanarHandSampler"]
 
 DOWN, STRAIGHT = math.pi / 2, 0.0
+_CLEAR = 1e-3
+"""m; pairs further apart than this are left out by their bounds."""
+
+_Shares = Callable[[NDArray[np.intp], int], Array]
 
 
 class _Finger(NamedTuple):
     """One finger: the sign of its side, its base in the world and where its joints lie in q."""
 
     sign: float  # -1 left, +1 right: joint angles and the y axis are mirrored
-    base: Array  # (2,) y and z, m
+    base: Array  # (n, 2) y and z in every configuration, m
     first: int  # index of joint 1 in q; joint 2 follows
     limits: Array  # (2, 2) lower and upper of both joints, rad
 
@@ -70,10 +76,19 @@ class PlanarHandSampler:
         """The pinch ``(nq,)`` at the object's pose whose tips are a share (1 + x) / 2 of the way along what they can
         reach, ``x`` (2,) in [-1, 1], or as near to that as the fingers get, of `draws` places; None if nowhere.
         """
-        wanted = 0.5 * (1.0 + np.asarray(x)[:, None])
-        shares = np.append(wanted, np.tile(np.linspace(0.0, 1.0, self.draws), (2, 1)), axis=1)
-        order = np.argsort(np.abs(shares - wanted), axis=1, kind="stable")
-        return self._pinched(model, q, np.take_along_axis(shares, order, axis=1))
+        found, good = self.place_batch(model, q[None], np.asarray(x)[None])
+        return found[0] if good[0] else None
+
+    def place_batch(self, model: Model, q: Array, x: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """The same for configurations (n, nq) and numbers (n, 2): configurations, and which are pinches."""
+        wanted = 0.5 * (1.0 + x)
+        grid = np.linspace(0.0, 1.0, self.draws)
+
+        def nearest_first(rows: NDArray[np.intp], side: int) -> Array:
+            order = np.argsort(np.abs(grid - wanted[rows, side, None]), axis=1, kind="stable")
+            return grid[order]
+
+        return self._pinched(model, q, wanted, nearest_first)
 
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A new configuration ``(nq,)`` with the object unmoved, or None if neither grasp
@@ -87,7 +102,7 @@ class PlanarHandSampler:
 
     def envelop(self, model: Model, q: Array) -> Array | None:
         """The enveloping grasp at the object's pose, or None. Deterministic."""
-        _, left, right = self._scene(model, q)
+        _, left, right = self._scene(model, np.asarray(q)[None])
         result = np.array(q)
         for finger in (left, right):  # out of the way: pointing down
             self._put(result, finger, DOWN, STRAIGHT)
@@ -99,85 +114,145 @@ class PlanarHandSampler:
         for finger in (left, right):
             if not _within(result[finger.first : finger.first + 2], finger.limits):
                 return None
-        return result if _free(model, result) else None
+        return result if _free(model, result[None])[0] else None
 
     def pinch(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A random pinch at the object's pose, or None."""
-        return self._pinched(model, q, rng.random((2, self.draws)))
+        shares = rng.random((2, self.draws))
 
-    def _pinched(self, model: Model, q: Array, shares: Array) -> Array | None:
-        """The pinch whose left and right tips are the first of these shares (2, k) of what they reach that are free."""
-        centre, left, right = self._scene(model, q)
-        alone, result = np.array(q), np.array(q)
-        for finger, other, share in ((left, right, shares[0]), (right, left, shares[1])):
+        def later(rows: NDArray[np.intp], side: int) -> Array:
+            return np.tile(shares[side, 1:], (len(rows), 1))
+
+        found, good = self._pinched(model, q[None], shares[None, :, 0], later)
+        return found[0] if good[0] else None
+
+    def _pinched(
+        self, model: Model, q: Array, first: Array, later: _Shares
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Pinches of q (n, nq) whose left and right tips are the first of some shares of what they reach that are free,
+        and which are pinches (n,).
+
+        Args:
+            model, q: as of `place_batch`.
+            first: (n, 2) the shares to try first.
+            later: shares (rows, k) to try at these rows after that, of the left (0) or the right finger (1).
+        """
+        centre, *fingers = self._scene(model, q)
+        result, good = q.copy(), np.ones(len(q), dtype=bool)
+        for side, (finger, other) in enumerate(zip(fingers, reversed(fingers))):
             own = slice(finger.first, finger.first + 2)
-            reach = self._reachable_angles(finger, centre)
-            if reach is None:
-                return None
-            angles = reach[0] + share * (reach[1] - reach[0])
-            places = centre + self.tip_distance * np.array([np.cos(angles), np.sin(angles)]).T
+            low, high, reachable = self._reachable_angles(finger, centre)
+            good &= reachable
+            alone = q.copy()
             self._put(alone, other, STRAIGHT, STRAIGHT)
-            candidates = self._inverse_kinematics(finger, places)
-            for joints in candidates[_within(candidates, finger.limits)]:
-                alone[own] = joints
-                if _free(model, alone):
-                    result[own] = joints
-                    break
-            else:
-                return None
-        return result if _free(model, result) else None
+
+            def free(
+                rows: NDArray[np.intp],
+                shares: Array,
+                finger: _Finger = finger,
+                alone: Array = alone,
+                low: Array = low,
+                span: Array = high - low,
+            ) -> tuple[Array, NDArray[np.bool_]]:
+                angles = low[rows, None] + shares * span[rows, None]
+                return self._first_free(model, alone[rows], finger, rows, centre[rows], angles)
+
+            left = np.flatnonzero(good)
+            joints, found = free(left, first[left, side, None])
+            result[left, own] = joints
+            again = left[~found]
+            if len(again):
+                joints, found = free(again, later(again, side))
+                result[again, own] = joints
+                good[again] = found
+        good[good] = _free(model, result[good])
+        result[~good] = q[~good]
+        return result, good
+
+    def _first_free(
+        self,
+        model: Model,
+        q: Array,
+        finger: _Finger,
+        rows: NDArray[np.intp],
+        centre: Array,
+        angles: Array,
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Joints (n, 2) of a finger in q (n, nq) that put its tip at the first of angles (n, k) around centres (n, 2)
+        where nothing penetrates, and where there is one (n,); ``rows`` are those of the finger's base.
+        """
+        around = np.stack((np.cos(angles), np.sin(angles)), axis=-1)
+        places = centre[:, None] + self.tip_distance * around
+        joints, reached = self._inverse_kinematics(finger, finger.base[rows, None], places)
+        which = np.flatnonzero(reached & _within(joints, finger.limits))
+        trial = q[which // angles.shape[1]]
+        trial[:, finger.first : finger.first + 2] = joints.reshape(-1, 2)[which]
+        free = np.zeros(angles.shape, dtype=bool)
+        free.reshape(-1)[which] = _free(model, trial)
+        best = free.argmax(axis=1)
+        return joints[np.arange(len(q)), best], np.asarray(free.any(axis=1))
 
     def _scene(self, model: Model, q: Array) -> tuple[Array, _Finger, _Finger]:
-        """Centre ``(2,)`` of the disc, and the fingers."""
-        pos, _ = model.body_poses(q)
+        """Centres ``(n, 2)`` of the disc in q ``(n, nq)``, and the fingers."""
+        pos, _ = body_poses(model, q, threads=1)
         left, right = (
             _Finger(
                 sign,
-                pos[model.body_names.index(base), 1:],
+                pos[:, model.body_index(base), 1:],
                 model.slice_q(joint).start,
                 model.joint_range[model.joint_names.index(joint) :][:2].T,
             )
             for sign, base, joint in zip((-1.0, 1.0), self.bases, self.joints)
         )
-        return pos[model.body_names.index(self.object), 1:], left, right
+        return pos[:, model.body_index(self.object), 1:], left, right
 
-    def _reachable_angles(self, finger: _Finger, centre: Array) -> tuple[float, float] | None:
-        """Between which directions from the disc's centre a fingertip can reach, on its own side."""
+    def _reachable_angles(
+        self, finger: _Finger, centre: Array
+    ) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Between which directions (n,) from the disc's centres (n, 2) a fingertip can reach, on its own side, and
+        whether there are any.
+        """
         to_base = finger.base - centre
-        b = math.hypot(*to_base)
+        b = np.hypot(to_base[:, 0], to_base[:, 1])
         r, reach = self.tip_distance, sum(self.link_lengths)
-        cosine = (r * r + b * b - reach * reach) / (2.0 * r * b) if b > 0.0 else 2.0
-        if not -1.0 <= cosine <= 1.0:
-            return None
-        middle, half = math.atan2(to_base[1], to_base[0]), math.acos(cosine)
+        cosine = np.where(b > 0.0, (r * r + b * b - reach * reach), 2.0) / np.where(
+            b > 0.0, 2.0 * r * b, 1.0
+        )
+        middle, half = (
+            np.arctan2(to_base[:, 1], to_base[:, 0]),
+            np.arccos(np.clip(cosine, -1.0, 1.0)),
+        )
         below = -math.pi / 2  # straight below the disc the sides meet
         low, high = middle - half, middle + half
-        low, high = (low, min(high, below)) if finger.sign < 0.0 else (max(low, below), high)
-        return (low, high) if low < high else None
+        if finger.sign < 0.0:
+            high = np.minimum(high, below)
+        else:
+            low = np.maximum(low, below)
+        return low, high, np.asarray((np.abs(cosine) <= 1.0) & (low < high))
 
-    def _inverse_kinematics(self, finger: _Finger, places: Array) -> Array:
-        """Joint angles ``(k, 2)`` that bring the fingertip to ``places`` ``(N, 2)``, unreachable
-        ones left out.
+    def _inverse_kinematics(
+        self, finger: _Finger, base: Array, places: Array
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Joint angles ``(..., 2)`` that bring the fingertip to ``places`` ``(..., 2)``, and which it reaches.
 
         The elbow bends inwards. The left finger is the right one in a mirror: y and both angles
         change sign.
         """
         l1, l2 = self.link_lengths
-        y = finger.sign * (places[:, 0] - finger.base[0])
-        z = places[:, 1] - finger.base[1]
+        y = finger.sign * (places[..., 0] - base[..., 0])
+        z = places[..., 1] - base[..., 1]
         bend = (y * y + z * z - l1 * l1 - l2 * l2) / (2.0 * l1 * l2)
-        keep = np.abs(bend) <= 1.0
-        y, z = y[keep], z[keep]
-        second = np.arccos(bend[keep])
+        second = np.arccos(np.clip(bend, -1.0, 1.0))
         first = np.arctan2(z, y) - np.arctan2(l2 * np.sin(second), l1 + l2 * np.cos(second))
         first = (first + math.pi) % (2.0 * math.pi) - math.pi
-        angles: Array = np.array([first, second]).T
-        return finger.sign * angles
+        angles = finger.sign * np.stack((first, second), axis=-1)
+        return angles, np.asarray(np.abs(bend) <= 1.0)
 
     @staticmethod
     def _put(q: Array, finger: _Finger, down: float, fold: float) -> None:
-        q[finger.first] = -finger.sign * down
-        q[finger.first + 1] = finger.sign * fold
+        """In place, of one configuration or many."""
+        q[..., finger.first] = -finger.sign * down
+        q[..., finger.first + 1] = finger.sign * fold
 
     def _close(self, model: Model, q: Array, index: int, clear: float, closed: float) -> None:
         """Moves one joint from ``clear`` towards ``closed`` for as long as nothing penetrates, in
@@ -185,7 +260,7 @@ class PlanarHandSampler:
         """
         while abs(closed - clear) > self.resolution:
             q[index] = 0.5 * (clear + closed)
-            if _free(model, q):
+            if _free(model, q[None])[0]:
                 clear = float(q[index])
             else:
                 closed = float(q[index])
@@ -196,5 +271,7 @@ def _within(angles: Array, limits: Array) -> NDArray[np.bool_]:
     return np.asarray(((angles >= limits[0]) & (angles <= limits[1])).all(axis=-1))
 
 
-def _free(model: Model, q: Array) -> bool:
-    return len(model.collide(q, 0.0)) == 0
+def _free(model: Model, q: Array) -> NDArray[np.bool_]:
+    """Which of configurations (n, nq) have no pair that touches or penetrates."""
+    distances = pair_distances(model, q, _CLEAR, threads=1)
+    return np.asarray(np.all(distances > 0.0, axis=1))
