@@ -148,6 +148,21 @@ def test_observations_know_no_whole_turns() -> None:
     assert (angle <= np.pi + 1e-9).all() and (shift > 0.0).all()
 
 
+def test_hands_see_where_in_the_world_the_object_is() -> None:
+    """A pusher that reaches everywhere need not; fingers with a base do different things at different places."""
+    for name, seen in ((FEW[0], False), (FEW[1], True)):
+        task, options = published(name, **SMALL)
+        env = TaskVectorEnv(task, 2, options)
+        env.reset(seed=0)
+        here, moved = env._players, env.rules.observe(env._players)
+        shift = np.zeros(task.model.nv)
+        shift[task.space.v[0]] = 0.01
+        q = np.array([task.model.integrate(q, shift) for q in here.q])
+        goal = np.array([task.model.integrate(q, shift) for q in here.goals.q])
+        there = env.rules.begin(q, goal, {})
+        assert np.allclose(env.rules.observe(there), moved, atol=1e-9) != seen
+
+
 class HalfSampler(samplers.BoxSideSampler):
     """Refuses half of the outline."""
 

@@ -43,8 +43,9 @@ class Viewer:
         names: of the columns, once it is known which change.
     """
 
-    def __init__(self, task: Task, with_robot: bool, threads: int) -> None:
-        self.task, self.with_robot, self.threads = task, with_robot, threads
+    def __init__(self, task: Task, with_world: bool, with_robot: bool, threads: int) -> None:
+        self.task, self.threads = task, threads
+        self.with_world, self.with_robot = with_world, with_robot
         model = task.model
         self.body = model.body_names.index(task.object)
         robot = robot_bodies(model)
@@ -108,15 +109,18 @@ class Viewer:
             np.log1p(turn / task.rotation_tolerance)[:, None],
             relative[:, :, :2].reshape(-1, 6),
         ]
+        if self.with_world:
+            parts += [
+                pos / task.length,
+                rot[:, :, :2].reshape(-1, 6),
+                (goals.pos - pos) / task.length,
+            ]
         if self.with_robot:
             tips = poses.pos[:, self.tips] - pos[:, None]
             near = np.matmul(tips, rot)
             joints = q[:, task.model.actuated_q]
             here = task.model.command_from(q)
             parts += [
-                pos / task.length,
-                rot[:, :, :2].reshape(-1, 6),
-                (goals.pos - pos) / task.length,
                 near.reshape(len(q), -1) / task.length,
                 tips.reshape(len(q), -1) / task.length,
                 (joints[:, self.bounded] - self.middle) / self.half,
@@ -139,13 +143,16 @@ class Viewer:
             "log angle",
             *six("goal's rotation from object"),
         ]
-        if self.with_robot:
-            model = self.task.model
-            tips = [model.body_names[b] for b in self.tips]
+        if self.with_world:
             names += [
                 *axes("object, lengths"),
                 *six("object's rotation"),
                 *axes("goal from object in the world, lengths"),
+            ]
+        if self.with_robot:
+            model = self.task.model
+            tips = [model.body_names[b] for b in self.tips]
+            names += [
                 *(name for tip in tips for name in axes(f"{tip} from object, lengths")),
                 *(name for tip in tips for name in axes(f"{tip} in the world, lengths")),
                 *(f"joint of {model.actuator_names[i]}, of its range" for i in self.bounded),

@@ -34,9 +34,14 @@ class Moved:
 
 
 class Moves(Protocol):
-    """Actions of one kind; `size` numbers in [-1, 1] each."""
+    """Actions of one kind; `size` numbers in [-1, 1] each.
+
+    `in_world`: whether what they do depends on where in the world the object is; strokes that are told relative to it,
+    by a robot that reaches everywhere, do not.
+    """
 
     size: int
+    in_world: bool
 
     def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved: ...
 
@@ -58,6 +63,8 @@ def _scale(task: Task, options: EnvOptions) -> float:
 
 class Commands:
     """The robot where it is, plus a bounded change."""
+
+    in_world = True
 
     def __init__(self, task: Task, options: EnvOptions) -> None:
         self.task, self.options = task, options
@@ -99,6 +106,7 @@ class _Pushes:
         self.place_size = int(sampler.parameters)
         self.stroke_size = int(getattr(sampler, "stroke_parameters", task.model.nu))
         self.size = self.place_size + self.stroke_size
+        self.in_world = not hasattr(sampler, "stroke")
         self.scale = _scale(task, options)
         self.steps = options.sub_steps or 4
 

@@ -74,7 +74,9 @@ class Rules:
         self.task = instance("task", task, Task)
         self.options = instance("options", options, EnvOptions)
         self.moves = moves_of(task, options)
-        self.viewer = Viewer(task, options.action == "command", options.threads)
+        self.viewer = Viewer(
+            task, self.moves.in_world, options.action == "command", options.threads
+        )
         self.action_size = self.moves.size
         self.horizon = options.horizon or (40 if options.action == "push" else 64)
         box = (task.upper - task.lower)[~task.space.rotation]
