@@ -110,6 +110,56 @@ def test_optimality_of_random_programs(n: int, mu: float) -> None:
     assert worst < 1e-6
 
 
+def springs_that_hold_columns(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    """Rigid cones, and intervals behind them that alone keep some columns: without a force's spring the cost is flat."""
+    P = random_program(rng, n)
+    k = int(rng.integers(1, n + 1))
+    rigid = [(kind, dim) for kind, dim in P["cones"] if kind != "interval"]
+    keep = np.repeat([kind != "interval" for kind, _ in P["cones"]], [d for _, d in P["cones"]])
+    held = np.zeros((k, n))
+    held[np.arange(k), rng.permutation(n)[:k]] = rng.choice([1.0, 2.0, -1.0], k)
+    offset = rng.standard_normal(k) * 10.0 ** rng.uniform(-1, 1.5)
+    size = 10.0 ** rng.uniform(-2, 2, k)
+    R = np.where(rng.random(k) < 0.2, 0.0, 10.0 ** rng.uniform(-3, 3, k))
+    bends = (abs(held).sum(0) == 0) | (rng.random(n) < 0.3)
+    return P | {
+        "Q": np.diag(bends * 10.0 ** rng.uniform(-1, 1, n)),
+        "G": np.vstack([P["G"][keep], held]),
+        "g": np.append(P["g"][keep], offset),
+        "cones": [*rigid, ("interval", k)],
+        "C": np.zeros((0, n)),
+        "c": np.zeros(0),
+        "compliance": np.append(np.zeros(keep.sum()), R),
+        "compliance_eq": np.zeros(0),
+        "lower": -size * rng.choice([0.0, 1.0, INF], k, p=[0.2, 0.7, 0.1]),
+        "upper": size * rng.choice([0.5, 1.0, INF], k, p=[0.2, 0.7, 0.1]),
+    }
+
+
+def test_forces_at_their_ends_leave_columns_without_curvature() -> None:
+    """From scratch, and from the solution of a program nearby."""
+    rng = np.random.default_rng(11)
+    solved = limited = again = 0
+    for _ in range(400):
+        P = springs_that_hold_columns(rng, int(rng.integers(2, 10)))
+        try:
+            s = qdsim.solve_cone_program(**P)
+        except qdsim.SolverError as error:
+            assert error.info.status in ("unbounded", "infeasible", "numerical trouble")
+            continue
+        k = P["cones"][-1][1]
+        solved += 1
+        limited += int(((s.dual[-k:] == P["lower"]) | (s.dual[-k:] == P["upper"])).any())
+        assert misses(P, s) < 1e-6
+        near = P | {"b": P["b"] + 1e-3 * rng.standard_normal(len(P["b"]))}
+        try:
+            assert misses(near, qdsim.solve_cone_program(**near, warm_start=s)) < 1e-6
+            again += 1
+        except qdsim.SolverError as error:
+            assert error.info.status in ("unbounded", "numerical trouble")
+    assert solved > 200 and limited > 100 and again > 200
+
+
 def clarabel_x(P: dict[str, Any]) -> NDArray[np.float64]:
     """The minimiser of the Moreau envelopes written out: min over x, v and s, t >= 0 of 1/2 x'Qx + b'x + 1/2 |v|^2 -
     lower's + upper't with w + sqrt(R) v in K, or = s - t for intervals."""

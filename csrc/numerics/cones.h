@@ -29,6 +29,11 @@ typedef struct cone_group {
   int cone;
 } cone_group;
 
+/* Its lanes have a slack and a multiplier of their own. */
+static inline int group_is_cone(const cone_group *group) {
+  return group->kind == GROUP_ORTHANT || group->kind == GROUP_LORENTZ;
+}
+
 /* Vectors over cones are scratch of one call, except weight and target. */
 typedef struct cone_product {
   int group_count;

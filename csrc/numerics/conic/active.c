@@ -40,7 +40,11 @@ int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, cons
       const double root = conic_hard_root(workspace, cone);
       set_direction(workspace, group, c, dual);
       const int state = c < group->count ? workspace->active.state[cone] : CONE_OPEN;
-      if (state == CONE_STICK) {
+      if (group->kind == GROUP_INTERVAL) {
+        const double own = c < group->count ? conic_ends_root(workspace, c, root) : 0.0;
+        conic_set_stiffness(workspace, cone, own, own, own, state == CONE_STICK,
+                            state == CONE_STICK);
+      } else if (state == CONE_STICK) {
         conic_set_stiffness(workspace, cone, root, root, root, 1, 1);
       } else if (state == CONE_SLIDE) {
         conic_set_stiffness(workspace, cone, root, 0.0,

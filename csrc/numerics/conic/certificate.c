@@ -339,11 +339,13 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
   const cone_product *product = &workspace->product;
   scales s = {.weakest_row = HUGE_VAL};
   double strongest = 0.0;
+  const int with_push = workspace->ends.count > 0 && workspace->program.exact;
   for (int k = 0; k < workspace->program.column_count; ++k) {
     if (workspace->program.column_of[k] < 0) {
       continue;
     }
-    const double b = fabs(workspace->program.b[k]);
+    const double own = workspace->program.b[k];
+    const double b = fabs(with_push ? own - workspace->ends.push[k] : own);
     s.b_scaled = larger(s.b_scaled, b);
     if (workspace->program.definite ||
         conic_curvature(workspace, workspace->program.column_of[k]) > 0.0) {
@@ -374,7 +376,7 @@ static scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_p
   } else if (s.offset <= NO_OFFSET * s.free) {
     s.reach = FREE_SHARE * s.free;
   }
-  s.b = max_norm(program->b, program->variable_count);
+  s.b = with_push ? workspace->ends.largest_push : max_norm(program->b, program->variable_count);
   return s;
 }
 

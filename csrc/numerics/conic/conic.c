@@ -158,8 +158,9 @@ static int late_start_suits(const conic_task *task) {
 
 static outcome run_late_start(conic_task *task) { return polish_start(task, HUGE_VAL); }
 
+/* Forces of intervals at their ends are for the path: what cuts find without ends is far off. */
 static int cuts_suit(const conic_task *task) {
-  return is_open(task) && task->polish &&
+  return is_open(task) && task->polish && task->workspace->ends.count == 0 &&
          !(task->workspace->program.definite && conic_wants_path(task->workspace));
 }
 
@@ -254,8 +255,8 @@ static outcome run_path_end(conic_task *task) {
 }
 
 static int multipliers_suit(const conic_task *task) {
-  return task->workspace->program.exact && (is_open(task) || task->so_far == INFEASIBLE) &&
-         task->units == 0;
+  return task->workspace->program.exact && task->workspace->ends.count == 0 &&
+         (is_open(task) || task->so_far == INFEASIBLE) && task->units == 0;
 }
 
 static outcome run_multipliers(conic_task *task) {

@@ -8,11 +8,12 @@
 
 void ends_lay_out(interval_ends *ends, size_t lane_count, size_t columns, arena *a) {
   double **over_lanes[] = {&ends->compliance, &ends->lower, &ends->upper, &ends->has_lower,
-                           &ends->has_upper};
+                           &ends->has_upper,  &ends->least, &ends->most};
   for (size_t k = 0; k < sizeof over_lanes / sizeof over_lanes[0]; ++k) {
     *over_lanes[k] = arena_doubles(a, lane_count);
   }
   ends->spring = arena_doubles(a, columns);
+  ends->push = arena_doubles(a, columns);
 }
 
 /* Where lane c of each kind stands. */
@@ -30,7 +31,19 @@ static lane_place place_of(const qd_cone_workspace *workspace, int c) {
                       row->cone + c, low->cone + c, high->cone + c};
 }
 
+/* A force between its ends. */
+static double within_ends(const interval_ends *ends, int c, double force) {
+  return smaller(larger(force, ends->least[c]), ends->most[c]);
+}
+
 /* ------------------------------------------------------------ loading */
+
+void conic_ends_clear_padding(qd_cone_workspace *workspace) {
+  interval_ends *ends = &workspace->ends;
+  for (int c = ends->count; c < workspace->product.groups[ends->rows].padded; ++c) {
+    ends->compliance[c] = ends->least[c] = ends->most[c] = 0.0;
+  }
+}
 
 void conic_ends_place(qd_cone_workspace *workspace, int row, double offset, double target) {
   interval_ends *ends = &workspace->ends;
@@ -42,8 +55,11 @@ void conic_ends_place(qd_cone_workspace *workspace, int row, double offset, doub
   workspace->program.slot_of[row] = at.row;
   workspace->program.g[at.row] = offset;
   ends->compliance[c] = soft->compliance[row];
+  ends->any_rigid |= !(soft->compliance[row] > 0.0);
   ends->has_lower[c] = lower > -HUGE_VAL;
   ends->has_upper[c] = upper < HUGE_VAL;
+  ends->least[c] = lower;
+  ends->most[c] = upper;
   ends->lower[c] = lower > -HUGE_VAL ? lower : 0.0;
   ends->upper[c] = upper < HUGE_VAL ? upper : 0.0;
   product->weight[at.row_cone] = 0.0;
@@ -65,8 +81,13 @@ void conic_ends_find_springs(qd_cone_workspace *workspace) {
     if (lane < 0 || lane >= group->count || !(soft->compliance[row] > 0.0)) {
       continue;
     }
+    const uint64_t *mask = conic_row_mask(workspace, row);
     for (int tile = 0; 4 * tile < workspace->program.variable_count; ++tile) {
-      if (!(conic_row_mask(workspace, row)[tile / 64] >> tile % 64 & 1)) {
+      if (mask[tile / 64] >> tile % 64 == 0) {
+        tile |= 63;
+        continue;
+      }
+      if (!(mask[tile / 64] >> tile % 64 & 1)) {
         continue;
       }
       const double *entry = source_tile(&workspace->program.source_G, row, tile);
@@ -75,6 +96,26 @@ void conic_ends_find_springs(qd_cone_workspace *workspace) {
         ends->spring[j] += a * a / soft->compliance[row];
       }
     }
+  }
+}
+
+void conic_ends_find_push(qd_cone_workspace *workspace) {
+  const interval_ends *ends = &workspace->ends;
+  double *force = workspace->work.row2; /* padded lanes stay zero */
+  memset(ends->push, 0, (size_t)workspace->program.column_count * sizeof(double));
+  for (int c = 0; c < ends->count; ++c) {
+    const int at = place_of(workspace, c).row;
+    if (ends->compliance[c] > 0.0) {
+      force[at] = within_ends(ends, c, -workspace->program.g[at] / ends->compliance[c]);
+    }
+  }
+  tiles_add_transposed(&workspace->system, workspace->system.G, force, ends->push);
+  memset(force, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  workspace->ends.largest_push = 0.0;
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    const double all =
+        (workspace->program.b[k] - ends->push[k]) / workspace->program.column_scale[k];
+    workspace->ends.largest_push = larger(workspace->ends.largest_push, fabs(all));
   }
 }
 
@@ -225,12 +266,200 @@ void conic_ends_start(qd_cone_workspace *workspace, const double *w, double stif
   }
 }
 
+/* ------------------------------------------------------------ active sets of exact programs */
+
+int conic_ends_are_springs(const qd_cone_workspace *workspace, const double *w, double *dual) {
+  const interval_ends *ends = &workspace->ends;
+  int springs = !ends->any_rigid;
+  for (int c = 0; c < ends->count; ++c) {
+    const int at = place_of(workspace, c).row;
+    dual[at] = ends->compliance[c] > 0.0 ? -w[at] / ends->compliance[c] : 0.0;
+    springs &= dual[at] == within_ends(ends, c, dual[at]);
+  }
+  return springs;
+}
+
+/* The states of four rows from their multipliers before they are projected. */
+LANES_INLINE void state_lanes(const interval_ends *ends, int c, const lanes *above,
+                              const lanes *below, const lanes *beyond, double force, lanes *state) {
+  const lanes open_state = {CONE_OPEN, CONE_OPEN, CONE_OPEN, CONE_OPEN};
+  const lanes stick_state = {CONE_STICK, CONE_STICK, CONE_STICK, CONE_STICK};
+  const lanes slide_state = {CONE_SLIDE, CONE_SLIDE, CONE_SLIDE, CONE_SLIDE};
+  const lanes weak_state = {CONE_WEAK, CONE_WEAK, CONE_WEAK, CONE_WEAK};
+  const lane_bits is_soft = LANES_OF(ends->compliance + c) > 0.0;
+  const lane_bits inside = (*above > 0.0) & (*below > 0.0);
+  const lane_bits strict =
+      (inside & (*above > force) & (*below > force)) | (-*above > *beyond) | (-*below > *beyond);
+  lanes_choose(state, &is_soft, &slide_state, &stick_state);
+  lanes_choose(state, &inside, state, &open_state);
+  lanes_choose(state, &strict, state, &weak_state);
+}
+
+LANES_INLINE void project_four(qd_cone_workspace *workspace, int c, const double *w,
+                               const double *dual, double *z, double *projected, lanes *change) {
+  const interval_ends *ends = &workspace->ends;
+  const cone_group *group = workspace->product.groups + ends->rows;
+  const int at = group->slot + c, cone = group->cone + c;
+  const lanes zero = {0.0, 0.0, 0.0, 0.0}, one = {1.0, 1.0, 1.0, 1.0};
+  const lanes R = LANES_OF(ends->compliance + c), r = LANES_OF(workspace->polish.split + cone);
+  const lanes least = LANES_OF(ends->least + c), most = LANES_OF(ends->most + c);
+  const lane_bits is_soft = R > 0.0, is_rigid = ~is_soft;
+  lanes own, spring, value, part, root, hard, beyond, state;
+  lanes_choose(&own, &is_soft, &R, &one);
+  spring = -LANES_OF(w + at) / own;
+  value = LANES_OF(dual + at) - r * LANES_OF(w + at);
+  lanes_choose(&value, &is_soft, &spring, &value);
+  LANES_AT(z + at) = value;
+  const lane_bits low = value <= least, high = value >= most, inside = ~(low | high);
+  lanes_choose(&part, &low, &least, &value);
+  lanes_choose(&part, &high, &most, &part);
+  LANES_AT(projected + at) = part;
+  const lanes moved = LANES_OF(dual + at) - part, against = -moved;
+  lanes_larger(change, &moved, &against);
+  *change /= r;
+  hard = (lanes){conic_hard_root(workspace, cone), conic_hard_root(workspace, cone + 1),
+                 conic_hard_root(workspace, cone + 2), conic_hard_root(workspace, cone + 3)};
+  lanes_sqrt(&root, &own);
+  root = 1.0 / root;
+  lanes_choose(&root, &is_soft, &root, &hard);
+  lanes_choose(&root, &inside, &root, &zero);
+  LANES_AT(workspace->active.rows.diagonal + cone) = root;
+  LANES_AT(workspace->active.stiffness.diagonal + cone) = root * root;
+  const lane_bits held = inside & is_rigid;
+  lanes_choose(&hard, &held, &one, &zero);
+  LANES_AT(workspace->active.hard.diagonal + cone) = hard;
+  const lanes length = {1.0, 1.0, 1.0, 1.0}, above = value - least, below = most - value;
+  beyond = WEAK * workspace->units.length * length;
+  spring = beyond / own;
+  beyond *= r;
+  lanes_choose(&beyond, &is_soft, &spring, &beyond);
+  state_lanes(ends, c, &above, &below, &beyond, WEAK * workspace->units.force, &state);
+  for (int k = 0; k < LANE_COUNT; ++k) {
+    const int now = (int)state[k];
+    workspace->active.changed |= c + k < ends->count && workspace->active.state[cone + k] != now;
+    workspace->active.state[cone + k] = now;
+  }
+}
+
+QD_CLONES
+void conic_ends_project(qd_cone_workspace *workspace, const double *w, const double *dual,
+                        double *z, double *projected, double *change) {
+  const interval_ends *ends = &workspace->ends;
+  lanes worst = {0.0, 0.0, 0.0, 0.0}, own;
+  for (int c = 0; c < workspace->product.groups[ends->rows].padded; c += LANE_COUNT) {
+    project_four(workspace, c, w, dual, z, projected, &own);
+    lanes_larger(&worst, &own, &worst);
+  }
+  *change = larger(larger(worst[0], worst[1]), larger(worst[2], worst[3]));
+}
+
+void conic_ends_hold(const qd_cone_workspace *workspace, const double *projected, double *offset,
+                     double *held) {
+  const interval_ends *ends = &workspace->ends;
+  for (int c = 0; c < ends->count; ++c) {
+    const lane_place at = place_of(workspace, c);
+    if (workspace->active.stiffness.diagonal[at.row_cone] == 0.0) {
+      held[at.row] = projected[at.row];
+    } else if (ends->compliance[c] > 0.0) {
+      offset[at.row] = held[at.row] = 0.0;
+    }
+  }
+}
+
+void conic_ends_keep(qd_cone_workspace *workspace) {
+  const interval_ends *ends = &workspace->ends;
+  for (int c = 0; c < ends->count; ++c) {
+    const lane_place at = place_of(workspace, c);
+    if (ends->compliance[c] > 0.0) {
+      workspace->polished.slack[at.row] =
+          workspace->newton.slack[at.row] * workspace->polish.split[at.row_cone];
+    }
+  }
+}
+
+void conic_ends_release(qd_cone_workspace *workspace) {
+  const interval_ends *ends = &workspace->ends;
+  for (int c = 0; c < workspace->product.groups[ends->rows].padded; ++c) {
+    const lane_place at = place_of(workspace, c);
+    conic_set_stiffness(workspace, at.low_cone, 0.0, 0.0, 0.0, 0, 0);
+    conic_set_stiffness(workspace, at.high_cone, 0.0, 0.0, 0.0, 0, 0);
+    workspace->active.state[at.low_cone] = workspace->active.state[at.high_cone] = CONE_OPEN;
+  }
+}
+
+void conic_ends_read_states(qd_cone_workspace *workspace, const double *dual) {
+  const interval_ends *ends = &workspace->ends;
+  conic_ends_release(workspace);
+  for (int c = 0; c < ends->count; ++c) {
+    const lane_place at = place_of(workspace, c);
+    const double force = WEAK * workspace->units.force;
+    const double above = dual[at.row] - ends->least[c], below = ends->most[c] - dual[at.row];
+    const cone_state inside = ends->compliance[c] > 0.0 ? CONE_SLIDE : CONE_STICK;
+    workspace->active.state[at.row_cone] = (int)(above > force && below > force ? inside
+                                                 : above <= 0.0 || below <= 0.0 ? CONE_OPEN
+                                                                                : CONE_WEAK);
+  }
+}
+
+int conic_ends_any_at_end(const qd_cone_workspace *workspace) {
+  int any = 0;
+  for (int c = 0; c < workspace->ends.count; ++c) {
+    any |= workspace->active.state[place_of(workspace, c).row_cone] == CONE_OPEN;
+  }
+  return any;
+}
+
+double conic_ends_error(const qd_cone_workspace *workspace, int c, double w, double move) {
+  const interval_ends *ends = &workspace->ends;
+  const lane_place at = place_of(workspace, c);
+  if (workspace->active.state[at.row_cone] != CONE_OPEN) {
+    return fabs(move);
+  }
+  const double y = workspace->polished.dual[at.row];
+  const double sign = ends->has_lower[c] > 0.0 && y == ends->lower[c] ? 1.0 : -1.0;
+  const double before = sign * (w + ends->compliance[c] * y), after = before + sign * move;
+  return larger(0.0, smaller(before, 0.0) - after);
+}
+
+double conic_ends_work(qd_cone_workspace *workspace, const double *d) {
+  const interval_ends *ends = &workspace->ends;
+  double *move = workspace->work.rhs, work = 0.0;
+  memset(move, 0, (size_t)workspace->program.slot_count * sizeof(double));
+  tiles_multiply(&workspace->system, workspace->system.G, d, move);
+  for (int c = 0; c < ends->count; ++c) {
+    const lane_place at = place_of(workspace, c);
+    if (workspace->active.state[at.row_cone] == CONE_OPEN) {
+      work += workspace->polished.dual[at.row] * move[at.row];
+    }
+  }
+  return work;
+}
+
+double conic_ends_root(const qd_cone_workspace *workspace, int c, double hard_root) {
+  const interval_ends *ends = &workspace->ends;
+  switch (workspace->active.state[place_of(workspace, c).row_cone]) {
+  case CONE_SLIDE:
+    return 1.0 / sqrt(ends->compliance[c]);
+  case CONE_STICK:
+    return hard_root;
+  default:
+    return 0.0;
+  }
+}
+
 void conic_ends_share(const qd_cone_workspace *workspace, int row, double *by_lower,
                       double *by_upper) {
   const interval_ends *ends = &workspace->ends;
   const int c = workspace->program.slot_of[row] - workspace->product.groups[ends->rows].slot;
   const lane_place at = place_of(workspace, c);
   const double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual;
+  if (workspace->program.exact) {
+    const double y = workspace->polished.dual[at.row];
+    const int is_open = workspace->active.state[at.row_cone] == CONE_OPEN;
+    *by_lower = is_open && ends->has_lower[c] > 0.0 && y == ends->lower[c];
+    *by_upper = is_open && !(*by_lower > 0.0);
+    return;
+  }
   const double low = ends->has_lower[c] * slack[at.low] / dual[at.low];
   const double high = ends->has_upper[c] * slack[at.high] / dual[at.high];
   const double all = ends->compliance[c] + low + high;

@@ -1,4 +1,5 @@
-/* Rows of intervals on a barrier's path. A multiplier y has a pair for each end, its distance and
+/* Rows of intervals on the path, and in the active set of exact programs that it leads to. On the
+ * path, a multiplier y has a pair for each end, its distance and
  * what holds it off, as rows of an orthant have:
  *
  *     w + R y = s - t,    s (y - lower) = target,    t (upper - y) = target.
@@ -21,15 +22,22 @@ typedef struct interval_ends {
   double *compliance;            /* over lanes */
   double *lower, *upper;         /* over lanes, 0 where there is no end */
   double *has_lower, *has_upper; /* over lanes: 1 or 0 */
+  double *least, *most;          /* over lanes: the ends, infinite where there is none */
   double *spring;                /* (columns) what rows with a compliance add to Q_jj */
+  double *push;                  /* (columns) G'y of the forces that they have at x = 0 */
+  double largest_push;           /* the largest number of b less that, in the caller's columns */
+  int any_rigid;                 /* a row without compliance: no spring stands for it */
 } interval_ends;
 
 void ends_lay_out(interval_ends *ends, size_t lane_count, size_t columns, arena *a);
 
-/* What loading needs: two groups of pairs and one of rows; the next row's place; curvatures. */
-void conic_ends_add_groups(qd_cone_workspace *workspace, int count);
+/* Lanes behind the last row: forces of nothing. */
+void conic_ends_clear_padding(qd_cone_workspace *workspace);
+/* What loading needs: the next row's place; curvatures. */
 void conic_ends_place(qd_cone_workspace *workspace, int row, double offset, double target);
 void conic_ends_find_springs(qd_cone_workspace *workspace);
+/* The push of their forces, once G stands in tiles. */
+void conic_ends_find_push(qd_cone_workspace *workspace);
 
 /* Rows as springs with this compliance besides their own; infinite: only those that have one. */
 void conic_ends_soften(qd_cone_workspace *workspace, double more);
@@ -51,6 +59,31 @@ void conic_ends_start(qd_cone_workspace *workspace, const double *w, double stif
 /* What the multiplier of a row of the rigid program takes of a motion of its ends, at fixed x. */
 void conic_ends_share(const qd_cone_workspace *workspace, int row, double *by_lower,
                       double *by_upper);
+/* Where an exact program stands with every row as a spring, w = Gx + g: 1 if no force reaches an
+ * end; the forces into `dual`. */
+int conic_ends_are_springs(const qd_cone_workspace *workspace, const double *w, double *dual);
+/* Rows of an exact program's active set: y = P(-w / R), or P(dual - r w) where R = 0. Between the
+ * ends CONE_SLIDE (R > 0: a stiffness of 1 / R) or CONE_STICK, at one of them CONE_OPEN. change: as
+ * conic_project. */
+void conic_ends_project(qd_cone_workspace *workspace, const double *w, const double *dual,
+                        double *z, double *projected, double *change);
+/* The Newton step's parts of them: what is held of the multipliers, and offsets of slacks. */
+void conic_ends_hold(const qd_cone_workspace *workspace, const double *projected, double *offset,
+                     double *held);
+/* Into polished: Newton's slacks w of rows with a compliance, times r. */
+void conic_ends_keep(qd_cone_workspace *workspace);
+/* Pairs have no part in an active set. */
+void conic_ends_release(qd_cone_workspace *workspace);
+/* The states that multipliers show. */
+void conic_ends_read_states(qd_cone_workspace *workspace, const double *dual);
+/* Square root of the stiffness of one row's state. */
+double conic_ends_root(const qd_cone_workspace *workspace, int c, double hard_root);
+/* Of an exact program's active set: 1 if a force is at an end. */
+int conic_ends_any_at_end(const qd_cone_workspace *workspace);
+/* By how much a row that moves from w by `move` leaves its state. */
+double conic_ends_error(const qd_cone_workspace *workspace, int c, double w, double move);
+/* Work of the forces at their ends along d (columns). */
+double conic_ends_work(qd_cone_workspace *workspace, const double *d);
 /* No part in a proof that there is no point. */
 void conic_ends_clear(const qd_cone_workspace *workspace, double *ray);
 

@@ -113,13 +113,14 @@ static void make_groups(qd_cone_workspace *workspace, const qd_cone_program *pro
   workspace->ends.count = intervals;
   if (intervals > 0) {
     interval_ends *ends = &workspace->ends;
-    ends->taken = 0;
+    ends->taken = ends->any_rigid = 0;
     ends->low = workspace->product.group_count;
     ends->high = ends->low + 1;
     ends->rows = ends->low + 2;
     add_group(workspace, GROUP_ENDS, 1, intervals);
     add_group(workspace, GROUP_ENDS, 1, intervals);
     add_group(workspace, GROUP_INTERVAL, 1, intervals);
+    conic_ends_clear_padding(workspace);
   }
   if (program->equality_count > 0) {
     add_group(workspace, GROUP_EQUALITY, 1, program->equality_count);
@@ -797,5 +798,8 @@ qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
   const double squares = make_blocks(workspace, program);
   dense_tiles_choose(&workspace->system);
   conic_clear_rows(workspace);
+  if (workspace->ends.count > 0) {
+    conic_ends_find_push(workspace);
+  }
   return squares < HUGE_VAL ? QD_OK : QD_NOT_FINITE;
 }

@@ -231,6 +231,9 @@ void conic_read_states(qd_cone_workspace *workspace) {
       workspace->active.state[group->cone + c] = (int)state;
     }
   }
+  if (workspace->ends.count > 0) {
+    conic_ends_read_states(workspace, dual);
+  }
 }
 
 /* Iterate, and its slack (after - z) / p, which is complementary to `after`. */

@@ -99,7 +99,9 @@ static void start_rows(qd_cone_workspace *workspace, double *w, double *violatio
       }
     }
     for (int c = 0; c < group->padded; ++c) {
-      amount[c] = group->kind >= GROUP_EQUALITY ? 0.0 : sqrt(amount[c]) - w[group->slot + c];
+      amount[c] = group_is_cone(group)        ? sqrt(amount[c]) - w[group->slot + c]
+                  : group->kind == GROUP_ENDS ? -HUGE_VAL
+                                              : 0.0;
     }
   }
 }
@@ -206,7 +208,8 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   }
   memset(workspace->iterate.dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
   memcpy(workspace->iterate.slack, w, (size_t)workspace->program.slot_count * sizeof(double));
-  return 1;
+  return workspace->ends.count == 0 ||
+         conic_ends_are_springs(workspace, w, workspace->iterate.dual);
 }
 
 /* Least squares in natural units, then slack and dual for it. */

@@ -68,7 +68,7 @@ static void newton_step(qd_cone_workspace *workspace, int factor, double *x, dou
   double *step = workspace->work.dx, *moved = workspace->work.row2; /* padded lanes stay zero */
   if (factor) {
     tiles_assemble(system, &workspace->active.rows,
-                   workspace->program.definite ? 0.0 : PROXIMAL_SHIFT);
+                   conic_set_is_definite(workspace) ? 0.0 : PROXIMAL_SHIFT);
     tiles_factor(system);
   }
   /* soft directions: new dual = -M (new slack + offset), offset = dual / r - slack, held part off
@@ -82,6 +82,9 @@ static void newton_step(qd_cone_workspace *workspace, int factor, double *x, dou
     offset[i] = held[i] - offset[i];
   }
   cones_apply(product, &workspace->active.hard, dual, held);
+  if (workspace->ends.count > 0) {
+    conic_ends_hold(workspace, workspace->work.ddual_aim, offset, held);
+  }
   for (int i = 0; i < slots; ++i) {
     load[i] = w[i] + offset[i];
   }
@@ -136,7 +139,7 @@ static double find_r(const qd_cone_workspace *workspace, solution_origin origin)
   double force = 0.0, length = 0.0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+    for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       force = larger(force, workspace->iterate.dual[group->slot + c]);
       length = larger(length, workspace->iterate.slack[group->slot + c]);
     }
@@ -224,6 +227,9 @@ static void keep_best(qd_cone_workspace *workspace, const double *projected) {
   for (int i = 0; i < workspace->program.slot_count; ++i) {
     workspace->polished.slack[i] = projected[i] - workspace->work.aim[i]; /* times r */
   }
+  if (workspace->ends.count > 0) {
+    conic_ends_keep(workspace);
+  }
 }
 
 /* Newton from (newton); 1 if it arrives. */
@@ -274,7 +280,7 @@ static void spread_load(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   double smallest = HUGE_VAL;
   for (int k = 0; k < product->group_count; ++k) {
-    for (int c = 0; c < product->groups[k].count; ++c) {
+    for (int c = 0; c < product->groups[k].count && group_is_cone(product->groups + k); ++c) {
       const double load = workspace->polished.dual[product->groups[k].slot + c];
       if (load > 1e3 * WEAK * workspace->units.force) {
         smallest = smaller(smallest, load);
@@ -283,7 +289,7 @@ static void spread_load(qd_cone_workspace *workspace) {
   }
   for (int k = 0; k < product->group_count && smallest < HUGE_VAL; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count; ++c) {
+    for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       if (workspace->active.state[group->cone + c] == CONE_WEAK) {
         workspace->newton.dual[group->slot + c] += smallest;
       }
@@ -298,7 +304,7 @@ static void press_together(qd_cone_workspace *workspace, double *dual) {
   memset(dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+    for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       dual[group->slot + c] = REST_FORCE * workspace->units.force;
     }
   }
@@ -309,9 +315,12 @@ void conic_keep_free_minimum(qd_cone_workspace *workspace) {
   memcpy(workspace->polished.x, workspace->iterate.x,
          (size_t)workspace->program.column_count * sizeof(double));
   memcpy(workspace->polished.slack, workspace->iterate.slack, row_bytes);
-  memset(workspace->polished.dual, 0, row_bytes);
+  memcpy(workspace->polished.dual, workspace->iterate.dual, row_bytes);
   for (int c = 0; c < workspace->program.lane_count; ++c) {
     workspace->active.state[c] = CONE_OPEN;
+  }
+  if (workspace->ends.count > 0) {
+    conic_ends_read_states(workspace, workspace->polished.dual);
   }
 }
 
@@ -343,6 +352,9 @@ int conic_polish(qd_cone_workspace *workspace, const polish_guess *guess, qd_con
   memset(workspace->work.ddual_aim, 0, row_bytes);
   memset(workspace->work.aim, 0, row_bytes);
   conic_set_equalities(workspace);
+  if (workspace->ends.count > 0) {
+    conic_ends_release(workspace);
+  }
   int verified = iterate(workspace, guess, info);
   workspace->active.hard_penalty = HARD_ROW_PENALTY;
   if (verified && guess->origin == ORIGIN_ACTIVE_SET && conic_any_weak(workspace)) {

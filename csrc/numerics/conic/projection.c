@@ -171,13 +171,18 @@ QD_CLONES
 double conic_project(qd_cone_workspace *workspace, const double *w, const double *dual, double *z,
                      double *projected) {
   const cone_product *product = &workspace->product;
+  double of_ends = 0.0;
   const quad_input in = {WEAK * workspace->units.force, workspace->units.length,
                          workspace->active.hard_penalty};
   lanes worst = zero, change;
   workspace->active.changed = 0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->padded; c += 4) {
+    if (group->kind == GROUP_INTERVAL) {
+      conic_ends_project(workspace, w, dual, z, projected, &of_ends);
+    }
+    for (int c = 0; c < group->padded && group->kind != GROUP_ENDS && group->kind != GROUP_INTERVAL;
+         c += 4) {
       if (group->kind == GROUP_EQUALITY) {
         LANES_AT(projected + group->slot + c) = LANES_OF(dual + group->slot + c);
         lanes_size(&change, &LANES_OF(w + group->slot + c));
@@ -191,5 +196,5 @@ double conic_project(qd_cone_workspace *workspace, const double *w, const double
       note_change(&change, group->count - c, &worst);
     }
   }
-  return larger(larger(worst[0], worst[1]), larger(worst[2], worst[3]));
+  return larger(of_ends, larger(larger(worst[0], worst[1]), larger(worst[2], worst[3])));
 }

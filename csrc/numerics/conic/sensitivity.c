@@ -131,7 +131,7 @@ static known_set settle(qd_cone_workspace *workspace, int polished) {
     set.active = set.settled = settle_weak_cones(workspace);
     set.weak = !set.active || conic_any_weak(workspace);
   }
-  if (workspace->program.exact && set.by_path &&
+  if (workspace->program.exact && workspace->ends.count == 0 && set.by_path &&
       !set.active) { /* rounding ended the path, or no polish */
     qd_cone_info effort = {0};
     workspace->path.error = HUGE_VAL;
@@ -181,14 +181,14 @@ static int set_stiffnesses(qd_cone_workspace *workspace, int active, int scaled)
 
 /* The factor that all right-hand sides share. */
 static void factor(qd_cone_workspace *workspace, int hard) {
-  tiles_assemble(&workspace->system, &workspace->active.rows,
-                 workspace->program.definite ? 0.0 : PROXIMAL_SHIFT);
+  const int definite = conic_set_is_definite(workspace);
+  tiles_assemble(&workspace->system, &workspace->active.rows, definite ? 0.0 : PROXIMAL_SHIFT);
   tiles_factor(&workspace->system);
   list_stiff_blocks(workspace);
   clear_rows(workspace);
   /* one refinement of a soft system, none where its factor is as good as exact */
   const int soft_rounds = workspace->system.weakest_pivot > WELL_CONDITIONED ? 0 : 1;
-  workspace->sensitivity.rounds = hard || !workspace->program.definite ? HARD_ROUNDS : soft_rounds;
+  workspace->sensitivity.rounds = hard || !definite ? HARD_ROUNDS : soft_rounds;
 }
 
 qd_status conic_prepare_rigid(qd_cone_workspace *workspace, const qd_cone_info *info, int *exact) {

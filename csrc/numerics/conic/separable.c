@@ -31,7 +31,8 @@ static int single_entry(const sparse_rows *rows, int i, int *column, double *val
 
 static int cones_are_linear(const qd_cone_program *program) {
   for (int k = 0; k < program->cone_count; ++k) {
-    if ((program->cone_kind[k] != QD_ORTHANT && program->cone_dim[k] > 1) ||
+    const int kind = program->cone_kind[k];
+    if (kind == QD_INTERVAL || (kind != QD_ORTHANT && program->cone_dim[k] > 1) ||
         (program->target_mu && program->target_mu[k] != 0.0)) {
       return 0;
     }

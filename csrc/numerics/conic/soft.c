@@ -241,6 +241,7 @@ static void measure_interval(const qd_cone_program *program, int i, double slack
   error = room > 0.0 ? fabs(slack) : 0.0; /* the force has not reached its limit */
   if (room < HUGE_VAL) {
     found->gap = larger(found->gap, error * room);
+    found->hold &= error <= share * size || room <= share * fabs(dual);
   } else {
     found->primal = larger(found->primal, error);
     found->hold &= error <= share * size;
@@ -335,28 +336,45 @@ static double cost_of_rows(const soft_program *soft, const conic_program *source
 }
 
 /* Rounding in the forces of springs, small differences over R, beside the largest force. */
-static double rounding_of_springs(const soft_program *soft, const conic_program *source,
+static double rounding_of_springs(const soft_program *soft, const conic_program *source, int exact,
                                   const conic_answer *out) {
   double rounding = 0.0, force = 0.0;
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     const soft_row *row = soft->row + i;
     force = larger(force, fabs(out->dual[i]));
-    if (row->kind == SOFT_SPRUNG) {
+    if (row->kind == SOFT_SPRUNG || (row->kind == SOFT_LIMITED && exact && row->compliance > 0.0)) {
       rounding = larger(rounding, FORCE_ROUNDING * fabs(source->program.g[i]) / row->compliance);
     }
   }
   return rounding > 0.0 ? rounding / force : 0.0;
 }
 
+/* Slacks of intervals whose terms are all but zero are compared with `zero`, and with what would
+ * change the largest force by rounding. */
+static void raise_interval_sizes(soft_program *soft, double least, const conic_answer *out) {
+  const double force = SPRING_ROUNDING * max_norm(out->dual, soft->rows);
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    soft_row *row = soft->row + i;
+    row->size = larger(row->size, larger(least, force * row->compliance / SOFT_CERTIFIED));
+  }
+}
+
 /* Where the rows are the caller's: what the rigid program's residuals do not have in them. */
 static int measure_shared(soft_program *soft, const conic_program *source, double share,
-                          const conic_answer *out, qd_cone_info *info) {
+                          double zero, const conic_answer *out, qd_cone_info *info) {
   const qd_cone_program *program = &source->program;
   soft_errors found = {info->primal_residual, info->complementarity, 1};
+  if (soft_is_exact(program)) {
+    raise_interval_sizes(soft, zero / share, out);
+  }
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     if (program->cone_kind[k] == QD_INTERVAL) {
       measure_linear(soft, source, k, row, share, out, &found);
     }
+  }
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const double force = soft->row[i].force; /* what the rigid program was judged by */
+    found.hold &= fabs(force - out->dual[i]) <= 2.0 * STATE_ROUNDING * fabs(force);
   }
   info->objective -= cost_of_rows(soft, source, out);
   info->primal_residual = found.primal;
@@ -474,8 +492,9 @@ static int measure(soft_program *soft, const conic_program *source, double toler
   const double share = larger(SOFT_CERTIFIED, 10.0 * tolerance);
   const double zero = tolerance * source->length; /* of what the rows are about */
   double *left = soft->term, *terms = soft->diagonal, size = 0.0;
-  if (soft->rows_stay && rounding_of_springs(soft, source, out) <= SPRING_ROUNDING) {
-    return measure_shared(soft, source, share, out, info);
+  if (soft->rows_stay &&
+      rounding_of_springs(soft, source, soft_is_exact(program), out) <= SPRING_ROUNDING) {
+    return measure_shared(soft, source, share, zero, out, info);
   }
   find_units(soft, source, soft->four_x);
   const double force = raise_sizes(soft, source, soft->four_x, zero / share);
@@ -533,6 +552,7 @@ static qd_status solve_once(soft_task *task) {
     enter(soft, task->source, task->out);
   }
   info->status = task->solve(task->workspace, &task->options, &soft->rigid, &found, info);
+  soft->as_it_is = soft->rows_stay && soft->natively;
   soft->natively = 0;
   task->sum.iterations += info->iterations;
   task->sum.factorizations += info->factorizations;
@@ -544,14 +564,14 @@ static qd_status solve_once(soft_task *task) {
   return info->status;
 }
 
-/* 1 if an answer with all forces in their states was found. */
-static int solve_by_states(soft_task *task) {
+/* 1 if an answer with all forces in their states was found, in so many rounds. */
+static int solve_by_states(soft_task *task, int rounds) {
   soft_program *soft = &task->workspace->soft;
   const int warm = task->options.warm_start;
   if (!soft_guess_states(soft, task->source, warm ? task->out->dual : NULL)) {
     return 0;
   }
-  for (int round = 0; round < STATE_ROUNDS; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     if (solve_once(task) != QD_OK) {
       break;
     }
@@ -562,6 +582,32 @@ static int solve_by_states(soft_task *task) {
   }
   task->options.warm_start = 0;
   return 0;
+}
+
+/* 1 if an exact program's rows could stay what they are, and a polished answer was found. */
+static int solve_as_it_is(soft_task *task) {
+  soft_program *soft = &task->workspace->soft;
+  soft_treat_rows(soft, task->source, 1, 0);
+  if (!task->options.polish || !soft_rows_can_stay(soft, &task->source->program) ||
+      !soft_springs_hold(soft, task->source)) {
+    return 0;
+  }
+  const qd_status status = solve_once(task);
+  task->options.warm_start = 0;
+  return status == QD_OK && task->info->polished &&
+         measure(soft, task->source, task->options.tolerance, task->out, task->info);
+}
+
+/* Far from the ends, rows are springs, part of the cost. Near them, and where that turns out to be
+ * wrong, states are put right from solve to solve, by cuts as a rule; but where a force at its end
+ * leaves a column without curvature there are no cuts, and rows stay what they are: one path. */
+static int solve_exact(soft_task *task) {
+  soft_program *soft = &task->workspace->soft;
+  const double *dual = task->options.warm_start ? task->out->dual : NULL;
+  soft_treat_rows(soft, task->source, 1, 0);
+  const int near = soft_expects_ends(soft, &task->source->program, dual);
+  return (!near && solve_by_states(task, 1)) || solve_as_it_is(task) ||
+         solve_by_states(task, STATE_ROUNDS);
 }
 
 /* For derivatives, which come when the views of the matrices are gone. */
@@ -602,19 +648,12 @@ static int solve_with_slips(soft_task *task, int far) {
   return task->info->status == QD_OK || !any_far;
 }
 
-static int is_exact(const qd_cone_program *program) {
-  int exact = 1;
-  for (int k = 0; program->target_mu && k < program->cone_count; ++k) {
-    exact &= program->target_mu[k] == 0.0;
-  }
-  return exact;
-}
-
 qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *options,
                            const conic_program *source, const conic_answer *out, qd_cone_info *info,
                            rigid_solver solve) {
   soft_program *soft = &workspace->soft;
   keep_source(soft, source);
+  soft->as_it_is = 0;
   soft_task task = {.workspace = workspace,
                     .options = options ? *options : qd_cone_options_default(),
                     .source = source,
@@ -627,8 +666,8 @@ qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *
     conic_clear_outputs(&source->program, out);
     return info->status;
   }
-  const int exact = is_exact(&source->program);
-  if (!(exact ? solve_by_states(&task) : solve_on_path(&task)) && !solve_with_slips(&task, 0)) {
+  const int exact = soft_is_exact(&source->program);
+  if (!(exact ? solve_exact(&task) : solve_on_path(&task)) && !solve_with_slips(&task, 0)) {
     solve_with_slips(&task, 1);
   }
   soft->used = 1;

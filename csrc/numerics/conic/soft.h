@@ -50,6 +50,7 @@ typedef struct soft_row {
   int slips;        /* 1: beyond the other end */
   int single;       /* the only column of its entries, -1: several */
   double entry;     /* there */
+  int holds;        /* a spring on a column without curvature of its own */
   int row;          /* or equality; -1: it has none */
   int spring, slip; /* variables, -1: none */
   int slip_row;
@@ -59,6 +60,7 @@ typedef struct soft_program {
   conic_size room; /* of the caller's programs */
   int used;        /* the program that was solved last came this way */
   int rows_stay;   /* its rows are the caller's */
+  int as_it_is;    /* all of them, forces too: the program was solved without being written anew */
   int natively;    /* the rigid program at hand has rows of intervals, with these numbers: */
   double *compliance, *lower, *upper; /* (rows of the rigid program) */
   int variables, rows, equalities;
@@ -88,6 +90,15 @@ static inline int soft_is_wanted(const qd_cone_program *program) {
   return program->compliance || program->compliance_eq || program->lower || program->upper;
 }
 
+/* 1 if no cone has a target. */
+static inline int soft_is_exact(const qd_cone_program *program) {
+  int exact = 1;
+  for (int k = 0; program->target_mu && k < program->cone_count; ++k) {
+    exact &= program->target_mu[k] == 0.0;
+  }
+  return exact;
+}
+
 /* The size of the rigid program. */
 conic_size soft_rigid_size(const conic_size *size);
 void soft_lay_out(soft_program *soft, const conic_size *size, arena *a);
@@ -109,12 +120,20 @@ qd_status soft_check(const soft_program *soft, const conic_program *source);
  * beyond all forces count as none unless `far`: whoever measures the answer sees what that has
  * missed. Returns whether there are such. */
 int soft_treat_rows(soft_program *soft, const conic_program *source, int natively, int far);
+/* 1 if the forces of a guess (rows), or without one those at x = 0, reach ends of intervals. */
+int soft_expects_ends(const soft_program *soft, const qd_cone_program *program, const double *dual);
+/* 1 if some interval's row is all that holds a column as long as it is a spring, and none so stiff
+ * that it drowns the rest of the cost. */
+int soft_springs_hold(const soft_program *soft, const conic_program *source);
 /* Or what it most likely is, by the forces of a guess (rows; NULL: there is none); 0 if the rigid
  * program says all anyway. */
 int soft_guess_states(soft_program *soft, const conic_program *source, const double *dual);
 /* After the answer (slack: of all rows): 1 if no row is in another state than was guessed, 0 if
  * some are now. */
 int soft_states_hold(soft_program *soft, const double *slack);
+/* 1 if rows of intervals stand behind all others, which are rigid, and need nothing that x has not:
+ * those that are treated natively, or those that are part of the cost. */
+int soft_rows_can_stay(const soft_program *soft, const qd_cone_program *program);
 /* Writes the rigid program; 0 if there is no room. */
 int soft_write(soft_program *soft, const conic_program *source);
 

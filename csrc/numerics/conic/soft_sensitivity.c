@@ -101,7 +101,7 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const doub
                              const double *d_slack, const double *d_equality, double *dx,
                              double *d_dual, double *d_dual_eq) {
   soft_program *soft = &workspace->soft;
-  if (!soft->used) {
+  if (!soft->used || soft->as_it_is) {
     conic_perturb(workspace, count, d_stationarity, d_slack, d_equality, dx, d_dual, d_dual_eq);
     return;
   }

@@ -71,6 +71,7 @@ static double measure_entries(const conic_program *source, soft_row *row, int i)
       }
       const double own = soft_curvature(source, j);
       stiffest = larger(stiffest, own > 0.0 ? a * a / row->compliance / own : 0.0);
+      row->holds |= !(own > 0.0);
       row->single = j;
       row->entry = a;
       ++count;
@@ -148,10 +149,16 @@ static double largest_force(const soft_program *soft, const conic_program *sourc
   return force;
 }
 
-/* Some end is so far from zero, beside the cost, that it is worth a look. */
+/* Some end is so far from zero, beside the cost and the forces that rows have at x = 0, that it is
+ * worth a look. */
 static int any_is_large(const soft_program *soft, const qd_cone_program *program) {
-  const double cost = FAR_END * max_norm(program->b, program->variable_count);
+  double cost = max_norm(program->b, program->variable_count);
   int large = 0;
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const soft_row *row = soft->row + i;
+    cost = larger(cost, row->compliance > 0.0 ? fabs(program->g[i]) / row->compliance : 0.0);
+  }
+  cost *= FAR_END;
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     const soft_row *row = soft->row + i;
     large |=
@@ -262,6 +269,27 @@ static void guess_state(soft_row *row, double force) {
   } else if (row->has_upper && force >= row->upper) {
     hold_at(row, -1.0);
   }
+}
+
+int soft_expects_ends(const soft_program *soft, const qd_cone_program *program,
+                      const double *dual) {
+  int any = 0;
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const soft_row *row = soft->row + i;
+    const double force = dual ? dual[i] : -program->g[i] / row->compliance;
+    any |= !(row->compliance > 0.0) || force <= row->lower || force >= row->upper;
+  }
+  return any;
+}
+
+int soft_springs_hold(const soft_program *soft, const conic_program *source) {
+  int mild = 1, hold = 0;
+  for (int i = soft->first_interval; i < soft->rows && mild; ++i) {
+    soft_row *row = soft->row + i;
+    mild = !(row->compliance > 0.0) || measure_entries(source, row, i) <= STIFFEST_SPRING;
+    hold |= row->holds;
+  }
+  return mild && hold;
 }
 
 int soft_guess_states(soft_program *soft, const conic_program *source, const double *dual) {

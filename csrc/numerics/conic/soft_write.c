@@ -454,9 +454,7 @@ static const sparse_rows *view(soft_matrix *matrix, sparse_rows *rows, const dou
   return matrix->columns > 0 ? NULL : rows;
 }
 
-/* 1 if rows of intervals stand behind all others, which are rigid, and need nothing that x has not:
- * those of a barrier's path, or those that are part of the cost. */
-static int rows_can_stay(const soft_program *soft, const qd_cone_program *program) {
+int soft_rows_can_stay(const soft_program *soft, const qd_cone_program *program) {
   int limited = 0, costs = 0;
   for (int i = 0; program->compliance_eq && i < soft->equalities; ++i) {
     if (program->compliance_eq[i] > 0.0) {
@@ -516,7 +514,7 @@ int soft_write(soft_program *soft, const conic_program *source) {
   soft->rigid = *source;
   rigid->compliance = rigid->compliance_eq = rigid->lower = rigid->upper = NULL;
   soft->natively = 0;
-  soft->rows_stay = rows_can_stay(soft, program);
+  soft->rows_stay = soft_rows_can_stay(soft, program);
   if (soft->rows_stay) {
     return write_shared(soft, source);
   }

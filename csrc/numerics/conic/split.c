@@ -92,7 +92,7 @@ int conic_find_split(qd_cone_workspace *workspace) {
   double middle;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
+    for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       note_cone(workspace, group, c, &h);
     }
   }

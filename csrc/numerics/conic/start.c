@@ -36,6 +36,9 @@ void conic_read_start(qd_cone_workspace *workspace, const conic_answer *guess) {
 }
 
 double conic_start_limit(qd_cone_workspace *workspace) {
+  if (workspace->ends.count > 0) {
+    return HUGE_VAL;
+  }
   switch (conic_cuts_apply(workspace)) {
   case CUTS_FEW:
     return NEAR_CUTS;

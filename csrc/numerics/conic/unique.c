@@ -114,7 +114,10 @@ static int is_solution(qd_cone_workspace *workspace, const double *x, const doub
       const double v = w[head] + workspace->program.g[head];
       before = larger(0.0, sqrt(before) - v);
       after = larger(0.0, sqrt(after) - v - t * move[head]);
-      if (group->kind == GROUP_EQUALITY || !workspace->program.exact) {
+      if (group->kind == GROUP_INTERVAL && workspace->program.exact) {
+        worst = larger(worst, conic_ends_error(workspace, c, v, t * move[head]) /
+                                  larger(fabs(t) * size, 1e-300));
+      } else if (group->kind == GROUP_EQUALITY || !workspace->program.exact) {
         worst = larger(worst, fabs(move[head]) / larger(size, 1e-300));
       } else if (after > before) {
         worst = larger(worst, (after - before) / larger(fabs(t) * size, 1e-300));
@@ -129,7 +132,8 @@ int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info 
   const int n = workspace->program.column_count;
   const double *x = info->polished ? workspace->polished.x : workspace->iterate.x;
   double *d = workspace->work.dx, fall = 0.0;
-  if (workspace->program.definite) {
+  const int limited = workspace->ends.count > 0 && workspace->program.exact;
+  if (workspace->program.definite && !(limited && conic_ends_any_at_end(workspace))) {
     return 0;
   }
   hold(workspace, info->polished);
@@ -141,7 +145,10 @@ int conic_find_rigid_direction(qd_cone_workspace *workspace, const qd_cone_info 
   for (int i = 0; i < n; ++i) {
     fall += workspace->program.b[i] * d[i];
   }
-  if (fabs(fall) > SAME_SOLUTION * max_norm(workspace->program.b, n)) {
+  if (limited) {
+    fall -= conic_ends_work(workspace, d);
+  }
+  if (fabs(fall) > SAME_SOLUTION * workspace->units.b_size) {
     return 0;
   }
   static const double way[] = {1e-2, -1e-2, 1e-4, -1e-4, 1e-6, -1e-6}; /* other cones are near */

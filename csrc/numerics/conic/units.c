@@ -29,8 +29,7 @@ static unit_sums sum_units(const qd_cone_workspace *workspace, const double *vio
   int near_count = 0;
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
-    for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY && group->kind != GROUP_ENDS;
-         ++c) {
+    for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       sums.worst = larger(sums.worst, violation[group->cone + c]);
       const double root = sqrt(fabs(workspace->program.g[group->slot + c]));
       sums.roots += root;
@@ -48,6 +47,20 @@ static unit_sums sum_units(const qd_cone_workspace *workspace, const double *vio
   return sums;
 }
 
+/* Largest of what the cost asks for, rows of intervals at x = 0 included. */
+static double largest_push(const qd_cone_workspace *workspace) {
+  const double *b = workspace->program.b, *push = workspace->ends.push;
+  const int columns = workspace->program.column_count;
+  double largest = 0.0;
+  if (workspace->ends.count == 0) {
+    return max_norm(b, columns);
+  }
+  for (int k = 0; k < columns; ++k) {
+    largest = larger(largest, fabs(b[k] - push[k]));
+  }
+  return largest;
+}
+
 /* Natural units. Length: how far slacks are from zero at x = 0, a mean that far cones do not
  * dominate (of square roots), or a share of the largest violation. Force: what the rows must carry,
  * cost over row size. Both grow if a target asks for more energy; a force that is
@@ -62,7 +75,7 @@ void conic_find_units(qd_cone_workspace *workspace, const double *violation) {
   const double worst = units->by_offsets ? 0.0 : sums.worst,
                x = max_norm(workspace->iterate.x, columns);
   const double row = sums.row;
-  units->b_size = max_norm(workspace->program.b, columns);
+  units->b_size = largest_push(workspace);
   double length = LENGTH_SHARE * larger(sums.roots * sums.roots, 0.01 * worst);
   double force = FORCE_SHARE * units->b_size / row;
   if (!exact && !units->by_offsets) { /* contacts that touch: free motion is not rounding */

@@ -429,6 +429,10 @@ LANES_INLINE void conic_set_stiffness(qd_cone_workspace *workspace, int cone, do
 /* Stiffness of each cone's certified state; 1 if any direction is hard. Weak and padded cones:
  * zero. */
 int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, const double *slack);
+/* 1 if the cost bends along every x, whatever the active set: forces at their ends do not. */
+static inline int conic_set_is_definite(const qd_cone_workspace *workspace) {
+  return workspace->program.definite && !(workspace->program.exact && workspace->ends.count > 0);
+}
 /* 1 if some cone's state is weak. */
 int conic_any_weak(const qd_cone_workspace *workspace);
 /* Equality rows: hard. */

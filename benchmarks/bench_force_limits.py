@@ -1,0 +1,104 @@
+"""Grasps whose actuators have limits, beside the same grasps without: a step's time, as ratios of one run.
+
+Grasps of bench_grasps.py. The limit is the same for all actuators: ten times the largest force that holds the
+grasp without limits (slack), or such that a fifth, a half or four fifths of the actuators are to pull harder than
+they can; then six steps with the limits. Where nothing then decides how the object moves, the grasp is left out.
+At rest (the held command) and in motion (four commands around it, standard deviation 0.03 rad); cold, and from
+the step of a command a tenth nearer to the held one. Exact cones, and smoothed at kappa = 100. Contenders take
+turns, the fastest of all rounds counts; means over commands, geometric means and the largest over grasps.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from bench_allegro import MARGIN, close_hand
+from bench_grasps import NAMES, grasp
+from timing import race
+
+import qdsim
+from qdsim import _core, systems
+
+Array = np.ndarray
+SHARES = (0.0, 0.2, 0.5, 0.8)
+SYSTEMS = ["allegro_sphere", *NAMES[:-1]]
+ROUNDS, REPEAT = 12, 5
+
+
+class Case(NamedTuple):
+    model: qdsim.Model
+    q: Array
+    hold: Array
+    commands: list[Array]
+
+
+def cases(name: str, options: qdsim.Options) -> Iterator[tuple[str, Case]]:
+    """Yield the situations of a system, each with the share of actuators at their limits."""
+    free = options.replace(force_limits=False)
+    if name == "allegro_sphere":
+        model = systems.load(name).model
+        q, hold = close_hand(model, free)
+    else:
+        model, q, hold = grasp(name, free)
+    endless = model.with_parameters(actuator_force_range=np.tile([-1e6, 1e6], (model.nu, 1)))
+    force = np.abs(qdsim.step(endless, q, hold, free).actuator_force)
+    rng = np.random.default_rng(0)
+    for share in SHARES:
+        most = 1.0001 * np.quantile(force, 1.0 - share) if share > 0.0 else 10.0 * force.max()
+        limited = model.with_parameters(actuator_force_range=np.tile([-most, most], (model.nu, 1)))
+        at = np.array(q)
+        try:
+            for _ in range(6):
+                at = np.array(qdsim.step(limited, at, hold, options).q_next)
+        except qdsim.SolverError:
+            continue
+        moved = [hold + 0.03 * rng.standard_normal(model.nu) for _ in range(4)]
+        yield f"{share} at rest", Case(limited, at, hold, [hold])
+        yield f"{share} in motion", Case(limited, at, hold, moved)
+
+
+def ratios(case: Case, options: qdsim.Options) -> dict[str, float]:
+    """Return the time with limits over the time without, cold and warm."""
+    total = dict.fromkeys(("cold", "warm", "cold free", "warm free"), 0.0)
+    for u in case.commands:
+        calls = {}
+        for kind, chosen in (("", options), (" free", options.replace(force_limits=False))):
+            nearby = case.hold + 0.9 * (u - case.hold)
+            try:
+                before = qdsim.step(case.model, case.q, nearby, chosen)
+            except qdsim.SolverError:
+                break
+            for start in (None, before):
+                name = ("cold" if start is None else "warm") + kind
+                calls[name] = lambda chosen=chosen, start=start, u=u: _core._step_benchmark(
+                    case.model, case.q, u, chosen, REPEAT, False, start
+                )
+        if len(calls) == len(total):
+            for name, times in race(calls, ROUNDS).items():
+                total[name] += min(times)
+    return {name: total[name] / total[name + " free"] for name in ("cold", "warm")}
+
+
+def main() -> None:
+    exact = qdsim.Options(margin=MARGIN)
+    found: dict[tuple[str, str], list[float]] = {}
+    for name in SYSTEMS:
+        for title, case in cases(name, exact):
+            for kind, options in (("exact", exact), ("smoothed", exact.replace(kappa=100.0))):
+                for start, ratio in ratios(case, options).items():
+                    found.setdefault((title, f"{kind}, {start}"), []).append(ratio)
+    columns = [f"{kind}, {start}" for kind in ("exact", "smoothed") for start in ("cold", "warm")]
+    print("Time of a step with force limits / without: geometric mean (largest) over grasps\n")
+    print("| share of actuators at their limits | grasps | " + " | ".join(columns) + " |")
+    print("| --- " * (len(columns) + 2) + "|")
+    for title in dict.fromkeys(title for title, _ in found):
+        each = [found[title, column] for column in columns]
+        cells = [f"{statistics.geometric_mean(r):.2f} ({max(r):.1f})" for r in each]
+        print(f"| {title} | {len(each[0])} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
