@@ -33,6 +33,9 @@ ARGUMENTS = ("q", "v", "u", "tau", "wrench", "h", *qdsim._core.PARAMETER_NAMES)
 OPTIONS = {
     "exact": {},
     "pyramid": {"friction": "pyramid"},
+    "coulomb": {"law": "coulomb"},
+    "coulomb pyramid": {"law": "coulomb", "friction": "pyramid"},
+    "coulomb bounces": {"law": "coulomb", "h": 0.03, "restitution": 0.8, "bounce_speed": 0.0},
     "smoothed": {"kappa": 1e3},
     "smoothed pyramid": {"kappa": 300.0, "friction": "pyramid"},
     "bounces": {"h": 0.03, "restitution": 0.8, "bounce_speed": 0.0},
@@ -118,7 +121,7 @@ def one_state(rng):
 def test_differences(source, kind):
     rng, options = np.random.default_rng(4), DynamicOptions(**OPTIONS[kind])
     compared = bounces = capped = 0
-    for model, state in states(source, rng, 4):
+    for model, state in states(source, rng, 4 if "coulomb" not in kind else 8):
         q, v, u, tau, wrench = state
         try:
             d = differentiate_dynamic(model, q, v, u, options, tau=tau, wrench=wrench)
@@ -133,22 +136,23 @@ def test_differences(source, kind):
         for name in ARGUMENTS:
             t = direction(model, name, of_q[name].shape[1:], rng)
             e = 1e-6 if name != "h" else 1e-7
+            few = 3e-5 if "coulomb" in kind else 3e-6  # its steps are less exact, its turns sharper
             ends = [moved(model, state, options, name, t, s * e) for s in (1, -1)]
             by_q = of_q[name].reshape(model.nv, -1) @ np.ravel(t)
             by_v = of_v[name].reshape(model.nv, -1) @ np.ravel(t)
             scale = max(1.0, np.abs(by_v).max())
             differences = (ends[0].v_next - ends[1].v_next) / (2 * e)
-            np.testing.assert_allclose(differences, by_v, atol=3e-6 * scale, err_msg=name)
+            np.testing.assert_allclose(differences, by_v, atol=few * scale, err_msg=name)
             differences = model.difference(ends[0].q_next, ends[1].q_next) / (2 * e)
             np.testing.assert_allclose(
-                differences, by_q, atol=3e-6 * max(1.0, scale * options.h), err_msg=name
+                differences, by_q, atol=few * max(1.0, scale * options.h), err_msg=name
             )
             along_q, along_v = d.jvp({name: t})
-            np.testing.assert_allclose(along_q, by_q, atol=1e-9 * scale, err_msg=name)
-            np.testing.assert_allclose(along_v, by_v, atol=1e-9 * scale, err_msg=name)
+            np.testing.assert_allclose(along_q, by_q, atol=1e-3 * few * scale, err_msg=name)
+            np.testing.assert_allclose(along_v, by_v, atol=1e-3 * few * scale, err_msg=name)
             y, z = rng.normal(size=(2, model.nv))
             back = d.vjp(y, z, wrt=(name,))[name]
-            assert np.sum(back * t) == pytest.approx(y @ by_q + z @ by_v, abs=1e-9 * scale)
+            assert np.sum(back * t) == pytest.approx(y @ by_q + z @ by_v, abs=1e-3 * few * scale)
     assert compared >= 2
     if source is CONTACTS:
         assert (bounces > 0) == ("restitution" in OPTIONS[kind])

@@ -24,6 +24,8 @@ const char *qd_status_name(qd_status status) {
     return "not finite";
   case QD_STOPPED:
     return "stopped";
+  case QD_LAW_NOT_MET:
+    return "law not met";
   }
   return "unknown status";
 }

@@ -121,6 +121,9 @@ typedef struct solver_info {
   int relaxed_contacts;
   int softened;
   int bounces, capped_rows;
+  int convex_programs;
+  int several; /* 1: perhaps not the only solution */
+  double law_residual;
   int derivative_exact; /* -1: no derivative was asked for */
 } solver_info;
 

@@ -18,6 +18,9 @@ static const char *status_reason(qd_status status) {
   case QD_NUMERICAL_TROUBLE:
     return "numerical trouble: a factorisation or a step failed (very different stiffnesses or "
            "masses?)";
+  case QD_LAW_NOT_MET:
+    return "no motion was found that holds Coulomb's law to the tolerance (there need not be one; "
+           "stop_after takes the best of some convex programs, law='convex' one that always is)";
   default:
     return "not solved";
   }
@@ -48,9 +51,13 @@ static const char *advice(qd_status status, const PyObject *culprits) {
 static PyObject *solver_error_raise(const core_state *state, const char *caller, qd_status status,
                                     const solver_info *info, PyObject *culprits) {
   const qd_cone_info *cone = &info->cone;
-  char residuals[160];
+  char residuals[240], law[80] = "";
+  if (status == QD_LAW_NOT_MET) {
+    PyOS_snprintf(law, sizeof law, "law residual %.1e m of %d convex programs, ",
+                  info->law_residual, info->convex_programs);
+  }
   PyOS_snprintf(residuals, sizeof residuals,
-                "primal residual %.1e, dual residual %.1e, complementarity %.1e",
+                "%sprimal residual %.1e, dual residual %.1e, complementarity %.1e", law,
                 cone->primal_residual, cone->dual_residual, cone->complementarity);
   PyObject *who = join(culprits), *none = culprits ? Py_NewRef(culprits) : PyTuple_New(0);
   PyObject *text = who && none

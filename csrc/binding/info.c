@@ -37,6 +37,11 @@ static PyObject *info_polished(PyObject *self, void *closure) {
   return PyBool_FromLong(info_of(self)->cone.polished);
 }
 
+static PyObject *info_unique(PyObject *self, void *closure) {
+  (void)closure;
+  return PyBool_FromLong(!info_of(self)->several);
+}
+
 static PyObject *info_derivative_exact(PyObject *self, void *closure) {
   (void)closure;
   int exact = info_of(self)->derivative_exact;
@@ -48,10 +53,12 @@ static PyObject *info_derivative_exact(PyObject *self, void *closure) {
 
 static PyObject *info_repr(PyObject *self) {
   static const char *const names[] = {
-      "status",        "iterations",      "polished",         "factorizations",   "primal_residual",
-      "dual_residual", "complementarity", "objective",        "row_count",        "contact_count",
-      "missed_pairs",  "dropped_pairs",   "relaxed_contacts", "derivative_exact", "method",
-      "tries",         "softened",        "bounces",          "capped_rows"};
+      "status",           "iterations",       "polished",        "factorizations",
+      "primal_residual",  "dual_residual",    "complementarity", "objective",
+      "row_count",        "contact_count",    "missed_pairs",    "dropped_pairs",
+      "relaxed_contacts", "derivative_exact", "method",          "tries",
+      "softened",         "bounces",          "capped_rows",     "unique",
+      "convex_programs",  "law_residual"};
   PyObject *text = PyUnicode_FromString("SolverInfo(");
   for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
     PyObject *value = PyObject_GetAttrString(self, names[i]);
@@ -77,31 +84,35 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
   }
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
-  return Py_BuildValue("N(iiiiddddiiiiiiiiiii)", restore, (int)cone->status, cone->iterations,
+  return Py_BuildValue("N(iiiiddddiiiiiiiiiiiiid)", restore, (int)cone->status, cone->iterations,
                        cone->polished, cone->factorizations, cone->primal_residual,
                        cone->dual_residual, cone->complementarity, cone->objective, info->row_count,
                        info->contact_count, info->missed_pairs, info->dropped_pairs,
                        info->relaxed_contacts, info->derivative_exact, (int)cone->method,
-                       cone->tries, info->softened, info->bounces, info->capped_rows);
+                       cone->tries, info->softened, info->bounces, info->capped_rows,
+                       info->convex_programs, info->several, info->law_residual);
 }
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
   solver_info info;
   int status, method = QD_METHOD_NONE; /* older ones do not say */
   qd_cone_info *cone = &info.cone;
-  cone->tries = info.softened = info.bounces = info.capped_rows = 0;
-  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|iiiii:_restore_info", &status, &cone->iterations,
+  cone->tries = info.softened = info.bounces = info.capped_rows = info.convex_programs = 0;
+  info.several = 0;
+  info.law_residual = 0.0;
+  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|iiiiiiid:_restore_info", &status, &cone->iterations,
                         &cone->polished, &cone->factorizations, &cone->primal_residual,
                         &cone->dual_residual, &cone->complementarity, &cone->objective,
                         &info.row_count, &info.contact_count, &info.missed_pairs,
                         &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact,
-                        &method, &cone->tries, &info.softened, &info.bounces, &info.capped_rows)) {
+                        &method, &cone->tries, &info.softened, &info.bounces, &info.capped_rows,
+                        &info.convex_programs, &info.several, &info.law_residual)) {
     return NULL;
   }
-  if (status < QD_OK || status > QD_STOPPED) {
+  if (status < QD_OK || status > QD_LAW_NOT_MET) {
     return PyErr_Format(PyExc_ValueError, "status: %d is not a status", status);
   }
-  if (method < QD_METHOD_NONE || method > QD_METHOD_CONTRADICTION) {
+  if (method < QD_METHOD_NONE || method > QD_METHOD_COULOMB_MIXING) {
     return PyErr_Format(PyExc_ValueError, "method: %d is not a method", method);
   }
   cone->status = (qd_status)status;
@@ -131,6 +142,13 @@ static PyMemberDef info_members[] = {
     INFO_MEMBER("capped_rows", T_INT, capped_rows,
                 "Contacts, limits and parts of constraints that the recovery speed kept from being "
                 "undone\nin this step."),
+    INFO_MEMBER("convex_programs", T_INT, convex_programs,
+                "Under Coulomb's law, convex programs of the island that took most; 0 under the "
+                "convex law."),
+    INFO_MEMBER("law_residual", T_DOUBLE, law_residual,
+                "Under Coulomb's law, the largest of: how far a contact with force slides "
+                "(friction times way) less\nwhat its normal was let close for that; closing of "
+                "contacts without force (m). 0 under the convex law."),
     INFO_MEMBER("missed_pairs", T_INT, missed_pairs,
                 "Pairs beyond the margin that the step ran into: added to an exact step, passed "
                 "through by a smoothed one."),
@@ -153,13 +171,19 @@ static PyGetSetDef info_getset[] = {
     {"method", info_method, NULL,
      "What led to the answer or verdict: 'separable', 'free minimum', 'warm start', 'cuts', "
      "'rest', "
-     "'path',\n'path end', 'multipliers' or 'contradiction' (qd_cone_method in qdsim.h); 'none' "
+     "'path',\n'path end', 'multipliers', 'contradiction', 'coulomb newton' or 'coulomb mixing' "
+     "(qd_cone_method in qdsim.h); 'none' "
      "where nothing was to be\nsolved or no method had an answer. Of a step in islands the "
      "farthest "
      "of them, in this order.",
      NULL},
     {"polished", info_polished, NULL,
      "True: the KKT equations of a certified active set hold to rounding.", NULL},
+    {"unique", info_unique, NULL,
+     "Of a step under Coulomb's law, False: the equations of what slides are singular, or turn "
+     "their\norientation, so that the motion may be one of several (or more contacts slide than "
+     "this is worked out\nfor). True in other steps.",
+     NULL},
     {"derivative_exact", info_derivative_exact, NULL,
      "None without a derivative; False where the path's derivative stands in for the exact one, "
      "offsets\nwere held (relaxed_contacts, softened), or a contact slips or presses so little "

@@ -33,18 +33,20 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "restitution",
                           "bounce_speed",
                           "recovery_speed",
+                          "law",
+                          "stop_after",
                           NULL};
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddppppidpO!pdipddd:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddppppidpO!pdipdddii:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,
           &settings.soft_constraints, &settings.contact_compliance, &settings.force_limits,
           &PyTuple_Type, &held, &settings.soften, &settings.tolerance, &settings.iteration_limit,
           &settings.dynamic, &settings.restitution, &settings.bounce_speed,
-          &settings.recovery_speed)) {
+          &settings.recovery_speed, &settings.law, &settings.stop_after)) {
     return NULL;
   }
   options_object *self = (options_object *)type->tp_alloc(type, 0);
@@ -271,6 +273,8 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("restitution", T_DOUBLE, restitution),
     SETTING_MEMBER("bounce_speed", T_DOUBLE, bounce_speed),
     SETTING_MEMBER("recovery_speed", T_DOUBLE, recovery_speed),
+    SETTING_MEMBER("law", T_INT, law),
+    SETTING_MEMBER("stop_after", T_INT, stop_after),
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot options_slots[] = {

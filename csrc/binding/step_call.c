@@ -148,6 +148,9 @@ solver_info step_call_info(const step_call *call, int with_derivative) {
                        .softened = result->softened,
                        .bounces = result->bounces,
                        .capped_rows = result->capped_rows,
+                       .convex_programs = result->convex_programs,
+                       .several = !result->unique,
+                       .law_residual = result->law_residual,
                        .derivative_exact = with_derivative ? result->derivative_exact != 0 : -1};
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/lanes.h"
 #include "dynamics/culprits.h"
+#include "dynamics/law.h"
 #include "dynamics/soften.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
@@ -54,12 +55,18 @@ static int bounces_fit(const qd_step_options *o) {
                          !isnan(o->bounce_speed) && o->recovery_speed >= 0.0);
 }
 
+static int law_fits(const qd_step_options *o) {
+  return o->law == QD_LAW_CONVEX ||
+         (o->law == QD_LAW_COULOMB && isinf(o->kappa) && o->stop_after >= 0);
+}
+
 static int options_make_sense(const qd_step_options *o, const qd_model *model) {
   const int ratio_fits =
       o->mass_ratio == 0.0 || (o->mass_ratio > 0.0 && model->smallest_stiffness > 0.0);
-  return bounces_fit(o) && compliance_fits(o, model) && o->h > 0.0 && isfinite(o->h) &&
-         o->kappa > 0.0 && o->epsilon >= 0.0 && isfinite(o->epsilon) && !isnan(o->margin) &&
-         o->tolerance > 0.0 && o->iteration_limit > 0 && rays_fit(o, model) && ratio_fits;
+  return bounces_fit(o) && law_fits(o) && compliance_fits(o, model) && o->h > 0.0 &&
+         isfinite(o->h) && o->kappa > 0.0 && o->epsilon >= 0.0 && isfinite(o->epsilon) &&
+         !isnan(o->margin) && o->tolerance > 0.0 && o->iteration_limit > 0 && rays_fit(o, model) &&
+         ratio_fits;
 }
 
 static int input_is_finite(const qd_step_input *in, const qd_model *model) {
@@ -116,11 +123,10 @@ static qd_status find_direction(const problem *p, const island *one, qd_status s
   return status;
 }
 
-static qd_status solve_program(const problem *p, island *one, const qd_cone_options *options,
-                               const conic_program *program, double *direction) {
-  const qd_status status =
-      conic_solve(one->cone_workspace, options, program, p->x + one->variable, p->slack + one->row,
-                  p->dual + one->row, p->dual_eq + one->equality, &one->info);
+static qd_status solve_program(problem *p, island *one, const qd_step_options *options,
+                               const qd_cone_options *cone_options, const island_program *program,
+                               double *direction) {
+  const qd_status status = law_solve(p, one, options, cone_options, program);
   return find_direction(p, one, status, direction);
 }
 
@@ -129,9 +135,9 @@ static qd_status solve_island(const qd_model *model, qd_workspace *w,
                               const qd_step_options *options, const qd_cone_options *cone_options,
                               island *one, const island_program *program, double *direction) {
   problem *p = &w->problem;
-  qd_status status = solve_program(p, one, cone_options, &program->program, direction);
+  qd_status status = solve_program(p, one, options, cone_options, program, direction);
   if (p->resisting && lets_go(status) && problem_resist(p, model, options, one)) {
-    status = solve_program(p, one, cone_options, &program->program, direction);
+    status = solve_program(p, one, options, cone_options, program, direction);
   }
   if (p->rounding && one->equality_count > 0 && contradicts(status, options)) {
     status = find_direction(p, one, soften_round(w, one, cone_options, program), direction);
@@ -159,15 +165,17 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
   }
   memset(&result->info, 0, sizeof result->info);
   result->info.polished = 1;
+  law_report(NULL, NULL, result);
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
     island_program program;
     problem_program(p, one, &program);
     program.program.strict = strict;
-    program.program.answer_only = !strict;
+    program.program.answer_only = !strict && !p->coulomb;
     double *direction = p->mass_row;
     qd_status status = solve_island(model, w, options, &cone_options, one, &program, direction);
     add_info(&result->info, &one->info);
+    law_report(p, one, result);
     if (status == QD_BAD_ARGUMENT) { /* a diagonal of masses that rounding made negative */
       status = QD_NUMERICAL_TROUBLE;
     }
@@ -231,6 +239,7 @@ static void result_reset(qd_step_result *result) {
   result->missed_pairs = result->dropped_pairs = result->relaxed_contacts = 0;
   result->softened = 0;
   result->bounces = result->capped_rows = 0;
+  law_report(NULL, NULL, result);
   result->culprit_count = 0;
   result->derivative_exact = 0;
 }
@@ -408,6 +417,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   int before = 0; /* contacts of the round before */
   w->problem.relaxed = w->problem.softening = w->problem.rounding = w->problem.resisting = 0;
   w->problem.loads_are_known = 0;
+  w->problem.coulomb = options->law == QD_LAW_COULOMB;
   kinematics_compute(model, input->q, input->mocap, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
   set_begin(model, w, options, input);

@@ -30,7 +30,8 @@ typedef enum qd_status {
   QD_NUMERICAL_TROUBLE, /* factorisation or step failed; residuals are in the info */
   QD_NOT_FINITE,        /* an input holds NaN or infinity */
   QD_NOT_UNIQUE,        /* of a step: some motion costs nothing, and nothing holds it */
-  QD_STOPPED            /* a batch's caller has asked for its end: qd_batch_set_stop */
+  QD_STOPPED,           /* a batch's caller has asked for its end: qd_batch_set_stop */
+  QD_LAW_NOT_MET        /* of a step: no forces were found that hold Coulomb's law */
 } qd_status;
 
 const char *qd_status_name(qd_status status);
@@ -87,16 +88,19 @@ typedef struct qd_cone_options {
 
 /* How a cone program was answered, the simplest way first. */
 typedef enum qd_cone_method {
-  QD_METHOD_NONE,         /* there was nothing to solve, or no method had an answer */
-  QD_METHOD_SEPARABLE,    /* variables that do not know each other, one by one */
-  QD_METHOD_FREE_MINIMUM, /* the minimiser of the cost: no row matters */
-  QD_METHOD_START,        /* the caller's guess */
-  QD_METHOD_CUTS,         /* dual active set method on faces of the cones */
-  QD_METHOD_REST,         /* as if all that is near came to rest */
-  QD_METHOD_PATH,         /* interior point method, with the active set that it shows */
-  QD_METHOD_PATH_END,     /* that set from the very end */
-  QD_METHOD_MULTIPLIERS,  /* method of multipliers, from where rounding ended the path */
-  QD_METHOD_CONTRADICTION /* rows that no point satisfies whatever the others say */
+  QD_METHOD_NONE,          /* there was nothing to solve, or no method had an answer */
+  QD_METHOD_SEPARABLE,     /* variables that do not know each other, one by one */
+  QD_METHOD_FREE_MINIMUM,  /* the minimiser of the cost: no row matters */
+  QD_METHOD_START,         /* the caller's guess */
+  QD_METHOD_CUTS,          /* dual active set method on faces of the cones */
+  QD_METHOD_REST,          /* as if all that is near came to rest */
+  QD_METHOD_PATH,          /* interior point method, with the active set that it shows */
+  QD_METHOD_PATH_END,      /* that set from the very end */
+  QD_METHOD_MULTIPLIERS,   /* method of multipliers, from where rounding ended the path */
+  QD_METHOD_CONTRADICTION, /* rows that no point satisfies whatever the others say */
+  /* of steps under Coulomb's law: several programs, */
+  QD_METHOD_COULOMB_NEWTON, /* by Newton's method on what their cones are raised by, */
+  QD_METHOD_COULOMB_MIXING  /* or by mixing of iterations too */
 } qd_cone_method;
 
 /* Its name in words, a constant. */
@@ -734,9 +738,18 @@ typedef enum qd_soft_constraints {
   QD_SOFT_MOCAP = 2 /* those on mocap bodies, which pull what they hold */
 } qd_soft_constraints;
 
+/* Convex: what slides also parts, by friction times what it slides (one program a step). Coulomb:
+ * what slides stays in contact, its force opposite; the fixed point of convex programs. */
+typedef enum qd_friction_law { QD_LAW_CONVEX = 0, QD_LAW_COULOMB = 1 } qd_friction_law;
+
 typedef struct qd_step_options {
   double h;                /* step, s, > 0 */
   int friction_model;      /* a qd_friction_model */
+  int law;                 /* a qd_friction_law; Coulomb's is of exact steps alone */
+  int stop_after;          /* > 0: under Coulomb's law, what the best of so many convex programs an
+                              island gives counts whatever its law_residual. 0: an error, where
+                              that is beyond ten times the tolerance (times the size of the smallest thing in
+                              contact) */
   int ray_count;           /* pyramid: rays per contact, >= 3, or 2 for planar models */
   double kappa;            /* log-barrier weight, 1/J; infinity: the exact step */
   double epsilon;          /* mass factor, >= 0; used if mass_ratio is 0 */
@@ -819,6 +832,13 @@ typedef struct qd_step_result {
                            soften) by more than the tolerance times the smallest thing's size */
   int bounces;          /* out: contacts that bounce (restitution) */
   int capped_rows; /* out: contacts, limits and parts of constraints whose recovery was capped */
+  /* out, of Coulomb's law; 0, 0 and 1 of the other */
+  int convex_programs;  /* solved for it, of the island that took most */
+  double law_residual;  /* largest difference between how far a contact with force slides (weighted
+                           by its friction) and how far its normal was let close for that; closing of
+                           contacts without force. m */
+  int unique;           /* 1: no other solution near by, and no turned orientation. 0: the solution
+                           may be one of several, or so many contacts slide that it is not known */
   int derivative_exact; /* out of qd_linearize: 1 unless the path's derivative was returned,
                            relaxed_contacts or softened is not 0, or a contact is so near to a kink
                            (slips or presses so little) that the answer's own error changes the

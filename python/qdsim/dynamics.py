@@ -22,7 +22,7 @@ from ._core import DynamicStep, StepOptions, step_dynamic
 from .arguments import fields, flag, integer, number, one_of
 from .array_type import Array
 from .differential import by_name, copied, cotangent_rows, tangent_rows, wanted_bits
-from .step import FRICTION_MODELS, MOST_RAYS, SOFT_CONSTRAINTS, names_of, soft_word
+from .step import FRICTION_MODELS, LAWS, MOST_RAYS, SOFT_CONSTRAINTS, check_law, names_of, soft_word
 
 __all__ = [
     "DynamicDifferential",
@@ -39,8 +39,6 @@ _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _WarmStart = _core.Step | DynamicStep | _core.Linearization
 
-_LAWS = ("convex",)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamicOptions:
@@ -56,7 +54,12 @@ class DynamicOptions:
         law: "convex": the relaxation of Anitescu and Hart, one convex program a step. Right while contacts stick or are
             open; a contact that slides keeps a gap of h times friction times its sliding speed, and where sliding or an
             impact sets in the bodies leave each other at friction times the sliding speed, however small h is
-            (docs/formulation.md, section 7, has the closed forms).
+            (docs/formulation.md, section 7, has the closed forms). "coulomb": what slides stays in contact, the fixed
+            point of convex programs (`info.convex_programs` of them); exact steps only. `info.unique` says where
+            Coulomb's law may have other answers.
+        stop_after: None: a step under Coulomb's law holds its certificate (`info.law_residual` within the tolerance times
+            the size of the smallest thing in contact), or raises SolverError. A number, >= 1: the best of so many convex
+            programs counts, whatever its residual.
         restitution: Coefficient in [0, 1] of pairs of geometries that have none of their own: a contact that would be
             reached within the step leaves with restitution times the speed at which it was approached (Newton's rule).
         bounce_speed: m/s, >= 0: contacts that close more slowly do not bounce. None: 2 h times gravity, which keeps rest
@@ -86,7 +89,8 @@ class DynamicOptions:
     h: float = 0.01
     friction: Literal["cone", "pyramid"] = "cone"
     rays: int = 4
-    law: Literal["convex"] = "convex"
+    law: Literal["convex", "coulomb"] = "convex"
+    stop_after: int | None = None
     restitution: float = 0.0
     bounce_speed: float | None = None
     recovery_speed: float | None = None
@@ -105,7 +109,7 @@ class DynamicOptions:
 
     def __post_init__(self) -> None:
         fields(self, one_of, "friction", allowed=tuple(FRICTION_MODELS))
-        fields(self, one_of, "law", allowed=_LAWS)
+        fields(self, one_of, "law", allowed=tuple(LAWS))
         fields(self, number, "h", above=0)
         fields(self, integer, "rays", least=2, most=MOST_RAYS)
         fields(self, number, "restitution", least=0, most=1)
@@ -121,6 +125,7 @@ class DynamicOptions:
         fields(self, one_of, "infeasible", allowed=("error", "soften"))
         fields(self, number, "tolerance", above=0, below=1)
         fields(self, integer, "iteration_limit", least=1, most=2**31 - 1)
+        check_law(self)
         object.__setattr__(self, "_native", self._make_native())
 
     def _make_native(self) -> StepOptions:
@@ -131,6 +136,8 @@ class DynamicOptions:
             rays=self.rays,
             restitution=self.restitution,
             bounce_speed=-1.0 if self.bounce_speed is None else self.bounce_speed,
+            law=LAWS[self.law],
+            stop_after=self.stop_after or 0,
             recovery_speed=math.inf if self.recovery_speed is None else self.recovery_speed,
             kappa=math.inf if self.kappa is None else self.kappa,
             margin=self.margin,

@@ -20,6 +20,7 @@ __all__ = ["Linearization", "Options", "SolverInfo", "Step", "linearize", "step"
 
 FRICTION_MODELS = {"cone": 0, "pyramid": 1}
 SOFT_CONSTRAINTS: dict[bool | str, int] = {False: 0, True: 1, "mocap": 2}
+LAWS = {"convex": 0, "coulomb": 1}
 MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
 
 
@@ -34,6 +35,9 @@ class Options:
             the program becomes a QP).
         rays: Rays of the friction pyramid per contact, 3 to 64; 2 is the planar law and needs a model whose
             joints all move in one plane. Without effect on cones.
+        law: "convex": what slides also parts, by friction times what it slides in the step (one convex program).
+            "coulomb": what slides stays in contact, as in `DynamicOptions`; exact steps only.
+        stop_after: As in `DynamicOptions`.
         kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step (analytic smoothing,
             CQDC IV-B): the larger, the closer to the exact one. This is `kappa` of the published scripts,
             h times that of the paper.
@@ -89,6 +93,8 @@ class Options:
     h: float = 0.1
     friction: Literal["cone", "pyramid"] = "cone"
     rays: int = 4
+    law: Literal["convex", "coulomb"] = "convex"
+    stop_after: int | None = None
     kappa: float | None = None
     epsilon: float | None = None
     mass_ratio: float | None = None
@@ -108,6 +114,7 @@ class Options:
 
     def __post_init__(self) -> None:
         fields(self, one_of, "friction", allowed=tuple(FRICTION_MODELS))
+        fields(self, one_of, "law", allowed=tuple(LAWS))
         fields(self, number, "h", above=0)
         fields(self, integer, "rays", least=2, most=MOST_RAYS)
         fields(self, number, "kappa", above=0, or_none=True)
@@ -123,6 +130,7 @@ class Options:
         fields(self, one_of, "infeasible", allowed=("error", "soften"))
         fields(self, number, "tolerance", above=0, below=1)
         fields(self, integer, "iteration_limit", least=1, most=2**31 - 1)
+        check_law(self)
         object.__setattr__(self, "_native", self._make_native())
 
     def _settle_mass(self) -> None:
@@ -140,6 +148,8 @@ class Options:
             h=self.h,
             friction_model=FRICTION_MODELS[self.friction],
             rays=self.rays,
+            law=LAWS[self.law],
+            stop_after=self.stop_after or 0,
             kappa=math.inf if self.kappa is None else self.kappa,
             epsilon=0.0 if self.epsilon is None else self.epsilon,
             mass_ratio=0.0 if self.mass_ratio is None else self.mass_ratio,
@@ -192,6 +202,15 @@ def soft_word(name: str, value: object) -> bool | str:
     if value != "mocap":
         raise ValueError(f"{name}: expected True, False or 'mocap', got {value!r}")
     return value
+
+
+def check_law(options: Any) -> None:
+    """What options of steps, of both kinds, say of the law of friction."""
+    fields(options, integer, "stop_after", least=1, or_none=True)
+    if options.law == "coulomb" and options.kappa is not None:
+        raise ValueError(
+            f"kappa: expected None under law='coulomb', whose steps are exact, got {options.kappa!r}"
+        )
 
 
 def names_of(name: str, value: object) -> tuple[str, ...]:

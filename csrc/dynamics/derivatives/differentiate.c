@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dynamics/derivatives/differential.h"
+#include "dynamics/law.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
@@ -29,14 +30,14 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
     return status;
   }
   const solved_step s = {model, w, options, input, result->delta};
-  const problem *p = &w->problem;
+  problem *p = &w->problem;
   result->derivative_exact =
       result->relaxed_contacts == 0 && result->softened == 0; /* offsets that do not move */
   memset(w->differential.counts, 0, (size_t)w->collision.count * sizeof(int));
   for (int i = 0; i < p->islands.count; ++i) {
-    const island *one = p->islands.island + i;
+    island *one = p->islands.island + i;
     int exact = 1;
-    status = conic_sensitivity_prepare(one->cone_workspace, &one->info, &exact);
+    status = law_sensitivity_prepare(p, one, &exact);
     if (status != QD_OK) {
       result->info.status = status;
       return status;
@@ -55,14 +56,14 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
 
 /* ---------------------------------------------------------------- directions */
 
-static void solve_forward(const qd_workspace *w, int count) {
-  const problem *p = &w->problem;
+static void solve_forward(qd_workspace *w, int count) {
+  problem *p = &w->problem;
   const differential *d = &w->differential;
   for (int i = 0; i < p->islands.count; ++i) {
-    const island *one = p->islands.island + i;
-    conic_sensitivity_solve(one->cone_workspace, count, d->four_r + one->variable * count,
-                            p->four_w + one->row * count, d->four_e + one->equality * count,
-                            d->four_x + one->variable * count, NULL, NULL);
+    island *one = p->islands.island + i;
+    law_sensitivity_solve(p, one, 0, count, d->four_r + one->variable * count,
+                          p->four_w + one->row * count, d->four_e + one->equality * count,
+                          d->four_x + one->variable * count, NULL, NULL);
   }
 }
 
@@ -119,7 +120,7 @@ typedef struct cotangents {
 
 /* four_r = -J_l' y of the free DOFs, then four_x = z, four_w = mu, four_e = nu */
 static void solve_backward(const solved_step *s, const cotangents *y, int first, int width) {
-  const problem *p = &s->w->problem;
+  problem *p = &s->w->problem;
   differential *d = &s->w->differential;
   const int nv = s->model->nv;
   for (int k = 0; k < width; ++k) {
@@ -137,10 +138,10 @@ static void solve_backward(const solved_step *s, const cotangents *y, int first,
     }
   }
   for (int i = 0; i < p->islands.count; ++i) {
-    const island *one = p->islands.island + i;
-    conic_sensitivity_solve(one->cone_workspace, width, d->four_r + one->variable * width, NULL,
-                            NULL, d->four_x + one->variable * width, p->four_w + one->row * width,
-                            d->four_e + one->equality * width);
+    island *one = p->islands.island + i;
+    law_sensitivity_solve(p, one, 1, width, d->four_r + one->variable * width, NULL, NULL,
+                          d->four_x + one->variable * width, p->four_w + one->row * width,
+                          d->four_e + one->equality * width);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/lanes.h"
 #include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/contact_derivative.h"
+#include "dynamics/law.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
@@ -321,21 +322,20 @@ static void combine_inputs(const qd_model *model, const problem *p, sensitivity 
   }
 }
 
-static void solve_columns(const qd_model *model, const problem *p, sensitivity *s,
-                          const island *one) {
+static void solve_columns(const qd_model *model, problem *p, sensitivity *s, island *one) {
   const int n = one->variable_count, columns = s->q_count + s->u_count, loads = (n + 3) / 4 * 4;
   const int room = loads <= s->response_limit && (s->q_count + 3) / 4 * 4 <= columns;
   if (!room || s->q_count == 0 || (columns + 3) / 4 <= (n + 3) / 4) {
-    conic_sensitivity_solve(one->cone_workspace, columns, s->d_stationarity, s->d_slack,
-                            s->d_equality, s->d_x, NULL, NULL);
+    law_sensitivity_solve(p, one, 0, columns, s->d_stationarity, s->d_slack, s->d_equality, s->d_x,
+                          NULL, NULL);
     return;
   }
   memset(s->unit, 0, (size_t)n * (size_t)loads * sizeof(double));
   for (int i = 0; i < n; ++i) {
     s->unit[(size_t)i * (size_t)loads + (size_t)i] = -1.0;
   }
-  conic_sensitivity_solve(one->cone_workspace, loads, s->unit, NULL, NULL, s->response,
-                          s->slack_response, s->equality_response);
+  law_sensitivity_solve(p, one, 1, loads, s->unit, NULL, NULL, s->response, s->slack_response,
+                        s->equality_response);
   combine_responses(s, one, (size_t)loads);
   combine_inputs(model, p, s, one, (size_t)loads);
 }
@@ -343,15 +343,15 @@ static void solve_columns(const qd_model *model, const problem *p, sensitivity *
 /* One island's rows of A and B. */
 static qd_status linearize_island(const qd_model *model, qd_workspace *w,
                                   const qd_step_options *options, const qd_step_input *input,
-                                  const island *one, const step_columns *wanted,
-                                  qd_step_result *result, double *A, double *B) {
+                                  island *one, const step_columns *wanted, qd_step_result *result,
+                                  double *A, double *B) {
   sensitivity *s = &w->sensitivity;
   int exact = 1;
   choose_columns(model, w, one, wanted);
   if (s->q_count + s->u_count == 0) {
     return QD_OK;
   }
-  const qd_status status = conic_sensitivity_prepare(one->cone_workspace, &one->info, &exact);
+  const qd_status status = law_sensitivity_prepare(&w->problem, one, &exact);
   if (status != QD_OK) {
     return status;
   }

@@ -14,6 +14,7 @@
 
 #include "mechanics/collision.h"
 #include "mechanics/constraint.h"
+#include "numerics/coulomb/shifted.h"
 
 typedef struct island {
   int variable, variable_count;     /* of the problem's variables */
@@ -37,6 +38,8 @@ typedef struct island {
   double length;                    /* of the smallest thing that touches another, m */
   qd_cone_workspace *cone_workspace;
   qd_cone_info info;
+  shifted shifted; /* under Coulomb's law, with the report */
+  shifted_report report;
 } island;
 
 typedef struct islands {

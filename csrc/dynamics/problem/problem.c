@@ -59,6 +59,11 @@ void problem_lay_out_program(problem *p, arena *a) {
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
     tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
     tile_rows_lay_out(&one->C, (size_t)one->size.equalities, one->C_tiles, a);
+    if (p->coulomb) {
+      const shifted_sizes sizes = {one->contact_count, one->size.rows, one->size.variables,
+                                   one->size.equalities};
+      shifted_lay_out(&one->shifted, &sizes, a);
+    }
   }
   p->g = arena_doubles(a, rows);
   p->compliance = arena_doubles(a, rows);

@@ -142,6 +142,7 @@ typedef struct problem {
   double *soft_compliance, *soft_give, *soft_held;          /* (row_count) */
   double *soft_compliance_eq, *soft_give_eq, *soft_held_eq; /* (equality_count) */
   int resisting;     /* 1: islands that let something move without end resist (force_rows.c) */
+  int coulomb;       /* 1: contacts obey Coulomb's law */
   int softening;     /* 1: islands that contradict themselves are softened */
   int rounding;      /* 1: equalities may differ by what files round to */
   int relaxed;       /* 1: shallow penetrations are kept from deepening only, not resolved */

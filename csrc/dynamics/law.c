@@ -1,0 +1,100 @@
+#include "dynamics/law.h"
+
+#include <math.h>
+
+/* What slips and shifts may differ by, beside the tolerance (times a length): solutions of programs
+ * are within ten times that (qdsim.h). */
+#define ACCURACY 10.0
+
+/* Contacts whose cones have tails. */
+static void list_blocks(const problem *p, island *one) {
+  shifted *s = &one->shifted;
+  s->block_count = 0;
+  for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
+    const contact_block *block = p->block + p->islands.contact_order[i];
+    if (block->rows.count > 1) {
+      s->block[s->block_count++] =
+          (shifted_block){block->row - one->row, block->rows.count, block->rows.kind == QD_LORENTZ};
+    }
+  }
+}
+
+static qd_status solve_convex(problem *p, island *one, const qd_cone_options *options,
+                              const island_program *program) {
+  return conic_solve(one->cone_workspace, options, &program->program, p->x + one->variable,
+                     p->slack + one->row, p->dual + one->row, p->dual_eq + one->equality,
+                     &one->info);
+}
+
+qd_status law_solve(problem *p, island *one, const qd_step_options *options,
+                    const qd_cone_options *cone_options, const island_program *program) {
+  one->report = (shifted_report){p->coulomb, 0.0, 1, 0, 0};
+  if (p->coulomb) {
+    list_blocks(p, one);
+  }
+  if (!p->coulomb || one->shifted.block_count == 0) {
+    return solve_convex(p, one, cone_options, program);
+  }
+  const shifted_options law = {ACCURACY * options->tolerance * one->length, options->stop_after,
+                               cone_options->warm_start};
+  const qd_status status =
+      shifted_solve(&one->shifted, one->cone_workspace, cone_options, &law, &program->program,
+                    p->g + one->row, p->x + one->variable, p->slack + one->row, p->dual + one->row,
+                    p->dual_eq + one->equality, &one->info, &one->report);
+  if (status == QD_OK && one->report.programs > 1) {
+    one->info.method = one->report.mixed ? QD_METHOD_COULOMB_MIXING : QD_METHOD_COULOMB_NEWTON;
+  }
+  return status;
+}
+
+void law_report(const problem *p, island *one, qd_step_result *result) {
+  if (one == NULL) {
+    result->convex_programs = 0;
+    result->law_residual = 0.0;
+    result->unique = 1;
+    return;
+  }
+  if (p->coulomb && one->softened && one->shifted.block_count > 0) {
+    one->report.error =
+        shifted_read(&one->shifted, p->slack + one->row, p->dual + one->row, one->length);
+    one->report.regular = 0;
+  }
+  if (one->report.programs > result->convex_programs) {
+    result->convex_programs = one->report.programs;
+  }
+  result->law_residual = fmax(result->law_residual, one->report.error);
+  result->unique &= one->report.regular;
+}
+
+/* 1 if slips are part of the island's solution. */
+static int is_shifted(const problem *p, const island *one) {
+  return p->coulomb && one->shifted.block_count > 0 && !one->softened;
+}
+
+qd_status law_sensitivity_prepare(problem *p, island *one, int *exact) {
+  if (!is_shifted(p, one)) {
+    return conic_sensitivity_prepare(one->cone_workspace, &one->info, exact);
+  }
+  island_program program;
+  problem_program(p, one, &program);
+  const qd_status status =
+      shifted_sensitivity_prepare(&one->shifted, one->cone_workspace, &program.program,
+                                  p->slack + one->row, p->dual + one->row, &one->info, exact);
+  *exact &= !one->report.stale;
+  return status;
+}
+
+void law_sensitivity_solve(problem *p, island *one, int transposed, int count,
+                           const double *d_stationarity, const double *d_slack,
+                           const double *d_equality, double *dx, double *d_dual,
+                           double *d_dual_eq) {
+  if (!is_shifted(p, one)) {
+    conic_sensitivity_solve(one->cone_workspace, count, d_stationarity, d_slack, d_equality, dx,
+                            d_dual, d_dual_eq);
+    return;
+  }
+  island_program program;
+  problem_program(p, one, &program);
+  shifted_sensitivity_solve(&one->shifted, one->cone_workspace, &program.program, transposed, count,
+                            d_stationarity, d_slack, d_equality, dx, d_dual, d_dual_eq);
+}

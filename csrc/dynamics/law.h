@@ -1,0 +1,23 @@
+/* The friction law of an island's contacts: its program as it is (the convex law), or the fixed
+ * point of programs that is Coulomb's (numerics/coulomb/shifted.h); and derivatives under either.
+ */
+#ifndef QD_DYNAMICS_LAW_H
+#define QD_DYNAMICS_LAW_H
+
+#include "dynamics/problem/problem.h"
+
+/* Solves the island's program, as assembled, under the law; its solution goes into the problem. */
+qd_status law_solve(problem *p, island *one, const qd_step_options *options,
+                    const qd_cone_options *cone_options, const island_program *program);
+/* What came of it, into the result (of softened islands: how far the convex law is from it); NULL:
+ * nothing yet. */
+void law_report(const problem *p, island *one, qd_step_result *result);
+
+/* conic_sensitivity_prepare and _solve of the island's solution. transposed: of d_stationarity =
+ * -y alone, the z, mu and nu that conic.h tells of. */
+qd_status law_sensitivity_prepare(problem *p, island *one, int *exact);
+void law_sensitivity_solve(problem *p, island *one, int transposed, int count,
+                           const double *d_stationarity, const double *d_slack,
+                           const double *d_equality, double *dx, double *d_dual, double *d_dual_eq);
+
+#endif

@@ -1,0 +1,395 @@
+#include "numerics/coulomb/shifted.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+
+/* Beside the tolerance: an error that more programs are not worth. */
+#define ENOUGH 1e-5
+/* An error that is such a part of the one before, within the tolerance, is rounding. */
+#define SETTLED 0.3
+/* Programs that may fail on the way. */
+#define PATIENCE 2
+/* Steps that do not lower the error so far are halved, where they are at all, so often. */
+#define FALLS 0.9
+#define HALVINGS 4
+/* How far errors have to fall under mixing before Newton's next step. */
+#define AGAIN 0.1
+/* Shifts that let go of everything, beside the length. */
+#define OPEN 1e6
+/* Of a column of mixing, what the others leave of it: less is rounding. */
+#define PARALLEL 1e-8
+
+typedef enum way_from { FROM_START, FROM_BEST, FROM_OPEN } way_from;
+typedef enum way_by { BY_NEWTON, BY_HALVED_NEWTON, BY_MIXING, BY_DOUBLING } way_by;
+
+/* Ways to the fixed point, each tried for so many programs. The first is the way of nearly all
+ * states; kinks, where it runs in circles, and shifts that feed themselves (friction that presses
+ * what slides) need others. */
+static const struct way {
+  way_from from;
+  way_by by;
+  int programs;
+} WAYS[] = {{FROM_START, BY_NEWTON, 10},       {FROM_BEST, BY_MIXING, 16},
+            {FROM_START, BY_MIXING, 20},       {FROM_OPEN, BY_NEWTON, 12},
+            {FROM_BEST, BY_HALVED_NEWTON, 16}, {FROM_START, BY_DOUBLING, 24},
+            {FROM_OPEN, BY_MIXING, 20}};
+#define WAY_COUNT ((int)(sizeof WAYS / sizeof *WAYS))
+
+/* A program while shifts are tried. */
+typedef struct shifted_run {
+  shifted *s;
+  qd_cone_workspace *workspace;
+  const qd_cone_options *options;
+  const conic_program *program;
+  double *g;
+  double *x, *slack, *dual, *dual_eq;
+  qd_cone_info *info;
+  int programs, iterations, factorizations, tries; /* of all programs */
+  double error, best, last;
+  int at_best; /* 1: the solution at hand is the best one */
+  int halved;  /* times that Newton's step is */
+  const struct way *way;
+  int way_ends;        /* after so many programs */
+  double newton_below; /* error from which on Newton's steps are tried */
+  int regular;         /* -1: not known */
+  int mixed;
+  int past_count, past_next; /* iterations that mixing knows */
+  double stretch;            /* of doubled steps */
+  int cold;                  /* 1: programs start from nothing */
+  int stale;                 /* 1: the solution is not that of the program solved last */
+  int noted;                 /* 1: one of them has begun */
+} shifted_run;
+
+static void set_shift(shifted_run *run, int i, double shift) {
+  const shifted_block *block = run->s->block + i;
+  const double by = shift - run->s->shift[i];
+  for (int r = 0; r < (block->is_cone ? 1 : block->count); ++r) {
+    run->g[block->row + r] += by;
+  }
+  run->s->shift[i] = shift;
+}
+
+static qd_status solve_program(shifted_run *run) {
+  qd_cone_options options = *run->options;
+  options.warm_start = !run->cold && (options.warm_start || run->programs > 0);
+  const qd_status status = conic_solve(run->workspace, &options, run->program, run->x, run->slack,
+                                       run->dual, run->dual_eq, run->info);
+  ++run->programs;
+  run->iterations += run->info->iterations;
+  run->factorizations += run->info->factorizations;
+  run->tries += run->info->tries;
+  run->last = run->error;
+  run->at_best = 0;
+  if (status == QD_OK) {
+    run->error = shifted_read(run->s, run->slack, run->dual, run->program->length);
+  }
+  return status;
+}
+
+/* ---------------------------------------------------------------- the next shifts */
+
+/* next += (1 - d slip / d shift)^-1 miss of what slides under load, from the shifts at hand; 0:
+ * there is no derivative. */
+static int step_newton(shifted_run *run) {
+  shifted *s = run->s;
+  double step[SHIFTED_DENSE];
+  int exact;
+  if (s->coupled_count > s->matrix_room ||
+      conic_sensitivity_prepare(run->workspace, run->info, &exact) != QD_OK ||
+      !shifted_factor(s, run->workspace, run->program)) {
+    return 0;
+  }
+  for (int k = 0; k < s->coupled_count; ++k) {
+    step[k] = s->miss[s->coupled[k]];
+  }
+  shifted_matrix_solve(s, 0, 1, step);
+  run->regular = s->rank == s->coupled_count && s->sign > 0;
+  for (int k = 0; k < s->coupled_count; ++k) {
+    s->next[s->coupled[k]] = s->shift[s->coupled[k]] + step[k];
+  }
+  return all_finite(step, s->coupled_count);
+}
+
+static double product(const double *a, const double *b, int count) {
+  double sum = 0.0;
+  for (int i = 0; i < count; ++i) {
+    sum += a[i] * b[i];
+  }
+  return sum;
+}
+
+static double *change_of_miss(const shifted *s, int k) {
+  return s->past + (size_t)(2 * k) * (size_t)s->block_count;
+}
+
+static double *change_of_shift(const shifted *s, int k) {
+  return s->past + (size_t)(2 * k + 1) * (size_t)s->block_count;
+}
+
+/* Takes the part along those before it out of change k of the misses, and the same of the shifts';
+ * 0 if nothing is left. */
+static int make_orthogonal(const shifted *s, int k) {
+  const int n = s->block_count;
+  double *miss = change_of_miss(s, k), *shift = change_of_shift(s, k);
+  const double size = product(miss, miss, n);
+  for (int j = 0; j < k; ++j) {
+    const double *other = change_of_miss(s, j), *moved = change_of_shift(s, j);
+    const double own = product(other, other, n);
+    const double part = own > 0.0 ? product(other, miss, n) / own : 0.0;
+    for (int i = 0; i < n; ++i) {
+      miss[i] -= part * other[i];
+      shift[i] -= part * moved[i];
+    }
+  }
+  const int left = product(miss, miss, n) > PARALLEL * PARALLEL * size;
+  if (!left) {
+    memset(miss, 0, (size_t)n * sizeof(double));
+  }
+  return left;
+}
+
+/* The slips, less what the last iterations say that they miss by: with weights that make |miss -
+ * changes| least (Anderson 1965). */
+static void step_mixed(shifted_run *run) {
+  const shifted *s = run->s;
+  const int n = s->block_count;
+  for (int k = 0; k < run->past_count; ++k) {
+    if (!make_orthogonal(s, k)) {
+      continue;
+    }
+    const double *miss = change_of_miss(s, k), *shift = change_of_shift(s, k);
+    const double weight = product(miss, s->miss, n) / product(miss, miss, n);
+    for (int i = 0; i < n; ++i) {
+      s->next[i] -= weight * (miss[i] + shift[i]);
+    }
+  }
+  run->mixed = 1;
+}
+
+/* Before a program what misses and shifts are, and behind it (sign 1) how they have changed. */
+static void note_change(shifted_run *run, double sign) {
+  const shifted *s = run->s;
+  double *miss = change_of_miss(s, run->past_next), *shift = change_of_shift(s, run->past_next);
+  for (int i = 0; i < s->block_count; ++i) {
+    miss[i] = (sign < 0.0 ? 0.0 : miss[i]) + sign * s->miss[i];
+    shift[i] = (sign < 0.0 ? 0.0 : shift[i]) + sign * s->shift[i];
+  }
+  run->noted = sign < 0.0;
+  if (sign > 0.0) {
+    run->past_next = (run->past_next + 1) % SHIFTED_MEMORY;
+    run->past_count += run->past_count < SHIFTED_MEMORY;
+  }
+}
+
+static void forget(shifted_run *run) {
+  run->past_count = run->past_next = run->noted = run->halved = 0;
+  run->stretch = 1.0;
+}
+
+/* Shifts into the program. */
+static void use_shifts(shifted_run *run, const double *shift) {
+  for (int i = 0; i < run->s->block_count; ++i) {
+    set_shift(run, i, larger(shift[i], 0.0));
+  }
+}
+
+static void choose_next(shifted_run *run) {
+  shifted *s = run->s;
+  memcpy(s->next, s->slip, (size_t)s->block_count * sizeof(double));
+  if (run->way->by == BY_DOUBLING) {
+    for (int i = 0; i < s->block_count; ++i) {
+      s->next[i] = s->shift[i] + run->stretch * (s->slip[i] - s->shift[i]);
+    }
+    run->stretch *= 2.0;
+    return;
+  }
+  if (run->error <= run->newton_below && step_newton(run)) {
+    run->newton_below =
+        run->way->by == BY_MIXING ? AGAIN * run->error : run->newton_below; /* once for each fall */
+    return;
+  }
+  memcpy(s->next, s->slip, (size_t)s->block_count * sizeof(double));
+  step_mixed(run);
+}
+
+/* ---------------------------------------------------------------- the way */
+
+/* The best solution's numbers, from where they are kept or to there. */
+static void copy_best(shifted_run *run, int keep) {
+  const qd_cone_program *sizes = &run->program->program;
+  double *const own[] = {run->x, run->slack, run->dual, run->dual_eq};
+  const int count[] = {sizes->variable_count, sizes->row_count, sizes->row_count,
+                       sizes->equality_count};
+  double *kept = run->s->best_solution;
+  for (int i = 0; i < 4; ++i) {
+    if (count[i] > 0) {
+      memcpy(keep ? kept : own[i], keep ? own[i] : kept, (size_t)count[i] * sizeof(double));
+    }
+    kept += count[i];
+  }
+}
+
+/* Notes how good the solution at hand is; 1 if it is better than others. */
+static int judge(shifted_run *run) {
+  shifted *s = run->s;
+  const int falls = run->error < FALLS * run->best;
+  run->at_best = run->error < run->best;
+  if (run->at_best) {
+    run->best = run->error;
+    memcpy(s->best_shift, s->shift, (size_t)s->block_count * sizeof(double));
+    copy_best(run, 1);
+  }
+  return falls;
+}
+
+/* 1 if no more programs are worth it. */
+static int is_enough(const shifted_run *run, const shifted_options *law) {
+  return (law->stop_after > 0 && run->programs >= law->stop_after) ||
+         run->error <= ENOUGH * law->tolerance ||
+         (run->best <= law->tolerance && run->error > SETTLED * run->last);
+}
+
+/* Shifts that the guess shows. */
+static void start_guessed(shifted_run *run) {
+  shifted *s = run->s;
+  shifted_slack_at(s, run->program, run->x, run->g, run->slack);
+  shifted_read(s, run->slack, run->dual, run->program->length);
+  for (int i = 0; i < s->block_count; ++i) {
+    s->next[i] = s->miss[i] != 0.0 ? s->slip[i] : 0.0;
+  }
+  use_shifts(run, s->next);
+}
+
+/* Halfway back to the best. */
+static void step_back(shifted_run *run) {
+  shifted *s = run->s;
+  for (int i = 0; i < s->block_count; ++i) {
+    s->next[i] = 0.5 * (s->shift[i] + s->best_shift[i]);
+  }
+  use_shifts(run, s->next);
+}
+
+/* Shifts that a way begins at. */
+static void begin_way(shifted_run *run, int index) {
+  shifted *s = run->s;
+  run->way = WAYS + index;
+  run->way_ends = run->programs + run->way->programs;
+  run->newton_below = run->way->by == BY_MIXING ? AGAIN * run->best : HUGE_VAL;
+  forget(run);
+  for (int i = 0; i < s->block_count; ++i) {
+    s->next[i] = run->way->from == FROM_OPEN ? OPEN * run->program->length : 0.0;
+  }
+  use_shifts(run, run->way->from == FROM_BEST ? s->best_shift : s->next);
+}
+
+/* The next shifts on the way. */
+static void go_on(shifted_run *run, int falls) {
+  if (falls) {
+    run->halved = 0;
+    run->stretch = run->way->by == BY_DOUBLING ? run->stretch : 1.0;
+  } else if (run->way->by == BY_HALVED_NEWTON && !run->at_best && run->halved++ < HALVINGS) {
+    run->noted = 0;
+    step_back(run);
+    return;
+  }
+  choose_next(run);
+  note_change(run, -1.0);
+  use_shifts(run, run->s->next);
+}
+
+static qd_status find_shifts(shifted_run *run, const shifted_options *law) {
+  run->way_ends = WAYS->programs;
+  for (int failures = 0, way = 0;;) {
+    const qd_status status = solve_program(run);
+    if (status == QD_OUT_OF_CAPACITY || (status != QD_OK && run->best == HUGE_VAL)) {
+      memset(run->s->next, 0, (size_t)run->s->block_count * sizeof(double));
+      use_shifts(run, run->s->next); /* as if nothing had been tried */
+      if (status == QD_OUT_OF_CAPACITY || !law->guessed || run->programs > 1) {
+        return status;
+      }
+      run->cold = 1;
+      continue;
+    }
+    run->cold = 0;
+    if (status != QD_OK && ++failures <= PATIENCE) {
+      step_back(run);
+      forget(run);
+      continue;
+    }
+    if (run->noted && status == QD_OK) {
+      note_change(run, 1.0);
+    }
+    const int falls = status == QD_OK && judge(run),
+              ends = run->programs >= run->way_ends || status != QD_OK;
+    if ((status == QD_OK && is_enough(run, law)) || (ends && way + 1 == WAY_COUNT)) {
+      return QD_OK;
+    }
+    if (ends) {
+      failures = 0;
+      begin_way(run, ++way);
+    } else {
+      go_on(run, falls);
+    }
+  }
+}
+
+/* The best solution, and what is known of it. Derivatives want its program solved last: from where
+ * the way has ended, or from nothing. */
+static qd_status settle(shifted_run *run, const shifted_options *law) {
+  for (int cold = 0; run->program->strict && !run->at_best && cold < 2; ++cold) {
+    const double best = run->best;
+    run->cold = cold;
+    use_shifts(run, run->s->best_shift);
+    run->at_best = solve_program(run) == QD_OK && run->error <= larger(best, law->tolerance);
+  }
+  if (!run->at_best) {
+    run->stale = 1;
+    use_shifts(run, run->s->best_shift);
+    copy_best(run, 0);
+    run->error = shifted_read(run->s, run->slack, run->dual, run->program->length);
+    run->regular = run->regular < 0 ? 0 : run->regular;
+  }
+  if (run->s->coupled_count == 0) {
+    run->regular = 1;
+  } else if (run->regular < 0) {
+    step_newton(run);
+  }
+  return run->error <= law->tolerance || law->stop_after > 0 ? QD_OK : QD_LAW_NOT_MET;
+}
+
+qd_status shifted_solve(shifted *s, qd_cone_workspace *workspace, const qd_cone_options *options,
+                        const shifted_options *law, const conic_program *program, double *g,
+                        double *x, double *slack, double *dual, double *dual_eq, qd_cone_info *info,
+                        shifted_report *report) {
+  shifted_run run = {.s = s,
+                     .workspace = workspace,
+                     .options = options,
+                     .program = program,
+                     .g = g,
+                     .x = x,
+                     .slack = slack,
+                     .dual = dual,
+                     .dual_eq = dual_eq,
+                     .info = info,
+                     .error = HUGE_VAL,
+                     .best = HUGE_VAL,
+                     .way = WAYS,
+                     .newton_below = HUGE_VAL,
+                     .stretch = 1.0,
+                     .regular = -1};
+  memset(s->shift, 0, (size_t)s->block_count * sizeof(double));
+  if (law->guessed) {
+    start_guessed(&run);
+  }
+  qd_status status = find_shifts(&run, law);
+  if (status == QD_OK) {
+    status = settle(&run, law);
+  }
+  *report = (shifted_report){run.programs, run.error, run.regular > 0, run.mixed, run.stale};
+  info->iterations = run.iterations;
+  info->factorizations = run.factorizations;
+  info->tries = run.tries;
+  return info->status = status;
+}
