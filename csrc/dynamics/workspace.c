@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/block.h"
 #include "numerics/conic/conic.h"
 
 /* Rows per contact that a small model's workspace has room for from the start: cones, and pyramids
@@ -196,8 +197,8 @@ static qd_status allocate(const qd_model *model, qd_workspace *w, int contact_ca
   w->block_bytes = counting.offset + ARENA_ALIGNMENT;
   w->program_bytes = (program_bytes > first ? program_bytes : first) + ARENA_ALIGNMENT;
   w->program_bytes -= w->program_bytes % ARENA_ALIGNMENT;
-  w->block = aligned_alloc(ARENA_ALIGNMENT, w->block_bytes);
-  w->program_block = aligned_alloc(ARENA_ALIGNMENT, w->program_bytes);
+  w->block = block_allocate(w->block_bytes);
+  w->program_block = block_allocate(w->program_bytes);
   if (w->block == NULL || w->program_block == NULL) {
     return QD_OUT_OF_MEMORY;
   }
@@ -215,8 +216,8 @@ static qd_status allocate(const qd_model *model, qd_workspace *w, int contact_ca
 }
 
 static void release(qd_workspace *w) {
-  free(w->block);
-  free(w->program_block);
+  block_free(w->block);
+  block_free(w->program_block);
   memset(w, 0, sizeof *w);
 }
 

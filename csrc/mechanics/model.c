@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "base/quat.h"
 #include "base/vec3.h"
 #include "mechanics/constraint.h"
@@ -286,7 +287,7 @@ static qd_model *allocate(const qd_model_spec *spec) {
   arena counting = {NULL, 0};
   arena_take(&counting, sizeof(qd_model));
   lay_out(&sizes, &counting, chain_count);
-  char *block = aligned_alloc(ARENA_ALIGNMENT, counting.offset);
+  char *block = block_allocate(counting.offset);
   if (block == NULL) {
     return NULL;
   }
@@ -405,7 +406,7 @@ void qd_model_destroy(qd_model *model) {
   for (int i = 0; model != NULL && i < model->field_count; ++i) {
     qd_field_destroy(model->field[i]);
   }
-  free(model);
+  block_free(model);
 }
 
 int qd_model_nq(const qd_model *model) { return model->nq; }

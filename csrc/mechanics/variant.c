@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "mechanics/inertia.h"
 #include "mechanics/kinematics.h"
 #include "mechanics/model_check.h"
@@ -193,7 +194,7 @@ model_variant *model_variant_create(const qd_model *base) {
   arena counting = {NULL, 0};
   arena_take(&counting, sizeof(model_variant));
   lay_out(&sizes, base, &counting);
-  char *block = aligned_alloc(ARENA_ALIGNMENT, counting.offset);
+  char *block = block_allocate(counting.offset);
   if (block == NULL) {
     return NULL;
   }
@@ -211,7 +212,7 @@ model_variant *model_variant_create(const qd_model *base) {
   return v;
 }
 
-void model_variant_destroy(model_variant *variant) { free(variant); }
+void model_variant_destroy(model_variant *variant) { block_free(variant); }
 
 void model_variant_set(model_variant *variant, const double *const values[QD_PARAMETER_COUNT]) {
   qd_model *m = &variant->model;

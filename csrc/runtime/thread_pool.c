@@ -1,11 +1,11 @@
 #include "runtime/thread_pool.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "runtime/process.h"
 
 #define WAIT_NANOSECONDS 20000000 /* between two calls of the caller's wait */
 
@@ -22,7 +22,7 @@ typedef struct job {
 
 /* The threads of one process. All fields below the mutex are read and written under it. */
 typedef struct crew {
-  pid_t pid;
+  process_id pid;
   pthread_mutex_t mutex;
   pthread_cond_t wake; /* a job came, or stop */
   job *jobs;
@@ -43,7 +43,7 @@ static crew *crew_create(void) {
   if (c == NULL) {
     return NULL;
   }
-  c->pid = getpid();
+  c->pid = process_self();
   if (pthread_mutex_init(&c->mutex, NULL) != 0) {
     free(c);
     return NULL;
@@ -93,25 +93,23 @@ static void *helper_main(void *argument) {
   return NULL;
 }
 
-/* Helpers take no signals: those are for the program's own threads. Too few threads are no error.
- */
+/* Helpers take no signals. Too few threads are no error. */
 static void crew_grow(crew *c, int wanted) {
   if (c->thread_count >= wanted) {
     return;
   }
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  signal_mask before;
+  signals_block(&before);
   while (c->thread_count < wanted &&
          pthread_create(&c->threads[c->thread_count], NULL, helper_main, c) == 0) {
     ++c->thread_count;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  signals_restore(&before);
 }
 
 static crew *crew_of(qd_thread_pool *pool) {
   crew *found = atomic_load(&pool->crew);
-  if (found != NULL && found->pid == getpid()) {
+  if (found != NULL && found->pid == process_self()) {
     return found;
   }
   crew *fresh = crew_create();
@@ -200,7 +198,7 @@ void qd_thread_pool_destroy(qd_thread_pool *pool) {
     return;
   }
   crew *c = atomic_load(&pool->crew);
-  if (c != NULL && c->pid == getpid()) {
+  if (c != NULL && c->pid == process_self()) {
     pthread_mutex_lock(&c->mutex);
     const int busy = c->caller_count > 0; /* one that never came back: what it uses stays */
     c->stop = !busy;

@@ -1,6 +1,7 @@
 /* Both broad phases against asking every pair: the same contacts in the same order, bit by bit, the
  * same missed pairs and the same steps, for scenes of all shapes, crowded and sparse, any margin.
  */
+#include "base/block.h"
 #include "geometry_scenes.h"
 #include "mechanics/missed_pairs.h"
 #include "mechanics/model.h"
@@ -128,7 +129,7 @@ static void stage_make(stage *s, const qd_model *model) {
     kinematics_lay_out(&s->next, model, &a);
     collision_lay_out(&s->c, model, CAPACITY, &a);
     if (pass == 0) {
-      s->block = aligned_alloc(ARENA_ALIGNMENT, a.offset);
+      s->block = block_allocate(a.offset);
       CHECK(s->block != NULL);
       a = (arena){s->block, 0};
     }
@@ -175,8 +176,8 @@ static void twins_make(twins *t, const scene *s) {
 }
 
 static void twins_destroy(twins *t) {
-  free(t->swept.block);
-  free(t->spheres.block);
+  block_free(t->swept.block);
+  block_free(t->spheres.block);
   free(t->asked.block);
   qd_model_destroy(t->model);
 }

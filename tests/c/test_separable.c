@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "check.h"
 #include "numerics/conic/conic.h"
 
@@ -208,13 +209,13 @@ static void test_others(qd_cone_workspace *workspace) {
 
 int main(void) {
   const conic_size size = conic_size_dense(VARIABLES_MAX, ROWS_MAX, 0);
-  void *memory = aligned_alloc(ARENA_ALIGNMENT, conic_workspace_size(&size));
+  void *memory = block_allocate(conic_workspace_size(&size));
   if (memory != NULL) {
     qd_cone_workspace *workspace = conic_workspace_place(memory, &size);
     test_random_programs(workspace);
     test_bounds_that_meet(workspace);
     test_others(workspace);
   }
-  free(memory);
+  block_free(memory);
   return check_report();
 }

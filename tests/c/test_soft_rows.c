@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "check.h"
 #include "numerics/conic/conic.h"
 
@@ -246,7 +247,7 @@ static void test_derivatives(double mu, double allowed, int least) {
                            .fill = TILES * (TILES + 1) / 2,
                            .compliant = M + P,
                            .intervals = M};
-  void *memory = aligned_alloc(ARENA_ALIGNMENT, conic_workspace_size(&size));
+  void *memory = block_allocate(conic_workspace_size(&size));
   qd_cone_workspace *workspace = conic_workspace_place(memory, &size);
   int right = 0, counted = 0;
   for (int round = 0; round < 400; ++round) {
@@ -258,7 +259,7 @@ static void test_derivatives(double mu, double allowed, int least) {
   }
   CHECK(counted > 250);
   CHECK(right * 100 >= counted * least); /* of an exact program, the set may change in between */
-  free(memory);
+  block_free(memory);
 }
 
 int main(void) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "base/vec3.h"
 #include "geometry/clouds/cloud.h"
 
@@ -313,10 +314,10 @@ point_cloud *point_cloud_create(const double *points, int point_count, int conta
   const int node_count = node_total(point_count);
   arena counting = {NULL, 0};
   lay_out(point_count, node_count, &counting);
-  char *block = aligned_alloc(ARENA_ALIGNMENT, counting.offset);
+  char *block = block_allocate(counting.offset);
   double *scratch = malloc(4 * (size_t)point_count * sizeof(double));
   if (block == NULL || scratch == NULL) {
-    free(block);
+    block_free(block);
     free(scratch);
     return NULL;
   }
@@ -338,4 +339,4 @@ point_cloud *point_cloud_create(const double *points, int point_count, int conta
   return cloud;
 }
 
-void point_cloud_destroy(point_cloud *cloud) { free(cloud); }
+void point_cloud_destroy(point_cloud *cloud) { block_free(cloud); }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "base/vec3.h"
 #include "geometry/meshes/mesh.h"
 #include "geometry/meshes/mesh_braces.h"
@@ -419,10 +420,10 @@ static qd_status assemble(convex_mesh **out, builder *b) {
   convex_mesh sizes;
   arena_take(&counting, sizeof sizes);
   lay_out(&sizes, &counting, b);
-  char *block = aligned_alloc(ARENA_ALIGNMENT, counting.offset);
+  char *block = block_allocate(counting.offset);
   int *scratch = malloc(3 * (size_t)t->face_count * sizeof(int));
   if (block == NULL || scratch == NULL) {
-    free(block);
+    block_free(block);
     free(scratch);
     return QD_OUT_OF_MEMORY;
   }
@@ -438,7 +439,7 @@ static qd_status assemble(convex_mesh **out, builder *b) {
   const qd_status status = fill_planes(m, b);
   if (status != QD_OK) {
     free(scratch);
-    free(block);
+    block_free(block);
     return status;
   }
   fill_sides(m);
@@ -491,4 +492,4 @@ qd_status convex_mesh_create(convex_mesh **out, const double *vertex, int vertex
   return status;
 }
 
-void convex_mesh_destroy(convex_mesh *mesh) { free(mesh); }
+void convex_mesh_destroy(convex_mesh *mesh) { block_free(mesh); }

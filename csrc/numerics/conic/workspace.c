@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "base/lanes.h"
 #include "numerics/conic/delassus.h"
 #include "numerics/conic/workspace.h"
@@ -192,7 +193,7 @@ int conic_workspace_serves(const qd_cone_workspace *workspace, const conic_size 
 size_t conic_workspace_fill(const qd_cone_workspace *workspace) { return workspace->wanted.fill; }
 
 static qd_cone_workspace *create(const conic_size *size) {
-  void *block = aligned_alloc(ARENA_ALIGNMENT, conic_workspace_size(size));
+  void *block = block_allocate(conic_workspace_size(size));
   return block ? conic_workspace_place(block, size) : NULL;
 }
 
@@ -231,7 +232,7 @@ qd_cone_workspace *qd_cone_workspace_create_for(const qd_cone_program *program) 
   return create(&size);
 }
 
-void qd_cone_workspace_destroy(qd_cone_workspace *workspace) { free(workspace); }
+void qd_cone_workspace_destroy(qd_cone_workspace *workspace) { block_free(workspace); }
 
 size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace) {
   return workspace ? workspace->bytes : 0;

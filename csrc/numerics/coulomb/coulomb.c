@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/block.h"
 #include "base/lanes.h"
 #include "numerics/coulomb/load.h"
 #include "numerics/coulomb/work.h"
@@ -55,7 +56,7 @@ static qd_coulomb_workspace *create(const coulomb_size *size) {
   arena counting = {NULL, 0};
   arena_take(&counting, sizeof count);
   lay_out(&count, &counting);
-  void *memory = aligned_alloc(ARENA_ALIGNMENT, counting.offset);
+  void *memory = block_allocate(counting.offset);
   if (!memory) {
     return NULL;
   }
@@ -81,13 +82,13 @@ qd_coulomb_workspace *qd_coulomb_workspace_create(const qd_coulomb_problem *prob
   qd_coulomb_workspace *work = create(&size);
   if (work && coulomb_load(work, problem, &row, &other) == QD_OUT_OF_CAPACITY) {
     size.fill = work->lu.fill;
-    free(work);
+    block_free(work);
     work = create(&size);
   }
   return work;
 }
 
-void qd_coulomb_workspace_destroy(qd_coulomb_workspace *workspace) { free(workspace); }
+void qd_coulomb_workspace_destroy(qd_coulomb_workspace *workspace) { block_free(workspace); }
 
 size_t qd_coulomb_workspace_bytes(const qd_coulomb_workspace *workspace) {
   return workspace ? workspace->bytes : 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/block.h"
 #include "base/lanes.h"
 #include "numerics/lcp/lemke.h"
 #include "numerics/tiles/blas.h"
@@ -57,7 +58,7 @@ qd_lcp_workspace *qd_lcp_workspace_create(int n) {
   arena counting = {NULL, 0};
   arena_take(&counting, sizeof count);
   lay_out(&count, &counting);
-  void *memory = aligned_alloc(ARENA_ALIGNMENT, counting.offset);
+  void *memory = block_allocate(counting.offset);
   if (!memory) {
     return NULL;
   }
@@ -69,7 +70,7 @@ qd_lcp_workspace *qd_lcp_workspace_create(int n) {
   return work;
 }
 
-void qd_lcp_workspace_destroy(qd_lcp_workspace *workspace) { free(workspace); }
+void qd_lcp_workspace_destroy(qd_lcp_workspace *workspace) { block_free(workspace); }
 
 qd_lcp_options qd_lcp_options_default(void) {
   const qd_lcp_options options = {.tolerance = 1e-9, .pivot_limit = 0};

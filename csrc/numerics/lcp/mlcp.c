@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "base/lanes.h"
 #include "qdsim.h"
 
@@ -60,7 +61,7 @@ qd_mlcp_workspace *qd_mlcp_workspace_create(int equalities, int free_count, int 
   arena counting = {NULL, 0};
   arena_take(&counting, sizeof count);
   lay_out(&count, &counting);
-  void *memory = aligned_alloc(ARENA_ALIGNMENT, counting.offset);
+  void *memory = block_allocate(counting.offset);
   if (!memory) {
     return NULL;
   }
@@ -71,7 +72,7 @@ qd_mlcp_workspace *qd_mlcp_workspace_create(int equalities, int free_count, int 
   return work;
 }
 
-void qd_mlcp_workspace_destroy(qd_mlcp_workspace *workspace) { free(workspace); }
+void qd_mlcp_workspace_destroy(qd_mlcp_workspace *workspace) { block_free(workspace); }
 
 /* ------------------------------------------------------------ elimination */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "base/lanes.h"
 
 /* ------------------------------------------------------------ workspace */
@@ -67,7 +68,7 @@ qd_ocp_workspace *qd_ocp_workspace_create(int horizon, int state_count, int inpu
   arena counter = {NULL, 0};
   lay_out(&sizes, &counter);
   const size_t head = (sizeof sizes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
-  char *block = aligned_alloc(ARENA_ALIGNMENT, head + counter.offset);
+  char *block = block_allocate(head + counter.offset);
   if (!block) {
     return NULL;
   }
@@ -80,7 +81,7 @@ qd_ocp_workspace *qd_ocp_workspace_create(int horizon, int state_count, int inpu
   return w;
 }
 
-void qd_ocp_workspace_destroy(qd_ocp_workspace *workspace) { free(workspace); }
+void qd_ocp_workspace_destroy(qd_ocp_workspace *workspace) { block_free(workspace); }
 
 size_t qd_ocp_workspace_bytes(const qd_ocp_workspace *workspace) { return workspace->bytes; }
 

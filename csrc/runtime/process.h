@@ -1,0 +1,37 @@
+/* What the thread pool asks of the system's processes: fork and signals, where there are such. */
+#ifndef QD_RUNTIME_PROCESS_H
+#define QD_RUNTIME_PROCESS_H
+
+#ifdef _WIN32
+
+typedef int process_id; /* nothing forks */
+typedef int signal_mask;
+
+static inline process_id process_self(void) { return 0; }
+static inline void signals_block(signal_mask *before) { *before = 0; }
+static inline void signals_restore(const signal_mask *before) { (void)before; }
+
+#else
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+typedef pid_t process_id;
+typedef sigset_t signal_mask;
+
+static inline process_id process_self(void) { return getpid(); }
+
+/* Threads made between the two take no signals: those are for the program's own threads. */
+static inline void signals_block(signal_mask *before) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, before);
+}
+static inline void signals_restore(const signal_mask *before) {
+  pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+#endif
+
+#endif
