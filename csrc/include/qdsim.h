@@ -17,6 +17,10 @@
 extern "C" {
 #endif
 
+#if defined(QD_VISIBLE) && defined(__GNUC__) /* while the shared library is built */
+#pragma GCC visibility push(default)
+#endif
+
 /* ---------------------------------------------------------------- status */
 
 typedef enum qd_status {
@@ -1115,6 +1119,10 @@ qd_status qd_body_poses_batch(qd_thread_pool *pool, int thread_count, qd_batch *
 qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
                                   int64_t sample_count, const double *q, ptrdiff_t q_stride,
                                   double margin, double *distance, int32_t *status);
+
+#if defined(QD_VISIBLE) && defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 
 #ifdef __cplusplus
 }
