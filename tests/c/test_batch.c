@@ -3,8 +3,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#if !defined(__SANITIZE_THREAD__) && !defined(_WIN32)
+#define HAVE_FORK
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include "scene.h"
 
@@ -418,7 +421,7 @@ static void test_empty_batch(const qd_model *model, qd_thread_pool *pool) {
 
 /* The child has no threads of the pool's, and the sanitizer forbids it to start any. */
 static void test_fork(const qd_model *model, qd_thread_pool *pool) {
-#ifndef __SANITIZE_THREAD__
+#ifdef HAVE_FORK
   numbers n;
   found want, f;
   qd_batch_failure failure;
