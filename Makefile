@@ -6,6 +6,9 @@
 #   make docs    the documentation site, in build/docs, notebooks run
 #   make pictures  draw the pictures of README and docs again
 #   make soak    a long campaign of random piles: SOAK_STEPS of them, from the seed SOAK_SEED on
+#   make wheel   a Linux wheel in dist/, and a user's first steps with it where no compiler is found
+#   make library the C library by itself, in build/library: header, static, shared, pkg-config
+#   make cross   the C tests for another system: CROSS=aarch64 (qemu) or windows (Wine)
 #   make learn   train policies as docs/learning.md says; they and their curves in build/learn/
 #   make fuzz    the fuzzers under those sanitizers, FUZZ_SECONDS each (needs clang)
 #   make asan    the tests again under the address and undefined-behaviour sanitizers
@@ -19,10 +22,10 @@ PIP_FLAGS := --disable-pip-version-check --quiet
 # meson and ninja of the development environment come first.
 DEV_PATH := PATH="$(CURDIR)/$(DEV)/bin:$$PATH"
 
-C_FILES = $(shell find csrc tests/c tests/fuzz -name '*.[ch]')
+C_FILES = $(shell find csrc tests/c tests/fuzz examples tools -name "*.[ch]")
 PYTHON_FOLDERS := python tests tools benchmarks examples notebooks third_party
 
-.PHONY: demo test lint bench docs pictures soak learn asan fuzz format clean install-dev
+.PHONY: demo test lint bench docs pictures soak wheel library cross learn asan fuzz format clean install-dev
 
 # ---------------------------------------------------------------- users
 
@@ -78,6 +81,35 @@ docs: install-dev
 	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -r $(DEV)/requirements-docs.txt
 	$(DEV)/bin/python -m sphinx -W --keep-going -q -c docs/site -d $(BUILD)/docs-cache . $(BUILD)/docs
 	@echo "written: $(BUILD)/docs/docs/index.html"
+
+# Symbols of the C library as old as OpenBLAS asks for (tools/old_symbols.h); no file is grafted.
+wheel: $(DEV)/installed
+	$(DEV)/bin/python -m pip install $(PIP_FLAGS) build auditwheel
+	rm -rf $(BUILD)/wheel dist/*.whl
+	$(DEV_PATH) $(DEV)/bin/python -m build --wheel -Cbuild-dir=$(BUILD)/wheel-build -o $(BUILD)/wheel \
+	  "-Csetup-args=-Dc_args=-include $(CURDIR)/tools/old_symbols.h"
+	$(DEV_PATH) $(DEV)/bin/python -m auditwheel repair --exclude libqdsim_openblas.so -w dist $(BUILD)/wheel/*.whl
+	$(PYTHON) tools/try_wheel.py dist/*.whl
+
+library: $(DEV)/installed
+	$(DEV_PATH) meson setup $(call again,library-build) $(BUILD)/library-build -Dpython=false -Dtests=false \
+	  -Dlibrary=true -Dlibdir=lib -Dprefix=$(CURDIR)/$(BUILD)/library
+	$(DEV_PATH) meson install -C $(BUILD)/library-build
+
+# OpenBLAS for the other system comes from its wheel, unpacked.
+CROSS ?= aarch64
+CROSS_PLATFORM = $(if $(filter windows,$(CROSS)),win_amd64,manylinux_2_28_aarch64)
+
+cross: $(DEV)/installed
+	rm -rf $(BUILD)/cross-$(CROSS)-blas && mkdir -p $(BUILD)/cross-$(CROSS)-blas
+	$(DEV)/bin/python -m pip install $(PIP_FLAGS) --no-deps --only-binary=:all: --platform $(CROSS_PLATFORM) \
+	  --target $(BUILD)/cross-$(CROSS)-blas \
+	  "$$($(DEV)/bin/python tools/requirements.py build | grep scipy-openblas32 | cut -d';' -f1)"
+	PYTHONPATH=$(CURDIR)/$(BUILD)/cross-$(CROSS)-blas $(DEV_PATH) meson setup $(call again,cross-$(CROSS)) \
+	  $(BUILD)/cross-$(CROSS) --cross-file tools/cross/$(CROSS).ini -Dpython=false -Dtests=true
+	$(DEV_PATH) meson compile -C $(BUILD)/cross-$(CROSS)
+	WINEDEBUG=-all WINEPATH=$(CURDIR)/$(BUILD)/cross-$(CROSS)/third_party/openblas $(DEV_PATH) \
+	  meson test -C $(BUILD)/cross-$(CROSS) --no-rebuild --print-errorlogs --timeout-multiplier 30
 
 # Some ten CPU minutes: three seeds of pushing, the hand, a clone of the teacher, and how well each does.
 learn: install-dev
