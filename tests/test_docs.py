@@ -152,6 +152,8 @@ def test_docstrings_tell_of_every_argument(thing):
     assert len(text) > 20
     if inspect.isclass(thing):
         if dataclasses.is_dataclass(thing):
+            # What a class inherits, its base tells of.
+            text = "\n".join(c.__doc__ or "" for c in thing.__mro__[:-1])
             body = text + "".join(inspect.getsource(c) for c in thing.__mro__[:-1])
             for field in dataclasses.fields(thing):
                 documented = named(field.name, text) or re.search(
