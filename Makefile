@@ -115,7 +115,7 @@ cross: $(DEV)/installed
 learn: install-dev
 	mkdir -p $(BUILD)/learn
 	for seed in 0 1 2; do $(DEV)/bin/python examples/ppo.py qdsim/PlanarPushing-v0 --seed $$seed --output $(BUILD)/learn/pushing_$$seed || exit 1; done
-	$(DEV)/bin/python examples/ppo.py qdsim/PlanarHand-v0 --steps 1500000 --envs 128 --output $(BUILD)/learn/hand
+	$(DEV)/bin/python examples/ppo.py qdsim/PlanarHand-v0 --steps 500000 --gamma 0.95 --output $(BUILD)/learn/hand
 	$(DEV)/bin/python examples/clone.py qdsim/PlanarPushing-v0 --output $(BUILD)/learn/cloned
 	for name in pushing_0 pushing_1 pushing_2 hand cloned; do echo $$name; $(DEV)/bin/python examples/evaluate.py $(BUILD)/learn/$$name.npz || exit 1; done
 

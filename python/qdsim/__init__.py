@@ -16,9 +16,7 @@ from .batch import (
     BatchLinearizations,
     BatchSteps,
     Rollouts,
-    body_poses,
     linearize_batch,
-    pair_distances,
     rollout,
     step_batch,
 )
@@ -32,6 +30,7 @@ from .batch_products import (
     rollout_vjp,
     vjp_batch,
 )
+from .batch_queries import body_poses, pair_distances
 from .complementarity import (
     CoulombInfo,
     CoulombSolution,

@@ -28,6 +28,7 @@ from .batch_in import (
     check_finite,
     check_model,
     check_parameters,
+    check_quaternions,
     every_step,
     in_rows,
     mocap_of,
@@ -48,9 +49,7 @@ __all__ = [
     "BatchSteps",
     "Rollouts",
     "argument_shape",
-    "body_poses",
     "linearize_batch",
-    "pair_distances",
     "rollout",
     "settle",
     "step_batch",
@@ -396,74 +395,6 @@ def feedback_rollout(
     return found["q"], found["commands"], found["status"] == _OK
 
 
-def pair_distances(
-    model: _core.Model,
-    q: npt.ArrayLike,
-    margin: float = 0.1,
-    *,
-    threads: int | None = None,
-) -> _Vector:
-    """Signed distances of all pairs of geometries that may touch, for many configurations at once.
-
-    Args:
-        model: The model.
-        q: Configurations (..., nq).
-        margin: m; pairs farther apart than this are given this distance. A small one is faster: pairs out of
-            its reach are left out by their bounds. May be infinite.
-        threads: As in `step_batch`; the bits do not depend on it.
-
-    Returns:
-        Distances (..., pairs), m, negative in penetration, in the order of ``model.pair_geom``: for each pair the
-        least among the contacts that ``model.collide`` gives, or ``margin``.
-
-    Raises:
-        TypeError: if an argument has the wrong type.
-        ValueError: naming what is wrong, and the sample.
-        MemoryError: if there is no room for the contacts of a configuration.
-    """
-    check_model(model)
-    array = numbers("q", q, (model.nq,))
-    lead = array.shape[:-1]
-    rows = in_rows(array, lead, 1)
-    check_finite("q", rows, lead)
-    found = _core._pair_distances(model, rows, margin, thread_count(threads))
-    distance, status = found["distance"], found["status"]
-    bad = np.flatnonzero(status != _OK)
-    if bad.size:
-        _check_quaternions(model, "q", rows, status, lead)
-        if (status == _OUT_OF_MEMORY).any():
-            raise MemoryError
-        raise ValueError(f"q: {sample_name(int(bad[0]), lead)}: too large for its poses")
-    return distance.reshape(*lead, model.pair_count)
-
-
-def body_poses(
-    model: _core.Model, q: npt.ArrayLike, *, threads: int | None = None
-) -> tuple[_Vector, _Vector]:
-    """Poses of all bodies in many configurations at once: `Model.body_poses` over leading dimensions.
-
-    Args:
-        model: The model.
-        q: Configurations (..., nq).
-        threads: As in `step_batch`.
-
-    Returns:
-        Positions (..., body_count, 3), m, and rotation matrices (..., body_count, 3, 3), in the world.
-
-    Raises:
-        TypeError, ValueError: naming what is wrong, and the sample.
-    """
-    check_model(model)
-    array = numbers("q", q, (model.nq,))
-    lead = array.shape[:-1]
-    rows = in_rows(array, lead, 1)
-    check_finite("q", rows, lead)
-    found = _core._body_poses(model, rows, thread_count(threads))
-    _check_quaternions(model, "q", rows, found["status"], lead)
-    bodies = model.body_count
-    return found["pos"].reshape(*lead, bodies, 3), found["rot"].reshape(*lead, bodies, 3, 3)
-
-
 # ---------------------------------------------------------------- results
 
 
@@ -481,30 +412,13 @@ def settle(
     if failure is None:
         return
     status = status.reshape(-1)
-    _check_quaternions(model, name, q, status, lead)
+    check_quaternions(model, name, q, status, lead)
     if (status == _OUT_OF_MEMORY).any():
         raise MemoryError
     if errors == "raise" or (status == _BAD_ARGUMENT).any():
         where = f"{caller}: {sample_name(failure['sample'], lead)}"
         where += f", step {failure['step']}" if caller == "rollout" else ""
         _core._raise_batch_failure(where, failure["info"], failure["culprits"])
-
-
-def _check_quaternions(
-    model: _core.Model,
-    name: str,
-    q: _Vector,
-    status: npt.NDArray[np.int32],
-    lead: tuple[int, ...],
-) -> None:
-    """Raise for the first sample whose quaternions the core refused."""
-    bad = np.flatnonzero(status == _BAD_ARGUMENT)
-    if bad.size:
-        try:
-            model.normalize(q[bad[0]])
-        except ValueError as error:
-            reason = str(error).removeprefix("q: ")
-            raise ValueError(f"{name}: {sample_name(int(bad[0]), lead)}: {reason}") from None
 
 
 def _wanted(

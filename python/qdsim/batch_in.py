@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
+from ._core import ARGUMENT_NAMES, PARAMETER_NAMES, STATUS_NAMES
 from .arguments import integer, real_array, reals
 from .description.checks import QUATERNION_TOLERANCE
 
@@ -21,6 +21,7 @@ __all__ = [
     "check_finite",
     "check_model",
     "check_parameters",
+    "check_quaternions",
     "every_step",
     "in_rows",
     "mocap_of",
@@ -43,6 +44,7 @@ Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
 _Vector = npt.NDArray[np.float64]
 _PARAMETER = {name: f"parameters[{name!r}]" for name in PARAMETER_NAMES}  # in messages
+_BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
 _MOST_THREADS = 1024  # QD_THREADS_MAX of qdsim.h
 
 
@@ -270,6 +272,23 @@ def check_parameters(model: _core.Model, rows: dict[str, _Vector], lead: tuple[i
             raise ValueError(
                 f"{_PARAMETER[name]}: {sample_name(sample, lead)}: element {element}: {reason}"
             )
+
+
+def check_quaternions(
+    model: _core.Model,
+    name: str,
+    q: _Vector,
+    status: npt.NDArray[np.int32],
+    lead: tuple[int, ...],
+) -> None:
+    """Raise for the first sample whose quaternions the core refused."""
+    bad = np.flatnonzero(status == _BAD_ARGUMENT)
+    if bad.size:
+        try:
+            model.normalize(q[bad[0]])
+        except ValueError as error:
+            reason = str(error).removeprefix("q: ")
+            raise ValueError(f"{name}: {sample_name(int(bad[0]), lead)}: {reason}") from None
 
 
 def parameter_rows(rows: dict[str, _Vector]) -> tuple[_Vector | None, ...] | None:

@@ -30,16 +30,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import _core
-from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
-from .arguments import number, one_of
-from .batch import argument_shape
-from .batch_in import check_errors, check_model, thread_count
+from ._core import ARGUMENT_NAMES
+from .layer_arguments import (
+    inputs_of_a_step,
+    inputs_of_steps,
+    leads_of,
+    parameters_of,
+    settings_of,
+)
 from .model import Model
 from .step import Options
 
 __all__ = ["difference", "integrate", "rollout", "step"]
 
-_OF_STEPS = ("u", "tau", "wrench")
 _TARGETS = ("qdsim_rollout", "qdsim_rollout_pullback")
 
 
@@ -77,12 +80,7 @@ def step(
         ValueError, jax.errors.JaxRuntimeError: when run and waited for: for numbers that are not finite and
             parameters that no model could have; for steps that have no answer.
     """
-    given = {
-        "q": _array("q", q),
-        "u": _array("u", u)[..., None, :],
-        **({} if tau is None else {"tau": _array("tau", tau)[..., None, :]}),
-        **({} if wrench is None else {"wrench": _array("wrench", wrench)[..., None, :, :]}),
-    }
+    given = inputs_of_a_step(_array, q, u, tau, wrench)
     call = _call_of(model, options, derivative, kappa, threads, errors)
     path, ok = _rollout(call, model, given, parameters)
     return path[..., 1, :] if errors == "raise" else (path[..., 1, :], ok)
@@ -116,12 +114,7 @@ def rollout(
     Raises:
         As `step`.
     """
-    given = {
-        "q": _array("q0", q0),
-        "u": _array("u", u),
-        **({} if tau is None else {"tau": _array("tau", tau)}),
-        **({} if wrench is None else {"wrench": _array("wrench", wrench)}),
-    }
+    given = inputs_of_steps(_array, "q0", q0, u, tau, wrench)
     call = _call_of(model, options, derivative, kappa, threads, errors)
     path, ok = _rollout(call, model, given, parameters)
     return path if errors == "raise" else (path, ok)
@@ -227,18 +220,9 @@ def _call_of(
     threads: int | None,
     errors: str,
 ) -> _Call:
-    check_model(model)
-    check_errors(errors)
-    one_of("derivative", derivative, allowed=("step", "smoothed"))
-    if options is not None and not isinstance(options, Options):
-        raise TypeError(f"options: expected a qdsim.Options, got {type(options).__name__}")
-    if (derivative == "smoothed") != (kappa is not None):
-        raise ValueError(
-            f"kappa: expected with derivative='smoothed' and only then, got {kappa!r} with {derivative!r}"
-        )
-    own = options or Options()
-    way = None if kappa is None else own.replace(kappa=number("kappa", kappa, above=0))
-    key = (model, own, way, thread_count(threads), errors == "mark")
+    own, weight, count = settings_of(model, options, derivative, kappa, threads, errors)
+    way = None if weight is None else own.replace(kappa=weight)
+    key = (model, own, way, count, errors == "mark")
     with _lock:
         _register()
         if key not in _handles:
@@ -259,35 +243,15 @@ def _rollout(
     call: _Call, model: Model, given: dict[str, Any], parameters: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
     """The path (..., T + 1, nq) and which samples were solved (...)."""
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise TypeError(
-            f"parameters: expected a mapping from names to arrays, got {type(parameters).__name__}"
-        )
-    for name in parameters or ():
-        if name not in PARAMETER_NAMES:
-            raise ValueError(
-                f"parameters: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
-            )
-    values = {
-        name: _array(f"parameters[{name!r}]", value) for name, value in (parameters or {}).items()
-    }
-    dtype = jnp.result_type(*given.values(), *values.values())
-    shapes = {name: _shape(model, name) for name in (*given, *values)}
-    steps = given["u"].shape[-2] if given["u"].ndim >= 2 else 0
-    leads = {}
-    for name, array in {**given, **values}.items():
-        tail = (steps, *shapes[name]) if name in _OF_STEPS else shapes[name]
-        own = array.ndim - len(tail)
-        if own < 0 or array.shape[own:] != tail:
-            sizes = ", ".join(["...", *map(str, tail)])
-            raise ValueError(f"{name}: expected shape ({sizes}), got {array.shape}")
-        leads[name] = array.shape[:own]
+    everything = {**given, **parameters_of(_array, parameters, "arrays")}
+    dtype = jnp.result_type(*everything.values())
+    steps, leads = leads_of(model, everything)
     lead = jnp.broadcast_shapes(*leads.values())
     count = math.prod(lead)
     arrays = []
     names = tuple(name for name in ARGUMENT_NAMES if name in leads)
     for name in names:
-        array = {**given, **values}[name].astype(dtype)
+        array = everything[name].astype(dtype)
         tail = array.shape[len(leads[name]) :]
         if name in given or leads[name]:
             array = jnp.broadcast_to(array, (*lead, *tail)).reshape(count, *tail)
@@ -296,10 +260,6 @@ def _rollout(
         arrays.append(array)
     path, status = _solve(_Call(call.handle, names), *arrays)
     return path.reshape(*lead, steps + 1, model.nq), (status == 0).reshape(lead)
-
-
-def _shape(model: Model, name: str) -> tuple[int, ...]:
-    return (model.nq,) if name == "q" else argument_shape(model, name)
 
 
 def _forward(call: _Call, *arrays: Any) -> tuple[Any, Any]:

@@ -19,17 +19,19 @@ import numpy as np
 import torch
 
 from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
-from .arguments import number, one_of
-from .batch import argument_shape
 from .batch import rollout as _rollout_batch
-from .batch_in import check_errors, check_model, thread_count
 from .batch_products import rollout_vjp
+from .layer_arguments import (
+    inputs_of_a_step,
+    inputs_of_steps,
+    leads_of,
+    parameters_of,
+    settings_of,
+)
 from .model import Model
 from .step import Options
 
 __all__ = ["rollout", "step"]
-
-_OF_STEPS = ("u", "tau", "wrench")
 
 
 def step(
@@ -61,12 +63,7 @@ def step(
     Raises:
         As `qdsim.step_batch`.
     """
-    given = {
-        "q": torch.as_tensor(q),
-        "u": torch.as_tensor(u).unsqueeze(-2),
-        **({} if tau is None else {"tau": torch.as_tensor(tau).unsqueeze(-2)}),
-        **({} if wrench is None else {"wrench": torch.as_tensor(wrench).unsqueeze(-3)}),
-    }
+    given = inputs_of_a_step(_tensor, q, u, tau, wrench)
     call = _call_of(model, options, derivative, kappa, threads, errors)
     path, ok = _run(call, model, given, parameters)
     return path[..., 1, :] if errors == "raise" else (path[..., 1, :], ok)
@@ -96,12 +93,7 @@ def rollout(
     Raises:
         As `qdsim.rollout`.
     """
-    given = {
-        "q": torch.as_tensor(q0),
-        "u": torch.as_tensor(u),
-        **({} if tau is None else {"tau": torch.as_tensor(tau)}),
-        **({} if wrench is None else {"wrench": torch.as_tensor(wrench)}),
-    }
+    given = inputs_of_steps(_tensor, "q", q0, u, tau, wrench)
     call = _call_of(model, options, derivative, kappa, threads, errors)
     path, ok = _run(call, model, given, parameters)
     return path if errors == "raise" else (path, ok)
@@ -135,17 +127,8 @@ def _call_of(
     threads: int | None,
     errors: Literal["raise", "mark"],
 ) -> int:
-    check_model(model)
-    check_errors(errors)
-    one_of("derivative", derivative, allowed=("step", "smoothed"))
-    if options is not None and not isinstance(options, Options):
-        raise TypeError(f"options: expected a qdsim.Options, got {type(options).__name__}")
-    if (derivative == "smoothed") != (kappa is not None):
-        raise ValueError(
-            f"kappa: expected with derivative='smoothed' and only then, got {kappa!r} with {derivative!r}"
-        )
-    wide = None if kappa is None else number("kappa", kappa, above=0)
-    call = _Call(model, options or Options(), wide, thread_count(threads), errors)
+    own, weight, count = settings_of(model, options, derivative, kappa, threads, errors)
+    call = _Call(model, own, weight, count, errors)
     with _lock:
         if call not in _numbers:
             _numbers[call] = len(_calls)
@@ -153,38 +136,23 @@ def _call_of(
         return _numbers[call]
 
 
+def _tensor(name: str, value: Any) -> Any:
+    tensor = torch.as_tensor(value)
+    if tensor.device.type != "cpu":
+        raise ValueError(f"{name}: expected a tensor on the CPU, got one on {tensor.device}")
+    if tensor.is_complex() or tensor.dtype == torch.bool:
+        raise TypeError(f"{name}: expected a tensor of real numbers, got {tensor.dtype}")
+    return tensor if tensor.is_floating_point() else tensor.to(torch.get_default_dtype())
+
+
 def _run(
     call: int, model: Model, given: dict[str, Any], parameters: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise TypeError(
-            f"parameters: expected a mapping from names to tensors, got {type(parameters).__name__}"
-        )
-    for name in parameters or ():
-        if name not in PARAMETER_NAMES:
-            raise ValueError(
-                f"parameters: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
-            )
-    values = {name: torch.as_tensor(value) for name, value in (parameters or {}).items()}
-    tensors = {**given, **values}
+    tensors = {**given, **parameters_of(_tensor, parameters, "tensors")}
     dtype = torch.float32
-    for name, tensor in tensors.items():
-        if tensor.device.type != "cpu":
-            raise ValueError(f"{name}: expected a tensor on the CPU, got one on {tensor.device}")
-        if tensor.is_complex() or tensor.dtype == torch.bool:
-            raise TypeError(f"{name}: expected a tensor of real numbers, got {tensor.dtype}")
-        wide = tensor.dtype if tensor.is_floating_point() else torch.get_default_dtype()
-        dtype = torch.promote_types(dtype, wide)
-    steps = given["u"].shape[-2] if given["u"].ndim >= 2 else 0
-    leads = {}
-    for name, tensor in tensors.items():
-        shape = (model.nq,) if name == "q" else argument_shape(model, name)
-        tail = (steps, *shape) if name in _OF_STEPS else shape
-        own = tensor.ndim - len(tail)
-        if own < 0 or tuple(tensor.shape[own:]) != tail:
-            sizes = ", ".join(["...", *map(str, tail)])
-            raise ValueError(f"{name}: expected shape ({sizes}), got {tuple(tensor.shape)}")
-        leads[name] = tuple(tensor.shape[:own])
+    for tensor in tensors.values():
+        dtype = torch.promote_types(dtype, tensor.dtype)
+    _, leads = leads_of(model, tensors)
     lead = torch.broadcast_shapes(*leads.values())
     names = [name for name in ARGUMENT_NAMES if name in tensors]
     rows = []

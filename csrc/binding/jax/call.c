@@ -77,6 +77,23 @@ static const XLA_FFI_Buffer *argument_take(xla_call *call) {
   return call->frame->args.args[call->next++];
 }
 
+static int is_float(const XLA_FFI_Buffer *buffer) {
+  return buffer->dtype == XLA_FFI_DataType_F64 || buffer->dtype == XLA_FFI_DataType_F32;
+}
+
+/* Copies rows of `size` numbers as doubles, each `each` times. */
+static void rows_widen(const XLA_FFI_Buffer *buffer, int64_t rows, int64_t size, int64_t each,
+                       double *out) {
+  const double *wide = buffer->dtype == XLA_FFI_DataType_F64 ? buffer->data : NULL;
+  const float *narrow = buffer->data;
+  for (int64_t i = 0; i < rows * each; i++) {
+    const int64_t from = i / each * size;
+    for (int64_t k = 0; k < size; k++) {
+      out[i * size + k] = wide ? wide[from + k] : (double)narrow[from + k];
+    }
+  }
+}
+
 /* Rows of `size` doubles, one for every sample, or (stride 0) one for all. NULL after an error. */
 static const double *rows_take(xla_call *call, int64_t size, ptrdiff_t *stride) {
   const XLA_FFI_Buffer *buffer = argument_take(call);
@@ -84,26 +101,19 @@ static const double *rows_take(xla_call *call, int64_t size, ptrdiff_t *stride) 
     return NULL;
   }
   const int64_t total = size_of(buffer), rows = size > 0 ? total / size : call->sample_count;
-  const int wide = buffer->dtype == XLA_FFI_DataType_F64;
-  if ((!wide && buffer->dtype != XLA_FFI_DataType_F32) || rows * size != total || rows < 1 ||
-      call->sample_count % rows != 0) {
+  if (!is_float(buffer) || rows * size != total || rows < 1 || call->sample_count % rows != 0) {
     fail(call, XLA_FFI_Error_Code_INVALID_ARGUMENT, "qdsim.jax: argument %d has another shape",
          call->next - 1);
     return NULL;
   }
-  const int as_it_is = rows == call->sample_count || rows == 1;
   *stride = rows == 1 && call->sample_count > 1 ? 0 : (ptrdiff_t)size;
-  if (wide && as_it_is) {
+  const int64_t each = rows == 1 ? 1 : call->sample_count / rows;
+  if (buffer->dtype == XLA_FFI_DataType_F64 && each == 1) {
     return buffer->data;
   }
-  const int64_t kept = as_it_is ? rows : call->sample_count, each = call->sample_count / rows;
-  double *out = doubles_take(call, kept * size);
-  for (int64_t i = 0; out && i < kept; i++) {
-    const int64_t from = (as_it_is ? i : i / each) * size;
-    for (int64_t k = 0; k < size; k++) {
-      out[i * size + k] = wide ? ((const double *)buffer->data)[from + k]
-                               : (double)((const float *)buffer->data)[from + k];
-    }
+  double *out = doubles_take(call, rows * each * size);
+  if (out) {
+    rows_widen(buffer, rows, size, each, out);
   }
   return out;
 }
@@ -122,8 +132,7 @@ static double *result_begin(xla_call *call, int index, int64_t size) {
   if (!buffer) {
     return NULL;
   }
-  if (size_of(buffer) != size ||
-      (buffer->dtype != XLA_FFI_DataType_F64 && buffer->dtype != XLA_FFI_DataType_F32)) {
+  if (size_of(buffer) != size || !is_float(buffer)) {
     fail(call, XLA_FFI_Error_Code_INVALID_ARGUMENT, "qdsim.jax: result %d has another shape",
          index);
     return NULL;
@@ -201,6 +210,28 @@ static void numbers_check(xla_call *call, const char *name, const double *number
   }
 }
 
+static void input_read(xla_call *call, int argument) {
+  qd_batch_input *in = &call->input;
+  const double **to[] = {&in->q, &in->u, &in->tau, &in->wrench};
+  ptrdiff_t *strides[] = {&in->q_stride, &in->u_stride, &in->tau_stride, &in->wrench_stride};
+  ptrdiff_t *steps[] = {NULL, &in->u_step, &in->tau_step, &in->wrench_step};
+  const int64_t size = argument_size(call, argument);
+  *to[argument] = rows_take(call, size, strides[argument]);
+  numbers_check(call, qd_argument_name(argument), *to[argument], size, *strides[argument]);
+  if (steps[argument]) {
+    *steps[argument] = qd_argument_size(call->handle->model, argument);
+  }
+}
+
+static void parameter_read(xla_call *call, int argument) {
+  qd_batch_input *in = &call->input;
+  const int k = argument - QD_BY_PARAMETER;
+  in->parameter[k] = rows_take(call, argument_size(call, argument), &in->parameter_stride[k]);
+  if (in->parameter[k]) {
+    parameter_check(call, k);
+  }
+}
+
 /* Reads what both calls have in common. */
 static int call_begin(xla_call *call, XLA_FFI_CallFrame *frame) {
   memset(call, 0, sizeof *call);
@@ -212,35 +243,13 @@ static int call_begin(xla_call *call, XLA_FFI_CallFrame *frame) {
          "qdsim.jax: the program was compiled by another process; compile it again");
     return -1;
   }
-  const qd_model *model = call->handle->model;
   const XLA_FFI_Buffer *q = frame->args.args[0], *u = frame->args.args[1];
-  qd_batch_input *in = &call->input;
-  call->sample_count = size_of(q) / qd_model_nq(model);
+  call->sample_count = size_of(q) / qd_model_nq(call->handle->model);
   call->step_count = u->rank >= 2 ? u->dims[u->rank - 2] : 0;
-  in->sample_count = call->sample_count;
-  if (call->sample_count == 0) {
-    return call->error ? -1 : 0;
-  }
-  const double **to[] = {&in->q, &in->u, &in->tau, &in->wrench};
-  ptrdiff_t *strides[] = {&in->q_stride, &in->u_stride, &in->tau_stride, &in->wrench_stride};
-  ptrdiff_t *steps[] = {NULL, &in->u_step, &in->tau_step, &in->wrench_step};
-  for (int i = 0; i < QD_ARGUMENT_COUNT; i++) {
-    const int64_t size = argument_size(call, i);
-    if (!is_given(call, i)) {
-      continue;
-    }
-    if (i < QD_BY_PARAMETER) {
-      *to[i] = rows_take(call, size, strides[i]);
-      numbers_check(call, qd_argument_name(i), *to[i], size, *strides[i]);
-      if (steps[i]) {
-        *steps[i] = qd_argument_size(model, i);
-      }
-    } else {
-      const int k = i - QD_BY_PARAMETER;
-      in->parameter[k] = rows_take(call, size, &in->parameter_stride[k]);
-      if (in->parameter[k]) {
-        parameter_check(call, k);
-      }
+  call->input.sample_count = call->sample_count;
+  for (int i = 0; call->sample_count > 0 && i < QD_ARGUMENT_COUNT; i++) {
+    if (is_given(call, i)) {
+      (i < QD_BY_PARAMETER ? input_read : parameter_read)(call, i);
     }
   }
   return call->error ? -1 : 0;

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.array_type import Array
-from qdsim.batch import body_poses
+from qdsim.batch_queries import body_poses
 from qdsim.planning.task.robot import joint_limits, robot_bodies
 from qdsim.planning.task.task import Task
 

@@ -1,0 +1,92 @@
+"""Distances and poses in many configurations at once; no step is taken."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim import _core
+from qdsim._core import STATUS_NAMES
+from qdsim.array_type import Array
+from qdsim.batch_in import (
+    check_finite,
+    check_model,
+    check_quaternions,
+    in_rows,
+    numbers,
+    sample_name,
+    thread_count,
+)
+
+__all__ = ["body_poses", "pair_distances"]
+
+_OK = STATUS_NAMES.index("solved")
+_OUT_OF_MEMORY = STATUS_NAMES.index("out of memory")
+
+
+def pair_distances(
+    model: _core.Model,
+    q: npt.ArrayLike,
+    margin: float = 0.1,
+    *,
+    threads: int | None = None,
+) -> Array:
+    """Signed distances of all pairs of geometries that may touch, for many configurations at once.
+
+    Args:
+        model: The model.
+        q: Configurations (..., nq).
+        margin: m; pairs farther apart than this are given this distance. A small one is faster: pairs out of
+            its reach are left out by their bounds. May be infinite.
+        threads: As in `step_batch`; the bits do not depend on it.
+
+    Returns:
+        Distances (..., pairs), m, negative in penetration, in the order of ``model.pair_geom``: for each pair the
+        least among the contacts that ``model.collide`` gives, or ``margin``.
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: naming what is wrong, and the sample.
+        MemoryError: if there is no room for the contacts of a configuration.
+    """
+    check_model(model)
+    array = numbers("q", q, (model.nq,))
+    lead = array.shape[:-1]
+    rows = in_rows(array, lead, 1)
+    check_finite("q", rows, lead)
+    found = _core._pair_distances(model, rows, margin, thread_count(threads))
+    distance, status = found["distance"], found["status"]
+    bad = np.flatnonzero(status != _OK)
+    if bad.size:
+        check_quaternions(model, "q", rows, status, lead)
+        if (status == _OUT_OF_MEMORY).any():
+            raise MemoryError
+        raise ValueError(f"q: {sample_name(int(bad[0]), lead)}: too large for its poses")
+    return distance.reshape(*lead, model.pair_count)
+
+
+def body_poses(
+    model: _core.Model, q: npt.ArrayLike, *, threads: int | None = None
+) -> tuple[Array, Array]:
+    """Poses of all bodies in many configurations at once: `Model.body_poses` over leading dimensions.
+
+    Args:
+        model: The model.
+        q: Configurations (..., nq).
+        threads: As in `step_batch`.
+
+    Returns:
+        Positions (..., body_count, 3), m, and rotation matrices (..., body_count, 3, 3), in the world.
+
+    Raises:
+        TypeError, ValueError: naming what is wrong, and the sample.
+    """
+    check_model(model)
+    array = numbers("q", q, (model.nq,))
+    lead = array.shape[:-1]
+    rows = in_rows(array, lead, 1)
+    check_finite("q", rows, lead)
+    found = _core._body_poses(model, rows, thread_count(threads))
+    check_quaternions(model, "q", rows, found["status"], lead)
+    bodies = model.body_count
+    return found["pos"].reshape(*lead, bodies, 3), found["rot"].reshape(*lead, bodies, 3, 3)

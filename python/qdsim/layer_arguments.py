@@ -1,0 +1,106 @@
+"""Arguments of steps and rollouts as functions of another library's arrays: what `jax` and `torch` check in the same way.
+
+Arrays are those of the library; only their shapes are looked at here, and None in an index adds a dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from ._core import PARAMETER_NAMES
+from .arguments import number, one_of
+from .batch import argument_shape
+from .batch_in import check_errors, check_model, thread_count
+from .model import Model
+from .step import Options
+
+__all__ = [
+    "Errors",
+    "Make",
+    "inputs_of_a_step",
+    "inputs_of_steps",
+    "leads_of",
+    "parameters_of",
+    "settings_of",
+]
+
+Errors = Literal["raise", "mark"]
+Make = Callable[[str, Any], Any]
+"""``make(name, value)``: an argument as an array of the library."""
+
+_OF_STEPS = ("u", "tau", "wrench")
+
+
+def settings_of(
+    model: Model,
+    options: Options | None,
+    derivative: str,
+    kappa: float | None,
+    threads: int | None,
+    errors: str,
+) -> tuple[Options, float | None, int]:
+    """Options, the weight of the smoothed pullback, and threads."""
+    check_model(model)
+    check_errors(errors)
+    one_of("derivative", derivative, allowed=("step", "smoothed"))
+    if options is not None and not isinstance(options, Options):
+        raise TypeError(f"options: expected a qdsim.Options, got {type(options).__name__}")
+    if (derivative == "smoothed") != (kappa is not None):
+        raise ValueError(
+            f"kappa: expected with derivative='smoothed' and only then, got {kappa!r} with {derivative!r}"
+        )
+    wide = None if kappa is None else number("kappa", kappa, above=0)
+    return options or Options(), wide, thread_count(threads)
+
+
+def inputs_of_steps(
+    make: Make, first: str, q: Any, u: Any, tau: Any, wrench: Any
+) -> dict[str, Any]:
+    """What is given of q (..., nq), which callers know by the name `first`, u (..., T, nu), tau and wrench."""
+    given = {"q": make(first, q), "u": make("u", u)}
+    rest = {"tau": tau, "wrench": wrench}
+    return given | {name: make(name, value) for name, value in rest.items() if value is not None}
+
+
+def inputs_of_a_step(make: Make, q: Any, u: Any, tau: Any, wrench: Any) -> dict[str, Any]:
+    """The same of u (..., nu), tau and wrench: one step is a rollout of one."""
+    given = inputs_of_steps(make, "q", q, u, tau, wrench)
+    for name, dimensions in (("u", 1), ("tau", 1), ("wrench", 2)):
+        if name in given and given[name].ndim >= dimensions:
+            rows = (slice(None),) * dimensions
+            index = (..., None, *rows)
+            given[name] = given[name][index]
+    return given
+
+
+def parameters_of(make: Make, parameters: Mapping[str, Any] | None, kind: str) -> dict[str, Any]:
+    """The parameters as arrays, `kind` of them in messages."""
+    if parameters is None:
+        return {}
+    if not isinstance(parameters, Mapping):
+        raise TypeError(
+            f"parameters: expected a mapping from names to {kind}, got {type(parameters).__name__}"
+        )
+    for name in parameters:
+        if name not in PARAMETER_NAMES:
+            raise ValueError(
+                f"parameters: expected names among {', '.join(PARAMETER_NAMES)}, got {name!r}"
+            )
+    return {name: make(f"parameters[{name!r}]", value) for name, value in parameters.items()}
+
+
+def leads_of(model: Model, arrays: Mapping[str, Any]) -> tuple[int, dict[str, tuple[int, ...]]]:
+    """The number of steps, and the leading dimensions of every array, after a check of the others."""
+    u = arrays["u"]
+    steps = u.shape[-2] if u.ndim >= 2 else 0
+    leads = {}
+    for name, array in arrays.items():
+        shape = (model.nq,) if name == "q" else argument_shape(model, name)
+        tail = (steps, *shape) if name in _OF_STEPS else shape
+        own = array.ndim - len(tail)
+        if own < 0 or tuple(array.shape[own:]) != tail:
+            sizes = ", ".join(["...", *map(str, tail)])
+            raise ValueError(f"{name}: expected shape ({sizes}), got {tuple(array.shape)}")
+        leads[name] = tuple(array.shape[:own])
+    return steps, leads
