@@ -215,7 +215,7 @@ static qd_status tree_make(qd_field *field) {
     parts += (size_t)field_part_number(field, i);
   }
   field->part = calloc(parts, sizeof *field->part);
-  field->node = calloc(2 * parts, sizeof *field->node);
+  field->node = calloc(parts, sizeof *field->node);
   int *order = calloc(parts, sizeof *order);
   const int has_room = field->part && field->node && order;
   if (has_room) {

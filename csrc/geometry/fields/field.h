@@ -4,6 +4,7 @@
 
 #include "geometry/fields/cell.h"
 
+#include "base/lanes.h"
 #include "qdsim.h"
 
 /* A triangle of a rigid surface, with its outside. */
@@ -26,13 +27,14 @@ typedef struct field_part {
   int element;
 } field_part;
 
-/* A box around some parts; its children lie behind it, or it has one part. */
+/* Four boxes side by side, each around some parts. */
 typedef struct field_node {
-  field_box box;
-  double size; /* of the box: the sum of its halves */
-  int second;  /* index of the second child, the first one is next to it; -1: a leaf */
-  int part;    /* of a leaf */
+  lanes_anywhere centre[3], half[3]; /* an empty lane: half is -infinity */
+  lanes_anywhere least, most;
+  int below[LANE_COUNT]; /* index of a node, or ~ that of the only part */
 } field_node;
+/* A box in the first lane, nothing in the others. */
+void field_node_fill(field_node *node, const field_box *box);
 
 struct qd_field {
   qd_field_kind kind;
@@ -40,7 +42,9 @@ struct qd_field {
   field_cell *cell;         /* of soft bodies (element_count; 1 of a half space) */
   field_triangle *triangle; /* of rigid surfaces (element_count) */
   field_part *part;         /* (part_count) */
-  field_node *node;         /* (2 part_count - 1), the root first; none of a half space */
+  field_box whole;          /* around all parts */
+  field_node *node;         /* (node_count) at most part_count, the root first; none of a half
+                               space */
 };
 
 static inline int field_is_soft(const qd_field *field) {
@@ -73,16 +77,21 @@ typedef struct field_pair {
 qd_status field_pair_init(field_pair *pair, const qd_field *a, const qd_field *b,
                           const double scale[2], const double R[9], const double t[3]);
 
-/* A part of each body whose boxes overlap and, if balanced, whose ranges of pressure do. */
-typedef void (*field_visit)(void *context, const field_part *first, const field_part *second);
-void field_pairs_visit(const field_pair *pair, int balanced, field_visit visit, void *context);
-
-/* A tetrahedron of the first body in the frame of the second, its pressure scaled. */
+/* An element of the first body in the frame of the second: a tetrahedron with its pressure, or a
+ * triangle with its normal. */
 typedef struct field_moved {
   double corner[4][3];
-  double gradient[3], offset;
+  double gradient[3], offset; /* scaled */
+  double normal[3];
 } field_moved;
 void field_cell_move(field_moved *out, const field_pair *pair, const field_cell *cell);
+void field_triangle_move(field_moved *out, const field_pair *pair, const field_triangle *t);
+
+/* An element of the first body with a part of the second: they may overlap and, if balanced, have
+ * the same pressure. All calls for one element come one after the other. */
+typedef void (*field_visit)(void *context, int first, const field_moved *moved,
+                            const field_part *second);
+void field_pairs_visit(const field_pair *pair, int balanced, field_visit visit, void *context);
 
 /* qd_field_patch of fields whose pressures are these multiples of what they are (of a rigid side
  * 1).

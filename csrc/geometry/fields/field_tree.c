@@ -196,21 +196,59 @@ static int longest_axis(const field_box *box) {
   return box->half[2] > box->half[axis] ? 2 : axis;
 }
 
-/* The nodes of some parts, from the next free one on. Depth: the logarithm of the count. */
-static void build(qd_field *field, int *order, int count) {
-  field_node *node = field->node + field->node_count++;
-  box_around_parts(field, order, count, &node->box);
-  node->size = node->box.half[0] + node->box.half[1] + node->box.half[2];
-  node->second = -1;
-  node->part = order[0];
-  if (count == 1) {
-    return;
+/* Halves of some parts at the middle of their longest axis. */
+static int split(const qd_field *field, int *order, int count) {
+  field_box box;
+  box_around_parts(field, order, count, &box);
+  select_rank(field, order, count, count / 2, longest_axis(&box));
+  return count / 2;
+}
+
+static void lane_set(field_node *node, int lane, const field_box *box) {
+  for (int k = 0; k < 3; ++k) {
+    node->centre[k][lane] = box->centre[k];
+    node->half[k][lane] = box->half[k];
   }
-  const int half = count / 2;
-  select_rank(field, order, count, half, longest_axis(&node->box));
-  build(field, order, half);
-  node->second = field->node_count;
-  build(field, order + half, count - half);
+  node->least[lane] = box->least;
+  node->most[lane] = box->most;
+}
+
+static const field_box NO_BOX = {.half = {-INFINITY, -INFINITY, -INFINITY}};
+
+void field_node_fill(field_node *node, const field_box *box) {
+  for (int lane = 0; lane < LANE_COUNT; ++lane) {
+    lane_set(node, lane, lane > 0 ? &NO_BOX : box);
+    node->below[lane] = 0;
+  }
+}
+
+/* Bounds of four groups of parts in their order; empty ones at the end where there are few. */
+static void groups(const qd_field *field, int *order, int count, int end[LANE_COUNT + 1]) {
+  const int half = count > 1 ? split(field, order, count) : 1;
+  const int first = half > 1 ? split(field, order, half) : half;
+  const int second = count - half > 1 ? split(field, order + half, count - half) : count - half;
+  const int ends[LANE_COUNT + 1] = {0, first, half, half + second, count};
+  memcpy(end, ends, sizeof ends);
+}
+
+/* The nodes of some parts, from the next free one on, and its index. */
+static int build(qd_field *field, int *order, int count) {
+  const int index = field->node_count++;
+  int end[LANE_COUNT + 1];
+  groups(field, order, count, end);
+  for (int lane = 0; lane < LANE_COUNT; ++lane) {
+    int *group = order + end[lane];
+    const int size = end[lane + 1] - end[lane];
+    field_box box = NO_BOX;
+    int below = 0;
+    if (size > 0) {
+      box_around_parts(field, group, size, &box);
+      below = size > 1 ? build(field, group, size) : ~group[0];
+    }
+    lane_set(field->node + index, lane, &box);
+    field->node[index].below[lane] = below;
+  }
+  return index;
 }
 
 void field_tree_build(qd_field *field, int *order) {
@@ -219,5 +257,6 @@ void field_tree_build(qd_field *field, int *order) {
   for (int i = 0; i < field->part_count; ++i) {
     order[i] = i;
   }
+  box_around_parts(field, order, field->part_count, &field->whole);
   build(field, order, field->part_count);
 }

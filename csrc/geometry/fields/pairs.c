@@ -1,10 +1,13 @@
-/* Which parts of two bodies may meet: a descent through both of their trees at once. */
+/* Which elements of two bodies may meet: those of the first that may meet the second at all, each
+ * against the second one's tree. */
 #include "geometry/fields/field.h"
 
 #include "base/vec3.h"
 
-/* A tree of n parts is log2(n) deep; a descent keeps one pair for each level of either. */
-#define STACK 160
+/* A tree of n parts is log4(n) deep; a descent keeps three nodes of each level. */
+#define STACK 64
+/* Of a tetrahedron 4; of a triangle its own, that of its other side, and one for each edge. */
+#define PLANES 5
 /* Boxes that are apart by less than this share of their size may overlap. */
 #define ROOM 1e-12
 
@@ -43,6 +46,14 @@ qd_status field_pair_init(field_pair *pair, const qd_field *a, const qd_field *b
   return QD_OK;
 }
 
+void field_triangle_move(field_moved *out, const field_pair *pair, const field_triangle *t) {
+  for (int i = 0; i < 3; ++i) {
+    mat3_mul_vec(out->corner[i], pair->R, t->corner[i]);
+    vec3_add(out->corner[i], out->corner[i], pair->t);
+  }
+  mat3_mul_vec(out->normal, pair->R, t->normal);
+}
+
 void field_cell_move(field_moved *out, const field_pair *pair, const field_cell *cell) {
   for (int i = 0; i < 4; ++i) {
     mat3_mul_vec(out->corner[i], pair->R, cell->corner[i]);
@@ -53,6 +64,15 @@ void field_cell_move(field_moved *out, const field_pair *pair, const field_cell 
   out->offset = pair->scale[0] * cell->offset - vec3_dot(out->gradient, pair->t);
 }
 
+/* An element of the first body in the frame of the second: the box around it, planes below which
+ * it lies, its pressures. */
+typedef struct region {
+  double low[3], high[3];
+  double normal[PLANES][3], size[PLANES][3], offset[PLANES]; /* size: |normal| */
+  int plane_count;
+  double gradient[3], steepness[3], at_origin, least, most;
+} region;
+
 typedef struct search {
   const field_pair *pair;
   double reach[9]; /* |R| */
@@ -61,101 +81,230 @@ typedef struct search {
   void *context;
 } search;
 
-static int pressures_differ(const search *s, const field_box *a, const field_box *b) {
-  const double *scale = s->pair->scale;
-  return a->most * scale[0] < b->least * scale[1] || b->most * scale[1] < a->least * scale[0];
+/* ---------------------------------------------------------------- boxes of the first body */
+
+/* Which boxes of the first body are apart from that around the second, by the axes of both and by
+ * their pressures. */
+QD_CLONES static void boxes_apart(const search *s, const field_node *node, lane_bits *apart) {
+  const double *R = s->pair->R, *t = s->pair->t, *reach = s->reach, *scale = s->pair->scale;
+  const field_box *body = &s->pair->second->whole;
+  lanes way[3];
+  lane_bits out = {0};
+  if (s->balanced) {
+    out = (node->least * scale[0] > body->most * scale[1]) |
+          (node->most * scale[0] < body->least * scale[1]);
+  }
+  for (int k = 0; k < 3; ++k) {
+    const double *r = R + 3 * k, *m = reach + 3 * k;
+    const lanes room =
+        m[0] * node->half[0] + m[1] * node->half[1] + m[2] * node->half[2] + body->half[k];
+    way[k] = r[0] * node->centre[0] + r[1] * node->centre[1] + r[2] * node->centre[2] +
+             (t[k] - body->centre[k]);
+    out |= (way[k] > room) | (-way[k] > room);
+  }
+  for (int k = 0; k < 3; ++k) {
+    const lanes along = R[k] * way[0] + R[3 + k] * way[1] + R[6 + k] * way[2];
+    const lanes room = node->half[k] + (reach[k] * body->half[0] + reach[3 + k] * body->half[1] +
+                                        reach[6 + k] * body->half[2]);
+    out |= (along > room) | (-along > room);
+  }
+  *apart = out;
 }
 
-/* By the axes of both boxes. */
-static int are_apart(const search *s, const field_box *a, const field_box *b) {
-  if (s->balanced && pressures_differ(s, a, b)) {
-    return 1;
+/* Which boxes lie above the half space z <= 0, or have other pressures than that there; beside the
+ * surface of a rigid one also which lie below. */
+QD_CLONES static void boxes_above(const search *s, const field_node *node, lane_bits *apart) {
+  const field_pair *pair = s->pair;
+  const double *r = pair->R + 6, *m = s->reach + 6;
+  const lanes room = m[0] * node->half[0] + m[1] * node->half[1] + m[2] * node->half[2];
+  const lanes middle =
+      r[0] * node->centre[0] + r[1] * node->centre[1] + r[2] * node->centre[2] + pair->t[2];
+  lane_bits out = middle > room;
+  if (s->balanced && !field_is_soft(pair->second)) {
+    out |= -middle > room;
+  } else if (s->balanced && pair->first->cell) {
+    const double slope = -pair->second->cell->gradient[2] * pair->scale[1];
+    out |= (node->least * pair->scale[0] > slope * (room - middle)) |
+           (node->most * pair->scale[0] < -slope * (middle + room));
   }
-  const double *R = s->pair->R, *t = s->pair->t, *reach = s->reach;
-  double way[3];
+  *apart = out;
+}
+
+/* ---------------------------------------------------------------- one element of the first body */
+
+static void region_plane(region *r, const field_pair *pair, const field_plane *plane) {
+  double *normal = r->normal[r->plane_count];
+  mat3_mul_vec(normal, pair->R, plane->normal);
   for (int k = 0; k < 3; ++k) {
-    way[k] = vec3_dot(R + 3 * k, a->centre) + t[k] - b->centre[k];
-    if (fabs(way[k]) > b->half[k] + vec3_dot(reach + 3 * k, a->half)) {
-      return 1;
+    r->size[r->plane_count][k] = fabs(normal[k]) * (1.0 + ROOM);
+  }
+  r->offset[r->plane_count++] = plane->offset + vec3_dot(normal, pair->t);
+}
+
+static void region_box(region *r, double corner[][3], int corners) {
+  for (int k = 0; k < 3; ++k) {
+    double low = corner[0][k], high = low;
+    for (int i = 1; i < corners; ++i) {
+      low = corner[i][k] < low ? corner[i][k] : low;
+      high = corner[i][k] > high ? corner[i][k] : high;
+    }
+    r->low[k] = low;
+    r->high[k] = high;
+  }
+}
+
+static void region_of_cell(region *r, const search *s, int element, field_moved *moved) {
+  const field_pair *pair = s->pair;
+  const field_cell *cell = pair->first->cell + element;
+  field_cell_move(moved, pair, cell);
+  region_box(r, moved->corner, 4);
+  for (int i = 0; i < cell->plane_count; ++i) {
+    region_plane(r, pair, cell->plane + i);
+  }
+  vec3_copy(r->gradient, moved->gradient);
+  r->at_origin = moved->offset;
+  for (int k = 0; k < 3; ++k) {
+    r->steepness[k] = fabs(r->gradient[k]) * (1.0 + ROOM);
+  }
+  r->least = cell->least * pair->scale[0];
+  r->most = cell->most * pair->scale[0];
+  const double room = ROOM * r->most;
+  r->least -= room;
+  r->most += room;
+}
+
+/* Both sides of the triangle, and what lies beyond its edges. */
+static void region_of_triangle(region *r, const search *s, int element, field_moved *moved) {
+  const field_pair *pair = s->pair;
+  const field_triangle *t = pair->first->triangle + element;
+  field_plane plane = {.offset = vec3_dot(t->normal, t->corner[0])};
+  field_triangle_move(moved, pair, t);
+  region_box(r, moved->corner, 3);
+  vec3_copy(plane.normal, t->normal);
+  region_plane(r, pair, &plane);
+  vec3_scale(plane.normal, plane.normal, -1.0);
+  plane.offset = -plane.offset;
+  region_plane(r, pair, &plane);
+  for (int i = 0; i < 3; ++i) {
+    double edge[3];
+    vec3_sub(edge, t->corner[(i + 1) % 3], t->corner[i]);
+    vec3_cross(plane.normal, edge, t->normal);
+    plane.offset = vec3_dot(plane.normal, t->corner[i]);
+    region_plane(r, pair, &plane);
+  }
+}
+
+/* Which boxes of the second body hold nothing of the region, or no place where their pressures can
+ * be the same. */
+QD_CLONES static void boxes_outside(const region *r, const field_node *node, int by_pressure,
+                                    double scale, lane_bits *apart) {
+  const lanes x = node->centre[0], y = node->centre[1], z = node->centre[2];
+  const lanes a = node->half[0], b = node->half[1], c = node->half[2];
+  lane_bits out = (x - a > r->high[0]) | (x + a < r->low[0]);
+  out |= (y - b > r->high[1]) | (y + b < r->low[1]);
+  out |= (z - c > r->high[2]) | (z + c < r->low[2]);
+  for (int i = 0; i < r->plane_count; ++i) {
+    const double *n = r->normal[i], *m = r->size[i];
+    out |= n[0] * x + n[1] * y + n[2] * z - r->offset[i] > m[0] * a + m[1] * b + m[2] * c;
+  }
+  if (by_pressure) {
+    const double *g = r->gradient, *m = r->steepness;
+    const lanes here = g[0] * x + g[1] * y + g[2] * z + r->at_origin;
+    const lanes room = m[0] * a + m[1] * b + m[2] * c;
+    const lanes least = node->least * scale, most = node->most * scale;
+    out |= (here - room > most) | (here + room < least);
+    out |= (most < r->least) | (least > r->most);
+  }
+  *apart = out;
+}
+
+/* An element of the first body against the tree of the second. */
+static void element_meets(const search *s, int element) {
+  const qd_field *second = s->pair->second;
+  const int is_cell = s->pair->first->cell != NULL;
+  region r = {.plane_count = 0};
+  field_moved moved;
+  if (is_cell) {
+    region_of_cell(&r, s, element, &moved);
+  } else {
+    region_of_triangle(&r, s, element, &moved);
+  }
+  int stack[STACK], count = 1;
+  stack[0] = 0;
+  while (count > 0) {
+    const field_node *node = second->node + stack[--count];
+    lane_bits apart;
+    boxes_outside(&r, node, is_cell && s->balanced, s->pair->scale[1], &apart);
+    for (int l = 0; l < LANE_COUNT; ++l) {
+      if (!apart[l] && node->below[l] < 0) {
+        s->visit(s->context, element, &moved, second->part + ~node->below[l]);
+      } else if (!apart[l]) {
+        stack[count++] = node->below[l];
+      }
     }
   }
-  for (int k = 0; k < 3; ++k) {
-    const double along = R[k] * way[0] + R[3 + k] * way[1] + R[6 + k] * way[2];
-    if (fabs(along) > a->half[k] + reach[k] * b->half[0] + reach[3 + k] * b->half[1] +
-                          reach[6 + k] * b->half[2]) {
+}
+
+/* ---------------------------------------------------------------- the first body's tree */
+
+static void are_apart(const search *s, const field_node *node, lane_bits *apart) {
+  if (field_is_space(s->pair->second)) {
+    boxes_above(s, node, apart);
+  } else {
+    boxes_apart(s, node, apart);
+  }
+}
+
+/* An element is taken once, at the first of its parts that may meet the second body. */
+static int was_taken(const search *s, const field_part *part) {
+  for (const field_part *p = part; p->from > -INFINITY;) {
+    --p;
+    lane_bits apart;
+    field_node alone;
+    field_node_fill(&alone, &p->box);
+    are_apart(s, &alone, &apart);
+    if (!apart[0]) {
       return 1;
     }
   }
   return 0;
 }
 
-static void descend_both(const search *s) {
-  const field_node *first = s->pair->first->node, *second = s->pair->second->node;
-  int stack[STACK][2], count = 1;
-  stack[0][0] = 0;
-  stack[0][1] = 0;
-  while (count > 0) {
-    --count;
-    const int i = stack[count][0], j = stack[count][1];
-    const field_node *a = first + i, *b = second + j;
-    if (are_apart(s, &a->box, &b->box)) {
-      continue;
-    }
-    if (a->second < 0 && b->second < 0) {
-      s->visit(s->context, s->pair->first->part + a->part, s->pair->second->part + b->part);
-      continue;
-    }
-    const int split_b = a->second < 0 || (b->second >= 0 && b->size > a->size);
-    stack[count][0] = split_b ? i : a->second;
-    stack[count++][1] = split_b ? b->second : j;
-    stack[count][0] = split_b ? i : i + 1;
-    stack[count++][1] = split_b ? j + 1 : j;
+static void part_meets(const search *s, const field_part *part) {
+  if (was_taken(s, part)) {
+    return;
   }
-}
-
-/* Whether a box lies above the half space z <= 0, or has other pressures than that has there. */
-static int is_above(const search *s, const field_box *box) {
-  const field_pair *pair = s->pair;
-  const double middle = vec3_dot(pair->R + 6, box->centre) + pair->t[2];
-  const double reach = vec3_dot(s->reach + 6, box->half);
-  if (middle > reach) {
-    return 1;
+  if (s->pair->second->node_count > 0) {
+    element_meets(s, part->element);
+    return;
   }
-  if (!s->balanced || pair->second->kind == QD_FIELD_RIGID_SPACE || pair->first->triangle) {
-    return !field_is_soft(pair->second) && s->balanced && middle < -reach;
+  field_moved moved;
+  if (s->pair->first->cell) {
+    field_cell_move(&moved, s->pair, s->pair->first->cell + part->element);
+  } else {
+    field_triangle_move(&moved, s->pair, s->pair->first->triangle + part->element);
   }
-  const double slope = -pair->second->cell->gradient[2] * pair->scale[1];
-  return slope * (reach - middle) < box->least * pair->scale[0] ||
-         -slope * (middle + reach) > box->most * pair->scale[0];
-}
-
-static void descend_one(const search *s) {
-  const field_node *nodes = s->pair->first->node;
-  int stack[STACK], count = 1;
-  stack[0] = 0;
-  while (count > 0) {
-    const int i = stack[--count];
-    const field_node *node = nodes + i;
-    if (is_above(s, &node->box)) {
-      continue;
-    }
-    if (node->second < 0) {
-      s->visit(s->context, s->pair->first->part + node->part, s->pair->second->part);
-      continue;
-    }
-    stack[count++] = node->second;
-    stack[count++] = i + 1;
-  }
+  s->visit(s->context, part->element, &moved, s->pair->second->part);
 }
 
 void field_pairs_visit(const field_pair *pair, int balanced, field_visit visit, void *context) {
   search s = {.pair = pair, .balanced = balanced, .visit = visit, .context = context};
+  const qd_field *first = pair->first;
   for (int k = 0; k < 9; ++k) {
     s.reach[k] = fabs(pair->R[k]) + ROOM;
   }
-  if (field_is_space(pair->second)) {
-    descend_one(&s);
-  } else {
-    descend_both(&s);
+  int stack[STACK], count = 1;
+  stack[0] = 0;
+  while (count > 0) {
+    const field_node *node = first->node + stack[--count];
+    lane_bits apart;
+    are_apart(&s, node, &apart);
+    for (int l = 0; l < LANE_COUNT; ++l) {
+      if (!apart[l] && node->below[l] < 0) {
+        part_meets(&s, first->part + ~node->below[l]);
+      } else if (!apart[l]) {
+        stack[count++] = node->below[l];
+      }
+    }
   }
 }

@@ -24,9 +24,6 @@ typedef struct query {
   qd_patch_polygon *polygon;
   double *vertex;
   int polygon_capacity, vertex_capacity;
-  int moved_element; /* of the first body, in the frame of the second one; -1: none */
-  field_moved moved;
-  field_triangle moved_triangle;
 } query;
 
 /* ---------------------------------------------------------------- one polygon */
@@ -163,10 +160,10 @@ static int is_of_others(const pressing *by, const field_polygon *polygon) {
   return below == polygon->count || above == polygon->count;
 }
 
-static void slice_and_press(query *q, const double height[4], const field_cell *second, int planes,
-                            pressing *by) {
+static void slice_and_press(query *q, const field_moved *moved, const double height[4],
+                            const field_cell *second, int planes, pressing *by) {
   field_polygon polygon;
-  polygon_slice(&polygon, q->moved.corner, height);
+  polygon_slice(&polygon, moved->corner, height);
   if (polygon.count < 3 || is_of_others(by, &polygon)) {
     return;
   }
@@ -177,13 +174,13 @@ static void slice_and_press(query *q, const double height[4], const field_cell *
 }
 
 /* Gradient of the second body's cell, scaled, and the plane on which the two balance. */
-static void soft_meets_soft(query *q, const field_cell *first, const field_cell *second,
-                            pressing *by) {
+static void soft_meets_soft(query *q, const field_cell *first, const field_moved *moved,
+                            const field_cell *second, pressing *by) {
   const double *scale = q->pair.scale;
   double normal[3], height[4];
   vec3_scale(by->second, second->gradient, scale[1]);
-  vec3_sub(normal, by->second, q->moved.gradient);
-  const double offset = q->moved.offset - scale[1] * second->offset;
+  vec3_sub(normal, by->second, moved->gradient);
+  const double offset = moved->offset - scale[1] * second->offset;
   const double steepest = fmax(scale[0] * first->steepness, scale[1] * second->steepness);
   by->stiffness = vec3_norm(normal);
   if (!(by->stiffness > PARALLEL * steepest)) {
@@ -191,13 +188,13 @@ static void soft_meets_soft(query *q, const field_cell *first, const field_cell 
     return;
   }
   if ((second->plane_count == 4 && passes_by(second->corner, normal, offset, height)) ||
-      passes_by(q->moved.corner, normal, offset, height)) {
+      passes_by(moved->corner, normal, offset, height)) {
     return;
   }
   vec3_scale(by->normal, normal, 1.0 / by->stiffness);
-  vec3_copy(by->first, q->moved.gradient);
-  vec3_copy(by->gradient, q->moved.gradient);
-  by->offset = q->moved.offset;
+  vec3_copy(by->first, moved->gradient);
+  vec3_copy(by->gradient, moved->gradient);
+  by->offset = moved->offset;
   if (q->filter > -2.0) {
     double toward[3];
     vec3_scale(toward, by->normal, -1.0);
@@ -205,27 +202,27 @@ static void soft_meets_soft(query *q, const field_cell *first, const field_cell 
       return;
     }
   }
-  slice_and_press(q, height, second, second->inner_planes, by);
+  slice_and_press(q, moved, height, second, second->inner_planes, by);
 }
 
 /* The plane z = 0 in the first body, the second one below. */
-static void soft_meets_rigid_space(query *q, pressing *by) {
+static void soft_meets_rigid_space(query *q, const field_moved *moved, pressing *by) {
   double height[4];
   vec3_set(by->normal, 0.0, 0.0, -1.0);
-  if (passes_by(q->moved.corner, by->normal, 0.0, height)) {
+  if (passes_by(moved->corner, by->normal, 0.0, height)) {
     return;
   }
-  vec3_copy(by->first, q->moved.gradient);
+  vec3_copy(by->first, moved->gradient);
   vec3_copy(by->second, by->normal);
-  vec3_copy(by->gradient, q->moved.gradient);
-  by->offset = q->moved.offset;
+  vec3_copy(by->gradient, moved->gradient);
+  by->offset = moved->offset;
   by->stiffness = 1.0;
-  slice_and_press(q, height, NULL, 0, by);
+  slice_and_press(q, moved, height, NULL, 0, by);
 }
 
 /* 1 if the triangle lies in a face of the cell, *owner whether this cell is the one that has it:
  * the neighbour across sees the same face from the other side. */
-static int lies_in_face(const field_triangle *t, const field_cell *cell, int plane, int *owner) {
+static int lies_in_face(const field_moved *t, const field_cell *cell, int plane, int *owner) {
   const field_plane *face = cell->plane + plane;
   const double size = cell->plane_count < 4 ? 1.0 : vec3_norm(cell->corner[0]);
   for (int i = 0; i < 3; ++i) {
@@ -239,10 +236,9 @@ static int lies_in_face(const field_triangle *t, const field_cell *cell, int pla
 }
 
 /* The part of a rigid triangle inside a cell; count 0 if there is none. */
-static void triangle_in_cell(field_polygon *polygon, const field_triangle *t,
-                             const field_cell *cell) {
+static void triangle_in_cell(field_polygon *polygon, const field_moved *t, const field_cell *cell) {
   polygon->count = 3;
-  memcpy(polygon->corner, t->corner, sizeof t->corner);
+  memcpy(polygon->corner, t->corner, 3 * sizeof t->corner[0]);
   for (int i = 0; i < cell->plane_count && polygon->count >= 3; ++i) {
     int owner = 1;
     if (!lies_in_face(t, cell, i, &owner)) {
@@ -253,8 +249,8 @@ static void triangle_in_cell(field_polygon *polygon, const field_triangle *t,
   }
 }
 
-static void triangle_meets_soft(query *q, const field_cell *cell, pressing *by) {
-  const field_triangle *t = &q->moved_triangle;
+static void triangle_meets_soft(query *q, const field_moved *t, const field_cell *cell,
+                                pressing *by) {
   const double scale = q->pair.scale[1];
   vec3_scale(by->second, cell->gradient, scale);
   if (is_wrong_way(q, t->normal, by->second)) {
@@ -275,37 +271,21 @@ static void triangle_meets_soft(query *q, const field_cell *cell, pressing *by) 
 
 /* ---------------------------------------------------------------- pairs of parts */
 
-static void element_move(query *q, int element) {
-  const field_pair *pair = &q->pair;
-  q->moved_element = element;
-  if (pair->first->cell) {
-    field_cell_move(&q->moved, pair, pair->first->cell + element);
-    return;
-  }
-  const field_triangle *t = pair->first->triangle + element;
-  for (int i = 0; i < 3; ++i) {
-    mat3_mul_vec(q->moved_triangle.corner[i], pair->R, t->corner[i]);
-    vec3_add(q->moved_triangle.corner[i], q->moved_triangle.corner[i], pair->t);
-  }
-  mat3_mul_vec(q->moved_triangle.normal, pair->R, t->normal);
-}
-
-static void parts_meet(void *context, const field_part *first, const field_part *second) {
+static void elements_meet(void *context, int first, const field_moved *moved,
+                          const field_part *second) {
   query *q = context;
   const field_pair *pair = &q->pair;
-  if (q->moved_element != first->element) {
-    element_move(q, first->element);
-  }
-  pressing by = {.first_element = first->element, .second_element = second->element};
-  by.from = fmax(first->from * pair->scale[0], second->from * pair->scale[1]);
-  by.until = fmin(first->until * pair->scale[0], second->until * pair->scale[1]);
+  pressing by = {.first_element = first,
+                 .second_element = second->element,
+                 .from = second->from * pair->scale[1],
+                 .until = second->until * pair->scale[1]};
   const field_cell *cell = pair->second->cell + second->element;
   if (!pair->first->cell) {
-    triangle_meets_soft(q, cell, &by);
+    triangle_meets_soft(q, moved, cell, &by);
   } else if (pair->second->kind == QD_FIELD_RIGID_SPACE) {
-    soft_meets_rigid_space(q, &by);
+    soft_meets_rigid_space(q, moved, &by);
   } else {
-    soft_meets_soft(q, pair->first->cell + first->element, cell, &by);
+    soft_meets_soft(q, pair->first->cell + first, moved, cell, &by);
   }
 }
 
@@ -410,8 +390,7 @@ static void turn_round(query *q, const double R[9], const double t[3]) {
 static void run(query *q) {
   *q->patch = (qd_patch){0};
   q->ties = 0;
-  q->moved_element = -1;
-  field_pairs_visit(&q->pair, 1, parts_meet, q);
+  field_pairs_visit(&q->pair, 1, elements_meet, q);
   if (q->patch->total_pressure > 0.0) {
     vec3_scale(q->patch->centre, q->patch->centre, 1.0 / q->patch->total_pressure);
   }
