@@ -3,8 +3,8 @@
  *
  * METHODS are tried in turn on the program as it was loaded. Each says what came of it; the next
  * ones know no more of it than that. What the last one leaves counts if it holds in the caller's
- * own numbers (conic/certificate.c), the only way out. Where nothing does, all is tried again in
- * other scalings. */
+ * own numbers (conic/certificate/certificate.c), the only way out. Where nothing does, all is tried
+ * again in other scalings. */
 #include <math.h>
 #include <string.h>
 
@@ -272,15 +272,15 @@ static const struct {
   int (*suits)(const conic_task *task);
   outcome (*run)(conic_task *task);
 } METHODS[] = {
-    {QD_METHOD_FREE_MINIMUM, always, run_free_minimum}, /* conic/path.c */
-    {QD_METHOD_START, start_suits, run_start},          /* conic/start.c */
-    {QD_METHOD_CUTS, cuts_suit, run_cuts},              /* conic/dual_active_set.c, polish.c */
-    {QD_METHOD_REST, rest_suits, run_rest},             /* conic/polish.c */
+    {QD_METHOD_FREE_MINIMUM, always, run_free_minimum}, /* conic/path/path.c */
+    {QD_METHOD_START, start_suits, run_start},          /* conic/path/start.c */
+    {QD_METHOD_CUTS, cuts_suit, run_cuts},              /* conic/cuts/dual_active_set.c, polish.c */
+    {QD_METHOD_REST, rest_suits, run_rest},             /* conic/newton/polish.c */
     {QD_METHOD_START, late_start_suits, run_late_start},
-    {QD_METHOD_PATH, is_open, run_path}, /* conic/path.c, step.c; split.c, polish.c */
+    {QD_METHOD_PATH, is_open, run_path}, /* conic/path/path.c, step.c; split.c, polish.c */
     {QD_METHOD_PATH, elsewhere_suits, run_elsewhere},
     {QD_METHOD_PATH_END, path_end_suits, run_path_end},
-    {QD_METHOD_MULTIPLIERS, multipliers_suit, run_multipliers}, /* conic/multipliers.c */
+    {QD_METHOD_MULTIPLIERS, multipliers_suit, run_multipliers}, /* conic/newton/multipliers.c */
 };
 
 /* All methods that suit, in turn, on the program as it was loaded; what they find stays in the
@@ -336,46 +336,6 @@ static void hand_out(const qd_cone_workspace *workspace, const double *x, const 
     const int at = workspace->program.row_count + i;
     out->dual_eq[i] = workspace->program.row_scale[at] * dual[workspace->program.slot_of[at]];
   }
-}
-
-void conic_clear_outputs(const qd_cone_program *program, const conic_answer *out) {
-  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  if (n > 0 && out->x) {
-    memset(out->x, 0, (size_t)n * sizeof(double));
-  }
-  if (m > 0 && out->slack) {
-    memset(out->slack, 0, (size_t)m * sizeof(double));
-  }
-  if (m > 0 && out->dual) {
-    memset(out->dual, 0, (size_t)m * sizeof(double));
-  }
-  if (p > 0 && out->dual_eq) {
-    memset(out->dual_eq, 0, (size_t)p * sizeof(double));
-  }
-}
-
-void conic_clear_info(qd_cone_info *info) {
-  memset(info, 0, sizeof *info);
-  info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
-}
-
-/* Residuals in the caller's numbers; a verdict that they do not bear out is none. */
-qd_status conic_judge(qd_cone_workspace *workspace, const qd_cone_program *program,
-                      double tolerance, qd_status status, const conic_answer *out,
-                      qd_cone_info *info) {
-  conic_measure(workspace, program, out->x, out->slack, out->dual, out->dual_eq, info);
-  if (status == QD_INFEASIBLE && !conic_excludes(workspace, program, out->dual, out->dual_eq)) {
-    return QD_NUMERICAL_TROUBLE;
-  }
-  if (status != QD_OK) {
-    return status;
-  }
-  const double worst = info->objective + info->primal_residual + info->dual_residual +
-                       info->complementarity; /* not finite: beyond the range of a double */
-  const cone_point point = {out->x, out->slack, out->dual, out->dual_eq};
-  return isfinite(worst) && conic_is_certified(workspace, program, tolerance, &point, info)
-             ? QD_OK
-             : QD_NUMERICAL_TROUBLE;
 }
 
 /* The answer in the caller's numbers, judged. */
@@ -490,7 +450,7 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
                      .strict = source->strict,
                      .info = info};
   if (soft_is_wanted(program)) {
-    return conic_solve_soft(workspace, options, source, &out, info, solve_rigid);
+    return conic_solve_soft(workspace, o, source, &out, info, solve_rigid);
   }
   workspace->soft.used = 0;
   if (makes_sense && conic_solve_separable(workspace, source, x, slack, dual, info)) {

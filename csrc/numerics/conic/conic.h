@@ -22,6 +22,11 @@ typedef struct conic_program {
   int answer_only; /* 1: nobody asks for the solution's derivatives */
 } conic_program;
 
+/* Vectors in the caller's numbers, of what is asked or of a guess. */
+typedef struct conic_answer {
+  double *x, *slack, *dual, *dual_eq;
+} conic_answer;
+
 /* What a workspace has room for. */
 typedef struct conic_size {
   int variables, rows, equalities;

@@ -1,6 +1,6 @@
 /* The cone solver's numbers that are choices, in the order of its methods: unit, effect, and what
  * goes wrong with more or less of it, where that is known. None of them decides what counts as an
- * answer: those are at the head of conic/certificate.c. */
+ * answer: those are at the head of conic/certificate/certificate.c. */
 #ifndef QD_NUMERICS_CONIC_TUNING_H
 #define QD_NUMERICS_CONIC_TUNING_H
 
@@ -128,19 +128,19 @@
 
 /* ------------------------------------------------------------ the path: a start near by */
 
-/* A guess whose first steps are shorter is no help, */
+/* Share of a full step. A guess whose first steps are shorter is no help. */
 #define WARM_STEP 0.5
 
-/* of so many steps, */
+/* Those first steps. */
 #define WARM_WATCH 2
 
-/* or one where an iteration leaves more than this share of the error. */
+/* Share of the error. A guess is no help either where an iteration leaves more. */
 #define WARM_PROGRESS 0.9
 
 /* Relative error from which on a guess is entered nearer to the middle. */
 #define WARM_NEAR 0.1
 
-/* Times that: where products are the natural ones. */
+/* Times WARM_NEAR: error from which on a guess is entered where products are the natural ones. */
 #define WARM_FAR 10.0
 
 /* ------------------------------------------------------------ the path: its end */
@@ -158,10 +158,10 @@
 /* A step below this is none. */
 #define STALLED_STEP 1e-6
 
-/* Iterations without progress that end a path */
+/* Iterations without progress that end a path whose error is below STALLED_ERROR. */
 #define STALLED_COUNT 15
 
-/* whose relative error is below this: rounding. */
+/* Relative error below which no progress means rounding. */
 #define STALLED_ERROR 1e-3
 
 /* Relative error that counts as arrived where rounding ends the last path that is tried. */
@@ -217,13 +217,13 @@
 /* Of the error before: a start whose error is within the tolerance ends with such a step. */
 #define HARDLY 0.5
 
-/* Of the error before: a slower start gets fresh factors, and stiffer ones, */
+/* Of the error before: a start that is slower gets fresh factors, and stiffer ones. */
 #define POLISH_SLOW 0.1
 
-/* by this factor, */
+/* Times the penalty before, for such a start. */
 #define STIFFER 100.0
 
-/* up to this. */
+/* Penalty over the compliance: stiffer is rounding. */
 #define POLISH_STIFFEST 1e12
 
 /* Relative error with nothing left to gain. */
@@ -250,10 +250,10 @@
 /* Rows brought in, and looks at all rows. */
 #define CUTS_ROUND_LIMIT 64
 
-/* Natural lengths by which rows of polyhedral programs may be violated; or */
+/* Natural lengths by which rows of polyhedral programs may be violated. */
 #define SATISFIED 1e-12
 
-/* near lengths, of rows that depend on those that hold already. */
+/* Near lengths by which rows that depend on those that hold already may be. */
 #define CUTS_ROUNDING 1e-10
 
 /* Near lengths, where the polish has to finish. Less: more cuts; more: polishes that fail. */
@@ -279,10 +279,10 @@
 /* Offset of a cone beside what the free motion violates it by: less touches already. */
 #define TOUCHES 1e-2
 
-/* Rows of the program over rows that are dragged: with fewer, the path is the way, if there are */
+/* Rows of the program over rows that are dragged: with fewer, the path may be the way. */
 #define IDLE_SHARE 2.0
 
-/* times as many dragged rows as unknowns. */
+/* Dragged rows over unknowns: with fewer, cuts are tried first. */
 #define MANY_DRAGGED 0.8
 
 /* ------------------------------------------------------------ starts */
@@ -295,16 +295,16 @@
 /* Newton steps of one inner problem. */
 #define INNER_LIMIT 60
 
-/* Penalty over the compliance it works against, at first; then */
+/* Penalty over the compliance it works against, at first. */
 #define FIRST_STIFFNESS 1e3
 
-/* times as much, */
+/* Times the penalty before, while that helps. */
 #define STIFFNESS_GROWTH 10.0
 
-/* up to this, */
+/* The largest penalty of programs that converge. */
 #define LAST_STIFFNESS 1e7
 
-/* or this where even that hardly moves: nearly infeasible programs. */
+/* The largest where even that hardly moves: nearly infeasible programs. */
 #define HIGHEST_STIFFNESS 1e9
 
 /* Rate of the repetitions that counts as none. */
@@ -350,13 +350,13 @@
 /* Weakest pivot of a factor whose solves need no refinement. */
 #define WELL_CONDITIONED 1e-4
 
-/* Complementarity of a path that is followed for derivatives alone, */
+/* Complementarity of a path that is followed for derivatives alone. */
 #define SENSITIVITY_GOAL 1e-9
 
-/* in so many iterations; */
+/* Its iterations at most. */
 #define SENSITIVITY_ITERATIONS 60
 
-/* of multipliers, in so many. */
+/* Rounds of the method of multipliers at most, for derivatives alone. */
 #define SENSITIVITY_RESCUE 40
 
 /* Of a direction that is left, or of dx: less does not change a derivative. */

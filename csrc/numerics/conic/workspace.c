@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/block.h"
 #include "base/lanes.h"
-#include "numerics/conic/delassus.h"
+#include "numerics/conic/path/delassus.h"
 #include "numerics/conic/workspace.h"
 #include "numerics/tiles/dense_tiles.h"
 
@@ -29,115 +29,147 @@ static size_t slot_bound(const conic_size *size) {
          (size->intervals + size->compliant > 0 ? ends : 0);
 }
 
-/* For programs of this size, whose rigid ones have that of w->capacity. */
-static void lay_out(qd_cone_workspace *w, const conic_size *asked, arena *a) {
-  const conic_size *size = &w->capacity;
-  const size_t tiles = ((size_t)size->variables + 3) / 4, columns = 4 * tiles;
-  const size_t words = (tiles + 63) / 64;
-  const size_t rows = (size_t)size->rows + (size_t)size->equalities;
-  const size_t dims = (size_t)size->largest_cone + 2;
-  const size_t slots = slot_bound(size), lanes_count = slots;
-  tile_system *system = &w->system;
-  cone_product *product = &w->product;
-  system->blocks = arena_take(a, (rows + 1) * sizeof(row_block));
-  system->block_tiles = arena_ints(a, size->row_tiles + tiles + 1);
-  w->structure.block_from = arena_ints(a, size->row_tiles + tiles + 1);
-  system->column_start = arena_ints(a, tiles + 1);
+/* How many there are of what vectors are over. */
+typedef struct extents {
+  size_t tiles, columns, rows, slots, lanes, words, dims;
+} extents;
+
+static void lay_out_system(tile_system *system, const conic_size *size, const extents *of,
+                           arena *a) {
+  system->blocks = arena_take(a, (of->rows + 1) * sizeof(row_block));
+  system->block_tiles = arena_ints(a, size->row_tiles + of->tiles + 1);
+  system->column_start = arena_ints(a, of->tiles + 1);
   system->column_tiles = arena_ints(a, size->fill);
-  system->Q_start = arena_ints(a, tiles + 1);
+  system->Q_start = arena_ints(a, of->tiles + 1);
   system->Q_tiles = arena_ints(a, size->fill);
-  system->place = arena_ints(a, tiles * tiles);
+  system->place = arena_ints(a, of->tiles * of->tiles);
   system->G = arena_doubles(a, 4 * size->row_tiles + 4);
   system->S = arena_doubles(a, 4 * size->row_tiles + 4);
-  system->dense_room = dense_tiles_scratch(columns, rows, size->fill);
+  system->dense_room = dense_tiles_scratch(of->columns, of->rows, size->fill);
   system->dense = system->dense_room > 0 ? arena_doubles(a, system->dense_room) : NULL;
   system->Q = arena_doubles(a, 16 * size->fill);
   system->H = arena_doubles(a, 16 * size->fill);
-  system->inverse = arena_doubles(a, 32 * tiles);
-  product->groups = arena_take(a, (dims + 4) * sizeof(cone_group));
-  product->weight = arena_doubles(a, lanes_count);
-  product->target = arena_doubles(a, lanes_count);
-  for (int k = 0; k < 6; ++k) {
-    product->scratch[k] = arena_doubles(a, lanes_count);
-  }
-  lay_out_operator(a, &product->scaling, slots, lanes_count);
+  system->inverse = arena_doubles(a, 32 * of->tiles);
+}
+
+static void lay_out_cones(qd_cone_workspace *w, const extents *of, arena *a) {
+  cone_product *product = &w->product;
+  product->groups = arena_take(a, (of->dims + 4) * sizeof(cone_group));
+  lay_out_operator(a, &product->scaling, of->slots, of->lanes);
+  lay_out_operator(a, &product->inverse, 0, of->lanes);
+  lay_out_operator(a, &w->active.rows, of->slots, of->lanes);
+  lay_out_operator(a, &w->active.stiffness, 0, of->lanes);
+  lay_out_operator(a, &w->active.hard, 0, of->lanes);
   product->inverse.u = product->scaling.u;
-  product->inverse.diagonal = arena_doubles(a, lanes_count);
-  product->inverse.cross = arena_doubles(a, lanes_count);
-  product->inverse.tangent = arena_doubles(a, lanes_count);
-  product->point = arena_doubles(a, slots);
-  product->point_norm = arena_doubles(a, lanes_count);
-  lay_out_operator(a, &w->active.rows, slots, lanes_count);
-  lay_out_operator(a, &w->active.stiffness, 0, lanes_count);
-  lay_out_operator(a, &w->active.hard, 0, lanes_count);
   w->active.stiffness.u = w->active.hard.u = w->active.rows.u;
-  w->program.column_of = arena_ints(a, columns);
-  w->program.column_scale = arena_doubles(a, columns);
-  w->program.slot_of = arena_ints(a, rows + 1);
-  w->program.cone_rows = arena_ints(a, rows + 1);
-  w->program.row_scale = arena_doubles(a, rows + 1);
-  w->program.lane_scale = arena_doubles(a, lanes_count);
-  w->program.compliance = arena_doubles(a, lanes_count);
-  double **over_columns[] = {&w->program.b, &w->iterate.x, &w->work.Qx,    &w->work.residual_x,
-                             &w->work.dx,   &w->work.x,    &w->polished.x, &w->newton.x};
-  for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k) {
-    *over_columns[k] = arena_doubles(a, columns);
-  }
+  w->active.state = arena_ints(a, of->lanes);
+}
+
+/* Vectors over columns, rows and cones. */
+static void lay_out_vectors(qd_cone_workspace *w, const extents *of, arena *a) {
+  double **over_columns[] = {&w->program.b,       &w->iterate.x, &w->work.Qx,
+                             &w->work.residual_x, &w->work.dx,   &w->work.x,
+                             &w->polished.x,      &w->newton.x,  &w->program.column_scale};
   double **over_rows[] = {
       &w->program.g,       &w->iterate.slack,  &w->iterate.dual,  &w->work.residual_row,
       &w->work.aim,        &w->work.rhs,       &w->work.dslack,   &w->work.ddual,
       &w->work.dslack_aim, &w->work.ddual_aim, &w->work.row,      &w->work.row2,
       &w->best.slack,      &w->best.dual,      &w->polished.dual, &w->polished.slack,
-      &w->newton.dual,     &w->newton.slack,   &w->path.ray};
+      &w->newton.dual,     &w->newton.slack,   &w->path.ray,      &w->product.point};
+  double **over_cones[] = {&w->product.weight,     &w->product.target,     &w->product.scratch[0],
+                           &w->product.scratch[1], &w->product.scratch[2], &w->product.scratch[3],
+                           &w->product.scratch[4], &w->product.scratch[5], &w->product.point_norm,
+                           &w->program.lane_scale, &w->program.compliance, &w->multipliers.penalty,
+                           &w->polish.split,       &w->polish.per_split};
+  for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k) {
+    *over_columns[k] = arena_doubles(a, of->columns);
+  }
   for (size_t k = 0; k < sizeof over_rows / sizeof over_rows[0]; ++k) {
-    *over_rows[k] = arena_doubles(a, slots);
+    *over_rows[k] = arena_doubles(a, of->slots);
+  }
+  for (size_t k = 0; k < sizeof over_cones / sizeof over_cones[0]; ++k) {
+    *over_cones[k] = arena_doubles(a, of->lanes);
   }
   w->best.x = w->polished.x;
-  w->active.state = arena_ints(a, lanes_count);
-  active_set_lay_out(&w->cuts.set, columns, a);
-  conic_delassus_lay_out(&w->delassus, slots, columns, a);
-  const size_t near_tiles = size->row_tiles < NEAR_TILES ? size->row_tiles : NEAR_TILES;
-  near_rows_lay_out(&w->cuts.near_rows, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
-  near_rows_lay_out(&w->cuts.near_cones, rows < NEAR_TILES ? rows : NEAR_TILES, near_tiles, a);
-  w->multipliers.penalty = arena_doubles(a, lanes_count);
-  w->polish.split = arena_doubles(a, lanes_count);
-  w->polish.per_split = arena_doubles(a, lanes_count);
-  w->sensitivity.stiff_blocks = arena_ints(a, rows + 1);
-  w->sensitivity.stiff_cones = arena_take(a, (rows + 1) * sizeof(stiff_cone));
-  w->sensitivity.stiff_slots = arena_ints(a, rows + 1);
-  w->cuts.is_near = arena_ints(a, rows + 1);
-  w->cuts.tail = arena_ints(a, rows + 1);
-  w->sensitivity.block4 = arena_doubles(a, 4 * columns);
-  w->sensitivity.x4 = arena_doubles(a, 4 * columns);
-  w->sensitivity.rhs4 = arena_doubles(a, 4 * columns);
-  w->sensitivity.row4 = arena_doubles(a, 4 * slots);
-  w->sensitivity.work_row4 = arena_doubles(a, 4 * slots);
-  w->sensitivity.moved4 = arena_doubles(a, 4 * slots);
-  w->sensitivity.dual4 = arena_doubles(a, 4 * slots);
-  w->structure.row_mask =
-      arena_take(a, (rows > columns ? rows : columns) * words * sizeof(uint64_t));
-  w->structure.tile_mask = arena_take(a, tiles * words * sizeof(uint64_t));
-  w->structure.Q_mask = arena_take(a, tiles * words * sizeof(uint64_t));
-  w->structure.scratch_mask = arena_take(a, 3 * words * sizeof(uint64_t));
-  w->structure.tile_degree = arena_ints(a, tiles);
-  w->structure.tile_position = arena_ints(a, tiles);
-  w->structure.tile_original = arena_ints(a, tiles);
-  w->structure.dim_count = arena_ints(a, dims);
-  w->structure.dim_group = arena_ints(a, dims);
-  if (asked->compliant + asked->intervals > 0) {
-    soft_lay_out(&w->soft, asked, a);
-    ends_lay_out(&w->ends, slots, columns, a);
-  }
-  if (!size->is_dense) {
-    return;
-  }
+  w->program.column_of = arena_ints(a, of->columns);
+  w->program.slot_of = arena_ints(a, of->rows + 1);
+  w->program.cone_rows = arena_ints(a, of->rows + 1);
+  w->program.row_scale = arena_doubles(a, of->rows + 1);
+}
+
+static void lay_out_cuts(cuts_work *cuts, const conic_size *size, const extents *of, arena *a) {
+  const size_t tiles = size->row_tiles < NEAR_TILES ? size->row_tiles : NEAR_TILES;
+  const size_t rows = of->rows < NEAR_TILES ? of->rows : NEAR_TILES;
+  active_set_lay_out(&cuts->set, of->columns, a);
+  near_rows_lay_out(&cuts->near_rows, rows, tiles, a);
+  near_rows_lay_out(&cuts->near_cones, rows, tiles, a);
+  cuts->is_near = arena_ints(a, of->rows + 1);
+  cuts->tail = arena_ints(a, of->rows + 1);
+}
+
+static void lay_out_sensitivity(sensitivity_work *s, const extents *of, arena *a) {
+  s->stiff_blocks = arena_ints(a, of->rows + 1);
+  s->stiff_cones = arena_take(a, (of->rows + 1) * sizeof(stiff_cone));
+  s->stiff_slots = arena_ints(a, of->rows + 1);
+  s->block4 = arena_doubles(a, 4 * of->columns);
+  s->x4 = arena_doubles(a, 4 * of->columns);
+  s->rhs4 = arena_doubles(a, 4 * of->columns);
+  s->row4 = arena_doubles(a, 4 * of->slots);
+  s->work_row4 = arena_doubles(a, 4 * of->slots);
+  s->moved4 = arena_doubles(a, 4 * of->slots);
+  s->dual4 = arena_doubles(a, 4 * of->slots);
+}
+
+static void lay_out_structure(conic_structure *s, const conic_size *size, const extents *of,
+                              arena *a) {
+  const size_t lines = of->rows > of->columns ? of->rows : of->columns;
+  s->block_from = arena_ints(a, size->row_tiles + of->tiles + 1);
+  s->row_mask = arena_take(a, lines * of->words * sizeof(uint64_t));
+  s->tile_mask = arena_take(a, of->tiles * of->words * sizeof(uint64_t));
+  s->Q_mask = arena_take(a, of->tiles * of->words * sizeof(uint64_t));
+  s->scratch_mask = arena_take(a, 3 * of->words * sizeof(uint64_t));
+  s->tile_degree = arena_ints(a, of->tiles);
+  s->tile_position = arena_ints(a, of->tiles);
+  s->tile_original = arena_ints(a, of->tiles);
+  s->dim_count = arena_ints(a, of->dims);
+  s->dim_group = arena_ints(a, of->dims);
+}
+
+/* What dense programs are written into anew. */
+static void lay_out_dense(qd_cone_workspace *w, const conic_size *size, arena *a) {
+  const size_t variables = (size_t)size->variables, rows = (size_t)size->rows;
   if (size->equalities > 0) {
-    equality_space_lay_out(&w->space, (size_t)size->variables, (size_t)size->rows,
-                           (size_t)size->equalities, a);
+    equality_space_lay_out(&w->space, variables, rows, (size_t)size->equalities, a);
   }
   if (size->variables > FEW_COLUMNS) {
-    aligned_columns_lay_out(&w->aligned, (size_t)size->variables, (size_t)size->rows,
-                            (size_t)size->equalities, a);
+    aligned_columns_lay_out(&w->aligned, variables, rows, (size_t)size->equalities, a);
+  }
+}
+
+/* For programs of this size, whose rigid ones have that of w->capacity. */
+static void lay_out(qd_cone_workspace *w, const conic_size *asked, arena *a) {
+  const conic_size *size = &w->capacity;
+  const size_t tiles = ((size_t)size->variables + 3) / 4, slots = slot_bound(size);
+  const extents of = {.tiles = tiles,
+                      .columns = 4 * tiles,
+                      .rows = (size_t)size->rows + (size_t)size->equalities,
+                      .slots = slots,
+                      .lanes = slots,
+                      .words = (tiles + 63) / 64,
+                      .dims = (size_t)size->largest_cone + 2};
+  lay_out_system(&w->system, size, &of, a);
+  lay_out_cones(w, &of, a);
+  lay_out_vectors(w, &of, a);
+  lay_out_structure(&w->structure, size, &of, a);
+  lay_out_cuts(&w->cuts, size, &of, a);
+  lay_out_sensitivity(&w->sensitivity, &of, a);
+  conic_delassus_lay_out(&w->delassus, slots, of.columns, a);
+  if (asked->compliant + asked->intervals > 0) {
+    soft_lay_out(&w->soft, asked, a);
+    ends_lay_out(&w->ends, slots, of.columns, a);
+  }
+  if (size->is_dense) {
+    lay_out_dense(w, size, a);
   }
 }
 

@@ -12,13 +12,13 @@
 
 #include "base/lanes.h"
 #include "numerics/cones.h"
-#include "numerics/conic/active_set.h"
-#include "numerics/conic/columns.h"
 #include "numerics/conic/conic.h"
-#include "numerics/conic/ends.h"
-#include "numerics/conic/equalities.h"
-#include "numerics/conic/near_rows.h"
-#include "numerics/conic/soft.h"
+#include "numerics/conic/cuts/active_set.h"
+#include "numerics/conic/cuts/near_rows.h"
+#include "numerics/conic/path/ends.h"
+#include "numerics/conic/program/columns.h"
+#include "numerics/conic/program/equalities.h"
+#include "numerics/conic/soft/soft.h"
 #include "numerics/conic/tuning.h"
 #include "numerics/tiles/tiles.h"
 
@@ -101,7 +101,7 @@ typedef struct conic_loaded {
                            slack */
 } conic_loaded;
 
-/* What is small: natural units of the program at hand (conic/units.c). */
+/* What is small: natural units of the program at hand (conic/program/units.c). */
 typedef struct conic_units {
   double length, force, energy; /* of slack, dual and their product */
   int by_offsets;               /* lengths do without the minimiser of the cost */
@@ -212,11 +212,6 @@ struct qd_cone_workspace {
   interval_ends ends;
 };
 
-/* Vectors in the caller's numbers, of what is asked or of a guess. */
-typedef struct conic_answer {
-  double *x, *slack, *dual, *dual_eq;
-} conic_answer;
-
 /* A program whose rows are rigid. */
 typedef qd_status (*rigid_solver)(qd_cone_workspace *workspace, const qd_cone_options *options,
                                   const conic_program *source, const conic_answer *out,
@@ -286,6 +281,10 @@ void conic_column_residual(qd_cone_workspace *workspace, const double *x, const 
 /* Natural units, from the minimiser of the cost and by how much it violates each cone (over cones).
  */
 void conic_find_units(qd_cone_workspace *workspace, const double *violation);
+/* x = argmin of the cost + stiffness/2 |Gx + g|^2 + penalty/2 |Cx + c|^2 */
+void conic_least_squares(qd_cone_workspace *workspace, double stiffness, qd_cone_info *info);
+/* w = Gx + g, and the amount |w_1..| - w_0 by which each cone is violated (over cones) */
+void conic_start_rows(qd_cone_workspace *workspace, double *w, double *violation);
 /* Minimiser of the cost alone, natural units; 1 if it lies inside every cone and so solves the
  * exact program. Leaves its rows Gx + g in `rhs`. */
 int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info);

@@ -6,7 +6,7 @@
  *
  * Pairs are two groups of lanes beside those of the rows, without rows of their own. Both pairs
  * share one motion of y, so that a row of G stands for them all in the system: with W of s and y -
- * lower, V of t and upper - y (conic/step.c),
+ * lower, V of t and upper - y (conic/path/step.c),
  *
  *     (Q + G'N^-2 G) dx = .., N^2 = R + W^2 + V^2,    N dy = u - N^-1 G dx. */
 #ifndef QD_NUMERICS_CONIC_ENDS_H

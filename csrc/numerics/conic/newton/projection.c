@@ -1,5 +1,5 @@
 /* Projection of dual - r slack on the cones, four at a time, with what it says of each: its state,
- * and the stiffness of its directions in the Newton step of conic/polish.c. */
+ * and the stiffness of its directions in the Newton step of conic/newton/polish.c. */
 #include <math.h>
 #include <string.h>
 

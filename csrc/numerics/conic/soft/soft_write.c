@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/soft.h"
+#include "numerics/conic/soft/soft.h"
 #include "numerics/conic/workspace.h"
 
 /* ------------------------------------------------------------ room */

@@ -6,11 +6,11 @@
  *                  sign s + t >= 0 with the multiplier z, and a slip t >= 0 that costs width, whose
  *                  multiplier is width - z. Without a width: no slip. With no end: an equality.
  *
- * A barrier's path has rows of one entry in its scaling as they are (conic/ends.h), and needs this
- * for Lorentz cones and equalities alone, or where it has failed.
+ * A barrier's path has rows of one entry in its scaling as they are (conic/path/ends.h), and needs
+ * this for Lorentz cones and equalities alone, or where it has failed.
  *
  * An exact program is first tried without slips: each row of an interval is what it would be far
- * from its ends, or at one of them (conic/soft_states.c). */
+ * from its ends, or at one of them (conic/soft/soft_states.c). */
 #ifndef QD_NUMERICS_CONIC_SOFT_H
 #define QD_NUMERICS_CONIC_SOFT_H
 
@@ -34,7 +34,7 @@ typedef enum soft_kind {
   SOFT_EQUALITY, /* an interval without ends */
   SOFT_FORCE,    /* at an end of an interval: its force, y = base */
   SOFT_SPRUNG,   /* between the ends, y = -w / R: part of the cost */
-  SOFT_LIMITED   /* as it is, for a barrier's path (conic/ends.h) */
+  SOFT_LIMITED   /* as it is, for a barrier's path (conic/path/ends.h) */
 } soft_kind;
 
 typedef struct soft_row {
@@ -113,6 +113,17 @@ double soft_curvature(const conic_program *source, int j);
 /* line += row j of Q */
 void soft_add_cost(const conic_program *source, int j, double *line);
 
+/* A multiplier where its interval allows it. */
+static inline double soft_within(double value, double lower, double upper) {
+  return value < lower ? lower : value > upper ? upper : value;
+}
+
+/* The slack of a row at (x, dual), and the sum of its terms' sizes. */
+double soft_slack(const conic_program *source, const soft_row *row, int i, const double *x,
+                  double dual, double *size);
+/* Residuals as qd_cone_info has them; 1 if rows that give way hold. */
+int soft_measure(soft_program *soft, const conic_program *source, double tolerance,
+                 const conic_answer *out, qd_cone_info *info);
 /* Whether the program makes sense and fits. */
 qd_status soft_check(const soft_program *soft, const conic_program *source);
 /* What each row stands for, whatever forces will be: the rigid program says all. `natively`: rows

@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/delassus.h"
+#include "numerics/conic/path/delassus.h"
 #include "numerics/conic/workspace.h"
 
 void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling) {

@@ -29,6 +29,12 @@ int conic_find_structure(qd_cone_workspace *workspace, const qd_cone_program *pr
 /* Places of a mask's tiles, ascending; returns how many. */
 int conic_list_tiles(const qd_cone_workspace *workspace, const uint64_t *mask, int *list);
 
+/* Groups of the program's cones; their lanes, with g, targets and weights. */
+void conic_make_groups(qd_cone_workspace *workspace, const qd_cone_program *program);
+void conic_place_cones(qd_cone_workspace *workspace, const qd_cone_program *program);
+/* Blocks of all rows, in scaled columns; the sum of all squared numbers. */
+double conic_make_blocks(qd_cone_workspace *workspace, const qd_cone_program *program);
+
 /* Every number zero, or none at all. */
 static inline int conic_row_is_empty(const qd_cone_workspace *workspace, int row) {
   const uint64_t *mask = conic_row_mask(workspace, row);

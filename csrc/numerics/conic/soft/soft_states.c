@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/soft.h"
+#include "numerics/conic/soft/soft.h"
 #include "numerics/conic/tuning.h"
 
 /* ------------------------------------------------------------ entries */

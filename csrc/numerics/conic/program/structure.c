@@ -1,4 +1,4 @@
-#include "numerics/conic/structure.h"
+#include "numerics/conic/program/structure.h"
 
 #include <string.h>
 

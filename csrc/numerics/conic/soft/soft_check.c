@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/soft.h"
+#include "numerics/conic/soft/soft.h"
 
 /* A compliance: finite and not negative; counts those that are not zero. */
 static qd_status check_compliances(const double *compliance, int count, int *found) {

@@ -1,110 +1,17 @@
 /* The primal-dual interior point method: follows the central path from an infeasible start down to
  * the wanted complementarity of each cone.
  *
- * Steps: conic/step.c. */
+ * Steps: conic/path/step.c. */
 #include <math.h>
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/delassus.h"
+#include "numerics/conic/path/delassus.h"
 #include "numerics/conic/workspace.h"
 
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
 
-void conic_slacks_at(const qd_cone_workspace *workspace, const double *x, double *w) {
-  memset(w, 0, (size_t)workspace->program.slot_count * sizeof(double));
-  tiles_multiply(&workspace->system, workspace->system.G, x, w);
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    w[i] += workspace->program.g[i];
-  }
-}
-
-QD_CLONES
-void conic_row_residual(qd_cone_workspace *workspace, const double *x, const double *slack) {
-  tiles_multiply(&workspace->system, workspace->system.G, x, workspace->work.residual_row);
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    workspace->work.residual_row[i] += workspace->program.g[i] - slack[i];
-  }
-  if (workspace->ends.count > 0) {
-    conic_ends_residual(workspace);
-  }
-}
-
-QD_CLONES
-void conic_column_residual(qd_cone_workspace *workspace, const double *x, const double *dual) {
-  tiles_multiply_Q(&workspace->system, x, workspace->work.Qx);
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    workspace->work.row[i] = -dual[i];
-  }
-  for (int i = 0; i < workspace->program.column_count; ++i) {
-    workspace->work.residual_x[i] = workspace->work.Qx[i] + workspace->program.b[i];
-  }
-  tiles_add_transposed(&workspace->system, workspace->system.G, workspace->work.row,
-                       workspace->work.residual_x);
-}
-
 /* ------------------------------------------------------------ start */
-
-/* The same stiffness in all directions of all cones. */
-static void scale_uniformly(qd_cone_workspace *workspace, double stiffness) {
-  const cone_operator *rows = &workspace->active.rows;
-  const double root = sqrt(stiffness);
-  for (int c = 0; c < workspace->program.lane_count; ++c) {
-    rows->diagonal[c] = rows->tangent[c] = root;
-    rows->cross[c] = 0.0;
-  }
-  memset(rows->u, 0, (size_t)workspace->program.slot_count * sizeof(double));
-  conic_scale_equalities(workspace, &workspace->active.rows);
-}
-
-/* x = argmin of the cost + stiffness/2 |Gx + g|^2 + penalty/2 |Cx + c|^2 */
-static void least_squares(qd_cone_workspace *workspace, double stiffness, qd_cone_info *info) {
-  tile_system *system = &workspace->system;
-  double *x = workspace->iterate.x;
-  scale_uniformly(workspace, stiffness);
-  if (workspace->ends.count > 0) {
-    conic_ends_soften(workspace, 1.0 / stiffness);
-  }
-  workspace->program.definite &= conic_factor_rows(workspace, &workspace->active.rows, info) == 0;
-  cones_apply(&workspace->product, &workspace->active.rows, workspace->program.g,
-              workspace->work.rhs);
-  for (int i = 0; i < workspace->program.slot_count; ++i) {
-    workspace->work.ddual[i] = -workspace->work.rhs[i];
-  }
-  if (workspace->delassus.use) {
-    conic_delassus_solve(workspace, &workspace->active.rows,
-                         conic_quadratic_solve(workspace, workspace->program.b, -1.0),
-                         workspace->work.ddual, x);
-    return;
-  }
-  for (int i = 0; i < workspace->program.column_count; ++i) {
-    x[i] = -workspace->program.b[i];
-  }
-  tiles_add_transposed(system, system->S, workspace->work.ddual, x);
-  tiles_solve(system, x);
-}
-
-/* w = Gx + g, and the amount |w_1..| - w_0 by which each cone is violated (over cones) */
-static void start_rows(qd_cone_workspace *workspace, double *w, double *violation) {
-  const cone_product *product = &workspace->product;
-  conic_slacks_at(workspace, workspace->iterate.x, w);
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
-    double *amount = violation + group->cone;
-    clear(amount, group->padded);
-    for (int i = 1; i < group->dim; ++i) {
-      for (int c = 0; c < group->padded; ++c) {
-        amount[c] +=
-            w[group->slot + i * group->padded + c] * w[group->slot + i * group->padded + c];
-      }
-    }
-    for (int c = 0; c < group->padded; ++c) {
-      amount[c] = group_is_cone(group)        ? sqrt(amount[c]) - w[group->slot + c]
-                  : group->kind == GROUP_ENDS ? -HUGE_VAL
-                                              : 0.0;
-    }
-  }
-}
 
 /* s - z / stiffness = l and s z = room stiffness / 4, both positive: s, and z / stiffness. */
 LANES_INLINE void split(double l, double room, double *s, double *z) {
@@ -146,76 +53,10 @@ static void start_cones(qd_cone_workspace *workspace, const double *w) {
   }
 }
 
-int conic_factor_cost(qd_cone_workspace *workspace) {
-  const cone_product *product = &workspace->product;
-  tile_system *system = &workspace->system;
-  if (system->Q_is_diagonal) {
-    return 1;
-  }
-  scale_uniformly(workspace, 0.0);
-  if (workspace->program.equality_count > 0) {
-    clear(workspace->active.rows.diagonal + product->groups[product->group_count - 1].cone,
-          product->groups[product->group_count - 1].padded);
-  }
-  if (workspace->ends.count > 0) {
-    conic_ends_soften(workspace, HUGE_VAL);
-  }
-  tiles_assemble(system, &workspace->active.rows, 0.0);
-  return tiles_factor(system) == 0 && system->weakest_pivot > 1e-10;
-}
-
-int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
-  const cone_product *product = &workspace->product;
-  tile_system *system = &workspace->system;
-  double *w = workspace->work.rhs, *violation = workspace->work.aim;
-  workspace->delassus.use = 0;
-  for (int i = 0; i < workspace->program.column_count; ++i) {
-    workspace->iterate.x[i] = -workspace->program.b[i];
-  }
-  if (!system->Q_is_diagonal && workspace->program.definite) {
-    workspace->program.definite = conic_factor_cost(workspace);
-    ++info->factorizations;
-    if (workspace->program.definite) {
-      if (workspace->ends.count > 0) {
-        conic_ends_pull(workspace, workspace->iterate.x);
-      }
-      tiles_solve(system, workspace->iterate.x);
-    }
-  }
-  if (!workspace->program.definite) {
-    least_squares(workspace, 1.0, info);
-  }
-  workspace->delassus.use = conic_delassus_prepare(workspace);
-  start_rows(workspace, w, violation);
-  conic_find_units(workspace, violation);
-  if (!workspace->program.exact || !workspace->program.definite) {
-    return 0;
-  }
-  if (workspace->program.equality_count > 0) {
-    const cone_group *group = &product->groups[product->group_count - 1];
-    if (max_norm(w + group->slot, group->count) > 0.0) {
-      return 0;
-    }
-  }
-  double nearest = HUGE_VAL;
-  for (int c = 0; c < workspace->program.lane_count; ++c) {
-    if (product->weight[c] > 0.0) {
-      nearest = smaller(nearest, -violation[c]);
-    }
-  }
-  if (nearest <= STRICTLY_INSIDE * workspace->units.length) {
-    return 0;
-  }
-  memset(workspace->iterate.dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
-  memcpy(workspace->iterate.slack, w, (size_t)workspace->program.slot_count * sizeof(double));
-  return workspace->ends.count == 0 ||
-         conic_ends_are_springs(workspace, w, workspace->iterate.dual);
-}
-
 /* Least squares in natural units, then slack and dual for it. */
 static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
-  least_squares(workspace, workspace->units.force / workspace->units.length, info);
-  start_rows(workspace, workspace->work.rhs, workspace->work.aim);
+  conic_least_squares(workspace, workspace->units.force / workspace->units.length, info);
+  conic_start_rows(workspace, workspace->work.rhs, workspace->work.aim);
   start_cones(workspace, workspace->work.rhs);
   if (workspace->ends.count > 0) {
     conic_ends_start(workspace, workspace->work.rhs,

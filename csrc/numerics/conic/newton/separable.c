@@ -7,7 +7,7 @@
 
 #include "numerics/conic/workspace.h"
 
-/* A diagonal entry this small beside the largest counts as none (conic/load.c). */
+/* A diagonal entry this small beside the largest counts as none (conic/program/load.c). */
 #define NO_COST 1e-20
 /* Rounding of a row's slack at the bound that it gave, relative to its offset. */
 #define AT_BOUND 1e-15

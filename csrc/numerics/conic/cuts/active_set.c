@@ -1,4 +1,4 @@
-#include "numerics/conic/active_set.h"
+#include "numerics/conic/cuts/active_set.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/soft.h"
+#include "numerics/conic/soft/soft.h"
 #include "numerics/conic/workspace.h"
 
 /* Columns first .. first + width of rows of `count` numbers, four side by side, zero behind. */

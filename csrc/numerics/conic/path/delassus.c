@@ -9,7 +9,7 @@
  * Q is factored once for the program, an iteration factors a matrix over rows. Barriers only: exact
  * programs with few contacts are solved by cuts, which work on active rows anyway, and the ends of
  * their paths are what rounding is hardest on. */
-#include "numerics/conic/delassus.h"
+#include "numerics/conic/path/delassus.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * blocks that do not know each other: the factor of 463 contacts of a pile of rocks takes 150 times
  * the operations. Here a tile ends where the next column is coupled to something else, padded with
  * columns of their own that nothing knows. */
-#include "numerics/conic/columns.h"
+#include "numerics/conic/program/columns.h"
 
 #include <math.h>
 #include <string.h>

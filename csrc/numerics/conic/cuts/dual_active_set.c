@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/active_set.h"
-#include "numerics/conic/structure.h"
+#include "numerics/conic/cuts/active_set.h"
+#include "numerics/conic/program/structure.h"
 
 /* The only row behind the first of a Lorentz block that is not zero: 0 if none, -1 if several. */
 static int only_tail(const qd_cone_workspace *workspace, const row_block *block) {

@@ -1,10 +1,10 @@
-#include "numerics/conic/ends.h"
+#include "numerics/conic/path/ends.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/structure.h"
+#include "numerics/conic/program/structure.h"
 
 void ends_lay_out(interval_ends *ends, size_t lane_count, size_t columns, arena *a) {
   double **over_lanes[] = {&ends->compliance, &ends->lower, &ends->upper, &ends->has_lower,

@@ -1,6 +1,6 @@
 /* Householder reflections with pivots, as for least squares (Golub, Van Loan, 5.4); the null space
  * method of quadratic programs (Nocedal, Wright, 16.2). */
-#include "numerics/conic/equalities.h"
+#include "numerics/conic/program/equalities.h"
 
 #include <float.h>
 #include <math.h>

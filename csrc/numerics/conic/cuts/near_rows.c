@@ -1,4 +1,4 @@
-#include "numerics/conic/near_rows.h"
+#include "numerics/conic/cuts/near_rows.h"
 
 #include <math.h>
 

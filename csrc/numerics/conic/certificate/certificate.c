@@ -1,0 +1,308 @@
+/* What counts as an answer, in the caller's own numbers.
+ *
+ * The methods judge residuals in scaled columns, in natural units made of all cones together. That
+ * can hide a row or a column whose own scale is far smaller; and no method is a witness of itself.
+ * So each verdict is checked here against the program as it was given, row by row and column by
+ * column (qdsim.h has the definition in words). With d_j the scale of a column, 1 / sqrt(Q_jj) or
+ * one over its largest entry where there is no curvature, s the share, and e what counts as zero in
+ * rows (tolerance times the length of what they are about, 0 where nobody said):
+ *
+ *     R_i = largest of 0.1 % of |x_j| / d_j over columns of row (or cone) i, of e / (s |G_i d|) and
+ *         of 1 % of o, the largest offset |g|, |c| over the largest row norm |G_i d|: how far x
+ * goes, or might; S_i = largest d_j |term| over these columns, of any term of Qx + b - G'dual -
+ * C'dual_eq; S_j of a column: the largest S_i of the rows that it is part of.
+ *
+ * What is far away, or as heavy, in another part of the program does not count. How far the cost
+ * alone sends x, f = max |b_j| d_j where there is curvature, is no measure: in nearly linear
+ * programs that is far beyond rows. But where o is rounding of f, R is f / 1e8, and of a barrier f
+ * at least.
+ *
+ *     rows      outside by no more than s max(|g_i|, |G_i d| R_i), or e, or rounding of the
+ *               largest |g|
+ *     columns   |residual_j| d_j <= s S_j, and no larger beside the largest term as it stands
+ *     products  |dual o slack - target| <= s max(S_i R_i, target), and so |dual| |Gx + g - slack|
+ *     duals     outside by no more than rounding, or |G_i d| times that <= s S_i
+ *
+ * Without any b, S is at least R; without b and offsets, R is at least 1. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/certificate/measure.h"
+#include "numerics/conic/certificate/scales.h"
+
+#define CERTIFIED 1e-6 /* s at least */
+#define PLAIN 1e-12    /* share of the largest numbers of all: then none of their places matters */
+#define MOTION_SHARE 1e-3 /* of x, in R */
+#define ROUNDED 1e-14     /* of a squared head that counts as rounding */
+
+/* ------------------------------------------------------------ multipliers */
+
+static double least(const double *values, int count) {
+  double low = HUGE_VAL;
+  for (int i = 0; i < count; ++i) {
+    low = smaller(low, values[i]);
+  }
+  return low;
+}
+
+/* How far a multiplier is outside its cone. */
+static double outside(const double *dual, int dim) {
+  return larger(norm_of(dual + 1, dim - 1) - dual[0], 0.0);
+}
+
+/* 1 if a multiplier lies in its cone, but for the rounding of its numbers. */
+static int is_in_cone(const double *dual, int dim) {
+  return dual[0] >= 0.0 && norm_of(dual + 1, dim - 1) <= (1.0 + 0.5 * ROUNDED) * dual[0];
+}
+
+/* All multipliers in their cones, but for rounding. */
+int duals_hold(const qd_cone_program *program, const double *dual) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int linear = program->cone_kind[k] == QD_ORTHANT, dim = program->cone_dim[k];
+    if (program->cone_kind[k] == QD_INTERVAL) {
+      continue;
+    }
+    if (!(linear ? least(dual + row, dim) >= 0.0 : is_in_cone(dual + row, dim))) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+/* ------------------------------------------------------------ columns */
+
+static void note_terms(const qd_cone_workspace *workspace, const row_block *block,
+                       const double *row, double factor, double *term) {
+  const int n = workspace->program.variable_count;
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int first =
+        4 *
+        workspace->structure.tile_original[workspace->system.block_tiles[block->tile_start + k]];
+    const double *from = row + workspace->structure.block_from[block->tile_start + k];
+    for (int j = 0; j < 4 && first + j < n; ++j) {
+      term[first + j] = larger(term[first + j], fabs(from[j] * factor));
+    }
+  }
+}
+
+/* term (n): the largest number in each column of Qx + b - G'dual - C'dual_eq */
+static void find_terms(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                       const double *x, const double *dual, const double *dual_eq, double *term) {
+  const int n = program->variable_count, m = program->row_count;
+  for (int i = 0; i < n; ++i) {
+    term[i] = fabs(program->b[i]);
+    for (int tile = 0; 4 * tile < n; ++tile) {
+      const double *entry = source_tile(&workspace->program.source_Q, i, tile);
+      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j) {
+        term[i] = larger(term[i], fabs(entry[j - 4 * tile] * x[j]));
+      }
+    }
+  }
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
+      note_terms(workspace, block, conic_caller_row(workspace, row),
+                 row < m ? dual[row] : dual_eq[row - m], term);
+    }
+  }
+}
+
+/* max |value_j| d_j (or / d_j) */
+static double scaled_norm(const qd_cone_workspace *workspace, const double *value, int divide) {
+  double worst = 0.0;
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    if (workspace->program.column_of[k] >= 0) {
+      const double v = fabs(value[workspace->program.column_of[k]]),
+                   d = workspace->program.column_scale[k];
+      worst = larger(worst, divide ? v / d : v * d);
+    }
+  }
+  return worst;
+}
+
+/* Whether a product of these is a number with all its digits, or rightly zero: what overflows is
+ * above every residual, and what vanishes hides them. */
+static int product_is_safe(double share, double force, double reach) {
+  const double product = share * force * reach;
+  return force == 0.0 || reach == 0.0 ? product == 0.0 : product > TINIEST && product < HUGE_VAL;
+}
+
+/* ------------------------------------------------------------ row by row */
+
+/* What residuals are compared with: over cones, and over columns in the caller's order. */
+typedef struct local_scales {
+  double *reach, *force; /* R_i, S_i */
+  double *column;        /* S_j */
+  double rounding;       /* of the largest offset */
+} local_scales;
+
+/* A row's columns: onto the reach and force of its cone, or the cone's force onto the columns. */
+static void visit_row(const qd_cone_workspace *workspace, const row_block *block, int i,
+                      const double *scale, const double *x, const double *term, int back,
+                      const local_scales *out) {
+  const int cone = block->cone + (block->slot_step == 1 ? i : 0);
+  const double *row = conic_caller_row(workspace, block->first_row + i);
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int place = workspace->system.block_tiles[block->tile_start + k];
+    const int first = 4 * workspace->structure.tile_original[place];
+    const double *from = row + workspace->structure.block_from[block->tile_start + k];
+    for (int j = first; j < first + 4 && j < workspace->program.variable_count; ++j) {
+      if (from[j - first] == 0.0) {
+        continue;
+      }
+      if (back) {
+        out->column[j] = larger(out->column[j], out->force[cone]);
+      } else {
+        out->reach[cone] = larger(out->reach[cone], MOTION_SHARE * fabs(x[j]) / scale[j]);
+        out->force[cone] = larger(out->force[cone], term[j] * scale[j]);
+      }
+    }
+  }
+}
+
+/* R_i, S_i and S_j from x and the largest terms, at least `reach` and `force`. */
+static void find_local_scales(const qd_cone_workspace *workspace, const double *scale,
+                              const double *x, const double *term, double reach, double force,
+                              const local_scales *out) {
+  const int n = workspace->program.variable_count;
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
+    out->reach[c] = reach;
+    out->force[c] = force;
+  }
+  for (int j = 0; j < n; ++j) {
+    out->column[j] = larger(term[j] * scale[j], force);
+  }
+  for (int i = 0; i < n; ++i) {
+    for (int tile = 0; 4 * tile < n; ++tile) {
+      const double *entry = source_tile(&workspace->program.source_Q, i, tile);
+      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j) {
+        if (entry[j - 4 * tile] != 0.0) {
+          out->column[i] = larger(out->column[i], term[j] * scale[j]);
+        }
+      }
+    }
+  }
+  for (int back = 0; back < 2; ++back) {
+    for (int b = 0; b < workspace->system.block_count; ++b) {
+      const row_block *block = &workspace->system.blocks[b];
+      for (int i = 0; i < block->row_count; ++i) {
+        visit_row(workspace, block, i, scale, x, term, back, out);
+      }
+    }
+  }
+}
+
+/* One cone, or one row of an orthant. */
+static int cone_holds(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                      const cone_point *at, int row, int dim, double target, double share,
+                      const local_scales *local) {
+  const int lane = conic_lane_of(workspace, row);
+  const double norm = norm_of_rows(workspace, lane), force = local->force[lane];
+  const double zero = workspace->units.resolution, moved = share * local->reach[lane];
+  const double reach = larger(moved, norm > 0.0 ? zero / norm : 0.0);
+  const double *dual = at->dual + row, *w = workspace->work.row2 + row;
+  const double *slack = norm > 0.0 ? at->slack + row : w; /* no x moves what is left of it */
+  cone_errors found = {0.0, 0.0, 0.0, 0.0};
+  measure_cone(w, slack, dual, dim, target, &found);
+  const double offset = larger(share * max_norm(program->g + row, dim), local->rounding);
+  /* an exact row without entries whose offset is rounding of zero: any multiplier */
+  const int is_nothing = norm == 0.0 && target == 0.0 && max_norm(w, dim) <= local->rounding;
+  return found.outside <= larger(larger(moved * norm, zero), offset) &&
+         (is_nothing || larger(found.gap, found.apart) <= force * reach + share * target) &&
+         (is_in_cone(dual, dim) || outside(dual, dim) * norm <= share * force);
+}
+
+static int cones_are_satisfied(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                               const cone_point *at, double share, const local_scales *local) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    if (program->cone_kind[k] == QD_INTERVAL) {
+      continue;
+    }
+    const int dim = program->cone_kind[k] == QD_ORTHANT ? 1 : program->cone_dim[k];
+    const double target = program->target_mu ? program->target_mu[k] : 0.0;
+    for (int i = row; i < row + program->cone_dim[k]; i += dim) {
+      if (workspace->program.slot_of[i] >= 0 &&
+          !cone_holds(workspace, program, at, i, dim, target, share, local)) {
+        return 0;
+      }
+    }
+  }
+  return 1;
+}
+
+static int equalities_are_satisfied(const qd_cone_workspace *workspace,
+                                    const qd_cone_program *program, const double *x, double share,
+                                    const local_scales *local) {
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    for (int row = block->first_row; row < block->first_row + block->row_count; ++row) {
+      if (row < program->row_count) {
+        continue;
+      }
+      const double c = program->c[row - program->row_count];
+      const double reach =
+          local->reach[conic_lane_of(workspace, row)] / workspace->program.row_scale[row];
+      const double out = fabs(row_dot(workspace, block, conic_caller_row(workspace, row), x) + c);
+      if (!(out <= larger(share * larger(fabs(c), reach), workspace->units.resolution))) {
+        return 0;
+      }
+    }
+  }
+  return 1;
+}
+
+/* Row by row and column by column; what it needs of scratch is free once conic_measure is done. */
+static int holds_in_detail(qd_cone_workspace *workspace, const qd_cone_program *program,
+                           double share, const scales *s, const cone_point *at,
+                           const qd_cone_info *info) {
+  const int n = program->variable_count;
+  const double *residual = workspace->work.x;
+  double *term = workspace->work.dx, *scale = workspace->work.Qx;
+  const local_scales local = {workspace->multipliers.penalty, workspace->polish.per_split,
+                              workspace->work.residual_x,
+                              NOTHING * max_norm(program->g, program->row_count)};
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    if (workspace->program.column_of[k] >= 0) {
+      scale[workspace->program.column_of[k]] = workspace->program.column_scale[k];
+    }
+  }
+  find_terms(workspace, program, at->x, at->dual, at->dual_eq, term);
+  const double reach = s->reach == 0.0 && workspace->units.resolution == 0.0
+                           ? larger(scaled_norm(workspace, at->x, 1), 1.0)
+                           : s->reach;
+  const double force = s->b > 0.0 ? 0.0 : larger(reach, scaled_norm(workspace, at->x, 1));
+  if (s->b > 0.0 && info->dual_residual > share * max_norm(term, n)) {
+    return 0;
+  }
+  if (!product_is_safe(share, larger(force, scaled_norm(workspace, term, 0)),
+                       larger(reach, scaled_norm(workspace, at->x, 1)))) {
+    return 0;
+  }
+  find_local_scales(workspace, scale, at->x, term, reach, force, &local);
+  for (int j = 0; j < n; ++j) {
+    if (!(fabs(residual[j]) * scale[j] <= share * local.column[j])) {
+      return 0;
+    }
+  }
+  return cones_are_satisfied(workspace, program, at, share, &local) &&
+         equalities_are_satisfied(workspace, program, at->x, share, &local);
+}
+
+int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *program,
+                       double tolerance, const cone_point *at, const qd_cone_info *info) {
+  const double share = larger(CERTIFIED, 10.0 * tolerance);
+  const scales s = measure_scales(workspace, program);
+  const double plain = PLAIN * s.b_scaled, zero = workspace->units.resolution;
+  const double looked = s.strongest_row > 0.0 ? zero / (share * s.strongest_row) : 0.0;
+  const double reach = larger(s.reach, looked);
+  const double gap = larger(info->complementarity, workspace->slack_error) - share * s.target;
+  if (product_is_safe(share, s.b_scaled, reach) &&
+      scaled_norm(workspace, workspace->work.x, 0) <= plain && info->dual_residual <= PLAIN * s.b &&
+      gap <= (info->polished ? share * s.b_scaled : plain) * reach &&
+      info->primal_residual <= larger(share * s.reach * s.weakest_row, zero) &&
+      duals_hold(program, at->dual)) {
+    return 1;
+  }
+  return holds_in_detail(workspace, program, share, &s, at, info);
+}

@@ -1,0 +1,45 @@
+/* The only way out: what a verdict is worth in the caller's numbers. */
+#include <math.h>
+#include <string.h>
+
+#include "numerics/conic/workspace.h"
+
+void conic_clear_outputs(const qd_cone_program *program, const conic_answer *out) {
+  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
+  if (n > 0 && out->x) {
+    memset(out->x, 0, (size_t)n * sizeof(double));
+  }
+  if (m > 0 && out->slack) {
+    memset(out->slack, 0, (size_t)m * sizeof(double));
+  }
+  if (m > 0 && out->dual) {
+    memset(out->dual, 0, (size_t)m * sizeof(double));
+  }
+  if (p > 0 && out->dual_eq) {
+    memset(out->dual_eq, 0, (size_t)p * sizeof(double));
+  }
+}
+
+void conic_clear_info(qd_cone_info *info) {
+  memset(info, 0, sizeof *info);
+  info->primal_residual = info->dual_residual = info->complementarity = HUGE_VAL;
+}
+
+/* Residuals in the caller's numbers; a verdict that they do not bear out is none. */
+qd_status conic_judge(qd_cone_workspace *workspace, const qd_cone_program *program,
+                      double tolerance, qd_status status, const conic_answer *out,
+                      qd_cone_info *info) {
+  conic_measure(workspace, program, out->x, out->slack, out->dual, out->dual_eq, info);
+  if (status == QD_INFEASIBLE && !conic_excludes(workspace, program, out->dual, out->dual_eq)) {
+    return QD_NUMERICAL_TROUBLE;
+  }
+  if (status != QD_OK) {
+    return status;
+  }
+  const double worst = info->objective + info->primal_residual + info->dual_residual +
+                       info->complementarity; /* not finite: beyond the range of a double */
+  const cone_point point = {out->x, out->slack, out->dual, out->dual_eq};
+  return isfinite(worst) && conic_is_certified(workspace, program, tolerance, &point, info)
+             ? QD_OK
+             : QD_NUMERICAL_TROUBLE;
+}

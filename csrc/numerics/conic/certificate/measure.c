@@ -1,0 +1,167 @@
+/* Residuals of an answer, in the caller's own numbers. */
+#include "numerics/conic/certificate/measure.h"
+
+#include <string.h>
+
+/* w = four rows of a block (at most `left` of them) times x, and residual -= their sum with the
+ * weights `dual`. Vectors over columns have whole tiles, in the caller's order; x is zero
+ * behind the last column. */
+LANES_INLINE void measure_four(const qd_cone_workspace *workspace, const row_block *block,
+                               const double *first, size_t stride, int left, const double *x,
+                               const double *dual, double *w, double *residual) {
+  const double *row[4];
+  const int *places = workspace->system.block_tiles + block->tile_start;
+  const int *from = workspace->structure.block_from + block->tile_start;
+  lanes a0 = {0.0}, a1 = {0.0}, a2 = {0.0}, a3 = {0.0}, sums, load = {0.0};
+  for (int k = 0; k < 4; ++k) {
+    row[k] = first + (size_t)(k < left ? k : left - 1) * stride;
+    load[k] = k < left ? dual[k] : 0.0;
+  }
+  for (int t = 0; t < block->tile_count; ++t) {
+    const lanes at = LANES_OF(x + 4 * (size_t)workspace->structure.tile_original[places[t]]);
+    a0 += LANES_FROM(row[0] + from[t]) * at;
+    a1 += LANES_FROM(row[1] + from[t]) * at;
+    a2 += LANES_FROM(row[2] + from[t]) * at;
+    a3 += LANES_FROM(row[3] + from[t]) * at;
+  }
+  lanes_sums(&sums, &a0, &a1, &a2, &a3);
+  for (int k = 0; k < 4 && k < left; ++k) {
+    w[k] = sums[k];
+  }
+  if (load[0] == 0.0 && load[1] == 0.0 && load[2] == 0.0 && load[3] == 0.0) {
+    return;
+  }
+  for (int t = 0; t < block->tile_count; ++t) {
+    double *out = residual + 4 * (size_t)workspace->structure.tile_original[places[t]];
+    LANES_AT(out) -=
+        (load[0] * LANES_FROM(row[0] + from[t]) + load[1] * LANES_FROM(row[1] + from[t])) +
+        (load[2] * LANES_FROM(row[2] + from[t]) + load[3] * LANES_FROM(row[3] + from[t]));
+  }
+}
+
+/* w = rows of a block times x, residual -= rows' dual: `dual` and `w` begin with its first row. */
+LANES_INLINE void measure_block(const qd_cone_workspace *workspace, const row_block *block,
+                                const double *x, const double *dual, double *w, double *residual) {
+  if (conic_reads_in_fours(workspace, block)) {
+    const size_t stride = conic_row_stride(workspace, block);
+    const double *first = conic_caller_row(workspace, block->first_row);
+    for (int i = 0; i < block->row_count; i += 4, first += 4 * stride) {
+      measure_four(workspace, block, first, stride, block->row_count - i, x, dual + i, w + i,
+                   residual);
+    }
+    return;
+  }
+  for (int i = 0; i < block->row_count; ++i) {
+    const double *row = conic_caller_row(workspace, block->first_row + i);
+    w[i] = row_dot(workspace, block, row, x);
+    if (dual[i] != 0.0) {
+      subtract_row(workspace, block, row, dual[i], residual);
+    }
+  }
+}
+
+/* A row of Q, whole or in tiles, times x */
+LANES_INLINE double Q_row_dot(const row_source *source, int i, int diagonal, int n,
+                              const double *x) {
+  const double *row = source_row(source, (size_t)i);
+  double part[4] = {0.0, 0.0, 0.0, 0.0};
+  if (diagonal) {
+    const double *own = source_tile(source, i, i / 4);
+    return own ? own[i % 4] * x[i] : 0.0;
+  }
+  if (!source->start) {
+    int j = 0;
+    for (; j + 4 <= n; j += 4) {
+      for (int k = 0; k < 4; ++k) {
+        part[k] += row[j + k] * x[j + k];
+      }
+    }
+    for (; j < n; ++j) {
+      part[0] += row[j] * x[j];
+    }
+  } else {
+    for (int e = source->start[i]; e < source->start[i + 1]; ++e, row += 4) {
+      const int first = 4 * source->tiles[e];
+      if (n - first >= 4) {
+        for (int k = 0; k < 4; ++k) {
+          part[k] += row[k] * x[first + k];
+        }
+      } else {
+        for (int k = 0; k < n - first; ++k) {
+          part[0] += row[k] * x[first + k];
+        }
+      }
+    }
+  }
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+
+/* Qx + b and the objective */
+LANES_INLINE double cost_gradient(const qd_cone_workspace *workspace,
+                                  const qd_cone_program *program, const double *x,
+                                  double *gradient) {
+  const int n = program->variable_count, diagonal = workspace->system.Q_is_diagonal;
+  double objective = 0.0;
+  for (int i = 0; i < n; ++i) {
+    const double Qx = Q_row_dot(&workspace->program.source_Q, i, diagonal, n, x);
+    gradient[i] = Qx + program->b[i];
+    objective += x[i] * (0.5 * Qx + program->b[i]);
+  }
+  return objective;
+}
+
+/* Cone by cone, of rows w = Gx + g. */
+LANES_INLINE void measure_cones(const qd_cone_program *program, const double *w,
+                                const double *slack, const double *dual, cone_errors *most) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int dim = program->cone_dim[k];
+    const double target = program->target_mu ? program->target_mu[k] : 0.0;
+    if (program->cone_kind[k] == QD_INTERVAL) {
+      continue; /* conic/soft/soft_measure.c */
+    }
+    if (program->cone_kind[k] == QD_LORENTZ) {
+      measure_cone(w + row, slack + row, dual + row, dim, target, most);
+    } else {
+      for (int i = row; i < row + dim; ++i) {
+        measure_cone(w + i, slack + i, dual + i, 1, target, most);
+      }
+    }
+  }
+}
+
+/* Residuals in the caller's numbers; infinite where one of them is NaN. */
+QD_CLONES
+void conic_measure(qd_cone_workspace *workspace, const qd_cone_program *program, const double *x,
+                   const double *slack, const double *dual, const double *dual_eq,
+                   qd_cone_info *info) {
+  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
+  double *residual = workspace->work.x, *whole_x = workspace->work.dx, *w = workspace->work.row2;
+  double primal = 0.0;
+  cone_errors most = {0.0, 0.0, 0.0, 0.0};
+  info->objective = cost_gradient(workspace, program, x, residual);
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    whole_x[k] = k < n ? x[k] : 0.0;
+  }
+  for (int i = 0; i < m + p; ++i) {
+    w[i] = 0.0; /* rows left out */
+  }
+  for (int b = 0; b < workspace->system.block_count; ++b) {
+    const row_block *block = &workspace->system.blocks[b];
+    const int first = block->first_row;
+    measure_block(workspace, block, whole_x, first < m ? dual + first : dual_eq + (first - m),
+                  w + first, residual);
+  }
+  for (int i = 0; i < p; ++i) {
+    primal = larger(primal, fabs(w[m + i] + program->c[i]));
+  }
+  for (int i = 0; i < m; ++i) {
+    w[i] += program->g[i];
+  }
+  measure_cones(program, w, slack, dual, &most);
+  const int rows_finite = all_finite(w, m + p), sums_finite = most.unsure == 0.0;
+  const int answers_finite = all_finite(slack, m) && all_finite(dual, m) && all_finite(dual_eq, p);
+  info->primal_residual = rows_finite ? larger(primal, most.outside) : HUGE_VAL;
+  info->dual_residual = max_norm_or_infinity(residual, n);
+  info->complementarity = sums_finite && answers_finite ? most.gap : HUGE_VAL;
+  workspace->slack_error = most.apart;
+}

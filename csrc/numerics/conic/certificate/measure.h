@@ -1,0 +1,94 @@
+/* Rows of the caller times x, and what one cone misses: what residuals and certificates share. */
+#ifndef QD_NUMERICS_CONIC_MEASURE_H
+#define QD_NUMERICS_CONIC_MEASURE_H
+
+#include <math.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/program/structure.h"
+
+/* row'x over the tiles of its block; four entries at a time, the last tile may be narrower */
+LANES_INLINE double row_dot(const qd_cone_workspace *workspace, const row_block *block,
+                            const double *row, const double *x) {
+  const int n = workspace->program.variable_count;
+  double part[4] = {0.0, 0.0, 0.0, 0.0};
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int place = workspace->system.block_tiles[block->tile_start + k];
+    const int first = 4 * workspace->structure.tile_original[place], width = n - first;
+    const double *from = row + workspace->structure.block_from[block->tile_start + k];
+    if (width >= 4) {
+      for (int j = 0; j < 4; ++j) {
+        part[j] += from[j] * x[first + j];
+      }
+    } else {
+      for (int j = 0; j < width; ++j) {
+        part[j] += from[j] * x[first + j];
+      }
+    }
+  }
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+
+/* residual -= factor row */
+LANES_INLINE void subtract_row(const qd_cone_workspace *workspace, const row_block *block,
+                               const double *row, double factor, double *residual) {
+  const int n = workspace->program.variable_count;
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int place = workspace->system.block_tiles[block->tile_start + k];
+    const int first = 4 * workspace->structure.tile_original[place], width = n - first;
+    const double *from = row + workspace->structure.block_from[block->tile_start + k];
+    if (width >= 4) {
+      for (int j = 0; j < 4; ++j) {
+        residual[first + j] -= factor * from[j];
+      }
+    } else {
+      for (int j = 0; j < width; ++j) {
+        residual[first + j] -= factor * from[j];
+      }
+    }
+  }
+}
+
+/* |a|, where squares neither overflow nor vanish */
+LANES_INLINE double norm_of(const double *a, int count) {
+  double sum = 0.0, scaled = 0.0;
+  for (int i = 0; i < count; ++i) {
+    sum += a[i] * a[i];
+  }
+  if (squares_are_safe(sum)) {
+    return sqrt(sum);
+  }
+  const double largest = max_norm_or_infinity(a, count);
+  if (!(largest > 0.0 && largest < HUGE_VAL)) {
+    return largest;
+  }
+  for (int i = 0; i < count; ++i) {
+    scaled += (a[i] / largest) * (a[i] / largest);
+  }
+  return largest * sqrt(scaled);
+}
+
+/* What one cone misses: by how much w = Gx + g is outside, and its products. */
+typedef struct cone_errors {
+  double outside; /* of w, 0 inside */
+  double gap;     /* |dual o slack - target| */
+  double apart;   /* |dual| |w - slack| */
+  double unsure;  /* 0, or NaN */
+} cone_errors;
+
+/* Onto the largest so far. */
+LANES_INLINE void measure_cone(const double *w, const double *slack, const double *dual, int dim,
+                               double target, cone_errors *most) {
+  double head = slack[0] * dual[0] - target;
+  most->apart = larger(most->apart, fabs((w[0] - slack[0]) * dual[0]));
+  for (int i = 1; i < dim; ++i) {
+    head += slack[i] * dual[i];
+    most->gap = larger(most->gap, fabs(slack[0] * dual[i] + dual[0] * slack[i]));
+    most->apart = larger(most->apart, fabs((w[i] - slack[i]) * dual[0]));
+  }
+  most->gap = larger(most->gap, fabs(head));
+  most->outside = larger(most->outside, (dim > 1 ? norm_of(w + 1, dim - 1) : 0.0) - w[0]);
+  most->unsure += head * 0.0;
+}
+
+#endif

@@ -1,0 +1,26 @@
+#ifndef QD_NUMERICS_CONIC_SCALES_H
+#define QD_NUMERICS_CONIC_SCALES_H
+
+#include "numerics/conic/workspace.h"
+
+#define TINIEST 1e-290 /* products below are not all there */
+#define NOTHING 1e-15  /* of the largest offset: what a row without entries may be outside */
+
+/* What the program alone gives. */
+typedef struct scales {
+  double b;                          /* max |b_j| */
+  double b_scaled;                   /* max |b_j| d_j */
+  double free;                       /* the same where there is curvature */
+  double offset;                     /* max |g|, |c| over the largest row norm */
+  double reach;                      /* R without x */
+  double weakest_row, strongest_row; /* row norms */
+  double target;                     /* largest */
+} scales;
+
+/* Largest norm of a cone's rows, as the caller has them, in scaled columns. */
+double norm_of_rows(const qd_cone_workspace *workspace, int cone);
+scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program *program);
+/* All multipliers in their cones, but for rounding (conic/certificate/certificate.c). */
+int duals_hold(const qd_cone_program *program, const double *dual);
+
+#endif

@@ -1,0 +1,334 @@
+/* From the caller's program to tiles and groups: rows become blocks of tiles, columns are scaled.
+ * The structure is found in conic/program/structure.c. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/program/structure.h"
+#include "numerics/tiles/dense_tiles.h"
+
+/* ------------------------------------------------------------ checks */
+
+/* What a program of these sizes needs is there. */
+static int is_complete(const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  const int has_Q = program->Q || source->Q, has_G = program->G || source->G;
+  const int has_C = program->C || source->C;
+  const int has_rows = has_G && program->g && program->cone_kind && program->cone_dim;
+  return has_Q && program->b && (program->row_count == 0 || has_rows) &&
+         (program->equality_count == 0 || (has_C && program->c));
+}
+
+/* The cones are of known kinds and take up all rows. */
+static int cones_fit(const qd_cone_program *program, int intervals) {
+  const int m = program->row_count;
+  int rows = 0;
+  for (int k = 0; k < program->cone_count; ++k) {
+    const int dim = program->cone_dim[k], kind = program->cone_kind[k];
+    if (dim < 1 || dim > m - rows || kind < QD_ORTHANT ||
+        kind > (intervals ? QD_INTERVAL : QD_LORENTZ)) {
+      return 0;
+    }
+    if (program->target_mu && program->target_mu[k] < 0.0) {
+      return 0;
+    }
+    rows += dim;
+  }
+  return rows == m;
+}
+
+qd_status conic_check_sizes(const qd_cone_workspace *workspace, const conic_program *source) {
+  const qd_cone_program *program = &source->program;
+  const int n = program->variable_count, m = program->row_count, p = program->equality_count;
+  const conic_size *capacity = &workspace->capacity;
+  const int makes_sense = n >= 1 && m >= 0 && p >= 0 && program->cone_count >= 0;
+  const int has_room = n <= capacity->variables && m <= capacity->rows && p <= capacity->equalities;
+  return makes_sense && has_room && is_complete(source) &&
+                 cones_fit(program, workspace->soft.natively)
+             ? QD_OK
+             : QD_BAD_ARGUMENT;
+}
+
+/* ------------------------------------------------------------ scaled copies */
+
+/* size (column_count) = largest entry of each column in the rows */
+static void measure_columns(const qd_cone_workspace *workspace, double *size) {
+  const int n = workspace->program.variable_count;
+  memset(size, 0, (size_t)workspace->program.column_count * sizeof(double));
+  for (int row = 0; row < workspace->program.row_count + workspace->program.equality_count; ++row) {
+    const double *values = conic_caller_row(workspace, row);
+    const int equality = row >= workspace->program.row_count;
+    const row_source *source =
+        equality ? &workspace->program.source_C : &workspace->program.source_G;
+    const int at = equality ? row - workspace->program.row_count : row;
+    if (!source->start) {
+      for (int j = 0; j < n; ++j) {
+        size[j] = larger(size[j], fabs(values[j]));
+      }
+      continue;
+    }
+    for (int k = source->start[at]; k < source->start[at + 1]; ++k, values += 4) {
+      for (int j = 0; j < 4; ++j) {
+        double *own = size + 4 * source->tiles[k] + j;
+        *own = larger(*own, fabs(values[j]));
+      }
+    }
+  }
+}
+
+/* What intervals' rows add to the curvature of a column. */
+static double spring_of(const qd_cone_workspace *workspace, int j) {
+  return workspace->ends.count > 0 ? workspace->ends.spring[j] : 0.0;
+}
+
+/* Unit diagonal of Q, and of what is like it. A column without cost takes the size of its rows
+ * instead. */
+static void scale_columns(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  double largest = 0.0, *size = workspace->work.x;
+  int sprung = 0;
+  if (workspace->ends.count > 0) {
+    conic_ends_find_springs(workspace);
+  }
+  for (int i = 0; i < program->variable_count; ++i) {
+    largest = larger(largest, conic_curvature(workspace, i) + spring_of(workspace, i));
+  }
+  workspace->program.definite = 1;
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    const int column = 4 * workspace->structure.tile_original[k / 4] + k % 4;
+    workspace->program.column_of[k] = column < program->variable_count ? column : -1;
+    workspace->program.column_scale[k] = 1.0;
+    workspace->program.b[k] = 0.0;
+    if (workspace->program.column_of[k] < 0) {
+      continue;
+    }
+    const double spring = spring_of(workspace, column);
+    const double q = conic_curvature(workspace, column) + spring;
+    sprung |= spring > 0.0;
+    if (q > 1e-20 * largest) {
+      workspace->program.column_scale[k] = 1.0 / sqrt(q);
+    } else {
+      if (workspace->program.definite) {
+        measure_columns(workspace, size);
+      }
+      workspace->program.column_scale[k] = size[column] > 0.0 ? 1.0 / size[column] : 1.0;
+      workspace->program.definite = 0;
+    }
+    workspace->program.b[k] = program->b[column] * workspace->program.column_scale[k];
+  }
+  if (!workspace->program.definite || sprung) {
+    workspace->system.Q_is_diagonal = 0; /* it is not the identity */
+  }
+}
+
+/* Four scaled columns of a row, internal columns 4 place .. 4 place + 3, from where they begin. */
+LANES_INLINE void read_tile(const qd_cone_workspace *workspace, const double *from, int place,
+                            double scale, double *out) {
+  const int width =
+      workspace->program.variable_count - 4 * workspace->structure.tile_original[place];
+  const double *column_scale = workspace->program.column_scale + 4 * place;
+  if (width >= 4) {
+    for (int k = 0; k < 4; ++k) {
+      out[k] = from[k] * column_scale[k] * scale;
+    }
+  } else {
+    for (int k = 0; k < 4; ++k) {
+      out[k] = k < width ? from[k] * column_scale[k] * scale : 0.0;
+    }
+  }
+}
+
+static void copy_Q(qd_cone_workspace *workspace) {
+  tile_system *system = &workspace->system;
+  if (system->Q_is_diagonal) {
+    return;
+  }
+  for (int j = 0; j < system->tile_count; ++j) {
+    for (int k = system->Q_start[j] - 1; k < system->Q_start[j + 1]; ++k) {
+      const int i = k < system->Q_start[j] ? j : system->Q_tiles[k];
+      double *tile = system->Q + tile_offset(j, k);
+      for (int b = 0; b < 4; ++b) { /* Q is symmetric: column 4j + b of tile row i is row 4j + b */
+        const int column = workspace->program.column_of[4 * j + b];
+        const double *from = column < 0 ? NULL
+                                        : source_tile(&workspace->program.source_Q, column,
+                                                      workspace->structure.tile_original[i]);
+        if (from) {
+          read_tile(workspace, from, i, workspace->program.column_scale[4 * j + b], tile + 4 * b);
+        } else {
+          for (int a = 0; a < 4; ++a) {
+            tile[4 * b + a] = column < 0 && i == j && a == b ? 1.0 : 0.0;
+          }
+        }
+      }
+    }
+  }
+}
+
+/* Sum of squares over `unit` squared of an equality's row in scaled columns; *largest: its largest
+ * entry. */
+static double squared_equality(const qd_cone_workspace *workspace, int i, const int *tiles,
+                               int count, double unit, double *largest) {
+  double sum = 0.0;
+  for (int k = 0; k < count; ++k) {
+    const double *from =
+        source_tile(&workspace->program.source_C, i, workspace->structure.tile_original[tiles[k]]);
+    for (int a = 0; a < 4; ++a) {
+      if (workspace->program.column_of[4 * tiles[k] + a] >= 0) {
+        const double value = from[a] * workspace->program.column_scale[4 * tiles[k] + a] / unit;
+        *largest = larger(fabs(value), *largest);
+        sum += value * value;
+      }
+    }
+  }
+  return sum;
+}
+
+static void scale_equalities(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  int *tiles = workspace->structure.block_from; /* not filled yet */
+  for (int i = 0; i < program->equality_count; ++i) {
+    const int count =
+        conic_list_tiles(workspace, conic_row_mask(workspace, program->row_count + i), tiles);
+    double unit = 1.0, largest = 0.0;
+    double sum = squared_equality(workspace, i, tiles, count, unit, &largest);
+    if (!squares_are_safe(sum) && largest > 0.0) {
+      unit = largest;
+      sum = squared_equality(workspace, i, tiles, count, unit, &largest);
+    }
+    /* a row that vanishes in scaled columns makes its numbers infinite, which is then said */
+    const double scale = sum > 0.0 ? 1.0 / sqrt(sum) / unit : (count > 0 ? HUGE_VAL : 1.0);
+    workspace->program.row_scale[program->row_count + i] = scale;
+    workspace->program.lane_scale[conic_lane_of(workspace, program->row_count + i)] = scale;
+    workspace->program.g[workspace->program.slot_of[program->row_count + i]] =
+        program->c[i] * scale;
+  }
+}
+
+/* Squared norm of a row of G in scaled columns. */
+static double squared_row(const qd_cone_workspace *workspace, int row, int *tiles) {
+  const int count = conic_list_tiles(workspace, conic_row_mask(workspace, row), tiles);
+  double sum = 0.0;
+  for (int k = 0; k < count; ++k) {
+    const double *from = source_tile(&workspace->program.source_G, row,
+                                     workspace->structure.tile_original[tiles[k]]);
+    for (int a = 0; a < 4 && from; ++a) {
+      if (workspace->program.column_of[4 * tiles[k] + a] >= 0) {
+        const double value = from[a] * workspace->program.column_scale[4 * tiles[k] + a];
+        sum += value * value;
+      }
+    }
+  }
+  return sum;
+}
+
+/* Whose compliance and limits are in the caller's numbers. */
+static int is_interval_row(const qd_cone_workspace *workspace, int row) {
+  const cone_group *group = workspace->product.groups + workspace->ends.rows;
+  return workspace->ends.count > 0 && workspace->program.slot_of[row] >= group->slot &&
+         workspace->program.slot_of[row] < group->slot + group->count;
+}
+
+/* The largest norm of all for the rows of every cone, less for one whose offset would then exceed
+ * what the cost's free motion and violated cones make of it: a cone that nothing reaches. By powers
+ * of two, which round nothing. */
+static void make_rows_alike(qd_cone_workspace *workspace, const qd_cone_program *program) {
+  double *norm = workspace->program.lane_scale, *offset = workspace->program.compliance;
+  int *tiles = workspace->structure.block_from; /* not filled yet */
+  double largest = 0.0, way = max_norm(workspace->program.b, workspace->program.column_count);
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
+    norm[c] = offset[c] = 0.0;
+  }
+  for (int row = 0; row < program->row_count; ++row) {
+    if (workspace->program.slot_of[row] < 0 || is_interval_row(workspace, row)) {
+      continue;
+    }
+    const int lane = conic_lane_of(workspace, row);
+    norm[lane] = larger(norm[lane], sqrt(squared_row(workspace, row, tiles)));
+    offset[lane] = larger(offset[lane], fabs(program->g[row]));
+    largest = larger(largest, norm[lane]);
+    if (program->g[row] < 0.0 && norm[lane] > 0.0) {
+      way = larger(way, -program->g[row] / norm[lane]);
+    }
+  }
+  for (int c = 0; c < workspace->program.lane_count; ++c) {
+    double scale = norm[c] > 0.0 ? largest / norm[c] : 1.0;
+    if (offset[c] * scale > way * largest && way > 0.0) {
+      scale = larger(1.0, way * largest / offset[c]);
+    }
+    norm[c] = scale < HUGE_VAL ? exp2(floor(log2(scale))) : 1.0;
+  }
+  for (int row = 0; row < program->row_count; ++row) {
+    if (workspace->program.slot_of[row] < 0 || is_interval_row(workspace, row)) {
+      continue;
+    }
+    workspace->program.row_scale[row] = norm[conic_lane_of(workspace, row)];
+    workspace->program.g[workspace->program.slot_of[row]] *= workspace->program.row_scale[row];
+  }
+  memset(workspace->program.compliance, 0, (size_t)workspace->program.lane_count * sizeof(double));
+}
+
+void conic_clear_rows(qd_cone_workspace *workspace) {
+  const size_t bytes = (size_t)workspace->program.slot_count * sizeof(double);
+  memset(workspace->work.row, 0, bytes); /* padded lanes that products never write */
+  memset(workspace->work.row2, 0, bytes);
+  memset(workspace->work.residual_row, 0, bytes);
+}
+
+static row_source source_of(const double *dense, int columns, const sparse_rows *sparse) {
+  row_source source = {dense, (size_t)columns, NULL, NULL};
+  if (sparse) {
+    source.values = sparse->values;
+    source.start = sparse->start;
+    source.tiles = sparse->tiles;
+  }
+  return source;
+}
+
+/* 1 if the rows given as tiles fit; dense ones do. */
+static int rows_fit(const qd_cone_workspace *workspace, const conic_program *source) {
+  const size_t G = source->G ? (size_t)source->G->start[source->program.row_count] : 0;
+  const size_t C = source->C ? (size_t)source->C->start[source->program.equality_count] : 0;
+  return G + C <= workspace->capacity.row_tiles;
+}
+
+qd_status conic_load(qd_cone_workspace *workspace, const conic_program *source,
+                     row_scaling scaling) {
+  const qd_cone_program *program = &source->program;
+  qd_status status = conic_check_sizes(workspace, source);
+  if (status != QD_OK) {
+    return status;
+  }
+  if (!rows_fit(workspace, source)) {
+    return QD_BAD_ARGUMENT;
+  }
+  workspace->active.hard_penalty = HARD_ROW_PENALTY;
+  workspace->units.by_offsets = 0;
+  workspace->path.ray_reach = 0.0;
+  workspace->program.variable_count = program->variable_count;
+  workspace->program.row_count = program->row_count;
+  workspace->program.equality_count = program->equality_count;
+  workspace->program.source_Q = source_of(program->Q, program->variable_count, source->Q);
+  workspace->program.source_G = source_of(program->G, program->variable_count, source->G);
+  workspace->program.source_C = source_of(program->C, program->variable_count, source->C);
+  status = conic_read_masks(workspace, program);
+  if (status != QD_OK) {
+    return status;
+  }
+  conic_make_groups(workspace, program);
+  conic_place_cones(workspace, program);
+  if (!conic_find_structure(workspace, program)) {
+    return QD_OUT_OF_CAPACITY;
+  }
+  scale_columns(workspace, program);
+  copy_Q(workspace);
+  if (scaling == ROWS_ALIKE) {
+    make_rows_alike(workspace, program);
+  }
+  scale_equalities(workspace, program);
+  const double squares = conic_make_blocks(workspace, program);
+  dense_tiles_choose(&workspace->system);
+  conic_clear_rows(workspace);
+  if (workspace->ends.count > 0) {
+    conic_ends_find_push(workspace);
+  }
+  return squares < HUGE_VAL ? QD_OK : QD_NOT_FINITE;
+}

@@ -1,0 +1,255 @@
+/* Programs whose rows give way: their rigid program is solved, and its answer read back. What comes
+ * out is measured in the caller's numbers, compliance and limits included. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/soft/soft.h"
+#include "numerics/conic/workspace.h"
+
+static void enter_row(soft_program *soft, const conic_program *source, int i,
+                      const conic_answer *guess) {
+  const soft_row *row = soft->row + i;
+  double size, dual = guess->dual[i];
+  if (row->row < 0) {
+    return;
+  }
+  if (row->kind != SOFT_CONE) {
+    dual = soft_within(dual, row->lower, row->upper);
+  }
+  const double own = row->sign * (dual - row->base);
+  (row->kind == SOFT_EQUALITY ? soft->dual_eq : soft->dual)[row->row] = own;
+  if (row->spring >= 0) {
+    soft->x[row->spring] = sqrt(row->compliance) / sqrt(soft->curvature) * own;
+  }
+  if (row->slip >= 0) {
+    const double slack = row->sign * soft_slack(source, row, i, guess->x, dual, &size);
+    soft->x[row->slip] = larger(-slack, 0.0);
+    soft->dual[row->slip_row] = row->width - own;
+  }
+}
+
+/* The caller's guess. */
+static void enter(soft_program *soft, const conic_program *source, const conic_answer *guess) {
+  const qd_cone_program *program = &source->program;
+  memset(soft->x, 0, (size_t)soft->next * sizeof(double));
+  memcpy(soft->x, guess->x, (size_t)soft->variables * sizeof(double));
+  for (int i = 0; i < soft->rows; ++i) {
+    enter_row(soft, source, i, guess);
+  }
+  for (int i = 0; i < soft->equalities; ++i) {
+    soft->dual_eq[i] = guess->dual_eq[i];
+    if (soft->spring_eq[i] >= 0) {
+      soft->x[soft->spring_eq[i]] =
+          sqrt(soft_compliance_eq(program, i)) / sqrt(soft->curvature) * guess->dual_eq[i];
+    }
+  }
+}
+
+/* ------------------------------------------------------------ and back */
+
+/* Of a proof that there is no point, in which no force has a limit. */
+static double ray_of(const soft_program *soft, const soft_row *row) {
+  if (row->kind == SOFT_CONE) {
+    return row->compliance > 0.0 ? 0.0 : soft->dual[row->row];
+  }
+  if (row->kind == SOFT_LIMITED) {
+    return 0.0;
+  }
+  if (row->compliance > 0.0 || row->row < 0 || row->width >= 0.0) {
+    return 0.0;
+  }
+  return row->kind == SOFT_EQUALITY ? soft->dual_eq[row->row] : row->sign * soft->dual[row->row];
+}
+
+/* Multiplier of row i at x, ends of intervals aside. */
+static double force_of(const soft_program *soft, const conic_program *source, int i) {
+  const soft_row *row = soft->row + i;
+  double size;
+  switch (row->kind) {
+  case SOFT_CONE:
+    return soft->dual[row->row];
+  case SOFT_FORCE:
+    return row->base;
+  case SOFT_SPRUNG:
+    return -soft_slack(source, row, i, soft->x, 0.0, &size) / row->compliance;
+  case SOFT_EQUALITY:
+    return soft->dual_eq[row->row];
+  default:
+    return row->base + row->sign * soft->dual[row->row];
+  }
+}
+
+static void leave_row(soft_program *soft, const conic_program *source, int ray, int i,
+                      const conic_answer *out) {
+  soft_row *row = soft->row + i;
+  row->force = ray ? ray_of(soft, row) : force_of(soft, source, i);
+  if (row->kind == SOFT_CONE && !row->is_measured) {
+    out->dual[i] = row->force;
+    out->slack[i] = soft->slack[row->row];
+    row->size = fabs(source->program.g[i]) + fabs(out->slack[i]);
+    return;
+  }
+  out->dual[i] =
+      ray || row->kind == SOFT_CONE ? row->force : soft_within(row->force, row->lower, row->upper);
+  out->slack[i] = row->slack = soft_slack(source, row, i, out->x, out->dual[i], &row->size);
+}
+
+static void leave(soft_program *soft, const conic_program *source, int ray,
+                  const conic_answer *out) {
+  memcpy(out->x, soft->x, (size_t)soft->variables * sizeof(double));
+  for (int i = 0; i < soft->rows; ++i) {
+    leave_row(soft, source, ray, i, out);
+  }
+  for (int i = 0; i < soft->equalities; ++i) {
+    out->dual_eq[i] = ray && soft->spring_eq[i] >= 0 ? 0.0 : soft->dual_eq[i];
+  }
+}
+
+/* ------------------------------------------------------------ the solve */
+
+/* A solve and what belongs to it. */
+typedef struct soft_task {
+  qd_cone_workspace *workspace;
+  qd_cone_options options;
+  const conic_program *source;
+  const conic_answer *out;
+  qd_cone_info *info, sum; /* of all rounds */
+  rigid_solver solve;
+} soft_task;
+
+/* The rigid program as rows are treated now; its answer in the caller's numbers. */
+static qd_status solve_once(soft_task *task) {
+  soft_program *soft = &task->workspace->soft;
+  qd_cone_info *info = task->info;
+  const conic_answer found = {soft->x, soft->slack, soft->dual, soft->dual_eq};
+  if (!soft_write(soft, task->source)) {
+    conic_clear_info(info);
+    conic_clear_outputs(&task->source->program, task->out);
+    return info->status = QD_OUT_OF_CAPACITY;
+  }
+  if (task->options.warm_start) {
+    enter(soft, task->source, task->out);
+  }
+  info->status = task->solve(task->workspace, &task->options, &soft->rigid, &found, info);
+  soft->as_it_is = soft->rows_stay && soft->natively;
+  soft->natively = 0;
+  task->sum.iterations += info->iterations;
+  task->sum.factorizations += info->factorizations;
+  task->sum.tries += info->tries;
+  info->iterations = task->sum.iterations;
+  info->factorizations = task->sum.factorizations;
+  info->tries = task->sum.tries;
+  leave(soft, task->source, info->status == QD_INFEASIBLE, task->out);
+  return info->status;
+}
+
+/* 1 if an answer with all forces in their states was found, in so many rounds. */
+static int solve_by_states(soft_task *task, int rounds) {
+  soft_program *soft = &task->workspace->soft;
+  const int warm = task->options.warm_start;
+  if (!soft_guess_states(soft, task->source, warm ? task->out->dual : NULL)) {
+    return 0;
+  }
+  for (int round = 0; round < rounds; ++round) {
+    if (solve_once(task) != QD_OK) {
+      break;
+    }
+    if (soft_states_hold(soft, task->out->slack)) {
+      return soft_measure(soft, task->source, task->options.tolerance, task->out, task->info);
+    }
+    task->options.warm_start = 1;
+  }
+  task->options.warm_start = 0;
+  return 0;
+}
+
+/* 1 if an exact program's rows could stay what they are, and a polished answer was found. */
+static int solve_as_it_is(soft_task *task) {
+  soft_program *soft = &task->workspace->soft;
+  soft_treat_rows(soft, task->source, 1, 0);
+  if (!task->options.polish || !soft_rows_can_stay(soft, &task->source->program) ||
+      !soft_springs_hold(soft, task->source)) {
+    return 0;
+  }
+  const qd_status status = solve_once(task);
+  task->options.warm_start = 0;
+  return status == QD_OK && task->info->polished &&
+         soft_measure(soft, task->source, task->options.tolerance, task->out, task->info);
+}
+
+/* Far from the ends, rows are springs, part of the cost. Near them, and where that turns out to be
+ * wrong, states are put right from solve to solve, by cuts as a rule; but where a force at its end
+ * leaves a column without curvature there are no cuts, and rows stay what they are: one path. */
+static int solve_exact(soft_task *task) {
+  soft_program *soft = &task->workspace->soft;
+  const double *dual = task->options.warm_start ? task->out->dual : NULL;
+  soft_treat_rows(soft, task->source, 1, 0);
+  const int near = soft_expects_ends(soft, &task->source->program, dual);
+  return (!near && solve_by_states(task, 1)) || solve_as_it_is(task) ||
+         solve_by_states(task, STATE_ROUNDS);
+}
+
+/* For derivatives, which come when the views of the matrices are gone. */
+static void keep_source(soft_program *soft, const conic_program *source) {
+  const sparse_rows *given[3] = {source->Q, source->G, source->C};
+  const sparse_rows **own[3] = {&soft->source.Q, &soft->source.G, &soft->source.C};
+  soft->source = *source;
+  for (int k = 0; k < 3; ++k) {
+    if (given[k]) {
+      soft->source_rows[k] = *given[k];
+      *own[k] = soft->source_rows + k;
+    }
+  }
+}
+
+/* 1 if a barrier's path with the rows as they are has led to an answer, or to a verdict. */
+static int solve_on_path(soft_task *task) {
+  soft_program *soft = &task->workspace->soft;
+  soft_treat_rows(soft, task->source, 1, 0);
+  const qd_status status = solve_once(task);
+  if (status == QD_OK) {
+    return soft_measure(soft, task->source, task->options.tolerance, task->out, task->info);
+  }
+  task->options.warm_start = 0;
+  return status == QD_INFEASIBLE || status == QD_OUT_OF_CAPACITY || status == QD_NOT_FINITE;
+}
+
+/* 1 if that has led to an answer or a verdict, or there is no other way. */
+static int solve_with_slips(soft_task *task, int far) {
+  soft_program *soft = &task->workspace->soft;
+  const int any_far = soft_treat_rows(soft, task->source, 0, far);
+  const qd_status status = solve_once(task);
+  if (status == QD_OK &&
+      !soft_measure(soft, task->source, task->options.tolerance, task->out, task->info)) {
+    task->info->status = QD_NUMERICAL_TROUBLE;
+  }
+  task->options.warm_start = 0;
+  return task->info->status == QD_OK || !any_far;
+}
+
+qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *options,
+                           const conic_program *source, const conic_answer *out, qd_cone_info *info,
+                           rigid_solver solve) {
+  soft_program *soft = &workspace->soft;
+  keep_source(soft, source);
+  soft->as_it_is = 0;
+  soft_task task = {.workspace = workspace,
+                    .options = *options,
+                    .source = source,
+                    .out = out,
+                    .info = info,
+                    .solve = solve};
+  conic_clear_info(info);
+  info->status = soft_check(soft, source);
+  if (info->status != QD_OK) {
+    conic_clear_outputs(&source->program, out);
+    return info->status;
+  }
+  const int exact = soft_is_exact(&source->program);
+  if (!(exact ? solve_exact(&task) : solve_on_path(&task)) && !solve_with_slips(&task, 0)) {
+    solve_with_slips(&task, 1);
+  }
+  soft->used = 1;
+  return info->status;
+}
