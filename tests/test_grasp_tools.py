@@ -7,6 +7,7 @@ import pytest
 
 import qdsim
 from qdsim import planning, systems
+from qdsim.planning.grasps.closing import close_grasp, close_grasps, meet
 
 PINCH = """
 <mujoco>
@@ -199,3 +200,27 @@ def test_no_frictionless_grasp_holds_the_turn_of_a_disc():
     assert planning.force_closure(system.model, q, "disc")
     smooth = system.model.with_parameters(pair_friction=0.0)
     assert not planning.force_closure(smooth, q, "disc")
+
+
+def test_many_hands_close_as_each_alone() -> None:
+    task = systems.load("allegro_sphere").tasks["half_turn"]
+    model, rng = task.grasping_model, np.random.default_rng(4)
+    begin = np.array(task.start)
+    begin[model.actuated_q] = np.clip(
+        np.where(np.isnan(task.sampler.opened), 0.0, task.sampler.opened),
+        *np.asarray(model.joint_range)[-model.nu :].T,
+    )
+    q = np.array([task.with_object(begin, rng.uniform(task.lower, task.upper)) for _ in range(5)])
+    rate = rng.uniform(-0.2, 1.0, (5, model.nu))
+    rate[3] = 0.0
+    many = close_grasps(model, q, rate, gap=1e-3)
+    for i in range(5):
+        alone = close_grasp(model, q[i], rate[i], gap=1e-3)
+        assert np.array_equal(alone.q, many.q[i])
+        assert np.array_equal(alone.blocked, many.blocked[i])
+        assert alone.touching == tuple(np.flatnonzero(many.touching[i]))
+        # nothing penetrates, and what stopped a joint is at the gap
+        assert not meet(model, many.q[i : i + 1]).any()
+        near = model.collide(many.q[i], 1.5e-3)
+        assert set(alone.touching) <= {*near["body_a"].tolist(), *near["body_b"].tolist()}
+    assert np.array_equal(many.q[3], q[3])

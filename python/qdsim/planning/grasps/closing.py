@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import instance, number, vector
 from qdsim.array_type import Array
+from qdsim.batch_queries import pair_distances
 from qdsim.model import Model
-from qdsim.planning.task.robot import joint_limits, moved_bodies, near_pairs
+from qdsim.planning.task.robot import joint_limits, moved_bodies
 
-__all__ = ["Closing", "close_grasp"]
+__all__ = ["Closing", "Closings", "close_grasp", "close_grasps", "meet"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,55 +74,151 @@ def close_grasp(
     resolution = number("resolution", resolution, above=0)
     tolerance = number("tolerance", tolerance, above=0)
     gap = number("gap", gap, least=0)
-    rows = model.actuated_q
-    moves = moved_bodies(model) & (rate != 0.0)[:, None]
-    lower, upper = joint_limits(model)
-    fastest = float(np.abs(rate).max(initial=0.0))
-    active = rate != 0.0
-    at_limit = np.zeros(model.nu, dtype=bool)
-    blocked = np.zeros(model.nu, dtype=bool)
-    touching: set[int] = set()
+    found = close_grasps(model, here[None], rate[None], reach, resolution, tolerance, gap)
+    touching = np.flatnonzero(found.touching[0]).tolist()
+    return Closing(found.q[0], tuple(touching), found.blocked[0], found.at_limit[0])
 
-    def stop(pairs: NDArray[np.void]) -> bool:
-        """Stop what moves one body of a pair against the other; whether that stopped anything."""
-        involved = (moves[:, pairs["body_a"]] != moves[:, pairs["body_b"]]).any(axis=1) & active
-        for side in ("body_a", "body_b"):
-            hit = moves[np.ix_(involved, pairs[side])].any(axis=0)
-            touching.update(pairs[side][hit].tolist())
-        blocked[involved] = True
-        active[involved] = False
-        return bool(involved.any())
 
-    travelled = 0.0
-    stop(near_pairs(model, here, gap, moves))
-    while active.any() and travelled < reach:
-        velocity = np.where(active, rate, 0.0)
+class Closings(NamedTuple):
+    """Of many hands: configurations (n, nq), which bodies stopped a joint (n, bodies), which joints met something (n, nu)
+    and which stopped at their limits (n, nu).
+    """
+
+    q: Array
+    touching: NDArray[np.bool_]
+    blocked: NDArray[np.bool_]
+    at_limit: NDArray[np.bool_]
+
+
+def close_grasps(
+    model: Model,
+    q: Array,
+    direction: Array,
+    reach: float = 1.0,
+    resolution: float = 0.05,
+    tolerance: float = 1e-4,
+    gap: float = 0.0,
+) -> Closings:
+    """`close_grasp` of configurations (n, nq) along directions (n, nu)."""
+    hands = _Hands(model, q, direction, gap)
+    hands.stop(np.arange(len(q)), hands.near(np.arange(len(q)), hands.q))
+    fastest = np.maximum(np.abs(direction).max(axis=1, initial=0.0), 1e-300)
+    travelled, stuck = np.zeros(len(q)), np.zeros(len(q), dtype=bool)
+    while True:
+        rows = np.flatnonzero(hands.active.any(axis=1) & (travelled < reach) & ~stuck)
+        if len(rows) == 0:
+            return Closings(hands.q, hands.touching, hands.blocked, hands.at_limit)
+        room = hands.room(rows)
+        stride = np.minimum(resolution / fastest[rows], reach - travelled[rows])
+        stride = np.minimum(stride, room.min(axis=1))
+        pairs = hands.near(rows, hands.moved(rows, stride))
+        meets = pairs.any(axis=1)
+        free, step = rows[~meets], stride[~meets]
+        hands.q[free] = hands.moved(free, step)
+        travelled[free] += step
+        hands.end_at_limits(free, room[~meets] <= step[:, None])
+        if meets.any():
+            met = rows[meets]
+            clear, pairs = _bisected(
+                hands, met, stride[meets], pairs[meets], tolerance / fastest[met]
+            )
+            hands.q[met] = hands.moved(met, clear)
+            travelled[met] += clear
+            # where nothing that still moves brought the two together
+            stuck[met] = ~hands.stop(met, pairs)
+
+
+def meet(model: Model, q: Array) -> NDArray[np.bool_]:
+    """In which of configurations (n, nq) a pair penetrates that actuated joints move against each other."""
+    moves, body = moved_bodies(model), _pair_bodies(model)
+    apart = (moves[:, body[:, 0]] != moves[:, body[:, 1]]).any(axis=0)
+    return np.asarray((pair_distances(model, q, 0.0, threads=1)[:, apart] < 0.0).any(axis=1))
+
+
+def _pair_bodies(model: Model) -> NDArray[np.intp]:
+    """(pairs, 2) the bodies of pairs of geometries."""
+    found: NDArray[np.intp] = np.asarray(model.geom_body)[
+        np.asarray(model.pair_geom).reshape(-1, 2)
+    ]
+    return found
+
+
+def _bisected(
+    hands: _Hands,
+    rows: NDArray[np.intp],
+    stride: Array,
+    pairs: NDArray[np.bool_],
+    tolerance: Array,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """How far (n,) hands go before they meet something within their strides (n,), and what (n, pairs)."""
+    clear, met, pairs = np.zeros(len(rows)), stride.copy(), pairs.copy()
+    while True:
+        left = np.flatnonzero(met - clear > tolerance)
+        if len(left) == 0:
+            return clear, pairs
+        middle = 0.5 * (clear[left] + met[left])
+        found = hands.near(rows[left], hands.moved(rows[left], middle))
+        hit = found.any(axis=1)
+        met[left[hit]], pairs[left[hit]] = middle[hit], found[hit]
+        clear[left[~hit]] = middle[~hit]
+
+
+class _Hands:
+    """Hands that are closing: where they are, and which joints still move."""
+
+    def __init__(self, model: Model, q: Array, rate: Array, gap: float) -> None:
+        self.model, self.q, self.rate, self.gap = model, q.copy(), rate, gap
+        moves = moved_bodies(model)
+        body = _pair_bodies(model)
+        self.a, self.b = body[:, 0], body[:, 1]
+        self.by_a, self.by_b = moves[:, self.a], moves[:, self.b]
+        self.apart = self.by_a != self.by_b
+        self.active = rate != 0.0
+        self.counts = np.any(self.active[:, :, None] & self.apart, axis=1)
+        self.touching = np.zeros((len(q), moves.shape[1]), dtype=bool)
+        self.blocked, self.at_limit = np.zeros_like(self.active), np.zeros_like(self.active)
+        self.lower, self.upper = joint_limits(model)
+
+    def near(self, rows: NDArray[np.intp], q: Array) -> NDArray[np.bool_]:
+        """(n, pairs) which of them are too near in q (n, nq) and moved against each other by these hands' joints."""
+        close = pair_distances(self.model, q, self.gap, threads=1) < self.gap
+        return np.asarray(close & self.counts[rows])
+
+    def stop(self, rows: NDArray[np.intp], pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Stop what moves one body of a pair (n, pairs) against the other; whether that stopped anything (n,)."""
+        involved = np.zeros((len(rows), self.model.nu), dtype=bool)
+        some = np.flatnonzero(pairs.any(axis=1))
+        for i in some.tolist():
+            which = np.flatnonzero(pairs[i])
+            joints = self.apart[:, which].any(axis=1) & self.active[rows[i]]
+            involved[i] = joints
+            for body, by in ((self.a, self.by_a), (self.b, self.by_b)):
+                hit = by[np.ix_(joints, which)].any(axis=0)
+                self.touching[rows[i], body[which[hit]]] = True
+        self.blocked[rows] |= involved
+        self.active[rows] &= ~involved
+        return np.asarray(involved.any(axis=1))
+
+    def room(self, rows: NDArray[np.intp]) -> Array:
+        """(n, nu) how far joints may go until their limits, in units of their rates; infinite of those that stand."""
+        rate = self.rate[rows]
+        ends = np.where(rate > 0.0, self.upper, self.lower)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ahead = (np.where(rate > 0.0, upper, lower) - here[rows]) / rate
-        room = np.where(active, np.maximum(ahead, 0.0), np.inf)
-        stride = min(resolution / fastest, reach - travelled, float(room.min()))
-        trial = here.copy()
-        trial[rows] += stride * velocity
-        pairs = near_pairs(model, trial, gap, moves)
-        if len(pairs) == 0:
-            here, travelled = trial, travelled + stride
-            done = active & (room <= stride)
-            here[rows[done]] = np.where(rate > 0.0, upper, lower)[done]
-            at_limit |= done
-            active &= ~done
-            continue
-        clear, met = 0.0, stride
-        while (met - clear) * fastest > tolerance:
-            middle = 0.5 * (clear + met)
-            trial = here.copy()
-            trial[rows] += middle * velocity
-            found = near_pairs(model, trial, gap, moves)
-            if len(found):
-                met, pairs = middle, found
-            else:
-                clear = middle
-        here[rows] += clear * velocity
-        travelled += clear
-        if not stop(pairs):  # nothing that still moves brought these two together
-            break
-    return Closing(here, tuple(sorted(touching)), blocked, at_limit)
+            ahead = (ends - self.q[rows][:, self.model.actuated_q]) / rate
+        return np.where(self.active[rows], np.maximum(ahead, 0.0), np.inf)
+
+    def moved(self, rows: NDArray[np.intp], stride: Array) -> Array:
+        """(n, nq) after strides (n,)."""
+        found: Array = self.q[rows]
+        velocity = np.where(self.active[rows], self.rate[rows], 0.0)
+        found[:, self.model.actuated_q] += stride[:, None] * velocity
+        return found
+
+    def end_at_limits(self, rows: NDArray[np.intp], there: NDArray[np.bool_]) -> None:
+        """Joints (n, nu) that have come to their limits, exactly."""
+        done = self.active[rows] & there
+        ends = np.where(self.rate[rows] > 0.0, self.upper, self.lower)
+        joints = self.q[rows][:, self.model.actuated_q]
+        self.q[rows[:, None], self.model.actuated_q] = np.where(done, ends, joints)
+        self.at_limit[rows] |= done
+        self.active[rows] &= ~done

@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 from qdsim.arguments import MOST_COUNT, fields, instance, integer, number, reals, vector
 from qdsim.array_type import Array
 from qdsim.model import Model
-from qdsim.planning.grasps.closing import close_grasp
-from qdsim.planning.grasps.samplers.touching import add_contact, bodies_touching
-from qdsim.planning.task.robot import joint_limits, near_pairs
+from qdsim.planning.grasps.closing import close_grasps, meet
+from qdsim.planning.grasps.samplers.touching import (
+    add_contact,
+    bodies_touching,
+    touched_bodies,
+)
+from qdsim.planning.task.robot import joint_limits
 
 __all__ = ["ClosingSampler"]
 
@@ -88,21 +92,32 @@ class ClosingSampler:
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""
         for _ in range(self.draws):
-            found = self._closed(model, q, None, rng)
-            if found is not None:
-                return found
+            begin, extra = self._open(model, q, rng)
+            shares = rng.random(len(self.mean)) - 0.5
+            found, good = self._closed(model, begin[None], shares[None], extra[None], [rng])
+            if good[0]:
+                return np.asarray(found[0])
         return None
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
         """The grasp ``(nq,)`` with the weights ``mean + spread x / 2``, ``x`` (k,) in [-1, 1], or None if too few
         fingers touch. What else a random call draws (the wrist's place) is drawn with the same seed every time.
         """
-        return self._closed(model, q, 0.5 * np.asarray(x), np.random.default_rng(0))
+        found, good = self.place_batch(model, q[None], np.asarray(x)[None])
+        return found[0] if good[0] else None
 
-    def _closed(
-        self, model: Model, q: Array, shares: Array | None, rng: np.random.Generator
-    ) -> Array | None:
-        """The hand closed from open, by shares (k,) of the spread; None: random ones."""
+    def place_batch(self, model: Model, q: Array, x: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """The same for configurations (n, nq) and numbers (n, k): configurations, and which are grasps."""
+        begin, extra = q.copy(), np.zeros((len(q), model.nu))
+        rngs = [np.random.default_rng(0) for _ in q]
+        for i, (here, rng) in enumerate(zip(q, rngs)):
+            begin[i], extra[i] = self._open(model, here, rng)
+        found, good = self._closed(model, begin, 0.5 * x, extra, rngs)
+        found[~good] = q[~good]
+        return found, good
+
+    def _open(self, model: Model, q: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The open hand (nq,) with its wrist in place, and a direction (nu,) that the wrist adds."""
         lower, upper = joint_limits(model)
         rows = model.actuated_q
         begin = np.array(q)
@@ -110,18 +125,31 @@ class ClosingSampler:
             begin[rows] = np.where(np.isnan(self.opened), begin[rows], self.opened)
         extra = None if self.wrist is None else self.wrist(model, begin, rng)
         begin[rows] = np.clip(begin[rows], lower, upper)
-        drawn = rng.random(len(self.mean)) - 0.5 if shares is None else shares
-        if len(near_pairs(model, begin, 0.0)):
-            return None
-        direction = (self.mean + self.spread * drawn) @ self.basis
-        direction = direction + (0.0 if extra is None else extra)
-        closed = close_grasp(model, begin, direction, reach=self.reach, gap=self.gap).q
-        if len(self.touching(model, closed)) < self.contacts:
-            return None
-        for _ in range(self.extra):
-            more = add_contact(model, closed, self.object, rng, near=self.near)
-            closed = closed if more is None else more
-        return closed
+        return begin, np.zeros(model.nu) if extra is None else extra
+
+    def _closed(
+        self,
+        model: Model,
+        begin: Array,
+        shares: Array,
+        extra: Array,
+        rngs: list[np.random.Generator],
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Open hands (n, nq) closed by shares (n, k) of the spread and directions (n, nu), and which are grasps (n,)."""
+        good, found = ~meet(model, begin), begin.copy()
+        weights = self.mean + self.spread * shares
+        # not a product of matrices, whose bits depend on their sizes
+        direction = np.sum(weights[:, :, None] * self.basis, axis=1) + extra
+        found[good] = close_grasps(
+            model, begin[good], direction[good], reach=self.reach, gap=self.gap
+        ).q
+        touched = touched_bodies(model, found, self.object, self.near)
+        good &= touched.sum(axis=1) >= self.contacts
+        for i in np.flatnonzero(good).tolist() if self.extra else ():
+            for _ in range(self.extra):
+                more = add_contact(model, found[i], self.object, rngs[i], near=self.near)
+                found[i] = found[i] if more is None else more
+        return found, good
 
     def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
         """Indices of the robot's bodies that touch the object."""

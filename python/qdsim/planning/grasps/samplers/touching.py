@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.array_type import Array
+from qdsim.batch_queries import pair_distances
 from qdsim.model import Model
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import joint_limits, near_pairs, robot_bodies, room
 
-__all__ = ["add_contact", "bodies_touching", "sides", "slopes"]
+__all__ = ["add_contact", "bodies_touching", "sides", "slopes", "touched_bodies"]
 
 _ITERATIONS = 8
 _NEAREST = 4
@@ -111,12 +112,20 @@ def bodies_touching(model: Model, q: Array, object: str, near: float) -> NDArray
     """Indices of bodies that actuators move and that are nearer than ``near`` (m) to an object or
     what it carries.
     """
-    contacts = model.collide(q, near)
+    touched = touched_bodies(model, np.asarray(q)[None], object, near)[0]
+    return np.flatnonzero(touched)
+
+
+def touched_bodies(model: Model, q: Array, object: str, near: float) -> NDArray[np.bool_]:
+    """The same of configurations (n, nq): (n, bodies) which of them."""
     own, robot = sides(model, object)
-    a, b = contacts["body_a"], contacts["body_b"]
-    hit = contacts["dist"] < near
-    found = np.concatenate((a[hit & own[b] & robot[a]], b[hit & own[a] & robot[b]]))
-    return np.unique(found).astype(np.intp)
+    body = np.asarray(model.geom_body)[np.asarray(model.pair_geom).reshape(-1, 2)]
+    hit = pair_distances(model, q, near, threads=1) < near
+    found = np.zeros((len(q), len(model.body_names)), dtype=bool)
+    for a, b in (body.T, body.T[::-1]):
+        for pair in np.flatnonzero(robot[a] & own[b]).tolist():
+            found[:, a[pair]] |= hit[:, pair]
+    return found
 
 
 _SIDES: weakref.WeakKeyDictionary[Model, dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]]]
