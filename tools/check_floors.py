@@ -53,7 +53,7 @@ PYTHON_FLOORS: list[set[str]] = [
         "ocp",
     },
     {"batch_products"},
-    {"dynamics", "velocities"},
+    {"batch_dynamics", "dynamics", "velocities"},
     {"simulation"},
     {"layer_arguments"},
     {"jax", "torch"},

@@ -1003,13 +1003,15 @@ typedef struct qd_feedback {
 typedef struct qd_batch_input {
   int64_t sample_count;
   const double *q;      /* (nq) a sample */
+  const double *v;      /* (nv) a sample, of the second-order step, as options say; else NULL */
   const double *u;      /* (nu) a sample */
   const double *tau;    /* (nv) a sample, N or Nm; NULL: none */
   const double *wrench; /* (body_count, 6) a sample, as in qd_step_input; NULL: none */
   const double *mocap;  /* (mocap_count, 7) a sample; NULL: where the model has them */
-  ptrdiff_t q_stride, u_stride, tau_stride, wrench_stride; /* doubles from sample to sample */
-  ptrdiff_t mocap_stride;                                  /* likewise */
-  ptrdiff_t u_step, tau_step, wrench_step, mocap_step;     /* of rollouts: from step to step */
+  ptrdiff_t q_stride, v_stride, u_stride, tau_stride,
+      wrench_stride;                                   /* doubles from sample to sample */
+  ptrdiff_t mocap_stride;                              /* likewise */
+  ptrdiff_t u_step, tau_step, wrench_step, mocap_step; /* of rollouts: from step to step */
   const double *parameter[QD_PARAMETER_COUNT]; /* a sample's own parameters, which have passed
                                                   qd_parameter_check; NULL: the model's */
   ptrdiff_t parameter_stride[QD_PARAMETER_COUNT];
@@ -1017,11 +1019,14 @@ typedef struct qd_batch_input {
   ptrdiff_t start_stride;      /* 1: each sample has its own; 0: all have the same */
   int warm_start;              /* of rollouts: 1: each step starts from the one before */
   const qd_feedback *feedback; /* of rollouts; NULL: the commands as they are */
+  double *v_path; /* of rollouts of the second-order step: (sample_count, step_count + 1, nv) the
+                     velocities, filled as q is; else NULL */
 } qd_batch_input;
 
 /* Caller's memory; every array but q_next and status may be NULL. */
 typedef struct qd_batch_output {
   double *q_next;           /* (sample_count, nq) */
+  double *v_next;           /* (sample_count, nv) of the second-order step */
   double *delta;            /* (sample_count, nv), zero where a sample failed */
   double *limit_force;      /* (sample_count, nv) N or Nm, zero where a sample failed */
   double *constraint_force; /* (sample_count, constraint_count, 6), zero where a sample failed */
@@ -1085,6 +1090,9 @@ typedef struct qd_rollout_way {
   int path_known;                 /* 1: q, status and steps_done hold the rollout already */
   int64_t kept; /* steps, from the last back, whose factors are kept from the rollout itself; the
                    others are taken once more. -1: as many as fit into 128 MB a thread */
+  const double *v_cotangent; /* of a pullback of the second-order step: (sample_count, step_count +
+                                1, nv) of every velocity; NULL: zero */
+  double *v_out; /* of its pushforward: (sample_count, step_count + 1, nv), NULL: not wanted */
   uint8_t *derivative_exact; /* (sample_count) 1: that of every step is exact; 0: not, or failed */
 } qd_rollout_way;
 

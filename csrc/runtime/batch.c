@@ -75,13 +75,15 @@ static void step_one(const run *r, int k, int64_t i) {
   qd_step_result result;
   memset(&result, 0, sizeof result);
   result.q_next = row(out->q_next, i, model->nq);
+  result.v_next = row(out->v_next, i, nv);
   result.delta = row_or(out->delta, i, nv, p->delta);
   result.limit_force = row_or(out->limit_force, i, nv, p->limit_force);
   result.constraint_force =
       row_or(out->constraint_force, i, QD_CONSTRAINT_FORCE * nc, p->constraint_force);
   result.actuator_force = row(out->actuator_force, i, 2 * (int64_t)model->nu);
   result.tendon_force = row_or(out->tendon_force, i, model->tendon_count, p->tendon_force);
-  qd_status status = sample_read(&job->steps, p, i, 0, in->q + i * in->q_stride);
+  qd_status status = sample_read(&job->steps, p, i, 0, in->q + i * in->q_stride,
+                                 in->v != NULL ? in->v + i * in->v_stride : NULL);
   if (status == QD_OK) {
     status = sample_step(&job->steps, p, sample_model(&job->steps, p, i),
                          sample_start(&job->steps, i), &result, derivative);
@@ -92,7 +94,7 @@ static void step_one(const run *r, int k, int64_t i) {
   }
   if (status != QD_OK) {
     sample_note_failure(p, i, 0, status, &result);
-    sample_leave_failed(model, p->q, &result, derivative);
+    sample_leave_failed(model, p, &result, derivative);
   }
   if (out->contact_start != NULL) {
     r->batch->places[i] = (contact_place){.first = first, .participant = k};

@@ -12,13 +12,14 @@ participant *participant_create(const qd_model *model) {
   const size_t nw = APPLIED_WRENCH * (size_t)model->body_count;
   const size_t nt = (size_t)model->tendon_count, nm = MOCAP_POSE * (size_t)model->mocap_count;
   participant *p =
-      calloc(1, sizeof *p + (nq + nu + 5 * nv + nw + nm + 2 * (nf + nt)) * sizeof(double));
+      calloc(1, sizeof *p + (nq + nu + 6 * nv + nw + nm + 2 * (nf + nt)) * sizeof(double));
   if (p == NULL || (p->workspace = qd_workspace_create(model, 0)) == NULL) {
     free(p);
     return NULL;
   }
   p->q = p->numbers;
-  p->u = p->q + nq;
+  p->v = p->q + nq;
+  p->u = p->v + nv;
   p->tau = p->u + nu;
   p->wrench = p->tau + nv;
   p->mocap = p->wrench + nw;

@@ -14,7 +14,7 @@ typedef struct participant {
   qd_contact *contacts;   /* of the samples this one did, in the order it did them */
   int64_t contact_count, contact_room;
   qd_batch_failure failure;                       /* the smallest index among its samples */
-  double *q, *u, *tau, *wrench, *mocap;           /* copies: what was checked is what is used */
+  double *q, *v, *u, *tau, *wrench, *mocap;       /* copies: what was checked is what is used */
   double *delta, *limit_force, *constraint_force; /* where the caller does not want them */
   double *tendon_force;                           /* likewise */
   qd_step_start start;                            /* the step before, see participant_keep */

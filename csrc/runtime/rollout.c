@@ -29,18 +29,24 @@ static void react(const rollout_job *job, participant *p, int64_t i, int64_t t) 
   memcpy(u, p->u, (size_t)nu * sizeof(double));
 }
 
+double *rollout_velocity(const rollout_job *job, int64_t i, int64_t t) {
+  double *path = job->steps.input->v_path;
+  return path != NULL ? path + (i * (job->step_count + 1) + t) * job->steps.model->nv : NULL;
+}
+
 /* Step t of sample i from its row of the path to the next one. */
 static qd_status rollout_step(const rollout_job *job, participant *p, int64_t i, int64_t t,
                               const qd_model *stepped, const qd_step_start *start, double *path,
                               qd_step_result *result) {
   const int64_t nq = stepped->nq, taped = t - (job->step_count - job->taped_count);
   result->q_next = path + (t + 1) * nq;
+  result->v_next = rollout_velocity(job, i, t + 1);
   result->delta = p->delta;
   result->limit_force = p->limit_force;
   result->constraint_force = p->constraint_force;
   result->tendon_force = p->tendon_force;
   result->actuator_force = NULL;
-  qd_status status = sample_read(&job->steps, p, i, t, path + t * nq);
+  qd_status status = sample_read(&job->steps, p, i, t, path + t * nq, rollout_velocity(job, i, t));
   if (status != QD_OK) {
     return status;
   }
@@ -53,6 +59,9 @@ static qd_status rollout_step(const rollout_job *job, participant *p, int64_t i,
   taped_step *s = p->tape->steps[taped];
   status = sample_record(&job->steps, job->steps.options, p, stepped, start, s);
   memcpy(result->q_next, s->result.q_next, (size_t)nq * sizeof(double));
+  if (result->v_next != NULL) {
+    memcpy(result->v_next, s->result.v_next, (size_t)stepped->nv * sizeof(double));
+  }
   *result = s->result;
   return status;
 }
@@ -73,6 +82,10 @@ qd_status rollout_sample(const rollout_job *job, const run *r, int k, int64_t i,
   if (status != QD_OK) {
     memcpy(path, in->q + i * in->q_stride, (size_t)nq * sizeof(double));
   }
+  if (in->v_path != NULL) {
+    memcpy(rollout_velocity(job, i, 0), in->v + i * in->v_stride,
+           (size_t)model->nv * sizeof(double));
+  }
   while (status == QD_OK && t < job->step_count && !run_is_stopped(r, k)) {
     status = rollout_step(job, p, i, t, stepped, start, path, &result);
     if (status == QD_OK && in->warm_start && t + 1 < job->step_count) {
@@ -92,6 +105,10 @@ qd_status rollout_sample(const rollout_job *job, const run *r, int k, int64_t i,
   }
   for (; t < job->step_count; ++t) {
     memcpy(path + (t + 1) * nq, path + t * nq, (size_t)nq * sizeof(double));
+    if (in->v_path != NULL) {
+      memcpy(rollout_velocity(job, i, t + 1), rollout_velocity(job, i, t),
+             (size_t)model->nv * sizeof(double));
+    }
   }
   return status;
 }

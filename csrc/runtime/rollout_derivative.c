@@ -31,6 +31,9 @@ typedef struct passage {
 /* Where argument i of step t is in an array of all samples' ones. */
 static int64_t place(const passage *w, int argument, int64_t t) {
   const int size = qd_argument_size(w->model, argument);
+  if (argument == QD_BY_V) {
+    return w->sample * size;
+  }
   if (argument == QD_BY_Q) {
     return w->sample * (w->job->way->ambient ? w->model->nq : w->model->nv);
   }
@@ -43,7 +46,8 @@ static int64_t numbers_of(const passage *w, int argument) {
   if (argument == QD_BY_Q) {
     return w->job->way->ambient ? w->model->nq : w->model->nv;
   }
-  const int64_t steps = argument < QD_BY_PARAMETER ? w->job->rollout.step_count : 1;
+  const int once = argument >= QD_BY_PARAMETER || argument == QD_BY_V;
+  const int64_t steps = !once ? w->job->rollout.step_count : 1;
   return steps * qd_argument_size(w->model, argument);
 }
 
@@ -55,7 +59,8 @@ static taped_step *factored_step(passage *w, int64_t t, qd_status *status) {
   const int64_t taped = t - (rollout->step_count - rollout->taped_count);
   taped_step *s = taped >= 0 ? on->steps[taped] : on->steps[rollout->taped_count];
   if (taped < 0) {
-    *status = sample_read(&rollout->steps, w->p, w->sample, t, w->path + t * w->model->nq);
+    *status = sample_read(&rollout->steps, w->p, w->sample, t, w->path + t * w->model->nq,
+                          rollout_velocity(rollout, w->sample, t));
     if (*status == QD_OK) {
       const qd_step_start *start = t == 0 ? sample_start(&rollout->steps, w->sample) : NULL;
       *status = sample_record(&rollout->steps, job->options, w->p, w->model, start, s);
@@ -85,6 +90,16 @@ static void cotangent_take(const passage *w, double *y, int64_t t) {
   }
 }
 
+/* y (nv) = cotangent of velocity t */
+static void v_cotangent_take(const passage *w, double *y, int64_t t) {
+  const double *given = w->job->way->v_cotangent;
+  const int64_t row = w->sample * (w->job->rollout.step_count + 1) + t, nv = w->model->nv;
+  numbers_fill(y, nv, 0.0);
+  if (given != NULL) {
+    memcpy(y, given + row * nv, (size_t)nv * sizeof(double));
+  }
+}
+
 static void add_to(double *sum, const double *part, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     sum[i] += part[i];
@@ -95,6 +110,7 @@ static void add_to(double *sum, const double *part, int64_t count) {
 static qd_status pull_step(passage *w, int64_t t) {
   double *const *gradient = w->job->gradient;
   tape *on = w->p->tape;
+  const int dynamic = w->job->options->dynamic;
   double *one[QD_ARGUMENT_COUNT] = {on->by_q};
   qd_status status = QD_OK;
   const taped_step *s = factored_step(w, t, &status);
@@ -102,12 +118,13 @@ static qd_status pull_step(passage *w, int64_t t) {
     return status;
   }
   for (int i = QD_BY_U; i < QD_ARGUMENT_COUNT; ++i) {
-    if (gradient[i] != NULL) {
+    if (gradient[i] != NULL && i != QD_BY_V) {
       one[i] = i < QD_BY_PARAMETER ? gradient[i] + place(w, i, t) : on->by_parameter[i];
     }
   }
-  qd_vjp(w->model, s->workspace, w->job->options, &s->input, &s->result, 1, on->cotangent, NULL,
-         one);
+  one[QD_BY_V] = dynamic ? on->by_v : NULL;
+  qd_vjp(w->model, s->workspace, w->job->options, &s->input, &s->result, 1, on->cotangent,
+         dynamic ? on->v_cotangent : NULL, one);
   for (int i = QD_BY_PARAMETER; i < QD_ARGUMENT_COUNT; ++i) {
     if (gradient[i] != NULL) {
       add_to(gradient[i] + place(w, i, t), one[i], qd_argument_size(w->model, i));
@@ -115,6 +132,10 @@ static qd_status pull_step(passage *w, int64_t t) {
   }
   cotangent_take(w, on->cotangent, t);
   add_to(on->cotangent, on->by_q, w->model->nv);
+  if (dynamic) {
+    v_cotangent_take(w, on->v_cotangent, t);
+    add_to(on->v_cotangent, on->by_v, w->model->nv);
+  }
   return QD_OK;
 }
 
@@ -142,6 +163,7 @@ static qd_status pull_back(passage *w) {
   qd_status status = QD_OK;
   gradients_set(w, 0.0);
   cotangent_take(w, y, job->rollout.step_count);
+  v_cotangent_take(w, w->p->tape->v_cotangent, job->rollout.step_count);
   for (int64_t t = job->rollout.step_count - 1; status == QD_OK && t >= 0; --t) {
     status = pull_step(w, t);
   }
@@ -151,6 +173,10 @@ static qd_status pull_back(passage *w) {
                             y);
   } else if (status == QD_OK && by_q != NULL) {
     memcpy(by_q + place(w, QD_BY_Q, 0), y, (size_t)w->model->nv * sizeof(double));
+  }
+  if (status == QD_OK && job->gradient[QD_BY_V] != NULL) {
+    memcpy(job->gradient[QD_BY_V] + place(w, QD_BY_V, 0), w->p->tape->v_cotangent,
+           (size_t)w->model->nv * sizeof(double));
   }
   return status == QD_OK && !gradients_are_finite(w) ? QD_NUMERICAL_TROUBLE : status;
 }
@@ -170,9 +196,19 @@ static void tangent_put(const passage *w, int64_t t) {
   }
 }
 
+/* Likewise of velocity t. */
+static void v_tangent_put(const passage *w, int64_t t) {
+  const derivative_job *job = w->job;
+  const int64_t row = w->sample * (job->rollout.step_count + 1) + t, nv = w->model->nv;
+  if (job->way->v_out != NULL) {
+    memcpy(job->way->v_out + row * nv, w->p->tape->v_cotangent, (size_t)nv * sizeof(double));
+  }
+}
+
 static qd_status push_step(passage *w, int64_t t) {
   const derivative_job *job = w->job;
   tape *on = w->p->tape;
+  const int dynamic = job->options->dynamic;
   const double *one[QD_ARGUMENT_COUNT] = {on->cotangent};
   qd_status status = QD_OK;
   const taped_step *s = factored_step(w, t, &status);
@@ -182,9 +218,15 @@ static qd_status push_step(passage *w, int64_t t) {
   for (int i = QD_BY_U; i < QD_ARGUMENT_COUNT; ++i) {
     one[i] = job->tangent[i] != NULL ? job->tangent[i] + place(w, i, t) : NULL;
   }
-  qd_jvp(w->model, s->workspace, job->options, &s->input, &s->result, 1, one, on->by_q, NULL);
+  one[QD_BY_V] = dynamic ? on->v_cotangent : NULL;
+  qd_jvp(w->model, s->workspace, job->options, &s->input, &s->result, 1, one, on->by_q,
+         dynamic ? on->by_v : NULL);
   memcpy(on->cotangent, on->by_q, (size_t)w->model->nv * sizeof(double));
   tangent_put(w, t + 1);
+  if (dynamic) {
+    memcpy(on->v_cotangent, on->by_v, (size_t)w->model->nv * sizeof(double));
+    v_tangent_put(w, t + 1);
+  }
   return all_finite(on->cotangent, w->model->nv) ? QD_OK : QD_NUMERICAL_TROUBLE;
 }
 
@@ -201,6 +243,12 @@ static qd_status push_forward(passage *w) {
     memcpy(v, along + place(w, QD_BY_Q, 0), (size_t)w->model->nv * sizeof(double));
   }
   tangent_put(w, 0);
+  numbers_fill(w->p->tape->v_cotangent, w->model->nv, 0.0);
+  if (job->tangent[QD_BY_V] != NULL) {
+    memcpy(w->p->tape->v_cotangent, job->tangent[QD_BY_V] + place(w, QD_BY_V, 0),
+           (size_t)w->model->nv * sizeof(double));
+  }
+  v_tangent_put(w, 0);
   for (int64_t t = 0; status == QD_OK && t < job->rollout.step_count; ++t) {
     status = push_step(w, t);
   }
@@ -215,6 +263,9 @@ static void leave_failed(const passage *w) {
     const int64_t rows = job->rollout.step_count + 1;
     const int64_t size = rows * (job->way->ambient ? w->model->nq : w->model->nv);
     numbers_fill(job->out + w->sample * size, size, NAN);
+    if (job->way->v_out != NULL) {
+      numbers_fill(job->way->v_out + w->sample * rows * w->model->nv, rows * w->model->nv, NAN);
+    }
   } else {
     gradients_set(w, NAN);
   }

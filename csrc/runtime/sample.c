@@ -25,10 +25,14 @@ step_job step_job_of(const qd_model *model, const qd_step_options *options,
   };
 }
 
-qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t, const double *q) {
+qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t, const double *q,
+                      const double *v) {
   const qd_model *model = job->model;
   const qd_batch_input *in = job->input;
   const size_t nv = (size_t)model->nv, nw = APPLIED_WRENCH * (size_t)model->body_count;
+  if (v != NULL) {
+    memcpy(p->v, v, nv * sizeof(double));
+  }
   memcpy(p->u, in->u + i * in->u_stride + t * in->u_step, (size_t)model->nu * sizeof(double));
   if (in->tau != NULL) {
     memcpy(p->tau, in->tau + i * in->tau_stride + t * in->tau_step, nv * sizeof(double));
@@ -70,9 +74,12 @@ int derivative_size(const qd_model *model, int argument) {
   return model->nv * qd_argument_size(model, argument);
 }
 
-void sample_leave_failed(const qd_model *model, const double *q, qd_step_result *result,
+void sample_leave_failed(const qd_model *model, const participant *p, qd_step_result *result,
                          double *const *derivative) {
-  memmove(result->q_next, q, (size_t)model->nq * sizeof(double));
+  memmove(result->q_next, p->q, (size_t)model->nq * sizeof(double));
+  if (result->v_next != NULL) {
+    memmove(result->v_next, p->v, (size_t)model->nv * sizeof(double));
+  }
   numbers_fill(result->delta, model->nv, 0.0);
   numbers_fill(result->limit_force, model->nv, 0.0);
   numbers_fill(result->constraint_force, QD_CONSTRAINT_FORCE * model->constraint_count, 0.0);
@@ -136,6 +143,7 @@ qd_status sample_step(const step_job *job, participant *p, const qd_model *model
                       const qd_step_start *start, qd_step_result *result,
                       double *const *derivative) {
   const qd_step_input input = {.q = p->q,
+                               .v = job->options->dynamic ? p->v : NULL,
                                .u = p->u,
                                .tau = job->input->tau != NULL ? p->tau : NULL,
                                .wrench = job->input->wrench != NULL ? p->wrench : NULL,
@@ -157,6 +165,7 @@ qd_status sample_record(const step_job *job, const qd_step_options *options, con
                         const qd_model *model, const qd_step_start *start, taped_step *s) {
   const qd_batch_input *in = job->input;
   memcpy(s->q, p->q, (size_t)model->nq * sizeof(double));
+  memcpy(s->v, p->v, (size_t)model->nv * sizeof(double));
   memcpy(s->u, p->u, (size_t)model->nu * sizeof(double));
   if (in->tau != NULL) {
     memcpy(s->tau, p->tau, (size_t)model->nv * sizeof(double));
@@ -168,6 +177,7 @@ qd_status sample_record(const step_job *job, const qd_step_options *options, con
     memcpy(s->mocap, p->mocap, MOCAP_POSE * (size_t)model->mocap_count * sizeof(double));
   }
   s->input = (qd_step_input){.q = s->q,
+                             .v = options->dynamic ? s->v : NULL,
                              .u = s->u,
                              .tau = in->tau != NULL ? s->tau : NULL,
                              .wrench = in->wrench != NULL ? s->wrench : NULL,

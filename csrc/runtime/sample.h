@@ -17,8 +17,10 @@ typedef struct step_job {
 step_job step_job_of(const qd_model *model, const qd_step_options *options,
                      const qd_batch_input *input);
 
-/* Copies and checks what goes in to step t of sample i; q is normalised on the way. */
-qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t, const double *q);
+/* Copies and checks what goes in to step t of sample i, from q and (NULL: none) v; q is normalised
+ * on the way. */
+qd_status sample_read(const step_job *job, participant *p, int64_t i, int64_t t, const double *q,
+                      const double *v);
 /* The model that a sample is stepped with. */
 const qd_model *sample_model(const step_job *job, participant *p, int64_t i);
 /* The guess that a sample is given. */
@@ -30,8 +32,8 @@ qd_status sample_step(const step_job *job, participant *p, const qd_model *model
 /* The same onto a tape, under these options, with what qd_vjp and qd_jvp need. */
 qd_status sample_record(const step_job *job, const qd_step_options *options, const participant *p,
                         const qd_model *model, const qd_step_start *start, taped_step *s);
-/* What a failed sample leaves: its own q, no motion, no forces, no derivative. */
-void sample_leave_failed(const qd_model *model, const double *q, qd_step_result *result,
+/* What a failed sample leaves: its own q and v, no motion, no forces, no derivative. */
+void sample_leave_failed(const qd_model *model, const participant *p, qd_step_result *result,
                          double *const *derivative);
 /* The participant remembers the failed sample of the smallest index. */
 void sample_note_failure(participant *p, int64_t i, int64_t step, qd_status status,

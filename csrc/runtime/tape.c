@@ -16,7 +16,7 @@ tape *tape_create(const qd_model *model) {
     parameters += (size_t)qd_argument_size(model, i);
   }
   const size_t nv = (size_t)model->nv;
-  tape *t = calloc(1, sizeof *t + (2 * nv + (size_t)model->nq + parameters) * sizeof(double));
+  tape *t = calloc(1, sizeof *t + (4 * nv + (size_t)model->nq + parameters) * sizeof(double));
   if (t == NULL) {
     return NULL;
   }
@@ -24,7 +24,9 @@ tape *tape_create(const qd_model *model) {
   t->cotangent = t->numbers;
   t->by_q = t->cotangent + nv;
   t->q = t->by_q + nv;
-  double *next = t->q + model->nq;
+  t->v_cotangent = t->q + model->nq;
+  t->by_v = t->v_cotangent + nv;
+  double *next = t->by_v + nv;
   for (int i = QD_BY_PARAMETER; i < QD_ARGUMENT_COUNT; ++i) {
     t->by_parameter[i] = next;
     next += qd_argument_size(model, i);
@@ -55,19 +57,21 @@ static taped_step *step_create(const qd_model *model) {
   const size_t nf = QD_CONSTRAINT_FORCE * (size_t)model->constraint_count;
   const size_t nt = (size_t)model->tendon_count, nm = MOCAP_POSE * (size_t)model->mocap_count;
   taped_step *s =
-      calloc(1, sizeof *s + (2 * nq + nu + 3 * nv + nw + nm + nf + nt) * sizeof(double));
+      calloc(1, sizeof *s + (2 * nq + nu + 5 * nv + nw + nm + nf + nt) * sizeof(double));
   if (s == NULL || (s->workspace = qd_workspace_create(model, 0)) == NULL) {
     free(s);
     return NULL;
   }
   s->q = s->numbers;
-  s->u = s->q + nq;
+  s->v = s->q + nq;
+  s->u = s->v + nv;
   s->tau = s->u + nu;
   s->wrench = s->tau + nv;
   s->mocap = s->wrench + nw;
   s->result.q_next = s->mocap + nm;
   s->result.delta = s->result.q_next + nq;
-  s->result.limit_force = s->result.delta + nv;
+  s->result.v_next = s->result.delta + nv;
+  s->result.limit_force = s->result.v_next + nv;
   s->result.constraint_force = s->result.limit_force + nv;
   s->result.tendon_force = s->result.constraint_force + nf;
   return s;

@@ -9,7 +9,7 @@ typedef struct taped_step {
   qd_workspace *workspace;
   qd_step_input input;
   qd_step_result result;
-  double *q, *u, *tau, *wrench, *mocap; /* behind the input */
+  double *q, *v, *u, *tau, *wrench, *mocap; /* behind the input */
   double numbers[];
 } taped_step;
 
@@ -18,6 +18,7 @@ typedef struct tape {
   taped_step **steps; /* (count) */
   int64_t count;
   double *cotangent, *by_q, *q;            /* (nv), (nv), (nq) scratch of a pullback */
+  double *v_cotangent, *by_v;              /* (nv) each, of the second-order step */
   double *by_parameter[QD_ARGUMENT_COUNT]; /* of one step, NULL for what is no parameter */
   double numbers[];
 } tape;

@@ -20,6 +20,16 @@ from .batch import (
     rollout,
     step_batch,
 )
+from .batch_dynamics import (
+    BatchDynamicSteps,
+    DynamicRolloutPullbacks,
+    DynamicRolloutPushforwards,
+    DynamicRollouts,
+    rollout_dynamic,
+    rollout_dynamic_jvp,
+    rollout_dynamic_vjp,
+    step_dynamic_batch,
+)
 from .batch_products import (
     BatchPullbacks,
     BatchPushforwards,
@@ -69,6 +79,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BatchDynamicSteps",
     "BatchLinearizations",
     "BatchPullbacks",
     "BatchPushforwards",
@@ -82,6 +93,9 @@ __all__ = [
     "DynamicDifferential",
     "DynamicLinearization",
     "DynamicOptions",
+    "DynamicRolloutPullbacks",
+    "DynamicRolloutPushforwards",
+    "DynamicRollouts",
     "DynamicStep",
     "Identified",
     "LcpInfo",
@@ -124,6 +138,9 @@ __all__ = [
     "pressure",
     "pressure_surface",
     "rollout",
+    "rollout_dynamic",
+    "rollout_dynamic_jvp",
+    "rollout_dynamic_vjp",
     "rollout_jvp",
     "rollout_vjp",
     "simulate",
@@ -136,6 +153,7 @@ __all__ = [
     "step",
     "step_batch",
     "step_dynamic",
+    "step_dynamic_batch",
     "systems",
     "to_mujoco_velocity",
     "viewer",

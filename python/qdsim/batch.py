@@ -50,12 +50,17 @@ __all__ = [
     "Rollouts",
     "argument_shape",
     "linearize_batch",
+    "roll",
     "rollout",
     "settle",
+    "step_all",
     "step_batch",
 ]
 
-WarmStart = Union[_core.Step, _core.Linearization, "BatchSteps"]
+WarmStep = _core.Step | _core.DynamicStep | _core.Linearization
+"""A step that others may start from."""
+
+WarmStart = Union[WarmStep, "BatchSteps"]
 """What steps of a batch may start from."""
 
 _Vector = npt.NDArray[np.float64]
@@ -222,11 +227,47 @@ def step_batch(
         SolverError: with the `info` of the first failed sample, if errors is "raise".
         MemoryError: if memory is exhausted.
     """
+    fields = step_all(
+        model,
+        q,
+        None,
+        u,
+        options,
+        tau,
+        wrench,
+        mocap,
+        threads,
+        errors,
+        contacts,
+        parameters,
+        out,
+        warm_start,
+    )
+    return BatchSteps(**fields)
+
+
+def step_all(
+    model: _core.Model,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike | None,
+    u: npt.ArrayLike,
+    options: _core._OptionsLike | _core.StepOptions | None,
+    tau: npt.ArrayLike | None,
+    wrench: Wrench | None,
+    mocap: Mocap | None,
+    threads: int | None,
+    errors: _Errors,
+    contacts: bool,
+    parameters: Mapping[str, npt.ArrayLike] | None,
+    out: Mapping[str, npt.NDArray[Any]] | object | None,
+    warm_start: WarmStart | None,
+) -> dict[str, Any]:
+    """Fields of a batch of steps, with "v_next" where v is given."""
     check_errors(errors)
-    lead, rows = rows_of(model, q, u, tau, wrench, mocap, parameters)
-    given = outputs(out, _wanted(model, lead), rows.values())
+    lead, rows = rows_of(model, q, u, tau, wrench, mocap, parameters, v)
+    given = outputs(out, _wanted(model, lead, None, v is not None), rows.values())
     fields = _run(model, options, lead, rows, given, threads, errors, contacts, None, warm_start)
-    return BatchSteps(**{**fields, **given})
+    return {**fields, **given}
 
 
 def linearize_batch(
@@ -306,9 +347,46 @@ def rollout(
     Raises:
         As `step_batch`; the message names sample and step.
     """
+    fields = roll(
+        model,
+        q0,
+        None,
+        u,
+        options,
+        tau,
+        wrench,
+        mocap,
+        threads,
+        errors,
+        parameters,
+        out,
+        warm_start,
+    )
+    return Rollouts(**fields)
+
+
+def roll(
+    model: _core.Model,
+    q0: npt.ArrayLike,
+    v0: npt.ArrayLike | None,
+    u: npt.ArrayLike,
+    options: _core._OptionsLike | _core.StepOptions | None,
+    tau: npt.ArrayLike | None,
+    wrench: Wrench | None,
+    mocap: Mocap | None,
+    threads: int | None,
+    errors: _Errors,
+    parameters: Mapping[str, npt.ArrayLike] | None,
+    out: Mapping[str, npt.NDArray[Any]] | object | None,
+    warm_start: bool | WarmStep,
+) -> dict[str, Any]:
+    """Fields of rollouts, with "v" where v0 is given."""
     check_errors(errors)
     check_model(model)
     start = numbers("q0", q0, (model.nq,))
+    states = {"q0": start}
+    if v0 is not None:
+        states["v0"] = numbers("v0", v0, (model.nv,))
     courses = {"u": numbers("u", u, (-1, model.nu))}
     step_count = courses["u"].shape[-2]
     if tau is not None:
@@ -320,10 +398,12 @@ def rollout(
     values = parameters_of(model, parameters)
     leads = {name: course.shape[:-2] for name, course in courses.items()}
     leads.update({name: array.shape[:-1] for name, array in values.items()})
-    lead = broadcast({"q0": start.shape[:-1], **leads})
-    q_rows = in_rows(start, lead, 1)
+    leads.update({name: array.shape[:-1] for name, array in states.items()})
+    lead = broadcast(leads)
+    firsts = {name: in_rows(array, lead, 1) for name, array in states.items()}
+    q_rows = firsts["q0"]
     rows = {name: in_rows(course, lead, 2) for name, course in courses.items()}
-    for name, flat in {"q0": q_rows, **rows}.items():
+    for name, flat in {**firsts, **rows}.items():
         check_finite(name, flat, lead)
     own = {name: in_rows(array, lead, 1) for name, array in values.items()}
     check_parameters(model, own, lead)
@@ -332,11 +412,14 @@ def rollout(
         "status": (lead, np.int32),
         "steps_done": (lead, np.int64),
     }
-    given = outputs(out, wanted, (q_rows, *rows.values(), *own.values()))
+    if v0 is not None:
+        wanted["v"] = ((*lead, step_count + 1, model.nv), np.float64)
+    given = outputs(out, wanted, (*firsts.values(), *rows.values(), *own.values()))
     found = _core._rollout(
         model,
         options,
         q=q_rows,
+        v=firsts.get("v0"),
         u=rows["u"],
         tau=rows.get("tau"),
         wrench=rows.get("wrench"),
@@ -348,9 +431,10 @@ def rollout(
         start=None if isinstance(warm_start, bool) else warm_start,
         feedback=None,
     )
-    settle("rollout", model, "q0", q_rows, found["status"], found["failure"], lead, errors)
+    caller = "rollout" if v0 is None else "rollout_dynamic"
+    settle(caller, model, "q0", q_rows, found["status"], found["failure"], lead, errors)
     fields = {name: found[name].reshape(shape) for name, (shape, _) in wanted.items()}
-    return Rollouts(**{**fields, **given})
+    return {**fields, **given}
 
 
 def feedback_rollout(
@@ -381,6 +465,7 @@ def feedback_rollout(
         model,
         options,
         q=q0,
+        v=None,
         u=u,
         tau=None,
         wrench=None,
@@ -417,12 +502,15 @@ def settle(
         raise MemoryError
     if errors == "raise" or (status == _BAD_ARGUMENT).any():
         where = f"{caller}: {sample_name(failure['sample'], lead)}"
-        where += f", step {failure['step']}" if caller == "rollout" else ""
+        where += f", step {failure['step']}" if caller.startswith("rollout") else ""
         _core._raise_batch_failure(where, failure["info"], failure["culprits"])
 
 
 def _wanted(
-    model: _core.Model, lead: tuple[int, ...], wrt: tuple[str, ...] | None = None
+    model: _core.Model,
+    lead: tuple[int, ...],
+    wrt: tuple[str, ...] | None = None,
+    dynamic: bool = False,
 ) -> Wanted:
     """Results of steps, and of linearizations the derivatives by these arguments."""
     nq, nv = model.nq, model.nv
@@ -436,6 +524,8 @@ def _wanted(
         "actuator_state": ((*lead, 2, model.nu), np.float64),
         "status": (lead, np.int32),
     }
+    if dynamic:
+        wanted["v_next"] = ((*lead, nv), np.float64)
     if wrt is not None:
         wanted["derivative_exact"] = (lead, np.bool_)
         for name in wrt:
@@ -461,9 +551,11 @@ def argument_shape(model: _core.Model, name: str) -> tuple[int, ...]:
 
 def _start(
     warm_start: WarmStart | None, lead: tuple[int, ...]
-) -> _core.Step | _core.Linearization | tuple[npt.NDArray[Any], ...] | None:
+) -> WarmStep | tuple[npt.NDArray[Any], ...] | None:
     """The guesses as the core takes them."""
-    if warm_start is None or isinstance(warm_start, (_core.Step, _core.Linearization)):
+    if warm_start is None or isinstance(
+        warm_start, (_core.Step, _core.DynamicStep, _core.Linearization)
+    ):
         return warm_start
     if not isinstance(warm_start, BatchSteps):
         raise TypeError(
@@ -504,6 +596,7 @@ def _run(
         model,
         options,
         q=rows["q"],
+        v=rows.get("v"),
         u=rows["u"],
         tau=rows.get("tau"),
         wrench=rows.get("wrench"),
@@ -515,9 +608,10 @@ def _run(
         contacts=flag("contacts", contacts),
         warm_start=_start(warm_start, lead),
     )
-    caller = "step_batch" if wrt is None else "linearize_batch"
+    dynamic = "v" in rows
+    caller = "step_dynamic_batch" if dynamic else "step_batch" if wrt is None else "linearize_batch"
     settle(caller, model, "q", rows["q"], found["status"], found["failure"], lead, errors)
     fields = {name: found.get(name) for name in ("contact_start", "contacts")}
-    for name, (shape, _) in _wanted(model, lead, wrt).items():
+    for name, (shape, _) in _wanted(model, lead, wrt, dynamic).items():
         fields[name] = found[name].reshape(shape)
     return fields if wrt is None else {**dict.fromkeys(_DERIVATIVES), **fields}

@@ -206,10 +206,13 @@ def rows_of(
     wrench: Wrench | None,
     mocap: Mocap | None,
     parameters: Mapping[str, npt.ArrayLike] | None,
+    v: npt.ArrayLike | None = None,
 ) -> tuple[tuple[int, ...], dict[str, _Vector]]:
     """Leading dimensions, and the samples of each argument in a row, checked."""
     check_model(model)
     arrays = {"q": numbers("q", q, (model.nq,)), "u": numbers("u", u, (model.nu,))}
+    if v is not None:
+        arrays["v"] = numbers("v", v, (model.nv,))
     if tau is not None:
         arrays["tau"] = numbers("tau", tau, (model.nv,))
     if wrench is not None:

@@ -152,7 +152,7 @@ def vjp_batch(
     given = _steps_of(
         model, q, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
     )
-    found = _pull(given, _after_step(given, cotangent), wrt, threads, errors, 0, "vjp_batch")
+    found = pull(given, _after_step(given, cotangent), wrt, threads, errors, 0, "vjp_batch")
     return BatchPullbacks(
         status=found["status"],
         q_next=found["q"][..., 1, :],
@@ -192,7 +192,7 @@ def jvp_batch(
     given = _steps_of(
         model, q, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
     )
-    found = _push(given, tangents, threads, errors, "jvp_batch")
+    found = push(given, tangents, threads, errors, "jvp_batch")
     return BatchPushforwards(
         status=found["status"],
         q_next=found["q"][..., 1, :],
@@ -240,13 +240,13 @@ def rollout_vjp(
         >>> found = qdsim.rollout_vjp(model, q0, u, cotangent=lambda q: 2.0 * (q - goal))
         >>> u -= rate * found.gradients["u"]
     """
-    given = _courses_of(
+    given = courses_of(
         model, q0, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
     )
     kept = -1
     if checkpoint is not None:
         kept = integer("checkpoint", checkpoint, least=0, most=_MOST_KEPT)
-    found = _pull(given, cotangent, wrt, threads, errors, kept, "rollout")
+    found = pull(given, cotangent, wrt, threads, errors, kept, "rollout")
     return RolloutPullbacks(**found)
 
 
@@ -278,17 +278,17 @@ def rollout_jvp(
     Raises:
         As `rollout`.
     """
-    given = _courses_of(
+    given = courses_of(
         model, q0, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
     )
-    return RolloutPushforwards(**_push(given, tangents, threads, errors, "rollout"))
+    return RolloutPushforwards(**push(given, tangents, threads, errors, "rollout"))
 
 
 # ---------------------------------------------------------------- what is given
 
 
 @dataclass
-class _Given:
+class Given:
     """Rollouts to differentiate, checked; arrays have their own leading dimensions."""
 
     model: _core.Model
@@ -299,6 +299,7 @@ class _Given:
     q: _Vector
     courses: dict[str, _Vector]
     values: dict[str, _Vector]
+    v: _Vector | None = None
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Of an argument of one sample of a rollout."""
@@ -309,6 +310,8 @@ class _Given:
 
     def leads(self) -> dict[str, _LeadingDimensions]:
         found = {"q": self.q.shape[:-1]}
+        if self.v is not None:
+            found["v"] = self.v.shape[:-1]
         found.update({name: array.shape[:-2] for name, array in self.courses.items()})
         found.update({name: array.shape[:-1] for name, array in self.values.items()})
         return found
@@ -316,13 +319,17 @@ class _Given:
     def arguments(self, lead: _LeadingDimensions) -> dict[str, Any]:
         """What the core takes, as rows of samples, checked."""
         q = in_rows(self.q, lead, 1)
+        v = None if self.v is None else in_rows(self.v, lead, 1)
         rows = {name: in_rows(array, lead, 2) for name, array in self.courses.items()}
         for name, flat in {"q": q, **rows}.items():
             check_finite(name, flat, lead)
+        if v is not None:
+            check_finite("v", v, lead)
         own = {name: in_rows(array, lead, 1) for name, array in self.values.items()}
         check_parameters(self.model, own, lead)
         return {
             "q": q,
+            "v": v,
             "u": rows["u"],
             "tau": rows.get("tau"),
             "wrench": rows.get("wrench"),
@@ -340,7 +347,7 @@ def _given(
     q: _Vector,
     courses: dict[str, _Vector],
     values: dict[str, _Vector],
-) -> _Given:
+) -> Given:
     steps = courses["u"].shape[-2]
     one_of("coordinates", coordinates, allowed=("tangent", "ambient"))
     one_of("derivative", derivative, allowed=("step", "smoothed"))
@@ -354,7 +361,7 @@ def _given(
             raise TypeError(f"options: expected a qdsim.Options, got {type(options).__name__}")
         number("kappa", kappa, above=0)
         way_options = (options or Options()).replace(kappa=kappa)
-    return _Given(model, options, way_options, coordinates == "ambient", steps, q, courses, values)
+    return Given(model, options, way_options, coordinates == "ambient", steps, q, courses, values)
 
 
 def _steps_of(
@@ -369,7 +376,7 @@ def _steps_of(
     coordinates: str,
     derivative: str,
     kappa: float | None,
-) -> _Given:
+) -> Given:
     """Batches of steps, as rollouts of one step."""
     check_model(model)
     courses = {"u": numbers("u", u, (model.nu,))}
@@ -393,11 +400,11 @@ def _steps_of(
     )
 
 
-def _courses_of(
+def courses_of(
     model: _core.Model,
     q0: npt.ArrayLike,
     u: npt.ArrayLike,
-    options: Options | None,
+    options: Any,
     tau: npt.ArrayLike | None,
     wrench: Wrench | None,
     mocap: Mocap | None,
@@ -405,7 +412,7 @@ def _courses_of(
     coordinates: str,
     derivative: str,
     kappa: float | None,
-) -> _Given:
+) -> Given:
     check_model(model)
     start = numbers("q0", q0, (model.nq,))
     courses = {"u": numbers("u", u, (-1, model.nu))}
@@ -420,7 +427,7 @@ def _courses_of(
     return _given(model, options, coordinates, derivative, kappa, start, courses, values)
 
 
-def _after_step(given: _Given, cotangent: npt.ArrayLike) -> _Vector:
+def _after_step(given: Given, cotangent: npt.ArrayLike) -> _Vector:
     """The cotangent of a step as that of a rollout, with none for where it begins."""
     array = numbers("cotangent", cotangent, given.shape("q"))
     return np.stack([np.zeros_like(array), array], axis=-2)
@@ -448,7 +455,7 @@ def _contiguous(
 
 
 def _run(
-    given: _Given,
+    given: Given,
     arguments: dict[str, Any],
     lead: _LeadingDimensions,
     threads: int | None,
@@ -467,7 +474,7 @@ def _run(
         ambient=given.ambient,
         **more,
     )
-    name = "q0" if caller == "rollout" else "q"
+    name = "q0" if caller.startswith("rollout") else "q"
     settle(
         caller, given.model, name, arguments["q"], found["status"], found["failure"], lead, errors
     )
@@ -477,20 +484,24 @@ def _run(
         "steps_done": found["steps_done"].reshape(lead),
         "derivative_exact": found["derivative_exact"].reshape(lead),
     }
+    if given.v is not None:
+        fields["v"] = found["v"].reshape(*lead, given.steps + 1, given.model.nv)
     return found, fields
 
 
-def _pull(
-    given: _Given,
+def pull(
+    given: Given,
     cotangent: npt.ArrayLike | Callable[[_Vector], npt.ArrayLike],
     wrt: Iterable[str],
     threads: int | None,
     errors: _Errors,
     kept: int,
     caller: str,
+    v_cotangent: npt.ArrayLike | None = None,
 ) -> dict[str, Any]:
+    """Fields of pullbacks."""
     check_errors(errors)
-    names = wrt_names(wrt, _KNOWN)
+    names = wrt_names(wrt, _KNOWN if given.v is None else (*_KNOWN, "v"))
     shape = (given.steps + 1, *given.shape("q"))
     leads = given.leads()
     path = None
@@ -501,10 +512,19 @@ def _pull(
         rows = numbers("cotangent", cotangent(configurations), shape)
         if broadcast({"q": lead, "cotangent": rows.shape[:-2]}) != lead:
             raise ValueError(f"cotangent: expected shape {(*lead, *shape)}, got {rows.shape}")
+        cotangents = [_contiguous("cotangent", rows, lead, shape)]
     else:
         rows = numbers("cotangent", cotangent, shape)
-        lead = broadcast({**leads, "cotangent": rows.shape[:-2]})
+        leads["cotangent"] = rows.shape[:-2]
+        of_v = None if v_cotangent is None else numbers("v_cotangent", v_cotangent, shape)
+        if of_v is not None:
+            leads["v_cotangent"] = of_v.shape[:-2]
+        lead = broadcast(leads)
         arguments = given.arguments(lead)
+        cotangents = [_contiguous("cotangent", rows, lead, shape)]
+        if given.v is not None:
+            of_v = np.zeros(shape) if of_v is None else of_v
+            cotangents.append(_contiguous("v_cotangent", of_v, lead, shape))
     found, fields = _run(
         given,
         arguments,
@@ -515,7 +535,7 @@ def _pull(
         kept=kept,
         path=path,
         wrt=sum(1 << ARGUMENT_NAMES.index(name) for name in names),
-        rows=(_contiguous("cotangent", rows, lead, shape),),
+        rows=tuple(cotangents),
     )
     fields["gradients"] = {
         name: found[f"by {name}"].reshape(*lead, *given.shape(name)) for name in names
@@ -524,7 +544,7 @@ def _pull(
 
 
 def _rolled_out(
-    given: _Given,
+    given: Given,
     arguments: dict[str, Any],
     lead: _LeadingDimensions,
     threads: int | None,
@@ -549,8 +569,8 @@ def _rolled_out(
     return (found["q"], found["status"], found["steps_done"]), configurations.copy()
 
 
-def _push(
-    given: _Given,
+def push(
+    given: Given,
     tangents: Mapping[str, npt.ArrayLike],
     threads: int | None,
     errors: _Errors,
@@ -559,8 +579,9 @@ def _push(
     check_errors(errors)
     if not isinstance(tangents, Mapping):
         raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")
-    names = {name: f"tangents[{name!r}]" for name in wrt_names(tangents, _KNOWN)}
-    one_step = caller != "rollout"
+    known = _KNOWN if given.v is None else (*_KNOWN, "v")
+    names = {name: f"tangents[{name!r}]" for name in wrt_names(tangents, known)}
+    one_step = not caller.startswith("rollout")
     arrays = {}
     for name, said in names.items():
         shape = given.shape(name)
@@ -591,4 +612,6 @@ def _push(
     )
     width = given.shape("q")
     fields["tangent"] = found["tangent"].reshape(*lead, given.steps + 1, *width)
+    if given.v is not None:
+        fields["v_tangent"] = found["v_tangent"].reshape(fields["v"].shape)
     return fields

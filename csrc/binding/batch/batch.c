@@ -4,14 +4,16 @@
 #include "binding/batch/batch_call.h"
 
 const char batch_doc[] =
-    "_batch($module, /, model, options, *, q, u, tau, wrench, mocap, parameters, out, threads,\n"
+    "_batch($module, /, model, options, *, q, v, u, tau, wrench, mocap, parameters, out, threads,\n"
     "       wrt, contacts, warm_start)\n--\n\n"
     "Steps (wrt -1), or linearizations by the arguments whose bits are set in wrt, of the rows of\n"
-    "q, u, tau, wrench and mocap (or None), with parameters (None, or a tuple of rows or None). "
+    "q, u, tau, wrench and mocap (or None), and v, None of quasi-dynamic steps, with parameters "
+    "(None, or a tuple of rows or None). "
     "out: "
     "None,\n"
     "or a dict of arrays of the right size to write results of these names to. warm_start: see\n"
-    "batch_start.h. Returns a dict of q_next, delta, limit_force, constraint_force, tendon_force, "
+    "batch_start.h. Returns a dict of q_next, v_next of the second-order step, delta, limit_force, "
+    "constraint_force, tendon_force, "
     "softened, status; of\n"
     "derivative_exact, and the derivatives (samples, nv, size) as A, B and by the arguments' "
     "names\n"
@@ -21,13 +23,13 @@ const char batch_doc[] =
 
 /* The arguments of _batch, borrowed, in the order of BATCH_NAMES. */
 typedef struct batch_job {
-  PyObject *model, *options, *q, *u, *tau, *wrench, *mocap, *parameters, *out, *threads, *wrt,
+  PyObject *model, *options, *q, *v, *u, *tau, *wrench, *mocap, *parameters, *out, *threads, *wrt,
       *contacts, *warm_start;
 } batch_job;
 
-static const char *const BATCH_NAMES[] = {"model",  "options",  "q",          "u",   "tau",
-                                          "wrench", "mocap",    "parameters", "out", "threads",
-                                          "wrt",    "contacts", "warm_start"};
+static const char *const BATCH_NAMES[] = {"model",   "options", "q",        "v",          "u",
+                                          "tau",     "wrench",  "mocap",    "parameters", "out",
+                                          "threads", "wrt",     "contacts", "warm_start"};
 enum { BATCH_ARGUMENTS = sizeof(batch_job) / sizeof(PyObject *) };
 
 /* What qdsim.batch calls the derivative by an argument. */
@@ -36,10 +38,13 @@ static const char *derivative_name(int argument) {
 }
 
 static int output_create(PyObject *results, PyObject *given, const model_object *model,
-                         npy_intp count, int wrt, int contacts, qd_batch_output *out) {
+                         npy_intp count, int dynamic, int wrt, int contacts, qd_batch_output *out) {
   npy_intp nq = model->nq, nv = model->nv;
   memset(out, 0, sizeof *out);
   out->q_next = result_create(results, given, "q_next", NPY_DOUBLE, count, nq, -1);
+  if (dynamic) {
+    out->v_next = result_create(results, given, "v_next", NPY_DOUBLE, count, nv, -1);
+  }
   out->delta = result_create(results, given, "delta", NPY_DOUBLE, count, nv, -1);
   out->limit_force = result_create(results, given, "limit_force", NPY_DOUBLE, count, nv, -1);
   out->constraint_force = result_create(results, given, "constraint_force", NPY_DOUBLE, count,
@@ -95,6 +100,7 @@ static int input_read(batch_call *call, const batch_job *job) {
   qd_batch_input *in = &call->input;
   npy_intp count = -1;
   if (!(in->q = rows_read(job->q, "q", &count, model->nq, &in->q_stride)) ||
+      velocities_read(call, job->v, "v", &count) < 0 ||
       !(in->u = rows_read(job->u, "u", &count, model->nu, &in->u_stride)) ||
       (job->tau != Py_None &&
        !(in->tau = rows_read(job->tau, "tau", &count, model->nv, &in->tau_stride))) ||
@@ -116,8 +122,8 @@ static PyObject *batch_run(batch_call *call, PyObject *given, int wrt, int conta
     return NULL;
   }
   qd_batch_output out;
-  if (output_create(results, given, call->step.model, (npy_intp)call->input.sample_count, wrt,
-                    contacts, &out) < 0) {
+  if (output_create(results, given, call->step.model, (npy_intp)call->input.sample_count,
+                    call->input.v != NULL, wrt, contacts, &out) < 0) {
     Py_DECREF(results);
     return NULL;
   }
@@ -148,7 +154,7 @@ PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg
     return NULL;
   }
   if (batch_begin(&call, PyModule_GetState(module), wrt >= 0 ? "linearize_batch" : "step_batch",
-                  job.model, job.options, job.threads, 0) == 0 &&
+                  job.model, job.options, job.threads, job.v != Py_None) == 0 &&
       input_read(&call, &job) == 0 && parameters_read(&call, job.parameters) == 0 &&
       out_check(job.out) == 0 &&
       batch_start_begin(&call.start, &call.step, job.warm_start, &call.input) == 0) {

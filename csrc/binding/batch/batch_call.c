@@ -57,6 +57,15 @@ const double *rows_read(PyObject *object, const char *name, npy_intp *count, int
   return PyArray_DATA(array);
 }
 
+int velocities_read(batch_call *call, PyObject *v, const char *name, npy_intp *count) {
+  qd_batch_input *in = &call->input;
+  if (v == Py_None) {
+    return 0;
+  }
+  in->v = rows_read(v, name, count, call->step.model->nv, &in->v_stride);
+  return in->v ? 0 : -1;
+}
+
 int parameters_read(batch_call *call, PyObject *object) {
   qd_batch_input *in = &call->input;
   if (object == Py_None) {

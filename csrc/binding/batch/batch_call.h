@@ -33,6 +33,8 @@ int strides_fit(PyArrayObject *array);
 /* Rows (count, width) of doubles. qdsim.batch hands over nothing else. */
 const double *rows_read(PyObject *object, const char *name, npy_intp *count, int width,
                         ptrdiff_t *stride);
+/* Velocities of the second-order step: rows, or None of the other one. -1 with an exception. */
+int velocities_read(batch_call *call, PyObject *v, const char *name, npy_intp *count);
 /* courses.c: u, and tau, wrench and mocap or None, of rollouts (samples, steps, width). */
 int courses_read(batch_call *call, PyObject *u, PyObject *tau, PyObject *wrench, PyObject *mocap,
                  npy_intp *step_count);

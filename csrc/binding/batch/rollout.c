@@ -2,7 +2,7 @@
 #include "binding/batch/batch_call.h"
 
 const char rollout_doc[] =
-    "_rollout($module, /, model, options, *, q, u, tau, wrench, mocap, parameters, out,\n"
+    "_rollout($module, /, model, options, *, q, v, u, tau, wrench, mocap, parameters, out,\n"
     "         threads, warm_start, start, feedback)\n--\n\n"
     "Rollouts from the rows of q (samples, nq) under u (samples, steps, nu), and tau, wrench and "
     "mocap of\n"
@@ -12,18 +12,20 @@ const char rollout_doc[] =
     "nu,\n"
     "nv), u_gain (samples, steps, nu, nu), lower and upper (samples, steps, nu) as in "
     "qd_feedback.\n"
-    "Returns a dict of q (samples, steps + 1, nq), status, steps_done, the commands that feedback\n"
+    "v: (samples, nv) of the second-order step, else None.\n"
+    "Returns a dict of q (samples, steps + 1, nq), v of that step, status, steps_done, the "
+    "commands that feedback\n"
     "gave if there is one, and failure as in _batch.";
 
 /* The arguments of _rollout, borrowed, in the order of ROLLOUT_NAMES. */
 typedef struct rollout_job {
-  PyObject *model, *options, *q, *u, *tau, *wrench, *mocap, *parameters, *out, *threads,
+  PyObject *model, *options, *q, *v, *u, *tau, *wrench, *mocap, *parameters, *out, *threads,
       *warm_start, *start, *feedback;
 } rollout_job;
 
-static const char *const ROLLOUT_NAMES[] = {"model",      "options", "q",          "u",   "tau",
-                                            "wrench",     "mocap",   "parameters", "out", "threads",
-                                            "warm_start", "start",   "feedback"};
+static const char *const ROLLOUT_NAMES[] = {"model",   "options",    "q",     "v",          "u",
+                                            "tau",     "wrench",     "mocap", "parameters", "out",
+                                            "threads", "warm_start", "start", "feedback"};
 enum { ROLLOUT_ARGUMENTS = sizeof(rollout_job) / sizeof(PyObject *) };
 
 /* Arrays of a feedback, which it keeps alive. */
@@ -79,6 +81,10 @@ static PyObject *rollout_run(batch_call *call, PyObject *out, npy_intp step_coun
     return NULL;
   }
   double *q = result_create(results, out, "q", NPY_DOUBLE, count, step_count + 1, model->nq);
+  if (call->input.v) {
+    call->input.v_path =
+        result_create(results, out, "v", NPY_DOUBLE, count, step_count + 1, model->nv);
+  }
   int32_t *statuses = result_create(results, out, "status", NPY_INT32, count, -1, -1);
   int64_t *steps_done = result_create(results, out, "steps_done", NPY_INT64, count, -1, -1);
   if (call->input.feedback) {
@@ -112,8 +118,9 @@ PyObject *rollout_function(PyObject *module, PyObject *const *args, Py_ssize_t a
     return NULL;
   }
   if (batch_begin(&call, PyModule_GetState(module), "rollout", job.model, job.options, job.threads,
-                  0) == 0 &&
-      (call.input.q = rows_read(job.q, "q0", &count, call.step.model->nq, &call.input.q_stride))) {
+                  job.v != Py_None) == 0 &&
+      (call.input.q = rows_read(job.q, "q0", &count, call.step.model->nq, &call.input.q_stride)) &&
+      velocities_read(&call, job.v, "v0", &count) == 0) {
     call.input.sample_count = count;
     if (courses_read(&call, job.u, job.tau, job.wrench, job.mocap, &step_count) == 0 &&
         parameters_read(&call, job.parameters) == 0 && out_check(job.out) == 0 &&

@@ -5,24 +5,26 @@
 #include "binding/batch/batch_call.h"
 
 const char rollout_derivative_doc[] =
-    "_rollout_derivative($module, /, model, options, *, q, u, tau, wrench, mocap, parameters,\n"
+    "_rollout_derivative($module, /, model, options, *, q, v, u, tau, wrench, mocap, parameters,\n"
     "                    threads, start, way_options, ambient, kept, path, wrt, rows)\n--\n\n"
     "Rollouts as in _rollout, and a pullback or a pushforward. way_options: those of the\n"
     "derivatives, None: options. path: None, or (q, status, steps_done) of the rollout, known\n"
     "before. wrt >= 0: bits of the arguments whose gradients are wanted, rows a tuple of the\n"
-    "cotangents (samples, steps + 1, n) alone; wrt -1: rows is a tuple of tangents or None for\n"
+    "cotangents (samples, steps + 1, n) alone, or of these and those of the velocities (samples,\n"
+    "steps + 1, nv); wrt -1: rows is a tuple of tangents or None for\n"
     "every argument. n is nq where ambient, else nv. Returns a dict of q, status, steps_done,\n"
-    "derivative_exact, failure, and of gradients by the arguments' names, or tangent.";
+    "derivative_exact, failure, and of gradients by the arguments' names, or tangent;\n"
+    "of the second-order step also of v, and v_tangent.";
 
 /* The arguments of _rollout_derivative, borrowed, in the order of its names. */
 typedef struct derivative_job {
-  PyObject *model, *options, *q, *u, *tau, *wrench, *mocap, *parameters, *threads, *start,
+  PyObject *model, *options, *q, *v, *u, *tau, *wrench, *mocap, *parameters, *threads, *start,
       *way_options, *ambient, *kept, *path, *wrt, *rows;
 } derivative_job;
 
 static const char *const DERIVATIVE_NAMES[] = {
-    "model",   "options", "q",           "u",       "tau",  "wrench", "mocap", "parameters",
-    "threads", "start",   "way_options", "ambient", "kept", "path",   "wrt",   "rows"};
+    "model",   "options", "q",           "v",       "u",    "tau",  "wrench", "mocap", "parameters",
+    "threads", "start",   "way_options", "ambient", "kept", "path", "wrt",    "rows"};
 enum { DERIVATIVE_ARGUMENTS = sizeof(derivative_job) / sizeof(PyObject *) };
 
 typedef struct derivative_call {
@@ -40,7 +42,7 @@ static npy_intp size_of(const derivative_call *call, int argument) {
     return call->way.ambient ? model->nq : model->nv;
   }
   const npy_intp size = qd_argument_size(model->model, argument);
-  return argument < QD_BY_PARAMETER ? call->step_count * size : size;
+  return argument < QD_BY_PARAMETER && argument != QD_BY_V ? call->step_count * size : size;
 }
 
 static double *doubles_of(PyObject *object, const char *name, npy_intp size) {
@@ -53,18 +55,23 @@ static double *doubles_of(PyObject *object, const char *name, npy_intp size) {
   return NULL;
 }
 
-static int rows_take(const derivative_call *call, PyObject *rows, const double **cotangent,
+static int rows_take(derivative_call *call, PyObject *rows, const double **cotangent,
                      const double *tangent[QD_ARGUMENT_COUNT]) {
   const npy_intp count = (npy_intp)call->batch.input.sample_count;
-  const int expected = call->wrt >= 0 ? 1 : QD_ARGUMENT_COUNT;
+  const int dynamic = call->batch.input.v != NULL;
+  const int expected = call->wrt >= 0 ? 1 + dynamic : QD_ARGUMENT_COUNT;
   if (!PyTuple_Check(rows) || PyTuple_GET_SIZE(rows) != expected) {
     PyErr_SetString(PyExc_ValueError, "rows: a tuple of another size");
     return -1;
   }
   if (call->wrt >= 0) {
     const npy_intp size = count * (call->step_count + 1) * size_of(call, QD_BY_Q);
+    const npy_intp v_size = count * (call->step_count + 1) * size_of(call, QD_BY_V);
     *cotangent = doubles_of(PyTuple_GET_ITEM(rows, 0), "cotangent", size);
-    return *cotangent ? 0 : -1;
+    if (*cotangent && dynamic) {
+      call->way.v_cotangent = doubles_of(PyTuple_GET_ITEM(rows, 1), "v_cotangent", v_size);
+    }
+    return *cotangent && (!dynamic || call->way.v_cotangent) ? 0 : -1;
   }
   for (int i = 0; i < QD_ARGUMENT_COUNT; i++) {
     PyObject *item = PyTuple_GET_ITEM(rows, i);
@@ -89,6 +96,10 @@ static int rollout_rows_create(derivative_call *call, PyObject *results, PyObjec
   PyObject *q, *status, *steps_done;
   out->q = result_create(results, Py_None, "q", NPY_DOUBLE, count, call->step_count + 1,
                          call->batch.step.model->nq);
+  if (call->batch.input.v) {
+    call->batch.input.v_path = result_create(results, Py_None, "v", NPY_DOUBLE, count,
+                                             call->step_count + 1, call->batch.step.model->nv);
+  }
   out->status = result_create(results, Py_None, "status", NPY_INT32, count, -1, -1);
   out->steps_done = result_create(results, Py_None, "steps_done", NPY_INT64, count, -1, -1);
   call->way.derivative_exact =
@@ -132,6 +143,10 @@ static PyObject *derivative_run(derivative_call *call, const derivative_job *job
     if (call->wrt < 0) {
       out = result_create(results, Py_None, "tangent", NPY_DOUBLE, count, call->step_count + 1,
                           size_of(call, QD_BY_Q));
+      if (batch->input.v) {
+        call->way.v_out = result_create(results, Py_None, "v_tangent", NPY_DOUBLE, count,
+                                        call->step_count + 1, size_of(call, QD_BY_V));
+      }
     }
   }
   if (!PyErr_Occurred()) {
@@ -169,7 +184,8 @@ static int way_read(derivative_call *call, core_state *state, const derivative_j
   if (job->way_options == Py_None) {
     return 0;
   }
-  if (step_call_configure(&call->way_step, state, "rollout", job->model, job->way_options, 0) < 0) {
+  if (step_call_configure(&call->way_step, state, "rollout", job->model, job->way_options,
+                          job->v != Py_None) < 0) {
     memset(&call->way_step, 0, sizeof call->way_step);
     return -1;
   }
@@ -190,9 +206,11 @@ PyObject *rollout_derivative_function(PyObject *module, PyObject *const *args, P
     return NULL;
   }
   qd_batch_input *in = &call.batch.input;
-  if (batch_begin(&call.batch, state, "rollout", job.model, job.options, job.threads, 0) == 0 &&
+  if (batch_begin(&call.batch, state, "rollout", job.model, job.options, job.threads,
+                  job.v != Py_None) == 0 &&
       way_read(&call, state, &job) == 0 &&
-      (in->q = rows_read(job.q, "q0", &count, call.batch.step.model->nq, &in->q_stride))) {
+      (in->q = rows_read(job.q, "q0", &count, call.batch.step.model->nq, &in->q_stride)) &&
+      velocities_read(&call.batch, job.v, "v0", &count) == 0) {
     in->sample_count = count;
     if (courses_read(&call.batch, job.u, job.tau, job.wrench, job.mocap, &call.step_count) == 0 &&
         parameters_read(&call.batch, job.parameters) == 0 &&

@@ -1,0 +1,239 @@
+"""Many second-order steps at once: batches, rollouts, and products of the rollouts' derivatives.
+
+The machinery is that of `batch` and `batch_products`: samples do not know each other, so the bits do not depend on
+threads, and a sample that fails is raised or marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .arguments import integer
+from .batch import BatchSteps, Rollouts, WarmStart, WarmStep, roll, step_all
+from .batch_in import Mocap, Wrench, numbers
+from .batch_products import courses_of, pull, push
+
+__all__ = [
+    "BatchDynamicSteps",
+    "DynamicRolloutPullbacks",
+    "DynamicRolloutPushforwards",
+    "DynamicRollouts",
+    "rollout_dynamic",
+    "rollout_dynamic_jvp",
+    "rollout_dynamic_vjp",
+    "step_dynamic_batch",
+]
+
+_Vector = npt.NDArray[np.float64]
+_Errors = Literal["raise", "mark"]
+_MOST_KEPT = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BatchDynamicSteps(BatchSteps):
+    """Results of `step_dynamic_batch`: those of `step_batch`, and velocities. A sample that failed keeps its q and v."""
+
+    v_next: _Vector
+    """(..., nv) velocities after the step."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DynamicRollouts(Rollouts):
+    """Results of `rollout_dynamic`. A rollout ends at its first failed step and then repeats its last state."""
+
+    v: _Vector
+    """(..., T + 1, nv) velocities, the first one included."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DynamicRolloutPullbacks(DynamicRollouts):
+    """Results of `rollout_dynamic_vjp`: those of `rollout_dynamic`, and the gradients."""
+
+    gradients: Mapping[str, _Vector]
+    """From the names in wrt to gradients of the sum over t of q_cotangent[t] . q[t] + v_cotangent[t] . v[t]: "q" and "v"
+    (..., nv) by where the rollout begins, the others as in `RolloutPullbacks`."""
+    derivative_exact: npt.NDArray[np.bool_]
+    """(...) whether that of every step is exact; False where the sample failed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DynamicRolloutPushforwards(DynamicRollouts):
+    """Results of `rollout_dynamic_jvp`: those of `rollout_dynamic`, and the tangents."""
+
+    tangent: _Vector
+    """(..., T + 1, nv) the change of every configuration, NaN where a sample failed."""
+    v_tangent: _Vector
+    """(..., T + 1, nv) the change of every velocity, likewise."""
+    derivative_exact: npt.NDArray[np.bool_]
+    """(...) as in `DynamicRolloutPullbacks`."""
+
+
+def step_dynamic_batch(
+    model: _core.Model,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _core._OptionsLike | _core.StepOptions | None = None,
+    *,
+    tau: npt.ArrayLike | None = None,
+    wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
+    threads: int | None = None,
+    errors: _Errors = "raise",
+    contacts: bool = True,
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    out: Mapping[str, npt.NDArray[Any]] | BatchDynamicSteps | None = None,
+    warm_start: WarmStart | None = None,
+) -> BatchDynamicSteps:
+    """Step every sample of a batch: `step_dynamic` over the leading dimensions of q, v, u, tau and wrench.
+
+    Args:
+        v: Velocities (..., nv).
+        options: qdsim.DynamicOptions, None for the defaults.
+        model, q, u, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in `step_batch`.
+
+    Raises:
+        As `step_batch`.
+    """
+    fields = step_all(
+        model,
+        q,
+        v,
+        u,
+        options,
+        tau,
+        wrench,
+        mocap,
+        threads,
+        errors,
+        contacts,
+        parameters,
+        out,
+        warm_start,
+    )
+    return BatchDynamicSteps(**fields)
+
+
+def rollout_dynamic(
+    model: _core.Model,
+    q0: npt.ArrayLike,
+    v0: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _core._OptionsLike | _core.StepOptions | None = None,
+    *,
+    tau: npt.ArrayLike | None = None,
+    wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
+    threads: int | None = None,
+    errors: _Errors = "raise",
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    out: Mapping[str, npt.NDArray[Any]] | DynamicRollouts | None = None,
+    warm_start: bool | WarmStep = False,
+) -> DynamicRollouts:
+    """Second-order steps, T in a row from (q0, v0), for every sample of a batch.
+
+    Args:
+        v0: First velocities (..., nv).
+        options: qdsim.DynamicOptions, None for the defaults.
+        model, q0, u, tau, wrench, mocap, threads, errors, parameters, out, warm_start: As in `rollout`.
+
+    Raises:
+        As `rollout`.
+    """
+    fields = roll(
+        model,
+        q0,
+        v0,
+        u,
+        options,
+        tau,
+        wrench,
+        mocap,
+        threads,
+        errors,
+        parameters,
+        out,
+        warm_start,
+    )
+    return DynamicRollouts(**fields)
+
+
+def rollout_dynamic_vjp(
+    model: _core.Model,
+    q0: npt.ArrayLike,
+    v0: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _core._OptionsLike | _core.StepOptions | None = None,
+    *,
+    q_cotangent: npt.ArrayLike | None = None,
+    v_cotangent: npt.ArrayLike | None = None,
+    wrt: Iterable[str] = ("q", "v", "u"),
+    tau: npt.ArrayLike | None = None,
+    wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
+    threads: int | None = None,
+    errors: _Errors = "raise",
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    checkpoint: int | None = None,
+) -> DynamicRolloutPullbacks:
+    """Roll out from (q0, v0), and pull cotangents of all states back, for every sample. A step is T = 1.
+
+    Args:
+        q_cotangent, v_cotangent: (..., T + 1, nv) of every configuration, in tangent coordinates, and of every velocity,
+            the first ones included; None: zero, for one of the two.
+        wrt: Names of arguments of a step but h: "q" and "v" are where the rollout begins.
+        checkpoint: As in `rollout_vjp`.
+        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters: As in `rollout_dynamic`.
+
+    Raises:
+        As `rollout`.
+    """
+    if q_cotangent is None and v_cotangent is None:
+        raise ValueError("v_cotangent: one of the two cotangents must be given")
+    given = courses_of(
+        model, q0, u, options, tau, wrench, mocap, parameters, "tangent", "step", None
+    )
+    given.v = numbers("v0", v0, (model.nv,))
+    kept = -1
+    if checkpoint is not None:
+        kept = integer("checkpoint", checkpoint, least=0, most=_MOST_KEPT)
+    of_q = np.zeros((given.steps + 1, model.nv)) if q_cotangent is None else q_cotangent
+    found = pull(given, of_q, wrt, threads, errors, kept, "rollout_dynamic", v_cotangent)
+    return DynamicRolloutPullbacks(**found)
+
+
+def rollout_dynamic_jvp(
+    model: _core.Model,
+    q0: npt.ArrayLike,
+    v0: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _core._OptionsLike | _core.StepOptions | None = None,
+    *,
+    tangents: Mapping[str, npt.ArrayLike],
+    tau: npt.ArrayLike | None = None,
+    wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
+    threads: int | None = None,
+    errors: _Errors = "raise",
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+) -> DynamicRolloutPushforwards:
+    """Roll out from (q0, v0), and move tangents along, for every sample. A step is T = 1.
+
+    Args:
+        tangents: From names of arguments to directions: "q" and "v" (..., nv), the others as in `rollout_jvp`.
+        model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters: As in `rollout_dynamic`.
+
+    Raises:
+        As `rollout`.
+    """
+    given = courses_of(
+        model, q0, u, options, tau, wrench, mocap, parameters, "tangent", "step", None
+    )
+    given.v = numbers("v0", v0, (model.nv,))
+    return DynamicRolloutPushforwards(**push(given, tangents, threads, errors, "rollout_dynamic"))
