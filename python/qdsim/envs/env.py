@@ -88,10 +88,10 @@ def picture(task: Task, q: Array, goal: Array) -> Any:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from qdsim.planning.drawing.spatial import scene_of
+    from qdsim.planning.drawing.scenes import scene_of
 
     ends = np.array([q, goal, task.start])
-    scene = scene_of(task.model, task.object, ends)
+    scene = scene_of(task.model, task.object, ends, backend="matplotlib")
     figure = Figure(figsize=(4.8, 4.8), dpi=100)
     canvas: Any = FigureCanvasAgg(figure)  # its methods have no types
     ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))

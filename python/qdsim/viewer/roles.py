@@ -1,4 +1,4 @@
-"""What the bodies of a model are to a viewer, where it is looked at from, and in which colours."""
+"""What the bodies of a model are to a viewer, and where it is looked at from."""
 
 from __future__ import annotations
 
@@ -7,19 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.description import Geom
 from qdsim.model import Model
-from qdsim.planning.drawing.planar import LIMBS, OBJECT
-from qdsim.planning.drawing.spatial import GROUND, SpatialScene
+from qdsim.planning.drawing.spatial import SpatialScene
 from qdsim.planning.drawing.still import object_of
 
-__all__ = ["Roles", "colour_of", "is_visual", "rgb", "roles_of"]
+__all__ = ["Roles", "rgb", "roles_of"]
 
 Array = npt.NDArray[np.float64]
 Colour = tuple[int, int, int]
-
-_UNSAID = (0.5, 0.5, 0.5)
-"""MuJoCo's colour of geometries that have none of their own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,25 +76,6 @@ def _box(model: Model, scene: SpatialScene, configurations: Array) -> tuple[Arra
                     np.maximum(high, corners.max(axis=0)),
                 )
     return (low, high) if np.all(low <= high) else (np.full(3, -0.5), np.full(3, 0.5))
-
-
-def is_visual(geom: Geom, paired: set[str]) -> bool:
-    """Whether a geometry is there to be seen only: nothing can touch it."""
-    return not (geom.contype or geom.conaffinity or geom.name in paired)
-
-
-def colour_of(geom: Geom, roles: Roles, body: int) -> tuple[Colour, float]:
-    """Colour (0 to 255) and opacity: the file's where it says one, else that of the body's role."""
-    rgba = geom.rgba
-    if rgba is not None and tuple(rgba[:3]) != _UNSAID:
-        red, green, blue = (round(255 * min(max(c, 0.0), 1.0)) for c in rgba[:3])
-        return (red, green, blue), float(rgba[3])
-    kind = roles.kind[body]
-    if kind == "object":
-        return rgb(OBJECT), 1.0
-    if kind == "robot":
-        return rgb(LIMBS[roles.limb.get(body, 0) % len(LIMBS)]), 1.0
-    return rgb(GROUND), 1.0
 
 
 def rgb(colour: str) -> Colour:

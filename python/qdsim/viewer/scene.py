@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
+from qdsim.planning.drawing.colours import colour_of, is_visual
 from qdsim.planning.drawing.planar import FORCE, GOAL, LIMBS, REGRASP
 from qdsim.viewer.forces import Forces, arrows, cone_lines
-from qdsim.viewer.roles import Roles, colour_of, is_visual, rgb
+from qdsim.viewer.roles import Roles, rgb
 from qdsim.viewer.surfaces import Surface, surface_of
 
 __all__ = ["Scene"]
@@ -99,7 +100,8 @@ class Scene:
                 size = np.asarray(model.parameters.geom_size[index])
                 index += 1
                 surface = surface_of(model, geom, size, 1.5 * roles.size)
-                colour, opacity = colour_of(geom, roles, b)
+                *channels, opacity = colour_of(geom, roles.kind, roles.limb, b)
+                colour = tuple(round(255 * channel) for channel in channels)
                 name = f"/model/{_node(body.name)}/{_node(geom.name)}"
                 visual = is_visual(geom, paired)
                 hidden = seen and not visual

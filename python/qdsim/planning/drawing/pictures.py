@@ -33,7 +33,8 @@ from qdsim.planning.drawing.planar import (
     new_figure,
     save_figure,
 )
-from qdsim.planning.drawing.spatial import SpatialScene, scene_of
+from qdsim.planning.drawing.scenes import scene_of
+from qdsim.planning.drawing.spatial import SpatialScene
 from qdsim.planning.drawing.still import draw_configuration, object_of
 from qdsim.planning.plans.plan import Plan, ReplayResult, model_of
 from qdsim.planning.search.path import EdgeKind
@@ -73,7 +74,7 @@ def key_frames(
     """
     model = _checked(plan, replay, model)
     most = integer("most", most, least=1)
-    scene = scene_of(model, plan.object)
+    scene = scene_of(model, plan.object, backend="matplotlib")  # asked for forces alone
     last = len(plan.segments) - 1
     starts = [(k, 0) for k in range(last + 1)]
     pushes: list[tuple[int, int]] = []
@@ -125,6 +126,7 @@ def draw_key_frames(
     path: str | os.PathLike[str],
     *,
     most: int = 16,
+    backend: str | None = None,
 ) -> None:
     """A picture of the plan's key frames with contact forces; regrasps are marked as such.
 
@@ -134,11 +136,12 @@ def draw_key_frames(
         model: the model, or the task.
         path: file to write, ``.png``, ``.svg`` or ``.pdf``.
         most: frames at most.
+        backend: what draws views in space, as for :func:`scene_of`.
     """
     path, model = path_of("path", path), _checked(plan, replay, model)
     frames = key_frames(plan, replay, model, most)
     seen = np.array([plan.segments[k].configurations[i] for k, i in frames])
-    scene = scene_of(model, plan.object, seen, plan.goal)
+    scene = scene_of(model, plan.object, seen, plan.goal, backend=backend)
     low, high = _framed(*scene.window(_everything(plan)))
     columns = min(4, len(frames))
     rows = -(-len(frames) // columns)
@@ -394,6 +397,7 @@ def write_movie(
     frames_per_second: int = 20,
     regrasp_frames: int = 14,
     size: float = 5.0,
+    backend: str | None = None,
 ) -> None:
     """A movie of the plan, one frame a step. Where the grasp changes the robot moves if the plan has a motion,
     else it fades over.
@@ -406,6 +410,7 @@ def write_movie(
         regrasp_frames: length of a change of grasp; motions take as many frames as they last, from this many
             to three times that.
         size: width in inches at 100 dots an inch.
+        backend: what draws views in space, as for :func:`scene_of`.
     """
     model = _checked(plan, replay, model)
     if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
@@ -419,7 +424,7 @@ def write_movie(
     size = number("size", size, above=0)
     writer = need("imageio.v2")
     shots = _shots(plan, replay, regrasp_frames, frames_per_second)
-    images = _images(plan, replay, model, shots, size)
+    images = _images(plan, replay, model, shots, size, backend)
     for path in files:
         if path.suffix == ".mp4":
             need("imageio_ffmpeg")
@@ -472,11 +477,16 @@ def _regrasp_shots(plan: Plan, k: int, fade: int, rate: int) -> list[_Shot]:
 
 
 def _images(
-    plan: Plan, replay: ReplayResult, model: Model, shots: Sequence[_Shot], size: float
+    plan: Plan,
+    replay: ReplayResult,
+    model: Model,
+    shots: Sequence[_Shot],
+    size: float,
+    backend: str | None,
 ) -> list[Any]:
     """The shots as arrays of colours; what stands still is drawn once."""
     everything = _everything(plan)
-    scene = scene_of(model, plan.object, everything, plan.goal)
+    scene = scene_of(model, plan.object, everything, plan.goal, backend=backend)
     low, high = _framed(*scene.window(everything))
     typical, length = force_scale(scene, replay, low, high)
     height = size * float((high[1] - low[1]) / (high[0] - low[0]))

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.arguments import finite, instance, number, reals
+from qdsim.arguments import finite, number, reals
 from qdsim.array_type import Array
 from qdsim.description import Body
 from qdsim.model import Model
 from qdsim.planning.drawing.camera import best_direction, direction, directions
+from qdsim.planning.drawing.colours import GROUND
 from qdsim.planning.drawing.planar import (
     GOAL,
     INK,
     LIMBS,
     OBJECT,
     OBJECT_DARK,
-    PlanarScene,
     arrow,
     contact_points,
-    is_flat,
     need,
     prepare_axes,
 )
@@ -33,9 +32,8 @@ from qdsim.step import Step
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SpatialScene", "scene_of"]
+__all__ = ["SpatialScene"]
 
-GROUND = "#DDE2E6"
 _LIGHT = np.array([-0.4, 0.7, 0.8])
 """To the right, up and towards the viewer: whatever the view, what is seen is in the light."""
 _LIGHT /= np.linalg.norm(_LIGHT)
@@ -43,34 +41,6 @@ _LOOKED_AT = 6
 """Configurations for which views are compared."""
 _GHOST = 0.25
 """How strong the colours of a faint robot are."""
-
-
-def scene_of(
-    model: Model,
-    object: str,
-    configurations: npt.ArrayLike | None = None,
-    goal: npt.ArrayLike | None = None,
-) -> PlanarScene | SpatialScene:
-    """What draws a model: flat pictures where all joints move in one plane, else views in space.
-
-    Flat pictures know discs, and the object's boxes; planar models of other shapes are seen from near the
-    plane's normal.
-
-    Args:
-        model: the model.
-        object: body of the manipulated object.
-        configurations, goal: what is to be seen, as for :class:`SpatialScene`.
-    """
-    instance("model", model, Model)
-    instance("object", object, str)
-    normal = model.planar_normal
-    if normal is None:
-        return SpatialScene(model, object, configurations, goal)
-    if is_flat(model, object):
-        return PlanarScene(model, object)
-    x, y, z = (abs(float(c)) for c in normal)
-    azimuth = 0.0 if x > max(y, z) else -90.0
-    return SpatialScene(model, object, azimuth=azimuth, elevation=60.0 if z > max(x, y) else 25.0)
 
 
 class SpatialScene:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from qdsim.arguments import instance, path_of, reals
 from qdsim.model import Model
 from qdsim.planning.drawing.planar import new_figure, save_figure
-from qdsim.planning.drawing.spatial import scene_of
+from qdsim.planning.drawing.scenes import scene_of
 
 __all__ = ["draw_configuration", "object_of"]
 
@@ -42,6 +42,7 @@ def draw_configuration(
     q: npt.ArrayLike | None = None,
     *,
     object: str | None = None,
+    backend: str | None = None,
 ) -> None:
     """Draw a configuration of a model into a file (png, pdf, svg: what Matplotlib writes).
 
@@ -50,6 +51,7 @@ def draw_configuration(
         path: the file.
         q: ``(nq,)``; None: the default configuration.
         object: the body that the picture is about; None: the last one that nothing drives.
+        backend: what draws views in space, as for :func:`scene_of`.
 
     Raises:
         ValueError: for a configuration of another size, or if there is no such body.
@@ -58,7 +60,7 @@ def draw_configuration(
     instance("model", model, Model)
     place = path_of("path", path)
     shown = np.atleast_2d(reals("q", model.default_q if q is None else q))
-    scene = scene_of(model, object_of(model) if object is None else object, shown)
+    scene = scene_of(model, object_of(model) if object is None else object, shown, backend=backend)
     low, high = scene.window(shown)
     width, height = high - low
     wide, tall = _INCHES

@@ -1,0 +1,53 @@
+"""Colours of geometries in pictures: the file's, or those of what a body is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qdsim.description import Geom
+from qdsim.planning.drawing.planar import LIMBS, OBJECT
+
+__all__ = ["GROUND", "colour_of", "is_visual", "says_colour"]
+
+GROUND = "#DDE2E6"
+
+_UNSAID = (0.5, 0.5, 0.5)
+"""MuJoCo's colour of geometries that have none of their own."""
+
+
+def is_visual(geom: Geom, paired: set[str]) -> bool:
+    """Whether a geometry is there to be seen only: nothing can touch it.
+
+    Args:
+        geom: the geometry.
+        paired: names of the geometries in pairs of the file.
+    """
+    return not (geom.contype or geom.conaffinity or geom.name in paired)
+
+
+def says_colour(geom: Geom) -> bool:
+    """Whether the file gives a geometry a colour."""
+    return geom.rgba is not None and tuple(geom.rgba[:3]) != _UNSAID
+
+
+def colour_of(
+    geom: Geom, kind: Sequence[str], limb: Mapping[int, int], body: int
+) -> tuple[float, float, float, float]:
+    """Red, green, blue and opacity, 0 to 1.
+
+    Args:
+        geom: the geometry.
+        kind: "robot", "object" or "world" of every body.
+        limb: number of the finger of each of the robot's bodies.
+        body: the geometry's.
+    """
+    if says_colour(geom):
+        red, green, blue, alpha = (min(max(float(c), 0.0), 1.0) for c in geom.rgba)
+        return red, green, blue, alpha
+    colour = GROUND
+    if kind[body] == "object":
+        colour = OBJECT
+    elif kind[body] == "robot":
+        colour = LIMBS[limb.get(body, 0) % len(LIMBS)]
+    red, green, blue = (int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5))
+    return red, green, blue, 1.0

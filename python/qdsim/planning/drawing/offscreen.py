@@ -1,0 +1,147 @@
+"""MuJoCo's renderer without a window, where the machine has OpenGL."""
+
+from __future__ import annotations
+
+import functools
+import os
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.array_type import Array
+
+__all__ = ["Offscreen", "is_available"]
+
+_FINER = 2
+"""Pixels of the renderer beside those of the picture, either way: edges are smooth, those of the masks too."""
+
+_SWITCHED_OFF = ("disable", "disabled", "off", "false", "0")
+"""What MUJOCO_GL may say against OpenGL."""
+
+_SIDE_MOST = 2000
+"""Pixels of the renderer, either way."""
+
+
+def _context_class() -> Any:
+    """How an OpenGL context is made here: as MUJOCO_GL says, in a window's system, else EGL or OSMesa."""
+    asked = os.environ.get("MUJOCO_GL", "").lower()
+    if asked in _SWITCHED_OFF:
+        raise ImportError(f"MUJOCO_GL is {asked!r}")
+    if asked or os.environ.get("DISPLAY"):
+        return import_module("mujoco").GLContext
+    errors: list[Exception] = []
+    for name in ("egl", "osmesa"):
+        try:
+            return import_module(f"mujoco.{name}").GLContext
+        except Exception as error:  # what is missing says so in many ways
+            errors.append(error)
+    raise ImportError(f"no OpenGL without a display: {'; '.join(map(str, errors))}")
+
+
+@functools.cache
+def is_available() -> bool:
+    """Whether OpenGL works here: one pixel is drawn."""
+    try:
+        mujoco = import_module("mujoco")
+        model = mujoco.MjModel.from_xml_string("<mujoco/>")
+        with Offscreen(model, 2, 2) as screen:
+            screen.image(np.zeros(3), 0.0, 0.0, 1.0)
+    except Exception:  # drivers fail in many ways, and there is another way to draw
+        return False
+    return True
+
+
+class Offscreen:
+    """Images of a compiled model at rest; ``with`` or :meth:`close` gives the graphics memory back.
+
+    Args:
+        model: an ``MjModel``; how it is seen is written into it.
+        width, height: pixels of an image; smaller ones of the same shape come where the renderer has no room.
+    """
+
+    def __init__(self, model: Any, width: int, height: int) -> None:
+        self._mujoco: Any = import_module("mujoco")
+        less = min(1.0, _SIDE_MOST / (_FINER * max(width, height)))
+        self._size = tuple(max(1, int(less * side)) * _FINER for side in (width, height))
+        model.vis.global_.offwidth, model.vis.global_.offheight = self._size
+        model.vis.global_.orthographic = 1
+        model.vis.quality.offsamples = 0  # finer pixels do their work
+        self.model = model
+        self.data = self._mujoco.MjData(model)
+        self._gl = _context_class()(*self._size)
+        self._gl.make_current()
+        scale = self._mujoco.mjtFontScale.mjFONTSCALE_100
+        self._context = self._mujoco.MjrContext(model, scale.value)
+        self._scene = self._mujoco.MjvScene(model, maxgeom=4 * model.ngeom + 100)
+        self._option = self._mujoco.MjvOption()
+
+    def __enter__(self) -> Offscreen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the graphics memory back."""
+        self._gl.make_current()
+        self._context.free()
+        self._gl.free()
+
+    def image(
+        self,
+        centre: Array,
+        azimuth: float,
+        elevation: float,
+        tall: float,
+        groups: tuple[int, ...] = (0,),
+    ) -> npt.NDArray[np.float64]:
+        """An image ``(height, width, 4)``, 0 to 1, in parallel projection; what is not covered is transparent.
+
+        Args:
+            centre: ``(3,)`` m, in the middle of the image.
+            azimuth, elevation: degrees, from where it is seen.
+            tall: m from the lower edge to the upper one.
+            groups: of the geometries that are shown.
+        """
+        mujoco = self._mujoco
+        self.model.vis.global_.fovy = tall
+        self._option.geomgroup[:] = [group in groups for group in range(6)]
+        camera = mujoco.MjvCamera()
+        camera.lookat[:] = centre
+        camera.distance = 4.0 * self.model.stat.extent
+        camera.azimuth, camera.elevation = azimuth + 180.0, -elevation
+        self._gl.make_current()
+        mujoco.mj_forward(self.model, self.data)
+        everything = mujoco.mjtCatBit.mjCAT_ALL
+        mujoco.mjv_updateScene(
+            self.model, self.data, self._option, None, camera, everything, self._scene
+        )
+        colours = self._pixels()
+        flags = self._scene.flags
+        before = flags.copy()
+        flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
+        flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 1
+        covered: npt.NDArray[np.bool_] = np.max(self._pixels(), axis=2, keepdims=True) > 0
+        flags[:] = before
+        return _coarse(colours / 255.0, covered)
+
+    def _pixels(self) -> npt.NDArray[np.uint8]:
+        mujoco = self._mujoco
+        width, height = self._size
+        pixels = np.empty((height, width, 3), dtype=np.uint8)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._context)
+        mujoco.mjr_render(mujoco.MjrRect(0, 0, width, height), self._scene, self._context)
+        mujoco.mjr_readPixels(pixels, None, mujoco.MjrRect(0, 0, width, height), self._context)
+        return pixels[::-1]
+
+
+def _coarse(colours: Array, covered: npt.NDArray[np.bool_]) -> Array:
+    """Means of tiles of pixels, of colours where something is."""
+    height, width = (side // _FINER for side in covered.shape[:2])
+    tiles = (height, _FINER, width, _FINER)
+    share = covered.reshape(*tiles, 1).mean(axis=(1, 3))
+    total = (colours * covered).reshape(*tiles, 3).mean(axis=(1, 3))
+    result: Array = np.concatenate([total / np.maximum(share, 1e-9), share], axis=2)
+    return np.clip(result, 0.0, 1.0)

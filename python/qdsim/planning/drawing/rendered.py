@@ -1,0 +1,242 @@
+"""A spatial model's configurations as MuJoCo's renderer draws them, in the views of :mod:`.spatial`."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.array_type import Array
+from qdsim.description import Geom
+from qdsim.model import Model
+from qdsim.planning.drawing.colours import colour_of, is_visual, says_colour
+from qdsim.planning.drawing.offscreen import Offscreen
+from qdsim.planning.drawing.planar import OBJECT, OBJECT_DARK, PAPER
+from qdsim.planning.drawing.spatial import SpatialScene
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["RenderedScene"]
+
+_GROUPS = {"world": 0, "object": 1, "robot": 2}
+"""Groups of geometries by what their bodies are."""
+
+_TINY = 1e-6
+"""m; geometries smaller than this are points, which are not drawn."""
+
+_GHOST = 0.3
+"""Opacity of a faint robot."""
+
+_LIGHT = np.array([-0.2, 0.2, -1.0])
+_INK = (0.2, 0.25, 0.3)
+
+
+class RenderedScene(SpatialScene):
+    """Draws as :class:`SpatialScene`, with round shapes, shadows and true occlusion: images of MuJoCo's renderer, on
+    which goal and forces are drawn. Robots look as their files draw them, planes are left out.
+
+    Args:
+        model, object, configurations, goal, azimuth, elevation: as there.
+
+    Raises:
+        ImportError: without OpenGL.
+        ValueError: as there.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        object: str,
+        configurations: npt.ArrayLike | None = None,
+        goal: npt.ArrayLike | None = None,
+        *,
+        azimuth: float | None = None,
+        elevation: float | None = None,
+    ) -> None:
+        super().__init__(model, object, configurations, goal, azimuth=azimuth, elevation=elevation)
+        towards = self.view[2]
+        self._azimuth = float(np.degrees(np.arctan2(towards[1], towards[0])))
+        self._elevation = float(np.degrees(np.arcsin(np.clip(towards[2], -1.0, 1.0))))
+        self._compiled = _compiled(self)
+        self._window = (np.zeros(2), np.ones(2))
+        self._size = (0, 0)
+        self._screen: Offscreen | None = None
+        self._free: Callable[[], Any] | None = None
+
+    def prepare(self, ax: Axes, low: Array, high: Array) -> None:
+        """Equal axes without ticks around a window."""
+        super().prepare(ax, low, high)
+        self._window = (low, high)
+
+    def draw(self, ax: Axes, q: Array, *, robot: str = "solid", alpha: float = 1.0) -> None:
+        """Draw everything; ``robot`` is "solid", "ghost" (the robot alone, faintly) or "none"."""
+        pos, rot = self.model.body_poses(q)
+        if robot == "ghost":
+            self.draw_robot(ax, pos, rot, ghost=True, alpha=alpha)
+            return
+        kinds = (
+            ["world", "object", "robot"]
+            if robot != "none" and alpha >= 1.0
+            else ["world", "object"]
+        )
+        self._show(ax, pos, rot, kinds, 1.0, zorder=2)
+        if robot != "none" and alpha < 1.0:
+            self.draw_robot(ax, pos, rot, ghost=False, alpha=alpha)
+
+    def draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
+        """Draw the robot alone, at poses of its bodies."""
+        share = alpha * (_GHOST if ghost else 1.0)
+        self._show(ax, pos, rot, ["robot"], share, zorder=1 if ghost else 3)
+
+    def _show(
+        self, ax: Axes, pos: Array, rot: Array, kinds: list[str], alpha: float, zorder: float
+    ) -> None:
+        low, high = self._window
+        wide, tall = (round(float(side)) for side in ax.get_window_extent().size)
+        centre = np.array([*(0.5 * (low + high)), float(np.mean(pos @ self.view[2]))]) @ self.view
+        screen = self._screen_of(wide, tall)
+        for b, (place, turn) in enumerate(zip(pos, rot)):
+            screen.data.mocap_pos[b] = place
+            import_module("mujoco").mju_mat2Quat(screen.data.mocap_quat[b], turn.ravel())
+        # Shadows are as fine as what they are asked for is small.
+        screen.model.stat.extent = 1.5 * float((high - low).max())
+        screen.model.light_pos[0] = centre - screen.model.stat.extent * _LIGHT
+        groups = tuple(_GROUPS[kind] for kind in kinds)
+        image = screen.image(centre, self._azimuth, self._elevation, float((high - low)[1]), groups)
+        image[:, :, 3] *= alpha
+        ax.imshow(
+            image,
+            extent=(low[0], high[0], low[1], high[1]),
+            zorder=zorder,
+            interpolation="antialiased",
+        )
+        super().prepare(ax, low, high)
+
+    def _screen_of(self, wide: int, tall: int) -> Offscreen:
+        """One for images of a size: an OpenGL context takes longer than a picture."""
+        if self._screen is None or self._size != (wide, tall):
+            if self._free is not None:
+                self._free()
+            self._screen, self._size = Offscreen(self._compiled, wide, tall), (wide, tall)
+            self._free = weakref.finalize(self, self._screen.close)
+        return self._screen
+
+
+def _compiled(scene: SpatialScene) -> Any:
+    """The model's geometries on mocap bodies, one for each of its bodies, as an ``MjModel``."""
+    mujoco: Any = import_module("mujoco")
+    model = scene.model
+    spec = mujoco.MjSpec()
+    spec.compiler.discardvisual = False
+    _light(spec)
+    _paint(spec, mujoco)
+    for mesh in model.description.meshes:
+        faces = mesh.faces if len(mesh.faces) else mesh.hull_faces
+        spec.add_mesh(
+            name=mesh.name,
+            uservert=np.asarray(mesh.vertices, dtype=np.float64).ravel().tolist(),
+            userface=np.asarray(faces, dtype=np.int32).ravel().tolist(),
+            inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
+        )
+    paired = {n for pair in model.description.pairs for n in (pair.geom_a, pair.geom_b)}
+    bars = _bars(scene)
+    index = 0
+    for b, body in enumerate(model.description.bodies):
+        place = spec.worldbody.add_body(name=f"body {b}", mocap=True)
+        seen = any(is_visual(geom, paired) for geom in body.geoms)
+        for geom in body.geoms:
+            size = np.asarray(model.parameters.geom_size[index])
+            index += 1
+            if not seen or is_visual(geom, paired):
+                _add(
+                    place,
+                    mujoco,
+                    geom,
+                    size,
+                    colour_of(geom, scene.kind, scene.limb, b),
+                    scene.kind[b],
+                )
+        for end in [] if seen else bars.get(b, []):
+            place.add_geom(
+                type=mujoco.mjtGeom.mjGEOM_CAPSULE,
+                fromto=[0.0, 0.0, 0.0, *end],
+                size=[0.5 * scene.width, 0.0, 0.0],
+                rgba=[*_INK, 1.0],
+                group=_GROUPS["robot"],
+                contype=0,
+                conaffinity=0,
+                mass=0.0,
+            )
+    return spec.compile()
+
+
+def _bars(scene: SpatialScene) -> dict[int, list[list[float]]]:
+    """Where a robot's next bodies are in the frame of each: shapes alone do not look like fingers."""
+    pos, rot = scene.model.body_poses(scene.model.default_q)
+    result: dict[int, list[list[float]]] = {}
+    for child, parent in scene.links:
+        end = rot[parent].T @ (pos[child] - pos[parent])
+        if np.linalg.norm(end) > _TINY:
+            result.setdefault(parent, []).append([float(c) for c in end])
+    return result
+
+
+def _light(spec: Any) -> None:
+    """Bright from all sides, one light from above with soft shadows."""
+    spec.visual.headlight.ambient = [0.45, 0.45, 0.45]
+    spec.visual.headlight.diffuse = [0.45, 0.45, 0.45]
+    spec.visual.headlight.specular = [0.1, 0.1, 0.1]
+    spec.visual.quality.shadowsize = 4096
+    spec.worldbody.add_light(
+        type=import_module("mujoco").mjtLightType.mjLIGHT_DIRECTIONAL,
+        dir=_LIGHT.tolist(),
+        diffuse=[0.3, 0.3, 0.3],
+    )
+
+
+def _paint(spec: Any, mujoco: Any) -> None:
+    """The paper behind everything, and two colours for the object, so that turns of a ball are seen."""
+    texture = mujoco.mjtTexture
+    builtin = mujoco.mjtBuiltin
+    paper, light, dark = (
+        [int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5)]
+        for colour in (PAPER, OBJECT, OBJECT_DARK)
+    )
+    spec.add_texture(
+        name="paper", type=texture.mjTEXTURE_SKYBOX, builtin=builtin.mjBUILTIN_FLAT,
+        rgb1=paper, rgb2=paper, width=16, height=16,
+    )  # fmt: skip
+    spec.add_texture(
+        name="two", type=texture.mjTEXTURE_CUBE, builtin=builtin.mjBUILTIN_CHECKER,
+        rgb1=light, rgb2=dark, width=64, height=64,
+    )  # fmt: skip
+    material = spec.add_material(name="two")
+    material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = "two"
+
+
+def _add(
+    place: Any, mujoco: Any, geom: Geom, size: Array, rgba: tuple[float, ...], kind: str
+) -> None:
+    if geom.type in ("plane", "cloud") or (geom.type != "mesh" and size[0] <= _TINY):
+        return
+    added = place.add_geom(
+        type=getattr(mujoco.mjtGeom, f"mjGEOM_{geom.type.upper()}"),
+        pos=list(geom.pos),
+        quat=list(geom.quat),
+        size=[float(s) for s in size],
+        rgba=list(rgba),
+        group=_GROUPS[kind],
+        contype=0,
+        conaffinity=0,
+        mass=0.0,
+    )
+    if geom.type == "mesh":
+        added.meshname = geom.mesh
+    if kind == "object" and not says_colour(geom):
+        added.material = "two"
+        added.rgba = [1.0, 1.0, 1.0, 1.0]

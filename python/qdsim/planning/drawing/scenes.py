@@ -1,0 +1,65 @@
+"""Which scene draws a model: flat, in space with Matplotlib, or in space with MuJoCo's renderer."""
+
+from __future__ import annotations
+
+import numpy.typing as npt
+
+from qdsim.arguments import instance, one_of
+from qdsim.model import Model
+from qdsim.planning.drawing.offscreen import is_available
+from qdsim.planning.drawing.planar import PlanarScene, is_flat
+from qdsim.planning.drawing.rendered import RenderedScene
+from qdsim.planning.drawing.spatial import SpatialScene
+
+__all__ = ["BACKENDS", "scene_of"]
+
+BACKENDS = ("matplotlib", "mujoco")
+
+
+def scene_of(
+    model: Model,
+    object: str,
+    configurations: npt.ArrayLike | None = None,
+    goal: npt.ArrayLike | None = None,
+    *,
+    backend: str | None = None,
+) -> PlanarScene | SpatialScene:
+    """What draws a model: flat pictures where all joints move in one plane, else views in space.
+
+    Flat pictures know discs, and the object's boxes; planar models of other shapes are seen from near the
+    plane's normal.
+
+    Args:
+        model: the model.
+        object: body of the manipulated object.
+        configurations, goal: what is to be seen, as for :class:`SpatialScene`.
+        backend: of views in space, "mujoco" (its renderer, which needs OpenGL) or "matplotlib"; None: the first
+            where it works.
+
+    Raises:
+        ImportError: for "mujoco" without OpenGL.
+    """
+    instance("model", model, Model)
+    instance("object", object, str)
+    backend = None if backend is None else one_of("backend", backend, BACKENDS)
+    normal = model.planar_normal
+    if normal is not None and is_flat(model, object):
+        return PlanarScene(model, object)
+    views = _views(backend)
+    if normal is None:
+        return views(model, object, configurations, goal)
+    x, y, z = (abs(float(c)) for c in normal)
+    azimuth = 0.0 if x > max(y, z) else -90.0
+    return views(model, object, azimuth=azimuth, elevation=60.0 if z > max(x, y) else 25.0)
+
+
+def _views(backend: str | None) -> type[SpatialScene]:
+    if backend == "matplotlib":
+        return SpatialScene
+    if not is_available():
+        if backend == "mujoco":
+            raise ImportError(
+                "backend: MuJoCo's renderer finds no OpenGL (Debian: libegl1 or libosmesa6)"
+            )
+        return SpatialScene
+    return RenderedScene
