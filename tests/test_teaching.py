@@ -16,7 +16,8 @@ from qdsim.data import demonstrations
 from qdsim.envs import Policy, deploy, published
 from qdsim.envs.deployment import _push
 from qdsim.envs.rules import Rules
-from qdsim.planning.execution.plant import Plant, TransferOptions, second_order
+from qdsim.planning.execution.plant import Plant, second_order
+from qdsim.planning.execution.transfer_options import TransferOptions
 
 NAME = "qdsim/PlanarPushing-v0"
 

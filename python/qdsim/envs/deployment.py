@@ -18,7 +18,8 @@ from qdsim.array_type import Array
 from qdsim.envs.moves import Moved
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.rules import Rules
-from qdsim.planning.execution.plant import Plant, TransferOptions, second_order
+from qdsim.planning.execution.plant import Plant, second_order
+from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.task.task import Task
 
 __all__ = ["Deployed", "deploy"]

@@ -1,4 +1,4 @@
-"""One run through a plan in MuJoCo: the robot from grasp to grasp, a segment's commands, what is measured of it."""
+"""One run through a plan in a simulator: the robot from grasp to grasp, a segment's commands, what is measured of it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qdsim.array_type import Array
+from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
 from qdsim.planning.execution.loops.loop import Commands, Loop, Outcome, Record, T, ramp
-from qdsim.planning.execution.plant import Plant, TransferOptions
+from qdsim.planning.execution.own_plant import OwnPlant
+from qdsim.planning.execution.plant import Plant
 from qdsim.planning.execution.schedule import Schedule
+from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.execution.world import World
 from qdsim.planning.grasps.placing import placed, shifted
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.plans.plan import Plan
@@ -79,7 +83,7 @@ class Execution:
     Args:
         plan: the plan.
         model: its model.
-        mj: the same in MuJoCo.
+        simulator: the same in MuJoCo, or options of the own second-order step.
         options: speed, time step, how segments are joined.
 
     Attributes:
@@ -93,18 +97,20 @@ class Execution:
     loop: Loop
 
     def __init__(
-        self, plan: Plan, model: Model, mj: mujoco.MjModel, options: TransferOptions
+        self,
+        plan: Plan,
+        model: Model,
+        simulator: mujoco.MjModel | DynamicOptions,
+        options: TransferOptions,
     ) -> None:
         self.plan, self.model, self.options = plan, model, options
         self.space = ObjectSpace(model, plan.object)
-        self.plant = Plant(
-            model,
-            self.space,
-            mj,
-            options,
-            compensated=not plan.options.gravity_on_actuated,
-            bounds=plan.bounds(model),
-        )
+        compensated, bounds = not plan.options.gravity_on_actuated, plan.bounds(model)
+        self.plant: World
+        if isinstance(simulator, DynamicOptions):
+            self.plant = OwnPlant(model, self.space, simulator, options, compensated, bounds)
+        else:
+            self.plant = Plant(model, self.space, simulator, options, compensated, bounds)
         self.rng = np.random.default_rng(options.seed)
         self.last_q: Array | None = None
         self._last_u: Array | None = None

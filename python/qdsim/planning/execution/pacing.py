@@ -15,7 +15,8 @@ import numpy as np
 
 from qdsim.arguments import instance, integer
 from qdsim.model import Model
-from qdsim.planning.execution.plant import TransferOptions, lies_on_a_plane
+from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.execution.world import lies_on_a_plane
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.search.rrt import rrt

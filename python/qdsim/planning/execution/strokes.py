@@ -17,8 +17,8 @@ from qdsim._core import SolverError
 from qdsim.arguments import fields, generator_of, instance, integer, number
 from qdsim.array_type import Array
 from qdsim.planning.execution.grip import Grip, GripOptions
-from qdsim.planning.execution.plant import TransferOptions
 from qdsim.planning.execution.schedule import Schedule
+from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.plans.plan import Plan, plan_for
 from qdsim.planning.plans.segment import Segment
 from qdsim.planning.task.task import Task

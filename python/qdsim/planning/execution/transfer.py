@@ -1,4 +1,4 @@
-"""Plans outside of the model they were made with: execution in MuJoCo at small steps (CQDC §IX).
+"""Plans outside of the model they were made with: execution in a simulator at small steps (CQDC §IX).
 
 The second-order simulator gets the same bodies, shapes, frictions and stiffnesses. The robot is held by
 its joint springs, critically damped, with gravity compensated, and gets the commands of the plan
@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from qdsim.arguments import flag, instance
+from qdsim.arguments import flag, instance, one_of
+from qdsim.dynamics import DynamicOptions
 from qdsim.model import Model
 from qdsim.planning.execution.execution import Execution, SegmentTransfer
 from qdsim.planning.execution.loops.tracking import Controller
-from qdsim.planning.execution.plant import TransferOptions, second_order
+from qdsim.planning.execution.own_plant import judging_options
+from qdsim.planning.execution.plant import second_order
 from qdsim.planning.execution.strokes import GaitOptions
+from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.execution.ways import way_of
 from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.task.rrt_options import RRTOptions
@@ -111,11 +114,11 @@ def transfer(
     options: TransferOptions | None = None,
     *,
     controller: Controller | Loop | None = None,
-    simulator: mujoco.MjModel | None = None,
+    simulator: mujoco.MjModel | Literal["mujoco", "qdsim"] | DynamicOptions | None = None,
     planner: RRTOptions | GaitOptions | None = None,
     progress: bool = False,
 ) -> Transfer:
-    """Execute a plan in MuJoCo and compare (CQDC §IX).
+    """Execute a plan in a second-order simulator, MuJoCo or the package's own, and compare (CQDC §IX).
 
     Args:
         plan: the plan.
@@ -133,8 +136,10 @@ def transfer(
             (:class:`StrokePlanner`) from where the object is, without a break from the task's start on: the
             fingers close, move the object, let it rest, and go to the next grasp through the simulated world.
             Or a function of your own.
-        simulator: a MuJoCo model with the same layout, e.g. with other masses or frictions; None makes one
-            with :func:`second_order`.
+        simulator: None or ``"mujoco"``: MuJoCo, with the model of :func:`second_order`; or a MuJoCo model with the same
+            layout, e.g. with other masses or frictions. ``"qdsim"``: the package's own second-order step, with rigid
+            contacts and no limit to how stiff they are, whatever ``options.contacts`` says; or `DynamicOptions` of it,
+            of which h is ``options.timestep``. The report is the same.
         planner: of new plans; None: the task's own settings. With ``"gait"``: of strokes (``GaitOptions``);
             with ``"grip"`` only its grip counts.
         progress: show a bar that counts segments, with the object's distance to the goal (needs tqdm; without it
@@ -145,6 +150,7 @@ def transfer(
 
     Raises:
         TypeError, ValueError: for arguments that do not fit each other.
+        SolverError: of a step of the package's own simulator.
     """
     instance("plan", plan, Plan)
     instance("options", options, TransferOptions, or_none=True)
@@ -155,8 +161,7 @@ def transfer(
     instance("planner", planner, way.planner, or_none=True)
     own = model_of(plan, model)
     given = dataclasses.replace(options or TransferOptions(), **way.options)
-    mj = _simulator(own, plan, given, simulator)
-    execution = Execution(plan, own, mj, given)
+    execution = Execution(plan, own, _simulator(own, plan, given, simulator), given)
     execution.loop = way.loop(execution, planner)
     total = len(plan.segments) if way.counts else None
     with progress_bar(flag("progress", progress), total, plan.task, "segments") as execution.show:
@@ -165,13 +170,19 @@ def transfer(
 
 
 def _simulator(
-    model: Model, plan: Plan, options: TransferOptions, given: mujoco.MjModel | None
-) -> mujoco.MjModel:
-    """The model in MuJoCo, given or made."""
+    model: Model, plan: Plan, options: TransferOptions, given: object
+) -> mujoco.MjModel | DynamicOptions:
+    """The model in MuJoCo, given or made, or how the own step steps it."""
+    if isinstance(given, DynamicOptions):
+        return judging_options(options, given)
+    if isinstance(given, str):
+        if one_of("simulator", given, ("mujoco", "qdsim")) == "qdsim":
+            return judging_options(options, None)
+        given = None
     import mujoco
 
-    instance("simulator", given, mujoco.MjModel, or_none=True)
-    mj = second_order(model, plan.object, options) if given is None else given
+    known = instance("simulator", given, mujoco.MjModel, or_none=True)
+    mj = second_order(model, plan.object, options) if known is None else known
     if (mj.nq, mj.nv, mj.nu) != (model.nq, model.nv, model.nu):
         raise ValueError(
             f"simulator: has nq, nv, nu = {mj.nq}, {mj.nv}, {mj.nu}, the model "

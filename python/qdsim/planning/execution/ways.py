@@ -17,9 +17,9 @@ from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.loop import Loop
 from qdsim.planning.execution.loops.stabilizer import Stabilizer
 from qdsim.planning.execution.loops.tracking import Controlled, Controller, Function, Open
-from qdsim.planning.execution.plant import TransferOptions
 from qdsim.planning.execution.renewing import with_new_plans
 from qdsim.planning.execution.strokes import GaitOptions, StrokePlanner
+from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.task.rrt_options import RRTOptions
 from qdsim.planning.task.task import Task
 

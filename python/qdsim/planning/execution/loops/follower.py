@@ -8,8 +8,9 @@ from qdsim.arguments import spread
 from qdsim.array_type import Array
 from qdsim.model import Model
 from qdsim.planning.execution.pacing import matched_epsilon, step_lengths
-from qdsim.planning.execution.plant import Plant, TransferOptions, lies_on_a_plane
 from qdsim.planning.execution.schedule import Schedule
+from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.execution.world import World, lies_on_a_plane
 from qdsim.planning.plans.plan import Plan
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
@@ -31,7 +32,7 @@ GAIN = 0.1
 """Of the errors' sum, per control period."""
 
 
-def follower_of(plan: Plan, plant: Plant, options: TransferOptions) -> Follower:
+def follower_of(plan: Plan, plant: World, options: TransferOptions) -> Follower:
     """The follower of a plan in its world, with the springs bounded by what they may press with."""
     model = plant.model
     task = follow_task(plan, model, options, _drift(plan, model, options))

@@ -9,9 +9,9 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.planning.execution.loops.hand import Hand
 from qdsim.planning.execution.loops.loop import Commands, Outcome, Record
-from qdsim.planning.execution.plant import TransferOptions
 from qdsim.planning.execution.schedule import Schedule
 from qdsim.planning.execution.strokes import Stroke, StrokePlanner
+from qdsim.planning.execution.transfer_options import TransferOptions
 
 __all__ = ["Attempt", "gaiting"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from qdsim.array_type import Array
 from qdsim.planning.execution.grip import Grip
 from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, World
-from qdsim.planning.execution.plant import TransferOptions
 from qdsim.planning.execution.schedule import Schedule
+from qdsim.planning.execution.transfer_options import TransferOptions
 from qdsim.planning.grasps.placing import placed
 from qdsim.planning.motion.motion import Motion, MotionError, connect
 from qdsim.planning.task.motion_options import MotionOptions

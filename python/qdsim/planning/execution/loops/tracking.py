@@ -10,8 +10,8 @@ import numpy as np
 from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.planning.execution.loops.loop import Commands, Outcome, Record, World
-from qdsim.planning.execution.plant import TransferOptions
 from qdsim.planning.execution.schedule import Schedule
+from qdsim.planning.execution.transfer_options import TransferOptions
 
 __all__ = ["Controlled", "Controller", "Open", "Planner"]
 

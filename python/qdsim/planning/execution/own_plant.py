@@ -1,0 +1,133 @@
+"""Plans in the package's own second-order step: rigid contacts, and no other program between plan and judge."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from qdsim.arguments import spread
+from qdsim.array_type import Array
+from qdsim.dynamics import DynamicOptions, DynamicStep, step_dynamic
+from qdsim.model import Model
+from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.execution.world import World, damping_of
+from qdsim.planning.task.robot import GRAVITY, mass_metric
+from qdsim.planning.task.space import ObjectSpace
+
+__all__ = ["OwnPlant", "judging_options"]
+
+MARGIN = 0.02  # m: nothing moves that far in a time step, and pairs beyond it are found if it does
+TRIES = 3
+"""Steps in which the support's friction may find out what contacts do to the object in the same time step,"""
+SHARE = 0.02
+"""unless it knows them to this share of what it can hold."""
+RECOVERY = 0.1  # m/s, at which what overlaps in the beginning parts
+
+
+def judging_options(options: TransferOptions, given: DynamicOptions | None) -> DynamicOptions:
+    """Those that an execution steps with: given ones at the execution's time step, or its own."""
+    own = given or DynamicOptions(margin=MARGIN, recovery_speed=RECOVERY, infeasible="soften")
+    return own.replace(h=options.timestep)
+
+
+class OwnPlant(World):
+    """The model itself, stepped by `step_dynamic`.
+
+    The support's friction stops what the object's momentum and the contact forces would make of it, as far as it can. It
+    knows the contact forces of the step before; where they change, the step is taken again.
+
+    Args:
+        model, space, options, compensated, bounds: as in ``World``.
+        dynamics: of the step.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        space: ObjectSpace,
+        dynamics: DynamicOptions,
+        options: TransferOptions,
+        compensated: bool,
+        bounds: tuple[Array, Array] | None = None,
+    ) -> None:
+        damping = _own_damping(model) + damping_of(model, space, options)
+        super().__init__(model, space, options, damping, compensated, bounds)
+        self._moved = _with_dampers(model, damping, options)
+        self._options = dynamics.replace(gravity_on_actuated=not compensated)
+        self._mass = mass_metric(model)[space.v]
+        self._reach = options.support_friction * GRAVITY * dynamics.h
+        self._tau = np.zeros(model.nv)
+        self._pushed = np.zeros(len(self._mass))
+        self._q, self._v = np.array(model.default_q), np.zeros(model.nv)
+        self._last: DynamicStep | None = None
+
+    @property
+    def q(self) -> Array:
+        """Where everything is ``(nq,)``."""
+        return np.array(self._q)
+
+    def _place(self, q: Array) -> None:
+        self._q, self._v = np.array(q, dtype=float), np.zeros(self.model.nv)
+        self._tau[:], self._pushed[:] = 0.0, 0.0
+        self._last = None
+
+    def _step(self, u: Array) -> None:
+        before = self._v
+        for _ in range(TRIES if self.rubs else 1):
+            if self.rubs:
+                self._rub(before)
+            step = step_dynamic(
+                self._moved, self._q, before, u, self._options, tau=self._tau, warm_start=self._last
+            )
+            if not self.rubs or self._agrees(step.v_next - before):
+                break
+        self._q, self._v, self._last = step.q_next, step.v_next, step
+
+    def _rub(self, v: Array) -> None:
+        """Let the support's friction act on what momentum and contacts would make of the object."""
+        own, h = self._object, self._options.h
+        self._tau[own] = -self._stopping(self._mass * v[own] + h * self._pushed) / h
+
+    def _agrees(self, change: Array) -> bool:
+        """Take what contacts did to the object; whether friction knew it."""
+        own, h = self._object, self._options.h
+        pushed = self._mass * change[own] / h - self._tau[own]
+        known = np.abs(pushed - self._pushed).max() <= SHARE * np.abs(self._friction).max()
+        self._pushed = pushed
+        return bool(known)
+
+    def _stopping(self, momentum: Array) -> Array:
+        """What friction takes from a momentum in a step: along it, in the metric of the masses."""
+        speed = math.sqrt(float(np.sum(momentum**2 / self._mass)) / self._mass_of_slides)  # in m/s
+        return momentum * min(1.0, self._reach / max(speed, 1e-300))
+
+    @property
+    def _mass_of_slides(self) -> float:
+        return float((self._mass / self._per_mass).max())
+
+
+def _own_damping(model: Model) -> Array:
+    """``(nv,)`` of the model's joints."""
+    damping = np.zeros(model.nv)
+    for name, value in zip(model.joint_names, model.parameters.joint_damping):
+        damping[model.slice_v(name)] = value
+    return damping
+
+
+def _with_dampers(model: Model, damping: Array, options: TransferOptions) -> Model:
+    """The model with these dampers in its joints, and actuators that pull no harder than they may."""
+    per_joint = []
+    for name in model.joint_names:
+        own = damping[model.slice_v(name)]
+        if np.ptp(own) > 0.0:
+            raise ValueError(
+                f"object_damping: with simulator='qdsim' one number for all of joint {name!r}, got {own}"
+            )
+        per_joint.append(own[0])
+    changes: dict[str, Any] = {"joint_damping": np.array(per_joint)}
+    if options.force is not None:
+        limit = spread("force", options.force, model.nu)
+        changes["actuator_force_range"] = np.column_stack((-limit, limit))
+    return model.with_parameters(**changes)

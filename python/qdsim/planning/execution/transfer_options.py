@@ -1,0 +1,80 @@
+"""How a plan is executed: options of every world and way."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+from qdsim.arguments import fields, flag, integer, number, numbers, one_of
+
+__all__ = ["TransferOptions"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TransferOptions:
+    """How a plan is executed.
+
+    Attributes:
+        speed: commands move by at most this Euclidean norm a second (rad/s, m/s): CQDC's simulations had
+            0.1, its hardware 0.05 and 0.4.
+        timestep: of the second-order simulator, s.
+        control_period: of a controller, s.
+        settle: s that the last command is held at the end of every segment.
+        damping_ratio: of the joint springs; 1 is critical.
+        support_friction: coefficient of the friction between an object and the plane it lies on, where gravity
+            does not act along the object's slides (planar systems seen from above), whose plane is not part
+            of the model. The object then slides along the mass matrix's ellipsoid of friction: pushed by
+            forces ``f`` it moves along ``M^-1 f``, as in the quasi-dynamic model, and needs
+            ``support_friction m g`` for that. Without effect on other objects.
+        object_damping: viscous resistance of the object's coordinates, N s/m and Nm s/rad; a number for all or one
+            for each. (Of the published planar systems the box that is pushed has 100 for each, others none.)
+        carry_on: True: the object goes from segment to segment as it is, as in an execution; False: every segment
+            begins as planned, as CQDC measures.
+        motions: where the object carries on, the robot goes from grasp to grasp as a robot does: it lets the
+            springs go, follows a collision-free motion planned from where everything is, and may touch the object on
+            the way. Where there is no such motion, or with False, it is set to the next grasp.
+        shift_grasps: where the object carries on, grasps and commands are moved with the object from where
+            it was planned to where it is.
+        contacts: ``"stiff"``: time constant of four time steps (2 ms at least), elliptic cones, friction ten times as
+            stiff as normals. ``"soft"``: the same with MuJoCo's 20 ms, so that fingers sink into objects by up to a
+            millimetre.
+            ``"default"``: as MuJoCo has them unless told otherwise, with pyramids and friction no stiffer than
+            normals besides; there whatever is held creeps, by millimetres a second.
+        force: N or Nm at the joint, what an actuator pulls with at most, one number or one per actuator; None: any.
+        press: springs of a robot that follows a plan by iMPC press with at most so many times the object's weight;
+            None: 8 where it lies on a plane that is not part of the model, else 2.
+        position_noise, rotation_noise: standard deviations of where the object begins with respect to the plan,
+            m and rad; of every segment that begins as planned.
+        seed: of this noise, and of plans that are made on the way.
+    """
+
+    speed: float = 0.1
+    timestep: float = 5e-4
+    control_period: float = 0.05
+    settle: float = 0.5
+    damping_ratio: float = 1.0
+    support_friction: float = 0.5
+    object_damping: float | tuple[float, ...] = 0.0
+    contacts: Literal["stiff", "soft", "default"] = "stiff"
+    force: float | tuple[float, ...] | None = None
+    carry_on: bool = False
+    motions: bool = True
+    shift_grasps: bool = True
+    press: float | None = None
+    position_noise: float = 0.0
+    rotation_noise: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        fields(self, number, "speed", "timestep", "control_period", "damping_ratio", above=0)
+        fields(self, number, "press", above=0, or_none=True)
+        fields(self, one_of, "contacts", allowed=("stiff", "soft", "default"))
+        fields(self, numbers, "force", per="actuator", above=0, or_none=True)
+        fields(
+            self, number, "settle", "support_friction", "position_noise", "rotation_noise", least=0
+        )
+        fields(self, numbers, "object_damping", per="coordinate", least=0)
+        fields(self, integer, "seed", least=0)
+        fields(self, flag, "carry_on", "motions", "shift_grasps")
+        if self.control_period < self.timestep:
+            raise ValueError("control_period: shorter than timestep")

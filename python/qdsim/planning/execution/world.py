@@ -1,0 +1,148 @@
+"""What a world is in which plans are executed: where everything is, and a time step with a command."""
+
+from __future__ import annotations
+
+import abc
+import math
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.model import Model
+from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.task.robot import GRAVITY, command_range, mass_metric
+from qdsim.planning.task.space import ObjectSpace, as_slice
+
+__all__ = ["World", "damping_of", "lies_on_a_plane"]
+
+LOOK = 0.01
+"""s, how often to look whether the object is still there,"""
+FAR = 2.0
+"""and how far away from its way, times how far the robot's parts are from it at most on that, it is lost."""
+
+
+class World(abc.ABC):
+    """A model in motion, with the robot's gravity compensated and the object's support.
+
+    Args:
+        model: the model.
+        space: the object's coordinates.
+        options: friction of the support.
+        damping: ``(nv,)`` of all coordinates, N s/m and Nm s/rad.
+        compensated: whether gravity on the robot is compensated.
+        bounds: ``(nu,)`` lower and upper ones of the commands.
+
+    Attributes:
+        rubs: whether the object's support has friction.
+        supported: whether the object lies on a plane that is not part of the model.
+        lag: ``(nu,)`` s, how far a command has to be ahead, times its rate, for what the joints' damping holds back.
+        lost: whether the object has left what is watched. Time stands still then: nothing brings it back.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        space: ObjectSpace,
+        options: TransferOptions,
+        damping: Array,
+        compensated: bool,
+        bounds: tuple[Array, Array] | None = None,
+    ) -> None:
+        self.model, self.space = model, space
+        self.held = np.asarray(model.actuated_v)
+        # Neighbouring entries are views, which cost nothing.
+        self._held, self._object = as_slice(self.held), as_slice(space.v)
+        self.compensated = compensated
+        self._lower, self._upper = command_range(model) if bounds is None else bounds
+        stiffness = np.asarray(model.parameters.actuator_stiffness)
+        self.lag = np.asarray(damping[self.held] / stiffness)
+        mass = mass_metric(model)[space.v]
+        slides = mass[~space.rotation]
+        self.supported = lies_on_a_plane(model, space)
+        self._friction = options.support_friction * GRAVITY * mass * self.supported
+        self.rubs = bool(self._friction.any())
+        self._per_mass = mass / slides.max(initial=1e-300)
+        self.lost = False
+        self._center, self._radius = np.zeros(3), math.inf
+        self._look = max(1, round(LOOK / options.timestep))
+        self._steps = 0
+
+    @property
+    @abc.abstractmethod
+    def q(self) -> Array:
+        """Where everything is ``(nq,)``."""
+
+    @abc.abstractmethod
+    def _place(self, q: Array) -> None:
+        """At rest in ``q``."""
+
+    @abc.abstractmethod
+    def _step(self, u: Array) -> None:
+        """A time step with a command within its bounds."""
+
+    def watch(self, configurations: Array) -> None:
+        """Call the object lost where it is far away from where it is in all ``configurations`` (n, nq).
+
+        Far is farther than any part of the robot is from it in these, twice. A door on its hinge is never lost.
+        """
+        model, body = self.model, self.space.body
+        way = np.array([model.body_pose(q, body)[0] for q in configurations])
+        self._center = 0.5 * (way.min(axis=0) + way.max(axis=0))
+        parts = sorted({int(b) for b in model.geom_body if b > 0})
+        away = [
+            np.linalg.norm(model.body_pose(q, model.body_names[b])[0] - p)
+            for q, p in zip(configurations, way)
+            for b in parts
+        ]
+        extent = float(np.linalg.norm(way - self._center, axis=1).max())
+        self._radius = extent + FAR * float(np.max(away, initial=0.0))
+
+    def reset(self, q: Array) -> None:
+        """At rest in ``q``."""
+        self._place(q)
+        self.lost = False
+
+    def support_load(self, way: Array) -> Array | None:
+        """Friction ``(size,)`` of the support on an object that moves along ``way``, N and Nm; None without one."""
+        size = float(np.sqrt(self._per_mass @ (way * way)))
+        if not self._friction.any() or size == 0.0:
+            return None
+        return np.asarray(-self._friction * way / size)
+
+    def within(self, u: Array) -> Array:
+        """A command ``(nu,)`` moved to within its bounds."""
+        return np.minimum(np.maximum(u, self._lower), self._upper)
+
+    def advance(self, u: Array) -> None:
+        """A time step with the command ``u``, as far as it is within its bounds; none where the object is lost."""
+        if self.lost:
+            return
+        self._step(self.within(u))
+        self._steps += 1
+        if self._steps % self._look == 0:
+            here = self.model.body_pose(self.q, self.space.body)[0]
+            self.lost = not float(np.linalg.norm(here - self._center)) <= self._radius
+
+
+def damping_of(model: Model, space: ObjectSpace, options: TransferOptions) -> Array:
+    """``(nv,)`` dampers that executions add to a model: ``2 ζ sqrt(k m)`` where actuators hold, and the object's."""
+    mass = mass_metric(model)
+    held = np.asarray(model.actuated_v)
+    damping = np.zeros(model.nv)
+    damping[held] = model.parameters.actuator_stiffness
+    damping = 2.0 * options.damping_ratio * np.sqrt(damping * mass)
+    damping[space.v] += options.object_damping
+    return np.asarray(damping)
+
+
+def lies_on_a_plane(model: Model, space: ObjectSpace) -> bool:
+    """Whether gravity acts along no slide of the object, so that a plane which is not part of the model bears it.
+
+    Bodies on its way have the same slides and less mass: the object's own weight is what counts.
+    """
+    slides = ~space.rotation
+    if not slides.any():
+        return False
+    columns = np.asarray(model.jacobian(model.default_q, space.body, np.zeros(3)))[:3, space.v]
+    pull = np.asarray(model.parameters.gravity) @ columns[:, slides]
+    return bool(np.all(np.abs(pull) <= 1e-9 * GRAVITY))
