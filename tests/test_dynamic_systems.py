@@ -240,6 +240,79 @@ def test_the_rod_of_painleve_stops_at_once():
         np.testing.assert_allclose(np.abs(s.v_next), wanted, atol=1e-4)
 
 
+# ---------------------------------------------------------------- Coulomb's own law
+
+
+@pytest.mark.parametrize("friction", ["cone", "pyramid"])
+@pytest.mark.parametrize("h", [0.01, 0.002])
+def test_the_block_does_not_hop_under_coulombs_law(friction, h):
+    """x = h sum of v0 - k mu g h, and the block stays on the floor: at any h."""
+    system = load_dynamic("sliding_block")
+    o = DynamicOptions(h=h, friction=friction, law="coulomb")
+    done = system.simulate(0.6, o)
+    steps = round(0.4 / h)
+    wanted = h * sum(2.0 - k * h * 5.0 for k in range(1, steps + 1))
+    assert done.q[-1, 0] == pytest.approx(wanted, abs=1e-10)
+    np.testing.assert_allclose(done.q[:, 1], 0.0, atol=1e-10)
+    np.testing.assert_allclose(done.v[-1], 0.0, atol=1e-10)
+    falling = np.maximum(2.0 - 5.0 * done.t, 0.0)
+    np.testing.assert_allclose(done.v[:, 0], falling, atol=1e-10)
+    assert len(done.events) == 1
+
+
+@pytest.mark.parametrize(("angle", "speed"), [(40, 2.0), (40, -2.0), (60, -2.0)])
+def test_the_rod_slides_on_where_coulombs_law_lets_it(angle, speed):
+    """Without a paradox the tip stays on the floor and no impulse outlives h -> 0."""
+    system = load_dynamic("painleve_rod", angle=np.radians(angle), speed=speed)
+    o = system.options.replace(law="coulomb")
+    s = step_dynamic(system.model, system.q, system.v, [], o)
+    J, W = tip_of(system)
+    push = np.array([-np.sign(speed) * 1.6, 1.0])
+    free = J @ (system.v + [0, -G * o.h, 0])
+    load = -free[1] / (W[1] @ push)
+    np.testing.assert_allclose(J @ s.v_next, free + load * W @ push, atol=1e-10)
+    assert abs(s.v_next[1]) < 0.01 and abs(s.v_next[2]) < 0.05
+
+
+def test_the_rod_of_painleve_stops_under_both_laws():
+    system = load_dynamic("painleve_rod")
+    o = system.options.replace(law="coulomb")
+    s = step_dynamic(system.model, system.q, system.v, [], o)
+    np.testing.assert_allclose(np.abs(s.v_next), (1.1395, 0.6431, 2.5722), atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_heaps_stand_under_coulombs_law_from_the_same_friction(rows):
+    least = {2: 0.2680, 3: 0.434}[rows]
+    for mu, stands in ((least + 2e-3, True), (least - 2e-3, False)):
+        system = load_dynamic("disks", rows=rows, friction=mu)
+        o = DynamicOptions(h=0.05, friction="pyramid", rays=2, law="coulomb")
+        s = step_dynamic(system.model, system.q, system.v, [], o)
+        assert (np.abs(s.v_next).max() < 1e-9) == stands
+
+
+@pytest.mark.parametrize("friction", ["cone", "pyramid"])
+def test_the_pinch_has_ten_newtons_and_no_gap_under_coulombs_law(friction):
+    """Pang and Tedrake 2021: finger force 10 N, gap 0; the ground has 20 N from 0.13 s on. The convex law has 11 and 1 mm."""
+    system = systems.load("pinch_gripper")
+    model, q = system.model, np.array(system.start.q)
+    o = system.options.replace(epsilon=1e-9, friction=friction, law="coulomb")
+    for k, u in enumerate(system.commands):
+        s = qdsim.step(model, q, u, o)
+        q = s.q_next
+        t = 0.01 * (k + 1)
+        if t < 0.0801:
+            continue
+        force = {}
+        for contact in s.contacts:
+            ends = {model.geom_names[contact["geom_a"]], model.geom_names[contact["geom_b"]]}
+            force[next(iter(ends - {"sphere"}))] = contact["force"][0]
+        assert force["left"] == pytest.approx(10.0, abs=1e-6)
+        assert force["right"] == pytest.approx(10.0, abs=1e-6)
+        assert force["ground"] == pytest.approx(min(10 + 200 * (t - 0.08), 20.0), abs=1e-5)
+        assert abs(model.collide(q, np.inf)["dist"]).max() < 1e-9
+
+
 # ---------------------------------------------------------------- the papers' inequalities
 
 
