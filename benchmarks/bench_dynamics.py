@@ -39,7 +39,7 @@ def cpu(call, rounds: int) -> float:
 def settled(grains: int, seconds: float):
     """Grains after falling for a time: the system and its state."""
     system = systems.load_dynamic("brazil_nut_3d", grains=grains)
-    o = system.options.replace(h=0.02, restitution=0.0, margin=RADIUS / 2)
+    o = system.options.replace(h=0.03, restitution=0.0, margin=RADIUS / 2)
     done = system.simulate(seconds, o, tau=None)
     return system, done.q[-1], 0.0 * done.v[-1]
 
@@ -115,7 +115,7 @@ def growth() -> None:
     print("| ---: | ---: | ---: | ---: |")
     counts, times = [], []
     for grains in GRAINS:
-        system, q, v = settled(grains, 0.3 if grains < 1000 else 0.1)
+        system, q, v = settled(grains, 0.45)
         o = system.options.replace(h=0.02, margin=RADIUS / 2)
         first = qdsim.step_dynamic(system.model, q, v, [], o)
         call = lambda m=system.model, q=q, v=v, o=o: qdsim.step_dynamic(m, q, v, [], o)  # noqa: E731
