@@ -111,6 +111,11 @@ static int contradicts(qd_status status, const qd_step_options *options) {
 /* Whether something moves without end, or anywhere. */
 static int lets_go(qd_status status) { return status == QD_UNBOUNDED || status == QD_NOT_UNIQUE; }
 
+/* Whether that may be so: where it nearly is, methods fail, too. */
+static int is_vague(qd_status status) {
+  return lets_go(status) || status == QD_NUMERICAL_TROUBLE || status == QD_ITERATION_LIMIT;
+}
+
 /* OK becomes NOT_UNIQUE, and x of UNBOUNDED is moved, where a direction is free. */
 static qd_status find_direction(const problem *p, const island *one, qd_status status,
                                 double *direction) {
@@ -136,7 +141,7 @@ static qd_status solve_island(const qd_model *model, qd_workspace *w,
                               island *one, const island_program *program, double *direction) {
   problem *p = &w->problem;
   qd_status status = solve_program(p, one, options, cone_options, program, direction);
-  if (p->resisting && lets_go(status) && problem_resist(p, model, options, one)) {
+  if (p->resisting && is_vague(status) && problem_resist(p, model, options, one)) {
     status = solve_program(p, one, options, cone_options, program, direction);
   }
   if (p->rounding && one->equality_count > 0 && contradicts(status, options)) {
@@ -309,14 +314,14 @@ static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
   }
 }
 
-/* Where joints at the limits of their actuators move without end, or anywhere, their inertia
- * resists, from then on in all programs of the step that need it. */
+/* Where joints at the limits of their actuators move without end, or anywhere, or nearly so, their
+ * inertia resists, from then on in all programs of the step that need it. */
 static qd_status solve_contacts(const qd_model *model, qd_workspace *w,
                                 const qd_step_options *options, const qd_step_input *input,
                                 const step_columns *kept, qd_step_result *result) {
   problem *p = &w->problem;
   const qd_status status = solve_rounds(model, w, options, input, kept, result);
-  if (lets_go(status) && !p->resisting && p->force_row_count > 0) {
+  if (is_vague(status) && !p->resisting && problem_may_resist(p, model, options)) {
     p->resisting = 1;
     return solve_rounds(model, w, options, input, kept, result);
   }

@@ -88,12 +88,24 @@ static void resist(const problem *p, const qd_model *model, double by_inertia, c
   *cost_entry(one, column, column) += row->resistance;
 }
 
+static int may_resist(const qd_model *model, const qd_step_options *o, const force_row *row) {
+  return !o->dynamic && row->actuator >= 0 && actuator_shares_inertia(model, row->actuator);
+}
+
+int problem_may_resist(const problem *p, const qd_model *model, const qd_step_options *o) {
+  int any = 0;
+  for (int i = 0; i < p->force_row_count && !any; ++i) {
+    any = may_resist(model, o, p->force_row + i);
+  }
+  return any;
+}
+
 int problem_resist(const problem *p, const qd_model *model, const qd_step_options *o,
                    const island *one) {
   int count = 0;
   for (int i = one->force_row; i < one->force_row + one->force_row_count; ++i) {
     force_row *row = p->force_row + i;
-    if (row->actuator >= 0 && actuator_shares_inertia(model, row->actuator)) {
+    if (may_resist(model, o, row)) {
       resist(p, model, p->epsilon[row->dof] / (o->h * o->h), one, row);
       ++count;
     }

@@ -187,6 +187,8 @@ typedef struct island_program {
 } island_program;
 void problem_program(const problem *p, const island *one, island_program *out);
 
+/* force_rows.c: 1 if there are joints of the next kind in the program. */
+int problem_may_resist(const problem *p, const qd_model *model, const qd_step_options *options);
 /* force_rows.c: joints of an assembled island whose actuators have limits resist motion by their
  * inertia (formulation 2). 0 if there are none. */
 int problem_resist(const problem *p, const qd_model *model, const qd_step_options *options,
