@@ -63,6 +63,7 @@ static const spec_field spec_fields[] = {
     FIELD(joint_friction, NPY_DOUBLE, COUNT_JOINT, 0, 0),
     FIELD(default_q, NPY_DOUBLE, COUNT_NQ, 0, 0),
     FIELD(actuator_joint, NPY_INT32, COUNT_ACTUATOR, 0, 0),
+    FIELD(actuator_tendon, NPY_INT32, COUNT_ACTUATOR, 0, 0),
     FIELD(actuator_stiffness, NPY_DOUBLE, COUNT_ACTUATOR, 0, 0),
     FIELD(actuator_gear, NPY_DOUBLE, COUNT_ACTUATOR, 0, 0),
     FIELD(actuator_gain, NPY_DOUBLE, COUNT_ACTUATOR, 0, 0),

@@ -262,13 +262,14 @@ static void fill_tendons(const warm_start *w, const problem *p, const island *on
       left = force != NULL ? force[row->tendon] : 0.0;
     }
     double own = row->sign * left;
-    if (row->kind == TENDON_SPRING || row->kind == TENDON_REST) {
+    const int is_interval = row->kind >= TENDON_REST;
+    const int gives =
+        row->kind == TENDON_SPRING || row->kind == TENDON_REST || row->kind == TENDON_ACTUATOR;
+    if (gives) {
       own = -row_slack(p, one, row->row, &size) / p->compliance[row->row];
-    } else if (row->kind == TENDON_FRICTION) {
-      own = clamp(own, p->upper[row->row]);
     }
     p->dual[row->row] =
-        row->kind == TENDON_REST || row->kind == TENDON_FRICTION ? own : fmax(own, 0.0);
+        is_interval ? fmin(fmax(own, p->lower[row->row]), p->upper[row->row]) : fmax(own, 0.0);
     left -= row->sign * p->dual[row->row];
   }
 }

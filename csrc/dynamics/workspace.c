@@ -155,12 +155,12 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int ke
 
 /* All DOFs in one island with so many contacts, every row with every column. */
 static conic_size size_whole(const qd_model *model, int contacts) {
-  conic_size size =
-      conic_size_dense(model->nv,
-                       ROWS_PER_CONTACT * contacts + 2 * model->nv +
-                           TENDON_ROWS_MAX * model->tendon_count + model->bounded_forces,
-                       model->constraint_row_count);
-  size.intervals = size.compliant = model->bounded_forces;
+  const int forces = model->bounded_forces + model->tendon_actuator_start[model->tendon_count];
+  conic_size size = conic_size_dense(model->nv,
+                                     ROWS_PER_CONTACT * contacts + 2 * model->nv +
+                                         TENDON_ROWS_MAX * model->tendon_count + forces,
+                                     model->constraint_row_count);
+  size.intervals = size.compliant = forces;
   return size;
 }
 

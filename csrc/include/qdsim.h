@@ -440,8 +440,11 @@ typedef struct qd_model_spec {
   /* An actuator pulls its joint with k (u / gear - q) + (gain + slope . (q, qdot)) u + bias -
    * damping qdot, N or Nm. Joints that some actuator holds with k > 0 have no mass in the program;
    * all others move like objects. */
-  int actuator_count;                /* nu */
-  const int32_t *actuator_joint;     /* (nu) a hinge or slide joint; several may have the same */
+  int actuator_count; /* nu */
+  const int32_t
+      *actuator_joint; /* (nu) a hinge or slide joint; several may have the same. -1: a tendon */
+  const int32_t *actuator_tendon; /* (nu) the tendon that it pulls along, with its length for q; -1:
+                                   * none; NULL: none of all */
   const double *actuator_stiffness;  /* (nu) k >= 0 in joint units */
   const double *actuator_gear;       /* (nu) != 0; infinite: the command does not move the spring */
   const double *actuator_gain;       /* (nu) N or Nm per unit of u, beside the spring; NULL: none,

@@ -58,8 +58,8 @@ static inline int actuator_is_bounded(const qd_model *model, int actuator) {
 
 /* 1 if it is a spring of a DOF that no spring without limits holds. */
 static inline int actuator_shares_inertia(const qd_model *model, int actuator) {
-  return model->actuator_is_spring[actuator] &&
-         model->dof_is_limited[model->actuator_dof[actuator]];
+  const int dof = model->actuator_dof[actuator];
+  return dof >= 0 && model->actuator_is_spring[actuator] && model->dof_is_limited[dof];
 }
 
 /* A force within its limits. */
@@ -72,6 +72,12 @@ static inline double actuator_clamp(const qd_model *model, int actuator, double 
 static inline const int *dof_actuators(const qd_model *model, int dof, int *count) {
   *count = model->dof_actuator_start[dof + 1] - model->dof_actuator_start[dof];
   return model->dof_actuators + model->dof_actuator_start[dof];
+}
+
+/* The actuators of a tendon, ascending. */
+static inline const int *tendon_actuators(const qd_model *model, int tendon, int *count) {
+  *count = model->tendon_actuator_start[tendon + 1] - model->tendon_actuator_start[tendon];
+  return model->tendon_actuators + model->tendon_actuator_start[tendon];
 }
 
 /* How far the spring of a DOF's joint is stretched: of a scalar joint from springref, of ball and

@@ -116,6 +116,9 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->default_q = arena_doubles(a, (size_t)m->nq);
   m->tree_inertia = arena_doubles(a, nb);
   m->actuator_dof = arena_ints(a, nu);
+  m->actuator_tendon = arena_ints(a, nu);
+  m->tendon_actuator_start = arena_ints(a, (size_t)m->tendon_count + 1);
+  m->tendon_actuators = arena_ints(a, nu);
   m->actuator_is_spring = arena_ints(a, nu);
   m->actuator_gear = arena_doubles(a, nu);
   m->actuator_inertia = arena_doubles(a, nu);

@@ -87,7 +87,10 @@ struct qd_model {
   double smallest_stiffness; /* of the actuators' springs; 0 without any */
   double smallest_size; /* of geom_radius; without a geometry the longest arm; 0: nothing has one */
 
-  int *actuator_dof;           /* (nu) */
+  int *actuator_dof;           /* (nu) -1: it pulls along a tendon */
+  int *actuator_tendon;        /* (nu) -1: it pulls at a DOF */
+  int *tendon_actuator_start;  /* (tendon_count + 1) into tendon_actuators */
+  int *tendon_actuators;       /* (nu) ascending for each tendon */
   int *actuator_is_spring;     /* (nu) 1: made with a stiffness > 0 */
   double *actuator_gear;       /* (nu) */
   double *actuator_gain_slope; /* (nu, 2) */

@@ -194,6 +194,15 @@ const char *force_range_fault(const double *range) {
   return empty ? "lower must not exceed upper" : NULL;
 }
 
+static const char *joint_fault(const qd_model_spec *s, int i, int tendon) {
+  const int joint = s->actuator_joint[i];
+  if (tendon >= 0) {
+    return joint == -1 ? NULL : "must be -1 where there is a tendon";
+  }
+  const int moves = joint >= 0 && joint < s->joint_count && s->joint_type[joint] <= QD_SLIDE;
+  return moves ? NULL : "must be a hinge or slide joint";
+}
+
 static qd_status check_actuators(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "actuator_stiffness", s->actuator_stiffness, s->actuator_count, 1));
   TRY(check_finite(r, "actuator_gain", s->actuator_gain, s->actuator_count, 1));
@@ -201,9 +210,13 @@ static qd_status check_actuators(const qd_model_spec *s, const report *r) {
   TRY(check_finite(r, "actuator_bias", s->actuator_bias, s->actuator_count, 1));
   TRY(check_finite(r, "actuator_damping", s->actuator_damping, s->actuator_count, 1));
   for (int i = 0; i < s->actuator_count; ++i) {
-    const int joint = s->actuator_joint[i];
-    if (joint < 0 || joint >= s->joint_count || s->joint_type[joint] > QD_SLIDE) {
-      return fail(r, "actuator_joint", i, "must be a hinge or slide joint");
+    const int tendon = s->actuator_tendon != NULL ? s->actuator_tendon[i] : -1;
+    if (tendon >= s->tendon_count) {
+      return fail(r, "actuator_tendon", i, "no such tendon");
+    }
+    const char *wrong = joint_fault(s, i, tendon);
+    if (wrong != NULL) {
+      return fail(r, "actuator_joint", i, wrong);
     }
     if (s->actuator_stiffness[i] < 0.0) {
       return fail(r, "actuator_stiffness", i, "negative");

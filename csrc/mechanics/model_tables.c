@@ -107,21 +107,34 @@ static void fill_tile_bounds(qd_model *m) {
   }
 }
 
-static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
-  for (int i = 0; i < m->nu; ++i) {
-    const int dof = m->joint_v[spec->actuator_joint[i]];
-    m->actuator_dof[i] = dof;
-    m->actuator_is_spring[i] = spec->actuator_stiffness[i] > 0.0;
-    m->dof_is_driven[dof] |= m->actuator_is_spring[i];
-  }
-  for (int dof = 0, at = 0; dof < m->nv; ++dof) {
-    for (int i = 0; i < m->nu; ++i) {
-      if (m->actuator_dof[i] == dof) {
-        m->dof_actuators[at++] = i;
+/* The actuators of each of `count` DOFs or tendons, ascending. */
+static void sort_actuators(int *start, int *list, int count, const int *of, int nu) {
+  int at = 0;
+  start[0] = 0;
+  for (int k = 0; k < count; ++k) {
+    for (int i = 0; i < nu; ++i) {
+      if (of[i] == k) {
+        list[at++] = i;
       }
     }
-    m->dof_actuator_start[dof + 1] = at;
+    start[k + 1] = at;
   }
+}
+
+static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
+  for (int i = 0; i < m->nu; ++i) {
+    const int tendon = spec->actuator_tendon != NULL ? spec->actuator_tendon[i] : -1;
+    const int dof = tendon < 0 ? m->joint_v[spec->actuator_joint[i]] : -1;
+    m->actuator_dof[i] = dof;
+    m->actuator_tendon[i] = tendon;
+    m->actuator_is_spring[i] = spec->actuator_stiffness[i] > 0.0;
+    if (dof >= 0) {
+      m->dof_is_driven[dof] |= m->actuator_is_spring[i];
+    }
+  }
+  sort_actuators(m->dof_actuator_start, m->dof_actuators, m->nv, m->actuator_dof, m->nu);
+  sort_actuators(m->tendon_actuator_start, m->tendon_actuators, m->tendon_count, m->actuator_tendon,
+                 m->nu);
   for (int tree = 0; tree < m->tree_count; ++tree) {
     m->tree_is_driven[tree] = 1;
   }
@@ -136,7 +149,10 @@ static void fill_actuators(qd_model *m, const qd_model_spec *spec) {
 static void fill_limited(qd_model *m) {
   memcpy(m->dof_is_limited, m->dof_is_driven, (size_t)m->nv * sizeof(int));
   for (int i = 0; i < m->nu; ++i) {
-    m->dof_is_limited[m->actuator_dof[i]] &= !m->actuator_is_spring[i] || actuator_is_bounded(m, i);
+    const int holds = m->actuator_is_spring[i] && !actuator_is_bounded(m, i);
+    if (m->actuator_dof[i] >= 0) {
+      m->dof_is_limited[m->actuator_dof[i]] &= !holds;
+    }
   }
 }
 

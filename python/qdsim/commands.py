@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,10 @@ class ActuatorLaws:
     bias: FloatArray
     at_q: IntArray
     at_v: IntArray
+
+    def of(self, chosen: IntArray) -> ActuatorLaws:
+        """Some of them."""
+        return ActuatorLaws(*(getattr(self, item.name)[chosen] for item in fields(self)))
 
     @property
     def plain(self) -> bool:
@@ -53,6 +57,12 @@ class ActuatorLaws:
         total = self._sum(weight)
         share = np.divide(weight, total, out=np.zeros_like(total), where=total != 0.0)
         return np.divide(share * asked - rest, slope, out=np.zeros_like(slope), where=slope != 0.0)
+
+    def commanding(self, coordinate: FloatArray, force: FloatArray) -> FloatArray:
+        """Commands (nu) with which each pulls with its force (nu) at its coordinate (nu). Zero where none matters."""
+        slope = self.stiffness / self.gear + self.gain + self.slope * coordinate
+        rest = self.bias - self.stiffness * coordinate
+        return np.divide(force - rest, slope, out=np.zeros_like(slope), where=slope != 0.0)
 
     def _sum(self, values: FloatArray) -> FloatArray:
         """(..., nu) of each actuator's joint, the sum over all actuators of that joint."""

@@ -163,7 +163,9 @@ class Model(_core.Model):
     body_names, joint_names, geom_names, actuator_names : tuple of str
         Bodies begin with "world".
     actuated_q, actuated_v : (nu) int arrays
-        Where the joints of the actuators lie in q and v, in the order of ``u``.
+        Where the joints of the actuators lie in q and v, in the order of ``u``; -1 of one on a tendon.
+    actuated_tendons : (nu) int array
+        Indices of the actuators' tendons, -1 of one on a joint.
     unactuated_q, unactuated_v : int arrays
         The rest, ascending.
     default_q : (nq) read-only array, the keyframe "home" where there is one, else as the file has its bodies
@@ -206,6 +208,7 @@ class Model(_core.Model):
     actuator_gear: FloatArray
     joints_without_command: tuple[str, ...]
     actuated_q: IntArray
+    actuated_tendons: IntArray
     actuated_v: IntArray
     unactuated_q: IntArray
     unactuated_v: IntArray
@@ -255,6 +258,7 @@ class Model(_core.Model):
             for key in description.keyframes
         }
         set_now("keyframes", MappingProxyType(keyframes))
+        set_now("actuated_tendons", _indices(arrays["actuator_tendon"]))
         self._set_slices(set_now, arrays["actuator_joint"])
         self._set_laws(set_now, arrays)
 
@@ -274,12 +278,15 @@ class Model(_core.Model):
                 body_q[body.name], body_v[body.name] = slice(first[0], q), slice(first[1], v)
         set_now("_slices_q", {**body_q, **slices_q})
         set_now("_slices_v", {**body_v, **slices_v})
-        driven = [self.joint_names[joint] for joint in actuator_joint]
-        set_now("actuated_q", _indices([slices_q[joint].start for joint in driven]))
-        set_now("actuated_v", _indices([slices_v[joint].start for joint in driven]))
+        driven = [self.joint_names[joint] if joint >= 0 else None for joint in actuator_joint]
+        at_q = [-1 if joint is None else slices_q[joint].start for joint in driven]
+        at_v = [-1 if joint is None else slices_v[joint].start for joint in driven]
+        set_now("actuated_q", _indices(at_q))
+        set_now("actuated_v", _indices(at_v))
         set_now("unactuated_q", _indices(sorted(set(range(q)) - set(self.actuated_q.tolist()))))
         set_now("unactuated_v", _indices(sorted(set(range(v)) - set(self.actuated_v.tolist()))))
-        slices_u = {joint: slice(i, i + 1) for i, joint in reversed(list(enumerate(driven)))}
+        of_joints = [(i, joint) for i, joint in enumerate(driven) if joint is not None]
+        slices_u = {joint: slice(i, i + 1) for i, joint in reversed(of_joints)}
         slices_u.update({name: slice(i, i + 1) for i, name in enumerate(self.actuator_names)})
         set_now("_slices_u", slices_u)
 
@@ -293,12 +300,16 @@ class Model(_core.Model):
             at_q=self.actuated_q,
             at_v=self.actuated_v,
         )
+        on_joint = np.flatnonzero(self.actuated_v >= 0)
+        pulled, laws = laws.of(np.flatnonzero(self.actuated_v < 0)), laws.of(on_joint)
         set_now("_laws", laws)
-        held = set(self.actuated_v[laws.stiffness > 0.0].tolist())
-        falling = sorted(set(self.actuated_v.tolist()) - held)
+        set_now("_tendon_laws", pulled)
+        set_now("_on_joint", _indices(on_joint))
+        held = set(laws.at_v[laws.stiffness > 0.0].tolist())
+        falling = sorted(set(range(self.nv)) - held if pulled.at_v.size else set(laws.at_v) - held)
         set_now("_falling_v", _indices(falling))
         springs = np.any(self.parameters.joint_stiffness != 0.0)
-        set_now("_plain_commands", laws.plain and not springs)
+        set_now("_plain_commands", laws.plain and not springs and not pulled.at_v.size)
         idle = set(laws.without_command)
         names = (name for name in self.joint_names if self._slices_v[name].start in idle)
         set_now("joints_without_command", tuple(names))
@@ -428,18 +439,33 @@ class Model(_core.Model):
         Of springs gear times q, and what springs of the joints, biases and (where no spring of an
         actuator holds the joint, so that a step has gravity act on it) gravity ask for. Of several
         actuators on a joint the springs share that, or, where there is none, all of them in equal
-        parts. ``joints_without_command`` names the joints whose actuators no command moves; theirs is 0.
+        parts. Actuators of tendons pull with what comes nearest to holding the joints that have no other.
+        ``joints_without_command`` names the joints whose actuators no command moves; theirs is 0.
         """
         array = _finite("q", q, self.nq)
         if self._plain_commands:
             return np.asarray(array[..., self.actuated_q] * self.actuator_gear)
         rows = array.reshape(-1, self.nq)
         force = -np.array([self.passive_force(row) for row in rows]).reshape(-1, self.nv)
-        return self._laws.balancing(rows, force).reshape(*array.shape[:-1], self.nu)
+        u = np.zeros((len(rows), self.nu))
+        u[:, self._on_joint] = self._laws.balancing(rows, force)
+        for row, asked, command in zip(rows, force, u):
+            if self._tendon_laws.at_v.size:
+                command[self.actuated_v < 0] = self._tendon_commands(row, asked)
+        return u.reshape(*array.shape[:-1], self.nu)
+
+    def _tendon_commands(self, q: FloatArray, force: FloatArray) -> FloatArray:
+        """Of the actuators of tendons (as many as there are), whose pulls come nearest to ``force`` (nv) on the joints
+        that no other actuator moves."""
+        which = self.actuated_tendons[self.actuated_tendons >= 0]
+        free = np.setdiff1d(np.arange(self.nv), self.actuated_v)
+        rates = self.tendon_jacobians(q)[which][:, free]
+        pull = np.linalg.lstsq(rates.T, force[free], rcond=None)[0]
+        return self._tendon_laws.commanding(self.tendon_lengths(q)[which], pull)
 
     def passive_force(self, q: npt.ArrayLike) -> FloatArray:
-        """(nv) N or Nm on the actuated joints at q (nq), zero on the others: springs of the joints,
-        and gravity on those that no actuator's spring holds."""
+        """(nv) N or Nm at q (nq) of the joints' springs, and of gravity where no actuator's spring holds a joint; zero
+        on joints without actuators, unless there are tendons with some."""
         here = _finite("q", q, self.nq)
         result = np.zeros(self.nv)
         weight = self.gravity_force(here) if self._falling_v.size else result
@@ -447,7 +473,8 @@ class Model(_core.Model):
         p = self.parameters
         for j, name in enumerate(self.joint_names):
             v = self._slices_v[name].start
-            if p.joint_stiffness[j] != 0.0 and v in self.actuated_v:
+            counted = v in self.actuated_v or v in self._falling_v
+            if p.joint_stiffness[j] != 0.0 and counted and self.description.joints[j].scalar:
                 stretch = here[self._slices_q[name].start] - p.joint_springref[j]
                 result[v] -= p.joint_stiffness[j] * stretch
         return result
@@ -564,6 +591,8 @@ class Model(_core.Model):
     _slices_v: dict[str, slice]
     _slices_u: dict[str, slice]
     _laws: ActuatorLaws
+    _tendon_laws: ActuatorLaws
+    _on_joint: IntArray
     _falling_v: IntArray
     _plain_commands: bool
 

@@ -35,25 +35,48 @@ static actuator_part part_of_row(const problem *p, const qd_model *model, const 
   return part;
 }
 
-actuator_part actuator_part_of(const problem *p, const qd_model *model,
-                               const qd_step_options *options, const qd_step_input *input,
-                               const double *delta, int actuator) {
-  const int dof = model->actuator_dof[actuator];
+/* Of a tendon's: the same without resistance; a force without stiffness is a number. */
+static actuator_part part_of_tendon(const problem *p, const qd_model *model,
+                                    const actuator_point *at, const double *delta, int actuator) {
+  const tendon_row *row = p->tendon_row + p->row_of_actuator[actuator];
+  const double d = tendon_displacement(p, model, row->tendon, delta);
+  const actuator_part part = {
+      .slope = actuator_slopes_at(model, actuator, at, d - p->slack[row->row]),
+      .row = row->row,
+      .per_row = -p->compliance[row->row],
+      .by_lower = p->by_lower[row->row],
+      .by_upper = p->by_upper[row->row],
+  };
+  return part;
+}
+
+/* Of an actuator without a row that gives way, whose force is clamped. */
+static actuator_part part_of_force(const qd_model *model, const qd_step_options *options,
+                                   const actuator_point *at, double d, int actuator) {
   const double *range = model->parameters.actuator_force_range + 2 * actuator;
-  const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator],
-                             damping_rate(options)};
-  if (p->row_of_actuator[actuator] >= 0) {
-    return part_of_row(p, model, &at, options->h, delta[dof], actuator);
-  }
   actuator_part part = {.row = -1};
-  const double force = actuator_force_at(model, actuator, &at).at_rest;
+  const double force = actuator_force_at(model, actuator, at).at_rest;
   const int limits = options->force_limits && actuator_is_bounded(model, actuator);
   if (limits && force <= range[0]) {
     part.by_lower = 1.0;
   } else if (limits && force >= range[1]) {
     part.by_upper = 1.0;
   } else {
-    part.slope = actuator_slopes_at(model, actuator, &at, delta[dof]);
+    part.slope = actuator_slopes_at(model, actuator, at, d);
   }
   return part;
+}
+
+actuator_part actuator_part_of(const problem *p, const qd_model *model,
+                               const qd_step_options *options, const qd_step_input *input,
+                               const double *delta, int actuator) {
+  const actuator_point at = actuator_point_at(p, model, options, input, actuator);
+  const int row = p->row_of_actuator[actuator], dof = model->actuator_dof[actuator];
+  if (dof < 0) {
+    return p->tendon_row[row].kind == TENDON_ACTUATOR
+               ? part_of_tendon(p, model, &at, delta, actuator)
+               : part_of_force(model, options, &at, 0.0, actuator);
+  }
+  return row >= 0 ? part_of_row(p, model, &at, options->h, delta[dof], actuator)
+                  : part_of_force(model, options, &at, delta[dof], actuator);
 }

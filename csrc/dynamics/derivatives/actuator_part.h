@@ -16,6 +16,7 @@ typedef struct actuator_part {
   double by_lower, by_upper;
 } actuator_part;
 
+/* Of an actuator of a free DOF, or of a tendon with rows. */
 actuator_part actuator_part_of(const problem *p, const qd_model *model,
                                const qd_step_options *options, const qd_step_input *input,
                                const double *delta, int actuator);

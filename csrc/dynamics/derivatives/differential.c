@@ -26,6 +26,7 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
   d->d_mass_delta = arena_take(a, nb * sizeof(screw));
   d->d_velocity = arena_take(a, nb * sizeof(screw));
   d->axis_motion = arena_take(a, nv * sizeof(screw));
+  d->tendon_change = arena_doubles(a, (size_t)model->tendon_count);
   d->four_r = arena_doubles(a, DIRECTIONS * nv);
   d->four_x = arena_doubles(a, DIRECTIONS * nv);
   d->four_e = arena_doubles(a, DIRECTIONS * (size_t)model->constraint_row_count);

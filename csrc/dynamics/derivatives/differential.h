@@ -30,6 +30,7 @@ typedef struct differential {
   screw *body_motion;                          /* (nb) along a direction */
   screw *axis_motion;                          /* (nv) */
   screw *d_delta, *d_mass_delta, *d_velocity;  /* (nb) changes of twists along a direction */
+  double *tendon_change;                       /* (tendon_count) of forces, along a direction */
   double *four_r, *four_x;                     /* (nv, DIRECTIONS) */
   double *four_e;                              /* (equalities, DIRECTIONS) */
 } differential;

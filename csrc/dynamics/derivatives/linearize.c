@@ -13,6 +13,7 @@
 #include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/contact_derivative.h"
 #include "dynamics/law.h"
+#include "dynamics/problem/parts.h"
 #include "dynamics/step.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
@@ -134,7 +135,37 @@ static void add_constraint_derivative(const qd_model *model, qd_workspace *w, co
 
 /* ------------------------------------------------------- tendons */
 
-static void add_tendon_derivative(const qd_model *model, qd_workspace *w, const island *one) {
+/* D -= rate slope rate' of a force that moves with the length. */
+static void subtract_force_slope(const qd_model *model, qd_workspace *w, int tendon, double slope) {
+  const double *rate = w->problem.tendons.rate;
+  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  for (int d = first; d < end && slope != 0.0; ++d) {
+    for (int e = first; e < end; ++e) {
+      *dof_matrix_at(&w->sensitivity.D, model->tendon_dof[d], model->tendon_dof[e]) -=
+          slope * rate[d] * rate[e];
+    }
+  }
+}
+
+/* The derivative of a row's offset by the length; of forces that no row says, that of the force is
+ * put into D. */
+static double length_share(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                           const qd_step_input *input, const double *delta, const tendon_row *row) {
+  if (row->kind < TENDON_ACTUATOR) {
+    return row->kind == TENDON_FRICTION ? 0.0 : 1.0;
+  }
+  const actuator_part part =
+      actuator_part_of(&w->problem, model, options, input, delta, row->actuator);
+  if (part.row < 0) {
+    subtract_force_slope(model, w, row->tendon, part.slope.l);
+    return 0.0;
+  }
+  return part.per_row * part.slope.l;
+}
+
+static void add_tendon_derivative(const qd_model *model, qd_workspace *w,
+                                  const qd_step_options *options, const qd_step_input *input,
+                                  const island *one, const double *delta) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
   const tendon_twists twists = {w->point.delta.body, w->point.delta.unmoved};
@@ -147,16 +178,25 @@ static void add_tendon_derivative(const qd_model *model, qd_workspace *w, const 
     for (; row < end && p->tendon_row[row].tendon == tendon; ++row) {
       double *d_slack = d_slack_row(s, one, p->tendon_row[row].row);
       const int first = model->tendon_dof_start[tendon];
+      const double length = length_share(model, w, options, input, delta, p->tendon_row + row);
       for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
-        const double length = p->tendon_row[row].kind == TENDON_FRICTION ? 0.0 : p->tendons.rate[d];
         d_slack[s->place[model->tendon_dof[d]]] =
-            p->tendon_row[row].sign * (length + p->tendons.change[d - first]);
+            p->tendon_row[row].sign * (length * p->tendons.rate[d] + p->tendons.change[d - first]);
       }
     }
   }
 }
 
 /* ------------------------------------------------------- assembly */
+
+/* One more column by u, in ascending order. */
+static void add_input(sensitivity *s, int actuator) {
+  int at = s->u_count++;
+  for (; at > 0 && s->actuators[at - 1] > actuator; --at) {
+    s->actuators[at] = s->actuators[at - 1];
+  }
+  s->actuators[at] = actuator;
+}
 
 /* The island's columns: DOFs that it depends on, actuators of its own. */
 static void choose_columns(const qd_model *model, qd_workspace *w, const island *one,
@@ -178,11 +218,28 @@ static void choose_columns(const qd_model *model, qd_workspace *w, const island 
     int count;
     const int *actuator = dof_actuators(model, p->dof_of_variable[i], &count);
     for (int k = 0; k < count; ++k) {
-      int at = s->u_count++;
-      for (; at > 0 && s->actuators[at - 1] > actuator[k]; --at) {
-        s->actuators[at] = s->actuators[at - 1];
-      }
-      s->actuators[at] = actuator[k];
+      add_input(s, actuator[k]);
+    }
+  }
+  for (int i = 0; i < one->tendon_row_count && wanted->u > 0; ++i) {
+    const tendon_row *row = p->tendon_row + one->tendon_row + i;
+    if (row->kind >= TENDON_ACTUATOR) {
+      add_input(s, row->actuator);
+    }
+  }
+}
+
+/* out (every `columns` numbers, variables) = force times what an actuator moves per unit of them */
+static void add_force_column(double *out, size_t columns, const qd_model *model, const problem *p,
+                             const island *one, int actuator, double force) {
+  const int tendon = model->actuator_tendon[actuator];
+  if (tendon < 0) {
+    out[(size_t)column_of(p, one, model->actuator_dof[actuator]) * columns] = force;
+    return;
+  }
+  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+    if (p->variable_of_dof[model->tendon_dof[d]] >= 0) {
+      out[(size_t)column_of(p, one, model->tendon_dof[d]) * columns] = force * p->tendons.rate[d];
     }
   }
 }
@@ -203,16 +260,14 @@ static void write_stationarity(const qd_model *model, qd_workspace *w,
     memset(row + width, 0, (size_t)s->u_count * sizeof(double));
   }
   for (int i = 0; i < s->u_count; ++i) {
-    const int actuator = s->actuators[i], dof = model->actuator_dof[actuator];
-    const int variable = p->variable_of_dof[dof] - one->variable;
+    const int actuator = s->actuators[i];
     const actuator_part part = actuator_part_of(p, model, options, input, delta, actuator);
-    double *by_u = s->d_stationarity + (size_t)variable * columns + width + (size_t)i;
+    double *by_u = s->d_stationarity + width + (size_t)i;
     if (part.row >= 0) {
       d_slack_row(s, one, part.row)[width + (size_t)i] = part.per_row * part.slope.u;
-      *by_u = -part.resistance.u;
-    } else {
-      *by_u = -part.slope.u;
     }
+    add_force_column(by_u, columns, model, p, one, actuator,
+                     -(part.row >= 0 ? part.resistance.u : part.slope.u));
   }
 }
 
@@ -257,7 +312,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
     }
     add_limit_derivative(&w->problem, one, s);
     add_constraint_derivative(model, w, one, delta);
-    add_tendon_derivative(model, w, one);
+    add_tendon_derivative(model, w, options, input, one, delta);
   }
   write_stationarity(model, w, options, input, one, delta);
 }
@@ -297,27 +352,36 @@ static void combine_responses(sensitivity *s, const island *one, size_t loads) {
   }
 }
 
-/* The columns by u, which have an entry in stationarity and one in the actuator's row. */
+/* The program's row of an actuator, -1: none. */
+static int actuator_row(const qd_model *model, const problem *p, int actuator) {
+  const int row = p->row_of_actuator[actuator];
+  if (row < 0) {
+    return -1;
+  }
+  return model->actuator_tendon[actuator] >= 0 ? p->tendon_row[row].row : p->force_row[row].row;
+}
+
+/* The columns by u, which have few entries: in stationarity, and in the actuator's row. */
 static void combine_inputs(const qd_model *model, const problem *p, sensitivity *s,
                            const island *one, size_t loads) {
   const size_t width = (size_t)s->q_count, columns = width + (size_t)s->u_count;
+  const int n = one->variable_count;
   for (int i = 0; i < s->u_count; ++i) {
-    const int actuator = s->actuators[i], dof = model->actuator_dof[actuator];
-    const int limited = p->row_of_actuator[actuator];
-    const size_t variable = (size_t)(p->variable_of_dof[dof] - one->variable);
+    const int row = actuator_row(model, p, s->actuators[i]);
     const size_t at = width + (size_t)i;
-    const double load = -s->d_stationarity[variable * columns + at];
-    const double *response = s->response + variable * loads;
-    for (size_t k = 0; k < (size_t)one->variable_count; ++k) {
-      s->d_x[k * columns + at] = load * response[k];
+    for (int k = 0; k < n; ++k) {
+      s->d_x[(size_t)k * columns + at] = 0.0;
     }
-    if (limited >= 0) {
-      const int row = p->force_row[limited].row;
-      const double by_row = d_slack_row(s, one, row)[at];
-      response = s->slack_response + (size_t)(row - one->row) * loads;
-      for (size_t k = 0; k < (size_t)one->variable_count; ++k) {
-        s->d_x[k * columns + at] += by_row * response[k];
+    for (int j = 0; j < n; ++j) {
+      const double load = -s->d_stationarity[(size_t)j * columns + at];
+      for (int k = 0; k < n && load != 0.0; ++k) {
+        s->d_x[(size_t)k * columns + at] += load * s->response[(size_t)j * loads + (size_t)k];
       }
+    }
+    const double by_row = row >= 0 ? d_slack_row(s, one, row)[at] : 0.0;
+    const double *response = s->slack_response + (size_t)(row - one->row) * loads;
+    for (int k = 0; k < n && by_row != 0.0; ++k) {
+      s->d_x[(size_t)k * columns + at] += by_row * response[k];
     }
   }
 }

@@ -249,6 +249,51 @@ static void pull_constraints(const pullback *p) {
   }
 }
 
+/* ---------------------------------------------------------------- actuators */
+
+/* z is the cotangent of an actuator's force that has these slopes, but for its coordinate. */
+static void pull_force(const pullback *p, double z, const actuator_slopes *slope, int i) {
+  add_to(p, QD_BY_U, i, z * slope->u);
+  add_to(p, QD_BY_ACTUATOR_STIFFNESS, i, z * slope->stiffness);
+  add_to(p, QD_BY_ACTUATOR_GAIN, i, z * slope->gain);
+  add_to(p, QD_BY_ACTUATOR_BIAS, i, z * slope->bias);
+  add_to(p, QD_BY_ACTUATOR_DAMPING, i, z * slope->damping);
+  add_to(p, QD_BY_H, 0, z * slope->h);
+}
+
+static void pull_force_range(const pullback *p, double z, const actuator_part *part, int i) {
+  add_to(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i, z * part->by_lower);
+  add_to(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1, z * part->by_upper);
+}
+
+/* Of what its slopes say, with z that of a force along its coordinate. */
+static double actuator_cotangent(const pullback *p, const actuator_part *part, double z) {
+  return part->row >= 0 ? part->per_row * p->mu[part->row * p->stride] : z;
+}
+
+static actuator_part tendon_part(const pullback *p, const tendon_row *row) {
+  return actuator_part_of(&p->s->w->problem, p->s->model, p->s->options, p->s->input, p->s->delta,
+                          row->actuator);
+}
+
+static double tendon_cotangent(const pullback *p, const tendon_row *row) {
+  return tendon_displacement(&p->s->w->problem, p->s->model, row->tendon, p->d->z);
+}
+
+/* Parameters of those that pull along tendons. */
+static void pull_tendon_actuators(const pullback *p) {
+  const problem *program = &p->s->w->problem;
+  for (int k = 0; k < program->tendon_row_count; ++k) {
+    const tendon_row *row = program->tendon_row + k;
+    if (row->kind >= TENDON_ACTUATOR) {
+      const actuator_part part = tendon_part(p, row);
+      const double z = tendon_cotangent(p, row);
+      pull_force(p, actuator_cotangent(p, &part, z), &part.slope, row->actuator);
+      pull_force_range(p, z, &part, row->actuator);
+    }
+  }
+}
+
 /* ---------------------------------------------------------------- tendons */
 
 /* The cotangents of length and of rate.delta, and the force along the tendon. */
@@ -278,6 +323,15 @@ static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]
   }
 }
 
+/* Of a tendon's length, by a row with the cotangent mu. */
+static double length_cotangent(const pullback *p, const tendon_row *row, double mu) {
+  if (row->kind < TENDON_ACTUATOR) {
+    return row->kind == TENDON_FRICTION || row->capped ? 0.0 : mu;
+  }
+  const actuator_part part = tendon_part(p, row);
+  return actuator_cotangent(p, &part, tendon_cotangent(p, row)) * part.slope.l;
+}
+
 static void pull_tendons(const pullback *p) {
   const problem *program = &p->s->w->problem;
   int row = 0;
@@ -287,7 +341,7 @@ static void pull_tendons(const pullback *p) {
     for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
       const tendon_row *at = program->tendon_row + row;
       const double one = at->sign * p->mu[at->row * p->stride];
-      cotangent[0] += at->kind == TENDON_FRICTION || at->capped ? 0.0 : one;
+      cotangent[0] += length_cotangent(p, at, one);
       cotangent[1] += one;
       if (at->capped) { /* the gap does not count, but what a step may undo of it */
         add_to(p, QD_BY_H, 0, -p->s->options->recovery_speed * at->sign * one);
@@ -547,17 +601,6 @@ static void pull_spring(const pullback *p, int j) {
   add_to(p, QD_BY_H, 0, z * model->parameters.joint_damping[joint] * rate * rate * delta);
 }
 
-/* z is the cotangent of a force on DOF j that has these slopes. */
-static void pull_force(const pullback *p, double z, const actuator_slopes *slope, int i, int j) {
-  add_to(p, QD_BY_Q, j, z * slope->l);
-  add_to(p, QD_BY_U, i, z * slope->u);
-  add_to(p, QD_BY_ACTUATOR_STIFFNESS, i, z * slope->stiffness);
-  add_to(p, QD_BY_ACTUATOR_GAIN, i, z * slope->gain);
-  add_to(p, QD_BY_ACTUATOR_BIAS, i, z * slope->bias);
-  add_to(p, QD_BY_ACTUATOR_DAMPING, i, z * slope->damping);
-  add_to(p, QD_BY_H, 0, z * slope->h);
-}
-
 static void pull_actuators(const pullback *p, int j) {
   const qd_model *model = p->s->model;
   int count;
@@ -566,14 +609,13 @@ static void pull_actuators(const pullback *p, int j) {
     const int i = actuator[k];
     const actuator_part part =
         actuator_part_of(&p->s->w->problem, model, p->s->options, p->s->input, p->s->delta, i);
+    const double z = p->d->z[j], own = actuator_cotangent(p, &part, z);
+    pull_force(p, own, &part.slope, i);
+    add_to(p, QD_BY_Q, j, own * part.slope.l);
     if (part.row >= 0) {
-      pull_force(p, part.per_row * p->mu[part.row * p->stride], &part.slope, i, j);
-      pull_force(p, p->d->z[j], &part.resistance, i, j);
-    } else {
-      pull_force(p, p->d->z[j], &part.slope, i, j);
+      pull_force(p, z, &part.resistance, i);
     }
-    add_to(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i, p->d->z[j] * part.by_lower);
-    add_to(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1, p->d->z[j] * part.by_upper);
+    pull_force_range(p, z, &part, i);
   }
 }
 
@@ -599,6 +641,7 @@ static void pull_joints(const pullback *p) {
     pull_actuators(p, j);
   }
   pull_friction_loss(p);
+  pull_tendon_actuators(p);
 }
 
 static void pull_limits(const pullback *p) {

@@ -267,6 +267,24 @@ static void push_constraints(const pushforward *p) {
   }
 }
 
+/* ---------------------------------------------------------------- actuators */
+
+/* Along the tangent, of an actuator's force with these slopes; its coordinate moves by dl. */
+static double force_change(const pushforward *p, const actuator_slopes *slope, int i, double dl) {
+  return slope->l * dl + slope->u * tangent_at(p, QD_BY_U, i) +
+         slope->stiffness * tangent_at(p, QD_BY_ACTUATOR_STIFFNESS, i) +
+         slope->gain * tangent_at(p, QD_BY_ACTUATOR_GAIN, i) +
+         slope->bias * tangent_at(p, QD_BY_ACTUATOR_BIAS, i) +
+         slope->damping * tangent_at(p, QD_BY_ACTUATOR_DAMPING, i) +
+         slope->h * tangent_at(p, QD_BY_H, 0);
+}
+
+/* Of what it pulls with by its limits. */
+static double limit_change(const pushforward *p, const actuator_part *part, int i) {
+  return part->by_lower * tangent_at(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i) +
+         part->by_upper * tangent_at(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1);
+}
+
 /* ---------------------------------------------------------------- tendons */
 
 /* Of length and rate.delta, which never changes. */
@@ -290,11 +308,38 @@ static double push_stiffness(const pushforward *p, const tendon_row *row) {
          tangent_at(p, QD_BY_TENDON_STIFFNESS, row->tendon);
 }
 
+/* Its row, and the change of its force that no row says. */
+static void push_tendon_actuator(const pushforward *p, const tendon_row *row,
+                                 const double change[2]) {
+  const int i = row->actuator;
+  const actuator_part part =
+      actuator_part_of(&p->s->w->problem, p->s->model, p->s->options, p->s->input, p->s->delta, i);
+  const double by_coordinate = force_change(p, &part.slope, i, change[0]);
+  const int has_row = part.row >= 0;
+  p->w[row->row * p->stride] = change[1] + (has_row ? part.per_row * by_coordinate : 0.0);
+  p->d->tendon_change[row->tendon] += limit_change(p, &part, i) + (has_row ? 0.0 : by_coordinate);
+}
+
+/* r -= rate times the forces' change */
+static void push_tendon_forces(const pushforward *p, double *r) {
+  const qd_model *model = p->s->model;
+  const problem *program = &p->s->w->problem;
+  for (int t = 0; t < model->tendon_count; ++t) {
+    for (int d = model->tendon_dof_start[t]; d < model->tendon_dof_start[t + 1]; ++d) {
+      const int variable = program->variable_of_dof[model->tendon_dof[d]];
+      if (variable >= 0) {
+        r[variable * p->stride] -= p->d->tendon_change[t] * program->tendons.rate[d];
+      }
+    }
+  }
+}
+
 static void push_tendons(const pushforward *p) {
   const problem *program = &p->s->w->problem;
   const qd_model *model = p->s->model;
   const differential *d = p->d;
   int row = 0;
+  memset(d->tendon_change, 0, (size_t)model->tendon_count * sizeof(double));
   while (row < program->tendon_row_count) { /* rows of one tendon stand together */
     const int tendon = program->tendon_row[row].tendon;
     double change[2];
@@ -308,6 +353,10 @@ static void push_tendons(const pushforward *p) {
     }
     for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
       const tendon_row *at = program->tendon_row + row;
+      if (at->kind >= TENDON_ACTUATOR) {
+        push_tendon_actuator(p, at, change);
+        continue;
+      }
       const double length = at->kind == TENDON_FRICTION || at->capped ? 0.0 : change[0];
       p->w[at->row * p->stride] =
           at->sign * (length + change[1]) + push_stiffness(p, at) - (at->capped ? undone : 0.0);
@@ -442,16 +491,6 @@ static double spring_change(const pushforward *p, int j) {
   return sum;
 }
 
-/* Along the tangent, of a force on DOF j that has these slopes. */
-static double force_change(const pushforward *p, const actuator_slopes *slope, int i, int j) {
-  return slope->l * tangent_at(p, QD_BY_Q, j) + slope->u * tangent_at(p, QD_BY_U, i) +
-         slope->stiffness * tangent_at(p, QD_BY_ACTUATOR_STIFFNESS, i) +
-         slope->gain * tangent_at(p, QD_BY_ACTUATOR_GAIN, i) +
-         slope->bias * tangent_at(p, QD_BY_ACTUATOR_BIAS, i) +
-         slope->damping * tangent_at(p, QD_BY_ACTUATOR_DAMPING, i) +
-         slope->h * tangent_at(p, QD_BY_H, 0);
-}
-
 /* Of what the actuators pull with, apart from those whose rows say it. */
 static double actuator_change(const pushforward *p, int j) {
   const qd_model *model = p->s->model;
@@ -462,13 +501,12 @@ static double actuator_change(const pushforward *p, int j) {
     const int i = actuator[k];
     const actuator_part part =
         actuator_part_of(&p->s->w->problem, model, p->s->options, p->s->input, p->s->delta, i);
-    const double change = force_change(p, &part.slope, i, j);
+    const double change = force_change(p, &part.slope, i, tangent_at(p, QD_BY_Q, j));
     if (part.row >= 0) {
       p->w[part.row * p->stride] = part.per_row * change;
     }
-    sum += part.row >= 0 ? force_change(p, &part.resistance, i, j) : change;
-    sum += part.by_lower * tangent_at(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i) +
-           part.by_upper * tangent_at(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1);
+    sum += part.row >= 0 ? force_change(p, &part.resistance, i, 0.0) : change;
+    sum += limit_change(p, &part, i);
   }
   return sum;
 }
@@ -562,4 +600,5 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   wrench_sum_subtrees(d->momentum_z, model);
   push_joints(&p, r);
   push_friction_loss(&p, r);
+  push_tendon_forces(&p, r);
 }

@@ -49,7 +49,7 @@ static void add_actuators(problem *p, const qd_model *model, const qd_step_optio
   const int *actuator = dof_actuators(model, dof, &count);
   for (int k = 0; k < count; ++k) {
     const double *range = model->parameters.actuator_force_range + 2 * actuator[k];
-    const actuator_point at = {input->q[model->dof_q[dof]], input->u[actuator[k]], damping_rate(o)};
+    const actuator_point at = actuator_point_at(p, model, o, input, actuator[k]);
     const actuator_force force = actuator_force_at(model, actuator[k], &at);
     if (actuator_has_row(model, o, actuator[k], &force)) {
       const force_row row = {.dof = dof, .actuator = actuator[k], .stiffness = force.stiffness};
@@ -127,20 +127,9 @@ static void clamp_forces(const qd_model *model, double *force, double *at_limit)
   }
 }
 
-void problem_actuator_forces(const problem *p, const qd_model *model, const qd_step_options *o,
-                             const qd_step_input *input, const double *delta, double *force) {
-  double *at_limit = force + model->nu;
-  const double rate = damping_rate(o);
-  for (int i = 0; i < model->nu; ++i) {
-    const int dof = model->actuator_dof[i];
-    const actuator_point at = {input->q[model->dof_q[dof]], input->u[i], rate};
-    const actuator_force found = actuator_force_at(model, i, &at);
-    force[i] = found.at_rest - found.stiffness * delta[dof];
-    at_limit[i] = 0.0;
-  }
-  if (o->force_limits && model->bounded_forces > 0) {
-    clamp_forces(model, force, at_limit);
-  }
+/* Of actuators with a row. */
+static void row_forces(const problem *p, const qd_model *model, const double *delta, double *force,
+                       double *at_limit) {
   for (int i = 0; i < p->force_row_count; ++i) {
     const force_row *row = p->force_row + i;
     if (row->actuator >= 0) {
@@ -151,4 +140,30 @@ void problem_actuator_forces(const problem *p, const qd_model *model, const qd_s
           is_at(value, p->lower[row->row]) || is_at(value, p->upper[row->row]);
     }
   }
+  for (int i = 0; i < p->tendon_row_count; ++i) {
+    const tendon_row *row = p->tendon_row + i;
+    if (row->kind == TENDON_ACTUATOR) {
+      const double value = force[row->actuator] = p->dual[row->row];
+      at_limit[row->actuator] =
+          is_at(value, p->lower[row->row]) || is_at(value, p->upper[row->row]);
+    }
+  }
+}
+
+void problem_actuator_forces(const problem *p, const qd_model *model, const qd_step_options *o,
+                             const qd_step_input *input, const double *delta, double *force) {
+  double *at_limit = force + model->nu;
+  for (int i = 0; i < model->nu; ++i) {
+    const int tendon = model->actuator_tendon[i];
+    const actuator_point at = actuator_point_at(p, model, o, input, i);
+    const actuator_force found = actuator_force_at(model, i, &at);
+    const double moved =
+        tendon >= 0 ? tendon_displacement(p, model, tendon, delta) : delta[model->actuator_dof[i]];
+    force[i] = found.at_rest - found.stiffness * moved;
+    at_limit[i] = 0.0;
+  }
+  if (o->force_limits && model->bounded_forces > 0) {
+    clamp_forces(model, force, at_limit);
+  }
+  row_forces(p, model, delta, force, at_limit);
 }

@@ -88,11 +88,13 @@ int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon
   const int springs = has_spring ? 1 + (rest[0] < rest[1]) : 0;
   const int friction = model->tendon_friction[tendon] > 0.0;
   const int limits = o->joint_limits ? (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0) : 0;
+  int actuators;
+  tendon_actuators(model, tendon, &actuators);
   if (compliant != NULL) {
-    *compliant = springs;
-    *intervals = friction + (springs == 1);
+    *compliant = springs + actuators;
+    *intervals = friction + (springs == 1) + actuators;
   }
-  return limits + springs + friction;
+  return limits + springs + friction + actuators;
 }
 
 /* The trees of all DOFs that change a tendon's length; returns one that is free, or -1. */

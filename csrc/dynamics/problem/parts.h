@@ -34,9 +34,9 @@ void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_option
 /* bound_rows.c: of softened programs, bounds of the motion, behind the island's rows. */
 void bound_rows_assemble(problem *p, const kinematics *k, island *one);
 
-/* tendon_rows.c: limits, springs and friction of the island's tendons. */
+/* tendon_rows.c: limits, springs, friction and actuators of the island's tendons. */
 void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
-                          island *one);
+                          const qd_step_input *input, island *one);
 
 /* force_rows.c: dry friction and limits of actuators on the island's DOFs. */
 void force_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,

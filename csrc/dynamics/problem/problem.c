@@ -33,7 +33,8 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->block = arena_take(a, (size_t)contact_capacity * sizeof(contact_block));
   p->limit = arena_take(a, 2 * nv * sizeof(limit_row));
   tendons_lay_out(&p->tendons, model, a);
-  p->tendon_row = arena_take(a, TENDON_ROWS_MAX * (size_t)model->tendon_count * sizeof(tendon_row));
+  const size_t tendon_rows = TENDON_ROWS_MAX * (size_t)model->tendon_count + (size_t)model->nu;
+  p->tendon_row = arena_take(a, tendon_rows * sizeof(tendon_row));
   p->tendon_force = arena_doubles(a, (size_t)model->tendon_count);
   p->force_row = arena_take(a, (nv + (size_t)model->nu) * sizeof(force_row));
   p->row_of_actuator = arena_ints(a, (size_t)model->nu);
@@ -56,6 +57,7 @@ void problem_lay_out_program(problem *p, arena *a) {
     rows += (size_t)one->size.rows;
     /* of limits, of limited forces, of softened motion, of each row of a tendon */
     cones += (size_t)one->contact_count + 3 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
+    cones += one->tendon_count > 0 ? (size_t)one->size.intervals : 0;
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
     tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
     tile_rows_lay_out(&one->C, (size_t)one->size.equalities, one->C_tiles, a);
@@ -136,7 +138,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   }
   one->length = isinf(one->length) ? model->smallest_size : one->length;
   limit_rows_assemble(p, model, options, set, input->q, one);
-  tendon_rows_assemble(p, model, options, one);
+  tendon_rows_assemble(p, model, options, input, one);
   force_rows_assemble(p, model, options, input, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     constraint_rows_assemble(p, model, k, one, p->islands.constraint_order[i]);

@@ -5,6 +5,7 @@
 
 #include "dynamics/problem/friction.h"
 #include "dynamics/problem/islands.h"
+#include "mechanics/actuator.h"
 #include "mechanics/collision.h"
 #include "mechanics/constraint.h"
 #include "mechanics/motion.h"
@@ -64,10 +65,12 @@ typedef struct limit_row {
 } limit_row;
 
 typedef enum tendon_row_kind {
-  TENDON_LIMIT,   /* sign (length - bound) + sign rate.d >= 0 */
-  TENDON_SPRING,  /* the same, which gives way: its force is that of a spring beyond the bound */
-  TENDON_REST,    /* length - bound + rate.d = 0, which gives way: a spring both ways */
-  TENDON_FRICTION /* rate.d = 0, up to a force */
+  TENDON_LIMIT,    /* sign (length - bound) + sign rate.d >= 0 */
+  TENDON_SPRING,   /* the same, which gives way: its force is that of a spring beyond the bound */
+  TENDON_REST,     /* length - bound + rate.d = 0, which gives way: a spring both ways */
+  TENDON_FRICTION, /* rate.d = 0, up to a force */
+  TENDON_ACTUATOR, /* rate.d - F0 / K = 0, which gives way, up to a force: that of an actuator */
+  TENDON_FORCE     /* rate.d = 0, with a force: that of an actuator without stiffness */
 } tendon_row_kind;
 
 /* A row along a tendon, with its multiplier times sign as force. */
@@ -76,10 +79,11 @@ typedef struct tendon_row {
   int row;
   int kind; /* a tendon_row_kind */
   double sign;
-  int capped; /* 1: its offset is what a step may undo */
+  int capped;   /* 1: its offset is what a step may undo */
+  int actuator; /* of the last two kinds */
 } tendon_row;
 
-#define TENDON_ROWS_MAX 5 /* of one tendon */
+#define TENDON_ROWS_MAX 5 /* of one tendon, beside those of its actuators */
 
 /* A row d = 0, or d - F0 / (K - m) = 0 of an actuator, whose multiplier is a force with limits; m d
  * stands in the cost, of forces that resist, else m = 0. */
@@ -126,10 +130,10 @@ typedef struct problem {
   contact_block *block;         /* (contacts) */
   limit_row *limit;             /* (2 nv) */
   tendons tendons;
-  tendon_row *tendon_row; /* (TENDON_ROWS_MAX tendon_count) */
+  tendon_row *tendon_row; /* (TENDON_ROWS_MAX tendon_count + nu) */
   double *tendon_force;   /* (tendon_count) */
   force_row *force_row;   /* (bounded_forces) */
-  int *row_of_actuator;   /* (nu) into force_row, -1: it has none */
+  int *row_of_actuator;   /* (nu) into force_row, or tendon_row; -1: it has none */
   column_table columns;
   double *sign;    /* (tiles, 4) scratch: +1 moves B of one contact, -1 moves A, 0 both or none */
   double *motion;  /* (tiles, MOTION_MAX, 4) scratch: relative motion at one contact */
@@ -154,6 +158,27 @@ typedef struct problem {
 /* 1 if a DOF has its mass in the step. */
 static inline int dof_has_mass(const qd_model *model, const qd_step_options *o, int dof) {
   return o->dynamic || !model->dof_is_driven[dof];
+}
+
+/* Where an actuator pulls: its tendon's length, or q. */
+static inline actuator_point actuator_point_at(const problem *p, const qd_model *model,
+                                               const qd_step_options *o, const qd_step_input *input,
+                                               int actuator) {
+  const int tendon = model->actuator_tendon[actuator];
+  const actuator_point at = {tendon >= 0 ? p->tendons.length[tendon]
+                                         : input->q[model->dof_q[model->actuator_dof[actuator]]],
+                             input->u[actuator], damping_rate(o)};
+  return at;
+}
+
+/* rate.d of a tendon */
+static inline double tendon_displacement(const problem *p, const qd_model *model, int tendon,
+                                         const double *delta) {
+  double sum = 0.0;
+  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+    sum += p->tendons.rate[d] * delta[model->tendon_dof[d]];
+  }
+  return sum;
 }
 
 /* A contact that penetrates by so little beside its shapes that linearisation may have left it. */

@@ -1,4 +1,4 @@
-/* Rows along tendons: limits, springs (which give way) and dry friction (an interval). */
+/* Rows along tendons: limits, springs (which give way), dry friction and actuators (intervals). */
 #include "dynamics/problem/parts.h"
 
 /* Lists the tiles of a tendon's free DOFs. 0 if nothing free changes its length. */
@@ -15,9 +15,16 @@ static int list_tendon_tiles(problem *p, const qd_model *model, const island *on
   return largest > MOTION_ZERO;
 }
 
-/* A row of its kind, its tiles being listed, and its cone. `bound`: a length, of friction none. */
+/* What a row is beside its entries. */
+typedef struct row_law {
+  double gap;
+  double stiffness;    /* 0: it does not give way */
+  double lower, upper; /* of an interval; both 0: a row of an orthant */
+} row_law;
+
+/* A row of its kind, its tiles being listed, and its cone. */
 static void add_row(problem *p, const qd_model *model, const qd_step_options *o, island *one,
-                    const tendon_row *kind, double bound) {
+                    const tendon_row *kind, const row_law *law) {
   const int tendon = kind->tendon, is_interval = kind->kind >= TENDON_REST;
   double *row = tile_rows_append(&one->G, &p->list);
   for (int k = 0; k < p->list.count; ++k) {
@@ -33,22 +40,17 @@ static void add_row(problem *p, const qd_model *model, const qd_step_options *o,
   tendon_row *added = p->tendon_row + p->tendon_row_count++;
   *added = *kind;
   added->row = p->row_count;
-  p->g[p->row_count] = kind->sign * (p->tendons.length[tendon] - bound);
+  p->g[p->row_count] = law->gap;
   if (kind->kind == TENDON_LIMIT) {
-    p->g[p->row_count] = gap_to_undo(p, o, p->g[p->row_count], &added->capped);
-  }
-  if (kind->kind == TENDON_FRICTION) {
-    p->g[p->row_count] = 0.0;
+    p->g[p->row_count] = gap_to_undo(p, o, law->gap, &added->capped);
   }
   if (is_interval) {
-    const double most =
-        kind->kind == TENDON_FRICTION ? model->tendon_friction[tendon] : (double)INFINITY;
-    p->lower[p->row_count] = -most;
-    p->upper[p->row_count] = most;
+    p->lower[p->row_count] = law->lower;
+    p->upper[p->row_count] = law->upper;
     ++one->intervals;
   }
-  if (kind->kind == TENDON_SPRING || kind->kind == TENDON_REST) {
-    p->compliance[p->row_count] = 1.0 / model->parameters.tendon_stiffness[tendon];
+  if (law->stiffness > 0.0) {
+    p->compliance[p->row_count] = 1.0 / law->stiffness;
     ++one->compliant;
   }
   ++p->row_count;
@@ -57,17 +59,27 @@ static void add_row(problem *p, const qd_model *model, const qd_step_options *o,
   add_cone(p, one, is_interval ? QD_INTERVAL : QD_ORTHANT, 1, barrier_target(o, 1));
 }
 
+/* A row at a bound of the length: of its spring, or rigid. */
+static void add_bound(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                      int tendon, tendon_row_kind kind, double sign, double bound) {
+  const tendon_row row = {.tendon = tendon, .kind = kind, .sign = sign};
+  const row_law law = {
+      sign * (p->tendons.length[tendon] - bound),
+      kind == TENDON_LIMIT ? 0.0 : model->parameters.tendon_stiffness[tendon],
+      -INFINITY,
+      INFINITY,
+  };
+  add_row(p, model, o, one, &row, &law);
+}
+
 static void add_spring(problem *p, const qd_model *model, const qd_step_options *o, island *one,
                        int tendon) {
   const double *rest = model->tendon_rest + 2 * tendon;
-  const tendon_row kinds[] = {{tendon, 0, TENDON_REST, 1.0, 0},
-                              {tendon, 0, TENDON_SPRING, 1.0, 0},
-                              {tendon, 0, TENDON_SPRING, -1.0, 0}};
   if (rest[0] == rest[1]) {
-    add_row(p, model, o, one, kinds, rest[0]);
+    add_bound(p, model, o, one, tendon, TENDON_REST, 1.0, rest[0]);
   } else {
-    add_row(p, model, o, one, kinds + 1, rest[0]);
-    add_row(p, model, o, one, kinds + 2, rest[1]);
+    add_bound(p, model, o, one, tendon, TENDON_SPRING, 1.0, rest[0]);
+    add_bound(p, model, o, one, tendon, TENDON_SPRING, -1.0, rest[1]);
   }
 }
 
@@ -75,28 +87,62 @@ static void add_limits(problem *p, const qd_model *model, const qd_step_options 
                        int tendon) {
   const double *range = model->tendon_range + 2 * tendon;
   for (int side = 0; side < 2; ++side) {
-    const tendon_row kind = {tendon, 0, TENDON_LIMIT, side == 0 ? 1.0 : -1.0, 0};
     if (isfinite(range[side])) {
-      add_row(p, model, o, one, &kind, range[side]);
+      add_bound(p, model, o, one, tendon, TENDON_LIMIT, side == 0 ? 1.0 : -1.0, range[side]);
     }
   }
 }
 
+static void add_friction(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                         int tendon) {
+  const tendon_row row = {.tendon = tendon, .kind = TENDON_FRICTION, .sign = 1.0};
+  const double most = model->tendon_friction[tendon];
+  const row_law law = {0.0, 0.0, -most, most};
+  if (most > 0.0) {
+    add_row(p, model, o, one, &row, &law);
+  }
+}
+
+/* F0 - K rate.d = F between the limits: rate.d - F0 / K + F / K = 0; or F0 itself. */
+static void add_actuators(problem *p, const qd_model *model, const qd_step_options *o,
+                          const qd_step_input *input, island *one, int tendon) {
+  int count;
+  const int *actuator = tendon_actuators(model, tendon, &count);
+  for (int k = 0; k < count; ++k) {
+    const int i = actuator[k];
+    const double *range = model->parameters.actuator_force_range + 2 * i;
+    const actuator_point at = actuator_point_at(p, model, o, input, i);
+    const actuator_force force = actuator_force_at(model, i, &at);
+    const int gives = force.stiffness > 0.0;
+    const double alone = o->force_limits ? actuator_clamp(model, i, force.at_rest) : force.at_rest;
+    const row_law law = {
+        gives ? -force.at_rest / force.stiffness : 0.0,
+        force.stiffness,
+        !gives ? alone : (o->force_limits ? range[0] : -INFINITY),
+        !gives ? alone : (o->force_limits ? range[1] : (double)INFINITY),
+    };
+    const tendon_row row = {.tendon = tendon,
+                            .kind = gives ? TENDON_ACTUATOR : TENDON_FORCE,
+                            .sign = 1.0,
+                            .actuator = i};
+    p->row_of_actuator[i] = p->tendon_row_count;
+    add_row(p, model, o, one, &row, &law);
+  }
+}
+
 void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
-                          island *one) {
+                          const qd_step_input *input, island *one) {
   one->tendon_row = p->tendon_row_count;
   for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
     const int tendon = p->islands.tendon_order[i];
-    const tendon_row friction = {tendon, 0, TENDON_FRICTION, 1.0, 0};
     if (!list_tendon_tiles(p, model, one, tendon)) {
       continue;
     }
     if (model->parameters.tendon_stiffness[tendon] > 0.0) {
       add_spring(p, model, o, one, tendon);
     }
-    if (model->tendon_friction[tendon] > 0.0) {
-      add_row(p, model, o, one, &friction, 0.0);
-    }
+    add_friction(p, model, o, one, tendon);
+    add_actuators(p, model, o, input, one, tendon);
     if (o->joint_limits) {
       add_limits(p, model, o, one, tendon);
     }

@@ -30,6 +30,7 @@ def model_arrays(description: Elements) -> dict[str, Array]:
     bodies, joints, geoms = description.bodies, description.joints, description.geoms
     body_index = {body.name: i for i, body in enumerate(bodies)}
     joint_index = {joint.name: i for i, joint in enumerate(joints)}
+    tendon_index = {tendon.name: i for i, tendon in enumerate(description.tendons)}
     unlimited = (-np.inf, np.inf)
     arrays: dict[str, Array] = {
         "body_parent": _ints([body_index[body.parent] for body in bodies]),
@@ -52,7 +53,12 @@ def model_arrays(description: Elements) -> dict[str, Array]:
         "joint_friction": _floats([joint.friction for joint in joints]),
         "joint_armature": _floats([joint.armature for joint in joints]),
         "default_q": _floats(description.default_q),
-        "actuator_joint": _ints([joint_index[item.joint] for item in description.actuators]),
+        "actuator_joint": _ints(
+            [_place(joint_index, item.joint) for item in description.actuators]
+        ),
+        "actuator_tendon": _ints(
+            [_place(tendon_index, item.tendon) for item in description.actuators]
+        ),
         "actuator_stiffness": _floats([item.stiffness for item in description.actuators]),
         "actuator_gear": _floats([item.gear for item in description.actuators]),
         "actuator_gain": _floats([item.gain for item in description.actuators]),
@@ -89,6 +95,11 @@ def model_arrays(description: Elements) -> dict[str, Array]:
     arrays.update(_cloud_arrays(description))
     arrays.update(_tendon_arrays(description, body_index, joint_index))
     return arrays
+
+
+def _place(index: dict[str, int], name: str | None) -> int:
+    """Where it is, -1 where there is none."""
+    return -1 if name is None else index[name]
 
 
 def _tendon_arrays(

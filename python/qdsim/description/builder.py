@@ -164,24 +164,26 @@ class SceneBuilder:
 
     def actuator(
         self,
-        joint: str,
+        joint: str | None,
         stiffness: float = 0.0,
         *,
         name: str | None = None,
         gear: float = 1.0,
         range: Any = None,
+        tendon: str | None = None,
         **kw: Any,
     ) -> str:
-        """Adds an actuator to a hinge or slide; ``kw`` are the other fields of ``Actuator``. Named like its
-        joint if no name is given."""
-        actuator = Actuator(name or joint, joint, stiffness, gear, range, **kw)
+        """Adds an actuator to a hinge or slide, or (``joint`` None) to a tendon; ``kw`` are the other fields of
+        ``Actuator``. Named like its joint or tendon if no name is given."""
+        name = name or joint or tendon or ""
+        actuator = Actuator(name, joint, stiffness, gear, range, tendon=tendon, **kw)
         if actuator.idle:
             raise ValueError(
                 f"actuator {actuator.name!r}: stiffness must be positive, or gain, bias, damping or "
                 f"gain_slope not zero, got stiffness {stiffness!r} alone"
             )
         self._actuators.append(actuator)
-        return name or joint
+        return name
 
     def pair(self, geom_a: str, geom_b: str, **kw: Any) -> None:
         """Adds an explicit contact pair; ``kw`` are the other fields of ``Pair``."""

@@ -374,7 +374,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Actuator:
-    """An actuator of a hinge or slide: a spring that a command moves, a motor, a damper, or all of these.
+    """An actuator of a hinge, slide or tendon: a spring that a command moves, a motor, a damper, or all of these.
 
     It pulls its joint, with velocity v, by
 
@@ -382,9 +382,10 @@ class Actuator:
 
     in N or Nm. A position actuator is ``stiffness`` with ``gear`` alone: its joint is pulled to ``u / gear``. A
     motor is ``gain`` alone. A joint that no stiffness of an actuator holds keeps its mass in a step and moves
-    by force, as objects do. Several actuators may share a joint.
+    by force, as objects do. Several actuators may share a joint. One that pulls along a tendon has its length,
+    m (or rad, of sums over hinges), for q; the joints that the tendon moves keep their mass.
 
-    ``name``: unique among actuators. ``joint``: name of the joint. ``stiffness`` k >= 0 in joint units (N/m or
+    ``name``: unique among actuators. ``joint``: name of the joint, or None, and ``tendon`` that of the tendon. ``stiffness`` k >= 0 in joint units (N/m or
     Nm/rad). ``gear``: not zero; infinite where the command does not move the spring.
     ``range``: (lower, upper) of u, or None. ``gain``: N or Nm per unit of u. ``bias``: N or Nm. ``damping``, Ns/m
     or Nms/rad, and ``gain_slope[1]`` count with ``Options.damping``. ``force_range``: (lower, upper) of what it
@@ -392,7 +393,7 @@ class Actuator:
     """
 
     name: str
-    joint: str
+    joint: str | None
     stiffness: float = 0.0
     gear: float = 1.0
     range: tuple[float, float] | None = None
@@ -401,15 +402,20 @@ class Actuator:
     damping: float = 0.0
     gain_slope: Vector = (0.0, 0.0)
     force_range: tuple[float, float] | None = None
+    tendon: str | None = None
 
     def __post_init__(self) -> None:
         owner = f"actuator {checks.text('actuator', 'name', self.name)!r}"
         gear = self.gear if self.gear == float("inf") else checks.number(owner, "gear", self.gear)
         if gear == 0.0:
             raise ValueError(f"{owner}: gear must not be zero")
+        if (self.joint is None) == (self.tendon is None):
+            raise ValueError(f"{owner}: needs a joint or a tendon, and not both")
+        checks.text(
+            owner, *(("joint", self.joint) if self.tendon is None else ("tendon", self.tendon))
+        )
         _set(
             self,
-            joint=checks.text(owner, "joint", self.joint),
             stiffness=checks.non_negative(owner, "stiffness", self.stiffness),
             gear=float(gear),
             range=checks.interval(owner, "range", self.range),

@@ -73,8 +73,13 @@ def _check_actuators(description: Elements) -> None:
     joints = {joint.name: joint for joint in description.joints}
     for actuator in description.actuators:
         owner = f"actuator {actuator.name!r}"
-        if actuator.joint not in joints:
-            raise ValueError(f"{owner}: {unknown_name('joint', actuator.joint, joints)}")
+        if actuator.tendon is not None:
+            names = [tendon.name for tendon in description.tendons]
+            if actuator.tendon not in names:
+                raise ValueError(f"{owner}: {unknown_name('tendon', actuator.tendon, names)}")
+            continue
+        if actuator.joint is None or actuator.joint not in joints:
+            raise ValueError(f"{owner}: {unknown_name('joint', str(actuator.joint), joints)}")
         joint = joints[actuator.joint]
         if not joint.scalar:
             raise ValueError(

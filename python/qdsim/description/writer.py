@@ -275,7 +275,8 @@ def _actuator(parent: Element, actuator: Actuator) -> Element:
     """A position actuator of gain kp and gear g has the joint stiffness kp g^2. What is more than a
     spring with damping is written as a general actuator of gear 1, in joint units."""
     plain = not (actuator.gain or actuator.bias or any(actuator.gain_slope))
-    named = {"name": actuator.name, "joint": actuator.joint}
+    where = ("joint", actuator.joint) if actuator.tendon is None else ("tendon", actuator.tendon)
+    named = {"name": actuator.name, where[0]: str(where[1])}
     stiffness, gear, damping = actuator.stiffness, actuator.gear, actuator.damping
     if plain and stiffness > 0.0 and np.isfinite(gear):
         element = ElementTree.SubElement(

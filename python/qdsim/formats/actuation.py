@@ -13,8 +13,8 @@ from qdsim.formats.refusals import Kind, Refusals
 
 @dataclass(frozen=True)
 class FileActuator:
-    """An actuator as the file has it. ``control``: index of its command among the file's. ``joint``: None if
-    it drives something else. ``law``: None if it is nothing that a step knows, then ``problem`` says why.
+    """An actuator as the file has it. ``control``: index of its command among the file's. ``joint`` and ``tendon``: both
+    None if it drives something else. ``law``: None if it is nothing that a step knows, then ``problem`` says why.
     ``force_range``: limits of its force on the joint, N or Nm."""
 
     name: str
@@ -23,7 +23,7 @@ class FileActuator:
     law: Actuator | None = None
     problem: str | None = None
     force_range: tuple[float, float] | None = None
-    tendon: bool = False
+    tendon: str | None = None
 
     @property
     def spring(self) -> bool:
@@ -87,24 +87,24 @@ class Actuation:
         scalar_joints: Sequence[str],
         other_joints: Sequence[str],
         followers: Collection[str],
+        tendons: Collection[str],
         joint_force_ranges: Mapping[str, tuple[float, float]],
         urdf: bool,
         refusals: Refusals,
     ) -> Plan:
         """The file's actuators in the file's order, then new ones in joint order. ``followers``: joints
-        coupled to others (mimic), which one stiffness for all leaves to their coupling. ``joint_force_ranges``: limits of what all actuators
-        of a joint pull with together."""
+        coupled to others (mimic), which one stiffness for all leaves to their coupling. ``tendons``: those of the
+        model. ``joint_force_ranges``: limits of what all actuators of a joint pull with together."""
         self._check_names(scalar_joints, other_joints)
         plan = Plan(refusals)
         leading = [joint for joint in scalar_joints if joint not in followers]
         asked = self._asked(file, leading, urdf, plan)
         first = _one_a_joint(file)
         for item in file:
-            if item.joint is None:
-                kinds: tuple[Kind, ...] = (
-                    ("tendons", "actuators") if item.tendon else ("actuators",)
-                )
-                refusals.refuse(kinds, f"actuator '{item.name}': {item.problem}")
+            if item.tendon is not None:
+                self._add_to_tendon(item, item.tendon in tendons, plan)
+            elif item.joint is None:
+                refusals.refuse("actuators", f"actuator '{item.name}': {item.problem}")
             elif self.joints is not None and item.joint not in self.joints:
                 plan.ignored.append(f"actuator '{item.name}': left out, actuated= does not name it")
             elif item is not first[item.joint] and self.stiffness_of(item.joint) is not None:
@@ -160,6 +160,19 @@ class Actuation:
             )
         return set()
 
+    def _add_to_tendon(self, item: FileActuator, tendon_exists: bool, plan: Plan) -> None:
+        owner = f"actuator '{item.name}'"
+        if self.joints is not None:
+            plan.ignored.append(f"{owner}: left out, actuated= names joints alone")
+        elif item.law is None or not tendon_exists:
+            kinds: tuple[Kind, ...] = ("tendons", "actuators")
+            problem = item.problem or f"its tendon '{item.tendon}' is not supported"
+            plan.refusals.refuse(kinds, f"{owner}: {problem}")
+        else:
+            plan.actuators.append(replace(item.law, force_range=item.force_range))
+            plan.source.append(item.control)
+            _leave_out_limits(plan)
+
     def _add_from_file(self, item: FileActuator, joint: str, plan: Plan) -> bool:
         """False if it was left out: what it drove is then free, unless the caller wants it actuated."""
         owner = f"actuator '{item.name}'"
@@ -178,13 +191,18 @@ class Actuation:
             law = item.law if stiffness is None else replace(item.law, stiffness=stiffness)
             plan.actuators.append(replace(law, force_range=item.force_range))
             plan.source.append(item.control)
-        if plan.actuators[-1].force_range is not None and "force_limits" in plan.refusals.leave_out:
-            low, high = plan.actuators[-1].force_range
-            plan.refusals.refuse(
-                "force_limits", f"{owner}: its force is limited to {low:g} .. {high:g}"
-            )
-            plan.actuators[-1] = replace(plan.actuators[-1], force_range=None)
+        _leave_out_limits(plan)
         return True
+
+
+def _leave_out_limits(plan: Plan) -> None:
+    """Of the last actuator, if the caller says so."""
+    last = plan.actuators[-1]
+    if last.force_range is not None and "force_limits" in plan.refusals.leave_out:
+        low, high = last.force_range
+        text = f"actuator '{last.name}': its force is limited to {low:g} .. {high:g}"
+        plan.refusals.refuse("force_limits", text)
+        plan.actuators[-1] = replace(last, force_range=None)
 
 
 def _motor_range(law: Actuator | None) -> tuple[float, float] | None:

@@ -1,4 +1,4 @@
-"""The actuators of a compiled model: which joint each moves, and what it pulls with.
+"""The actuators of a compiled model: which joint or tendon each moves, and what it pulls with.
 
 MuJoCo's actuator of gear g pulls by g ((g0 + g1 l + g2 l') u + b0 + b1 l + b2 l'), l = g q its length: in joint
 units a spring of stiffness -b1 g^2 that rests at u / gear with gear = -b1 g / g0, a damper -b2 g^2, and so on.
@@ -15,7 +15,8 @@ from qdsim.description import Actuator
 from qdsim.formats.actuation import FileActuator
 from qdsim.formats.reading import JOINT_NAMES, Reading, scalar
 
-_TRANSMISSIONS = {2: "slidercrank", 3: "tendon", 4: "site", 5: "body", 6: "so3"}  # mjtTrn
+_TRANSMISSIONS = {2: "slidercrank", 4: "site", 5: "body", 6: "so3"}  # mjtTrn
+_TENDON = 3
 _DYNAMICS = {1: "integrator", 4: "muscle", 5: "DC motor", 6: "PID", 7: "user"}  # mjtDyn
 _MUSCLE = 2  # mjtGain, mjtBias
 
@@ -39,21 +40,13 @@ def _actuator(r: Reading, i: int) -> FileActuator:
     m, name = r.m, r.actuator_names[i]
     # Some take several controls: those of this one begin here.
     control = int(r.field("actuator_ctrladr", np.arange(i + 1))[i])
-    transmission = int(m.actuator_trntype[i])
-    if transmission not in (0, 1):
-        what = _TRANSMISSIONS.get(transmission, "this kind of")
-        problem = f"{what} transmission is not supported"
-        return FileActuator(name, control, None, problem=problem, tendon=what == "tendon")
-    j = int(m.actuator_trnid[i, 0])
-    joint = r.joint_names[j]
-    if not scalar(int(m.jnt_type[j])):
-        kind = JOINT_NAMES[int(m.jnt_type[j])]
-        problem = f"joint '{joint}' is a {kind} joint, only hinges and slides can be actuated"
-        return FileActuator(name, control, None, problem=problem)
+    where = _transmission(r, i, control)
+    if where.problem is not None:
+        return where
     force = _force_range(r, i)
     unknown = _unsupported(r, i)
     if unknown is not None:
-        return FileActuator(name, control, joint, problem=unknown, force_range=force)
+        return replace(where, problem=unknown, force_range=force)
     if int(m.actuator_dyntype[i]) in (2, 3):
         r.ignored.append(f"actuator '{name}': time constant {m.actuator_dynprm[i, 0]:g}")
     for what in ("armature", "delay"):
@@ -62,11 +55,28 @@ def _actuator(r: Reading, i: int) -> FileActuator:
             r.ignored.append(f"actuator '{name}': {what} {value[0]:g}")
     limited = bool(m.actuator_ctrllimited[control]) and not r.disabled("clampctrl")
     low, high = m.actuator_ctrlrange[control]
-    law = replace(_law(r, i, name, joint), range=(float(low), float(high)) if limited else None)
+    law = replace(_law(r, i, where), range=(float(low), float(high)) if limited else None)
     if law.idle:
-        problem = "it never pulls: its gain or gear is zero"
-        return FileActuator(name, control, joint, problem=problem, force_range=force)
-    return FileActuator(name, control, joint, law, force_range=force)
+        return replace(where, problem="it never pulls: its gain or gear is zero", force_range=force)
+    return replace(where, law=law, force_range=force)
+
+
+def _transmission(r: Reading, i: int, control: int) -> FileActuator:
+    """What it moves, or the problem."""
+    m, name = r.m, r.actuator_names[i]
+    kind, target = int(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
+    if kind == _TENDON:
+        tendon = r.names("tendon", m.ntendon, m.name_tendonadr)[target]
+        return FileActuator(name, control, None, tendon=tendon)
+    if kind not in (0, 1):
+        what = _TRANSMISSIONS.get(kind, "this kind of")
+        return FileActuator(name, control, None, problem=f"{what} transmission is not supported")
+    joint = r.joint_names[target]
+    if not scalar(int(m.jnt_type[target])):
+        of = JOINT_NAMES[int(m.jnt_type[target])]
+        problem = f"joint '{joint}' is a {of} joint, only hinges and slides can be actuated"
+        return FileActuator(name, control, None, problem=problem)
+    return FileActuator(name, control, joint)
 
 
 def _force_range(r: Reading, i: int) -> tuple[float, float] | None:
@@ -109,8 +119,8 @@ def _unsupported(r: Reading, i: int) -> str | None:
     return None
 
 
-def _law(r: Reading, i: int, name: str, joint: str) -> Actuator:
-    m = r.m
+def _law(r: Reading, i: int, where: FileActuator) -> Actuator:
+    m, name = r.m, where.name
     gear = float(m.actuator_gear[i, 0])
     g0, g1, g2 = (float(value) for value in m.actuator_gainprm[i, :3])
     if int(m.actuator_gaintype[i]) == 0:
@@ -126,11 +136,12 @@ def _law(r: Reading, i: int, name: str, joint: str) -> Actuator:
     spring = b1 < 0.0 and gear != 0.0
     return Actuator(
         name,
-        joint,
+        where.joint,
         stiffness=-b1 * gear * gear,
         gear=(gear * -b1 / g0 if g0 else math.inf) if spring else 1.0,
         gain=0.0 if spring else gear * g0,
         bias=gear * b0,
         damping=max(0.0, own - b2) * gear * gear,
         gain_slope=(gear * gear * g1, gear * gear * g2),
+        tendon=where.tendon,
     )

@@ -24,6 +24,7 @@ from qdsim.description import (
 )
 from qdsim.description.arrays import rotation_matrix
 from qdsim.description.references import unknown_name
+from qdsim.description.tendons import Tendon
 from qdsim.formats.actuation import Actuation, Plan
 from qdsim.formats.actuators import joint_force_ranges, read_actuators
 from qdsim.formats.equalities import Names, read_equalities
@@ -54,9 +55,9 @@ def describe(
     try:
         reader.check_clouds()
         reader.check_equalities()
+        reader.tendons = read_tendons(reader)
         plan = reader.read_actuation(wishes.actuation)
         reader.check_scene()
-        tendons = read_tendons(reader)
         bodies = reader.read_bodies()
         pairs = reader.geometries.pairs()
         if not reader.refusals.errors:
@@ -66,7 +67,7 @@ def describe(
                 pairs=pairs,
                 excludes=reader.geometries.excludes(),
                 constraints=tuple(reader.constraints),
-                tendons=tendons,
+                tendons=reader.tendons,
                 keyframes=reader.read_keyframes(plan),
                 meshes=reader.geometries.meshes(),
                 gravity=reader.gravity(),
@@ -98,6 +99,7 @@ class _Reader(Reading):
         self.clouds = clouds
         self.geometries = Geometries(self, clouds)
         self.constraints: list[Constraint] = []
+        self.tendons: tuple[Tendon, ...] = ()
         self.dynamic_only: list[str] = []
 
     # ------------------------------------------------------------ what cannot be honoured
@@ -160,13 +162,15 @@ class _Reader(Reading):
             scalars,
             other,
             followers,
+            {item.name for item in self.tendons},
             joint_force_ranges(self),
             self.origin.urdf,
             self.refusals,
         )
         self.ignored.extend(plan.ignored)
-        self.driven = {item.joint for item in plan.actuators}
-        self.actuated = {item.joint for item in plan.actuators if item.stiffness > 0.0}
+        driven = [(item.joint, item.stiffness) for item in plan.actuators if item.joint is not None]
+        self.driven = {joint for joint, _ in driven}
+        self.actuated = {joint for joint, stiffness in driven if stiffness > 0.0}
         return plan
 
     # ------------------------------------------------------------ bodies
@@ -281,8 +285,10 @@ class _Reader(Reading):
             q = m.key_qpos[i]
             u = []
             for actuator, source in zip(plan.actuators, plan.source, strict=True):
-                joint = self.joint_names.index(actuator.joint)
-                hold = actuator.gear * float(q[int(m.jnt_qposadr[joint])])
-                u.append(hold if source is None else float(m.key_ctrl[i, source]))
+                if source is not None:
+                    u.append(float(m.key_ctrl[i, source]))
+                else:
+                    joint = self.joint_names.index(str(actuator.joint))
+                    u.append(actuator.gear * float(q[int(m.jnt_qposadr[joint])]))
             keyframes.append(Keyframe(name, q, u))  # type: ignore[arg-type]
         return tuple(keyframes)

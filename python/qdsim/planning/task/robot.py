@@ -75,14 +75,16 @@ def check_springs(model: Model) -> None:
     for i, name in enumerate(model.actuator_names):
         joint = int(model.actuated_v[i])
         what = None
-        if p.actuator_stiffness[i] == 0.0 or not np.isfinite(model.actuator_gear[i]):
+        if joint < 0:
+            what = "pulls along a tendon"
+        elif p.actuator_stiffness[i] == 0.0 or not np.isfinite(model.actuator_gear[i]):
             what = "is no position actuator"
         elif joint in seen:
             what = "shares its joint with another one"
         if what is not None:
             raise ValueError(
-                f"model: planning moves joints by one position actuator each, but actuator {name!r} {what}; "
-                "load(..., stiffness=...) makes it one"
+                f"model: planning moves joints by one position actuator each, but actuator {name!r} {what}"
+                + ("" if joint < 0 else "; load(..., stiffness=...) makes it one")
             )
         seen.add(joint)
 
