@@ -580,8 +580,11 @@ def test_a_cloud_beyond_the_margin_is_added() -> None:
 def flat_cloud() -> dict:
     """A cloud and a sphere in the form that the C core takes."""
     from qdsim.description.arrays import model_arrays
+    from qdsim.pressure.geometries import field_arrays
 
-    return model_arrays(scene(PointCloud(np.eye(3)), "sphere").build())
+    description = scene(PointCloud(np.eye(3)), "sphere").build()
+    arrays = model_arrays(description)
+    return {**arrays, **field_arrays(description, arrays["pair_geom"])}
 
 
 @pytest.mark.parametrize(

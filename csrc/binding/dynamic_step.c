@@ -155,9 +155,11 @@ static PyObject *get_v_next(PyObject *object, void *closure) {
 /* (contacts, 6) h times the forces of the contacts */
 static PyObject *impulse_create(const dynamic_step_object *self) {
   PyObject *contacts = PyObject_GetAttrString(self->step, "contacts");
-  PyObject *force = contacts ? PyObject_GetItem(contacts, PyUnicode_FromString("force")) : NULL;
+  PyObject *name = contacts ? PyUnicode_FromString("force") : NULL;
+  PyObject *force = name ? PyObject_GetItem(contacts, name) : NULL;
   PyObject *factor = force ? PyFloat_FromDouble(self->h) : NULL;
   PyObject *out = factor ? PyNumber_Multiply(force, factor) : NULL;
+  Py_XDECREF(name);
   Py_XDECREF(contacts);
   Py_XDECREF(force);
   Py_XDECREF(factor);
