@@ -1,0 +1,69 @@
+"""Steps under Coulomb's law on random states: how many hold its certificate, and what that takes.
+
+The scenes of tests/coulomb_states.py: three loose bodies of one shape on a plane, level or tilted, an arm with a force
+limit among boxes, a chain, ten discs in a heap. States are stepped on from random ones under the convex law and kicked;
+friction 0.1 to 1.6, contacts of 3, 4 or 6 dimensions, speeds of 0.1 to 4, h of 1 to 50 ms. "programs" are convex ones that
+a step takes (1: nothing slides); "several" says where `info.unique` is False; "closing" is the largest overlap of a
+contact beyond the law's, from public queries, in steps that had no penetrations to relax. No times.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import qdsim
+from qdsim import DynamicOptions, step_dynamic
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from coulomb_states import NAMES, law_gaps, make, sample
+
+STATES, OF_A_MODEL = 100, 4
+
+
+def row(name: str, friction: str) -> str:
+    """Of one scene and kind of friction."""
+    rng = np.random.default_rng(sum(map(ord, name)))
+    programs: list[int] = []
+    states = several = 0
+    closing = residual = 0.0
+    for k in range(STATES):
+        mu, dim = rng.uniform(0.1, 1.6), int(rng.choice([3, 3, 4, 6]))
+        tilt = float(rng.choice([0.0, 0.0, 0.3]))
+        if k % OF_A_MODEL == 0:
+            model = make(name, mu, dim, tilt)
+        q, v, u = sample(model, rng, float(rng.choice([0.1, 1.0, 4.0])))
+        h = float(rng.choice([0.001, 0.005, 0.01, 0.05]))
+        options = DynamicOptions(h=h, friction=friction, law="coulomb")  # type: ignore[arg-type]
+        states += 1
+        try:
+            s = step_dynamic(model, q, v, u, options)
+        except qdsim.SolverError:
+            continue
+        programs.append(s.info.convex_programs)
+        several += not s.info.unique
+        residual = max(residual, s.info.law_residual)
+        if s.info.relaxed_contacts == 0:
+            closing = max(closing, law_gaps(model, q, s, friction)[0])
+    few, most = np.median(programs), max(programs)
+    return (
+        f"| {name} | {friction} | {len(programs)} of {states} | {few:.0f} | {np.percentile(programs, 90):.0f} | {most} "
+        f"| {several} | {residual:.1e} | {closing:.1e} |"
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    print(
+        "| scene | friction | solved | programs, median | 90 % | most | several | residual (m) | closing (m) |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name in NAMES:
+        for friction in ("cone", "pyramid"):
+            print(row(name, friction), flush=True)
+
+
+if __name__ == "__main__":
+    main()
