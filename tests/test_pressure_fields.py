@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from qdsim.pressure import HalfSpace, PressureField, RigidSurface, pressure_patch, tessellation
+from qdsim.pressure import (
+    HalfSpace,
+    PressureField,
+    RigidSurface,
+    pressure_energy,
+    pressure_patch,
+    tessellation,
+)
 
 STILL = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
@@ -292,6 +299,58 @@ def test_random_poses(first: str, second: str) -> None:
         last = found.polygons[-1]
         assert found.vertices.shape[0] == last["vertex_start"] + last["vertex_count"]
     assert met > 10
+
+
+@pytest.mark.parametrize("first, second", [*PAIRS, ("torus", "box"), ("sphere", "torus")])
+def test_force_and_moment_are_the_change_of_energy(first: str, second: str) -> None:
+    bodies = BODIES | {"torus": torus()}
+    a, b = bodies[first], bodies[second]
+    rng = np.random.default_rng(11)
+    up = 0.0 if {"floor", "mud"} & {first, second} else 0.08
+    met = 0
+    for _ in range(6):
+        here, there = random_pose(rng, 0.05, (0, 0, up)), random_pose(rng, 0.03)
+        found = pressure_patch(a, b, here, there, polygons=False)
+        if found.count < 3:
+            continue
+        met += 1
+        differences = [
+            (
+                pressure_energy(a, b, moved(here, step), there)
+                - pressure_energy(a, b, moved(here, -step), there)
+            )
+            / 2e-6
+            for step in 1e-6 * np.eye(6)
+        ]
+        scale = np.abs([found.force, found.moment]).max()
+        assert np.r_[found.force, found.moment] == pytest.approx(differences, abs=1e-5 * scale)
+        energy = pressure_energy(a, b, here, there)
+        assert energy > 0.0
+        assert pressure_energy(b, a, there, here) == pytest.approx(energy, rel=1e-9)
+    assert met > 2
+
+
+@pytest.mark.parametrize("depth", [0.01, 0.05, 0.09])
+def test_energy_of_a_ball_and_of_a_slab(depth: float) -> None:
+    """Ball on a plane: pi / 3 E (d^3 - d^4 / (2 R)); rigid block in a soft half space: k A d^2 / 2."""
+    ball = PressureField.sphere(0.1, 1e6, hint=0.005)
+    exact = math.pi / 3 * 1e6 * (depth**3 - depth**4 / 0.2)
+    energy = pressure_energy(ball, HalfSpace(), pose((0, 0, 0.1 - depth)))
+    assert 0.97 * exact < energy < exact
+    block = box_surface(np.array([0.1, 0.2, 0.15]))
+    energy = pressure_energy(block, HalfSpace(1e6), pose((0, 0, 0.15 - depth)))
+    assert energy == pytest.approx(1e6 * 0.08 * depth**2 / 2, rel=1e-12)
+
+
+def test_energy_needs_a_closed_surface() -> None:
+    square = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * 0.01
+    face = RigidSurface(square, [[0, 2, 1], [0, 3, 2]])
+    with pytest.raises(ValueError, match="b: expected a closed surface"):
+        pressure_energy(SHAPES["box"], face)
+    with pytest.raises(ValueError, match="do not give way"):
+        pressure_energy(HalfSpace(), HalfSpace(1e5))
+    with pytest.raises(TypeError, match="a: "):
+        pressure_energy("ball", face)  # type: ignore[arg-type]
 
 
 def test_corners_run_round_the_normal() -> None:

@@ -241,9 +241,11 @@ PyObject *jax_targets_function(PyObject *module, PyObject *args);
 /* ---------------------------------------------------------------- pressure.c */
 
 extern const char field_create_doc[];
+extern const char field_energy_doc[];
 extern const char field_patch_doc[];
 extern const char pressure_surface_doc[];
 PyObject *field_create_function(PyObject *module, PyObject *args);
+PyObject *field_energy_function(PyObject *module, PyObject *args);
 PyObject *field_patch_function(PyObject *module, PyObject *args);
 PyObject *pressure_surface_function(PyObject *module, PyObject *args);
 

@@ -95,21 +95,38 @@ static qd_status query_run(patch_query *query, qd_patch *patch, const patch_room
                         room->polygon, room->polygons, room->vertex, room->vertices);
 }
 
-/* Without the GIL; QD_OUT_OF_MEMORY too. A second run has room for what the first one found. */
+/* Polygons for which there is room at first, and corners of each. */
+#define FIRST_POLYGONS 400
+#define CORNERS_EACH 6
+
+static int room_make(patch_room *room, int polygons, int vertices) {
+  room_free(room);
+  *room = (patch_room){.polygons = polygons, .vertices = vertices};
+  room->polygon = PyMem_RawMalloc((size_t)polygons * sizeof *room->polygon);
+  room->vertex = PyMem_RawMalloc(3 * (size_t)vertices * sizeof *room->vertex);
+  return room->polygon && room->vertex;
+}
+
+/* Without the GIL; QD_OUT_OF_MEMORY too. If there was too little room, a second run has enough. */
 static qd_status patch_find(patch_query *query, int with_polygons, qd_patch *patch,
                             patch_room *room) {
+  if (!with_polygons) {
+    return query_run(query, patch, room);
+  }
+  if (!room_make(room, FIRST_POLYGONS, FIRST_POLYGONS * CORNERS_EACH)) {
+    return QD_OUT_OF_MEMORY;
+  }
   qd_status status = query_run(query, patch, room);
-  if (status != QD_OK || !with_polygons || patch->polygon_count == 0) {
-    return status;
+  if ((status == QD_OK || status == QD_OUT_OF_CAPACITY) &&
+      (patch->polygon_count > room->polygons || patch->vertex_count > room->vertices)) {
+    if (!room_make(room, patch->polygon_count, patch->vertex_count)) {
+      return QD_OUT_OF_MEMORY;
+    }
+    status = query_run(query, patch, room);
   }
   room->polygons = patch->polygon_count;
   room->vertices = patch->vertex_count;
-  room->polygon = PyMem_RawCalloc((size_t)room->polygons, sizeof *room->polygon);
-  room->vertex = PyMem_RawCalloc(3 * (size_t)room->vertices, sizeof *room->vertex);
-  if (!room->polygon || !room->vertex) {
-    return QD_OUT_OF_MEMORY;
-  }
-  return query_run(query, patch, room);
+  return status;
 }
 
 static PyObject *bytes_of(const void *data, size_t size) {
@@ -166,6 +183,32 @@ PyObject *field_patch_function(PyObject *module, PyObject *args) {
   }
   patch_query query = {.a = a, .b = b, .pose = pose, .filter = filter};
   return query_answer(&query, with_polygons);
+}
+
+const char field_energy_doc[] = "_field_energy(a, b, pose): J; pose as in _field_patch.";
+
+PyObject *field_energy_function(PyObject *module, PyObject *args) {
+  (void)module;
+  PyObject *first, *second, *numbers;
+  double pose[12], energy;
+  if (!PyArg_ParseTuple(args, "OOO:_field_energy", &first, &second, &numbers) ||
+      array_copy_vector(numbers, "pose", 12, pose) < 0) {
+    return NULL;
+  }
+  const qd_field *a = PyCapsule_GetPointer(first, FIELD_CAPSULE);
+  const qd_field *b = a ? PyCapsule_GetPointer(second, FIELD_CAPSULE) : NULL;
+  if (!b) {
+    return NULL;
+  }
+  qd_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = qd_field_energy(a, b, pose, pose + 9, &energy);
+  Py_END_ALLOW_THREADS;
+  if (status != QD_OK) {
+    PyErr_SetString(PyExc_ValueError, "no surface between two bodies that do not give way");
+    return NULL;
+  }
+  return PyFloat_FromDouble(energy);
 }
 
 const char pressure_surface_doc[] =

@@ -655,6 +655,11 @@ typedef struct qd_patch {
 qd_status qd_field_patch(const qd_field *a, const qd_field *b, const double R[9], const double t[3],
                          double filter_angle, qd_patch *patch, qd_patch_polygon *polygons,
                          int polygon_capacity, double *vertices, int vertex_capacity);
+/* Their energy, J: the lesser of their pressures, integrated over where they overlap. Force and
+ * moment on b are minus its derivative by motions of b. A rigid surface must be closed. Does not
+ * allocate. */
+qd_status qd_field_energy(const qd_field *a, const qd_field *b, const double R[9],
+                          const double t[3], double *energy);
 
 /* ---------------------------------------------------------------- queries */
 

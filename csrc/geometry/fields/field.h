@@ -92,6 +92,13 @@ void field_triangle_move(field_moved *out, const field_pair *pair, const field_t
 typedef void (*field_visit)(void *context, int first, const field_moved *moved,
                             const field_part *second);
 void field_pairs_visit(const field_pair *pair, int balanced, field_visit visit, void *context);
+/* A triangle of the first body, swept along an axis of the second one's frame without end, with a
+ * part of the second that it may sweep through. */
+void field_sweeps_visit(const field_pair *pair, const double way[3], field_visit visit,
+                        void *context);
+/* What a triangle sweeps lies below four planes. 1: the triangle looks ahead, -1: back, 0: neither.
+ */
+int field_sweep_planes(field_plane plane[4], const field_moved *moved, const double way[3]);
 
 /* qd_field_patch of fields whose pressures are these multiples of what they are (of a rigid side
  * 1).
@@ -107,5 +114,9 @@ void field_patch_turn(qd_patch *patch, qd_patch_polygon *polygons, int polygon_c
 /* Least depth over which pressure goes from zero to the largest, or (half spaces) to 1 Pa, m;
  * infinite of rigid ones. */
 double field_depth(const qd_field *field);
+
+/* qd_field_energy likewise. */
+qd_status field_energy_scaled(const qd_field *a, const qd_field *b, const double scale[2],
+                              const double R[9], const double t[3], double *energy);
 
 #endif

@@ -8,6 +8,8 @@
 #define STACK 64
 /* Of a tetrahedron 4; of a triangle its own, that of its other side, and one for each edge. */
 #define PLANES 5
+/* Cosine between a triangle's normal and the way it is swept: below it, it sweeps nothing. */
+#define EDGE_ON 1e-14
 /* Boxes that are apart by less than this share of their size may overlap. */
 #define ROOM 1e-12
 
@@ -132,13 +134,20 @@ QD_CLONES static void boxes_above(const search *s, const field_node *node, lane_
 
 /* ---------------------------------------------------------------- one element of the first body */
 
-static void region_plane(region *r, const field_pair *pair, const field_plane *plane) {
-  double *normal = r->normal[r->plane_count];
-  mat3_mul_vec(normal, pair->R, plane->normal);
+static void region_plane_here(region *r, const field_plane *plane) {
+  const int i = r->plane_count++;
+  vec3_copy(r->normal[i], plane->normal);
   for (int k = 0; k < 3; ++k) {
-    r->size[r->plane_count][k] = fabs(normal[k]) * (1.0 + ROOM);
+    r->size[i][k] = fabs(plane->normal[k]) * (1.0 + ROOM);
   }
-  r->offset[r->plane_count++] = plane->offset + vec3_dot(normal, pair->t);
+  r->offset[i] = plane->offset;
+}
+
+static void region_plane(region *r, const field_pair *pair, const field_plane *plane) {
+  field_plane here;
+  mat3_mul_vec(here.normal, pair->R, plane->normal);
+  here.offset = plane->offset + vec3_dot(here.normal, pair->t);
+  region_plane_here(r, &here);
 }
 
 static void region_box(region *r, double corner[][3], int corners) {
@@ -218,31 +227,72 @@ QD_CLONES static void boxes_outside(const region *r, const field_node *node, int
   *apart = out;
 }
 
-/* An element of the first body against the tree of the second. */
-static void element_meets(const search *s, int element) {
-  const qd_field *second = s->pair->second;
-  const int is_cell = s->pair->first->cell != NULL;
-  region r = {.plane_count = 0};
-  field_moved moved;
-  if (is_cell) {
-    region_of_cell(&r, s, element, &moved);
-  } else {
-    region_of_triangle(&r, s, element, &moved);
+int field_sweep_planes(field_plane plane[4], const field_moved *moved, const double way[3]) {
+  const double along = vec3_dot(moved->normal, way);
+  const double ahead = along > 0.0 ? 1.0 : -1.0;
+  if (!(fabs(along) > EDGE_ON)) {
+    return 0;
   }
+  vec3_scale(plane[0].normal, moved->normal, -ahead);
+  plane[0].offset = vec3_dot(plane[0].normal, moved->corner[0]);
+  for (int i = 0; i < 3; ++i) {
+    double edge[3];
+    vec3_sub(edge, moved->corner[(i + 1) % 3], moved->corner[i]);
+    vec3_scale(edge, edge, ahead);
+    vec3_cross(plane[1 + i].normal, edge, way);
+    plane[1 + i].offset = vec3_dot(plane[1 + i].normal, moved->corner[i]);
+  }
+  return (int)ahead;
+}
+
+/* What a triangle sweeps; 0 if it is seen edge on. */
+static int region_of_sweep(region *r, const search *s, int element, const double way[3],
+                           field_moved *moved) {
+  field_plane plane[4];
+  field_triangle_move(moved, s->pair, s->pair->first->triangle + element);
+  if (field_sweep_planes(plane, moved, way) == 0) {
+    return 0;
+  }
+  region_box(r, moved->corner, 3);
+  for (int k = 0; k < 3; ++k) {
+    r->low[k] = way[k] < 0.0 ? -INFINITY : r->low[k];
+    r->high[k] = way[k] > 0.0 ? INFINITY : r->high[k];
+  }
+  for (int i = 0; i < 4; ++i) {
+    region_plane_here(r, plane + i);
+  }
+  return 1;
+}
+
+static void region_meets(const search *s, const region *r, int element, const field_moved *moved) {
+  const qd_field *second = s->pair->second;
+  const int by_pressure = s->balanced && s->pair->first->cell != NULL;
   int stack[STACK], count = 1;
   stack[0] = 0;
   while (count > 0) {
     const field_node *node = second->node + stack[--count];
     lane_bits apart;
-    boxes_outside(&r, node, is_cell && s->balanced, s->pair->scale[1], &apart);
+    boxes_outside(r, node, by_pressure, s->pair->scale[1], &apart);
     for (int l = 0; l < LANE_COUNT; ++l) {
       if (!apart[l] && node->below[l] < 0) {
-        s->visit(s->context, element, &moved, second->part + ~node->below[l]);
+        s->visit(s->context, element, moved, second->part + ~node->below[l]);
       } else if (!apart[l]) {
         stack[count++] = node->below[l];
       }
     }
   }
+}
+
+/* An element of the first body against the tree of the second. */
+static void element_meets(const search *s, int element) {
+  region r = {.plane_count = 0};
+  field_moved moved;
+  if (s->pair->first->cell) {
+    region_of_cell(&r, s, element, &moved);
+  } else {
+    region_of_triangle(&r, s, element, &moved);
+  }
+  region_meets(s, &r, element, &moved);
 }
 
 /* ---------------------------------------------------------------- the first body's tree */
@@ -305,6 +355,18 @@ void field_pairs_visit(const field_pair *pair, int balanced, field_visit visit, 
       } else if (!apart[l]) {
         stack[count++] = node->below[l];
       }
+    }
+  }
+}
+
+void field_sweeps_visit(const field_pair *pair, const double way[3], field_visit visit,
+                        void *context) {
+  const search s = {.pair = pair, .visit = visit, .context = context};
+  for (int i = 0; i < pair->first->element_count; ++i) {
+    region r = {.plane_count = 0};
+    field_moved moved;
+    if (region_of_sweep(&r, &s, i, way, &moved)) {
+      region_meets(&s, &r, i, &moved);
     }
   }
 }

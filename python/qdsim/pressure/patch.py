@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qdsim._core import _field_patch
+from qdsim._core import _field_energy, _field_patch
 from qdsim.arguments import number, vector
 from qdsim.description.arrays import rotation_matrix
 from qdsim.pressure.field import HalfSpace, PressureField, RigidSurface
-from qdsim.pressure.tessellation import Array
+from qdsim.pressure.tessellation import Array, is_closed
 
-__all__ = ["POLYGON_DTYPE", "Body", "Patch", "pressure_patch"]
+__all__ = ["POLYGON_DTYPE", "Body", "Patch", "pressure_energy", "pressure_patch"]
 
 Body = PressureField | RigidSurface | HalfSpace
 
@@ -94,21 +94,50 @@ def pressure_patch(
         TypeError, ValueError: for bodies that are none of these, two that do not give way, wrong shapes, numbers that are
             not finite, or quaternions that are not of unit length.
     """
+    angle = 0.0
+    if filter_angle is not None:
+        angle = number("filter_angle", filter_angle, above=0, most=math.pi)
+    relative, rotation, place = _placed(a, b, pose_a, pose_b)
+    found = _field_patch(a._handle, b._handle, relative, angle, bool(polygons))
+    return _in_world(found, rotation, place)
+
+
+def pressure_energy(
+    a: Body,
+    b: Body,
+    pose_a: npt.ArrayLike | None = None,
+    pose_b: npt.ArrayLike | None = None,
+) -> float:
+    """Energy of two bodies that press on each other, J: the lesser of their pressures, integrated over where they
+    overlap. The force and moment of :func:`pressure_patch` are minus its derivative by motions of b.
+
+    Args:
+        a, b: bodies; one of them gives way. A rigid surface must be closed.
+        pose_a, pose_b: ``(7,)`` position m and quaternion w x y z in the world; None: at the origin.
+
+    Raises:
+        TypeError, ValueError: as :func:`pressure_patch`, and for rigid surfaces with a rim.
+    """
+    relative, _, _ = _placed(a, b, pose_a, pose_b)
+    for name, body in (("a", a), ("b", b)):
+        if isinstance(body, RigidSurface) and not is_closed(body.vertices, body.triangles):
+            raise ValueError(f"{name}: expected a closed surface, got one with a rim")
+    return _field_energy(a._handle, b._handle, relative)
+
+
+def _placed(
+    a: Body, b: Body, pose_a: npt.ArrayLike | None, pose_b: npt.ArrayLike | None
+) -> tuple[Array, Array, Array]:
+    """Rotation and place ``(12,)`` of a in the frame of b; rotation and place of b."""
     for name, body in (("a", a), ("b", b)):
         if not isinstance(body, (PressureField, RigidSurface, HalfSpace)):
             raise TypeError(
                 f"{name}: expected a PressureField, RigidSurface or HalfSpace, got {type(body).__name__}"
             )
-    angle = 0.0
-    if filter_angle is not None:
-        angle = number("filter_angle", filter_angle, above=0, most=math.pi)
     rotation_a, place_a = _pose("pose_a", pose_a)
     rotation_b, place_b = _pose("pose_b", pose_b)
     rotation, place = rotation_b.T @ rotation_a, rotation_b.T @ (place_a - place_b)
-    found = _field_patch(
-        a._handle, b._handle, np.concatenate([rotation.ravel(), place]), angle, bool(polygons)
-    )
-    return _in_world(found, rotation_b, place_b)
+    return np.concatenate([rotation.ravel(), place]), rotation_b, place_b
 
 
 def _pose(name: str, pose: npt.ArrayLike | None) -> tuple[Array, Array]:

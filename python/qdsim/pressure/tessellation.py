@@ -13,7 +13,16 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Tessellation", "box", "capsule", "cylinder", "ellipsoid", "hull", "surface_of"]
+__all__ = [
+    "Tessellation",
+    "box",
+    "capsule",
+    "cylinder",
+    "ellipsoid",
+    "hull",
+    "is_closed",
+    "surface_of",
+]
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
@@ -244,3 +253,13 @@ def surface_of(tetrahedra: Indices) -> Indices:
         np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True
     )
     return np.asarray(faces[first[count == 1]])
+
+
+def is_closed(points: Array, triangles: Indices) -> bool:
+    """Whether every edge is run through as often in one way as in the other; points at one place are one."""
+    _, same = np.unique(points, axis=0, return_inverse=True)
+    corners = same.reshape(-1)[triangles]
+    edges = corners[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    _, index = np.unique(np.sort(edges, axis=1), axis=0, return_inverse=True)
+    ways = np.bincount(index.reshape(-1), weights=np.sign(edges[:, 1] - edges[:, 0]))
+    return not ways.any()
