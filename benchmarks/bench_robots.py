@@ -9,7 +9,7 @@ snapshot lacks (``--stand-ins``) are boxes of 5 cm.
 - *compiled*: MuJoCo compiles the file (a URDF: after names of packages in it were resolved).
 - *loads*: ``qdsim.load(path)`` with nothing else.
 - *steps*: 200 exact steps at the default options from the home keyframe (the first, or the default configuration, where there is
-  none), with every command in motion over a fifth of its range and a box of 6 cm dropped on the robot, which
+  none; moved inside its joint limits), with every command in motion over a fifth of its range and a box of 6 cm dropped on the robot, which
   stands on a floor if the file has none.
 - *softened*: those that come to the end of these 200 steps with ``infeasible="soften"`` from the first failure on, too.
 - *derivative*: ``linearize`` against differences along one random direction in six of these steps, each moved off
@@ -230,7 +230,7 @@ def survey(path: Path, stand_ins: bool) -> Row:
         return {**row, "reason": "nothing in it moves"}
     row.update(compiled=True, loads=True, nv=model.nv, nu=model.nu, ignored=len(model.ignored))
     home = home_of(model)
-    q = np.array(model.default_q if home is None else home.q)
+    q = model.clamp_to_limits(model.default_q if home is None else home.q)
     u0 = np.array(model.command_from(q) if home is None else home.u)
     try:
         scene, q = with_object(model, q, source, kind == "urdf")

@@ -406,3 +406,50 @@ def test_reach_of_commands() -> None:
     turned = turned.with_parameters(actuator_force_range=[[-2.0, 4.0], [-3.0, 8.0]])
     np.testing.assert_allclose(force_reach(turned)[0], [-2 / 200, -8 * 2 / 400])
     np.testing.assert_allclose(force_reach(turned)[1], [4 / 200, 3 * 2 / 400])
+
+
+AT_REST = """
+<mujoco><compiler angle="radian"/><worldbody>
+  <body name="a" gravcomp="1"><joint name="a" axis="0 0 1"/>
+    <geom type="capsule" size="0.02" fromto="0 0 0 0.3 0 0" mass="0.5"/>
+    <body name="b" pos="0.3 0 0"><joint name="b" axis="0 0 1"/>
+      <geom type="capsule" size="0.02" fromto="0 0 0 0.3 0 0" mass="0.5"/>
+      <body name="c" pos="0.3 0 0"><joint name="c" axis="0 0 1" frictionloss="0.1"/>
+        <geom type="capsule" size="0.02" fromto="0.03 0 0 0.2 0 0" mass="0.5"/>
+        <geom name="tip" pos="0.2 0.03 0" size="0.01"/></body></body></body>
+  <body name="o" pos="0.5 0.4 0"><freejoint/><geom size="0.03" mass="0.1"/></body></worldbody>
+  <actuator><position joint="a" kp="4500" forcerange="-87 87"/><position joint="b" kp="3500" forcerange="-87 87"/>
+    <position joint="c" kp="2000" forcerange="-12 12"/></actuator></mujoco>"""
+
+
+def test_springs_with_limits_rest_where_they_are_told() -> None:
+    """Forces that are nothing but rounding, of springs that alone hold their joints, are no contradiction."""
+    model = qdsim.load(AT_REST)
+    rng = np.random.default_rng(0)
+    for size in np.repeat([1e-20, 1e-16, 1e-15, 1e-13, 1e-10], 120):
+        q = np.array(model.default_q)
+        q[:3] = rng.uniform(-1, 1, 3)
+        if model.collide(q, 0.0).size:
+            continue
+        step = qdsim.step(model, q, model.command_from(q) + size * rng.standard_normal(3))
+        if not model.collide(q, 0.3).size:  # the ball falls 0.1 m in a step
+            np.testing.assert_allclose(step.q_next[:3], q[:3], atol=1e-9)
+
+
+def test_dry_friction_of_joints_that_follow_each_other_holds_together() -> None:
+    """Two coupled joints hold up to the sum of their friction, whichever of them carries it, and slip beyond."""
+    model = qdsim.load(
+        """<mujoco><option gravity="0 0 0"/><worldbody>
+      <body name="a"><joint name="a" axis="0 0 1" frictionloss="1"/><geom size="0.1" mass="1"/></body>
+      <body name="b" pos="1 0 0"><joint name="b" axis="0 0 1" frictionloss="0.6"/><geom size="0.1" mass="1"/></body>
+      <body name="c" pos="2 0 0"><joint name="c" axis="0 0 1" frictionloss="0.3"/><geom size="0.1" mass="1"/></body>
+      </worldbody><equality><joint joint1="b" joint2="a" polycoef="0 -1 0 0 0"/>
+        <joint joint1="c" joint2="b"/></equality></mujoco>"""
+    )
+    q = np.array(model.default_q)
+    for torque in (0.2, 0.9, -1.2, 1.5, -1.8, 1.85):
+        step = qdsim.step(model, q, [], tau=[torque, 0, 0])
+        np.testing.assert_allclose(step.q_next, q, atol=1e-10)
+    assert qdsim.step(model, q, [], tau=[1.95, 0, 0]).q_next[0] > 1e-4
+    assert qdsim.step(model, q, [], tau=[0.2, 2.0, 0]).q_next[1] == pytest.approx(0.0, abs=1e-10)
+    assert qdsim.step(model, q, [], tau=[0.0, 2.0, 0.0]).q_next[1] > 1e-4

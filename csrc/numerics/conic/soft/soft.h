@@ -48,6 +48,7 @@ typedef struct soft_row {
   int is_interval;
   int is_measured;  /* some row of its cone has a compliance: its slack is worked out */
   int slips;        /* 1: beyond the other end */
+  int turned;       /* 1: a force beyond the other end has turned it round */
   int single;       /* the only column of its entries, -1: several */
   double entry;     /* there */
   int holds;        /* a spring on a column without curvature of its own */

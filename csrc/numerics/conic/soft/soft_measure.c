@@ -4,6 +4,7 @@
 
 #include "base/lanes.h"
 #include "numerics/conic/soft/soft.h"
+#include "numerics/conic/tuning.h"
 #include "numerics/conic/workspace.h"
 
 #define FORCE_ROUNDING                                                                             \
@@ -57,7 +58,8 @@ typedef enum row_visit {
   KEEP_LARGEST, /* out_j = largest of it and |entry| */
   FIND_MOST,    /* returns the largest of_j */
   FIND_NORM,    /* returns the largest |entry| of_j */
-  RAISE         /* out_j = largest of it and *of */
+  RAISE,        /* out_j = largest of it and *of */
+  ADD_SQUARE    /* out_j += *of entry^2 */
 } row_visit;
 
 static double visit_entry(row_visit what, double entry, int j, const double *of, double *out,
@@ -73,8 +75,11 @@ static double visit_entry(row_visit what, double entry, int j, const double *of,
     return larger(found, of[j]);
   case FIND_NORM:
     return larger(found, fabs(entry) * of[j]);
-  default:
+  case RAISE:
     out[j] = larger(out[j], *of);
+    return found;
+  default:
+    out[j] += *of * entry * entry;
     return found;
   }
 }
@@ -335,6 +340,23 @@ static int force_holds(const qd_cone_program *program, const soft_program *soft,
          fabs(out->slack[i]) <= share * soft->row[i].size;
 }
 
+/* Stiffness of each column: of the cost, and of intervals' springs that are not all but rigid
+ * beside it. What moves it by a length of rounding is no force. */
+static void find_stiffness(const soft_program *soft, const conic_program *source, double *out) {
+  const int n = soft->variables;
+  memset(out, 0, (size_t)n * sizeof(double));
+  for (int i = soft->first_interval; i < soft->rows; ++i) {
+    const double stiffness = soft->row[i].compliance > 0.0 ? 1.0 / soft->row[i].compliance : 0.0;
+    if (stiffness > 0.0) {
+      visit_row(source->program.G, source->G, n, i, ADD_SQUARE, &stiffness, out);
+    }
+  }
+  for (int j = 0; j < n; ++j) {
+    const double own = soft_curvature(source, j);
+    out[j] = own > 0.0 ? own + smaller(out[j], STIFFEST_SPRING * own) : out[j];
+  }
+}
+
 /* What each column misses of zero, beside its largest terms, or those of columns that a row or the
  * cost couples it with; and the products of cones. */
 static int holds_locally(const soft_program *soft, const conic_program *source, double share,
@@ -343,8 +365,9 @@ static int holds_locally(const soft_program *soft, const conic_program *source, 
   const qd_cone_program *program = &source->program;
   const int n = soft->variables;
   const double *unit = soft->four_x;
-  double *allowed = soft->four_x + n;
+  double *allowed = soft->four_x + n, *stiffness = allowed + n;
   int hold = 1;
+  find_stiffness(soft, source, stiffness);
   for (int j = 0; j < n; ++j) {
     terms[j] = larger(terms[j] * unit[j], force);
   }
@@ -370,7 +393,7 @@ static int holds_locally(const soft_program *soft, const conic_program *source, 
     }
   }
   for (int j = 0; j < n; ++j) {
-    const double rest = zero * soft_curvature(source, j);
+    const double rest = zero * stiffness[j];
     hold &= fabs(left[j]) * unit[j] <= larger(share * allowed[j], rest * unit[j]);
   }
   return hold;

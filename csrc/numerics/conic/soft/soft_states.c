@@ -334,11 +334,14 @@ static int change_state(soft_row *row, double slack) {
     }
     return row->kind != SOFT_FORCE;
   case SOFT_END:
-    if (row->width >= 0.0 && row->sign * (row->force - row->base) > row->width + rounding) {
-      begin_at(row, -row->sign);
-      return 1;
+    if (row->slips || row->width < 0.0 ||
+        row->sign * (row->force - row->base) <= row->width + rounding) {
+      return 0;
     }
-    return 0;
+    begin_at(row, -row->sign);
+    row->slips = row->turned; /* forces that hold the same turn each other round for ever */
+    row->turned = 1;
+    return 1;
   default:
     return 0;
   }
