@@ -154,3 +154,26 @@ def test_overlaps_of_mjcf_are_kept_unless_asked() -> None:
     assert model.pair_count == 2
     with pytest.raises(TypeError, match="exclude_overlaps"):
         qdsim.load(xml, exclude_overlaps=1)  # type: ignore[arg-type]
+
+
+ON_A_BASE = """<mujoco><worldbody><body name="base">
+  <geom name="base" type="cylinder" size="0.06 0.05" mass="1"/>
+  <body name="link" pos="0 0 0.1004"><joint name="turn" axis="0 0 1" {joint}/>
+    <geom name="link" type="cylinder" size="0.06 0.05" mass="1"/></body></body></worldbody>
+  {actuator}</mujoco>"""
+
+
+def test_a_motor_turns_its_link_on_the_base_freely() -> None:
+    """What all but touches the fixed base that carries it does not rub; a door, which no motor turns, stays as it is."""
+    motor = '<actuator><position name="turn" joint="turn" kp="100" forcerange="-50 50"/></actuator>'
+    with pytest.warns(qdsim.ModelWarning, match="'base' and 'link'"):
+        model = qdsim.load(ON_A_BASE.format(joint="", actuator=motor))
+    q = model.default_q
+    for k in range(20):
+        step = qdsim.step(model, q, [0.05 * (k + 1)])
+        q = step.q_next
+        np.testing.assert_allclose(q, [0.05 * (k + 1)], atol=1e-9)
+    assert model.pair_count == 0
+    assert qdsim.load(ON_A_BASE.format(joint="", actuator="")).pair_count == 1
+    kept = qdsim.load(ON_A_BASE.format(joint="", actuator=motor), exclude_overlaps=False)
+    assert kept.pair_count == 1

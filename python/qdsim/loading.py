@@ -72,7 +72,8 @@ def load(
         and a step that has to part them finds no solution. None: of a URDF, which cannot say so
         itself, all that overlap; of other sources, links of one mechanism (a body on the world with
         all that it carries) of which one is inside the other by more than a twentieth of the smaller
-        geometry's bounding sphere's radius. A warning names them.
+        geometry's bounding sphere's radius, and links that a motor turns on a fixed base within 2 mm of it,
+        whose sliding contact would hold them (a step's friction keeps gaps open). A warning names them.
     leave_out
         What the file has and quasi-dynamics does not is an error, unless its kind is named here; then the
         file is loaded without, with a warning that names every such element. Some of ``"force_limits"``

@@ -13,16 +13,20 @@ _OVERLAP = 1e-6
 """Depth in m from which bodies count as overlapping; rounding is below."""
 _DEEP = 5e-2
 """Of the smaller radius: shallower links touch, as pads of a closed gripper do, and a step finds a way."""
+_CLOSE = 2e-3
+"""Gap in m below which a turning link would rub against the base that carries it."""
 
 
 def without_overlaps(model: Model, links_only: bool) -> Model:
     """The model with excludes for bodies that overlap at its default configuration, and a warning.
 
-    ``links_only``: only for bodies of one mechanism, and only where they overlap by more than they could part.
+    ``links_only``: only for bodies of one mechanism, and only where they overlap by more than they could part, or
+    where a motor turns one on the other, which all but touches it.
     """
     # files often say zero where it is outside the limits
-    contacts = model.collide(model.clamp_to_limits(model.default_q), 0.0)
+    contacts = model.collide(model.clamp_to_limits(model.default_q), _CLOSE if links_only else 0.0)
     deep = contacts["dist"] < -_OVERLAP
+    turning = _turning(model) if links_only else set()
     if links_only and deep.any():
         roots = _roots(model)
         sizes = _radii(model)
@@ -33,6 +37,9 @@ def without_overlaps(model: Model, links_only: bool) -> Model:
                 roots[first[i]] == roots[second[i]] and contacts["dist"][i] < -_DEEP * smaller[i]
             )
     pairs = set(zip(contacts["body_a"][deep].tolist(), contacts["body_b"][deep].tolist()))
+    for first, second in zip(contacts["body_a"].tolist(), contacts["body_b"].tolist()):
+        if turning & {(first, second), (second, first)}:
+            pairs.add((first, second))
     if not pairs:
         return model
     named = [(model.body_names[i], model.body_names[j]) for i, j in sorted(pairs)]
@@ -45,6 +52,26 @@ def without_overlaps(model: Model, links_only: bool) -> Model:
     )
     excludes = tuple(Exclude(first, second) for first, second in named)
     return Model(replace(model.description, excludes=model.description.excludes + excludes))
+
+
+def _turning(model: Model) -> set[tuple[int, int]]:
+    """(parent, child) where an actuator turns the child by a hinge on a fixed parent, of which no filter of
+    parents and children knows: beside the world MuJoCo's does not count."""
+    description = model.description
+    if not description.parent_filter:
+        return set()
+    index = {name: i for i, name in enumerate(model.body_names)}
+    driven = {actuator.joint for actuator in description.actuators}
+    moves = [bool(body.joints) or body.mocap for body in description.bodies]
+    for i, body in enumerate(description.bodies):
+        moves[i] |= i > 0 and moves[index[body.parent]]
+    found = set()
+    for i, body in enumerate(description.bodies):
+        one = body.joints[0] if len(body.joints) == 1 else None
+        parent = index[body.parent]
+        if one and one.type == "hinge" and one.name in driven and parent and not moves[parent]:
+            found.add((parent, i))
+    return found
 
 
 def _radii(model: Model) -> list[float]:
