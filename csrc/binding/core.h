@@ -124,6 +124,7 @@ typedef struct solver_info {
   int convex_programs;
   int several; /* 1: perhaps not the only solution */
   double law_residual;
+  int soft_programs, soft_unfinished;
   int derivative_exact; /* -1: no derivative was asked for */
 } solver_info;
 

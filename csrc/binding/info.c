@@ -42,6 +42,11 @@ static PyObject *info_unique(PyObject *self, void *closure) {
   return PyBool_FromLong(!info_of(self)->several);
 }
 
+static PyObject *info_soft_converged(PyObject *self, void *closure) {
+  (void)closure;
+  return PyBool_FromLong(!info_of(self)->soft_unfinished);
+}
+
 static PyObject *info_derivative_exact(PyObject *self, void *closure) {
   (void)closure;
   int exact = info_of(self)->derivative_exact;
@@ -58,7 +63,7 @@ static PyObject *info_repr(PyObject *self) {
       "row_count",        "contact_count",    "missed_pairs",    "dropped_pairs",
       "relaxed_contacts", "derivative_exact", "method",          "tries",
       "softened",         "bounces",          "capped_rows",     "unique",
-      "convex_programs",  "law_residual"};
+      "convex_programs",  "law_residual",     "soft_programs",   "soft_converged"};
   PyObject *text = PyUnicode_FromString("SolverInfo(");
   for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
     PyObject *value = PyObject_GetAttrString(self, names[i]);
@@ -84,13 +89,13 @@ static PyObject *info_reduce(PyObject *self, PyObject *unused) {
   }
   const solver_info *info = info_of(self);
   const qd_cone_info *cone = &info->cone;
-  return Py_BuildValue("N(iiiiddddiiiiiiiiiiiiid)", restore, (int)cone->status, cone->iterations,
-                       cone->polished, cone->factorizations, cone->primal_residual,
-                       cone->dual_residual, cone->complementarity, cone->objective, info->row_count,
-                       info->contact_count, info->missed_pairs, info->dropped_pairs,
-                       info->relaxed_contacts, info->derivative_exact, (int)cone->method,
-                       cone->tries, info->softened, info->bounces, info->capped_rows,
-                       info->convex_programs, info->several, info->law_residual);
+  return Py_BuildValue(
+      "N(iiiiddddiiiiiiiiiiiiidii)", restore, (int)cone->status, cone->iterations, cone->polished,
+      cone->factorizations, cone->primal_residual, cone->dual_residual, cone->complementarity,
+      cone->objective, info->row_count, info->contact_count, info->missed_pairs,
+      info->dropped_pairs, info->relaxed_contacts, info->derivative_exact, (int)cone->method,
+      cone->tries, info->softened, info->bounces, info->capped_rows, info->convex_programs,
+      info->several, info->law_residual, info->soft_programs, info->soft_unfinished);
 }
 
 PyObject *info_restore(PyObject *module, PyObject *args) {
@@ -98,18 +103,19 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
   int status, method = QD_METHOD_NONE; /* older ones do not say */
   qd_cone_info *cone = &info.cone;
   cone->tries = info.softened = info.bounces = info.capped_rows = info.convex_programs = 0;
-  info.several = 0;
+  info.several = info.soft_programs = info.soft_unfinished = 0;
   info.law_residual = 0.0;
-  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|iiiiiiid:_restore_info", &status, &cone->iterations,
+  if (!PyArg_ParseTuple(args, "iiiiddddiiiiii|iiiiiiidii:_restore_info", &status, &cone->iterations,
                         &cone->polished, &cone->factorizations, &cone->primal_residual,
                         &cone->dual_residual, &cone->complementarity, &cone->objective,
                         &info.row_count, &info.contact_count, &info.missed_pairs,
                         &info.dropped_pairs, &info.relaxed_contacts, &info.derivative_exact,
                         &method, &cone->tries, &info.softened, &info.bounces, &info.capped_rows,
-                        &info.convex_programs, &info.several, &info.law_residual)) {
+                        &info.convex_programs, &info.several, &info.law_residual,
+                        &info.soft_programs, &info.soft_unfinished)) {
     return NULL;
   }
-  if (status < QD_OK || status > QD_LAW_NOT_MET) {
+  if (status < QD_OK || status > QD_NO_DERIVATIVE) {
     return PyErr_Format(PyExc_ValueError, "status: %d is not a status", status);
   }
   if (method < QD_METHOD_NONE || method > QD_METHOD_COULOMB_MIXING) {
@@ -149,6 +155,8 @@ static PyMemberDef info_members[] = {
                 "Under Coulomb's law, the largest of: how far a contact with force slides "
                 "(friction times way) less\nwhat its normal was let close for that; closing of "
                 "contacts without force (m). 0 under the convex law."),
+    INFO_MEMBER("soft_programs", T_INT, soft_programs,
+                "Cone programs that soft geometries took; 0 where none was in range."),
     INFO_MEMBER("missed_pairs", T_INT, missed_pairs,
                 "Pairs beyond the margin that the step ran into: added to an exact step, passed "
                 "through by a smoothed one."),
@@ -176,6 +184,10 @@ static PyGetSetDef info_getset[] = {
      "where nothing was to be\nsolved or no method had an answer. Of a step in islands the "
      "farthest "
      "of them, in this order.",
+     NULL},
+    {"soft_converged", info_soft_converged, NULL,
+     "False where soft geometries were not yet in balance after the last program, or pressed in by "
+     "more\nthan half of their depth, which is as far as one step lets them.",
      NULL},
     {"polished", info_polished, NULL,
      "True: the KKT equations of a certified active set hold to rounding.", NULL},

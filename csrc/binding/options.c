@@ -25,6 +25,7 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "soft_constraints",
                           "contact_compliance",
                           "force_limits",
+                          "patch_friction",
                           "held",
                           "soften",
                           "tolerance",
@@ -39,14 +40,14 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddppppidpO!pdipdddii:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddppppidpiO!pdipdddii:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,
           &settings.soft_constraints, &settings.contact_compliance, &settings.force_limits,
-          &PyTuple_Type, &held, &settings.soften, &settings.tolerance, &settings.iteration_limit,
-          &settings.dynamic, &settings.restitution, &settings.bounce_speed,
-          &settings.recovery_speed, &settings.law, &settings.stop_after)) {
+          &settings.patch_friction, &PyTuple_Type, &held, &settings.soften, &settings.tolerance,
+          &settings.iteration_limit, &settings.dynamic, &settings.restitution,
+          &settings.bounce_speed, &settings.recovery_speed, &settings.law, &settings.stop_after)) {
     return NULL;
   }
   options_object *self = (options_object *)type->tp_alloc(type, 0);
@@ -265,6 +266,7 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("soft_constraints", T_INT, soft_constraints),
     SETTING_MEMBER("contact_compliance", T_DOUBLE, contact_compliance),
     SETTING_MEMBER("force_limits", T_INT, force_limits),
+    SETTING_MEMBER("patch_friction", T_INT, patch_friction),
     {"held", T_OBJECT_EX, offsetof(options_object, held), READONLY, NULL},
     SETTING_MEMBER("soften", T_INT, soften),
     SETTING_MEMBER("tolerance", T_DOUBLE, tolerance),

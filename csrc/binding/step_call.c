@@ -151,6 +151,8 @@ solver_info step_call_info(const step_call *call, int with_derivative) {
                        .convex_programs = result->convex_programs,
                        .several = !result->unique,
                        .law_residual = result->law_residual,
+                       .soft_programs = result->soft_programs,
+                       .soft_unfinished = !result->soft_converged,
                        .derivative_exact = with_derivative ? result->derivative_exact != 0 : -1};
 }
 

@@ -6,6 +6,7 @@
 #include "base/lanes.h"
 #include "dynamics/culprits.h"
 #include "dynamics/law.h"
+#include "dynamics/soft_newton.h"
 #include "dynamics/soften.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
@@ -243,51 +244,90 @@ static void result_reset(qd_step_result *result) {
   result->row_count = 0;
   result->missed_pairs = result->dropped_pairs = result->relaxed_contacts = 0;
   result->softened = 0;
+  result->soft_programs = 0;
+  result->soft_converged = 1;
   result->bounces = result->capped_rows = 0;
   law_report(NULL, NULL, result);
   result->culprit_count = 0;
   result->derivative_exact = 0;
 }
 
+/* Programs of the islands found, solved. */
+static qd_status solve_programs(const qd_model *model, qd_workspace *w,
+                                const qd_step_options *options, const qd_step_input *input,
+                                const step_columns *kept, qd_step_result *result) {
+  problem *p = &w->problem;
+  islands_find(&p->islands, model, options, &w->collision, &w->set, &p->soft);
+  problem_number_variables(p, model, options->held);
+  for (int i = 0; (p->softening || p->rounding) && i < p->islands.count; ++i) {
+    soften_make_room(p->islands.island + i, p->softening);
+  }
+  qd_status status = workspace_place_islands(w, model, kept != NULL, kept != NULL ? kept->q : 0,
+                                             kept != NULL ? kept->u : 0);
+  if (status == QD_OK) {
+    problem_assemble(p, model, options, &w->kinematics, &w->inertia, &w->collision, &w->set, input);
+    status = solve(model, w, options, kept != NULL, result);
+    report_contacts(w, result);
+    scatter_delta(model, p, result->delta);
+  }
+  return status;
+}
+
+/* The same with soft pairs: one program after the other. */
+static qd_status solve_soft(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                            const qd_step_input *input, const step_columns *kept,
+                            qd_step_result *result) {
+  soft_contact *soft = &w->problem.soft;
+  qd_status status;
+  if (!soft_newton_begin(w, model)) {
+    return solve_programs(model, w, options, input, kept, result);
+  }
+  if (w->collision.count + soft->count > w->collision.capacity) {
+    return QD_OUT_OF_CAPACITY;
+  }
+  do {
+    status = soft_newton_evaluate(w, model, options);
+    status = status == QD_OK ? solve_programs(model, w, options, input, kept, result) : status;
+  } while (status == QD_OK && !soft_newton_advance(w, model, options, result->delta));
+  status = status == QD_OK && soft->is_full ? QD_OUT_OF_CAPACITY : status;
+  result->soft_programs = soft->programs;
+  result->soft_converged = soft->converged && !soft->bounded;
+  return status;
+}
+
+/* What a caller sees of the working set's programs besides: forces, q_next. */
+static void fill_result(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                        const qd_step_input *input, qd_step_result *result) {
+  const problem *p = &w->problem;
+  for (int dof = 0; result->v_next != NULL && dof < model->nv; ++dof) {
+    result->v_next[dof] = result->delta[dof] / options->h;
+  }
+  if (model->constraint_count > 0 && result->constraint_force != NULL) {
+    memcpy(result->constraint_force, p->constraint_force,
+           (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
+  }
+  if (result->tendon_force != NULL) {
+    memcpy(result->tendon_force, p->tendon_force, (size_t)model->tendon_count * sizeof(double));
+  }
+  if (result->actuator_force != NULL) {
+    problem_actuator_forces(p, model, options, input, result->delta, result->actuator_force);
+  }
+  qd_integrate(model, input->q, result->delta, result->q_next);
+}
+
 /* The programs of the working set, solved: fills delta and q_next. */
 static qd_status solve_working_set(const qd_model *model, qd_workspace *w,
                                    const qd_step_options *options, const qd_step_input *input,
                                    const step_columns *kept, qd_step_result *result) {
-  problem *p = &w->problem;
   qd_status status = w->collision.count <= w->collision.capacity ? QD_OK : QD_OUT_OF_CAPACITY;
   if (status == QD_OK) {
-    islands_find(&p->islands, model, options, &w->collision, &w->set);
-    problem_number_variables(p, model, options->held);
-    for (int i = 0; (p->softening || p->rounding) && i < p->islands.count; ++i) {
-      soften_make_room(p->islands.island + i, p->softening);
-    }
-    status = workspace_place_islands(w, model, kept != NULL, kept != NULL ? kept->q : 0,
-                                     kept != NULL ? kept->u : 0);
+    status = model->soft_pair_count > 0 ? solve_soft(model, w, options, input, kept, result)
+                                        : solve_programs(model, w, options, input, kept, result);
   }
   if (status == QD_OUT_OF_CAPACITY) {
-    result->contact_count = w->collision.count;
-    return status;
-  }
-  problem_assemble(p, model, options, &w->kinematics, &w->inertia, &w->collision, &w->set, input);
-  status = solve(model, w, options, kept != NULL, result);
-  report_contacts(w, result);
-  if (status == QD_OK) {
-    scatter_delta(model, &w->problem, result->delta);
-    for (int dof = 0; result->v_next != NULL && dof < model->nv; ++dof) {
-      result->v_next[dof] = result->delta[dof] / options->h;
-    }
-    if (model->constraint_count > 0 && result->constraint_force != NULL) {
-      memcpy(result->constraint_force, w->problem.constraint_force,
-             (size_t)(model->constraint_count * QD_CONSTRAINT_FORCE) * sizeof(double));
-    }
-    if (result->tendon_force != NULL) {
-      memcpy(result->tendon_force, w->problem.tendon_force,
-             (size_t)model->tendon_count * sizeof(double));
-    }
-    if (result->actuator_force != NULL) {
-      problem_actuator_forces(p, model, options, input, result->delta, result->actuator_force);
-    }
-    qd_integrate(model, input->q, result->delta, result->q_next);
+    result->contact_count = w->collision.count + w->problem.soft.count;
+  } else if (status == QD_OK) {
+    fill_result(model, w, options, input, result);
   }
   return status;
 }
@@ -423,6 +463,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   w->problem.relaxed = w->problem.softening = w->problem.rounding = w->problem.resisting = 0;
   w->problem.loads_are_known = 0;
   w->problem.coulomb = options->law == QD_LAW_COULOMB;
+  w->problem.soft.count = 0;
   kinematics_compute(model, input->q, input->mocap, &w->kinematics);
   collision_compute(model, &w->kinematics, options->margin, &w->collision);
   set_begin(model, w, options, input);
@@ -450,6 +491,10 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
                                 options->margin, &w->next, result->q_next, add);
     result->missed_pairs += missed;
     if (missed == 0 || !add) {
+      if (model->soft_pair_count > 0 && soft_newton_report(w, model) > 0) {
+        report_contacts(w, result);
+        return kept == NULL ? QD_OK : fail(model, input, result, QD_NO_DERIVATIVE);
+      }
       return QD_OK; /* every round adds a pair, so the rounds end */
     }
   }

@@ -180,7 +180,7 @@ void working_set_choose(working_set *s, const qd_model *model, const qd_step_opt
     const double size =
         smaller(model->geom_radius[contact->geom_a], model->geom_radius[contact->geom_b]);
     const double gap = options->dynamic ? gap_ahead(s, contact) : contact->dist;
-    if (gap > larger(reach, SHARE_OF_SIZE * size)) {
+    if (gap > larger(reach, SHARE_OF_SIZE * size) && model->pair_soft[contact->pair] < 0) {
       s->contact[i] = 0;
       ++s->left_out;
     }

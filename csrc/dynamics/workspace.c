@@ -14,6 +14,7 @@
 #define PROGRAM_BYTES_FIRST ((size_t)4 << 20)
 #define CONTACT_CAPACITY_MAX (1 << 24)
 #define FULL_TILES 64
+#define SOFT_CAPACITY_FIRST 256 /* polygons */
 #define FILL_FIRST 16
 
 /* ---------------------------------------------------------------- the fixed part */
@@ -30,6 +31,7 @@ static void lay_out_sensitivity(sensitivity *s, const qd_model *model, arena *a)
 }
 
 static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity, arena *a) {
+  soft_contact_lay_out(&w->problem.soft, model, w->soft_capacity, a);
   kinematics_lay_out(&w->kinematics, model, a);
   kinematics_lay_out(&w->next, model, a);
   inertia_lay_out(&w->inertia, model, a);
@@ -224,6 +226,9 @@ static void release(qd_workspace *w) {
 qd_workspace *qd_workspace_create(const qd_model *model, int contact_capacity) {
   qd_workspace *w = calloc(1, sizeof *w);
   const int capacity = contact_capacity > 0 ? contact_capacity : model->contact_capacity;
+  if (w != NULL) {
+    w->soft_capacity = SOFT_CAPACITY_FIRST;
+  }
   if (w != NULL && allocate(model, w, capacity, 0) != QD_OK) {
     qd_workspace_destroy(w);
     w = NULL;
@@ -242,7 +247,9 @@ qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
                                int contact_capacity) {
   const size_t needed = workspace->program_needed;
   int capacity = workspace->collision.capacity;
-  if (contact_capacity <= capacity && needed <= workspace->program_bytes) {
+  const int soft = model->soft_pair_count > 0 ? workspace->problem.soft.element_needed : 0;
+  if (contact_capacity <= capacity && needed <= workspace->program_bytes &&
+      soft <= workspace->soft_capacity) {
     return QD_OK;
   }
   while (capacity < contact_capacity && capacity < CONTACT_CAPACITY_MAX) { /* few times in all */
@@ -253,6 +260,7 @@ qd_status qd_workspace_reserve(const qd_model *model, qd_workspace *workspace,
   }
   qd_workspace larger;
   memset(&larger, 0, sizeof larger);
+  larger.soft_capacity = soft <= workspace->soft_capacity ? workspace->soft_capacity : 2 * soft;
   const qd_status status =
       allocate(model, &larger, capacity,
                needed <= workspace->program_bytes ? workspace->program_bytes - ARENA_ALIGNMENT

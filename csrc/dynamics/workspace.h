@@ -41,6 +41,7 @@ struct qd_workspace {
   size_t block_bytes;
   char *program_block; /* cone workspaces, matrices and rows of the islands at hand */
   size_t program_bytes;
+  int soft_capacity;      /* polygons of soft pairs */
   size_t program_needed;  /* bytes that the last step asked for */
   size_t fill_per_tile;   /* tiles of a large factor over those of its diagonal, as seen so far */
   qd_cone_workspace *one; /* at the start of it, for one program at a time; NULL: none there */

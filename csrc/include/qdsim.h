@@ -35,7 +35,8 @@ typedef enum qd_status {
   QD_NOT_FINITE,        /* an input holds NaN or infinity */
   QD_NOT_UNIQUE,        /* of a step: some motion costs nothing, and nothing holds it */
   QD_STOPPED,           /* a batch's caller has asked for its end: qd_batch_set_stop */
-  QD_LAW_NOT_MET        /* of a step: no forces were found that hold Coulomb's law */
+  QD_LAW_NOT_MET,       /* of a step: no forces were found that hold Coulomb's law */
+  QD_NO_DERIVATIVE      /* of a step whose derivatives are not known: soft geometries touch */
 } qd_status;
 
 const char *qd_status_name(qd_status status);
@@ -754,6 +755,13 @@ typedef enum qd_soft_constraints {
  * what slides stays in contact, its force opposite; the fixed point of convex programs. */
 typedef enum qd_friction_law { QD_LAW_CONVEX = 0, QD_LAW_COULOMB = 1 } qd_friction_law;
 
+/* Where friction of patches acts: on each polygon, or on the patch as a whole, whose limit surface
+ * (force and torque) is then an ellipsoid. */
+typedef enum qd_patch_friction {
+  QD_FRICTION_POLYGONS = 0,
+  QD_FRICTION_ELLIPSOID = 1
+} qd_patch_friction;
+
 typedef struct qd_step_options {
   double h;                /* step, s, > 0 */
   int friction_model;      /* a qd_friction_model */
@@ -775,6 +783,7 @@ typedef struct qd_step_options {
   double contact_compliance; /* m/N along the normal, of pairs that have none of their own; needs
                                 cones, or two rays. 0: rigid */
   int force_limits;          /* 1: actuators pull no harder than their actuator_force_range */
+  int patch_friction;        /* a qd_patch_friction, of soft geometries */
   const uint8_t *held;       /* (nv) 1: the DOF does not move; NULL: none */
   int soften;                /* 1: constraints that no motion satisfies give way: those of least
                                 violation (sum of squares; an angle counts as its arc at the size of
@@ -842,6 +851,9 @@ typedef struct qd_step_result {
                            only: at dead centres of a chain. 0 in other steps */
   int softened;         /* out: contacts, limits and rows of constraints that gave way (option
                            soften) by more than the tolerance times the smallest thing's size */
+  int soft_programs;    /* out: programs that soft geometries took; 0: none was in range */
+  int soft_converged;   /* out: 1 unless the last of them was not the answer yet, or a pair went as
+                           deep as a step lets it */
   int bounces;          /* out: contacts that bounce (restitution) */
   int capped_rows; /* out: contacts, limits and parts of constraints whose recovery was capped */
   /* out, of Coulomb's law; 0, 0 and 1 of the other */

@@ -22,7 +22,16 @@ from ._core import DynamicStep, StepOptions, step_dynamic
 from .arguments import fields, flag, integer, number, one_of
 from .array_type import Array
 from .differential import by_name, copied, cotangent_rows, tangent_rows, wanted_bits
-from .step import FRICTION_MODELS, LAWS, MOST_RAYS, SOFT_CONSTRAINTS, check_law, names_of, soft_word
+from .step import (
+    FRICTION_MODELS,
+    LAWS,
+    MOST_RAYS,
+    PATCH_FRICTIONS,
+    SOFT_CONSTRAINTS,
+    check_law,
+    names_of,
+    soft_word,
+)
 
 __all__ = [
     "DynamicDifferential",
@@ -73,6 +82,7 @@ class DynamicOptions:
         add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into, as in `Options`.
         joint_limits: Whether joint limits are constraints of the step (True).
         gravity_on_actuated: Whether gravity acts on actuated joints too (True); False counts them as compensated.
+        patch_friction: Where friction of soft geometries acts, as in `Options`.
         held: Names of joints or bodies that come to rest at once and do not move; a body stands for all joints on it.
         soft_constraints: Which bilateral constraints give way by their compliance: "mocap", True or False, as in
             `Options`.
@@ -99,6 +109,7 @@ class DynamicOptions:
     add_missed_pairs: bool = True
     joint_limits: bool = True
     gravity_on_actuated: bool = True
+    patch_friction: Literal["polygons", "ellipsoid"] = "polygons"
     held: tuple[str, ...] = ()
     soft_constraints: bool | Literal["mocap"] = "mocap"
     contact_stiffness: float | None = None
@@ -117,6 +128,7 @@ class DynamicOptions:
         fields(self, number, "kappa", above=0, or_none=True)
         fields(self, number, "margin", least=0, infinite=True)
         fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated")
+        fields(self, one_of, "patch_friction", allowed=tuple(PATCH_FRICTIONS))
         fields(self, names_of, "held")
         fields(self, soft_word, "soft_constraints")
         fields(self, number, "contact_stiffness", above=0, or_none=True)
@@ -144,6 +156,7 @@ class DynamicOptions:
             add_missed_pairs=self.add_missed_pairs,
             joint_limits=self.joint_limits,
             gravity_on_actuated=self.gravity_on_actuated,
+            patch_friction=PATCH_FRICTIONS[self.patch_friction],
             held=self.held,
             soft_constraints=SOFT_CONSTRAINTS[self.soft_constraints],
             contact_compliance=0.0

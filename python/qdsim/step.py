@@ -21,6 +21,7 @@ __all__ = ["Linearization", "Options", "SolverInfo", "Step", "linearize", "step"
 FRICTION_MODELS = {"cone": 0, "pyramid": 1}
 SOFT_CONSTRAINTS: dict[bool | str, int] = {False: 0, True: 1, "mocap": 2}
 LAWS = {"convex": 0, "coulomb": 1}
+PATCH_FRICTIONS = {"polygons": 0, "ellipsoid": 1}
 MOST_RAYS = 64  # RAYS_MAX of dynamics/friction.h
 
 
@@ -72,6 +73,9 @@ class Options:
         force_limits: Whether actuators pull no harder than they can (True): `Actuator.force_range`, which
             `load` takes from a file's force limits. A joint whose actuators are at their limit gives way, by its
             inertia where nothing else decides how far. When smoothed, limits are felt before they are reached. Without effect where there is no limit.
+        patch_friction: Where friction of soft geometries acts: on each of a patch's "polygons", so that torsion comes
+            out of the surface, or on the patch as a whole, whose limit surface (force and torque) is then an
+            "ellipsoid" of the same extent: up to 6 % too strong in between, and faster.
         held: Names of joints or bodies that do not move in the step; a body stands for all joints on it.
             Their variables leave the program, and their rows of A are those of the identity.
         infeasible: What a step does from a start that contradicts itself (bodies wedged between walls, links
@@ -106,6 +110,7 @@ class Options:
     soft_constraints: bool | Literal["mocap"] = "mocap"
     contact_stiffness: float | None = None
     force_limits: bool = True
+    patch_friction: Literal["polygons", "ellipsoid"] = "polygons"
     held: tuple[str, ...] = ()
     infeasible: Literal["error", "soften"] = "error"
     tolerance: float = 1e-9
@@ -126,6 +131,7 @@ class Options:
         fields(self, number, "contact_stiffness", above=0, or_none=True)
         if self.contact_stiffness is not None and self.friction == "pyramid" and self.rays > 2:
             raise ValueError("contact_stiffness: needs friction='cone' (or the planar law, rays=2)")
+        fields(self, one_of, "patch_friction", allowed=tuple(PATCH_FRICTIONS))
         fields(self, names_of, "held")
         fields(self, one_of, "infeasible", allowed=("error", "soften"))
         fields(self, number, "tolerance", above=0, below=1)
@@ -163,6 +169,7 @@ class Options:
             if self.contact_stiffness is None
             else 1.0 / self.contact_stiffness,
             force_limits=self.force_limits,
+            patch_friction=PATCH_FRICTIONS[self.patch_friction],
             held=self.held,
             soften=self.infeasible == "soften",
             tolerance=self.tolerance,

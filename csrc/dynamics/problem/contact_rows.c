@@ -75,6 +75,9 @@ static double offset_in_time(problem *p, const qd_model *model, const qd_step_op
 static double contact_offset(problem *p, const qd_model *model, const qd_step_options *o,
                              const qd_contact *contact, contact_block *block,
                              double normal_squared) {
+  if (model->pair_soft[contact->pair] >= 0) {
+    return soft_guard_gap(model, contact);
+  }
   const int gives = block->compliance > 0.0;
   const int forced = !gives && contact->dist <= 0.0 &&
                      contact->dist * contact->dist >= FORCED_MOST * FORCED_MOST * normal_squared;
@@ -122,8 +125,11 @@ void contact_rows_assemble(problem *p, const qd_model *model, const qd_step_opti
   one->length = fmin(one->length, contact_size(model, contact));
   block->row = p->row_count;
   block->rows.row = p->friction_row + p->friction_row_count;
-  block->compliance = contact_compliance(model, o, contact->pair);
-  if (block->compliance > 0.0) {
+  const int is_soft = model->pair_soft[contact->pair] >= 0;
+  block->compliance = is_soft ? 0.0 : contact_compliance(model, o, contact->pair);
+  if (is_soft) {
+    friction_rows_fill(&block->rows, contact->friction, 1, present, QD_CONE, 0, NULL);
+  } else if (block->compliance > 0.0) {
     friction_rows_fill_cone(&block->rows, contact->friction, contact->dim, present);
   } else {
     friction_rows_fill(&block->rows, contact->friction, contact->dim, present, o->friction_model,

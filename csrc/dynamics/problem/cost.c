@@ -41,8 +41,9 @@ static void open_cost_rows(problem *p, const qd_model *model, const qd_step_opti
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i], tree = model->dof_tree[dof];
     const int alone = !dof_has_mass(model, o, dof);
-    const int first = (alone ? i : p->tree_first[tree]) / 4;
-    const int last = (alone ? i : p->tree_last[tree]) / 4;
+    const int whole = one->soft_pairs > 0;
+    const int first = whole ? 0 : (alone ? i : p->tree_first[tree]) / 4;
+    const int last = (whole ? one->variable_count - 1 : alone ? i : p->tree_last[tree]) / 4;
     p->list.count = last - first + 1;
     for (int k = 0; k < p->list.count; ++k) {
       p->list.tiles[k] = first + k;

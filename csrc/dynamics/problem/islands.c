@@ -273,6 +273,28 @@ static void count_tendon_rows(islands *s, const qd_model *model, const qd_step_o
   }
 }
 
+/* Patches couple all variables of their island. */
+static void count_soft_rows(islands *s, const qd_model *model, const soft_contact *soft) {
+  for (int i = 0; i < model->soft_pair_count; ++i) {
+    const soft_pair *pair = soft->pair + i;
+    const int index = pair->contact >= 0 && pair->is_active ? s->of_contact[pair->contact] : -1;
+    if (index < 0) {
+      continue;
+    }
+    island *one = s->island + index;
+    const size_t tiles = ((size_t)one->variable_count + 3) / 4;
+    one->Q_tiles = (size_t)one->variable_count * tiles;
+    one->soft_pairs += 1;
+    one->soft_elements += pair->count;
+    one->size.compliant += pair->count;
+    for (int e = pair->first; e < pair->first + pair->count; ++e) {
+      const int rows = soft_element_rows(soft->element + e);
+      one->size.rows += rows;
+      one->G_tiles += (size_t)rows * tiles;
+    }
+  }
+}
+
 /* A row for each DOF with dry friction and for each actuator with a limit. */
 static void count_force_rows(islands *s, const qd_model *model, const qd_step_options *o) {
   for (int dof = 0; model->bounded_forces > 0 && dof < model->nv; ++dof) {
@@ -390,13 +412,14 @@ static void order_trees(islands *s, const qd_model *model, const collision *c) {
 }
 
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
-                  const collision *c, const working_set *set) {
+                  const collision *c, const working_set *set, const soft_contact *soft) {
   connect_trees(s, model, options, c, set);
   number_islands(s, model);
   count_variables(s, model, options);
   count_rows(s, model, options, c);
   count_tendon_rows(s, model, options);
   count_force_rows(s, model, options);
+  count_soft_rows(s, model, soft);
   int variable = 0, tile = 0, contact = 0, constraint = 0, tendon = 0;
   for (int i = 0; i < s->count; ++i) {
     island *one = s->island + i;

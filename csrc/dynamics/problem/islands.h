@@ -8,6 +8,7 @@
 #ifndef QD_DYNAMICS_ISLANDS_H
 #define QD_DYNAMICS_ISLANDS_H
 
+#include "dynamics/problem/soft_contact.h"
 #include "dynamics/problem/tile_rows.h"
 #include "dynamics/problem/tree_order.h"
 #include "dynamics/working_set.h"
@@ -29,12 +30,14 @@ typedef struct island {
   int tendon_row, tendon_row_count; /* of the problem's rows of tendons */
   int force_row, force_row_count;   /* of the problem's rows of forces with limits */
   int equality, equality_count;
+  int soft_pairs, soft_elements;    /* that press by fields, and their discs of friction */
   int compliant, intervals;         /* rows (and equalities) that give way, rows of intervals */
   size_t Q_tiles, G_tiles, C_tiles; /* at most, summed over rows */
   tile_rows Q, G, C;                /* over the island's own variables */
   conic_size size;                  /* of its program at most */
   int bound_count;                  /* rows that bound the motion, behind the others */
   int softened;                     /* 1: its program contradicted itself, and gave way */
+  double load;                      /* of patches, N */
   double length;                    /* of the smallest thing that touches another, m */
   qd_cone_workspace *cone_workspace;
   qd_cone_info info;
@@ -70,7 +73,7 @@ double constraint_row_compliance(const qd_model *model, const qd_step_options *o
 /* Finds the islands of the contacts of the working set, how many variables, contacts, constraints
  * and rows each has at most, and the order of the trees. */
 void islands_find(islands *s, const qd_model *model, const qd_step_options *options,
-                  const collision *c, const working_set *set);
+                  const collision *c, const working_set *set, const soft_contact *soft);
 /* dofs (nv) = those that the island's program depends on, ascending by tree: all of its own trees,
  * and of held trees that it touches. variable_dof: DOF of each variable. Returns their number. */
 int islands_dofs(islands *s, const qd_model *model, const collision *c, int index,

@@ -57,6 +57,7 @@ void problem_lay_out_program(problem *p, arena *a) {
     rows += (size_t)one->size.rows;
     /* of limits, of limited forces, of softened motion, of each row of a tendon */
     cones += (size_t)one->contact_count + 3 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
+    cones += (size_t)one->soft_elements;
     cones += one->tendon_count > 0 ? (size_t)one->size.intervals : 0;
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
     tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
@@ -131,10 +132,14 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   tile_rows_clear(&one->G);
   clear_compliance(p, one);
   one->length = INFINITY;
+  one->load = 0.0;
   tile_rows_clear(&one->C);
   for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
     const int index = p->islands.contact_order[i];
     contact_rows_assemble(p, model, options, k, c, one, index);
+  }
+  if (one->soft_pairs > 0) {
+    soft_rows_assemble(p, model, options, k, c, one);
   }
   one->length = isinf(one->length) ? model->smallest_size : one->length;
   limit_rows_assemble(p, model, options, set, input->q, one);
@@ -213,6 +218,7 @@ void problem_program(const problem *p, const island *one, island_program *out) {
   out->program.G = &out->G;
   out->program.C = &out->C;
   out->program.length = one->length;
+  out->program.load = one->load;
 }
 
 int problem_contact_counts(const problem *p, int index, int exact_active_set) {

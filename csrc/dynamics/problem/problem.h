@@ -5,6 +5,7 @@
 
 #include "dynamics/problem/friction.h"
 #include "dynamics/problem/islands.h"
+#include "dynamics/problem/soft_contact.h"
 #include "mechanics/actuator.h"
 #include "mechanics/collision.h"
 #include "mechanics/constraint.h"
@@ -135,6 +136,7 @@ typedef struct problem {
   force_row *force_row;   /* (bounded_forces) */
   int *row_of_actuator;   /* (nu) into force_row, or tendon_row; -1: it has none */
   column_table columns;
+  soft_contact soft;
   double *sign;    /* (tiles, 4) scratch: +1 moves B of one contact, -1 moves A, 0 both or none */
   double *motion;  /* (tiles, MOTION_MAX, 4) scratch: relative motion at one contact */
   tile_list list;  /* scratch: tiles of one contact or constraint */

@@ -16,9 +16,10 @@ typedef struct sparse_rows {
 typedef struct conic_program {
   qd_cone_program program;
   const sparse_rows *Q, *G, *C;
-  double length;   /* of what the rows are about, in their units: this times the tolerance is zero.
-                      0: nothing but the program's own numbers says what is small */
-  int strict;      /* 1: of a warm start, only a strict active set counts, as derivatives want it */
+  double length; /* of what the rows are about, in their units: this times the tolerance is zero.
+                    0: nothing but the program's own numbers says what is small */
+  double load; /* of numbers that b is a sum of, in its units, where they may cancel; 0: none do */
+  int strict;  /* 1: of a warm start, only a strict active set counts, as derivatives want it */
   int answer_only; /* 1: nobody asks for the solution's derivatives */
 } conic_program;
 

@@ -378,18 +378,21 @@ static int holds_locally(const soft_program *soft, const conic_program *source, 
     const int is_cone = program->cone_kind[k] == QD_LORENTZ;
     const int dim = is_cone ? program->cone_dim[k] : 1;
     for (int first = row; first < row + program->cone_dim[k]; first += dim) {
-      double most = 0.0, norm = 0.0;
+      double most = 0.0, norm = 0.0, force_at_rest = 0.0;
       for (int i = first; i < first + dim; ++i) {
         most = larger(most, visit_row(program->G, source->G, n, i, FIND_MOST, terms, NULL));
         norm = larger(norm, visit_row(program->G, source->G, n, i, FIND_NORM, unit, NULL));
+        if (is_cone && soft->row[i].compliance > 0.0) { /* what a spring presses with where it is */
+          force_at_rest = larger(force_at_rest, fabs(program->g[i]) / soft->row[i].compliance);
+        }
       }
       for (int i = first; i < first + dim; ++i) {
         visit_row(program->G, source->G, n, i, RAISE, &most, allowed);
       }
-      hold &=
-          norm == 0.0 || (program->cone_kind[k] == QD_INTERVAL
-                              ? force_holds(program, soft, k, first, share, most / norm, out)
-                              : products_hold(program, soft, k, first, share, most / norm, out));
+      const double forces = norm > 0.0 ? larger(most / norm, force_at_rest) : 0.0;
+      hold &= norm == 0.0 || (program->cone_kind[k] == QD_INTERVAL
+                                  ? force_holds(program, soft, k, first, share, forces, out)
+                                  : products_hold(program, soft, k, first, share, forces, out));
     }
   }
   for (int j = 0; j < n; ++j) {
@@ -415,7 +418,7 @@ int soft_measure(soft_program *soft, const conic_program *source, double toleran
   soft_errors found = measure_rows(soft, source, share, out);
   info->objective = 0.0;
   for (int j = 0; j < n; ++j) {
-    terms[j] = fabs(program->b[j]);
+    terms[j] = fabs(program->b[j]) + source->load;
     const double Qx = row_times(program->Q, source->Q, n, j, out->x, terms + j);
     left[j] = Qx + program->b[j];
     info->objective += out->x[j] * (0.5 * Qx + program->b[j]);

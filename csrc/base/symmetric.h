@@ -1,0 +1,11 @@
+/* Small symmetric matrices. */
+#ifndef QD_BASE_SYMMETRIC_H
+#define QD_BASE_SYMMETRIC_H
+
+#define SYMMETRIC_MOST 6
+
+/* A (n, n) = V diag(values) V' by Jacobi's rotations, n <= SYMMETRIC_MOST; columns of V (n, n) are
+ * the axes. A is overwritten. */
+void symmetric_eigen(double *A, double *V, double *values, int n);
+
+#endif

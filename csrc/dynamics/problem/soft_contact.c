@@ -1,0 +1,281 @@
+#include "dynamics/problem/soft_contact.h"
+
+#include "base/quat.h"
+#include "base/symmetric.h"
+#include "dynamics/problem/contact_dofs.h"
+
+/* Polygons with less than this share of the pair's force have no friction. */
+#define FORCE_LEAST 1e-9
+
+void soft_contact_lay_out(soft_contact *s, const qd_model *model, int element_capacity, arena *a) {
+  const size_t pairs = (size_t)model->soft_pair_count;
+  const size_t elements = pairs > 0 ? (size_t)element_capacity : 0;
+  s->element_capacity = (int)elements;
+  s->pair = arena_take(a, pairs * sizeof *s->pair);
+  s->element = arena_take(a, elements * sizeof *s->element);
+  s->polygon = arena_take(a, elements * sizeof *s->polygon);
+  s->delta = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
+  s->step = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
+  s->from = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
+  s->thought = arena_take(a, pairs * sizeof *s->thought);
+}
+
+void soft_contact_begin(soft_contact *s, const qd_model *model, const collision *c) {
+  s->count = s->element_count = s->programs = s->bounded = 0;
+  s->converged = 1;
+  s->worst = INFINITY;
+  if (model->soft_pair_count == 0) {
+    return;
+  }
+  memset(s->delta, 0, (size_t)model->nv * sizeof(double));
+  for (int i = 0; i < model->soft_pair_count; ++i) {
+    const int *geom = model->pair_geom + 2 * model->soft_pair[i];
+    s->pair[i] = (soft_pair){.pair = model->soft_pair[i], .contact = -1};
+    s->pair[i].length = fmin(model->geom_radius[geom[0]], model->geom_radius[geom[1]]);
+  }
+  for (int i = 0; i < c->count && i < c->capacity; ++i) {
+    const int at = model->pair_soft[c->contact[i].pair];
+    if (at >= 0 && s->pair[at].contact < 0) {
+      s->pair[at].contact = i;
+      ++s->count;
+    }
+  }
+}
+
+double soft_guard_gap(const qd_model *model, const qd_contact *contact) {
+  return fmax(contact->dist, 0.0) + SOFT_DEPTH_SHARE * soft_pair_depth(model, contact->pair);
+}
+
+/* ---------------------------------------------------------------- bodies on their way */
+
+void soft_pair_twists(screw twist[2], const qd_model *model, const kinematics *k,
+                      const qd_contact *contact, const double *delta) {
+  contact_dofs dofs;
+  contact_dofs_find(&dofs, model, contact);
+  memset(twist, 0, 2 * sizeof *twist);
+  for (int i = 0; i < dofs.a_count; ++i) {
+    screw_axpy(twist, delta[dofs.a[i]], k->dof_screw + dofs.a[i]);
+  }
+  for (int i = 0; i < dofs.b_count; ++i) {
+    screw_axpy(twist + 1, delta[dofs.b[i]], k->dof_screw + dofs.b[i]);
+  }
+}
+
+static void move_body(soft_body *out, const kinematics *k, int body, const screw *twist) {
+  double velocity[3], turn[9];
+  const body_frame here = body_frame_of(k, body);
+  out->body = body;
+  out->twist = *twist;
+  vec3_copy(out->at, here.pos);
+  screw_point_velocity(velocity, twist, here.pos);
+  vec3_add(out->moved.pos, here.pos, velocity);
+  rotation_exp(turn, twist->w);
+  mat3_mul(out->moved.rot, turn, here.rot);
+  rotation_left_jacobian(out->J, twist->w);
+}
+
+void soft_body_motion(double motion[6], const soft_body *body, const double x[3],
+                      const screw *twist) {
+  double arm[3], part[3];
+  screw_point_velocity(motion, twist, body->at);
+  mat3_mul_vec(motion + 3, body->J, twist->w);
+  vec3_sub(arm, x, body->moved.pos);
+  vec3_cross(part, motion + 3, arm);
+  vec3_add(motion, motion, part);
+}
+
+void soft_relative_motion(double motion[6], const soft_pair *pair, const double x[3],
+                          const screw twist[2]) {
+  double of_first[6];
+  soft_body_motion(of_first, pair->side, x, twist);
+  soft_body_motion(motion, pair->side + 1, x, twist + 1);
+  for (int i = 0; i < 6; ++i) {
+    motion[i] -= of_first[i];
+  }
+}
+
+/* ---------------------------------------------------------------- patches */
+
+/* The symmetric part of the tangent without what makes it negative; turns count by `length`. */
+static void cut_to_positive(double H[36], const double K[36], double length) {
+  double A[36], V[36], values[6];
+  const double unit[6] = {1.0, 1.0, 1.0, length, length, length};
+  for (int i = 0; i < 36; ++i) {
+    A[i] = 0.5 * (K[i] + K[6 * (i % 6) + i / 6]) / (unit[i / 6] * unit[i % 6]);
+  }
+  symmetric_eigen(A, V, values, 6);
+  memset(H, 0, 36 * sizeof(double));
+  for (int k = 0; k < 6; ++k) {
+    for (int i = 0; i < 36 && values[k] > 0.0; ++i) {
+      H[i] += values[k] * V[6 * (i / 6) + k] * V[6 * (i % 6) + k] * unit[i / 6] * unit[i % 6];
+    }
+  }
+}
+
+/* Pressure grows by 1 + dissipation times the speed of approach (Hunt and Crossley), polygon by
+ * polygon: its part of the wrench, and of the Hessian. */
+static void add_dissipation(soft_pair *pair, const qd_model *model, const qd_step_options *o,
+                            qd_patch_polygon *polygon, int count) {
+  const int *geom = model->pair_geom + 2 * pair->pair;
+  const double *E = model->parameters.geom_modulus, *d = model->geom_dissipation;
+  double by = 0.0; /* soft ones share the motion by their softness */
+  if (E[geom[0]] > 0.0 && E[geom[1]] > 0.0) {
+    const double sum = E[geom[0]] + E[geom[1]];
+    by = (E[geom[1]] * d[geom[0]] + E[geom[0]] * d[geom[1]]) / sum;
+  } else {
+    by = E[geom[0]] > 0.0 ? d[geom[0]] : d[geom[1]];
+  }
+  if (!o->dynamic || by == 0.0) {
+    return;
+  }
+  const screw twist[2] = {pair->side[0].twist, pair->side[1].twist};
+  for (int i = 0; i < count; ++i) {
+    qd_patch_polygon *at = polygon + i;
+    double motion[6], arm[3], row[6];
+    soft_relative_motion(motion, pair, at->centre, twist);
+    const double force = at->area * at->pressure;
+    const double factor = fmax(0.0, 1.0 - by * vec3_dot(at->normal, motion) / o->h);
+    vec3_sub(arm, at->centre, pair->centre);
+    vec3_copy(row, at->normal);
+    vec3_cross(row + 3, arm, at->normal);
+    for (int k = 0; k < 6; ++k) {
+      pair->wrench[k] += (factor - 1.0) * force * row[k];
+      for (int l = 0; l < 6 && factor > 0.0; ++l) {
+        pair->hessian[6 * k + l] += force * by / o->h * row[k] * row[l];
+      }
+    }
+    at->pressure *= factor;
+  }
+}
+
+static void make_frame(double frame[9], const qd_model *model, const double normal[3]) {
+  double axis[3];
+  vec3_copy(frame, normal);
+  contact_tangent_axis(axis, model, normal);
+  vec3_cross(frame + 3, axis, normal);
+  vec3_normalize(frame + 3);
+  vec3_cross(frame + 6, normal, frame + 3);
+}
+
+static void fill_element(soft_element *out, const soft_pair *pair, const qd_model *model,
+                         const double x[3], const double normal[3], double force, double spin) {
+  const screw twist[2] = {pair->side[0].twist, pair->side[1].twist};
+  double motion[6];
+  vec3_copy(out->pos, x);
+  make_frame(out->frame, model, normal);
+  out->force = force;
+  out->radius = model->parameters.pair_friction[5 * pair->pair] * force;
+  out->spin = spin;
+  out->row = -1;
+  soft_relative_motion(motion, pair, x, twist);
+  const double slip[3] = {vec3_dot(out->frame + 3, motion), vec3_dot(out->frame + 6, motion),
+                          spin * vec3_dot(normal, motion + 3)};
+  out->slid = vec3_norm(slip);
+}
+
+/* One element for the whole patch: its limit surface as an ellipsoid. */
+static int fill_whole(soft_element *out, const soft_pair *pair, const qd_model *model,
+                      const qd_patch_polygon *polygon, int count) {
+  double normal[3], total = 0.0, turning = 0.0;
+  vec3_copy(normal, pair->wrench);
+  if (!(vec3_normalize(normal) > 0.0)) {
+    return 0;
+  }
+  for (int i = 0; i < count; ++i) {
+    const double force = polygon[i].area * polygon[i].pressure;
+    double arm[3];
+    vec3_sub(arm, polygon[i].centre, pair->centre);
+    vec3_axpy(arm, -vec3_dot(normal, arm), normal);
+    total += force;
+    turning += force * vec3_norm(arm);
+  }
+  fill_element(out, pair, model, pair->centre, normal, total, turning / total);
+  return 1;
+}
+
+static void fill_elements(soft_contact *s, soft_pair *pair, const qd_model *model,
+                          const qd_step_options *o, int polygons) {
+  pair->first = s->element_count;
+  pair->count = 0;
+  const int frictionless =
+      model->pair_dim[pair->pair] == 1 || model->parameters.pair_friction[5 * pair->pair] == 0.0;
+  if (frictionless || !(pair->pressed > 0.0)) {
+    return;
+  }
+  soft_element *out = s->element + s->element_count;
+  if (o->patch_friction == QD_FRICTION_ELLIPSOID) {
+    pair->count = fill_whole(out, pair, model, s->polygon, polygons);
+  }
+  for (int i = 0; i < polygons && o->patch_friction == QD_FRICTION_POLYGONS; ++i) {
+    const qd_patch_polygon *at = s->polygon + i;
+    const double force = at->area * at->pressure;
+    if (force > FORCE_LEAST * pair->pressed) {
+      fill_element(out + pair->count++, pair, model, at->centre, at->normal, force, 0.0);
+    }
+  }
+  s->element_count += pair->count;
+}
+
+static void evaluate_pair(soft_contact *s, soft_pair *pair, const qd_model *model,
+                          const kinematics *k, const qd_step_options *o, int with_elements) {
+  static const double here[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+  const int *geom = model->pair_geom + 2 * pair->pair;
+  const qd_contact bodies = {.body_a = model->geom_body[geom[0]],
+                             .body_b = model->geom_body[geom[1]]};
+  const patch_room room = {s->polygon, NULL, s->element_capacity - s->element_count, 0};
+  screw twist[2];
+  qd_patch patch;
+  soft_pair_twists(twist, model, k, &bodies, s->delta);
+  move_body(pair->side, k, bodies.body_a, twist);
+  move_body(pair->side + 1, k, bodies.body_b, twist + 1);
+  soft_pair_patch(model, pair->pair, &pair->side[0].moved, &pair->side[1].moved, &patch, &room);
+  s->element_needed += patch.polygon_count;
+  s->is_full |= patch.polygon_count > room.polygons;
+  const int polygons = patch.polygon_count < room.polygons ? patch.polygon_count : room.polygons;
+  pair->is_active = patch.total_pressure > 0.0;
+  pair->pressed = patch.total_pressure;
+  pair->area = patch.area;
+  if (!pair->is_active) {
+    memset(pair->wrench, 0, sizeof pair->wrench);
+    memset(pair->hessian, 0, sizeof pair->hessian);
+    memset(pair->moved, 0, sizeof pair->moved);
+    pair->count = with_elements ? 0 : pair->count;
+    return;
+  }
+  double back[3];
+  vec3_copy(pair->centre, patch.centre);
+  vec3_scale(back, patch.centre, -1.0);
+  field_patch_turn(&patch, NULL, 0, NULL, 0, here, back);
+  vec3_copy(pair->wrench, patch.force);
+  vec3_copy(pair->wrench + 3, patch.moment);
+  memcpy(pair->tangent, patch.tangent, sizeof pair->tangent);
+  cut_to_positive(pair->hessian, patch.tangent, sqrt(patch.area));
+  soft_relative_motion(pair->moved, pair, pair->centre, twist);
+  add_dissipation(pair, model, o, s->polygon, polygons);
+  if (with_elements) {
+    fill_elements(s, pair, model, o, polygons);
+  }
+}
+
+static qd_status evaluate(soft_contact *s, const qd_model *model, const kinematics *k,
+                          const qd_step_options *o, int with_elements) {
+  const int kept = s->element_count;
+  s->element_count = s->element_needed = s->is_full = 0;
+  for (int i = 0; i < model->soft_pair_count; ++i) {
+    if (s->pair[i].contact >= 0) {
+      evaluate_pair(s, s->pair + i, model, k, o, with_elements);
+    }
+  }
+  s->element_count = with_elements ? s->element_count : kept;
+  return s->is_full ? QD_OUT_OF_CAPACITY : QD_OK;
+}
+
+qd_status soft_contact_evaluate(soft_contact *s, const qd_model *model, const kinematics *k,
+                                const qd_step_options *o) {
+  return evaluate(s, model, k, o, 1);
+}
+
+qd_status soft_contact_wrenches(soft_contact *s, const qd_model *model, const kinematics *k,
+                                const qd_step_options *o) {
+  return evaluate(s, model, k, o, 0);
+}

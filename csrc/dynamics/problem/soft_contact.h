@@ -1,0 +1,102 @@
+/* Pairs that press by pressure fields, at one displacement of a step (formulation 8).
+ *
+ * Bodies move as the step's other rows see it: each one's origin along a straight line and about it
+ * by a rotation vector, by the screws of the configuration that the step begins with. Pressing has
+ * an energy U of where they come to lie; its gradient is the patch's wrench there, its Hessian that
+ * wrench's tangent. DOFs that carry both bodies of a pair do not change it.
+ *
+ * Friction acts on each polygon, or on the patch as a whole, by at most mu times its force. */
+#ifndef QD_DYNAMICS_SOFT_CONTACT_H
+#define QD_DYNAMICS_SOFT_CONTACT_H
+
+#include "mechanics/collision.h"
+#include "mechanics/soft_pairs.h"
+
+/* A pair's contacts keep a step from going deeper, at once, than this share of the field's depth.
+ */
+#define SOFT_DEPTH_SHARE 0.5
+/* A disc's radius gives way by so many lengths: that of the pair's smaller thing. */
+#define SOFT_DISC_LENGTHS 1e3
+
+/* A body of a pair: where its frame was, and where the displacement brings it. */
+typedef struct soft_body {
+  int body;
+  double at[3];
+  double J[9]; /* left Jacobian of its rotation vector */
+  screw twist; /* of the displacement */
+  body_frame moved;
+} soft_body;
+
+/* Where friction acts: on one polygon, or on the whole patch, which resists spinning besides. */
+typedef struct soft_element {
+  double pos[3], frame[9]; /* rows: normal into the second body, two tangents */
+  double force;            /* N, along the normal */
+  double radius;           /* N, of the disc that friction is in */
+  double spin;             /* m, by which turning about the normal counts; 0: not at all */
+  double slid;             /* m, by how much it has slid at this displacement */
+  int row;                 /* of the problem: the radius, then the tangents; -1: none */
+} soft_element;
+
+typedef struct soft_pair {
+  int pair;
+  int contact;      /* index of the contact that stands for it in islands, -1: none in range */
+  int is_active;    /* 1: there is a patch */
+  int first, count; /* its elements */
+  soft_body side[2];
+  double length;      /* m, of the smaller thing */
+  double centre[3];   /* of pressure */
+  double wrench[6];   /* on the second body: force, moment about the centre */
+  double tangent[36]; /* its change by a motion of the first body: of the centre, then turning */
+  double hessian[36]; /* the symmetric part, cut to be positive, dissipation besides */
+  double moved[6];    /* motion of the second body against the first, of the centre */
+  double pressed;     /* N, all pressure */
+  double friction[6]; /* that of the program on the second body, about the centre at the start */
+  double area;
+} soft_pair;
+
+/* What a program thought of a pair: the wrench at its solution about the old centre. */
+typedef struct soft_thought {
+  double wrench[6], centre[3], pressed;
+} soft_thought;
+
+typedef struct soft_contact {
+  int count; /* pairs with a contact in range */
+  int element_count, element_needed, element_capacity;
+  int is_full;               /* 1: the last patches had more polygons than there is room for */
+  soft_pair *pair;           /* (soft pairs of the model) */
+  soft_element *element;     /* (capacity) */
+  qd_patch_polygon *polygon; /* (capacity) scratch */
+  double *delta;             /* (nv) the displacement */
+  double *step, *from;       /* (nv) scratch */
+  soft_thought *thought;     /* (soft pairs) scratch */
+  double worst;              /* error of the last program, N */
+  int programs, converged, bounded;
+} soft_contact;
+
+void soft_contact_lay_out(soft_contact *s, const qd_model *model, int element_capacity, arena *a);
+/* Which contacts of the list stand for soft pairs; the displacement is zero. */
+void soft_contact_begin(soft_contact *s, const qd_model *model, const collision *c);
+/* Patches and elements at the displacement. QD_OUT_OF_CAPACITY: element_needed says for how many.
+ */
+qd_status soft_contact_evaluate(soft_contact *s, const qd_model *model, const kinematics *k,
+                                const qd_step_options *o);
+/* Wrenches alone: elements stay what they are. */
+qd_status soft_contact_wrenches(soft_contact *s, const qd_model *model, const kinematics *k,
+                                const qd_step_options *o);
+
+/* Motion (6) of the second body against the first by a displacement's first-order change: of the
+ * point that is at x now, then turning. screw: of the bodies. */
+void soft_relative_motion(double motion[6], const soft_pair *pair, const double x[3],
+                          const screw twist[2]);
+/* What a body's frame does: velocity of what is at x now, and turning, by a change of its twist. */
+void soft_body_motion(double motion[6], const soft_body *body, const double x[3],
+                      const screw *twist);
+/* Twists of both bodies by a displacement (nv), of the DOFs that move them against each other. */
+void soft_pair_twists(screw twist[2], const qd_model *model, const kinematics *k,
+                      const qd_contact *contact, const double *delta);
+static inline int soft_element_rows(const soft_element *at) { return at->spin > 0.0 ? 4 : 3; }
+
+/* gap that a pair's contact keeps */
+double soft_guard_gap(const qd_model *model, const qd_contact *contact);
+
+#endif

@@ -1,0 +1,24 @@
+/* Newton's method on the energy of soft pairs: a step is one program after the other, each with
+ * that energy up to second order where the one before has ended, until the wrenches are as it
+ * thought. */
+#ifndef QD_DYNAMICS_SOFT_NEWTON_H
+#define QD_DYNAMICS_SOFT_NEWTON_H
+
+#include "dynamics/workspace.h"
+
+#define SOFT_PROGRAMS_MOST 10
+
+/* 1 if the step has soft pairs in range. */
+int soft_newton_begin(qd_workspace *w, const qd_model *model);
+/* Patches at the displacement reached. QD_OUT_OF_CAPACITY if there is no room for their polygons.
+ */
+qd_status soft_newton_evaluate(qd_workspace *w, const qd_model *model, const qd_step_options *o);
+/* After a program with the solution delta (nv): 1 if the step ends there, 0 if one more program is
+ * needed from the place to which this one has led. */
+int soft_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_options *o,
+                        const double *delta);
+/* Contacts behind the list, one for each patch: its wrench, friction included, about its centre.
+ * Returns how many. */
+int soft_newton_report(qd_workspace *w, const qd_model *model);
+
+#endif
