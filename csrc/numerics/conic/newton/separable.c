@@ -141,5 +141,6 @@ int conic_solve_separable(qd_cone_workspace *workspace, const conic_program *sou
   }
   *info = found;
   workspace->program.definite = 1; /* the answer is the only one */
+  workspace->ends.count = 0;       /* those of an earlier program say nothing of it */
   return 1;
 }
