@@ -160,8 +160,8 @@ size_t qd_cone_workspace_bytes(const qd_cone_workspace *workspace);
  *   is what holds; of an exact interval either that slack or the way to the end on its side, beside
  *   S_i over the row's norm, is no more than zero; of a barrier its product with the nearer end.
  *   Q_jj has what such rows add to it, G_ij^2 / R.
- * - QD_INFEASIBLE: dual, in its cones (0 where a row gives way), and dual_eq prove it: g'dual +
- * c'dual_eq + X sum_j
+ * - QD_INFEASIBLE: dual, in its cones (0 where a row has a compliance, and towards an end
+ * of an interval), and dual_eq prove it: g'dual + c'dual_eq + X sum_j
  *   |(G'dual + C'dual_eq)_j| d_j < 0 with X = 1000 max(f, o, largest term of the first two sums
  *   over the largest |dual_i| |G_i d|), 1000 if that is zero, so no x up to X satisfies the
  * constraints. Of a barrier program the sum may be zero, to 1e-6 of its terms: then no x lies

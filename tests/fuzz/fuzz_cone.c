@@ -1,5 +1,6 @@
-/* Any cone program: a status that says what happened; if it says solved, a point that meets the
- * optimality conditions, if it says infeasible, multipliers that prove it, worked out here. */
+/* Any cone program, with rows that give way too: a status that says what happened; if it says
+ * solved, a point that meets the optimality conditions, if it says infeasible, multipliers that
+ * prove it, worked out here. */
 #include "fuzz_input.h"
 #include "qdsim.h"
 
@@ -12,6 +13,7 @@ typedef struct program_data {
   double Q[VARIABLES_MAX * VARIABLES_MAX], b[VARIABLES_MAX];
   double G[ROWS_MAX * VARIABLES_MAX], g[ROWS_MAX];
   double C[EQUALITIES_MAX * VARIABLES_MAX], c[EQUALITIES_MAX], mu[CONES_MAX];
+  double compliance[ROWS_MAX], compliance_eq[EQUALITIES_MAX], lower[ROWS_MAX], upper[ROWS_MAX];
   int kind[CONES_MAX], dim[CONES_MAX];
 } program_data;
 
@@ -66,6 +68,39 @@ static qd_cone_program read_program(fuzz_input *in, program_data *d) {
   return p;
 }
 
+/* The rest of the input, if there is any: rows with a compliance, and cones that are intervals. */
+static void give_way(fuzz_input *in, qd_cone_program *p, program_data *d) {
+  if (fuzz_integer(in, 0, 1) == 0) {
+    return;
+  }
+  for (int k = 0, row = 0; k < p->cone_count; row += d->dim[k++]) {
+    d->kind[k] = fuzz_integer(in, 0, 2) == 2 ? QD_INTERVAL : d->kind[k];
+    for (int i = row; i < row + d->dim[k]; ++i) {
+      const double one = fuzz_any(in), other = fuzz_any(in);
+      d->lower[i] = fuzz_integer(in, 0, 3) == 3 ? -INFINITY : fmin(one, other);
+      d->upper[i] = fuzz_integer(in, 0, 3) == 3 ? INFINITY : fmax(one, other);
+    }
+  }
+  for (int i = 0; i < p->row_count; ++i) {
+    d->compliance[i] = fuzz_integer(in, 0, 1) == 1 ? fuzz_size(in, 1e-6, 1e6) : 0.0;
+  }
+  for (int i = 0; i < p->equality_count; ++i) {
+    d->compliance_eq[i] = fuzz_integer(in, 0, 1) == 1 ? fuzz_size(in, 1e-6, 1e6) : 0.0;
+  }
+  p->compliance = d->compliance;
+  p->compliance_eq = d->compliance_eq;
+  p->lower = d->lower;
+  p->upper = d->upper;
+}
+
+/* R of a row, or behind those of an equality. */
+static double compliance_of(const qd_cone_program *p, int i) {
+  if (!p->compliance) {
+    return 0.0;
+  }
+  return i < p->row_count ? p->compliance[i] : p->compliance_eq[i - p->row_count];
+}
+
 static int all_finite(const double *values, int count) {
   int finite = 1;
   for (int i = 0; i < count; ++i) {
@@ -82,12 +117,24 @@ static double largest(const double *values, int count) {
   return worst;
 }
 
+/* Q_jj, and what rows that give way add to it. */
+static double curvature_of(const qd_cone_program *p, int j) {
+  const int n = p->variable_count;
+  double sum = p->Q[n * j + j];
+  for (int i = 0; i < p->row_count + p->equality_count; ++i) {
+    const double *row = i < p->row_count ? p->G + n * i : p->C + n * (i - p->row_count);
+    const double R = compliance_of(p, i);
+    sum += R > 0.0 ? row[j] * row[j] / R : 0.0;
+  }
+  return sum;
+}
+
 /* Column scales: a unit of curvature, or of the largest entry where there is none. */
 static void find_scales(const qd_cone_program *p, double *d, double *is_curved) {
   const int n = p->variable_count;
   double most = 0.0;
   for (int j = 0; j < n; ++j) {
-    most = fmax(most, p->Q[n * j + j]);
+    most = fmax(most, curvature_of(p, j));
   }
   for (int j = 0; j < n; ++j) {
     double size = 0.0;
@@ -95,9 +142,10 @@ static void find_scales(const qd_cone_program *p, double *d, double *is_curved) 
       const double *row = i < p->row_count ? p->G + n * i : p->C + n * (i - p->row_count);
       size = fmax(size, fabs(row[j]));
     }
-    is_curved[j] = p->Q[n * j + j] > 0.0;
-    if (p->Q[n * j + j] > 1e-20 * most) {
-      d[j] = 1.0 / sqrt(p->Q[n * j + j]);
+    const double curvature = curvature_of(p, j);
+    is_curved[j] = curvature > 0.0;
+    if (curvature > 1e-20 * most) {
+      d[j] = 1.0 / sqrt(curvature);
     } else {
       d[j] = size > 0.0 ? 1.0 / size : 1.0;
     }
@@ -155,18 +203,20 @@ static double outside(int kind, int dim, const double *w) {
 #define SHARE 1.1e-6
 
 /* Rows from x, cone by cone; the slack is no witness. */
-static void check_rows(const qd_cone_program *p, const double *x, const double *d, double reach) {
+static void check_rows(const qd_cone_program *p, const double *x, const double *dual,
+                       const double *dual_eq, const double *d, double reach) {
   const int n = p->variable_count, rows = p->row_count + p->equality_count;
   double w[ROWS_MAX + EQUALITIES_MAX], norm[ROWS_MAX + EQUALITIES_MAX];
   double rounding[ROWS_MAX + EQUALITIES_MAX];
   for (int i = 0; i < rows; ++i) {
-    const double *row = row_of(p, i);
-    w[i] = i < p->row_count ? p->g[i] : p->c[i - p->row_count];
+    const double *row = row_of(p, i), R = compliance_of(p, i);
+    const double moved = R * (i < p->row_count ? dual[i] : dual_eq[i - p->row_count]);
+    w[i] = (i < p->row_count ? p->g[i] : p->c[i - p->row_count]) + moved;
     norm[i] = row_norm(p, row, d);
-    rounding[i] = 0.0;
+    rounding[i] = R > 0.0 ? SHARE * (fabs(moved) + fabs(w[i] - moved)) : 0.0;
     for (int j = 0; j < n; ++j) {
       w[i] += row[j] * x[j];
-      rounding[i] += 1e-14 * fabs(row[j] * x[j]);
+      rounding[i] += (R > 0.0 ? SHARE : 1e-14) * fabs(row[j] * x[j]);
     }
     if (i >= p->row_count) {
       const double c = fabs(p->c[i - p->row_count]);
@@ -177,7 +227,7 @@ static void check_rows(const qd_cone_program *p, const double *x, const double *
   }
   for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
     const int step = p->cone_kind[k] == QD_ORTHANT ? 1 : p->cone_dim[k];
-    for (int i = row; i < row + p->cone_dim[k]; i += step) {
+    for (int i = row; i < row + p->cone_dim[k] && p->cone_kind[k] != QD_INTERVAL; i += step) {
       const double out = outside(p->cone_kind[k], step, w + i);
       const double allowed = fmax(largest(p->g + i, step), reach * largest(norm + i, step));
       FUZZ_CHECK(out <= SHARE * allowed + largest(rounding + i, step),
@@ -213,24 +263,74 @@ static double check_columns(const qd_cone_program *p, const double *x, const dou
   return force;
 }
 
+/* Gx + g + R dual of a row, and the sum of its terms' sizes. */
+static double slack_at(const qd_cone_program *p, const double *x, const double *dual, int i,
+                       double *size) {
+  const double moved = compliance_of(p, i) * dual[i];
+  double w = p->g[i] + moved;
+  *size = fabs(p->g[i]) + fabs(moved);
+  for (int j = 0; j < p->variable_count; ++j) {
+    w += p->G[p->variable_count * i + j] * x[j];
+    *size += fabs(p->G[p->variable_count * i + j] * x[j]);
+  }
+  return w;
+}
+
+/* A multiplier between its ends, and at one of them where its slack is not zero. */
+static void check_interval(const qd_cone_program *p, const double *x, const double *dual, int i,
+                           double mu, double norm, double reach, double force) {
+  const double above = dual[i] - p->lower[i], below = p->upper[i] - dual[i];
+  double size, s = slack_at(p, x, dual, i, &size);
+  size += norm * reach;
+  FUZZ_CHECK(above >= 0.0 && below >= 0.0, "row %d: %g of [%g, %g]", i, dual[i], p->lower[i],
+             p->upper[i]);
+  if (mu > 0.0) {
+    const double nearest = fmin(above, below);
+    const double wanted =
+        (isfinite(above) ? mu / above : 0.0) - (isfinite(below) ? mu / below : 0.0);
+    const double error = p->lower[i] < p->upper[i] ? fabs(s - wanted) : 0.0;
+    const double way = isfinite(nearest) ? nearest : 1.0;
+    FUZZ_CHECK(error * way <= SHARE * (size * way + mu) + 1e-14 * fabs(s * dual[i]),
+               "row %d: slack %g, wanted %g", i, s, wanted);
+    return;
+  }
+  const double room = s > 0.0 ? above : below;
+  FUZZ_CHECK(fabs(s) <= SHARE * size || room * norm <= SHARE * force,
+             "row %d: slack %g of %g, %g from the end", i, s, size, room);
+}
+
+static void check_intervals(const qd_cone_program *p, const double *x, const double *dual,
+                            const double *d, double reach, double force) {
+  for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
+    const double mu = p->target_mu ? p->target_mu[k] : 0.0;
+    for (int i = row; i < row + p->cone_dim[k] && p->cone_kind[k] == QD_INTERVAL; ++i) {
+      check_interval(p, x, dual, i, mu, row_norm(p, row_of(p, i), d), reach, force);
+    }
+  }
+}
+
 /* Of slacks, and of rows worked out from x. */
 static void check_products(const qd_cone_program *p, const double *x, const double *slack,
-                           const double *dual, double energy) {
-  const int n = p->variable_count;
+                           const double *dual, const double *d, double force, double least) {
   for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
     const double mu = p->target_mu ? p->target_mu[k] : 0.0;
     const int step = p->cone_kind[k] == QD_ORTHANT ? 1 : p->cone_dim[k];
-    for (int i = row; i < row + p->cone_dim[k]; i += step) {
-      double product = -mu, of_rows = -mu, rounding = 0.0;
+    for (int i = row; i < row + p->cone_dim[k] && p->cone_kind[k] != QD_INTERVAL; i += step) {
+      double product = -mu, of_rows = -mu, rounding = 0.0, most = 0.0, norm = 0.0, energy = least;
+      int gives = 0;
       for (int r = i; r < i + step; ++r) {
-        double w = p->g[r], size = fabs(w);
-        for (int j = 0; j < n; ++j) {
-          w += p->G[n * r + j] * x[j];
-          size = fmax(size, fabs(p->G[n * r + j] * x[j]));
-        }
+        double size, w = slack_at(p, x, dual, r, &size);
         product += slack[r] * dual[r];
         of_rows += w * dual[r];
         rounding += 1e-14 * size * fabs(dual[r]);
+        most = fmax(most, size);
+        norm = fmax(norm, row_norm(p, row_of(p, r), d));
+        gives |= compliance_of(p, r) > 0.0;
+      }
+      if (gives) {
+        const double own =
+            norm > 0.0 ? fmax(force / norm, largest(dual + i, step)) : largest(dual + i, step);
+        energy = fmax(energy, most * own);
       }
       FUZZ_CHECK(fabs(product) <= SHARE * energy, "complementarity %g of %g", product, energy);
       FUZZ_CHECK(fabs(of_rows) <= 7.0 * SHARE * energy + rounding, "rows' complementarity %g of %g",
@@ -250,11 +350,15 @@ static void check_solution(const qd_cone_program *p, const double *x, const doub
   for (int j = 0; j < n; ++j) {
     reach = fmax(reach, fabs(x[j]) / d[j]);
   }
-  check_rows(p, x, d, reach);
+  check_rows(p, x, dual, dual_eq, d, reach);
   const double force = check_columns(p, x, dual, dual_eq, d, reach);
   const double target = p->target_mu ? largest(p->target_mu, p->cone_count) : 0.0;
-  check_products(p, x, slack, dual, fmax(force * reach, target));
+  check_products(p, x, slack, dual, d, force, fmax(force * reach, target));
+  check_intervals(p, x, dual, d, reach, force);
   for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
+    if (p->cone_kind[k] == QD_INTERVAL) {
+      continue;
+    }
     const int dim = p->cone_dim[k];
     const double out = outside(p->cone_kind[k], dim, dual + row);
     double norm = 0.0; /* how much of a force it is */
@@ -310,21 +414,25 @@ static void check_proof(const qd_cone_program *p, const double *dual, const doub
   FUZZ_CHECK(excluded || flat, "no proof: sum %g, moved %g, far %g", sum, moved, far);
   for (int k = 0, row = 0; k < p->cone_count; row += p->cone_dim[k++]) {
     const int dim = p->cone_dim[k];
-    const double out = outside(p->cone_kind[k], dim, dual + row);
+    const double out =
+        p->cone_kind[k] == QD_INTERVAL ? 0.0 : outside(p->cone_kind[k], dim, dual + row);
+    for (int i = row; i < row + dim; ++i) {
+      FUZZ_CHECK(compliance_of(p, i) == 0.0 || dual[i] == 0.0, "proof of a row that gives way");
+    }
     FUZZ_CHECK(out <= 1e-12 * largest(dual + row, dim), "proof outside by %g", out);
   }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz_input in = {data, size};
-  program_data d;
+  program_data d = {.compliance = {0.0}};
   double x[VARIABLES_MAX], slack[ROWS_MAX], dual[ROWS_MAX], dual_eq[EQUALITIES_MAX];
   qd_cone_info info;
-  const qd_cone_program p = read_program(&in, &d);
+  qd_cone_program p = read_program(&in, &d);
   qd_cone_options options = qd_cone_options_default();
   options.polish = fuzz_integer(&in, 0, 1);
-  qd_cone_workspace *workspace =
-      qd_cone_workspace_create(p.variable_count, p.row_count, p.equality_count);
+  give_way(&in, &p, &d);
+  qd_cone_workspace *workspace = qd_cone_workspace_create_for(&p);
   const qd_status status = qd_cone_solve(workspace, &options, &p, x, slack, dual, dual_eq, &info);
   FUZZ_CHECK(status == info.status, "status %d, info %d", status, info.status);
   if (status == QD_OK) {

@@ -48,18 +48,19 @@ static void enter(soft_program *soft, const conic_program *source, const conic_a
 
 /* ------------------------------------------------------------ and back */
 
-/* Of a proof that there is no point, in which no force has a limit. */
+/* Of a proof that there is no point (conic/soft/soft_proof.c), in which no force has a limit. */
 static double ray_of(const soft_program *soft, const soft_row *row) {
-  if (row->kind == SOFT_CONE) {
-    return row->compliance > 0.0 ? 0.0 : soft->dual[row->row];
-  }
-  if (row->kind == SOFT_LIMITED) {
+  if (row->row < 0) {
     return 0.0;
   }
-  if (row->compliance > 0.0 || row->row < 0 || row->width >= 0.0) {
-    return 0.0;
+  switch (row->kind) {
+  case SOFT_EQUALITY:
+    return soft->dual_eq[row->row];
+  case SOFT_END:
+    return row->sign * soft->dual[row->row];
+  default:
+    return soft->dual[row->row];
   }
-  return row->kind == SOFT_EQUALITY ? soft->dual_eq[row->row] : row->sign * soft->dual[row->row];
 }
 
 /* Multiplier of row i at x, ends of intervals aside. */
@@ -102,7 +103,7 @@ static void leave(soft_program *soft, const conic_program *source, int ray,
     leave_row(soft, source, ray, i, out);
   }
   for (int i = 0; i < soft->equalities; ++i) {
-    out->dual_eq[i] = ray && soft->spring_eq[i] >= 0 ? 0.0 : soft->dual_eq[i];
+    out->dual_eq[i] = soft->dual_eq[i];
   }
 }
 
@@ -141,6 +142,13 @@ static qd_status solve_once(soft_task *task) {
   info->factorizations = task->sum.factorizations;
   info->tries = task->sum.tries;
   leave(soft, task->source, info->status == QD_INFEASIBLE, task->out);
+  if (info->status == QD_INFEASIBLE && !soft_proves(soft, task->source, task->out)) {
+    info->status = QD_NUMERICAL_TROUBLE;
+    leave(soft, task->source, 0, task->out);
+  }
+  if (info->status == QD_NUMERICAL_TROUBLE || info->status == QD_ITERATION_LIMIT) {
+    soft_measure(soft, task->source, task->options.tolerance, task->out, info);
+  }
   return info->status;
 }
 

@@ -107,6 +107,9 @@ void soft_lay_out(soft_program *soft, const conic_size *size, arena *a);
 static inline double soft_compliance_eq(const qd_cone_program *program, int i) {
   return program->compliance_eq ? program->compliance_eq[i] : 0.0;
 }
+static inline double soft_compliance(const qd_cone_program *program, int i) {
+  return program->compliance ? program->compliance[i] : 0.0;
+}
 /* G_ij */
 double soft_entry(const conic_program *source, int i, int j);
 /* Q_jj */
@@ -122,7 +125,25 @@ static inline double soft_within(double value, double lower, double upper) {
 /* The slack of a row at (x, dual), and the sum of its terms' sizes. */
 double soft_slack(const conic_program *source, const soft_row *row, int i, const double *x,
                   double dual, double *size);
-/* Residuals as qd_cone_info has them; 1 if rows that give way hold. */
+/* Row i of G, or behind those of C: onto out, times a factor, and onto the largest terms. */
+void soft_add_row(const conic_program *source, int i, double factor, double *out, double *terms);
+/* Its norm in units of columns. */
+double soft_row_norm(const conic_program *source, int i, const double *unit);
+
+/* How far a program's numbers say that x might go, in units of columns. */
+typedef struct soft_scales {
+  double free;   /* the cost alone, where there is curvature */
+  double offset; /* max |g|, |c| over the largest row norm */
+  double reach;  /* R without x */
+} soft_scales;
+
+/* Units of columns as qdsim.h has them (variables), curvature of springs included; `most` likewise
+ * is scratch. */
+soft_scales soft_find_units(const conic_program *source, double *unit, double *most);
+/* Multipliers of a verdict that there is no point, as a proof: zero where rows give way or forces
+ * have a limit. 1 if it is one in the caller's numbers. */
+int soft_proves(soft_program *soft, const conic_program *source, const conic_answer *out);
+/* Residuals as qd_cone_info has them; 1 if all rows hold. */
 int soft_measure(soft_program *soft, const conic_program *source, double tolerance,
                  const conic_answer *out, qd_cone_info *info);
 /* Whether the program makes sense and fits. */

@@ -10,6 +10,7 @@
 #define FORCE_ROUNDING                                                                             \
   1e-15 /* of the numbers in a row, over R: what its spring's force is not known to */
 #define SPRING_ROUNDING 1e-12 /* of such a force: less needs no look */
+#define MOTION_SHARE 1e-3     /* of x, in how far a rigid row's numbers go */
 #define SOFT_CERTIFIED 1e-6   /* at least: of the numbers that a slack is a sum of */
 
 /* ------------------------------------------------------------ the caller's numbers */
@@ -36,30 +37,13 @@ static double row_times(const double *dense, const sparse_rows *tiles, int n, in
   return sum;
 }
 
-/* out += factor times row i, and its terms' sizes to `terms` */
-static void add_row(const double *dense, const sparse_rows *tiles, int n, int i, double factor,
-                    double *out, double *terms) {
-  for (int j = 0; !tiles && j < n; ++j) {
-    const double term = factor * dense[(size_t)i * (size_t)n + (size_t)j];
-    out[j] += term;
-    terms[j] += fabs(term);
-  }
-  for (int k = tiles ? tiles->start[i] : 0; tiles && k < tiles->start[i + 1]; ++k) {
-    for (int j = 0; j < 4 && 4 * tiles->tiles[k] + j < n; ++j) {
-      const double term = factor * tiles->values[4 * (size_t)k + (size_t)j];
-      out[4 * tiles->tiles[k] + j] += term;
-      terms[4 * tiles->tiles[k] + j] += fabs(term);
-    }
-  }
-}
-
 /* What becomes of the entries of a row that are not zero: `of` over columns, or one number. */
 typedef enum row_visit {
-  KEEP_LARGEST, /* out_j = largest of it and |entry| */
-  FIND_MOST,    /* returns the largest of_j */
-  FIND_NORM,    /* returns the largest |entry| of_j */
-  RAISE,        /* out_j = largest of it and *of */
-  ADD_SQUARE    /* out_j += *of entry^2 */
+  FIND_MOST, /* returns the largest of_j */
+  FIND_NORM, /* returns the largest |entry| of_j */
+  FIND_TERM, /* |entry of_j| */
+  RAISE,     /* out_j = largest of it and *of */
+  ADD_SQUARE /* out_j += *of entry^2 */
 } row_visit;
 
 static double visit_entry(row_visit what, double entry, int j, const double *of, double *out,
@@ -68,13 +52,12 @@ static double visit_entry(row_visit what, double entry, int j, const double *of,
     return found;
   }
   switch (what) {
-  case KEEP_LARGEST:
-    out[j] = larger(out[j], fabs(entry));
-    return found;
   case FIND_MOST:
     return larger(found, of[j]);
   case FIND_NORM:
     return larger(found, fabs(entry) * of[j]);
+  case FIND_TERM:
+    return larger(found, fabs(entry * of[j]));
   case RAISE:
     out[j] = larger(out[j], *of);
     return found;
@@ -105,6 +88,25 @@ double soft_slack(const conic_program *source, const soft_row *row, int i, const
   *size = fabs(program->g[i]) + fabs(row->compliance * dual);
   return row_times(program->G, source->G, program->variable_count, i, x, size) + program->g[i] +
          row->compliance * dual;
+}
+
+/* How far x goes along the columns of a row, in their units. */
+static double far_of_row(const double *dense, const sparse_rows *tiles, int n, int i,
+                         const double *unit, const double *x) {
+  double far = 0.0;
+  for (int j = 0; !tiles && j < n; ++j) {
+    if (dense[(size_t)i * (size_t)n + (size_t)j] != 0.0) {
+      far = larger(far, fabs(x[j]) / unit[j]);
+    }
+  }
+  for (int k = tiles ? tiles->start[i] : 0; tiles && k < tiles->start[i + 1]; ++k) {
+    for (int j = 4 * tiles->tiles[k]; j < 4 * tiles->tiles[k] + 4 && j < n; ++j) {
+      if (tiles->values[4 * (size_t)k + (size_t)(j % 4)] != 0.0) {
+        far = larger(far, fabs(x[j]) / unit[j]);
+      }
+    }
+  }
+  return far;
 }
 
 /* ------------------------------------------------------------ what it misses */
@@ -246,13 +248,10 @@ static double rounding_of_springs(const soft_program *soft, const conic_program 
   return rounding > 0.0 ? rounding / force : 0.0;
 }
 
-/* Slacks of intervals whose terms are all but zero are compared with `zero`, and with what would
- * change the largest force by rounding. */
-static void raise_interval_sizes(soft_program *soft, double least, const conic_answer *out) {
-  const double force = SPRING_ROUNDING * max_norm(out->dual, soft->rows);
+/* Slacks of intervals whose terms are all but zero are compared with `least`. */
+static void raise_interval_sizes(soft_program *soft, double least) {
   for (int i = soft->first_interval; i < soft->rows; ++i) {
-    soft_row *row = soft->row + i;
-    row->size = larger(row->size, larger(least, force * row->compliance / SOFT_CERTIFIED));
+    soft->row[i].size = larger(soft->row[i].size, least);
   }
 }
 
@@ -262,7 +261,7 @@ static int measure_shared(soft_program *soft, const conic_program *source, doubl
   const qd_cone_program *program = &source->program;
   soft_errors found = {info->primal_residual, info->complementarity, 1};
   if (soft_is_exact(program)) {
-    raise_interval_sizes(soft, zero / share, out);
+    raise_interval_sizes(soft, zero / share);
   }
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     if (program->cone_kind[k] == QD_INTERVAL) {
@@ -279,41 +278,31 @@ static int measure_shared(soft_program *soft, const conic_program *source, doubl
   return found.hold && isfinite(info->objective + found.primal + found.gap);
 }
 
-/* Rows and columns in the units of columns: 1 / sqrt(Q_jj), or one over the largest entry. */
-static void find_units(const soft_program *soft, const conic_program *source, double *unit) {
+/* What a row's slack is a sum of is at least what the reach of the program makes of it. A rigid
+ * row's is that, its offset, or a share of how far x goes: Lorentz cones by their largest row. */
+static void find_sizes(soft_program *soft, const conic_program *source, const double *unit,
+                       double reach, double least, const conic_answer *out) {
   const qd_cone_program *program = &source->program;
-  const int n = soft->variables;
-  memset(unit, 0, (size_t)n * sizeof(double));
   for (int i = 0; i < soft->rows; ++i) {
-    visit_row(program->G, source->G, n, i, KEEP_LARGEST, NULL, unit);
-  }
-  for (int j = 0; j < n; ++j) {
-    const double curvature = soft_curvature(source, j);
-    unit[j] = curvature > 0.0 ? 1.0 / sqrt(curvature) : unit[j] > 0.0 ? 1.0 / unit[j] : 1.0;
+    soft_row *row = soft->row + i;
+    double far = reach;
+    if (!row->is_interval && !row->is_measured) {
+      far = larger(far, MOTION_SHARE *
+                            far_of_row(program->G, source->G, soft->variables, i, unit, out->x));
+      row->size = fabs(program->g[i]);
+    }
+    const double norm = soft_row_norm(source, i, unit);
+    row->size = larger(row->size, larger(norm * far, least));
   }
 }
 
-/* What a row's slack is a sum of is at least a share of how far offsets are, or of how far the cost
- * alone goes: less is rounding (as conic/certificate/certificate.c has it). Returns what forces are
- * at least compared with, where the cost asks for none. */
-static double raise_sizes(soft_program *soft, const conic_program *source, const double *unit,
-                          double least) {
-  const qd_cone_program *program = &source->program;
-  const int n = soft->variables;
-  double strongest = 0.0, free = 0.0;
+/* Slacks of all rows at x, into four_slack: of rigid ones, the rigid program's certificate is no
+ * witness where springs and slips beside them are far longer. */
+static void find_slacks(soft_program *soft, const conic_program *source, const conic_answer *out) {
   for (int i = 0; i < soft->rows; ++i) {
-    strongest = larger(strongest, visit_row(program->G, source->G, n, i, FIND_NORM, unit, NULL));
+    soft_row *row = soft->row + i;
+    soft->four_slack[i] = soft_slack(source, row, i, out->x, out->dual[i], &row->size);
   }
-  for (int j = 0; j < n; ++j) {
-    free = larger(free, fabs(program->b[j]) * unit[j]);
-  }
-  const double offset = strongest > 0.0 ? max_norm(program->g, soft->rows) / strongest : 0.0;
-  const double reach = larger(1e-2 * offset, 1e-8 * free);
-  for (int i = 0; i < soft->rows; ++i) {
-    const double norm = visit_row(program->G, source->G, n, i, FIND_NORM, unit, NULL);
-    soft->row[i].size = larger(soft->row[i].size, larger(norm * reach, least));
-  }
-  return free > 0.0 ? 0.0 : reach;
 }
 
 /* Products of a cone's slack and multiplier, beside those of its numbers: `most` is the largest
@@ -328,6 +317,7 @@ static int products_hold(const qd_cone_program *program, const soft_program *sof
     size = larger(size, soft->row[i].size);
   }
   measure_soft_cone(out->slack + first, out->dual + first, dim, target, size, share, &found);
+  measure_soft_cone(soft->four_slack + first, out->dual + first, dim, target, size, share, &found);
   return found.gap <= share * (size * most + target);
 }
 
@@ -402,41 +392,72 @@ static int holds_locally(const soft_program *soft, const conic_program *source, 
   return hold;
 }
 
+/* Qx + b and the objective; terms (n): the largest numbers in the sums. */
+static double cost_gradient(const conic_program *source, const double *x, double *gradient,
+                            double *terms) {
+  const qd_cone_program *program = &source->program;
+  const int n = program->variable_count;
+  double objective = 0.0;
+  for (int j = 0; j < n; ++j) {
+    double size = 0.0;
+    const double Qx = row_times(program->Q, source->Q, n, j, x, &size);
+    gradient[j] = Qx + program->b[j];
+    terms[j] = larger(fabs(program->b[j]) + source->load,
+                      visit_row(program->Q, source->Q, n, j, FIND_TERM, x, NULL));
+    objective += x[j] * (0.5 * Qx + program->b[j]);
+  }
+  return objective;
+}
+
+/* How far an equality is off; *hold: whether that is nothing. */
+static double measure_equality(const conic_program *source, int i, const double *unit, double share,
+                               double zero, double reach, const conic_answer *out, int *hold) {
+  const qd_cone_program *program = &source->program;
+  const int n = program->variable_count;
+  const double R = soft_compliance_eq(program, i), moved = R * out->dual_eq[i];
+  const double norm = soft_row_norm(source, program->row_count + i, unit);
+  double size = fabs(program->c[i]) + fabs(moved), far = reach;
+  const double error =
+      fabs(row_times(program->C, source->C, n, i, out->x, &size) + program->c[i] + moved);
+  if (!(R > 0.0)) {
+    far = larger(far, MOTION_SHARE * far_of_row(program->C, source->C, n, i, unit, out->x));
+    size = fabs(program->c[i]);
+  }
+  *hold &= error <= larger(share * larger(size, norm * far), zero);
+  return error;
+}
+
 int soft_measure(soft_program *soft, const conic_program *source, double tolerance,
                  const conic_answer *out, qd_cone_info *info) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count;
   const double share = larger(SOFT_CERTIFIED, 10.0 * tolerance);
   const double zero = tolerance * source->length; /* of what the rows are about */
-  double *left = soft->term, *terms = soft->diagonal, size = 0.0;
+  double *left = soft->term, *terms = soft->diagonal;
   if (soft->rows_stay &&
       rounding_of_springs(soft, source, soft_is_exact(program), out) <= SPRING_ROUNDING) {
     return measure_shared(soft, source, share, zero, out, info);
   }
-  find_units(soft, source, soft->four_x);
-  const double force = raise_sizes(soft, source, soft->four_x, zero / share);
-  soft_errors found = measure_rows(soft, source, share, out);
-  info->objective = 0.0;
-  for (int j = 0; j < n; ++j) {
-    terms[j] = fabs(program->b[j]) + source->load;
-    const double Qx = row_times(program->Q, source->Q, n, j, out->x, terms + j);
-    left[j] = Qx + program->b[j];
-    info->objective += out->x[j] * (0.5 * Qx + program->b[j]);
-  }
+  double *unit = soft->four_x;
+  const soft_scales scales = soft_find_units(source, unit, left);
+  const conic_answer at = {out->x, soft->four_slack, out->dual, out->dual_eq};
+  find_slacks(soft, source, out);
+  find_sizes(soft, source, unit, scales.reach, zero / share, out);
+  soft_errors found = measure_rows(soft, source, share, &at);
+  info->objective = cost_gradient(source, out->x, left, terms);
   for (int i = 0; i < soft->rows; ++i) {
-    add_row(program->G, source->G, n, i, -out->dual[i], left, terms);
+    soft_add_row(source, i, -out->dual[i], left, terms);
   }
   for (int i = 0; i < soft->equalities; ++i) {
-    const double moved = soft_compliance_eq(program, i) * out->dual_eq[i];
-    size = fabs(program->c[i]) + fabs(moved);
-    const double error =
-        fabs(row_times(program->C, source->C, n, i, out->x, &size) + program->c[i] + moved);
-    add_row(program->C, source->C, n, i, -out->dual_eq[i], left, terms);
-    found.primal = larger(found.primal, error);
-    found.hold &= soft->spring_eq[i] < 0 || error <= larger(share * size, zero);
+    soft_add_row(source, soft->rows + i, -out->dual_eq[i], left, terms);
+    found.primal = larger(found.primal, measure_equality(source, i, unit, share, zero, scales.reach,
+                                                         out, &found.hold));
   }
   settle_springs(soft, source, out, left);
-  found.hold &= holds_locally(soft, source, share, zero, force, out, left, terms);
+  const int no_cost = max_norm(program->b, n) == 0.0;
+  found.hold &= no_cost || zero > 0.0 || max_norm(left, n) <= share * max_norm(terms, n);
+  found.hold &=
+      holds_locally(soft, source, share, zero, no_cost ? scales.reach : 0.0, out, left, terms);
   info->primal_residual = found.primal;
   info->dual_residual = max_norm_or_infinity(left, n);
   info->complementarity = found.gap;
