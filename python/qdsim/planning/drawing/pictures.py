@@ -482,7 +482,7 @@ def _images(
     model: Model,
     shots: Sequence[_Shot],
     size: float,
-    backend: str | None,
+    backend: str | None = None,
 ) -> list[Any]:
     """The shots as arrays of colours; what stands still is drawn once."""
     everything = _everything(plan)
