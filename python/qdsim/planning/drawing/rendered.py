@@ -32,6 +32,9 @@ _TINY = 1e-6
 _GHOST = 0.3
 """Opacity of a faint robot."""
 
+_WALL = 0.35
+"""Opacity of walls and tables at most: they must not hide the robot."""
+
 _LIGHT = np.array([-0.2, 0.2, -1.0])
 _INK = (0.2, 0.25, 0.3)
 
@@ -224,12 +227,13 @@ def _add(
 ) -> None:
     if geom.type in ("plane", "cloud") or (geom.type != "mesh" and size[0] <= _TINY):
         return
+    red, green, blue, alpha = rgba
     added = place.add_geom(
         type=getattr(mujoco.mjtGeom, f"mjGEOM_{geom.type.upper()}"),
         pos=list(geom.pos),
         quat=list(geom.quat),
         size=[float(s) for s in size],
-        rgba=list(rgba),
+        rgba=[red, green, blue, min(alpha, _WALL) if kind == "world" else alpha],
         group=_GROUPS[kind],
         contype=0,
         conaffinity=0,
