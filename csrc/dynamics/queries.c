@@ -134,11 +134,11 @@ qd_status qd_pair_distances(const qd_model *model, qd_workspace *workspace, cons
 }
 
 qd_status qd_pressure_surface(const qd_model *model, qd_workspace *workspace, const double *q,
-                              int soft_pair, int *pair, qd_patch *patch, qd_patch_polygon *polygons,
+                              int number, int *pair, qd_patch *patch, qd_patch_polygon *polygons,
                               int polygon_capacity, double *vertices, int vertex_capacity) {
   kinematics *k = &workspace->kinematics;
   const patch_room room = {polygons, vertices, polygon_capacity, vertex_capacity};
-  *pair = model->soft_pair[soft_pair];
+  *pair = model->soft_pair[number];
   kinematics_compute(model, q, NULL, k);
   const int *geom = model->pair_geom + 2 * *pair;
   const body_frame a = body_frame_of(k, model->geom_body[geom[0]]);
