@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from qdsim.description import Geom
 from qdsim.planning.drawing.planar import LIMBS, OBJECT
 
-__all__ = ["GROUND", "colour_of", "is_visual", "says_colour"]
+__all__ = ["GROUND", "channels", "colour_of", "is_visual", "says_colour"]
 
 GROUND = "#DDE2E6"
 
@@ -49,5 +49,10 @@ def colour_of(
         colour = OBJECT
     elif kind[body] == "robot":
         colour = LIMBS[limb.get(body, 0) % len(LIMBS)]
+    return (*channels(colour), 1.0)
+
+
+def channels(colour: str) -> tuple[float, float, float]:
+    """Red, green and blue of ``#RRGGBB``, 0 to 1."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5))
-    return red, green, blue, 1.0
+    return red, green, blue

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from qdsim.array_type import Array
 from qdsim.description import Geom
 from qdsim.model import Model
-from qdsim.planning.drawing.colours import colour_of, is_visual, says_colour
+from qdsim.planning.drawing.colours import channels, colour_of, is_visual, says_colour
 from qdsim.planning.drawing.offscreen import Offscreen
 from qdsim.planning.drawing.planar import OBJECT, OBJECT_DARK, PAPER
 from qdsim.planning.drawing.spatial import SpatialScene
@@ -206,10 +206,7 @@ def _paint(spec: Any, mujoco: Any) -> None:
     """The paper behind everything, and two colours for the object, so that turns of a ball are seen."""
     texture = mujoco.mjtTexture
     builtin = mujoco.mjtBuiltin
-    paper, light, dark = (
-        [int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5)]
-        for colour in (PAPER, OBJECT, OBJECT_DARK)
-    )
+    paper, light, dark = (list(channels(colour)) for colour in (PAPER, OBJECT, OBJECT_DARK))
     spec.add_texture(
         name="paper", type=texture.mjTEXTURE_SKYBOX, builtin=builtin.mjBUILTIN_FLAT,
         rgb1=paper, rgb2=paper, width=16, height=16,

@@ -13,7 +13,7 @@ from qdsim.array_type import Array
 from qdsim.description import Body
 from qdsim.model import Model
 from qdsim.planning.drawing.camera import best_direction, direction, directions
-from qdsim.planning.drawing.colours import GROUND
+from qdsim.planning.drawing.colours import GROUND, channels
 from qdsim.planning.drawing.planar import (
     GOAL,
     INK,
@@ -237,16 +237,16 @@ class SpatialScene:
         side = 0.5 * self.width / length * along[:, ::-1] * [-1.0, 1.0]
         a, b = ends[:, 0, :2], ends[:, 1, :2]
         corners = np.stack([a - side, b - side, b + side, a + side], axis=1)
-        colours = np.tile([*_rgb(INK), 0.8 * alpha], (len(corners), 1))
+        colours = np.tile([*channels(INK), 0.8 * alpha], (len(corners), 1))
         return _Faces(ends[:, :, 2].mean(axis=1), corners, colours)
 
     def _colours(self, solid: Solid) -> Array:
         """``(m, 3)`` of a solid's faces, before the light falls on them."""
         kind = self.kind[solid.body]
         if kind == "object":
-            return np.array([_rgb(OBJECT), _rgb(OBJECT_DARK)])[solid.patches]
+            return np.array([channels(OBJECT), channels(OBJECT_DARK)])[solid.patches]
         colour = GROUND if kind == "world" else LIMBS[self.limb.get(solid.body, 0) % len(LIMBS)]
-        return np.tile(_rgb(colour), (len(solid.faces), 1))
+        return np.tile(channels(colour), (len(solid.faces), 1))
 
     def _paint(self, ax: Axes, faces: _Faces, zorder: float) -> None:
         order = np.argsort(faces.depth, kind="stable")
@@ -275,10 +275,6 @@ class _Faces:
 def _slides(body: Body) -> bool:
     """Whether a body moves on slides only: nothing rigid joins it to its parent."""
     return bool(body.joints) and all(joint.type == "slide" for joint in body.joints)
-
-
-def _rgb(colour: str) -> tuple[float, ...]:
-    return tuple(int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5))
 
 
 def _hull(points: Array) -> Array:
