@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import qdsim
 from qdsim.description import SceneBuilder
-from qdsim.description.elements import GEOM_SIZES, GEOM_TYPES, SUPPORTED_PAIRS
+from qdsim.description.shapes import GEOM_SIZES, GEOM_TYPES, SUPPORTED_PAIRS
 
 Generator = np.random.Generator
 

@@ -5,7 +5,7 @@
 #include "base/lanes.h"
 #include "dynamics/workspace.h"
 #include "mechanics/actuator.h"
-#include "mechanics/soft_pairs.h"
+#include "mechanics/pairs/soft_pairs.h"
 
 void qd_body_poses(const qd_model *model, qd_workspace *workspace, const double *q, double *pos,
                    double *rot) {

@@ -1,6 +1,6 @@
 #include "dynamics/soft_newton.h"
 
-#include "mechanics/soft_pairs.h"
+#include "mechanics/pairs/soft_pairs.h"
 
 /* A program's wrenches are true if they are off by no more than this share of the largest. */
 #define WRENCH_TOLERANCE 1e-9

@@ -10,7 +10,7 @@
 #include "dynamics/soften.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
-#include "mechanics/missed_pairs.h"
+#include "mechanics/pairs/missed_pairs.h"
 
 /* Rounds with a part of the contacts, before all of them are in the program: fewer, if they are at
  * most as many as those that are in it already. */

@@ -8,8 +8,8 @@
 #define QD_DYNAMICS_WORKING_SET_H
 
 #include "dynamics/problem/friction.h"
-#include "mechanics/collision.h"
 #include "mechanics/kinematics.h"
+#include "mechanics/pairs/collision.h"
 
 typedef struct working_set {
   unsigned char *contact; /* (contacts) 1: in the program */

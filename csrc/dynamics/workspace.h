@@ -5,8 +5,8 @@
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/problem/problem.h"
 #include "dynamics/warm_start.h"
-#include "mechanics/collision.h"
 #include "mechanics/inertia.h"
+#include "mechanics/pairs/collision.h"
 
 /* Four q columns side by side: their screws and unmoved twists, zero behind the last. */
 typedef struct column_screws {

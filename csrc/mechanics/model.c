@@ -10,8 +10,8 @@
 #include "base/quat.h"
 #include "base/vec3.h"
 #include "mechanics/constraint.h"
-#include "mechanics/model_check.h"
 #include "mechanics/model_tables.h"
+#include "mechanics/spec/spec_check.h"
 
 /* Sizes that the layout needs, from the checked spec. */
 static void count_sizes(qd_model *model, const qd_model_spec *spec) {
@@ -77,9 +77,8 @@ void model_parameters_lay_out(qd_model *m, arena *a) {
   p->tendon_stiffness = arena_doubles(a, (size_t)m->tendon_count);
 }
 
-static void lay_out(qd_model *m, arena *a, int chain_count) {
-  const size_t nb = (size_t)m->body_count, nj = (size_t)m->joint_count, nv = (size_t)m->nv;
-  const size_t ng = (size_t)m->geom_count, np = (size_t)m->pair_count, nu = (size_t)m->nu;
+static void lay_out_bodies(qd_model *m, arena *a, int chain_count) {
+  const size_t nb = (size_t)m->body_count, nv = (size_t)m->nv;
   m->body_parent = arena_ints(a, nb);
   m->body_joint_start = arena_ints(a, nb + 1);
   m->chain_start = arena_ints(a, nb + 1);
@@ -89,6 +88,19 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->body_fall = arena_doubles(a, nb);
   m->body_mocap = arena_ints(a, nb);
   m->mocap_body = arena_ints(a, (size_t)m->mocap_count);
+  m->body_tree = arena_ints(a, nb);
+  m->tree_dof_start = arena_ints(a, nv + 1);
+  m->tree_dofs = arena_ints(a, nv);
+  m->body_tile_bound = arena_ints(a, nb);
+  m->tree_tile_bound = arena_ints(a, nv);
+  m->tree_is_driven = arena_ints(a, nv);
+  m->default_q = arena_doubles(a, (size_t)m->nq);
+  m->tree_inertia = arena_doubles(a, nb);
+  m->body_arm = arena_doubles(a, nb);
+}
+
+static void lay_out_joints(qd_model *m, arena *a) {
+  const size_t nj = (size_t)m->joint_count, nv = (size_t)m->nv;
   m->joint_type = arena_ints(a, nj);
   m->joint_body = arena_ints(a, nj);
   m->joint_q = arena_ints(a, nj);
@@ -103,18 +115,15 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->dof_block_last = arena_ints(a, nv);
   m->dof_is_driven = arena_ints(a, nv);
   m->dof_is_limited = arena_ints(a, nv);
+  m->dof_tree = arena_ints(a, nv);
+  m->dof_q = arena_ints(a, nv);
+  m->joint_arm = arena_doubles(a, nj);
+}
+
+static void lay_out_actuators(qd_model *m, arena *a) {
+  const size_t nv = (size_t)m->nv, nu = (size_t)m->nu;
   m->dof_actuator_start = arena_ints(a, nv + 1);
   m->dof_actuators = arena_ints(a, nu);
-  m->dof_tree = arena_ints(a, nv);
-  m->body_tree = arena_ints(a, nb);
-  m->tree_dof_start = arena_ints(a, nv + 1);
-  m->tree_dofs = arena_ints(a, nv);
-  m->body_tile_bound = arena_ints(a, nb);
-  m->tree_tile_bound = arena_ints(a, nv);
-  m->tree_is_driven = arena_ints(a, nv);
-  m->dof_q = arena_ints(a, nv);
-  m->default_q = arena_doubles(a, (size_t)m->nq);
-  m->tree_inertia = arena_doubles(a, nb);
   m->actuator_dof = arena_ints(a, nu);
   m->actuator_tendon = arena_ints(a, nu);
   m->tendon_actuator_start = arena_ints(a, (size_t)m->tendon_count + 1);
@@ -123,36 +132,17 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->actuator_gear = arena_doubles(a, nu);
   m->actuator_inertia = arena_doubles(a, nu);
   m->actuator_gain_slope = arena_doubles(a, 2 * nu);
-  m->geom_type = arena_ints(a, ng);
-  m->geom_body = arena_ints(a, ng);
-  m->geom_mesh = arena_ints(a, ng);
-  m->geom_cloud = arena_ints(a, ng);
-  m->geom_pos = arena_doubles(a, 3 * ng);
-  m->geom_rot = arena_doubles(a, 9 * ng);
-  m->geom_radius = arena_doubles(a, ng);
-  m->geom_arm = arena_doubles(a, ng);
-  m->joint_arm = arena_doubles(a, nj);
-  m->body_arm = arena_doubles(a, nb);
-  m->mesh = arena_take(a, (size_t)m->mesh_count * sizeof *m->mesh);
-  m->cloud = arena_take(a, (size_t)m->cloud_count * sizeof *m->cloud);
-  m->field = arena_take(a, (size_t)m->field_count * sizeof *m->field);
-  m->geom_field = arena_ints(a, ng);
-  m->geom_field_pos = arena_doubles(a, 3 * ng);
-  m->geom_dissipation = arena_doubles(a, ng);
-  m->pair_soft = arena_ints(a, np);
-  m->soft_pair = arena_ints(a, np);
-  m->pair_geom = arena_ints(a, 2 * np);
-  m->pair_dim = arena_ints(a, np);
-  m->pair_margin = arena_doubles(a, np);
-  m->pair_restitution = arena_doubles(a, np);
-  pair_table_lay_out(&m->pair_table, m->geom_count, m->pair_count, a);
-  const size_t nc = (size_t)m->constraint_count;
+}
+
+/* Constraints and tendons. */
+static void lay_out_rows(qd_model *m, arena *a) {
+  const size_t nc = (size_t)m->constraint_count, nt = (size_t)m->tendon_count,
+               points = (size_t)m->tendon_point_total;
   m->constraint_type = arena_ints(a, nc);
   m->constraint_object = arena_ints(a, 2 * nc);
   m->constraint_data = arena_doubles(a, CONSTRAINT_DATA * nc);
   m->constraint_compliance = arena_doubles(a, 2 * nc);
   m->constraint_is_mocap = arena_take(a, nc);
-  const size_t nt = (size_t)m->tendon_count, points = (size_t)m->tendon_point_total;
   m->tendon_type = arena_ints(a, nt);
   m->tendon_start = arena_ints(a, nt + 1);
   m->tendon_object = arena_ints(a, points);
@@ -164,6 +154,44 @@ static void lay_out(qd_model *m, arena *a, int chain_count) {
   m->tendon_dof_start = arena_ints(a, nt + 1);
   m->tendon_dof = arena_ints(a, (size_t)m->tendon_dof_total);
   m->tendon_dof_counts = arena_ints(a, (size_t)m->tendon_dof_total);
+}
+
+static void lay_out_geoms(qd_model *m, arena *a) {
+  const size_t ng = (size_t)m->geom_count;
+  m->geom_type = arena_ints(a, ng);
+  m->geom_body = arena_ints(a, ng);
+  m->geom_mesh = arena_ints(a, ng);
+  m->geom_cloud = arena_ints(a, ng);
+  m->geom_pos = arena_doubles(a, 3 * ng);
+  m->geom_rot = arena_doubles(a, 9 * ng);
+  m->geom_radius = arena_doubles(a, ng);
+  m->geom_arm = arena_doubles(a, ng);
+  m->mesh = arena_take(a, (size_t)m->mesh_count * sizeof *m->mesh);
+  m->cloud = arena_take(a, (size_t)m->cloud_count * sizeof *m->cloud);
+  m->field = arena_take(a, (size_t)m->field_count * sizeof *m->field);
+  m->geom_field = arena_ints(a, ng);
+  m->geom_field_pos = arena_doubles(a, 3 * ng);
+  m->geom_dissipation = arena_doubles(a, ng);
+}
+
+static void lay_out_pairs(qd_model *m, arena *a) {
+  const size_t np = (size_t)m->pair_count;
+  m->pair_soft = arena_ints(a, np);
+  m->soft_pair = arena_ints(a, np);
+  m->pair_geom = arena_ints(a, 2 * np);
+  m->pair_dim = arena_ints(a, np);
+  m->pair_margin = arena_doubles(a, np);
+  m->pair_restitution = arena_doubles(a, np);
+  pair_table_lay_out(&m->pair_table, m->geom_count, m->pair_count, a);
+}
+
+static void lay_out(qd_model *m, arena *a, int chain_count) {
+  lay_out_bodies(m, a, chain_count);
+  lay_out_joints(m, a);
+  lay_out_actuators(m, a);
+  lay_out_geoms(m, a);
+  lay_out_pairs(m, a);
+  lay_out_rows(m, a);
   model_parameters_lay_out(m, a);
 }
 

@@ -6,7 +6,7 @@
 #include "geometry/clouds/cloud.h"
 #include "geometry/fields/field.h"
 #include "geometry/meshes/mesh.h"
-#include "mechanics/pair_table.h"
+#include "mechanics/pairs/pair_table.h"
 #include "qdsim.h"
 
 /* What may vary between two robots of one topology: all doubles, one contiguous block. */

@@ -8,8 +8,8 @@
 #include "base/block.h"
 #include "mechanics/inertia.h"
 #include "mechanics/kinematics.h"
-#include "mechanics/model_check.h"
 #include "mechanics/model_tables.h"
+#include "mechanics/spec/spec_check.h"
 
 struct model_variant {
   qd_model model;
@@ -117,6 +117,13 @@ static const char *field_size_fault(const qd_model *m, int geom, const double *s
                                            : geom_size_fault(m->geom_type[geom], size);
 }
 
+static const char *spring_fault(const qd_model *m, int actuator, double stiffness) {
+  if (!m->actuator_is_spring[actuator]) {
+    return stiffness == 0.0 ? NULL : "must be zero: this actuator has no spring";
+  }
+  return stiffness > 0.0 ? NULL : "must be positive";
+}
+
 /* What model_spec_check says of these arrays; NULL if it has nothing against the element. */
 static const char *element_fault(const qd_model *m, qd_parameter parameter, int i,
                                  const double *value) {
@@ -124,22 +131,18 @@ static const char *element_fault(const qd_model *m, qd_parameter parameter, int 
   case QD_PARAMETER_BODY_MASS:
   case QD_PARAMETER_PAIR_COMPLIANCE:
   case QD_PARAMETER_TENDON_STIFFNESS:
+  case QD_PARAMETER_JOINT_STIFFNESS:
+  case QD_PARAMETER_JOINT_DAMPING:
+  case QD_PARAMETER_JOINT_ARMATURE:
+  case QD_PARAMETER_JOINT_FRICTION:
+  case QD_PARAMETER_ACTUATOR_DAMPING:
     return value[0] < 0.0 ? "negative" : NULL;
   case QD_PARAMETER_BODY_INERTIA:
     return is_inertia(value) ? NULL : "not symmetric positive semidefinite";
-  case QD_PARAMETER_JOINT_STIFFNESS:
-  case QD_PARAMETER_JOINT_DAMPING:
-  case QD_PARAMETER_ACTUATOR_DAMPING:
-  case QD_PARAMETER_JOINT_ARMATURE:
-  case QD_PARAMETER_JOINT_FRICTION:
-    return value[0] < 0.0 ? "negative" : NULL;
   case QD_PARAMETER_ACTUATOR_FORCE_RANGE:
     return force_range_fault(value);
   case QD_PARAMETER_ACTUATOR_STIFFNESS:
-    if (!m->actuator_is_spring[i]) {
-      return value[0] == 0.0 ? NULL : "must be zero: this actuator has no spring";
-    }
-    return value[0] > 0.0 ? NULL : "must be positive";
+    return spring_fault(m, i, value[0]);
   case QD_PARAMETER_GEOM_SIZE:
     return field_size_fault(m, i, value);
   case QD_PARAMETER_GEOM_MODULUS:

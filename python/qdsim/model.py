@@ -21,8 +21,9 @@ from qdsim.commands import ActuatorLaws
 from qdsim.description import Description, Geom, Pair
 from qdsim.description.arrays import model_arrays, rotation_matrix
 from qdsim.description.checks import QUATERNION_TOLERANCE
-from qdsim.description.elements import GEOM_TYPES, JOINT_NQ, JOINT_NV, SUPPORTED_PAIRS
+from qdsim.description.elements import JOINT_NQ, JOINT_NV
 from qdsim.description.references import unknown_name
+from qdsim.description.shapes import GEOM_TYPES, SUPPORTED_PAIRS
 from qdsim.pressure.geometries import field_arrays
 
 FloatArray = npt.NDArray[np.float64]

@@ -3,8 +3,8 @@
  */
 #include "base/block.h"
 #include "geometry_scenes.h"
-#include "mechanics/missed_pairs.h"
 #include "mechanics/model.h"
+#include "mechanics/pairs/missed_pairs.h"
 
 #include <stdlib.h>
 

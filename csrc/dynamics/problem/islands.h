@@ -13,8 +13,8 @@
 #include "dynamics/problem/tree_order.h"
 #include "dynamics/working_set.h"
 
-#include "mechanics/collision.h"
 #include "mechanics/constraint.h"
+#include "mechanics/pairs/collision.h"
 #include "numerics/coulomb/shifted.h"
 
 typedef struct island {

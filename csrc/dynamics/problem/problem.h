@@ -7,9 +7,9 @@
 #include "dynamics/problem/islands.h"
 #include "dynamics/problem/soft_contact.h"
 #include "mechanics/actuator.h"
-#include "mechanics/collision.h"
 #include "mechanics/constraint.h"
 #include "mechanics/motion.h"
+#include "mechanics/pairs/collision.h"
 #include "mechanics/tendon.h"
 
 /* A component of the relative motion below this cannot move: exact zeros up to rounding. */

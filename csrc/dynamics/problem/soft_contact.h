@@ -9,8 +9,8 @@
 #ifndef QD_DYNAMICS_SOFT_CONTACT_H
 #define QD_DYNAMICS_SOFT_CONTACT_H
 
-#include "mechanics/collision.h"
-#include "mechanics/soft_pairs.h"
+#include "mechanics/pairs/collision.h"
+#include "mechanics/pairs/soft_pairs.h"
 
 /* A pair's contacts keep a step from going deeper, at once, than this share of the field's depth.
  */

@@ -7,22 +7,10 @@ lays a description out flat for the core, ``writer`` writes it as MJCF.
 
 from qdsim.description.builder import SceneBuilder
 from qdsim.description.clouds import PointCloud
-from qdsim.description.elements import (
-    Actuator,
-    Body,
-    Connect,
-    Constraint,
-    Coupling,
-    Exclude,
-    Geom,
-    Joint,
-    Keyframe,
-    Mesh,
-    ModelWarning,
-    Pair,
-    Weld,
-)
+from qdsim.description.constraints import Connect, Constraint, Coupling, Weld
+from qdsim.description.elements import Actuator, Body, Exclude, Joint, Keyframe, ModelWarning, Pair
 from qdsim.description.scene import Description
+from qdsim.description.shapes import Geom, Mesh
 from qdsim.description.softness import Softness
 from qdsim.description.tendons import Tendon
 

@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.description.clouds import PointCloud
-from qdsim.description.elements import GEOM_TYPES, JOINT_TYPES, Constraint, Coupling, Elements, Weld
-from qdsim.description.pairs import candidate_pairs
+from qdsim.description.constraints import Constraint, Coupling, Weld
+from qdsim.description.elements import JOINT_TYPES, Elements
+from qdsim.description.pairs import CandidatePairs, candidate_pairs
+from qdsim.description.shapes import GEOM_TYPES
 
 Array = npt.NDArray[Any]
 
@@ -25,14 +27,32 @@ def rotation_matrix(quat: Any) -> npt.NDArray[np.float64]:
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 
+UNLIMITED = (-np.inf, np.inf)
+
+
 def model_arrays(description: Elements) -> dict[str, Array]:
     """The fields of qd_model_spec by name, counts left out: C-contiguous float64 and int32."""
-    bodies, joints, geoms = description.bodies, description.joints, description.geoms
-    body_index = {body.name: i for i, body in enumerate(bodies)}
-    joint_index = {joint.name: i for i, joint in enumerate(joints)}
-    tendon_index = {tendon.name: i for i, tendon in enumerate(description.tendons)}
-    unlimited = (-np.inf, np.inf)
-    arrays: dict[str, Array] = {
+    body_index = {body.name: i for i, body in enumerate(description.bodies)}
+    joint_index = {joint.name: i for i, joint in enumerate(description.joints)}
+    pairs = candidate_pairs(description)
+    return {
+        **_body_arrays(description, body_index),
+        **_joint_arrays(description),
+        **_actuator_arrays(description, joint_index),
+        **_geom_arrays(description),
+        **_constraint_arrays(description, body_index, joint_index),
+        **_pair_arrays(pairs),
+        **_mesh_arrays(description, {int(i) for i in np.unique(pairs.geom)}),
+        **_cloud_arrays(description),
+        **_tendon_arrays(description, body_index, joint_index),
+        "default_q": _floats(description.default_q),
+        "gravity": _floats(description.gravity),
+    }
+
+
+def _body_arrays(description: Elements, body_index: dict[str, int]) -> dict[str, Array]:
+    bodies = description.bodies
+    return {
         "body_parent": _ints([body_index[body.parent] for body in bodies]),
         "body_pos": _floats([body.pos for body in bodies], 3),
         "body_quat": _floats([body.quat for body in bodies], 4),
@@ -41,60 +61,72 @@ def model_arrays(description: Elements) -> dict[str, Array]:
         "body_inertia": _floats([body.inertia for body in bodies], 3, 3),
         "body_gravcomp": _floats([body.gravcomp for body in bodies]),
         "mocap_body": _ints([i for i, body in enumerate(bodies) if body.mocap]),
+    }
+
+
+def _joint_arrays(description: Elements) -> dict[str, Array]:
+    joints = description.joints
+    places = [i for i, body in enumerate(description.bodies) for _ in body.joints]
+    return {
         "joint_type": _ints([JOINT_TYPES.index(joint.type) for joint in joints]),
-        "joint_body": _ints([i for i, body in enumerate(bodies) for _ in body.joints]),
+        "joint_body": _ints(places),
         "joint_pos": _floats([joint.pos for joint in joints], 3),
         "joint_axis": _floats([joint.axis for joint in joints], 3),
         "joint_ref": _floats([joint.ref for joint in joints]),
-        "joint_range": _floats([joint.range or unlimited for joint in joints], 2),
+        "joint_range": _floats([joint.range or UNLIMITED for joint in joints], 2),
         "joint_stiffness": _floats([joint.stiffness for joint in joints]),
         "joint_springref": _floats([joint.springref for joint in joints]),
         "joint_damping": _floats([joint.damping for joint in joints]),
         "joint_friction": _floats([joint.friction for joint in joints]),
         "joint_armature": _floats([joint.armature for joint in joints]),
-        "default_q": _floats(description.default_q),
-        "actuator_joint": _ints(
-            [_place(joint_index, item.joint) for item in description.actuators]
-        ),
-        "actuator_tendon": _ints(
-            [_place(tendon_index, item.tendon) for item in description.actuators]
-        ),
-        "actuator_stiffness": _floats([item.stiffness for item in description.actuators]),
-        "actuator_gear": _floats([item.gear for item in description.actuators]),
-        "actuator_gain": _floats([item.gain for item in description.actuators]),
-        "actuator_gain_slope": _floats([item.gain_slope for item in description.actuators], 2),
-        "actuator_bias": _floats([item.bias for item in description.actuators]),
-        "actuator_damping": _floats([item.damping for item in description.actuators]),
-        "actuator_force_range": _floats(
-            [item.force_range or unlimited for item in description.actuators], 2
-        ),
+    }
+
+
+def _actuator_arrays(description: Elements, joint_index: dict[str, int]) -> dict[str, Array]:
+    items = description.actuators
+    tendon_index = {tendon.name: i for i, tendon in enumerate(description.tendons)}
+    return {
+        "actuator_joint": _ints([_place(joint_index, item.joint) for item in items]),
+        "actuator_tendon": _ints([_place(tendon_index, item.tendon) for item in items]),
+        "actuator_stiffness": _floats([item.stiffness for item in items]),
+        "actuator_gear": _floats([item.gear for item in items]),
+        "actuator_gain": _floats([item.gain for item in items]),
+        "actuator_gain_slope": _floats([item.gain_slope for item in items], 2),
+        "actuator_bias": _floats([item.bias for item in items]),
+        "actuator_damping": _floats([item.damping for item in items]),
+        "actuator_force_range": _floats([item.force_range or UNLIMITED for item in items], 2),
+    }
+
+
+def _geom_arrays(description: Elements) -> dict[str, Array]:
+    geoms = description.geoms
+    places = [i for i, body in enumerate(description.bodies) for _ in body.geoms]
+    return {
         "geom_type": _ints([GEOM_TYPES.index(geom.type) for geom in geoms]),
-        "geom_body": _ints([i for i, body in enumerate(bodies) for _ in body.geoms]),
+        "geom_body": _ints(places),
         "geom_pos": _floats([geom.pos for geom in geoms], 3),
         "geom_quat": _floats([geom.quat for geom in geoms], 4),
         "geom_size": _floats([geom.size for geom in geoms], 3),
-        "gravity": _floats(description.gravity),
     }
-    constraints = [_constraint(item, body_index, joint_index) for item in description.constraints]
-    arrays["constraint_type"] = _ints([kind for kind, _, _ in constraints])
-    arrays["constraint_object"] = np.array(
-        [objects for _, objects, _ in constraints], dtype=np.int32
-    ).reshape(len(constraints), 2)
-    arrays["constraint_data"] = _floats([data for _, _, data in constraints], 10)
-    arrays["constraint_compliance"] = _floats(
-        [item.compliance for item in description.constraints], 2
-    )
-    pairs = candidate_pairs(description)
-    arrays["pair_geom"] = np.ascontiguousarray(pairs.geom)
-    arrays["pair_dim"] = np.ascontiguousarray(pairs.dim)
-    arrays["pair_friction"] = np.ascontiguousarray(pairs.friction)
-    arrays["pair_margin"] = np.ascontiguousarray(pairs.margin)
-    arrays["pair_compliance"] = np.ascontiguousarray(pairs.compliance)
-    arrays["pair_restitution"] = np.ascontiguousarray(pairs.restitution)
-    arrays.update(_mesh_arrays(description, {int(i) for i in np.unique(pairs.geom)}))
-    arrays.update(_cloud_arrays(description))
-    arrays.update(_tendon_arrays(description, body_index, joint_index))
-    return arrays
+
+
+def _constraint_arrays(
+    description: Elements, body_index: dict[str, int], joint_index: dict[str, int]
+) -> dict[str, Array]:
+    items = description.constraints
+    rows = [_constraint(item, body_index, joint_index) for item in items]
+    objects = np.array([pair for _, pair, _ in rows], dtype=np.int32)
+    return {
+        "constraint_type": _ints([kind for kind, _, _ in rows]),
+        "constraint_object": objects.reshape(len(rows), 2),
+        "constraint_data": _floats([data for _, _, data in rows], 10),
+        "constraint_compliance": _floats([item.compliance for item in items], 2),
+    }
+
+
+def _pair_arrays(pairs: CandidatePairs) -> dict[str, Array]:
+    names = ("geom", "dim", "friction", "margin", "compliance", "restitution")
+    return {f"pair_{name}": np.ascontiguousarray(getattr(pairs, name)) for name in names}
 
 
 def _place(index: dict[str, int], name: str | None) -> int:
@@ -116,7 +148,7 @@ def _tendon_arrays(
     return {
         "tendon_type": _ints([0 if tendon.joints else 1 for tendon in tendons]),
         "tendon_point_count": _ints([len(tendon.joints or tendon.points) for tendon in tendons]),
-        "tendon_range": _floats([tendon.range or (-np.inf, np.inf) for tendon in tendons], 2),
+        "tendon_range": _floats([tendon.range or UNLIMITED for tendon in tendons], 2),
         "tendon_stiffness": _floats([tendon.stiffness for tendon in tendons]),
         "tendon_springrange": _floats([tendon.springrange for tendon in tendons], 2),
         "tendon_frictionloss": _floats([tendon.frictionloss for tendon in tendons]),

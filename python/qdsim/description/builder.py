@@ -16,16 +16,14 @@ from qdsim.description.elements import (
     Body,
     Exclude,
     FrictionCombination,
-    Geom,
-    GeomType,
     Joint,
     JointType,
     Keyframe,
-    Mesh,
     Pair,
 )
 from qdsim.description.references import unknown_name
 from qdsim.description.scene import Description
+from qdsim.description.shapes import Geom, GeomType, Mesh
 from qdsim.description.tendons import Tendon
 
 

@@ -178,3 +178,19 @@ def _float(owner: str, field: str, value: object) -> float:
         raise ValueError(f"{owner}: {field} is beyond the range of numbers") from None
     except (TypeError, ValueError):
         raise TypeError(f"{owner}: {field} must be a number, got {value!r}") from None
+
+
+def restitution(owner: str, value: object) -> float | None:
+    """A number in [0, 1], or None."""
+    if value is None:
+        return None
+    found = number(owner, "restitution", value)
+    if not 0.0 <= found <= 1.0:
+        raise ValueError(f"{owner}: restitution must be in [0, 1], got {value!r}")
+    return found
+
+
+def assign(element: object, **values: object) -> None:
+    """Sets fields of a frozen dataclass; for its ``__post_init__`` alone."""
+    for name, value in values.items():
+        object.__setattr__(element, name, value)

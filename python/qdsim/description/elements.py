@@ -10,95 +10,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from qdsim.arguments import real_array, reals
 from qdsim.description import checks
 from qdsim.description.checks import Matrix, Vector
-from qdsim.description.clouds import PointCloud
-from qdsim.description.hulls import hull_faces
-from qdsim.description.softness import Softness
+from qdsim.description.constraints import Connect, Constraint, Coupling, Weld
+from qdsim.description.shapes import CONTACT_DIMENSIONS, Geom, Mesh
 from qdsim.description.tendons import Tendon
 
 JointType = Literal["hinge", "slide", "ball", "free"]
-GeomType = Literal["plane", "sphere", "capsule", "box", "cylinder", "ellipsoid", "mesh", "cloud"]
 FrictionCombination = Literal["max", "harmonic"]
 
-# Order and values of qd_joint_type and qd_shape_type.
+# Order and values of qd_joint_type.
 JOINT_TYPES: tuple[str, ...] = ("hinge", "slide", "ball", "free")
-GEOM_TYPES: tuple[str, ...] = (
-    "plane",
-    "sphere",
-    "capsule",
-    "box",
-    "cylinder",
-    "ellipsoid",
-    "mesh",
-    "cloud",
-)
 JOINT_NQ = {"hinge": 1, "slide": 1, "ball": 4, "free": 7}
 JOINT_NV = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
-GEOM_SIZES = {
-    "plane": 0,
-    "sphere": 1,
-    "capsule": 2,
-    "box": 3,
-    "cylinder": 2,
-    "ellipsoid": 3,
-    "mesh": 0,
-    "cloud": 1,
-}
-_PAIRS = (  # as qd_shape_pair_supported
-    ("plane", "sphere"),
-    ("plane", "capsule"),
-    ("plane", "box"),
-    ("sphere", "sphere"),
-    ("sphere", "capsule"),
-    ("sphere", "box"),
-    ("capsule", "capsule"),
-    ("capsule", "box"),
-    ("box", "box"),
-    ("plane", "cylinder"),
-    ("plane", "ellipsoid"),
-    ("sphere", "cylinder"),
-    ("sphere", "ellipsoid"),
-    ("capsule", "cylinder"),
-    ("capsule", "ellipsoid"),
-    ("box", "cylinder"),
-    ("box", "ellipsoid"),
-    ("cylinder", "cylinder"),
-    ("cylinder", "ellipsoid"),
-    ("ellipsoid", "ellipsoid"),
-    ("plane", "mesh"),
-    ("sphere", "mesh"),
-    ("capsule", "mesh"),
-    ("box", "mesh"),
-    ("cylinder", "mesh"),
-    ("ellipsoid", "mesh"),
-    ("mesh", "mesh"),
-    ("plane", "cloud"),
-    ("sphere", "cloud"),
-    ("capsule", "cloud"),
-    ("box", "cloud"),
-    ("cylinder", "cloud"),
-    ("ellipsoid", "cloud"),
-    ("mesh", "cloud"),
-    ("cloud", "cloud"),
-)
-SUPPORTED_PAIRS = frozenset(_PAIRS) | frozenset((b, a) for a, b in _PAIRS)
-CONTACT_DIMENSIONS = (1, 3, 4, 6)
 WORLD = "world"
 
 
 class ModelWarning(UserWarning):
     """Something in a file changes the answer but was left out, or was repaired while loading."""
-
-
-def _set(element: object, **values: object) -> None:
-    """Replaces fields of a frozen dataclass by their checked values, in __post_init__ only."""
-    for name, value in values.items():
-        object.__setattr__(element, name, value)
 
 
 @dataclass(frozen=True)
@@ -131,7 +60,7 @@ class Joint:
         owner = f"joint {checks.text('joint', 'name', self.name)!r}"
         if self.type not in JOINT_TYPES:
             raise ValueError(f"{owner}: type must be one of {JOINT_TYPES}, got {self.type!r}")
-        _set(
+        checks.assign(
             self,
             pos=checks.vector(owner, "pos", self.pos, 3),
             axis=checks.direction(owner, "axis", self.axis),
@@ -150,172 +79,6 @@ class Joint:
     def scalar(self) -> bool:
         """True for hinge and slide."""
         return self.type in ("hinge", "slide")
-
-
-@dataclass(frozen=True)
-class Geom:
-    """A shape fixed to a body.
-
-    ``name``: unique among geometries. ``pos`` (3), m, and ``quat`` (4), w x y z: its frame in the body's. ``size``, m: sphere (radius), capsule and cylinder (radius, half length; along z), box (half
-    lengths), ellipsoid (half axes); unused by mesh, and by plane (half space z <= 0), where two
-    numbers may say how far to draw it. ``friction`` (3):
-    sliding, torsional (m), rolling (m). ``condim``: contact dimension 1, 3, 4 or 6. The geometry
-    of higher ``priority`` decides friction and condim of a pair. Two geometries may touch if
-    ``contype`` of one shares a bit with ``conaffinity`` of the other. ``margin``, m: the pair
-    counts from this distance on, whatever the options say (margins of both geometries add up).
-    ``stiffness``, N/m: along the normal of its contacts, None: rigid; two geometries give way one behind the other, as
-    springs in series do. ``mesh``: name of a mesh, for type "mesh". ``cloud``: a ``PointCloud``, for type "cloud"; size is
-    the radius of its points then. ``rgba`` is for pictures.
-    ``restitution``, 0 to 1: for the second-order step, of a pair the larger one; None: that of the options. ``soft``: a
-    ``Softness`` (or its modulus alone, Pa): it presses by a pressure field on all that it touches, ``condim`` 1 without
-    friction, else with sliding friction alone, since torsion and rolling come out of the surface.
-    """
-
-    name: str
-    type: GeomType = "sphere"
-    size: Vector = ()
-    pos: Vector = (0.0, 0.0, 0.0)
-    quat: Vector = (1.0, 0.0, 0.0, 0.0)
-    friction: Vector = (1.0, 0.005, 0.0001)
-    condim: int = 3
-    priority: int = 0
-    contype: int = 1
-    conaffinity: int = 1
-    margin: float = 0.0
-    mesh: str | None = None
-    rgba: Vector = (0.5, 0.5, 0.5, 1.0)
-    cloud: PointCloud | None = None
-    stiffness: float | None = None
-    restitution: float | None = None
-    soft: Softness | None = None
-
-    def __post_init__(self) -> None:
-        owner = f"geom {checks.text('geom', 'name', self.name)!r}"
-        if self.type not in GEOM_TYPES:
-            raise ValueError(f"{owner}: type must be one of {GEOM_TYPES}, got {self.type!r}")
-        size = checks.vector_or_number(owner, "size", self.size)
-        if (self.type == "cloud") != (self.cloud is not None):
-            raise ValueError(f"{owner}: a geometry has a cloud if its type is 'cloud'")
-        if self.cloud is not None:
-            given: object = self.cloud
-            if not isinstance(given, PointCloud):
-                found = type(given).__name__
-                raise TypeError(f"{owner}: cloud must be a PointCloud, got {found}")
-            size = size or (self.cloud.radius,)
-        needed = GEOM_SIZES[self.type]
-        if not needed <= len(size) <= 3:
-            raise ValueError(f"{owner}: a {self.type} needs {needed} sizes, got {len(size)}")
-        if self.type == "cloud" and size[0] < 0.0:
-            raise ValueError(f"{owner}: size must not be negative, got {size[:needed]}")
-        if self.type != "cloud" and any(item <= 0.0 for item in size[:needed]):
-            raise ValueError(f"{owner}: size must be positive, got {size[:needed]}")
-        friction = checks.vector_or_number(owner, "friction", self.friction)
-        if not 1 <= len(friction) <= 3:
-            raise ValueError(f"{owner}: friction must hold 1 to 3 numbers, got {len(friction)}")
-        if any(item < 0.0 for item in friction):
-            raise ValueError(f"{owner}: friction must not be negative, got {friction}")
-        if self.condim not in CONTACT_DIMENSIONS:
-            raise ValueError(f"{owner}: condim must be 1, 3, 4 or 6, got {self.condim!r}")
-        if self.type == "mesh" and self.mesh is None:
-            raise ValueError(f"{owner}: type 'mesh' needs the name of a mesh")
-        soft = Softness.of(owner, self.type, self.soft)
-        if soft is not None and self.stiffness is not None:
-            raise ValueError(f"{owner}: give soft or stiffness, not both")
-        size = size[: 2 if self.type == "plane" else needed]
-        _set(
-            self,
-            size=size + (0.0,) * (3 - len(size)),
-            pos=checks.vector(owner, "pos", self.pos, 3),
-            quat=checks.quaternion(owner, "quat", self.quat),
-            friction=friction + (0.005, 0.0001)[len(friction) - 1 :],
-            condim=int(self.condim),
-            priority=checks.integer(owner, "priority", self.priority),
-            contype=checks.integer(owner, "contype", self.contype),
-            conaffinity=checks.integer(owner, "conaffinity", self.conaffinity),
-            margin=checks.non_negative(owner, "margin", self.margin),
-            stiffness=checks.stiffness(owner, "stiffness", self.stiffness),
-            restitution=_restitution(owner, self.restitution),
-            soft=soft,
-            rgba=checks.vector(owner, "rgba", self.rgba, 4),
-        )
-
-
-def _restitution(owner: str, value: Any) -> float | None:
-    if value is None:
-        return None
-    found = checks.number(owner, "restitution", value)
-    if not 0.0 <= found <= 1.0:
-        raise ValueError(f"{owner}: restitution must be in [0, 1], got {value!r}")
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class Mesh:
-    """Vertices and triangles. Geometries that show a mesh collide as its convex hull.
-
-    ``name``: what geometries call it. ``vertices`` (n, 3), m. ``faces`` (k, 3): indices of vertices, for pictures; None: those of the
-    hull. ``hull`` (m, 3): triangles of the convex hull, indices of vertices, counterclockwise seen
-    from outside; None: computed when it is first needed (``hull_faces``), by the qhull inside
-    MuJoCo. The arrays are copied and read-only.
-    """
-
-    name: str
-    vertices: npt.NDArray[np.float64]
-    faces: npt.NDArray[np.int32] = None  # type: ignore[assignment]
-    hull: npt.NDArray[np.int32] | None = None
-
-    def __post_init__(self) -> None:
-        owner = f"mesh {checks.text('mesh', 'name', self.name)!r}"
-        vertices = np.array(reals(f"{owner}: vertices", self.vertices))
-        if vertices.ndim != 2 or vertices.shape[1] != 3 or not np.all(np.isfinite(vertices)):
-            raise ValueError(f"{owner}: vertices must be finite, of shape (n, 3)")
-        vertices.setflags(write=False)
-        _set(self, vertices=vertices)
-        hull = None if self.hull is None else _triangles(owner, "hull", self.hull, len(vertices))
-        _set(self, hull=hull)
-        faces: Any = self.faces
-        faces = (
-            self.hull_faces if faces is None else _triangles(owner, "faces", faces, len(vertices))
-        )
-        _set(self, faces=faces)
-
-    @property
-    def hull_faces(self) -> npt.NDArray[np.int32]:
-        """(m, 3) Triangles of the convex hull, indices of vertices.
-
-        Raises ValueError where the vertices lie in a plane.
-        """
-        if self.hull is None:
-            faces = hull_faces(f"mesh {self.name!r}", self.vertices)
-            faces.setflags(write=False)
-            _set(self, hull=faces)
-        assert self.hull is not None
-        return self.hull
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Mesh):
-            return NotImplemented
-        return (
-            self.name == other.name
-            and np.array_equal(self.vertices, other.vertices)
-            and np.array_equal(self.faces, other.faces)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.vertices.shape, self.faces.shape))
-
-
-def _triangles(owner: str, name: str, values: Any, vertex_count: int) -> npt.NDArray[np.int32]:
-    given = real_array(f"{owner}: {name}", values)
-    if given.size and given.dtype.kind not in "iu":
-        raise TypeError(f"{owner}: {name} must be integers, got dtype {given.dtype}")
-    if given.size and not 0 <= int(given.min()) <= int(given.max()) < vertex_count:
-        raise ValueError(f"{owner}: {name} name vertices that do not exist")
-    faces = np.array(given, dtype=np.int32)
-    if faces.ndim != 2 or faces.shape[1] != 3:
-        raise ValueError(f"{owner}: {name} must have shape (k, 3), got {faces.shape}")
-    faces.setflags(write=False)
-    return faces
 
 
 @dataclass(frozen=True)
@@ -345,7 +108,7 @@ class Body:
 
     def __post_init__(self) -> None:
         owner = f"body {checks.text('body', 'name', self.name)!r}"
-        _set(
+        checks.assign(
             self,
             parent=checks.text(owner, "parent", self.parent),
             pos=checks.vector(owner, "pos", self.pos, 3),
@@ -414,7 +177,7 @@ class Actuator:
         checks.text(
             owner, *(("joint", self.joint) if self.tendon is None else ("tendon", self.tendon))
         )
-        _set(
+        checks.assign(
             self,
             stiffness=checks.non_negative(owner, "stiffness", self.stiffness),
             gear=float(gear),
@@ -473,13 +236,13 @@ class Pair:
                 f"{owner}: two different rolling coefficients ({friction[3]:g}, {friction[4]:g}) "
                 "are not supported, friction is isotropic"
             )
-        _set(
+        checks.assign(
             self,
             condim=int(self.condim),
             friction=friction,
             margin=checks.non_negative(owner, "margin", self.margin),
             stiffness=checks.stiffness(owner, "stiffness", self.stiffness),
-            restitution=_restitution(owner, self.restitution),
+            restitution=checks.restitution(owner, self.restitution),
         )
 
 
@@ -493,83 +256,6 @@ class Exclude:
     def __post_init__(self) -> None:
         checks.text("exclude", "body_a", self.body_a)
         checks.text("exclude", "body_b", self.body_b)
-
-
-@dataclass(frozen=True)
-class Connect:
-    """Two points stay together: ``anchor_a`` (3) fixed to ``body_a`` and ``anchor_b`` (3) to
-    ``body_b`` (names), each in the frame of its body, m. ``name``: unique among constraints. ``compliance``: m/N, by which it
-    gives way where ``Options.soft_constraints`` says so (two numbers, of which this reads the first)."""
-
-    name: str
-    body_a: str
-    body_b: str
-    anchor_a: Vector = (0.0, 0.0, 0.0)
-    anchor_b: Vector = (0.0, 0.0, 0.0)
-    compliance: Vector = (0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        _check_bilateral(self, "connect")
-
-
-@dataclass(frozen=True)
-class Weld:
-    """Two frames stay together: points ``anchor_a``, ``anchor_b`` as in ``Connect``, and ``body_b`` is turned against
-    ``body_a`` by the quaternion ``quat`` (4), w x y z. ``name``: unique among constraints. ``compliance`` (2): m/N of its force
-    and rad/Nm of its moment, by which it gives way where ``Options.soft_constraints`` says so."""
-
-    name: str
-    body_a: str
-    body_b: str
-    anchor_a: Vector = (0.0, 0.0, 0.0)
-    anchor_b: Vector = (0.0, 0.0, 0.0)
-    quat: Vector = (1.0, 0.0, 0.0, 0.0)
-    compliance: Vector = (0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        owner = _check_bilateral(self, "weld")
-        _set(self, quat=checks.quaternion(owner, "quat", self.quat))
-
-
-def _check_bilateral(constraint: Connect | Weld, kind: str) -> str:
-    owner = f"{kind} {checks.text(kind, 'name', constraint.name)!r}"
-    checks.text(owner, "body_a", constraint.body_a)
-    checks.text(owner, "body_b", constraint.body_b)
-    _set(
-        constraint,
-        anchor_a=checks.vector(owner, "anchor_a", constraint.anchor_a, 3),
-        anchor_b=checks.vector(owner, "anchor_b", constraint.anchor_b, 3),
-        compliance=checks.compliance(owner, "compliance", constraint.compliance),
-    )
-    return owner
-
-
-@dataclass(frozen=True)
-class Coupling:
-    """``joint`` follows ``follows`` (None: it stays): with the displacements x and y of the two from
-    their ref, y = sum of ``coefficients[i]`` x^i, five coefficients (rad or m per power of rad or m); names of hinge and
-    slide joints. ``name``: unique among constraints. ``compliance``: rad/Nm (m/N) of the force on ``joint``, by which it gives
-    way where ``Options.soft_constraints`` says so (two numbers, of which this reads the first)."""
-
-    name: str
-    joint: str
-    follows: str | None = None
-    coefficients: Vector = (0.0, 1.0, 0.0, 0.0, 0.0)
-    compliance: Vector = (0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        owner = f"coupling {checks.text('coupling', 'name', self.name)!r}"
-        checks.text(owner, "joint", self.joint)
-        if self.follows is not None:
-            checks.text(owner, "follows", self.follows)
-        _set(
-            self,
-            coefficients=checks.vector(owner, "coefficients", self.coefficients, 5),
-            compliance=checks.compliance(owner, "compliance", self.compliance),
-        )
-
-
-Constraint = Connect | Weld | Coupling
 
 
 HOME = "home"
@@ -586,7 +272,9 @@ class Keyframe:
 
     def __post_init__(self) -> None:
         owner = f"keyframe {checks.text('keyframe', 'name', self.name)!r}"
-        _set(self, q=checks.vector(owner, "q", self.q), u=checks.vector(owner, "u", self.u))
+        checks.assign(
+            self, q=checks.vector(owner, "q", self.q), u=checks.vector(owner, "u", self.u)
+        )
 
 
 @dataclass(frozen=True)
@@ -610,7 +298,7 @@ class Elements:
 
     def __post_init__(self) -> None:
         owner = "description"
-        _set(
+        checks.assign(
             self,
             bodies=_elements(owner, "bodies", self.bodies, Body),
             actuators=_elements(owner, "actuators", self.actuators, Actuator),

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.description.elements import Elements, Geom
+from qdsim.description.elements import Elements
+from qdsim.description.shapes import Geom
 
 
 @dataclass(frozen=True)

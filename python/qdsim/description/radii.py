@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from qdsim.description.elements import Geom, Mesh
+from qdsim.description.shapes import Geom, Mesh
 
 
 def bounding_radius(geom: Geom, size: Sequence[float], meshes: Mapping[str, Mesh]) -> float:

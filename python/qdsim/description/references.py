@@ -7,7 +7,8 @@ import difflib
 from collections.abc import Iterable
 
 from qdsim.description import checks
-from qdsim.description.elements import JOINT_NQ, WORLD, Coupling, Elements, Keyframe
+from qdsim.description.constraints import Coupling
+from qdsim.description.elements import JOINT_NQ, WORLD, Elements, Keyframe
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:

@@ -8,8 +8,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from qdsim.description.elements import WORLD, Actuator, Body, Coupling, Elements, Geom, Joint, Weld
+from qdsim.description.constraints import Coupling, Weld
+from qdsim.description.elements import WORLD, Actuator, Body, Elements, Joint
 from qdsim.description.pairs import candidate_pairs
+from qdsim.description.shapes import Geom
 from qdsim.description.tendons import Tendon
 
 Element = ElementTree.Element

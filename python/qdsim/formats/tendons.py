@@ -30,25 +30,47 @@ def _tendon(r: Reading, i: int, name: str) -> Tendon | None:
     friction = 0.0 if r.disabled("frictionloss") else float(m.tendon_frictionloss[i])
     obstacles = [_WRAPS[kind] for k in parts if (kind := int(m.wrap_type[k])) in _WRAPS]
     if obstacles:
-        if stiffness or friction or limited or _is_used(r, i):
-            r.refusals.refuse("tendons", f"{owner}: it has {obstacles[0]}, which is not supported")
-        else:
-            r.ignored.append(f"{owner}: exerts no force, and has {obstacles[0]}")
+        acts = bool(stiffness or friction) or limited or _is_used(r, i)
+        _refuse_obstacle(r, owner, obstacles[0], acts)
         return None
-    poly = np.ravel(r.field("tendon_stiffnesspoly", np.zeros((i + 1, 1)))[i])
-    if np.any(poly) and not r.disabled("spring"):
-        r.refusals.refuse("tendons", f"{owner}: springs that are not linear are not supported")
-        stiffness = 0.0
+    stiffness = _linear_stiffness(r, i, owner, stiffness)
     _note(r, i, owner, limited)
-    bounds = (float(m.tendon_range[i][0]), float(m.tendon_range[i][1])) if limited else None
-    rest = (float(m.tendon_lengthspring[i][0]), float(m.tendon_lengthspring[i][1]))
-    rest = rest if stiffness else (0.0, 0.0)
-    if int(m.wrap_type[begin]) == _JOINT:
-        joints = [(r.joint_names[int(m.wrap_objid[k])], float(m.wrap_prm[k])) for k in parts]
-        return Tendon(name, tuple(joints), (), bounds, stiffness, rest, friction)
-    sites = [int(m.wrap_objid[k]) for k in parts]
-    points = [(_body(r, k), tuple(map(float, m.site_pos[k]))) for k in sites]
-    return Tendon(name, (), tuple(points), bounds, stiffness, rest, friction)
+    rest = _interval(m.tendon_lengthspring[i]) if stiffness else (0.0, 0.0)
+    joints, points = _course(r, parts)
+    bounds = _interval(m.tendon_range[i]) if limited else None
+    return Tendon(name, joints, points, bounds, stiffness, rest, friction)
+
+
+def _interval(values: np.ndarray) -> tuple[float, float]:
+    return float(values[0]), float(values[1])
+
+
+def _course(
+    r: Reading, parts: range
+) -> tuple[tuple[tuple[str, float], ...], tuple[tuple[str, tuple[float, ...]], ...]]:
+    """The joints that it sums up, or the points of bodies that it goes through; one is empty."""
+    m = r.m
+    objects = [int(m.wrap_objid[k]) for k in parts]
+    if int(m.wrap_type[parts[0]]) == _JOINT:
+        names = [r.joint_names[k] for k in objects]
+        return tuple(zip(names, (float(m.wrap_prm[k]) for k in parts), strict=True)), ()
+    return (), tuple((_body(r, k), tuple(map(float, m.site_pos[k]))) for k in objects)
+
+
+def _refuse_obstacle(r: Reading, owner: str, obstacle: str, acts: bool) -> None:
+    if acts:
+        r.refusals.refuse("tendons", f"{owner}: it has {obstacle}, which is not supported")
+    else:
+        r.ignored.append(f"{owner}: exerts no force, and has {obstacle}")
+
+
+def _linear_stiffness(r: Reading, i: int, owner: str, stiffness: float) -> float:
+    """Zero, and refused, where the spring is a polynomial of its length."""
+    polynomial = np.ravel(r.field("tendon_stiffnesspoly", np.zeros((i + 1, 1)))[i])
+    if not np.any(polynomial) or r.disabled("spring"):
+        return stiffness
+    r.refusals.refuse("tendons", f"{owner}: springs that are not linear are not supported")
+    return 0.0
 
 
 def _body(r: Reading, site: int) -> str:

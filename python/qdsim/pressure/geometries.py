@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qdsim.description.elements import Elements, Geom, Mesh
+from qdsim.description.elements import Elements
+from qdsim.description.shapes import Geom, Mesh
 from qdsim.pressure import tessellation
 from qdsim.pressure.tessellation import Array, Indices
 

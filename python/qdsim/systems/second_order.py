@@ -15,7 +15,7 @@ import numpy as np
 
 from qdsim.arguments import integer, number
 from qdsim.description import SceneBuilder
-from qdsim.description.elements import Connect
+from qdsim.description.constraints import Connect
 from qdsim.dynamics import DynamicOptions
 from qdsim.loading import build
 from qdsim.systems.heaps import brazil_nut, brazil_nut_3d, disks

@@ -1,4 +1,4 @@
-#include "mechanics/collision.h"
+#include "mechanics/pairs/collision.h"
 
 #include <math.h>
 

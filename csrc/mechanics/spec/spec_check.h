@@ -1,6 +1,6 @@
 /* Checks a model spec before anything is built from it. */
-#ifndef QD_MECHANICS_MODEL_CHECK_H
-#define QD_MECHANICS_MODEL_CHECK_H
+#ifndef QD_MECHANICS_SPEC_SPEC_CHECK_H
+#define QD_MECHANICS_SPEC_SPEC_CHECK_H
 
 #include "qdsim.h"
 
@@ -11,6 +11,8 @@ qd_status model_spec_check(const qd_model_spec *spec, char *message, size_t mess
 int is_inertia(const double *I);
 const char *geom_size_fault(int type, const double *size);
 const char *geom_modulus_fault(int is_soft, double modulus);
+/* Of a lower and an upper end: no number lies between them. NaN is empty too. */
+int range_is_empty(const double *range);
 const char *force_range_fault(const double *range);
 const char *pair_friction_fault(int dim, const double *friction);
 

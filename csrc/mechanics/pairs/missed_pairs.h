@@ -2,7 +2,7 @@
 #ifndef QD_MECHANICS_MISSED_PAIRS_H
 #define QD_MECHANICS_MISSED_PAIRS_H
 
-#include "mechanics/collision.h"
+#include "mechanics/pairs/collision.h"
 
 /* Looks at the pairs that collision_compute left out at q: how many penetrate at q_next, or were
  * passed through on the way there (formulation 2, "which pairs count"); and at pairs with clouds

@@ -1,7 +1,7 @@
 /* Models of many pairs sweep and prune: boxes sorted by their lower ends along one axis; those that
  * overlap a box there begin before it ends. Sorting is done from scratch on every call, since a
  * step has no memory. */
-#include "mechanics/broad_phase.h"
+#include "mechanics/pairs/broad_phase.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,8 +3,8 @@
 #define QD_MECHANICS_COLLISION_H
 
 #include "geometry/collide.h"
-#include "mechanics/broad_phase.h"
 #include "mechanics/kinematics.h"
+#include "mechanics/pairs/broad_phase.h"
 
 typedef struct collision {
   placed_shape *shape; /* (geom_count) */

@@ -1,4 +1,4 @@
-#include "mechanics/pair_table.h"
+#include "mechanics/pairs/pair_table.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "mechanics/missed_pairs.h"
+#include "mechanics/pairs/missed_pairs.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "mechanics/soft_pairs.h"
+#include "mechanics/pairs/soft_pairs.h"
 
 #include "base/vec3.h"
 

@@ -1,0 +1,35 @@
+/* What the checks of a model spec say: the first fault, as "array[index]: reason". */
+#ifndef QD_MECHANICS_SPEC_REPORT_H
+#define QD_MECHANICS_SPEC_REPORT_H
+
+#include <stddef.h>
+
+#include "qdsim.h"
+
+typedef struct report {
+  char *message; /* may be NULL */
+  size_t size;
+} report;
+
+/* QD_BAD_ARGUMENT, and the message written. */
+qd_status spec_fail(const report *r, const char *array, int index, const char *reason);
+
+/* Each element of an array; an array that is NULL is not given and has no fault. */
+qd_status spec_finite(const report *r, const char *array, const double *values, int rows,
+                      int columns);
+qd_status spec_quats(const report *r, const char *array, const double *quats, int count);
+qd_status spec_not_negative(const report *r, const char *array, const double *values, int count);
+
+/* Optional arrays of one value an element, -1 and 0 where they are not given. */
+int spec_index(const int32_t *values, int i);
+double spec_value(const double *values, int i);
+
+#define TRY(call)                                                                                  \
+  do {                                                                                             \
+    const qd_status status_ = (call);                                                              \
+    if (status_ != QD_OK) {                                                                        \
+      return status_;                                                                              \
+    }                                                                                              \
+  } while (0)
+
+#endif

@@ -1,0 +1,85 @@
+"""Constraints of a scene: connects, welds and couplings of joints. Quaternions are unit, order w x y z."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qdsim.description import checks
+from qdsim.description.checks import Vector
+
+
+@dataclass(frozen=True)
+class Connect:
+    """Two points stay together: ``anchor_a`` (3) fixed to ``body_a`` and ``anchor_b`` (3) to
+    ``body_b`` (names), each in the frame of its body, m. ``name``: unique among constraints. ``compliance``: m/N, by which it
+    gives way where ``Options.soft_constraints`` says so (two numbers, of which this reads the first)."""
+
+    name: str
+    body_a: str
+    body_b: str
+    anchor_a: Vector = (0.0, 0.0, 0.0)
+    anchor_b: Vector = (0.0, 0.0, 0.0)
+    compliance: Vector = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        _check_bilateral(self, "connect")
+
+
+@dataclass(frozen=True)
+class Weld:
+    """Two frames stay together: points ``anchor_a``, ``anchor_b`` as in ``Connect``, and ``body_b`` is turned against
+    ``body_a`` by the quaternion ``quat`` (4), w x y z. ``name``: unique among constraints. ``compliance`` (2): m/N of its force
+    and rad/Nm of its moment, by which it gives way where ``Options.soft_constraints`` says so."""
+
+    name: str
+    body_a: str
+    body_b: str
+    anchor_a: Vector = (0.0, 0.0, 0.0)
+    anchor_b: Vector = (0.0, 0.0, 0.0)
+    quat: Vector = (1.0, 0.0, 0.0, 0.0)
+    compliance: Vector = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        owner = _check_bilateral(self, "weld")
+        checks.assign(self, quat=checks.quaternion(owner, "quat", self.quat))
+
+
+def _check_bilateral(constraint: Connect | Weld, kind: str) -> str:
+    owner = f"{kind} {checks.text(kind, 'name', constraint.name)!r}"
+    checks.text(owner, "body_a", constraint.body_a)
+    checks.text(owner, "body_b", constraint.body_b)
+    checks.assign(
+        constraint,
+        anchor_a=checks.vector(owner, "anchor_a", constraint.anchor_a, 3),
+        anchor_b=checks.vector(owner, "anchor_b", constraint.anchor_b, 3),
+        compliance=checks.compliance(owner, "compliance", constraint.compliance),
+    )
+    return owner
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """``joint`` follows ``follows`` (None: it stays): with the displacements x and y of the two from
+    their ref, y = sum of ``coefficients[i]`` x^i, five coefficients (rad or m per power of rad or m); names of hinge and
+    slide joints. ``name``: unique among constraints. ``compliance``: rad/Nm (m/N) of the force on ``joint``, by which it gives
+    way where ``Options.soft_constraints`` says so (two numbers, of which this reads the first)."""
+
+    name: str
+    joint: str
+    follows: str | None = None
+    coefficients: Vector = (0.0, 1.0, 0.0, 0.0, 0.0)
+    compliance: Vector = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        owner = f"coupling {checks.text('coupling', 'name', self.name)!r}"
+        checks.text(owner, "joint", self.joint)
+        if self.follows is not None:
+            checks.text(owner, "follows", self.follows)
+        checks.assign(
+            self,
+            coefficients=checks.vector(owner, "coefficients", self.coefficients, 5),
+            compliance=checks.compliance(owner, "compliance", self.compliance),
+        )
+
+
+Constraint = Connect | Weld | Coupling
