@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from field_bodies import moved, pose, random_pose
 from scipy.spatial.transform import Rotation
 
 from qdsim.pressure import (
@@ -21,24 +22,6 @@ from qdsim.pressure import (
     pressure_patch,
     tessellation,
 )
-
-STILL = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-
-
-def pose(x=(0.0, 0.0, 0.0), rotation: Rotation | None = None) -> np.ndarray:
-    quaternion = [1.0, 0, 0, 0] if rotation is None else rotation.as_quat()[[3, 0, 1, 2]]
-    return np.array([*x, *quaternion])
-
-
-def moved(start: np.ndarray, twist: np.ndarray) -> np.ndarray:
-    """Linear velocity of what is at the world's origin, and angular velocity, for one second."""
-    turn = Rotation.from_rotvec(twist[3:])
-    return pose(turn.apply(start[:3]) + twist[:3], turn * Rotation.from_quat(start[[4, 5, 6, 3]]))
-
-
-def random_pose(rng: np.random.Generator, reach: float, middle=(0.0, 0.0, 0.0)) -> np.ndarray:
-    return pose(np.array(middle) + reach * rng.normal(size=3), Rotation.random(random_state=rng))
-
 
 SHAPES = {
     "sphere": PressureField.sphere(0.1, 1e5, hint=0.05),

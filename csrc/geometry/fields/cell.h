@@ -18,6 +18,8 @@ typedef struct field_cell {
   double corner[4][3];
   field_plane plane[4];          /* faces, outwards; those where the pressure is zero come last */
   int plane_count, inner_planes; /* the first inner_planes are not where the pressure is zero */
+  int across[4];                 /* corner across from each face */
+  int element;                   /* which tetrahedron it is, as they are given */
 } field_cell;
 
 /* A tetrahedron cut by a plane has up to 4 corners, each further plane adds one. */
@@ -30,7 +32,7 @@ typedef struct field_polygon {
 
 /* The part in a tetrahedron of a plane from which its corners have such heights; count 0 if there
  * is none. Corners run anticlockwise about the way up. A plane in which a face lies belongs to the
- * cell below it. */
+ * cell above it: corners at height 0 count as below. */
 void polygon_slice(field_polygon *out, const double corner[4][3], const double height[4]);
 
 /* Cuts off what is outside of a plane. */

@@ -77,6 +77,7 @@ static void cell_faces(field_cell *cell, const double pressure[4], double six_vo
       if (is_zero != zero) {
         continue;
       }
+      cell->across[cell->plane_count] = face;
       field_plane *plane = cell->plane + cell->plane_count++;
       const double twice = face_plane(plane, cell->corner, face);
       vec3_axpy(cell->gradient, -pressure[face] * twice / six_volumes, plane->normal);
@@ -110,6 +111,7 @@ static qd_status cell_fill(field_cell *cell, const qd_field_spec *spec, int elem
                            const complaint *to) {
   double pressure[4];
   const int32_t *vertex = spec->element + 4 * element;
+  cell->element = element;
   cell->least = INFINITY;
   cell->most = 0.0;
   for (int i = 0; i < 4; ++i) {
@@ -128,6 +130,9 @@ static qd_status cell_fill(field_cell *cell, const qd_field_spec *spec, int elem
   cell_faces(cell, pressure, volumes);
   cell->offset = pressure[0] - vec3_dot(cell->gradient, cell->corner[0]);
   cell->steepness = vec3_norm(cell->gradient);
+  if (!(isfinite(cell->steepness) && isfinite(cell->offset))) {
+    return complain(to, "pressure: too steep in tetrahedron %d", element);
+  }
   return QD_OK;
 }
 

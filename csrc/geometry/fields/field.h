@@ -43,6 +43,7 @@ struct qd_field {
   field_triangle *triangle; /* of rigid surfaces (element_count) */
   field_part *part;         /* (part_count) */
   field_box whole;          /* around all parts */
+  double reach;             /* largest coordinate of a corner, m; 0 of a half space */
   field_node *node;         /* (node_count) at most part_count, the root first; none of a half
                                space */
 };

@@ -124,7 +124,8 @@ static double largest_coordinate(const qd_field *field) {
 }
 
 static void parts_fill(qd_field *field) {
-  const double room = ROOM * largest_coordinate(field);
+  field->reach = largest_coordinate(field);
+  const double room = ROOM * field->reach;
   field->part_count = 0;
   for (int e = 0; e < field->element_count; ++e) {
     const int count = field_part_number(field, e);

@@ -13,12 +13,16 @@
 /* Where equal fields lie on each other, the surface has thickness: the first one counts as so much
  * stiffer. */
 #define TIE 1e-9
-/* A triangle lies in a face if it is this near, beside the size of the cell. */
-#define COPLANAR 1e-12
+/* Corners are in a plane if they are this near, beside what coordinates there are: rounding alone
+ * would decide on which side they lie. */
+#define COPLANAR 1e-13
+/* Components that differ by less than this share are equal. */
+#define EQUAL 1e-9
 
 typedef struct query {
   field_pair pair;
   double filter; /* cosine of the largest angle between normal and gradient; -3: none */
+  double room;   /* what lies so near is in one place, m */
   int ties;      /* pairs whose fields are equal all over */
   qd_patch *patch;
   qd_patch_polygon *polygon;
@@ -32,6 +36,7 @@ typedef struct pressing {
   double normal[3];           /* into the second body */
   double first[3], second[3]; /* pressure gradients; of a rigid side its normal */
   double gradient[3], offset; /* of the pressure on the polygon */
+  double steepness;           /* |gradient| */
   double stiffness;           /* |difference of the gradients|; 1 if one is a normal */
   double from, until;         /* pressures that belong to the parts */
   int first_element, second_element;
@@ -100,18 +105,18 @@ static void polygon_press(query *q, const pressing *by, const field_polygon *pol
   polygon_moments m;
   const double *origin = polygon->corner[0];
   polygon_integrate(&m, polygon, by->normal);
-  if (!(m.area > 0.0)) {
-    return;
-  }
   qd_patch *patch = q->patch;
   const double *g = by->gradient, *s = m.second;
   const double here = vec3_dot(g, origin) + by->offset;
   const double force = vec3_dot(g, m.first) + here * m.area;
+  if (!(m.area > 0.0 && force > m.area * by->steepness * q->room)) {
+    return; /* without area, or without pressure but for rounding */
+  }
   double weighted[3], centre[3], moment[3]; /* integral of p x, about the first corner */
   vec3_set(weighted, s[0] * g[0] + s[1] * g[1] + s[2] * g[2],
            s[1] * g[0] + s[3] * g[1] + s[4] * g[2], s[2] * g[0] + s[4] * g[1] + s[5] * g[2]);
   vec3_axpy(weighted, here, m.first);
-  vec3_scale(centre, force > 0.0 ? weighted : m.first, 1.0 / (force > 0.0 ? force : m.area));
+  vec3_scale(centre, weighted, 1.0 / force);
   vec3_add(centre, centre, origin);
   vec3_axpy(weighted, force, origin);
   vec3_cross(moment, weighted, by->normal);
@@ -131,22 +136,36 @@ static int is_wrong_way(const query *q, const double normal[3], const double gra
   return q->filter > -2.0 && vec3_dot(normal, gradient) < q->filter * vec3_norm(gradient);
 }
 
-static void clip_by_cell(field_polygon *polygon, const field_cell *cell, int planes) {
-  for (int i = 0; i < planes && polygon->count >= 3; ++i) {
-    polygon_clip(polygon, cell->plane + i);
+/* A cell by its inner planes, but for the one that lies in the polygon's plane. */
+static void clip_by_cell(field_polygon *polygon, const field_cell *cell, int in_plane) {
+  for (int i = 0; i < cell->inner_planes && polygon->count >= 3; ++i) {
+    if (cell->across[i] != in_plane) {
+      polygon_clip(polygon, cell->plane + i);
+    }
   }
 }
 
-/* Heights of the corners of a cell above a plane; whether it passes by them. */
-static int passes_by(const double corner[4][3], const double normal[3], double offset,
+/* Heights of the corners of a cell above a plane, zero where they are less than `room`; whether the
+ * plane passes by them. A plane in which a face lies belongs to the cell above it. */
+static int passes_by(const double corner[4][3], const double normal[3], double offset, double room,
                      double height[4]) {
-  int above = 0, below = 0;
+  int above = 0;
   for (int i = 0; i < 4; ++i) {
-    height[i] = vec3_dot(normal, corner[i]) - offset;
+    const double h = vec3_dot(normal, corner[i]) - offset;
+    height[i] = fabs(h) > room ? h : 0.0;
     above += height[i] > 0.0;
-    below += height[i] < 0.0;
   }
-  return above == 4 || below == 4;
+  return above == 0 || above == 4;
+}
+
+/* The only corner that is not in the plane, -1 if there is no such. */
+static int corner_above(const double height[4]) {
+  int corner = -1, zeros = 0;
+  for (int i = 0; i < 4; ++i) {
+    zeros += height[i] == 0.0;
+    corner = height[i] == 0.0 ? corner : i;
+  }
+  return zeros == 3 ? corner : -1;
 }
 
 /* Whether all corners of a polygon have pressures of other parts. */
@@ -161,40 +180,51 @@ static int is_of_others(const pressing *by, const field_polygon *polygon) {
 }
 
 static void slice_and_press(query *q, const field_moved *moved, const double height[4],
-                            const field_cell *second, int planes, pressing *by) {
+                            const field_cell *second, int in_plane, pressing *by) {
   field_polygon polygon;
   polygon_slice(&polygon, moved->corner, height);
   if (polygon.count < 3 || is_of_others(by, &polygon)) {
     return;
   }
-  clip_by_cell(&polygon, second, planes);
+  clip_by_cell(&polygon, second, in_plane);
   if (polygon.count >= 3 && belongs(by, &polygon)) {
     polygon_press(q, by, &polygon);
   }
 }
 
-/* Gradient of the second body's cell, scaled, and the plane on which the two balance. */
+/* Pressure on the polygon, by the body that is less steep: it is less sensitive to where the
+ * polygon is. */
+static void pressure_set(pressing *by, const field_moved *moved, double steepness,
+                         const field_cell *second, double scale) {
+  const int by_second = scale * second->steepness < steepness;
+  vec3_copy(by->gradient, by_second ? by->second : by->first);
+  by->offset = by_second ? scale * second->offset : moved->offset;
+  by->steepness = by_second ? scale * second->steepness : steepness;
+}
+
+/* The plane on which two cells balance, and what of it lies in both. */
 static void soft_meets_soft(query *q, const field_cell *first, const field_moved *moved,
                             const field_cell *second, pressing *by) {
   const double *scale = q->pair.scale;
-  double normal[3], height[4];
+  double normal[3], height[4], heights[4] = {0.0};
   vec3_scale(by->second, second->gradient, scale[1]);
   vec3_sub(normal, by->second, moved->gradient);
   const double offset = moved->offset - scale[1] * second->offset;
-  const double steepest = fmax(scale[0] * first->steepness, scale[1] * second->steepness);
+  const double steepness = scale[0] * first->steepness;
+  const double steepest = larger(steepness, scale[1] * second->steepness);
+  const double room = steepest * q->room;
   by->stiffness = vec3_norm(normal);
   if (!(by->stiffness > PARALLEL * steepest)) {
     q->ties += fabs(offset) <= PARALLEL * scale[0] * first->most;
     return;
   }
-  if ((second->plane_count == 4 && passes_by(second->corner, normal, offset, height)) ||
-      passes_by(moved->corner, normal, offset, height)) {
+  if ((second->plane_count == 4 && passes_by(second->corner, normal, offset, room, heights)) ||
+      passes_by(moved->corner, normal, offset, room, height)) {
     return;
   }
   vec3_scale(by->normal, normal, 1.0 / by->stiffness);
   vec3_copy(by->first, moved->gradient);
-  vec3_copy(by->gradient, moved->gradient);
-  by->offset = moved->offset;
+  pressure_set(by, moved, steepness, second, scale[1]);
   if (q->filter > -2.0) {
     double toward[3];
     vec3_scale(toward, by->normal, -1.0);
@@ -202,32 +232,31 @@ static void soft_meets_soft(query *q, const field_cell *first, const field_moved
       return;
     }
   }
-  slice_and_press(q, moved, height, second, second->inner_planes, by);
+  slice_and_press(q, moved, height, second, corner_above(heights), by);
 }
 
 /* The plane z = 0 in the first body, the second one below. */
-static void soft_meets_rigid_space(query *q, const field_moved *moved, pressing *by) {
+static void soft_meets_rigid_space(query *q, const field_cell *first, const field_moved *moved,
+                                   pressing *by) {
   double height[4];
   vec3_set(by->normal, 0.0, 0.0, -1.0);
-  if (passes_by(moved->corner, by->normal, 0.0, height)) {
+  if (passes_by(moved->corner, by->normal, 0.0, q->room, height)) {
     return;
   }
   vec3_copy(by->first, moved->gradient);
   vec3_copy(by->second, by->normal);
   vec3_copy(by->gradient, moved->gradient);
   by->offset = moved->offset;
+  by->steepness = q->pair.scale[0] * first->steepness;
   by->stiffness = 1.0;
-  slice_and_press(q, moved, height, NULL, 0, by);
+  slice_and_press(q, moved, height, q->pair.second->cell, -1, by);
 }
 
 /* 1 if the triangle lies in a face of the cell, *owner whether this cell is the one that has it:
  * the neighbour across sees the same face from the other side. */
-static int lies_in_face(const field_moved *t, const field_cell *cell, int plane, int *owner) {
-  const field_plane *face = cell->plane + plane;
-  const double size = cell->plane_count < 4 ? 1.0 : vec3_norm(cell->corner[0]);
+static int lies_in_face(const field_moved *t, const field_plane *face, double room, int *owner) {
   for (int i = 0; i < 3; ++i) {
-    const double x = vec3_norm(t->corner[i]);
-    if (fabs(vec3_dot(face->normal, t->corner[i]) - face->offset) > COPLANAR * (size + x)) {
+    if (fabs(vec3_dot(face->normal, t->corner[i]) - face->offset) > room) {
       return 0;
     }
   }
@@ -236,12 +265,13 @@ static int lies_in_face(const field_moved *t, const field_cell *cell, int plane,
 }
 
 /* The part of a rigid triangle inside a cell; count 0 if there is none. */
-static void triangle_in_cell(field_polygon *polygon, const field_moved *t, const field_cell *cell) {
+static void triangle_in_cell(field_polygon *polygon, const field_moved *t, const field_cell *cell,
+                             double room) {
   polygon->count = 3;
   memcpy(polygon->corner, t->corner, 3 * sizeof t->corner[0]);
   for (int i = 0; i < cell->plane_count && polygon->count >= 3; ++i) {
     int owner = 1;
-    if (!lies_in_face(t, cell, i, &owner)) {
+    if (!lies_in_face(t, cell->plane + i, room, &owner)) {
       polygon_clip(polygon, cell->plane + i);
     } else if (!owner) {
       polygon->count = 0;
@@ -257,9 +287,10 @@ static void triangle_meets_soft(query *q, const field_moved *t, const field_cell
     return;
   }
   field_polygon polygon;
-  triangle_in_cell(&polygon, t, cell);
+  triangle_in_cell(&polygon, t, cell, q->room);
   vec3_copy(by->gradient, by->second);
   by->offset = scale * cell->offset;
+  by->steepness = scale * cell->steepness;
   if (polygon.count < 3 || !belongs(by, &polygon)) {
     return;
   }
@@ -275,15 +306,15 @@ static void elements_meet(void *context, int first, const field_moved *moved,
                           const field_part *second) {
   query *q = context;
   const field_pair *pair = &q->pair;
-  pressing by = {.first_element = first,
-                 .second_element = second->element,
+  const field_cell *cell = pair->second->cell + second->element;
+  pressing by = {.first_element = pair->first->cell ? pair->first->cell[first].element : first,
+                 .second_element = cell->element,
                  .from = second->from * pair->scale[1],
                  .until = second->until * pair->scale[1]};
-  const field_cell *cell = pair->second->cell + second->element;
   if (!pair->first->cell) {
     triangle_meets_soft(q, moved, cell, &by);
   } else if (pair->second->kind == QD_FIELD_RIGID_SPACE) {
-    soft_meets_rigid_space(q, moved, &by);
+    soft_meets_rigid_space(q, pair->first->cell + first, moved, &by);
   } else {
     soft_meets_soft(q, pair->first->cell + first, moved, cell, &by);
   }
@@ -387,6 +418,34 @@ static void turn_round(query *q, const double R[9], const double t[3]) {
   field_patch_turn(patch, q->polygon, polygons_stored(q), q->vertex, vertices_stored(q), R, t);
 }
 
+/* The first component that is as large as any, with its sign. */
+static double leading(const double *x, int count) {
+  double largest = 0.0;
+  for (int i = 0; i < count; ++i) {
+    largest = fmax(largest, fabs(x[i]));
+  }
+  for (int i = 0; i < count; ++i) {
+    if (fabs(x[i]) > (1.0 - EQUAL) * largest) {
+      return x[i];
+    }
+  }
+  return 0.0;
+}
+
+/* Which of two bodies counts as stiffer where they are equal: 0 or 1. That the other one is chosen
+ * if they are exchanged makes action and reaction the same. */
+static int stiffer(const field_pair *pair, double room) {
+  const double *R = pair->R;
+  double between[3];
+  mat3_tmul_vec(between, R, pair->t);
+  vec3_add(between, between, pair->t);
+  if (vec3_norm(between) > room) {
+    return leading(between, 3) < 0.0;
+  }
+  const double turn[3] = {R[7] - R[5], R[2] - R[6], R[3] - R[1]};
+  return leading(turn, 3) < 0.0;
+}
+
 static void run(query *q) {
   *q->patch = (qd_patch){0};
   q->ties = 0;
@@ -410,9 +469,10 @@ qd_status field_patch_scaled(const qd_field *a, const qd_field *b, const double 
   if (status != QD_OK) {
     return status;
   }
+  q.room = COPLANAR * (vec3_norm(q.pair.t) + q.pair.first->reach + q.pair.second->reach);
   run(&q);
   if (q.ties > 0) {
-    q.pair.scale[0] *= 1.0 + TIE;
+    q.pair.scale[stiffer(&q.pair, EQUAL * q.pair.first->reach)] *= 1.0 + TIE;
     run(&q);
   }
   if (q.pair.is_exchanged) {

@@ -50,7 +50,7 @@ class PressureField:
 
     Args:
         vertices: ``(n, 3)`` m.
-        tetrahedra: ``(m, 4)`` indices of vertices, of positive volume.
+        tetrahedra: ``(m, 4)`` indices of vertices, of positive volume. Vertices of none are left out of everything.
         pressure: ``(n,)`` Pa, not negative; zero at every vertex of the surface.
 
     Raises:
@@ -73,6 +73,7 @@ class PressureField:
         cells = _indices("tetrahedra", tetrahedra, 4)
         values = vector("pressure", pressure, len(points))
         handle = _created(_SOFT, points, cells, values, 0.0, "tetrahedra")
+        _check_unused(cells, values)
         _check_surface(cells, values)
         for name, array, dtype in (
             ("vertices", points, np.float64),
@@ -162,8 +163,8 @@ class RigidSurface:
             bodies lose energy at its rim.
 
     Raises:
-        TypeError, ValueError: for wrong shapes, indices out of range, numbers that are not finite, or triangles without
-            area; the message names the array and the row.
+        TypeError, ValueError: for wrong shapes, indices out of range, numbers that are not finite, triangles without
+            area, or neighbours with different outsides; the message names the array and the row.
     """
 
     __slots__ = ("_handle", "triangles", "vertices")
@@ -175,6 +176,7 @@ class RigidSurface:
     def __init__(self, vertices: npt.ArrayLike, triangles: npt.ArrayLike) -> None:
         points, faces = _rows("vertices", vertices, 3), _indices("triangles", triangles, 3)
         handle = _created(_RIGID, points, faces, _NOTHING, 0.0, "triangles")
+        _check_windings(faces)
         object.__setattr__(self, "vertices", _frozen(points, np.float64))
         object.__setattr__(self, "triangles", _frozen(faces, np.int32))
         object.__setattr__(self, "_handle", handle)
@@ -245,6 +247,31 @@ def _created(
         return _field_create(kind, points, elements, pressure, slope)
     except ValueError as error:
         raise ValueError(str(error).replace("elements", noun, 1)) from None
+
+
+def _check_unused(tetrahedra: Indices, pressure: Array) -> None:
+    unused = np.flatnonzero(np.bincount(tetrahedra.ravel(), minlength=len(pressure)) == 0)
+    loaded = unused[pressure[unused] > 0.0]
+    if len(loaded):
+        raise ValueError(
+            f"pressure: vertex {loaded[0]} has {pressure[loaded[0]]:g} Pa and belongs to no tetrahedron"
+        )
+
+
+def _check_windings(triangles: Indices) -> None:
+    """Two triangles with an edge in common run through it in opposite ways."""
+    edges = triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
+    _, index, count = np.unique(
+        np.sort(edges, axis=1), axis=0, return_inverse=True, return_counts=True
+    )
+    index = index.reshape(-1)
+    ways = np.bincount(index, weights=np.sign(edges[:, 1] - edges[:, 0]))
+    wrong = np.flatnonzero((count == 2) & (ways != 0.0))
+    if len(wrong):
+        first, second = np.flatnonzero(index == wrong[0]) // 3
+        raise ValueError(
+            f"triangles: rows {first} and {second} have different outsides; turn one of them round"
+        )
 
 
 def _check_surface(tetrahedra: Indices, pressure: Array) -> None:
