@@ -144,8 +144,67 @@ def test_observations_know_no_whole_turns() -> None:
     turned = env._players
     turned.q[:, turn] += 2.0 * np.pi
     assert np.allclose(env.rules.observe(turned), here, atol=1e-9)
-    shift, angle = env.rules.viewer.errors(turned.q, turned.goals.q)
-    assert (angle <= np.pi + 1e-9).all() and (shift > 0.0).all()
+    look = env.rules.look(turned)
+    assert (look.turn <= np.pi + 1e-9).all() and (look.shift > 0.0).all()
+
+
+@pytest.mark.parametrize(
+    "name", [*FEW, "qdsim/PlanarPushing-v0 command", "qdsim/AllegroBall-v0 command"]
+)
+def test_observations_say_where_everything_is(name: str) -> None:
+    """Every column by its name, and what rewards come from, from poses and differences of the model."""
+    name, *kind = name.split()
+    task, options = published(name, **SMALL, **({"action": kind[0]} if kind else {}))
+    rules = TaskVectorEnv(task, 2, options).rules
+    players = rules.draw(np.arange(5, dtype=np.uint64), np.zeros(5, np.uint64))
+    rng = np.random.default_rng(0)
+    rules.play(players, rng.uniform(-1.0, 1.0, (5, rules.action_size)))
+    look, model, length = rules.look(players), task.model, task.length
+    bodies = model.body_names
+    for i in range(5):
+        q, goal = players.q[i], players.goals.q[i]
+        p, r = model.body_pose(q, task.object)
+        pg, rg = model.body_pose(goal, task.object)
+        e = model.difference(goal, q)[task.space.v]
+        turns = task.space.rotation
+        if name != FEW[3]:
+            e[turns] -= 2.0 * np.pi * np.round(e[turns] / (2.0 * np.pi))
+        shift, turn = np.linalg.norm(e[~turns]), np.linalg.norm(e[turns])
+        away = r.T @ (pg - p)
+        both = np.hypot(shift, length * turn)
+        told = players.command[i] - model.command_from(q)
+        tips = {bodies[b]: model.body_pose(q, bodies[b])[0] - p for b in rules.viewer.tips}
+        far = np.mean([np.linalg.norm(tip) for tip in tips.values()]) / length
+        reach = max(0.0, far - 1.2) if options.action == "command" else 0.0
+        potential = -both / length - np.log1p(both / task.position_tolerance) - reach
+        judged = shift, turn, max(shift / task.position_tolerance, turn / task.rotation_tolerance)
+        judged += potential, np.linalg.norm(p - model.body_pose(task.start, task.object)[0])
+        assert np.allclose([x[i] for x in look[1:]], judged, atol=1e-9)
+        wanted = {
+            "log distance": np.log1p(shift / task.position_tolerance),
+            "log angle": np.log1p(turn / task.rotation_tolerance),
+        }
+        for k, axis in enumerate("xyz"):
+            wanted[f"goal from object, lengths {axis}"] = away[k] / length
+            wanted[f"direction of goal from object {axis}"] = away[k] / np.linalg.norm(away)
+            wanted[f"object, lengths {axis}"] = p[k] / length
+            wanted[f"goal from object in the world, lengths {axis}"] = (pg - p)[k] / length
+            for j, column in enumerate("xy"):
+                wanted[f"goal's rotation from object {axis}{column}"] = (r.T @ rg)[k, j]
+                wanted[f"object's rotation {axis}{column}"] = r[k, j]
+            for tip, place in tips.items():
+                wanted[f"{tip} from object, lengths {axis}"] = (r.T @ place)[k] / length
+                wanted[f"{tip} in the world, lengths {axis}"] = place[k] / length
+        for k, actuator in enumerate(model.actuator_names):
+            low, high = np.asarray(model.joint_range)[model.actuated_v[k]]
+            joint = q[model.actuated_q[k]]
+            if np.isfinite(low) and np.isfinite(high):
+                wanted[f"joint of {actuator}, of its range"] = (2.0 * joint - low - high) / (
+                    high - low
+                )
+            wanted[f"command of {actuator}, past the joint"] = told[k]
+        wanted |= {f"last action {k}": x for k, x in enumerate(players.action[i])}
+        assert np.allclose(look.seen[i], [wanted[n] for n in rules.viewer.names], atol=1e-9)
 
 
 def test_hands_see_where_in_the_world_the_object_is() -> None:
@@ -190,6 +249,40 @@ def test_failed_steps_end_their_own_episode_only() -> None:
     same = (env._players.q == before).all(axis=1)
     assert np.array_equal(same, ~failed)
     assert env._players.actions_done.tolist() == (~failed).astype(int).tolist()
+
+
+def test_views_that_do_not_fit_are_refused() -> None:
+    """What the core is given by hand."""
+    task, options = published(FEW[0], **SMALL)
+    rules = TaskVectorEnv(task, 2, options).rules
+    players = rules.draw(np.arange(2, dtype=np.uint64), np.zeros(2, np.uint64))
+    q, goals, told = players.q, players.goals, np.empty((2, 0))
+    core, view = qdsim._core, rules.viewer._view
+    for given in (
+        (q[:1], goals.q, goals.pose, told),
+        (q, goals.q[:, :2], goals.pose, told),
+        (q, goals.q, goals.pose[:, :7], told),
+        (q, goals.q, goals.pose, np.zeros((2, 1))),
+    ):
+        with pytest.raises(ValueError, match="expected rows of"):
+            core._observe(task.model, view, *given, 1)
+    with pytest.raises(ValueError, match=r"^q: sample 0"):
+        core._observe(task.model, view, np.full_like(q, np.nan), goals.q, goals.pose, told, 1)
+    with pytest.raises(ValueError):
+        core._observe(task.model, object(), q, goals.q, goals.pose, told, 1)
+    ints = np.zeros(1, np.int32)
+    sizes = (0, np.zeros(3), ints, ints, ints[:0], ints[:0])
+    rest = (np.zeros(0), np.zeros(0), False, 0, 1.0, 1.0, 1.0, 0.0)
+    order = np.arange(14, dtype=np.int32)
+    core._view_create(task.model, *sizes, order, *rest)
+    for wrong in (order[:5], order[::-1].copy()):
+        with pytest.raises(ValueError, match=r"^view: "):
+            core._view_create(task.model, *sizes, wrong, *rest)
+    for k, value in ((0, 99), (2, ints + 99), (3, ints + 3), (4, ints + 99)):
+        with pytest.raises(ValueError, match=r"^view: "):
+            core._view_create(
+                task.model, *(value if i == k else x for i, x in enumerate(sizes)), order, *rest
+            )
 
 
 def test_wrong_arguments_are_named() -> None:

@@ -222,6 +222,10 @@ PyObject *pair_distances_function(PyObject *module, PyObject *const *args, Py_ss
                                   PyObject *kwnames);
 extern const char body_poses_doc[];
 PyObject *body_poses_function(PyObject *module, PyObject *args);
+extern const char view_create_doc[];
+extern const char observe_doc[];
+PyObject *view_create_function(PyObject *module, PyObject *args);
+PyObject *observe_function(PyObject *module, PyObject *args);
 extern const char parameter_fault_doc[];
 PyObject *parameter_fault(PyObject *module, PyObject *args);
 PyObject *batch_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,

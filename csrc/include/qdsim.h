@@ -1142,6 +1142,63 @@ qd_status qd_body_poses_batch(qd_thread_pool *pool, int thread_count, qd_batch *
                               int64_t sample_count, const double *q, ptrdiff_t q_stride,
                               double *pos, double *rot, int32_t *status);
 
+/* What a policy is told that moves a body to a goal, as numbers of about one. In this order: the
+ * goal from the body in the body's axes, over length (3); its direction (3); log(1 + distance /
+ * position_tolerance) and the same of the angle; the goal's rotation from the body's, the first two
+ * columns (6). With the world: the body's place over length (3), its rotation (6) and the goal's
+ * place from the body's over length (3), in world axes. The tips' places from the body over length,
+ * (3) each, all in the body's axes, then all in the world's; joints from the middle over half of
+ * their ranges; more_count numbers of the caller's own. */
+typedef struct qd_view {
+  int body;
+  int coordinate_count;
+  const int32_t *coordinate; /* (coordinate_count) of the body: indices of a tangent vector */
+  const int32_t *turns; /* of each: 0 shifts, m; 1 turns, rad; 2 turns, whole turns uncounted */
+  int with_world;
+  int tip_count;
+  const int32_t *tip; /* (tip_count) bodies */
+  int joint_count;
+  const int32_t *joint;        /* (joint_count) indices in q */
+  const double *middle, *half; /* (joint_count) */
+  int more_count;
+  const int32_t *column; /* (qd_view_size) of each number its column, or -1: left out */
+  int column_count;
+  double length, position_tolerance, rotation_tolerance; /* m, m, rad; > 0 */
+  double reach;                                          /* weight of the tips' distance */
+  double home[3];                                        /* a place, m */
+} qd_view;
+
+/* Numbers of all kinds, those left out included. */
+int qd_view_size(const qd_view *view);
+
+/* What an observation is judged by: distance (m) and angle (rad) from the goal; the larger of both
+ * over their tolerances, <= 1 where the goal is reached; with e the root of distance^2 + (length
+ * angle)^2 the potential -e / length - log(1 + e / position_tolerance) - reach max(0, f - 1.2), f
+ * the tips' mean distance from the body over length; the body's distance from home, m. */
+enum {
+  QD_VIEW_SHIFT,
+  QD_VIEW_TURN,
+  QD_VIEW_OFF,
+  QD_VIEW_POTENTIAL,
+  QD_VIEW_AWAY,
+  QD_VIEW_MEASURES
+};
+
+/* Rows; strides in doubles. */
+typedef struct qd_view_input {
+  int64_t sample_count;
+  const double *q, *goal; /* (nq), the goal normalised */
+  const double *pose;     /* (12) the body's at the goal: place and rotation matrix */
+  const double *more;     /* (more_count) */
+  ptrdiff_t q_stride, goal_stride, pose_stride, more_stride;
+} qd_view_input;
+
+/* observation (sample_count, column_count) and measure (sample_count, QD_VIEW_MEASURES) of many
+ * configurations, NaN where the status, that of qd_normalize, is not QD_OK. */
+qd_status qd_observe_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,
+                           const qd_view *view, const qd_view_input *input, double *observation,
+                           double *measure, int32_t *status);
+
 /* qd_pair_distances of many configurations: sample i at q + i * q_stride (doubles), its row of
  * distance (sample_count, pair_count) NaN where its status is not QD_OK. */
 qd_status qd_pair_distances_batch(qd_thread_pool *pool, int thread_count, qd_batch *batch,

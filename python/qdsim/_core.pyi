@@ -378,6 +378,35 @@ def _rollout_derivative(
     rows: tuple[_Vector | None, ...],
 ) -> dict[str, Any]: ...
 def _body_poses(model: Model, q: _Vector, threads: int, /) -> dict[str, npt.NDArray[Any]]: ...
+def _view_create(
+    model: Model,
+    body: int,
+    home: npt.ArrayLike,
+    coordinate: npt.ArrayLike,
+    turns: npt.ArrayLike,
+    tip: npt.ArrayLike,
+    joint: npt.ArrayLike,
+    column: npt.ArrayLike,
+    half: npt.ArrayLike,
+    middle: npt.ArrayLike,
+    with_world: bool,
+    more_count: int,
+    length: float,
+    position_tolerance: float,
+    rotation_tolerance: float,
+    reach: float,
+    /,
+) -> object: ...
+def _observe(
+    model: Model,
+    view: object,
+    q: _Vector,
+    goal: _Vector,
+    pose: _Vector,
+    more: _Vector,
+    threads: int,
+    /,
+) -> tuple[_Vector, _Vector]: ...
 def _field_create(
     kind: int,
     vertices: npt.ArrayLike,

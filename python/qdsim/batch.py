@@ -461,7 +461,49 @@ def feedback_rollout(
         Configurations (samples, T + 1, nq), commands (samples, T, nu), NaN from a failed step on, and
         which samples (samples,) had none.
     """
-    found = _core._rollout(
+    found = _rolled(
+        model, q0, u, options, None, dict(zip(_FEEDBACK, feedback)), thread_count(threads)
+    )
+    return found["q"], found["commands"], found["status"] == _OK
+
+
+def checked_rollout(
+    model: _core.Model,
+    q0: _Vector,
+    u: _Vector,
+    options: _core._OptionsLike | _core.StepOptions | None,
+    parameters: Mapping[str, npt.ArrayLike] | None,
+    *,
+    threads: int,
+) -> tuple[_Vector, npt.NDArray[np.bool_]]:
+    """`rollout` of what is known to be right: for many short calls, of which checks would be a large part.
+
+    Args:
+        model, options: As in `step_batch`.
+        threads: How many.
+        q0: First configurations (samples, nq), finite doubles with unit quaternions.
+        u: Commands (samples, T, nu), finite doubles.
+        parameters: (samples, ...) each, which `check_parameters` has seen.
+
+    Returns:
+        Last configurations (samples, nq), and which samples (samples,) had no failed step; the others stay where it
+        failed.
+    """
+    own = parameter_rows(parameters_of(model, parameters)) if parameters else None
+    found = _rolled(model, q0, u, options, own, None, threads)
+    return found["q"][:, -1], found["status"] == _OK
+
+
+def _rolled(
+    model: _core.Model,
+    q0: _Vector,
+    u: _Vector,
+    options: _core._OptionsLike | _core.StepOptions | None,
+    parameters: tuple[_Vector | None, ...] | None,
+    feedback: dict[str, _Vector] | None,
+    threads: int,
+) -> Any:
+    return _core._rollout(
         model,
         options,
         q=q0,
@@ -470,14 +512,13 @@ def feedback_rollout(
         tau=None,
         wrench=None,
         mocap=None,
-        parameters=None,
+        parameters=parameters,
         out=None,
-        threads=thread_count(threads),
+        threads=threads,
         warm_start=False,
         start=None,
-        feedback=dict(zip(_FEEDBACK, feedback)),
+        feedback=feedback,
     )
-    return found["q"], found["commands"], found["status"] == _OK
 
 
 # ---------------------------------------------------------------- results

@@ -443,7 +443,10 @@ class Model(_core.Model):
         parts. Actuators of tendons pull with what comes nearest to holding the joints that have no other.
         ``joints_without_command`` names the joints whose actuators no command moves; theirs is 0.
         """
-        array = _finite("q", q, self.nq)
+        return self._command_at(_finite("q", q, self.nq))
+
+    def _command_at(self, array: FloatArray) -> FloatArray:
+        """The same, unchecked."""
         if self._plain_commands:
             return np.asarray(array[..., self.actuated_q] * self.actuator_gear)
         rows = array.reshape(-1, self.nq)

@@ -52,7 +52,7 @@ class Greedy:
         players = rules.draw(seeds, np.zeros(len(seeds), np.uint64))
 
         def act(k: int, rows: NDArray[np.intp]) -> Array:
-            goals = Goals(players.goals.q[rows], players.goals.pos[rows], players.goals.rot[rows])
+            goals = players.goals[rows]
             own = {name: values[rows] for name, values in players.parameters.items()}
             numbers = uniforms(
                 seeds[rows] ^ _KEY,
@@ -70,8 +70,11 @@ class Greedy:
         own = {name: np.repeat(values, count, axis=0) for name, values in parameters.items()}
         action = trials.reshape(len(q) * count, -1)
         moved = self.rules.moves(np.repeat(q, count, axis=0), action, own)
-        shift, turn = self.rules.viewer.errors(moved.q, np.repeat(goals.q, count, axis=0))
-        cost = np.sqrt(shift**2 + (task.length * turn) ** 2)
+        every = np.repeat(np.arange(len(q)), count)
+        look = self.rules.viewer.look(
+            moved.q, goals[every], np.zeros((len(every), self.rules.viewer.more))
+        )
+        cost = np.sqrt(look.shift**2 + (task.length * look.turn) ** 2)
         cost[moved.failed | moved.refused] = np.inf
         best = cost.reshape(len(q), count).argmin(axis=1)
         return np.asarray(trials[np.arange(len(q)), best])

@@ -147,14 +147,14 @@ def _run(
     task = rules.task
     players = rules.draw(np.array([seed], np.uint64), np.zeros(1, np.uint64))
     plant.reset(players.q[0])
-    shift, turn = rules.viewer.errors(players.q, players.goals.q)
     for k in range(rules.horizon):
         players.q = _normalized(task, plant.q)[None]
-        shift, turn = rules.viewer.errors(players.q, players.goals.q)
+        players.command = task.model.command_from(players.q)
+        look = rules.look(players)
+        shift, turn = look.shift, look.turn
         if shift[0] <= task.position_tolerance and turn[0] <= task.rotation_tolerance:
             return True, k, float(shift[0]), float(turn[0])
-        players.command = task.model.command_from(players.q)
-        action = np.asarray(policy(rules.observe(players)))
+        action = np.asarray(policy(look.seen))
         if k >= _STUCK:
             action = action + noise * rng.standard_normal(action.shape)
         players.action = np.clip(action, -1.0, 1.0)

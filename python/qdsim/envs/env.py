@@ -52,7 +52,7 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
             self._seed[:], self._episode[:] = seed, 0
         self._players = self.rules.draw(self._seed, self._episode)
         self._episode += np.uint64(1)
-        return self.rules.observe(self._players)[0], {}
+        return self._players.seen[0].copy(), {}
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Acts; `info` has success, failed, lost, refused, and the errors shift (m) and turn (rad)."""
@@ -62,7 +62,7 @@ class TaskEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is not looked i
         ended = self.rules.play(self._players, given[None])
         info = {name: values[0].item() for name, values in ended.info().items()}
         return (
-            self.rules.observe(self._players)[0],
+            self._players.seen[0].copy(),
             float(ended.reward[0]),
             bool(ended.terminated[0]),
             bool(ended.truncated[0]),

@@ -3,49 +3,77 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qdsim import _core
 from qdsim.array_type import Array
 from qdsim.batch_queries import body_poses
 from qdsim.planning.task.robot import joint_limits, robot_bodies
 from qdsim.planning.task.task import Task
 
-__all__ = ["Goals", "Poses", "Viewer"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Poses:
-    """Of all bodies of many configurations: places (n, bodies, 3) and rotations (n, bodies, 3, 3)."""
-
-    pos: Array
-    rot: Array
+__all__ = ["Goals", "Look", "Viewer"]
 
 
 @dataclasses.dataclass
 class Goals:
-    """Configurations (n, nq) and the object's place (n, 3) and rotation (n, 3, 3) there."""
+    """Configurations (n, nq), and the object's place and rotation matrix (n, 12) there."""
 
     q: Array
-    pos: Array
-    rot: Array
+    pose: Array
 
     def put(self, rows: NDArray[np.intp], other: Goals) -> None:
         """Other goals in place of these rows."""
-        self.q[rows], self.pos[rows], self.rot[rows] = other.q, other.pos, other.rot
+        self.q[rows], self.pose[rows] = other.q, other.pose
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> Goals:
+        return Goals(self.q[rows], self.pose[rows])
+
+
+class Look(NamedTuple):
+    """What is seen (n, columns), and what it is judged by, (n,) each: distance (m) and angle (rad) from the goal, the
+    larger of both over their tolerances, the potential that rewards are changes of, and how far the object is from the
+    task's start, m.
+    """
+
+    seen: Array
+    shift: Array
+    turn: Array
+    off: Array
+    potential: Array
+    away: Array
 
 
 class Viewer:
-    """Observations of a task's configurations.
+    """Observations of a task's configurations, made by the core (`qd_view` in qdsim.h).
+
+    Args:
+        task: the task.
+        with_world: also where in the world the object and its goal are.
+        with_robot: also where the robot is, and what it was told.
+        more: numbers of what it was told: commands and last action.
+        reach: weight of the robot's distance in the potential.
+        threads: of the core.
 
     Attributes:
         names: of the columns, once it is known which change.
     """
 
-    def __init__(self, task: Task, with_world: bool, with_robot: bool, threads: int) -> None:
+    def __init__(
+        self,
+        task: Task,
+        *,
+        with_world: bool,
+        with_robot: bool,
+        more: int,
+        reach: float,
+        threads: int,
+    ) -> None:
         self.task, self.threads = task, threads
         self.with_world, self.with_robot = with_world, with_robot
+        self.more, self.reach = more if with_robot else 0, reach
         model = task.model
         self.body = model.body_names.index(task.object)
         robot = robot_bodies(model)
@@ -57,79 +85,59 @@ class Viewer:
         self.bounded = np.flatnonzero(np.isfinite(lower) & np.isfinite(upper))
         self.middle = 0.5 * (lower[self.bounded] + upper[self.bounded])
         self.half = 0.5 * (upper[self.bounded] - lower[self.bounded])
-        self.whole_turns = _whole_turns(task)
-        self._columns: NDArray[np.intp] | None = None
-        self.names: tuple[str, ...] = ()
+        self._names = self._all_names()
+        self._view = self._made(np.arange(len(self._names)))
+        self.names = self._names
 
-    def poses(self, q: Array) -> Poses:
-        """Of configurations (n, nq)."""
-        return Poses(*body_poses(self.task.model, q, threads=self.threads))
+    def _made(self, columns: NDArray[np.intp]) -> object:
+        """A view of the core with some of the columns, ascending."""
+        task, model, space = self.task, self.task.model, self.task.space
+        place = np.full(len(self._names), -1, np.int32)
+        place[columns] = np.arange(len(columns))
+        turns = space.rotation.astype(np.int32)
+        turns[_whole_turns(task)] = 2
+        shown = np.arange(len(self.bounded) if self.with_robot else 0)
+        return _core._view_create(
+            model,
+            self.body,
+            body_poses(model, task.start, threads=1)[0][self.body],
+            space.v.astype(np.int32),
+            turns,
+            np.array(self.tips if self.with_robot else [], np.int32),
+            model.actuated_q[self.bounded[shown]].astype(np.int32),
+            place,
+            self.half[shown],
+            self.middle[shown],
+            self.with_world,
+            self.more,
+            task.length,
+            task.position_tolerance,
+            task.rotation_tolerance,
+            self.reach if self.with_robot else 0.0,
+        )
 
     def goals(self, q: Array) -> Goals:
         """The object in goals (n, nq)."""
-        poses = self.poses(q)
-        return Goals(q, poses.pos[:, self.body].copy(), poses.rot[:, self.body].copy())
+        pos, rot = body_poses(self.task.model, q, threads=self.threads)
+        pose = np.concatenate((pos[:, self.body], rot[:, self.body].reshape(-1, 9)), axis=1)
+        return Goals(q, pose)
 
-    def errors(self, q: Array, goal: Array) -> tuple[Array, Array]:
-        """Distance (n,), m, and angle (n,), rad, of the object from goals (n, nq).
+    def look(self, q: Array, goals: Goals, told: Array) -> Look:
+        """At configurations (n, nq), and what the robot was told (n, more)."""
+        if not self.more:
+            told = np.empty((len(q), 0))
+        seen, judged = _core._observe(
+            self.task.model, self._view, q, goals.q, goals.pose, told, self.threads
+        )
+        return Look(seen, *judged.T)
 
-        Whole turns of a hinge without limits do not count: a pose is where the object is, not how it came there.
-        """
-        space = self.task.space
-        e = space.difference(goal.T, q.T)
-        turns = e[self.whole_turns]
-        e[self.whole_turns] = turns - 2.0 * np.pi * np.round(turns / (2.0 * np.pi))
-        shift = np.sqrt(np.sum(e[~space.rotation] ** 2, axis=0))
-        return shift, np.sqrt(np.sum(e[space.rotation] ** 2, axis=0))
-
-    def keep_what_changes(self, q: Array, goal: Array, command: Array, action: Array) -> None:
+    def keep_what_changes(self, q: Array, goals: Goals, told: Array) -> None:
         """Drop columns that are the same for all of many samples (n, ...): in a plane, what leaves it."""
-        all_columns = self._all(q, self.goals(goal), command, action)
-        self._columns = np.flatnonzero(np.ptp(all_columns, axis=0) > 1e-9)
-        names = self._all_names(action.shape[1])
-        self.names = tuple(names[i] for i in self._columns)
+        columns = np.flatnonzero(np.ptp(self.look(q, goals, told).seen, axis=0) > 1e-9)
+        self._view = self._made(columns)
+        self.names = tuple(self._names[i] for i in columns)
 
-    def observe(self, q: Array, goals: Goals, command: Array, action: Array) -> Array:
-        """(n, columns): configurations (n, nq), goals, commands (n, nu) and last actions (n, k)."""
-        found = self._all(q, goals, command, action)
-        return found if self._columns is None else np.ascontiguousarray(found[:, self._columns])
-
-    def _all(self, q: Array, goals: Goals, command: Array, action: Array) -> Array:
-        task, poses = self.task, self.poses(q)
-        pos, rot = poses.pos[:, self.body], poses.rot[:, self.body]
-        back = np.swapaxes(rot, 1, 2)
-        away = np.matmul(back, (goals.pos - pos)[:, :, None])[:, :, 0]
-        distance = np.sqrt(np.sum(away * away, axis=1, keepdims=True))
-        relative = np.matmul(back, goals.rot)
-        shift, turn = self.errors(q, goals.q)
-        parts = [
-            away / task.length,
-            away / np.maximum(distance, 1e-12),
-            np.log1p(shift / task.position_tolerance)[:, None],
-            np.log1p(turn / task.rotation_tolerance)[:, None],
-            relative[:, :, :2].reshape(-1, 6),
-        ]
-        if self.with_world:
-            parts += [
-                pos / task.length,
-                rot[:, :, :2].reshape(-1, 6),
-                (goals.pos - pos) / task.length,
-            ]
-        if self.with_robot:
-            tips = poses.pos[:, self.tips] - pos[:, None]
-            near = np.matmul(tips, rot)
-            joints = q[:, task.model.actuated_q]
-            here = task.model.command_from(q)
-            parts += [
-                near.reshape(len(q), -1) / task.length,
-                tips.reshape(len(q), -1) / task.length,
-                (joints[:, self.bounded] - self.middle) / self.half,
-                command - here,
-                action,
-            ]
-        return np.concatenate(parts, axis=1)
-
-    def _all_names(self, action_size: int) -> tuple[str, ...]:
+    def _all_names(self) -> tuple[str, ...]:
         def axes(name: str) -> list[str]:
             return [f"{name} {axis}" for axis in "xyz"]
 
@@ -157,7 +165,7 @@ class Viewer:
                 *(name for tip in tips for name in axes(f"{tip} in the world, lengths")),
                 *(f"joint of {model.actuator_names[i]}, of its range" for i in self.bounded),
                 *(f"command of {name}, past the joint" for name in model.actuator_names),
-                *(f"last action {k}" for k in range(action_size)),
+                *(f"last action {k}" for k in range(self.more - model.nu)),
             ]
         return tuple(names)
 

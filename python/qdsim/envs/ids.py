@@ -20,7 +20,7 @@ IDS: dict[str, tuple[str, str, Literal["push", "command"], Literal["random", "ta
     "qdsim/PlanarHand-v0": ("planar_hand", "half_turn", "push", "random"),
     "qdsim/PlanarHandCommand-v0": ("planar_hand", "half_turn", "command", "random"),
     "qdsim/PlanarHandPublished-v0": ("planar_hand", "half_turn", "push", "task"),
-    "qdsim/AllegroBall-v0": ("allegro_sphere", "half_turn", "push", "random"),
+    "qdsim/AllegroBall-v0": ("allegro_sphere", "either_way", "push", "random"),
     "qdsim/AllegroBallPublished-v0": ("allegro_sphere", "half_turn", "push", "task"),
     "qdsim/AllegroPen-v0": ("allegro_pen", "place", "push", "random"),
     "qdsim/AllegroPlate-v0": ("allegro_plate", "pick_up", "push", "random"),

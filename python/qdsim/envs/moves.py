@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.array_type import Array
-from qdsim.batch import rollout
+from qdsim.batch import checked_rollout
 from qdsim.envs.options import EnvOptions
+from qdsim.model import Model
 from qdsim.planning.grasps.samplers import placed, strokes
 from qdsim.planning.task.task import Task
 
-__all__ = ["Commands", "Moved", "Moves", "moves_of"]
+__all__ = ["Commands", "Moved", "Moves", "holding", "moves_of"]
 
 _STEP = 0.2
 
@@ -55,6 +56,11 @@ def moves_of(task: Task, options: EnvOptions) -> Moves:
     return _Pushes(task, options) if options.action == "push" else Commands(task, options)
 
 
+def holding(model: Model, q: Array) -> Array:
+    """`Model.command_from` (n, nu) of configurations (n, nq) that are known to be right: its checks cost more than it."""
+    return model._command_at(q)
+
+
 def _scale(task: Task, options: EnvOptions) -> float:
     if options.scale is not None:
         return options.scale
@@ -74,20 +80,16 @@ class Commands:
 
     def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved:
         task = self.task
-        u = task.model.command_from(q) + self.scale * action
-        u = np.clip(u, *task.command_bounds)
-        course = np.broadcast_to(u[:, None], (len(q), self.steps, self.size))
-        found = rollout(
-            task.model,
-            q,
-            course,
-            task.options,
-            threads=self.options.threads,
-            errors="mark",
-            parameters=parameters,
+        lower, upper = task.command_bounds
+        u = holding(task.model, q) + self.scale * action
+        u = np.minimum(np.maximum(u, lower), upper)
+        course = u[:, None]
+        if self.steps > 1:
+            course = np.repeat(course, self.steps, axis=1)
+        after, ok = checked_rollout(
+            task.model, q, course, task.options, parameters, threads=self.options.threads
         )
-        none = np.zeros(len(q), dtype=bool)
-        return Moved(found.q[:, -1], u, ~found.ok, none, q)
+        return Moved(after, u, ~ok, np.zeros(len(q), dtype=bool), q)
 
     def meaning(self, q: Array, u: Array) -> Array:
         """The actions (n, nu) that mean commands u (n, nu) at q (n, nq), or come nearest to them."""
@@ -129,16 +131,9 @@ class _Pushes:
         rows = np.flatnonzero(good)
         if len(rows):
             own = {name: values[rows] for name, values in parameters.items()}
-            found = rollout(
-                task.model,
-                begin[rows],
-                u[rows],
-                task.options,
-                threads=self.options.threads,
-                errors="mark",
-                parameters=own,
+            after[rows], ok = checked_rollout(
+                task.model, begin[rows], u[rows], task.options, own, threads=self.options.threads
             )
-            after[rows] = found.q[:, -1]
-            failed[rows] = ~found.ok
+            failed[rows] = ~ok
         command = np.where(good[:, None], u[:, -1], task.model.command_from(q))
         return Moved(after, command, failed, ~good, np.where(good[:, None], begin, q))

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from qdsim.arguments import instance
 from qdsim.array_type import Array
-from qdsim.envs.features import Goals, Viewer
-from qdsim.envs.moves import Moved, moves_of
+from qdsim.batch_in import check_parameters, parameters_of
+from qdsim.envs.features import Goals, Look, Viewer
+from qdsim.envs.moves import Moved, holding, moves_of
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.streams import uniforms
 from qdsim.planning.task.task import Task
@@ -32,12 +33,13 @@ class Players:
     action: Array
     actions_done: NDArray[np.int64]
     potential: Array
+    seen: Array
     parameters: dict[str, Array]
 
     def put(self, rows: NDArray[np.intp], other: Players) -> None:
         """Other players in place of these rows."""
         self.goals.put(rows, other.goals)
-        for name in ("q", "command", "action", "actions_done", "potential"):
+        for name in ("q", "command", "action", "actions_done", "potential", "seen"):
             getattr(self, name)[rows] = getattr(other, name)
         for name, values in other.parameters.items():
             self.parameters[name][rows] = values
@@ -74,23 +76,28 @@ class Rules:
         self.task = instance("task", task, Task)
         self.options = instance("options", options, EnvOptions)
         self.moves = moves_of(task, options)
-        self.viewer = Viewer(
-            task, self.moves.in_world, options.action == "command", options.threads
-        )
         self.action_size = self.moves.size
+        self.viewer = Viewer(
+            task,
+            with_world=self.moves.in_world,
+            with_robot=options.action == "command",
+            more=task.model.nu + self.action_size,
+            reach=options.reach,
+            threads=options.threads,
+        )
         self.horizon = options.horizon or (40 if options.action == "push" else 64)
         box = (task.upper - task.lower)[~task.space.rotation]
         reach = float(np.linalg.norm(box)) + 4.0 * task.length
         self.lost = reach if options.lost is None else options.lost
-        self._start_pos = self.viewer.poses(task.start[None]).pos[0, self.viewer.body]
         self._pool = self._drawn_pool()
         seeds = np.arange(_LOOKS, dtype=np.uint64)
         looks = self.draw(seeds, np.zeros(_LOOKS, dtype=np.uint64))
         rng = np.random.default_rng(0)
         actions = rng.uniform(-1.0, 1.0, (_LOOKS, self.action_size))
         moved = self.moves(looks.q, actions, looks.parameters)
-        self.viewer.keep_what_changes(moved.q, looks.goals.q, moved.command, actions)
-        self.observation_size = self.observe(looks).shape[1]
+        told = self._told(moved.q, moved.command, actions)
+        self.viewer.keep_what_changes(moved.q, looks.goals, told)
+        self.observation_size = len(self.viewer.names)
 
     # ------------------------------------------------------------ episodes
 
@@ -136,25 +143,40 @@ class Rules:
             factor = low + numbers[:, 3 + size + k] * (high - low)
             values = np.asarray(getattr(model.parameters, name))
             parameters[name] = factor.reshape(-1, *(1,) * values.ndim) * values
+        if parameters:
+            check_parameters(model, parameters_of(model, parameters), (len(q),))
         return self.begin(q, goal, parameters)
 
     def begin(self, q: Array, goal: Array, parameters: dict[str, Array]) -> Players:
         """Players at the beginning of episodes from q (n, nq) to goals (n, nq), with parameters of the model (n, ...)."""
-        players = Players(
+        goals, command = self.viewer.goals(goal), self.task.model.command_from(q)
+        action = np.zeros((len(q), self.action_size))
+        look = self.viewer.look(q, goals, self._told(q, command, action))
+        return Players(
             q=q,
-            goals=self.viewer.goals(goal),
-            command=self.task.model.command_from(q),
-            action=np.zeros((len(q), self.action_size)),
+            goals=goals,
+            command=command,
+            action=action,
             actions_done=np.zeros(len(q), dtype=np.int64),
-            potential=np.zeros(len(q)),
+            potential=look.potential.copy(),
+            seen=look.seen,
             parameters=parameters,
         )
-        players.potential = self._potential(players, *self.viewer.errors(q, goal))
-        return players
 
     def observe(self, players: Players) -> Array:
-        """(n, observation_size)"""
-        return self.viewer.observe(players.q, players.goals, players.command, players.action)
+        """(n, observation_size), also of players that someone has changed."""
+        return self.look(players).seen
+
+    def look(self, players: Players) -> Look:
+        """What players see, and what they are judged by."""
+        told = self._told(players.q, players.command, players.action)
+        return self.viewer.look(players.q, players.goals, told)
+
+    def _told(self, q: Array, command: Array, action: Array) -> Array:
+        """How far commands (n, nu) are past the joints, and actions (n, m)."""
+        if not self.viewer.more:
+            return action
+        return np.concatenate((command - holding(self.task.model, q), action), axis=1)
 
     # ------------------------------------------------------------ actions
 
@@ -164,44 +186,32 @@ class Rules:
         return self._settle(players, action, moved)
 
     def _settle(self, players: Players, action: Array, moved: Moved) -> Ended:
-        task, options = self.task, self.options
+        options = self.options
         players.q, players.command, players.action = moved.q, moved.command, action
         players.actions_done += 1
-        shift, turn = self.viewer.errors(players.q, players.goals.q)
-        success = (shift <= task.position_tolerance) & (turn <= task.rotation_tolerance)
-        pos = self.viewer.poses(players.q).pos[:, self.viewer.body]
-        lost = ~(np.linalg.norm(pos - self._start_pos, axis=1) <= self.lost)
-        success &= ~moved.failed & ~lost
-        potential = self._potential(players, shift, turn)
-        reward = potential - players.potential + options.success * success
+        look = self.look(players)
+        failed = moved.failed
+        lost = ~(look.away <= self.lost)
+        ended = lost | failed
+        success = (look.off <= 1.0) & ~ended
+        reward = look.potential - players.potential + options.success * success
+        reward -= options.failure * ended
         if options.action == "push":
             reward -= options.push_cost
-        reward -= options.failure * (lost | moved.failed)
-        players.potential = potential
-        terminated = success | lost | moved.failed
-        truncated = ~terminated & (players.actions_done >= self.horizon)
+        players.potential, players.seen = look.potential, look.seen
+        terminated = success | ended
+        truncated = (players.actions_done >= self.horizon) & ~terminated
         return Ended(
             reward=reward,
             terminated=terminated,
             truncated=truncated,
             success=success,
-            failed=moved.failed,
+            failed=failed,
             lost=lost,
             refused=moved.refused,
-            shift=shift,
-            turn=turn,
+            shift=look.shift,
+            turn=look.turn,
         )
-
-    def _potential(self, players: Players, shift: Array, turn: Array) -> Array:
-        task = self.task
-        error = np.sqrt(shift**2 + (task.length * turn) ** 2)
-        found = -error / task.length - np.log1p(error / task.position_tolerance)
-        if self.options.action == "command" and self.options.reach > 0.0 and self.viewer.tips:
-            poses = self.viewer.poses(players.q)
-            away = poses.pos[:, self.viewer.tips] - poses.pos[:, [self.viewer.body]]
-            far = np.linalg.norm(away, axis=2).mean(axis=1) / task.length
-            found -= self.options.reach * np.maximum(0.0, far - 1.2)
-        return np.asarray(found)
 
 
 def displaced(task: Task, q: Array, displacement: Array) -> Array:
@@ -227,4 +237,4 @@ def checked(action: Any, shape: tuple[int, ...]) -> Array:
     if not np.isfinite(array).all():
         index = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
         raise ValueError(f"action: element {index} is {array[tuple(index)]}")
-    return np.clip(array.astype(np.float64), -1.0, 1.0)
+    return np.asarray(np.minimum(np.maximum(array, -1.0, dtype=np.float64), 1.0))

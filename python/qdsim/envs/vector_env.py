@@ -80,7 +80,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
                 self._seeds[i], self._episodes[i] = own, 0
         self._begin(np.flatnonzero(mask))
         assert self._players is not None
-        return self.rules.observe(self._players), {}
+        return self._players.seen.copy(), {}
 
     def step(
         self, actions: Any
@@ -106,7 +106,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
             for name in ended.info():
                 infos[f"_{name}"][began] = False
         self._ended = terminated | truncated
-        observations = self.rules.observe(self._players)
+        observations = self._players.seen.copy()
         if self.autoreset_mode is AutoresetMode.SAME_STEP and self._ended.any():
             rows = np.flatnonzero(self._ended)
             final = np.full(self.num_envs, None, dtype=object)
@@ -119,7 +119,7 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
             infos["_final_info"] = self._ended.copy()
             self._begin(rows)
             self._ended[:] = False
-            observations = self.rules.observe(self._players)
+            observations[rows] = self._players.seen[rows]
         return observations, reward, terminated, truncated, infos
 
     def _begin(self, rows: NDArray[np.intp]) -> None:

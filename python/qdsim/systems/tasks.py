@@ -166,11 +166,15 @@ def _allegro_sphere(model: Model, options: Options) -> Tasks:
             planner=RRTOptions(step=0.4, gamma=1e-6),
         )
 
+    quarter = turn("quarter turn of the ball", 2, PI / 2)
     return {
         "half_turn": turn("half turn of the ball", 2, PI),
-        "quarter_turn": turn("quarter turn of the ball", 2, PI / 2),
+        "quarter_turn": quarter,
         "quarter_turn_back": turn("quarter turn of the ball, the other way", 2, -PI / 2),
         "roll": turn("quarter turn of the ball about the fingers' axis", 1, PI / 2),
+        "either_way": quarter.replace(
+            name="turn of the ball, either way", lower=np.append(lower[:5], -PI / 2 - 0.1)
+        ),
     }
 
 
