@@ -207,3 +207,45 @@ def test_the_quasi_dynamic_step_by_its_length():
     wanted = model.difference(ends[0], ends[1]) / 2e-7
     np.testing.assert_allclose(found["h"], wanted, atol=1e-5 * max(1.0, np.abs(wanted).max()))
     np.testing.assert_allclose(d.jvp({"h": 1.0}), found["h"], atol=1e-10)
+
+
+# Violated constraints, limits and tendons, whose recovery is capped; fingers of one tree that touch each other.
+VIOLATED = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+<body name="a" pos="0 0 .75"><joint name="a" axis="0 1 0" damping=".2" armature=".01"/><geom type="capsule" size=".05 .2" pos="0 0 -.2"/>
+ <body name="b" pos="0 0 -.45"><joint name="b" axis="0 1 .3" range="-.2 .2" limited="true"/><geom type="capsule" size=".05 .1" pos="0 0 -.1"/></body>
+ <body pos=".3 0 0"><joint name="c" type="slide" axis="1 0 0"/><geom size=".05"/></body></body>
+<body name="d" pos=".3 .3 .04"><freejoint/><geom type="box" size=".05 .05 .05"/></body>
+<body name="e" pos="1 0 .5"><joint name="e" type="ball"/><geom type="box" size=".1 .1 .05" pos=".1 0 .1"/></body>
+<body name="f" pos="1 .4 .5"><freejoint/><geom type="box" size=".1 .1 .05"/></body></worldbody>
+<tendon><fixed name="t" limited="true" range="-.05 .05"><joint joint="a" coef="1"/><joint joint="c" coef="2"/></fixed></tendon>
+<equality><joint joint1="a" joint2="b" polycoef=".02 .8 .3 0 0"/><connect body1="e" body2="f" anchor="0 .2 0"/></equality>
+<actuator><position joint="a" kp="50" kv="1"/><position tendon="t" kp="20"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    "source", [TREES, CONTACTS, VIOLATED], ids=["trees", "contacts", "violated"]
+)
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_one_sweep_is_what_pullbacks_are(source, kind):
+    rng, options = np.random.default_rng(11), DynamicOptions(**OPTIONS[kind])
+    compared = 0
+    for model, (q, v, u, tau, wrench) in states(source, rng, 4):
+        names = model.joint_names if source is not CONTACTS else ("e",)
+        held = options.replace(held=tuple(name for name in names if name)[-1:] * (compared % 2))
+        forces = {"tau": tau, "wrench": wrench}
+        try:
+            d = differentiate_dynamic(model, q, v, u, held, **forces)
+        except qdsim.SolverError:
+            continue
+        compared += 1
+        lin = linearize_dynamic(model, q, v, u, held, **forces)
+        for found, expected in zip((lin.of_q, lin.of_v), d.jacobians(("q", "v", "u")), strict=True):
+            for name, matrix in expected.items():
+                scale = max(1.0, np.abs(matrix).max(initial=0.0))
+                np.testing.assert_allclose(found[name], matrix, atol=1e-10 * scale, err_msg=name)
+        some = linearize_dynamic(model, q, v, u, held, wrt=("v",), **forces)
+        assert list(some.of_q) == ["v"]
+        np.testing.assert_allclose(
+            some.of_v["v"], lin.of_v["v"], atol=1e-9 * max(1, abs(lin.A).max())
+        )
+    assert compared > 0

@@ -206,6 +206,9 @@ PyObject *linearization_restore(PyObject *module, PyObject *args);
 
 extern PyType_Spec differential_type_spec;
 extern const char differential_doc[];
+extern const char linearize_dynamic_doc[];
+PyObject *linearize_dynamic_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                     PyObject *kwnames);
 PyObject *differential_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                 PyObject *kwnames);
 /* Index of a qd_argument of this name, or -1. */

@@ -16,6 +16,39 @@ int argument_find(PyObject *name) {
   return -1;
 }
 
+static int wrt_bit(PyObject *item) {
+  int argument = argument_find(item);
+  if (argument >= 0) {
+    return 1 << argument;
+  }
+  PyErr_Format(
+      PyExc_ValueError,
+      "wrt: expected 'q', 'u', 'tau', 'wrench', 'mocap' or a name in model.parameters, got %R",
+      item);
+  return -1;
+}
+
+int wrt_read(PyObject *argument, int by_default) {
+  if (!argument) {
+    return by_default;
+  }
+  PyObject *items = PySequence_Tuple(argument);
+  if (!items) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+      PyErr_Format(PyExc_TypeError, "wrt: expected names such as 'q' and 'u', got %s",
+                   Py_TYPE(argument)->tp_name);
+    }
+    return -1;
+  }
+  int wrt = 0;
+  for (Py_ssize_t i = 0; wrt >= 0 && i < PyTuple_GET_SIZE(items); i++) {
+    int bit = wrt_bit(PyTuple_GET_ITEM(items, i));
+    wrt = bit < 0 ? -1 : wrt | bit;
+  }
+  Py_DECREF(items);
+  return wrt;
+}
+
 /* The shape of an argument into dims[3]; returns its length. */
 static int argument_shape(const qd_model *model, int argument, npy_intp *dims) {
   npy_intp size = qd_argument_size(model, argument);
@@ -104,6 +137,103 @@ int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMEN
     arrays_release(arrays);
   }
   return bad ? -1 : 0;
+}
+
+PyObject *derivatives_create(PyObject *arrays[QD_ARGUMENT_COUNT]) {
+  PyObject *out = PyDict_New();
+  for (int i = 0; out && i < QD_ARGUMENT_COUNT; i++) {
+    if (arrays[i] != Py_None && PyDict_SetItemString(out, qd_argument_name(i), arrays[i]) < 0) {
+      Py_CLEAR(out);
+    }
+  }
+  return out;
+}
+
+/* ---------------------------------------------------------------- the second-order step */
+
+const char linearize_dynamic_doc[] =
+    "_linearize_dynamic($module, /, model, q, v, u, options=None, *, tau=None, wrench=None, "
+    "mocap=None, wrt=('q', 'v', 'u'), warm_start=None)\n--\n\n"
+    "(step, of_q, of_v); see qdsim.linearize_dynamic.";
+
+#define BY_ONE_SWEEP (1 << QD_BY_Q | 1 << QD_BY_V | 1 << QD_BY_U)
+
+static qd_status both_jacobians(step_call *call, int wanted, double *of_q[QD_ARGUMENT_COUNT],
+                                double *of_v[QD_ARGUMENT_COUNT]) {
+  if (!(wanted & ~BY_ONE_SWEEP)) {
+    return step_call_linearize_dynamic(call, of_q, of_v);
+  }
+  const qd_status status = step_call_differentiate(call);
+  if (status == QD_OK) {
+    qd_jacobians(call->model->model, call->entry->workspace, &call->settings, &call->input,
+                 &call->result, of_q, of_v);
+  }
+  return status;
+}
+
+/* A read-only mapping from names to arrays, which are checked and frozen. */
+static PyObject *mapping_create(const step_call *call, PyObject *arrays[QD_ARGUMENT_COUNT]) {
+  for (int i = 0; i < QD_ARGUMENT_COUNT; i++) {
+    if (arrays[i] == Py_None) {
+      continue;
+    }
+    if (numbers_first_bad(numbers_of(arrays[i]), PyArray_SIZE((PyArrayObject *)arrays[i])) >= 0) {
+      step_call_check(call, QD_NUMERICAL_TROUBLE);
+      return NULL;
+    }
+    array_freeze(arrays[i]);
+  }
+  PyObject *dict = derivatives_create(arrays);
+  PyObject *out = dict ? PyDictProxy_New(dict) : NULL;
+  Py_XDECREF(dict);
+  return out;
+}
+
+static PyObject *linearize_both(step_call *call, int wanted) {
+  PyObject *of_q[QD_ARGUMENT_COUNT], *of_v[QD_ARGUMENT_COUNT], *out = NULL;
+  double *q_numbers[QD_ARGUMENT_COUNT], *v_numbers[QD_ARGUMENT_COUNT];
+  int bad = gradients_create(call, wanted, call->model->nv, of_q, q_numbers) < 0;
+  bad |= gradients_create(call, wanted, call->model->nv, of_v, v_numbers) < 0;
+  if (!bad) {
+    qd_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = both_jacobians(call, wanted, q_numbers, v_numbers);
+    Py_END_ALLOW_THREADS;
+    call->input.start = NULL;
+    bad = step_call_check(call, status) < 0;
+  }
+  if (!bad) {
+    PyObject *by_q = mapping_create(call, of_q), *by_v = by_q ? mapping_create(call, of_v) : NULL;
+    PyObject *step = by_v ? dynamic_step_create(call, 1) : NULL;
+    out = step ? PyTuple_Pack(3, step, by_q, by_v) : NULL;
+    Py_XDECREF(step);
+    Py_XDECREF(by_q);
+    Py_XDECREF(by_v);
+  }
+  arrays_release(of_q);
+  arrays_release(of_v);
+  return out;
+}
+
+PyObject *linearize_dynamic_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
+                                     PyObject *kwnames) {
+  static const char *const names[] = {"model", "q",      "v",     "u",   "options",
+                                      "tau",   "wrench", "mocap", "wrt", "warm_start"};
+  PyObject *in[10];
+  step_call call;
+  if (arguments_parse("linearize_dynamic", names, 10, 5, 4, args, arg_count, kwnames, in) < 0) {
+    return NULL;
+  }
+  const int wanted = wrt_read(in[8], BY_ONE_SWEEP);
+  if (wanted < 0 ||
+      step_call_begin(&call, PyModule_GetState(module), "linearize_dynamic", in[0], in[1], in[2],
+                      in[3], in[4], in[5], in[6], in[7]) < 0 ||
+      step_call_start(&call, in[9]) < 0) {
+    return NULL;
+  }
+  PyObject *out = linearize_both(&call, wanted);
+  step_call_end(&call);
+  return out;
 }
 
 /* ---------------------------------------------------------------- the object */

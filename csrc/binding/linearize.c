@@ -23,39 +23,6 @@ const char linearize_doc[] =
 #define WRT_Q (1 << QD_BY_Q)
 #define WRT_U (1 << QD_BY_U)
 
-static int wrt_bit(PyObject *item) {
-  int argument = argument_find(item);
-  if (argument >= 0) {
-    return 1 << argument;
-  }
-  PyErr_Format(
-      PyExc_ValueError,
-      "wrt: expected 'q', 'u', 'tau', 'wrench', 'mocap' or a name in model.parameters, got %R",
-      item);
-  return -1;
-}
-
-static int wrt_read(PyObject *argument) {
-  if (!argument) {
-    return WRT_Q | WRT_U;
-  }
-  PyObject *items = PySequence_Tuple(argument);
-  if (!items) {
-    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
-      PyErr_Format(PyExc_TypeError, "wrt: expected names such as 'q' and 'u', got %s",
-                   Py_TYPE(argument)->tp_name);
-    }
-    return -1;
-  }
-  int wrt = 0;
-  for (Py_ssize_t i = 0; wrt >= 0 && i < PyTuple_GET_SIZE(items); i++) {
-    int bit = wrt_bit(PyTuple_GET_ITEM(items, i));
-    wrt = bit < 0 ? -1 : wrt | bit;
-  }
-  Py_DECREF(items);
-  return wrt;
-}
-
 /* A new array if the matrix is wanted, else None. */
 static PyObject *matrix_create(int wanted, int rows, int columns) {
   return wanted ? array_new_matrix(rows, columns) : Py_NewRef(Py_None);
@@ -75,16 +42,6 @@ static int matrix_finish(const step_call *call, PyObject *array) {
   }
   array_freeze(array);
   return 0;
-}
-
-static PyObject *derivatives_create(PyObject *arrays[QD_ARGUMENT_COUNT]) {
-  PyObject *out = PyDict_New();
-  for (int i = 0; out && i < QD_ARGUMENT_COUNT; i++) {
-    if (arrays[i] != Py_None && PyDict_SetItemString(out, qd_argument_name(i), arrays[i]) < 0) {
-      Py_CLEAR(out);
-    }
-  }
-  return out;
 }
 
 /* By more than q and u: the rows of all derivatives at once. */
@@ -148,7 +105,7 @@ PyObject *linearize_function(PyObject *module, PyObject *const *args, Py_ssize_t
   if (arguments_parse("linearize", names, 9, 4, 3, args, arg_count, kwnames, in) < 0) {
     return NULL;
   }
-  int wrt = wrt_read(in[7]);
+  int wrt = wrt_read(in[7], WRT_Q | WRT_U);
   if (wrt < 0 ||
       step_call_begin(&call, PyModule_GetState(module), "linearize", in[0], in[1], NULL, in[2],
                       in[3], in[4], in[5], in[6]) < 0 ||

@@ -183,6 +183,7 @@ static PyMethodDef module_methods[] = {
     FAST_FUNCTION("step", step_function, step_doc),
     FAST_FUNCTION("step_dynamic", step_dynamic_function, step_dynamic_doc),
     FAST_FUNCTION("linearize", linearize_function, linearize_doc),
+    FAST_FUNCTION("_linearize_dynamic", linearize_dynamic_function, linearize_dynamic_doc),
     FAST_FUNCTION("_differentiate", differential_function, differential_doc),
     FAST_FUNCTION("_batch", batch_function, batch_doc),
     FAST_FUNCTION("_rollout", rollout_function, rollout_doc),

@@ -107,33 +107,45 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
   return 0;
 }
 
+/* 1 if the workspace was too small and has grown: *status is the attempt's, then that of growing.
+ */
+static int should_repeat(const step_call *call, qd_status *status) {
+  if (*status != QD_OUT_OF_CAPACITY) {
+    return 0;
+  }
+  *status =
+      qd_workspace_reserve(call->model->model, call->entry->workspace, call->result.contact_count);
+  return *status == QD_OK;
+}
+
 qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B) {
   const qd_model *model = call->model->model;
-  workspace_entry *entry = call->entry;
+  qd_workspace *w = call->entry->workspace;
   qd_status status;
   do {
-    if (with_derivative) {
-      status =
-          qd_linearize(model, entry->workspace, &call->settings, &call->input, &call->result, A, B);
-    } else {
-      status = qd_step(model, entry->workspace, &call->settings, &call->input, &call->result);
-    }
-  } while (status == QD_OUT_OF_CAPACITY &&
-           (status = qd_workspace_reserve(model, entry->workspace, call->result.contact_count)) ==
-               QD_OK);
+    status = with_derivative
+                 ? qd_linearize(model, w, &call->settings, &call->input, &call->result, A, B)
+                 : qd_step(model, w, &call->settings, &call->input, &call->result);
+  } while (should_repeat(call, &status));
   return status;
 }
 
 qd_status step_call_differentiate(step_call *call) {
-  const qd_model *model = call->model->model;
-  workspace_entry *entry = call->entry;
   qd_status status;
   do {
-    status =
-        qd_differentiate(model, entry->workspace, &call->settings, &call->input, &call->result);
-  } while (status == QD_OUT_OF_CAPACITY &&
-           (status = qd_workspace_reserve(model, entry->workspace, call->result.contact_count)) ==
-               QD_OK);
+    status = qd_differentiate(call->model->model, call->entry->workspace, &call->settings,
+                              &call->input, &call->result);
+  } while (should_repeat(call, &status));
+  return status;
+}
+
+qd_status step_call_linearize_dynamic(step_call *call, double *const of_q[QD_ARGUMENT_COUNT],
+                                      double *const of_v[QD_ARGUMENT_COUNT]) {
+  qd_status status;
+  do {
+    status = qd_linearize_dynamic(call->model->model, call->entry->workspace, &call->settings,
+                                  &call->input, &call->result, of_q, of_v);
+  } while (should_repeat(call, &status));
   return status;
 }
 

@@ -32,8 +32,10 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
 /* One qd_step, or qd_linearize into A and B (NULL: not wanted); grows the workspace as needed.
  * Needs no GIL. */
 qd_status step_call_run(step_call *call, int with_derivative, double *A, double *B);
-/* The same with qd_differentiate: the step with its factor. */
+/* The same with qd_differentiate: the step with its factor; and with qd_linearize_dynamic. */
 qd_status step_call_differentiate(step_call *call);
+qd_status step_call_linearize_dynamic(step_call *call, double *const of_q[QD_ARGUMENT_COUNT],
+                                      double *const of_v[QD_ARGUMENT_COUNT]);
 /* -1 with an exception unless status is QD_OK and every number that goes out is finite. */
 int step_call_check(const step_call *call, qd_status status);
 solver_info step_call_info(const step_call *call, int with_derivative);
@@ -42,6 +44,10 @@ void step_call_end(step_call *call);
 /* differential.c: new frozen arrays of d q_next by the arguments whose bit is set (nv, *shape),
  * None for the others. -1 with an exception. */
 int step_call_jacobians(step_call *call, int wanted, PyObject *arrays[QD_ARGUMENT_COUNT]);
+/* The same file: a bit for each name, NULL: by_default, -1 with an exception; a new dict of the
+ * arrays that are not None. */
+int wrt_read(PyObject *names, int by_default);
+PyObject *derivatives_create(PyObject *arrays[QD_ARGUMENT_COUNT]);
 /* body_rows.c: reads (mocap_count, 7) or a mapping from names of mocap bodies to (7) into out,
  * normalised; bodies that are not named stand where the model has them. -1 with an exception. */
 int mocap_read(const model_object *model, PyObject *model_argument, PyObject *mocap, double *out);

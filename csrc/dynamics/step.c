@@ -262,8 +262,7 @@ static qd_status solve_programs(const qd_model *model, qd_workspace *w,
   for (int i = 0; (p->softening || p->rounding) && i < p->islands.count; ++i) {
     soften_make_room(p->islands.island + i, p->softening);
   }
-  qd_status status = workspace_place_islands(w, model, kept != NULL, kept != NULL ? kept->q : 0,
-                                             kept != NULL ? kept->u : 0);
+  qd_status status = workspace_place_islands(w, model, kept);
   if (status == QD_OK) {
     problem_assemble(p, model, options, &w->kinematics, &w->inertia, &w->collision, &w->set, input);
     status = solve(model, w, options, kept != NULL, result);

@@ -6,7 +6,7 @@
 
 /* Columns of the derivatives that will be asked for. */
 typedef struct step_columns {
-  int q, u;
+  int q, u, v;
 } step_columns;
 
 /* qd_step, leaving every stage's result in the workspace; kept: also what the derivatives of every

@@ -25,6 +25,9 @@ static void lay_out_sensitivity(sensitivity *s, const qd_model *model, arena *a)
   s->place = arena_ints(a, nv);
   s->actuators = arena_ints(a, (size_t)model->nu);
   s->column_screws = arena_take(a, (nv / 4 + 1) * sizeof *s->column_screws);
+  s->unmoved = arena_take(a, (nv / 4 + 1) * sizeof *s->unmoved);
+  s->unmoved_in_time = arena_take(a, (nv / 4 + 1) * sizeof *s->unmoved_in_time);
+  motion_derivative_lay_out(&s->motion, model, a);
   s->on_a = arena_doubles(a, nv + 4);
   s->on_b = arena_doubles(a, nv + 4);
   s->tiles = arena_ints(a, nv / 4 + 1);
@@ -68,15 +71,17 @@ void workspace_note_fill(qd_workspace *w, const island *one) {
   w->fill_per_tile = 5 * conic_workspace_fill(one->cone_workspace) / (4 * tiles) + 1;
 }
 
+/* Room for columns by q, v and u, and for those that fill up a tile. */
 static void lay_out_matrices(sensitivity *s, const conic_size *size, size_t q_columns,
-                             size_t u_columns, arena *a) {
-  const size_t columns = q_columns + u_columns;
+                             size_t v_columns, size_t u_columns, arena *a) {
+  const size_t wanted = q_columns + v_columns + u_columns, columns = (wanted + 3) / 4 * 4;
   s->D.values = arena_doubles(a, q_columns * q_columns);
+  s->V.values = arena_doubles(a, v_columns * v_columns);
   s->d_stationarity = arena_doubles(a, (size_t)size->variables * columns);
   s->d_slack = arena_doubles(a, (size_t)size->rows * columns);
   s->d_equality = arena_doubles(a, (size_t)size->equalities * columns);
   s->d_x = arena_doubles(a, (size_t)size->variables * columns);
-  const size_t loads = size->variables <= RESPONSE_LIMIT && q_columns > 0 && u_columns > 0
+  const size_t loads = size->variables <= RESPONSE_LIMIT && q_columns > 0 && wanted > q_columns
                            ? ((size_t)size->variables + 3) / 4 * 4
                            : 0;
   s->response_limit = (int)loads;
@@ -123,8 +128,8 @@ static int widest_island(qd_workspace *w, const qd_model *model) {
   return widest;
 }
 
-qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int keep, int q_columns,
-                                  int u_columns) {
+qd_status workspace_place_islands(qd_workspace *w, const qd_model *model,
+                                  const step_columns *kept) {
   const islands *s = &w->problem.islands;
   conic_size size;
   memset(&size, 0, sizeof size);
@@ -133,8 +138,10 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int ke
     size_include(&size, &s->island[i].size);
   }
   size.fill = fill_room(w, size.variables);
-  q_columns = q_columns > 0 ? widest_island(w, model) : 0;
-  const int each = keep && s->count > 1;
+  const int widest = kept != NULL && kept->q > 0 ? widest_island(w, model) : 0;
+  const size_t v_columns = kept != NULL && kept->v > 0 ? (size_t)widest : 0;
+  const size_t u_columns = kept != NULL ? (size_t)kept->u : 0;
+  const int each = kept != NULL && s->count > 1;
   const int serves = !each && w->one != NULL && conic_workspace_serves(w->one, &size);
   for (int pass = serves; pass < 2; ++pass) { /* nothing is written where one workspace serves on */
     arena a = {pass == 0 ? NULL : w->program_block, 0};
@@ -144,7 +151,7 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int ke
       lay_out_one(w, &size, serves, &a);
     }
     problem_lay_out_program(&w->problem, &a);
-    lay_out_matrices(&w->sensitivity, &size, (size_t)q_columns, (size_t)u_columns, &a);
+    lay_out_matrices(&w->sensitivity, &size, (size_t)widest, v_columns, u_columns, &a);
     w->program_needed = a.offset;
     if (a.offset > w->program_bytes) {
       return QD_OUT_OF_CAPACITY;
@@ -183,7 +190,8 @@ static size_t program_bytes_whole(const qd_model *model, const conic_size *size,
   arena a = {NULL, 0};
   arena_take(&a, conic_workspace_size(size));
   problem_lay_out_program(&counting.problem, &a);
-  lay_out_matrices(&counting.sensitivity, size, (size_t)model->nv, (size_t)model->nu, &a);
+  lay_out_matrices(&counting.sensitivity, size, (size_t)model->nv, (size_t)model->nv,
+                   (size_t)model->nu, &a);
   return a.offset;
 }
 

@@ -4,27 +4,33 @@
 
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/problem/problem.h"
+#include "dynamics/step.h"
 #include "dynamics/warm_start.h"
-#include "mechanics/inertia.h"
+#include "mechanics/motion_derivative.h"
 #include "mechanics/pairs/collision.h"
 
-/* Four q columns side by side: their screws and unmoved twists, zero behind the last. */
+/* The screws of four q columns side by side, zero behind the last. */
 typedef struct column_screws {
   double w[3][4], v[3][4];
-  double unmoved_w[3][4], unmoved_v[3][4];
 } column_screws;
 
 /* Scratch of the derivatives. Matrices are of one island at a time: its columns are the DOFs that
- * it depends on, then the actuators of its own. */
+ * it depends on, for q and (of the second-order step) for v, then the actuators of its own. */
 typedef struct sensitivity {
-  int *dofs;                    /* (nv) q columns of the island */
-  int *place;                   /* (nv) column of a DOF */
-  int *actuators;               /* (nu) u columns of the island */
-  int q_count, u_count;         /* columns */
+  int *dofs;            /* (nv) q columns of the island */
+  int *place;           /* (nv) column of a DOF */
+  int *actuators;       /* (nu) u columns of the island */
+  int q_count, v_count; /* columns; by v as many as by q, or none */
+  int u_count;          /* columns */
+  int columns; /* of all matrices; with some that mean nothing, where unit loads are solved for */
   column_screws *column_screws; /* (tiles of q columns) */
+  column_screws *unmoved;       /* (tiles of q columns) twists under delta that they do not move */
+  column_screws *unmoved_in_time; /* the same under v */
   double *on_a, *on_b;       /* (tiles, 4) 1: the column moves that body of the contact at hand */
   int *tiles;                /* those that do */
   dof_matrix D;              /* (q_count, q_count) d stationarity / dq */
+  dof_matrix V;              /* (q_count, q_count) d stationarity / dv */
+  motion_derivative motion;  /* scratch */
   double *d_stationarity;    /* (n, columns) */
   double *d_slack;           /* (row_count, columns) */
   double *d_equality;        /* (equality_count, columns) */
@@ -61,10 +67,9 @@ struct qd_workspace {
 #define RESPONSE_LIMIT 64
 
 /* Memory for the programs of the islands found: one cone workspace that serves them one after the
- * other, or (keep) one for each, which keeps what it found for derivatives by up to u_columns
- * actuators and (q_columns) DOFs. QD_OUT_OF_CAPACITY if it does not fit. */
-qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, int keep, int q_columns,
-                                  int u_columns);
+ * other, or (kept not NULL) one for each, which keeps what it found for derivatives by so many DOFs
+ * and actuators. QD_OUT_OF_CAPACITY if it does not fit. */
+qd_status workspace_place_islands(qd_workspace *w, const qd_model *model, const step_columns *kept);
 
 /* An island's factor did not fit: the next placing makes room. */
 void workspace_note_fill(qd_workspace *w, const island *one);

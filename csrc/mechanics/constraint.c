@@ -139,9 +139,10 @@ void constraint_motion_derivative(double *column, const constraint_state *s, con
   const screw *S = k->dof_screw + j;
   memset(column, 0, (size_t)s->rows * sizeof(double));
   if (s->rows == 1) {
-    column[0] = j == s->dof[0] ? 1.0 : 0.0;
+    column[0] = j == s->dof[0] ? 1.0 : (j == s->dof[1] ? -s->slope : 0.0);
+    constraint_cap_change(s, 0, column);
     if (j == s->dof[1]) {
-      column[0] -= s->slope + s->curvature * m->delta[j];
+      column[0] -= s->curvature * m->delta[j];
     }
     return;
   }
@@ -160,6 +161,7 @@ void constraint_motion_derivative(double *column, const constraint_state *s, con
     vec3_axpy(column, sign, part);
     vec3_cross(part, twist->w, d_anchor);
     vec3_axpy(column, sign, part);
+    constraint_cap_change(s, 0, d_anchor);
     vec3_axpy(column, sign, d_anchor);
     if (s->rows == 6) {
       vec3_axpy(column + 3, sign, behind.w);

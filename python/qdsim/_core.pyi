@@ -311,6 +311,19 @@ class StepDifferential:
     ) -> tuple[tuple[_Vector | None, ...], tuple[_Vector | None, ...]]: ...
     def shape(self, argument: str, /) -> tuple[int, ...]: ...
 
+def _linearize_dynamic(
+    model: Model,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _OptionsLike | StepOptions | None = None,
+    *,
+    tau: npt.ArrayLike | None = None,
+    wrench: _Wrench | None = None,
+    mocap: _Mocap | None = None,
+    wrt: Iterable[str] = ("q", "v", "u"),
+    warm_start: _WarmStart | None = None,
+) -> tuple[DynamicStep, Mapping[str, _Vector], Mapping[str, _Vector]]: ...
 def _differentiate(
     model: Model,
     q: npt.ArrayLike,

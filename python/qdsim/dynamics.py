@@ -384,11 +384,16 @@ def linearize_dynamic(
         TypeError, ValueError: naming the argument.
         SolverError: as `step_dynamic`.
     """
-    names, wanted = wanted_bits(wrt)
-    native = _core._differentiate(
-        model, q, u, options, tau=tau, wrench=wrench, mocap=mocap, warm_start=warm_start, v=v
+    step, of_q, of_v = _core._linearize_dynamic(
+        model,
+        q,
+        v,
+        u,
+        options,
+        tau=tau,
+        wrench=wrench,
+        mocap=mocap,
+        wrt=wrt,
+        warm_start=warm_start,
     )
-    of_q, of_v = native.jacobians(wanted)
-    return DynamicLinearization(
-        native.step, _frozen(by_name(names, of_q, False)), _frozen(by_name(names, of_v, False))
-    )
+    return DynamicLinearization(step, of_q, of_v)

@@ -5,36 +5,57 @@
  * part of them that j does not move, the relative twist of A and B turns by
  *   S_j x (on_b (T_b - P_j) - on_a (T_a - P_j)),
  * since the bracket is linear. Columns of one tile that do not move the contact have on_a = on_b =
- * 0, which makes everything zero. */
+ * 0, which makes everything zero. Offsets of contacts that bounce are those of the normal velocity
+ * under v, of which the same holds. */
 #include "dynamics/derivatives/contact_derivative.h"
 
 #include "dynamics/derivatives/lanes3.h"
 #include "dynamics/problem/contact_dofs.h"
+
+/* How the two bodies of a contact move under delta, or under v. */
+typedef struct contact_twists {
+  const screw *twist_a, *twist_b;
+  const column_screws *unmoved; /* (tiles) */
+  screw relative;               /* twist of B relative to A */
+  double velocity[3];           /* of B relative to A at the contact point */
+} contact_twists;
 
 /* What the contact's rows and wrench need at fixed delta and forces. */
 typedef struct contact_state {
   const qd_contact *contact;
   const contact_block *block;
   contact_point_derivative derivative;
-  const screw *twist_a, *twist_b;
-  screw relative;     /* twist of B relative to A under delta */
-  double velocity[3]; /* of B relative to A at the contact point */
+  contact_twists delta, time;
+  double gap, bounce; /* of the offset: by the distance, by the normal velocity under v */
   double force[3];
   double axis[3]; /* that tangent 1 is made from, */
   double to_axis; /* one over the length of its product with the normal */
 } contact_state;
 
+static void contact_twists_fill(contact_twists *t, const qd_contact *contact,
+                                const twist_field *field, const column_screws *unmoved) {
+  t->twist_a = field->body + contact->body_a;
+  t->twist_b = field->body + contact->body_b;
+  t->unmoved = unmoved;
+  screw_sub(&t->relative, t->twist_b, t->twist_a);
+  screw_point_velocity(t->velocity, &t->relative, contact->pos);
+}
+
 static void contact_state_fill(contact_state *cs, const qd_model *model, const qd_workspace *w,
-                               int index) {
+                               int index, double h) {
   const qd_contact *contact = w->collision.contact + index;
   double y[3];
   cs->contact = contact;
   cs->block = w->problem.block + index;
   contact_derivative_compute(&cs->derivative, &w->collision, index);
-  cs->twist_a = w->point.delta.body + contact->body_a;
-  cs->twist_b = w->point.delta.body + contact->body_b;
-  screw_sub(&cs->relative, cs->twist_b, cs->twist_a);
-  screw_point_velocity(cs->velocity, &cs->relative, contact->pos);
+  contact_twists_fill(&cs->delta, contact, &w->point.delta, w->sensitivity.unmoved);
+  cs->gap = cs->block->offset == OFFSET_GAP ? 1.0 : 0.0;
+  cs->bounce = 0.0;
+  if (cs->block->offset == OFFSET_BOUNCE) {
+    contact_twists_fill(&cs->time, contact, &w->point.motion.velocity,
+                        w->sensitivity.unmoved_in_time);
+    cs->bounce = cs->block->restitution * h;
+  }
   vec3_set(cs->force, 0.0, 0.0, 0.0);
   for (int axis = 0; axis < 3; ++axis) {
     vec3_axpy(cs->force, contact->force[axis], contact->frame + 3 * axis);
@@ -96,17 +117,17 @@ LANES_INLINE void move_contact(four_motions *m, const contact_state *cs, const c
   move_tangents(m->frame, cs);
 }
 
-LANES_INLINE void turn_twists(four_motions *m, const contact_state *cs, const column_screws *tile,
-                              const lanes *on_a, const lanes *on_b) {
+LANES_INLINE void turn_twists(four_motions *m, const contact_twists *t, const column_screws *tile,
+                              const column_screws *unmoved, const lanes *on_a, const lanes *on_b) {
   const lanes either = *on_b - *on_a;
   lanes w[3], v[3], behind_w[3], behind_v[3], part[3];
   for (int i = 0; i < 3; ++i) {
     w[i] = LANES_OF(tile->w[i]);
     v[i] = LANES_OF(tile->v[i]);
-    behind_w[i] = (*on_b * cs->twist_b->w[i] - *on_a * cs->twist_a->w[i]) -
-                  either * LANES_OF(tile->unmoved_w[i]);
-    behind_v[i] = (*on_b * cs->twist_b->v[i] - *on_a * cs->twist_a->v[i]) -
-                  either * LANES_OF(tile->unmoved_v[i]);
+    behind_w[i] =
+        (*on_b * t->twist_b->w[i] - *on_a * t->twist_a->w[i]) - either * LANES_OF(unmoved->w[i]);
+    behind_v[i] =
+        (*on_b * t->twist_b->v[i] - *on_a * t->twist_a->v[i]) - either * LANES_OF(unmoved->v[i]);
   }
   lanes3_cross(m->w, w, behind_w);
   lanes3_cross(m->v, w, behind_v);
@@ -114,28 +135,60 @@ LANES_INLINE void turn_twists(four_motions *m, const contact_state *cs, const co
   lanes3_axpy(m->v, 1.0, part);
 }
 
-/* d (J delta + phi e1) / dq_j per component, in the order of friction.h */
-LANES_INLINE void motion_derivative(lanes d_motion[MOTION_MAX], const contact_state *cs,
-                                    const four_motions *m) {
-  const lanes none = {0.0, 0.0, 0.0, 0.0};
+/* d (J delta) / dq_j per component, in the order of friction.h */
+LANES_INLINE void add_motion_change(lanes d_motion[MOTION_MAX], const contact_state *cs,
+                                    const contact_twists *t, const four_motions *m) {
   lanes velocity[3];
   lanes3_clear(velocity);
-  lanes3_subtract_cross(velocity, m->pos, cs->relative.w);
+  lanes3_subtract_cross(velocity, m->pos, t->relative.w);
   lanes3_add_cross(velocity, m->w, cs->contact->pos);
   lanes3_axpy(velocity, 1.0, m->v);
-  d_motion[0] = m->dist;
-  for (int c = 1; c < MOTION_MAX; ++c) {
-    d_motion[c] = none;
-  }
   for (int axis = 0; axis < 3; ++axis) {
-    const double *t = cs->contact->frame + 3 * axis;
-    lanes3_add_dot(d_motion + axis, cs->velocity, m->frame[axis]);
-    lanes3_add_dot(d_motion + axis, t, velocity);
+    const double *along = cs->contact->frame + 3 * axis;
+    lanes3_add_dot(d_motion + axis, t->velocity, m->frame[axis]);
+    lanes3_add_dot(d_motion + axis, along, velocity);
     if (cs->contact->dim > 3) {
-      lanes3_add_dot(d_motion + 3 + axis, cs->relative.w, m->frame[axis]);
-      lanes3_add_dot(d_motion + 3 + axis, t, m->w);
+      lanes3_add_dot(d_motion + 3 + axis, t->relative.w, m->frame[axis]);
+      lanes3_add_dot(d_motion + 3 + axis, along, m->w);
     }
   }
+}
+
+/* d (J delta + offset e1) / dq_j; what the contact does under v as it moves by q comes in through
+ * m, which is that under delta again behind it. */
+LANES_INLINE void rows_change(lanes d_motion[MOTION_MAX], const contact_state *cs,
+                              const column_screws *tile, int index, const lanes *on_a,
+                              const lanes *on_b, four_motions *m) {
+  const lanes none = {0.0, 0.0, 0.0, 0.0};
+  for (int c = 0; c < MOTION_MAX; ++c) {
+    d_motion[c] = none;
+  }
+  if (cs->bounce > 0.0) {
+    turn_twists(m, &cs->time, tile, cs->time.unmoved + index, on_a, on_b);
+    add_motion_change(d_motion, cs, &cs->time, m);
+    const lanes offset = cs->bounce * d_motion[0];
+    for (int c = 0; c < MOTION_MAX; ++c) {
+      d_motion[c] = none;
+    }
+    d_motion[0] = offset;
+  }
+  turn_twists(m, &cs->delta, tile, cs->delta.unmoved + index, on_a, on_b);
+  add_motion_change(d_motion, cs, &cs->delta, m);
+  d_motion[0] += cs->gap * m->dist;
+}
+
+/* n . velocity of B relative to A under unit rates of four DOFs */
+LANES_INLINE void normal_rates(lanes *out, const contact_state *cs, const column_screws *tile,
+                               const lanes *on_a, const lanes *on_b) {
+  lanes w[3], velocity[3];
+  for (int i = 0; i < 3; ++i) {
+    w[i] = LANES_OF(tile->w[i]);
+    velocity[i] = LANES_OF(tile->v[i]);
+  }
+  lanes3_add_cross(velocity, w, cs->contact->pos);
+  *out = (lanes){0.0, 0.0, 0.0, 0.0};
+  lanes3_add_dot(out, cs->contact->frame, velocity);
+  *out *= *on_b - *on_a;
 }
 
 /* d W / dq_j at fixed contact-frame forces: moment about the world origin, force */
@@ -198,13 +251,18 @@ static void add_tile(const qd_workspace *w, sensitivity *s, const contact_state 
   four_motions m;
   lanes d_motion[MOTION_MAX], moment[3], force[3];
   move_contact(&m, cs, screws, &on_a, &on_b);
-  turn_twists(&m, cs, screws, &on_a, &on_b);
-  motion_derivative(d_motion, cs, &m);
-  for (int r = 0; r < cs->block->rows.count; ++r, d_slack += s->q_count + s->u_count) {
+  rows_change(d_motion, cs, screws, tile, &on_a, &on_b, &m);
+  for (int r = 0; r < cs->block->rows.count; ++r, d_slack += s->columns) {
     const friction_row *row = cs->block->rows.row + r;
     const lanes value = (row->normal * d_motion[0] + row->weight[0] * d_motion[row->component[0]]) +
                         row->weight[1] * d_motion[row->component[1]];
     store(d_slack + column, &value, width);
+    if (cs->bounce > 0.0 && s->v_count > 0) {
+      lanes rate;
+      normal_rates(&rate, cs, screws, &on_a, &on_b);
+      rate *= cs->bounce * row->normal;
+      store(d_slack + s->q_count + column, &rate, width);
+    }
   }
   wrench_derivative(moment, force, cs, &m);
   add_wrench_rows(&s->D, &w->kinematics, moment, force, dofs->a, dofs->a_count, -1.0, column);
@@ -231,13 +289,12 @@ static int mark_path(sensitivity *s, const qd_model *model, int body, double *on
 }
 
 void contact_derivative_add(const qd_model *model, const qd_workspace *w, sensitivity *s,
-                            const island *one, int index) {
+                            const island *one, int index, double h) {
   contact_state cs;
   contact_dofs dofs;
-  contact_state_fill(&cs, model, w, index);
+  contact_state_fill(&cs, model, w, index, h);
   contact_dofs_find(&dofs, model, cs.contact);
-  double *d_slack =
-      s->d_slack + (size_t)(cs.block->row - one->row) * (size_t)(s->q_count + s->u_count);
+  double *d_slack = s->d_slack + (size_t)(cs.block->row - one->row) * (size_t)s->columns;
   int count = mark_path(s, model, cs.contact->body_a, s->on_a, 0);
   count = mark_path(s, model, cs.contact->body_b, s->on_b, count);
   for (int i = 0; i < count; ++i) {
@@ -248,19 +305,27 @@ void contact_derivative_add(const qd_model *model, const qd_workspace *w, sensit
   }
 }
 
-void contact_derivative_prepare(const qd_workspace *w, sensitivity *s) {
+/* Screws of DOFs, side by side. */
+static void gather(column_screws *out, const sensitivity *s, const screw *of_dof) {
   const size_t tiles = ((size_t)s->q_count + LANE_COUNT - 1) / LANE_COUNT;
-  memset(s->column_screws, 0, tiles * sizeof *s->column_screws);
-  memset(s->on_a, 0, LANE_COUNT * tiles * sizeof(double));
-  memset(s->on_b, 0, LANE_COUNT * tiles * sizeof(double));
+  memset(out, 0, tiles * sizeof *out);
   for (int d = 0; d < s->q_count; ++d) {
-    const screw *S = w->kinematics.dof_screw + s->dofs[d], *P = w->point.delta.unmoved + s->dofs[d];
-    column_screws *tile = s->column_screws + d / LANE_COUNT;
+    const screw *S = of_dof + s->dofs[d];
+    column_screws *tile = out + d / LANE_COUNT;
     for (int axis = 0; axis < 3; ++axis) {
       tile->w[axis][d % LANE_COUNT] = S->w[axis];
       tile->v[axis][d % LANE_COUNT] = S->v[axis];
-      tile->unmoved_w[axis][d % LANE_COUNT] = P->w[axis];
-      tile->unmoved_v[axis][d % LANE_COUNT] = P->v[axis];
     }
+  }
+}
+
+void contact_derivative_prepare(const qd_workspace *w, sensitivity *s) {
+  const size_t tiles = ((size_t)s->q_count + LANE_COUNT - 1) / LANE_COUNT;
+  memset(s->on_a, 0, LANE_COUNT * tiles * sizeof(double));
+  memset(s->on_b, 0, LANE_COUNT * tiles * sizeof(double));
+  gather(s->column_screws, s, w->kinematics.dof_screw);
+  gather(s->unmoved, s, w->point.delta.unmoved);
+  if (w->problem.bounce_count > 0) {
+    gather(s->unmoved_in_time, s, w->point.motion.velocity.unmoved);
   }
 }

@@ -1,4 +1,5 @@
-/* A = dq+/dq and B = dq+/du of a step (formulation 4; CQDC section III-C).
+/* A = dq+/dq and B = dq+/du of a step (formulation 4; CQDC section III-C), and what the
+ * second-order step has besides.
  *
  * At the solution, with r = Q d + b - G'lambda and w = G d + g, the solver answers how d moves when
  * r and w move at fixed d and lambda. This file supplies those partial derivatives. Kinematic facts
@@ -20,6 +21,11 @@
 #include "mechanics/retraction.h"
 #include "numerics/conic/conic.h"
 
+/* What is wanted of delta by q, v and u; NULL: not. */
+typedef struct step_derivatives {
+  double *by_q, *by_v, *by_u;
+} step_derivatives;
+
 /* ------------------------------------------------------- axes, cost and limits */
 
 /* -d(S_k . W_k)/dq_j by the motion of the axes, W_k the contact wrench on all that k carries. */
@@ -39,7 +45,7 @@ static void add_axis_derivative(const qd_model *model, const kinematics *k, cons
 
 /* A row of d_slack. */
 static double *d_slack_row(const sensitivity *s, const island *one, int row) {
-  return s->d_slack + (size_t)(row - one->row) * (size_t)(s->q_count + s->u_count);
+  return s->d_slack + (size_t)(row - one->row) * (size_t)s->columns;
 }
 
 /* Springs of joints, and actuators, of one DOF. */
@@ -65,6 +71,18 @@ static void add_spring_derivative(const qd_model *model, const qd_workspace *w,
   }
 }
 
+/* Masses that move already: M a + c by q and by v. */
+static void add_motion_derivative(const qd_model *model, qd_workspace *w, double h) {
+  sensitivity *s = &w->sensitivity;
+  const step_point *point = &w->point;
+  motion_derivative_add(&s->motion, &s->D, s->v_count > 0 ? &s->V : NULL, model, &w->kinematics,
+                        &w->inertia, &point->motion, point->momentum, h);
+  for (int d = 0; d < s->v_count; ++d) {
+    const int dof = s->dofs[d];
+    *dof_matrix_at(&s->V, dof, dof) -= model->parameters.joint_armature[model->dof_joint[dof]] / h;
+  }
+}
+
 static void add_cost_derivative(const qd_model *model, qd_workspace *w,
                                 const qd_step_options *options, const qd_step_input *input,
                                 const island *one, const double *delta) {
@@ -74,7 +92,9 @@ static void add_cost_derivative(const qd_model *model, qd_workspace *w,
     const int i = s->dofs[d];
     add_spring_derivative(model, w, options, input, one, delta, i);
   }
-  if (point->mass_counts) {
+  if (options->dynamic) {
+    add_motion_derivative(model, w, options->h);
+  } else if (point->mass_counts) {
     const mass_motion motion = {point->free_delta, point->motion.acceleration.body,
                                 point->momentum};
     inertia_add_mass_derivative(&s->D, model, &w->kinematics, &w->inertia, point->mass_scale,
@@ -87,7 +107,8 @@ static void add_cost_derivative(const qd_model *model, qd_workspace *w,
 
 static void add_limit_derivative(const problem *p, const island *one, const sensitivity *s) {
   for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
-    d_slack_row(s, one, p->limit[i].row)[s->place[p->limit[i].dof]] = p->limit[i].sign;
+    d_slack_row(s, one, p->limit[i].row)[s->place[p->limit[i].dof]] =
+        p->limit[i].capped ? 0.0 : p->limit[i].sign;
   }
 }
 
@@ -115,7 +136,7 @@ static void add_constraint_derivative(const qd_model *model, qd_workspace *w, co
   for (int i = 0; i < one->equality_count; ++i) {
     const equality_row *equality = p->equality + one->equality + i;
     const constraint_state *state = p->constraint + equality->constraint;
-    double *row = s->d_equality + (size_t)i * (size_t)(s->q_count + s->u_count);
+    double *row = s->d_equality + (size_t)i * (size_t)s->columns;
     if (state->rows == 1) {
       constraint_row_derivative(row, model, w, equality, &motion, state->dof, 2);
       continue;
@@ -152,7 +173,7 @@ static void subtract_force_slope(const qd_model *model, qd_workspace *w, int ten
 static double length_share(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                            const qd_step_input *input, const double *delta, const tendon_row *row) {
   if (row->kind < TENDON_ACTUATOR) {
-    return row->kind == TENDON_FRICTION ? 0.0 : 1.0;
+    return row->kind == TENDON_FRICTION || row->capped ? 0.0 : 1.0;
   }
   const actuator_part part =
       actuator_part_of(&w->problem, model, options, input, delta, row->actuator);
@@ -198,12 +219,18 @@ static void add_input(sensitivity *s, int actuator) {
   s->actuators[at] = actuator;
 }
 
+/* 1 if unit loads on the variables are fewer than columns, four at a time, and there is room. */
+static int has_fewer_loads(const sensitivity *s, const island *one) {
+  const int loads = (one->variable_count + 3) / 4 * 4;
+  return s->q_count > 0 && loads <= s->response_limit && s->columns > loads;
+}
+
 /* The island's columns: DOFs that it depends on, actuators of its own. */
 static void choose_columns(const qd_model *model, qd_workspace *w, const island *one,
                            const step_columns *wanted) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
-  s->q_count = s->u_count = 0;
+  s->q_count = s->v_count = s->u_count = 0;
   if (wanted->q > 0) {
     s->q_count = islands_dofs(&w->problem.islands, model, &w->collision,
                               (int)(one - p->islands.island), p->dof_of_variable, s->dofs);
@@ -211,9 +238,10 @@ static void choose_columns(const qd_model *model, qd_workspace *w, const island 
   for (int d = 0; d < s->q_count; ++d) {
     s->place[s->dofs[d]] = d;
   }
-  s->D.count = s->q_count;
-  s->D.dofs = s->dofs;
-  s->D.place = s->place;
+  s->v_count = wanted->v > 0 ? s->q_count : 0;
+  s->D.count = s->V.count = s->q_count;
+  s->D.dofs = s->V.dofs = s->dofs;
+  s->D.place = s->V.place = s->place;
   for (int i = one->variable; i < one->variable + one->variable_count && wanted->u > 0; ++i) {
     int count;
     const int *actuator = dof_actuators(model, p->dof_of_variable[i], &count);
@@ -226,6 +254,10 @@ static void choose_columns(const qd_model *model, qd_workspace *w, const island 
     if (row->kind >= TENDON_ACTUATOR) {
       add_input(s, row->actuator);
     }
+  }
+  s->columns = s->q_count + s->v_count + s->u_count;
+  if (has_fewer_loads(s, one)) {
+    s->columns = (s->columns + 3) / 4 * 4;
   }
 }
 
@@ -244,20 +276,24 @@ static void add_force_column(double *out, size_t columns, const qd_model *model,
   }
 }
 
-/* Rows of the free DOFs of D, then the input columns dr/du. */
+/* Rows of the free DOFs of D and V, then the input columns dr/du. */
 static void write_stationarity(const qd_model *model, qd_workspace *w,
                                const qd_step_options *options, const qd_step_input *input,
                                const island *one, const double *delta) {
   sensitivity *s = &w->sensitivity;
   const problem *p = &w->problem;
-  const size_t columns = (size_t)(s->q_count + s->u_count), width = (size_t)s->q_count;
+  const size_t columns = (size_t)s->columns, moving = (size_t)s->q_count;
+  const size_t width = (size_t)(s->q_count + s->v_count);
   for (int i = 0; i < one->variable_count; ++i) {
-    const int dof = p->dof_of_variable[one->variable + i];
+    const size_t at = (size_t)s->place[p->dof_of_variable[one->variable + i]] * moving;
     double *row = s->d_stationarity + (size_t)i * columns;
-    if (width > 0) {
-      memcpy(row, s->D.values + (size_t)s->place[dof] * width, width * sizeof(double));
+    if (moving > 0) {
+      memcpy(row, s->D.values + at, moving * sizeof(double));
     }
-    memset(row + width, 0, (size_t)s->u_count * sizeof(double));
+    if (s->v_count > 0) {
+      memcpy(row + moving, s->V.values + at, moving * sizeof(double));
+    }
+    memset(row + width, 0, (columns - width) * sizeof(double));
   }
   for (int i = 0; i < s->u_count; ++i) {
     const int actuator = s->actuators[i];
@@ -271,19 +307,23 @@ static void write_stationarity(const qd_model *model, qd_workspace *w,
   }
 }
 
-/* The island's dx into A (nv, nv) and B (nv, nu), which are zero elsewhere; either may be NULL. */
-static void scatter_rows(const qd_model *model, const qd_workspace *w, const island *one, double *A,
-                         double *B) {
+/* The island's dx into matrices (nv, nv) by q and v and (nv, nu) by u, which are zero elsewhere. */
+static void scatter_rows(const qd_model *model, const qd_workspace *w, const island *one,
+                         const step_derivatives *out) {
   const sensitivity *s = &w->sensitivity;
-  const size_t columns = (size_t)(s->q_count + s->u_count);
   for (int i = 0; i < one->variable_count; ++i) {
     const size_t dof = (size_t)w->problem.dof_of_variable[one->variable + i];
-    const double *row = s->d_x + (size_t)i * columns;
-    for (int k = 0; k < s->q_count; ++k) {
-      A[dof * (size_t)model->nv + (size_t)s->dofs[k]] = row[k];
+    const double *row = s->d_x + (size_t)i * (size_t)s->columns;
+    for (int k = 0; k < s->q_count && out->by_q != NULL; ++k) {
+      out->by_q[dof * (size_t)model->nv + (size_t)s->dofs[k]] = row[k];
     }
+    row += s->q_count;
+    for (int k = 0; k < s->v_count; ++k) {
+      out->by_v[dof * (size_t)model->nv + (size_t)s->dofs[k]] = row[k];
+    }
+    row += s->v_count;
     for (int k = 0; k < s->u_count; ++k) {
-      B[dof * (size_t)model->nu + (size_t)s->actuators[k]] = row[s->q_count + k];
+      out->by_u[dof * (size_t)model->nu + (size_t)s->actuators[k]] = row[k];
     }
   }
 }
@@ -293,17 +333,20 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
                                 const island *one, const double *delta, int exact) {
   const int exact_active_set = isinf(options->kappa) && exact;
   sensitivity *s = &w->sensitivity;
-  const size_t columns = (size_t)(s->q_count + s->u_count), width = (size_t)s->q_count;
+  const size_t columns = (size_t)s->columns, width = (size_t)s->q_count;
   memset(s->d_equality, 0, (size_t)one->equality_count * columns * sizeof(double));
   memset(s->d_slack, 0, (size_t)one->row_count * columns * sizeof(double));
   if (width > 0) {
     memset(s->D.values, 0, width * width * sizeof(double));
+    if (s->v_count > 0) {
+      memset(s->V.values, 0, width * width * sizeof(double));
+    }
     add_axis_derivative(model, &w->kinematics, w->point.forces, s);
     contact_derivative_prepare(w, s);
     for (int i = one->contact; i < one->contact + one->contact_count; ++i) {
       const int index = w->problem.islands.contact_order[i];
       if (problem_contact_counts(&w->problem, index, exact_active_set)) {
-        contact_derivative_add(model, w, s, one, index);
+        contact_derivative_add(model, w, s, one, index, options->h);
       }
     }
     add_cost_derivative(model, w, options, input, one, delta);
@@ -331,18 +374,20 @@ LANES_INLINE void add_products(lanes sum[4], double sign, const double *coeffici
 
 /* d_x from the response to unit loads on each variable: the solver's map is symmetric, so with y =
  * e_k, dx_k = -z'd_stationarity + mu'd_slack + nu'd_equality (conic.h). That takes as many solves
- * as there are variables, where columns are up to twice as many. Four columns at a time, the last
- * ones reach into those by u. */
+ * as there are variables, where columns are up to twice as many, and of the second-order step three
+ * times. Four columns at a time, the last ones reach into those by u. Rows move by v only where
+ * something bounces. */
 QD_CLONES
-static void combine_responses(sensitivity *s, const island *one, size_t loads) {
-  const size_t n = (size_t)one->variable_count, width = (size_t)s->q_count;
-  const size_t columns = width + (size_t)s->u_count;
+static void combine_responses(sensitivity *s, const island *one, int bounces, size_t loads) {
+  const size_t n = (size_t)one->variable_count, columns = (size_t)s->columns;
+  const size_t width = (size_t)(s->q_count + s->v_count);
   for (size_t k = 0; k < n; k += 4) {
     const size_t rows = n - k < 4 ? n - k : 4;
     for (size_t c = 0; c < width; c += 4) {
+      const int moving = c < (size_t)s->q_count || bounces ? one->row_count : 0;
       lanes sum[4] = {{0.0}, {0.0}, {0.0}, {0.0}};
       add_products(sum, -1.0, s->response + k, loads, s->d_stationarity + c, columns, (int)n);
-      add_products(sum, 1.0, s->slack_response + k, loads, s->d_slack + c, columns, one->row_count);
+      add_products(sum, 1.0, s->slack_response + k, loads, s->d_slack + c, columns, moving);
       add_products(sum, 1.0, s->equality_response + k, loads, s->d_equality + c, columns,
                    one->equality_count);
       for (size_t i = 0; i < rows; ++i) {
@@ -364,7 +409,7 @@ static int actuator_row(const qd_model *model, const problem *p, int actuator) {
 /* The columns by u, which have few entries: in stationarity, and in the actuator's row. */
 static void combine_inputs(const qd_model *model, const problem *p, sensitivity *s,
                            const island *one, size_t loads) {
-  const size_t width = (size_t)s->q_count, columns = width + (size_t)s->u_count;
+  const size_t width = (size_t)(s->q_count + s->v_count), columns = (size_t)s->columns;
   const int n = one->variable_count;
   for (int i = 0; i < s->u_count; ++i) {
     const int row = actuator_row(model, p, s->actuators[i]);
@@ -387,11 +432,10 @@ static void combine_inputs(const qd_model *model, const problem *p, sensitivity 
 }
 
 static void solve_columns(const qd_model *model, problem *p, sensitivity *s, island *one) {
-  const int n = one->variable_count, columns = s->q_count + s->u_count, loads = (n + 3) / 4 * 4;
-  const int room = loads <= s->response_limit && (s->q_count + 3) / 4 * 4 <= columns;
-  if (!room || s->q_count == 0 || (columns + 3) / 4 <= (n + 3) / 4) {
-    law_sensitivity_solve(p, one, 0, columns, s->d_stationarity, s->d_slack, s->d_equality, s->d_x,
-                          NULL, NULL);
+  const int n = one->variable_count, loads = (n + 3) / 4 * 4;
+  if (!has_fewer_loads(s, one)) {
+    law_sensitivity_solve(p, one, 0, s->columns, s->d_stationarity, s->d_slack, s->d_equality,
+                          s->d_x, NULL, NULL);
     return;
   }
   memset(s->unit, 0, (size_t)n * (size_t)loads * sizeof(double));
@@ -400,7 +444,7 @@ static void solve_columns(const qd_model *model, problem *p, sensitivity *s, isl
   }
   law_sensitivity_solve(p, one, 1, loads, s->unit, NULL, NULL, s->response, s->slack_response,
                         s->equality_response);
-  combine_responses(s, one, (size_t)loads);
+  combine_responses(s, one, p->bounce_count > 0, (size_t)loads);
   combine_inputs(model, p, s, one, (size_t)loads);
 }
 
@@ -408,11 +452,11 @@ static void solve_columns(const qd_model *model, problem *p, sensitivity *s, isl
 static qd_status linearize_island(const qd_model *model, qd_workspace *w,
                                   const qd_step_options *options, const qd_step_input *input,
                                   island *one, const step_columns *wanted, qd_step_result *result,
-                                  double *A, double *B) {
+                                  const step_derivatives *out) {
   sensitivity *s = &w->sensitivity;
   int exact = 1;
   choose_columns(model, w, one, wanted);
-  if (s->q_count + s->u_count == 0) {
+  if (s->columns == 0) {
     return QD_OK;
   }
   const qd_status status = law_sensitivity_prepare(&w->problem, one, &exact);
@@ -422,7 +466,7 @@ static qd_status linearize_island(const qd_model *model, qd_workspace *w,
   result->derivative_exact &= exact;
   partial_derivatives(model, w, options, input, one, result->delta, exact);
   solve_columns(model, &w->problem, s, one);
-  scatter_rows(model, w, one, A, B);
+  scatter_rows(model, w, one, out);
   return QD_OK;
 }
 
@@ -432,9 +476,13 @@ static void clear(double *matrix, int rows, int columns) {
   }
 }
 
-qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                       const qd_step_input *input, qd_step_result *result, double *A, double *B) {
-  const step_columns wanted = {A != NULL ? model->nv : 0, B != NULL ? model->nu : 0};
+/* The step, and of its delta the derivatives that are not NULL. */
+static qd_status linearize(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                           const qd_step_input *input, qd_step_result *result,
+                           const step_derivatives *out) {
+  const step_columns wanted = {out->by_q != NULL || out->by_v != NULL ? model->nv : 0,
+                               out->by_u != NULL ? model->nu : 0,
+                               out->by_v != NULL ? model->nv : 0};
   qd_status status = step_compute(model, w, options, input, &wanted, result);
   if (status != QD_OK) {
     return status;
@@ -442,19 +490,37 @@ qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_opt
   const problem *p = &w->problem;
   result->derivative_exact =
       result->relaxed_contacts == 0 && result->softened == 0; /* offsets that do not move */
-  clear(A, model->nv, model->nv);
-  clear(B, model->nv, model->nu);
+  clear(out->by_q, model->nv, model->nv);
+  clear(out->by_v, model->nv, model->nv);
+  clear(out->by_u, model->nv, model->nu);
   if (wanted.q > 0) {
     const solved_step s = {model, w, options, input, result->delta};
     step_point_compute(&w->point, &s);
   }
-  for (int i = 0; i < p->islands.count; ++i) {
+  for (int i = 0; i < p->islands.count && status == QD_OK; ++i) {
     status =
-        linearize_island(model, w, options, input, p->islands.island + i, &wanted, result, A, B);
-    if (status != QD_OK) {
-      result->info.status = status;
-      return status;
-    }
+        linearize_island(model, w, options, input, p->islands.island + i, &wanted, result, out);
+  }
+  if (status != QD_OK) {
+    result->info.status = status;
+  }
+  return status;
+}
+
+/* Numbers beyond the range of a double are none. */
+static qd_status check_finite(qd_step_result *result, const double *matrix, int count) {
+  if (matrix != NULL && !all_finite(matrix, count)) {
+    result->info.status = QD_NUMERICAL_TROUBLE;
+  }
+  return result->info.status;
+}
+
+qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                       const qd_step_input *input, qd_step_result *result, double *A, double *B) {
+  const step_derivatives of_delta = {A, NULL, B};
+  const qd_status status = linearize(model, w, options, input, result, &of_delta);
+  if (status != QD_OK) {
+    return status;
   }
   if (A != NULL) {
     retraction_apply_derivative(A, model, result->delta, model->nv);
@@ -463,8 +529,36 @@ qd_status qd_linearize(const qd_model *model, qd_workspace *w, const qd_step_opt
   if (B != NULL) {
     retraction_apply_derivative(B, model, result->delta, model->nu);
   }
-  if (!all_finite(A, model->nv * wanted.q) || !all_finite(B, model->nv * wanted.u)) {
-    result->info.status = QD_NUMERICAL_TROUBLE; /* numbers beyond the range of a double */
+  check_finite(result, A, model->nv * model->nv);
+  return check_finite(result, B, model->nv * model->nu);
+}
+
+/* d delta -> d v_next in place, and d q_next. */
+static void write_both(const qd_model *model, double h, const double *delta, int columns,
+                       double *of_q, double *of_v) {
+  const size_t count = (size_t)model->nv * (size_t)columns;
+  memcpy(of_q, of_v, count * sizeof(double));
+  retraction_apply_derivative(of_q, model, delta, columns);
+  for (size_t i = 0; i < count; ++i) {
+    of_v[i] /= h;
   }
-  return result->info.status;
+}
+
+qd_status qd_linearize_dynamic(const qd_model *model, qd_workspace *w,
+                               const qd_step_options *options, const qd_step_input *input,
+                               qd_step_result *result, double *const of_q[QD_ARGUMENT_COUNT],
+                               double *const of_v[QD_ARGUMENT_COUNT]) {
+  const step_derivatives of_delta = {of_v[QD_BY_Q], of_v[QD_BY_V], of_v[QD_BY_U]};
+  const qd_status status = linearize(model, w, options, input, result, &of_delta);
+  for (int i = 0; i < QD_ARGUMENT_COUNT && status == QD_OK; ++i) {
+    if (of_v[i] != NULL) {
+      const int columns = qd_argument_size(model, i);
+      write_both(model, options->h, result->delta, columns, of_q[i], of_v[i]);
+      check_finite(result, of_v[i], model->nv * columns);
+    }
+  }
+  if (of_v[QD_BY_Q] != NULL && status == QD_OK) {
+    retraction_add_base_derivative(of_q[QD_BY_Q], model, result->delta);
+  }
+  return status == QD_OK ? result->info.status : status;
 }
