@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import qdsim
+
+sys.path.insert(0, str(Path(__file__).parent / "soak"))
+from boxes import boxes, judge_boxes, judge_slabs, slabs
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -60,3 +66,25 @@ def test_coupled_variables(spread: int) -> None:
         terms = np.abs(Q) @ np.abs(s.x) + np.abs(b) + np.abs(G.T) @ s.dual
         assert np.abs(Q @ s.x + b - G.T @ s.dual).max() <= 1e-8 * terms.max()
         np.testing.assert_allclose(s.slack, G @ s.x + g, rtol=0, atol=1e-9)
+
+
+def test_boxes_and_slabs_of_any_width() -> None:
+    """The campaign of `make soak`, a little of it."""
+    rng = np.random.default_rng(1)
+    found = [judge_boxes(boxes(rng)) for _ in range(300)]
+    found += [judge_slabs(slabs(rng)) for _ in range(300)]
+    assert found.count("solved") >= 598
+    assert "infeasible" not in found
+
+
+def test_a_slab_without_an_inside() -> None:
+    """Two walls at the same place leave no room for a barrier, whatever room there is elsewhere."""
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        width = np.array([0.0, 10.0 ** rng.uniform(-3, 2)])
+        rows = 10.0 ** rng.uniform(-1, 1, 4)
+        G = np.vstack([np.eye(2), -np.eye(2)]) * rows[:, None]
+        g = np.tile(0.5 * width, 2) * rows
+        Q, b, mu = np.diag(10.0 ** rng.uniform(0, 4, 2)), rng.normal(size=2), rng.uniform(0.1, 10)
+        with pytest.raises(qdsim.SolverError, match="infeasible"):
+            qdsim.solve_cone_program(Q, b, G, g, [("orthant", 4)], target_mu=mu)

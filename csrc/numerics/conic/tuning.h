@@ -164,6 +164,13 @@
 /* Relative error below which no progress means rounding. */
 #define STALLED_ERROR 1e-3
 
+/* Of a cone's own slack and target. Cones of a barrier whose slacks are far below the natural
+ * length are followed so far, as long as that gets anywhere. */
+#define OWN_ERROR 1e-6
+
+/* Of that error, what a step at least must leave out for another one. */
+#define OWN_GAIN 0.9
+
 /* Relative error that counts as arrived where rounding ends the last path that is tried. */
 #define ACCEPTABLE 1e-7
 
@@ -177,6 +184,10 @@
 
 /* Of lengths, and of what it is a sum of: a barrier's g'z that counts as zero. */
 #define PROOF_FLAT 1e-6
+
+/* Of a ray's largest force: what cones carry less of is no part of a proof that a barrier has no
+ * room. */
+#define PROOF_SHARE 1e-3
 
 /* Natural sizes: a ray excludes every solution up to so many. Less calls far solutions infeasible,
  * for the certificate to refute; more only lets the path go on. */

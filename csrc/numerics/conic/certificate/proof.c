@@ -8,63 +8,126 @@
 
 #define EXCLUDED 1e3      /* distances to offsets that a proof of infeasibility covers */
 #define BARRIER_FLAT 1e-6 /* g'dual beside its terms that counts as zero for a barrier */
+#define LEAST_SHARE 1e-3  /* of the largest force: less is no part of that proof */
+#define CARRIES 1e-12     /* of the largest force: less is rounding */
+#define AROUND 30.0       /* distances to where its rows meet the axes, likewise */
+#define LEAST_ENTRY 1e-6  /* of a row's norm: less is no entry */
 
 /* What multipliers say that are to prove that there is no point. */
 typedef struct proof_sums {
   double sum, size, force; /* g'dual + c'dual_eq, its largest term, the largest force */
   double moved;            /* |G'dual + C'dual_eq| in scaled columns, summed */
+  double leak;             /* the same, each column times how far it may go */
 } proof_sums;
 
+/* A row of the caller's, and what the multipliers make of it. */
+typedef struct proof_row {
+  const row_block *block;
+  const double *entries;
+  double dual, offset;
+  double force; /* of its cone, which is the head's: infinite for equalities */
+  double norm;
+} proof_row;
+
+static proof_row read_row(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                          const row_block *block, int i, const double *dual,
+                          const double *dual_eq) {
+  const int m = program->row_count, row = block->first_row + i, linear = block->slot_step == 1;
+  const double norm = norm_of_rows(workspace, block->cone + (linear ? i : 0));
+  return (proof_row){
+      .block = block,
+      .entries = conic_caller_row(workspace, row),
+      .dual = row < m ? dual[row] : dual_eq[row - m],
+      .offset = row < m ? program->g[row] : program->c[row - m],
+      .force = row < m ? fabs(dual[linear ? row : block->first_row]) * norm : HUGE_VAL,
+      .norm = norm,
+  };
+}
+
+/* scale: of the caller's columns. reach: where the row meets each column's axis, at least; entries
+ * that are far smaller than the row's largest are none. */
+static void raise_reach(const qd_cone_workspace *workspace, const proof_row *row,
+                        const double *scale, double *reach) {
+  const row_block *block = row->block;
+  for (int k = 0; k < block->tile_count; ++k) {
+    const int place = workspace->system.block_tiles[block->tile_start + k];
+    const int first = 4 * workspace->structure.tile_original[place];
+    const double *from = row->entries + workspace->structure.block_from[block->tile_start + k];
+    for (int j = 0; j < 4 && first + j < workspace->program.variable_count; ++j) {
+      const double entry = fabs(from[j]) * scale[first + j];
+      if (entry > LEAST_ENTRY * row->norm) {
+        reach[first + j] = larger(reach[first + j], AROUND * fabs(row->offset) / entry);
+      }
+    }
+  }
+}
+
+/* Without cones whose force is below `least`; x goes at least as far as `reach`. */
 static proof_sums sum_proof(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                            const double *dual, const double *dual_eq) {
-  double *push = workspace->work.x;
-  const int m = program->row_count;
-  proof_sums proof = {0.0, 0.0, 0.0, 0.0};
+                            const double *dual, const double *dual_eq, double least, double reach) {
+  double *push = workspace->work.x, *far = workspace->work.dx, *scale = workspace->work.Qx;
+  proof_sums proof = {0.0, 0.0, 0.0, 0.0, 0.0};
   memset(push, 0, (size_t)program->variable_count * sizeof(double));
+  for (int k = 0; k < workspace->program.column_count; ++k) {
+    const int j = workspace->program.column_of[k];
+    if (j >= 0) {
+      scale[j] = workspace->program.column_scale[k];
+      far[j] = reach;
+    }
+  }
   for (int b = 0; b < workspace->system.block_count; ++b) {
     const row_block *block = &workspace->system.blocks[b];
     for (int i = 0; i < block->row_count; ++i) {
-      const int row = block->first_row + i;
-      const double factor = row < m ? dual[row] : dual_eq[row - m];
-      const double term = factor * (row < m ? program->g[row] : program->c[row - m]);
-      const int cone = block->cone + (block->slot_step == 1 ? i : 0);
+      const proof_row row = read_row(workspace, program, block, i, dual, dual_eq);
+      if (row.force < least) {
+        continue;
+      }
+      const double term = row.dual * row.offset;
+      const int vanished = term == 0.0 && row.dual != 0.0 && row.offset != 0.0;
       proof.sum += term;
-      proof.size = larger(proof.size, fabs(term));
-      proof.force = larger(proof.force, fabs(factor) * norm_of_rows(workspace, cone));
-      subtract_row(workspace, block, conic_caller_row(workspace, row), factor, push);
+      proof.size = larger(proof.size, vanished ? 0.5 * TINIEST : fabs(term));
+      proof.force = larger(proof.force, fabs(row.dual) * row.norm);
+      subtract_row(workspace, block, row.entries, row.dual, push);
+      raise_reach(workspace, &row, scale, far);
     }
   }
   for (int k = 0; k < workspace->program.column_count; ++k) {
-    if (workspace->program.column_of[k] >= 0) {
-      proof.moved +=
-          fabs(push[workspace->program.column_of[k]]) * workspace->program.column_scale[k];
+    const int j = workspace->program.column_of[k];
+    if (j >= 0) {
+      const double moved = fabs(push[j]) * scale[j];
+      proof.moved += moved;
+      proof.leak += moved * far[j];
     }
   }
   return proof;
 }
 
 /* A multiplier in its cone with G'dual + C'dual_eq = 0 and g'dual + c'dual_eq < 0 excludes every x.
- * In numbers that are rounded: every x that is not EXCLUDED times farther away than offsets and
- * cost send it, offsets of all rows or of those that carry the proof. For a barrier the sum may be
- * zero: then no x lies inside. */
+ * In numbers that are rounded: every x that is not EXCLUDED times farther away than the cost or
+ * offsets send it, or in a column AROUND times than its own rows that carry the proof. For a
+ * barrier the sum may be zero: then no x lies inside. That is judged without the cones that carry
+ * next to nothing: they hold each other in other parts of the program, and where widths differ by
+ * decades what they carry there looks like what rounding leaves. */
 int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
                    const double *dual, const double *dual_eq) {
   const scales s = measure_scales(workspace, program);
   if (!duals_hold(program, dual)) {
     return 0;
   }
-  const proof_sums p = sum_proof(workspace, program, dual, dual_eq);
-  const double rows = p.force > 0.0 ? larger(s.offset, p.size / p.force) : s.offset;
-  double reach = EXCLUDED * larger(s.free, rows);
-  if (!(p.size > TINIEST && p.size < HUGE_VAL && isfinite(p.sum) && isfinite(p.force))) {
+  const proof_sums p = sum_proof(workspace, program, dual, dual_eq, 0.0, 0.0);
+  const int no_offset = p.size == 0.0 && p.force > TINIEST && !workspace->program.exact;
+  if (!((p.size > TINIEST || no_offset) && p.size < HUGE_VAL && isfinite(p.sum + p.force))) {
     return 0;
   }
-  if (reach == 0.0) {
-    reach = EXCLUDED;
+  const double rows = p.force > 0.0 ? larger(s.offset, p.size / p.force) : s.offset;
+  const double far_out = larger(s.free, rows), reach = EXCLUDED * (far_out > 0.0 ? far_out : 1.0);
+  const proof_sums far = sum_proof(workspace, program, dual, dual_eq, CARRIES * p.force, reach);
+  if (far.sum + far.leak < 0.0 || workspace->program.exact) {
+    return far.sum + far.leak < 0.0;
   }
-  return p.sum + p.moved * reach < 0.0 ||
-         (!workspace->program.exact && p.sum <= BARRIER_FLAT * p.size &&
-          p.moved <= BARRIER_FLAT * p.force);
+  const proof_sums strong =
+      sum_proof(workspace, program, dual, dual_eq, LEAST_SHARE * p.force, reach);
+  return strong.sum <= BARRIER_FLAT * strong.size && strong.moved <= BARRIER_FLAT * strong.force;
 }
 
 /* A row without entries is what it is; one that is zero but for the rounding of a difference is

@@ -83,40 +83,85 @@ static void keep_ray(const qd_cone_workspace *workspace, const double *ray, doub
   }
 }
 
-/* Farkas: a multiplier z in K with G'z + C'y = 0 and g'z + c'y < 0 excludes every feasible point.
- * Here for points up to CERTIFICATE_SCALE natural sizes; the ray that excludes most of all stays,
- * for where nothing else is found. Tried: the multiplier itself and where the last Newton step
- * would take it, which gets there long before the iterate does. For a barrier g'z = 0 is enough: it
- * excludes interior points. */
-static int excludes_points(qd_cone_workspace *workspace, const double *ray) {
+/* What a multiplier says that is to exclude all points. */
+typedef struct ray_sums {
+  double value, terms; /* -g'z - c'y, and the largest number in it */
+  double push;         /* max-norm of G'z + C'y */
+  double force, size;  /* the largest of a cone's multiplier, with and without its rows' norm */
+} ray_sums;
+
+static ray_sums sum_ray(qd_cone_workspace *workspace, const double *ray) {
   const cone_product *product = &workspace->product;
   double *push = workspace->work.x;
-  double value = 0.0, size = 0.0, terms = 0.0;
+  ray_sums sums = {0.0, 0.0, 0.0, 0.0, 0.0};
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     for (int i = 0; i < group->dim; ++i) {
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
-        value -= workspace->program.g[at] * ray[at];
-        terms = larger(terms, fabs(workspace->program.g[at] * ray[at]));
-        size = larger(size, fabs(ray[at]));
+        const double own = fabs(ray[at]), squared = workspace->program.compliance[group->cone + c];
+        sums.value -= workspace->program.g[at] * ray[at];
+        sums.terms = larger(sums.terms, fabs(workspace->program.g[at] * ray[at]));
+        sums.size = larger(sums.size, own);
+        sums.force = larger(sums.force, own * sqrt(squared));
       }
     }
   }
   clear(push, workspace->program.column_count);
   tiles_add_transposed(&workspace->system, workspace->system.G, ray, push);
-  const double leak = product->cone_count > 0 ? larger(0.0, cones_violation(product, ray)) : 0.0;
-  const double moved = max_norm(push, workspace->program.column_count) * workspace->units.reach +
-                       leak * workspace->units.length;
-  if (value > workspace->path.ray_reach * moved) {
-    workspace->path.ray_reach = value / moved;
+  sums.push = max_norm(push, workspace->program.column_count);
+  return sums;
+}
+
+/* Without cones that carry next to nothing of it: what balances other parts of the program there is
+ * no part of a proof. */
+static void keep_strong(const qd_cone_workspace *workspace, double force, double *ray) {
+  const cone_product *product = &workspace->product;
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
+      double *own = ray + group->slot + c;
+      const double norm = sqrt(workspace->program.compliance[group->cone + c]);
+      if (fabs(own[0]) * norm >= PROOF_SHARE * force) {
+        continue;
+      }
+      for (int i = 0; i < group->dim; ++i) {
+        own[i * group->padded] = 0.0;
+      }
+    }
+  }
+}
+
+/* By how much a ray is outside its cones. */
+static double leak_of(const qd_cone_workspace *workspace, const double *ray) {
+  const cone_product *product = &workspace->product;
+  return product->cone_count > 0 ? larger(0.0, cones_violation(product, ray)) : 0.0;
+}
+
+/* Farkas: a multiplier z in K with G'z + C'y = 0 and g'z + c'y < 0 excludes every feasible point.
+ * Here for points up to CERTIFICATE_SCALE natural sizes; the ray that excludes most of all stays,
+ * for where nothing else is found. Tried: the multiplier itself and where the last Newton step
+ * would take it, which gets there long before the iterate does. For a barrier g'z = 0 is enough: it
+ * excludes interior points. */
+static int excludes_points(qd_cone_workspace *workspace, double *ray) {
+  const double length = workspace->units.length;
+  const ray_sums all = sum_ray(workspace, ray);
+  const double leak = leak_of(workspace, ray);
+  const double moved = all.push * workspace->units.reach + leak * length;
+  if (all.value > workspace->path.ray_reach * moved) {
+    workspace->path.ray_reach = all.value / moved;
     keep_ray(workspace, ray, workspace->path.ray);
   }
-  if (!workspace->program.exact && CERTIFICATE_SCALE * moved < size * workspace->units.length &&
-      value > -PROOF_FLAT * size * workspace->units.length && value >= -PROOF_FLAT * terms) {
+  if (all.value > CERTIFICATE_SCALE * moved) {
     return 1;
   }
-  return value > CERTIFICATE_SCALE * moved;
+  if (workspace->program.exact || CERTIFICATE_SCALE * moved >= all.size * length) {
+    return 0;
+  }
+  keep_strong(workspace, all.force, ray);
+  const ray_sums strong = sum_ray(workspace, ray);
+  return CERTIFICATE_SCALE * strong.push < strong.force &&
+         strong.value >= -PROOF_FLAT * smaller(strong.size * length, strong.terms);
 }
 
 /* 1, and the multipliers that do in aim. */
@@ -240,6 +285,25 @@ static double natural_error(qd_cone_workspace *workspace, double goal, double *g
   return path_error(workspace, goal, workspace->units.length, 0.0, gap);
 }
 
+/* Of a barrier, where natural units are far above those of some cones: the largest error of
+ * products and of rows beside each cone's own target and slack, over what is allowed. */
+QD_CLONES
+static double own_error(const qd_cone_workspace *workspace) {
+  const cone_product *product = &workspace->product;
+  const double *slack = workspace->iterate.slack, *residual = workspace->work.residual_row;
+  double worst = cones_deviation(product, slack, workspace->iterate.dual, 0.0, OWN_ERROR);
+  for (int k = 0; k < product->group_count; ++k) {
+    const cone_group *group = &product->groups[k];
+    for (int i = 0; i < group->dim && group_is_cone(group); ++i) {
+      const int at = group->slot + i * group->padded;
+      for (int c = 0; c < group->count; ++c) {
+        worst = larger(worst, fabs(residual[at + c]) / (OWN_ERROR * slack[group->slot + c]));
+      }
+    }
+  }
+  return worst;
+}
+
 /* The last step's rounding may have left the cones: no residual shows that. */
 static int is_inside(const qd_cone_workspace *workspace) {
   return cones_hold(&workspace->product, workspace->iterate.slack) &&
@@ -285,6 +349,7 @@ typedef struct path_run {
   int first;         /* iterations before it */
   double best;       /* error, over what is allowed */
   double error, gap; /* at hand: the same; the sum of all products */
+  double own;        /* where that has arrived, of a barrier: own_error */
   int stalled;       /* iterations since the best */
   int by_recurrence; /* the last step left residuals as the recurrence has them */
 } path_run;
@@ -314,10 +379,31 @@ static void measure(qd_cone_workspace *workspace, path_run *run) {
   }
 }
 
+/* Where the iterate is within natural units: whether the path ends here, or of a barrier goes on as
+ * long as cones get nearer in their own. */
+static path_end arrive(qd_cone_workspace *workspace, path_run *run, int iterations) {
+  const double before = run->own;
+  run->own = workspace->program.exact ? 0.0 : own_error(workspace);
+  if (run->own > OWN_GAIN * before) {
+    restore_best(workspace);
+    return PATH_ARRIVED;
+  }
+  if (run->own <= 1.0 || iterations >= run->request->iteration_limit) {
+    return PATH_ARRIVED;
+  }
+  keep_best(workspace);
+  return PATH_GOES_ON;
+}
+
 /* Whether the path ends at the iterate, which is kept if it is the best so far. */
 static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations) {
   const path_request *request = run->request;
-  if (!isfinite(run->gap) || (run->error <= 1.0 && !is_inside(workspace))) {
+  const int holds = isfinite(run->gap) && !(run->error <= 1.0 && !is_inside(workspace));
+  if (run->own < HUGE_VAL && !(holds && run->error <= 1.0)) { /* it had arrived */
+    restore_best(workspace);
+    return PATH_ARRIVED;
+  }
+  if (!holds) {
     return PATH_IN_TROUBLE;
   }
   if (request->from == PATH_WARM && iterations > run->first &&
@@ -327,12 +413,14 @@ static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations
   if (run->error < run->best) {
     run->best = run->error;
     run->stalled = 0;
-    if (run->error <= 1.0) {
-      return PATH_ARRIVED;
+    if (run->error > 1.0) {
+      keep_best(workspace);
     }
-    keep_best(workspace);
   } else {
     ++run->stalled;
+  }
+  if (run->error <= 1.0) {
+    return arrive(workspace, run, iterations);
   }
   if (iterations >= request->iteration_limit) {
     return PATH_AT_LIMIT;
@@ -405,7 +493,7 @@ static path_end end_short(qd_cone_workspace *workspace, const path_run *run, pat
 
 path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *request,
                            qd_cone_info *info) {
-  path_run run = {.request = request, .best = HUGE_VAL};
+  path_run run = {.request = request, .best = HUGE_VAL, .own = HUGE_VAL};
   path_end end = PATH_GOES_ON;
   if (request->from == PATH_COLD || request->from == PATH_ELSEWHERE) {
     start(workspace, info);
