@@ -195,6 +195,27 @@ def test_a_plan_is_drawn(plan_file: Path, tmp_path: Path, ending: str, begins: b
     assert picture.read_bytes().startswith(begins)
 
 
+URDF = """<robot name="pusher"><link name="world"/><link name="tip"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+<visual><geometry><box size="0.2 0.2 0.2"/></geometry></visual>
+<collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+<joint name="slide" type="prismatic"><parent link="world"/><child link="tip"/><axis xyz="1 0 0"/>
+<limit lower="-1" upper="1" effort="5" velocity="1"/></joint></robot>"""
+
+
+def test_a_urdf_without_springs_is_shown_and_checked_with_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pusher.urdf"
+    path.write_text(URDF)
+    assert main(["render", str(path), "-o", str(tmp_path / "pusher.png")]) == 0
+    assert main(["view", str(path), "--html", str(tmp_path / "pusher.html")]) == 0
+    assert main(["check", str(path)]) == 1
+    assert "stiffness" in capsys.readouterr().out
+    assert main(["check", str(path), "--stiffness", "100"]) == 0
+    assert "nq, nv, nu" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("system", ["rope", "allegro_pen", "two_spheres_1d", "cloud_grasp"])
 def test_any_system_is_drawn(system: str, tmp_path: Path) -> None:
     picture = tmp_path / "picture.png"

@@ -98,7 +98,7 @@ def derivative_error(model: qdsim.Model, q: np.ndarray, u: np.ndarray, options: 
 def test_object_dropped_on_a_robot(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", qdsim.ModelWarning)
-        robot = qdsim.load(folder() / ROBOTS[name], stiffness=300.0)
+        robot = qdsim.load(folder() / ROBOTS[name], stiffness=300.0, visuals=False)
     kind = list(OBJECTS)[list(ROBOTS).index(name) % len(OBJECTS)]
     model = with_object(robot, kind)
     # Dry friction of all joints: one of a thousand steps of Tiago with it is not solved.
@@ -131,11 +131,13 @@ def test_object_dropped_on_a_robot(name: str) -> None:
 
 def test_overlapping_links_are_excluded_with_a_warning() -> None:
     with pytest.warns(qdsim.ModelWarning, match="overlap"):
-        robot = qdsim.load(folder() / ROBOTS["hyq"], stiffness=300.0)
+        robot = qdsim.load(folder() / ROBOTS["hyq"], stiffness=300.0, visuals=False)
     assert len(robot.collide(robot.default_q, 0.0)) == 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", qdsim.ModelWarning)
-        kept = qdsim.load(folder() / ROBOTS["hyq"], stiffness=300.0, exclude_overlaps=False)
+        kept = qdsim.load(
+            folder() / ROBOTS["hyq"], stiffness=300.0, exclude_overlaps=False, visuals=False
+        )
     assert kept.pair_count > robot.pair_count
     assert kept.collide(kept.default_q, 0.0)["dist"].min() < -1e-3
     again = qdsim.load(robot.description.to_mjcf())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 
 from qdsim.description import Coupling, ModelWarning
 from qdsim.description.arrays import model_arrays
@@ -85,6 +86,58 @@ class TestUrdf:
         source = source.replace('<link name="upper">', '<link name="upper">' + visual * visuals)
         geoms = [g for g in load_description(source, stiffness=1).geoms if g.contype]
         assert [geom.friction[0] for geom in geoms] == [1.0, 0.5, 1.0, 0.25]
+
+    def test_visuals_are_kept_and_change_nothing_else(self, tmp_path: Path) -> None:
+        """Shapes, colours, and meshes of other formats are seen; names, masses and pairs stay."""
+        trimesh.creation.box((0.2, 0.1, 0.1)).export(tmp_path / "shell.ply")
+        write_tetrahedron(tmp_path / "cover.stl")
+        visuals = "".join(
+            f'<visual name="{name}"><geometry>{shape}</geometry>'
+            '<material name="m"><color rgba="0.2 0.4 0.6 1"/></material></visual>'
+            for name, shape in (
+                ("foot", '<box size="0.1 0.1 0.1"/>'),
+                ("same", '<mesh filename="shell.ply"/>'),
+                ("same", '<mesh filename="cover.stl"/>'),
+                ("lost", '<mesh filename="lost.dae"/>'),
+            )
+        )
+        text = ARM.replace('<link name="upper">', '<link name="upper">' + visuals)
+        text = text.replace(
+            "<collision><geometry><sphere", '<collision name="foot"><geometry><sphere', 1
+        )
+        path = tmp_path / "arm.urdf"
+        path.write_text(text)
+        seen = load_description(path, stiffness=1.0)
+        bare = load_description(path, stiffness=1.0, visuals=False)
+        extra = [geom for geom in seen.geoms if not (geom.contype or geom.conaffinity)]
+        assert [geom.type for geom in extra] == ["box", "mesh", "mesh"]
+        assert all(geom.rgba == pytest.approx((0.2, 0.4, 0.6, 1.0)) for geom in extra)
+        assert [geom.name for geom in seen.geoms if geom not in extra] == [
+            geom.name for geom in bare.geoms
+        ]
+        assert "foot" in {geom.name for geom in bare.geoms}
+        vertices = next(m for m in seen.meshes if m.name == extra[1].mesh).vertices
+        assert sorted(np.ptp(vertices, axis=0)) == pytest.approx([0.1, 0.1, 0.2], abs=1e-6)
+        for a, b in zip(seen.bodies, bare.bodies):
+            assert (a.mass, a.com) == (b.mass, b.com)
+            np.testing.assert_array_equal(a.inertia, b.inertia)
+        one, other = model_arrays(seen), model_arrays(bare)
+        assert len(one["pair_geom"]) == len(other["pair_geom"])
+        assert sum("lost.dae" in item for item in seen.ignored) == 1
+        assert not any("visual" in item for item in bare.ignored)
+
+    def test_a_visual_that_cannot_be_compiled_does_not_hinder(self, tmp_path: Path) -> None:
+        (tmp_path / "broken.stl").write_bytes(b"\0" * 80 + struct.pack("<I", 7) + b"\0" * 12)
+        visual = '<visual><geometry><mesh filename="broken.stl"/></geometry></visual>'
+        path = tmp_path / "arm.urdf"
+        path.write_text(ARM.replace('<link name="upper">', '<link name="upper">' + visual))
+        description = load_description(path, stiffness=1.0)
+        assert len(description.geoms) == 4
+        assert any("visual elements" in item for item in description.ignored)
+
+    def test_visuals_is_a_truth_value(self) -> None:
+        with pytest.raises(TypeError, match="visuals: expected True or False, got str"):
+            load_description(ARM, stiffness=1.0, visuals="no")  # type: ignore[arg-type]
 
     def test_friction_of_fused_links(self) -> None:
         compiler = '<mujoco><compiler fusestatic="true"/></mujoco>'

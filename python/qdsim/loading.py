@@ -29,6 +29,7 @@ def load(
     soft: Mapping[str, Softness | float | None] | None = None,
     exclude_overlaps: bool | None = None,
     leave_out: Kind | Iterable[Kind] = (),
+    visuals: bool = True,
 ) -> Model:
     """A model of a robot file. Reading needs the ``mujoco`` package, using the model does not.
 
@@ -80,6 +81,11 @@ def load(
         (springs then pull as hard as they are stretched), ``"tendons"`` (and actuators and equalities
         that act on them), ``"actuators"`` (those that are not springs of one joint: what they drove is
         free unless ``stiffness`` names it), ``"height_fields"`` and ``"ball_limits"``.
+    visuals
+        Whether the visual elements of a URDF are kept, for the viewer and pictures: geometries that
+        nothing can touch. Their meshes may take seconds to read (.dae); without them only collision
+        elements are drawn. What of them cannot be read is listed in ``model.ignored``. Of an MJCF
+        file they are always kept, unless its compiler discards them.
 
     Raises
     ------
@@ -121,6 +127,7 @@ def load(
         decompose=decompose,
         clouds=clouds,
         leave_out=leave_out,
+        visuals=visuals,
     )
     model = Model(_softened(description, soft))
     if exclude_overlaps is False:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qdsim.cli.outcome import Outcome, UnusableError, table
-from qdsim.cli.sources import add_json, first_configuration, load_model, load_system
+from qdsim.cli.sources import (
+    add_json,
+    add_loading,
+    first_configuration,
+    load_model,
+    load_system,
+    loading,
+)
 
 if TYPE_CHECKING:
     from qdsim.model import Model
@@ -36,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to time; without any, the planar hand and the Allegro hand",
     )
     parser.add_argument("--seconds", type=float, default=1.0, help="for each of them")
+    add_loading(parser)
     add_json(parser)
 
 
@@ -48,7 +56,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     report: dict[str, Any] = {}
     rows = [("", "step", "with derivatives", "mj_step", "mj_step / step")]
     for source in arguments.sources:
-        model, q, u, options = _scene(source)
+        model, q, u, options = _scene(source, arguments)
         step, linearize, other = _medians(_contenders(model, q, u, options), arguments.seconds)
         report[source] = {"step": step, "linearize": linearize, "mj_step": other, "unit": "s"}
         told = [f"{1e6 * value:.1f} us" for value in (step, linearize, other)]
@@ -56,12 +64,12 @@ def run(arguments: argparse.Namespace) -> Outcome:
     return Outcome(report, table(rows))
 
 
-def _scene(source: str) -> tuple[Model, Any, Any, Options]:
+def _scene(source: str, arguments: argparse.Namespace) -> tuple[Model, Any, Any, Options]:
     """A model with a configuration, a command and options."""
     from qdsim.step import Options
 
     if os.path.exists(source):
-        model = load_model(source)
+        model = load_model(source, **loading(arguments, source))
         q = first_configuration(model)
         return model, q, model.command_from(q), Options()
     system = load_system(source)

@@ -9,7 +9,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from qdsim.cli.outcome import Outcome, UnusableError, table
-from qdsim.cli.sources import add_json, first_configuration, is_archive
+from qdsim.cli.sources import add_json, add_loading, first_configuration, is_archive, loading
 
 if TYPE_CHECKING:
     from qdsim.model import FloatArray, Model
@@ -23,25 +23,7 @@ _NEAR = 0.02
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``qdsim check``."""
     parser.add_argument("file", metavar="FILE", help="an MJCF or URDF file")
-    parser.add_argument(
-        "--stiffness",
-        type=float,
-        help="stiffness of the joints' springs, N/m or Nm/rad; a URDF needs it",
-    )
-    parser.add_argument(
-        "--leave-out",
-        action="append",
-        default=[],
-        metavar="KIND",
-        help="load without what is not supported, e.g. height_fields; may be given several times",
-    )
-    parser.add_argument(
-        "--package-dir",
-        action="append",
-        default=[],
-        metavar="FOLDER",
-        help="where package:// names of a URDF are looked for",
-    )
+    add_loading(parser)
     parser.add_argument("--picture", metavar="PNG", help="draw that configuration")
     add_json(parser)
 
@@ -56,12 +38,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
-            model = load(
-                path,
-                stiffness=arguments.stiffness,
-                leave_out=arguments.leave_out,
-                package_dirs=arguments.package_dir,
-            )
+            model = load(path, **loading(arguments, path))
         except ValueError as error:
             if not _readable(path):
                 raise UnusableError(str(error)) from None

@@ -7,7 +7,15 @@ import os
 
 from qdsim.cli.outcome import Outcome, UnusableError
 from qdsim.cli.replay import add_model
-from qdsim.cli.sources import first_configuration, is_archive, load_model, load_plan, model_of_plan
+from qdsim.cli.sources import (
+    add_loading,
+    first_configuration,
+    is_archive,
+    load_model,
+    load_plan,
+    loading,
+    model_of_plan,
+)
 
 __all__ = ["add_arguments", "run"]
 
@@ -19,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", required=True, metavar="PICTURE", help=".png, .gif or .mp4"
     )
     add_model(parser)
+    add_loading(parser)
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
@@ -28,7 +37,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     if is_archive(arguments.source):
         _render_plan(arguments.source, arguments.model, output, ending)
     else:
-        _render_model(arguments.source, output, ending)
+        _render_model(arguments, output, ending)
     return Outcome({"written": output}, (f"written: {output}",))
 
 
@@ -50,10 +59,11 @@ def _render_plan(path: str, model_name: str | None, output: str, ending: str) ->
         pictures.write_movie(plan, replay, model, [output])
 
 
-def _render_model(source: str, output: str, ending: str) -> None:
+def _render_model(arguments: argparse.Namespace, output: str, ending: str) -> None:
     if ending != ".png":
         raise UnusableError(f"--output: expected .png for a model, got {output!r}")
     from qdsim.planning import pictures
 
-    model = load_model(source)
+    source = arguments.source
+    model = load_model(source, **loading(arguments, source, still=True))
     pictures.draw_configuration(model, output, first_configuration(model))

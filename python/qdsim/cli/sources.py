@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add_json",
+    "add_loading",
     "first_configuration",
     "is_archive",
     "load_model",
     "load_plan",
     "load_system",
+    "loading",
     "model_of_plan",
 ]
 
@@ -33,6 +35,54 @@ __all__ = [
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The switch of commands that report."""
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def add_loading(parser: argparse.ArgumentParser) -> None:
+    """How a robot file is read."""
+    parser.add_argument(
+        "--stiffness",
+        type=float,
+        help="stiffness of the joints' springs, N/m or Nm/rad; a URDF has none, so steps need it",
+    )
+    parser.add_argument(
+        "--leave-out",
+        action="append",
+        default=[],
+        metavar="KIND",
+        help="load without what is not supported, e.g. height_fields; may be given several times",
+    )
+    parser.add_argument(
+        "--package-dir",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="where package:// names of a URDF are looked for",
+    )
+
+
+def loading(arguments: argparse.Namespace, source: str, *, still: bool = False) -> dict[str, Any]:
+    """Arguments of ``qdsim.load`` that the command line says.
+
+    ``still``: no step is taken, so any stiffness will do where a URDF has none.
+    """
+    result: dict[str, Any] = {
+        "stiffness": arguments.stiffness,
+        "leave_out": arguments.leave_out,
+        "package_dirs": arguments.package_dir,
+    }
+    if still and arguments.stiffness is None and _is_urdf(source):
+        result["stiffness"] = 1.0
+    return result
+
+
+def _is_urdf(path: str) -> bool:
+    from qdsim.formats.source import root_tag
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            return root_tag(file.read()) == "robot"
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def is_archive(path: str) -> bool:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from qdsim.cli.outcome import Outcome, UnusableError
 from qdsim.cli.replay import add_model
 from qdsim.cli.sources import (
+    add_loading,
     first_configuration,
     is_archive,
     load_model,
     load_plan,
+    loading,
     model_of_plan,
 )
 
@@ -31,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--live", action="store_true", help="step on and on, with sliders for the commands"
     )
     add_model(parser)
+    add_loading(parser)
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
@@ -42,7 +45,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
             )
         plan = load_plan(arguments.source)
         return _show(arguments, plan, model_of_plan(plan, arguments.model))
-    model = load_model(arguments.source)
+    source = arguments.source
+    model = load_model(source, **loading(arguments, source, still=not arguments.live))
     return _show(arguments, first_configuration(model), model)
 
 

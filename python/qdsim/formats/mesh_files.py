@@ -15,6 +15,9 @@ import numpy.typing as npt
 
 _MUJOCO_READS = (".stl", ".obj", ".msh")
 
+STL_FACES_MOST = 200_000
+"""What MuJoCo reads of an .stl file."""
+
 Triangles = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]
 
 
@@ -81,3 +84,13 @@ def as_obj(triangles: Triangles) -> bytes:
     lines = [f"v {x!r} {y!r} {z!r}" for x, y, z in vertices.tolist()]
     lines += [f"f {a} {b} {c}" for a, b, c in (faces + 1).tolist()]
     return ("\n".join(lines) + "\n").encode()
+
+
+def as_stl(triangles: Triangles) -> bytes:
+    """The mesh as a binary .stl file: single precision, which pictures need, and read ten times faster."""
+    vertices, faces = triangles
+    records = np.zeros(
+        len(faces), dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("_", "<u2")]
+    )
+    records["corners"] = vertices[faces]
+    return bytes(80) + len(faces).to_bytes(4, "little") + records.tobytes()

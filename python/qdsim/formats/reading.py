@@ -40,7 +40,7 @@ class Reading:
         self.ignored: list[str] = []
         self.body_names = self.names("body", model.nbody, model.name_bodyadr)
         self.joint_names = self.names("joint", model.njnt, model.name_jntadr)
-        self.geom_names = self.names("geom", model.ngeom, model.name_geomadr)
+        self.geom_names = self._names_of_geoms()
         self.actuator_names = self.names(
             "actuator", len(model.actuator_trntype), model.name_actuatoradr
         )
@@ -48,20 +48,32 @@ class Reading:
 
     def names(self, kind: str, count: int, addresses: Any) -> list[str]:
         """Names; elements without one are called by kind and index, as in "geom5"."""
+        said = self._said(count, addresses)
+        taken = set(said)
+        return [name or _free(f"{kind}{i}", taken) for i, name in enumerate(said)]
+
+    def _said(self, count: int, addresses: Any) -> list[str]:
+        """Names as the file has them, empty where it has none."""
         table = bytes(self.m.names)
-        raw = []
+        result = []
         for i in range(count):
             begin = int(addresses[i])
-            raw.append(table[begin : table.index(b"\0", begin)].decode("utf-8", "replace"))
-        taken = set(raw)
-        for i, name in enumerate(raw):
-            if not name:
-                name = f"{kind}{i}"
-                while name in taken:
-                    name += "_"
-                taken.add(name)
-                raw[i] = name
-        return raw
+            result.append(table[begin : table.index(b"\0", begin)].decode("utf-8", "replace"))
+        return result
+
+    def _names_of_geoms(self) -> list[str]:
+        """A URDF's visual elements are counted apart: names of what collides do not depend on them."""
+        m = self.m
+        if not self.origin.urdf:
+            return self.names("geom", m.ngeom, m.name_geomadr)
+        result = self._said(m.ngeom, m.name_geomadr)
+        taken = set(result)
+        counts = {"geom": 0, "visual": 0}
+        for i, name in enumerate(result):
+            kind = "geom" if m.geom_contype[i] else "visual"
+            result[i] = name or _free(f"{kind}{counts[kind]}", taken)
+            counts[kind] += 1
+        return result
 
     def name(self, kind: str, index: int, addresses: Any) -> str:
         return self.names(kind, index + 1, addresses)[index]
@@ -94,6 +106,13 @@ class Reading:
 
     def gravity(self) -> Any:
         return (0.0, 0.0, 0.0) if self.disabled("gravity") else tuple(self.m.opt.gravity)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, longer until nothing else has it."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def scalar(joint_type: int) -> bool:

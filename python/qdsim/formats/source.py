@@ -6,6 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from qdsim.description import Description, ModelWarning, PointCloud
@@ -15,9 +16,20 @@ from qdsim.formats.decomposition import decompose as decompose_meshes
 from qdsim.formats.mesh_files import mujoco_reads, read_triangles
 from qdsim.formats.reading import Origin
 from qdsim.formats.refusals import Kind, kinds_of
-from qdsim.formats.urdf import prepare_urdf, repair_inertias
+from qdsim.formats.urdf import PreparedUrdf, prepare_urdf, repair_inertias
 
 Described = tuple[Description, list[str]]
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where else files are found: folders of packages, contents by name; whether visuals are read."""
+
+    folders: tuple[str, ...]
+    assets: dict[str, bytes]
+    visuals: bool
+
+
 Clouds = dict[str, PointCloud]
 
 _PROLOGUE = re.compile(r"\s*(<\?.*?\?>|<!--.*?-->|<![^\[>]*(\[.*?\]\s*)?>)", re.DOTALL)
@@ -34,6 +46,7 @@ def load_description(
     decompose: bool | Iterable[str] = False,
     clouds: Mapping[str, PointCloud] | None = None,
     leave_out: Kind | Iterable[Kind] = (),
+    visuals: bool = True,
 ) -> Description:
     """A scene from a file, XML text, ``mujoco.MjSpec`` or ``mujoco.MjModel``; arguments as in ``qdsim.load``.
 
@@ -52,7 +65,10 @@ def load_description(
     wishes = Wishes(
         Actuation.parse(stiffness, actuated), _checked_clouds(clouds), kinds_of(leave_out)
     )
-    description, messages = _load(source, wishes, package_dirs, assets)
+    if not isinstance(visuals, bool):
+        raise TypeError(f"visuals: expected True or False, got {type(visuals).__name__}")
+    files = Files(_checked_folders(package_dirs), _checked_assets(assets), visuals)
+    description, messages = _load(source, wishes, files)
     for message in messages:
         warnings.warn(message, ModelWarning, stacklevel=3)
     if decompose is False:
@@ -60,30 +76,18 @@ def load_description(
     return decompose_meshes(description, None if decompose is True else decompose)
 
 
-def _load(
-    source: object,
-    wishes: Wishes,
-    package_dirs: Any,
-    assets: Mapping[str, bytes] | None,
-) -> Described:
-    assets = _checked_assets(assets)
-    folders = _checked_folders(package_dirs)
-    if isinstance(source, (str, os.PathLike)):
-        text = os.fspath(source)
-        if not isinstance(text, str):
-            raise TypeError("source: paths must be text, not bytes")
-        if text.lstrip().startswith("<"):
-            return _load_text(text, "the XML text", None, wishes, folders, assets)
-        return _load_file(text, wishes, folders, assets)
-    return _load_object(source, wishes)
+def _load(source: object, wishes: Wishes, files: Files) -> Described:
+    if not isinstance(source, (str, os.PathLike)):
+        return _load_object(source, wishes)
+    text = os.fspath(source)
+    if not isinstance(text, str):
+        raise TypeError("source: paths must be text, not bytes")
+    if text.lstrip().startswith("<"):
+        return _load_text(text, "the XML text", None, wishes, files)
+    return _load_file(text, wishes, files)
 
 
-def _load_file(
-    path: str,
-    wishes: Wishes,
-    folders: tuple[str, ...],
-    assets: dict[str, bytes],
-) -> Described:
+def _load_file(path: str, wishes: Wishes, files: Files) -> Described:
     if not path.strip():
         raise ValueError("source: the path is empty")
     if "\0" in path:
@@ -100,7 +104,7 @@ def _load_file(
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"source: {path!r} is not UTF-8 text ({error})") from None
-    return _load_text(text, repr(path), path, wishes, folders, assets)
+    return _load_text(text, repr(path), path, wishes, files)
 
 
 def _load_text(
@@ -108,12 +112,13 @@ def _load_text(
     label: str,
     path: str | None,
     wishes: Wishes,
-    folders: tuple[str, ...],
-    assets: dict[str, bytes],
+    files: Files,
 ) -> Described:
     import mujoco
 
-    root = _root_tag(text)
+    assets = files.assets
+
+    root = root_tag(text)
     if root not in ("mujoco", "robot"):
         found = f"its root element is <{root}>" if root else "it has no root element"
         raise ValueError(f"source: {label} is neither MJCF nor URDF: {found}")
@@ -121,8 +126,7 @@ def _load_text(
         raise ValueError(f"source: {label} holds a null character")
     if root == "robot":
         folder = os.path.dirname(os.path.abspath(path)) if path else None
-        prepared = prepare_urdf(text, label, folder, folders, assets)
-        model, repaired = _compile_urdf(mujoco, prepared.text, label, {**assets, **prepared.assets})
+        prepared, model, repaired = _read_urdf(mujoco, text, label, folder, files)
         origin = Origin(label, urdf=True, frictions=prepared.frictions, repaired=repaired)
         return describe(model, origin, wishes, prepared.ignored)
     try:
@@ -201,10 +205,27 @@ def _load_object(source: object, wishes: Wishes) -> Described:
     )
 
 
+def _read_urdf(
+    mujoco: Any, text: str, label: str, folder: str | None, files: Files
+) -> tuple[PreparedUrdf, Any, str | None]:
+    """The prepared text, the model, what was repaired. Visual elements do not hinder reading."""
+    prepared = prepare_urdf(text, label, folder, files.folders, files.assets, files.visuals)
+    try:
+        return prepared, *_compile_urdf(mujoco, prepared, label, files.assets)
+    except ValueError as error:
+        if not files.visuals:
+            raise
+        hindrance = str(error)
+    bare = prepare_urdf(text, label, folder, files.folders, files.assets, visuals=False)
+    bare.ignored.append(f"visual elements: {hindrance}")
+    return bare, *_compile_urdf(mujoco, bare, label, files.assets)
+
+
 def _compile_urdf(
-    mujoco: Any, text: str, label: str, assets: dict[str, bytes]
+    mujoco: Any, prepared: PreparedUrdf, label: str, assets: dict[str, bytes]
 ) -> tuple[Any, str | None]:
     """The model, and what was done to its inertias if MuJoCo did not take them as they are."""
+    text, assets = prepared.text, {**assets, **prepared.assets}
     try:
         return _compile_thin(mujoco, text, assets), None
     except Exception as error:
@@ -238,7 +259,8 @@ def _compile_error(label: str, error: Exception) -> ValueError:
     return ValueError(f"source: MuJoCo cannot compile {label}: {message}")
 
 
-def _root_tag(text: str) -> str | None:
+def root_tag(text: str) -> str | None:
+    """Of an XML text: "mujoco", "robot", another one, or None."""
     position = 1 if text.startswith("\ufeff") else 0
     while match := _PROLOGUE.match(text, position):
         position = match.end()

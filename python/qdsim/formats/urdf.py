@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from qdsim.formats.mesh_files import as_obj, mujoco_reads, read_triangles
+from qdsim.formats.mesh_files import STL_FACES_MOST, as_obj, as_stl, mujoco_reads, read_triangles
 
 _DEPTH_LIMIT = 100
 
@@ -37,14 +37,25 @@ def prepare_urdf(
     folder: str | None,
     package_dirs: tuple[str, ...],
     assets: Mapping[str, bytes],
+    visuals: bool,
 ) -> PreparedUrdf:
-    """Rewrites a URDF so that MuJoCo finds its files. ``folder``: where the file lies, or None."""
+    """Rewrites a URDF so that MuJoCo finds its files.
+
+    Args:
+        text: the file's.
+        label: what errors call the file.
+        folder: where the file lies, or None.
+        package_dirs: where packages are looked for.
+        assets: contents of files by name.
+        visuals: whether visual elements stay (they do not where the file discards them).
+    """
     root = _parse(text, label)
     if _depth(root) > _DEPTH_LIMIT:
         raise ValueError(f"source: {label} is nested more than {_DEPTH_LIMIT} deep")
     compiler = _compiler(root)
     compiler.attrib.setdefault("fusestatic", "false")
-    discard_visual = compiler.attrib.get("discardvisual", "true") != "false"
+    visuals = visuals and compiler.attrib.get("discardvisual", "false") == "false"
+    compiler.set("discardvisual", "false")
     mesh_dir = compiler.attrib.pop("meshdir", "")
     compiler.set("strippath", "false")
     prepared = PreparedUrdf("")
@@ -52,10 +63,11 @@ def prepare_urdf(
     for link in root.iter("link"):
         name = link.get("name", "?")
         for element in link.findall("visual"):
-            if discard_visual or (problem := _resolve_visual(element, resolver)):
+            problem = _resolve_visual(element, resolver) if visuals else ""
+            if problem or not visuals:
                 link.remove(element)
-                if not discard_visual:
-                    prepared.ignored.append(f"link '{name}': a visual: {problem}")
+            if problem:
+                prepared.ignored.append(f"link '{name}': a visual: {problem}")
         for element in link.findall("collision"):
             _resolve_collision(element, name, label, resolver)
         try:
@@ -210,9 +222,9 @@ class _Resolver:
             found.append(os.path.join(folder, plain))
         return list(dict.fromkeys(found))
 
-    def readable(self, found: str, owner: str) -> str:
+    def readable(self, found: str, owner: str, collides: bool) -> str:
         """The name of a file that MuJoCo reads: of this one, or of what it is converted to."""
-        name = f"{found}.obj"
+        name = f"{found}.{'obj' if collides else 'stl'}"
         if name in self.converted:
             return name
         content = self.assets.get(found)
@@ -221,19 +233,26 @@ class _Resolver:
                 content = file.read()
         if mujoco_reads(found, content):
             return found
-        self.converted[name] = as_obj(read_triangles(owner, found, content))
+        triangles = read_triangles(owner, found, content)
+        if not collides and len(triangles[1]) > STL_FACES_MOST:
+            raise ValueError(f"{found!r} has more than {STL_FACES_MOST} triangles")
+        self.converted[name] = as_obj(triangles) if collides else as_stl(triangles)
         return name
 
 
 def _resolve_visual(element: ElementTree.Element, resolver: _Resolver) -> str:
-    """Makes the mesh name of an element absolute; what is wrong with the mesh, if anything."""
+    """Makes the mesh name of an element absolute; what is wrong with the mesh, if anything.
+
+    The element loses its name, which may be that of a collision element.
+    """
+    element.attrib.pop("name", None)
     for mesh in element.iter("mesh"):
         name = mesh.get("filename", "")
         found = resolver.find(name)
         if found is None:
             return f"the mesh {name!r} is not there"
         try:
-            mesh.set("filename", resolver.readable(found, "mesh"))
+            mesh.set("filename", resolver.readable(found, "mesh", False))
         except (OSError, ValueError, ImportError) as error:
             return str(error)
     return ""
@@ -251,7 +270,7 @@ def _resolve_collision(
                 f"source: {label}: link {link!r}: the collision mesh {name!r} is not there "
                 f"(looked for {looked}); package_dirs= names more folders, assets= holds files"
             )
-        mesh.set("filename", resolver.readable(found, f"source: {label}: link {link!r}"))
+        mesh.set("filename", resolver.readable(found, f"source: {label}: link {link!r}", True))
 
 
 def _friction(collision: ElementTree.Element, link: ElementTree.Element) -> float | None:
