@@ -1,24 +1,24 @@
 /* linearize(): a step with its derivatives. */
+#include "binding/docstrings.h"
 #include "binding/step_call.h"
 
 const char linearize_doc[] =
     "linearize($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
     "mocap=None, wrt=('q', 'u'), warm_start=None)\n--\n\n"
-    "A step and its derivatives A = dq_next/dq (nv, nv) and B = dq_next/du (nv, nu) in tangent\n"
-    "coordinates, exact (formulation 4).\n\n"
-    "Arguments and errors as in step(). wrt: which of 'q' (A) and 'u' (B) are wanted; the other "
-    "is\n"
-    "None. Further names in wrt, 'tau', 'wrench', 'mocap' and those of model.parameters "
-    "('gravity',\n"
-    "'body_mass', 'geom_size', 'pair_friction', ...), give dq_next by them in .derivatives, of "
-    "shape\n"
-    "(nv, *shape of the argument); see qdsim.differentiate for what is held constant, and for\n"
-    "products with vectors. Where an exact step sits at a kink the path's derivative stands in, "
-    "and\n"
-    "step.info.derivative_exact is False. Returns a Linearization. Its step is that of step(), but "
-    "for\n"
-    "the last bits of what moves by itself: where no contact and no joint couples the variables,\n"
-    "step() answers in closed form, which has no factor to differentiate with.";
+    "A step and its derivatives in tangent coordinates, exact (formulation 4).\n\n"
+    "Where an exact step sits at a kink the derivative of the barrier's path stands in, and\n"
+    "step.info.derivative_exact is False. The step is that of step(), but for the last bits of\n"
+    "what no contact and no joint couples: step() answers that in closed form.\n\n"
+    "Args:\n" DOC_CONFIGURATION DOC_COMMANDS
+    "    options: qdsim.Options, None for the defaults.\n" DOC_FORCES
+    "    wrt: which derivatives: 'q' (A), 'u' (B), 'tau', 'wrench', 'mocap' and names of\n"
+    "        model.parameters ('gravity', 'body_mass', 'geom_size', 'pair_friction', ...).\n"
+    "        qdsim.differentiate says what each holds constant, and has products with vectors.\n"
+    "    warm_start: as in step().\n\n"
+    "Returns:\n"
+    "    A Linearization: `step`; `A` = dq_next/dq (nv, nv) and `B` = dq_next/du (nv, nu), None\n"
+    "    where not asked for; `derivatives`, a mapping from the other names of wrt to dq_next by\n"
+    "    them, (nv, *shape of the argument).\n\n" DOC_RAISES;
 
 #define WRT_Q (1 << QD_BY_Q)
 #define WRT_U (1 << QD_BY_U)

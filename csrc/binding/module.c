@@ -15,14 +15,14 @@ static PyTypeObject *type_add(PyObject *module, PyType_Spec *spec) {
 }
 
 static const char solver_error_doc[] =
-    "A step or cone program without a solution, or one that was not solved.\n\n"
-    "info: SolverInfo with the status and the residuals. culprits: what a step failed on, a tuple "
-    "of "
-    "strings\n"
-    "that name bodies and joints, the most telling first: the contacts, limits and constraints "
-    "that "
-    "contradict\n"
-    "each other, or the bodies that nothing holds. The message says all of it too.";
+    "A step or cone program without a solution, or one that was not solved; the message says "
+    "why.\n\n"
+    "Attributes:\n"
+    "    info: SolverInfo with the status and the residuals.\n"
+    "    culprits: what a step failed on, a tuple of strings that name bodies and joints, the "
+    "most\n"
+    "        telling first: contacts, limits and constraints that contradict each other, or the\n"
+    "        bodies that nothing holds.\n";
 
 static const char *status_name(int i) { return qd_status_name((qd_status)i); }
 

@@ -1,34 +1,22 @@
 /* step() and step_dynamic(): one quasi-dynamic step, one of second order. */
+#include "binding/docstrings.h"
 #include "binding/step_call.h"
 
 const char step_doc[] =
     "step($module, /, model, q, u, options=None, *, tau=None, wrench=None, "
     "mocap=None, warm_start=None)\n--\n\n"
     "One quasi-dynamic step q_next = f(q, u) (Pang et al. 2023, section III; formulation 2).\n\n"
-    "model: qdsim.Model. q: configuration (nq). u: commands (nu), in the units of the actuators.\n"
-    "options: qdsim.Options, None for the defaults. tau: applied generalised force (nv), N or Nm.\n"
-    "wrench: applied to the bodies, (body_count, 6) or a mapping from names of bodies to (6): "
-    "force N\n"
-    "at the centre of mass, then moment Nm, world axes (MuJoCo's xfrc_applied). Forces on "
-    "actuated\n"
-    "joints add to those of their springs.\n"
-    "mocap: poses of the mocap bodies, (mocap_count, 7) in the order of model.mocap_names or a "
-    "mapping\n"
-    "from their names to (7): position m, quaternion w x y z. Those not given stand where the "
-    "model "
-    "has\n"
-    "them.\n"
-    "warm_start: an earlier Step or Linearization of this model, under any options, to look for "
-    "the\n"
-    "solution near its own; worth it along a trajectory. The answer is certified as without; it\n"
-    "agrees to the tolerance, and forces that are not unique depend on it.\n"
-    "Variables that nothing couples (a finger that touches nothing) are answered in closed form; "
-    "in "
-    "the\n"
-    "last bits of these, linearize() may differ, which needs a factor.\n"
-    "Returns a Step. Raises TypeError or ValueError that names the argument, and SolverError "
-    "(with\n"
-    "its info) where the program has no solution or was not solved.";
+    "Variables that nothing couples (a finger that touches nothing) are answered in closed form;\n"
+    "in the last bits of these, linearize() may differ, which needs a factor.\n\n"
+    "Args:\n" DOC_CONFIGURATION DOC_COMMANDS
+    "    options: qdsim.Options, None for the defaults.\n" DOC_FORCES
+    "    warm_start: an earlier Step or Linearization of this model, under any options, to look\n"
+    "        for the solution near its own; worth it along a trajectory. The answer is certified\n"
+    "        as without; it agrees to the tolerance, and forces that are not unique depend on "
+    "it.\n\n"
+    "Returns:\n"
+    "    A Step: `q_next` (nq), contacts with forces, limit and actuator forces, "
+    "`info`.\n\n" DOC_RAISES;
 
 PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                         PyObject *kwnames) {
@@ -54,18 +42,17 @@ PyObject *step_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_
 const char step_dynamic_doc[] =
     "step_dynamic($module, /, model, q, v, u, options=None, *, tau=None, wrench=None, "
     "mocap=None,\n             warm_start=None)\n--\n\n"
-    "One second-order step (q_next, v_next) = f(q, v, u): velocities and impulses (Anitescu and "
-    "Hart\n2003; formulation 7).\n\n"
-    "model: qdsim.Model. q: configuration (nq). v: velocity (nv) in tangent coordinates (of a "
-    "free\n"
-    "joint: of the body's origin, then angular in world axes; qdsim.from_mujoco_velocity\n"
-    "converts). u: commands (nu). options: qdsim.DynamicOptions, None for the defaults. tau: "
-    "applied\ngeneralised force (nv), N or Nm. wrench: applied to the bodies, (body_count, 6) or a "
-    "mapping from\nnames of bodies to (6), mocap: poses of mocap bodies, as in step(). warm_start: "
-    "an earlier result of this "
-    "model to look for\nthe solution near its own.\n"
-    "Returns a DynamicStep. Raises TypeError or ValueError that names the argument, and "
-    "SolverError\n(with its info) where the program has no solution or was not solved.";
+    "One second-order step (q_next, v_next) = f(q, v, u): velocities and impulses (Anitescu and\n"
+    "Hart 2003; formulation 7).\n\n"
+    "Args:\n" DOC_CONFIGURATION
+    "    v: (nv) velocity in tangent coordinates; of a free joint that of the body's origin, m/s,\n"
+    "        then angular, rad/s, world axes (qdsim.from_mujoco_velocity converts).\n" DOC_COMMANDS
+    "    options: qdsim.DynamicOptions, None for the defaults.\n" DOC_FORCES
+    "    warm_start: an earlier result of this model to look for the solution near its own.\n\n"
+    "Returns:\n"
+    "    A DynamicStep: `q_next` (nq), `v_next` (nv), contacts with impulses and forces, "
+    "energies,\n"
+    "    `info`.\n\n" DOC_RAISES;
 
 PyObject *step_dynamic_function(PyObject *module, PyObject *const *args, Py_ssize_t arg_count,
                                 PyObject *kwnames) {
