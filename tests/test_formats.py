@@ -276,19 +276,6 @@ class TestJoints:
         assert description.joints[0].stiffness == 0.0
         assert description.gravity == (0.0, 0.0, 0.0)
 
-    @pytest.mark.parametrize(
-        ("body", "words"),
-        [
-            (
-                '<body><joint name="j" type="ball" range="0 40"/><geom size="1"/></body>',
-                "joint 'j': limits on ball joints",
-            ),
-        ],
-    )
-    def test_errors(self, body: str, words: str) -> None:
-        with pytest.raises(ValueError, match=words):
-            load_description(mjcf(body))
-
     def test_compensation_of_gravity_and_mocap(self) -> None:
         body = TWO.replace('name="c"', 'name="c" gravcomp="0.5"')
         text = mjcf(body + '<body name="m" mocap="true" pos="1 2 3" quat="0 1 0 0"/>')
@@ -386,20 +373,6 @@ class TestIgnoredAndErrors:
         assert load_description(off).joints[0].friction == 0.0
 
     @pytest.mark.parametrize(
-        ("rest", "words"),
-        [
-            (
-                '<tendon><fixed name="t"><joint joint="h" coef="1"/></fixed></tendon>'
-                '<equality><tendon name="e" tendon1="t"/></equality>',
-                "equality 'e': tendon constraints",
-            ),
-        ],
-    )
-    def test_errors(self, rest: str, words: str) -> None:
-        with pytest.raises(ValueError, match=words):
-            load_description(mjcf(TWO, rest))
-
-    @pytest.mark.parametrize(
         ("kind", "source", "words"),
         [
             (
@@ -414,11 +387,12 @@ class TestIgnoredAndErrors:
                 "tendons",
                 mjcf(
                     TWO,
-                    '<tendon><fixed name="t" frictionloss="1"><joint joint="h" coef="1"/></fixed></tendon>'
-                    '<actuator><position name="a" tendon="t" kp="5"/></actuator>'
-                    '<equality><tendon name="e" tendon1="t"/></equality>',
+                    '<tendon><spatial name="t"><site site="s1"/><site site="s2"/><pulley divisor="2"/>'
+                    '<site site="s1"/><site site="s2"/></spatial></tendon><equality><tendon name="e" tendon1="t"/></equality>',
+                ).replace(
+                    "</worldbody>", '<site name="s1"/><site name="s2" pos="1 0 0"/></worldbody>'
                 ),
-                "equality 'e': tendon constraints",
+                "equality 'e': its tendon 't'",
             ),
             (
                 "actuators",
@@ -428,11 +402,6 @@ class TestIgnoredAndErrors:
                     '<intvelocity name="v" joint="s" kp="5" actrange="-1 1"/></actuator>',
                 ),
                 "actuator 'v'",
-            ),
-            (
-                "ball_limits",
-                mjcf('<body><joint name="j" type="ball" range="0 40"/><geom size="1"/></body>'),
-                "joint 'j'",
             ),
         ],
     )
@@ -487,15 +456,16 @@ class TestIgnoredAndErrors:
     def test_one_line_gets_past_all_of_them(self, count: int) -> None:
         """Also past those that a long message does not show."""
         body = "".join(
-            f'<body name="b{i}"><joint name="j{i}" type="ball" range="0 40"/><geom size="1"/>'
-            f'<body name="c{i}"><joint name="k{i}"/><geom size="1"/></body></body>'
+            f'<geom name="f{i}" type="hfield" hfield="f"/>'
+            f'<body name="c{i}"><joint name="k{i}"/><geom size="1"/></body>'
             for i in range(count)
         )
         motors = "".join(
             f'<intvelocity name="m{i}" joint="k{i}" kp="5" actrange="-1 1"/>' for i in range(count)
         )
         springs = f'<position name="p" joint="k{count - 1}" kp="3" forcerange="-1 1"/>'
-        source = mjcf(body, f"<actuator>{motors}{springs}</actuator>")
+        field = '<hfield name="f" nrow="2" ncol="2" size="1 1 1 1" elevation="0 1 0 1"/>'
+        source = mjcf(body, f"<asset>{field}</asset><actuator>{motors}{springs}</actuator>")
         with pytest.raises(ValueError) as error:
             load_description(source)
         found = re.search(r"leave_out=(\[.*\]) loads the file without all", str(error.value))
@@ -546,10 +516,11 @@ class TestIgnoredAndErrors:
 
     def test_one_kind_does_not_excuse_another(self) -> None:
         source = mjcf(
-            TWO + '<body><joint name="m" type="ball" range="0 40"/><geom size="1"/></body>',
+            TWO + '<geom name="m" type="hfield" hfield="f"/>',
+            '<asset><hfield name="f" nrow="2" ncol="2" size="1 1 1 1" elevation="0 1 0 1"/></asset>'
             '<actuator><position name="a" joint="h" kp="5" forcerange="-1 1"/></actuator>',
         )
-        with pytest.raises(ValueError, match="joint 'm'") as error:
+        with pytest.raises(ValueError, match="geom 'm'") as error:
             load_description(source, leave_out="force_limits")
         assert "forcerange" not in str(error.value)
 

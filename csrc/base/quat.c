@@ -89,6 +89,18 @@ void rotation_left_jacobian(double J[9], const double theta[3]) {
   skew_polynomial(J, theta, a, b);
 }
 
+/* b = (1 - (t/2) cot(t/2)) / t^2 and its derivative by t over t, of t^2 */
+static void cotangent_terms(double b[2], double t2) {
+  if (t2 < 1e-2) { /* where the second cancels; the next terms are 1e-16 and 1e-13 of these */
+    b[0] = (1.0 + t2 / 60.0 * (1.0 + t2 / 42.0 * (1.0 + t2 / 40.0))) / 12.0;
+    b[1] = (1.0 + t2 / 21.0 * (1.0 + 3.0 * t2 / 80.0)) / 360.0;
+    return;
+  }
+  const double t = sqrt(t2), half = 0.5 * t, sine = sin(half), cotangent = cos(half) / sine;
+  b[0] = (1.0 - half * cotangent) / t2;
+  b[1] = (-0.5 * (cotangent - half / (sine * sine)) / t - 2.0 * b[0]) / t2;
+}
+
 void rotation_left_jacobian_inverse(double J[9], const double theta[3]) {
   /* J = 1 - [theta]/2 + (1 - (t/2) cot(t/2)) / t^2 [theta]^2 */
   const double t2 = vec3_dot(theta, theta);
@@ -96,4 +108,21 @@ void rotation_left_jacobian_inverse(double J[9], const double theta[3]) {
   const double b =
       half < 1e-3 ? (1.0 + t2 / 60.0) / 12.0 : (1.0 - half * cos(half) / sin(half)) / t2;
   skew_polynomial(J, theta, -0.5, b);
+}
+
+void rotation_left_jacobian_inverse_slope(double D[9], const double theta[3], const double v[3]) {
+  /* of v - theta x v / 2 + b (theta (theta.v) - t^2 v) */
+  const double t2 = vec3_dot(theta, theta), along = vec3_dot(theta, v);
+  double b[2];
+  cotangent_terms(b, t2);
+  for (int i = 0; i < 3; ++i) {
+    const double part = b[1] * (theta[i] * along - t2 * v[i]);
+    for (int j = 0; j < 3; ++j) {
+      D[3 * i + j] = part * theta[j] + b[0] * (theta[i] * v[j] - 2.0 * v[i] * theta[j]);
+    }
+    D[4 * i] += b[0] * along;
+    const int j = (i + 1) % 3, k = (i + 2) % 3; /* [v] / 2 */
+    D[3 * i + j] -= 0.5 * v[k];
+    D[3 * i + k] += 0.5 * v[j];
+  }
 }

@@ -18,5 +18,7 @@ void rotation_exp(double R[9], const double theta[3]);
 void rotation_left_jacobian(double J[9], const double theta[3]);
 /* J = inverse of the left Jacobian: log(exp(d) exp(theta)) = theta + J d + O(d^2) */
 void rotation_left_jacobian_inverse(double J[9], const double theta[3]);
+/* D = derivative by theta of (inverse of the left Jacobian at theta) v */
+void rotation_left_jacobian_inverse_slope(double D[9], const double theta[3], const double v[3]);
 
 #endif

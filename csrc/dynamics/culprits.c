@@ -58,6 +58,16 @@ static void note_contacts(const qd_workspace *w, const island *one, qd_step_resu
   }
 }
 
+/* What a side of a constraint holds. */
+static int held_body(const qd_model *model, const constraint_state *s, int side) {
+  if (s->rows > 1) {
+    return s->body[side];
+  }
+  const int joints = s->dof[0] >= 0, *list = joints ? s->dof : s->tendon;
+  const int at = list[side] >= 0 ? list[side] : list[0];
+  return model->dof_body[joints ? at : model->tendon_dof[model->tendon_dof_start[at]]];
+}
+
 void culprits_of_contradiction(const qd_model *model, const qd_workspace *w, const island *one,
                                qd_step_result *result) {
   const problem *p = &w->problem;
@@ -65,6 +75,13 @@ void culprits_of_contradiction(const qd_model *model, const qd_workspace *w, con
   note_contacts(w, one, result);
   for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
     const limit_row *limit = p->limit + i;
+    const int body = model->dof_body[limit->dof];
+    const qd_culprit culprit = {QD_CULPRIT_LIMIT, limit->dof, body, body,
+                                fabs(p->dual[limit->row])};
+    note(result, &culprit);
+  }
+  for (int i = one->ball_limit; i < one->ball_limit + one->ball_limit_count; ++i) {
+    const ball_limit *limit = p->ball_limit + i;
     const int body = model->dof_body[limit->dof];
     const qd_culprit culprit = {QD_CULPRIT_LIMIT, limit->dof, body, body,
                                 fabs(p->dual[limit->row])};
@@ -82,10 +99,8 @@ void culprits_of_contradiction(const qd_model *model, const qd_workspace *w, con
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
     const int index = p->equality[i].constraint;
     const constraint_state *s = p->constraint + index;
-    const int coupled = s->rows == 1;
-    const int a = coupled ? model->dof_body[s->dof[0]] : s->body[0];
-    const int b = coupled ? (s->dof[1] >= 0 ? model->dof_body[s->dof[1]] : a) : s->body[1];
-    const qd_culprit culprit = {QD_CULPRIT_CONSTRAINT, index, a, b, fabs(p->dual_eq[i])};
+    const qd_culprit culprit = {QD_CULPRIT_CONSTRAINT, index, held_body(model, s, 0),
+                                held_body(model, s, 1), fabs(p->dual_eq[i])};
     note(result, &culprit);
   }
   settle(result);

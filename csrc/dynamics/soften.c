@@ -36,6 +36,9 @@ static int limit_is_angle(const qd_workspace *w, int limit) {
 static int equality_is_angle(const qd_workspace *w, int equality) {
   const equality_row *row = w->problem.equality + equality;
   const constraint_state *s = w->problem.constraint + row->constraint;
+  if (s->tendon[0] >= 0) {
+    return 0;
+  }
   return s->rows == 1 ? is_turn(w, s->dof[0]) : row->component >= 3;
 }
 
@@ -54,6 +57,9 @@ static void fill_compliance(const qd_workspace *w, const island *one,
   memset(rows + one->row_count, 0, (size_t)one->bound_count * sizeof(double));
   for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
     p->soft_compliance[p->limit[i].row] = limit_is_angle(w, i) ? angle : scale;
+  }
+  for (int i = 0; i < BALL_ROWS * one->ball_limit_count; ++i) {
+    p->soft_compliance[p->ball_limit[one->ball_limit].row + i] = angle;
   }
   for (int i = 0; i < one->equality_count; ++i) {
     equalities[i] = CONSTRAINTS_GIVE * (equality_is_angle(w, one->equality + i) ? angle : scale);
@@ -313,6 +319,9 @@ static int mark_island(qd_workspace *w, const island *one, double tolerance) {
   for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
     const double arm = limit_is_angle(w, i) ? one->length : 1.0;
     count += arm * violation(p, p->limit[i].row, 1, QD_ORTHANT) > least;
+  }
+  for (int i = one->ball_limit; i < one->ball_limit + one->ball_limit_count; ++i) {
+    count += one->length * violation(p, p->ball_limit[i].row, BALL_ROWS, QD_LORENTZ) > least;
   }
   for (int i = one->tendon_row; i < one->tendon_row + one->tendon_row_count; ++i) {
     count += p->tendon_row[i].kind == TENDON_LIMIT &&

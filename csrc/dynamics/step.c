@@ -82,7 +82,7 @@ static int input_is_finite(const qd_step_input *in, const qd_model *model) {
 static void nothing_moves(const qd_model *model, qd_workspace *w, qd_step_result *result) {
   memset(&result->info, 0, sizeof result->info);
   result->info.status = QD_OK;
-  w->problem.limit_count = 0;
+  w->problem.limit_count = w->problem.ball_limit_count = 0;
   w->problem.equality_count = w->problem.tendon_row_count = w->problem.force_row_count = 0;
   problem_forces(&w->problem, model, &w->collision, result->limit_force);
 }

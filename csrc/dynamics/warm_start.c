@@ -264,13 +264,22 @@ static void fill_tendons(const warm_start *w, const problem *p, const island *on
     double own = row->sign * left;
     const int is_interval = row->kind >= TENDON_REST;
     const int gives =
-        row->kind == TENDON_SPRING || row->kind == TENDON_REST || row->kind == TENDON_ACTUATOR;
+        row->kind != TENDON_LIMIT && row->kind != TENDON_FRICTION && row->kind != TENDON_FORCE;
     if (gives) {
       own = -row_slack(p, one, row->row, &size) / p->compliance[row->row];
     }
     p->dual[row->row] =
         is_interval ? fmin(fmax(own, p->lower[row->row]), p->upper[row->row]) : fmax(own, 0.0);
     left -= row->sign * p->dual[row->row];
+  }
+}
+
+/* Along the turn, which the limit's force opposes. */
+static void fill_ball_limit(problem *p, const ball_limit *limit, const double *limit_force) {
+  const double size = vec3_norm(limit_force + limit->dof), angle = vec3_norm(limit->turn);
+  p->dual[limit->row] = angle > 0.0 ? size : 0.0;
+  for (int i = 0; i < 3; ++i) {
+    p->dual[limit->row + 1 + i] = angle > 0.0 ? -size * limit->turn[i] / angle : 0.0;
   }
 }
 
@@ -288,6 +297,9 @@ void warm_start_fill(const warm_start *w, const qd_model *model, const collision
   for (int i = 0; i < p->limit_count; ++i) {
     const limit_row *limit = p->limit + i;
     p->dual[limit->row] = fmax(limit->sign * from->limit_force[limit->dof], 0.0);
+  }
+  for (int i = 0; i < p->ball_limit_count; ++i) {
+    fill_ball_limit(p, p->ball_limit + i, from->limit_force);
   }
   for (int i = 0; i < p->islands.count; ++i) {
     fill_tendons(w, p, p->islands.island + i);

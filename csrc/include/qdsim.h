@@ -390,9 +390,10 @@ typedef enum qd_shape_type {
 int qd_shape_pair_supported(int type_a, int type_b);
 
 typedef enum qd_constraint_type {
-  QD_CONNECT = 0, /* two points of two bodies coincide */
-  QD_WELD,        /* two frames of two bodies coincide */
-  QD_COUPLING     /* a scalar joint follows another one by a polynomial */
+  QD_CONNECT = 0,    /* two points of two bodies coincide */
+  QD_WELD,           /* two frames of two bodies coincide */
+  QD_COUPLING,       /* a scalar joint follows another one by a polynomial */
+  QD_TENDON_COUPLING /* a tendon's length follows another one's likewise */
 } qd_constraint_type;
 
 typedef enum qd_tendon_type {
@@ -426,7 +427,8 @@ typedef struct qd_model_spec {
   const double *joint_pos;       /* (joint_count, 3) anchor, body frame */
   const double *joint_axis;      /* (joint_count, 3) unit, body frame; hinge and slide */
   const double *joint_ref;       /* (joint_count) q at which body_pos/quat hold; hinge and slide */
-  const double *joint_range;     /* (joint_count, 2) lower, upper; -inf, inf where unlimited */
+  const double *joint_range;     /* (joint_count, 2) lower, upper; -inf, inf where unlimited. Ball
+                                    joints: the angle of their rotation, lower 0 or -inf */
   const double *joint_stiffness; /* (joint_count) spring, N/m or Nm/rad; 0 = none */
   const double *joint_springref; /* (joint_count) q at which the spring of a hinge or slide rests;
                                     those of ball and free joints at body_pos, body_quat */
@@ -511,11 +513,13 @@ typedef struct qd_model_spec {
   int constraint_count;             /* bilateral constraints */
   const int32_t *constraint_type;   /* (constraint_count) a qd_constraint_type */
   const int32_t *constraint_object; /* (constraint_count, 2) bodies; coupling: the joint that
-                                       follows and the one it follows, -1: none */
+                                       follows and the one it follows, -1: none; tendon coupling:
+                                       likewise two tendons */
   const double *constraint_data;    /* (constraint_count, 10) connect and weld: anchor in the first
                                        body's frame (3), in the second's (3), weld: rotation of the
                                        second body in the first's frame (4). Coupling: a0..a4 of
-                                       q1 - ref1 = sum a_i (q2 - ref2)^i */
+                                       q1 - ref1 = sum a_i (q2 - ref2)^i; of tendons with their
+                                       lengths, ref1 and ref2 in the next two numbers */
   const double *constraint_compliance; /* (constraint_count, 2) of forces, m/N (coupling: rad/Nm for
                                           hinges), and of a weld's moments, rad/Nm; counts with
                                           qd_step_options.soft_constraints. NULL: all are rigid */
@@ -529,6 +533,7 @@ typedef struct qd_model_spec {
                                         following */
   const double *tendon_springrange;  /* (tendon_count, 2) lengths between which it rests */
   const double *tendon_frictionloss; /* (tendon_count) N, dry friction along it */
+  const double *tendon_damping;      /* (tendon_count) Ns/m along it: counts with damping */
   int tendon_point_total;
   const int32_t *tendon_object; /* (tendon_point_total) tendon after tendon: joint, or body */
   const double *tendon_data;    /* (tendon_point_total, 3) coefficient of the joint's q, then zeros;

@@ -5,20 +5,39 @@
 #include "base/quat.h"
 
 int constraint_row_count(int constraint_type) {
-  static const int counts[] = {3, 6, 1};
+  static const int counts[] = {3, 6, 1, 1};
   return counts[constraint_type];
 }
 
-static void compute_coupling(constraint_state *s, const qd_model *model, const double *q,
-                             const int *joint, const double *a) {
-  const int other = joint[1];
-  const double x = other < 0 ? 0.0 : q[model->joint_q[other]] - model->joint_ref[other];
+/* y1 - r1 = sum a_i (y2 - r2)^i, y[1] and r[1] unused without a second one */
+static void compute_coupling(constraint_state *s, const double y[2], const double r[2],
+                             int has_second, const double *a) {
+  const double x = has_second ? y[1] - r[1] : 0.0;
   const double value = a[0] + x * (a[1] + x * (a[2] + x * (a[3] + x * a[4])));
-  s->dof[0] = model->joint_v[joint[0]];
-  s->dof[1] = other < 0 ? -1 : model->joint_v[other];
-  s->slope = other < 0 ? 0.0 : a[1] + x * (2.0 * a[2] + x * (3.0 * a[3] + x * 4.0 * a[4]));
-  s->curvature = other < 0 ? 0.0 : 2.0 * a[2] + x * (6.0 * a[3] + x * 12.0 * a[4]);
-  s->violation[0] = q[model->joint_q[joint[0]]] - model->joint_ref[joint[0]] - value;
+  const double slope = a[1] + x * (2.0 * a[2] + x * (3.0 * a[3] + x * 4.0 * a[4]));
+  s->slope = has_second ? slope : 0.0;
+  s->curvature = has_second ? 2.0 * a[2] + x * (6.0 * a[3] + x * 12.0 * a[4]) : 0.0;
+  s->violation[0] = y[0] - r[0] - value;
+}
+
+static void couple_joints(constraint_state *s, const qd_model *model, const double *q,
+                          const int *joint, const double *a) {
+  double y[2] = {0.0}, ref[2] = {0.0};
+  for (int k = 0; k < 2 && joint[k] >= 0; ++k) {
+    s->dof[k] = model->joint_v[joint[k]];
+    y[k] = q[model->joint_q[joint[k]]];
+    ref[k] = model->joint_ref[joint[k]];
+  }
+  compute_coupling(s, y, ref, joint[1] >= 0, a);
+}
+
+static void couple_tendons(constraint_state *s, const int *tendon, const double *data) {
+  double length[2] = {0.0};
+  for (int k = 0; k < 2 && tendon[k] >= 0; ++k) {
+    s->tendon[k] = tendon[k];
+    length[k] = s->t->length[tendon[k]];
+  }
+  compute_coupling(s, length, data + 5, tendon[1] >= 0, data);
 }
 
 /* turn = log(R2 (R1 R)^-1): where body 2 is, seen from where it should be */
@@ -33,14 +52,20 @@ static void weld_turn(double turn[3], const kinematics *k, const int *body,
 }
 
 void constraint_compute(constraint_state *s, const qd_model *model, const kinematics *k,
-                        const double *q, int index) {
+                        const tendons *t, const double *q, int index) {
   const int type = model->constraint_type[index];
   const int *object = model->constraint_object + 2 * index;
   const double *data = model->constraint_data + CONSTRAINT_DATA * index;
   memset(s, 0, sizeof *s);
   s->rows = constraint_row_count(type);
+  s->dof[0] = s->dof[1] = s->tendon[0] = s->tendon[1] = -1;
+  s->t = t;
   if (type == QD_COUPLING) {
-    compute_coupling(s, model, q, object, data);
+    couple_joints(s, model, q, object, data);
+    return;
+  }
+  if (type == QD_TENDON_COUPLING) {
+    couple_tendons(s, object, data);
     return;
   }
   for (int side = 0; side < 2; ++side) {
@@ -105,6 +130,12 @@ static int on_path(const qd_model *model, int body, int dof) {
 void constraint_column(double *column, const constraint_state *s, const qd_model *model,
                        const kinematics *k, int dof) {
   memset(column, 0, (size_t)s->rows * sizeof(double));
+  for (int side = 0; side < 2 && s->tendon[side] >= 0; ++side) {
+    column[0] += constraint_tendon_share(s, side) * tendon_rate(s->t, model, s->tendon[side], dof);
+  }
+  if (s->tendon[0] >= 0) {
+    return;
+  }
   if (s->rows == 1) {
     column[0] = dof == s->dof[0] ? 1.0 : (dof == s->dof[1] ? -s->slope : 0.0);
     return;

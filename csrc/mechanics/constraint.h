@@ -1,11 +1,12 @@
-/* Bilateral constraints (connect, weld, joint coupling): C delta + c = 0 with c the violation at q.
- * The violation is the second body's anchor minus the first's, and the rotation vector from where
- * the weld wants the second body to where it is, both in world axes. */
+/* Bilateral constraints (connect, weld, couplings of joints and of tendons): C delta + c = 0 with c
+ * the violation at q. The violation is the second body's anchor minus the first's, and the rotation
+ * vector from where the weld wants the second body to where it is, both in world axes. */
 #ifndef QD_MECHANICS_CONSTRAINT_H
 #define QD_MECHANICS_CONSTRAINT_H
 
 #include "mechanics/dof_matrix.h"
 #include "mechanics/kinematics.h"
+#include "mechanics/tendon.h"
 
 #define CONSTRAINT_DATA 10
 #define CONSTRAINT_ROWS_MAX 6
@@ -18,9 +19,11 @@ typedef struct constraint_state {
   int body[2];         /* connect and weld */
   double anchor[2][3]; /* world */
   double turn[3];      /* weld: rotation vector of the violation */
-  int dof[2];          /* coupling; second -1: none */
-  double slope;        /* coupling: derivative of the polynomial */
-  double curvature;    /* coupling: its second derivative */
+  int dof[2];          /* coupling of joints; second -1: none; both -1 of others */
+  int tendon[2];       /* coupling of tendons, likewise */
+  double slope;        /* couplings: derivative of the polynomial */
+  double curvature;    /* couplings: its second derivative */
+  const tendons *t;
   double violation[CONSTRAINT_ROWS_MAX];
   int capped[2];     /* parts of the violation (position, turn) that a step undoes not at once: */
   double share[2];   /* so much of them counts, */
@@ -28,7 +31,12 @@ typedef struct constraint_state {
 } constraint_state;
 
 void constraint_compute(constraint_state *out, const qd_model *model, const kinematics *k,
-                        const double *q, int index);
+                        const tendons *t, const double *q, int index);
+
+/* The force along tendon 0 or 1 of a coupling per unit of its multiplier. */
+static inline double constraint_tendon_share(const constraint_state *s, int side) {
+  return side == 0 ? 1.0 : -s->slope;
+}
 
 /* Parts of the violation that are longer than that count with that length; how many there are. */
 int constraint_cap(constraint_state *s, double most);

@@ -151,6 +151,8 @@ static void lay_out_rows(qd_model *m, arena *a) {
   m->tendon_range = arena_doubles(a, 2 * nt);
   m->tendon_rest = arena_doubles(a, 2 * nt);
   m->tendon_friction = arena_doubles(a, nt);
+  m->tendon_damping = arena_doubles(a, nt);
+  m->tendon_is_coupled = arena_ints(a, nt);
   m->tendon_dof_start = arena_ints(a, nt + 1);
   m->tendon_dof = arena_ints(a, (size_t)m->tendon_dof_total);
   m->tendon_dof_counts = arena_ints(a, (size_t)m->tendon_dof_total);
@@ -291,7 +293,7 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_given(m->constraint_compliance, spec->constraint_compliance, 2 * nc);
   for (size_t i = 0; i < nc; ++i) {
     const int *body = m->constraint_object + 2 * i;
-    m->constraint_is_mocap[i] = m->constraint_type[i] != QD_COUPLING &&
+    m->constraint_is_mocap[i] = m->constraint_type[i] <= QD_WELD &&
                                 (m->body_mocap[body[0]] >= 0 || m->body_mocap[body[1]] >= 0);
   }
   const size_t nt = (size_t)m->tendon_count, points = (size_t)m->tendon_point_total;
@@ -301,6 +303,7 @@ static void copy_spec(qd_model *m, const qd_model_spec *spec) {
   copy_doubles(m->tendon_range, spec->tendon_range, 2 * nt);
   copy_given(m->tendon_rest, spec->tendon_springrange, 2 * nt);
   copy_given(m->tendon_friction, spec->tendon_frictionloss, nt);
+  copy_given(m->tendon_damping, spec->tendon_damping, nt);
   copy_parameters(m, spec);
 }
 

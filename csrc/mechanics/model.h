@@ -9,6 +9,8 @@
 #include "mechanics/pairs/pair_table.h"
 #include "qdsim.h"
 
+#define HALF_TURN 3.141592653589793
+
 /* What may vary between two robots of one topology: all doubles, one contiguous block. */
 typedef struct model_parameters {
   double *gravity;              /* (3) */
@@ -140,6 +142,8 @@ struct qd_model {
   double *tendon_range;    /* (tendon_count, 2) */
   double *tendon_rest;     /* (tendon_count, 2) where its spring is at rest */
   double *tendon_friction; /* (tendon_count) N */
+  double *tendon_damping;  /* (tendon_count) Ns/m */
+  int *tendon_is_coupled;  /* (tendon_count) 1: a bilateral constraint holds it */
   int *tendon_dof_start;   /* (tendon_count + 1) into the next two */
   int *tendon_dof;         /* (tendon_dof_total) DOFs that move any of its points, ascending */
   int *tendon_dof_counts;  /* (tendon_dof_total) 0: it moves all of them together */
@@ -157,6 +161,12 @@ static inline const int *body_chain(const qd_model *model, int body, int *count)
  */
 static inline int dof_moves(const qd_model *model, int j, int k) {
   return j < model->dof_block_start[k];
+}
+
+/* The most angle of a ball joint; 0 of what has no limit, or none that a rotation ever reaches. */
+static inline double joint_ball_range(const qd_model *model, int joint) {
+  const double most = model->joint_range[2 * joint + 1];
+  return model->joint_type[joint] == QD_BALL && most < HALF_TURN ? most : 0.0;
 }
 
 /* Lays out room for the parameters of a model of these counts. */

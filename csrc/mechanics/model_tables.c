@@ -387,6 +387,13 @@ static void fill_tendons(qd_model *m, const qd_model_spec *spec) {
     }
     m->tendon_dof_start[t + 1] = m->tendon_dof_total;
   }
+  for (int i = 0; i < m->constraint_count; ++i) {
+    for (int k = 0; k < 2 && m->constraint_type[i] == QD_TENDON_COUPLING; ++k) {
+      if (m->constraint_object[2 * i + k] >= 0) {
+        m->tendon_is_coupled[m->constraint_object[2 * i + k]] = 1;
+      }
+    }
+  }
 }
 
 void model_tables_fill(qd_model *m, const qd_model_spec *spec) {

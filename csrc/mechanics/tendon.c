@@ -94,6 +94,15 @@ void tendons_compute(const tendons *t, const qd_model *model, const kinematics *
   }
 }
 
+double tendon_rate(const tendons *t, const qd_model *model, int tendon, int dof) {
+  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+    if (model->tendon_dof[d] == dof) {
+      return t->rate[d];
+    }
+  }
+  return 0.0;
+}
+
 /* ---------------------------------------------------------------- forces */
 
 void tendon_point_wrench(wrench *W, const tendons *t, const qd_model *model, int i, double force) {

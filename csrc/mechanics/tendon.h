@@ -33,6 +33,9 @@ typedef struct tendons {
 void tendons_lay_out(tendons *t, const qd_model *model, arena *a);
 void tendons_compute(const tendons *t, const qd_model *model, const kinematics *k, const double *q);
 
+/* The derivative of a tendon's length by one DOF. */
+double tendon_rate(const tendons *t, const qd_model *model, int tendon, int dof);
+
 /* W = wrench about the world origin of a force along a spatial tendon on the body of its point i
  */
 void tendon_point_wrench(wrench *W, const tendons *t, const qd_model *model, int i, double force);

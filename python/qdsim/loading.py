@@ -80,7 +80,7 @@ def load(
         file is loaded without, with a warning that names every such element. Some of ``"force_limits"``
         (springs then pull as hard as they are stretched), ``"tendons"`` (and actuators and equalities
         that act on them), ``"actuators"`` (those that are not springs of one joint: what they drove is
-        free unless ``stiffness`` names it), ``"height_fields"`` and ``"ball_limits"``.
+        free unless ``stiffness`` names it) and ``"height_fields"``.
     visuals
         Whether the visual elements of a URDF are kept, for the viewer and pictures: geometries that
         nothing can touch. Their meshes may take seconds to read (.dae); without them only collision

@@ -12,6 +12,7 @@
 #include "base/clones.h"
 #include "base/lanes.h"
 #include "dynamics/derivatives/actuator_part.h"
+#include "dynamics/derivatives/ball_part.h"
 #include "dynamics/derivatives/contact_derivative.h"
 #include "dynamics/law.h"
 #include "dynamics/problem/parts.h"
@@ -112,6 +113,24 @@ static void add_limit_derivative(const problem *p, const island *one, const sens
   }
 }
 
+static void add_ball_limit_derivative(const problem *p, const island *one, const sensitivity *s,
+                                      const double *delta) {
+  for (int k = one->ball_limit; k < one->ball_limit + one->ball_limit_count; ++k) {
+    const ball_limit *limit = p->ball_limit + k;
+    ball_part part;
+    ball_part_compute(&part, p, limit, delta);
+    for (int j = 0; j < 3; ++j) {
+      const int place = s->place[limit->dof + j];
+      for (int r = 0; r < BALL_ROWS; ++r) {
+        d_slack_row(s, one, limit->row + r)[place] = part.rows[3 * r + j];
+      }
+      for (int i = 0; i < 3; ++i) {
+        *dof_matrix_at(&s->D, limit->dof + i, limit->dof + j) -= part.force[3 * i + j];
+      }
+    }
+  }
+}
+
 /* ------------------------------------------------------- bilateral constraints */
 
 /* Columns of one row's derivative for the DOFs given. */
@@ -137,6 +156,9 @@ static void add_constraint_derivative(const qd_model *model, qd_workspace *w, co
     const equality_row *equality = p->equality + one->equality + i;
     const constraint_state *state = p->constraint + equality->constraint;
     double *row = s->d_equality + (size_t)i * (size_t)s->columns;
+    if (state->tendon[0] >= 0) {
+      continue; /* with its tendons */
+    }
     if (state->rows == 1) {
       constraint_row_derivative(row, model, w, equality, &motion, state->dof, 2);
       continue;
@@ -173,7 +195,7 @@ static void subtract_force_slope(const qd_model *model, qd_workspace *w, int ten
 static double length_share(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                            const qd_step_input *input, const double *delta, const tendon_row *row) {
   if (row->kind < TENDON_ACTUATOR) {
-    return row->kind == TENDON_FRICTION || row->capped ? 0.0 : 1.0;
+    return tendon_row_has_length(row) && !row->capped ? 1.0 : 0.0;
   }
   const actuator_part part =
       actuator_part_of(&w->problem, model, options, input, delta, row->actuator);
@@ -184,6 +206,32 @@ static double length_share(const qd_model *model, qd_workspace *w, const qd_step
   return part.per_row * part.slope.l;
 }
 
+/* What a tendon does to the rows of its couplings: the change of share (length + rate.d), whose
+ * share moves with the length of the second one. */
+static void add_coupling_derivative(const qd_model *model, qd_workspace *w, const island *one,
+                                    const double *delta, int tendon) {
+  sensitivity *s = &w->sensitivity;
+  const problem *p = &w->problem;
+  const int first = model->tendon_dof_start[tendon];
+  for (int i = 0; i < one->equality_count; ++i) {
+    const constraint_state *state = p->constraint + p->equality[one->equality + i].constraint;
+    double *row = s->d_equality + (size_t)i * (size_t)s->columns;
+    for (int k = 0; k < 2 && state->tendon[0] >= 0; ++k) {
+      if (state->tendon[k] != tendon) {
+        continue;
+      }
+      const double share = constraint_tendon_share(state, k), bend = k ? state->curvature : 0.0;
+      const double turn = bend * tendon_displacement(p, model, tendon, delta);
+      const double length = state->capped[0] ? -turn : share - turn;
+      for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
+        row[s->place[model->tendon_dof[d]]] +=
+            length * p->tendons.rate[d] + share * p->tendons.change[d - first];
+      }
+      subtract_force_slope(model, w, tendon, -bend * p->dual_eq[one->equality + i]);
+    }
+  }
+}
+
 static void add_tendon_derivative(const qd_model *model, qd_workspace *w,
                                   const qd_step_options *options, const qd_step_input *input,
                                   const island *one, const double *delta) {
@@ -192,10 +240,13 @@ static void add_tendon_derivative(const qd_model *model, qd_workspace *w,
   const tendon_twists twists = {w->point.delta.body, w->point.delta.unmoved};
   int row = one->tendon_row;
   const int end = one->tendon_row + one->tendon_row_count;
-  while (row < end) { /* rows of one tendon stand together */
-    const int tendon = p->tendon_row[row].tendon;
+  for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
+    const int tendon = p->islands.tendon_order[i];
     tendon_linearize(&p->tendons, &s->D, model, &w->kinematics, &twists, tendon,
                      p->tendon_force[tendon]);
+    if (model->tendon_is_coupled[tendon]) {
+      add_coupling_derivative(model, w, one, delta, tendon);
+    }
     for (; row < end && p->tendon_row[row].tendon == tendon; ++row) {
       double *d_slack = d_slack_row(s, one, p->tendon_row[row].row);
       const int first = model->tendon_dof_start[tendon];
@@ -354,6 +405,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
       applied_subtract_derivative(&s->D, model, &w->kinematics, input->wrench);
     }
     add_limit_derivative(&w->problem, one, s);
+    add_ball_limit_derivative(&w->problem, one, s, delta);
     add_constraint_derivative(model, w, one, delta);
     add_tendon_derivative(model, w, options, input, one, delta);
   }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dynamics/derivatives/actuator_part.h"
+#include "dynamics/derivatives/ball_part.h"
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
@@ -209,6 +210,9 @@ static void pull_constraint(const pullback *p, int index, const double *force,
   vec3_copy(of_violation, cotangent);
   constraint_cap_change(state, 0, of_violation);
   pull_caps(p, state, cotangent);
+  if (state->tendon[0] >= 0) {
+    return; /* with its tendons */
+  }
   if (state->rows == 1) {
     pull_coupling(p, state, force[0], cotangent[0], of_violation[0]);
     return;
@@ -326,23 +330,51 @@ static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]
 /* Of a tendon's length, by a row with the cotangent mu. */
 static double length_cotangent(const pullback *p, const tendon_row *row, double mu) {
   if (row->kind < TENDON_ACTUATOR) {
-    return row->kind == TENDON_FRICTION || row->capped ? 0.0 : mu;
+    return tendon_row_has_length(row) && !row->capped ? mu : 0.0;
   }
   const actuator_part part = tendon_part(p, row);
   return actuator_cotangent(p, &part, tendon_cotangent(p, row)) * part.slope.l;
 }
 
+/* Adds the cotangents of a tendon's length and of rate.delta by its couplings. */
+static void pull_coupled_tendon(const pullback *p, int tendon, double cotangent[2]) {
+  const problem *program = &p->s->w->problem;
+  const qd_model *model = p->s->model;
+  for (int i = 0; i < program->equality_count; ++i) {
+    const constraint_state *state = program->constraint + program->equality[i].constraint;
+    const double nu = p->nu[i * p->stride];
+    for (int k = 0; k < 2 && state->tendon[0] >= 0; ++k) {
+      if (state->tendon[k] != tendon) {
+        continue;
+      }
+      const double share = constraint_tendon_share(state, k), bend = k ? state->curvature : 0.0;
+      cotangent[0] +=
+          (state->capped[0] ? 0.0 : nu * share) -
+          bend * (nu * tendon_displacement(program, model, tendon, p->s->delta) +
+                  program->dual_eq[i] * tendon_displacement(program, model, tendon, p->d->z));
+      cotangent[1] += nu * share;
+    }
+  }
+}
+
 static void pull_tendons(const pullback *p) {
   const problem *program = &p->s->w->problem;
   int row = 0;
-  while (row < program->tendon_row_count) { /* rows of one tendon stand together */
-    const int tendon = program->tendon_row[row].tendon;
+  for (int i = 0; i < islands_tendon_count(&program->islands); ++i) {
+    const int tendon = program->islands.tendon_order[i];
     double cotangent[2] = {0.0, 0.0};
+    if (p->s->model->tendon_is_coupled[tendon]) {
+      pull_coupled_tendon(p, tendon, cotangent);
+    }
     for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
       const tendon_row *at = program->tendon_row + row;
       const double one = at->sign * p->mu[at->row * p->stride];
       cotangent[0] += length_cotangent(p, at, one);
       cotangent[1] += one;
+      if (at->kind == TENDON_DAMPER) { /* it gives way by h over the damping */
+        add_to(p, QD_BY_H, 0,
+               one * program->dual[at->row] * program->compliance[at->row] / p->s->options->h);
+      }
       if (at->capped) { /* the gap does not count, but what a step may undo of it */
         add_to(p, QD_BY_H, 0, -p->s->options->recovery_speed * at->sign * one);
       }
@@ -657,6 +689,28 @@ static void pull_limits(const pullback *p) {
   }
 }
 
+static void pull_ball_limits(const pullback *p) {
+  const problem *program = &p->s->w->problem;
+  for (int k = 0; k < program->ball_limit_count; ++k) {
+    const ball_limit *limit = program->ball_limit + k;
+    ball_part part;
+    ball_part_compute(&part, program, limit, p->s->delta);
+    for (int j = 0; j < 3; ++j) {
+      double sum = 0.0;
+      for (int r = 0; r < BALL_ROWS; ++r) {
+        sum += p->mu[(limit->row + r) * p->stride] * part.rows[3 * r + j];
+      }
+      for (int i = 0; i < 3; ++i) {
+        sum += p->d->z[limit->dof + i] * part.force[3 * i + j];
+      }
+      add_to(p, QD_BY_Q, limit->dof + j, sum);
+    }
+    if (limit->capped) {
+      add_to(p, QD_BY_H, 0, -p->s->options->recovery_speed * p->mu[limit->row * p->stride]);
+    }
+  }
+}
+
 static void masked_field(const pullback *p, twist_field *out, const double *mask) {
   for (int j = 0; j < p->s->model->nv; ++j) {
     p->d->masked[j] = mask[j] * p->d->z[j];
@@ -708,6 +762,7 @@ void pullback_compute(const solved_step *s, const double *mu, const double *nu, 
   pull_joints(&p);
   if (bodies_move) {
     pull_limits(&p);
+    pull_ball_limits(&p);
     pull_constraints(&p);
     pull_tendons(&p);
     sum_bodies(&p);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dynamics/derivatives/actuator_part.h"
+#include "dynamics/derivatives/ball_part.h"
 #include "dynamics/derivatives/differential.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
@@ -222,6 +223,9 @@ static void push_constraint(const pushforward *p, int index, const double *force
                     ? tangent_at(p, QD_BY_H, 0) * state->violation[i] / p->s->options->h
                     : 0.0;
   }
+  if (state->tendon[0] >= 0) {
+    return; /* the rest with its tendons */
+  }
   if (state->rows == 1) {
     d_violation[0] = tangent_at(p, QD_BY_Q, state->dof[0]);
     if (state->dof[1] >= 0) {
@@ -334,14 +338,40 @@ static void push_tendon_forces(const pushforward *p, double *r) {
   }
 }
 
+/* What the changes of length and rate.delta do to a tendon's couplings. */
+static void push_coupled_tendon(const pushforward *p, int tendon, const double change[2]) {
+  const problem *program = &p->s->w->problem;
+  for (int i = 0; i < program->equality_count; ++i) {
+    const constraint_state *state = program->constraint + program->equality[i].constraint;
+    for (int k = 0; k < 2 && state->tendon[0] >= 0; ++k) {
+      if (state->tendon[k] != tendon) {
+        continue;
+      }
+      const double share = constraint_tendon_share(state, k), bend = k ? state->curvature : 0.0;
+      const double moved = tendon_displacement(program, p->s->model, tendon, p->s->delta);
+      p->e[i * p->stride] +=
+          share * ((state->capped[0] ? 0.0 : change[0]) + change[1]) - bend * moved * change[0];
+      p->d->tendon_change[tendon] -= bend * program->dual_eq[i] * change[0];
+    }
+  }
+}
+
+/* A damper gives way by h over its damping. */
+static double push_damper(const pushforward *p, const tendon_row *row) {
+  const problem *program = &p->s->w->problem;
+  return row->kind == TENDON_DAMPER ? program->dual[row->row] * program->compliance[row->row] /
+                                          p->s->options->h * tangent_at(p, QD_BY_H, 0)
+                                    : 0.0;
+}
+
 static void push_tendons(const pushforward *p) {
   const problem *program = &p->s->w->problem;
   const qd_model *model = p->s->model;
   const differential *d = p->d;
   int row = 0;
   memset(d->tendon_change, 0, (size_t)model->tendon_count * sizeof(double));
-  while (row < program->tendon_row_count) { /* rows of one tendon stand together */
-    const int tendon = program->tendon_row[row].tendon;
+  for (int i = 0; i < islands_tendon_count(&program->islands); ++i) {
+    const int tendon = program->islands.tendon_order[i];
     double change[2];
     const double dh = tangent_at(p, QD_BY_H, 0);
     const double undone = dh != 0.0 ? p->s->options->recovery_speed * dh : 0.0;
@@ -351,15 +381,18 @@ static void push_tendons(const pushforward *p) {
       tendon_push(change, d->pose, &program->tendons, model, tendon, program->tendon_force[tendon],
                   p->point->delta.body, d->body_motion, d->d_delta);
     }
+    if (model->tendon_is_coupled[tendon]) {
+      push_coupled_tendon(p, tendon, change);
+    }
     for (; row < program->tendon_row_count && program->tendon_row[row].tendon == tendon; ++row) {
       const tendon_row *at = program->tendon_row + row;
       if (at->kind >= TENDON_ACTUATOR) {
         push_tendon_actuator(p, at, change);
         continue;
       }
-      const double length = at->kind == TENDON_FRICTION || at->capped ? 0.0 : change[0];
-      p->w[at->row * p->stride] =
-          at->sign * (length + change[1]) + push_stiffness(p, at) - (at->capped ? undone : 0.0);
+      const double length = tendon_row_has_length(at) && !at->capped ? change[0] : 0.0;
+      p->w[at->row * p->stride] = at->sign * (length + change[1]) + push_stiffness(p, at) +
+                                  push_damper(p, at) - (at->capped ? undone : 0.0);
     }
   }
 }
@@ -552,10 +585,34 @@ static void push_joints(const pushforward *p, double *r) {
   }
   for (int i = 0; i < model->constraint_count && p->tangent[QD_BY_Q] != NULL; ++i) {
     const constraint_state *state = program->constraint + i;
-    if (state->rows == 1 && state->dof[1] >= 0 && program->variable_of_dof[state->dof[1]] >= 0) {
+    if (state->dof[1] >= 0 && program->variable_of_dof[state->dof[1]] >= 0) {
       r[program->variable_of_dof[state->dof[1]] * p->stride] +=
           program->constraint_force[QD_CONSTRAINT_FORCE * i] * state->curvature *
           p->tangent[QD_BY_Q][state->dof[1]];
+    }
+  }
+}
+
+static void push_ball_limits(const pushforward *p, double *r) {
+  const problem *program = &p->s->w->problem;
+  for (int k = 0; k < program->ball_limit_count; ++k) {
+    const ball_limit *limit = program->ball_limit + k;
+    ball_part part;
+    ball_part_compute(&part, program, limit, p->s->delta);
+    if (limit->capped) {
+      p->w[limit->row * p->stride] -= p->s->options->recovery_speed * tangent_at(p, QD_BY_H, 0);
+    }
+    for (int j = 0; j < 3; ++j) {
+      const double dq = tangent_at(p, QD_BY_Q, limit->dof + j);
+      for (int i = 0; i < BALL_ROWS; ++i) {
+        p->w[(limit->row + i) * p->stride] += part.rows[3 * i + j] * dq;
+      }
+      for (int i = 0; i < 3; ++i) {
+        const int variable = program->variable_of_dof[limit->dof + i];
+        if (variable >= 0) {
+          r[variable * p->stride] -= part.force[3 * i + j] * dq;
+        }
+      }
     }
   }
 }
@@ -601,4 +658,5 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   push_joints(&p, r);
   push_friction_loss(&p, r);
   push_tendon_forces(&p, r);
+  push_ball_limits(&p, r);
 }

@@ -30,6 +30,11 @@ static int place_of(const problem *p, int column) {
 /* DOFs on each side of a constraint. */
 static const int *constraint_dofs(const qd_model *model, const constraint_state *s, int side,
                                   int *count) {
+  if (s->tendon[0] >= 0) {
+    const int tendon = s->tendon[side];
+    *count = tendon < 0 ? 0 : model->tendon_dof_start[tendon + 1] - model->tendon_dof_start[tendon];
+    return tendon < 0 ? NULL : model->tendon_dof + model->tendon_dof_start[tendon];
+  }
   if (s->rows == 1) {
     *count = 1;
     return s->dof + side;

@@ -38,11 +38,24 @@ static int root_of(int *parent, int tree) {
   return tree;
 }
 
+/* Of those that change a tendon's length, the first that is free to move; -1: none. */
+static int tendon_tree(const islands *s, const qd_model *model, int tendon) {
+  for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
+    const int tree = model->dof_tree[model->tendon_dof[d]];
+    if (model->tendon_dof_counts[d] && s->parent[tree] >= 0) {
+      return tree;
+    }
+  }
+  return -1;
+}
+
 /* The trees of the two objects of a constraint, -1 for none. */
-static void constraint_trees(const qd_model *model, int constraint, int tree[2]) {
+static void constraint_trees(const islands *s, const qd_model *model, int constraint, int tree[2]) {
   const int *object = model->constraint_object + 2 * constraint;
   for (int side = 0; side < 2; ++side) {
-    if (model->constraint_type[constraint] != QD_COUPLING) {
+    if (model->constraint_type[constraint] == QD_TENDON_COUPLING) {
+      tree[side] = object[side] < 0 ? -1 : tendon_tree(s, model, object[side]);
+    } else if (model->constraint_type[constraint] != QD_COUPLING) {
       tree[side] = model->body_tree[object[side]];
     } else {
       tree[side] = object[side] < 0 ? -1 : model->dof_tree[model->joint_v[object[side]]];
@@ -87,14 +100,15 @@ int tendon_row_bound(const qd_model *model, const qd_step_options *o, int tendon
   const int has_spring = model->parameters.tendon_stiffness[tendon] > 0.0;
   const int springs = has_spring ? 1 + (rest[0] < rest[1]) : 0;
   const int friction = model->tendon_friction[tendon] > 0.0;
+  const int damper = damping_rate(o) * model->tendon_damping[tendon] > 0.0;
   const int limits = o->joint_limits ? (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0) : 0;
   int actuators;
   tendon_actuators(model, tendon, &actuators);
   if (compliant != NULL) {
-    *compliant = springs + actuators;
-    *intervals = friction + (springs == 1) + actuators;
+    *compliant = springs + damper + actuators;
+    *intervals = friction + damper + (springs == 1) + actuators;
   }
-  return limits + springs + friction + actuators;
+  return limits + springs + damper + friction + actuators;
 }
 
 /* The trees of all DOFs that change a tendon's length; returns one that is free, or -1. */
@@ -141,13 +155,13 @@ static void connect_trees(islands *s, const qd_model *model, const qd_step_optio
   }
   for (int i = 0; i < model->constraint_count; ++i) {
     int tree[2];
-    constraint_trees(model, i, tree);
+    constraint_trees(s, model, i, tree);
     s->of_constraint[i] = connect(s, tree[0], tree[1]);
   }
   for (int i = 0; i < model->tendon_count; ++i) {
-    s->of_tendon[i] = tendon_row_bound(model, options, i, NULL, NULL) > 0
-                          ? connect_tendon(s, model, options->held, i)
-                          : -1;
+    const int counts =
+        model->tendon_is_coupled[i] || tendon_row_bound(model, options, i, NULL, NULL) > 0;
+    s->of_tendon[i] = counts ? connect_tendon(s, model, options->held, i) : -1;
   }
 }
 
@@ -185,6 +199,19 @@ static int limit_rows(const qd_model *model, int dof) {
   return model->dof_q[dof] < 0 ? 0 : (isfinite(range[0]) != 0) + (isfinite(range[1]) != 0);
 }
 
+/* A cone over three DOFs, which may stand in two tiles. */
+static void count_ball_limits(islands *s, const qd_model *model, const qd_step_options *o) {
+  for (int joint = 0; o->joint_limits && joint < model->joint_count; ++joint) {
+    const int dof = model->joint_v[joint], index = s->parent[model->dof_tree[dof]];
+    if (index >= 0 && joint_ball_range(model, joint) > 0.0) {
+      island *one = s->island + index;
+      one->size.rows += BALL_ROWS;
+      one->G_tiles += 2 * BALL_ROWS;
+      ++one->ball_limit_count;
+    }
+  }
+}
+
 static int body_tile_bound(const qd_model *model, const islands *s, int index, int body) {
   const int tree = model->body_tree[body];
   return tree < 0 || s->parent[tree] != index ? 0 : model->body_tile_bound[body];
@@ -201,6 +228,15 @@ static int constraint_tile_bound(const qd_model *model, const islands *s, int in
   const int *object = model->constraint_object + 2 * constraint;
   if (model->constraint_type[constraint] == QD_COUPLING) {
     return 2;
+  }
+  if (model->constraint_type[constraint] == QD_TENDON_COUPLING) {
+    int dofs = 0;
+    for (int k = 0; k < 2; ++k) {
+      const int tendon = object[k];
+      dofs +=
+          tendon < 0 ? 0 : model->tendon_dof_start[tendon + 1] - model->tendon_dof_start[tendon];
+    }
+    return dofs;
   }
   return body_tile_bound(model, s, index, object[0]) + body_tile_bound(model, s, index, object[1]);
 }
@@ -370,7 +406,7 @@ static void fill_graph(islands *s, const qd_model *model, const collision *c, in
   }
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     int tree[2];
-    constraint_trees(model, s->constraint_order[i], tree);
+    constraint_trees(s, model, s->constraint_order[i], tree);
     connect_in_graph(s, index, tree[0], tree[1]);
   }
   for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
@@ -416,6 +452,7 @@ void islands_find(islands *s, const qd_model *model, const qd_step_options *opti
   connect_trees(s, model, options, c, set);
   number_islands(s, model);
   count_variables(s, model, options);
+  count_ball_limits(s, model, options);
   count_rows(s, model, options, c);
   count_tendon_rows(s, model, options);
   count_force_rows(s, model, options);
@@ -477,7 +514,7 @@ int islands_dofs(islands *s, const qd_model *model, const collision *c, int inde
   }
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
     int tree[2];
-    constraint_trees(model, s->constraint_order[i], tree);
+    constraint_trees(s, model, s->constraint_order[i], tree);
     see_tree(s, tree[0], index, &trees);
     see_tree(s, tree[1], index, &trees);
   }

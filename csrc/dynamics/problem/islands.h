@@ -17,6 +17,8 @@
 #include "mechanics/pairs/collision.h"
 #include "numerics/coulomb/shifted.h"
 
+#define BALL_ROWS 4 /* of the limit of a ball joint */
+
 typedef struct island {
   int variable, variable_count;     /* of the problem's variables */
   int tree, tree_count;             /* of islands.tree_order */
@@ -27,6 +29,7 @@ typedef struct island {
   int row, row_count;               /* of the problem's rows, limits behind contacts */
   int cone, cone_count;
   int limit, limit_count;
+  int ball_limit, ball_limit_count; /* of the problem's limits of ball joints */
   int tendon_row, tendon_row_count; /* of the problem's rows of tendons */
   int force_row, force_row_count;   /* of the problem's rows of forces with limits */
   int equality, equality_count;
@@ -62,6 +65,12 @@ typedef struct islands {
 } islands;
 
 void islands_lay_out(islands *s, const qd_model *model, int contact_capacity, arena *a);
+/* Entries of tendon_order: of all islands. */
+static inline int islands_tendon_count(const islands *s) {
+  const island *last = s->island + s->count - 1;
+  return s->count > 0 ? last->tendon + last->tendon_count : 0;
+}
+
 /* Rows that a tendon gives at most; of which *compliant and *intervals (NULL: not asked for). */
 int tendon_row_bound(const qd_model *model, const qd_step_options *options, int tendon,
                      int *compliant, int *intervals);

@@ -1,4 +1,5 @@
-/* Joint limits: a row each, together one cone of an island. */
+/* Joint limits: a row each, together one cone of an island; of ball joints a cone each. */
+#include "base/quat.h"
 #include "dynamics/problem/parts.h"
 
 static void add_limit(problem *p, const qd_step_options *o, island *one, int dof, double sign,
@@ -33,5 +34,70 @@ void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_option
   }
   if (one->limit_count > 0) {
     add_cone(p, one, QD_ORTHANT, one->limit_count, barrier_target(o, 1));
+  }
+}
+
+/* A row of the cone: `entry` by the joint's three DOFs. */
+static void add_ball_row(problem *p, island *one, int dof, const double entry[3], double offset) {
+  double *row = tile_rows_append(&one->G, &p->list);
+  for (int i = 0; i < 3; ++i) {
+    if (p->variable_of_dof[dof + i] >= 0) {
+      const int column = column_of(p, one, dof + i);
+      row[4 * (column / 4 - p->list.tiles[0]) + column % 4] = entry[i];
+    }
+  }
+  p->g[p->row_count++] = offset;
+  ++one->row_count;
+}
+
+/* What the angle may be after the step. */
+static double angle_to_reach(problem *p, const qd_step_options *o, double most, double angle,
+                             int *capped) {
+  const double gap = gap_to_undo(p, o, most - angle, capped);
+  return *capped ? angle + gap : most;
+}
+
+static void add_ball_limit(problem *p, const qd_model *model, const qd_step_options *o,
+                           const double *q, island *one, int joint) {
+  static const double none[3] = {0.0, 0.0, 0.0};
+  ball_limit *limit = p->ball_limit + p->ball_limit_count;
+  const int dof = model->joint_v[joint];
+  limit->joint = joint;
+  limit->dof = dof;
+  limit->row = p->row_count;
+  quat_log(limit->turn, q + model->joint_q[joint]);
+  rotation_left_jacobian_inverse(limit->inverse, limit->turn);
+  p->list.count = 0;
+  for (int i = 0; i < 3; ++i) {
+    if (p->variable_of_dof[dof + i] >= 0) {
+      tile_list_add(&p->list, column_of(p, one, dof + i));
+    }
+  }
+  if (p->list.count == 0) {
+    return;
+  }
+  const double most =
+      angle_to_reach(p, o, joint_ball_range(model, joint), vec3_norm(limit->turn), &limit->capped);
+  add_ball_row(p, one, dof, none, most);
+  for (int i = 0; i < 3; ++i) {
+    add_ball_row(p, one, dof, limit->inverse + 3 * i, limit->turn[i]);
+  }
+  ++p->ball_limit_count;
+  ++one->ball_limit_count;
+  add_cone(p, one, QD_LORENTZ, BALL_ROWS, barrier_target(o, 2));
+}
+
+void ball_limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *o,
+                              const double *q, island *one) {
+  const int any = one->ball_limit_count > 0; /* as they were counted */
+  one->ball_limit = p->ball_limit_count;
+  one->ball_limit_count = 0;
+  for (int i = 0; any && i < one->variable_count; ++i) {
+    const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
+    const int seen =
+        one->ball_limit_count > 0 && p->ball_limit[p->ball_limit_count - 1].joint == joint;
+    if (!seen && joint_ball_range(model, joint) > 0.0) {
+      add_ball_limit(p, model, o, q, one, joint);
+    }
   }
 }

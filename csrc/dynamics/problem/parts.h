@@ -35,6 +35,10 @@ void soft_rows_assemble(problem *p, const qd_model *model, const qd_step_options
 void limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
                          const working_set *set, const double *q, island *one);
 
+/* limit_rows.c: the limits of ball joints. */
+void ball_limit_rows_assemble(problem *p, const qd_model *model, const qd_step_options *options,
+                              const double *q, island *one);
+
 /* bound_rows.c: of softened programs, bounds of the motion, behind the island's rows. */
 void bound_rows_assemble(problem *p, const kinematics *k, island *one);
 

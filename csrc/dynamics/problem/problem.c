@@ -32,6 +32,7 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->constraint_force = arena_doubles(a, nc * QD_CONSTRAINT_FORCE);
   p->block = arena_take(a, (size_t)contact_capacity * sizeof(contact_block));
   p->limit = arena_take(a, 2 * nv * sizeof(limit_row));
+  p->ball_limit = arena_take(a, (size_t)model->joint_count * sizeof(ball_limit));
   tendons_lay_out(&p->tendons, model, a);
   const size_t tendon_rows = TENDON_ROWS_MAX * (size_t)model->tendon_count + (size_t)model->nu;
   p->tendon_row = arena_take(a, tendon_rows * sizeof(tendon_row));
@@ -57,7 +58,7 @@ void problem_lay_out_program(problem *p, arena *a) {
     rows += (size_t)one->size.rows;
     /* of limits, of limited forces, of softened motion, of each row of a tendon */
     cones += (size_t)one->contact_count + 3 + TENDON_ROWS_MAX * (size_t)one->tendon_count;
-    cones += (size_t)one->soft_elements;
+    cones += (size_t)(one->soft_elements + one->ball_limit_count);
     cones += one->tendon_count > 0 ? (size_t)one->size.intervals : 0;
     tile_rows_lay_out(&one->Q, (size_t)one->size.variables, one->Q_tiles, a);
     tile_rows_lay_out(&one->G, (size_t)one->size.rows, one->G_tiles, a);
@@ -143,6 +144,7 @@ static void assemble_rows(problem *p, const qd_model *model, const qd_step_optio
   }
   one->length = isinf(one->length) ? model->smallest_size : one->length;
   limit_rows_assemble(p, model, options, set, input->q, one);
+  ball_limit_rows_assemble(p, model, options, input->q, one);
   tendon_rows_assemble(p, model, options, input, one);
   force_rows_assemble(p, model, options, input, one);
   for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
@@ -164,7 +166,7 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
                       const qd_step_input *input) {
   cost_assemble(p, model, options, k, I, input);
   p->row_count = p->cone_count = p->limit_count = p->equality_count = 0;
-  p->tendon_row_count = p->force_row_count = 0;
+  p->tendon_row_count = p->force_row_count = p->ball_limit_count = 0;
   for (int i = 0; i < model->nu; ++i) {
     p->row_of_actuator[i] = -1;
   }
@@ -178,13 +180,13 @@ void problem_assemble(problem *p, const qd_model *model, const qd_step_options *
     p->block[i].held_force = p->block[i].compliance = 0.0;
     p->block[i].offset = OFFSET_GAP;
   }
+  tendons_compute(&p->tendons, model, k, input->q);
   for (int i = 0; i < model->constraint_count; ++i) {
-    constraint_compute(p->constraint + i, model, k, input->q, i);
+    constraint_compute(p->constraint + i, model, k, &p->tendons, input->q, i);
     if (options->dynamic) {
       p->capped_count += constraint_cap(p->constraint + i, options->h * options->recovery_speed);
     }
   }
-  tendons_compute(&p->tendons, model, k, input->q);
   for (int i = 0; i < p->islands.count; ++i) {
     assemble_rows(p, model, options, k, c, set, input, p->islands.island + i);
   }
@@ -251,11 +253,25 @@ void problem_forces(const problem *p, const qd_model *model, collision *c, doubl
   for (int i = 0; i < p->limit_count; ++i) {
     limit_force[p->limit[i].dof] += p->limit[i].sign * p->dual[p->limit[i].row];
   }
+  for (int i = 0; i < p->ball_limit_count; ++i) {
+    const ball_limit *limit = p->ball_limit + i;
+    double turned[3];
+    mat3_tmul_vec(turned, limit->inverse, p->dual + limit->row + 1);
+    vec3_axpy(limit_force + limit->dof, 1.0, turned);
+  }
   for (int i = 0; i < model->tendon_count; ++i) {
     p->tendon_force[i] = 0.0;
   }
   for (int i = 0; i < p->tendon_row_count; ++i) {
     const tendon_row *row = p->tendon_row + i;
     p->tendon_force[row->tendon] += row->sign * p->dual[row->row];
+  }
+  for (int i = 0; i < p->equality_count; ++i) {
+    const constraint_state *s = p->constraint + p->equality[i].constraint;
+    for (int k = 0; k < 2; ++k) {
+      if (s->tendon[k] >= 0) {
+        p->tendon_force[s->tendon[k]] += constraint_tendon_share(s, k) * p->dual_eq[i];
+      }
+    }
   }
 }

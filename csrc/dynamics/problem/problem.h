@@ -65,10 +65,22 @@ typedef struct limit_row {
   double sign;
 } limit_row;
 
+/* The limit of a ball joint: |turn + inverse d| <= most, a Lorentz cone of four rows of which the
+ * first is a number. */
+typedef struct ball_limit {
+  int joint;
+  int dof; /* the first of its three */
+  int row;
+  int capped;        /* 1: most is what a step may undo */
+  double turn[3];    /* rotation vector of q */
+  double inverse[9]; /* inverse of the left Jacobian there: d turn by d */
+} ball_limit;
+
 typedef enum tendon_row_kind {
   TENDON_LIMIT,    /* sign (length - bound) + sign rate.d >= 0 */
   TENDON_SPRING,   /* the same, which gives way: its force is that of a spring beyond the bound */
   TENDON_REST,     /* length - bound + rate.d = 0, which gives way: a spring both ways */
+  TENDON_DAMPER,   /* rate.d = 0, which gives way: h times the force over the damping */
   TENDON_FRICTION, /* rate.d = 0, up to a force */
   TENDON_ACTUATOR, /* rate.d - F0 / K = 0, which gives way, up to a force: that of an actuator */
   TENDON_FORCE     /* rate.d = 0, with a force: that of an actuator without stiffness */
@@ -84,7 +96,7 @@ typedef struct tendon_row {
   int actuator; /* of the last two kinds */
 } tendon_row;
 
-#define TENDON_ROWS_MAX 5 /* of one tendon, beside those of its actuators */
+#define TENDON_ROWS_MAX 6 /* of one tendon, beside those of its actuators */
 
 /* A row d = 0, or d - F0 / (K - m) = 0 of an actuator, whose multiplier is a force with limits; m d
  * stands in the cost, of forces that resist, else m = 0. */
@@ -99,7 +111,7 @@ typedef struct force_row {
 
 typedef struct problem {
   int n, row_count, cone_count, limit_count, equality_count; /* of all islands together */
-  int tendon_row_count, force_row_count;                     /* likewise */
+  int tendon_row_count, force_row_count, ball_limit_count;   /* likewise */
   islands islands;
   int *variable_of_dof;        /* (nv) -1: held */
   int *dof_of_variable;        /* (nv) */
@@ -130,6 +142,7 @@ typedef struct problem {
   double *constraint_force;     /* (constraint_count, 6) */
   contact_block *block;         /* (contacts) */
   limit_row *limit;             /* (2 nv) */
+  ball_limit *ball_limit;       /* (joint_count) */
   tendons tendons;
   tendon_row *tendon_row; /* (TENDON_ROWS_MAX tendon_count + nu) */
   double *tendon_force;   /* (tendon_count) */
@@ -182,6 +195,9 @@ static inline double tendon_displacement(const problem *p, const qd_model *model
   }
   return sum;
 }
+
+/* 1 if a row of a tendon knows its length, not how it changes alone. */
+static inline int tendon_row_has_length(const tendon_row *row) { return row->kind <= TENDON_REST; }
 
 /* A contact that penetrates by so little beside its shapes that linearisation may have left it. */
 int problem_is_shallow(const qd_model *model, const qd_contact *contact);

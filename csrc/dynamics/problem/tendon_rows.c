@@ -103,6 +103,17 @@ static void add_friction(problem *p, const qd_model *model, const qd_step_option
   }
 }
 
+/* rate.d + h F / damping = 0 */
+static void add_damper(problem *p, const qd_model *model, const qd_step_options *o, island *one,
+                       int tendon) {
+  const tendon_row row = {.tendon = tendon, .kind = TENDON_DAMPER, .sign = 1.0};
+  const double per_way = damping_rate(o) * model->tendon_damping[tendon];
+  const row_law law = {0.0, per_way, -INFINITY, INFINITY};
+  if (per_way > 0.0) {
+    add_row(p, model, o, one, &row, &law);
+  }
+}
+
 /* F0 - K rate.d = F between the limits: rate.d - F0 / K + F / K = 0; or F0 itself. */
 static void add_actuators(problem *p, const qd_model *model, const qd_step_options *o,
                           const qd_step_input *input, island *one, int tendon) {
@@ -141,6 +152,7 @@ void tendon_rows_assemble(problem *p, const qd_model *model, const qd_step_optio
     if (model->parameters.tendon_stiffness[tendon] > 0.0) {
       add_spring(p, model, o, one, tendon);
     }
+    add_damper(p, model, o, one, tendon);
     add_friction(p, model, o, one, tendon);
     add_actuators(p, model, o, input, one, tendon);
     if (o->joint_limits) {

@@ -69,6 +69,15 @@ static qd_status check_coupling(const qd_model_spec *s, int i, const report *r) 
              : spec_fail(r, "constraint_object", i, "a joint cannot follow itself");
 }
 
+static qd_status check_tendon_coupling(const qd_model_spec *s, int i, const report *r) {
+  const int32_t *tendon = s->constraint_object + 2 * i;
+  const int follows = tendon[1] >= -1 && tendon[1] < s->tendon_count;
+  const int given = tendon[0] >= 0 && tendon[0] < s->tendon_count && follows;
+  return given && tendon[0] != tendon[1]
+             ? QD_OK
+             : spec_fail(r, "constraint_object", i, "must be two different tendons");
+}
+
 static qd_status check_bodies_held(const qd_model_spec *s, int i, const report *r) {
   const int32_t *body = s->constraint_object + 2 * i;
   for (int k = 0; k < 2; ++k) {
@@ -82,11 +91,14 @@ static qd_status check_bodies_held(const qd_model_spec *s, int i, const report *
 
 static qd_status check_constraint(const qd_model_spec *s, int i, const report *r) {
   const int type = s->constraint_type[i];
-  if (type < QD_CONNECT || type > QD_COUPLING) {
+  if (type < QD_CONNECT || type > QD_TENDON_COUPLING) {
     return spec_fail(r, "constraint_type", i, "unknown constraint");
   }
   if (type == QD_COUPLING) {
     return check_coupling(s, i, r);
+  }
+  if (type == QD_TENDON_COUPLING) {
+    return check_tendon_coupling(s, i, r);
   }
   TRY(check_bodies_held(s, i, r));
   const double *data = s->constraint_data + CONSTRAINT_DATA * i;
@@ -140,6 +152,7 @@ static qd_status check_tendons(const qd_model_spec *s, const report *r) {
   TRY(spec_finite(r, "tendon_data", s->tendon_data, s->tendon_point_total, 3));
   TRY(spec_not_negative(r, "tendon_stiffness", s->tendon_stiffness, s->tendon_count));
   TRY(spec_not_negative(r, "tendon_frictionloss", s->tendon_frictionloss, s->tendon_count));
+  TRY(spec_not_negative(r, "tendon_damping", s->tendon_damping, s->tendon_count));
   for (int t = 0; t < s->tendon_count; ++t) {
     TRY(check_tendon(s, t, first, r));
     first += s->tendon_point_count[t];

@@ -97,8 +97,12 @@ static qd_status check_joint_range(const qd_model_spec *s, int j, const report *
   if (range_is_empty(range)) {
     return spec_fail(r, "joint_range", j, "lower must not exceed upper");
   }
-  if (s->joint_type[j] > QD_SLIDE && (isfinite(range[0]) || isfinite(range[1]))) {
-    return spec_fail(r, "joint_type", j, "limits are for hinge and slide joints");
+  if (s->joint_type[j] == QD_FREE && (isfinite(range[0]) || isfinite(range[1]))) {
+    return spec_fail(r, "joint_type", j, "a free joint has no limits");
+  }
+  if (s->joint_type[j] == QD_BALL &&
+      ((isfinite(range[0]) && range[0] != 0.0) || !(range[1] > 0.0))) {
+    return spec_fail(r, "joint_range", j, "of a ball joint must be 0 and a positive angle");
   }
   return QD_OK;
 }

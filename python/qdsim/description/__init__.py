@@ -7,7 +7,7 @@ lays a description out flat for the core, ``writer`` writes it as MJCF.
 
 from qdsim.description.builder import SceneBuilder
 from qdsim.description.clouds import PointCloud
-from qdsim.description.constraints import Connect, Constraint, Coupling, Weld
+from qdsim.description.constraints import Connect, Constraint, Coupling, TendonCoupling, Weld
 from qdsim.description.elements import Actuator, Body, Exclude, Joint, Keyframe, ModelWarning, Pair
 from qdsim.description.scene import Description
 from qdsim.description.shapes import Geom, Mesh
@@ -32,5 +32,6 @@ __all__ = [
     "SceneBuilder",
     "Softness",
     "Tendon",
+    "TendonCoupling",
     "Weld",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.description.clouds import PointCloud
-from qdsim.description.constraints import Constraint, Coupling, Weld
+from qdsim.description.constraints import Constraint, Coupling, TendonCoupling, Weld
 from qdsim.description.elements import JOINT_TYPES, Elements
 from qdsim.description.pairs import CandidatePairs, candidate_pairs
 from qdsim.description.shapes import GEOM_TYPES
@@ -34,13 +34,14 @@ def model_arrays(description: Elements) -> dict[str, Array]:
     """The fields of qd_model_spec by name, counts left out: C-contiguous float64 and int32."""
     body_index = {body.name: i for i, body in enumerate(description.bodies)}
     joint_index = {joint.name: i for i, joint in enumerate(description.joints)}
+    tendon_index = {tendon.name: i for i, tendon in enumerate(description.tendons)}
     pairs = candidate_pairs(description)
     return {
         **_body_arrays(description, body_index),
         **_joint_arrays(description),
-        **_actuator_arrays(description, joint_index),
+        **_actuator_arrays(description, joint_index, tendon_index),
         **_geom_arrays(description),
-        **_constraint_arrays(description, body_index, joint_index),
+        **_constraint_arrays(description, body_index, joint_index, tendon_index),
         **_pair_arrays(pairs),
         **_mesh_arrays(description, {int(i) for i in np.unique(pairs.geom)}),
         **_cloud_arrays(description),
@@ -82,9 +83,10 @@ def _joint_arrays(description: Elements) -> dict[str, Array]:
     }
 
 
-def _actuator_arrays(description: Elements, joint_index: dict[str, int]) -> dict[str, Array]:
+def _actuator_arrays(
+    description: Elements, joint_index: dict[str, int], tendon_index: dict[str, int]
+) -> dict[str, Array]:
     items = description.actuators
-    tendon_index = {tendon.name: i for i, tendon in enumerate(description.tendons)}
     return {
         "actuator_joint": _ints([_place(joint_index, item.joint) for item in items]),
         "actuator_tendon": _ints([_place(tendon_index, item.tendon) for item in items]),
@@ -111,10 +113,13 @@ def _geom_arrays(description: Elements) -> dict[str, Array]:
 
 
 def _constraint_arrays(
-    description: Elements, body_index: dict[str, int], joint_index: dict[str, int]
+    description: Elements,
+    body_index: dict[str, int],
+    joint_index: dict[str, int],
+    tendon_index: dict[str, int],
 ) -> dict[str, Array]:
     items = description.constraints
-    rows = [_constraint(item, body_index, joint_index) for item in items]
+    rows = [_constraint(item, body_index, joint_index, tendon_index) for item in items]
     objects = np.array([pair for _, pair, _ in rows], dtype=np.int32)
     return {
         "constraint_type": _ints([kind for kind, _, _ in rows]),
@@ -152,6 +157,7 @@ def _tendon_arrays(
         "tendon_stiffness": _floats([tendon.stiffness for tendon in tendons]),
         "tendon_springrange": _floats([tendon.springrange for tendon in tendons], 2),
         "tendon_frictionloss": _floats([tendon.frictionloss for tendon in tendons]),
+        "tendon_damping": _floats([tendon.damping for tendon in tendons]),
         "tendon_object": _ints(objects),
         "tendon_data": _floats(data, 3),
     }
@@ -208,12 +214,19 @@ def _mesh_arrays(description: Elements, colliding: set[int]) -> dict[str, Array]
 
 
 def _constraint(
-    item: Constraint, body_index: dict[str, int], joint_index: dict[str, int]
+    item: Constraint,
+    body_index: dict[str, int],
+    joint_index: dict[str, int],
+    tendon_index: dict[str, int],
 ) -> tuple[int, tuple[int, int], tuple[float, ...]]:
     """qd_constraint_type, the two objects, ten numbers."""
     if isinstance(item, Coupling):
         other = -1 if item.follows is None else joint_index[item.follows]
         return 2, (joint_index[item.joint], other), (*item.coefficients, *(0.0,) * 5)
+    if isinstance(item, TendonCoupling):
+        other = -1 if item.follows is None else tendon_index[item.follows]
+        numbers = (*item.coefficients, *item.lengths, *(0.0,) * 3)
+        return 3, (tendon_index[item.tendon], other), numbers
     bodies = (body_index[item.body_a], body_index[item.body_b])
     if isinstance(item, Weld):
         return 1, bodies, (*item.anchor_a, *item.anchor_b, *item.quat)

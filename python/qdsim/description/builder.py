@@ -201,11 +201,12 @@ class SceneBuilder:
         stiffness: float = 0.0,
         springrange: Any = (0.0, 0.0),
         frictionloss: float = 0.0,
+        damping: float = 0.0,
     ) -> str:
         """Adds a tendon along ``joints``, a mapping from their names to coefficients, or through ``points``, pairs
         of the name of a body and a point in its frame; see ``Tendon``."""
         self._tendons.append(
-            Tendon(name, joints, points, range, stiffness, springrange, frictionloss)
+            Tendon(name, joints, points, range, stiffness, springrange, frictionloss, damping)
         )
         return name
 

@@ -1,4 +1,4 @@
-"""Constraints of a scene: connects, welds and couplings of joints. Quaternions are unit, order w x y z."""
+"""Constraints of a scene: connects, welds, couplings of joints and of tendons. Quaternions are unit, order w x y z."""
 
 from __future__ import annotations
 
@@ -82,4 +82,31 @@ class Coupling:
         )
 
 
-Constraint = Connect | Weld | Coupling
+@dataclass(frozen=True)
+class TendonCoupling:
+    """The length of ``tendon`` follows that of ``follows`` (None: it stays): with x and y what the two are longer
+    than ``lengths`` (of ``tendon``, of ``follows``; m, or rad), y = sum of ``coefficients[i]`` x^i, five coefficients.
+    ``name``: unique among constraints. ``compliance``: m/N of the force along ``tendon``, by which it gives way where
+    ``Options.soft_constraints`` says so (two numbers, of which this reads the first)."""
+
+    name: str
+    tendon: str
+    follows: str | None = None
+    coefficients: Vector = (0.0, 1.0, 0.0, 0.0, 0.0)
+    lengths: Vector = (0.0, 0.0)
+    compliance: Vector = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        owner = f"coupling {checks.text('coupling', 'name', self.name)!r}"
+        checks.text(owner, "tendon", self.tendon)
+        if self.follows is not None:
+            checks.text(owner, "follows", self.follows)
+        checks.assign(
+            self,
+            coefficients=checks.vector(owner, "coefficients", self.coefficients, 5),
+            lengths=checks.vector(owner, "lengths", self.lengths, 2),
+            compliance=checks.compliance(owner, "compliance", self.compliance),
+        )
+
+
+Constraint = Connect | Weld | Coupling | TendonCoupling

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from qdsim.description import checks
 from qdsim.description.checks import Matrix, Vector
-from qdsim.description.constraints import Connect, Constraint, Coupling, Weld
+from qdsim.description.constraints import Connect, Constraint, Coupling, TendonCoupling, Weld
 from qdsim.description.shapes import CONTACT_DIMENSIONS, Geom, Mesh
 from qdsim.description.tendons import Tendon
 
@@ -36,7 +36,8 @@ class Joint:
 
     ``name``: unique among joints. ``type``: "hinge", "slide", "ball", "free". ``pos`` (3): anchor in the body frame, m. ``axis`` (3): of hinge and slide, body frame, any
     length. ``ref``: value of q at which the body stands at ``Body.pos``, ``Body.quat``; hinge and
-    slide. ``range``: (lower, upper) in rad or m, or None. ``stiffness``: of a spring, Nm/rad or N/m;
+    slide. ``range``: (lower, upper) in rad or m, or None; of a ball joint 0 and the largest angle
+    of its rotation. ``stiffness``: of a spring, Nm/rad or N/m;
     that of a hinge or slide rests at q = ``springref``, that of a ball or free joint where the body
     stands at ``Body.pos``, ``Body.quat``. ``damping``: Nms/rad or Ns/m, along each of its freedoms; counts with
     ``Options.damping``. ``armature`` (kg m^2 or kg, the inertia of a rotor behind its gear): of each DOF
@@ -72,8 +73,13 @@ class Joint:
             armature=checks.non_negative(owner, "armature", self.armature),
             friction=checks.non_negative(owner, "friction", self.friction),
         )
-        if not self.scalar and self.range is not None:
-            raise ValueError(f"{owner}: limits on {self.type} joints are not supported")
+        if self.type == "free" and self.range is not None:
+            raise ValueError(f"{owner}: a free joint has no limits")
+        low, high = self.range or (0.0, 1.0)
+        if self.type == "ball" and (low != 0.0 or not high > 0.0):
+            raise ValueError(
+                f"{owner}: range of a ball joint must be 0 and a positive angle, got {self.range}"
+            )
 
     @property
     def scalar(self) -> bool:
@@ -305,7 +311,7 @@ class Elements:
             pairs=_elements(owner, "pairs", self.pairs, Pair),
             excludes=_elements(owner, "excludes", self.excludes, Exclude),
             constraints=_elements(
-                owner, "constraints", self.constraints, (Connect, Weld, Coupling)
+                owner, "constraints", self.constraints, (Connect, Weld, Coupling, TendonCoupling)
             ),
             tendons=_elements(owner, "tendons", self.tendons, Tendon),
             keyframes=_elements(owner, "keyframes", self.keyframes, Keyframe),

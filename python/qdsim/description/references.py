@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterable
 
 from qdsim.description import checks
-from qdsim.description.constraints import Coupling
+from qdsim.description.constraints import Coupling, TendonCoupling
 from qdsim.description.elements import JOINT_NQ, WORLD, Elements, Keyframe
 
 
@@ -128,11 +128,22 @@ def _check_constraints(description: Elements) -> None:
             if item.joint == item.follows:
                 raise ValueError(f"{owner}: joint {item.joint!r} cannot follow itself")
             continue
+        if isinstance(item, TendonCoupling):
+            _check_tendon_coupling(owner, item, [tendon.name for tendon in description.tendons])
+            continue
         for name in (item.body_a, item.body_b):
             if name not in bodies:
                 raise ValueError(f"{owner}: {unknown_name('body', name, bodies)}")
         if item.body_a == item.body_b:
             raise ValueError(f"{owner}: body_a and body_b are both {item.body_a!r}")
+
+
+def _check_tendon_coupling(owner: str, item: TendonCoupling, tendons: list[str]) -> None:
+    for name in (item.tendon, item.follows):
+        if name is not None and name not in tendons:
+            raise ValueError(f"{owner}: {unknown_name('tendon', name, tendons)}")
+    if item.tendon == item.follows:
+        raise ValueError(f"{owner}: tendon {item.tendon!r} cannot follow itself")
 
 
 def _check_tendons(description: Elements) -> None:

@@ -17,7 +17,7 @@ class Tendon:
     in its frame, m: straight lines from each point to the next (MuJoCo's spatial tendon through sites).
     ``range``: (lower, upper) of the length, or None. ``stiffness``, N/m: a spring that pulls where the length is
     above ``springrange`` and pushes where it is below; within, it rests (two equal numbers: at one length). ``frictionloss``, N: dry
-    friction along the tendon.
+    friction along the tendon. ``damping``, Ns/m: counts with ``Options.damping``.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Tendon:
     stiffness: float = 0.0
     springrange: tuple[float, float] = (0.0, 0.0)
     frictionloss: float = 0.0
+    damping: float = 0.0
 
     def __post_init__(self) -> None:
         owner = f"tendon {checks.text('tendon', 'name', self.name)!r}"
@@ -53,6 +54,7 @@ class Tendon:
             "stiffness": checks.non_negative(owner, "stiffness", self.stiffness),
             "springrange": (low, high),
             "frictionloss": checks.non_negative(owner, "frictionloss", self.frictionloss),
+            "damping": checks.non_negative(owner, "damping", self.damping),
         }
         for field, value in {
             **values,

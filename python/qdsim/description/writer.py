@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from qdsim.description.constraints import Coupling, Weld
+from qdsim.description.constraints import Coupling, TendonCoupling, Weld
 from qdsim.description.elements import WORLD, Actuator, Body, Elements, Joint
 from qdsim.description.pairs import candidate_pairs
 from qdsim.description.shapes import Geom
@@ -117,11 +117,10 @@ def _write_joint(parent: Element, joint: Joint) -> None:
     element.set("armature", repr(joint.armature))
     element.set("frictionloss", repr(joint.friction))
     element.set("stiffness", repr(joint.stiffness))
-    if not joint.scalar:
-        return
-    element.set("axis", _text(joint.axis))
-    element.set("ref", repr(joint.ref))
-    element.set("springref", repr(joint.springref))
+    if joint.scalar:
+        element.set("axis", _text(joint.axis))
+        element.set("ref", repr(joint.ref))
+        element.set("springref", repr(joint.springref))
     if joint.range is not None:
         # MuJoCo has no one-sided limits; 1e10 m or rad is as good as none.
         element.set("limited", "true")
@@ -199,6 +198,9 @@ def _write_constraints(root: Element, description: Elements) -> None:
     bodies = {element.get("name"): element for element in root.iter("body")}
     world = root.find("worldbody")
     for item in description.constraints:
+        if isinstance(item, TendonCoupling):
+            _write_tendon_coupling(parent, item)
+            continue
         if isinstance(item, Coupling):
             element = ElementTree.SubElement(
                 parent,
@@ -226,6 +228,14 @@ def _write_constraints(root: Element, description: Elements) -> None:
             element.set(f"site{side}", f"{item.name} {side}")
 
 
+def _write_tendon_coupling(parent: Element, item: TendonCoupling) -> None:
+    """MuJoCo counts from the lengths at its reference configuration, which here are what the coupling says."""
+    element = ElementTree.SubElement(parent, "tendon", name=item.name, tendon1=item.tendon)
+    element.set("polycoef", _text(item.coefficients))
+    if item.follows is not None:
+        element.set("tendon2", item.follows)
+
+
 def _write_tendons(root: Element, description: Elements) -> None:
     if not description.tendons:
         return
@@ -242,6 +252,8 @@ def _write_tendons(root: Element, description: Elements) -> None:
             element.set("springlength", _text(tendon.springrange))
         if tendon.frictionloss:
             element.set("frictionloss", repr(tendon.frictionloss))
+        if tendon.damping:
+            element.set("damping", repr(tendon.damping))
         for joint, coefficient in tendon.joints:
             ElementTree.SubElement(element, "joint", joint=joint, coef=repr(coefficient))
         _write_sites(root, element, tendon)

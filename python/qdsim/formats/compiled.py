@@ -54,8 +54,8 @@ def describe(
     reader.ignored.extend(ignored)
     try:
         reader.check_clouds()
-        reader.check_equalities()
         reader.tendons = read_tendons(reader)
+        reader.check_equalities()
         plan = reader.read_actuation(wishes.actuation)
         reader.check_scene()
         bodies = reader.read_bodies()
@@ -132,7 +132,9 @@ class _Reader(Reading):
 
     def check_equalities(self) -> None:
         if not self.disabled("equality"):
-            names = Names(self.body_names, self.joint_names)
+            tendons = self.names("tendon", self.m.ntendon, self.m.name_tendonadr)
+            known = {item.name for item in self.tendons}
+            names = Names(self.body_names, self.joint_names, tendons, known)
             labels = self.names("equality", self.m.neq, self.m.name_eqadr)
             found = read_equalities(self.m, labels, names)
             self.constraints = found.constraints
@@ -220,14 +222,11 @@ class _Reader(Reading):
         self._note_joint(j, limited)
         qpos = int(m.jnt_qposadr[j])
         if kind in ("ball", "free"):
-            if limited:
-                self.refusals.refuse(
-                    "ball_limits", f"joint '{name}': limits on {kind} joints are not supported"
-                )
             return Joint(
                 name,
                 kind,
                 pos=m.jnt_pos[j] if kind == "ball" else (0.0,) * 3,
+                range=(0.0, float(max(m.jnt_range[j]))) if limited and kind == "ball" else None,
                 stiffness=stiffness,
                 damping=self._damping(j),
                 friction=self._friction(j),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from qdsim.description import Connect, Constraint, Coupling, Weld
+from qdsim.description import Connect, Constraint, Coupling, TendonCoupling, Weld
 from qdsim.formats.refusals import Kind
 
 _KINDS = {0: "connect", 1: "weld", 2: "joint", 3: "tendon", 7: "distance"}  # mjtEq
@@ -21,6 +21,8 @@ class Names:
 
     bodies: Sequence[str]
     joints: Sequence[str]
+    tendons: Sequence[str]
+    known_tendons: Collection[str]
 
 
 @dataclass
@@ -43,9 +45,11 @@ def read_equalities(m: Any, labels: Sequence[str], names: Names) -> Equalities:
             found.constraints.append(_coupling(m, i, label, names))
         elif kind in ("connect", "weld"):
             found.constraints.append(_bilateral(m, i, label, kind, names))
+        elif kind == "tendon":
+            _couple_tendons(found, m, i, label, names)
         else:
             text = f"equality '{label}': {kind} constraints are not supported"
-            found.problems.append((("tendons",) if kind == "tendon" else (), text))
+            found.problems.append(((), text))
     return found
 
 
@@ -57,6 +61,27 @@ def _coupling(m: Any, i: int, label: str, names: Names) -> Coupling:
         follows=names.joints[other] if other >= 0 else None,
         coefficients=tuple(map(float, m.eq_data[i][:5])),
         compliance=(_softness(m, i, _of_joints(m, i)),) * 2,
+    )
+
+
+def _couple_tendons(found: Equalities, m: Any, i: int, label: str, names: Names) -> None:
+    tendons = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
+    labels = [names.tendons[k] if k >= 0 else None for k in tendons]
+    for name in labels:
+        if name is not None and name not in names.known_tendons:
+            text = f"equality '{label}': its tendon '{name}' is not supported"
+            found.problems.append((("tendons",), text))
+            return
+    inverse_mass = sum(float(m.tendon_invweight0[k]) for k in tendons if k >= 0)
+    found.constraints.append(
+        TendonCoupling(
+            name=label,
+            tendon=str(labels[0]),
+            follows=labels[1],
+            coefficients=tuple(map(float, m.eq_data[i][:5])),
+            lengths=tuple(float(m.tendon_length0[k]) if k >= 0 else 0.0 for k in tendons),
+            compliance=(_softness(m, i, inverse_mass),) * 2,
+        )
     )
 
 

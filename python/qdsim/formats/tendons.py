@@ -28,6 +28,7 @@ def _tendon(r: Reading, i: int, name: str) -> Tendon | None:
     limited = bool(m.tendon_limited[i]) and not r.disabled("limit")
     stiffness = 0.0 if r.disabled("spring") else float(m.tendon_stiffness[i])
     friction = 0.0 if r.disabled("frictionloss") else float(m.tendon_frictionloss[i])
+    damping = 0.0 if r.disabled("damper") else float(np.ravel(m.tendon_damping[i])[0])
     obstacles = [_WRAPS[kind] for k in parts if (kind := int(m.wrap_type[k])) in _WRAPS]
     if obstacles:
         acts = bool(stiffness or friction) or limited or _is_used(r, i)
@@ -38,7 +39,7 @@ def _tendon(r: Reading, i: int, name: str) -> Tendon | None:
     rest = _interval(m.tendon_lengthspring[i]) if stiffness else (0.0, 0.0)
     joints, points = _course(r, parts)
     bounds = _interval(m.tendon_range[i]) if limited else None
-    return Tendon(name, joints, points, bounds, stiffness, rest, friction)
+    return Tendon(name, joints, points, bounds, stiffness, rest, friction, damping)
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
@@ -90,8 +91,8 @@ def _is_used(r: Reading, i: int) -> bool:
 
 def _note(r: Reading, i: int, owner: str, limited: bool) -> None:
     m = r.m
-    if np.any(m.tendon_damping[i]):
-        r.ignored.append(f"{owner}: damping {np.ravel(m.tendon_damping[i])[0]:g}")
+    if np.any(r.field("tendon_dampingpoly", np.zeros((i + 1, 1)))[i]):
+        r.ignored.append(f"{owner}: damping that is not linear")
     if np.any(r.field("tendon_armature", np.zeros(m.ntendon))[i]):
         r.ignored.append(f"{owner}: armature {m.tendon_armature[i]:g}")
     if limited and m.tendon_margin[i]:

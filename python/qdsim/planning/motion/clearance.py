@@ -11,7 +11,7 @@ from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.batch_queries import pair_distances
 from qdsim.cone import solve_cone_program
-from qdsim.description import Coupling
+from qdsim.description import Coupling, TendonCoupling
 from qdsim.model import Model
 from qdsim.planning.task.robot import (
     actuated_joints,
@@ -216,6 +216,11 @@ def _check_constraints(model: Model, moves: NDArray[np.bool_]) -> None:
     for item in model.description.constraints:
         if isinstance(item, Coupling):
             tied = bool(driven & {item.joint, item.follows})
+        elif isinstance(item, TendonCoupling):
+            lengths = model.tendon_jacobians(model.default_q)
+            which = [model.tendon_index(t) for t in (item.tendon, item.follows) if t is not None]
+            own = model.actuated_v[model.actuated_v >= 0]
+            tied = bool(np.any(lengths[which][:, own]))
         else:
             tied = bool(np.any(moves[:, bodies[item.body_a]] != moves[:, bodies[item.body_b]]))
         if tied:
