@@ -126,6 +126,7 @@ soak: install-dev
 	$(DEV)/bin/python tests/soak/piles.py --steps $(SOAK_STEPS) --seed $(SOAK_SEED) --output $(BUILD)/failed_steps.jsonl
 	$(DEV)/bin/python tests/soak/motions.py --steps $(SOAK_STEPS) --seed $(SOAK_SEED) --output $(BUILD)/failed_motions.jsonl
 	$(DEV)/bin/python tests/soak/boxes.py --programs $(SOAK_STEPS) --seed $(SOAK_SEED)
+	$(DEV)/bin/python tests/soak/pressure_beside_drake.py --seed $(SOAK_SEED)
 
 # NumPy and the interpreter are not built with sanitizers: the runtimes are loaded first, memory goes
 # through malloc, and the suppressions name what those two leave behind at exit.

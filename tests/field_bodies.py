@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 from scipy.spatial import ConvexHull, cKDTree
 from scipy.spatial.transform import Rotation
 
-from qdsim.pressure import HalfSpace, PressureField, RigidSurface, tessellation
+from qdsim.pressure import (
+    HalfSpace,
+    PressureField,
+    RigidSurface,
+    pressure_patch,
+    tessellation,
+)
 
 HALF = 0.04
 STILL = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
@@ -162,31 +169,38 @@ def all_bodies(modulus: float) -> dict[str, PressureField | RigidSurface | HalfS
 # ------------------------------------------------------------------------------------------------ a slow patch
 
 
-def _face_planes(corner: np.ndarray) -> list[tuple[np.ndarray, float]]:
+def _length(x: np.ndarray) -> np.ndarray:
+    """Of complex vectors too: what is differentiable."""
+    return np.sqrt((x * x).sum())
+
+
+def _face_planes(corner: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     planes = []
     for across in range(4):
         a, b, c = np.delete(corner, across, axis=0)
         normal = np.cross(b - a, c - a)
-        normal /= np.linalg.norm(normal)
-        normal = normal if normal @ (corner[across] - a) < 0.0 else -normal
-        planes.append((normal, float(normal @ a)))
+        normal /= _length(normal)
+        normal = normal if (normal @ (corner[across] - a)).real < 0.0 else -normal
+        planes.append((normal, normal @ a))
     return planes
 
 
-def _pressure(corner: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
+def _pressure(corner: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     gradient = np.linalg.solve(corner[1:] - corner[0], values[1:] - values[0])
-    return gradient, float(values[0] - gradient @ corner[0])
+    return gradient, values[0] - gradient @ corner[0]
 
 
-def _clipped(polygon: list[np.ndarray], planes: list[tuple[np.ndarray, float]]) -> list[np.ndarray]:
+def _clipped(
+    polygon: list[np.ndarray], planes: list[tuple[np.ndarray, np.ndarray]]
+) -> list[np.ndarray]:
     for normal, offset in planes:
         heights = [normal @ x - offset for x in polygon]
         kept = []
         for i, (x, s) in enumerate(zip(polygon, heights)):
             y, t = polygon[(i + 1) % len(polygon)], heights[(i + 1) % len(polygon)]
-            if s <= 0.0:
+            if s.real <= 0.0:
                 kept.append(x)
-            if (s <= 0.0) != (t <= 0.0):
+            if (s.real <= 0.0) != (t.real <= 0.0):
                 kept.append(x + s / (s - t) * (y - x))
         polygon = kept
         if len(polygon) < 3:
@@ -195,28 +209,28 @@ def _clipped(polygon: list[np.ndarray], planes: list[tuple[np.ndarray, float]]) 
 
 
 def _balance(
-    a: np.ndarray, pa: tuple[np.ndarray, float], pb: tuple[np.ndarray, float]
+    a: np.ndarray, pa: tuple[np.ndarray, np.ndarray], pb: tuple[np.ndarray, np.ndarray]
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """A square around all of a tetrahedron, in the plane where two pressures are equal, and its normal."""
     normal = pb[0] - pa[0]
-    length = np.linalg.norm(normal)
-    if length < 1e-8 * max(np.linalg.norm(pa[0]), np.linalg.norm(pb[0])):
+    length = _length(normal)
+    if length.real < 1e-8 * max(_length(pa[0]).real, _length(pb[0]).real):
         return [], normal
     normal = normal / length
     middle = a.mean(axis=0)
     middle = middle - (normal @ middle - (pa[1] - pb[1]) / length) * normal
-    side = 10.0 * np.ptp(a, axis=0).max()
-    u = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
-    u *= side / np.linalg.norm(u)
+    side = 10.0 * np.ptp(a.real, axis=0).max()
+    u = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal.real))])
+    u *= side / _length(u)
     v = np.cross(normal, u)
     return [middle + u + v, middle - u + v, middle - u - v, middle + u - v], normal
 
 
 def _pressed(
-    polygon: list[np.ndarray], normal: np.ndarray, p: tuple[np.ndarray, float]
+    polygon: list[np.ndarray], normal: np.ndarray, p: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
     """Force, moment and area, by a rule of three points in each triangle of a fan."""
-    out = np.zeros(7)
+    out = np.zeros(7, dtype=normal.dtype)
     for b, c in itertools.pairwise(polygon[1:]):
         corners = np.stack([polygon[0], b, c])
         area = 0.5 * np.cross(b - polygon[0], c - polygon[0]) @ normal
@@ -226,38 +240,111 @@ def _pressed(
     return out
 
 
+def _placed(body: PressureField | RigidSurface, at: np.ndarray) -> np.ndarray:
+    return rotation_of(at).apply(np.array(body.vertices)) + at[:3]
+
+
 def slow_patch(
-    a: PressureField | RigidSurface, b: PressureField, pose_a: np.ndarray, pose_b: np.ndarray
+    a: PressureField | RigidSurface,
+    b: PressureField,
+    pose_a: np.ndarray,
+    pose_b: np.ndarray,
+    twist: np.ndarray | None = None,
 ) -> np.ndarray:
     """Force and moment on b about the world's origin, and area ``(7,)``: every pair of elements, cut by all faces.
 
-    Tetrahedra without pressure press nobody and are left out.
+    Tetrahedra without pressure press nobody and are left out. twist ``(6,)``: an imaginary motion of a, for derivatives
+    by complex step.
     """
-    first = rotation_of(pose_a).apply(np.array(a.vertices)) + pose_a[:3]
-    second = rotation_of(pose_b).apply(np.array(b.vertices)) + pose_b[:3]
-    elements = first[a.tetrahedra if isinstance(a, PressureField) else a.triangles]
+    first, second = _placed(a, pose_a), _placed(b, pose_b)
+    if twist is not None:
+        first = first + 1j * (twist[:3] + np.cross(twist[3:], first))
+    soft = isinstance(a, PressureField)
+    numbers = a.tetrahedra if isinstance(a, PressureField) else a.triangles
+    if isinstance(a, PressureField):
+        numbers = numbers[a.pressure[numbers].max(axis=1) > 0.0]
     loaded = b.tetrahedra[b.pressure[b.tetrahedra].max(axis=1) > 0.0]
-    cells = second[loaded]
-    out = np.zeros(7)
-    for i, element in enumerate(elements):
+    cells, values = second[loaded], b.pressure[loaded]
+    out = np.zeros(7, dtype=first.dtype)
+    for number in numbers:
+        element = first[number]
         near = np.all(
-            (element.min(axis=0) <= cells.max(axis=1)) & (element.max(axis=0) >= cells.min(axis=1)),
+            (element.real.min(axis=0) <= cells.max(axis=1))
+            & (element.real.max(axis=0) >= cells.min(axis=1)),
             axis=1,
         )
-        for j in np.flatnonzero(near):
-            pb = _pressure(cells[j], b.pressure[loaded[j]])
-            if isinstance(a, PressureField):
-                if a.pressure[a.tetrahedra[i]].max() == 0.0:
-                    break
-                pa = _pressure(element, a.pressure[a.tetrahedra[i]])
-                polygon, normal = _balance(element, pa, pb)
-                planes = _face_planes(element) + _face_planes(cells[j])
+        for cell, value in zip(cells[near], values[near]):
+            pb, planes = _pressure(cell, value), _face_planes(cell)
+            if soft:
+                polygon, normal = _balance(element, _pressure(element, a.pressure[number]), pb)
+                planes = _face_planes(element) + planes
             else:
-                polygon, planes = list(element), _face_planes(cells[j])
+                polygon = list(element)
                 normal = np.cross(element[1] - element[0], element[2] - element[0])
-                normal /= np.linalg.norm(normal)
-            if polygon:
-                polygon = _clipped(polygon, planes)
+                normal /= _length(normal)
+            polygon = _clipped(polygon, planes) if polygon else []
             if polygon:
                 out += _pressed(polygon, normal, pb)
     return out
+
+
+def slow_tangent(
+    a: PressureField | RigidSurface, b: PressureField, pose_a: np.ndarray, pose_b: np.ndarray
+) -> np.ndarray:
+    """Change of force and moment on b by a motion of a ``(6, 6)``, by complex step."""
+    tiny = 1e-30
+    columns = [slow_patch(a, b, pose_a, pose_b, step)[:6].imag for step in tiny * np.eye(6)]
+    return np.stack(columns, axis=1) / tiny
+
+
+# ------------------------------------------------------------------------------------------------ beside Drake
+
+
+def body_of(spec: dict[str, Any]) -> PressureField | RigidSurface | HalfSpace:
+    """A body of a record in data/pressure_drake.json: soft with a modulus (Pa), rigid without."""
+    modulus, sizes, hint = spec.get("modulus", 1.0), spec["sizes"], spec.get("hint", 1.0)
+    kind = spec["kind"]
+    if kind == "space":
+        return HalfSpace(modulus / spec["thickness"]) if "modulus" in spec else HalfSpace()
+    if kind == "sphere":
+        field = PressureField.sphere(sizes[0], modulus, hint=hint)
+    elif kind == "ellipsoid":
+        field = PressureField.ellipsoid(sizes, modulus, hint=hint)
+    elif kind == "box":
+        field = PressureField.box(sizes, modulus)
+    elif kind in ("cylinder", "capsule"):
+        field = getattr(PressureField, kind)(*sizes, modulus, hint=hint)
+    else:
+        made = {"torus": torus, "corner": corner, "stone": stone, "star": star}[kind]
+        field = made(modulus, *sizes)
+    return field if "modulus" in spec else RigidSurface.of(field)
+
+
+def deviations(record: dict[str, Any]) -> tuple[float, float, float, int]:
+    """Of a patch from Drake's: force and moment, area, and sums of A, A p, A g, A p g (g: the stiffness of both bodies
+    along the normal), as shares; and how many polygons it has more."""
+    found = pressure_patch(
+        body_of(record["first"]),
+        body_of(record["second"]),
+        record["pose_a"],
+        record["pose_b"],
+        filter_angle=5 * np.pi / 8,
+    )
+    wrench = np.r_[found.force, found.moment] - np.r_[record["force"], record["moment"]]
+    polygons = found.polygons
+    normal, slopes = polygons["normal"], []
+    if "modulus" in record["first"]:
+        slopes.append(-np.einsum("ij,ij->i", polygons["gradient_a"], normal))
+    if "modulus" in record["second"]:
+        slopes.append(np.einsum("ij,ij->i", polygons["gradient_b"], normal))
+    g = slopes[0] if len(slopes) == 1 else slopes[0] * slopes[1] / (slopes[0] + slopes[1])
+    area, pressure = polygons["area"], polygons["pressure"]
+    sums = np.array([area.sum(), area @ pressure, area @ g, area @ (pressure * g)])
+    scale = area * np.stack([np.ones(len(g)), pressure, np.abs(g), pressure * np.abs(g)])
+    theirs = np.array(record["sums"])
+    return (
+        float(np.abs(wrench).max() / found.total_pressure),
+        abs(found.area / theirs[0] - 1.0),
+        float((np.abs(sums - theirs) / scale.sum(axis=1)).max()),
+        found.count - record["polygons"],
+    )

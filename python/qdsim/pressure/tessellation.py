@@ -7,7 +7,7 @@ below the surface as a share of the deepest one, 0 to 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -152,8 +152,10 @@ def _ring(axis: int, side: float) -> list[tuple[float, float, float]]:
     return around
 
 
-def _around(radius: float, hint: float) -> list[tuple[float, float]]:
-    count = min(max(3, math.ceil(2.0 * math.pi * radius / hint)), _MOST_AROUND)
+def _around(
+    radius: float, hint: float, whole: Callable[[float], int] = math.ceil
+) -> list[tuple[float, float]]:
+    count = min(max(3, whole(2.0 * math.pi * radius / hint)), _MOST_AROUND)
     angles = 2.0 * math.pi * np.arange(count) / count
     return [(radius * math.cos(a), radius * math.sin(a)) for a in angles]
 
@@ -201,10 +203,12 @@ def _barrel(
 
 
 def capsule(radius: float, half: float, hint: float) -> Tessellation:
-    """About the z axis: sectors that meet on the axis between the centres of the caps."""
+    """About the z axis: sectors that meet on the axis between the centres of the caps. As in Drake, the number of sectors
+    is rounded down."""
     cells = _Cells()
     top, bottom = cells.point((0.0, 0.0, half), 1.0), cells.point((0.0, 0.0, -half), 1.0)
-    count = len(_around(radius, hint))
+    circle = _around(radius, hint, math.floor)
+    count = len(circle)
     circles = max(count // 2, 1)
     poles = [
         cells.point((0.0, 0.0, half + radius), 0.0),
@@ -215,12 +219,11 @@ def capsule(radius: float, half: float, hint: float) -> Tessellation:
         rings = []
         for k in range(circles):
             polar = 0.5 * math.pi * (k + 1) / circles
-            ring = _around(radius, hint)
             height = side * (half + radius * (math.cos(polar) if k + 1 < circles else 0.0))
             rings.append(
                 [
                     cells.point((x * math.sin(polar), y * math.sin(polar), height), 0.0)
-                    for x, y in ring
+                    for x, y in circle
                 ]
             )
         caps.append(rings)
