@@ -4,7 +4,8 @@
 
 Writes pushing.npz (the policy, with all that a resumed run needs) after every report, whole or not at all, and
 pushing.csv, its curve. A run that was stopped goes on with --resume; the same seed gives the same policy on one machine.
---begin cloned.npz begins with a policy that clone.py has made: the value alone learns in the first updates.
+--begin cloned.npz begins with a policy that clone.py or another training has made: the value alone learns in the first
+updates.
 Needs the extras ``jax`` and ``envs``.
 """
 
@@ -15,7 +16,7 @@ import csv
 import dataclasses
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import jax
@@ -23,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from qdsim.envs import Policy
+from qdsim.progress import progress_bar
 
 WARM = 8  # updates of the value alone, where the policy was given
 CLIP, EPOCHS, PARTS, LAMBDA, ENTROPY, RATE = 0.2, 5, 4, 0.95, 1e-3, 1e-3
@@ -40,6 +42,9 @@ class Settings:
     width: int = 64
     choices: int = 1  # Gaussians that an action is drawn from
     seed: int = 0
+    randomize: float = (
+        0.0  # factors of frictions and masses, drawn an episode, are within so much of 1
+    )
     begin: str = ""  # a policy to begin with; width and choices are its own
 
 
@@ -114,24 +119,29 @@ def of_types(new: Any, old: Any) -> Any:
     return jax.tree.map(lambda a, b: a.astype(b.dtype), new, old)
 
 
+def adam(state: Any, gradient: Any) -> Any:
+    """A step of parameters, both moments and their count."""
+    parameters, first, second, n = state
+    n = n + 1
+    first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, gradient)
+    second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g**2, second, gradient)
+    rate = RATE * jnp.sqrt(1.0 - 0.999**n) / (1.0 - 0.9**n)
+    parameters = jax.tree.map(
+        lambda p, m, v: p - rate * m / (jnp.sqrt(v) + 1e-8), parameters, first, second
+    )
+    return of_types((parameters, first, second, n), state)
+
+
 @jax.jit
 def update(state: Any, data: Any, key: Any) -> Any:
     """EPOCHS over all data, each in PARTS shuffled parts, by Adam."""
     count = len(data[0])
 
     def step(state: Any, rows: Any) -> tuple[Any, None]:
-        parameters, first, second, n = state
-        gradient = jax.grad(loss)(parameters, tuple(x[rows] for x in data))
+        gradient = jax.grad(loss)(state[0], tuple(x[rows] for x in data))
         norm = jnp.sqrt(sum(jnp.sum(g**2) for g in jax.tree.leaves(gradient)))
         gradient = jax.tree.map(lambda g: g * jnp.minimum(1.0, 0.5 / (norm + 1e-9)), gradient)
-        n = n + 1
-        first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, gradient)
-        second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g**2, second, gradient)
-        rate = RATE * jnp.sqrt(1.0 - 0.999**n) / (1.0 - 0.9**n)
-        parameters = jax.tree.map(
-            lambda p, m, v: p - rate * m / (jnp.sqrt(v) + 1e-8), parameters, first, second
-        )
-        return of_types((parameters, first, second, n), state), None
+        return adam(state, gradient), None
 
     orders = [jax.random.permutation(k, count) for k in jax.random.split(key, EPOCHS)]
     rows = jnp.concatenate(orders).reshape(EPOCHS * PARTS, -1)
@@ -147,12 +157,29 @@ def exported(name: str, parameters: Any, mean: Any, spread: Any) -> Policy:
     return Policy(name, [*hidden, (W, b)], mean, spread, choices)
 
 
+class Batch(NamedTuple):
+    """What was seen and done, (T, n, ...) each: scaled observations, actions, their log densities, advantages, targets of
+    the value, whether an episode ended; and the scaled observations (n, ...) at the end.
+    """
+
+    scaled: Any
+    action: Any
+    density: Any
+    gain: Any
+    target: Any
+    over: Any
+    last: Any
+
+
 class Run:
     """A training under way."""
 
     def __init__(self, settings: Settings, **changes: Any) -> None:
         self.settings = settings
         make = {"num_envs": settings.envs, "vectorization_mode": "vector_entry_point", **changes}
+        if settings.randomize > 0.0:
+            factors = (1.0 - settings.randomize, 1.0 + settings.randomize)
+            make["randomize"] = {"pair_friction": factors, "body_mass": factors}
         self.env = gymnasium.make_vec(settings.id, **make)
         inputs = self.env.single_observation_space.shape[0]
         outputs = self.env.single_action_space.shape[0]
@@ -176,7 +203,7 @@ class Run:
         given = Policy.load(path)
         with np.load(path) as found:
             if "log_spread" not in found:
-                raise ValueError(f"{path}: no spreads beside the policy; clone.py writes them")
+                raise ValueError(f"{path}: no spreads beside the policy")
             spread = found["log_spread"]
         own = self.state[0]
         weights = given.weights
@@ -194,9 +221,13 @@ class Run:
         self.mean, self.square = given.mean.copy(), given.spread**2 + given.mean**2
         self.seen = 1e6
 
+    @property
+    def spread(self) -> Any:
+        """Of observations, which they are divided by."""
+        return np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
+
     def _scaled(self, observation: Any) -> Any:
-        spread = np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
-        return np.clip((observation - self.mean) / spread, -10.0, 10.0).astype(np.float32)
+        return np.clip((observation - self.mean) / self.spread, -10.0, 10.0).astype(np.float32)
 
     def _look(self, observation: Any) -> None:
         """Running moments of what was observed."""
@@ -205,15 +236,24 @@ class Run:
         self.square += share * ((observation**2).mean(axis=0) - self.square)
         self.seen = min(self.seen + len(observation), 1e6)
 
-    def advance(self) -> dict[str, float]:
-        """Act `length` times in all environments, then update; returns what came of the episodes that ended."""
+    def key(self, stream: int, number: int | None = None) -> Any:
+        """Of random numbers of this update, or of another number."""
+        at = self.updates if number is None else number
+        return jax.random.fold_in(jax.random.key(self.settings.seed + stream), at)
+
+    def before(self, action: Any) -> None:
+        """Called before all environments act."""
+
+    def _played(self) -> tuple[dict[str, float], Batch]:
+        """`length` actions in all environments: what came of the episodes that ended, and what to learn from."""
         s, kept = self.settings, []
         ended = {"success": 0.0, "episodes": 0.0, "reward": 0.0}
         for t in range(s.length):
             self._look(self.observation)
             scaled = self._scaled(self.observation)
-            key = jax.random.fold_in(jax.random.key(s.seed + 1), self.updates * s.length + t)
+            key = self.key(1, self.updates * s.length + t)
             action, density, value = (np.asarray(x) for x in act(self.state[0], scaled, key))
+            self.before(action)
             self.observation, reward, terminated, truncated, info = self.env.step(action)
             over = terminated | truncated
             after = np.zeros_like(value)
@@ -225,38 +265,46 @@ class Run:
             ended["episodes"] += over.sum()
             ended["success"] += info["success"].sum()
             ended["reward"] += reward.mean() / s.length
-        last = np.asarray(act(self.state[0], self._scaled(self.observation), key)[2])
-        advantage, following = np.zeros_like(last), last
-        advantages = []
-        for *_, value, reward, over in reversed(kept):
-            delta = reward + s.gamma * following * ~over - value
-            advantage = delta + s.gamma * LAMBDA * advantage * ~over
-            advantages.insert(0, advantage)
-            following = value
-        scaled, action, density, value = (np.concatenate([k[i] for k in kept]) for i in range(4))
-        gain = np.concatenate(advantages)
-        unit = (gain - gain.mean()) / (gain.std() + 1e-8)
+        last = self._scaled(self.observation)
+        scaled, action, density, value, reward, over = (np.stack(x) for x in zip(*kept))
+        following = np.asarray(act(self.state[0], last, key)[2])
+        gain, advantage = np.zeros_like(value), np.zeros_like(following)
+        for t in reversed(range(s.length)):
+            delta = reward[t] + s.gamma * following * ~over[t] - value[t]
+            gain[t] = advantage = delta + s.gamma * LAMBDA * advantage * ~over[t]
+            following = value[t]
+        return ended, Batch(scaled, action, density, gain, gain + value, over, last)
+
+    def advance(self) -> dict[str, float]:
+        """Act `length` times in all environments, then update; returns what came of the episodes that ended."""
+        ended, batch = self._played()
+        self.improve(batch)
+        self.updates += 1
+        self.done += self.settings.length * self.settings.envs
+        return ended
+
+    def improve(self, batch: Batch) -> None:
+        """One update."""
+        s = self.settings
+        unit = (batch.gain - batch.gain.mean()) / (batch.gain.std() + 1e-8)
         if s.begin and self.updates < WARM:
             unit = np.zeros_like(unit)
-        data = (scaled, action, density, unit, gain + value)
-        key = jax.random.fold_in(jax.random.key(s.seed + 2), self.updates)
-        self.state = update(self.state, tuple(jnp.asarray(x, jnp.float32) for x in data), key)
-        self.updates += 1
-        self.done += s.length * s.envs
-        return ended
+        data = (batch.scaled, batch.action, batch.density, unit, batch.target)
+        flat = tuple(jnp.asarray(x.reshape(-1, *x.shape[2:]), jnp.float32) for x in data)
+        self.state = update(self.state, flat, self.key(2))
 
     @property
     def policy(self) -> Policy:
         """What has been learned so far."""
-        spread = np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
-        return exported(self.settings.id, self.state[0], self.mean.copy(), spread)
+        return exported(self.settings.id, self.state[0], self.mean.copy(), self.spread)
 
     def save(self, path: Path) -> None:
         """The policy, with all that `resume` needs; written beside and then moved to its place."""
         leaves = jax.tree.leaves(self.state)
         rest = {f"state_{k}": np.asarray(leaf) for k, leaf in enumerate(leaves)}
         counts = np.array([self.done, self.updates, self.seen])
-        self.policy.save(path, square=self.square, counts=counts, **rest)
+        log_spread = np.asarray(self.state[0]["spread"])
+        self.policy.save(path, square=self.square, counts=counts, log_spread=log_spread, **rest)
 
     def resume(self, path: Path) -> None:
         """Go on from what `save` wrote."""
@@ -274,14 +322,22 @@ class Run:
 
 
 def train(
-    settings: Settings, output: Path, resume: bool = False, quiet: bool = False, **changes: Any
+    settings: Settings,
+    output: Path,
+    resume: bool = False,
+    quiet: bool = False,
+    kind: type[Run] = Run,
+    **changes: Any,
 ) -> Run:
     """Train until `steps` actions are done; every 16 updates a line of the curve and a checkpoint."""
-    run = Run(settings, **changes)
+    run = kind(settings, **changes)
     policy, curve = output.with_suffix(".npz"), output.with_suffix(".csv")
     if resume:
         run.resume(policy)
-    with curve.open("a" if resume else "w", newline="") as file:
+    with (
+        curve.open("a" if resume else "w", newline="") as file,
+        progress_bar(not quiet, settings.steps, "training", "actions") as bar,
+    ):
         rows = csv.writer(file)
         if not resume:
             rows.writerow(["actions", "cpu_seconds", "success", "reward"])
@@ -295,27 +351,29 @@ def train(
                 rows.writerow([run.done, f"{cpu:.1f}", f"{share:.4f}", f"{recent['reward']:.3f}"])
                 file.flush()
                 run.save(policy)
+                said = f"{cpu:.1f} CPU s, {share:.3f} of the episodes reach the goal"
+                bar(min(run.done, settings.steps), said)
                 if not quiet:
-                    print(
-                        f"{run.done:>9} actions  {cpu:7.1f} CPU s  {share:.3f} of the episodes reach the goal"
-                    )
+                    print(f"{run.done:>9} actions, {said}", flush=True)
                 recent = dict.fromkeys(recent, 0.0)
     return run
 
 
-def main() -> None:
-    """The command line."""
+def main(
+    made: type[Settings] = Settings, kind: type[Run] = Run, said: str | None = __doc__
+) -> None:
+    """The command line, with an option for each setting."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        description=said, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("id")
-    for field in dataclasses.fields(Settings)[1:]:
+    for field in dataclasses.fields(made)[1:]:
         parser.add_argument(f"--{field.name}", type=type(field.default), default=field.default)
     parser.add_argument("--output", type=Path, default=Path("policy"))
     parser.add_argument("--resume", action="store_true")
     given = vars(parser.parse_args())
     output, resume = given.pop("output"), given.pop("resume")
-    train(Settings(**given), output, resume)
+    train(made(**given), output, resume, kind=kind)
 
 
 if __name__ == "__main__":

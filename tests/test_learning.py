@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from qdsim.envs import Policy
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
+@functools.cache  # compiled once
 def example(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     assert spec is not None and spec.loader is not None
@@ -51,3 +53,73 @@ def test_a_short_training_learns_and_goes_on(tmp_path: Path) -> None:
     wide = ppo.Settings("qdsim/PlanarPushing-v0", envs=4, width=8)
     with pytest.raises(ValueError, match="another environment or network"):
         ppo.Run(wide, **changes).resume(tmp_path / "other.npz")
+
+
+def test_first_order_training_goes_on_from_another_policy(tmp_path: Path) -> None:
+    ppo, shac = example("ppo"), example("shac")
+    changes = {"pool": 64, "near": 3.0}
+    given = ppo.Settings("qdsim/PlanarPushing-v0", steps=1024, envs=64, length=4, randomize=0.2)
+    ppo.train(given, tmp_path / "push", quiet=True, **changes)
+    settings = shac.Settings(given.id, steps=1024, envs=32, length=4)
+    run = shac.train(settings, tmp_path / "first", quiet=True, **changes)
+    assert 0.0 < run.share < 1.0  # of both gradients some
+    again = shac.train(settings, tmp_path / "again", quiet=True, **changes)
+    for a, b in zip(run.policy.weights, again.policy.weights):
+        assert np.array_equal(a[0], b[0])
+    # stopped and gone on; and refining what another training has made
+    more = shac.Settings(**{**vars(settings), "steps": 2048})
+    assert shac.train(more, tmp_path / "first", resume=True, quiet=True, **changes).done == 2048
+    begun = shac.Settings(given.id, envs=32, length=4, begin=str(tmp_path / "push.npz"))
+    seen = run.env.reset(seed=0)[0]
+    refined = shac.Run(begun, **changes)
+    assert np.allclose(refined.policy(seen), Policy.load(tmp_path / "push.npz")(seen), atol=1e-5)
+    refined.advance()
+    assert all(np.isfinite(W).all() for W, _ in refined.policy.weights)
+    with pytest.raises(ValueError, match=r"^choices: "):
+        shac.Run(shac.Settings(given.id, choices=2))
+
+
+@pytest.mark.parametrize("name", ["qdsim/PlanarPushing-v0", "qdsim/PlanarHandCommand-v0"])
+def test_first_order_gradients_are_those_of_what_follows(name: str) -> None:
+    """Differences of rewards, and of the value at the end, by the first action; the policy reacts on the way."""
+    ppo, shac = example("ppo"), example("shac")
+    run = shac.Run(shac.Settings(name, envs=24, length=3, kappa=0.0), pool=64)
+    parameters, rules, gamma = run.state[0], run.rules, run.settings.gamma
+    parameters["spread"] = parameters["spread"] - 1.0  # well within what actions may be
+    run._look(run.observation)
+    _, batch = run._played()
+    first = run.moments[0]
+    gradient = run._first_order(batch)[0]
+
+    def mean(scaled: np.ndarray) -> np.ndarray:
+        return np.asarray(ppo.heads(parameters, scaled.astype(np.float32))[1][:, 0], np.float64)
+
+    def value(scaled: np.ndarray) -> np.ndarray:
+        return np.asarray(ppo.network(parameters["value"], scaled.astype(np.float32))[:, 0])
+
+    noise = [batch.action[t] - mean(batch.scaled[t]) for t in range(3)]
+
+    def follows(action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        players = rules.begin(first.q.copy(), first.goals.q, first.parameters)
+        total, good = np.zeros(len(action)), np.ones(len(action), bool)
+        for t in range(3):
+            if t > 0:
+                action = mean(run._scaled(players.seen)) + noise[t]
+            good &= (np.abs(action) < 0.95).all(axis=1) | (t == 0)
+            before = players.potential.copy()
+            ended = rules.play(players, np.clip(action, -1.0, 1.0))
+            good &= ~(ended.terminated | ended.refused)
+            total += gamma**t * (players.potential - before)
+        return total + gamma**3 * value(run._scaled(players.seen)), good
+
+    compared, close = 0, 0
+    for j in range(rules.action_size):
+        step = np.zeros(rules.action_size)
+        step[j] = 1e-3
+        (up, a), (down, b) = follows(first.action + step), follows(first.action - step)
+        inside = a & b & (np.abs(first.action) < 0.95).all(axis=1)
+        wanted = (up - down)[inside] / 2e-3
+        compared += inside.sum()
+        # where a contact is made or lost in between, one of both has a kink
+        close += np.sum(np.abs(gradient[inside, j] - wanted) < 0.05 * np.abs(wanted) + 0.02)
+    assert compared > 20 and close > 0.8 * compared

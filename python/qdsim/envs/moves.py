@@ -16,7 +16,7 @@ from qdsim.model import Model
 from qdsim.planning.grasps.samplers import placed, strokes
 from qdsim.planning.task.task import Task
 
-__all__ = ["Commands", "Moved", "Moves", "holding", "moves_of"]
+__all__ = ["Commands", "Course", "Moved", "Moves", "holding", "moves_of"]
 
 _STEP = 0.2
 
@@ -34,6 +34,17 @@ class Moved:
     placed: Array
 
 
+@dataclasses.dataclass(frozen=True)
+class Course:
+    """What an action means, before it is done: configurations (n, nq) that it begins in, commands (n, steps, nu), and
+    which of them are moves (n,).
+    """
+
+    begin: Array
+    u: Array
+    good: NDArray[np.bool_]
+
+
 class Moves(Protocol):
     """Actions of one kind; `size` numbers in [-1, 1] each.
 
@@ -44,7 +55,13 @@ class Moves(Protocol):
     size: int
     in_world: bool
 
-    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved: ...
+    def course(self, q: Array, action: Array) -> Course:
+        """Of actions (n, size) in configurations (n, nq)."""
+        ...
+
+    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved:
+        """The same, done with parameters of the model (n, ...)."""
+        ...
 
 
 def moves_of(task: Task, options: EnvOptions) -> Moves:
@@ -78,18 +95,22 @@ class Commands:
         self.scale = _scale(task, options)
         self.steps = options.sub_steps or 1
 
-    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved:
-        task = self.task
-        lower, upper = task.command_bounds
-        u = holding(task.model, q) + self.scale * action
-        u = np.minimum(np.maximum(u, lower), upper)
-        course = u[:, None]
+    def course(self, q: Array, action: Array) -> Course:
+        """Of actions (n, size) in configurations (n, nq)."""
+        lower, upper = self.task.command_bounds
+        u = holding(self.task.model, q) + self.scale * action
+        u = np.minimum(np.maximum(u, lower), upper)[:, None]
         if self.steps > 1:
-            course = np.repeat(course, self.steps, axis=1)
+            u = np.repeat(u, self.steps, axis=1)
+        return Course(q, u, np.ones(len(q), dtype=bool))
+
+    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved:
+        """The same, done."""
+        task, course = self.task, self.course(q, action)
         after, ok = checked_rollout(
-            task.model, q, course, task.options, parameters, threads=self.options.threads
+            task.model, q, course.u, task.options, parameters, threads=self.options.threads
         )
-        return Moved(after, u, ~ok, np.zeros(len(q), dtype=bool), q)
+        return Moved(after, course.u[:, -1], ~ok, ~course.good, q)
 
     def meaning(self, q: Array, u: Array) -> Array:
         """The actions (n, nu) that mean commands u (n, nu) at q (n, nq), or come nearest to them."""
@@ -112,28 +133,37 @@ class _Pushes:
         self.scale = _scale(task, options)
         self.steps = options.sub_steps or 4
 
-    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved:
-        task, count = self.task, len(q)
+    def course(self, q: Array, action: Array) -> Course:
+        """Of actions (n, size) in configurations (n, nq)."""
+        task = self.task
+        lower, upper = task.command_bounds
         where, how = action[:, : self.place_size], action[:, self.place_size :]
         begin, good = placed(self.sampler, task.grasping_model, q, where)
-        command = task.model.command_from(begin)
-        inside = (command >= task.command_bounds[0] - 1e-9) & (
-            command <= task.command_bounds[1] + 1e-9
-        )
-        good &= inside.all(axis=1)
+        command = holding(task.model, begin)
+        good &= ((command >= lower - 1e-9) & (command <= upper + 1e-9)).all(axis=1)
         change = strokes(self.sampler, task.model, begin, where, how)
         if change is None:
             change = self.scale * how
         ramp = np.arange(1, self.steps + 1) / self.steps
         u = command[:, None] + ramp[:, None] * change[:, None]
-        u = np.clip(u, *task.command_bounds)
-        after, failed = q.copy(), np.zeros(count, dtype=bool)
-        rows = np.flatnonzero(good)
+        return Course(begin, np.minimum(np.maximum(u, lower), upper), good)
+
+    def __call__(self, q: Array, action: Array, parameters: Mapping[str, Array]) -> Moved:
+        """The same, done."""
+        task, course = self.task, self.course(q, action)
+        after, failed = q.copy(), np.zeros(len(q), dtype=bool)
+        rows = np.flatnonzero(course.good)
         if len(rows):
             own = {name: values[rows] for name, values in parameters.items()}
             after[rows], ok = checked_rollout(
-                task.model, begin[rows], u[rows], task.options, own, threads=self.options.threads
+                task.model,
+                course.begin[rows],
+                course.u[rows],
+                task.options,
+                own,
+                threads=self.options.threads,
             )
             failed[rows] = ~ok
-        command = np.where(good[:, None], u[:, -1], task.model.command_from(q))
-        return Moved(after, command, failed, ~good, np.where(good[:, None], begin, q))
+        good = course.good[:, None]
+        command = np.where(good, course.u[:, -1], holding(task.model, q))
+        return Moved(after, command, failed, ~course.good, np.where(good, course.begin, q))

@@ -95,7 +95,7 @@ class Rules:
         rng = np.random.default_rng(0)
         actions = rng.uniform(-1.0, 1.0, (_LOOKS, self.action_size))
         moved = self.moves(looks.q, actions, looks.parameters)
-        told = self._told(moved.q, moved.command, actions)
+        told = self.told(moved.q, moved.command, actions)
         self.viewer.keep_what_changes(moved.q, looks.goals, told)
         self.observation_size = len(self.viewer.names)
 
@@ -151,7 +151,7 @@ class Rules:
         """Players at the beginning of episodes from q (n, nq) to goals (n, nq), with parameters of the model (n, ...)."""
         goals, command = self.viewer.goals(goal), self.task.model.command_from(q)
         action = np.zeros((len(q), self.action_size))
-        look = self.viewer.look(q, goals, self._told(q, command, action))
+        look = self.viewer.look(q, goals, self.told(q, command, action))
         return Players(
             q=q,
             goals=goals,
@@ -169,10 +169,10 @@ class Rules:
 
     def look(self, players: Players) -> Look:
         """What players see, and what they are judged by."""
-        told = self._told(players.q, players.command, players.action)
+        told = self.told(players.q, players.command, players.action)
         return self.viewer.look(players.q, players.goals, told)
 
-    def _told(self, q: Array, command: Array, action: Array) -> Array:
+    def told(self, q: Array, command: Array, action: Array) -> Array:
         """How far commands (n, nu) are past the joints, and actions (n, m)."""
         if not self.viewer.more:
             return action

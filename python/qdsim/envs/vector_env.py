@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -121,6 +122,13 @@ class TaskVectorEnv(VectorEnv):  # type: ignore[misc]  # gymnasium is not looked
             self._ended[:] = False
             observations[rows] = self._players.seen[rows]
         return observations, reward, terminated, truncated, infos
+
+    @property
+    def players(self) -> Players:
+        """The episodes under way; changed by `step` and `reset`."""
+        if self._players is None:
+            raise gymnasium.error.ResetNeeded("reset the environments before the first step")
+        return self._players
 
     def _begin(self, rows: NDArray[np.intp]) -> None:
         fresh = self.rules.draw(self._seeds[rows], self._episodes[rows])
