@@ -12,17 +12,14 @@ from qdsim.planning.grasps.samplers.touching import slopes
 from qdsim.planning.task.robot import joint_limits, near_pairs
 
 LIMITS = planning.RRTOptions(max_nodes=4000, max_steps=30000)
-CASES = [("arm", seed) for seed in (0, 2, 6)] + [("snake", seed) for seed in (0, 2, 6)]
+CASES = [("arm", seed) for seed in (0, 1, 3, 6)] + [("snake", seed) for seed in (0, 1, 5, 7, 13)]
 
 
 @pytest.mark.parametrize(("robot", "seed"), CASES)
 def test_blocks_get_to_their_goals(robot, seed):
-    """In one of two searches: of the arm's eight scenes and two searches each, twelve of sixteen arrive."""
+    """Free ways, and ways round posts (arm 1 and 3, snake 1 to 13)."""
     task = pushing_task(robot, seed)
-    for rng in (seed, seed + 100):
-        tree = planning.rrt(task, LIMITS, rng=rng)
-        if tree.reached:
-            break
+    tree = planning.rrt(task, LIMITS, rng=seed)
     assert tree.reached, (tree, 1e3 * tree.errors[tree.best_node])
     verdict = tree.plan().check(task.model)
     assert verdict.good, verdict.faults

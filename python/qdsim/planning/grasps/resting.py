@@ -15,7 +15,7 @@ from qdsim.planning.task.robot import once, robot_bodies
 from qdsim.planning.task.space import ObjectSpace
 from qdsim.step import Options, step
 
-__all__ = ["STILL_POSITION", "STILL_ROTATION", "drop", "landing", "stays"]
+__all__ = ["STILL_POSITION", "STILL_ROTATION", "drop", "landing", "stays", "without_robot"]
 
 STILL_POSITION, STILL_ROTATION = 1e-3, 1e-2
 """m and rad; an object that moves by less in a step without the robot stays where it is."""
@@ -51,7 +51,7 @@ def drop(model: Model, q: Array, object: str, options: Options) -> tuple[float, 
 
 def _fallen(model: Model, q: Array, options: Options) -> Array | None:
     """One exact step without the robot, None where it cannot be solved."""
-    bare = _without_robot(model)
+    bare = without_robot(model)
     exact = options.replace(h=max(options.h, _STEP), kappa=None, held=())
     try:
         return np.asarray(step(bare, q, bare.command_from(q), exact).q_next)
@@ -95,7 +95,7 @@ def stays(model: Model, q: Array, object: str, options: Options) -> bool:
 
 
 @once
-def _without_robot(model: Model) -> Model:
+def without_robot(model: Model) -> Model:
     """The model without the geometries of bodies that actuators move."""
     description = model.description
     robot: list[bool] = robot_bodies(model).tolist()

@@ -21,6 +21,7 @@ from qdsim.planning.grasps.resting import landing, stays
 from qdsim.planning.grasps.samplers import SurfaceSampler
 from qdsim.planning.grasps.samplers.carrying import hangs
 from qdsim.planning.motion.motion import MotionError, connect
+from qdsim.planning.search.guide import guide
 from qdsim.planning.search.path import EdgeKind, step_options
 from qdsim.planning.search.tree import LocalModel, Tree
 from qdsim.planning.search.tree_file import RECORD
@@ -122,6 +123,9 @@ class _Search:
         self.chained = options.strategy == "chain"
         self.falls = hangs(task.model, task.start, task.object)
         self.landing = self._landing()
+        self.guide = (
+            guide(task, np.random.default_rng(0)) if self.chained and not self.falls else None
+        )
         self.ramp = np.arange(1, options.sub_steps + 1)[:, None] / options.sub_steps
 
     def _landing(self) -> Array | None:
@@ -308,7 +312,7 @@ class _Search:
     # ---------------------------------------------------------------- their parts
 
     def _subgoal(self) -> Array:
-        """The goal or what lies below it, a pose between it and the node nearest to it, or one anywhere in the box
+        """The goal or what lies below it or on the way to it, a pose between it and the node nearest to it, or one anywhere in the box
         ``(nq,)``.
         """
         task, options, rng = self.task, self.options, self.rng
@@ -316,7 +320,7 @@ class _Search:
         if coin < options.goal_probability:
             if self.landing is not None and rng.random() < _LANDINGS:
                 return self.landing
-            return task.goal
+            return task.goal if self.guide is None else self.guide.subgoal(self.tree, rng)
         if options.between_probability > 0.0 and rng.random() < options.between_probability:
             q = self.tree.q[self.tree.nearest_to_goal]
             return task.with_object(q, rng.random() * task.space.difference(task.goal, q))

@@ -1,0 +1,199 @@
+"""The object's own way to its goal among what the robot does not move: where subgoals come from if it is not straight.
+
+A push steers the object straight at a subgoal. Where something stands between the object and its goal no push helps,
+and random poses lead round it rarely. A tree on the object's pose alone (Kuffner and LaValle 2000, "RRT-Connect: an
+efficient approach to single-query path planning") knows nothing of robots and takes a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from qdsim.array_type import Array
+from qdsim.planning.grasps.resting import without_robot
+from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.search.tree import Tree
+from qdsim.planning.task.task import Task
+
+__all__ = ["Guide", "guide"]
+
+_GAPS = {0.2: 400, 0.1: 400, 0.05: 400, 0.0: 2000}
+"""Lengths of the object, that the way keeps from what stands around: the widest that one is found with in so many
+branches of a tree."""
+_TOUCH = 1e-3
+"""m, that what lies on something may be sunk in."""
+_LOOK, _REACH = 0.05, 0.3
+"""Lengths of the object between the poses of a way that are looked at, and the longest branch of a tree."""
+_NEAR, _BESIDE = 0.5, 1.0
+"""How often a branch aims at the straight way, and how far beside it, lengths of the object."""
+_SHORTCUTS = 60
+"""Attempts to cut a way short."""
+_AHEAD = 0.5
+"""Lengths of the object between the poses of a guide."""
+_NEXT = 0.7
+"""How often a subgoal is the next pose that no node has got to, and not any of those that are left."""
+_WIDER = 0.5
+"""By how much of its size the task's box may be left, where a way leads round something."""
+
+
+class Guide:
+    """Poses along the object's way.
+
+    Args:
+        poses: ``(n, nq)`` from the start to the goal.
+        near: m, rotations times the task's length: a node this near to a pose has got there.
+    """
+
+    def __init__(self, poses: Array, near: float) -> None:
+        self.poses, self.near = poses, near
+
+    def reached(self, tree: Tree) -> int:
+        """The last pose that a node of the tree that grows now has got to."""
+        for k in range(len(self.poses) - 1, 0, -1):
+            if float(tree.object_distances(self.poses[k]).min()) <= self.near:
+                return k
+        return 0
+
+    def subgoal(self, tree: Tree, rng: np.random.Generator) -> Array:
+        """The next pose that no node of the tree that grows now has got to, or one after that ``(nq,)``."""
+        last = len(self.poses) - 1
+        following = min(self.reached(tree) + 1, last)
+        k = following if rng.random() < _NEXT else int(rng.integers(following, last + 1))
+        return np.asarray(self.poses[k])
+
+
+def guide(task: Task, rng: np.random.Generator) -> Guide | None:
+    """The object's way among what the robot does not move; None where the straight one is free, or none is found.
+
+    Args:
+        task: its start and its goal are the ends.
+        rng: of the tree.
+    """
+    space = _Space(task)
+    if space.free(space.start, space.goal, 0.0) or not space.could_be(space.goal):
+        return None
+    for gap, tries in _GAPS.items():
+        kept = gap * task.length
+        way = _connected(space, kept, tries, rng)
+        if way is not None:
+            return Guide(space.poses(_cut_short(space, way, kept, rng)), 0.5 * space.ahead)
+    return None
+
+
+class _Space:
+    """Displacements of the object from the start in metres, and which of them are free."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.model = task, without_robot(task.model)
+        self.scale = task.space.scale(task.length)
+        self.look, self.longest = _LOOK * task.length, _REACH * task.length
+        self.ahead = _AHEAD * task.length
+        wider = _WIDER * (task.upper - task.lower)
+        self.lower, self.upper = (
+            (task.lower - wider) * self.scale,
+            (task.upper + wider) * self.scale,
+        )
+        self.beside = _BESIDE * task.length
+        self.start = np.zeros(task.space.size)
+        self.goal = task.space.difference(task.goal, task.start) * self.scale
+        self._own, robot = sides(task.model, task.object)
+        self._fixed = ~robot & ~self._own
+
+    def draw(self, narrow: bool, rng: np.random.Generator) -> Array:
+        """A displacement anywhere; where ways are narrow half of the time one near the straight way, turned anyhow."""
+        x = rng.uniform(self.lower, self.upper)
+        if narrow and rng.random() < _NEAR:
+            shifts = ~self.task.space.rotation
+            near = rng.random() * self.goal + self.beside * rng.standard_normal(len(x))
+            x[shifts] = near[shifts]
+        return np.asarray(x)
+
+    def pose(self, x: Array) -> Array:
+        """``(nq,)`` the start with the object displaced."""
+        return self.task.with_object(self.task.start, x / self.scale)
+
+    def gap(self, x: Array, most: float) -> float:
+        """m, from the object to what the robot does not move, at most ``most``."""
+        found = self.model.collide(self.pose(x), most)
+        a, b = found["body_a"], found["body_b"]
+        asked = (self._own[a] & self._fixed[b]) | (self._own[b] & self._fixed[a])
+        return float(found["dist"][asked].min(initial=most))
+
+    def could_be(self, x: Array, gap: float = 0.0) -> bool:
+        """Whether the object keeps ``gap`` there."""
+        return self.gap(x, gap + _TOUCH) >= gap - _TOUCH
+
+    def free(self, a: Array, b: Array, gap: float) -> bool:
+        """Whether it keeps ``gap`` on the straight way."""
+        count = max(1, math.ceil(float(np.linalg.norm(b - a)) / self.look))
+        return all(self.could_be(a + (k / count) * (b - a), gap) for k in range(1, count + 1))
+
+    def poses(self, way: list[Array]) -> Array:
+        """``(n, nq)`` poses along a way, evenly."""
+        made = [way[0]]
+        for a, b in pairwise(way):
+            count = max(1, round(float(np.linalg.norm(b - a)) / self.ahead))
+            made += [a + (k / count) * (b - a) for k in range(1, count + 1)]
+        return np.array([self.pose(x) for x in made[:-1]] + [self.task.goal])
+
+
+def _connected(
+    space: _Space, gap: float, tries: int, rng: np.random.Generator
+) -> list[Array] | None:
+    """A way that keeps ``gap``, or what the start and the goal keep."""
+    narrow = gap == 0.0
+    gap = max(0.0, min(gap, *(space.gap(x, gap + _TOUCH) for x in (space.start, space.goal))))
+    trees = [[(space.start, -1)], [(space.goal, -1)]]
+    for k in range(tries):
+        here, there = trees[k % 2], trees[1 - k % 2]
+        x = _extend(space, here, space.draw(narrow, rng), gap)
+        while x is not None:
+            y = _extend(space, there, x, gap)
+            if y is None:
+                break
+            if np.array_equal(x, y):
+                ways = [_back(here), _back(there)]
+                first, last = ways if k % 2 == 0 else ways[::-1]
+                return first[::-1] + last[1:]
+    return None
+
+
+def _extend(space: _Space, tree: list[tuple[Array, int]], to: Array, gap: float) -> Array | None:
+    """A new branch towards ``to`` from what is nearest to it; its end, None where it is not free."""
+    ends = np.array([x for x, _ in tree])
+    nearest = int(np.linalg.norm(ends - to, axis=1).argmin())
+    a = ends[nearest]
+    length = float(np.linalg.norm(to - a))
+    b = to if length <= space.longest else a + (space.longest / length) * (to - a)
+    if not space.free(a, b, gap):
+        return None
+    tree.append((b, nearest))
+    return b
+
+
+def _back(tree: list[tuple[Array, int]]) -> list[Array]:
+    """From the last branch to the root."""
+    way, k = [], len(tree) - 1
+    while k >= 0:
+        x, k = tree[k]
+        way.append(x)
+    return way
+
+
+def _cut_short(
+    space: _Space, way: list[Array], gap: float, rng: np.random.Generator
+) -> list[Array]:
+    """The way without detours that are not needed.
+
+    Between ends of branches only: the shortest ways hug what they lead round, and leave the robot no room.
+    """
+    for _ in range(_SHORTCUTS):
+        if len(way) < 3:
+            break
+        i, j = np.sort(rng.choice(len(way), 2, replace=False)).tolist()
+        if j - i > 1 and space.free(way[i], way[j], gap):
+            way = way[: i + 1] + way[j:]
+    return way
