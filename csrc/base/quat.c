@@ -101,6 +101,39 @@ static void cotangent_terms(double b[2], double t2) {
   b[1] = (-0.5 * (cotangent - half / (sine * sine)) / t - 2.0 * b[0]) / t2;
 }
 
+/* out = [x] [y] + [y] [x] = x y' + y x' - 2 (x . y) 1 */
+static double skew_products(const double x[3], const double y[3], int i, int j) {
+  return x[i] * y[j] + y[i] * x[j] - (i == j ? 2.0 * vec3_dot(x, y) : 0.0);
+}
+
+void rotation_left_jacobian_change(double dJ[9], const double theta[3], const double dtheta[3]) {
+  /* dJ = a [d] + b ([d][theta] + [theta][d]) + (theta . d) (a'/t [theta] + b'/t [theta]^2) */
+  const double t2 = vec3_dot(theta, theta), along = vec3_dot(theta, dtheta);
+  const double t = sqrt(t2);
+  const int small = t < 3e-2; /* the differences cancel: 1e-16 / t^4 */
+  const double a =
+      small ? 0.5 - t2 / 24.0 * (1.0 - t2 / 30.0 * (1.0 - t2 / 56.0)) : (1.0 - cos(t)) / t2;
+  const double b = small ? (1.0 - t2 / 20.0 * (1.0 - t2 / 42.0 * (1.0 - t2 / 72.0))) / 6.0
+                         : (t - sin(t)) / (t2 * t);
+  const double by_a =
+      small ? -1.0 / 12.0 + t2 / 180.0 * (1.0 - t2 * 3.0 / 112.0) : (sin(t) / t - 2.0 * a) / t2;
+  const double by_b = small ? -1.0 / 60.0 + t2 / 1260.0 * (1.0 - t2 / 48.0) : (a - 3.0 * b) / t2;
+  double skew[3];
+  vec3_scale(skew, dtheta, a);
+  vec3_axpy(skew, by_a * along, theta);
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      dJ[3 * i + j] = b * skew_products(theta, dtheta, i, j) +
+                      0.5 * by_b * along * skew_products(theta, theta, i, j);
+    }
+  }
+  for (int i = 0; i < 3; ++i) {
+    const int j = (i + 1) % 3, k = (i + 2) % 3;
+    dJ[3 * k + j] += skew[i];
+    dJ[3 * j + k] -= skew[i];
+  }
+}
+
 void rotation_left_jacobian_inverse(double J[9], const double theta[3]) {
   /* J = 1 - [theta]/2 + (1 - (t/2) cot(t/2)) / t^2 [theta]^2 */
   const double t2 = vec3_dot(theta, theta);

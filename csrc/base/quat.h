@@ -16,6 +16,8 @@ void quat_log(double theta[3], const double q[4]);
 void rotation_exp(double R[9], const double theta[3]);
 /* J = left Jacobian of exp: exp(theta + d) = exp(J d) exp(theta) + O(d^2) */
 void rotation_left_jacobian(double J[9], const double theta[3]);
+/* dJ = its change as theta changes by dtheta */
+void rotation_left_jacobian_change(double dJ[9], const double theta[3], const double dtheta[3]);
 /* J = inverse of the left Jacobian: log(exp(d) exp(theta)) = theta + J d + O(d^2) */
 void rotation_left_jacobian_inverse(double J[9], const double theta[3]);
 /* D = derivative by theta of (inverse of the left Jacobian at theta) v */

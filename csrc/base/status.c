@@ -26,8 +26,6 @@ const char *qd_status_name(qd_status status) {
     return "stopped";
   case QD_LAW_NOT_MET:
     return "law not met";
-  case QD_NO_DERIVATIVE:
-    return "no derivative";
   }
   return "unknown status";
 }

@@ -21,8 +21,6 @@ static const char *status_reason(qd_status status) {
   case QD_LAW_NOT_MET:
     return "no motion was found that holds Coulomb's law to the tolerance (there need not be one; "
            "stop_after takes the best of some convex programs, law='convex' one that always is)";
-  case QD_NO_DERIVATIVE:
-    return "derivatives of steps with soft geometries that touch are not known";
   default:
     return "not solved";
   }

@@ -115,7 +115,7 @@ PyObject *info_restore(PyObject *module, PyObject *args) {
                         &info.soft_programs, &info.soft_unfinished)) {
     return NULL;
   }
-  if (status < QD_OK || status > QD_NO_DERIVATIVE) {
+  if (status < QD_OK || status > QD_LAW_NOT_MET) {
     return PyErr_Format(PyExc_ValueError, "status: %d is not a status", status);
   }
   if (method < QD_METHOD_NONE || method > QD_METHOD_COULOMB_MIXING) {

@@ -92,7 +92,7 @@ static int constants_make(PyObject *module, core_state *state) {
       PyModule_AddObjectRef(module, "CONTACT_DTYPE", (PyObject *)state->contact_descr) < 0) {
     return -1;
   }
-  if (names_add(module, "STATUS_NAMES", QD_NO_DERIVATIVE + 1, status_name) < 0 ||
+  if (names_add(module, "STATUS_NAMES", QD_LAW_NOT_MET + 1, status_name) < 0 ||
       names_add(module, "PARAMETER_NAMES", QD_PARAMETER_COUNT, parameter_name) < 0 ||
       names_add(module, "ARGUMENT_NAMES", QD_ARGUMENT_COUNT, qd_argument_name) < 0) {
     return -1;

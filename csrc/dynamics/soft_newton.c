@@ -206,7 +206,7 @@ static double error_of(const soft_pair *pair, const soft_thought *by) {
 }
 
 int soft_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_options *o,
-                        const double *delta) {
+                        const double *delta, int refine) {
   soft_contact *s = &w->problem.soft;
   double *step = s->step, *from = s->from, most = 0.0, worst = 0.0, discs = 0.0;
   soft_thought *thoughts = s->thought;
@@ -238,6 +238,10 @@ int soft_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_op
   }
   s->bounded = along.bounded < 0.0 && isinf(o->kappa);
   s->converged = worst <= WRENCH_TOLERANCE * most && discs <= DISC_TOLERANCE;
+  if (s->converged && refine && !s->refined) {
+    s->refined = 1;
+    return 0;
+  }
   if (s->converged || s->programs >= SOFT_PROGRAMS_MOST) {
     return 1;
   }
@@ -256,14 +260,12 @@ int soft_newton_report(qd_workspace *w, const qd_model *model) {
   int count = 0;
   for (int i = 0; i < model->soft_pair_count; ++i) {
     const soft_pair *pair = w->problem.soft.pair + i;
-    if (!takes_part(w, pair) || !pair->is_active || c->count >= c->capacity) {
+    if (!takes_part(w, pair) || !pair->is_active || c->count + count >= c->capacity) {
       continue;
     }
-    qd_contact *out = c->contact + c->count;
+    qd_contact *out = c->contact + c->count + count++;
     double on_second[6];
     *out = c->contact[pair->contact];
-    ++count;
-    c->feature[c->count++] = c->feature[pair->contact];
     out->dim = 6;
     vec3_copy(out->pos, pair->centre);
     vec3_add(on_second, pair->wrench, pair->friction);

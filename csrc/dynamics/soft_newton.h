@@ -14,9 +14,10 @@ int soft_newton_begin(qd_workspace *w, const qd_model *model);
  */
 qd_status soft_newton_evaluate(qd_workspace *w, const qd_model *model, const qd_step_options *o);
 /* After a program with the solution delta (nv): 1 if the step ends there, 0 if one more program is
- * needed from the place to which this one has led. */
+ * needed from the place to which this one has led. refine: one more follows where they have
+ * converged, so that the last one is that of its own solution, as derivatives want it. */
 int soft_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_options *o,
-                        const double *delta);
+                        const double *delta, int refine);
 /* Contacts behind the list, one for each patch: its wrench, friction included, about its centre.
  * Returns how many. */
 int soft_newton_report(qd_workspace *w, const qd_model *model);

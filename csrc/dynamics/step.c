@@ -287,7 +287,7 @@ static qd_status solve_soft(const qd_model *model, qd_workspace *w, const qd_ste
   do {
     status = soft_newton_evaluate(w, model, options);
     status = status == QD_OK ? solve_programs(model, w, options, input, kept, result) : status;
-  } while (status == QD_OK && !soft_newton_advance(w, model, options, result->delta));
+  } while (status == QD_OK && !soft_newton_advance(w, model, options, result->delta, kept != NULL));
   status = status == QD_OK && soft->is_full ? QD_OUT_OF_CAPACITY : status;
   result->soft_programs = soft->programs;
   result->soft_converged = soft->converged && !soft->bounded;
@@ -490,9 +490,8 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
                                 options->margin, &w->next, result->q_next, add);
     result->missed_pairs += missed;
     if (missed == 0 || !add) {
-      if (model->soft_pair_count > 0 && soft_newton_report(w, model) > 0) {
-        report_contacts(w, result);
-        return kept == NULL ? QD_OK : fail(model, input, result, QD_NO_DERIVATIVE);
+      if (model->soft_pair_count > 0) {
+        result->contact_count += soft_newton_report(w, model);
       }
       return QD_OK; /* every round adds a pair, so the rounds end */
     }

@@ -45,6 +45,7 @@ static void lay_out(qd_workspace *w, const qd_model *model, int contact_capacity
   step_point_lay_out(&w->point, model, a);
   lay_out_sensitivity(&w->sensitivity, model, a);
   differential_lay_out(&w->differential, model, contact_capacity, a);
+  soft_derivative_lay_out(&w->soft, model, w->soft_capacity, a);
 }
 
 /* ---------------------------------------------------------------- what islands need */

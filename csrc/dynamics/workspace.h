@@ -3,6 +3,7 @@
 #define QD_DYNAMICS_WORKSPACE_H
 
 #include "dynamics/derivatives/differential.h"
+#include "dynamics/derivatives/soft_derivative.h"
 #include "dynamics/problem/problem.h"
 #include "dynamics/step.h"
 #include "dynamics/warm_start.h"
@@ -61,6 +62,7 @@ struct qd_workspace {
   step_point point; /* of derivatives, with the next two */
   sensitivity sensitivity;
   differential differential;
+  soft_derivative soft;
 };
 
 /* Islands of at most so many variables are differentiated by their response to unit loads. */

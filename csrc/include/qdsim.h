@@ -35,8 +35,7 @@ typedef enum qd_status {
   QD_NOT_FINITE,        /* an input holds NaN or infinity */
   QD_NOT_UNIQUE,        /* of a step: some motion costs nothing, and nothing holds it */
   QD_STOPPED,           /* a batch's caller has asked for its end: qd_batch_set_stop */
-  QD_LAW_NOT_MET,       /* of a step: no forces were found that hold Coulomb's law */
-  QD_NO_DERIVATIVE      /* of a step whose derivatives are not known: soft geometries touch */
+  QD_LAW_NOT_MET        /* of a step: no forces were found that hold Coulomb's law */
 } qd_status;
 
 const char *qd_status_name(qd_status status);

@@ -34,6 +34,7 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
   result->derivative_exact =
       result->relaxed_contacts == 0 && result->softened == 0; /* offsets that do not move */
   memset(w->differential.counts, 0, (size_t)w->collision.count * sizeof(int));
+  soft_derivative_begin(&s);
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
     int exact = 1;
@@ -48,6 +49,7 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
                                w->problem.by_upper + one->row);
     }
     choose_contacts(&s, one, isinf(options->kappa) && exact);
+    result->derivative_exact &= soft_derivative_prepare(&s, one);
   }
   step_point_compute(&w->point, &s);
   w->differential.poses_known = w->differential.sizes_known = 0;
@@ -56,14 +58,15 @@ qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step
 
 /* ---------------------------------------------------------------- directions */
 
-static void solve_forward(qd_workspace *w, int count) {
-  problem *p = &w->problem;
-  const differential *d = &w->differential;
+static void solve_forward(const solved_step *s, int count) {
+  problem *p = &s->w->problem;
+  const differential *d = &s->w->differential;
   for (int i = 0; i < p->islands.count; ++i) {
     island *one = p->islands.island + i;
     law_sensitivity_solve(p, one, 0, count, d->four_r + one->variable * count,
                           p->four_w + one->row * count, d->four_e + one->equality * count,
                           d->four_x + one->variable * count, NULL, NULL);
+    soft_derivative_correct(s, one, d->four_x + one->variable * count, count);
   }
 }
 
@@ -83,7 +86,7 @@ void qd_jvp(const qd_model *model, qd_workspace *w, const qd_step_options *optio
       }
       pushforward_compute(&s, one, d->four_r + k, p->four_w + k, d->four_e + k, width);
     }
-    solve_forward(w, width);
+    solve_forward(&s, width);
     for (int k = 0; k < width; ++k) {
       const size_t at = (size_t)(first + k) * (size_t)model->nv;
       for (int j = 0; j < model->nv; ++j) {
@@ -133,6 +136,7 @@ static void solve_backward(const solved_step *s, const cotangents *y, int first,
     for (int j = 0; y->of_v != NULL && j < nv; ++j) {
       d->by_delta[j] += y->of_v[(size_t)(first + k) * (size_t)nv + (size_t)j] / s->options->h;
     }
+    soft_derivative_correct_back(s, d->by_delta);
     for (int i = 0; i < p->n; ++i) {
       d->four_r[i * width + k] = -d->by_delta[p->dof_of_variable[i]];
     }

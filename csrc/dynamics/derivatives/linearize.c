@@ -408,6 +408,8 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
     add_ball_limit_derivative(&w->problem, one, s, delta);
     add_constraint_derivative(model, w, one, delta);
     add_tendon_derivative(model, w, options, input, one, delta);
+    const solved_step solved = {model, w, options, input, delta};
+    soft_derivative_columns(&solved, one, &s->D, s->d_slack, s->columns);
   }
   write_stationarity(model, w, options, input, one, delta);
 }
@@ -516,8 +518,11 @@ static qd_status linearize_island(const qd_model *model, qd_workspace *w,
     return status;
   }
   result->derivative_exact &= exact;
+  const solved_step solved = {model, w, options, input, result->delta};
+  result->derivative_exact &= soft_derivative_prepare(&solved, one);
   partial_derivatives(model, w, options, input, one, result->delta, exact);
   solve_columns(model, &w->problem, s, one);
+  soft_derivative_correct(&solved, one, s->d_x, s->columns);
   scatter_rows(model, w, one, out);
   return QD_OK;
 }
@@ -545,8 +550,9 @@ static qd_status linearize(const qd_model *model, qd_workspace *w, const qd_step
   clear(out->by_q, model->nv, model->nv);
   clear(out->by_v, model->nv, model->nv);
   clear(out->by_u, model->nv, model->nu);
+  const solved_step s = {model, w, options, input, result->delta};
+  soft_derivative_begin(&s);
   if (wanted.q > 0) {
-    const solved_step s = {model, w, options, input, result->delta};
     step_point_compute(&w->point, &s);
   }
   for (int i = 0; i < p->islands.count && status == QD_OK; ++i) {

@@ -93,7 +93,7 @@ static void pull_offset(const pullback *p, const contact_block *block, const qd_
     out->dist = cotangent;
   } else if (block->offset == OFFSET_CAPPED) {
     add_to(p, QD_BY_H, 0, -cotangent * p->s->options->recovery_speed);
-  } else {
+  } else if (block->offset == OFFSET_BOUNCE) {
     const double bounce[MOTION_MAX] = {cotangent * block->restitution * h};
     const twist_field *field = &p->point->motion.velocity;
     relative_motion x;
@@ -756,6 +756,7 @@ void pullback_compute(const solved_step *s, const double *mu, const double *nu, 
       pull_contact(&p, i);
     }
   }
+  soft_derivative_pull(s, mu, stride, gradient);
   for (int b = 1; b < model->body_count; ++b) {
     pull_body(&p, b);
   }

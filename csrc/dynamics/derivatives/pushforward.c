@@ -161,6 +161,8 @@ static double offset_change(const pushforward *p, const contact_block *block,
     return block->restitution * (h * change[0] + dh * motion[0]);
   case OFFSET_CAPPED:
     return -p->s->options->recovery_speed * dh;
+  case OFFSET_HELD:
+    return 0.0;
   default:
     return m->dist;
   }
@@ -649,6 +651,7 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   }
   push_constraints(&p);
   push_tendons(&p);
+  soft_derivative_push(s, tangent, w, stride);
   for (int b = 1; b < model->body_count; ++b) {
     push_body(&p, b);
   }

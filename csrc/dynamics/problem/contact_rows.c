@@ -76,6 +76,7 @@ static double contact_offset(problem *p, const qd_model *model, const qd_step_op
                              const qd_contact *contact, contact_block *block,
                              double normal_squared) {
   if (model->pair_soft[contact->pair] >= 0) {
+    block->offset = contact->dist > 0.0 ? OFFSET_GAP : OFFSET_HELD;
     return soft_guard_gap(model, contact);
   }
   const int gives = block->compliance > 0.0;

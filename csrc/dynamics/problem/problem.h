@@ -26,12 +26,13 @@
 typedef enum offset_kind {
   OFFSET_GAP = 0, /* the distance */
   OFFSET_BOUNCE,  /* h times restitution times the normal velocity */
-  OFFSET_CAPPED   /* the penetration that a step may undo */
+  OFFSET_CAPPED,  /* the penetration that a step may undo */
+  OFFSET_HELD     /* how much deeper a soft pair may go that touches */
 } offset_kind;
 
 typedef struct contact_block {
   int row;
-  offset_kind offset; /* of the second-order step; relaxed ones are none of these */
+  offset_kind offset; /* relaxed ones are none of these */
   double restitution; /* of a bounce */
   friction_rows rows;
   double held_force; /* the barrier's normal force where all rows vanish, which are left out then */

@@ -14,6 +14,8 @@ void soft_contact_lay_out(soft_contact *s, const qd_model *model, int element_ca
   s->pair = arena_take(a, pairs * sizeof *s->pair);
   s->element = arena_take(a, elements * sizeof *s->element);
   s->polygon = arena_take(a, elements * sizeof *s->polygon);
+  s->share = arena_doubles(a, elements);
+  s->vertex = arena_doubles(a, 3 * SOFT_CORNERS * elements);
   s->delta = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
   s->step = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
   s->from = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
@@ -21,7 +23,7 @@ void soft_contact_lay_out(soft_contact *s, const qd_model *model, int element_ca
 }
 
 void soft_contact_begin(soft_contact *s, const qd_model *model, const collision *c) {
-  s->count = s->element_count = s->programs = s->bounded = 0;
+  s->count = s->element_count = s->programs = s->bounded = s->refined = 0;
   s->converged = 1;
   s->worst = INFINITY;
   if (model->soft_pair_count == 0) {
@@ -112,26 +114,32 @@ static void cut_to_positive(double H[36], const double K[36], double length) {
   }
 }
 
+double soft_pair_dissipation(const qd_model *model, const qd_step_options *o, int pair) {
+  const int *geom = model->pair_geom + 2 * pair;
+  const double *E = model->parameters.geom_modulus, *d = model->geom_dissipation;
+  if (!o->dynamic) {
+    return 0.0;
+  }
+  if (E[geom[0]] > 0.0 && E[geom[1]] > 0.0) { /* they share the motion by their softness */
+    const double sum = E[geom[0]] + E[geom[1]];
+    return (E[geom[1]] * d[geom[0]] + E[geom[0]] * d[geom[1]]) / sum;
+  }
+  return E[geom[0]] > 0.0 ? d[geom[0]] : d[geom[1]];
+}
+
 /* Pressure grows by 1 + dissipation times the speed of approach (Hunt and Crossley), polygon by
  * polygon: its part of the wrench, and of the Hessian. */
-static void add_dissipation(soft_pair *pair, const qd_model *model, const qd_step_options *o,
-                            qd_patch_polygon *polygon, int count) {
-  const int *geom = model->pair_geom + 2 * pair->pair;
-  const double *E = model->parameters.geom_modulus, *d = model->geom_dissipation;
-  double by = 0.0; /* soft ones share the motion by their softness */
-  if (E[geom[0]] > 0.0 && E[geom[1]] > 0.0) {
-    const double sum = E[geom[0]] + E[geom[1]];
-    by = (E[geom[1]] * d[geom[0]] + E[geom[0]] * d[geom[1]]) / sum;
-  } else {
-    by = E[geom[0]] > 0.0 ? d[geom[0]] : d[geom[1]];
-  }
-  if (!o->dynamic || by == 0.0) {
-    return;
-  }
+static void add_dissipation(soft_contact *s, soft_pair *pair, const qd_model *model,
+                            const qd_step_options *o, int count) {
+  const double by = soft_pair_dissipation(model, o, pair->pair);
   const screw twist[2] = {pair->side[0].twist, pair->side[1].twist};
   for (int i = 0; i < count; ++i) {
-    qd_patch_polygon *at = polygon + i;
+    const qd_patch_polygon *at = s->polygon + i;
     double motion[6], arm[3], row[6];
+    s->share[i] = 1.0;
+    if (by == 0.0) {
+      continue;
+    }
     soft_relative_motion(motion, pair, at->centre, twist);
     const double force = at->area * at->pressure;
     const double factor = fmax(0.0, 1.0 - by * vec3_dot(at->normal, motion) / o->h);
@@ -144,11 +152,11 @@ static void add_dissipation(soft_pair *pair, const qd_model *model, const qd_ste
         pair->hessian[6 * k + l] += force * by / o->h * row[k] * row[l];
       }
     }
-    at->pressure *= factor;
+    s->share[i] = factor;
   }
 }
 
-static void make_frame(double frame[9], const qd_model *model, const double normal[3]) {
+void soft_frame(double frame[9], const qd_model *model, const double normal[3]) {
   double axis[3];
   vec3_copy(frame, normal);
   contact_tangent_axis(axis, model, normal);
@@ -158,38 +166,45 @@ static void make_frame(double frame[9], const qd_model *model, const double norm
 }
 
 static void fill_element(soft_element *out, const soft_pair *pair, const qd_model *model,
-                         const double x[3], const double normal[3], double force, double spin) {
+                         const double x[3], const double normal[3], double force, double spin,
+                         int polygon) {
   const screw twist[2] = {pair->side[0].twist, pair->side[1].twist};
   double motion[6];
   vec3_copy(out->pos, x);
-  make_frame(out->frame, model, normal);
+  soft_frame(out->frame, model, normal);
   out->force = force;
   out->radius = model->parameters.pair_friction[5 * pair->pair] * force;
   out->spin = spin;
   out->row = -1;
+  out->polygon = polygon;
   soft_relative_motion(motion, pair, x, twist);
   const double slip[3] = {vec3_dot(out->frame + 3, motion), vec3_dot(out->frame + 6, motion),
                           spin * vec3_dot(normal, motion + 3)};
   out->slid = vec3_norm(slip);
 }
 
+/* Newtons on one polygon. */
+static double polygon_force(const soft_contact *s, int i) {
+  return s->polygon[i].area * s->polygon[i].pressure * s->share[i];
+}
+
 /* One element for the whole patch: its limit surface as an ellipsoid. */
-static int fill_whole(soft_element *out, const soft_pair *pair, const qd_model *model,
-                      const qd_patch_polygon *polygon, int count) {
+static int fill_whole(soft_element *out, const soft_contact *s, const soft_pair *pair,
+                      const qd_model *model, int count) {
   double normal[3], total = 0.0, turning = 0.0;
   vec3_copy(normal, pair->wrench);
   if (!(vec3_normalize(normal) > 0.0)) {
     return 0;
   }
   for (int i = 0; i < count; ++i) {
-    const double force = polygon[i].area * polygon[i].pressure;
+    const double force = polygon_force(s, i);
     double arm[3];
-    vec3_sub(arm, polygon[i].centre, pair->centre);
+    vec3_sub(arm, s->polygon[i].centre, pair->centre);
     vec3_axpy(arm, -vec3_dot(normal, arm), normal);
     total += force;
     turning += force * vec3_norm(arm);
   }
-  fill_element(out, pair, model, pair->centre, normal, total, turning / total);
+  fill_element(out, pair, model, pair->centre, normal, total, turning / total, -1);
   return 1;
 }
 
@@ -204,45 +219,48 @@ static void fill_elements(soft_contact *s, soft_pair *pair, const qd_model *mode
   }
   soft_element *out = s->element + s->element_count;
   if (o->patch_friction == QD_FRICTION_ELLIPSOID) {
-    pair->count = fill_whole(out, pair, model, s->polygon, polygons);
+    pair->count = fill_whole(out, s, pair, model, polygons);
   }
   for (int i = 0; i < polygons && o->patch_friction == QD_FRICTION_POLYGONS; ++i) {
     const qd_patch_polygon *at = s->polygon + i;
-    const double force = at->area * at->pressure;
+    const double force = polygon_force(s, i);
     if (force > FORCE_LEAST * pair->pressed) {
-      fill_element(out + pair->count++, pair, model, at->centre, at->normal, force, 0.0);
+      fill_element(out + pair->count++, pair, model, at->centre, at->normal, force, 0.0, i);
     }
   }
   s->element_count += pair->count;
 }
 
-static void evaluate_pair(soft_contact *s, soft_pair *pair, const qd_model *model,
-                          const kinematics *k, const qd_step_options *o, int with_elements) {
+static void clear_pair(soft_pair *pair) {
+  memset(pair->wrench, 0, sizeof pair->wrench);
+  memset(pair->hessian, 0, sizeof pair->hessian);
+  memset(pair->moved, 0, sizeof pair->moved);
+}
+
+/* The pair with its polygons in this room; returns how many there are in it, 0 without a patch. */
+static int look(soft_contact *s, soft_pair *pair, const qd_model *model, const kinematics *k,
+                const qd_step_options *o, const patch_room *room) {
   static const double here[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
   const int *geom = model->pair_geom + 2 * pair->pair;
   const qd_contact bodies = {.body_a = model->geom_body[geom[0]],
                              .body_b = model->geom_body[geom[1]]};
-  const patch_room room = {s->polygon, NULL, s->element_capacity - s->element_count, 0};
   screw twist[2];
   qd_patch patch;
+  double back[3];
   soft_pair_twists(twist, model, k, &bodies, s->delta);
   move_body(pair->side, k, bodies.body_a, twist);
   move_body(pair->side + 1, k, bodies.body_b, twist + 1);
-  soft_pair_patch(model, pair->pair, &pair->side[0].moved, &pair->side[1].moved, &patch, &room);
+  soft_pair_patch(model, pair->pair, &pair->side[0].moved, &pair->side[1].moved, &patch, room);
   s->element_needed += patch.polygon_count;
-  s->is_full |= patch.polygon_count > room.polygons;
-  const int polygons = patch.polygon_count < room.polygons ? patch.polygon_count : room.polygons;
+  s->is_full |= patch.polygon_count > room->polygons;
+  const int polygons = patch.polygon_count < room->polygons ? patch.polygon_count : room->polygons;
   pair->is_active = patch.total_pressure > 0.0;
   pair->pressed = patch.total_pressure;
   pair->area = patch.area;
   if (!pair->is_active) {
-    memset(pair->wrench, 0, sizeof pair->wrench);
-    memset(pair->hessian, 0, sizeof pair->hessian);
-    memset(pair->moved, 0, sizeof pair->moved);
-    pair->count = with_elements ? 0 : pair->count;
-    return;
+    clear_pair(pair);
+    return 0;
   }
-  double back[3];
   vec3_copy(pair->centre, patch.centre);
   vec3_scale(back, patch.centre, -1.0);
   field_patch_turn(&patch, NULL, 0, NULL, 0, here, back);
@@ -251,8 +269,24 @@ static void evaluate_pair(soft_contact *s, soft_pair *pair, const qd_model *mode
   memcpy(pair->tangent, patch.tangent, sizeof pair->tangent);
   cut_to_positive(pair->hessian, patch.tangent, sqrt(patch.area));
   soft_relative_motion(pair->moved, pair, pair->centre, twist);
-  add_dissipation(pair, model, o, s->polygon, polygons);
-  if (with_elements) {
+  add_dissipation(s, pair, model, o, polygons);
+  return polygons;
+}
+
+int soft_pair_look(soft_contact *s, soft_pair *pair, const qd_model *model, const kinematics *k,
+                   const qd_step_options *o, int with_corners) {
+  const patch_room room = {s->polygon, with_corners ? s->vertex : NULL, s->element_capacity,
+                           with_corners ? SOFT_CORNERS * s->element_capacity : 0};
+  return look(s, pair, model, k, o, &room);
+}
+
+static void evaluate_pair(soft_contact *s, soft_pair *pair, const qd_model *model,
+                          const kinematics *k, const qd_step_options *o, int with_elements) {
+  const patch_room room = {s->polygon, NULL, s->element_capacity - s->element_count, 0};
+  const int polygons = look(s, pair, model, k, o, &room);
+  if (with_elements && !pair->is_active) {
+    pair->count = 0;
+  } else if (with_elements) {
     fill_elements(s, pair, model, o, polygons);
   }
 }

@@ -17,6 +17,8 @@
 #define SOFT_DEPTH_SHARE 0.5
 /* A disc's radius gives way by so many lengths: that of the pair's smaller thing. */
 #define SOFT_DISC_LENGTHS 1e3
+/* Corners of a polygon at most. */
+#define SOFT_CORNERS 9
 
 /* A body of a pair: where its frame was, and where the displacement brings it. */
 typedef struct soft_body {
@@ -35,6 +37,7 @@ typedef struct soft_element {
   double spin;             /* m, by which turning about the normal counts; 0: not at all */
   double slid;             /* m, by how much it has slid at this displacement */
   int row;                 /* of the problem: the radius, then the tangents; -1: none */
+  int polygon;             /* of the patch; -1: all of it */
 } soft_element;
 
 typedef struct soft_pair {
@@ -65,12 +68,15 @@ typedef struct soft_contact {
   int is_full;               /* 1: the last patches had more polygons than there is room for */
   soft_pair *pair;           /* (soft pairs of the model) */
   soft_element *element;     /* (capacity) */
-  qd_patch_polygon *polygon; /* (capacity) scratch */
+  qd_patch_polygon *polygon; /* (capacity) scratch, with the next two */
+  double *share;             /* of a polygon's pressure that dissipation leaves or adds */
+  double *vertex;            /* (SOFT_CORNERS capacity, 3) for derivatives */
   double *delta;             /* (nv) the displacement */
   double *step, *from;       /* (nv) scratch */
   soft_thought *thought;     /* (soft pairs) scratch */
   double worst;              /* error of the last program, N */
   int programs, converged, bounded;
+  int refined; /* 1: the program at hand is one more, from where they converged */
 } soft_contact;
 
 void soft_contact_lay_out(soft_contact *s, const qd_model *model, int element_capacity, arena *a);
@@ -83,6 +89,15 @@ qd_status soft_contact_evaluate(soft_contact *s, const qd_model *model, const ki
 /* Wrenches alone: elements stay what they are. */
 qd_status soft_contact_wrenches(soft_contact *s, const qd_model *model, const kinematics *k,
                                 const qd_step_options *o);
+
+/* One pair at the displacement as evaluate has it, with its polygons and, if there is room for
+ * them, their corners in the scratch: returns how many, 0 without a patch. */
+int soft_pair_look(soft_contact *s, soft_pair *pair, const qd_model *model, const kinematics *k,
+                   const qd_step_options *o, int with_corners);
+/* Share of the pressure that a relative speed takes away, s/m; 0 without dissipation. */
+double soft_pair_dissipation(const qd_model *model, const qd_step_options *o, int pair);
+/* Axes whose first is a normal. */
+void soft_frame(double frame[9], const qd_model *model, const double normal[3]);
 
 /* Motion (6) of the second body against the first by a displacement's first-order change: of the
  * point that is at x now, then turning. screw: of the bodies. */

@@ -2,8 +2,7 @@
 
 #include "base/vec3.h"
 
-/* The frame of a geometry's field in the world. */
-static void place_field(body_frame *out, const qd_model *model, const body_frame *body, int geom) {
+void soft_field_frame(body_frame *out, const qd_model *model, const body_frame *body, int geom) {
   mat3_mul(out->rot, body->rot, model->geom_rot + 9 * geom);
   mat3_mul_vec(out->pos, body->rot, model->geom_field_pos + 3 * geom);
   vec3_add(out->pos, out->pos, body->pos);
@@ -26,8 +25,8 @@ qd_status soft_pair_patch(const qd_model *model, int pair, const body_frame *a, 
                            modulus[geom[1]] > 0.0 ? modulus[geom[1]] : 1.0};
   body_frame first, second;
   double R[9], between[3], t[3];
-  place_field(&first, model, a, geom[0]);
-  place_field(&second, model, b, geom[1]);
+  soft_field_frame(&first, model, a, geom[0]);
+  soft_field_frame(&second, model, b, geom[1]);
   tmul(R, second.rot, first.rot);
   vec3_sub(between, first.pos, second.pos);
   mat3_tmul_vec(t, second.rot, between);

@@ -27,6 +27,8 @@ static inline body_frame body_frame_of(const kinematics *k, int body) {
  * there, in world axes, moments about the world's origin. QD_OUT_OF_CAPACITY as qd_field_patch. */
 qd_status soft_pair_patch(const qd_model *model, int pair, const body_frame *a, const body_frame *b,
                           qd_patch *patch, const patch_room *room);
+/* The frame of a geometry's field in the world, with its body there. */
+void soft_field_frame(body_frame *out, const qd_model *model, const body_frame *body, int geom);
 /* Depth below the surface of the softer field's deepest place, m: over it pressure goes from zero
  * to the modulus. */
 double soft_pair_depth(const qd_model *model, int pair);
