@@ -394,6 +394,52 @@ def test_a_plan_of_the_ball_pulls_with_what_an_allegro_hand_has() -> None:
             step = qdsim.step(task.model, q, u, task.options)
             q, hardest = step.q_next, max(hardest, np.abs(step.actuator_force).max())
     assert 0.5 < hardest <= 0.7 * (1 + 1e-9)
+    verdict = tree.plan().check(task.model, require_static_regrasps=False)
+    assert verdict.largest_forces is not None
+    assert verdict.largest_forces.max() == pytest.approx(hardest, rel=1e-12)
+    assert any("actuators keep their limits" in note for note in verdict.notes)
+
+
+def test_a_plan_with_two_arms_pulls_with_what_they_have() -> None:
+    """The bimanual box by arms with an iiwa's torques; the plan says so, and one made without limits is told off."""
+    task = systems.load("iiwa_bimanual_box").tasks["turn"]
+    torques = np.resize([320.0, 320.0, 176.0, 176.0, 110.0, 40.0, 40.0], task.model.nu)
+    model = task.model.with_parameters(actuator_force_range=np.column_stack((-torques, torques)))
+    limited = dataclasses.replace(task, model=model)
+    plan = planning.rrt(limited, limited.planner, rng=0).plan()
+    verdict = plan.check(model, require_static_regrasps=False)
+    assert verdict.good
+    assert np.all(verdict.largest_forces <= torques * (1 + 1e-9))
+    assert any("actuators keep their limits" in note for note in verdict.notes)
+    weak = task.model.with_parameters(
+        actuator_force_range=np.column_stack((-0.5 * torques, 0.5 * torques))
+    )
+    step = dataclasses.replace(plan, options=plan.options.replace(force_limits=False))
+    faults = step.check(weak, require_static_regrasps=False).faults
+    assert any("times what it can" in fault for fault in faults)
+
+
+def test_grips_ask_for_no_more_than_the_limits() -> None:
+    """A gripper told to hold a box that is heavier than its fingers can: its commands stay in their reach."""
+    from qdsim.planning.execution.grip import Grip
+
+    model = qdsim.load(
+        """<mujoco><worldbody>
+        <body pos="0 -0.06 0.1"><joint name="l" type="slide" axis="0 1 0" range="-.1 .1"/><geom type="box" size=".02 .01 .02"/></body>
+        <body pos="0 0.06 0.1"><joint name="r" type="slide" axis="0 -1 0" range="-.1 .1"/><geom type="box" size=".02 .01 .02"/></body>
+        <body name="box" pos="0 0 0.1"><freejoint/><geom type="box" size=".03 .05 .03" mass="1"/></body>
+        </worldbody><actuator><position joint="l" kp="1000"/><position joint="r" kp="1000"/></actuator></mujoco>"""
+    )
+    q = np.array(model.default_q)
+    free = Grip(model, "box", 0.05).command(q, np.zeros(6))
+    asked = 1000.0 * np.abs(free.u - q[:2])
+    assert asked.min() > 6.0
+    for limit in (4.0, 8.0):
+        bounded = model.with_parameters(actuator_force_range=np.tile([-limit, limit], (2, 1)))
+        told = Grip(bounded, "box", 0.05).command(q, np.zeros(6))
+        assert np.all(1000.0 * np.abs(told.u - q[:2]) <= limit * (1 + 1e-6))
+        step = qdsim.step(bounded, q, told.u, qdsim.Options(h=0.02))
+        assert np.abs(step.actuator_force).max() <= limit * (1 + 1e-9)
 
 
 def test_reach_of_commands() -> None:

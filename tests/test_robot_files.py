@@ -93,3 +93,28 @@ def test_overlap_counts_at_home() -> None:
     assert qdsim.load(folded.format(name="rest")).pair_count == 2
     with pytest.warns(qdsim.ModelWarning, match="'a' and 'c'"):
         assert qdsim.load(folded.format(name="home")).pair_count == 1
+
+
+LEG = """<mujoco><compiler angle="radian"/><worldbody><geom type="plane" size="1 1 .1"/>
+  <body name="base" pos="0 0 {height}"><freejoint/><geom type="box" size=".1 .05 .03" mass="2"/>
+    <body name="thigh"><joint name="hip" axis="0 1 0" range="-1 1"/><geom type="capsule" size=".02" fromto="0 0 0 0 0 -.2"/>
+      <body name="shank" pos="0 0 -.2"><joint name="knee" axis="0 1 0" range="-2.5 -0.8"/>
+        <geom type="capsule" size=".02" fromto="0 0 -.04 0 0 -.2"/></body></body></body></worldbody>
+  <actuator><position joint="hip" kp="60"/><position joint="knee" kp="60"/></actuator>{keys}</mujoco>"""
+
+
+@pytest.mark.parametrize("height", [0.37, 0.45])
+def test_references_outside_of_limits(height: float) -> None:
+    """Without a home the default configuration is within the limits, and a first step stays near it."""
+    model = qdsim.load(LEG.format(height=height, keys=""))
+    knee = model.slice_q("knee")
+    assert model.default_q[knee] == -0.8
+    assert model.description.reference_q[knee] == (0.0,)
+    assert any("joint 'knee': its reference 0" in text for text in model.ignored)
+    u = model.command_from(model.default_q)
+    step = qdsim.step(model, model.default_q, u, qdsim.Options(h=0.01))
+    assert np.abs(step.delta).max() < 0.05
+    keys = '<keyframe><key name="home" qpos="0 0 .5 1 0 0 0 0.1 -1.2"/></keyframe>'
+    homely = qdsim.load(LEG.format(height=height, keys=keys))
+    assert homely.default_q[knee] == -1.2
+    assert not any("its reference" in text for text in homely.ignored)

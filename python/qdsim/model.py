@@ -169,7 +169,8 @@ class Model(_core.Model):
         Indices of the actuators' tendons, -1 of one on a joint.
     unactuated_q, unactuated_v : int arrays
         The rest, ascending.
-    default_q : (nq) read-only array, the keyframe "home" where there is one, else as the file has its bodies
+    default_q : (nq) read-only array, the keyframe "home" where there is one, else as the file has its bodies, joints
+        moved into their limits
     keyframes : mapping from names to ``KeyframeState(q, u)``
     joint_range : (joints, 2) read-only array, lower and upper, infinite where unlimited
     mocap_names : tuple of str

@@ -23,7 +23,6 @@ def without_overlaps(model: Model, links_only: bool) -> Model:
     ``links_only``: only for bodies of one mechanism, and only where they overlap by more than they could part, or
     where a motor turns one on the other, which all but touches it.
     """
-    # files often say zero where it is outside the limits
     contacts = model.collide(model.clamp_to_limits(model.default_q), _CLOSE if links_only else 0.0)
     deep = contacts["dist"] < -_OVERLAP
     turning = _turning(model) if links_only else set()

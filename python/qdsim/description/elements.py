@@ -339,11 +339,16 @@ class Elements:
 
     @property
     def default_q(self) -> Vector:
-        """(nq) The keyframe named "home"; without one ``reference_q``."""
+        """(nq) The keyframe named "home"; without one ``reference_q`` with hinges and slides moved into their ranges."""
         for keyframe in self.keyframes:
             if keyframe.name == HOME:
                 return keyframe.q
-        return self.reference_q
+        result, at = list(self.reference_q), 0
+        for joint in self.joints:
+            if joint.scalar and joint.range is not None:
+                result[at] = min(max(result[at], joint.range[0]), joint.range[1])
+            at += JOINT_NQ[joint.type]
+        return tuple(result)
 
     @property
     def reference_q(self) -> Vector:

@@ -23,6 +23,7 @@ from qdsim.description import (
     PointCloud,
 )
 from qdsim.description.arrays import rotation_matrix
+from qdsim.description.elements import HOME
 from qdsim.description.references import unknown_name
 from qdsim.description.tendons import Tendon
 from qdsim.formats.actuation import Actuation, Plan
@@ -268,6 +269,8 @@ class _Reader(Reading):
         self.ignored.extend(self.dynamic_only[counted:])
         if nonlinear:
             self.ignored.append(f"{owner}: damping that is not linear")
+        if limited and scalar(int(m.jnt_type[j])):
+            self._note_reference(j)
         if limited and m.jnt_margin[j]:
             self.ignored.append(f"{owner}: margin {m.jnt_margin[j]:g} of its limits")
         solver = self.field("jnt_solref", SOLREF), self.field("jnt_solimp", SOLIMP)
@@ -275,6 +278,17 @@ class _Reader(Reading):
             self.ignored.append(f"{owner}: solver parameters of its limits")
         if self.field("jnt_actfrclimited", np.zeros(m.njnt))[j] and name not in self.driven:
             self.ignored.append(f"{owner}: effort limit {m.jnt_actfrcrange[j][1]:g}")
+
+    def _note_reference(self, j: int) -> None:
+        """Files often say zero where it is outside the limits."""
+        m = self.m
+        low, high = (float(end) for end in m.jnt_range[j])
+        value = float(m.qpos0[m.jnt_qposadr[j]])
+        if not low <= value <= high and HOME not in self.names("key", m.nkey, m.name_keyadr):
+            self.ignored.append(
+                f"joint '{self.joint_names[j]}': its reference {value:.4g} is outside its range, the "
+                f"default configuration has {min(max(value, low), high):.4g}"
+            )
 
     def read_keyframes(self, plan: Plan) -> tuple[Keyframe, ...]:
         """Commands of springs that the file does not have hold the keyframe's configuration."""

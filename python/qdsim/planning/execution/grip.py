@@ -27,7 +27,14 @@ from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
 from qdsim.planning.grasps.samplers.touching import sides
 from qdsim.planning.task.least_squares import least_squares_in_box
-from qdsim.planning.task.robot import command_range, joint_limits, moved_bodies, object_weight, room
+from qdsim.planning.task.robot import (
+    command_range,
+    force_reach,
+    joint_limits,
+    moved_bodies,
+    object_weight,
+    room,
+)
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = ["Grip", "GripOptions", "GripStep"]
@@ -137,6 +144,8 @@ class Grip:
         self._rows, self._joints = np.asarray(model.actuated_q), np.asarray(model.actuated_v)
         self._lower, self._upper = joint_limits(model)
         self._bounds = command_range(model) if bounds is None else bounds
+        self._strength = np.sort(np.asarray(model.parameters.actuator_force_range), axis=1)
+        self._reach = force_reach(model)
         self._torque_scale = np.where(self.space.rotation, 1.0 / length, 1.0)
         self.weight = object_weight(model, self.space, length)
         # A finger is a chain of bodies below one joint: the first that does not move the whole robot.
@@ -229,11 +238,13 @@ class Grip:
         if load is not None:
             carried = carried + load
         f[rows], residual = self._forces(
-            carried, Jo[rows], scale[rows], own, finger[touching], press
+            carried, Jo[rows], scale[rows], own, finger[touching], press, Ja[rows]
         )
         u = (here + delta - Ja.T @ f / self._stiffness) * self._gear
         count = len(np.unique(finger[(finger >= 0) & touching]))
-        return GripStep(np.clip(u, *self._bounds), count, residual, f[starts])
+        told = here * self._gear
+        within = np.clip(u, told + self._reach[0], told + self._reach[1])
+        return GripStep(np.clip(within, *self._bounds), count, residual, f[starts])
 
     def towards(self, q: Array, goal: Array, dt: float, speed: float = 1.0) -> Array:
         """A displacement ``(size,)`` of the object towards its pose in ``goal`` within ``dt``, no faster than
@@ -294,8 +305,10 @@ class Grip:
         cones: list[int],
         finger: NDArray[np.intp],
         press: float,
+        Ja: Array,
     ) -> tuple[Array, float]:
-        """Forces within narrowed cones that balance the object's load, and what they leave over."""
+        """Forces within narrowed cones, and of joints that pull no harder than they can, that balance the object's load, and what
+        they leave over. Where the preload asks for more than that, there is none."""
         count = len(scale)
         load = load * self._torque_scale
         if count == 0:
@@ -311,14 +324,27 @@ class Grip:
         sides_of[np.arange(fingers) + fingers, pressing] = -1.0
         ends = np.repeat([-press * self.options.press, self.options.most], fingers) * self.weight
         kinds = [("lorentz" if size > 1 else "orthant", size) for size in cones]
-        try:
-            f = solve_cone_program(
-                _BALANCE * C.T @ C + np.eye(count),
-                _BALANCE * C.T @ load,
-                np.vstack((np.diag(1.0 / used), sides_of)),
-                np.concatenate((np.zeros(count), ends)),
-                [*kinds, ("orthant", 2 * fingers)] if fingers else kinds,
-            ).x
-        except SolverError:
-            return np.zeros(count), float(np.linalg.norm(load))
-        return f, float(np.linalg.norm(C @ f + load))
+        torques, slack = self._limits(Ja)
+        more = 2 * fingers + len(slack)
+        for preload in (1.0, 0.0) if len(slack) else (1.0,):
+            ends[:fingers] *= preload
+            try:
+                f = solve_cone_program(
+                    _BALANCE * C.T @ C + np.eye(count),
+                    _BALANCE * C.T @ load,
+                    np.vstack((np.diag(1.0 / used), sides_of, torques)),
+                    np.concatenate((np.zeros(count), ends, slack)),
+                    [*kinds, ("orthant", more)] if more else kinds,
+                ).x
+            except SolverError:
+                continue
+            return f, float(np.linalg.norm(C @ f + load))
+        return np.zeros(count), float(np.linalg.norm(load))
+
+    def _limits(self, Ja: Array) -> tuple[Array, Array]:
+        """Rows over the forces, and offsets: how much harder every joint with a limit could still pull."""
+        low, high = self._strength.T
+        has_low, has_high = np.isfinite(low), np.isfinite(high)
+        pull = -Ja.T
+        rows = np.vstack((pull[has_low], -pull[has_high]))
+        return rows, np.concatenate((-low[has_low], high[has_high]))

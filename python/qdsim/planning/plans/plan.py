@@ -61,6 +61,7 @@ class Verdict:
         notes: what is worth knowing and no fault.
         dropping_regrasps: indices of the changes of grasp at which the object would not stay where it is if
             the robot let go of it altogether.
+        largest_forces: ``(nu,)`` what each actuator pulls with at most in the replay, N or Nm.
     """
 
     faults: tuple[str, ...]
@@ -70,6 +71,7 @@ class Verdict:
     regrasp_penetration: float
     notes: tuple[str, ...] = ()
     dropping_regrasps: tuple[int, ...] = ()
+    largest_forces: Array | None = None
 
     def __repr__(self) -> str:
         said = "good" if self.good else "not good: " + "; ".join(self.faults)
@@ -241,6 +243,9 @@ class Plan:
         if result.identical and not self._forces_match(result):
             faults.append("its contact forces are not those of the replay")
         faults += self._check_bounds(model)
+        forces, said_of_forces = _judge_forces(model, result)
+        faults += said_of_forces[0]
+        notes += said_of_forces[1]
         deepest, more = self._check_regrasps(model)
         faults += more
         bounded = narrowed(model, *self.bounds(model))
@@ -260,6 +265,7 @@ class Plan:
             deepest,
             tuple(notes),
             dropping,
+            forces,
         )
 
     def bounds(self, model: Model) -> tuple[Array, Array]:
@@ -388,3 +394,30 @@ def plan_for(
         segments=tuple(segments),
         command_bounds=task.bounds_as_numbers,
     )
+
+
+def _judge_forces(model: Model, result: ReplayResult) -> tuple[Array, tuple[list[str], list[str]]]:
+    """What every actuator ``(nu,)`` pulls with at most, and faults and notes about their limits."""
+    pulls = [step.actuator_force for steps in result.steps for step in steps]
+    if not pulls:
+        return np.zeros(model.nu), ([], [])
+    forces = np.array(pulls)
+    low, high = np.asarray(model.parameters.actuator_force_range).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.maximum(
+            np.where(forces > 0, forces / high, 0), np.where(forces < 0, forces / low, 0)
+        )
+    share = np.nan_to_num(share, nan=0.0).max(axis=0)
+    largest: Array = np.abs(forces).max(axis=0)
+    if not np.any(np.isfinite(low) | np.isfinite(high)):
+        return largest, ([], [])
+    i = int(share.argmax())
+    name = repr(model.actuator_names[i])
+    if share[i] > 1.0 + 1e-6:
+        return largest, (
+            [
+                f"actuator {name} pulls with {largest[i]:.3g}, which is {share[i]:.3g} times what it can"
+            ],
+            [],
+        )
+    return largest, ([], [f"actuators keep their limits, {name} uses {share[i]:.0%} of its own"])

@@ -131,16 +131,26 @@ def room(x: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
 
 @once
 def moved_bodies(model: Model) -> NDArray[np.bool_]:
-    """``(nu, bodies)`` whether an actuator's joint moves a body: the body is its own or below it."""
+    """``(nu, bodies)`` whether an actuator's joint, or one that its tendon pulls at, moves a body: the body is its own or below it."""
     description = model.description
     index = {name: i for i, name in enumerate(model.body_names)}
-    owner = {joint.name: b for b, body in enumerate(description.bodies) for joint in body.joints}
-    owners = [owner[joint.name] for joint in actuated_joints(model)]
-    moved = np.zeros((model.nu, len(model.body_names)), dtype=bool)
+    owned = np.zeros((model.nu, len(model.body_names)), dtype=bool)
+    pulled = model.tendon_jacobians(model.default_q) != 0.0
+    for b, body in enumerate(description.bodies):
+        for joint in body.joints:
+            own = model.slice_v(joint.name)
+            along = (model.actuated_v >= own.start) & (model.actuated_v < own.stop)
+            by_tendon = (
+                np.any(pulled[:, own], axis=1)[model.actuated_tendons]
+                if model.tendon_count
+                else False
+            )
+            owned[:, b] |= along | (by_tendon & (model.actuated_tendons >= 0))
+    moved = np.zeros_like(owned)
     for b in range(len(model.body_names)):
         above = b
         while above != 0:
-            moved[:, b] |= np.equal(owners, above)
+            moved[:, b] |= owned[:, above]
             above = index[description.bodies[above].parent or "world"]
     return moved
 
