@@ -64,6 +64,11 @@
  * where it converges at all; more only put off the program that says all. */
 #define STATE_ROUNDS 6
 
+/* Of the tolerance: where the last path of an exact program with intervals ends, which has to do
+ * without a polish. More: forces that hold up to a limit are off it by too much for the
+ * certificate; less: paths that rounding ends before. */
+#define NEAR_TOLERANCE 1e-3
+
 /* Largest forces that the cost and offsets ask for. An end farther off counts as none: as the place
  * to measure a force from it would take its digits. */
 #define FAR_END 1e7

@@ -392,9 +392,10 @@ typedef struct cone_point {
 /* 1 if what conic_measure has left is a solution's. */
 int conic_is_certified(qd_cone_workspace *workspace, const qd_cone_program *program,
                        double tolerance, const cone_point *at, const qd_cone_info *info);
-/* 1 if the multipliers prove that no point satisfies the constraints. */
-int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                   const double *dual, const double *dual_eq);
+/* 1 if the multipliers prove that no point satisfies the constraints: those that have no part in
+ * the proof are zero then. */
+int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program, double *dual,
+                   const double *dual_eq);
 /* Projects z = dual - r slack on the cones, r = split; returns the largest |dual - projected| / r.
  * Leaves each cone's state and the operators of the Newton step. */
 double conic_project(qd_cone_workspace *workspace, const double *slack, const double *dual,

@@ -20,27 +20,24 @@ typedef struct proof_sums {
   double leak;             /* the same, each column times how far it may go */
 } proof_sums;
 
-/* A row of the caller's, and what the multipliers make of it. */
+/* A row of the caller's, and its multiplier. */
 typedef struct proof_row {
   const row_block *block;
   const double *entries;
   double dual, offset;
-  double force; /* of its cone, which is the head's: infinite for equalities */
   double norm;
 } proof_row;
 
 static proof_row read_row(const qd_cone_workspace *workspace, const qd_cone_program *program,
                           const row_block *block, int i, const double *dual,
                           const double *dual_eq) {
-  const int m = program->row_count, row = block->first_row + i, linear = block->slot_step == 1;
-  const double norm = norm_of_rows(workspace, block->cone + (linear ? i : 0));
+  const int m = program->row_count, row = block->first_row + i;
   return (proof_row){
       .block = block,
       .entries = conic_caller_row(workspace, row),
       .dual = row < m ? dual[row] : dual_eq[row - m],
       .offset = row < m ? program->g[row] : program->c[row - m],
-      .force = row < m ? fabs(dual[linear ? row : block->first_row]) * norm : HUGE_VAL,
-      .norm = norm,
+      .norm = norm_of_rows(workspace, block->cone + (block->slot_step == 1 ? i : 0)),
   };
 }
 
@@ -62,9 +59,9 @@ static void raise_reach(const qd_cone_workspace *workspace, const proof_row *row
   }
 }
 
-/* Without cones whose force is below `least`; x goes at least as far as `reach`. */
+/* x goes at least as far as `reach`. */
 static proof_sums sum_proof(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                            const double *dual, const double *dual_eq, double least, double reach) {
+                            const double *dual, const double *dual_eq, double reach) {
   double *push = workspace->work.x, *far = workspace->work.dx, *scale = workspace->work.Qx;
   proof_sums proof = {0.0, 0.0, 0.0, 0.0, 0.0};
   memset(push, 0, (size_t)program->variable_count * sizeof(double));
@@ -79,7 +76,7 @@ static proof_sums sum_proof(const qd_cone_workspace *workspace, const qd_cone_pr
     const row_block *block = &workspace->system.blocks[b];
     for (int i = 0; i < block->row_count; ++i) {
       const proof_row row = read_row(workspace, program, block, i, dual, dual_eq);
-      if (row.force < least) {
+      if (row.dual == 0.0) {
         continue;
       }
       const double term = row.dual * row.offset;
@@ -102,31 +99,46 @@ static proof_sums sum_proof(const qd_cone_workspace *workspace, const qd_cone_pr
   return proof;
 }
 
+/* Multipliers without cones whose force is below `least`. */
+static void keep_strong(const qd_cone_workspace *workspace, const qd_cone_program *program,
+                        double least, double *dual) {
+  for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
+    const int dim = program->cone_kind[k] == QD_LORENTZ ? program->cone_dim[k] : 1;
+    for (int i = row; i < row + program->cone_dim[k]; i += dim) {
+      if (workspace->program.slot_of[i] >= 0 &&
+          fabs(dual[i]) * norm_of_rows(workspace, conic_lane_of(workspace, i)) < least) {
+        memset(dual + i, 0, (size_t)dim * sizeof(double));
+      }
+    }
+  }
+}
+
 /* A multiplier in its cone with G'dual + C'dual_eq = 0 and g'dual + c'dual_eq < 0 excludes every x.
  * In numbers that are rounded: every x that is not EXCLUDED times farther away than the cost or
  * offsets send it, or in a column AROUND times than its own rows that carry the proof. For a
  * barrier the sum may be zero: then no x lies inside. That is judged without the cones that carry
  * next to nothing: they hold each other in other parts of the program, and where widths differ by
  * decades what they carry there looks like what rounding leaves. */
-int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program,
-                   const double *dual, const double *dual_eq) {
+int conic_excludes(const qd_cone_workspace *workspace, const qd_cone_program *program, double *dual,
+                   const double *dual_eq) {
   const scales s = measure_scales(workspace, program);
   if (!duals_hold(program, dual)) {
     return 0;
   }
-  const proof_sums p = sum_proof(workspace, program, dual, dual_eq, 0.0, 0.0);
+  const proof_sums p = sum_proof(workspace, program, dual, dual_eq, 0.0);
   const int no_offset = p.size == 0.0 && p.force > TINIEST && !workspace->program.exact;
   if (!((p.size > TINIEST || no_offset) && p.size < HUGE_VAL && isfinite(p.sum + p.force))) {
     return 0;
   }
   const double rows = p.force > 0.0 ? larger(s.offset, p.size / p.force) : s.offset;
-  const double far_out = larger(s.free, rows), reach = EXCLUDED * (far_out > 0.0 ? far_out : 1.0);
-  const proof_sums far = sum_proof(workspace, program, dual, dual_eq, CARRIES * p.force, reach);
-  if (far.sum + far.leak < 0.0 || workspace->program.exact) {
-    return far.sum + far.leak < 0.0;
+  const double far = larger(s.free, rows), reach = EXCLUDED * (far > 0.0 ? far : 1.0);
+  keep_strong(workspace, program, CARRIES * p.force, dual);
+  const proof_sums all = sum_proof(workspace, program, dual, dual_eq, reach);
+  if (all.sum + all.leak < 0.0 || workspace->program.exact) {
+    return all.sum + all.leak < 0.0;
   }
-  const proof_sums strong =
-      sum_proof(workspace, program, dual, dual_eq, LEAST_SHARE * p.force, reach);
+  keep_strong(workspace, program, LEAST_SHARE * p.force, dual);
+  const proof_sums strong = sum_proof(workspace, program, dual, dual_eq, reach);
   return strong.sum <= BARRIER_FLAT * strong.size && strong.moved <= BARRIER_FLAT * strong.force;
 }
 

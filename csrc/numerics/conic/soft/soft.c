@@ -147,7 +147,7 @@ static qd_status solve_once(soft_task *task) {
     leave(soft, task->source, 0, task->out);
   }
   if (info->status == QD_NUMERICAL_TROUBLE || info->status == QD_ITERATION_LIMIT) {
-    soft_measure(soft, task->source, task->options.tolerance, task->out, info);
+    soft_measure(soft, task->source, task->options.tolerance, 0, task->out, info);
   }
   return info->status;
 }
@@ -164,7 +164,7 @@ static int solve_by_states(soft_task *task, int rounds) {
       break;
     }
     if (soft_states_hold(soft, task->out->slack)) {
-      return soft_measure(soft, task->source, task->options.tolerance, task->out, task->info);
+      return soft_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info);
     }
     task->options.warm_start = 1;
   }
@@ -183,7 +183,7 @@ static int solve_as_it_is(soft_task *task) {
   const qd_status status = solve_once(task);
   task->options.warm_start = 0;
   return status == QD_OK && task->info->polished &&
-         soft_measure(soft, task->source, task->options.tolerance, task->out, task->info);
+         soft_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info);
 }
 
 /* Far from the ends, rows are springs, part of the cost. Near them, and where that turns out to be
@@ -217,7 +217,7 @@ static int solve_on_path(soft_task *task) {
   soft_treat_rows(soft, task->source, 1, 0);
   const qd_status status = solve_once(task);
   if (status == QD_OK) {
-    return soft_measure(soft, task->source, task->options.tolerance, task->out, task->info);
+    return soft_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info);
   }
   task->options.warm_start = 0;
   return status == QD_INFEASIBLE || status == QD_OUT_OF_CAPACITY || status == QD_NOT_FINITE;
@@ -229,11 +229,27 @@ static int solve_with_slips(soft_task *task, int far) {
   const int any_far = soft_treat_rows(soft, task->source, 0, far);
   const qd_status status = solve_once(task);
   if (status == QD_OK &&
-      !soft_measure(soft, task->source, task->options.tolerance, task->out, task->info)) {
+      !soft_measure(soft, task->source, task->options.tolerance, 0, task->out, task->info)) {
     task->info->status = QD_NUMERICAL_TROUBLE;
   }
   task->options.warm_start = 0;
   return task->info->status == QD_OK || !any_far;
+}
+
+/* Where neither states nor slips have led to an answer: the end of a path with the rows as they are
+ * may be one that no polish can finish. */
+static void solve_near(soft_task *task) {
+  soft_program *soft = &task->workspace->soft;
+  const double tolerance = task->options.tolerance;
+  const qd_status before = task->info->status;
+  soft_treat_rows(soft, task->source, 1, 0);
+  task->options.tolerance = NEAR_TOLERANCE * tolerance;
+  const qd_status status = solve_once(task);
+  const int holds =
+      status == QD_OK && soft_measure(soft, task->source, tolerance, 1, task->out, task->info);
+  if (!holds && status != QD_INFEASIBLE && status != QD_UNBOUNDED) {
+    task->info->status = before;
+  }
 }
 
 qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *options,
@@ -257,6 +273,9 @@ qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *
   const int exact = soft_is_exact(&source->program);
   if (!(exact ? solve_exact(&task) : solve_on_path(&task)) && !solve_with_slips(&task, 0)) {
     solve_with_slips(&task, 1);
+  }
+  if (exact && conic_is_undecided(info->status, options->iteration_limit)) {
+    solve_near(&task);
   }
   soft->used = 1;
   return info->status;

@@ -143,8 +143,9 @@ soft_scales soft_find_units(const conic_program *source, double *unit, double *m
 /* Multipliers of a verdict that there is no point, as a proof: zero where rows give way or forces
  * have a limit. 1 if it is one in the caller's numbers. */
 int soft_proves(soft_program *soft, const conic_program *source, const conic_answer *out);
-/* Residuals as qd_cone_info has them; 1 if all rows hold. */
-int soft_measure(soft_program *soft, const conic_program *source, double tolerance,
+/* Residuals as qd_cone_info has them; 1 if all rows hold. Where the rows are the caller's, the
+ * rigid program's certificate stands for most of it, unless `thoroughly`. */
+int soft_measure(soft_program *soft, const conic_program *source, double tolerance, int thoroughly,
                  const conic_answer *out, qd_cone_info *info);
 /* Whether the program makes sense and fits. */
 qd_status soft_check(const soft_program *soft, const conic_program *source);

@@ -12,6 +12,7 @@
 #define SPRING_ROUNDING 1e-12 /* of such a force: less needs no look */
 #define MOTION_SHARE 1e-3     /* of x, in how far a rigid row's numbers go */
 #define SOFT_CERTIFIED 1e-6   /* at least: of the numbers that a slack is a sum of */
+#define THOROUGH 0.1          /* of that, for an answer that nothing else has judged */
 
 /* ------------------------------------------------------------ the caller's numbers */
 
@@ -128,12 +129,14 @@ static void measure_interval(const qd_cone_program *program, int i, double slack
     const double wanted =
         (above < HUGE_VAL ? target / above : 0.0) - (below < HUGE_VAL ? target / below : 0.0);
     error = program->lower[i] < program->upper[i] ? fabs(slack - wanted) : 0.0;
+    const double rounding = FORCE_ROUNDING * fabs(slack * dual); /* of the way to the end */
     if (nearest < HUGE_VAL) {
       found->gap = larger(found->gap, error * nearest);
-      const double rounding = FORCE_ROUNDING * fabs(slack * dual); /* of the way to the end */
       found->hold &= error * nearest <= larger(share * size * nearest, share * target + rounding);
+    } else {
+      found->primal = larger(found->primal, error);
+      found->hold &= error <= share * size;
     }
-    found->primal = larger(found->primal, nearest == HUGE_VAL ? error : 0.0);
     return;
   }
   const double room = slack > 0.0 ? above : below;
@@ -248,10 +251,20 @@ static double rounding_of_springs(const soft_program *soft, const conic_program 
   return rounding > 0.0 ? rounding / force : 0.0;
 }
 
-/* Slacks of intervals whose terms are all but zero are compared with `least`. */
-static void raise_interval_sizes(soft_program *soft, double least) {
+/* 1 if what the rigid program misses of stationarity is nothing beside b: its own terms, with
+ * springs among them, may be far larger. */
+static int stationarity_holds(const qd_cone_program *program, double share,
+                              const qd_cone_info *info) {
+  return info->dual_residual <= share * max_norm(program->b, program->variable_count);
+}
+
+/* Slacks of intervals whose terms are all but zero are compared with `least`, but not those that a
+ * barrier holds off an end. */
+static void raise_interval_sizes(soft_program *soft, int exact, double least) {
   for (int i = soft->first_interval; i < soft->rows; ++i) {
-    soft->row[i].size = larger(soft->row[i].size, least);
+    soft_row *row = soft->row + i;
+    const int endless = row->lower == -HUGE_VAL && row->upper == HUGE_VAL;
+    row->size = exact || endless ? larger(row->size, least) : row->size;
   }
 }
 
@@ -260,9 +273,7 @@ static int measure_shared(soft_program *soft, const conic_program *source, doubl
                           double zero, const conic_answer *out, qd_cone_info *info) {
   const qd_cone_program *program = &source->program;
   soft_errors found = {info->primal_residual, info->complementarity, 1};
-  if (soft_is_exact(program)) {
-    raise_interval_sizes(soft, zero / share);
-  }
+  raise_interval_sizes(soft, soft_is_exact(program), zero / share);
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     if (program->cone_kind[k] == QD_INTERVAL) {
       measure_linear(soft, source, k, row, share, out, &found);
@@ -379,10 +390,13 @@ static int holds_locally(const soft_program *soft, const conic_program *source, 
       for (int i = first; i < first + dim; ++i) {
         visit_row(program->G, source->G, n, i, RAISE, &most, allowed);
       }
-      const double forces = norm > 0.0 ? larger(most / norm, force_at_rest) : 0.0;
-      hold &= norm == 0.0 || (program->cone_kind[k] == QD_INTERVAL
-                                  ? force_holds(program, soft, k, first, share, forces, out)
-                                  : products_hold(program, soft, k, first, share, forces, out));
+      /* what no x moves has its own force alone; a rigid row that has any may have it */
+      const double own = max_norm(out->dual + first, dim);
+      const double forces = norm > 0.0 ? larger(most / norm, force_at_rest) : own;
+      hold &= (norm == 0.0 && !(soft->row[first].compliance > 0.0)) ||
+              (program->cone_kind[k] == QD_INTERVAL
+                   ? force_holds(program, soft, k, first, share, forces, out)
+                   : products_hold(program, soft, k, first, share, forces, out));
     }
   }
   for (int j = 0; j < n; ++j) {
@@ -427,14 +441,14 @@ static double measure_equality(const conic_program *source, int i, const double 
   return error;
 }
 
-int soft_measure(soft_program *soft, const conic_program *source, double tolerance,
+int soft_measure(soft_program *soft, const conic_program *source, double tolerance, int thoroughly,
                  const conic_answer *out, qd_cone_info *info) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count;
-  const double share = larger(SOFT_CERTIFIED, 10.0 * tolerance);
+  const double share = (thoroughly ? THOROUGH : 1.0) * larger(SOFT_CERTIFIED, 10.0 * tolerance);
   const double zero = tolerance * source->length; /* of what the rows are about */
   double *left = soft->term, *terms = soft->diagonal;
-  if (soft->rows_stay &&
+  if (soft->rows_stay && !thoroughly && stationarity_holds(program, share, info) &&
       rounding_of_springs(soft, source, soft_is_exact(program), out) <= SPRING_ROUNDING) {
     return measure_shared(soft, source, share, zero, out, info);
   }
