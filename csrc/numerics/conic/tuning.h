@@ -231,7 +231,7 @@
 #define SAME_FACTOR 1e-8
 
 /* Of the error before: a start whose error is within the tolerance ends with such a step. */
-#define HARDLY 0.5
+#define HARDLY_BETTER 0.5
 
 /* Of the error before: a start that is slower gets fresh factors, and stiffer ones. */
 #define POLISH_SLOW 0.1

@@ -171,6 +171,20 @@ LANES_INLINE void set_image(double *y, const double *A, const double *x) {
                 (LANES_OF(A + 8) * x[2] + LANES_OF(A + 12) * x[3]);
 }
 
+/* Row k of a tile and its inverse, with the largest pivot below; 1 if that was another row. */
+static int exchange_rows(double work[4][8], int k) {
+  int best = k;
+  for (int a = k + 1; a < 4; ++a) {
+    best = fabs(work[a][k]) > fabs(work[best][k]) ? a : best;
+  }
+  for (int b = 0; b < 8 && best != k; ++b) {
+    const double kept = work[k][b];
+    work[k][b] = work[best][b];
+    work[best][b] = kept;
+  }
+  return best != k;
+}
+
 /* The inverse in place, by Gauss and Jordan with row pivots; notes the weakest pivot and the sign
  * of the determinant. */
 static void invert(double *A, double *weakest, int *sign) {
@@ -184,21 +198,13 @@ static void invert(double *A, double *weakest, int *sign) {
     }
   }
   for (int k = 0; k < 4; ++k) {
-    int best = k;
-    for (int a = k + 1; a < 4; ++a) {
-      best = fabs(work[a][k]) > fabs(work[best][k]) ? a : best;
-    }
-    for (int b = 0; b < 8 && best != k; ++b) {
-      const double kept = work[k][b];
-      work[k][b] = work[best][b];
-      work[best][b] = kept;
-    }
+    const int exchanged = exchange_rows(work, k);
     double pivot = work[k][k];
     *weakest = smaller(fabs(pivot) / size, *weakest);
     if (!(fabs(pivot) > SMALLEST_PIVOT * size)) {
       pivot = SMALLEST_PIVOT * size;
     }
-    *sign *= (pivot < 0.0) == (best != k) ? 1 : -1;
+    *sign *= (pivot < 0.0) == exchanged ? 1 : -1;
     const double per = 1.0 / pivot;
     for (int b = 0; b < 8; ++b) {
       work[k][b] *= per;

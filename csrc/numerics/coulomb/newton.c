@@ -21,12 +21,12 @@
 #define RISES 3
 /* Errors that count as rounding: nothing more is gained; and below which a step that gains less
  * than a factor of ten is the last: what is redundant moves on for long. */
-#define ROUNDING 1e-15
+#define MAP_ROUNDING 1e-15
 #define FINE 1e-12
 /* of W's diagonal */
-#define PROXIMAL 1e-11
+#define NEWTON_PROXIMAL 1e-11
 /* A pivot beside its tile below which forces are not unique, */
-#define DEPENDENT 1e-8
+#define WEAKEST_PIVOT 1e-8
 /* and a cone that is so near to another state, in units, leaves the set undecided. */
 #define UNDECIDED 1e-10
 
@@ -135,7 +135,7 @@ static void set_rows(qd_coulomb_workspace *work) {
     set_contact(work, i);
   }
   work->multiplies = 1;
-  work->proximal = PROXIMAL;
+  work->proximal = NEWTON_PROXIMAL;
 }
 
 void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular) {
@@ -154,9 +154,9 @@ void coulomb_polish(qd_coulomb_workspace *work, coulomb_run *run, int *regular) 
     last = error;
     strict = read_states(work);
     if (better || step == 0) {
-      *regular = strict && step > 0 && work->lu.weakest > DEPENDENT && work->lu.sign > 0;
+      *regular = strict && step > 0 && work->lu.weakest > WEAKEST_PIVOT && work->lu.sign > 0;
     }
-    if (error <= ROUNDING || settled || !(error < HUGE_VAL) || rises > RISES || step == STEPS) {
+    if (error <= MAP_ROUNDING || settled || !(error < HUGE_VAL) || rises > RISES || step == STEPS) {
       return;
     }
     set_rows(work);

@@ -30,9 +30,9 @@
 /* Smallest eigenvalue of a product beside the mean, from which on centring alone is of no use. */
 #define CENTRED 0.3
 /* Iterations without a smaller error that end the path. */
-#define PATIENCE 25
+#define PATH_PATIENCE 25
 /* of W's diagonal: keeps free blocks that depend on each other apart */
-#define PROXIMAL 1e-13
+#define PATH_PROXIMAL 1e-13
 
 static const double SHARES[] = {1.0, 0.5, 0.0};
 #define SHARE_COUNT 3
@@ -228,7 +228,7 @@ static void set_system(qd_coulomb_workspace *work, double share) {
     add_scaling(work, cone, share, work->block + (size_t)cone->contact * CONE_ROWS * CONE_ROWS);
   }
   work->multiplies = 0;
-  work->proximal = PROXIMAL;
+  work->proximal = PATH_PROXIMAL;
 }
 
 /* The step of forces and slacks for the cones' aims and `keep` of the residual in work->rhs. */
@@ -412,8 +412,9 @@ void coulomb_follow_path(qd_coulomb_workspace *work, coulomb_run *run) {
     coulomb_keep_best(work, error);
     since_best = work->best_error < before ? 0 : since_best + 1;
     const double least = find_scalings(work);
-    if (error <= run->goal || run->iterations >= run->iteration_limit || since_best > PATIENCE ||
-        !(least >= 0.0) || !(mu > 0.0) || !iterate(work, mu, least, run)) {
+    if (error <= run->goal || run->iterations >= run->iteration_limit ||
+        since_best > PATH_PATIENCE || !(least >= 0.0) || !(mu > 0.0) ||
+        !iterate(work, mu, least, run)) {
       break;
     }
   }

@@ -10,7 +10,7 @@
 /* An error that is such a part of the one before, within the tolerance, is rounding. */
 #define SETTLED 0.3
 /* Programs that may fail on the way. */
-#define PATIENCE 2
+#define SHIFT_PATIENCE 2
 /* Steps that do not lower the error so far are halved, where they are at all, so often. */
 #define FALLS 0.9
 #define HALVINGS 4
@@ -299,23 +299,41 @@ static void go_on(shifted_run *run, int falls) {
   use_shifts(run, run->s->next);
 }
 
+/* What comes of a program that was not solved. */
+typedef enum failure { GIVES_UP, WITHOUT_GUESS, BACK_AT_BEST, NO_FAILURE } failure;
+
+/* Nothing was solved so far: once more without the guess, if there was one. */
+static failure fail_at_first(shifted_run *run, const shifted_options *law, qd_status status) {
+  memset(run->s->next, 0, (size_t)run->s->block_count * sizeof(double));
+  use_shifts(run, run->s->next); /* as if nothing had been tried */
+  return status == QD_OUT_OF_CAPACITY || !law->guessed || run->programs > 1 ? GIVES_UP
+                                                                            : WITHOUT_GUESS;
+}
+
+/* Counts the failures of a way: a few lead back to its best shifts. */
+static failure look_at(shifted_run *run, const shifted_options *law, qd_status status,
+                       int *failures) {
+  if (status == QD_OUT_OF_CAPACITY || (status != QD_OK && run->best == HUGE_VAL)) {
+    return fail_at_first(run, law, status);
+  }
+  if (status != QD_OK && ++*failures <= SHIFT_PATIENCE) {
+    step_back(run);
+    forget(run);
+    return BACK_AT_BEST;
+  }
+  return NO_FAILURE;
+}
+
 static qd_status find_shifts(shifted_run *run, const shifted_options *law) {
   run->way_ends = WAYS->programs;
   for (int failures = 0, way = 0;;) {
     const qd_status status = solve_program(run);
-    if (status == QD_OUT_OF_CAPACITY || (status != QD_OK && run->best == HUGE_VAL)) {
-      memset(run->s->next, 0, (size_t)run->s->block_count * sizeof(double));
-      use_shifts(run, run->s->next); /* as if nothing had been tried */
-      if (status == QD_OUT_OF_CAPACITY || !law->guessed || run->programs > 1) {
-        return status;
-      }
-      run->cold = 1;
-      continue;
+    const failure now = look_at(run, law, status, &failures);
+    run->cold = now == WITHOUT_GUESS;
+    if (now == GIVES_UP) {
+      return status;
     }
-    run->cold = 0;
-    if (status != QD_OK && ++failures <= PATIENCE) {
-      step_back(run);
-      forget(run);
+    if (now != NO_FAILURE) {
       continue;
     }
     if (run->noted && status == QD_OK) {

@@ -8,8 +8,8 @@
 #define BLOCK_SIZE ((size_t)(CONE_ROWS * CONE_ROWS))
 
 /* Entry (a, b) of a tile row's tile, a and b rows of the contact. */
-static void add_block(const qd_coulomb_workspace *work, const coulomb_contact *contact,
-                      const double *block, int row, int column, double *tile) {
+static void add_block(const coulomb_contact *contact, const double *block, int row, int column,
+                      double *tile) {
   const int first_row = 4 * row - contact->at, first_column = 4 * column - contact->at;
   for (int b = 0; b < 4; ++b) {
     for (int a = 0; a < 4; ++a) {
@@ -21,7 +21,6 @@ static void add_block(const qd_coulomb_workspace *work, const coulomb_contact *c
       }
     }
   }
-  (void)work;
 }
 
 /* out += rows and columns of the factor that the tile pair has, times `from` */
@@ -78,7 +77,7 @@ static void multiply_row(const qd_coulomb_workspace *work, const coulomb_contact
   }
 }
 
-static void rows_of(const void *context, int row, double *out) {
+static void write_row(const void *context, int row, double *out) {
   const qd_coulomb_workspace *work = context;
   const int own = work->contact_of[row];
   const coulomb_contact *contact = work->contact + own;
@@ -95,13 +94,13 @@ static void rows_of(const void *context, int row, double *out) {
       }
     }
     if (work->contact_of[column] == own) {
-      add_block(work, contact, work->block + BLOCK_SIZE * (size_t)own, row, column, out);
+      add_block(contact, work->block + BLOCK_SIZE * (size_t)own, row, column, out);
     }
   }
 }
 
 void coulomb_factor(qd_coulomb_workspace *work) {
-  block_lu_factor(&work->lu, &work->W, rows_of, work, work->row_tiles);
+  block_lu_factor(&work->lu, &work->W, write_row, work, work->row_tiles);
 }
 
 /* y -= contact's matrix x, over all contacts */

@@ -33,8 +33,7 @@
 
 #define CERTIFIED 1e-6 /* s at least */
 #define PLAIN 1e-12    /* share of the largest numbers of all: then none of their places matters */
-#define MOTION_SHARE 1e-3 /* of x, in R */
-#define ROUNDED 1e-14     /* of a squared head that counts as rounding */
+#define HEAD_ROUNDING 1e-14 /* of a squared head that counts as rounding */
 
 /* ------------------------------------------------------------ multipliers */
 
@@ -53,7 +52,7 @@ static double outside(const double *dual, int dim) {
 
 /* 1 if a multiplier lies in its cone, but for the rounding of its numbers. */
 static int is_in_cone(const double *dual, int dim) {
-  return dual[0] >= 0.0 && norm_of(dual + 1, dim - 1) <= (1.0 + 0.5 * ROUNDED) * dual[0];
+  return dual[0] >= 0.0 && norm_of(dual + 1, dim - 1) <= (1.0 + 0.5 * HEAD_ROUNDING) * dual[0];
 }
 
 /* All multipliers in their cones, but for rounding. */

@@ -6,12 +6,10 @@
 #include "numerics/conic/certificate/measure.h"
 #include "numerics/conic/certificate/scales.h"
 
-#define EXCLUDED 1e3      /* distances to offsets that a proof of infeasibility covers */
-#define BARRIER_FLAT 1e-6 /* g'dual beside its terms that counts as zero for a barrier */
-#define LEAST_SHARE 1e-3  /* of the largest force: less is no part of that proof */
-#define CARRIES 1e-12     /* of the largest force: less is rounding */
-#define AROUND 30.0       /* distances to where its rows meet the axes, likewise */
-#define LEAST_ENTRY 1e-6  /* of a row's norm: less is no entry */
+#define LEAST_SHARE 1e-3 /* of the largest force: less is no part of that proof */
+#define CARRIES 1e-12    /* of the largest force: less is rounding */
+#define AROUND 30.0      /* distances to where its rows meet the axes, likewise */
+#define LEAST_ENTRY 1e-6 /* of a row's norm: less is no entry */
 
 /* What multipliers say that are to prove that there is no point. */
 typedef struct proof_sums {

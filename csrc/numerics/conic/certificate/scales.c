@@ -6,11 +6,8 @@
 
 #include "base/lanes.h"
 
-#define OFFSET_SHARE 1e-2 /* of the distance to offsets, in R */
-#define NO_OFFSET 1e-14   /* of how far the cost alone sends x: rounding of zero */
-#define FREE_SHARE 1e-8   /* of that, in R, where there is no offset */
-#define WEAK_COST 1e3     /* that distance over the one to offsets */
-#define FAR_APART 1e-4    /* row norms that want scaling */
+#define WEAK_COST 1e3  /* that distance over the one to offsets */
+#define FAR_APART 1e-4 /* row norms that want scaling */
 
 /* Largest squared row norm of a cone, as the caller has it, in scaled columns. */
 static double squared_norm(const qd_cone_workspace *workspace, int cone) {
@@ -40,24 +37,29 @@ LANES_INLINE void note_norms(const qd_cone_workspace *workspace, const cone_grou
   }
 }
 
-QD_CLONES
-scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program *program) {
-  const cone_product *product = &workspace->product;
-  scales s = {.weakest_row = HUGE_VAL};
-  double strongest = 0.0;
-  const int with_push = workspace->ends.count > 0 && workspace->program.exact;
+/* What the cost asks of columns, and where it bends; with the push of forces where `with_push`. */
+static void note_cost(const qd_cone_workspace *workspace, int with_push, scales *s) {
   for (int k = 0; k < workspace->program.column_count; ++k) {
     if (workspace->program.column_of[k] < 0) {
       continue;
     }
     const double own = workspace->program.b[k];
     const double b = fabs(with_push ? own - workspace->ends.push[k] : own);
-    s.b_scaled = larger(s.b_scaled, b);
+    s->b_scaled = larger(s->b_scaled, b);
     if (workspace->program.definite ||
         conic_curvature(workspace, workspace->program.column_of[k]) > 0.0) {
-      s.free = larger(s.free, b);
+      s->free = larger(s->free, b);
     }
   }
+}
+
+QD_CLONES
+scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program *program) {
+  const cone_product *product = &workspace->product;
+  scales s = {.weakest_row = HUGE_VAL};
+  double strongest = 0.0;
+  const int with_push = workspace->ends.count > 0 && workspace->program.exact;
+  note_cost(workspace, with_push, &s);
   for (int k = 0; k < product->group_count; ++k) {
     const cone_group *group = &product->groups[k];
     if (group->kind == GROUP_ENDS) {

@@ -5,6 +5,14 @@
 
 #define TINIEST 1e-290 /* products below are not all there */
 #define NOTHING 1e-15  /* of the largest offset: what a row without entries may be outside */
+/* Of scales: */
+#define OFFSET_SHARE 1e-2 /* of the distance to offsets, in R */
+#define MOTION_SHARE 1e-3 /* of x, in R */
+#define NO_OFFSET 1e-14   /* of how far the cost alone sends x: rounding of zero */
+#define FREE_SHARE 1e-8   /* of that, in R, where there is no offset */
+/* Of proofs: */
+#define EXCLUDED 1e3      /* distances to offsets that a proof of infeasibility covers */
+#define BARRIER_FLAT 1e-6 /* g'dual beside its terms that counts as zero for a barrier */
 
 /* What the program alone gives. */
 typedef struct scales {

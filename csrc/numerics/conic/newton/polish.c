@@ -171,7 +171,7 @@ typedef struct newton_run {
  * that just do not slide leave no strict set. */
 static int ends_start(const newton_run *run, int iteration, double error) {
   return error <= ACCEPTED || (iteration == 0 && error > run->guess->limit) ||
-         (error > HARDLY * run->last && run->best <= run->guess->tolerance);
+         (error > HARDLY_BETTER * run->last && run->best <= run->guess->tolerance);
 }
 
 /* Rises of the error that are no reason to stop: cuts and starts leave sets that are still to

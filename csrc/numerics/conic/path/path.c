@@ -395,41 +395,41 @@ static path_end arrive(qd_cone_workspace *workspace, path_run *run, int iteratio
   return PATH_GOES_ON;
 }
 
+/* A guess that the first iterations hardly better. */
+static int is_no_help(const path_run *run, int iterations) {
+  return run->request->from == PATH_WARM && iterations > run->first &&
+         run->error > WARM_PROGRESS * run->best;
+}
+
+/* Held and free directions are as far apart as was asked. */
+static int shows_split(qd_cone_workspace *workspace, const path_run *run) {
+  const path_request *request = run->request;
+  return request->wanted_width > 0 && run->error * request->goal < POLISH_FROM &&
+         conic_find_split(workspace) >= request->wanted_width;
+}
+
 /* Whether the path ends at the iterate, which is kept if it is the best so far. */
 static path_end look(qd_cone_workspace *workspace, path_run *run, int iterations) {
   const path_request *request = run->request;
-  const int holds = isfinite(run->gap) && !(run->error <= 1.0 && !is_inside(workspace));
-  if (run->own < HUGE_VAL && !(holds && run->error <= 1.0)) { /* it had arrived */
-    restore_best(workspace);
-    return PATH_ARRIVED;
-  }
-  if (!holds) {
+  const int within = run->error <= 1.0, had_arrived = run->own < HUGE_VAL;
+  if (!isfinite(run->gap) || (within && !is_inside(workspace)) || (had_arrived && !within)) {
     return PATH_IN_TROUBLE;
   }
-  if (request->from == PATH_WARM && iterations > run->first &&
-      run->error > WARM_PROGRESS * run->best) {
+  if (!had_arrived && is_no_help(run, iterations)) {
     return PATH_LEFT;
   }
-  if (run->error < run->best) {
-    run->best = run->error;
-    run->stalled = 0;
-    if (run->error > 1.0) {
-      keep_best(workspace);
-    }
-  } else {
-    ++run->stalled;
+  run->stalled = run->error < run->best ? 0 : run->stalled + 1;
+  if (run->error < run->best && !within) {
+    keep_best(workspace);
   }
-  if (run->error <= 1.0) {
+  run->best = smaller(run->best, run->error);
+  if (within) {
     return arrive(workspace, run, iterations);
   }
   if (iterations >= request->iteration_limit) {
     return PATH_AT_LIMIT;
   }
-  if (request->wanted_width > 0 && run->error * request->goal < POLISH_FROM &&
-      conic_find_split(workspace) >= request->wanted_width) {
-    return PATH_AT_WIDTH;
-  }
-  return PATH_GOES_ON;
+  return shows_split(workspace, run) ? PATH_AT_WIDTH : PATH_GOES_ON;
 }
 
 /* A proof that there is no solution: the best iterate is back, and the proof in best.dual, or far
@@ -514,6 +514,10 @@ path_end conic_follow_path(qd_cone_workspace *workspace, const path_request *req
     if (end != PATH_GOES_ON) {
       break;
     }
+  }
+  if (run.own < HUGE_VAL && end != PATH_ARRIVED) { /* it had, in natural units */
+    restore_best(workspace);
+    return PATH_ARRIVED;
   }
   if (end == PATH_ARRIVED || end == PATH_AT_WIDTH || end == PATH_LEFT) {
     return end;

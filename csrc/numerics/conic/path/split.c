@@ -13,8 +13,8 @@
 
 #include "numerics/conic/workspace.h"
 
-#define EDGE 1e-14 /* of a slack or multiplier: differences below are rounding */
-#define BINS 512   /* powers of two that are told apart, about 1 */
+#define LEAST_PART 1e-14 /* of a slack or multiplier: differences below are rounding */
+#define BINS 512         /* powers of two that are told apart, about 1 */
 
 typedef struct histogram {
   int lowest, highest;
@@ -53,9 +53,9 @@ static void note_cone(const qd_cone_workspace *workspace, const cone_group *grou
   }
   ss = sqrt(ss);
   zz = sqrt(zz);
-  note(h, compliance * (z[0] + zz) / larger(s[0] - ss, EDGE * s[0]));
+  note(h, compliance * (z[0] + zz) / larger(s[0] - ss, LEAST_PART * s[0]));
   if (group->dim > 1) {
-    note(h, compliance * larger(z[0] - zz, EDGE * z[0]) / (s[0] + ss));
+    note(h, compliance * larger(z[0] - zz, LEAST_PART * z[0]) / (s[0] + ss));
   }
 }
 

@@ -8,8 +8,8 @@
 
 #include "base/lanes.h"
 
-#define ROUNDED 8.0       /* units of rounding that a row's distance from those before may be */
-#define INCONSISTENT 1e-9 /* of the numbers in an equality: what dependent ones may leave */
+#define ROUNDING_UNITS 8.0 /* units of rounding that a row's distance from those before may be */
+#define INCONSISTENT 1e-9  /* of the numbers in an equality: what dependent ones may leave */
 
 void equality_space_lay_out(equality_space *space, size_t variables, size_t rows, size_t equalities,
                             arena *a) {
@@ -109,7 +109,7 @@ static double take_pivot(equality_space *space, int k) {
 
 static void factor_rows(equality_space *space) {
   const int n = space->variables, p = space->equalities;
-  const double rounding = ROUNDED * DBL_EPSILON * (n + p);
+  const double rounding = ROUNDING_UNITS * DBL_EPSILON * (n + p);
   for (space->rank = 0; space->rank < p && space->rank < n; ++space->rank) {
     const int k = space->rank;
     const double left = take_pivot(space, k);
@@ -277,7 +277,7 @@ qd_cone_program equality_space_restrict(equality_space *space, const qd_cone_pro
   memmove(space->b, space->b + space->rank, (size_t)left * sizeof(double));
   restrict_cost(space, program->Q);
   pack_columns(space, space->Q, space->rank, left);
-  clear_rounding(space->Q, left, ROUNDED * DBL_EPSILON * n);
+  clear_rounding(space->Q, left, ROUNDING_UNITS * DBL_EPSILON * n);
   restrict_rows(space, program->G, m);
   pack_columns(space, space->G, 0, m);
   out.variable_count = left + leave_idle_variable(space, &out);

@@ -63,15 +63,21 @@ static int is_complete(const conic_program *source) {
          (program->equality_count == 0 || has_equalities);
 }
 
+static int is_within(int count, int least, int most) { return count >= least && count <= most; }
+
+/* Its sizes are some, and there is room for them. */
+static int fits(const conic_size *room, const qd_cone_program *program) {
+  return is_within(program->variable_count, 1, room->variables) &&
+         is_within(program->row_count, 0, room->rows) &&
+         is_within(program->equality_count, 0, room->equalities) && program->cone_count >= 0 &&
+         room->compliant + room->intervals > 0;
+}
+
 qd_status soft_check(const soft_program *soft, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   const conic_size *room = &soft->room;
   int compliant = 0;
-  if (program->variable_count < 1 || program->row_count < 0 || program->equality_count < 0 ||
-      program->cone_count < 0 || program->variable_count > room->variables ||
-      program->row_count > room->rows || program->equality_count > room->equalities ||
-      !is_complete(source) || room->compliant + room->intervals == 0 ||
-      (!source->Q) != room->is_dense) {
+  if (!fits(room, program) || !is_complete(source) || (!source->Q) != room->is_dense) {
     return QD_BAD_ARGUMENT;
   }
   qd_status status = check_cones(soft, program);

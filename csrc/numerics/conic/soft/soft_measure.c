@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "numerics/conic/certificate/scales.h"
 #include "numerics/conic/soft/soft.h"
 #include "numerics/conic/tuning.h"
 #include "numerics/conic/workspace.h"
@@ -10,7 +11,6 @@
 #define FORCE_ROUNDING                                                                             \
   1e-15 /* of the numbers in a row, over R: what its spring's force is not known to */
 #define SPRING_ROUNDING 1e-12 /* of such a force: less needs no look */
-#define MOTION_SHARE 1e-3     /* of x, in how far a rigid row's numbers go */
 #define SOFT_CERTIFIED 1e-6   /* at least: of the numbers that a slack is a sum of */
 #define THOROUGH 0.1          /* of that, for an answer that nothing else has judged */
 
@@ -453,10 +453,10 @@ int soft_measure(soft_program *soft, const conic_program *source, double toleran
     return measure_shared(soft, source, share, zero, out, info);
   }
   double *unit = soft->four_x;
-  const soft_scales scales = soft_find_units(source, unit, left);
+  const soft_scales from = soft_find_units(source, unit, left);
   const conic_answer at = {out->x, soft->four_slack, out->dual, out->dual_eq};
   find_slacks(soft, source, out);
-  find_sizes(soft, source, unit, scales.reach, zero / share, out);
+  find_sizes(soft, source, unit, from.reach, zero / share, out);
   soft_errors found = measure_rows(soft, source, share, &at);
   info->objective = cost_gradient(source, out->x, left, terms);
   for (int i = 0; i < soft->rows; ++i) {
@@ -464,14 +464,14 @@ int soft_measure(soft_program *soft, const conic_program *source, double toleran
   }
   for (int i = 0; i < soft->equalities; ++i) {
     soft_add_row(source, soft->rows + i, -out->dual_eq[i], left, terms);
-    found.primal = larger(found.primal, measure_equality(source, i, unit, share, zero, scales.reach,
-                                                         out, &found.hold));
+    found.primal = larger(
+        found.primal, measure_equality(source, i, unit, share, zero, from.reach, out, &found.hold));
   }
   settle_springs(soft, source, out, left);
   const int no_cost = max_norm(program->b, n) == 0.0;
   found.hold &= no_cost || zero > 0.0 || max_norm(left, n) <= share * max_norm(terms, n);
   found.hold &=
-      holds_locally(soft, source, share, zero, no_cost ? scales.reach : 0.0, out, left, terms);
+      holds_locally(soft, source, share, zero, no_cost ? from.reach : 0.0, out, left, terms);
   info->primal_residual = found.primal;
   info->dual_residual = max_norm_or_infinity(left, n);
   info->complementarity = found.gap;

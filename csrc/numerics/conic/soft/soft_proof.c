@@ -11,9 +11,6 @@
 #include "numerics/conic/certificate/scales.h"
 #include "numerics/conic/soft/soft.h"
 
-#define EXCLUDED 1e3      /* distances to offsets that a proof covers */
-#define BARRIER_FLAT 1e-6 /* sums beside their terms that count as zero for a barrier */
-
 /* A ray without what rows that give way cannot carry. */
 static void keep_to_cones(const qd_cone_program *program, const conic_answer *out) {
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {

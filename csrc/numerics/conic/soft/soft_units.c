@@ -3,11 +3,8 @@
 #include <string.h>
 
 #include "base/lanes.h"
+#include "numerics/conic/certificate/scales.h"
 #include "numerics/conic/soft/soft.h"
-
-#define OFFSET_SHARE 1e-2 /* of the distance to offsets */
-#define NO_OFFSET 1e-14   /* of how far the cost alone sends x: rounding of zero */
-#define FREE_SHARE 1e-8   /* of that, where there is no offset */
 
 /* A row of G, or of C behind those: its numbers and the column of the first one. */
 typedef struct row_view {
@@ -72,7 +69,7 @@ static void add_curvature(const conic_program *source, int i, double compliance,
 soft_scales soft_find_units(const conic_program *source, double *unit, double *most) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  soft_scales scales = {0.0, 0.0, 0.0};
+  soft_scales found = {0.0, 0.0, 0.0};
   double strongest = 0.0;
   memset(most, 0, (size_t)n * sizeof(double));
   for (int j = 0; j < n; ++j) {
@@ -86,18 +83,18 @@ soft_scales soft_find_units(const conic_program *source, double *unit, double *m
   for (int j = 0; j < n; ++j) {
     const int is_curved = unit[j] > 0.0;
     unit[j] = is_curved ? 1.0 / sqrt(unit[j]) : most[j] > 0.0 ? 1.0 / most[j] : 1.0;
-    scales.free = larger(scales.free, is_curved ? fabs(program->b[j]) * unit[j] : 0.0);
+    found.free = larger(found.free, is_curved ? fabs(program->b[j]) * unit[j] : 0.0);
   }
   for (int i = 0; i < m + p; ++i) {
     strongest = larger(strongest, soft_row_norm(source, i, unit));
   }
   const double offset = larger(max_norm(program->g, m), max_norm(program->c, p));
-  scales.offset = strongest > 0.0 ? offset / strongest : 0.0;
-  scales.reach = OFFSET_SHARE * scales.offset;
+  found.offset = strongest > 0.0 ? offset / strongest : 0.0;
+  found.reach = OFFSET_SHARE * found.offset;
   if (!soft_is_exact(program)) {
-    scales.reach = larger(scales.reach, scales.free);
-  } else if (scales.offset <= NO_OFFSET * scales.free) {
-    scales.reach = FREE_SHARE * scales.free;
+    found.reach = larger(found.reach, found.free);
+  } else if (found.offset <= NO_OFFSET * found.free) {
+    found.reach = FREE_SHARE * found.free;
   }
-  return scales;
+  return found;
 }
