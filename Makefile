@@ -112,12 +112,32 @@ cross: $(DEV)/installed
 	  meson test -C $(BUILD)/cross-$(CROSS) --no-rebuild --print-errorlogs --timeout-multiplier 30
 
 # Some ten CPU minutes: three seeds of pushing, the hand, a clone of the teacher, and how well each does.
+# Smaller: make learn LEARN_SIZE="--steps 4096 --envs 64" LEARN_EPISODES=40 LEARN_RUNS=2
+LEARN_SIZE ?=
+LEARN_EPISODES ?= 1500
+LEARN_RUNS ?= 100
+LEARN = $(BUILD)/learn
+PPO = $(DEV)/bin/python examples/ppo.py
+SHAC = $(DEV)/bin/python examples/shac.py qdsim/PlanarPushing-v0
+HAND = qdsim/PlanarHand-v0 --gamma 0.95
+DRAWN = body_mass=3:20,body_inertia=0.5:4,pair_friction=0.7:1.3
+
 learn: install-dev
-	mkdir -p $(BUILD)/learn
-	for seed in 0 1 2; do $(DEV)/bin/python examples/ppo.py qdsim/PlanarPushing-v0 --seed $$seed --output $(BUILD)/learn/pushing_$$seed || exit 1; done
-	$(DEV)/bin/python examples/ppo.py qdsim/PlanarHand-v0 --steps 500000 --gamma 0.95 --output $(BUILD)/learn/hand
-	$(DEV)/bin/python examples/clone.py qdsim/PlanarPushing-v0 --output $(BUILD)/learn/cloned
-	for name in pushing_0 pushing_1 pushing_2 hand cloned; do echo $$name; $(DEV)/bin/python examples/evaluate.py $(BUILD)/learn/$$name.npz || exit 1; done
+	mkdir -p $(LEARN)
+	for seed in 0 1 2; do $(PPO) qdsim/PlanarPushing-v0 --seed $$seed --output $(LEARN)/pushing_$$seed $(LEARN_SIZE) || exit 1; done
+	for seed in 0 1 2; do $(PPO) $(HAND) --steps 500000 --seed $$seed --output $(LEARN)/hand_$$seed $(LEARN_SIZE) || exit 1; done
+	$(PPO) $(HAND) --steps 800000 --randomize $(DRAWN) --output $(LEARN)/robust $(LEARN_SIZE)
+	for seed in 0 1 2; do $(PPO) qdsim/AllegroBall-v0 --gamma 0.95 --seed $$seed --output $(LEARN)/ball_$$seed $(LEARN_SIZE) || exit 1; done
+	$(DEV)/bin/python examples/clone.py qdsim/PlanarPushing-v0 --episodes $(LEARN_EPISODES) --output $(LEARN)/cloned
+	$(SHAC) --steps 200000 --envs 128 --output $(LEARN)/first $(LEARN_SIZE)
+	for order in 0 1; do $(SHAC) --steps 200000 --envs 128 --order $$order --output $(LEARN)/order_$$order $(LEARN_SIZE) || exit 1; done
+	$(PPO) qdsim/PlanarPushing-v0 --steps 98304 --output $(LEARN)/half $(LEARN_SIZE)
+	$(PPO) qdsim/PlanarPushing-v0 --steps 98304 --begin $(LEARN)/half.npz --output $(LEARN)/refined_ppo $(LEARN_SIZE)
+	$(SHAC) --steps 98304 --envs 128 --begin $(LEARN)/half.npz --output $(LEARN)/refined $(LEARN_SIZE)
+	for name in pushing_0 cloned; do $(DEV)/bin/python examples/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) --motions --speed 1 || exit 1; done
+	for name in hand_0 robust ball_0; do $(DEV)/bin/python examples/evaluate.py $(LEARN)/$$name.npz --runs $(LEARN_RUNS) || exit 1; done
+	for name in pushing_1 pushing_2 hand_1 hand_2 ball_1 ball_2 first order_0 order_1 half refined_ppo refined; do $(DEV)/bin/python examples/evaluate.py $(LEARN)/$$name.npz --runs 0 || exit 1; done
+	$(DEV)/bin/python benchmarks/run.py learning
 
 SOAK_STEPS ?= 1000000
 SOAK_SEED ?= 0

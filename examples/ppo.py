@@ -42,10 +42,22 @@ class Settings:
     width: int = 64
     choices: int = 1  # Gaussians that an action is drawn from
     seed: int = 0
-    randomize: float = (
-        0.0  # factors of frictions and masses, drawn an episode, are within so much of 1
+    randomize: str = (
+        ""  # factors of parameters, drawn an episode: body_mass=3:20,pair_friction=0.7:1.3
     )
     begin: str = ""  # a policy to begin with; width and choices are its own
+
+
+def factors(text: str) -> dict[str, tuple[float, float]]:
+    """From "name=low:high,name=low:high"."""
+    found = {}
+    for part in text.split(","):
+        name, _, numbers = part.partition("=")
+        low, colon, high = numbers.partition(":")
+        if not name or not colon:
+            raise ValueError(f"randomize: expected name=low:high,..., got {text!r}")
+        found[name] = (float(low), float(high))
+    return found
 
 
 def layers(key: Any, sizes: list[int], last: float) -> list[tuple[Any, Any]]:
@@ -177,9 +189,8 @@ class Run:
     def __init__(self, settings: Settings, **changes: Any) -> None:
         self.settings = settings
         make = {"num_envs": settings.envs, "vectorization_mode": "vector_entry_point", **changes}
-        if settings.randomize > 0.0:
-            factors = (1.0 - settings.randomize, 1.0 + settings.randomize)
-            make["randomize"] = {"pair_friction": factors, "body_mass": factors}
+        if settings.randomize:
+            make["randomize"] = factors(settings.randomize)
         self.env = gymnasium.make_vec(settings.id, **make)
         inputs = self.env.single_observation_space.shape[0]
         outputs = self.env.single_action_space.shape[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.util
 import sys
@@ -58,7 +59,8 @@ def test_a_short_training_learns_and_goes_on(tmp_path: Path) -> None:
 def test_first_order_training_goes_on_from_another_policy(tmp_path: Path) -> None:
     ppo, shac = example("ppo"), example("shac")
     changes = {"pool": 64, "near": 3.0}
-    given = ppo.Settings("qdsim/PlanarPushing-v0", steps=1024, envs=64, length=4, randomize=0.2)
+    given = ppo.Settings("qdsim/PlanarPushing-v0", steps=1024, envs=64, length=4)
+    given = dataclasses.replace(given, randomize="pair_friction=0.8:1.2,body_mass=1:4")
     ppo.train(given, tmp_path / "push", quiet=True, **changes)
     settings = shac.Settings(given.id, steps=1024, envs=32, length=4)
     run = shac.train(settings, tmp_path / "first", quiet=True, **changes)
@@ -75,6 +77,8 @@ def test_first_order_training_goes_on_from_another_policy(tmp_path: Path) -> Non
     assert np.allclose(refined.policy(seen), Policy.load(tmp_path / "push.npz")(seen), atol=1e-5)
     refined.advance()
     assert all(np.isfinite(W).all() for W, _ in refined.policy.weights)
+    with pytest.raises(ValueError, match=r"^randomize: "):
+        ppo.Run(dataclasses.replace(given, randomize="mass"))
     with pytest.raises(ValueError, match=r"^choices: "):
         shac.Run(shac.Settings(given.id, choices=2))
 

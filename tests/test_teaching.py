@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -14,7 +16,7 @@ pytest.importorskip("gymnasium")
 
 from qdsim.data import demonstrations
 from qdsim.envs import Policy, deploy, published
-from qdsim.envs.deployment import _push
+from qdsim.envs.deployment import _Robot
 from qdsim.envs.rules import Rules
 from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.execution.transfer_options import TransferOptions
@@ -68,12 +70,63 @@ def test_strokes_are_as_long_in_mujoco_as_in_the_model(friction: float) -> None:
         )
         moved = rules.moves(players.q, action[None], {})
         plant.reset(players.q[0])
-        _push(task, plant, moved, 0.3)
+        robot = _Robot(task, plant, 0.3, False, rng)
+        assert robot.go(moved.placed[0])
+        robot.push(moved)
         begin = task.model.command_from(moved.placed[0])
         along = moved.command[0] - begin
         along = along / np.linalg.norm(along)
         # but for how far the object goes on when the robot stops
         assert 0.0 <= along @ (plant.q - moved.q[0])[task.model.actuated_q] < 0.02
+
+
+def test_robots_go_round_the_object() -> None:
+    """From one side of the box to the others: it stays, and the pusher comes to where it should push."""
+    pytest.importorskip("ompl")
+    task, options = published(NAME, pool=64)
+    rules, how = Rules(task, options), TransferOptions()
+    plant = Plant(
+        task.model, task.space, second_order(task.model, task.object, how), how, compensated=True
+    )
+    plant.reset(rules.draw(np.zeros(1, np.uint64), np.zeros(1, np.uint64)).q[0])
+    robot = _Robot(task, plant, 0.3, True, np.random.default_rng(0))
+    before = plant.q
+    for x in ((1.0, 0.3), (-1.0, -0.5), (0.2, 1.0), (0.0, -1.0)):
+        moved = rules.moves(plant.q[None], np.array([[*x, -1.0, 0.0]]), {})
+        assert robot.go(moved.placed[0])
+        assert np.allclose(plant.q, moved.placed[0], atol=5e-3)
+        assert np.abs((plant.q - before)[task.space.q]).max() < 2e-3
+
+
+def test_evaluations_go_on_where_they_were_stopped(tmp_path, monkeypatch) -> None:
+    """A block of runs is kept; another policy in the same place begins anew."""
+    evaluate = example("evaluate")
+    given = argparse.Namespace(speed=0.3, motions=False, contacts="stiff")
+    calls: list[tuple[int, int]] = []
+
+    def few(policy, seed, runs, given):
+        calls.append((seed, runs))
+        return {
+            "success": [True] * runs,
+            "pushes": [3] * runs,
+            "shift": [0.1] * runs,
+            "turn": [0.0] * runs,
+        }
+
+    monkeypatch.setattr(evaluate, "in_mujoco", few)
+    monkeypatch.setattr(evaluate, "success_in_model", lambda policy, count, seed: (1.0, 4.0))
+    path = tmp_path / "push.npz"
+    zeros = Policy(NAME, [(np.zeros((8, 4)), np.zeros(4))], np.zeros(8), np.ones(8))
+    zeros.save(path)
+    evaluate.evaluate(path, 15, 4, 100, given)
+    assert calls == [(100, 10), (110, 5)]
+    evaluate.evaluate(path, 20, 4, 100, given)
+    assert calls[2:] == [(115, 5)]
+    said = json.loads(path.with_suffix(".json").read_text())
+    assert said["mujoco"][0]["runs"] == 20 and said["model"]["success"] == 1.0
+    Policy(NAME, [(np.ones((8, 4)), np.zeros(4))], np.zeros(8), np.ones(8)).save(path)
+    evaluate.evaluate(path, 5, 4, 100, given)
+    assert calls[3:] == [(100, 5)]
 
 
 def test_runs_of_a_policy_in_mujoco() -> None:

@@ -8,18 +8,21 @@ everything is seen anew.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qdsim.arguments import instance, integer, number
+from qdsim.arguments import flag, instance, integer, number
 from qdsim.array_type import Array
 from qdsim.envs.moves import Moved
 from qdsim.envs.options import EnvOptions
 from qdsim.envs.rules import Rules
 from qdsim.planning.execution.plant import Plant, second_order
 from qdsim.planning.execution.transfer_options import TransferOptions
+from qdsim.planning.motion.motion import MotionError, connect
+from qdsim.planning.task.motion_options import MotionOptions
 from qdsim.planning.task.task import Task
 
 __all__ = ["Deployed", "deploy"]
@@ -32,6 +35,10 @@ _PATIENCE = 4.0
 """s more that the command may be led on."""
 _REST = 0.2
 """s that the robot stands still after a push."""
+_WAY = MotionOptions(clearance=5e-3, speed=1.0, penetration=5e-3, time_limit=2.0)
+"""Between grasps."""
+_ARRIVES = 4.0
+"""Times the joints' lag, that the robot comes to rest at a grasp."""
 _STUCK = 12
 """Pushes after which noise is added to the actions: what has not worked by then is not to be repeated."""
 
@@ -74,10 +81,11 @@ def deploy(
     friction: tuple[float, float] = (0.7, 1.3),
     support_friction: tuple[float, float] = (0.3, 0.7),
     noise: float = 0.15,
+    motions: bool = False,
 ) -> Deployed:
     """Let a policy push in MuJoCo, and in the model beside it.
 
-    The robot is set to the grasp of every push; friction of contacts and of the support are drawn for every run.
+    Friction of contacts and of the support are drawn for every run.
 
     Args:
         policy: from observations (n, k) to actions (n, m).
@@ -89,6 +97,9 @@ def deploy(
         friction: factors on the model's friction, drawn between these.
         support_friction: coefficients between the object and a plane that is not part of the model.
         noise: standard deviation of what is added to actions from the 13th push of a run on.
+        motions: whether the robot goes to the grasp of every push as a robot does, by a collision-free motion round what
+            is in its way (needs OMPL where that is not a straight line); a push that no motion leads to is left out, and
+            counts. False: the robot is set there.
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong.
@@ -100,6 +111,7 @@ def deploy(
     integer("seed", seed, least=0)
     number("speed", speed, above=0)
     number("noise", noise, least=0)
+    flag("motions", motions)
     how = instance("transfer", transfer, TransferOptions, or_none=True) or TransferOptions()
     rules = Rules(task, given)
     draws = [np.random.default_rng([seed, i, 0xD3]) for i in range(runs)]
@@ -111,7 +123,8 @@ def deploy(
         mj.geom_friction[:, 0] *= factor
         mj.pair_friction[:, :2] *= factor
         plant = Plant(task.model, task.space, mj, own, not task.options.gravity_on_actuated)
-        ends.append(_run(policy, rules, plant, seed + i, speed, noise, rng))
+        robot = _Robot(task, plant, speed, motions, rng)
+        ends.append(_run(policy, rules, robot, seed + i, noise, rng))
     success, pushes, shift, turn = (np.array(column) for column in zip(*ends))
     return Deployed(success, pushes, shift, turn, _in_model(policy, rules, seed, runs, noise))
 
@@ -137,14 +150,13 @@ def _in_model(
 def _run(
     policy: Callable[[Array], Array],
     rules: Rules,
-    plant: Plant,
+    robot: _Robot,
     seed: int,
-    speed: float,
     noise: float,
     rng: np.random.Generator,
 ) -> tuple[bool, int, float, float]:
     """One run: success, pushes, and what is left."""
-    task = rules.task
+    task, plant = rules.task, robot.plant
     players = rules.draw(np.array([seed], np.uint64), np.zeros(1, np.uint64))
     plant.reset(players.q[0])
     for k in range(rules.horizon):
@@ -159,40 +171,78 @@ def _run(
             action = action + noise * rng.standard_normal(action.shape)
         players.action = np.clip(action, -1.0, 1.0)
         moved = rules.moves(players.q, players.action, players.parameters)
-        if moved.refused[0] or moved.failed[0]:
+        if moved.refused[0] or moved.failed[0] or not robot.go(moved.placed[0]):
             continue
-        _push(task, plant, moved, speed)
+        robot.push(moved)
         if not np.isfinite(plant.q).all():
             break
     return False, rules.horizon, float(shift[0]), float(turn[0])
 
 
-def _push(task: Task, plant: Plant, moved: Moved, speed: float) -> None:
-    """The robot set to where the push begins, its command led on along the stroke until the robot has come as far along
-    it as in the model, then let go.
+class _Robot:
+    """Goes to grasps and pushes, in a plant.
 
-    What a support resists with takes a spring some way to get; a command that goes on finds out how far.
+    Args:
+        task, plant: of the run.
+        speed: of a command, m/s or rad/s over all joints.
+        motions: whether it goes to a grasp or is set there.
+        rng: of motions.
     """
-    rows, model = task.model.actuated_q, task.model
-    q = plant.q
-    q[rows] = moved.placed[0][rows]
-    plant.reset(q)
-    step = float(plant.mj.opt.timestep)
-    begin = model.command_from(moved.placed[0])
-    stroke = moved.command[0] - begin
-    size = float(np.linalg.norm(stroke))
-    if size == 0.0:
-        return
-    along = stroke / size
-    length = float(along @ (model.command_from(moved.q[0]) - begin))
-    rate = min(speed, max(length, _SHORTEST) / _LASTS)
-    for tick in range(round((length / rate + _PATIENCE) / step)):
-        plant.advance(begin + (tick + 1) * step * rate * along)
-        if along @ (model.command_from(plant.q) - begin) >= length:
-            break
-    hold = model.command_from(plant.q)
-    for _ in range(round(_REST / step)):
-        plant.advance(hold)
+
+    def __init__(
+        self, task: Task, plant: Plant, speed: float, motions: bool, rng: np.random.Generator
+    ) -> None:
+        self.task, self.plant, self.speed = task, plant, speed
+        self.motions, self.rng = motions, rng
+        self.dt = float(plant.mj.opt.timestep)
+
+    def go(self, grasp: Array) -> bool:
+        """To a grasp (nq,) of the object where it is; whether there is a way."""
+        model, plant = self.task.model, self.plant
+        rows = model.actuated_q
+        target = plant.q
+        target[rows] = grasp[rows]
+        if not self.motions:
+            plant.reset(target)
+            return True
+        here = _normalized(self.task, plant.q)
+        target = _normalized(self.task, target)
+        try:
+            motion = connect(model, here, target, _WAY, self.rng)
+        except (MotionError, ImportError):  # OMPL is an extra
+            return False
+        times = np.arange(1, math.ceil(motion.duration / self.dt) + 1) * self.dt
+        course = model.command_from(motion.at(np.minimum(times, motion.duration)))
+        ahead = np.diff(course, axis=0, append=course[-1:]) / self.dt
+        self._follow(course + plant.lag * ahead)
+        rest = _ARRIVES * float(plant.lag.max(initial=0.0))
+        self._follow(np.repeat(course[-1:], round(rest / self.dt), axis=0))
+        return True
+
+    def _follow(self, commands: Array) -> None:
+        for u in commands:
+            self.plant.advance(u)
+
+    def push(self, moved: Moved) -> None:
+        """The command led on along the stroke until the robot has come as far along it as in the model, then let go.
+
+        What a support resists with takes a spring some way to get; a command that goes on finds out how far.
+        """
+        model, plant = self.task.model, self.plant
+        begin = model.command_from(moved.placed[0])
+        stroke = moved.command[0] - begin
+        size = float(np.linalg.norm(stroke))
+        if size == 0.0:
+            return
+        along = stroke / size
+        length = float(along @ (model.command_from(moved.q[0]) - begin))
+        rate = min(self.speed, max(length, _SHORTEST) / _LASTS)
+        for tick in range(round((length / rate + _PATIENCE) / self.dt)):
+            plant.advance(begin + (tick + 1) * self.dt * rate * along)
+            if along @ (model.command_from(plant.q) - begin) >= length:
+                break
+        hold = model.command_from(plant.q)
+        self._follow(np.repeat(hold[None], round(_REST / self.dt), axis=0))
 
 
 def _normalized(task: Task, q: Array) -> Array:

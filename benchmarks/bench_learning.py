@@ -1,0 +1,352 @@
+"""Learning: trainings, policies in MuJoCo, speed of environments, identification beside others.
+
+Trainings are read from build/learn (`make learn`): curves, and what examples/evaluate.py has kept beside the policies. The
+rest is measured. Identification beside CMA-ES and mujoco.sysid where ``cma`` and what ``mujoco[sysid]`` asks for are there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import mujoco.rollout
+import numpy as np
+
+import qdsim
+from qdsim.envs import TaskEnv, TaskVectorEnv, published
+from qdsim.planning.execution.plant import second_order
+
+FOLDER = Path(__file__).parents[1] / "build" / "learn"
+NAMES = {
+    "pushing": "planar pushing, PPO",
+    "hand": "planar hand, PPO",
+    "robust": "planar hand, PPO, masses and frictions drawn",
+    "ball": "Allegro ball, PPO",
+    "cloned": "planar pushing, cloned from the greedy teacher",
+    "first": "planar pushing, first and zeroth order mixed (`shac.py`)",
+    "order_1": "planar pushing, first order alone",
+    "order_0": "planar pushing, zeroth order alone",
+    "half": "planar pushing, PPO, stopped early",
+    "refined_ppo": "that, refined by PPO",
+    "refined": "that, refined by both orders",
+}
+
+
+# ---------------------------------------------------------------- trainings
+
+
+def curve(path: Path) -> list[tuple[int, float, float]]:
+    """(actions, CPU seconds, share of the episodes that reach the goal); a resumed run's seconds go on."""
+    rows, before, last = [], 0.0, 0.0
+    for row in csv.DictReader(path.open()):
+        seconds = float(row["cpu_seconds"])
+        if seconds < last:
+            before += last
+        last = seconds
+        rows.append((int(row["actions"]), before + seconds, float(row["success"])))
+    return rows
+
+
+def first_above(rows: list[tuple[int, float, float]], share: float) -> str:
+    """Actions and seconds until a share of the episodes reach the goal."""
+    for actions, seconds, success in rows:
+        if success >= share:
+            return f"{actions / 1000:.0f} k, {seconds:.0f} s"
+    return "-"
+
+
+def print_trainings() -> None:
+    """What the curves say."""
+    print("| training (seed) | half reach the goal | 0.9 | 0.95 | last | actions | CPU s |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for path in sorted(FOLDER.glob("*.csv"), key=_order):
+        rows = curve(path)
+        if rows:
+            actions, seconds, success = rows[-1]
+            marks = " | ".join(first_above(rows, share) for share in (0.5, 0.9, 0.95))
+            print(
+                f"| {_title(path)} | {marks} | {success:.3f} | {actions / 1000:.0f} k | {seconds:.0f} |"
+            )
+
+
+def print_evaluations() -> None:
+    """What evaluate.py has kept."""
+    print("| policy (seed) | in the model, unseen problems | actions | in MuJoCo | how |")
+    print("| --- | --- | --- | --- | --- |")
+    for path in sorted(FOLDER.glob("*.json"), key=_order):
+        said = json.loads(path.read_text())
+        model = said["model"]
+        left = f"{model['success']:.3f} of {model['count']} | {model['actions']:.1f}"
+        for run in said["mujoco"] or [None]:
+            right = "- | -"
+            if run is not None:
+                right = (
+                    f"**{run['success']} of {run['runs']}**, {run['pushes']:.1f} pushes, "
+                    f"{1e3 * run['shift']:.0f} mm and {run['turn']:.3f} rad left | {run['how']}"
+                )
+            print(f"| {_title(path)} | {left} | {right} |")
+
+
+def _order(path: Path) -> tuple[int, str]:
+    stem = _stem(path)[0]
+    return (list(NAMES).index(stem) if stem in NAMES else len(NAMES)), path.name
+
+
+def _stem(path: Path) -> tuple[str, str]:
+    name, _, seed = path.stem.rpartition("_")
+    if path.stem in NAMES or not seed.isdigit():
+        return path.stem, "0"
+    return name, seed
+
+
+def _title(path: Path) -> str:
+    stem, seed = _stem(path)
+    return f"{NAMES.get(stem, stem)} ({seed})"
+
+
+# ---------------------------------------------------------------- speed
+
+
+def fastest(act: Callable[[], None], times: int) -> float:
+    """CPU seconds of the fastest of several calls: what a loaded machine says least wrong."""
+    best = np.inf
+    for _ in range(times):
+        began = time.process_time()
+        act()
+        best = min(best, time.process_time() - began)
+    return best
+
+
+def env_speed(name: str, count: int, action: str) -> tuple[float, float]:
+    """Steps of the model a CPU second: of the vector environment, and of its core alone on the same commands."""
+    task, options = published(name, pool=64, action=action)
+    env = TaskVectorEnv(task, count, options)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    shape = (count, env.rules.action_size)
+    steps = count * env.rules.moves.steps
+    whole = steps / fastest(lambda: (env.step(rng.uniform(-1.0, 1.0, shape)), None)[1], 12)
+    players = env.players
+    course = env.rules.moves.course(players.q, rng.uniform(-1.0, 1.0, shape))
+    core = steps / fastest(
+        lambda: (
+            qdsim.rollout(
+                task.model, course.begin, course.u, task.options, threads=1, errors="mark"
+            ),
+            None,
+        )[1],
+        12,
+    )
+    return whole, core
+
+
+def single_speed(name: str, action: str) -> float:
+    """Steps of the model a CPU second of one environment."""
+    task, options = published(name, pool=64, action=action)
+    env = TaskEnv(task, options)
+    env.reset(seed=0)
+    actions = np.random.default_rng(0).uniform(-1.0, 1.0, (60, env.rules.action_size))
+
+    def act() -> None:
+        for x in actions:
+            _, _, terminated, truncated, _ = env.step(x)
+            if terminated or truncated:
+                env.reset()
+
+    act()
+    return len(actions) * env.rules.moves.steps / fastest(act, 8)
+
+
+def mujoco_speed(name: str, count: int) -> float:
+    """Steps of the model's length a CPU second of the same scene in MuJoCo, 1 ms each: physics alone, no observations."""
+    task, _ = published(name)
+    mj = second_order(task.model, task.object)
+    mj.opt.timestep = 1e-3
+    data = mujoco.MjData(mj)
+    data.qpos[:] = task.start
+    state = np.zeros(mujoco.mj_stateSize(mj, mujoco.mjtState.mjSTATE_FULLPHYSICS))
+    mujoco.mj_getState(mj, data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+    rng = np.random.default_rng(0)
+    per = round(task.options.h / 1e-3)
+    u = task.model.command_from(task.start) + rng.uniform(-0.05, 0.05, (count, 1, task.model.nu))
+    control = np.repeat(u, per, axis=1)
+    states = np.repeat(state[None], count, axis=0)
+    return count / fastest(lambda: (mujoco.rollout.rollout(mj, data, states, control), None)[1], 4)
+
+
+def print_speeds() -> None:
+    """One thread."""
+    print(
+        "| steps of the model a CPU second, one thread | 1 | 64 | 256 | core alone, 256 | MuJoCo at 1 ms, physics alone, 256 |"
+    )
+    print("| --- | --- | --- | --- | --- | --- |")
+    for name, title in (
+        ("qdsim/PlanarPushing-v0", "planar pushing"),
+        ("qdsim/PlanarHand-v0", "planar hand"),
+        ("qdsim/AllegroBall-v0", "Allegro ball"),
+    ):
+        beside = mujoco_speed(name, 64 if "Allegro" in name else 256)
+        for action in ("command", "push"):
+            one = single_speed(name, action)
+            some, _ = env_speed(name, 64, action)
+            many, core = env_speed(name, 256, action)
+            numbers = " | ".join(f"{x / 1000:.1f} k" for x in (one, some, many, core, beside))
+            print(f"| {title}, {action} | {numbers} |", flush=True)
+
+
+# ---------------------------------------------------------------- identification
+
+SCENE = """
+<mujoco><option gravity="0 0 0" timestep="2e-3"/><worldbody>
+  <body name="carriage" pos="0.3 0 0"><joint name="c" type="slide" axis="1 0 0" stiffness="{k}" damping="20"/>
+    <geom type="box" size="0.1 0.1 0.1" mass="0.5"/></body>
+  <body name="finger"><joint name="f" type="slide" axis="1 0 0" damping="20"/>
+    <geom type="sphere" size="{r}" mass="0.2"/></body></worldbody>
+  <actuator><position joint="f" kp="200"/></actuator></mujoco>"""
+TRUE = np.array([80.0, 0.062])
+FIRST, LEAST, MOST = np.array([50.0, 0.05]), np.array([5.0, 0.02]), np.array([300.0, 0.09])
+HOLD = 1000  # steps of MuJoCo that a command is held for
+
+
+def recording(seed: int) -> qdsim.Recording:
+    """A finger that pushes a carriage on a spring, in MuJoCo, seen with noise of 0.3 mm."""
+    u = np.concatenate([np.linspace(0.0, 0.4, 25), np.linspace(0.4, 0.1, 15)])[:, None]
+    q = simulated(*TRUE, u)
+    q[1:] += 3e-4 * np.random.default_rng(seed).standard_normal((len(u), 2))
+    return qdsim.Recording(q, u)
+
+
+def simulated(k: float, r: float, u: np.ndarray) -> np.ndarray:
+    """(T + 1, 2) in MuJoCo."""
+    mj = mujoco.MjModel.from_xml_string(SCENE.format(k=k, r=r))
+    mj.geom_solref[:] = (4e-3, 1.0)
+    data = mujoco.MjData(mj)
+    q = [data.qpos.copy()]
+    for command in u:
+        data.ctrl[:] = command
+        mujoco.mj_step(mj, data, HOLD)
+        q.append(data.qpos.copy())
+    return np.array(q)
+
+
+def by_qdsim(record: qdsim.Recording) -> tuple[np.ndarray, int]:
+    """Gauss-Newton on exact derivatives; calls of the model."""
+    model = qdsim.load(SCENE.format(k=FIRST[0], r=FIRST[1]))
+    sizes = -np.ones((len(model.geom_body), 3), dtype=int)
+    sizes[np.flatnonzero(np.asarray(model.geom_body) == model.body_names.index("finger"))[0], 0] = 0
+    carriage = -np.ones(2, dtype=int)
+    carriage[model.joint_names.index("c")] = 0
+    unknown = {"joint_stiffness": carriage, "geom_size": sizes}
+    found = qdsim.identify(model, record, unknown, qdsim.Options(h=2.0), threads=1)
+    order = [found.names.index(name) for name in ("joint_stiffness[0]", "geom_size[0]")]
+    return found.values[order], found.iterations
+
+
+def residual_in_model(record: qdsim.Recording) -> Callable[[np.ndarray], np.ndarray]:
+    """Of the quasi-dynamic model, of many candidates (n, 2) at once."""
+    model = qdsim.load(SCENE.format(k=FIRST[0], r=FIRST[1]))
+    finger = np.flatnonzero(np.asarray(model.geom_body) == model.body_names.index("finger"))[0]
+
+    def residual(x: np.ndarray) -> np.ndarray:
+        stiffness = np.repeat(np.asarray(model.parameters.joint_stiffness)[None], len(x), axis=0)
+        sizes = np.repeat(np.asarray(model.parameters.geom_size)[None], len(x), axis=0)
+        stiffness[:, model.joint_names.index("c")], sizes[:, finger, 0] = x[:, 0], x[:, 1]
+        own = {"joint_stiffness": stiffness, "geom_size": sizes}
+        q = qdsim.rollout(
+            model, record.q[0], record.u, qdsim.Options(h=2.0), parameters=own, threads=1
+        ).q
+        return np.asarray((q - record.q).reshape(len(x), -1))
+
+    return residual
+
+
+def by_cma(record: qdsim.Recording) -> tuple[np.ndarray, int]:
+    """CMA-ES on the same model, its whole population in one batch."""
+    import cma
+
+    residual = residual_in_model(record)
+    options = {"bounds": [0.0, 1.0], "verbose": -9, "seed": 1, "tolx": 1e-6, "tolfun": 1e-14}
+    search = cma.CMAEvolutionStrategy((FIRST - LEAST) / (MOST - LEAST), 0.2, options)
+    while not search.stop():
+        xs = search.ask()
+        errors = residual(LEAST + np.array(xs) * (MOST - LEAST))
+        search.tell(xs, np.sum(errors**2, axis=1).tolist())
+    return LEAST + search.result.xbest * (MOST - LEAST), int(search.result.evaluations)
+
+
+def by_sysid(record: qdsim.Recording) -> tuple[np.ndarray, int]:
+    """mujoco.sysid, by differences of simulations in the very simulator that recorded."""
+    from mujoco import sysid
+
+    calls = 0
+
+    def residual(x: Any, _: Any) -> Any:
+        nonlocal calls
+        x = np.asarray(x, dtype=float)
+        columns = x.reshape(2, -1).T
+        calls += len(columns)
+        found = [(simulated(*c, record.u) - record.q)[1:].ravel() for c in columns]
+        return ([found[0] if x.ndim == 1 else np.array(found).T], None, None)
+
+    unknown = sysid.ParameterDict()
+    for i, name in enumerate(("stiffness", "radius")):
+        unknown.add(sysid.Parameter(name, FIRST[i], LEAST[i], MOST[i]))
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints whatever verbose says
+        _, result = sysid.optimize(unknown, residual, verbose=False)
+    return np.asarray(result.x), calls
+
+
+def print_identification() -> None:
+    """Five noisy recordings."""
+    ways = {
+        "`qdsim.identify`": by_qdsim,
+        "CMA-ES on the same model": by_cma,
+        "`mujoco.sysid`, in the simulator that recorded": by_sysid,
+    }
+    print(
+        "| stiffness and radius of a recorded push in MuJoCo | CPU s | rollouts or iterations | error of the stiffness | of the radius, mm |"
+    )
+    print("| --- | --- | --- | --- | --- |")
+    for name, way in ways.items():
+        rows = []
+        try:
+            for seed in range(5):
+                record = recording(seed)
+                began = time.process_time()
+                found, calls = way(record)
+                off = np.abs(found - TRUE)
+                rows.append((time.process_time() - began, calls, off[0] / TRUE[0], 1e3 * off[1]))
+        except ImportError as error:
+            print(f"| {name} | not measured: {error} | | | |")
+            continue
+        seconds, calls, stiffness, radius = np.median(rows, axis=0)
+        print(
+            f"| {name} | {seconds:.3f} | {calls:.0f} | {100 * stiffness:.2f} % | {radius:.2f} |",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """All tables."""
+    print(
+        "One thread of a shared machine, under load: CPU seconds are what to compare. Success is the task's own tolerance."
+    )
+    for title, table in (
+        ("Trainings", print_trainings),
+        ("Policies on unseen problems", print_evaluations),
+        ("Speed of environments", print_speeds),
+        ("Identification", print_identification),
+    ):
+        print(f"\n## {title}\n", flush=True)
+        table()
+
+
+if __name__ == "__main__":
+    main()
