@@ -22,7 +22,8 @@ def test_every_system_moves_and_says_what_it_is(name):
     assert not system.v.flags.writeable and system.q.shape == (system.model.nq,)
     done = system.simulate(3 * system.options.h)
     assert np.all(np.isfinite(done.q)) and len(done.u) == 3
-    if not system.about.startswith("A slender"):  # nothing begins inside anything
+    soft = system.model.parameters.geom_modulus.any()  # stands in what it stands on
+    if not system.about.startswith("A slender") and not soft:  # nothing begins inside anything
         assert system.model.collide(system.q)["dist"].min(initial=0.0) > -1e-9
 
 

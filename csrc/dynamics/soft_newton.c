@@ -1,5 +1,6 @@
 #include "dynamics/soft_newton.h"
 
+#include "dynamics/soft_mixing.h"
 #include "mechanics/pairs/soft_pairs.h"
 
 /* A program's wrenches are true if they are off by no more than this share of the largest. */
@@ -9,8 +10,8 @@
 /* A displacement along which the energy's slope comes back to this share of what it was. */
 #define SLOPE_LEFT 0.1
 #define SEARCHES 10
-/* Errors that fall by less than this are met by half steps. */
-#define SLOW 0.5
+/* Errors that grow by more than this say that what was learned before is of no use. */
+#define GROWN 4.0
 
 int soft_newton_begin(qd_workspace *w, const qd_model *model) {
   soft_contact_begin(&w->problem.soft, model, &w->collision);
@@ -151,9 +152,10 @@ static void move_to(soft_contact *s, const qd_model *model, const double *from, 
   }
 }
 
-/* Goes back along the step to where the slope is nearly gone, by regula falsi. */
-static void search_line(qd_workspace *w, const qd_model *model, const qd_step_options *o,
-                        const slope *s, double *from, const double *step) {
+/* Goes back along the step to where the slope is nearly gone, by regula falsi. Returns 0 if it is
+ * so at the end. */
+static int search_line(qd_workspace *w, const qd_model *model, const qd_step_options *o,
+                       const slope *s, double *from, const double *step) {
   soft_contact *soft = &w->problem.soft;
   const double enough = SLOPE_LEFT * (s->own + s->pairs - s->bounded);
   double low = 0.0, at_low = -(s->own + s->pairs - s->bounded), high = 1.0;
@@ -165,7 +167,7 @@ static void search_line(qd_workspace *w, const qd_model *model, const qd_step_op
     soft_contact_wrenches(soft, model, &w->kinematics, o);
     const double there = slope_at(w, model, s, share, step);
     if (fabs(there) <= enough) {
-      return;
+      return 1;
     }
     if (there > 0.0) {
       high = share;
@@ -175,6 +177,7 @@ static void search_line(qd_workspace *w, const qd_model *model, const qd_step_op
       at_low = there;
     }
   }
+  return high < 1.0;
 }
 
 static void think(soft_thought *out, const qd_workspace *w, const qd_model *model,
@@ -245,11 +248,11 @@ int soft_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_op
   if (s->converged || s->programs >= SOFT_PROGRAMS_MOST) {
     return 1;
   }
-  search_line(w, model, o, &along, from, step);
-  if (worst > SLOW * s->worst) { /* it goes to and fro */
-    for (int i = 0; i < model->nv; ++i) {
-      s->delta[i] = 0.5 * (s->delta[i] + from[i]);
-    }
+  soft_mixing_note(s, model, from, step);
+  if (search_line(w, model, o, &along, from, step) || worst > GROWN * s->worst) {
+    soft_mixing_forget(s);
+  } else {
+    soft_mixing_apply(&w->problem, model, step, s->delta);
   }
   s->worst = worst;
   return 0;

@@ -6,7 +6,7 @@
 
 #include "dynamics/workspace.h"
 
-#define SOFT_PROGRAMS_MOST 10
+#define SOFT_PROGRAMS_MOST 25
 
 /* 1 if the step has soft pairs in range. */
 int soft_newton_begin(qd_workspace *w, const qd_model *model);

@@ -19,6 +19,10 @@ void soft_contact_lay_out(soft_contact *s, const qd_model *model, int element_ca
   s->delta = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
   s->step = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
   s->from = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
+  s->past = arena_doubles(a, pairs > 0 ? 2 * SOFT_MEMORY * (size_t)model->nv : 0);
+  s->mixed = arena_doubles(a, pairs > 0 ? 2 * SOFT_MEMORY * (size_t)model->nv : 0);
+  s->last_step = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
+  s->last_from = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
   s->thought = arena_take(a, pairs * sizeof *s->thought);
 }
 
@@ -26,6 +30,7 @@ void soft_contact_begin(soft_contact *s, const qd_model *model, const collision 
   s->count = s->element_count = s->programs = s->bounded = s->refined = 0;
   s->converged = 1;
   s->worst = INFINITY;
+  s->past_count = s->past_next = s->noted = 0;
   if (model->soft_pair_count == 0) {
     return;
   }

@@ -17,6 +17,8 @@
 #define SOFT_DEPTH_SHARE 0.5
 /* A disc's radius gives way by so many lengths: that of the pair's smaller thing. */
 #define SOFT_DISC_LENGTHS 1e3
+/* Programs that mixing looks back on. */
+#define SOFT_MEMORY 5
 /* Corners of a polygon at most. */
 #define SOFT_CORNERS 9
 
@@ -65,16 +67,19 @@ typedef struct soft_thought {
 typedef struct soft_contact {
   int count; /* pairs with a contact in range */
   int element_count, element_needed, element_capacity;
-  int is_full;               /* 1: the last patches had more polygons than there is room for */
-  soft_pair *pair;           /* (soft pairs of the model) */
-  soft_element *element;     /* (capacity) */
-  qd_patch_polygon *polygon; /* (capacity) scratch, with the next two */
-  double *share;             /* of a polygon's pressure that dissipation leaves or adds */
-  double *vertex;            /* (SOFT_CORNERS capacity, 3) for derivatives */
-  double *delta;             /* (nv) the displacement */
-  double *step, *from;       /* (nv) scratch */
-  soft_thought *thought;     /* (soft pairs) scratch */
-  double worst;              /* error of the last program, N */
+  int is_full;                   /* 1: the last patches had more polygons than there is room for */
+  soft_pair *pair;               /* (soft pairs of the model) */
+  soft_element *element;         /* (capacity) */
+  qd_patch_polygon *polygon;     /* (capacity) scratch, with the next two */
+  double *share;                 /* of a polygon's pressure that dissipation leaves or adds */
+  double *vertex;                /* (SOFT_CORNERS capacity, 3) for derivatives */
+  double *delta;                 /* (nv) the displacement */
+  double *step, *from;           /* (nv) scratch */
+  double *past, *mixed;          /* (2 SOFT_MEMORY, nv) changes of steps and places, and scratch */
+  double *last_step, *last_from; /* (nv) */
+  int past_count, past_next, noted;
+  soft_thought *thought; /* (soft pairs) scratch */
+  double worst;          /* error of the last program, N */
   int programs, converged, bounded;
   int refined; /* 1: the program at hand is one more, from where they converged */
 } soft_contact;

@@ -20,6 +20,7 @@ from qdsim.dynamics import DynamicOptions
 from qdsim.loading import build
 from qdsim.systems.heaps import brazil_nut, brazil_nut_3d, disks
 from qdsim.systems.moving import DynamicSystem, planar_body, still
+from qdsim.systems.patches import ball_drop, four_boxes, sliding_box, spinning_disc, tipping_box
 
 __all__ = ["DYNAMIC_NAMES", "load_dynamic"]
 
@@ -164,6 +165,11 @@ _MAKERS: Mapping[str, Callable[..., DynamicSystem]] = {
     "sliding_block": _sliding_block,
     "cradle": _cradle,
     "top": _top,
+    "ball_drop": ball_drop,
+    "sliding_box": sliding_box,
+    "tipping_box": tipping_box,
+    "four_boxes": four_boxes,
+    "spinning_disc": spinning_disc,
 }
 
 DYNAMIC_NAMES = tuple(_MAKERS)
@@ -176,7 +182,8 @@ def load_dynamic(name: str, **choices: Any) -> DynamicSystem:
     Args:
         name: the system.
         **choices: `disks` takes rows and friction; `brazil_nut` and `brazil_nut_3d` grains and seed; `cradle` balls and
-            gap; `painleve_rod` angle (rad), speed and friction; `sliding_block` speed and friction; the others nothing.
+            gap; `painleve_rod` angle (rad), speed and friction; `sliding_block`, `sliding_box` and `spinning_disc` speed
+            and friction; `ball_drop` dissipation (s/m) and height; `tipping_box` push; the others nothing.
 
     Raises:
         TypeError, ValueError: for an unknown name, or a choice that the system does not have or cannot take.

@@ -1,0 +1,137 @@
+"""Second-order systems whose bodies press by pressure fields (Elandt et al. 2019)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qdsim.arguments import number
+from qdsim.description import SceneBuilder, Softness
+from qdsim.dynamics import DynamicOptions
+from qdsim.loading import build
+from qdsim.systems.moving import DynamicSystem, still
+
+__all__ = ["ball_drop", "four_boxes", "sliding_box", "spinning_disc", "tipping_box"]
+
+ORANGE, BLUE = (0.95, 0.55, 0.15, 1.0), (0.25, 0.45, 0.8, 1.0)
+
+
+def ball_drop(dissipation: float = 1.0, height: float = 0.1) -> DynamicSystem:
+    dissipation = number("dissipation", dissipation, least=0)
+    height = number("height", height, least=0)
+    radius = 0.05
+    scene = SceneBuilder(gravity=(0, 0, -9.81), name="ball_drop")
+    scene.geom("world", "plane", name="floor", friction=0.5)
+    scene.body("ball", pos=(0, 0, radius + height), mass=0.5)
+    scene.joint("ball", "free")
+    softness = Softness(1e6, dissipation=dissipation, hint=0.015)
+    scene.geom("ball", "sphere", radius, name="ball", soft=softness, friction=0.5, rgba=ORANGE)
+    return still(
+        "ball_drop",
+        build(scene.build()),
+        DynamicOptions(h=1e-4),
+        1.5 * (2 * height / 9.81) ** 0.5 + 0.03,
+        """A soft ball falls on a rigid floor. Without dissipation it comes back as fast as it fell, but for what steps of
+        first order lose; with much it comes back at less than 1 / dissipation.""",
+    )
+
+
+def sliding_box(speed: float = 1.0, friction: float = 0.3) -> DynamicSystem:
+    speed, friction = number("speed", speed), number("friction", friction, least=0)
+    scene, half = SceneBuilder(gravity=(0, 0, -9.81), name="sliding_box"), (0.06, 0.04, 0.02)
+    scene.geom("world", "plane", name="floor", friction=friction)
+    sunk = _depth_of_box(half, 1e7, 9.81)
+    scene.body("box", pos=(0, 0, half[2] - sunk), mass=1.0)
+    scene.joint("box", "free")
+    scene.geom("box", "box", half, name="box", soft=1e7, friction=friction, rgba=ORANGE)
+    return still(
+        "sliding_box",
+        build(scene.build()),
+        DynamicOptions(h=1e-3),
+        1.2 * abs(speed) / (9.81 * max(friction, 0.05)),
+        """A soft box slides to rest on a rigid floor, after speed squared / (2 friction g). It does not rise by its friction
+        as the convex law of hard contacts makes it.""",
+        v=(speed, 0, 0, 0, 0, 0),
+    )
+
+
+def tipping_box(push: float = 1.1) -> DynamicSystem:
+    push = number("push", push, least=0)
+    scene, half = SceneBuilder(gravity=(0, 0, -9.81), name="tipping_box"), (0.02, 0.03, 0.06)
+    scene.geom("world", "plane", name="floor", friction=1.0)
+    sunk = _depth_of_box(half, 1e7, 9.81)
+    scene.body("box", pos=(0, 0, half[2] - sunk), mass=1.0)
+    scene.joint("box", "free")
+    scene.geom("box", "box", half, name="box", soft=1e7, friction=1.0, rgba=ORANGE)
+    model = build(scene.build())
+    force = push * 9.81 * half[0] / half[2]  # on the middle; it tips at 1
+    return still(
+        "tipping_box",
+        model,
+        DynamicOptions(h=1e-3),
+        0.6,
+        """A tall soft box on a rigid floor is pushed at its middle, ever more for 0.2 s, by push times what would tip a
+        rigid one in the end: well below 1 the middle of pressure moves under it and it stays, above it tips over its edge.""",
+        tau=lambda t, q, v: np.array([force * min(t / 0.2, 1.0), 0, 0, 0, 0, 0]),
+    )
+
+
+def four_boxes() -> DynamicSystem:
+    half, density = 0.05, 400.0
+    scene = SceneBuilder(gravity=(0, 0, -9.81), name="four_boxes")
+    ground = Softness(1e6, dissipation=2.2, thickness=half)
+    scene.geom("world", "plane", name="ground", soft=ground, friction=0.0)
+    v = np.zeros(24)
+    for k in range(4):
+        scene.body(f"box{k}", pos=(0, 0, (2 + 3 * k) * half), mass=density * (2 * half) ** 3)
+        scene.joint(f"box{k}", "free")
+        soft = Softness(1e6, dissipation=0.2) if k % 2 else None
+        colour = ORANGE if k % 2 else BLUE
+        scene.geom(
+            f"box{k}", "box", (half,) * 3, name=f"box{k}", soft=soft, friction=0.2, rgba=colour
+        )
+        v[6 * k + 5] = k + 1.0
+        if k == 0:
+            scene.pair("ground", "box0", friction=(0.0,) * 5)
+    return still(
+        "four_boxes",
+        build(scene.build()),
+        DynamicOptions(h=5e-3),
+        2.0,
+        """Four cubes, rigid and soft by turns, fall on each other while they spin at 1 to 4 rad/s, on soft ground without
+        friction: `test/boxes.jl` of PressureFieldContact.jl.""",
+        v=v,
+    )
+
+
+def spinning_disc(speed: float = 20.0, friction: float = 0.5) -> DynamicSystem:
+    speed, friction = number("speed", speed), number("friction", friction, least=0)
+    radius, half = 0.05, 0.01
+    scene = SceneBuilder(gravity=(0, 0, -9.81), name="spinning_disc")
+    scene.geom("world", "plane", name="floor", friction=friction)
+    sunk = 9.81 * half / (1e7 * np.pi * radius**2)
+    scene.body("disc", pos=(0, 0, half - sunk), mass=1.0)
+    scene.joint("disc", "free")
+    softness = Softness(1e7, hint=0.006)
+    scene.geom(
+        "disc",
+        "cylinder",
+        (radius, half),
+        name="disc",
+        soft=softness,
+        friction=friction,
+        rgba=ORANGE,
+    )
+    return still(
+        "spinning_disc",
+        build(scene.build()),
+        DynamicOptions(h=1e-3),
+        1.2 * abs(speed) * 3 * radius / (4 * max(friction, 0.05) * 9.81),
+        """A soft disc spins on its face on a rigid floor; it has no coefficient of torsion. The surface slows it by
+        4 friction g / (3 radius) = 130.8 rad/s^2.""",
+        v=(0, 0, 0, 0, 0, speed),
+    )
+
+
+def _depth_of_box(half: tuple[float, float, float], modulus: float, weight: float) -> float:
+    """How deep a soft box stands in a rigid floor under a weight, to first order."""
+    return weight * min(half) / (modulus * 4 * half[0] * half[1])

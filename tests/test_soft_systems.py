@@ -1,0 +1,90 @@
+"""Systems whose bodies press by pressure fields, beside closed forms and what was published of them."""
+
+import numpy as np
+import pytest
+
+import qdsim
+from qdsim.systems import load_dynamic
+
+G = 9.81
+
+
+def turned(q):
+    """Angle of a free body's rotation, rad."""
+    return 2 * np.arccos(min(1.0, abs(q[3])))
+
+
+def test_a_spinning_disc_slows_by_its_surface_alone():
+    system = load_dynamic("spinning_disc", speed=20.0, friction=0.5)
+    motion = system.simulate(0.1, system.options.replace(h=5e-3))
+    rate = (motion.v[0, 5] - motion.v[-1, 5]) / motion.t[-1]
+    assert rate == pytest.approx(4 * 0.5 * G / (3 * 0.05), rel=3e-3)  # 130.8 rad/s^2
+    assert np.abs(motion.v[-1, :5]).max() < 1e-6
+
+
+@pytest.mark.parametrize("h", [5e-3, 2.5e-3])
+def test_a_sliding_box_stops_where_friction_says(h):
+    """After v^2 / (2 mu g), less half a step's way, as the integrator has it; and it does not rise."""
+    system = load_dynamic("sliding_box", speed=1.0, friction=0.3)
+    motion = system.simulate(options=system.options.replace(h=h))
+    way = motion.q[-1, 0] - motion.q[0, 0]
+    assert way == pytest.approx(1 / (2 * 0.3 * G) - h / 2, abs=1e-4)
+    assert np.ptp(motion.q[:, 2]) < 1e-5 and np.abs(motion.v[-1]).max() < 1e-8
+
+
+@pytest.mark.parametrize(("push", "tips"), [(0.7, False), (1.1, True)])
+def test_a_tall_box_tips_where_its_middle_of_pressure_runs_out(push, tips):
+    system = load_dynamic("tipping_box", push=push)
+    motion = system.simulate(options=system.options.replace(h=5e-3))
+    assert (turned(motion.q[-1]) > 0.5) == tips
+    assert tips or turned(motion.q[-1]) < 0.01
+
+
+@pytest.mark.parametrize(("dissipation", "ratio"), [(0.0, 0.952), (1.0, 0.464), (10.0, 0.059)])
+def test_a_dropped_ball_comes_back_as_in_drake(dissipation, ratio):
+    """Rebound over impact speed; Drake with steps of 1e-4 s, 1e-3 for the last. Exact without dissipation: 1."""
+    system = load_dynamic("ball_drop", dissipation=dissipation)
+    motion = system.simulate()
+    vertical = motion.v[:, 2]
+    impact, rebound = -vertical.min(), vertical[vertical.argmin() :].max()
+    assert rebound / impact == pytest.approx(ratio, rel=0.04)
+    if dissipation > 0.0:
+        assert rebound < 1 / dissipation
+
+
+def test_four_boxes_pile_up_and_hold_no_energy_back():
+    """They never gain energy, and end pressing with what they weigh."""
+    system = load_dynamic("four_boxes")
+    motion = system.simulate(1.0)
+    masses = np.array([0.4] * 4)
+    heights = motion.q[:, 2::7]
+    potential = heights @ masses * G
+    speeds = motion.v.reshape(len(motion.t), 4, 6)
+    moving = 0.5 * np.einsum("k,tki->t", masses, speeds[:, :, :3] ** 2)
+    turning = 0.5 * masses[0] * 0.1**2 / 6 * (speeds[:, :, 3:] ** 2).sum(axis=(1, 2))
+    energy = potential + moving + turning
+    assert energy.max() <= energy[0] * (1 + 1e-3)
+    assert np.all(np.diff(heights[-1]) > 0.09)  # a pile
+
+
+@pytest.mark.parametrize("depth", [0.05, 0.1])
+def test_the_capacity_of_a_ball_is_the_integral_of_its_pressure(depth):
+    """Torque at which a pressed ball spins: mu times the sum of force times radius; 8/15 mu N a of a parabola."""
+    radius, modulus, mu = 0.02, 1e6, 0.6
+    scene = qdsim.SceneBuilder(gravity=(0, 0, 0))
+    scene.geom("world", "plane", name="floor", friction=mu)
+    scene.body("ball", pos=(0, 0, radius * (1 - depth)), mass=1.0)
+    scene.joint("ball", "free")
+    softness = qdsim.Softness(modulus, hint=0.0012)
+    scene.geom("ball", "sphere", radius, name="ball", soft=softness, friction=mu)
+    model = qdsim.build(scene.build())
+    (surface,) = qdsim.pressure_surface(model, model.default_q)
+    normal = surface.force[2]
+    capacity = 8 / 15 * mu * normal * np.sqrt(depth * (2 - depth)) * radius
+    options = qdsim.Options(h=0.01, patch_friction="ellipsoid")
+    low, high = 0.5 * capacity, 1.5 * capacity
+    for _ in range(9):
+        middle = 0.5 * (low + high)
+        step = qdsim.step(model, model.default_q, [], options, tau=[0, 0, -normal, 0, 0, middle])
+        low, high = (low, middle) if step.delta[5] > 1e-6 else (middle, high)
+    assert low == pytest.approx(capacity, rel=0.04)
