@@ -40,7 +40,8 @@ def test_random_states_hold_the_certificate(name, friction):
             name, rng.uniform(0.1, 1.0), int(rng.choice([3, 4, 6])), rng.choice([0.0, 0.3])
         )
         q, v, u = sample(model, rng, float(rng.choice([0.1, 1.0, 4.0])))
-        o = DynamicOptions(h=float(rng.choice([0.001, 0.01, 0.05])), friction=friction, **LAW)
+        h = float(rng.choice([0.001, 0.01, 0.05]))
+        o = DynamicOptions(h=h, friction=friction, gyroscopic="explicit", **LAW)  # as bias_force
         try:
             s = step_dynamic(model, q, v, u, o)
         except qdsim.SolverError as error:  # never in silence
@@ -220,7 +221,7 @@ def test_the_same_as_the_solver_of_coulomb_problems(name):
         model = make(name, rng.uniform(0.2, 0.8))
         q, v, u = sample(model, rng, 2.0)
         h = 0.01
-        s = step_dynamic(model, q, v, u, DynamicOptions(h=h, **LAW))
+        s = step_dynamic(model, q, v, u, DynamicOptions(h=h, gyroscopic="explicit", **LAW))
         if len(s.contacts) == 0 or s.info.missed_pairs:
             continue
         W, speed, mu = delassus(model, q, v, s, h)

@@ -36,18 +36,20 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                           "recovery_speed",
                           "law",
                           "stop_after",
+                          "gyroscopic",
                           NULL};
   qd_step_options settings = qd_step_options_default();
   PyObject *held = NULL;
   if (!PyArg_ParseTupleAndKeywords(
-          args, kwargs, "|$diiddddppppidpiO!pdipdddii:StepOptions", names, &settings.h,
+          args, kwargs, "|$diiddddppppidpiO!pdipdddiii:StepOptions", names, &settings.h,
           &settings.friction_model, &settings.ray_count, &settings.kappa, &settings.epsilon,
           &settings.mass_ratio, &settings.margin, &settings.add_missed_pairs,
           &settings.joint_limits, &settings.gravity_on_actuated, &settings.damping,
           &settings.soft_constraints, &settings.contact_compliance, &settings.force_limits,
           &settings.patch_friction, &PyTuple_Type, &held, &settings.soften, &settings.tolerance,
           &settings.iteration_limit, &settings.dynamic, &settings.restitution,
-          &settings.bounce_speed, &settings.recovery_speed, &settings.law, &settings.stop_after)) {
+          &settings.bounce_speed, &settings.recovery_speed, &settings.law, &settings.stop_after,
+          &settings.gyroscopic)) {
     return NULL;
   }
   options_object *self = (options_object *)type->tp_alloc(type, 0);
@@ -262,6 +264,7 @@ static PyMemberDef options_members[] = {
     SETTING_MEMBER("add_missed_pairs", T_INT, add_missed_pairs),
     SETTING_MEMBER("joint_limits", T_INT, joint_limits),
     SETTING_MEMBER("gravity_on_actuated", T_INT, gravity_on_actuated),
+    SETTING_MEMBER("gyroscopic", T_INT, gyroscopic),
     SETTING_MEMBER("damping", T_INT, damping),
     SETTING_MEMBER("soft_constraints", T_INT, soft_constraints),
     SETTING_MEMBER("contact_compliance", T_DOUBLE, contact_compliance),

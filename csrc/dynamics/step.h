@@ -7,6 +7,7 @@
 /* Columns of the derivatives that will be asked for. */
 typedef struct step_columns {
   int q, u, v;
+  int moves; /* 1: of the second-order step */
 } step_columns;
 
 /* qd_step, leaving every stage's result in the workspace; kept: also what the derivatives of every

@@ -72,12 +72,13 @@ void workspace_note_fill(qd_workspace *w, const island *one) {
   w->fill_per_tile = 5 * conic_workspace_fill(one->cone_workspace) / (4 * tiles) + 1;
 }
 
-/* Room for columns by q, v and u, and for those that fill up a tile. */
-static void lay_out_matrices(sensitivity *s, const conic_size *size, size_t q_columns,
+/* Room for columns by q, v and u, and for those that fill up a tile. moves: of the second-order
+ * step. */
+static void lay_out_matrices(sensitivity *s, const conic_size *size, int moves, size_t q_columns,
                              size_t v_columns, size_t u_columns, arena *a) {
   const size_t wanted = q_columns + v_columns + u_columns, columns = (wanted + 3) / 4 * 4;
   s->D.values = arena_doubles(a, q_columns * q_columns);
-  s->V.values = arena_doubles(a, v_columns * v_columns);
+  s->V.values = arena_doubles(a, moves ? q_columns * q_columns : 0);
   s->d_stationarity = arena_doubles(a, (size_t)size->variables * columns);
   s->d_slack = arena_doubles(a, (size_t)size->rows * columns);
   s->d_equality = arena_doubles(a, (size_t)size->equalities * columns);
@@ -152,7 +153,8 @@ qd_status workspace_place_islands(qd_workspace *w, const qd_model *model,
       lay_out_one(w, &size, serves, &a);
     }
     problem_lay_out_program(&w->problem, &a);
-    lay_out_matrices(&w->sensitivity, &size, (size_t)widest, v_columns, u_columns, &a);
+    lay_out_matrices(&w->sensitivity, &size, kept != NULL && kept->moves, (size_t)widest, v_columns,
+                     u_columns, &a);
     w->program_needed = a.offset;
     if (a.offset > w->program_bytes) {
       return QD_OUT_OF_CAPACITY;
@@ -191,7 +193,7 @@ static size_t program_bytes_whole(const qd_model *model, const conic_size *size,
   arena a = {NULL, 0};
   arena_take(&a, conic_workspace_size(size));
   problem_lay_out_program(&counting.problem, &a);
-  lay_out_matrices(&counting.sensitivity, size, (size_t)model->nv, (size_t)model->nv,
+  lay_out_matrices(&counting.sensitivity, size, 1, (size_t)model->nv, (size_t)model->nv,
                    (size_t)model->nu, &a);
   return a.offset;
 }

@@ -759,6 +759,11 @@ typedef enum qd_soft_constraints {
  * what slides stays in contact, its force opposite; the fixed point of convex programs. */
 typedef enum qd_friction_law { QD_LAW_CONVEX = 0, QD_LAW_COULOMB = 1 } qd_friction_law;
 
+/* How the second-order step turns bodies that are alone on a free or ball joint: by Euler's
+ * equation with the implicit midpoint rule, which keeps their energy, or with the gyroscopic force
+ * at the beginning of the step, which adds to it. */
+typedef enum qd_gyroscopic { QD_GYROSCOPIC_IMPLICIT = 0, QD_GYROSCOPIC_EXPLICIT = 1 } qd_gyroscopic;
+
 /* Where friction of patches acts: on each polygon, or on the patch as a whole, whose limit surface
  * (force and torque) is then an ellipsoid. */
 typedef enum qd_patch_friction {
@@ -799,6 +804,7 @@ typedef struct qd_step_options {
   /* 1: the second-order step, of velocities (formulation 7): every DOF has its mass, epsilon and
    * mass_ratio do not count, and neither do the following for 0, the quasi-dynamic step */
   int dynamic;
+  int gyroscopic;      /* a qd_gyroscopic */
   double restitution;  /* 0 to 1; of pairs without their own */
   double bounce_speed; /* m/s: contacts that close more slowly do not bounce; negative: what gravity
                           makes of rest in two steps */

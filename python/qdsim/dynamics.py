@@ -44,6 +44,8 @@ __all__ = [
 ]
 
 
+GYROSCOPIC = {"implicit": 0, "explicit": 1}
+
 _Wrench = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 _WarmStart = _core.Step | DynamicStep | _core.Linearization
@@ -76,6 +78,11 @@ class DynamicOptions:
         recovery_speed: m/s (of turns rad/s), >= 0, or None: at most this fast are penetrations and violations of limits
             and constraints undone; `info.capped_rows` counts those that need longer. None: within the step, so a start
             that is 10 mm deep leaves at 10 mm / h. 0: not at all, which is the unstabilised scheme.
+        gyroscopic: How bodies turn that are alone on a free joint, or on a ball joint of the world. "implicit": by Euler's
+            equation with the implicit midpoint rule in the body's axes, which keeps energy and the length of the momentum
+            however fast they spin (its direction is of first order). "explicit": by the gyroscopic force at the step's
+            beginning, which adds energy, without end beyond some half a radian a step. In trees of several joints
+            Coriolis and centrifugal forces are those of the step's beginning.
         kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step: smooth in q, v and u.
         margin: Distance in m within which pairs count as contacts, >= 0, may be inf. Exact steps add pairs that they
             would run into beyond it, so this is a matter of speed; in smoothed ones pairs act at a distance up to it.
@@ -104,6 +111,7 @@ class DynamicOptions:
     restitution: float = 0.0
     bounce_speed: float | None = None
     recovery_speed: float | None = None
+    gyroscopic: Literal["implicit", "explicit"] = "implicit"
     kappa: float | None = None
     margin: float = 0.1
     add_missed_pairs: bool = True
@@ -125,6 +133,7 @@ class DynamicOptions:
         fields(self, integer, "rays", least=2, most=MOST_RAYS)
         fields(self, number, "restitution", least=0, most=1)
         fields(self, number, "bounce_speed", "recovery_speed", least=0, or_none=True)
+        fields(self, one_of, "gyroscopic", allowed=tuple(GYROSCOPIC))
         fields(self, number, "kappa", above=0, or_none=True)
         fields(self, number, "margin", least=0, infinite=True)
         fields(self, flag, "add_missed_pairs", "joint_limits", "gravity_on_actuated")
@@ -151,6 +160,7 @@ class DynamicOptions:
             law=LAWS[self.law],
             stop_after=self.stop_after or 0,
             recovery_speed=math.inf if self.recovery_speed is None else self.recovery_speed,
+            gyroscopic=GYROSCOPIC[self.gyroscopic],
             kappa=math.inf if self.kappa is None else self.kappa,
             margin=self.margin,
             add_missed_pairs=self.add_missed_pairs,

@@ -25,9 +25,8 @@ import qdsim
 
 _STEPS = 60
 _WIDE = 1e4  # m/s, faster than anything that falls here
-# rad: a body that turns further in a step is no longer followed. Gyroscopic forces are those of the step's beginning,
-# and grow without end there.
-_TURN = 0.5
+# rad: a body that turns further in a step is no longer followed.
+_TURN = 3.0
 
 
 def options_of(rng: np.random.Generator, quasi: qdsim.Options) -> qdsim.DynamicOptions:

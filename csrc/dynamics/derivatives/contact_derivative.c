@@ -52,8 +52,7 @@ static void contact_state_fill(contact_state *cs, const qd_model *model, const q
   cs->gap = cs->block->offset == OFFSET_GAP ? 1.0 : 0.0;
   cs->bounce = 0.0;
   if (cs->block->offset == OFFSET_BOUNCE) {
-    contact_twists_fill(&cs->time, contact, &w->point.motion.velocity,
-                        w->sensitivity.unmoved_in_time);
+    contact_twists_fill(&cs->time, contact, &w->problem.velocity, w->sensitivity.unmoved_in_time);
     cs->bounce = cs->block->restitution * h;
   }
   vec3_set(cs->force, 0.0, 0.0, 0.0);
@@ -326,6 +325,6 @@ void contact_derivative_prepare(const qd_workspace *w, sensitivity *s) {
   gather(s->column_screws, s, w->kinematics.dof_screw);
   gather(s->unmoved, s, w->point.delta.unmoved);
   if (w->problem.bounce_count > 0) {
-    gather(s->unmoved_in_time, s, w->point.motion.velocity.unmoved);
+    gather(s->unmoved_in_time, s, w->problem.velocity.unmoved);
   }
 }

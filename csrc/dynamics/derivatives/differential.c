@@ -25,6 +25,9 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
   d->d_delta = arena_take(a, nb * sizeof(screw));
   d->d_mass_delta = arena_take(a, nb * sizeof(screw));
   d->d_velocity = arena_take(a, nb * sizeof(screw));
+  d->d_stirred = arena_take(a, nb * sizeof(screw));
+  d->d_coasting = arena_doubles(a, nv);
+  d->by_coasting = arena_doubles(a, nv);
   d->axis_motion = arena_take(a, nv * sizeof(screw));
   d->tendon_change = arena_doubles(a, (size_t)model->tendon_count);
   d->four_r = arena_doubles(a, DIRECTIONS * nv);

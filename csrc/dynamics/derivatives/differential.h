@@ -29,10 +29,13 @@ typedef struct differential {
                                                 * cotangents of these twists by bounces */
   screw *body_motion;                          /* (nb) along a direction */
   screw *axis_motion;                          /* (nv) */
-  screw *d_delta, *d_mass_delta, *d_velocity;  /* (nb) changes of twists along a direction */
-  double *tendon_change;                       /* (tendon_count) of forces, along a direction */
-  double *four_r, *four_x;                     /* (nv, DIRECTIONS) */
-  double *four_e;                              /* (equalities, DIRECTIONS) */
+  screw *d_delta, *d_mass_delta, *d_velocity,
+      *d_stirred;          /* (nb) changes of twists along a direction */
+  double *d_coasting;      /* (nv) likewise of coasting velocities */
+  double *by_coasting;     /* (nv) cotangent of these */
+  double *tendon_change;   /* (tendon_count) of forces, along a direction */
+  double *four_r, *four_x; /* (nv, DIRECTIONS) */
+  double *four_e;          /* (equalities, DIRECTIONS) */
 } differential;
 
 void differential_lay_out(differential *d, const qd_model *model, int contact_capacity, arena *a);

@@ -24,7 +24,7 @@ static void choose_contacts(const solved_step *s, const island *one, int exact_a
 
 qd_status qd_differentiate(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                            const qd_step_input *input, qd_step_result *result) {
-  const step_columns kept = {0, 0, 0};
+  const step_columns kept = {0, 0, 0, 0};
   qd_status status = step_compute(model, w, options, input, &kept, result);
   if (status != QD_OK) {
     return status;

@@ -14,6 +14,7 @@
 #include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/ball_part.h"
 #include "dynamics/derivatives/contact_derivative.h"
+#include "dynamics/derivatives/motion_columns.h"
 #include "dynamics/law.h"
 #include "dynamics/problem/parts.h"
 #include "dynamics/step.h"
@@ -72,18 +73,6 @@ static void add_spring_derivative(const qd_model *model, const qd_workspace *w,
   }
 }
 
-/* Masses that move already: M a + c by q and by v. */
-static void add_motion_derivative(const qd_model *model, qd_workspace *w, double h) {
-  sensitivity *s = &w->sensitivity;
-  const step_point *point = &w->point;
-  motion_derivative_add(&s->motion, &s->D, s->v_count > 0 ? &s->V : NULL, model, &w->kinematics,
-                        &w->inertia, &point->motion, point->momentum, h);
-  for (int d = 0; d < s->v_count; ++d) {
-    const int dof = s->dofs[d];
-    *dof_matrix_at(&s->V, dof, dof) -= model->parameters.joint_armature[model->dof_joint[dof]] / h;
-  }
-}
-
 static void add_cost_derivative(const qd_model *model, qd_workspace *w,
                                 const qd_step_options *options, const qd_step_input *input,
                                 const island *one, const double *delta) {
@@ -94,7 +83,7 @@ static void add_cost_derivative(const qd_model *model, qd_workspace *w,
     add_spring_derivative(model, w, options, input, one, delta, i);
   }
   if (options->dynamic) {
-    add_motion_derivative(model, w, options->h);
+    motion_columns_add(model, w, options);
   } else if (point->mass_counts) {
     const mass_motion motion = {point->free_delta, point->motion.acceleration.body,
                                 point->momentum};
@@ -389,7 +378,7 @@ static void partial_derivatives(const qd_model *model, qd_workspace *w,
   memset(s->d_slack, 0, (size_t)one->row_count * columns * sizeof(double));
   if (width > 0) {
     memset(s->D.values, 0, width * width * sizeof(double));
-    if (s->v_count > 0) {
+    if (options->dynamic) {
       memset(s->V.values, 0, width * width * sizeof(double));
     }
     add_axis_derivative(model, &w->kinematics, w->point.forces, s);
@@ -538,8 +527,8 @@ static qd_status linearize(const qd_model *model, qd_workspace *w, const qd_step
                            const qd_step_input *input, qd_step_result *result,
                            const step_derivatives *out) {
   const step_columns wanted = {out->by_q != NULL || out->by_v != NULL ? model->nv : 0,
-                               out->by_u != NULL ? model->nu : 0,
-                               out->by_v != NULL ? model->nv : 0};
+                               out->by_u != NULL ? model->nu : 0, out->by_v != NULL ? model->nv : 0,
+                               options->dynamic};
   qd_status status = step_compute(model, w, options, input, &wanted, result);
   if (status != QD_OK) {
     return status;

@@ -8,7 +8,9 @@
 
 #include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/ball_part.h"
+#include "dynamics/derivatives/coasting_part.h"
 #include "dynamics/derivatives/differential.h"
+#include "dynamics/derivatives/inertia_form.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 
@@ -19,7 +21,7 @@ typedef struct pullback {
   const double *mu, *nu;
   int stride;
   double *const *gradient;
-  int bodies_move; /* 1: q, v or h is wanted */
+  int bodies_move; /* 1: q, v or h is wanted, or masses, which coasting depends on */
 } pullback;
 
 /* sign F is the cotangent of a body's twist in the field. */
@@ -95,7 +97,7 @@ static void pull_offset(const pullback *p, const contact_block *block, const qd_
     add_to(p, QD_BY_H, 0, -cotangent * p->s->options->recovery_speed);
   } else if (block->offset == OFFSET_BOUNCE) {
     const double bounce[MOTION_MAX] = {cotangent * block->restitution * h};
-    const twist_field *field = &p->point->motion.velocity;
+    const twist_field *field = &p->s->w->problem.velocity;
     relative_motion x;
     relative_motion_of(&x, field, contact);
     add_to(p, QD_BY_H, 0, bounce[0] / h * vec3_dot(contact->frame, x.velocity));
@@ -397,29 +399,6 @@ static void pull_tendon_stiffness(const pullback *p) {
 
 /* ---------------------------------------------------------------- bodies */
 
-/* What a body's mass, centre of mass (on_com, world) and inertia do to -Z.I T. */
-static void pull_inertia(const pullback *p, int b, const double com[3], const screw *Z,
-                         const screw *T, double on_com[3]) {
-  const double *R = p->s->w->kinematics.body_rot + 9 * b;
-  const double mass = p->s->model->parameters.body_mass[b];
-  double vT[3], vZ[3], part[3];
-  screw_point_velocity(vT, T, com);
-  screw_point_velocity(vZ, Z, com);
-  add_to(p, QD_BY_BODY_MASS, b, -vec3_dot(vZ, vT));
-  vec3_cross(part, vT, Z->w);
-  vec3_axpy(on_com, -mass, part);
-  vec3_cross(part, vZ, T->w);
-  vec3_axpy(on_com, -mass, part);
-  if (p->gradient[QD_BY_BODY_INERTIA] != NULL) {
-    mat3_tmul_vec(vZ, R, Z->w);
-    mat3_tmul_vec(vT, R, T->w);
-    for (int i = 0; i < 9; ++i) {
-      add_to(p, QD_BY_BODY_INERTIA, 9 * b + i,
-             -0.5 * (vZ[i / 3] * vT[i % 3] + vT[i / 3] * vZ[i % 3]));
-    }
-  }
-}
-
 /* What a body's mass, centre and inertia do: L = -Z.(I A + T x* I T) + weight.Zg + applied
  * wrench.Z; Z.(T x* I T) = (Z x T).I T. */
 static void pull_body_parameters(const pullback *p, int b, const double com[3],
@@ -438,11 +417,11 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
   add_to(p, QD_BY_BODY_MASS, b, fall * vec3_dot(g, vG));
   vec3_cross(part, g, G->w);
   vec3_axpy(on_com, mass * fall, part);
-  pull_inertia(p, b, com, Z, m->acceleration.body + b, on_com);
+  inertia_form_pull(p->gradient, on_com, p->s, b, com, Z, m->acceleration.body + b);
   if (p->s->options->dynamic) {
     screw carried;
     screw_bracket(&carried, Z, m->velocity.body + b);
-    pull_inertia(p, b, com, &carried, m->velocity.body + b, on_com);
+    inertia_form_pull(p->gradient, on_com, p->s, b, com, &carried, m->velocity.body + b);
   }
   if (applied != NULL) {
     vec3_cross(part, applied, d->by_z.body[b].w);
@@ -558,6 +537,11 @@ static void carried_behind(wrench *out, const pullback *p, int j) {
   wrench_axpy(out, -1.0, &part);
 }
 
+/* Of a velocity that bias forces are of: none is where the body coasts. */
+static void add_stirred(const pullback *p, int j, double value) {
+  add_to(p, QD_BY_V, j, dof_coasts(p->s, j) ? 0.0 : value);
+}
+
 /* Where bodies move already: -Z.(I A + T x* I T), whose derivative by what moves everything behind
  * j alike is that of the kinematics alone, with dA/dq_j = S_j x (A - A_j) - (S_j x T_j) x (T - T_j)
  * and dA/dv_j = before_j x S_j + S_j x (T - T_j). */
@@ -575,14 +559,16 @@ static void pull_velocities(const pullback *p) {
     add_to(p, QD_BY_Q, j,
            unmoved_power(S, m->velocity.unmoved + j, d->velocity_z + b) +
                screw_dot(&turned, &behind) -
-               unmoved_power(S, m->velocity.unmoved + j, d->bounce + b));
-    add_to(
-        p, QD_BY_V, j,
-        screw_dot(S, d->bounce + b) - screw_dot(S, d->velocity_z + b) - screw_dot(S, &behind) +
-            unmoved_power(S, m->before + j, d->momentum_z + b) +
-            (screw_dot(S, d->momentum_z + b) + model->parameters.joint_armature[joint] * d->z[j]) /
-                p->s->options->h);
+               unmoved_power(S, p->s->w->problem.velocity.unmoved + j, d->bounce + b));
+    add_to(p, QD_BY_V, j, screw_dot(S, d->bounce + b));
+    add_stirred(p, j,
+                unmoved_power(S, m->before + j, d->momentum_z + b) -
+                    screw_dot(S, d->velocity_z + b) - screw_dot(S, &behind));
+    d->by_coasting[j] =
+        (screw_dot(S, d->momentum_z + b) + model->parameters.joint_armature[joint] * d->z[j]) /
+        p->s->options->h;
   }
+  coasting_pull(p->gradient, p->s, d->by_coasting);
 }
 
 /* By h, of masses and rotors. */
@@ -711,6 +697,11 @@ static void pull_ball_limits(const pullback *p) {
   }
 }
 
+static int masses_wanted(double *const of[QD_ARGUMENT_COUNT]) {
+  return of[QD_BY_BODY_MASS] != NULL || of[QD_BY_BODY_COM] != NULL ||
+         of[QD_BY_BODY_INERTIA] != NULL;
+}
+
 static void masked_field(const pullback *p, twist_field *out, const double *mask) {
   for (int j = 0; j < p->s->model->nv; ++j) {
     p->d->masked[j] = mask[j] * p->d->z[j];
@@ -727,8 +718,9 @@ void pullback_compute(const solved_step *s, const double *mu, const double *nu, 
   if (gradient[QD_BY_MOCAP] != NULL && gradient[QD_BY_Q] == NULL) {
     gradient[QD_BY_Q] = d->by_q; /* both come from the same sweep */
   }
-  const int bodies_move =
-      gradient[QD_BY_Q] != NULL || gradient[QD_BY_V] != NULL || gradient[QD_BY_H] != NULL;
+  const int bodies_move = gradient[QD_BY_Q] != NULL || gradient[QD_BY_V] != NULL ||
+                          gradient[QD_BY_H] != NULL ||
+                          (s->options->dynamic && masses_wanted(gradient));
   const pullback p = {s, d, &s->w->point, mu, nu, stride, gradient, bodies_move};
   const size_t bodies = (size_t)model->body_count;
   for (int i = 0; i < QD_ARGUMENT_COUNT; ++i) {

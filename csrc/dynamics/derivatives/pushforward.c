@@ -5,7 +5,9 @@
 
 #include "dynamics/derivatives/actuator_part.h"
 #include "dynamics/derivatives/ball_part.h"
+#include "dynamics/derivatives/coasting_part.h"
 #include "dynamics/derivatives/differential.h"
+#include "dynamics/derivatives/inertia_form.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 
@@ -43,7 +45,7 @@ static void add_mocap_motion(screw *motion, const pushforward *p, int body) {
 /* The change of DOF j's mass motion (of its acceleration) at fixed delta. */
 static double mass_rate(const pushforward *p, int j) {
   const double by_h = tangent_at(p, QD_BY_H, 0) * p->point->mass_by_h[j];
-  return p->s->options->dynamic ? by_h - tangent_at(p, QD_BY_V, j) / p->s->options->h : by_h;
+  return p->s->options->dynamic ? by_h - p->d->d_coasting[j] / p->s->options->h : by_h;
 }
 
 /* What DOF j adds to the changes of body b's velocity and acceleration by how the axis turns with
@@ -52,7 +54,9 @@ static void move_in_time(const pushforward *p, int b, int j, const screw *d_befo
   differential *d = p->d;
   const screw *S = p->s->w->kinematics.dof_screw + j, *dS = d->axis_motion + j;
   const screw *before = p->point->motion.before + j;
-  const double v = p->s->w->problem.v[j], dv = tangent_at(p, QD_BY_V, j);
+  const problem *program = &p->s->w->problem;
+  const double v = program->stirred[j];
+  const double dv = dof_coasts(p->s, j) ? 0.0 : tangent_at(p, QD_BY_V, j);
   screw turned;
   screw_bracket(&turned, before, S);
   screw_axpy(d->d_mass_delta + b, dv, &turned);
@@ -60,8 +64,10 @@ static void move_in_time(const pushforward *p, int b, int j, const screw *d_befo
   screw_axpy(d->d_mass_delta + b, v, &turned);
   screw_bracket(&turned, before, dS);
   screw_axpy(d->d_mass_delta + b, v, &turned);
-  screw_axpy(d->d_velocity + b, v, dS);
-  screw_axpy(d->d_velocity + b, dv, S);
+  screw_axpy(d->d_stirred + b, v, dS);
+  screw_axpy(d->d_stirred + b, dv, S);
+  screw_axpy(d->d_velocity + b, program->v[j], dS);
+  screw_axpy(d->d_velocity + b, tangent_at(p, QD_BY_V, j), S);
 }
 
 /* Twists of the bodies along dq, of the axes, and what both change in the twists under d. A block's
@@ -70,17 +76,19 @@ static void move_bodies(const pushforward *p) {
   static const screw still = {{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
   const qd_model *model = p->s->model;
   differential *d = p->d;
-  d->body_motion[0] = d->d_delta[0] = d->d_mass_delta[0] = d->d_velocity[0] = still;
+  d->body_motion[0] = d->d_delta[0] = d->d_mass_delta[0] = d->d_velocity[0] = d->d_stirred[0] =
+      still;
   for (int b = 1; b < model->body_count; ++b) {
     const int parent = model->body_parent[b];
     screw motion = d->body_motion[parent];
     if (p->tangent[QD_BY_MOCAP] != NULL && model->body_mocap[b] >= 0) {
       add_mocap_motion(&motion, p, b);
     }
-    screw before = motion, d_before = d->d_velocity[parent];
+    screw before = motion, d_before = d->d_stirred[parent];
     d->d_delta[b] = d->d_delta[parent];
     d->d_mass_delta[b] = d->d_mass_delta[parent];
     d->d_velocity[b] = d->d_velocity[parent];
+    d->d_stirred[b] = d->d_stirred[parent];
     const int first = model->body_joint_start[b], end = model->body_joint_start[b + 1];
     const int dof_end =
         end > first ? model->joint_v[end - 1] + joint_v_count(model->joint_type[end - 1]) : 0;
@@ -88,7 +96,7 @@ static void move_bodies(const pushforward *p) {
       const screw *S = p->s->w->kinematics.dof_screw + j;
       if (j == model->dof_block_start[j]) {
         before = motion;
-        d_before = d->d_velocity[b];
+        d_before = d->d_stirred[b];
       }
       screw_bracket(d->axis_motion + j, &before, S);
       screw_axpy(d->d_delta + b, p->s->delta[j], d->axis_motion + j);
@@ -157,7 +165,7 @@ static double offset_change(const pushforward *p, const contact_block *block,
   double motion[MOTION_MAX], change[MOTION_MAX];
   switch (block->offset) {
   case OFFSET_BOUNCE:
-    motion_change(change, motion, p->point->motion.velocity.body, p->d->d_velocity, contact, m);
+    motion_change(change, motion, p->s->w->problem.velocity.body, p->d->d_velocity, contact, m);
     return block->restitution * (h * change[0] + dh * motion[0]);
   case OFFSET_CAPPED:
     return -p->s->options->recovery_speed * dh;
@@ -401,37 +409,12 @@ static void push_tendons(const pushforward *p) {
 
 /* ---------------------------------------------------------------- bodies */
 
-/* out += dI T, by the mass, the centre of mass and the inertia of body b; the body stands still. */
-static void add_inertia_change(wrench *out, const pushforward *p, int b, const screw *T,
-                               const double com[3], const double d_com[3]) {
-  const double *R = p->s->w->kinematics.body_rot + 9 * b;
-  const double mass = p->s->model->parameters.body_mass[b];
-  const double d_mass = tangent_at(p, QD_BY_BODY_MASS, b);
-  wrench part;
-  double v[3], f[3], m[3], w_body[3];
-  screw_point_velocity(v, T, com);
-  vec3_cross(f, T->w, d_com);
-  vec3_scale(f, f, mass);
-  vec3_axpy(f, d_mass, v);
-  vec3_cross(m, d_com, v);
-  vec3_scale(m, m, mass);
-  if (p->tangent[QD_BY_BODY_INERTIA] != NULL) {
-    double change[3];
-    mat3_tmul_vec(w_body, R, T->w);
-    mat3_mul_vec(change, p->tangent[QD_BY_BODY_INERTIA] + 9 * b, w_body);
-    mat3_mul_vec(w_body, R, change);
-    vec3_axpy(m, 1.0, w_body);
-  }
-  wrench_at(&part, com, f, m);
-  wrench_axpy(out, 1.0, &part);
-}
-
 /* What the change of body b's velocity adds: T x* I T moves with the body, by dT seen from there,
  * and by dI. */
 static void push_velocity(const pushforward *p, int b, const double com[3], const double d_com[3]) {
   const spatial_inertia *I = p->s->w->inertia.body + b;
   const screw *T = p->point->motion.velocity.body + b, *X = p->d->body_motion + b;
-  screw seen = p->d->d_velocity[b], turned;
+  screw seen = p->d->d_stirred[b], turned;
   wrench h, part, moved, *out = p->d->momentum_z + b;
   screw_bracket(&turned, X, T);
   screw_axpy(&seen, -1.0, &turned);
@@ -442,7 +425,7 @@ static void push_velocity(const pushforward *p, int b, const double com[3], cons
   screw_cross_wrench(&part, &seen, &h);
   wrench_axpy(out, 1.0, &part);
   inertia_momentum(&part, I, &seen);
-  add_inertia_change(&part, p, b, T, com, d_com);
+  inertia_form_push(&part, p->s, p->tangent, b, com, d_com, T);
   screw_cross_wrench(&moved, T, &part);
   wrench_axpy(out, 1.0, &moved);
 }
@@ -463,7 +446,7 @@ static void push_momentum(const pushforward *p, int b, const double com[3], cons
   wrench_axpy(out, -1.0, &part);
   inertia_momentum(&part, I, d->d_mass_delta + b);
   wrench_axpy(out, 1.0, &part);
-  add_inertia_change(out, p, b, T, com, d_com);
+  inertia_form_push(out, p->s, p->tangent, b, com, d_com, T);
   if (p->s->options->dynamic) {
     push_velocity(p, b, com, d_com);
   }
@@ -630,6 +613,9 @@ void pushforward_compute(const solved_step *s, const double *const tangent[QD_AR
   }
   if (tangent[QD_BY_GEOM_SIZE] != NULL) {
     differential_need_sizes(s);
+  }
+  if (s->options->dynamic) {
+    coasting_push(d->d_coasting, s, tangent);
   }
   move_bodies(&p);
   memset(d->pose, 0, (size_t)model->body_count * sizeof(wrench));

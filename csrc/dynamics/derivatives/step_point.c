@@ -85,8 +85,8 @@ static void compute_masses(step_point *point, const solved_step *s) {
     point->falls[j] = !actuated || s->options->gravity_on_actuated ? 1.0 : 0.0;
     if (s->options->dynamic) {
       point->mass_scale[j] = 1.0;
-      point->free_delta[j] = (s->delta[j] / h - p->v[j]) / h;
-      point->mass_by_h[j] = (p->v[j] - 2.0 * s->delta[j] / h) / (h * h);
+      point->free_delta[j] = (s->delta[j] / h - p->coasting[j]) / h;
+      point->mass_by_h[j] = (p->coasting[j] - 2.0 * s->delta[j] / h) / (h * h);
     }
     point->mass_counts |= point->mass_scale[j] * fabs(point->free_delta[j]) > 0.0;
   }
@@ -104,7 +104,7 @@ static void compute_inertial(step_point *point, const solved_step *s) {
       inertia_momentum(point->momentum + b, w->inertia.body + b, m->acceleration.body + b);
     }
   } else {
-    body_motion_compute(m, model, &w->kinematics, w->problem.v, point->free_delta);
+    body_motion_compute(m, model, &w->kinematics, w->problem.stirred, point->free_delta);
     for (int b = 1; b < model->body_count; ++b) {
       inertial_wrench(point->momentum + b, w->inertia.body + b, m->velocity.body + b,
                       m->acceleration.body + b);

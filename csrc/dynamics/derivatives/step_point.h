@@ -9,9 +9,9 @@
 typedef struct step_point {
   twist_field delta;  /* under delta */
   double *free_delta; /* (nv) delta of DOFs with mass, 0 for the others; of the second-order step
-                       * their acceleration (v_next - v) / h */
+                       * their acceleration (v_next - coasting) / h */
   body_motion motion; /* of the masses: acceleration is the field of free_delta, velocity (of the
-                       * second-order step only) that of v */
+                       * second-order step only) that of what is stirred (problem.h) */
   double *mass_scale; /* (nv) epsilon / h^2, 1 in the second-order step; 0 without mass */
   int mass_counts;    /* 1: free_delta and its scale are not zero */
   double *mass_by_h;  /* (nv) derivative of mass_scale free_delta by h, over mass_scale */

@@ -37,7 +37,7 @@ int problem_is_shallow(const qd_model *model, const qd_contact *contact) {
 
 /* Normal velocity of B relative to A at the contact. */
 static double normal_velocity(const problem *p, const qd_contact *contact) {
-  const screw *twist = p->motion_in_time.velocity.body;
+  const screw *twist = p->velocity.body;
   screw relative;
   double velocity[3];
   screw_sub(&relative, twist + contact->body_b, twist + contact->body_a);

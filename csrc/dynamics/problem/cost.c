@@ -3,6 +3,7 @@
 #include "dynamics/problem/parts.h"
 #include "mechanics/actuator.h"
 #include "mechanics/applied.h"
+#include "mechanics/coasting.h"
 
 /* epsilon, or k_min h^2 / (largest mass diagonal of the tree) / mass_ratio (formulation 2) */
 static void fill_epsilon(problem *p, const qd_model *model, const qd_step_options *o) {
@@ -101,25 +102,43 @@ static void add_springs(problem *p, const qd_model *model, const qd_step_options
   }
 }
 
-/* What moves already: M v / h - c is a force; rotors stand on the diagonal. */
+/* What moves already: M coasting / h - c is a force; rotors stand on the diagonal. */
 static void add_velocities(problem *p, const qd_model *model, const island *one, double h) {
   const model_parameters *par = &model->parameters;
   for (int i = 0; i < one->variable_count; ++i) {
     const int dof = p->dof_of_variable[one->variable + i], joint = model->dof_joint[dof];
     const double rotor = par->joint_armature[joint] / h;
     *cost_entry(one, i, i) += rotor / h;
-    p->b[one->variable + i] += p->inertial[dof] - rotor * p->v[dof];
+    p->b[one->variable + i] += p->inertial[dof] - rotor * p->coasting[dof];
+  }
+}
+
+/* What coasts has no bias force, but another velocity. */
+static void fill_coasting(problem *p, const qd_model *model, const kinematics *k, const inertia *I,
+                          double h) {
+  for (int tree = 0; tree < model->tree_count; ++tree) {
+    if (tree_coasts(model, tree)) {
+      coasting c;
+      coasting_compute(&c, p->coasting, model, k, I, tree, p->v, h);
+      memset(p->stirred + c.dof, 0, (size_t)c.count * sizeof(double));
+    }
   }
 }
 
 /* The force that the motion at v needs while all comes to rest within h: c - M v / h */
-static void fill_inertial(problem *p, const qd_model *model, const kinematics *k, inertia *I,
-                          const double *v, double h) {
+static void fill_inertial(problem *p, const qd_model *model, const qd_step_options *o,
+                          const kinematics *k, inertia *I, const double *v) {
   for (int dof = 0; dof < model->nv; ++dof) {
-    p->v[dof] = v != NULL ? v[dof] : 0.0;
-    p->rate[dof] = -p->v[dof] / h;
+    p->v[dof] = p->coasting[dof] = p->stirred[dof] = v != NULL ? v[dof] : 0.0;
   }
-  body_motion_compute(&p->motion_in_time, model, k, p->v, p->rate);
+  twist_field_compute(&p->velocity, model, k, p->v);
+  if (o->gyroscopic == QD_GYROSCOPIC_IMPLICIT) {
+    fill_coasting(p, model, k, I, o->h);
+  }
+  for (int dof = 0; dof < model->nv; ++dof) {
+    p->rate[dof] = -p->coasting[dof] / o->h;
+  }
+  body_motion_compute(&p->motion_in_time, model, k, p->stirred, p->rate);
   inertial_force(p->inertial, I->momentum, model, k, I, &p->motion_in_time);
 }
 
@@ -143,7 +162,7 @@ void cost_assemble(problem *p, const qd_model *model, const qd_step_options *o, 
     fill_applied(p, model, k, I, input);
     fill_epsilon(p, model, o);
     if (o->dynamic) {
-      fill_inertial(p, model, k, I, input->v, o->h);
+      fill_inertial(p, model, o, k, I, input->v);
     }
     p->loads_are_known = 1;
   }

@@ -16,6 +16,9 @@ void problem_lay_out(problem *p, const qd_model *model, int contact_capacity, ar
   p->gravity = arena_doubles(a, nv);
   p->applied = arena_doubles(a, nv);
   p->v = arena_doubles(a, nv);
+  twist_field_lay_out(&p->velocity, model, a);
+  p->coasting = arena_doubles(a, nv);
+  p->stirred = arena_doubles(a, nv);
   p->rate = arena_doubles(a, nv);
   p->inertial = arena_doubles(a, nv);
   body_motion_lay_out(&p->motion_in_time, model, a);

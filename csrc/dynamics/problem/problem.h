@@ -120,10 +120,13 @@ typedef struct problem {
   double *mass_row;            /* (nv) scratch */
   double *gravity;             /* (nv) generalised force of gravity */
   double *applied;             /* (nv) that of tau and the wrenches */
-  double *v;                   /* (nv) velocity, of the second-order step, with the next three */
-  double *rate;                /* (nv) acceleration */
-  body_motion motion_in_time;  /* under v and -v / h, then under v and that of the solution */
-  double *inertial;            /* (nv) force that v and -v / h need */
+  double *v;                   /* (nv) velocity, of the second-order step, with what follows */
+  twist_field velocity;        /* of the bodies under it */
+  double *coasting;            /* (nv) v, or of what coasts (coasting.h) its velocity after h */
+  double *stirred;             /* (nv) v, or of what coasts 0: what bias forces are of */
+  double *rate;                /* (nv) acceleration, -coasting / h */
+  body_motion motion_in_time;  /* under stirred and rate */
+  double *inertial;            /* (nv) force that these need */
   double *b;                   /* (n) */
   double *g;                   /* (row_count) */
   double *compliance;          /* (row_count) of rows that give way, else 0 */

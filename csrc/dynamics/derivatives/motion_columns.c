@@ -1,0 +1,47 @@
+#include "dynamics/derivatives/motion_columns.h"
+
+#include "mechanics/coasting.h"
+
+/* What coasts: D += V dcoasting/dq, V <- V dcoasting/dv, V being -M / h in these DOFs. */
+static void add_coasting_derivative(const qd_model *model, qd_workspace *w, int tree, double h) {
+  sensitivity *s = &w->sensitivity;
+  coasting c;
+  coasting_derivative d;
+  coasting_compute(&c, w->problem.coasting, model, &w->kinematics, &w->inertia, tree, w->problem.v,
+                   h);
+  coasting_differentiate(&d, &c, h);
+  const int turn = c.dof + c.count - 3;
+  for (int i = c.dof; i < c.dof + c.count; ++i) {
+    double row[6];
+    for (int j = 0; j < c.count; ++j) {
+      row[j] = *dof_matrix_at(&s->V, i, c.dof + j);
+      *dof_matrix_at(&s->V, i, c.dof + j) = 0.0;
+    }
+    for (int l = 0; l < c.count; ++l) {
+      for (int j = 0; j < c.count; ++j) {
+        *dof_matrix_at(&s->V, i, c.dof + j) += row[l] * d.by_v[l][j];
+      }
+      for (int j = 0; j < 3; ++j) {
+        *dof_matrix_at(&s->D, i, turn + j) += row[l] * d.by_turn[l][j];
+      }
+    }
+  }
+}
+
+void motion_columns_add(const qd_model *model, qd_workspace *w, const qd_step_options *options) {
+  sensitivity *s = &w->sensitivity;
+  const step_point *point = &w->point;
+  const double h = options->h;
+  motion_derivative_add(&s->motion, &s->D, &s->V, model, &w->kinematics, &w->inertia,
+                        &point->motion, point->momentum, h);
+  for (int d = 0; d < s->q_count; ++d) {
+    const int dof = s->dofs[d];
+    *dof_matrix_at(&s->V, dof, dof) -= model->parameters.joint_armature[model->dof_joint[dof]] / h;
+  }
+  for (int d = 0; d < s->q_count && options->gyroscopic == QD_GYROSCOPIC_IMPLICIT; ++d) {
+    const int tree = model->dof_tree[s->dofs[d]];
+    if (s->dofs[d] == model->tree_dofs[model->tree_dof_start[tree]] && tree_coasts(model, tree)) {
+      add_coasting_derivative(model, w, tree, h);
+    }
+  }
+}
