@@ -4,8 +4,8 @@ Each row is one pair of bodies in one pose. Both sides tessellate by the same ru
 for Drake's filter of polygons by angle and its points of force (centroids). CPU time of one thread, contenders in
 turn, medians over rounds, in microseconds:
 
-- `pressure_patch`: the public call with its polygons in world axes; `core`: the query alone (force, moment, tangent,
-  no polygons kept), through the binding.
+- `pressure_patch`: the public call with its polygons; `core`: the query alone (force, moment, tangent, no polygons
+  kept), through the binding; the same without its tangent; the energy.
 - Drake: `ComputeContactSurfaces` with polygons, poses being set; no tangent.
 """
 
@@ -176,19 +176,11 @@ def micros(calls: list[Callable[[], Any]]) -> list[float]:
 def row(name: str, a: Any, b: Any, place: list[float], shapes: Any) -> str:
     pose = np.r_[place, TURN]
     found = pressure_patch(a, b, pose)
-    w, x, y, z = TURN
-    turn = np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-    relative = np.r_[turn.ravel(), place]
     calls: list[Callable[[], Any]] = [
         lambda: pressure_patch(a, b, pose),
-        lambda: _field_patch(a._handle, b._handle, relative, 0.0, False),
-        lambda: _field_energy(a._handle, b._handle, relative),
+        lambda: _field_patch(a._handle, b._handle, pose, None, 0.0, False, True),
+        lambda: _field_patch(a._handle, b._handle, pose, None, 0.0, False, False),
+        lambda: _field_energy(a._handle, b._handle, pose, None),
     ]
     query = drake_query(shapes, place)
     if query:
@@ -199,7 +191,7 @@ def row(name: str, a: Any, b: Any, place: list[float], shapes: Any) -> str:
     if not query:
         return f"| {name} | {found.count} | {' | '.join(cells)} | {per} | - | - | - | - |"
     polygons, force, area = drake_wrench(query())
-    theirs = f"{times[3] / polygons:.2f}" if polygons else "-"
+    theirs = f"{times[4] / polygons:.2f}" if polygons else "-"
     off = min(np.linalg.norm(found.force - s * force) for s in (1, -1))
     agree = f"{off / np.linalg.norm(force):.1e}" if polygons else "-"
     areas = f"{abs(found.area / area - 1):.1e}" if polygons else "-"
@@ -208,10 +200,10 @@ def row(name: str, a: Any, b: Any, place: list[float], shapes: Any) -> str:
 
 def main() -> None:
     print(
-        "| pair | polygons | `pressure_patch` us | core us | energy us | Drake us | core us per polygon "
-        "| Drake us per polygon | Drake's polygons | force differs | area differs |"
+        "| pair | polygons | `pressure_patch` us | core us | without tangent us | energy us | Drake us "
+        "| core us per polygon | Drake us per polygon | Drake's polygons | force differs | area differs |"
     )
-    print("|" + " --- |" * 11)
+    print("|" + " --- |" * 12)
     for name, case in cases().items():
         print(row(name, *case))
 

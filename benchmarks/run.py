@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-PACKAGES = ["qdsim", "numpy", "mujoco", "clarabel", "qoco", "daqp", "piqp"]
+PACKAGES = ["qdsim", "numpy", "mujoco", "clarabel", "qoco", "daqp", "piqp", "drake"]
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 

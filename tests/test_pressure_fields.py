@@ -407,6 +407,29 @@ def test_any_unit_of_length(scale: float) -> None:
         assert again.count == found.count
 
 
+@pytest.mark.parametrize("order", [(0, 1, 0), (1, 0, 1)])
+def test_large_and_small_patches_in_turn(order: tuple[int, ...]) -> None:
+    """Room for polygons is kept between calls; what a call returned stays as it was, and is the caller's to change."""
+    bodies = [
+        PressureField.sphere(0.1, 1e5, hint=0.006),
+        PressureField.sphere(0.1, 1e5, hint=0.05),
+    ]
+    kept = []
+    for which in order:
+        found = pressure_patch(bodies[which], HalfSpace(), pose((0, 0, 0.05)))
+        assert len(found.polygons) == found.count
+        assert len(found.vertices) == found.polygons["vertex_count"].sum()
+        load = found.polygons["area"] @ found.polygons["pressure"]
+        assert load == pytest.approx(found.total_pressure, rel=1e-12)
+        kept.append((found, found.polygons.copy(), found.vertices.copy()))
+    assert max(found.count for found, _, _ in kept) > 600
+    for found, polygons, vertices in kept:
+        assert np.array_equal(found.polygons, polygons) and np.array_equal(found.vertices, vertices)
+        found.polygons["area"] *= 2.0
+        found.vertices[:] = 1.0
+        found.force[:] = 0.0
+
+
 # ------------------------------------------------------------------------------------------------ objects
 
 

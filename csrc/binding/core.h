@@ -52,6 +52,7 @@ typedef struct core_state {
   _Atomic(qd_thread_pool *) thread_pool;       /* NULL until the first batch */
   _Atomic int pool_users;                      /* calls that are using it */
   _Atomic(struct cone_scratch *) cone_scratch; /* of the last cone program, or NULL */
+  _Atomic(struct patch_room *) patch_room;     /* of the last patch, or NULL */
   PyObject *text_native;                       /* interned attribute names */
   PyObject *text_joint_names;
   PyObject *text_body_names;
@@ -252,6 +253,7 @@ extern const char field_create_doc[];
 extern const char field_energy_doc[];
 extern const char field_patch_doc[];
 extern const char pressure_surface_doc[];
+void patch_room_destroy(struct patch_room *room);
 PyObject *field_create_function(PyObject *module, PyObject *args);
 PyObject *field_energy_function(PyObject *module, PyObject *args);
 PyObject *field_patch_function(PyObject *module, PyObject *args);

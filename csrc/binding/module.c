@@ -169,6 +169,7 @@ static void module_free(void *module) {
   core_state *state = PyModule_GetState(module);
   if (state) {
     cone_scratch_destroy(atomic_exchange(&state->cone_scratch, NULL));
+    patch_room_destroy(atomic_exchange(&state->patch_room, NULL));
   }
   if (state && atomic_load(&state->pool_users) == 0) {
     qd_thread_pool_destroy(atomic_load(&state->thread_pool));

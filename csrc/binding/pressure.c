@@ -61,24 +61,17 @@ PyObject *field_create_function(PyObject *module, PyObject *args) {
   return capsule;
 }
 
-/* ---------------------------------------------------------------- patches */
-
 typedef struct patch_room {
   qd_patch_polygon *polygon;
   double *vertex;
   int polygons, vertices;
 } patch_room;
 
-static void room_free(patch_room *room) {
-  PyMem_RawFree(room->polygon);
-  PyMem_RawFree(room->vertex);
-}
-
 /* What is asked: two fields, or a soft pair of a model. */
 typedef struct patch_query {
   const qd_field *a, *b;
-  const double *pose;
-  double filter;
+  double pose_a[7], pose_b[7];
+  qd_patch_options options;
   const qd_model *model;
   qd_workspace *workspace;
   const double *q;
@@ -91,63 +84,90 @@ static qd_status query_run(patch_query *query, qd_patch *patch, const patch_room
                                &query->pair, patch, room->polygon, room->polygons, room->vertex,
                                room->vertices);
   }
-  return qd_field_patch(query->a, query->b, query->pose, query->pose + 9, query->filter, patch,
+  return qd_field_patch(query->a, query->b, query->pose_a, query->pose_b, &query->options, patch,
                         room->polygon, room->polygons, room->vertex, room->vertices);
 }
 
+/* ---------------------------------------------------------------- room for polygons */
+
 /* Polygons for which there is room at first, and corners of each. */
-#define FIRST_POLYGONS 400
+#define FIRST_POLYGONS 500
 #define CORNERS_EACH 6
 
-static int room_make(patch_room *room, int polygons, int vertices) {
-  room_free(room);
-  *room = (patch_room){.polygons = polygons, .vertices = vertices};
-  room->polygon = PyMem_RawMalloc((size_t)polygons * sizeof *room->polygon);
-  room->vertex = PyMem_RawMalloc(3 * (size_t)vertices * sizeof *room->vertex);
-  return room->polygon && room->vertex;
+void patch_room_destroy(patch_room *room) {
+  if (room) {
+    PyMem_RawFree(room->polygon);
+    PyMem_RawFree(room->vertex);
+    PyMem_RawFree(room);
+  }
+}
+
+static patch_room *room_make(int polygons, int vertices) {
+  patch_room *room = PyMem_RawCalloc(1, sizeof *room);
+  if (room) {
+    room->polygons = polygons;
+    room->vertices = vertices;
+    room->polygon = PyMem_RawMalloc((size_t)polygons * sizeof *room->polygon);
+    room->vertex = PyMem_RawMalloc(3 * (size_t)vertices * sizeof *room->vertex);
+  }
+  if (room && room->polygon && room->vertex) {
+    return room;
+  }
+  patch_room_destroy(room);
+  return NULL;
 }
 
 /* Without the GIL; QD_OUT_OF_MEMORY too. If there was too little room, a second run has enough. */
-static qd_status patch_find(patch_query *query, int with_polygons, qd_patch *patch,
-                            patch_room *room) {
-  if (!with_polygons) {
-    return query_run(query, patch, room);
+static qd_status patch_find(patch_query *query, qd_patch *patch, patch_room **room) {
+  if (!*room) {
+    *room = room_make(FIRST_POLYGONS, FIRST_POLYGONS * CORNERS_EACH);
   }
-  if (!room_make(room, FIRST_POLYGONS, FIRST_POLYGONS * CORNERS_EACH)) {
-    return QD_OUT_OF_MEMORY;
-  }
-  qd_status status = query_run(query, patch, room);
+  qd_status status = *room ? query_run(query, patch, *room) : QD_OUT_OF_MEMORY;
   if ((status == QD_OK || status == QD_OUT_OF_CAPACITY) &&
-      (patch->polygon_count > room->polygons || patch->vertex_count > room->vertices)) {
-    if (!room_make(room, patch->polygon_count, patch->vertex_count)) {
-      return QD_OUT_OF_MEMORY;
-    }
-    status = query_run(query, patch, room);
+      (patch->polygon_count > (*room)->polygons || patch->vertex_count > (*room)->vertices)) {
+    patch_room_destroy(*room);
+    *room = room_make(patch->polygon_count + patch->polygon_count / 4,
+                      patch->vertex_count + patch->vertex_count / 4);
+    status = *room ? query_run(query, patch, *room) : QD_OUT_OF_MEMORY;
   }
-  room->polygons = patch->polygon_count;
-  room->vertices = patch->vertex_count;
   return status;
 }
 
+/* ---------------------------------------------------------------- patches */
+
+/* Bytes that may be written to: arrays over them belong to the caller. */
 static PyObject *bytes_of(const void *data, size_t size) {
-  return PyBytes_FromStringAndSize(size > 0 ? data : "", (Py_ssize_t)size);
+  return PyByteArray_FromStringAndSize(size > 0 ? data : "", (Py_ssize_t)size);
 }
 
+/* An array that is the caller's to write to. */
+static PyObject *given_away(PyObject *array) {
+  if (array) {
+    PyArray_ENABLEFLAGS((PyArrayObject *)array, NPY_ARRAY_WRITEABLE);
+  }
+  return array;
+}
+
+/* room: NULL if the polygons are not asked for. */
 static PyObject *patch_result(const qd_patch *patch, const patch_room *room) {
-  return Py_BuildValue("NNNNddiNN", array_from_numbers(patch->force, 3),
-                       array_from_numbers(patch->moment, 3), array_from_numbers(patch->centre, 3),
-                       matrix_from_numbers(patch->tangent, 6, 6), patch->area,
+  const size_t polygons = room ? (size_t)patch->polygon_count : 0;
+  const size_t vertices = room ? (size_t)patch->vertex_count : 0;
+  return Py_BuildValue("NNNNddiNN", given_away(array_from_numbers(patch->force, 3)),
+                       given_away(array_from_numbers(patch->moment, 3)),
+                       given_away(array_from_numbers(patch->centre, 3)),
+                       given_away(matrix_from_numbers(patch->tangent, 6, 6)), patch->area,
                        patch->total_pressure, patch->polygon_count,
-                       bytes_of(room->polygon, (size_t)room->polygons * sizeof *room->polygon),
-                       bytes_of(room->vertex, 3 * (size_t)room->vertices * sizeof *room->vertex));
+                       bytes_of(room ? room->polygon : NULL, polygons * sizeof *room->polygon),
+                       bytes_of(room ? room->vertex : NULL, 3 * vertices * sizeof *room->vertex));
 }
 
-static PyObject *query_answer(patch_query *query, int with_polygons) {
+static PyObject *query_answer(core_state *state, patch_query *query, int with_polygons) {
+  static const patch_room none = {0};
   qd_patch patch;
-  patch_room room = {0};
+  patch_room *room = with_polygons ? atomic_exchange(&state->patch_room, NULL) : NULL;
   qd_status status;
   Py_BEGIN_ALLOW_THREADS;
-  status = patch_find(query, with_polygons, &patch, &room);
+  status = with_polygons ? patch_find(query, &patch, &room) : query_run(query, &patch, &none);
   Py_END_ALLOW_THREADS;
   PyObject *result = NULL;
   if (status == QD_OUT_OF_MEMORY) {
@@ -155,54 +175,80 @@ static PyObject *query_answer(patch_query *query, int with_polygons) {
   } else if (status != QD_OK) {
     PyErr_SetString(PyExc_ValueError, "no surface between two bodies that do not give way");
   } else {
-    result = patch_result(&patch, &room);
+    result = patch_result(&patch, room);
   }
-  room_free(&room);
+  if (room) {
+    patch_room_destroy(atomic_exchange(&state->patch_room, room));
+  }
   return result;
 }
 
-const char field_patch_doc[] =
-    "_field_patch(a, b, pose, filter_angle, with_polygons): (force, moment, centre, tangent, "
-    "area, total, count, polygons, vertices)\n\nIn the frame of b; pose (12): rotation and "
-    "translation from the frame of a; polygons and vertices as bytes.";
-
-PyObject *field_patch_function(PyObject *module, PyObject *args) {
-  (void)module;
-  PyObject *first, *second, *numbers;
-  double pose[12], filter;
-  int with_polygons;
-  if (!PyArg_ParseTuple(args, "OOOdp:_field_patch", &first, &second, &numbers, &filter,
-                        &with_polygons) ||
-      array_copy_vector(numbers, "pose", 12, pose) < 0) {
-    return NULL;
+/* Position and unit quaternion; None: at the origin. */
+static int pose_read(PyObject *object, const char *name, double pose[7]) {
+  if (object == Py_None) {
+    memset(pose, 0, 7 * sizeof *pose);
+    pose[3] = 1.0;
+    return 0;
   }
-  const qd_field *a = PyCapsule_GetPointer(first, FIELD_CAPSULE);
-  const qd_field *b = a ? PyCapsule_GetPointer(second, FIELD_CAPSULE) : NULL;
-  if (!b) {
-    return NULL;
+  if (array_copy_vector(object, name, 7, pose) < 0) {
+    return -1;
   }
-  patch_query query = {.a = a, .b = b, .pose = pose, .filter = filter};
-  return query_answer(&query, with_polygons);
+  const double *w = pose + 3;
+  const double length = sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
+  if (!(fabs(length - 1.0) <= 1e-3)) {
+    char text[32];
+    PyOS_snprintf(text, sizeof text, "%.4g", length);
+    PyErr_Format(PyExc_ValueError, "%s: the quaternion has length %s; expected 1 to within 1e-3",
+                 name, text);
+    return -1;
+  }
+  for (int i = 3; i < 7; ++i) {
+    pose[i] /= length;
+  }
+  return 0;
 }
 
-const char field_energy_doc[] = "_field_energy(a, b, pose): J; pose as in _field_patch.";
+static int bodies_read(patch_query *query, PyObject *const given[4]) {
+  query->a = PyCapsule_GetPointer(given[0], FIELD_CAPSULE);
+  query->b = query->a ? PyCapsule_GetPointer(given[1], FIELD_CAPSULE) : NULL;
+  return query->b && pose_read(given[2], "pose_a", query->pose_a) == 0 &&
+                 pose_read(given[3], "pose_b", query->pose_b) == 0
+             ? 0
+             : -1;
+}
+
+const char field_patch_doc[] =
+    "_field_patch(a, b, pose_a, pose_b, filter_angle, with_polygons, with_tangent): (force, "
+    "moment, centre, tangent, area, total, count, polygons, vertices)\n\nPoses (7) or None; "
+    "polygons and vertices as bytes.";
+
+PyObject *field_patch_function(PyObject *module, PyObject *args) {
+  PyObject *given[4];
+  int with_polygons, with_tangent;
+  patch_query query = {0};
+  if (!PyArg_ParseTuple(args, "OOOOdpp:_field_patch", given, given + 1, given + 2, given + 3,
+                        &query.options.filter_angle, &with_polygons, &with_tangent) ||
+      bodies_read(&query, given) < 0) {
+    return NULL;
+  }
+  query.options.without_tangent = !with_tangent;
+  return query_answer(PyModule_GetState(module), &query, with_polygons);
+}
+
+const char field_energy_doc[] = "_field_energy(a, b, pose_a, pose_b): J; poses (7) or None.";
 
 PyObject *field_energy_function(PyObject *module, PyObject *args) {
   (void)module;
-  PyObject *first, *second, *numbers;
-  double pose[12], energy;
-  if (!PyArg_ParseTuple(args, "OOO:_field_energy", &first, &second, &numbers) ||
-      array_copy_vector(numbers, "pose", 12, pose) < 0) {
-    return NULL;
-  }
-  const qd_field *a = PyCapsule_GetPointer(first, FIELD_CAPSULE);
-  const qd_field *b = a ? PyCapsule_GetPointer(second, FIELD_CAPSULE) : NULL;
-  if (!b) {
+  PyObject *given[4];
+  patch_query query = {0};
+  double energy;
+  if (!PyArg_ParseTuple(args, "OOOO:_field_energy", given, given + 1, given + 2, given + 3) ||
+      bodies_read(&query, given) < 0) {
     return NULL;
   }
   qd_status status;
   Py_BEGIN_ALLOW_THREADS;
-  status = qd_field_energy(a, b, pose, pose + 9, &energy);
+  status = qd_field_energy(query.a, query.b, query.pose_a, query.pose_b, &energy);
   Py_END_ALLOW_THREADS;
   if (status != QD_OK) {
     PyErr_SetString(PyExc_ValueError, "no surface between two bodies that do not give way");
@@ -240,7 +286,7 @@ PyObject *pressure_surface_function(PyObject *module, PyObject *args) {
   query.q = entry->q;
   PyObject *surface = NULL, *result = NULL;
   if (model_read_q(model, q, "q", entry->q) == 0) {
-    surface = query_answer(&query, with_polygons);
+    surface = query_answer(PyModule_GetState(module), &query, with_polygons);
   }
   if (surface) {
     result = Py_BuildValue("iN", query.pair, surface);

@@ -641,30 +641,39 @@ typedef struct qd_patch_polygon {
   int32_t vertex_start, vertex_count; /* its corners, anticlockwise about the normal */
 } qd_patch_polygon;
 
+/* In world axes. */
 typedef struct qd_patch {
   double force[3];       /* on b, N */
-  double moment[3];      /* on b, about the origin of its frame, Nm */
+  double moment[3];      /* on b, about the world's origin, Nm */
   double centre[3];      /* of pressure, m; zero without contact */
   double area;           /* m^2 */
   double total_pressure; /* integral of the pressure, N */
   double tangent[36];    /* (6, 6) change of force and moment by a motion of a: linear velocity of
-                            what is at the origin, then angular velocity */
+                            what is at the world's origin, then angular velocity */
   int polygon_count, vertex_count; /* found, perhaps more than there was room for */
 } qd_patch;
 
-/* Where two bodies press on each other, in the frame of b. R (9), t: from the frame of a to that of
- * b. filter_angle: polygons are left out whose normal is farther from a gradient than this (rad;
- * Drake has 5 pi / 8, which breaks the conservation of energy); 0: none is. Room for polygons and
- * for the corners of all of them may be 0; QD_OUT_OF_CAPACITY if it was too little, with all else
- * as it should be. QD_BAD_ARGUMENT for pairs that are not supported. Does not allocate. */
-qd_status qd_field_patch(const qd_field *a, const qd_field *b, const double R[9], const double t[3],
-                         double filter_angle, qd_patch *patch, qd_patch_polygon *polygons,
-                         int polygon_capacity, double *vertices, int vertex_capacity);
+/* What is asked for beside force and moment; NULL: the zeros. */
+typedef struct qd_patch_options {
+  double filter_angle; /* polygons are left out whose normal is farther from a gradient than this
+                          (rad; Drake has 5 pi / 8, which breaks the conservation of energy); 0:
+                          none is */
+  int without_tangent; /* 1: it stays zero */
+} qd_patch_options;
+
+/* Where two bodies press on each other. Poses (7): position and unit quaternion w x y z in the
+ * world. Room for polygons and for the corners of all of them may be 0; QD_OUT_OF_CAPACITY if it
+ * was too little, with all else as it should be. QD_BAD_ARGUMENT for pairs that are not supported.
+ * Does not allocate. */
+qd_status qd_field_patch(const qd_field *a, const qd_field *b, const double pose_a[7],
+                         const double pose_b[7], const qd_patch_options *options, qd_patch *patch,
+                         qd_patch_polygon *polygons, int polygon_capacity, double *vertices,
+                         int vertex_capacity);
 /* Their energy, J: the lesser of their pressures, integrated over where they overlap. Force and
  * moment on b are minus its derivative by motions of b. A rigid surface must be closed. Does not
  * allocate. */
-qd_status qd_field_energy(const qd_field *a, const qd_field *b, const double R[9],
-                          const double t[3], double *energy);
+qd_status qd_field_energy(const qd_field *a, const qd_field *b, const double pose_a[7],
+                          const double pose_b[7], double *energy);
 
 /* ---------------------------------------------------------------- queries */
 

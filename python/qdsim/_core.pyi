@@ -431,13 +431,24 @@ def _field_create(
     slope: float,
     /,
 ) -> object: ...
-def _field_energy(a: object, b: object, pose: npt.ArrayLike, /) -> float: ...
+def _field_energy(
+    a: object, b: object, pose_a: npt.ArrayLike | None, pose_b: npt.ArrayLike | None, /
+) -> float: ...
 def _field_patch(
-    a: object, b: object, pose: npt.ArrayLike, filter_angle: float, with_polygons: bool, /
-) -> tuple[_Vector, _Vector, _Vector, _Vector, float, float, int, bytes, bytes]: ...
+    a: object,
+    b: object,
+    pose_a: npt.ArrayLike | None,
+    pose_b: npt.ArrayLike | None,
+    filter_angle: float,
+    with_polygons: bool,
+    with_tangent: bool,
+    /,
+) -> tuple[_Vector, _Vector, _Vector, _Vector, float, float, int, bytearray, bytearray]: ...
 def _pressure_surface(
     model: Model, q: npt.ArrayLike, soft_pair: int, with_polygons: bool, /
-) -> tuple[int, tuple[_Vector, _Vector, _Vector, _Vector, float, float, int, bytes, bytes]]: ...
+) -> tuple[
+    int, tuple[_Vector, _Vector, _Vector, _Vector, float, float, int, bytearray, bytearray]
+]: ...
 def _jax_handle(
     model: Model,
     options: _OptionsLike | StepOptions | None,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from qdsim._core import _pressure_surface
 from qdsim.arguments import instance
 from qdsim.model import Model
-from qdsim.pressure.patch import POLYGON_DTYPE, Patch
+from qdsim.pressure.patch import Patch, patch_parts
 
 __all__ = ["ContactSurface", "pressure_surface"]
 
@@ -52,9 +51,9 @@ def pressure_surface(
     return tuple(_surface(model, *one) for one in found if one[1][6] > 0)
 
 
-def _surface(model: Model, pair: int, patch: tuple[Any, ...]) -> ContactSurface:
-    force, moment, centre, tangent, area, total, count, records, corners = patch
+def _surface(model: Model, pair: int, found: tuple[Any, ...]) -> ContactSurface:
     geom_a, geom_b = (model.geom_names[geom] for geom in model.pair_geom[pair])
+    force, moment, centre, area, total, tangent, count, polygons, vertices = patch_parts(found)
     return ContactSurface(
         force,
         moment,
@@ -63,8 +62,8 @@ def _surface(model: Model, pair: int, patch: tuple[Any, ...]) -> ContactSurface:
         total,
         tangent,
         count,
-        np.frombuffer(records, dtype=POLYGON_DTYPE).copy(),
-        np.frombuffer(corners).reshape(-1, 3).copy(),
+        polygons,
+        vertices,
         geom_a,
         geom_b,
         pair,

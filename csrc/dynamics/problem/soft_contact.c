@@ -268,7 +268,7 @@ static int look(soft_contact *s, soft_pair *pair, const qd_model *model, const k
   }
   vec3_copy(pair->centre, patch.centre);
   vec3_scale(back, patch.centre, -1.0);
-  field_patch_turn(&patch, NULL, 0, NULL, 0, here, back);
+  field_patch_turn(&patch, &(const patch_room){0}, here, back);
   vec3_copy(pair->wrench, patch.force);
   vec3_copy(pair->wrench + 3, patch.moment);
   memcpy(pair->tangent, patch.tangent, sizeof pair->tangent);

@@ -230,11 +230,10 @@ static void way_out(const field_pair *pair, double way[3]) {
   way[axis] = from[axis] < 0.0 ? -1.0 : 1.0;
 }
 
-qd_status field_energy_scaled(const qd_field *a, const qd_field *b, const double scale[2],
-                              const double R[9], const double t[3], double *energy) {
+qd_status field_energy_placed(const field_placed *a, const field_placed *b, double *energy) {
   field_pair pair;
   *energy = 0.0;
-  const qd_status status = field_pair_init(&pair, a, b, scale, R, t);
+  const qd_status status = field_pair_init(&pair, a, b);
   if (status != QD_OK) {
     return status;
   }
@@ -249,10 +248,4 @@ qd_status field_energy_scaled(const qd_field *a, const qd_field *b, const double
   }
   *energy = s.energy;
   return QD_OK;
-}
-
-qd_status qd_field_energy(const qd_field *a, const qd_field *b, const double R[9],
-                          const double t[3], double *energy) {
-  const double as_made[2] = {1.0, 1.0};
-  return field_energy_scaled(a, b, as_made, R, t, energy);
 }

@@ -43,6 +43,7 @@ struct qd_field {
   field_triangle *triangle; /* of rigid surfaces (element_count) */
   field_part *part;         /* (part_count) */
   field_box whole;          /* around all parts */
+  double radius;            /* of a ball about its centre, m */
   double reach;             /* largest coordinate of a corner, m; 0 of a half space */
   field_node *node;         /* (node_count) at most part_count, the root first; none of a half
                                space */
@@ -65,18 +66,24 @@ int field_part_number(const qd_field *field, int element);
 /* Fills parts and nodes of a field whose elements are there; order (part_count) is scratch. */
 void field_tree_build(qd_field *field, int *order);
 
+/* A body in the world. */
+typedef struct field_placed {
+  const qd_field *field;
+  double scale; /* its pressures are this multiple of what it was made with; of a rigid side 1 */
+  double rot[9], pos[3];
+} field_placed;
+
 /* Two bodies in the order in which the search takes them: a rigid surface is first, a half space is
  * second. */
 typedef struct field_pair {
   const qd_field *first, *second;
   double R[9], t[3]; /* from the frame of the first to that of the second */
-  double scale[2];   /* their pressures are these multiples of what they were made with */
-  int is_exchanged;  /* first is the caller's b */
+  double scale[2];
+  int is_exchanged; /* first is the caller's b */
 } field_pair;
 
-/* R, t: from the frame of a to that of b. QD_BAD_ARGUMENT for pairs that are not supported. */
-qd_status field_pair_init(field_pair *pair, const qd_field *a, const qd_field *b,
-                          const double scale[2], const double R[9], const double t[3]);
+/* QD_BAD_ARGUMENT for pairs that are not supported. */
+qd_status field_pair_init(field_pair *pair, const field_placed *a, const field_placed *b);
 
 /* An element of the first body in the frame of the second: a tetrahedron with its pressure, or a
  * triangle with its normal. */
@@ -101,23 +108,35 @@ void field_sweeps_visit(const field_pair *pair, const double way[3], field_visit
  */
 int field_sweep_planes(field_plane plane[4], const field_moved *moved, const double way[3]);
 
-/* qd_field_patch of fields whose pressures are these multiples of what they are (of a rigid side
- * 1).
- */
-qd_status field_patch_scaled(const qd_field *a, const qd_field *b, const double scale[2],
-                             const double R[9], const double t[3], double filter_angle,
-                             qd_patch *patch, qd_patch_polygon *polygons, int polygon_capacity,
-                             double *vertices, int vertex_capacity);
+/* Room for a patch's polygons, and for their corners. */
+typedef struct patch_room {
+  qd_patch_polygon *polygon;
+  double *vertex; /* (vertices, 3) */
+  int polygons, vertices;
+} patch_room;
+
+/* What is kept of a patch that may have more. */
+static inline int polygons_kept(const qd_patch *patch, const patch_room *room) {
+  return patch->polygon_count < room->polygons ? patch->polygon_count : room->polygons;
+}
+
+static inline int vertices_kept(const qd_patch *patch, const patch_room *room) {
+  return patch->vertex_count <= room->vertices ? patch->vertex_count : 0;
+}
+
+qd_status field_patch_placed(const field_placed *a, const field_placed *b,
+                             const qd_patch_options *options, qd_patch *patch,
+                             const patch_room *room);
 /* To other axes: R x + t. */
-void field_patch_turn(qd_patch *patch, qd_patch_polygon *polygons, int polygon_count,
-                      double *vertices, int vertex_count, const double R[9], const double t[3]);
+void field_patch_turn(qd_patch *patch, const patch_room *room, const double R[9],
+                      const double t[3]);
+/* The sides, exchanged. */
+void field_patch_exchange(qd_patch *patch, const patch_room *room);
 
 /* Least depth over which pressure goes from zero to the largest, or (half spaces) to 1 Pa, m;
  * infinite of rigid ones. */
 double field_depth(const qd_field *field);
 
-/* qd_field_energy likewise. */
-qd_status field_energy_scaled(const qd_field *a, const qd_field *b, const double scale[2],
-                              const double R[9], const double t[3], double *energy);
+qd_status field_energy_placed(const field_placed *a, const field_placed *b, double *energy);
 
 #endif

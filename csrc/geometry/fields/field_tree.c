@@ -111,16 +111,29 @@ static void triangle_part(qd_field *field, int element, double room) {
   box_around(&part->box, &e, room);
 }
 
+/* The i-th corner of all elements. */
+static const double *corner_at(const qd_field *field, int i) {
+  return field->cell ? field->cell[i / 4].corner[i % 4] : field->triangle[i / 3].corner[i % 3];
+}
+
 static double largest_coordinate(const qd_field *field) {
   double largest = 0.0;
-  for (int e = 0; e < field->element_count; ++e) {
-    const int count = field->cell ? 12 : 9;
-    const double *x = field->cell ? field->cell[e].corner[0] : field->triangle[e].corner[0];
-    for (int i = 0; i < count; ++i) {
-      largest = fmax(largest, fabs(x[i]));
-    }
+  for (int i = 0; i < field->element_count * field_corners(field->kind); ++i) {
+    const double *x = corner_at(field, i);
+    largest = fmax(largest, fmax(fabs(x[0]), fmax(fabs(x[1]), fabs(x[2]))));
   }
   return largest;
+}
+
+/* Of a ball about a point that holds all corners. */
+static double ball_radius(const qd_field *field, const double centre[3]) {
+  double radius = 0.0;
+  for (int i = 0; i < field->element_count * field_corners(field->kind); ++i) {
+    double way[3];
+    vec3_sub(way, corner_at(field, i), centre);
+    radius = fmax(radius, vec3_norm(way));
+  }
+  return radius + ROOM * field->reach;
 }
 
 static void parts_fill(qd_field *field) {
@@ -259,5 +272,6 @@ void field_tree_build(qd_field *field, int *order) {
     order[i] = i;
   }
   box_around_parts(field, order, field->part_count, &field->whole);
+  field->radius = ball_radius(field, field->whole.centre);
   build(field, order, field->part_count);
 }

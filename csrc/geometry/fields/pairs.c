@@ -24,27 +24,24 @@ static int sides(qd_field_kind a, qd_field_kind b) {
 
 int qd_field_pair_supported(qd_field_kind a, qd_field_kind b) { return sides(a, b) != 0; }
 
-qd_status field_pair_init(field_pair *pair, const qd_field *a, const qd_field *b,
-                          const double scale[2], const double R[9], const double t[3]) {
-  const int side = sides(a->kind, b->kind);
+qd_status field_pair_init(field_pair *pair, const field_placed *a, const field_placed *b) {
+  const int side = sides(a->field->kind, b->field->kind);
   if (side == 0) {
     return QD_BAD_ARGUMENT;
   }
+  const field_placed *first = side > 0 ? a : b, *second = side > 0 ? b : a;
+  double between[3], columns[9];
   pair->is_exchanged = side < 0;
-  pair->first = side > 0 ? a : b;
-  pair->second = side > 0 ? b : a;
-  pair->scale[0] = scale[side < 0];
-  pair->scale[1] = scale[side > 0];
-  if (side > 0) {
-    memcpy(pair->R, R, sizeof pair->R);
-    vec3_copy(pair->t, t);
-    return QD_OK;
-  }
+  pair->first = first->field;
+  pair->second = second->field;
+  pair->scale[0] = first->scale;
+  pair->scale[1] = second->scale;
   for (int i = 0; i < 3; ++i) {
-    mat3_column(pair->R + 3 * i, R, i);
+    mat3_column(columns + 3 * i, second->rot, i);
   }
-  mat3_tmul_vec(pair->t, R, t);
-  vec3_scale(pair->t, pair->t, -1.0);
+  mat3_mul(pair->R, columns, first->rot);
+  vec3_sub(between, first->pos, second->pos);
+  mat3_mul_vec(pair->t, columns, between);
   return QD_OK;
 }
 
@@ -337,9 +334,23 @@ static void part_meets(const search *s, const field_part *part) {
   s->visit(s->context, part->element, &moved, s->pair->second->part);
 }
 
+/* Whether balls around two bodies do not meet. */
+static int far_apart(const field_pair *pair) {
+  const qd_field *first = pair->first, *second = pair->second;
+  double way[3];
+  mat3_mul_vec(way, pair->R, first->whole.centre);
+  vec3_add(way, way, pair->t);
+  vec3_sub(way, way, second->whole.centre);
+  const double reach = first->radius + second->radius;
+  return !field_is_space(second) && vec3_dot(way, way) > reach * reach;
+}
+
 void field_pairs_visit(const field_pair *pair, int balanced, field_visit visit, void *context) {
   search s = {.pair = pair, .balanced = balanced, .visit = visit, .context = context};
   const qd_field *first = pair->first;
+  if (far_apart(pair)) {
+    return;
+  }
   for (int k = 0; k < 9; ++k) {
     s.reach[k] = fabs(pair->R[k]) + ROOM;
   }

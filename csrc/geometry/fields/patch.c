@@ -6,6 +6,7 @@
  * a polygon counts where the parts are met that have the pressure of its middle. */
 #include "geometry/fields/field.h"
 
+#include "base/quat.h"
 #include "base/vec3.h"
 
 /* Gradients that differ by less than this share have no plane between them. */
@@ -22,12 +23,11 @@
 typedef struct query {
   field_pair pair;
   double filter; /* cosine of the largest angle between normal and gradient; -3: none */
-  double room;   /* what lies so near is in one place, m */
-  int ties;      /* pairs whose fields are equal all over */
+  double near;   /* what lies so near is in one place, m */
+  int with_tangent;
+  int ties; /* pairs whose fields are equal all over */
   qd_patch *patch;
-  qd_patch_polygon *polygon;
-  double *vertex;
-  int polygon_capacity, vertex_capacity;
+  const patch_room *kept;
 } query;
 
 /* ---------------------------------------------------------------- one polygon */
@@ -71,8 +71,8 @@ static void polygon_store(query *q, const pressing *by, const field_polygon *pol
   qd_patch *patch = q->patch;
   const int index = patch->polygon_count++, first = patch->vertex_count;
   patch->vertex_count += polygon->count;
-  if (index < q->polygon_capacity) {
-    qd_patch_polygon *out = q->polygon + index;
+  if (index < q->kept->polygons) {
+    qd_patch_polygon *out = q->kept->polygon + index;
     out->area = area;
     out->pressure = force / area;
     vec3_copy(out->centre, centre);
@@ -84,8 +84,8 @@ static void polygon_store(query *q, const pressing *by, const field_polygon *pol
     out->vertex_start = first;
     out->vertex_count = polygon->count;
   }
-  if (patch->vertex_count <= q->vertex_capacity) {
-    memcpy(q->vertex + 3 * (size_t)first, polygon->corner,
+  if (patch->vertex_count <= q->kept->vertices) {
+    memcpy(q->kept->vertex + 3 * (size_t)first, polygon->corner,
            (size_t)polygon->count * sizeof polygon->corner[0]);
   }
 }
@@ -109,7 +109,7 @@ static void polygon_press(query *q, const pressing *by, const field_polygon *pol
   const double *g = by->gradient, *s = m.second;
   const double here = vec3_dot(g, origin) + by->offset;
   const double force = vec3_dot(g, m.first) + here * m.area;
-  if (!(m.area > 0.0 && force > m.area * by->steepness * q->room)) {
+  if (!(m.area > 0.0 && force > m.area * by->steepness * q->near)) {
     return; /* without area, or without pressure but for rounding */
   }
   double weighted[3], centre[3], moment[3]; /* integral of p x, about the first corner */
@@ -126,8 +126,10 @@ static void polygon_press(query *q, const pressing *by, const field_polygon *pol
   patch->total_pressure += force;
   patch->area += m.area;
   polygon_store(q, by, polygon, m.area, force, centre);
-  polygon_moments_shift(&m, origin);
-  tangent_add(patch->tangent, &m, by->second, by->first, -1.0 / by->stiffness);
+  if (q->with_tangent) {
+    polygon_moments_shift(&m, origin);
+    tangent_add(patch->tangent, &m, by->second, by->first, -1.0 / by->stiffness);
+  }
 }
 
 /* ---------------------------------------------------------------- pairs of elements */
@@ -212,7 +214,7 @@ static void soft_meets_soft(query *q, const field_cell *first, const field_moved
   const double offset = moved->offset - scale[1] * second->offset;
   const double steepness = scale[0] * first->steepness;
   const double steepest = larger(steepness, scale[1] * second->steepness);
-  const double room = steepest * q->room;
+  const double room = steepest * q->near;
   by->stiffness = vec3_norm(normal);
   if (!(by->stiffness > PARALLEL * steepest)) {
     q->ties += fabs(offset) <= PARALLEL * scale[0] * first->most;
@@ -240,7 +242,7 @@ static void soft_meets_rigid_space(query *q, const field_cell *first, const fiel
                                    pressing *by) {
   double height[4];
   vec3_set(by->normal, 0.0, 0.0, -1.0);
-  if (passes_by(moved->corner, by->normal, 0.0, q->room, height)) {
+  if (passes_by(moved->corner, by->normal, 0.0, q->near, height)) {
     return;
   }
   vec3_copy(by->first, moved->gradient);
@@ -287,7 +289,7 @@ static void triangle_meets_soft(query *q, const field_moved *t, const field_cell
     return;
   }
   field_polygon polygon;
-  triangle_in_cell(&polygon, t, cell, q->room);
+  triangle_in_cell(&polygon, t, cell, q->near);
   vec3_copy(by->gradient, by->second);
   by->offset = scale * cell->offset;
   by->steepness = scale * cell->steepness;
@@ -321,102 +323,6 @@ static void elements_meet(void *context, int first, const field_moved *moved,
 }
 
 /* ---------------------------------------------------------------- the whole */
-
-/* Coordinates of wrenches change by [R 0; [t]R R], tangents by that on both sides. */
-static void tangent_turn(double K[36], const double R[9], const double t[3]) {
-  double T[36] = {0}, TK[36];
-  for (int j = 0; j < 3; ++j) {
-    double column[3], lever[3];
-    mat3_column(column, R, j);
-    vec3_cross(lever, t, column);
-    for (int i = 0; i < 3; ++i) {
-      T[6 * i + j] = column[i];
-      T[6 * (3 + i) + 3 + j] = column[i];
-      T[6 * (3 + i) + j] = lever[i];
-    }
-  }
-  for (int i = 0; i < 6; ++i) {
-    for (int j = 0; j < 6; ++j) {
-      TK[6 * i + j] = 0.0;
-      for (int k = 0; k < 6; ++k) {
-        TK[6 * i + j] += T[6 * i + k] * K[6 * k + j];
-      }
-    }
-  }
-  for (int i = 0; i < 6; ++i) {
-    for (int j = 0; j < 6; ++j) {
-      K[6 * i + j] = 0.0;
-      for (int k = 0; k < 6; ++k) {
-        K[6 * i + j] += TK[6 * i + k] * T[6 * j + k];
-      }
-    }
-  }
-}
-
-static void point_turn(double x[3], const double R[9], const double t[3]) {
-  double moved[3];
-  mat3_mul_vec(moved, R, x);
-  vec3_add(x, moved, t);
-}
-
-void field_patch_turn(qd_patch *patch, qd_patch_polygon *polygons, int polygon_count,
-                      double *vertices, int vertex_count, const double R[9], const double t[3]) {
-  double force[3], moment[3];
-  mat3_mul_vec(force, R, patch->force);
-  mat3_mul_vec(moment, R, patch->moment);
-  vec3_copy(patch->force, force);
-  vec3_cross(patch->moment, t, force);
-  vec3_add(patch->moment, patch->moment, moment);
-  tangent_turn(patch->tangent, R, t);
-  point_turn(patch->centre, R, t);
-  for (int i = 0; i < polygon_count; ++i) {
-    qd_patch_polygon *p = polygons + i, old = *p;
-    point_turn(p->centre, R, t);
-    mat3_mul_vec(p->normal, R, old.normal);
-    mat3_mul_vec(p->gradient_a, R, old.gradient_a);
-    mat3_mul_vec(p->gradient_b, R, old.gradient_b);
-  }
-  for (int i = 0; i < vertex_count; ++i) {
-    point_turn(vertices + 3 * i, R, t);
-  }
-}
-
-/* The sides, exchanged. */
-static void polygon_turn_round(qd_patch_polygon *p) {
-  const qd_patch_polygon old = *p;
-  vec3_scale(p->normal, old.normal, -1.0);
-  vec3_copy(p->gradient_a, old.gradient_b);
-  vec3_copy(p->gradient_b, old.gradient_a);
-  p->element_a = old.element_b;
-  p->element_b = old.element_a;
-}
-
-static int polygons_stored(const query *q) {
-  const int found = q->patch->polygon_count;
-  return found < q->polygon_capacity ? found : q->polygon_capacity;
-}
-
-static int vertices_stored(const query *q) {
-  return q->patch->vertex_count <= q->vertex_capacity ? q->patch->vertex_count : 0;
-}
-
-/* From the other body's frame and sides to this one's. */
-static void turn_round(query *q, const double R[9], const double t[3]) {
-  qd_patch *patch = q->patch;
-  vec3_scale(patch->force, patch->force, -1.0);
-  vec3_scale(patch->moment, patch->moment, -1.0);
-  for (int i = 0; i < 6; ++i) {
-    for (int j = 0; j < i; ++j) {
-      const double swapped = patch->tangent[6 * i + j];
-      patch->tangent[6 * i + j] = patch->tangent[6 * j + i];
-      patch->tangent[6 * j + i] = swapped;
-    }
-  }
-  for (int i = 0; i < polygons_stored(q); ++i) {
-    polygon_turn_round(q->polygon + i);
-  }
-  field_patch_turn(patch, q->polygon, polygons_stored(q), q->vertex, vertices_stored(q), R, t);
-}
 
 /* The first component that is as large as any, with its sign. */
 static double leading(const double *x, int count) {
@@ -455,37 +361,56 @@ static void run(query *q) {
   }
 }
 
-qd_status field_patch_scaled(const qd_field *a, const qd_field *b, const double scale[2],
-                             const double R[9], const double t[3], double filter_angle,
-                             qd_patch *patch, qd_patch_polygon *polygons, int polygon_capacity,
-                             double *vertices, int vertex_capacity) {
-  query q = {.filter = filter_angle > 0.0 ? cos(filter_angle) : -3.0,
+qd_status field_patch_placed(const field_placed *a, const field_placed *b,
+                             const qd_patch_options *options, qd_patch *patch,
+                             const patch_room *room) {
+  const qd_patch_options as_asked = options ? *options : (qd_patch_options){0};
+  query q = {.filter = as_asked.filter_angle > 0.0 ? cos(as_asked.filter_angle) : -3.0,
+             .with_tangent = !as_asked.without_tangent,
              .patch = patch,
-             .polygon = polygons,
-             .polygon_capacity = polygon_capacity,
-             .vertex = vertices,
-             .vertex_capacity = vertex_capacity};
-  const qd_status status = field_pair_init(&q.pair, a, b, scale, R, t);
+             .kept = room};
+  const qd_status status = field_pair_init(&q.pair, a, b);
   if (status != QD_OK) {
     return status;
   }
-  q.room = COPLANAR * (vec3_norm(q.pair.t) + q.pair.first->reach + q.pair.second->reach);
+  q.near = COPLANAR * (vec3_norm(q.pair.t) + q.pair.first->reach + q.pair.second->reach);
   run(&q);
   if (q.ties > 0) {
     q.pair.scale[stiffer(&q.pair, EQUAL * q.pair.first->reach)] *= 1.0 + TIE;
     run(&q);
   }
-  if (q.pair.is_exchanged) {
-    turn_round(&q, R, t);
+  if (patch->polygon_count > 0) {
+    const field_placed *second = q.pair.is_exchanged ? a : b;
+    if (q.pair.is_exchanged) {
+      field_patch_exchange(patch, room);
+    }
+    field_patch_turn(patch, room, second->rot, second->pos);
   }
-  return patch->polygon_count > polygon_capacity && polygon_capacity > 0 ? QD_OUT_OF_CAPACITY
-                                                                         : QD_OK;
+  return patch->polygon_count > room->polygons && room->polygons > 0 ? QD_OUT_OF_CAPACITY : QD_OK;
 }
 
-qd_status qd_field_patch(const qd_field *a, const qd_field *b, const double R[9], const double t[3],
-                         double filter_angle, qd_patch *patch, qd_patch_polygon *polygons,
-                         int polygon_capacity, double *vertices, int vertex_capacity) {
-  const double as_made[2] = {1.0, 1.0};
-  return field_patch_scaled(a, b, as_made, R, t, filter_angle, patch, polygons, polygon_capacity,
-                            vertices, vertex_capacity);
+static void place(field_placed *out, const qd_field *field, const double pose[7]) {
+  out->field = field;
+  out->scale = 1.0;
+  quat_to_mat3(out->rot, pose + 3);
+  vec3_copy(out->pos, pose);
+}
+
+qd_status qd_field_patch(const qd_field *a, const qd_field *b, const double pose_a[7],
+                         const double pose_b[7], const qd_patch_options *options, qd_patch *patch,
+                         qd_patch_polygon *polygons, int polygon_capacity, double *vertices,
+                         int vertex_capacity) {
+  const patch_room room = {polygons, vertices, polygon_capacity, vertex_capacity};
+  field_placed first, second;
+  place(&first, a, pose_a);
+  place(&second, b, pose_b);
+  return field_patch_placed(&first, &second, options, patch, &room);
+}
+
+qd_status qd_field_energy(const qd_field *a, const qd_field *b, const double pose_a[7],
+                          const double pose_b[7], double *energy) {
+  field_placed first, second;
+  place(&first, a, pose_a);
+  place(&second, b, pose_b);
+  return field_energy_placed(&first, &second, energy);
 }

@@ -8,39 +8,24 @@ void soft_field_frame(body_frame *out, const qd_model *model, const body_frame *
   vec3_add(out->pos, out->pos, body->pos);
 }
 
-/* out = A' B */
-static void tmul(double out[9], const double A[9], const double B[9]) {
-  double columns[9];
-  for (int i = 0; i < 3; ++i) {
-    mat3_column(columns + 3 * i, A, i);
-  }
-  mat3_mul(out, columns, B);
+static void place_field(field_placed *out, const qd_model *model, const body_frame *body,
+                        int geom) {
+  const double modulus = model->parameters.geom_modulus[geom];
+  body_frame frame;
+  soft_field_frame(&frame, model, body, geom);
+  out->field = model->field[model->geom_field[geom]];
+  out->scale = modulus > 0.0 ? modulus : 1.0;
+  memcpy(out->rot, frame.rot, sizeof out->rot);
+  vec3_copy(out->pos, frame.pos);
 }
 
 qd_status soft_pair_patch(const qd_model *model, int pair, const body_frame *a, const body_frame *b,
                           qd_patch *patch, const patch_room *room) {
   const int *geom = model->pair_geom + 2 * pair;
-  const double *modulus = model->parameters.geom_modulus;
-  const double scale[2] = {modulus[geom[0]] > 0.0 ? modulus[geom[0]] : 1.0,
-                           modulus[geom[1]] > 0.0 ? modulus[geom[1]] : 1.0};
-  body_frame first, second;
-  double R[9], between[3], t[3];
-  soft_field_frame(&first, model, a, geom[0]);
-  soft_field_frame(&second, model, b, geom[1]);
-  tmul(R, second.rot, first.rot);
-  vec3_sub(between, first.pos, second.pos);
-  mat3_tmul_vec(t, second.rot, between);
-  const qd_status status = field_patch_scaled(
-      model->field[model->geom_field[geom[0]]], model->field[model->geom_field[geom[1]]], scale, R,
-      t, 0.0, patch, room->polygon, room->polygons, room->vertex, room->vertices);
-  const int polygons =
-      patch->polygon_count < room->polygons ? patch->polygon_count : room->polygons;
-  const int vertices = patch->vertex_count <= room->vertices ? patch->vertex_count : 0;
-  if (patch->polygon_count > 0) {
-    field_patch_turn(patch, room->polygon, polygons, room->vertex, vertices, second.rot,
-                     second.pos);
-  }
-  return status;
+  field_placed first, second;
+  place_field(&first, model, a, geom[0]);
+  place_field(&second, model, b, geom[1]);
+  return field_patch_placed(&first, &second, NULL, patch, room);
 }
 
 double soft_pair_depth(const qd_model *model, int pair) {

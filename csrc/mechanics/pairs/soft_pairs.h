@@ -2,14 +2,8 @@
 #ifndef QD_MECHANICS_SOFT_PAIRS_H
 #define QD_MECHANICS_SOFT_PAIRS_H
 
+#include "geometry/fields/field.h"
 #include "mechanics/kinematics.h"
-
-/* Room for a patch's polygons, and for their corners. */
-typedef struct patch_room {
-  qd_patch_polygon *polygon;
-  double *vertex; /* (vertices, 3) */
-  int polygons, vertices;
-} patch_room;
 
 /* A body's frame in the world. */
 typedef struct body_frame {

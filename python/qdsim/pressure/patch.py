@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim._core import _field_energy, _field_patch
-from qdsim.arguments import number, vector
-from qdsim.description.arrays import rotation_matrix
+from qdsim.arguments import number
 from qdsim.pressure.field import HalfSpace, PressureField, RigidSurface
 from qdsim.pressure.tessellation import Array, is_closed
 
@@ -97,9 +96,19 @@ def pressure_patch(
     angle = 0.0
     if filter_angle is not None:
         angle = number("filter_angle", filter_angle, above=0, most=math.pi)
-    relative, rotation, place = _placed(a, b, pose_a, pose_b)
-    found = _field_patch(a._handle, b._handle, relative, angle, bool(polygons))
-    return _in_world(found, rotation, place)
+    _check_bodies(a, b)
+    return Patch(
+        *patch_parts(_field_patch(a._handle, b._handle, pose_a, pose_b, angle, polygons, True))
+    )
+
+
+def patch_parts(found: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The fields of a :class:`Patch`, polygons and vertices as arrays over their bytes."""
+    *numbers, records, corners = found
+    force, moment, centre, tangent, area, total, count = numbers
+    polygons = np.frombuffer(records, POLYGON_DTYPE)
+    vertices = np.frombuffer(corners).reshape(-1, 3)
+    return force, moment, centre, area, total, tangent, count, polygons, vertices
 
 
 def pressure_energy(
@@ -118,61 +127,16 @@ def pressure_energy(
     Raises:
         TypeError, ValueError: as :func:`pressure_patch`, and for rigid surfaces with a rim.
     """
-    relative, _, _ = _placed(a, b, pose_a, pose_b)
+    _check_bodies(a, b)
     for name, body in (("a", a), ("b", b)):
         if isinstance(body, RigidSurface) and not is_closed(body.vertices, body.triangles):
             raise ValueError(f"{name}: expected a closed surface, got one with a rim")
-    return _field_energy(a._handle, b._handle, relative)
+    return _field_energy(a._handle, b._handle, pose_a, pose_b)
 
 
-def _placed(
-    a: Body, b: Body, pose_a: npt.ArrayLike | None, pose_b: npt.ArrayLike | None
-) -> tuple[Array, Array, Array]:
-    """Rotation and place ``(12,)`` of a in the frame of b; rotation and place of b."""
+def _check_bodies(a: Body, b: Body) -> None:
     for name, body in (("a", a), ("b", b)):
         if not isinstance(body, (PressureField, RigidSurface, HalfSpace)):
             raise TypeError(
                 f"{name}: expected a PressureField, RigidSurface or HalfSpace, got {type(body).__name__}"
             )
-    rotation_a, place_a = _pose("pose_a", pose_a)
-    rotation_b, place_b = _pose("pose_b", pose_b)
-    rotation, place = rotation_b.T @ rotation_a, rotation_b.T @ (place_a - place_b)
-    return np.concatenate([rotation.ravel(), place]), rotation_b, place_b
-
-
-def _pose(name: str, pose: npt.ArrayLike | None) -> tuple[Array, Array]:
-    """Rotation ``(3, 3)`` and position ``(3,)``."""
-    if pose is None:
-        return np.eye(3), np.zeros(3)
-    given = vector(name, pose, 7)
-    length = float(np.linalg.norm(given[3:]))
-    if not abs(length - 1.0) <= 1e-3:
-        raise ValueError(
-            f"{name}: the quaternion has length {length:.4g}; expected 1 to within 1e-3"
-        )
-    return rotation_matrix(given[3:] / length), given[:3]
-
-
-def _in_world(found: tuple[Any, ...], rotation: Array, place: Array) -> Patch:
-    force, moment, centre, tangent, area, total, count, records, corners = found
-    lever = np.array(
-        [[0.0, -place[2], place[1]], [place[2], 0.0, -place[0]], [-place[1], place[0], 0.0]]
-    )
-    change = np.block([[rotation, np.zeros((3, 3))], [lever @ rotation, rotation]])
-    wrench = change @ np.concatenate([force, moment])
-    polygons = np.frombuffer(records, dtype=POLYGON_DTYPE).copy()
-    for name in ("normal", "gradient_a", "gradient_b"):
-        polygons[name] = polygons[name] @ rotation.T
-    polygons["centre"] = polygons["centre"] @ rotation.T + place
-    vertices = np.frombuffer(corners).reshape(-1, 3) @ rotation.T + place
-    return Patch(
-        wrench[:3],
-        wrench[3:],
-        rotation @ centre + place if count else np.zeros(3),
-        area,
-        total,
-        change @ tangent @ change.T,
-        count,
-        polygons,
-        vertices,
-    )
