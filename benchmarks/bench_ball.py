@@ -4,7 +4,8 @@
   it down, lets go, moves to the next grasp through the simulated world, and holds the ball at the end; strokes are
   found on the way from where the ball is measured (``planning.transfer(..., controller="gait")``). *Half turn*: the
   task's goal. *Box*: a goal drawn from the task's box of subgoals, one a seed.
-  *Contacts*: those of ``TransferOptions.contacts``.
+  *Contacts*: those of ``TransferOptions.contacts``; *four fingers*: a grip is one of all four, and a stroke ends
+  where one is lost (``GripOptions.fingers``).
 - *As planned*: every segment of a plan begins where it was planned, as CQDC section IX measures: Delta-bar, medians over
   segments, and segments that end within the task's tolerances. *strokes*: plans of ``planning.gait``; *plan*: of the task's own planner.
   *open*: commands as planned; *grip*: a grip along the segment's path.
@@ -29,7 +30,8 @@ from qdsim.planning import Plan, Task, TransferOptions
 
 MODELS = ("published", "hardware")
 WHOLE = ("half turn", "box")
-CONTACTS = ("stiff", "soft", "default")
+FOUR = "default, four fingers"
+CONTACTS = ("stiff", "soft", "default", FOUR)
 EACH = (("strokes", "grip"), ("strokes", "open"), ("plan", "grip"), ("plan", "open"))
 SPEED, PERIOD, SETTLE = 1.0, 0.02, 2.0
 FRAMES = 10
@@ -84,7 +86,7 @@ def options(seed: int, contacts: str = "stiff") -> TransferOptions:
         control_period=PERIOD,
         settle=SETTLE,
         seed=seed,
-        contacts=contacts,  # type: ignore[arg-type]
+        contacts=contacts.partition(",")[0],  # type: ignore[arg-type]
     )
 
 
@@ -92,7 +94,14 @@ def whole(model: str, goal: str, contacts: str, seed: int) -> dict[str, Any]:
     task = task_of(model)
     task = task if goal == "half turn" else drawn(task, seed)
     begin = time.process_time()
-    found = planning.transfer(nothing(task), task, options(seed, contacts), controller="gait")
+    fingers = 4 if contacts == FOUR else None
+    found = planning.transfer(
+        nothing(task),
+        task,
+        options(seed, contacts),
+        controller="gait",
+        planner=planning.GaitOptions(grip=planning.GripOptions(fingers=fingers)),
+    )
     seconds = sum(float(s.time[-1]) for s in found.segments)
     return {
         "error": [found.position_error, found.rotation_error],

@@ -371,6 +371,38 @@ def print_goals(count: int, pushing: int, seed: int) -> None:
             )
 
 
+HARDWARE_SEEDS = (20, 21, 22)
+"""Of goals that no setting was chosen on."""
+
+
+def print_hardware() -> None:
+    print("\n## The hardware ball, goal by goal\n")
+    print(
+        "Ten goals each of seeds 20, 21 and 22, on which no setting was chosen. Cost of the released schedule (20 "
+        "iterations), of the default (start: squeeze and hold, 4 iterations each, the better goes on to 30 in all), "
+        "and their ratio.\n"
+    )
+    name = "allegro_sphere_hardware"
+    tasks = [task for seed in HARDWARE_SEEDS for task in random_goals(name, 10, seed)]
+    costs = []
+    for task in tasks:
+        settings = published(name, task, 20), ours(task)
+        costs.append([impc(task, options).cost for options in settings])
+    columns = 5
+    print("| " + " | ".join(["released, default, ratio"] * columns) + " |")
+    print("|" + " --- |" * columns)
+    cells = [f"{a:.2f}, {b:.2f}, {b / a:.2f}" for a, b in costs]
+    for row in range(0, len(cells), columns):
+        print("| " + " | ".join(cells[row : row + columns]) + " |")
+    released, default = np.array(costs).T
+    ratio = default / released
+    print(
+        f"\nRatio of the medians {np.median(default) / np.median(released):.2f}, median goal by goal {np.median(ratio):.2f}, "
+        f"largest {ratio.max():.2f}; worse on {int((ratio > 1.0).sum())} of {len(ratio)}, at half or less on "
+        f"{int((ratio <= 0.5).sum())}."
+    )
+
+
 # ---------------------------------------------------------------- closed loop
 
 
@@ -446,12 +478,17 @@ def main() -> None:
     parser.add_argument("--goals", type=int, default=10, help="random goals a system")
     parser.add_argument("--pushing", type=int, default=32, help="random goals of pushing")
     parser.add_argument("--seed", type=int, default=0, help="of the goals")
+    parser.add_argument("--hardware", action="store_true", help="goals of the hardware ball alone")
     arguments = parser.parse_args()
+    if arguments.hardware:
+        print_hardware()
+        return
     print_programs(arguments.rounds)
     print_released(max(3, arguments.rounds // 10))
     print_scatter(8)
     print_table(arguments.seeds)
     print_goals(arguments.goals, arguments.pushing, arguments.seed)
+    print_hardware()
     print_loop(arguments.goals, arguments.seed)
 
 

@@ -39,7 +39,8 @@ class TransferOptions:
             stiff as normals. ``"soft"``: the same with MuJoCo's 20 ms, so that fingers sink into objects by up to a
             millimetre.
             ``"default"``: as MuJoCo has them unless told otherwise, with pyramids and friction no stiffer than
-            normals besides; there whatever is held creeps, by millimetres a second.
+            normals besides; there what friction carries sinks, a ball of 1 kg between fingertips by 20 to 50 mm a
+            second (``R f / b`` of MuJoCo's contacts), so that lifts do not arrive.
         force: N or Nm at the joint, what an actuator pulls with at most, one number or one per actuator; None: any.
         press: springs of a robot that follows a plan by iMPC press with at most so many times the object's weight;
             None: 8 where it lies on a plane that is not part of the model, else 2.
