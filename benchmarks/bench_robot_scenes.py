@@ -96,6 +96,70 @@ def pushing(path: Path, site: str, joint: str) -> Task:
     return Task(spec, "object", course, 6.0, np.array(place))
 
 
+def two_fingers(path: Path) -> Task:
+    """One of two arms closes its fingers, which mirror each other, on a block and lifts it."""
+    spec = _spec_of(path)
+    compensated(spec)
+    model, data = home_pose(spec)
+    for name in ("left/left_finger", "left/right_finger"):
+        data.qpos[model.jnt_qposadr[model.joint(name).id]] = 0.02
+    data.ctrl[model.actuator("left/gripper").id] = 0.02
+    mujoco.mj_forward(model, data)
+    place = data.site("left/gripper").xpos.copy()
+    body = spec.worldbody.add_body(name="object", pos=list(place))
+    body.add_freejoint(name="object")
+    body.add_geom(
+        name="object", type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.015, 0.01, 0.02], mass=0.05,
+        friction=[0.8, 0.005, 1e-4],
+    )  # fmt: skip
+    spec.worldbody.add_geom(
+        name="stand", type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.02, 0.008, 0.05],
+        pos=[place[0], place[1], place[2] - 0.07],
+    )  # fmt: skip
+    _home(spec, np.concatenate([data.qpos, place, [1, 0, 0, 0]]), data.ctrl)
+
+    def course(model: Any, u0: Any, share: float) -> Any:
+        u = np.array(u0)
+        u[model.slice_u("left/gripper")] = 0.02 - 0.015 * min(share / 0.3, 1.0)
+        u[model.slice_u("left/shoulder")] -= 0.1 * max(share - 0.4, 0.0) / 0.6
+        return u
+
+    return Task(spec, "object", course, 8.0, place, h=0.05, margin=0.02)
+
+
+def holding(path: Path) -> Task:
+    """A humanoid that hangs by its pelvis closes its right hand on the handle of a tool, which is carried."""
+    spec = _spec_of(path)
+    _, data = home_pose(spec)
+    q, u = data.qpos[7:].copy(), data.ctrl.copy()
+    spec.delete(spec.joint("floating_base_joint"))
+    compensated(spec)
+    base = spec.body("pelvis")
+    base.pos = list(data.body("pelvis").xpos)
+    place = data.body("right_hand_index_1_link").xpos + data.body("right_hand_middle_1_link").xpos
+    place = 0.5 * place + [0.0, 0.035, 0.02]
+    body = spec.worldbody.add_body(
+        name="object", pos=list(place), quat=[0.70710678, 0, 0.70710678, 0]
+    )
+    body.gravcomp = 1.0
+    body.add_freejoint(name="object")
+    body.add_geom(
+        name="object", type=mujoco.mjtGeom.mjGEOM_CAPSULE, size=[0.012, 0.08, 0.0], mass=0.3,
+        friction=[0.8, 0.005, 1e-4],
+    )  # fmt: skip
+    _home(spec, np.concatenate([q, place, [0.70710678, 0, 0.70710678, 0]]), u)
+
+    def course(model: Any, u0: Any, share: float) -> Any:
+        u = np.array(u0)
+        for finger in ("index", "middle"):
+            for k in range(2):
+                u[model.slice_u(f"right_hand_{finger}_{k}_joint")] += 0.7 * share
+        u[model.slice_u("right_hand_thumb_2_joint")] -= 0.7 * share
+        return u
+
+    return Task(spec, "object", course, 4.0, place, h=0.02, margin=0.02)
+
+
 def standing(path: Path) -> Task:
     """A robot on four legs comes to stand, bends its knees and sways."""
     spec = mujoco.MjSpec.from_file(str(path))
@@ -116,6 +180,96 @@ def standing(path: Path) -> Task:
         h=0.02,
         gravity_on_actuated=True,
     )
+
+
+def curling(path: Path, place: Any, shape: str, share_of_range: float) -> Task:
+    """A hand whose palm looks up closes its fingers around what lies on it."""
+    spec = mujoco.MjSpec.from_file(str(path))
+    compensated(spec)
+    body = spec.worldbody.add_body(name="object", pos=list(place))
+    body.add_freejoint(name="object")
+    kind = mujoco.mjtGeom.mjGEOM_BOX if shape == "cube" else mujoco.mjtGeom.mjGEOM_SPHERE
+    size = [0.025] * 3 if shape == "cube" else [0.03, 0.0, 0.0]
+    body.add_geom(
+        name="object", type=kind, size=size, mass=0.1, friction=[0.7, 0.02, 0.005], condim=6
+    )
+    place = _lowered(spec, body, np.array(place))
+
+    def course(model: Any, u0: Any, share: float) -> Any:
+        bends = model.u_upper > np.abs(model.u_lower) + 0.3
+        way = np.where(bends, np.where(np.isfinite(model.u_upper), model.u_upper, 0.0) - u0, 0.0)
+        return u0 + share_of_range * share * way
+
+    return Task(spec, "object", course, 4.0, np.array(place), h=0.02, margin=0.02)
+
+
+def _spec_of(path: Path) -> Any:
+    """With meshes found from anywhere, and without those for show that a copy of the Menagerie lacks."""
+    spec = mujoco.MjSpec.from_file(str(path))
+    folder = path.resolve().parent / spec.meshdir
+    spec.meshdir = str(folder)
+    lacking = {
+        mesh.name or Path(mesh.file).stem: mesh
+        for mesh in spec.meshes
+        if not (folder / mesh.file).exists()
+    }
+    for geom in list(spec.geoms):
+        if geom.meshname in lacking:
+            spec.delete(geom)
+    for mesh in lacking.values():
+        spec.delete(mesh)
+    return spec
+
+
+def _lowered(spec: Any, body: Any, place: Any) -> Any:
+    """The lowest place above which nothing touches the object, from there down."""
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    own, at = model.body("object").id, int(model.jnt_qposadr[model.body("object").jntadr[0]])
+    while True:
+        data.qpos[at : at + 3] = place - [0.0, 0.0, 2e-3]
+        mujoco.mj_forward(model, data)
+        if any(own in model.geom_bodyid[pair] for pair in data.contact.geom):
+            break
+        place = place - [0.0, 0.0, 2e-3]
+    body.pos = list(place)
+    return place
+
+
+def gripping(arm: Path, gripper: Path, can: float) -> Task:
+    """An arm with a gripper on a tendon: it closes around a can, and lifts it by turning its elbow."""
+    _, data = home_pose(_spec_of(arm))
+    home_q, home_u = data.qpos.copy(), data.ctrl.copy()
+    spec, tool = _spec_of(arm), _spec_of(gripper)
+    spec.attach(tool, prefix="gripper/", site=spec.site("attachment_site"))
+    compensated(spec)
+    for key in list(spec.keys):
+        spec.delete(key)
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    data.qpos[: len(home_q)] = home_q
+    mujoco.mj_forward(model, data)
+    place = data.site("gripper/pinch").xpos - [0.0, 0.0, 0.02]
+    body = spec.worldbody.add_body(name="object", pos=list(place))
+    body.add_freejoint(name="object")
+    body.add_geom(
+        name="object", type=mujoco.mjtGeom.mjGEOM_CYLINDER, size=[can, 0.04, 0.0], mass=0.2,
+        friction=[0.8, 0.005, 1e-4],
+    )  # fmt: skip
+    spec.worldbody.add_geom(
+        name="table", type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.1, 0.1, 0.01],
+        pos=[place[0], place[1], place[2] - 0.05],
+    )  # fmt: skip
+    q = np.concatenate([data.qpos, place, [1, 0, 0, 0]])
+    _home(spec, q, np.concatenate([home_u, np.zeros(model.nu - len(home_u))]))
+
+    def course(model: Any, u0: Any, share: float) -> Any:
+        u = np.array(u0)
+        u[-1] = 255.0 * min(share / 0.3, 1.0)
+        u[1] -= 0.15 * max(share - 0.4, 0.0) / 0.6
+        return u
+
+    return Task(spec, "object", course, 8.0, np.array(place), h=0.05, margin=0.02)
 
 
 def _turned(quat: Any, vector: Any) -> Any:
@@ -144,6 +298,12 @@ SCENES: dict[str, Callable[[Path], Task]] = {
     "fr3": lambda m: pushing(m / "franka_fr3/fr3.xml", "attachment_site", "fr3_joint1"),
     "xarm7": lambda m: pushing(m / "ufactory_xarm7/xarm7_nohand.xml", "attachment_site", "joint1"),
     "ur5e": lambda m: pushing(m / "universal_robots_ur5e/ur5e.xml", "attachment_site", "shoulder_pan_joint"),
+    "leap": lambda m: curling(m / "leap_hand/right_hand.xml", [0.0, 0.0, 0.25], "cube", 0.5),
+    "allegro": lambda m: curling(m / "wonik_allegro/right_hand.xml", [0.0, 0.0, 0.15], "cube", 0.5),
+    "shadow": lambda m: curling(m / "shadow_hand/right_hand.xml", [0.295, -0.005, 0.15], "ball", 0.5),
+    "ur5e_2f85": lambda m: gripping(m / "universal_robots_ur5e/ur5e.xml", m / "robotiq_2f85/2f85.xml", 0.025),
+    "aloha": lambda m: two_fingers(m / "aloha/aloha.xml"),
+    "g1": lambda m: holding(m / "unitree_g1/g1_with_hands.xml"),
     "anymal": lambda m: standing(m / "anybotics_anymal_c/anymal_c.xml"),
 }  # fmt: skip
 
@@ -185,6 +345,7 @@ def simulated(task: Task, ours: dict[str, Any], stiff: bool) -> dict[str, Any]:
         mujoco.mj_resetDataKeyframe(model, data, 0)
     count = round(task.seconds / task.h)
     each = max(1, round(task.h / model.opt.timestep))
+    most = _joint_limits(model)
     poses, forces, begin = [], [], time.perf_counter()
     for k in range(count):
         for i in range(each):
@@ -193,13 +354,24 @@ def simulated(task: Task, ours: dict[str, Any], stiff: bool) -> dict[str, Any]:
             mujoco.mj_step(model, data)
         mujoco.mj_forward(model, data)
         poses.append(np.concatenate([data.body(task.body).xpos, data.body(task.body).xmat.ravel()]))
-        forces.append(data.actuator_force.copy())
+        forces.append(np.clip(data.actuator_force, *most))
     wall = time.perf_counter() - begin
     return {
         "poses": np.array(poses),
         "forces": np.array(forces),
         "ms": 1e3 * wall / count,
     }
+
+
+def _joint_limits(model: Any) -> tuple[Any, Any]:
+    """What actuators pull with at most by the limits of their joints, which MuJoCo applies behind ``actuator_force``."""
+    limits = np.tile([[-np.inf], [np.inf]], model.nu)
+    for i in range(model.nu):
+        joint = int(model.actuator_trnid[i, 0])
+        on_joint = model.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_JOINT
+        if on_joint and model.jnt_actfrclimited[joint]:
+            limits[:, i] = np.sort(model.jnt_actfrcrange[joint] / model.actuator_gear[i, 0])
+    return limits[0], limits[1]
 
 
 def angle_between(a: Any, b: Any) -> float:
