@@ -170,8 +170,10 @@ class _Hands:
         self.model, self.q, self.rate, self.gap = model, q.copy(), rate, gap
         moves = moved_bodies(model)
         body = _pair_bodies(model)
-        self.a, self.b = body[:, 0], body[:, 1]
-        self.by_a, self.by_b = moves[:, self.a], moves[:, self.b]
+        a, b = body[:, 0], body[:, 1]
+        self.by_a, self.by_b = moves[:, a], moves[:, b]
+        every = np.arange(moves.shape[1])
+        self.of_a, self.of_b = ((x[:, None] == every).astype(np.float32) for x in (a, b))
         self.apart = self.by_a != self.by_b
         self.active = rate != 0.0
         self.counts = np.any(self.active[:, :, None] & self.apart, axis=1)
@@ -186,15 +188,11 @@ class _Hands:
 
     def stop(self, rows: NDArray[np.intp], pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Stop what moves one body of a pair (n, pairs) against the other; whether that stopped anything (n,)."""
-        involved = np.zeros((len(rows), self.model.nu), dtype=bool)
-        some = np.flatnonzero(pairs.any(axis=1))
-        for i in some.tolist():
-            which = np.flatnonzero(pairs[i])
-            joints = self.apart[:, which].any(axis=1) & self.active[rows[i]]
-            involved[i] = joints
-            for body, by in ((self.a, self.by_a), (self.b, self.by_b)):
-                hit = by[np.ix_(joints, which)].any(axis=0)
-                self.touching[rows[i], body[which[hit]]] = True
+        met = pairs.astype(np.float32)
+        involved = (met @ self.apart.T.astype(np.float32) > 0.0) & self.active[rows]
+        for of_body, by in ((self.of_a, self.by_a), (self.of_b, self.by_b)):
+            moved = (involved.astype(np.float32) @ by.astype(np.float32) > 0.0) & pairs
+            self.touching[rows] |= moved.astype(np.float32) @ of_body > 0.0
         self.blocked[rows] |= involved
         self.active[rows] &= ~involved
         return np.asarray(involved.any(axis=1))
