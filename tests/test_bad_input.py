@@ -569,6 +569,29 @@ def test_an_indefinite_cost_is_named() -> None:
     assert singular.x.sum() == pytest.approx(1.0, abs=1e-8)
 
 
+@pytest.mark.parametrize("n", [5, 49, 130, 261])
+def test_costs_whose_few_entries_stand_anywhere(n: int) -> None:
+    """Singular ones pass, the least negative direction and the largest asymmetry are found, in any order of rows."""
+    rng = np.random.default_rng(n)
+    order = rng.permutation(n)
+    band = np.zeros((n, n))
+    for i in range(n - 2):  # springs between neighbours, as in a chain: rigid motions cost nothing
+        spring = np.zeros(n)
+        spring[i : i + 3] = [1.0, -2.0, 1.0]
+        band += 10.0 ** rng.uniform(-2, 2) * np.outer(spring, spring)
+    Q = band[np.ix_(order, order)]
+    box = np.vstack([np.eye(n), -np.eye(n)])
+    program = (rng.normal(size=n), box, np.ones(2 * n), [("orthant", 2 * n)])
+    assert np.isfinite(qdsim.solve_cone_program(Q, *program).x).all()
+    low = Q - 1e-6 * np.abs(Q).max() * np.eye(n)
+    with pytest.raises(ValueError, match="Q: not positive semidefinite, its smallest eigenvalue"):
+        qdsim.solve_cone_program(low, *program)
+    i, j = np.unravel_index(np.argmax(np.triu(Q, 1)), Q.shape)
+    Q[i, j] *= 1.01
+    with pytest.raises(ValueError, match=rf"Q: not symmetric, \[({i}, {j}|{j}, {i})\]"):
+        qdsim.solve_cone_program(Q, *program)
+
+
 def test_a_system_has_a_name() -> None:
     with pytest.raises(TypeError, match="name: expected a string, got list"):
         qdsim.systems.load([1])

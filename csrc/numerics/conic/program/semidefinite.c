@@ -8,64 +8,170 @@
 #define ASYMMETRY 1e-9
 /* A shift, times the size, under which singular matrices pass, of one with a unit diagonal. */
 #define SHIFT 1e-10
+/* Rows up to which their order is left as it is. */
+#define FEW_ROWS 48
+/* Rows and columns that are compared at a time. */
+#define PATCH 32
+
+/* Onto the worst so far: entries (i, j) beside (j, i) of rows from `row` on and columns from
+ * `column` on. */
+static void compare_patch(const double *Q, int n, int row, int column, double *worst, int *at) {
+  for (int i = row; i < n && i < row + PATCH; ++i) {
+    for (int j = column; j < i && j < column + PATCH; ++j) {
+      const double a = Q[(size_t)i * (size_t)n + (size_t)j],
+                   b = Q[(size_t)j * (size_t)n + (size_t)i];
+      if (a != b && fabs(a - b) > *worst) {
+        *worst = fabs(a - b);
+        at[0] = j;
+        at[1] = i;
+      }
+    }
+  }
+}
 
 static qd_cost_fault find_asymmetry(const double *Q, int n, int *row, int *column) {
   double worst = 0.0;
-  const double largest = max_norm(Q, n * n);
-  for (int i = 0; i < n; ++i) {
-    for (int j = 0; j < i; ++j) {
-      if (Q[i * n + j] == Q[j * n + i]) {
-        continue;
-      }
-      const double difference = fabs(Q[i * n + j] - Q[j * n + i]);
-      if (!(difference > worst)) {
-        continue;
-      }
-      worst = difference;
-      *row = j;
-      *column = i;
+  int at[2] = {0, 0};
+  for (int i = 0; i < n; i += PATCH) {
+    for (int j = 0; j <= i; j += PATCH) {
+      compare_patch(Q, n, i, j, &worst, at);
     }
   }
-  return worst > ASYMMETRY * largest ? QD_COST_NOT_SYMMETRIC : QD_COST_FINE;
-}
-
-/* First entry of a row that is not zero, in whole lanes: nothing of the factor stands before it. */
-static int first_entry(const double *row, int end) {
-  int first = 0;
-  while (first < end && row[first] == 0.0) {
-    ++first;
+  if (worst == 0.0 || worst <= ASYMMETRY * max_norm(Q, n * n)) {
+    return QD_COST_FINE;
   }
-  return first / LANE_COUNT * LANE_COUNT;
+  *row = at[0];
+  *column = at[1];
+  return QD_COST_NOT_SYMMETRIC;
 }
 
-/* Rows of the Cholesky factor L of the matrix with a unit diagonal, shifted; padded with zeros to
- * whole lanes. 1 if there is one. */
-QD_CLONES static int has_factor(const double *Q, int n, double *scratch) {
-  const int stride = (n + LANE_COUNT - 1) / LANE_COUNT * LANE_COUNT;
-  double *root = scratch, *L = scratch + stride;
+/* ------------------------------------------------------------ order */
+
+/* An order of rows, and what it is found with. */
+typedef struct row_order {
+  int *row;    /* (n) the row at a place */
+  int *place;  /* (n) of a row; -1: none yet */
+  int *first;  /* (n) of the row at a place: the first place whose column it has */
+  int *start;  /* (n + 1) into column */
+  int *column; /* of each row's entries */
+} row_order;
+
+static void list_entries(const double *Q, int n, const row_order *order) {
+  int end = 0;
   for (int i = 0; i < n; ++i) {
-    root[i] = Q[i * n + i] > 0.0 ? 1.0 / sqrt(Q[i * n + i]) : 1.0;
+    const double *row = Q + (size_t)i * (size_t)n;
+    order->start[i] = end;
+    for (int j = 0; j < n; ++j) {
+      order->column[end] = j;
+      end += row[j] != 0.0;
+    }
+  }
+  order->start[n] = end;
+}
+
+static int entries_of(const row_order *order, int row) {
+  return order->start[row + 1] - order->start[row];
+}
+
+static int lightest_row(int n, const row_order *order) {
+  int best = -1;
+  for (int i = 0; i < n; ++i) {
+    if (order->place[i] < 0 && (best < 0 || entries_of(order, i) < entries_of(order, best))) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+/* Neighbours of a row that have no place, behind the others, by their number of entries. */
+static int append_neighbours(const row_order *order, int row, int end) {
+  const int begin = end;
+  for (int k = order->start[row]; k < order->start[row + 1]; ++k) {
+    const int next = order->column[k];
+    if (order->place[next] >= 0) {
+      continue;
+    }
+    int at = end++;
+    for (; at > begin && entries_of(order, order->row[at - 1]) > entries_of(order, next); --at) {
+      order->row[at] = order->row[at - 1];
+    }
+    order->row[at] = next;
+    order->place[next] = begin;
+  }
+  return end;
+}
+
+/* Neighbours next to each other, the last found first (Cuthill and McKee, reversed): what stands
+ * before a row's first entry stays empty in the factor. */
+static void find_order(int n, const row_order *order) {
+  for (int i = 0; i < n; ++i) {
+    order->place[i] = -1;
+  }
+  for (int done = 0, end = 0; done < n; ++done) {
+    if (done == end) {
+      order->row[end] = lightest_row(n, order);
+      order->place[order->row[end++]] = done;
+    }
+    end = append_neighbours(order, order->row[done], end);
+  }
+  for (int k = 0; k < n / 2; ++k) {
+    const int kept = order->row[k];
+    order->row[k] = order->row[n - 1 - k];
+    order->row[n - 1 - k] = kept;
+  }
+}
+
+/* Places and first entries of the order, or of few rows as they stand. */
+static void find_first(int n, const row_order *order) {
+  for (int k = 0; k < n; ++k) {
+    order->row[k] = n > FEW_ROWS ? order->row[k] : k;
+    order->place[order->row[k]] = k;
+  }
+  for (int k = 0; k < n; ++k) {
+    const int row = order->row[k];
+    int first = k;
+    for (int e = order->start[row]; e < order->start[row + 1]; ++e) {
+      const int place = order->place[order->column[e]];
+      first = place < first ? place : first;
+    }
+    order->first[k] = first / LANE_COUNT * LANE_COUNT;
+  }
+}
+
+/* ------------------------------------------------------------ factor */
+
+static int padded(int n) { return (n + LANE_COUNT - 1) / LANE_COUNT * LANE_COUNT; }
+
+/* Rows of the Cholesky factor L of the matrix with a unit diagonal, shifted; each padded with zeros
+ * to whole lanes from its first entry on. 1 if there is one. */
+QD_CLONES static int has_factor(const double *Q, int n, const row_order *order, double *scratch) {
+  const int stride = padded(n);
+  double *root = scratch, *L = scratch + stride;
+  for (int k = 0; k < n; ++k) {
+    const double own = Q[(size_t)order->row[k] * (size_t)(n + 1)];
+    root[k] = own > 0.0 ? 1.0 / sqrt(own) : 1.0;
   }
   for (int i = 0; i < n; ++i) {
     double *own = L + (size_t)i * (size_t)stride;
-    const int first = first_entry(Q + (size_t)i * (size_t)n, i);
-    for (int k = 0; k < stride; ++k) {
+    const double *row = Q + (size_t)order->row[i] * (size_t)n;
+    for (int k = order->first[i]; k < padded(i + 1); ++k) {
       own[k] = 0.0;
     }
-    for (int j = first; j < i; ++j) {
+    for (int j = order->first[i]; j < i; ++j) {
       const double *other = L + (size_t)j * (size_t)stride;
+      const int first = order->first[i] > order->first[j] ? order->first[i] : order->first[j];
       lanes sum = {0.0, 0.0, 0.0, 0.0};
       for (int k = first; k < j; k += LANE_COUNT) {
         sum += LANES_FROM(own + k) * LANES_FROM(other + k);
       }
-      const double entry = Q[i * n + j] * (root[i] * root[j]);
+      const double entry = row[order->row[j]] * (root[i] * root[j]);
       own[j] = (entry - lanes_sum(&sum)) * other[j]; /* the diagonal holds reciprocals */
     }
     lanes square = {0.0, 0.0, 0.0, 0.0};
-    for (int k = first; k < i; k += LANE_COUNT) {
+    for (int k = order->first[i]; k < i; k += LANE_COUNT) {
       square += LANES_FROM(own + k) * LANES_FROM(own + k);
     }
-    const double pivot = Q[i * n + i] * (root[i] * root[i]) + SHIFT * n - lanes_sum(&square);
+    const double pivot = row[order->row[i]] * (root[i] * root[i]) + SHIFT * n - lanes_sum(&square);
     if (!(pivot > 0.0)) {
       return 0;
     }
@@ -75,8 +181,8 @@ QD_CLONES static int has_factor(const double *Q, int n, double *scratch) {
 }
 
 size_t qd_cost_scratch(int n) {
-  const size_t stride = ((size_t)n + LANE_COUNT - 1) / LANE_COUNT * LANE_COUNT;
-  return stride * ((size_t)n + 1);
+  /* a factor, roots, four numbers a row and one more */
+  return (size_t)padded(n) * ((size_t)n + 1) + 2 * (size_t)padded(n) + LANE_COUNT;
 }
 
 qd_cost_fault qd_cost_check(int n, const double *Q, double *scratch, int *row, int *column) {
@@ -84,10 +190,18 @@ qd_cost_fault qd_cost_check(int n, const double *Q, double *scratch, int *row, i
     return QD_COST_NOT_SYMMETRIC;
   }
   for (int i = 0; i < n; ++i) {
-    if (Q[i * n + i] < 0.0) {
+    if (Q[(size_t)i * (size_t)(n + 1)] < 0.0) {
       *row = *column = i;
       return QD_COST_NEGATIVE;
     }
   }
-  return has_factor(Q, n, scratch) ? QD_COST_FINE : QD_COST_INDEFINITE;
+  int *numbers = (int *)scratch; /* lists of entries lie where the factor will */
+  double *factor = scratch + 2 * (size_t)padded(n) + LANE_COUNT;
+  const row_order order = {numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, (int *)factor};
+  list_entries(Q, n, &order);
+  if (n > FEW_ROWS) {
+    find_order(n, &order);
+  }
+  find_first(n, &order);
+  return has_factor(Q, n, &order, factor) ? QD_COST_FINE : QD_COST_INDEFINITE;
 }
