@@ -71,6 +71,7 @@ bench: install-dev
 # docs/images/transfer.png are those of benchmarks/results/transfer.md: bench_transfer.py --figure draws them.
 pictures: install-dev
 	$(DEV)/bin/python tools/draw_systems.py
+	$(DEV)/bin/python tools/draw_motions.py
 	$(DEV)/bin/python tools/draw_plans.py
 	$(DEV)/bin/python tools/draw_readme.py
 	$(DEV)/bin/python benchmarks/bench_transfer.py --turns docs/images/turned.png

@@ -125,3 +125,75 @@ def test_samples_that_fail_are_named_or_marked():
         step_dynamic_batch(model, q, v, u, qdsim.Options())
     with pytest.raises(ValueError, match="one of the two cotangents"):
         qdsim.rollout_dynamic_vjp(model, q, v, course)
+
+
+# ---------------------------------------------------------------- feedback
+
+CART_POLE = """<mujoco><option gravity="0 0 -9.81"/><worldbody><body><joint name="x" type="slide" axis="1 0 0"/>
+<geom type="box" size=".1 .1 .05" mass="1"/><body pos="0 0 .05"><joint name="a" axis="0 1 0"/>
+<geom type="capsule" size=".02 .25" pos="0 0 .25" mass=".2"/></body></body></worldbody>
+<actuator><motor joint="x"/></actuator></mujoco>"""
+
+
+def regulator(model, o, steps):
+    """Gains of the infinite-horizon regulator at the upright rest, by iterating Riccati's equation on exact derivatives."""
+    lin = qdsim.linearize_dynamic(model, model.default_q, np.zeros(model.nv), np.zeros(1), o)
+    A, B, Q = lin.A, lin.B, np.eye(2 * model.nv)
+    P = Q
+    for _ in range(2000):
+        K = np.linalg.solve(0.01 * np.eye(1) + B.T @ P @ B, B.T @ P @ A)
+        P = Q + A.T @ P @ (A - B @ K)
+    gain = np.broadcast_to(-K, (steps, 1, 2 * model.nv))
+    return qdsim.Feedback(
+        q_nominal=np.tile(model.default_q, (steps, 1)),
+        v_nominal=np.zeros((steps, model.nv)),
+        q_gain=gain[..., : model.nv],
+        v_gain=gain[..., model.nv :],
+        lower=[-20.0],
+        upper=[20.0],
+    )
+
+
+def test_feedback_holds_a_pole_upright_and_is_that_of_single_steps():
+    model, o, steps = qdsim.load(CART_POLE), qdsim.DynamicOptions(h=0.01), 500
+    feedback = regulator(model, o, steps)
+    q0, v0 = np.array([[0.1, 0.15], [-0.2, -0.1], [0.0, 0.3]]), np.zeros((3, 2))
+    u = np.zeros((steps, 1))
+    found = qdsim.rollout_dynamic(model, q0, v0, u, o, feedback=feedback, threads=2)
+    assert np.abs(found.q[:, -1]).max() < 1e-2
+    assert np.abs(found.commands).max() <= 20.0
+    free = qdsim.rollout_dynamic(model, q0, v0, u, o)
+    assert np.abs(free.q[:, 100:, 1]).max() > 1.0  # it falls by itself
+    assert free.commands is None
+    q, v = q0[2], v0[2]
+    for t in range(40):
+        command = feedback.q_gain[t] @ q + feedback.v_gain[t] @ v
+        command = np.clip(command, -20.0, 20.0)
+        np.testing.assert_allclose(found.commands[2, t], command, rtol=1e-12, atol=1e-12)
+        s = qdsim.step_dynamic(model, q, v, command, o)
+        q, v = s.q_next, s.v_next
+        np.testing.assert_allclose(found.v[2, t + 1], v, rtol=1e-10, atol=1e-12)
+
+
+def test_feedback_that_does_not_fit():
+    model, o = qdsim.load(CART_POLE), qdsim.DynamicOptions(h=0.01)
+    q0, v0, u = np.zeros(2), np.zeros(2), np.zeros((4, 1))
+    good = {
+        "q_nominal": np.zeros((4, 2)),
+        "v_nominal": np.zeros((4, 2)),
+        "q_gain": np.zeros((3, 4, 1, 2)),
+        "v_gain": np.zeros((4, 1, 2)),
+    }
+    assert qdsim.rollout_dynamic(
+        model, q0, v0, u, o, feedback=qdsim.Feedback(**good)
+    ).commands.shape == (3, 4, 1)
+    wrong = {
+        "q_gain": np.zeros((4, 2, 1)),
+        "v_nominal": np.full((4, 2), np.nan),
+        "q_nominal": np.zeros((5, 2)),
+        "lower": [np.nan],
+    }
+    for name, value in wrong.items():
+        with pytest.raises(ValueError, match=name):
+            feedback = qdsim.Feedback(**{**good, name: value})
+            qdsim.rollout_dynamic(model, q0, v0, u, o, feedback=feedback)

@@ -1030,15 +1030,18 @@ void qd_batch_set_stop(qd_batch *batch, int (*stop)(void *context), void *contex
 
 /* Commands that react, of rollouts: sample i's step t is taken with
  *
- *     clip(u + x_gain (q [-] q_nominal) + u_gain (u of step t - 1), lower, upper)
+ *     clip(u + x_gain (q [-] q_nominal) + v_gain (v - v_nominal) + u_gain (u of step t - 1),
+ *          lower, upper)
  *
- * where q is where the step begins, and u what qd_batch_input has. What qd_ocp_qp gives is this
- * with u - x_gain x - u_gain (u before it) in place of u. */
+ * where q and v are where the step begins, and u what qd_batch_input has. What qd_ocp_qp gives is
+ * this with u - x_gain x - u_gain (u before it) in place of u. */
 typedef struct qd_feedback {
   const double *q_nominal;     /* (step_count, nq), the same for all samples */
   const double *u_before;      /* (nu) command before the first, likewise */
   const double *x_gain;        /* (sample_count, step_count, nu, nv) */
-  const double *u_gain;        /* (sample_count, step_count, nu, nu) */
+  const double *u_gain;        /* (sample_count, step_count, nu, nu), NULL: zero */
+  const double *v_nominal;     /* (step_count, nv) of the second-order step; else NULL, as v_gain */
+  const double *v_gain;        /* (sample_count, step_count, nu, nv) */
   const double *lower, *upper; /* (sample_count, step_count, nu) */
   double *u; /* (sample_count, step_count, nu) the commands, filled; NaN after a failed step */
 } qd_feedback;

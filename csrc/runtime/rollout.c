@@ -22,7 +22,15 @@ static void react(const rollout_job *job, participant *p, int64_t i, int64_t t) 
   double *u = f->u + at * nu;
   qd_difference(model, p->q, f->q_nominal + t * model->nq, p->delta);
   add_product(p->u, f->x_gain + at * nu * nv, p->delta, nu, nv);
-  add_product(p->u, f->u_gain + at * nu * nu, t > 0 ? u - nu : f->u_before, nu, nu);
+  if (f->v_gain != NULL) {
+    for (int j = 0; j < nv; ++j) {
+      p->delta[j] = p->v[j] - f->v_nominal[t * nv + j];
+    }
+    add_product(p->u, f->v_gain + at * nu * nv, p->delta, nu, nv);
+  }
+  if (f->u_gain != NULL) {
+    add_product(p->u, f->u_gain + at * nu * nu, t > 0 ? u - nu : f->u_before, nu, nu);
+  }
   for (int j = 0; j < nu; ++j) {
     p->u[j] = fmin(fmax(p->u[j], f->lower[at * nu + j]), f->upper[at * nu + j]);
   }

@@ -67,6 +67,8 @@ _Vector = npt.NDArray[np.float64]
 _Errors = Literal["raise", "mark"]
 # What the core calls the derivatives: A and B are those by the first two arguments.
 _DERIVATIVES = ("A", "B", *ARGUMENT_NAMES[2:])
+_GAINS = ("q_gain", "v_gain")
+_BOUNDS = ("lower", "upper")
 _FEEDBACK = ("q_nominal", "u_before", "x_gain", "u_gain", "lower", "upper")
 _OK = STATUS_NAMES.index("solved")
 _BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
@@ -379,8 +381,12 @@ def roll(
     parameters: Mapping[str, npt.ArrayLike] | None,
     out: Mapping[str, npt.NDArray[Any]] | object | None,
     warm_start: bool | WarmStep,
+    feedback: Mapping[str, _Vector] | None = None,
 ) -> dict[str, Any]:
-    """Fields of rollouts, with "v" where v0 is given."""
+    """Fields of rollouts, with "v" where v0 is given, and "commands" with feedback.
+
+    Feedback: q_nominal (T, nq), v_nominal (T, nv), q_gain and v_gain (..., T, nu, nv), lower and upper (nu).
+    """
     check_errors(errors)
     check_model(model)
     start = numbers("q0", q0, (model.nq,))
@@ -399,6 +405,8 @@ def roll(
     leads = {name: course.shape[:-2] for name, course in courses.items()}
     leads.update({name: array.shape[:-1] for name, array in values.items()})
     leads.update({name: array.shape[:-1] for name, array in states.items()})
+    if feedback is not None:
+        leads.update({name: feedback[name].shape[:-3] for name in _GAINS})
     lead = broadcast(leads)
     firsts = {name: in_rows(array, lead, 1) for name, array in states.items()}
     q_rows = firsts["q0"]
@@ -429,12 +437,31 @@ def roll(
         threads=thread_count(threads),
         warm_start=warm_start is not False,
         start=None if isinstance(warm_start, bool) else warm_start,
-        feedback=None,
+        feedback=None if feedback is None else _reacting(feedback, lead, step_count),
     )
     caller = "rollout" if v0 is None else "rollout_dynamic"
     settle(caller, model, "q0", q_rows, found["status"], found["failure"], lead, errors)
     fields = {name: found[name].reshape(shape) for name, (shape, _) in wanted.items()}
+    if feedback is not None:
+        fields["commands"] = found["commands"].reshape(*lead, step_count, model.nu)
     return {**fields, **given}
+
+
+def _reacting(
+    feedback: Mapping[str, _Vector], lead: tuple[int, ...], step_count: int
+) -> dict[str, _Vector]:
+    """A checked feedback as the core takes it."""
+    for name, array in feedback.items():
+        length = step_count if name in _BOUNDS else array.shape[-3 if name in _GAINS else -2]
+        if length != step_count:
+            raise ValueError(f"feedback: {name} has {length} steps, u has {step_count}")
+    q_gain, v_gain = (in_rows(feedback[name], lead, 3) for name in _GAINS)
+    nu = feedback["lower"].size
+    bounds = {
+        name: np.broadcast_to(feedback[name], (len(q_gain), step_count, nu)) for name in _BOUNDS
+    }
+    paths = {name: feedback[name] for name in ("q_nominal", "v_nominal")}
+    return {**paths, **bounds, "u_before": np.zeros(nu), "x_gain": q_gain, "v_gain": v_gain}
 
 
 def feedback_rollout(

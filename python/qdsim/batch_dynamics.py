@@ -7,7 +7,7 @@ threads, and a sample that fails is raised or marked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "DynamicRolloutPullbacks",
     "DynamicRolloutPushforwards",
     "DynamicRollouts",
+    "Feedback",
     "rollout_dynamic",
     "rollout_dynamic_jvp",
     "rollout_dynamic_vjp",
@@ -49,6 +50,61 @@ class DynamicRollouts(Rollouts):
 
     v: _Vector
     """(..., T + 1, nv) velocities, the first one included."""
+    commands: _Vector | None = field(default=None, kw_only=True)
+    """(..., T, nu) what the feedback made of u, NaN from a failed step on; None: there was none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Feedback:
+    """Commands of a rollout that react to the state in which each step begins.
+
+    Step t is taken with ``clip(u[t] + q_gain[t] (q - q_nominal[t]) + v_gain[t] (v - v_nominal[t]), lower, upper)``, the
+    first difference in tangent coordinates at q_nominal[t]. It is what a linear quadratic regulator gives.
+    """
+
+    q_nominal: npt.ArrayLike
+    """(T, nq) configurations, the same for all samples."""
+    v_nominal: npt.ArrayLike
+    """(T, nv) velocities, likewise."""
+    q_gain: npt.ArrayLike
+    """(..., T, nu, nv)"""
+    v_gain: npt.ArrayLike
+    """(..., T, nu, nv)"""
+    lower: npt.ArrayLike | None = None
+    """(nu) least commands; None: none."""
+    upper: npt.ArrayLike | None = None
+    """(nu) largest commands; None: none."""
+
+    def arrays(self, model: _core.Model) -> dict[str, _Vector]:
+        """All of them, checked.
+
+        Raises:
+            TypeError, ValueError: naming the field and what was wrong with it.
+        """
+        nu, nv = model.nu, model.nv
+        bounds = {"lower": self.lower, "upper": self.upper}
+        found = {
+            "q_nominal": numbers("feedback.q_nominal", self.q_nominal, (-1, model.nq)),
+            "v_nominal": numbers("feedback.v_nominal", self.v_nominal, (-1, nv)),
+            "q_gain": numbers("feedback.q_gain", self.q_gain, (-1, nu, nv)),
+            "v_gain": numbers("feedback.v_gain", self.v_gain, (-1, nu, nv)),
+        }
+        for name, array in found.items():
+            if not np.isfinite(array).all():
+                raise ValueError(f"feedback.{name}: expected finite numbers")
+        for name, value in bounds.items():
+            endless = np.full(nu, -np.inf if name == "lower" else np.inf)
+            found[name] = (
+                endless if value is None else numbers(f"feedback.{name}", value, (nu,)).copy()
+            )
+        for name in ("q_nominal", "v_nominal"):
+            if found[name].ndim != 2:
+                raise ValueError(
+                    f"feedback.{name}: expected the same for all samples, two dimensions"
+                )
+        if not np.all(found["lower"] <= found["upper"]):
+            raise ValueError("feedback.lower: expected at most upper, and no NaN")
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -135,12 +191,14 @@ def rollout_dynamic(
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     out: Mapping[str, npt.NDArray[Any]] | DynamicRollouts | None = None,
     warm_start: bool | WarmStep = False,
+    feedback: Feedback | None = None,
 ) -> DynamicRollouts:
     """Second-order steps, T in a row from (q0, v0), for every sample of a batch.
 
     Args:
         v0: First velocities (..., nv).
         options: qdsim.DynamicOptions, None for the defaults.
+        feedback: How commands react to the state in which each step begins; None: they do not.
         model, q0, u, tau, wrench, mocap, threads, errors, parameters, out, warm_start: As in `rollout`.
 
     Raises:
@@ -160,6 +218,7 @@ def rollout_dynamic(
         parameters,
         out,
         warm_start,
+        None if feedback is None else feedback.arrays(model),
     )
     return DynamicRollouts(**fields)
 

@@ -10,8 +10,9 @@ const char rollout_doc[] =
     "warm_start: whether each step starts from the one before; start: guess for the first ones.\n"
     "feedback: None, or a dict of q_nominal (steps, nq), u_before (nu), x_gain (samples, steps, "
     "nu,\n"
-    "nv), u_gain (samples, steps, nu, nu), lower and upper (samples, steps, nu) as in "
-    "qd_feedback.\n"
+    "nv), lower and upper (samples, steps, nu) as in qd_feedback, and where they are wanted u_gain "
+    "(samples, steps, nu, nu),\n"
+    "v_nominal (steps, nv) and v_gain like x_gain.\n"
     "v: (samples, nv) of the second-order step, else None.\n"
     "Returns a dict of q (samples, steps + 1, nq), v of that step, status, steps_done, the "
     "commands that feedback\n"
@@ -29,7 +30,7 @@ static const char *const ROLLOUT_NAMES[] = {"model",   "options",    "q",     "v
 enum { ROLLOUT_ARGUMENTS = sizeof(rollout_job) / sizeof(PyObject *) };
 
 /* Arrays of a feedback, which it keeps alive. */
-enum { FEEDBACK_ARRAYS = 6 };
+enum { FEEDBACK_ARRAYS = 8, FEEDBACK_NEEDED = 5 };
 
 typedef struct rollout_feedback {
   PyArrayObject *in[FEEDBACK_ARRAYS];
@@ -38,15 +39,16 @@ typedef struct rollout_feedback {
 
 static int feedback_read(rollout_feedback *feedback, batch_call *call, PyObject *object,
                          npy_intp step_count) {
-  static const char *const names[] = {"q_nominal", "u_before", "x_gain",
-                                      "u_gain",    "lower",    "upper"};
+  static const char *const names[] = {"q_nominal", "u_before", "x_gain",    "lower",
+                                      "upper",     "u_gain",   "v_nominal", "v_gain"};
   const model_object *model = call->step.model;
   const npy_intp count = (npy_intp)call->input.sample_count, nu = model->nu;
-  const npy_intp path[] = {step_count, model->nq}, rows[] = {count, step_count, nu};
+  const npy_intp path[] = {step_count, model->nq}, v_path[] = {step_count, model->nv},
+                 rows[] = {count, step_count, nu};
   const npy_intp x_gain[] = {count, step_count, nu, model->nv},
                  u_gain[] = {count, step_count, nu, nu};
-  const npy_intp *const shapes[] = {path, &nu, x_gain, u_gain, rows, rows};
-  static const int ranks[] = {2, 1, 4, 4, 3, 3};
+  const npy_intp *const shapes[] = {path, &nu, x_gain, rows, rows, u_gain, v_path, x_gain};
+  static const int ranks[] = {2, 1, 4, 3, 3, 4, 2, 4};
   if (object == Py_None) {
     return 0;
   }
@@ -54,9 +56,12 @@ static int feedback_read(rollout_feedback *feedback, batch_call *call, PyObject 
     PyErr_SetString(PyExc_TypeError, "feedback: expected None or a dict of arrays");
     return -1;
   }
-  const double *data[FEEDBACK_ARRAYS];
+  const double *data[FEEDBACK_ARRAYS] = {NULL};
   for (int k = 0; k < FEEDBACK_ARRAYS; k++) {
     PyObject *array = PyDict_GetItemString(object, names[k]);
+    if (!array && k >= FEEDBACK_NEEDED) {
+      continue;
+    }
     if (!array) {
       PyErr_Format(PyExc_ValueError, "feedback: misses %s", names[k]);
       return -1;
@@ -67,7 +72,18 @@ static int feedback_read(rollout_feedback *feedback, batch_call *call, PyObject 
     }
     data[k] = PyArray_DATA(feedback->in[k]);
   }
-  feedback->values = (qd_feedback){data[0], data[1], data[2], data[3], data[4], data[5], NULL};
+  if ((data[6] != NULL) != (data[7] != NULL) || (data[6] && !call->input.v)) {
+    PyErr_SetString(PyExc_ValueError, "feedback: v_nominal and v_gain come together, with v");
+    return -1;
+  }
+  feedback->values = (qd_feedback){.q_nominal = data[0],
+                                   .u_before = data[1],
+                                   .x_gain = data[2],
+                                   .lower = data[3],
+                                   .upper = data[4],
+                                   .u_gain = data[5],
+                                   .v_nominal = data[6],
+                                   .v_gain = data[7]};
   call->input.feedback = &feedback->values;
   return 0;
 }
