@@ -1,5 +1,5 @@
 /* Seconds per call measured inside C, for benchmarks: what the core costs without Python. */
-#include "binding/cone_call.h"
+#include "binding/programs/cone_call.h"
 #include "binding/step_call.h"
 
 #include <time.h>

@@ -1,6 +1,6 @@
 /* qdsim._core: the module and its state. */
 #define BINDING_IMPORTS_NUMPY
-#include "binding/cone_call.h"
+#include "binding/programs/cone_call.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@ static double seconds_since(const struct timespec *begin) {
 }
 
 static PyObject *vectors_new(PyObject **out, const npy_intp *sizes, int count) {
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < count; ++i) {
     if (!(out[i] = array_new_vector((int)sizes[i]))) {
       while (i-- > 0) {
         Py_CLEAR(out[i]);
@@ -25,7 +25,7 @@ static PyObject *vectors_new(PyObject **out, const npy_intp *sizes, int count) {
 static double *data(PyObject *array) { return PyArray_DATA((PyArrayObject *)array); }
 
 static void arrays_clear(PyArrayObject **arrays, int count) {
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < count; ++i) {
     Py_CLEAR(arrays[i]);
   }
 }
@@ -91,7 +91,7 @@ PyObject *mlcp_solve_function(PyObject *module, PyObject *args) {
     return NULL;
   }
   const npy_intp any[2] = {-1, -1};
-  for (int i = 0; i < 6; i++) {
+  for (int i = 0; i < 6; ++i) {
     if (!(arrays[i] = array_read(in[i], names[i], i < 4 ? 2 : 1, any))) {
       arrays_clear(arrays, 6);
       return NULL;
@@ -129,7 +129,7 @@ enum { DIM, KIND, ROW_START, COLUMN, VALUE, OFFSET, WEIGHT, COULOMB_ARRAYS };
 static int coulomb_read(PyObject *const *in, PyArrayObject **arrays) {
   static const char *const names[] = {"dims", "kinds", "W", "W", "W", "q", "mu"};
   const npy_intp any = -1;
-  for (int i = 0; i < COULOMB_ARRAYS; i++) {
+  for (int i = 0; i < COULOMB_ARRAYS; ++i) {
     arrays[i] = (i < VALUE ? array_read_int : array_read)(in[i], names[i], 1, &any);
     if (!arrays[i]) {
       return -1;
@@ -184,7 +184,7 @@ PyObject *coulomb_solve_function(PyObject *module, PyObject *args) {
   double seconds;
   Py_BEGIN_ALLOW_THREADS;
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  for (int i = 0; i < repeat; i++) { /* all of it, as a caller with another W each time has it */
+  for (int i = 0; i < repeat; ++i) { /* all of it, as a caller with another W each time has it */
     qd_coulomb_workspace *workspace = qd_coulomb_workspace_create(&problem);
     if (workspace) {
       qd_coulomb_solve(workspace, &options, &problem, data(out[0]), data(out[1]), &info);

@@ -51,10 +51,10 @@ typedef struct ocp_call {
 
 static void ocp_call_end(ocp_call *call) {
   qd_ocp_workspace_destroy(call->workspace);
-  for (int i = 0; i < OCP_ARRAYS; i++) {
+  for (int i = 0; i < OCP_ARRAYS; ++i) {
     Py_CLEAR(call->in[i]);
   }
-  for (int i = 0; i < OUTS; i++) {
+  for (int i = 0; i < OUTS; ++i) {
     Py_CLEAR(call->out[i]);
   }
 }
@@ -87,7 +87,7 @@ static int ocp_read(ocp_call *call, PyObject *const *in) {
   if (ocp_sizes_read(call, in[OCP_B]) < 0) {
     return -1;
   }
-  for (int i = 0; i < OCP_ARRAYS; i++) {
+  for (int i = 0; i < OCP_ARRAYS; ++i) {
     if (i == OCP_B || in[i] == Py_None) {
       continue;
     }
@@ -111,7 +111,7 @@ static int ocp_make_outputs(ocp_call *call, int gains) {
   const npy_intp T = call->T, nx = call->nx, nu = call->nu;
   const npy_intp shapes[OUTS][3] = {{T + 1, nx, 0}, {T, nu, 0}, {T, nx, 0},  {T, nx, 0},
                                     {T, nu, 0},     {T, nu, 0}, {T, nu, nx}, {T, nu, nu}};
-  for (int i = 0; i < OUTS; i++) {
+  for (int i = 0; i < OUTS; ++i) {
     const int rank = i < OUT_X_GAIN ? 2 : 3;
     if (i >= OUT_X_GAIN && !gains) {
       call->out[i] = Py_NewRef(Py_None);
@@ -172,7 +172,7 @@ static qd_status ocp_run(const ocp_call *call, const qd_cone_options *options, i
   qd_status status = QD_OK;
   Py_BEGIN_ALLOW_THREADS;
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  for (int i = 0; i < repeat; i++) {
+  for (int i = 0; i < repeat; ++i) {
     status = qd_ocp_solve(call->workspace, options, &problem, &solution, info);
   }
   clock_gettime(CLOCK_MONOTONIC, &end);

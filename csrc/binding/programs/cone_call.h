@@ -1,6 +1,6 @@
 /* What solve_cone_program and its benchmark share. Floor: binding. */
-#ifndef QD_BINDING_CONE_CALL_H
-#define QD_BINDING_CONE_CALL_H
+#ifndef QD_BINDING_PROGRAMS_CONE_CALL_H
+#define QD_BINDING_PROGRAMS_CONE_CALL_H
 
 #include "binding/core.h"
 
@@ -44,6 +44,19 @@ typedef struct cone_arguments {
   PyObject *Q, *b, *G, *g, *cones, *C, *c, *target_mu;
   PyObject *compliance, *compliance_eq, *lower, *upper;
 } cone_arguments;
+
+extern const char *const cone_array_names[CONE_ARRAYS];
+
+/* Whether an optional argument is there. */
+static inline int is_given(PyObject *object) { return object && object != Py_None; }
+
+/* Parts of the program into call->program and what it points to; 0, or -1 with an exception. */
+PyArrayObject *cone_vector_read(PyObject *object, const char *name);
+int cone_arrays_read(cone_call *call, const cone_arguments *in);
+int cone_cost_check(const cone_call *call);
+int cone_list_read(cone_call *call, PyObject *object);
+int cone_targets_read(cone_call *call, PyObject *object);
+int cone_soft_read(cone_call *call, const cone_arguments *in);
 
 int cone_call_begin(cone_call *call, core_state *state, const cone_arguments *in);
 void cone_call_end(cone_call *call);
