@@ -1,24 +1,68 @@
-"""Draw the key frames at the head of the README: the plan of ``python -m qdsim demo``."""
+"""Draw the pictures at the head of the README: the plan of ``python -m qdsim demo``, and the Allegro hand in motion."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from PIL import Image, ImageSequence
+
+from draw_plans import first_plan
+from qdsim import systems
 from qdsim.demo import run
+from qdsim.planning import pictures
 from shrink import shrink
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 WIDTH = 1400  # pixels
+MOVING = "allegro_sphere"
+MOVING_WIDTH = 420  # pixels
+MOVING_FRAMES = 90
+COLOURS = 48
+PER_SECOND = 15
 
 
-def main() -> None:
+def draw_key_frames() -> str:
+    """The picture of the demo's plan."""
     with TemporaryDirectory() as folder:
         run(Path(folder), movie=False)
         picture = (Path(folder) / "key_frames.png").read_bytes()
     path = IMAGES / "key_frames.png"
     path.write_bytes(picture)
-    print(f"{path.name}: {shrink(path, WIDTH)} bytes")
+    return f"{path.name}: {shrink(path, WIDTH)} bytes"
+
+
+def draw_moving() -> str:
+    """The movie of one plan, with as few frames, pixels and colours as show it."""
+    system = systems.load(MOVING)
+    _, plan = first_plan(next(iter(system.tasks.values())))
+    with TemporaryDirectory() as folder:
+        movie = Path(folder) / "movie.gif"
+        pictures.write_movie(plan, plan.replay(system.model), system.model, [movie])
+        with Image.open(movie) as images:
+            frames = [image.convert("RGB") for image in ImageSequence.Iterator(images)]
+    chosen = [
+        frames[round(i * (len(frames) - 1) / MOVING_FRAMES)] for i in range(MOVING_FRAMES + 1)
+    ]
+    height = round(MOVING_WIDTH * frames[0].height / frames[0].width)
+    small = [frame.resize((MOVING_WIDTH, height), Image.Resampling.LANCZOS) for frame in chosen]
+    palette = small[len(small) // 2].quantize(COLOURS, Image.Quantize.MEDIANCUT)
+    few = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in small]
+    path = IMAGES / "moving.gif"
+    few[0].save(
+        path,
+        save_all=True,
+        append_images=[*few[1:], *[few[-1]] * PER_SECOND],
+        duration=1000 // PER_SECOND,
+        loop=0,
+        optimize=True,
+    )
+    return f"{path.name}: {path.stat().st_size} bytes"
+
+
+def main() -> None:
+    print(draw_key_frames())
+    print(draw_moving())
 
 
 if __name__ == "__main__":
