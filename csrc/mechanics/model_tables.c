@@ -382,7 +382,7 @@ static void fill_tendons(qd_model *m, const qd_model_spec *spec) {
       if (moved > 0) {
         m->tendon_dof[m->tendon_dof_total] = dof;
         m->tendon_dof_counts[m->tendon_dof_total++] =
-            m->tendon_type[t] == QD_TENDON_FIXED || moved < count;
+            m->tendon_type[t] != QD_TENDON_SPATIAL || moved < count;
       }
     }
     m->tendon_dof_start[t + 1] = m->tendon_dof_total;

@@ -53,6 +53,28 @@ static double spatial_length(const tendons *t, const qd_model *model, const kine
   return length;
 }
 
+/* The point of a thrust, its force (`along` of the first) and its moment about the point (of the
+ * second), in the world. */
+static void place_thrust(const tendons *t, const qd_model *model, const kinematics *k, int tendon) {
+  const int first = model->tendon_start[tendon], body = model->tendon_object[first];
+  const double *R = k->body_rot + 9 * body, *data = model->tendon_data + 3 * first;
+  mat3_mul_vec(t->point[first].pos, R, data);
+  vec3_axpy(t->point[first].pos, 1.0, k->body_pos + 3 * body);
+  mat3_mul_vec(t->point[first].along, R, data + 3);
+  mat3_mul_vec(t->point[first + 1].along, R, data + 6);
+}
+
+static int is_thrust(const qd_model *model, int tendon) {
+  return model->tendon_type[tendon] == QD_TENDON_THRUST;
+}
+
+void tendon_thrust_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon) {
+  const tendon_point *point = t->point + model->tendon_start[tendon];
+  vec3_copy(W->f, point->along);
+  vec3_cross(W->m, point->pos, W->f);
+  vec3_axpy(W->m, 1.0, point[1].along);
+}
+
 static int on_path(const qd_model *model, int body, int dof) {
   int count;
   const int *chain = body_chain(model, body, &count);
@@ -67,6 +89,11 @@ static int on_path(const qd_model *model, int body, int dof) {
 static double rate_of(const tendons *t, const qd_model *model, const kinematics *k, int tendon,
                       int dof) {
   double rate = 0.0;
+  if (is_thrust(model, tendon)) {
+    wrench W;
+    tendon_thrust_wrench(&W, t, model, tendon);
+    return screw_dot(k->dof_screw + dof, &W);
+  }
   for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
     const int object = model->tendon_object[i];
     if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
@@ -84,9 +111,14 @@ static double rate_of(const tendons *t, const qd_model *model, const kinematics 
 void tendons_compute(const tendons *t, const qd_model *model, const kinematics *k,
                      const double *q) {
   for (int tendon = 0; tendon < model->tendon_count; ++tendon) {
-    t->length[tendon] = model->tendon_type[tendon] == QD_TENDON_FIXED
-                            ? fixed_length(model, q, tendon)
-                            : spatial_length(t, model, k, tendon);
+    t->length[tendon] = 0.0;
+    if (is_thrust(model, tendon)) {
+      place_thrust(t, model, k, tendon);
+    } else {
+      t->length[tendon] = model->tendon_type[tendon] == QD_TENDON_FIXED
+                              ? fixed_length(model, q, tendon)
+                              : spatial_length(t, model, k, tendon);
+    }
     for (int d = model->tendon_dof_start[tendon]; d < model->tendon_dof_start[tendon + 1]; ++d) {
       t->rate[d] =
           model->tendon_dof_counts[d] ? rate_of(t, model, k, tendon, model->tendon_dof[d]) : 0.0;
@@ -113,11 +145,16 @@ void tendon_point_wrench(wrench *W, const tendons *t, const qd_model *model, int
 
 void tendon_add_wrenches(wrench *W, const tendons *t, const qd_model *model, int tendon,
                          double force) {
+  wrench on_body;
   if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
     return;
   }
+  if (is_thrust(model, tendon)) {
+    tendon_thrust_wrench(&on_body, t, model, tendon);
+    wrench_axpy(W + model->tendon_object[model->tendon_start[tendon]], force, &on_body);
+    return;
+  }
   for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
-    wrench on_body;
     tendon_point_wrench(&on_body, t, model, i, force);
     wrench_axpy(W + model->tendon_object[i], 1.0, &on_body);
   }
@@ -207,9 +244,35 @@ static void subtract_column(const dof_matrix *D, const tendons *t, const qd_mode
   }
 }
 
+/* The wrench moves with its body: by DOF j as S_j x* W, and its power of the twist behind j by
+ * -W.(S_j x P_j), P_j what j does not move. */
+static void linearize_thrust(const tendons *t, const dof_matrix *D, const qd_model *model,
+                             const kinematics *k, const tendon_twists *twists, int tendon,
+                             double force) {
+  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  wrench W;
+  tendon_thrust_wrench(&W, t, model, tendon);
+  for (int d = first; d < end; ++d) {
+    const int j = model->tendon_dof[d];
+    screw turned;
+    wrench dW;
+    screw_bracket(&turned, k->dof_screw + j, twists->unmoved + j);
+    t->change[d - first] = -screw_dot(&turned, &W);
+    screw_cross_wrench(&dW, k->dof_screw + j, &W);
+    for (int c = first; c < end && force != 0.0; ++c) {
+      *dof_matrix_at(D, model->tendon_dof[c], j) -=
+          force * screw_dot(k->dof_screw + model->tendon_dof[c], &dW);
+    }
+  }
+}
+
 void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *model,
                       const kinematics *k, const tendon_twists *twists, int tendon, double force) {
   const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  if (is_thrust(model, tendon)) {
+    linearize_thrust(t, D, model, k, twists, tendon, force);
+    return;
+  }
   for (int d = first; d < end; ++d) {
     if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
       t->change[d - first] = 0.0;
@@ -228,6 +291,16 @@ void tendon_linearize(const tendons *t, const dof_matrix *D, const qd_model *mod
 void tendon_push(double out[2], wrench *W, const tendons *t, const qd_model *model, int tendon,
                  double force, const screw *delta, const screw *motion, const screw *d_delta) {
   const int first = model->tendon_start[tendon], end = model->tendon_start[tendon + 1];
+  if (is_thrust(model, tendon)) {
+    const int body = model->tendon_object[first];
+    wrench own, dW;
+    tendon_thrust_wrench(&own, t, model, tendon);
+    screw_cross_wrench(&dW, motion + body, &own);
+    out[0] = 0.0;
+    out[1] = screw_dot(delta + body, &dW) + screw_dot(d_delta + body, &own);
+    wrench_axpy(W + body, force, &dW);
+    return;
+  }
   for (int i = first; i < end; ++i) {
     const int body = model->tendon_object[i];
     move_point(t->motion + i, t->point[i].pos, delta + body, motion + body, d_delta + body);

@@ -36,6 +36,8 @@ void tendons_compute(const tendons *t, const qd_model *model, const kinematics *
 /* The derivative of a tendon's length by one DOF. */
 double tendon_rate(const tendons *t, const qd_model *model, int tendon, int dof);
 
+/* W = wrench about the world origin of a unit force along a thrust, which moves with its body */
+void tendon_thrust_wrench(wrench *W, const tendons *t, const qd_model *model, int tendon);
 /* W = wrench about the world origin of a force along a spatial tendon on the body of its point i
  */
 void tendon_point_wrench(wrench *W, const tendons *t, const qd_model *model, int i, double force);

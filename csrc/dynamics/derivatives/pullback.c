@@ -315,6 +315,13 @@ static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]
     }
     return;
   }
+  if (model->tendon_type[tendon] == QD_TENDON_THRUST) {
+    /* It moves with its body: what its wrench and the body's twists do by that is nothing. */
+    wrench W;
+    tendon_thrust_wrench(&W, t, model, tendon);
+    wrench_axpy(d->twist + model->tendon_object[model->tendon_start[tendon]], cotangent[1], &W);
+    return;
+  }
   for (int i = model->tendon_start[tendon]; i < model->tendon_start[tendon + 1]; ++i) {
     const int body = model->tendon_object[i];
     double on_point[3];

@@ -128,8 +128,12 @@ static qd_status check_tendon_ranges(const qd_model_spec *s, int t, const report
 
 static qd_status check_tendon(const qd_model_spec *s, int t, int first, const report *r) {
   const int count = s->tendon_point_count[t], fixed = s->tendon_type[t] == QD_TENDON_FIXED;
-  if (!fixed && s->tendon_type[t] != QD_TENDON_SPATIAL) {
+  const int thrust = s->tendon_type[t] == QD_TENDON_THRUST;
+  if (s->tendon_type[t] < QD_TENDON_FIXED || s->tendon_type[t] > QD_TENDON_THRUST) {
     return spec_fail(r, "tendon_type", t, "unknown tendon");
+  }
+  if (thrust && count != 3) {
+    return spec_fail(r, "tendon_point_count", t, "a thrust has a point, a force and a moment");
   }
   if (count < (fixed ? 1 : 2) || count > s->tendon_point_total - first) {
     return spec_fail(r, "tendon_point_count", t,
@@ -142,6 +146,9 @@ static qd_status check_tendon(const qd_model_spec *s, int t, int first, const re
     }
     if (!fixed && (object < 0 || object >= s->body_count)) {
       return spec_fail(r, "tendon_object", i, "no such body");
+    }
+    if (thrust && object != s->tendon_object[first]) {
+      return spec_fail(r, "tendon_object", i, "a thrust is of one body");
     }
   }
   return check_tendon_ranges(s, t, r);

@@ -151,7 +151,9 @@ def _tendon_arrays(
         objects += [body_index[name] for name, _ in tendon.points]
         data += [point for _, point in tendon.points]
     return {
-        "tendon_type": _ints([0 if tendon.joints else 1 for tendon in tendons]),
+        "tendon_type": _ints(
+            [0 if tendon.joints else 2 if tendon.thrust else 1 for tendon in tendons]
+        ),
         "tendon_point_count": _ints([len(tendon.joints or tendon.points) for tendon in tendons]),
         "tendon_range": _floats([tendon.range or UNLIMITED for tendon in tendons], 2),
         "tendon_stiffness": _floats([tendon.stiffness for tendon in tendons]),

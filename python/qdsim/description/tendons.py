@@ -17,7 +17,9 @@ class Tendon:
     in its frame, m: straight lines from each point to the next (MuJoCo's spatial tendon through sites).
     ``range``: (lower, upper) of the length, or None. ``stiffness``, N/m: a spring that pulls where the length is
     above ``springrange`` and pushes where it is below; within, it rests (two equal numbers: at one length). ``frictionloss``, N: dry
-    friction along the tendon. ``damping``, Ns/m: counts with ``Options.damping``.
+    friction along the tendon. ``damping``, Ns/m: counts with ``Options.damping``. ``thrust``: it has no length
+    (0), and ``points`` are three of one body, in its frame: where a unit force along it acts, that force (3), and its moment (3), m; a rotor's
+    actuator pulls along one.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Tendon:
     springrange: tuple[float, float] = (0.0, 0.0)
     frictionloss: float = 0.0
     damping: float = 0.0
+    thrust: bool = False
 
     def __post_init__(self) -> None:
         owner = f"tendon {checks.text('tendon', 'name', self.name)!r}"
@@ -43,6 +46,10 @@ class Tendon:
             raise ValueError(f"{owner}: give joints or points, and not both")
         if len(points) == 1:
             raise ValueError(f"{owner}: points must hold two at least, got one")
+        if self.thrust and (len(points) != 3 or len({body for body, _ in points}) != 1):
+            raise ValueError(f"{owner}: points of a thrust must be three of one body")
+        if self.thrust and (self.range is not None or self.stiffness):
+            raise ValueError(f"{owner}: a thrust has no length, and so neither range nor stiffness")
         low, high = checks.vector(owner, "springrange", self.springrange, 2)
         if low > high:
             raise ValueError(

@@ -241,6 +241,8 @@ def _write_tendons(root: Element, description: Elements) -> None:
         return
     parent = ElementTree.SubElement(root, "tendon")
     for tendon in description.tendons:
+        if tendon.thrust:
+            continue  # with its actuators
         element = ElementTree.SubElement(
             parent, "fixed" if tendon.joints else "spatial", name=tendon.name
         )
@@ -273,6 +275,7 @@ def _write_actuators(root: Element, description: Elements) -> None:
     if not description.actuators:
         return
     parent = ElementTree.SubElement(root, "actuator")
+    thrusts = {tendon.name: tendon for tendon in description.tendons if tendon.thrust}
     for actuator in description.actuators:
         element = _actuator(parent, actuator)
         if actuator.range is not None:
@@ -283,6 +286,18 @@ def _write_actuators(root: Element, description: Elements) -> None:
             force = np.sort(np.clip(actuator.force_range, -1e10, 1e10) / gear)
             element.set("forcelimited", "true")
             element.set("forcerange", _text(force))
+        if actuator.tendon in thrusts:
+            _write_thrust(root, element, thrusts[actuator.tendon])
+
+
+def _write_thrust(root: Element, element: Element, thrust: Tendon) -> None:
+    """The actuator is that of a site, with force and moment as its gear."""
+    (body, point), (_, force), (_, moment) = thrust.points
+    owner = next(item for item in root.iter("body") if item.get("name") == body)
+    ElementTree.SubElement(owner, "site", name=thrust.name, pos=_text(point))
+    del element.attrib["tendon"]
+    element.set("site", thrust.name)
+    element.set("gear", _text((*force, *moment)))
 
 
 def _actuator(parent: Element, actuator: Actuator) -> Element:

@@ -11,12 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from qdsim.description import Actuator
+from qdsim.description import Actuator, Tendon
+from qdsim.description.arrays import rotation_matrix
 from qdsim.formats.actuation import FileActuator
 from qdsim.formats.reading import JOINT_NAMES, Reading, scalar
 
-_TRANSMISSIONS = {2: "slidercrank", 4: "site", 5: "body", 6: "so3"}  # mjtTrn
-_TENDON = 3
+_TRANSMISSIONS = {2: "slidercrank", 5: "body", 6: "so3"}  # mjtTrn
+_TENDON, _SITE = 3, 4
 _DYNAMICS = {1: "integrator", 4: "muscle", 5: "DC motor", 6: "PID", 7: "user"}  # mjtDyn
 _MUSCLE = 2  # mjtGain, mjtBias
 
@@ -68,6 +69,11 @@ def _transmission(r: Reading, i: int, control: int) -> FileActuator:
     if kind == _TENDON:
         tendon = r.names("tendon", m.ntendon, m.name_tendonadr)[target]
         return FileActuator(name, control, None, tendon=tendon)
+    if kind == _SITE and int(m.actuator_trnid[i, 1]) < 0:
+        return FileActuator(name, control, None, tendon=_thrust_name(r, i))
+    if kind == _SITE:
+        problem = "site transmission with a reference site is not supported"
+        return FileActuator(name, control, None, problem=problem)
     if kind not in (0, 1):
         what = _TRANSMISSIONS.get(kind, "this kind of")
         return FileActuator(name, control, None, problem=f"{what} transmission is not supported")
@@ -79,11 +85,40 @@ def _transmission(r: Reading, i: int, control: int) -> FileActuator:
     return FileActuator(name, control, joint)
 
 
+def read_thrusts(r: Reading) -> tuple[Tendon, ...]:
+    """Tendons without length for the actuators of sites: forces and moments that move with their bodies, gear and all."""
+    m, found = r.m, []
+    for i in range(m.nu):
+        if int(m.actuator_trntype[i]) != _SITE or int(m.actuator_trnid[i, 1]) >= 0:
+            continue
+        site = int(m.actuator_trnid[i, 0])
+        body = int(m.site_bodyid[site])
+        owner = r.body_names[body] if body else "world"
+        axes = rotation_matrix(m.site_quat[site])
+        gear = np.asarray(m.actuator_gear[i])
+        parts = (m.site_pos[site], axes @ gear[:3], axes @ gear[3:])
+        points = tuple((owner, tuple(map(float, part))) for part in parts)
+        found.append(Tendon(_thrust_name(r, i), points=points, thrust=True))
+    return tuple(found)
+
+
+def _thrust_name(r: Reading, i: int) -> str:
+    """Of the actuator; not one that a tendon of the file has."""
+    taken = r.names("tendon", r.m.ntendon, r.m.name_tendonadr)
+    name = str(r.actuator_names[i])
+    return f"{name} thrust" if name in taken else name
+
+
+def _gear(r: Reading, i: int) -> float:
+    """That of a thrust is in its force and moment."""
+    return 1.0 if int(r.m.actuator_trntype[i]) == _SITE else float(r.m.actuator_gear[i, 0])
+
+
 def _force_range(r: Reading, i: int) -> tuple[float, float] | None:
     """What limits it, on its joint: MuJoCo's limit is that of the force before the gear."""
     if not r.m.actuator_forcelimited[i]:
         return None
-    ends = sorted(float(r.m.actuator_gear[i, 0]) * float(x) for x in r.m.actuator_forcerange[i])
+    ends = sorted(_gear(r, i) * float(x) for x in r.m.actuator_forcerange[i])
     return ends[0], ends[1]
 
 
@@ -121,11 +156,13 @@ def _unsupported(r: Reading, i: int) -> str | None:
 
 def _law(r: Reading, i: int, where: FileActuator) -> Actuator:
     m, name = r.m, where.name
-    gear = float(m.actuator_gear[i, 0])
+    gear = _gear(r, i)
     g0, g1, g2 = (float(value) for value in m.actuator_gainprm[i, :3])
     if int(m.actuator_gaintype[i]) == 0:
         g1 = g2 = 0.0
     b0, b1, b2 = (float(value) for value in m.actuator_biasprm[i, :3])
+    if int(m.actuator_trntype[i]) == _SITE:
+        g1 = b1 = 0.0  # times a length of zero
     if int(m.actuator_biastype[i]) == 0:
         b0 = b1 = b2 = 0.0
     own = float(np.ravel(r.field("actuator_damping", np.zeros(i + 1))[i])[0])

@@ -27,7 +27,7 @@ from qdsim.description.elements import HOME
 from qdsim.description.references import unknown_name
 from qdsim.description.tendons import Tendon
 from qdsim.formats.actuation import Actuation, Plan
-from qdsim.formats.actuators import joint_force_ranges, read_actuators
+from qdsim.formats.actuators import joint_force_ranges, read_actuators, read_thrusts
 from qdsim.formats.equalities import Names, read_equalities
 from qdsim.formats.geometries import Geometries
 from qdsim.formats.reading import JOINT_NAMES, SOLIMP, SOLREF, Origin, Reading, scalar, unusual
@@ -55,7 +55,7 @@ def describe(
     reader.ignored.extend(ignored)
     try:
         reader.check_clouds()
-        reader.tendons = read_tendons(reader)
+        reader.tendons = read_tendons(reader) + read_thrusts(reader)
         reader.check_equalities()
         plan = reader.read_actuation(wishes.actuation)
         reader.check_scene()
