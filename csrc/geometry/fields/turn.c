@@ -72,6 +72,16 @@ static void polygon_turn_round(qd_patch_polygon *p) {
   p->element_b = old.element_a;
 }
 
+/* Anticlockwise about the normal again, after that was reversed. */
+static void corners_turn_round(double *corner, int count) {
+  for (int i = 0, j = count - 1; i < j; ++i, --j) {
+    double kept[3];
+    vec3_copy(kept, corner + 3 * i);
+    vec3_copy(corner + 3 * i, corner + 3 * j);
+    vec3_copy(corner + 3 * j, kept);
+  }
+}
+
 void field_patch_exchange(qd_patch *patch, const patch_room *room) {
   vec3_scale(patch->force, patch->force, -1.0);
   vec3_scale(patch->moment, patch->moment, -1.0);
@@ -82,7 +92,12 @@ void field_patch_exchange(qd_patch *patch, const patch_room *room) {
       patch->tangent[6 * j + i] = swapped;
     }
   }
+  const int has_corners = vertices_kept(patch, room) > 0;
   for (int i = 0; i < polygons_kept(patch, room); ++i) {
-    polygon_turn_round(room->polygon + i);
+    qd_patch_polygon *p = room->polygon + i;
+    polygon_turn_round(p);
+    if (has_corners) {
+      corners_turn_round(room->vertex + 3 * p->vertex_start, p->vertex_count);
+    }
   }
 }

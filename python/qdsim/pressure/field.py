@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import numpy.typing as npt
 
 from qdsim._core import _field_create
 from qdsim.arguments import finite, instance, number, real_array, vector
-from qdsim.pressure import tessellation
+from qdsim.pressure import tessellation, volumes
 from qdsim.pressure.tessellation import Array, Indices, Tessellation
 
 __all__ = ["HalfSpace", "PressureField", "RigidSurface"]
@@ -152,6 +154,53 @@ class PressureField:
         """A closed convex surface, triangles anticlockwise from outside; deepest at the centroid of its volume."""
         points, faces = _rows("vertices", vertices, 3), _indices("triangles", triangles, 3)
         return cls._of(tessellation.hull(points, faces), modulus)
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], modulus: float, *, scale: float = 1.0
+    ) -> PressureField:
+        """Tetrahedra of a file (VTK, VTU, MSH and what else meshio reads); pressure grows with the distance from the
+        surface up to ``modulus`` where it is largest. Needs the extra ``fields``.
+
+        Args:
+            path: the file; its cells of other dimensions are left out.
+            modulus: Pa.
+            scale: m of the file's unit of length.
+
+        Raises:
+            FileNotFoundError: if there is no such file.
+            ValueError: if it cannot be read, has no tetrahedra, or other volumes, or no vertex inside, or as for arrays.
+            ImportError: without meshio.
+        """
+        scale = number("scale", scale, above=0)
+        points, cells, depth = volumes.read_tetrahedra(path)
+        return cls._of((scale * points, cells, depth), modulus)
+
+    @classmethod
+    def within(
+        cls,
+        vertices: npt.ArrayLike,
+        triangles: npt.ArrayLike,
+        modulus: float,
+        *,
+        edge: float | None = None,
+    ) -> PressureField:
+        """A closed surface of any shape, filled with tetrahedra by fTetWild (Hu et al. 2020); pressure as for
+        :meth:`from_file`. The surface is kept to within a thousandth of its size. Needs the extra ``fields``.
+
+        Args:
+            vertices, triangles: ``(n, 3)`` m and ``(m, 3)`` indices, anticlockwise from outside.
+            modulus: Pa.
+            edge: m, about how long edges are; None: a twentieth of the surface's diagonal.
+
+        Raises:
+            TypeError, ValueError: as for arrays, and for surfaces with a rim, or too thin for a vertex inside.
+            ImportError: without pytetwild.
+        """
+        surface = RigidSurface(vertices, triangles)
+        length = None if edge is None else number("edge", edge, above=0)
+        made = volumes.tetrahedra_within(surface.vertices, surface.triangles, length)
+        return cls._of(made, modulus)
 
 
 class RigidSurface:

@@ -65,6 +65,36 @@ class Patch:
     polygons: npt.NDArray[Any]
     vertices: Array
 
+    @property
+    def triangles(self) -> npt.NDArray[np.int32]:
+        """``(m, 3)`` numbers of :attr:`vertices`: the polygons cut into triangles, for pictures."""
+        counts = self.polygons["vertex_count"].astype(np.int64) - 2
+        starts = np.repeat(self.polygons["vertex_start"].astype(np.int64), counts)
+        nth = np.arange(len(starts)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.stack([starts, starts + nth + 1, starts + nth + 2], axis=1).astype(np.int32)
+
+    @property
+    def vertex_pressure(self) -> Array:
+        """Pa at each of the :attr:`vertices`."""
+        x, triangles, polygons = self.vertices, self.triangles, self.polygons
+        corners = x[triangles]
+        edges = corners[:, 1:] - corners[:, :1]
+        areas = np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1)
+        owner = np.repeat(np.arange(len(polygons)), polygons["vertex_count"])
+        middle = np.zeros((len(polygons), 3))
+        np.add.at(middle, owner[triangles[:, 0]], areas[:, None] * corners.mean(axis=1))
+        middle /= np.bincount(owner[triangles[:, 0]], areas, len(polygons))[:, None]
+        along = [
+            g - np.sum(g * polygons["normal"], axis=1)[:, None] * polygons["normal"]
+            for g in (polygons["gradient_a"], polygons["gradient_b"])
+        ]
+        steeper = np.linalg.norm(along[0], axis=1) > np.linalg.norm(along[1], axis=1)
+        slope = np.where(
+            steeper[:, None], *along
+        )  # of a rigid side it is zero, else both are equal
+        rise = np.sum(slope[owner] * (x - middle[owner]), axis=1)
+        return np.asarray(np.maximum(polygons["pressure"][owner] + rise, 0.0))
+
     def __repr__(self) -> str:
         force = float(np.linalg.norm(self.force))
         return f"Patch({self.count} polygons, {self.area:.3g} m², {force:.3g} N)"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from qdsim.contact_surfaces import ContactSurface
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 from qdsim.planning.drawing.colours import colour_of, is_visual
 from qdsim.planning.drawing.planar import FORCE, GOAL, LIMBS, REGRASP
 from qdsim.viewer.forces import Forces, arrows, cone_lines
+from qdsim.viewer.patches import band_colours, bands, highest_pressure
 from qdsim.viewer.roles import Roles, rgb
 from qdsim.viewer.surfaces import Surface, surface_of
 
@@ -25,6 +27,12 @@ _SMOOTHED = "#2077B4"
 
 _LARGER = 1.03
 """Outlines of the goal lie outside of the object that is there."""
+
+_SOFT = 0.3
+"""Opacity of bodies that press by their fields, through which one sees where."""
+
+_LIFT = 2e-3
+"""Patches on rigid bodies are so far off their surface, beside the size of what is seen."""
 
 _ARROW, _CONE = 0.22, 0.06
 """Lengths beside the size of what is seen: of the arrow of a typical force, of a friction cone."""
@@ -43,6 +51,12 @@ class Scene:
         self._scene, self._model, self._roles = scene, model, roles
         self._drawn: list[tuple[int, Surface, Array, Array]] = []
         self._hidden: list[Any] = []
+        self._soft = {
+            geom.name
+            for body in model.description.bodies
+            for geom in body.geoms
+            if geom.soft is not None
+        }
         self._visual: list[Any] = []
         scene.set_up_direction(tuple(roles.up))
         self._light()
@@ -62,7 +76,9 @@ class Scene:
         }
         self._cones = self._lines("/cones", np.zeros((1, 2, 3)), FORCE, 1.0)
         self._cones.visible = False
+        self._patches: dict[int, Any] = {}
         self.typical = 0.0
+        self.most_pressure = 0.0
 
     def _light(self) -> None:
         """Lights of our own: those of the library fade colours, and more so on saved pages than live."""
@@ -93,6 +109,13 @@ class Scene:
     def _add_shapes(self) -> None:
         model, roles = self._model, self._roles
         paired = {n for pair in model.description.pairs for n in (pair.geom_a, pair.geom_b)}
+        names = model.geom_names
+        pressing = {
+            names[side]
+            for pair in model.pair_geom
+            if self._soft.intersection(names[geom] for geom in pair)
+            for side in pair
+        }
         index = 0
         for b, body in enumerate(model.description.bodies):
             seen = any(is_visual(geom, paired) for geom in body.geoms)
@@ -102,6 +125,8 @@ class Scene:
                 surface = surface_of(model, geom, size, 1.5 * roles.size)
                 *channels, opacity = colour_of(geom, roles.kind, roles.limb, b)
                 colour = tuple(round(255 * channel) for channel in channels)
+                if b > 0 and any(other.name in pressing for other in body.geoms):
+                    opacity = min(opacity, _SOFT)
                 name = f"/model/{_node(body.name)}/{_node(geom.name)}"
                 visual = is_visual(geom, paired)
                 hidden = seen and not visual
@@ -186,6 +211,22 @@ class Scene:
         self._arrows[name].visible = shown
         if name == "exact":
             self._cones.visible = shown
+
+    def draw_patches(self, surfaces: Sequence[ContactSurface]) -> None:
+        """Where soft geometries press, coloured by pressure; without contact nothing."""
+        most = self.most_pressure or highest_pressure(surfaces)
+        meshes = bands(surfaces, self._soft, most, _LIFT * self._roles.size)
+        for k, ((vertices, faces), colour) in enumerate(zip(meshes, band_colours())):
+            if len(faces):
+                self._patches[k] = self._scene.add_mesh_simple(
+                    f"/pressure/{k}",
+                    vertices.astype(np.float32),
+                    faces,
+                    color=colour,
+                    side="double",
+                )
+            elif k in self._patches:
+                self._patches[k].visible = False
 
     def draw_goal(self, goal: Array) -> None:
         """The objects' edges where a goal has them."""

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import finite, instance, integer, number, path_of, reals
+from qdsim.contact_surfaces import pressure_surface
 from qdsim.model import Model
 from qdsim.planning import EdgeKind, Plan, Tree
 from qdsim.step import Options, Step
@@ -25,6 +26,7 @@ from qdsim.viewer.forces import forces_of
 from qdsim.viewer.frames import Film, film_of_path, film_of_plan
 from qdsim.viewer.live import Live
 from qdsim.viewer.needs import need
+from qdsim.viewer.patches import highest_pressure
 from qdsim.viewer.player import Player
 from qdsim.viewer.roles import roles_of
 from qdsim.viewer.scene import Scene
@@ -103,7 +105,7 @@ class Viewer:
     def update(
         self, q: npt.ArrayLike, *, step: Step | None = None, smoothed: Step | None = None
     ) -> None:
-        """Show a configuration.
+        """Show a configuration, and where its soft geometries press, coloured by pressure.
 
         Args:
             q: ``(nq,)``.
@@ -120,6 +122,7 @@ class Viewer:
                         self.model, instance("step", taken, Step), self._roles.objects
                     )
                 self._scene.draw_forces(name, forces)
+            self._scene.draw_patches(pressure_surface(self.model, q))
 
     def add_goal(self, q: npt.ArrayLike) -> None:
         """Outlines of the objects where a configuration ``(nq,)`` has them."""
@@ -154,6 +157,11 @@ class Viewer:
             sizes = [np.linalg.norm(s.contacts["force"][:, :3], axis=1) for s in trajectory.steps]
             loads = np.concatenate([size[size > 0.0] for size in sizes])
             self._scene.typical = float(np.median(loads)) if len(loads) else 0.0
+        if self.model.soft_pair_count:
+            self._scene.most_pressure = max(
+                highest_pressure(pressure_surface(self.model, frame.q))
+                for frame in trajectory.frames
+            )
         if trajectory.goal is not None:
             self.add_goal(trajectory.goal)
         if self._player is not None:

@@ -13,6 +13,7 @@ from qdsim.arguments import instance, integer, number, path_of
 from qdsim.array_type import Array
 from qdsim.description import Geom
 from qdsim.model import Model
+from qdsim.planning.drawing.patches import draw_patches
 from qdsim.step import Step
 from qdsim.whole_files import replacing
 
@@ -242,6 +243,8 @@ class PlanarScene:
             self._draw_object(ax, pos, rot)
         if robot != "none":
             self.draw_robot(ax, pos, rot, ghost=robot == "ghost", alpha=alpha)
+        if robot != "ghost":
+            draw_patches(ax, self.model, q, np.eye(3)[list(self.axes)], alpha)
 
     def draw_goal(self, ax: Axes, goal: Array) -> None:
         """Outline of the object at the goal."""

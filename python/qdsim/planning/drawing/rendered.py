@@ -15,6 +15,7 @@ from qdsim.description import Geom
 from qdsim.model import Model
 from qdsim.planning.drawing.colours import channels, colour_of, is_visual, says_colour
 from qdsim.planning.drawing.offscreen import Offscreen
+from qdsim.planning.drawing.patches import draw_patches
 from qdsim.planning.drawing.planar import OBJECT, OBJECT_DARK, PAPER
 from qdsim.planning.drawing.spatial import SpatialScene
 
@@ -90,6 +91,7 @@ class RenderedScene(SpatialScene):
         self._show(ax, pos, rot, kinds, 1.0, zorder=2)
         if robot != "none" and alpha < 1.0:
             self.draw_robot(ax, pos, rot, ghost=False, alpha=alpha)
+        draw_patches(ax, self.model, q, self.view[:2], alpha)
 
     def draw_robot(self, ax: Axes, pos: Array, rot: Array, *, ghost: bool, alpha: float) -> None:
         """Draw the robot alone, at poses of its bodies."""

@@ -14,6 +14,7 @@ from qdsim.description import Body
 from qdsim.model import Model
 from qdsim.planning.drawing.camera import best_direction, direction, directions
 from qdsim.planning.drawing.colours import GROUND, channels
+from qdsim.planning.drawing.patches import draw_patches
 from qdsim.planning.drawing.planar import (
     GOAL,
     INK,
@@ -160,6 +161,7 @@ class SpatialScene:
         if robot != "none":
             faces.add(self._faces(pos, rot, ("robot",), alpha))
         self._paint(ax, faces, zorder=2)
+        draw_patches(ax, self.model, q, self.view[:2], alpha)
 
     def draw_goal(self, ax: Axes, goal: Array) -> None:
         """Outlines of the object at the goal."""

@@ -1,0 +1,58 @@
+"""Where soft geometries press, as polygons coloured by their pressure."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim.contact_surfaces import pressure_surface
+from qdsim.model import Model
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_patches", "pressure_colours"]
+
+Array = npt.NDArray[np.float64]
+
+_RAMP = (
+    np.array([[59, 15, 112], [140, 41, 129], [222, 73, 104], [254, 159, 109], [252, 253, 191]])
+    / 255.0
+)
+"""From no pressure to the largest: violet, red, yellow."""
+
+
+def pressure_colours(shares: Array) -> Array:
+    """Red, green and blue ``(n, 3)``, 0 to 1, of pressures as shares of the largest."""
+    at = np.linspace(0.0, 1.0, len(_RAMP))
+    return np.stack([np.interp(shares, at, _RAMP[:, k]) for k in range(3)], axis=1)
+
+
+def draw_patches(ax: Axes, model: Model, q: Array, view: Array, alpha: float = 1.0) -> None:
+    """Draw the pressure patches of a configuration over what is there; nothing for models without soft geometries.
+
+    Args:
+        ax: Matplotlib's axes.
+        model, q: ``(nq,)``.
+        view: ``(2, 3)`` directions of the picture's axes.
+        alpha: opacity.
+    """
+    surfaces = pressure_surface(model, q)
+    most = max((float(s.polygons["pressure"].max()) for s in surfaces), default=0.0)
+    for surface in surfaces:
+        polygons = surface.polygons
+        order = np.argsort(polygons["pressure"])
+        pieces = np.split(surface.vertices @ view.T, polygons["vertex_start"][1:])
+        colours = pressure_colours(polygons["pressure"] / most)
+        collection = import_module("matplotlib.collections").PolyCollection(
+            [pieces[i] for i in order],
+            facecolors=colours[order],
+            edgecolors=colours[order],
+            linewidths=0.6,
+            alpha=alpha,
+        )
+        collection.set_zorder(5)
+        ax.add_collection(collection)
