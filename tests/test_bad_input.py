@@ -362,7 +362,7 @@ def spec() -> dict[str, Any]:
         "tendon_type": np.zeros(0, i), "tendon_point_count": np.zeros(0, i),
         "tendon_range": np.zeros((0, 2)), "tendon_object": np.zeros(0, i), "tendon_data": np.zeros((0, 3)),
         "tendon_stiffness": np.zeros(0), "tendon_springrange": np.zeros((0, 2)),
-        "tendon_frictionloss": np.zeros(0), "constraint_compliance": np.zeros((0, 2)),
+        "tendon_frictionloss": np.zeros(0), "tendon_damping": np.zeros(0), "constraint_compliance": np.zeros((0, 2)),
         "constraint_type": np.zeros(0, np.int32), "constraint_object": np.zeros((0, 2), np.int32),
         "constraint_data": np.zeros((0, 10), f),
         "gravity": np.array([0, 0, -9.81]),
