@@ -6,12 +6,14 @@
   task's goal. *Box*: a goal drawn from the task's box of subgoals, one a seed.
   *Contacts*: those of ``TransferOptions.contacts``; *four fingers*: a grip is one of all four, and a stroke ends
   where one is lost (``GripOptions.fingers``).
-- *As planned*: every segment of a plan begins where it was planned, as CQDC section IX measures: Delta-bar, medians over
-  segments, and segments that end within the task's tolerances. *strokes*: plans of ``planning.gait``; *plan*: of the task's own planner.
-  *open*: commands as planned; *grip*: a grip along the segment's path.
+- *As planned*: every segment of a plan begins where it was planned, as CQDC section IX measures:
+  Delta-bar, medians over segments, and segments that end within the task's tolerances. *strokes*:
+  plans of ``planning.gait``; *plan*: of the task's own planner. *open*: commands as planned;
+  *grip*: a grip along the segment's path.
 
-*published* is the ball of 1 kg on joints of 100 Nm/rad, *hardware* that of 50 g on joints of 2 to 4 Nm/rad, for the same task.
-``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the table of what the file has.
+*published* is the ball of 1 kg on joints of 100 Nm/rad, *hardware* that of 50 g on joints of 2 to 4
+Nm/rad, for the same task. ``--cache FILE`` keeps every run in a file of JSON lines, and goes on
+from there; ``--cached`` prints the table of what the file has.
 """
 
 from __future__ import annotations

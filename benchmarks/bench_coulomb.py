@@ -3,10 +3,12 @@
 Friction: 34 three-dimensional problems W, q, mu. Solved means: the error that Siconos measures, |r - P(r - u - mu |u_t| n)| /
 |q| with P the projection on the friction cones, is at most 1e-8, taken here from the forces that each solver returns, for
 all alike. Everyone is asked for 1e-8 (qdsim: the default). qdsim runs before and after the others on every problem, and the
-better time counts: all of the C call, analysis of the pattern of W included; Siconos' is that of its driver. One thread.
+better time counts: all of the C call, analysis of the pattern of W included; Siconos' is that of
+its driver. One thread.
 
-Siconos lives in an interpreter of its own (Debian's python3-siconos): `--siconos`, by default the system's; without it its
-columns are left out. A solver that takes longer than the limit, or crashes, has no time.
+Siconos lives in an interpreter of its own (Debian's python3-siconos): `--siconos`, by default the
+system's; without it its columns are left out. A solver that takes longer than the limit, or
+crashes, has no time.
 """
 
 from __future__ import annotations

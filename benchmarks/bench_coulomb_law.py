@@ -1,10 +1,11 @@
 """Steps under Coulomb's law on random states: how many hold its certificate, and what that takes.
 
-The scenes of tests/coulomb_states.py: three loose bodies of one shape on a plane, level or tilted, an arm with a force
-limit among boxes, a chain, ten discs in a heap. States are stepped on from random ones under the convex law and kicked;
-friction 0.1 to 1.6, contacts of 3, 4 or 6 dimensions, speeds of 0.1 to 4, h of 1 to 50 ms. "programs" are convex ones that
-a step takes (1: nothing slides); "several" says where `info.unique` is False; "closing" is the largest overlap of a
-contact beyond the law's, from public queries, in steps that had no penetrations to relax. No times.
+The scenes of tests/coulomb_states.py: three loose bodies of one shape on a plane, level or tilted,
+an arm with a force limit among boxes, a chain, ten discs in a heap. States are stepped on from
+random ones under the convex law and kicked; friction 0.1 to 1.6, contacts of 3, 4 or 6 dimensions,
+speeds of 0.1 to 4, h of 1 to 50 ms. "programs" are convex ones that a step takes (1: nothing
+slides); "several" says where `info.unique` is False; "closing" is the largest overlap of a contact
+beyond the law's, from public queries, in steps that had no penetrations to relax. No times.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """``Mpc`` outside of its own model: a cube turned in the Allegro hand, in MuJoCo at half a millisecond.
 
-No plan: ``planning.Mpc`` with the task's own settings (``planning.dexterous``) every 0.1 s straight to a random goal, rotation vectors
-evenly from a ball of 60 degrees; 6 s, actuators cut off at 0.7 Nm, measurements exact. The model has the same friction as the world.
-*Contacts*: those of ``TransferOptions.contacts``. *Soft settings*: kappa 300 and a weight of moves 40 times smaller, near those that
-follow plans on a plane. Lost: further than 0.1 m from the goal; that counts as 180 degrees. *Was there*: within 10 degrees at some time.
+No plan: ``planning.Mpc`` with the task's own settings (``planning.dexterous``) every 0.1 s straight
+to a random goal, rotation vectors evenly from a ball of 60 degrees; 6 s, actuators cut off at 0.7
+Nm, measurements exact. The model has the same friction as the world.
+*Contacts*: those of ``TransferOptions.contacts``. *Soft settings*: kappa 300 and a weight of moves
+40 times smaller, near those that follow plans on a plane. Lost: further than 0.1 m from the goal;
+that counts as 180 degrees. *Was there*: within 10 degrees at some time.
 
-``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached`` prints the table of what the file has.
+``--cache FILE`` keeps every run in a file of JSON lines, and goes on from there; ``--cached``
+prints the table of what the file has.
 """
 
 from __future__ import annotations

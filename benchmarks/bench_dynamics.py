@@ -1,8 +1,9 @@
 """The second-order step: heaps of spheres beside MuJoCo, growth with their number, small scenes, derivatives.
 
-- Shaken spheres: `qdsim.systems.load_dynamic("brazil_nut_3d")`, from the same settled state, for half a second of shaking.
-  MuJoCo 4 with the conjugate gradient solver and elliptic cones, at 5 ms as it is and with stiffer contacts and
-  shorter steps until its deepest penetration is that of a rigid step. CPU seconds per simulated second.
+- Shaken spheres: `qdsim.systems.load_dynamic("brazil_nut_3d")`, from the same settled state, for
+  half a second of shaking. MuJoCo 4 with the conjugate gradient solver and elliptic cones, at 5 ms
+  as it is and with stiffer contacts and shorter steps until its deepest penetration is that of a
+  rigid step. CPU seconds per simulated second.
 - Growth: one step of settled grains, 30 to 3000 of them in one heap.
 - Small scenes: `step_dynamic` beside `step`, and its state and input derivatives beside `mjd_transitionFD`.
 

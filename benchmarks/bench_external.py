@@ -1,13 +1,16 @@
 """`qdsim.solve_cone_program` on programs that others have published, beside Clarabel and DAQP.
 
-Friction: the 34 three-dimensional problems of Siconos as convex relaxations, over forces (W as the cost, singular or not)
-and over velocities (W = FF', F dense). Control: the 62 QPs of mpc_qpbenchmark.
+Friction: the 34 three-dimensional problems of Siconos as convex relaxations, over forces (W as the
+cost, singular or not) and over velocities (W = FF', F dense). Control: the 62 QPs of
+mpc_qpbenchmark.
 
-Contenders take turns on every program of every round, one thread. qdsim's time is the public Python call by the clock:
-checks and conversion of dense arrays, set-up, solve; "core" is the C call alone, set-up and solve. Clarabel's is the solve time that it reports, and by the clock with its
-set-up from sparse arrays made before; DAQP's the call by the clock. Each contender runs a program twice in a row, and the second
-run counts, the best over rounds. Everyone is asked for 1e-8 (qdsim: the default). The worst KKT residual is taken from the
-program's own numbers, each beside the largest number that it is a sum of, 1 at least; above 1e-8 it is bold.
+Contenders take turns on every program of every round, one thread. qdsim's time is the public Python
+call by the clock: checks and conversion of dense arrays, set-up, solve; "core" is the C call alone,
+set-up and solve. Clarabel's is the solve time that it reports, and by the clock with its set-up
+from sparse arrays made before; DAQP's the call by the clock. Each contender runs a program twice in
+a row, and the second run counts, the best over rounds. Everyone is asked for 1e-8 (qdsim: the
+default). The worst KKT residual is taken from the program's own numbers, each beside the largest
+number that it is a sum of, 1 at least; above 1e-8 it is bold.
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ that ends with the most loaded contacts. Two situations each: in motion (eight c
 one, standard deviation 0.03 rad; means over the eight) and at rest (the held command). Warm: with the step
 before as a start, that of a command a tenth nearer to the held one; at rest the step itself.
 
-A second table has loops from there, every step warm-started by the one before: at rest (the held command,
-40 steps), smooth (joints' commands on sines of 0.03 rad, 40 steps a period) and wild (a new random command
-at every step, standard deviation 0.03 rad), up to a step without a solution; qdsim alone, mean over the steps of the fastest of five calls.
+A second table has loops from there, every step warm-started by the one before: at rest (the held
+command, 40 steps), smooth (joints' commands on sines of 0.03 rad, 40 steps a period) and wild (a
+new random command at every step, standard deviation 0.03 rad), up to a step without a solution;
+qdsim alone, mean over the steps of the fastest of five calls.
 
 Both sides see pairs up to 0.01 m, and joint limits. MuJoCo's twin is bench_allegro.py's: the same file,
 pyramids, position servos, 2 ms; contacts are counted on both sides, detected and loaded. Contenders take

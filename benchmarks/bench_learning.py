@@ -1,7 +1,8 @@
 """Learning: trainings, policies in MuJoCo, speed of environments, identification beside others.
 
-Trainings are read from build/learn (`make learn`): curves, and what examples/evaluate.py has kept beside the policies. The
-rest is measured. Identification beside CMA-ES and mujoco.sysid where ``cma`` and what ``mujoco[sysid]`` asks for are there.
+Trainings are read from build/learn (`make learn`): curves, and what examples/evaluate.py has kept
+beside the policies. The rest is measured. Identification beside CMA-ES and mujoco.sysid where
+``cma`` and what ``mujoco[sysid]`` asks for are there.
 """
 
 from __future__ import annotations
@@ -165,7 +166,8 @@ def single_speed(name: str, action: str) -> float:
 
 
 def mujoco_speed(name: str, count: int) -> float:
-    """Steps of the model's length a CPU second of the same scene in MuJoCo, 1 ms each: physics alone, no observations."""
+    """Steps of the model's length a CPU second of the same scene in MuJoCo, 1 ms each: physics alone, no
+    observations."""
     task, _ = published(name)
     mj = second_order(task.model, task.object)
     mj.opt.timestep = 1e-3

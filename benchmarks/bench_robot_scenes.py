@@ -1,11 +1,13 @@
 """Robots of MuJoCo Menagerie at work, quasi-dynamic steps beside MuJoCo's simulation at slow commands.
 
-``bench_robot_scenes.py MENAGERIE [--only NAME ...]``: a folder that has the robots' files (a clone of the Menagerie).
-Scenes whose files are not there are skipped. Each scene is one MjSpec, which both load; commands move slowly along the
-same course. MuJoCo runs at its file's time step, arms without gravity (``gravcomp``), as the quasi-dynamic step counts that
-of actuated joints as compensated; once with the contacts that the file has, once with stiff ones: elliptic cones,
-``impratio`` 100, a time constant of 4 ms, impedance 0.99 to 0.999. Written: a table (``results/robot_scenes.md``) and a picture a scene
-(``docs/images/robot_NAME.png``): where the object goes in both, and what the actuators pull.
+``bench_robot_scenes.py MENAGERIE [--only NAME ...]``: a folder that has the robots' files (a clone
+of the Menagerie). Scenes whose files are not there are skipped. Each scene is one MjSpec, which
+both load; commands move slowly along the same course. MuJoCo runs at its file's time step, arms
+without gravity (``gravcomp``), as the quasi-dynamic step counts that of actuated joints as
+compensated; once with the contacts that the file has, once with stiff ones: elliptic cones,
+``impratio`` 100, a time constant of 4 ms, impedance 0.99 to 0.999. Written: a table
+(``results/robot_scenes.md``) and a picture a scene (``docs/images/robot_NAME.png``): where the
+object goes in both, and what the actuators pull.
 """
 
 from __future__ import annotations
@@ -364,7 +366,8 @@ def simulated(task: Task, ours: dict[str, Any], stiff: bool) -> dict[str, Any]:
 
 
 def _joint_limits(model: Any) -> tuple[Any, Any]:
-    """What actuators pull with at most by the limits of their joints, which MuJoCo applies behind ``actuator_force``."""
+    """What actuators pull with at most by the limits of their joints, which MuJoCo applies behind
+    ``actuator_force``."""
     limits = np.tile([[-np.inf], [np.inf]], model.nu)
     for i in range(model.nu):
         joint = int(model.actuator_trnid[i, 0])

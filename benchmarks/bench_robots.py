@@ -1,16 +1,19 @@
 """Robots as their files have them: MJCF and URDF files that nobody here wrote.
 
-``bench_robots.py NAME=FOLDER ... --cache FILE`` looks for model files in folders (packages from an index unpacked with
-``pip install --no-deps --target FOLDER PACKAGE``, clones of repositories), does those that the cache does not
-have, and writes the table; without folders, those of example-robot-data, where it is installed. Each file runs in a process of its own, with a limit on its CPU time. Nothing is
+``bench_robots.py NAME=FOLDER ... --cache FILE`` looks for model files in folders (packages from an
+index unpacked with ``pip install --no-deps --target FOLDER PACKAGE``, clones of repositories), does
+those that the cache does not have, and writes the table; without folders, those of
+example-robot-data, where it is installed. Each file runs in a process of its own, with a limit on
+its CPU time. Nothing is
 done to a file but this: URDFs, which have no actuators, get ``stiffness=300`` for every joint; meshes that a
 snapshot lacks (``--stand-ins``) are boxes of 5 cm.
 
 - *compiled*: MuJoCo compiles the file (a URDF: after names of packages in it were resolved).
 - *loads*: ``qdsim.load(path)`` with nothing else.
-- *steps*: 200 exact steps at the default options from the home keyframe (the first, or the default configuration, where there is
-  none; moved inside its joint limits), with every command in motion over a fifth of its range and a box of 6 cm dropped on the robot, which
-  stands on a floor if the file has none.
+- *steps*: 200 exact steps at the default options from the home keyframe (the first, or the default
+  configuration, where there is none; moved inside its joint limits), with every command in motion
+  over a fifth of its range and a box of 6 cm dropped on the robot, which stands on a floor if the
+  file has none.
 - *softened*: those that come to the end of these 200 steps with ``infeasible="soften"`` from the first failure on, too.
 - *derivative*: ``linearize`` against differences along one random direction in six of these steps, each moved off
   its kinks (joints at limits, contacts about to slip) by a random tenth of a milliradian or more; right where they

@@ -12,10 +12,11 @@ ingredient changed at a time:
 Goal bias, probability of a contact sample, step and gamma are those of the authors' scripts nearest in time to the
 paper, where a script was read. The goal cannot be reached (zero tolerance), so every tree has 1000 iterations.
 
-Two measures, as in CQDC §VIII-A. *Distance* is the least one of any node's object pose to the goal, as a share of that of
-the start, rotations scaled to length. *Packing ratio* (eq. 51) is the share of 500 poses drawn uniformly from the
-task's box of subgoals whose local Mahalanobis distance to some node is at most 3, without the factor 1/2. To compare
-trees with each other all of them are measured with the same metric, the analytic one at their nodes.
+Two measures, as in CQDC §VIII-A. *Distance* is the least one of any node's object pose to the goal,
+as a share of that of the start, rotations scaled to length. *Packing ratio* (eq. 51) is the share
+of 500 poses drawn uniformly from the task's box of subgoals whose local Mahalanobis distance to
+some node is at most 3, without the factor 1/2. To compare trees with each other all of them are
+measured with the same metric, the analytic one at their nodes.
 
 All six systems take half an hour of one core with three seeds, almost all of it for the randomized schemes; by default
 three run. ``--log`` keeps one line of JSON for every tree, and a campaign that was cut off goes on where it was.

@@ -1,9 +1,10 @@
 """What it costs to let go only of what stays: plans with ``require_static_regrasps``, the default, and without.
 
-CQDC's contact samples ignore gravity: while the robot goes from one grasp to the next, the object stays where it is. Where
-it hangs between fingers it would fall. ``require_static_regrasps`` changes a grasp only where one exact step without the
-robot leaves the object in place (``planning.stays``). The systems are those with gravity along the object's freedoms (pen,
-door, bucket and cylinder have none, the pushed box lies on its table).
+CQDC's contact samples ignore gravity: while the robot goes from one grasp to the next, the object
+stays where it is. Where it hangs between fingers it would fall. ``require_static_regrasps`` changes
+a grasp only where one exact step without the robot leaves the object in place (``planning.stays``).
+The systems are those with gravity along the object's freedoms (pen, door, bucket and cylinder have
+none, the pushed box lies on its table).
 
 The planner is the chaining one with the tasks' settings and at most 4000 nodes, the default. *Drop*: regrasps of the
 plan that would drop the object (``Verdict.dropping_regrasps``). Seconds are CPU time of one thread; nodes, regrasps and

@@ -8,16 +8,18 @@ segment as it is, the robot follows collision-free motions from grasp to grasp; 
 object is within the task's tolerances of the goal. An object more than ten times the tolerance off counts as lost, a
 run that takes longer than its limit as not reached.
 
-- worlds: *published*, CQDC's: objects have the joint damping of the released models (100 for the pushed box, else none)
-  and no plane; *plane*: planar objects lie on one with friction 0.5; *damped*: what nothing bears comes to rest within a tenth of
-  a second, as it does in the quasi-dynamic model (pen and door, which have no gravity).
+- worlds: *published*, CQDC's: objects have the joint damping of the released models (100 for the
+  pushed box, else none) and no plane; *plane*: planar objects lie on one with friction 0.5;
+  *damped*: what nothing bears comes to rest within a tenth of a second, as it does in the
+  quasi-dynamic model (pen and door, which have no gravity).
 - *plan*: by the task's own planner. *refined*: that plan, refined. *paced*: by ``planning.paced``, edges at the
   pace of the execution against the world's resistance. *strokes*: by ``planning.gait``.
 - *open*: commands as planned; *mpc*: iMPC along the segment; *replan*: that, and new plans on the way;
   *renew*: commands as planned, and new plans on the way; *gait*: strokes found on the way, to the goal of the plan.
 
-``--cache FILE ...`` reads runs from files of JSON lines, does those that are missing and adds them to the first
-file; ``--cached`` prints the table of what the files have. Seeds are the outer loop, so that what is there after a while has as many seeds of each system.
+``--cache FILE ...`` reads runs from files of JSON lines, does those that are missing and adds them
+to the first file; ``--cached`` prints the table of what the files have. Seeds are the outer loop,
+so that what is there after a while has as many seeds of each system.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python examples/clone.py qdsim/PlanarPushing-v0 --episodes 1500 --output cloned
 
-Writes cloned.npz, a `qdsim.envs.Policy`, which `ppo.py --begin cloned.npz` goes on with, and cloned_data.npz, the
-demonstrations, which a run that was stopped goes on from. Several pushes may be as good as each other, at different sides
-of a box; their mean is none. So what is learned is a mixture of Gaussians, and the policy takes the likeliest one's mean.
+Writes cloned.npz, a `qdsim.envs.Policy`, which `ppo.py --begin cloned.npz` goes on with, and
+cloned_data.npz, the demonstrations, which a run that was stopped goes on from. Several pushes may
+be as good as each other, at different sides of a box; their mean is none. So what is learned is a
+mixture of Gaussians, and the policy takes the likeliest one's mean.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     python examples/ppo.py qdsim/PlanarPushing-v0 --steps 400000 --output pushing
 
-Writes pushing.npz (the policy, with all that a resumed run needs) after every report, whole or not at all, and
-pushing.csv, its curve. A run that was stopped goes on with --resume; the same seed gives the same policy on one machine.
---begin cloned.npz begins with a policy that clone.py or another training has made: the value alone learns in the first
-updates.
-Needs the extras ``jax`` and ``envs``.
+Writes pushing.npz (the policy, with all that a resumed run needs) after every report, whole or not
+at all, and pushing.csv, its curve. A run that was stopped goes on with --resume; the same seed
+gives the same policy on one machine. --begin cloned.npz begins with a policy that clone.py or
+another training has made: the value alone learns in the first updates. Needs the extras ``jax`` and
+``envs``.
 """
 
 from __future__ import annotations
@@ -170,8 +170,9 @@ def exported(name: str, parameters: Any, mean: Any, spread: Any) -> Policy:
 
 
 class Batch(NamedTuple):
-    """What was seen and done, (T, n, ...) each: scaled observations, actions, their log densities, advantages, targets of
-    the value, whether an episode ended; and the scaled observations (n, ...) at the end.
+    """What was seen and done, (T, n, ...) each: scaled observations, actions, their log densities,
+    advantages, targets of the value, whether an episode ended; and the scaled observations (n, ...)
+    at the end.
     """
 
     scaled: Any

@@ -3,10 +3,11 @@
     python examples/shac.py qdsim/PlanarPushing-v0 --steps 100000 --output first
     python examples/shac.py qdsim/PlanarPushing-v0 --begin pushing.npz --output refined
 
-What a few actions bring, and the value of where they end, is differentiated through `qdsim.rollout_vjp` (exact steps,
-smoothed backwards), sampler, observations and policy. Beside each such gradient stands the zeroth-order one, log-density
-times advantage; of both the mean with the least variance is taken, for every number of an action (Suh et al. 2022). Actions
-then move along it, at most so many spreads of the policy an update. Options, files and --resume as in ppo.py.
+What a few actions bring, and the value of where they end, is differentiated through
+`qdsim.rollout_vjp` (exact steps, smoothed backwards), sampler, observations and policy. Beside each
+such gradient stands the zeroth-order one, log-density times advantage; of both the mean with the
+least variance is taken, for every number of an action (Suh et al. 2022). Actions then move along
+it, at most so many spreads of the policy an update. Options, files and --resume as in ppo.py.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def action_slope(parameters: Any, scaled: Any, cotangent: Any) -> Any:
 
 @jax.jit
 def towards(state: Any, data: Any, key: Any) -> Any:
-    """EPOCHS over all data, each in PARTS shuffled parts, by Adam: the policy towards actions, the value towards targets."""
+    """EPOCHS over all data, each in PARTS shuffled parts, by Adam: the policy towards actions, the
+    value towards targets."""
     count = len(data[0])
 
     def loss(parameters: Any, rows: Any) -> Any:
@@ -167,8 +169,9 @@ class Run(ppo.Run):
     def _back(
         self, t: int, over: np.ndarray, state: np.ndarray, seen: np.ndarray, before: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """From cotangents of where action t led, state (n, nq) and observation (n, k), to those of the action (n, m) and of
-        the state before it (n, nq); `before`: whether another reward counts from there."""
+        """From cotangents of where action t led, state (n, nq) and observation (n, k), to those of
+        the action (n, m) and of the state before it (n, nq); `before`: whether another reward
+        counts from there."""
         rules, s, moment = self.rules, self.settings, self.moments[t]
         course = rules.moves.course(moment.q, moment.action)
         after = ~over[:, None] * s.gamma
@@ -219,8 +222,8 @@ class Run(ppo.Run):
         return action, np.where(course.good[:, None], back, by_end)
 
     def _slopes(self, q: np.ndarray, moment: Moment, u: np.ndarray) -> list[np.ndarray]:
-        """Of potential (n, nq) and observation (n, nq, k) by where everything is, and of the latter by what the robot was
-        told (n, more, k).
+        """Of potential (n, nq) and observation (n, nq, k) by where everything is, and of the latter
+        by what the robot was told (n, more, k).
         """
         rules = self.rules
 

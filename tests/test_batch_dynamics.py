@@ -136,7 +136,8 @@ CART_POLE = """<mujoco><option gravity="0 0 -9.81"/><worldbody><body><joint name
 
 
 def regulator(model, o, steps):
-    """Gains of the infinite-horizon regulator at the upright rest, by iterating Riccati's equation on exact derivatives."""
+    """Gains of the infinite-horizon regulator at the upright rest, by iterating Riccati's equation
+    on exact derivatives."""
     lin = qdsim.linearize_dynamic(model, model.default_q, np.zeros(model.nv), np.zeros(1), o)
     A, B, Q = lin.A, lin.B, np.eye(2 * model.nv)
     P = Q

@@ -1,4 +1,5 @@
-"""The systems of the second-order step: closed forms, drift, what stands and what spreads, and the papers' inequalities."""
+"""The systems of the second-order step: closed forms, drift, what stands and what spreads, and the
+papers' inequalities."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ def exact_pendulum(end):
 @pytest.mark.parametrize(("h", "within"), [(0.01, 0.15), (0.005, 0.07)])
 def test_the_pendulum_is_off_by_the_curvature_of_one_step(h, within):
     """What the stabilised step leaves of its constraints is h^2 / 2 times the acceleration that the linearisation does
-    not see: with the speeds of the exact motion, whose second rod whips round at 17.8 rad/s, that is 7.9 mm at 10 ms."""
+    not see: with the speeds of the exact motion, whose second rod whips round at 17.8 rad/s, that is 7.9 mm at 10 ms.
+    """
     system = load_dynamic("pendulum")
     done = system.simulate(6.0, DynamicOptions(h=h))
     found = np.array([violations(system.model, q) for q in done.q]).max(axis=0)
@@ -151,7 +153,8 @@ def test_21_disks_spread_as_computed():
 
 @pytest.mark.parametrize("name", ["brazil_nut", "brazil_nut_3d"])
 def test_shaking_is_the_motion_of_the_box(name):
-    """Seen from outside, all grains together obey gravity and the box alone: the load is minus the box's acceleration."""
+    """Seen from outside, all grains together obey gravity and the box alone: the load is minus the box's
+    acceleration."""
     system = load_dynamic(name, grains=30)
     again = load_dynamic(name, grains=30)
     np.testing.assert_array_equal(system.model.default_q, again.model.default_q)
@@ -294,7 +297,8 @@ def test_heaps_stand_under_coulombs_law_from_the_same_friction(rows):
 
 @pytest.mark.parametrize("friction", ["cone", "pyramid"])
 def test_the_pinch_has_ten_newtons_and_no_gap_under_coulombs_law(friction):
-    """Pang and Tedrake 2021: finger force 10 N, gap 0; the ground has 20 N from 0.13 s on. The convex law has 11 and 1 mm."""
+    """Pang and Tedrake 2021: finger force 10 N, gap 0; the ground has 20 N from 0.13 s on. The
+    convex law has 11 and 1 mm."""
     system = systems.load("pinch_gripper")
     model, q = system.model, np.array(system.start.q)
     o = system.options.replace(epsilon=1e-9, friction=friction, law="coulomb")

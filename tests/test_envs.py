@@ -1,4 +1,5 @@
-"""Environments: Gymnasium's own checks, what Gymnasium's own vectors do with one of ours, and physics by single steps."""
+"""Environments: Gymnasium's own checks, what Gymnasium's own vectors do with one of ours, and physics by single
+steps."""
 
 from __future__ import annotations
 

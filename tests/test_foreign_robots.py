@@ -164,7 +164,8 @@ ON_A_BASE = """<mujoco><worldbody><body name="base">
 
 
 def test_a_motor_turns_its_link_on_the_base_freely() -> None:
-    """What all but touches the fixed base that carries it does not rub; a door, which no motor turns, stays as it is."""
+    """What all but touches the fixed base that carries it does not rub; a door, which no motor turns, stays as it
+    is."""
     motor = '<actuator><position name="turn" joint="turn" kp="100" forcerange="-50 50"/></actuator>'
     with pytest.warns(qdsim.ModelWarning, match="'base' and 'link'"):
         model = qdsim.load(ON_A_BASE.format(joint="", actuator=motor))

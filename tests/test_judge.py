@@ -61,7 +61,8 @@ def test_options_of_the_step_are_taken():
 
 @pytest.mark.parametrize("push", [0.5, 0.99, 1.5])
 def test_the_supports_friction_holds_up_to_its_limit(push):
-    """A constant force on a block on a table that is not part of the model: mu m g, then acceleration by what is left."""
+    """A constant force on a block on a table that is not part of the model: mu m g, then acceleration by what is
+    left."""
     model = qdsim.load(TABLE.format(y=0))
     options = planning.TransferOptions(support_friction=0.4, timestep=1e-3)
     plant = own_plant(model, "block", options)

@@ -1,4 +1,5 @@
-"""What people read: representations, help, warnings about what is hardly meant, bars; and what travels to other processes."""
+"""What people read: representations, help, warnings about what is hardly meant, bars; and what
+travels to other processes."""
 
 from __future__ import annotations
 

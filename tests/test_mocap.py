@@ -84,7 +84,8 @@ def test_default_poses_and_names() -> None:
 
 
 def test_welds_and_connects_follow_and_carry() -> None:
-    """Held rigidly, the welded body comes to stand where MuJoCo's residuals vanish; a hanging box pulls by its weight."""
+    """Held rigidly, the welded body comes to stand where MuJoCo's residuals vanish; a hanging box pulls by its
+    weight."""
     model, options = qdsim.load(SCENE), qdsim.Options(soft_constraints=False)
     q, poses = sample(model, 1)
     for _ in range(300):

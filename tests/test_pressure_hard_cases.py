@@ -161,7 +161,8 @@ FLUSH = [name for name in BODIES if name.split()[-1] not in ("stone", "star", "e
 
 @pytest.mark.parametrize("seed", range(4))
 def test_aligned_poses_are_between_those_beside_them(seed: int) -> None:
-    """Faces, edges and corners of grids on each other: rounding chooses no side, and nothing counts twice or not at all.
+    """Faces, edges and corners of grids on each other: rounding chooses no side, and nothing counts
+    twice or not at all.
 
     Where equal fields lie on each other force has a kink; there too it is one of those around.
     """

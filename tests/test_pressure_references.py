@@ -71,7 +71,8 @@ def test_tangent_beside_a_complex_step(first: str, second: str) -> None:
 
 
 def test_tangent_and_force_beside_differences() -> None:
-    """Both to 1e-7 in nine of ten poses of any pair, as far as nothing comes or goes within the step, and none far off."""
+    """Both to 1e-7 in nine of ten poses of any pair, as far as nothing comes or goes within the step, and none far
+    off."""
     rng = np.random.default_rng(5)
     tangents, forces = [], []
     names = list(BODIES)

@@ -111,7 +111,8 @@ def test_optimality_of_random_programs(n: int, mu: float) -> None:
 
 
 def springs_that_hold_columns(rng: np.random.Generator, n: int) -> dict[str, Any]:
-    """Rigid cones, and intervals behind them that alone keep some columns: without a force's spring the cost is flat."""
+    """Rigid cones, and intervals behind them that alone keep some columns: without a force's spring the cost is
+    flat."""
     P = random_program(rng, n)
     k = int(rng.integers(1, n + 1))
     rigid = [(kind, dim) for kind, dim in P["cones"] if kind != "interval"]

@@ -97,8 +97,8 @@ def least_violation(cones, most: Matrix, length: float) -> float:
 
 
 def wedged(rng: np.random.Generator) -> tuple[str, float]:
-    """Objects in a row between two walls that are nearer than they are long, by a tenth of a radius each, on a floor that they
-    are in, too; a finger pushes one of them."""
+    """Objects in a row between two walls that are nearer than they are long, by a tenth of a radius
+    each, on a floor that they are in, too; a finger pushes one of them."""
     size = float(10.0 ** rng.uniform(-2, 0))
     count = int(rng.integers(1, 5))
     condim = int(rng.choice([1, 3, 4, 6]))

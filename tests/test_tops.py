@@ -10,7 +10,8 @@ from qdsim import DynamicOptions, step_dynamic
 
 INERTIA = np.array([1.0, 2.0, 3.0])
 
-# A body off its origin, with another one welded to it; a top on a ball joint that is off its centre; another with a rotor.
+# A body off its origin, with another one welded to it; a top on a ball joint that is off its
+# centre; another with a rotor.
 BODIES = """<mujoco><option gravity="0 0 0"/><worldbody>
 <body pos="0 0 1" euler="10 20 30"><freejoint/><geom type="box" size=".1 .2 .3" pos=".2 .1 -.1" euler="40 0 20"/>
  <body pos=".1 .3 .2"><geom type="capsule" size=".1 .2" mass="9"/></body></body>

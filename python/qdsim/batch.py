@@ -292,9 +292,9 @@ def linearize_batch(
     """Linearize the step at every sample of a batch: `linearize` over the leading dimensions.
 
     Args:
-        wrt: Names of arguments of the step: "q" gives A, "u" gives B (None where not wanted), "tau", "wrench", "mocap" and
-            those of `model.parameters` ("pair_friction", "geom_size", ...) what `derivatives` holds, as in
-            `linearize`. In `out` they go by these names.
+        wrt: Names of arguments of the step: "q" gives A, "u" gives B (None where not wanted),
+            "tau", "wrench", "mocap" and those of `model.parameters` ("pair_friction", "geom_size",
+            ...) what `derivatives` holds, as in `linearize`. In `out` they go by these names.
         model, q, u, options, tau, wrench, mocap, threads, errors, contacts, parameters, out, warm_start: As in
             `step_batch`.
 

@@ -38,7 +38,8 @@ _MOST_KEPT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BatchDynamicSteps(BatchSteps):
-    """Results of `step_dynamic_batch`: those of `step_batch`, and velocities. A sample that failed keeps its q and v."""
+    """Results of `step_dynamic_batch`: those of `step_batch`, and velocities. A sample that failed keeps its q and
+    v."""
 
     v_next: _Vector
     """(..., nv) velocities after the step."""
@@ -112,8 +113,9 @@ class DynamicRolloutPullbacks(DynamicRollouts):
     """Results of `rollout_dynamic_vjp`: those of `rollout_dynamic`, and the gradients."""
 
     gradients: Mapping[str, _Vector]
-    """From the names in wrt to gradients of the sum over t of q_cotangent[t] . q[t] + v_cotangent[t] . v[t]: "q" and "v"
-    (..., nv) by where the rollout begins, the others as in `RolloutPullbacks`."""
+    """From the names in wrt to gradients of the sum over t of q_cotangent[t] . q[t] +
+    v_cotangent[t] . v[t]: "q" and "v" (..., nv) by where the rollout begins, the others as in
+    `RolloutPullbacks`."""
     derivative_exact: npt.NDArray[np.bool_]
     """(...) whether that of every step is exact; False where the sample failed."""
 
@@ -244,8 +246,8 @@ def rollout_dynamic_vjp(
     """Roll out from (q0, v0), and pull cotangents of all states back, for every sample. A step is T = 1.
 
     Args:
-        q_cotangent, v_cotangent: (..., T + 1, nv) of every configuration, in tangent coordinates, and of every velocity,
-            the first ones included; None: zero, for one of the two.
+        q_cotangent, v_cotangent: (..., T + 1, nv) of every configuration, in tangent coordinates,
+            and of every velocity, the first ones included; None: zero, for one of the two.
         wrt: Names of arguments of a step but h: "q" and "v" are where the rollout begins.
         checkpoint: As in `rollout_vjp`.
         model, q0, v0, u, options, tau, wrench, mocap, threads, errors, parameters: As in `rollout_dynamic`.

@@ -94,9 +94,10 @@ class RolloutPullbacks(Rollouts):
     """Results of `rollout_vjp`: those of `rollout`, and the gradients."""
 
     gradients: Mapping[str, _Vector]
-    """From the names in wrt to gradients of the sum over t of cotangent[t] . q[t]: "q" (..., nv), or (..., nq) in
-    ambient coordinates, by where the rollout begins; "u", "tau", "wrench" and "mocap" (..., T, *shape) by what every step is
-    given; parameters (..., *shape), of all steps together. NaN where a sample failed."""
+    """From the names in wrt to gradients of the sum over t of cotangent[t] . q[t]: "q" (..., nv),
+    or (..., nq) in ambient coordinates, by where the rollout begins; "u", "tau", "wrench" and
+    "mocap" (..., T, *shape) by what every step is given; parameters (..., *shape), of all steps
+    together. NaN where a sample failed."""
     derivative_exact: npt.NDArray[np.bool_]
     """(...) whether that of every step is exact; False where the sample failed."""
 

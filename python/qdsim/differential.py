@@ -27,16 +27,21 @@ _Mocap = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 class Differential:
     """A step with its derivatives, as products with vectors. Made by `differentiate`.
 
-    The arguments of a step are "q", "u", "tau", "wrench", "mocap" and the names in `model.parameters`: "gravity", "body_mass",
-    "body_com", "body_inertia", "joint_stiffness", "joint_springref", "joint_damping", "joint_armature", "actuator_stiffness",
-    "geom_size" and "pair_friction". Configurations count in tangent coordinates (nv), at q and at q_next, poses of mocap bodies likewise (mocap_count, 6: translation, then rotation vector in world axes); every other argument has
-    its own shape and units.
+    The arguments of a step are "q", "u", "tau", "wrench", "mocap" and the names in
+    `model.parameters`: "gravity", "body_mass", "body_com", "body_inertia", "joint_stiffness",
+    "joint_springref", "joint_damping", "joint_armature", "actuator_stiffness", "geom_size" and
+    "pair_friction". Configurations count in tangent coordinates (nv), at q and at q_next, poses of
+    mocap bodies likewise (mocap_count, 6: translation, then rotation vector in world axes); every
+    other argument has its own shape and units.
 
-    Derivatives are those of the active set that the step ended on (`step.info.derivative_exact` tells whether it is
-    certain). Held constant: the contacts in the list, the epsilon that `Options.mass_ratio` sets, the inertias that joints
-    at their force limits move by, and what else a reader computed once from sizes (inertias). Inertias vary as symmetric matrices. Where a coefficient of friction is
-    zero, its component has no rows in a cone: the derivative by it is zero there. Of the two sliding (and the two rolling)
-    coefficients, which are equal, each stands for its own tangent in cones; pyramids use the first.
+    Derivatives are those of the active set that the step ended on (`step.info.derivative_exact`
+    tells whether it is certain). Held constant: the contacts in the list, the epsilon that
+    `Options.mass_ratio` sets, the inertias that joints at their force limits move by, and what else
+    a reader computed once from sizes (inertias). Inertias vary as symmetric matrices. Where a
+    coefficient of friction is
+    zero, its component has no rows in a cone: the derivative by it is zero there. Of the two
+    sliding (and the two rolling) coefficients, which are equal, each stands for its own tangent in
+    cones; pyramids use the first.
 
     Attributes:
         step: The Step.

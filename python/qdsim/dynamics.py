@@ -68,20 +68,22 @@ class DynamicOptions:
             (docs/formulation.md, section 7, has the closed forms). "coulomb": what slides stays in contact, the fixed
             point of convex programs (`info.convex_programs` of them); exact steps only. `info.unique` says where
             Coulomb's law may have other answers.
-        stop_after: None: a step under Coulomb's law holds its certificate (`info.law_residual` within the tolerance times
-            the size of the smallest thing in contact), or raises SolverError. A number, >= 1: the best of so many convex
-            programs counts, whatever its residual.
+        stop_after: None: a step under Coulomb's law holds its certificate (`info.law_residual`
+            within the tolerance times the size of the smallest thing in contact), or raises
+            SolverError. A number, >= 1: the best of so many convex programs counts, whatever its
+            residual.
         restitution: Coefficient in [0, 1] of pairs of geometries that have none of their own: a contact that would be
             reached within the step leaves with restitution times the speed at which it was approached (Newton's rule).
-        bounce_speed: m/s, >= 0: contacts that close more slowly do not bounce. None: 2 h times gravity, which keeps rest
-            at rest.
+        bounce_speed: m/s, >= 0: contacts that close more slowly do not bounce. None: 2 h times
+            gravity, which keeps rest at rest.
         recovery_speed: m/s (of turns rad/s), >= 0, or None: at most this fast are penetrations and violations of limits
             and constraints undone; `info.capped_rows` counts those that need longer. None: within the step, so a start
             that is 10 mm deep leaves at 10 mm / h. 0: not at all, which is the unstabilised scheme.
-        gyroscopic: How bodies turn that are alone on a free joint, or on a ball joint of the world. "implicit": by Euler's
-            equation with the implicit midpoint rule in the body's axes, which keeps energy and the length of the momentum
-            however fast they spin (its direction is of first order). "explicit": by the gyroscopic force at the step's
-            beginning, which adds energy, without end beyond some half a radian a step. In trees of several joints
+        gyroscopic: How bodies turn that are alone on a free joint, or on a ball joint of the world.
+            "implicit": by Euler's equation with the implicit midpoint rule in the body's axes,
+            which keeps energy and the length of the momentum however fast they spin (its direction
+            is of first order). "explicit": by the gyroscopic force at the step's beginning, which
+            adds energy, without end beyond some half a radian a step. In trees of several joints
             Coriolis and centrifugal forces are those of the step's beginning.
         kappa: None for the exact step; a number (1/J, > 0) for the log-barrier step: smooth in q, v and u.
         margin: Distance in m within which pairs count as contacts, >= 0, may be inf. Exact steps add pairs that they

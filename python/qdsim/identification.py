@@ -115,13 +115,15 @@ def identify(
     Args:
         model: the model, whose own parameters are where the search begins.
         recordings: one or more; each is simulated from its own first configuration.
-        parameters: the unknowns: from names of `model.parameters` to whole numbers of the parameter's shape (or such that
-            broadcast to it). Entries with the same number, from 0 on, are one unknown, that of -1 stay as they are:
-            ``{"body_mass": [-1, 0, -1], "pair_friction": [[0, 0, -1, -1, -1]]}`` is the mass of one body and one
-            coefficient of sliding friction.
+        parameters: the unknowns: from names of `model.parameters` to whole numbers of the
+            parameter's shape (or such that broadcast to it). Entries with the same number, from 0
+            on, are one unknown, that of -1 stay as they are: ``{"body_mass": [-1, 0, -1],
+            "pair_friction": [[0, 0, -1, -1, -1]]}`` is the mass of one body and one coefficient of
+            sliding friction.
         options: of the steps, None for the defaults.
-        bounds: from names to (lower, upper) of their unknowns, numbers or one each; else they have to be positive, but for
-            "body_com", "joint_springref" and "gravity", which may be anything.
+        bounds: from names to (lower, upper) of their unknowns, numbers or one each; else they have
+            to be positive, but for "body_com", "joint_springref" and "gravity", which may be
+            anything.
         seen: names of the joints whose displacements count; None: all.
         scale: errors of the measurement, a number or one of each coordinate ``(nv,)``, m and rad; only their ratios
             matter.

@@ -1,4 +1,5 @@
-"""Arguments of steps and rollouts as functions of another library's arrays: what `jax` and `torch` check in the same way.
+"""Arguments of steps and rollouts as functions of another library's arrays: what `jax` and `torch`
+check in the same way.
 
 Arrays are those of the library; only their shapes are looked at here, and None in an index adds a dimension.
 """

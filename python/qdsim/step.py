@@ -51,12 +51,14 @@ class Options:
             object's mass at the default configuration: epsilon = k_min h² / max(diag M) / mass_ratio.
         margin: Distance in m within which pairs count as contacts, >= 0, may be inf. A pair's own margin
             counts where it is larger. In a smoothed step pairs act at a distance up to it.
-        add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into (True):
-            a pair that penetrates at the next configuration, or was passed through on the way, is linearised
-            at `q` and the program solved again. So is a point of a cloud that was not among its nearest
-            ones. Pairs that would leave no motion at all (which need something that penetrates or is out of
-            its limits at `q`) are dropped again and passed through: `info.dropped_pairs`. False keeps the published behaviour. Without effect on smoothed steps, whose margin is part
-            of what smoothing means; `info.missed_pairs` counts either.
+        add_missed_pairs: Whether an exact step adds pairs beyond the margin that it would run into
+            (True): a pair that penetrates at the next configuration, or was passed through on the
+            way, is linearised at `q` and the program solved again. So is a point of a cloud that
+            was not among its nearest ones. Pairs that would leave no motion at all (which need
+            something that penetrates or is out of its limits at `q`) are dropped again and passed
+            through: `info.dropped_pairs`. False keeps the published behaviour. Without effect on
+            smoothed steps, whose margin is part of what smoothing means; `info.missed_pairs` counts
+            either.
         joint_limits: Whether joint limits are constraints of the step (True). When smoothed they push at a
             distance like contacts do.
         gravity_on_actuated: Whether gravity acts on actuated joints too (False: those that an actuator's
@@ -70,9 +72,10 @@ class Options:
         contact_stiffness: N/m along the normal of contacts whose geometries have none of their own; None: rigid. A
             force f presses a contact in by f / stiffness; sticking friction holds rigidly all the same, since a
             spring along the surface would forget its stretch with every step, and creep. Needs cones, or two rays.
-        force_limits: Whether actuators pull no harder than they can (True): `Actuator.force_range`, which
-            `load` takes from a file's force limits. A joint whose actuators are at their limit gives way, by its
-            inertia where nothing else decides how far. When smoothed, limits are felt before they are reached. Without effect where there is no limit.
+        force_limits: Whether actuators pull no harder than they can (True): `Actuator.force_range`,
+            which `load` takes from a file's force limits. A joint whose actuators are at their
+            limit gives way, by its inertia where nothing else decides how far. When smoothed,
+            limits are felt before they are reached. Without effect where there is no limit.
         patch_friction: Where friction of soft geometries acts: on each of a patch's "polygons", so that torsion comes
             out of the surface, or on the patch as a whole, whose limit surface (force and torque) is then an
             "ellipsoid" of the same extent: up to 6 % too strong in between, and faster.

@@ -1,8 +1,10 @@
 """Steps and rollouts as torch functions, with their pullbacks (extra ``torch``).
 
-Operators of `torch.library` with fake, autograd and vmap rules, so that `torch.func.vmap`, `torch.compile` and
-`torch.autograd.gradcheck` know them (`torch.func.grad` takes no such operators, `torch.autograd` does): a rollout and its pullback are one call of the C core each, all samples one batch
-on its threads. On the CPU only; arrays of 32 bits are stepped in 64 bits and rounded at the end.
+Operators of `torch.library` with fake, autograd and vmap rules, so that `torch.func.vmap`,
+`torch.compile` and `torch.autograd.gradcheck` know them (`torch.func.grad` takes no such operators,
+`torch.autograd` does): a rollout and its pullback are one call of the C core each, all samples one
+batch on its threads. On the CPU only; arrays of 32 bits are stepped in 64 bits and rounded at the
+end.
 
 Derivatives are those of f(normalize(q)) by the nq numbers of q, as `qdsim.jax` has them: of a quaternion p the
 gradient is at right angles to p. In tangent coordinates: `qdsim.rollout_vjp`.

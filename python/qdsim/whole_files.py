@@ -17,10 +17,11 @@ __all__ = ["replacing"]
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A new file, open for writing, that takes the place of ``path`` when the block ends well.
 
-    What was at ``path`` stays as it was until then, and for good if the block raises (a full disk, an interrupt). The new
-    file lies in the same folder under a random name, with the suffix of ``path`` (``file.name`` says where); it is never
-    one that was there before, a link included. It has the mode of the file that it replaces, else what the umask leaves.
-    Where ``path`` is a link, the file that it points to is replaced. A device or a pipe is written to directly.
+    What was at ``path`` stays as it was until then, and for good if the block raises (a full disk,
+    an interrupt). The new file lies in the same folder under a random name, with the suffix of
+    ``path`` (``file.name`` says where); it is never one that was there before, a link included. It
+    has the mode of the file that it replaces, else what the umask leaves. Where ``path`` is a link,
+    the file that it points to is replaced. A device or a pipe is written to directly.
 
     Raises:
         OSError: as ``open`` for writing does.

@@ -121,7 +121,8 @@ def load_model(name: str, **arguments: Any) -> Model:
 
 
 def first_configuration(model: Model) -> FloatArray:
-    """``(nq,)`` where a robot file's story begins: its first key frame, else its default configuration, within limits."""
+    """``(nq,)`` where a robot file's story begins: its first key frame, else its default configuration, within
+    limits."""
     for key in model.keyframes.values():
         return model.clamp_to_limits(key.q)
     return model.clamp_to_limits(model.default_q)

@@ -11,8 +11,9 @@ from qdsim.description.checks import Vector
 @dataclass(frozen=True)
 class Connect:
     """Two points stay together: ``anchor_a`` (3) fixed to ``body_a`` and ``anchor_b`` (3) to
-    ``body_b`` (names), each in the frame of its body, m. ``name``: unique among constraints. ``compliance``: m/N, by which it
-    gives way where ``Options.soft_constraints`` says so (two numbers, of which this reads the first)."""
+    ``body_b`` (names), each in the frame of its body, m. ``name``: unique among constraints.
+    ``compliance``: m/N, by which it gives way where ``Options.soft_constraints`` says so (two
+    numbers, of which this reads the first)."""
 
     name: str
     body_a: str
@@ -27,9 +28,10 @@ class Connect:
 
 @dataclass(frozen=True)
 class Weld:
-    """Two frames stay together: points ``anchor_a``, ``anchor_b`` as in ``Connect``, and ``body_b`` is turned against
-    ``body_a`` by the quaternion ``quat`` (4), w x y z. ``name``: unique among constraints. ``compliance`` (2): m/N of its force
-    and rad/Nm of its moment, by which it gives way where ``Options.soft_constraints`` says so."""
+    """Two frames stay together: points ``anchor_a``, ``anchor_b`` as in ``Connect``, and ``body_b``
+    is turned against ``body_a`` by the quaternion ``quat`` (4), w x y z. ``name``: unique among
+    constraints. ``compliance`` (2): m/N of its force and rad/Nm of its moment, by which it gives
+    way where ``Options.soft_constraints`` says so."""
 
     name: str
     body_a: str
@@ -59,10 +61,11 @@ def _check_bilateral(constraint: Connect | Weld, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Coupling:
-    """``joint`` follows ``follows`` (None: it stays): with the displacements x and y of the two from
-    their ref, y = sum of ``coefficients[i]`` x^i, five coefficients (rad or m per power of rad or m); names of hinge and
-    slide joints. ``name``: unique among constraints. ``compliance``: rad/Nm (m/N) of the force on ``joint``, by which it gives
-    way where ``Options.soft_constraints`` says so (two numbers, of which this reads the first)."""
+    """``joint`` follows ``follows`` (None: it stays): with the displacements x and y of the two
+    from their ref, y = sum of ``coefficients[i]`` x^i, five coefficients (rad or m per power of rad
+    or m); names of hinge and slide joints. ``name``: unique among constraints. ``compliance``:
+    rad/Nm (m/N) of the force on ``joint``, by which it gives way where ``Options.soft_constraints``
+    says so (two numbers, of which this reads the first)."""
 
     name: str
     joint: str

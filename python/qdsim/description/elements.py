@@ -34,14 +34,15 @@ class ModelWarning(UserWarning):
 class Joint:
     """A joint between a body and its parent.
 
-    ``name``: unique among joints. ``type``: "hinge", "slide", "ball", "free". ``pos`` (3): anchor in the body frame, m. ``axis`` (3): of hinge and slide, body frame, any
-    length. ``ref``: value of q at which the body stands at ``Body.pos``, ``Body.quat``; hinge and
-    slide. ``range``: (lower, upper) in rad or m, or None; of a ball joint 0 and the largest angle
-    of its rotation. ``stiffness``: of a spring, Nm/rad or N/m;
-    that of a hinge or slide rests at q = ``springref``, that of a ball or free joint where the body
-    stands at ``Body.pos``, ``Body.quat``. ``damping``: Nms/rad or Ns/m, along each of its freedoms; counts with
-    ``Options.damping``. ``armature`` (kg m^2 or kg, the inertia of a rotor behind its gear): of each DOF
-    of the joint, for the second-order step. ``friction``: dry friction along each of its freedoms, Nm or
+    ``name``: unique among joints. ``type``: "hinge", "slide", "ball", "free". ``pos`` (3): anchor
+    in the body frame, m. ``axis`` (3): of hinge and slide, body frame, any length. ``ref``: value
+    of q at which the body stands at ``Body.pos``, ``Body.quat``; hinge and slide. ``range``:
+    (lower, upper) in rad or m, or None; of a ball joint 0 and the largest angle of its rotation.
+    ``stiffness``: of a spring, Nm/rad or N/m; that of a hinge or slide rests at q = ``springref``,
+    that of a ball or free joint where the body stands at ``Body.pos``, ``Body.quat``. ``damping``:
+    Nms/rad or Ns/m, along each of its freedoms; counts with ``Options.damping``. ``armature`` (kg
+    m^2 or kg, the inertia of a rotor behind its gear): of each DOF of the joint, for the
+    second-order step. ``friction``: dry friction along each of its freedoms, Nm or
     N: it holds up to that, then slips.
     """
 
@@ -91,8 +92,9 @@ class Joint:
 class Body:
     """A rigid body.
 
-    ``name``: unique among bodies. ``parent``: name of the body it hangs on, "world" by default. ``joints``, ``geoms``: its
-    own. ``pos`` (3), ``quat`` (4): body frame in the parent's with every joint at its ``ref`` (a free
+    ``name``: unique among bodies. ``parent``: name of the body it hangs on, "world" by default.
+    ``joints``, ``geoms``: its own. ``pos`` (3), ``quat`` (4): body frame in the parent's with every
+    joint at its ``ref`` (a free
     body: where it starts). ``mass``, kg; ``com`` (3): centre of mass, body frame; ``inertia``:
     about the centre of mass in body axes, (3, 3) or its diagonal (3), kg m^2. Several joints act
     one after the other, the first next to the parent. ``gravcomp``: share of the gravity on it that something
@@ -154,11 +156,12 @@ class Actuator:
     by force, as objects do. Several actuators may share a joint. One that pulls along a tendon has its length,
     m (or rad, of sums over hinges), for q; the joints that the tendon moves keep their mass.
 
-    ``name``: unique among actuators. ``joint``: name of the joint, or None, and ``tendon`` that of the tendon. ``stiffness`` k >= 0 in joint units (N/m or
-    Nm/rad). ``gear``: not zero; infinite where the command does not move the spring.
-    ``range``: (lower, upper) of u, or None. ``gain``: N or Nm per unit of u. ``bias``: N or Nm. ``damping``, Ns/m
-    or Nms/rad, and ``gain_slope[1]`` count with ``Options.damping``. ``force_range``: (lower, upper) of what it
-    pulls with, N or Nm on the joint, with ``Options.force_limits``; None: no limit.
+    ``name``: unique among actuators. ``joint``: name of the joint, or None, and ``tendon`` that of
+    the tendon. ``stiffness`` k >= 0 in joint units (N/m or Nm/rad). ``gear``: not zero; infinite
+    where the command does not move the spring. ``range``: (lower, upper) of u, or None. ``gain``: N
+    or Nm per unit of u. ``bias``: N or Nm. ``damping``, Ns/m or Nms/rad, and ``gain_slope[1]``
+    count with ``Options.damping``. ``force_range``: (lower, upper) of what it pulls with, N or Nm
+    on the joint, with ``Options.force_limits``; None: no limit.
     """
 
     name: str
@@ -205,8 +208,10 @@ class Actuator:
 class Pair:
     """An explicit contact pair: overrides every filter and combination rule.
 
-    ``geom_a``, ``geom_b``: names of the geometries. ``margin``, m, ``restitution``: as in ``Geom``. ``friction``: one sliding coefficient, or five numbers: two sliding, torsional (m), two rolling
-    (m). Sliding coefficients, and rolling ones, must be equal where ``condim`` uses them. ``stiffness``, N/m: along the
+    ``geom_a``, ``geom_b``: names of the geometries. ``margin``, m, ``restitution``: as in ``Geom``.
+    ``friction``: one sliding coefficient, or five numbers: two sliding, torsional (m), two rolling
+    (m). Sliding coefficients, and rolling ones, must be equal where ``condim`` uses them.
+    ``stiffness``, N/m: along the
     normal, None: rigid.
     """
 
@@ -339,7 +344,8 @@ class Elements:
 
     @property
     def default_q(self) -> Vector:
-        """(nq) The keyframe named "home"; without one ``reference_q`` with hinges and slides moved into their ranges."""
+        """(nq) The keyframe named "home"; without one ``reference_q`` with hinges and slides moved into their
+        ranges."""
         for keyframe in self.keyframes:
             if keyframe.name == HOME:
                 return keyframe.q

@@ -16,10 +16,11 @@ class Description(Elements):
     ``bodies``: depth first, the world (named "world", without joints) first; q and v list the
     joints in this order, which is MuJoCo's. ``friction_combination``: "max" (MJCF: element-wise
     maximum) or "harmonic" (URDF and SDF: 2ab / (a + b)). ``parent_filter``: bodies joined by a
-    joint do not touch, unless one of them is the world. ``gravity`` (3), m/s^2, world. ``actuators``, in the order of u;
-    ``pairs``, ``excludes``: what may touch besides the filters; ``constraints``, ``tendons``, ``keyframes``, ``meshes``: found by
-    their names. ``name``: of the model. ``ignored``: what the source said and
-    quasi-dynamics has no use for, in words; ``dynamic_only``: what of that counts in the second-order step.
+    joint do not touch, unless one of them is the world. ``gravity`` (3), m/s^2, world.
+    ``actuators``, in the order of u; ``pairs``, ``excludes``: what may touch besides the filters;
+    ``constraints``, ``tendons``, ``keyframes``, ``meshes``: found by their names. ``name``: of the
+    model. ``ignored``: what the source said and quasi-dynamics has no use for, in words;
+    ``dynamic_only``: what of that counts in the second-order step.
     """
 
     def __post_init__(self) -> None:

@@ -199,10 +199,10 @@ def _geom_friction(owner: str, given: Any) -> Vector:
 class Mesh:
     """Vertices and triangles. Geometries that show a mesh collide as its convex hull.
 
-    ``name``: what geometries call it. ``vertices`` (n, 3), m. ``faces`` (k, 3): indices of vertices, for pictures; None: those of the
-    hull. ``hull`` (m, 3): triangles of the convex hull, indices of vertices, counterclockwise seen
-    from outside; None: computed when it is first needed (``hull_faces``), by the qhull inside
-    MuJoCo. The arrays are copied and read-only.
+    ``name``: what geometries call it. ``vertices`` (n, 3), m. ``faces`` (k, 3): indices of
+    vertices, for pictures; None: those of the hull. ``hull`` (m, 3): triangles of the convex hull,
+    indices of vertices, counterclockwise seen from outside; None: computed when it is first needed
+    (``hull_faces``), by the qhull inside MuJoCo. The arrays are copied and read-only.
     """
 
     name: str

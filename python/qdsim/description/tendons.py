@@ -12,14 +12,16 @@ from qdsim.description.checks import Vector
 class Tendon:
     """A length that a step knows, in m (or rad, where it is one of hinges).
 
-    ``name``: unique among tendons. Either ``joints``, pairs of the name of a hinge or slide and a coefficient:
-    its length is the sum of coefficient times q (MuJoCo's fixed tendon). Or ``points``, pairs of the name of a body and a point (3)
+    ``name``: unique among tendons. Either ``joints``, pairs of the name of a hinge or slide and a
+    coefficient: its length is the sum of coefficient times q (MuJoCo's fixed tendon). Or
+    ``points``, pairs of the name of a body and a point (3)
     in its frame, m: straight lines from each point to the next (MuJoCo's spatial tendon through sites).
-    ``range``: (lower, upper) of the length, or None. ``stiffness``, N/m: a spring that pulls where the length is
-    above ``springrange`` and pushes where it is below; within, it rests (two equal numbers: at one length). ``frictionloss``, N: dry
-    friction along the tendon. ``damping``, Ns/m: counts with ``Options.damping``. ``thrust``: it has no length
-    (0), and ``points`` are three of one body, in its frame: where a unit force along it acts, that force (3), and its moment (3), m; a rotor's
-    actuator pulls along one.
+    ``range``: (lower, upper) of the length, or None. ``stiffness``, N/m: a spring that pulls where
+    the length is above ``springrange`` and pushes where it is below; within, it rests (two equal
+    numbers: at one length). ``frictionloss``, N: dry friction along the tendon. ``damping``, Ns/m:
+    counts with ``Options.damping``. ``thrust``: it has no length (0), and ``points`` are three of
+    one body, in its frame: where a unit force along it acts, that force (3), and its moment (3), m;
+    a rotor's actuator pulls along one.
     """
 
     name: str

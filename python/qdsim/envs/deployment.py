@@ -97,9 +97,10 @@ def deploy(
         friction: factors on the model's friction, drawn between these.
         support_friction: coefficients between the object and a plane that is not part of the model.
         noise: standard deviation of what is added to actions from the 13th push of a run on.
-        motions: whether the robot goes to the grasp of every push as a robot does, by a collision-free motion round what
-            is in its way (needs OMPL where that is not a straight line); a push that no motion leads to is left out, and
-            counts. False: the robot is set there.
+        motions: whether the robot goes to the grasp of every push as a robot does, by a
+            collision-free motion round what is in its way (needs OMPL where that is not a straight
+            line); a push that no motion leads to is left out, and counts. False: the robot is set
+            there.
 
     Raises:
         TypeError, ValueError: naming the argument and what was wrong.

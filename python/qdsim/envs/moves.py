@@ -74,7 +74,8 @@ def moves_of(task: Task, options: EnvOptions) -> Moves:
 
 
 def holding(model: Model, q: Array) -> Array:
-    """`Model.command_from` (n, nu) of configurations (n, nq) that are known to be right: its checks cost more than it."""
+    """`Model.command_from` (n, nu) of configurations (n, nq) that are known to be right: its checks cost more than
+    it."""
     return model._command_at(q)
 
 

@@ -19,14 +19,15 @@ class EnvOptions:
     """How a task becomes an environment.
 
     Attributes:
-        action: "push": the planners' own move. Parameters of the task's sampler, which puts the robot at the object, then
-            a change of the command (a stroke, where the sampler has those), ramped over `sub_steps`. "command": the robot
-            where it is, plus a bounded change: ``u = command at q + scale * action``, within the task's bounds.
+        action: "push": the planners' own move. Parameters of the task's sampler, which puts the
+            robot at the object, then a change of the command (a stroke, where the sampler has
+            those), ramped over `sub_steps`. "command": the robot where it is, plus a bounded
+            change: ``u = command at q + scale * action``, within the task's bounds.
         scale: of a change of the command, rad or m (times the gear); None: the planner's own step, 0.2 without one.
         sub_steps: steps that one action is held for, or a push is ramped over; None: 4 of a push, 1 of a command.
         horizon: actions until an episode is truncated; None: 40 pushes, 64 commands.
-        start: "grasp": the object anywhere in the task's box with the robot at it, drawn from a pool; "task": the task's
-            own start.
+        start: "grasp": the object anywhere in the task's box with the robot at it, drawn from a
+            pool; "task": the task's own start.
         goal: "random": anywhere in the task's box; "task": the task's own.
         near: half of the random goals are only a share of the way off, ``U ** near`` with U uniform in [0, 1); None:
             all are anywhere.
@@ -34,7 +35,8 @@ class EnvOptions:
         pool_seed: of these.
         success, push_cost, failure: rewards: for reaching the goal, of every push (>= 0, taken off), and of losing the
             object or failing a step (>= 0, taken off).
-        reach: weight of the term that keeps the robot near the object where its workspace has no bounds; "command" only.
+        reach: weight of the term that keeps the robot near the object where its workspace has no
+            bounds; "command" only.
         lost: m from the task's start, where the object counts as lost; None: the diagonal of the task's box and four of
             its `length` more.
         randomize: from names of `model.parameters` to (low, high): factors on the model's values, one for each episode.

@@ -24,8 +24,9 @@ class Policy:
         id: of the environment that it was trained in.
         weights: matrices and biases of its layers, tanh between them.
         mean, spread: observations are taken relative to these, and clipped to 10.
-        choices: of actions that the last layer gives. With more than one it begins with a number for each, and the action
-            with the largest is taken: between two good pushes, at two sides of a box, there need not be a good one.
+        choices: of actions that the last layer gives. With more than one it begins with a number
+            for each, and the action with the largest is taken: between two good pushes, at two
+            sides of a box, there need not be a good one.
     """
 
     id: str

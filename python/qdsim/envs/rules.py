@@ -148,7 +148,8 @@ class Rules:
         return self.begin(q, goal, parameters)
 
     def begin(self, q: Array, goal: Array, parameters: dict[str, Array]) -> Players:
-        """Players at the beginning of episodes from q (n, nq) to goals (n, nq), with parameters of the model (n, ...)."""
+        """Players at the beginning of episodes from q (n, nq) to goals (n, nq), with parameters of the model (n,
+        ...)."""
         goals, command = self.viewer.goals(goal), self.task.model.command_from(q)
         action = np.zeros((len(q), self.action_size))
         look = self.viewer.look(q, goals, self.told(q, command, action))

@@ -13,9 +13,10 @@ from qdsim.formats.refusals import Kind, Refusals
 
 @dataclass(frozen=True)
 class FileActuator:
-    """An actuator as the file has it. ``control``: index of its command among the file's. ``joint`` and ``tendon``: both
-    None if it drives something else. ``law``: None if it is nothing that a step knows, then ``problem`` says why.
-    ``force_range``: limits of its force on the joint, N or Nm."""
+    """An actuator as the file has it. ``control``: index of its command among the file's. ``joint``
+    and ``tendon``: both None if it drives something else. ``law``: None if it is nothing that a
+    step knows, then ``problem`` says why. ``force_range``: limits of its force on the joint, N or
+    Nm."""
 
     name: str
     control: int

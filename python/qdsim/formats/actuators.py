@@ -86,7 +86,8 @@ def _transmission(r: Reading, i: int, control: int) -> FileActuator:
 
 
 def read_thrusts(r: Reading) -> tuple[Tendon, ...]:
-    """Tendons without length for the actuators of sites: forces and moments that move with their bodies, gear and all."""
+    """Tendons without length for the actuators of sites: forces and moments that move with their bodies, gear and
+    all."""
     m, found = r.m, []
     for i in range(m.nu):
         if int(m.actuator_trntype[i]) != _SITE or int(m.actuator_trnid[i, 1]) >= 0:

@@ -155,7 +155,8 @@ class _Reader(Reading):
     # ------------------------------------------------------------ actuators
 
     def read_actuation(self, actuation: Actuation) -> Plan:
-        """Fills ``driven``, the joints of actuators, and ``actuated``, those that their springs hold; adds to ``problems`` and ``ignored``."""
+        """Fills ``driven``, the joints of actuators, and ``actuated``, those that their springs
+        hold; adds to ``problems`` and ``ignored``."""
         m = self.m
         scalars = [name for j, name in enumerate(self.joint_names) if scalar(int(m.jnt_type[j]))]
         other = [name for name in self.joint_names if name not in set(scalars)]

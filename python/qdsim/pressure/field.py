@@ -169,7 +169,8 @@ class PressureField:
 
         Raises:
             FileNotFoundError: if there is no such file.
-            ValueError: if it cannot be read, has no tetrahedra, or other volumes, or no vertex inside, or as for arrays.
+            ValueError: if it cannot be read, has no tetrahedra, or other volumes, or no vertex
+                inside, or as for arrays.
             ImportError: without meshio.
         """
         scale = number("scale", scale, above=0)

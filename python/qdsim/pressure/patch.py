@@ -116,12 +116,13 @@ def pressure_patch(
         a, b: bodies; one of them gives way.
         pose_a, pose_b: ``(7,)`` position m and quaternion w x y z in the world; None: at the origin.
         polygons: whether to keep the polygons.
-        filter_angle: rad; polygons are left out whose normal is farther from a body's pressure gradient than this. Drake
-            leaves them out at ``5 pi / 8``; that breaks the conservation of energy where it acts. None: none is.
+        filter_angle: rad; polygons are left out whose normal is farther from a body's pressure
+            gradient than this. Drake leaves them out at ``5 pi / 8``; that breaks the conservation
+            of energy where it acts. None: none is.
 
     Raises:
-        TypeError, ValueError: for bodies that are none of these, two that do not give way, wrong shapes, numbers that are
-            not finite, or quaternions that are not of unit length.
+        TypeError, ValueError: for bodies that are none of these, two that do not give way, wrong
+            shapes, numbers that are not finite, or quaternions that are not of unit length.
     """
     angle = 0.0
     if filter_angle is not None:

@@ -203,8 +203,8 @@ def _barrel(
 
 
 def capsule(radius: float, half: float, hint: float) -> Tessellation:
-    """About the z axis: sectors that meet on the axis between the centres of the caps. As in Drake, the number of sectors
-    is rounded down."""
+    """About the z axis: sectors that meet on the axis between the centres of the caps. As in Drake,
+    the number of sectors is rounded down."""
     cells = _Cells()
     top, bottom = cells.point((0.0, 0.0, half), 1.0), cells.point((0.0, 0.0, -half), 1.0)
     circle = _around(radius, hint, math.floor)

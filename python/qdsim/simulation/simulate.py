@@ -56,8 +56,8 @@ def simulate(
     Args:
         model: The model.
         q, v: Configuration (nq) and velocity (nv) at time 0.
-        u: Command (nu) for the whole time, or a policy: a function of time (s), q (nq) and v (nv), asked at the beginning
-            of each step, that returns one.
+        u: Command (nu) for the whole time, or a policy: a function of time (s), q (nq) and v (nv),
+            asked at the beginning of each step, that returns one.
         duration: s, >= 0. The last step is as short as it must be to end there.
         options: `DynamicOptions`; default ones if None. With an accuracy their h is the longest step.
         accuracy: Largest difference (m, and rad of turns) between a step and two of half its length, in any degree of
@@ -65,8 +65,9 @@ def simulate(
             accuracy count with h times the largest change of velocity. A policy is asked for each of the steps that are
             tried, so it should not count how often. The error at the end is that of many steps: it falls like the
             square root of the accuracy on smooth motion.
-        tau, wrench, mocap: As in `step_dynamic`, for the whole time or as functions like a policy. For a mocap body that
-            moves, the pose at the end of the step is what its contacts should know.
+        tau, wrench, mocap: As in `step_dynamic`, for the whole time or as functions like a policy.
+            For a mocap body that moves, the pose at the end of the step is what its contacts should
+            know.
         warm_start: Whether each step starts from the one before. Forces that are not unique depend on it.
         keep_steps: Whether the result has all steps, with their contacts and forces.
         resume: An earlier simulation from the same q and v, to go on with: the result begins with it. If it ended on

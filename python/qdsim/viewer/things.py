@@ -36,8 +36,8 @@ def show(
 
     Args:
         thing: a model, published system, task, step, plan, tree, result of :func:`qdsim.rollout` or
-            :func:`qdsim.planning.transfer`, configurations ``(nq,)`` or ``(n, nq)``, or the path of a robot file or of a
-            plan.
+            :func:`qdsim.planning.transfer`, configurations ``(nq,)`` or ``(n, nq)``, or the path of
+            a robot file or of a plan.
         model: what it belongs to, where it does not say so itself (steps, plans, rollouts, executions, configurations).
         rate: frames a second.
         port: of the page; None: one that is free.

@@ -1,4 +1,5 @@
-"""One run through a plan in a simulator: the robot from grasp to grasp, a segment's commands, what is measured of it."""
+"""One run through a plan in a simulator: the robot from grasp to grasp, a segment's commands, what is measured of
+it."""
 
 from __future__ import annotations
 

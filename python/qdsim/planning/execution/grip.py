@@ -307,8 +307,9 @@ class Grip:
         press: float,
         Ja: Array,
     ) -> tuple[Array, float]:
-        """Forces within narrowed cones, and of joints that pull no harder than they can, that balance the object's load, and what
-        they leave over. Where the preload asks for more than that, there is none."""
+        """Forces within narrowed cones, and of joints that pull no harder than they can, that
+        balance the object's load, and what they leave over. Where the preload asks for more than
+        that, there is none."""
         count = len(scale)
         load = load * self._torque_scale
         if count == 0:

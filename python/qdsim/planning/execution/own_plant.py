@@ -35,8 +35,9 @@ def judging_options(options: TransferOptions, given: DynamicOptions | None) -> D
 class OwnPlant(World):
     """The model itself, stepped by `step_dynamic`.
 
-    The support's friction stops what the object's momentum and the contact forces would make of it, as far as it can. It
-    knows the contact forces of the step before; where they change, the step is taken again.
+    The support's friction stops what the object's momentum and the contact forces would make of it,
+    as far as it can. It knows the contact forces of the step before; where they change, the step is
+    taken again.
 
     Args:
         model, space, options, compensated, bounds: as in ``World``.

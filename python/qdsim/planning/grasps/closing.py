@@ -80,8 +80,8 @@ def close_grasp(
 
 
 class Closings(NamedTuple):
-    """Of many hands: configurations (n, nq), which bodies stopped a joint (n, bodies), which joints met something (n, nu)
-    and which stopped at their limits (n, nu).
+    """Of many hands: configurations (n, nq), which bodies stopped a joint (n, bodies), which joints
+    met something (n, nu) and which stopped at their limits (n, nu).
     """
 
     q: Array

@@ -312,8 +312,8 @@ class _Search:
     # ---------------------------------------------------------------- their parts
 
     def _subgoal(self) -> Array:
-        """The goal or what lies below it or on the way to it, a pose between it and the node nearest to it, or one anywhere in the box
-        ``(nq,)``.
+        """The goal or what lies below it or on the way to it, a pose between it and the node
+        nearest to it, or one anywhere in the box ``(nq,)``.
         """
         task, options, rng = self.task, self.options, self.rng
         coin = rng.random()

@@ -131,7 +131,8 @@ def room(x: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
 
 @once
 def moved_bodies(model: Model) -> NDArray[np.bool_]:
-    """``(nu, bodies)`` whether an actuator's joint, or one that its tendon pulls at, moves a body: the body is its own or below it."""
+    """``(nu, bodies)`` whether an actuator's joint, or one that its tendon pulls at, moves a body:
+    the body is its own or below it."""
     description = model.description
     index = {name: i for i, name in enumerate(model.body_names)}
     owned = np.zeros((model.nu, len(model.body_names)), dtype=bool)

@@ -135,7 +135,8 @@ class ClosingSampler:
         extra: Array,
         rngs: list[np.random.Generator],
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Open hands (n, nq) closed by shares (n, k) of the spread and directions (n, nu), and which are grasps (n,)."""
+        """Open hands (n, nq) closed by shares (n, k) of the spread and directions (n, nu), and which are grasps
+        (n,)."""
         good, found = ~meet(model, begin), begin.copy()
         weights = self.mean + self.spread * shares
         # not a product of matrices, whose bits depend on their sizes

@@ -26,7 +26,8 @@ class ParametricSampler(Protocol):
     parameters: int
 
     def place(self, model: Model, q: Array, x: Array) -> Array | None:
-        """The grasp (nq,) of the object at its pose in ``q`` (nq,) that ``x`` (parameters,) means, None if it is none."""
+        """The grasp (nq,) of the object at its pose in ``q`` (nq,) that ``x`` (parameters,) means, None if it is
+        none."""
         ...
 
 
