@@ -69,6 +69,11 @@
  * certificate; less: paths that rounding ends before. */
 #define NEAR_TOLERANCE 1e-3
 
+/* Where the next one ends if that was not enough: rows that just slip, by a share of 1e-7 of what
+ * they could, are off both their slack and their limit on the way. More: as the first; less: few
+ * paths get there. */
+#define NEARER_TOLERANCE 1e-5
+
 /* Largest forces that the cost and offsets ask for. An end farther off counts as none: as the place
  * to measure a force from it would take its digits. */
 #define FAR_END 1e7

@@ -236,19 +236,29 @@ static int solve_with_slips(soft_task *task, int far) {
   return task->info->status == QD_OK || !any_far;
 }
 
-/* Where neither states nor slips have led to an answer: the end of a path with the rows as they are
- * may be one that no polish can finish. */
-static void solve_near(soft_task *task) {
+/* 1 if a path that ends at this tolerance, with no polish, has led to an answer or a verdict. */
+static int solve_near(soft_task *task, double end) {
   soft_program *soft = &task->workspace->soft;
   const double tolerance = task->options.tolerance;
   const qd_status before = task->info->status;
-  soft_treat_rows(soft, task->source, 1, 0);
-  task->options.tolerance = NEAR_TOLERANCE * tolerance;
+  task->options.tolerance = end * tolerance;
   const qd_status status = solve_once(task);
+  task->options.tolerance = tolerance;
+  if (status == QD_INFEASIBLE || status == QD_UNBOUNDED) {
+    return 1;
+  }
   const int holds =
       status == QD_OK && soft_measure(soft, task->source, tolerance, 1, task->out, task->info);
-  if (!holds && status != QD_INFEASIBLE && status != QD_UNBOUNDED) {
-    task->info->status = before;
+  task->info->status = holds ? QD_OK : before;
+  return holds;
+}
+
+/* Where neither states nor slips have led to an answer: the end of a path with the rows as they are
+ * may be one that no polish can finish. */
+static void solve_on_near_paths(soft_task *task) {
+  soft_treat_rows(&task->workspace->soft, task->source, 1, 0);
+  if (!solve_near(task, NEAR_TOLERANCE)) {
+    solve_near(task, NEARER_TOLERANCE);
   }
 }
 
@@ -275,7 +285,7 @@ qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *
     solve_with_slips(&task, 1);
   }
   if (exact && conic_is_undecided(info->status, options->iteration_limit)) {
-    solve_near(&task);
+    solve_on_near_paths(&task);
   }
   soft->used = 1;
   return info->status;
