@@ -25,6 +25,8 @@ class FileActuator:
     problem: str | None = None
     force_range: tuple[float, float] | None = None
     tendon: str | None = None
+    thrust: bool = False
+    """Whether the tendon is not one of the file: it stands for what acts at a site."""
 
     @property
     def spring(self) -> bool:
@@ -166,7 +168,7 @@ class Actuation:
         if self.joints is not None:
             plan.ignored.append(f"{owner}: left out, actuated= names joints alone")
         elif item.law is None or not tendon_exists:
-            kinds: tuple[Kind, ...] = ("tendons", "actuators")
+            kinds: tuple[Kind, ...] = ("actuators",) if item.thrust else ("tendons", "actuators")
             problem = item.problem or f"its tendon '{item.tendon}' is not supported"
             plan.refusals.refuse(kinds, f"{owner}: {problem}")
         else:

@@ -70,7 +70,7 @@ def _transmission(r: Reading, i: int, control: int) -> FileActuator:
         tendon = r.names("tendon", m.ntendon, m.name_tendonadr)[target]
         return FileActuator(name, control, None, tendon=tendon)
     if kind == _SITE and int(m.actuator_trnid[i, 1]) < 0:
-        return FileActuator(name, control, None, tendon=_thrust_name(r, i))
+        return FileActuator(name, control, None, tendon=_thrust_name(r, i), thrust=True)
     if kind == _SITE:
         problem = "site transmission with a reference site is not supported"
         return FileActuator(name, control, None, problem=problem)
@@ -89,7 +89,7 @@ def read_thrusts(r: Reading) -> tuple[Tendon, ...]:
     """Tendons without length for the actuators of sites: forces and moments that move with their bodies, gear and
     all."""
     m, found = r.m, []
-    for i in range(m.nu):
+    for i in range(len(m.actuator_trntype)):  # some have several controls
         if int(m.actuator_trntype[i]) != _SITE or int(m.actuator_trnid[i, 1]) >= 0:
             continue
         site = int(m.actuator_trnid[i, 0])

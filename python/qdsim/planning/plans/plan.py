@@ -71,7 +71,7 @@ class Verdict:
     regrasp_penetration: float
     notes: tuple[str, ...] = ()
     dropping_regrasps: tuple[int, ...] = ()
-    largest_forces: Array | None = None
+    largest_forces: tuple[float, ...] | None = None
 
     def __repr__(self) -> str:
         said = "good" if self.good else "not good: " + "; ".join(self.faults)
@@ -265,7 +265,7 @@ class Plan:
             deepest,
             tuple(notes),
             dropping,
-            forces,
+            tuple(map(float, forces)),
         )
 
     def bounds(self, model: Model) -> tuple[Array, Array]:
