@@ -91,13 +91,18 @@ def test_missing_readers_say_what_to_install(
         PressureField.within(surface.vertices, surface.triangles, 1e5)
 
 
-def test_surfaces_are_filled() -> None:
+def test_surfaces_are_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("wildmeshing")
+    monkeypatch.chdir(tmp_path)
     surface = RigidSurface.of(TORUS)
     used, numbers = np.unique(surface.triangles, return_inverse=True)
     points, faces = surface.vertices[used], numbers.reshape(-1, 3)
     field = PressureField.within(points, faces, 1e5, edge=0.025)
     assert volume(field) == pytest.approx(volume(TORUS), rel=0.02)
     assert field.pressure.max() == pytest.approx(1e5)
+    assert not list(tmp_path.iterdir()), "fTetWild's own files stay out of the user's folder"
+    assert capfd.readouterr().out == ""
     with pytest.raises(ValueError, match="triangles: expected a closed surface"):
         PressureField.within(points, faces[1:], 1e5)

@@ -6,8 +6,9 @@ import contextlib
 import importlib
 import io
 import os
+import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -53,35 +54,32 @@ def read_tetrahedra(path: str | os.PathLike[str]) -> Tessellation:
 
 def tetrahedra_within(points: Array, triangles: Indices, edge: float | None) -> Tessellation:
     """A closed surface, filled by fTetWild, with depths."""
-    wildmeshing = _need("wildmeshing", "filling a surface")
+    _need("wildmeshing", "filling a surface")
     if not is_closed(points, triangles):
         raise ValueError("triangles: expected a closed surface, got one with a rim")
     share = 0.05 if edge is None else edge / float(np.linalg.norm(np.ptp(points, axis=0)))
-    with _silence():
-        filled = wildmeshing.Tetrahedralizer(epsilon=1e-3, edge_length_r=share, max_threads=1)
-        filled.set_log_level(6)
-        filled.set_mesh(np.array(points), np.array(triangles, dtype=np.int32))
-        filled.tetrahedralize()
-        made, cells = filled.get_tet_mesh()[:2]
+    made, cells = _filled(points, triangles, share)
     if len(cells) == 0:
         raise ValueError("triangles: no tetrahedron fits into this surface")
-    return _with_depths(np.asarray(made, dtype=np.float64), np.asarray(cells))
+    return _with_depths(made, cells)
 
 
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """fTetWild tells its progress on the process's output, past Python."""
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-    kept = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 1)
-        yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
-        os.close(nowhere)
+def _filled(points: Array, triangles: Indices, share: float) -> tuple[Array, Indices]:
+    """By fTetWild in a process of its own (filling.py says why)."""
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(
+            Path(folder) / "surface.npz",
+            points=np.asarray(points, dtype=np.float64),
+            triangles=np.asarray(triangles, dtype=np.int32),
+            share=share,
+        )
+        command = [sys.executable, str(Path(__file__).with_name("filling.py"))]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
+        if done.returncode != 0:
+            reason = " ".join(done.stderr.split())[-300:] or f"exit code {done.returncode}"
+            raise ValueError(f"triangles: fTetWild cannot fill this surface: {reason}")
+        with np.load(Path(folder) / "volume.npz") as volume:
+            return volume["points"], volume["tetrahedra"]
 
 
 def _with_depths(points: Array, cells: Indices) -> Tessellation:
