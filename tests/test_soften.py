@@ -346,3 +346,33 @@ def test_loops_move_whatever_their_last_digits(seed: int, digits: int) -> None:
     assert 0.1 < q[0] < 0.18  # the masses lag
     np.testing.assert_allclose([q[1], q[2]], [-q[0], q[0]], atol=1e-4)  # a parallelogram
     assert step.info.softened == 0
+
+
+def perched(depth: float, weight: float) -> str:
+    """A block clamped between two walls, each in it by `depth`; a box rests on it. One island."""
+    r = 0.05
+    wall = f'type="box" size="{r} {r} {r}"'
+    return f"""<mujoco><worldbody>
+      <geom pos="{-2 * r + depth} 0 0" {wall}/><geom pos="{2 * r - depth} 0 0" {wall}/>
+      <body name="block"><freejoint/><geom type="box" size="{r} {r} {2 * r}" mass="0.1"/></body>
+      <body name="box" pos="0 0 {3 * r}"><freejoint/><geom type="box" size="{r} {r} {r}" mass="{weight}"/></body>
+      </worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("h", [0.01, 1.0, 100.0])
+def test_what_only_rests_on_a_contradiction_does_not_sink(h: float, weight: float) -> None:
+    """The walls are what contradicts itself. The box, which would fall much farther in a step than motion is bounded
+    by where the least violation is looked for, is to be held by its contact, not by that bound."""
+    depth = 5e-3
+    model = qdsim.load(perched(depth, weight))
+    options = qdsim.Options(h=h, margin=0.01, infeasible="soften", add_missed_pairs=False)
+    with pytest.raises(qdsim.SolverError, match=r"infeasible.*'block'"):
+        qdsim.step(model, model.default_q, [], options.replace(infeasible="error"))
+    step = qdsim.step(model, model.default_q, [], options)
+    box = model.body_index("box")
+    mine = (step.contacts["body_a"] == box) | (step.contacts["body_b"] == box)
+    assert mine.sum() == 4 and step.info.softened >= np.count_nonzero(~mine)
+    assert np.all(step.contacts["softened"][mine] <= 1e-3 * depth)
+    np.testing.assert_allclose(step.contacts["softened"][~mine], depth, rtol=1e-4)
+    assert step.contacts["force"][mine, 0].sum() == pytest.approx(9.81 * weight, rel=1e-5)

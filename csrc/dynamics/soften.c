@@ -2,13 +2,20 @@
 
 #include <math.h>
 
-/* Compliances of rows beside what the bodies that they move give way by themselves, tried in turn.
- */
-static const double FIRST[] = {1e-3, 1e-2, 1e-5, 1e-1};
+/* Compliances of rows beside what the bodies that they move give way by themselves: of the first
+ * program with the first pass, less by a factor with each, down to the last; of the second, tried
+ * in turn. The less, the nearer a pass comes, and the harder its program is. */
+#define FIRST 1e2
+#define FIRST_MOST 1e4
+#define FIRST_LEAST 1e-6
+#define FINER 0.1
 static const double SECOND[] = {1e-10, 1e-8, 1e-6, 1e-4};
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 /* Rows whose bodies give way by less than this, of the most that any do, set no scale. */
 #define HARDLY 1e-4
+/* Lengths that the largest force moves a row by, at the scale: times the second program's
+ * compliance, what its forces are off by. */
+#define GIVES_MOST 1e4
 /* Of bilateral constraints, beside contacts and limits: a weld that is out of reach does not press
  * a robot through its table. */
 #define CONSTRAINTS_GIVE 1e4
@@ -17,8 +24,12 @@ static const double SECOND[] = {1e-10, 1e-8, 1e-6, 1e-4};
 #define ROUNDED 1e-4
 static const double ALMOST_RIGID = 1e-7;
 /* Passes of the method of multipliers, until violations change by less, in lengths. */
-#define PASSES 10
-#define SETTLED 1e-7
+#define PASSES 25
+#define SETTLED 1e-6
+/* The same, of passes after which the next one fails, or there is none. */
+#define NEAR 1e-3
+/* Of a bound's force: less from one pass to the next is rounding. */
+#define FALLS 1e-7
 /* Of the length: gaps that a barrier has between what contradicts itself. */
 #define BARRIER_GAP 1e-3
 
@@ -99,7 +110,8 @@ static void extend_responses(double range[2], const tile_rows *A, int rows,
 }
 
 /* The scale of compliances at which the first row gives way as much as the bodies that it moves,
- * but for rows that hardly move any. */
+ * but for rows that hardly move any; or at which the largest force moves one by GIVES_MOST
+ * lengths. */
 static double body_scale(qd_workspace *w, const island *one, const qd_cone_program *program) {
   problem *p = &w->problem;
   double *diagonal = p->mass_row, largest = 0.0, range[2] = {INFINITY, 0.0};
@@ -115,18 +127,20 @@ static double body_scale(qd_workspace *w, const island *one, const qd_cone_progr
   if (range[1] == 0.0) { /* no cost of motion: beside its forces */
     return largest > 0.0 ? one->length / largest : 1.0;
   }
-  return fmax(range[0], HARDLY * range[1]);
+  const double scale = fmax(range[0], HARDLY * range[1]);
+  return largest > 0.0 ? fmin(scale, GIVES_MOST * one->length / largest) : scale;
 }
 
 /* ---------------------------------------------------------------- the two programs */
 
-/* `bounded`: the first, whose motion is bounded and which has no barrier. */
+/* `bounded`: the first, whose motion is bounded and which has no barrier. `again`: from where the
+ * last one ended. */
 static qd_status solve_compliant(qd_workspace *w, island *one, const qd_cone_options *options,
-                                 const conic_program *program, int bounded) {
+                                 const conic_program *program, int bounded, int again) {
   problem *p = &w->problem;
   conic_program soft = *program;
   qd_cone_options own = *options;
-  own.warm_start = 0; /* a guess at forces of another program */
+  own.warm_start = again;
   soft.program.compliance = p->soft_compliance + one->row;
   soft.program.compliance_eq = p->soft_compliance_eq + one->equality;
   if (bounded) {
@@ -197,29 +211,105 @@ static void add_gaps(problem *p, const island *one, const qd_cone_program *progr
   }
 }
 
+/* Forces of bounds that are gone after so many more passes, where each lets go of as much as the
+ * last one did: a bound that holds what a growing force is yet to hold. 0: no force of a bound
+ * falls. Keeps the forces for the next pass. */
+static double passes_until_free(problem *p, const island *one) {
+  const double *dual = p->dual + one->row + one->row_count;
+  double *before = p->soft_held + one->row + one->row_count;
+  double passes = INFINITY;
+  for (int i = 0; i < one->bound_count; ++i) {
+    const double fall = before[i] - dual[i];
+    if (fall > FALLS * before[i]) {
+      passes = fmin(passes, dual[i] / fall);
+    }
+    before[i] = dual[i];
+  }
+  return isinf(passes) ? 0.0 : passes;
+}
+
+/* held = factor held + passes give: multipliers after so many passes that change no violation, of
+ * rows whose compliance changes by a factor. */
+static void grow_held(problem *p, const island *one, double passes, double factor) {
+  for (int i = one->row; i < one->row + one->row_count; ++i) {
+    p->soft_held[i] = factor * (p->soft_held[i] + passes * p->soft_give[i]);
+  }
+  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
+    p->soft_held_eq[i] = factor * (p->soft_held_eq[i] + passes * p->soft_give_eq[i]);
+  }
+}
+
+static void clear_give(problem *p, const island *one) {
+  const size_t rows = (size_t)(one->row_count + one->bound_count) * sizeof(double);
+  const size_t equalities = (size_t)one->equality_count * sizeof(double);
+  memset(p->soft_give + one->row, 0, rows);
+  memset(p->soft_held + one->row, 0, rows);
+  memset(p->soft_give_eq + one->equality, 0, equalities);
+  memset(p->soft_held_eq + one->equality, 0, equalities);
+}
+
 /* The least violations, into soft_give: the method of multipliers, whose multipliers grow by the
- * least violations over the compliance with every pass (Chiche & Gilbert 2016). */
+ * least violations over the compliance with every pass (Chiche & Gilbert 2016). Violations that
+ * have settled are the least unless a bound's force falls: then forces have yet to grow. */
 static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *options,
-                           const conic_program *program, double scale) {
+                           const conic_program *program, double scale, int bounded) {
   problem *p = &w->problem;
-  double *const rows[2] = {p->soft_give + one->row, p->soft_held + one->row};
-  double *const equalities[2] = {p->soft_give_eq + one->equality, p->soft_held_eq + one->equality};
-  for (int i = 0; i < 2; ++i) {
-    memset(rows[i], 0, (size_t)one->row_count * sizeof(double));
-    memset(equalities[i], 0, (size_t)one->equality_count * sizeof(double));
-  }
+  double change = INFINITY, compliance = FIRST, least = FIRST_LEAST;
+  int found = 0;
+  clear_give(p, one);
   for (int pass = 0; pass < PASSES; ++pass) {
+    fill_compliance(w, one, &program->program, compliance * scale);
     move_offsets(p, one, -1.0, p->soft_held, p->soft_held_eq);
-    const qd_status status = solve_compliant(w, one, options, program, 1);
+    const qd_status status = solve_compliant(w, one, options, program, bounded, found);
     move_offsets(p, one, 1.0, p->soft_held, p->soft_held_eq);
-    if (status != QD_OK) {
-      return pass == 0 ? status : QD_OK; /* what the pass before has found is near */
+    double wait = 0.0, next = fmax(FINER * compliance, least);
+    found = status == QD_OK;
+    if (found) {
+      change = take_give(p, one, &program->program, compliance * scale);
+      wait = bounded ? passes_until_free(p, one) : 0.0;
+    } else if (compliance < FIRST_MOST) {
+      next = least = fmin(compliance / FINER, FIRST_MOST);
+    } else {
+      return status;
     }
-    if (take_give(p, one, &program->program, scale) <= SETTLED * one->length) {
-      break;
+    const int settled = change <= SETTLED * one->length;
+    if (found && settled && wait == 0.0) {
+      return QD_OK;
+    }
+    grow_held(p, one, settled ? wait : 0.0, next / compliance);
+    compliance = next;
+  }
+  return change <= NEAR * one->length ? QD_OK : QD_NUMERICAL_TROUBLE;
+}
+
+/* The largest of soft_give, in units of which `scale` is the compliance. */
+static double largest_give(const problem *p, const island *one, double scale) {
+  double largest = 0.0;
+  for (int i = one->row; i < one->row + one->row_count; ++i) {
+    if (p->soft_give[i] != 0.0) {
+      largest = fmax(largest, fabs(p->soft_give[i]) * sqrt(scale / p->soft_compliance[i]));
     }
   }
-  return QD_OK;
+  for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
+    if (p->soft_give_eq[i] != 0.0) {
+      largest = fmax(largest, fabs(p->soft_give_eq[i]) * sqrt(scale / p->soft_compliance_eq[i]));
+    }
+  }
+  return largest;
+}
+
+/* Of a program without a proof that it has no solution: QD_OK if violations vanish, however far
+ * that is. */
+static qd_status find_none(qd_workspace *w, island *one, const qd_cone_options *options,
+                           const conic_program *program, double scale) {
+  const qd_status status = find_give(w, one, options, program, scale, 0);
+  fill_compliance(w, one, &program->program, scale);
+  const int gone = largest_give(&w->problem, one, scale) <= SETTLED * one->length;
+  if (status == QD_OK && gone) {
+    clear_give(&w->problem, one);
+    return QD_OK;
+  }
+  return QD_INFEASIBLE;
 }
 
 /* The largest violation of an equality, as a length. */
@@ -242,7 +332,7 @@ qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *opti
     const double *given = program->program.program.compliance;
     p->soft_compliance[one->row + r] = given != NULL ? given[r] : 0.0;
   }
-  const qd_status status = solve_compliant(w, one, options, &program->program, 0);
+  const qd_status status = solve_compliant(w, one, options, &program->program, 0, 0);
   return status == QD_OK && equality_violation(w, one) > ROUNDED * one->length ? QD_INFEASIBLE
                                                                                : status;
 }
@@ -258,26 +348,26 @@ void soften_make_room(island *one, int whole) {
 }
 
 qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
-                       const island_program *program) {
+                       const island_program *program, int is_proven) {
   problem *p = &w->problem;
   const qd_cone_program *rows = &program->program.program;
   const double scale = body_scale(w, one, rows);
-  qd_status status = QD_NUMERICAL_TROUBLE;
-  for (int try = 0; try < COUNT(FIRST) && status != QD_OK; ++try) {
-    fill_compliance(w, one, rows, FIRST[try] * scale);
-    status = find_give(w, one, options, &program->program, FIRST[try] * scale);
+  qd_status status =
+      is_proven ? QD_INFEASIBLE : find_none(w, one, options, &program->program, scale);
+  if (status != QD_OK) {
+    status = find_give(w, one, options, &program->program, scale, 1);
   }
   if (status != QD_OK) {
     return status;
   }
-  if (rows->target_mu[0] > 0.0) {
+  if (rows->cone_count > 0 && rows->target_mu[0] > 0.0) {
     add_gaps(p, one, rows);
   }
   move_offsets(p, one, 1.0, p->soft_give, p->soft_give_eq);
   status = QD_NUMERICAL_TROUBLE;
   for (int try = 0; try < COUNT(SECOND) && status != QD_OK; ++try) {
     fill_compliance(w, one, rows, SECOND[try] * scale);
-    status = solve_compliant(w, one, options, &program->program, 0);
+    status = solve_compliant(w, one, options, &program->program, 0, 1);
   }
   move_offsets(p, one, -1.0, p->soft_give, p->soft_give_eq);
   one->softened = status == QD_OK;

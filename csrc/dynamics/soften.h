@@ -7,10 +7,10 @@
  *              within bounds (bound_rows.c)
  *     second   the step under these: minimise 1/2 x'Qx + b'x with g + s, c + s in place of g, c
  *
- * The first is the step with compliant rows (conic.h), of next to no compliance R: s = R dual. The
- * method of multipliers takes away what the cost still counts. The second has rows of that
- * compliance too: its constraints hold each other without room, and what rounding leaves of a
- * contradiction must not count. */
+ * The first is the step with compliant rows (conic.h), s = R dual. The method of multipliers, with
+ * less compliance R from pass to pass, takes away what the cost still counts. The second has rows
+ * of that compliance too: its constraints hold each other without room, and what rounding leaves of
+ * a contradiction must not count. */
 #ifndef QD_DYNAMICS_SOFTEN_H
 #define QD_DYNAMICS_SOFTEN_H
 
@@ -24,9 +24,10 @@ qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *opti
                        const island_program *program);
 /* What softening (whole) or rounding takes beside the island's program. */
 void soften_make_room(island *one, int whole);
-/* The program of an island that has no solution. Its rows are as they were when it returns. */
+/* The program of an island that has no solution (is_proven), or for which none was found: then no
+ * row gives way if there is one after all. Its rows are as they were when it returns. */
 qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
-                       const island_program *program);
+                       const island_program *program, int is_proven);
 /* Marks the contacts of softened islands; how many contacts, limits and rows of constraints gave
  * way by more than the tolerance. */
 int soften_mark(qd_workspace *w, double tolerance);

@@ -136,21 +136,45 @@ static qd_status solve_program(problem *p, island *one, const qd_step_options *o
   return find_direction(p, one, status, direction);
 }
 
+/* Keeps a proof that an island has no solution: what softens it has all its rows, and more. */
+static void note_proof(problem *p, const island *one, qd_status status) {
+  if (status == QD_INFEASIBLE && !p->softening && !p->coulomb) {
+    p->proven = p->dof_of_variable[one->variable];
+  }
+}
+
+static int is_proven(const problem *p, const island *one) {
+  const int variable = p->proven >= 0 ? p->variable_of_dof[p->proven] - one->variable : -1;
+  return variable >= 0 && variable < one->variable_count;
+}
+
 /* One island, by all that the step allows. direction: what moves without end, or anywhere. */
 static qd_status solve_island(const qd_model *model, qd_workspace *w,
                               const qd_step_options *options, const qd_cone_options *cone_options,
                               island *one, const island_program *program, double *direction) {
   problem *p = &w->problem;
-  qd_status status = solve_program(p, one, options, cone_options, program, direction);
-  if (p->resisting && is_vague(status) && problem_resist(p, model, options, one)) {
+  qd_status status = p->softening && is_proven(p, one)
+                         ? QD_INFEASIBLE
+                         : solve_program(p, one, options, cone_options, program, direction);
+  const int resists =
+      p->resisting && is_vague(status) && problem_resist(p, model, options, one) > 0;
+  if (resists) {
     status = solve_program(p, one, options, cone_options, program, direction);
   }
   if (p->rounding && one->equality_count > 0 && contradicts(status, options)) {
     status = find_direction(p, one, soften_round(w, one, cone_options, program), direction);
   }
   if (p->softening && contradicts(status, options)) {
-    status = find_direction(p, one, soften_solve(w, one, cone_options, program), direction);
+    const int proven = status == QD_INFEASIBLE;
+    if (!resists) {
+      problem_resist(p, model, options, one);
+    }
+    status = soften_solve(w, one, cone_options, program, proven);
+    if (status != QD_OK) { /* beside rows so stiff any cost looks like none, so x counts */
+      status = find_direction(p, one, status, direction);
+    }
   }
+  note_proof(p, one, status);
   return status;
 }
 
@@ -332,14 +356,15 @@ static qd_status solve_working_set(const qd_model *model, qd_workspace *w,
 }
 
 /* The programs of all contacts in the list, solved: the working set grows until nothing that is
- * left out matters, in a few rounds. What has no solution, or none that is unique, may have one
- * with more contacts. */
+ * left out matters, in a few rounds. What has no solution that is unique may have one with more
+ * contacts; what contradicts itself has none with more. */
 static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
                               const qd_step_options *options, const qd_step_input *input,
                               const step_columns *kept, qd_step_result *result) {
   for (int round = 1;; ++round) {
     const qd_status status = solve_working_set(model, w, options, input, kept, result);
-    if (status == QD_OUT_OF_CAPACITY || w->set.left_out == 0) {
+    const int is_final = status == QD_INFEASIBLE && !w->problem.coulomb;
+    if (status == QD_OUT_OF_CAPACITY || w->set.left_out == 0 || is_final) {
       return status;
     }
     if (status == QD_OK && working_set_extend(&w->set, model, options, &w->kinematics,
@@ -461,6 +486,7 @@ qd_status step_compute(const qd_model *model, qd_workspace *w, const qd_step_opt
   int before = 0; /* contacts of the round before */
   w->problem.relaxed = w->problem.softening = w->problem.rounding = w->problem.resisting = 0;
   w->problem.loads_are_known = 0;
+  w->problem.proven = -1;
   w->problem.coulomb = options->law == QD_LAW_COULOMB;
   w->problem.soft.count = 0;
   kinematics_compute(model, input->q, input->mocap, &w->kinematics);

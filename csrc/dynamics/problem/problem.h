@@ -167,6 +167,7 @@ typedef struct problem {
   int resisting;     /* 1: islands that let something move without end resist (force_rows.c) */
   int coulomb;       /* 1: contacts obey Coulomb's law */
   int softening;     /* 1: islands that contradict themselves are softened */
+  int proven;        /* DOF in an island that has no solution, as any with more rows; -1: none */
   int rounding;      /* 1: equalities may differ by what files round to */
   int relaxed;       /* 1: shallow penetrations are kept from deepening only, not resolved */
   int relaxed_count; /* contacts of the program that are: those, and those that only a motion
