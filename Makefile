@@ -176,7 +176,7 @@ FUZZERS := narrow_phase model cone
 fuzz: $(DEV)/installed
 	test -n "$(FUZZ_CC)" || { echo "make fuzz needs clang with libFuzzer (Debian: clang libclang-rt-dev)"; exit 1; }
 	CC="$(FUZZ_CC)" $(DEV_PATH) meson setup $(call again,fuzz) $(BUILD)/fuzz \
-	  -Dpython=false -Dtests=false -Dfuzz=true -Dclones=false -Dbuildtype=debugoptimized \
+	  -Dpython=false -Dtests=false -Dfuzz=true -Dcopies=none -Dbuildtype=debugoptimized \
 	  -Db_lundef=false -Db_sanitize=address,undefined \
 	  "-Dc_args=-fsanitize=fuzzer-no-link -fno-sanitize-recover=all -fno-omit-frame-pointer"
 	$(DEV_PATH) meson compile -C $(BUILD)/fuzz

@@ -58,7 +58,7 @@ def prefix(tmp_path_factory):
     if COMPILER is None:
         pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("library")
-    options = ["-Dpython=false", "-Dtests=false", "-Dlibrary=true", "-Dclones=false"]
+    options = ["-Dpython=false", "-Dtests=false", "-Dlibrary=true", "-Dcopies=none"]
     meson = (sys.executable, "-m", "mesonbuild.mesonmain")
     run(*meson, "setup", folder / "build", ROOT, *options, "-Dbuildtype=debug",
         "-Dlibdir=lib", f"-Dprefix={folder / 'prefix'}")  # fmt: skip

@@ -2,9 +2,13 @@
 
 import importlib.metadata
 import importlib.resources
+import os
+import platform
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -115,3 +119,37 @@ def test_blas_is_our_own_copy():
         # Beside the extension, not in a build folder that a later clean would remove.
         core = Path(importlib.import_module("qdsim._core").__file__)
         assert [p.parent for p in paths] == [core.parent / "_lib"]
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="reads /proc/cpuinfo"
+)
+def test_the_copy_of_the_core_for_this_machine_is_taken(tmp_path):
+    # As on Windows, where the build makes the extension twice.
+    package = Path(qdsim.__file__).parent
+    core = Path(qdsim._core.__file__)
+    for entry in package.iterdir():
+        (tmp_path / "qdsim").mkdir(exist_ok=True)
+        (tmp_path / "qdsim" / entry.name).symlink_to(entry)
+    copy = tmp_path / "qdsim" / core.name.replace("_core", "_core_v3")
+    shutil.copy(core, copy)
+    source = Path(__file__).parent.parent / "csrc" / "dispatch" / "cpu_level.c"
+    level = tmp_path / "qdsim" / core.name.replace("_core", "_cpu_level")
+    include = sysconfig.get_paths()["include"]
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{include}", source, "-o", level], check=True)
+    say = (
+        "import qdsim, pickle; print(qdsim._core.__file__, qdsim._cpu_level.LEVEL);"
+        "m = qdsim.systems.load('planar_pushing').model; pickle.loads(pickle.dumps(m));"
+        "qdsim.step(m, m.default_q, m.command_from(m.default_q))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", say],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    file, found = run.stdout.split()
+    has_avx2 = "avx2" in Path("/proc/cpuinfo").read_text()
+    assert int(found) == (3 if has_avx2 else 1)
+    assert Path(file).name == (copy if has_avx2 else core).name

@@ -21,11 +21,12 @@ C_FLOORS: dict[str, set[str]] = {
     "dynamics": {"base", "numerics", "geometry", "mechanics"},
     "runtime": {"base", "numerics", "geometry", "mechanics", "dynamics"},
     "binding": set(),  # the public header only
+    "dispatch": set(),  # a module of its own
 }
 
 # System headers that belong to some floors only.
 C_HEADER_HOMES: dict[str, set[str]] = {
-    r"(Python|structmember|numpy/.*)\.h": {"binding"},
+    r"(Python|structmember|numpy/.*)\.h": {"binding", "dispatch"},
     r"(lapacke|cblas)\.h": {"numerics"},
     r"pthread\.h": {"runtime"},
     r"xla/.*\.h": {"binding"},
@@ -35,6 +36,8 @@ C_HEADER_HOMES: dict[str, set[str]] = {
 # one line do not import each other. What is not listed is a violation: give it a floor. Imports in functions and
 # for types count like all others.
 PYTHON_FLOORS: list[set[str]] = [
+    {"_cpu_level"},
+    {"core_choice"},
     {"_core", "arguments", "array_type", "progress", "whole_files"},
     {"description"},
     {"formats"},

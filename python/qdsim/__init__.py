@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from . import core_choice  # noqa: F401  (before the core is imported)
 from ._core import SolverError
 from .batch import (
     BatchLinearizations,

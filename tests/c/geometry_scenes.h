@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/quat.h"
@@ -26,6 +27,12 @@
   } while (0)
 
 static uint64_t random_state = 1;
+
+/* Other scenes: QD_TEST_SEED=2 test_geometry */
+__attribute__((constructor)) static void seed_from_environment(void) {
+  const char *seed = getenv("QD_TEST_SEED");
+  random_state = seed ? strtoull(seed, NULL, 10) : 1;
+}
 
 static inline double uniform(double low, double high) {
   random_state = random_state * 6364136223846793005u + 1442695040888963407u;
