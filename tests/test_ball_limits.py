@@ -222,3 +222,18 @@ def test_bad_ranges_are_named(given: tuple[float, float]) -> None:
         scene.joint("b", "ball", range=given)
     with pytest.raises(ValueError, match="free joint"):
         scene.joint("b", "free", range=(0.0, 1.0))
+
+
+def test_a_range_of_zero_locks_the_joint() -> None:
+    """As in MuJoCo, where any rotation is beyond it: the rod stays, whatever gravity does."""
+    text = arm(0.0, "9 2 5").replace('type="ball"', 'type="ball" limited="true"')
+    model = qdsim.load(text)
+    q = np.array(model.default_q)
+    for _ in range(20):
+        step = qdsim.step(model, q, [], qdsim.Options(h=0.05))
+        q = np.array(step.q_next)
+        assert angle_of(q) < 2e-6
+    # The limit carries the moment of gravity about the joint: the weight is 0.22 m from it.
+    lever, weight = np.array([0.0, 0.0, -0.22]), np.array([9.0, 2.0, 5.0])
+    moment = np.linalg.norm(np.cross(lever, weight))
+    assert np.linalg.norm(step.limit_force) == pytest.approx(moment, rel=1e-5)

@@ -118,3 +118,15 @@ def test_files_batches_and_errors() -> None:
         )
     with pytest.raises(ValueError, match="thrust"):
         Tendon("t", points=[("a", (0, 0, 0)), ("b", (0, 0, 1))], thrust=True)
+
+
+def test_an_actuator_that_is_left_out_leaves_no_tendon() -> None:
+    """Its thrust has nothing that pulls along it. Another one with activation dynamics is refused by its own name."""
+    text = DRONE.replace('<general name="jet"', '<general name="jet" dyntype="integrator"')
+    with pytest.raises(ValueError, match="actuator 'jet'.*activation dynamics") as refused:
+        qdsim.load(text)
+    assert "tendon" not in str(refused.value)
+    model = qdsim.load(text, leave_out="actuators")
+    assert model.actuator_names == ("m1", "m2", "m3", "m4") == model.tendon_names
+    bare = qdsim.load(DRONE, actuated=())
+    assert bare.tendon_count == 0 == bare.nu

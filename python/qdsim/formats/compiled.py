@@ -35,6 +35,10 @@ from qdsim.formats.refusals import Kind, Refusals
 from qdsim.formats.tendons import read_tendons
 
 
+LOCKED = 1e-6
+"""rad; ball joints whose range is zero, which MuJoCo keeps where they are, may turn by this."""
+
+
 @dataclass(frozen=True)
 class Wishes:
     """The caller's: actuation, clouds in the place of geometries, what may be left out."""
@@ -58,6 +62,7 @@ def describe(
         reader.tendons = read_tendons(reader) + read_thrusts(reader)
         reader.check_equalities()
         plan = reader.read_actuation(wishes.actuation)
+        reader.drop_thrusts(plan)
         reader.check_scene()
         bodies = reader.read_bodies()
         pairs = reader.geometries.pairs()
@@ -177,6 +182,11 @@ class _Reader(Reading):
         self.actuated = {joint for joint, stiffness in driven if stiffness > 0.0}
         return plan
 
+    def drop_thrusts(self, plan: Plan) -> None:
+        """Of actuators that were left out."""
+        used = {item.tendon for item in plan.actuators}
+        self.tendons = tuple(t for t in self.tendons if not t.thrust or t.name in used)
+
     # ------------------------------------------------------------ bodies
 
     def read_bodies(self) -> tuple[Body, ...]:
@@ -224,11 +234,12 @@ class _Reader(Reading):
         self._note_joint(j, limited)
         qpos = int(m.jnt_qposadr[j])
         if kind in ("ball", "free"):
+            most = max(LOCKED, float(max(m.jnt_range[j])))
             return Joint(
                 name,
                 kind,
                 pos=m.jnt_pos[j] if kind == "ball" else (0.0,) * 3,
-                range=(0.0, float(max(m.jnt_range[j]))) if limited and kind == "ball" else None,
+                range=(0.0, most) if limited and kind == "ball" else None,
                 stiffness=stiffness,
                 damping=self._damping(j),
                 friction=self._friction(j),
