@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scenes import ARM, Scene
-from test_parameter_derivatives import STANDARD, difference, differential, sample, tangents
+from test_parameter_derivatives import (
+    check_products,
+    difference,
+    differential,
+    sample,
+    tangents,
+)
 
 import qdsim
 
@@ -116,22 +122,9 @@ def test_derivatives(kappa: float | None) -> None:
         state["tau"][:3] += [-9.0, 6.0, 3.0]
         d = differential(scene, state, options)
         resisted += d.step.actuator_limited[:2].all() or kappa is not None
-        lin = qdsim.linearize(
-            model, state["q"], state["u"], options, tau=state["tau"], wrench=state["wrench"]
-        )
-        scale = max(1.0, np.abs(lin.A).max())
-        np.testing.assert_allclose(d.jvp({"q": np.eye(model.nv)}).T, lin.A, atol=1e-8 * scale)
-        np.testing.assert_allclose(d.jvp({"u": np.eye(model.nu)}).T, lin.B, atol=1e-8 * scale)
-        w = rng.uniform(-1, 1, model.nv)
-        pulled = d.vjp(w, names)
-        for argument, tangent in tangents(model, rng, names).items():
-            ours = d.jvp({argument: tangent})
-            size = max(1.0, np.abs(pulled[argument] * tangent).sum())
-            assert abs(w @ ours - np.sum(pulled[argument] * tangent)) <= 1e-8 * size, argument
-            narrow = difference(model, state, {argument: tangent}, options, 1e-5)
-            atol = STANDARD * max(1.0, np.abs(ours).max())
-            np.testing.assert_allclose(ours, narrow, atol=atol, err_msg=f"{argument} {h}")
-            compared += 1
+        compared += check_products(
+            model, d, state, options, tangents(model, rng, names), rng, 1e-8
+        )[0]
     assert resisted >= 3
     assert compared == 28
 

@@ -108,6 +108,41 @@ def differential(scene: Scene, state: Tangents, options) -> qdsim.Differential:
     )
 
 
+def check_products(
+    model: qdsim.Model,
+    d: qdsim.Differential,
+    state: Tangents,
+    options: qdsim.Options,
+    directions: Tangents,
+    rng: np.random.Generator,
+    tolerance: float,
+) -> tuple[int, int]:
+    """Products of a step's derivative beside its matrices, a pullback beside pushforwards along ``directions`` (both
+    to ``tolerance``, in parts), and these beside differences: how many of those were compared, how many left out.
+
+    Differences of two lengths that differ from each other are those at a kink, and say nothing."""
+    lin = qdsim.linearize(
+        model, state["q"], state["u"], options, tau=state["tau"], wrench=state["wrench"]
+    )
+    atol = tolerance * max(1.0, np.abs(lin.A).max())
+    np.testing.assert_allclose(d.jvp({"q": np.eye(model.nv)}).T, lin.A, atol=atol)
+    np.testing.assert_allclose(d.jvp({"u": np.eye(model.nu)}).T, lin.B, atol=atol)
+    compared, w = 0, rng.uniform(-1, 1, model.nv)
+    pulled = d.vjp(w, tuple(directions))
+    for name, tangent in directions.items():
+        ours = d.jvp({name: tangent})
+        size = max(1.0, np.abs(pulled[name] * tangent).sum())
+        assert abs(w @ ours - np.sum(pulled[name] * tangent)) <= tolerance * size, name
+        scale = max(1.0, np.abs(ours).max())
+        wide, narrow = (
+            difference(model, state, {name: tangent}, options, eps) for eps in (4e-5, 2e-5)
+        )
+        if np.abs(wide - narrow).max() <= STANDARD * scale:
+            compared += 1
+            assert np.abs(ours - narrow).max() <= STANDARD * scale, name
+    return compared, len(directions) - compared
+
+
 SPHERES = """<mujoco><option gravity="0 0 -9.81"/>
   <default><geom friction="0.6 0.02 0.01" condim="{condim}"/></default>
   <worldbody><geom type="plane" size="1 1 .1"/>

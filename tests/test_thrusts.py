@@ -123,7 +123,7 @@ def test_files_batches_and_errors() -> None:
 def test_an_actuator_that_is_left_out_leaves_no_tendon() -> None:
     """Its thrust has nothing that pulls along it. Another one with activation dynamics is refused by its own name."""
     text = DRONE.replace('<general name="jet"', '<general name="jet" dyntype="integrator"')
-    with pytest.raises(ValueError, match="actuator 'jet'.*activation dynamics") as refused:
+    with pytest.raises(ValueError, match=r"actuator 'jet'.*activation dynamics") as refused:
         qdsim.load(text)
     assert "tendon" not in str(refused.value)
     model = qdsim.load(text, leave_out="actuators")

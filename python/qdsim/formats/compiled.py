@@ -34,7 +34,6 @@ from qdsim.formats.reading import JOINT_NAMES, SOLIMP, SOLREF, Origin, Reading, 
 from qdsim.formats.refusals import Kind, Refusals
 from qdsim.formats.tendons import read_tendons
 
-
 LOCKED = 1e-6
 """rad; ball joints whose range is zero, which MuJoCo keeps where they are, may turn by this."""
 
