@@ -343,23 +343,6 @@
 /* Share of the first slope that ends a search. */
 #define SEARCH_FLAT 0.3
 
-/* ------------------------------------------------------------ systems over rows */
-
-/* Rows with padding: beyond, the factor over rows is no small one. */
-#define SLOT_LIMIT 64
-
-/* Numbers of images. */
-#define ROOM_LIMIT 65536
-
-/* Iterations that a barrier's path takes. */
-#define BARRIER_ITERATIONS 6.0
-
-/* Operations in x over those in multipliers: tiles are faster kernels. */
-#define TILE_ADVANTAGE 2.0
-
-/* Operations that an iteration costs besides. */
-#define ITERATION_OVERHEAD 4e3
-
 /* ------------------------------------------------------------ derivatives */
 
 /* Relative change that is not worth another round. */

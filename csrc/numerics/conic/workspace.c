@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "base/block.h"
 #include "base/lanes.h"
-#include "numerics/conic/path/delassus.h"
 #include "numerics/conic/workspace.h"
 #include "numerics/tiles/dense_tiles.h"
 
@@ -163,7 +162,6 @@ static void lay_out(qd_cone_workspace *w, const conic_size *asked, arena *a) {
   lay_out_structure(&w->structure, size, &of, a);
   lay_out_cuts(&w->cuts, size, &of, a);
   lay_out_sensitivity(&w->sensitivity, &of, a);
-  conic_delassus_lay_out(&w->delassus, slots, of.columns, a);
   if (asked->compliant + asked->intervals > 0) {
     soft_lay_out(&w->soft, asked, a);
     ends_lay_out(&w->ends, slots, of.columns, a);

@@ -69,17 +69,6 @@ static inline const double *source_tile(const row_source *source, int row, int t
   return offset < 0 ? NULL : source_row(source, (size_t)row) + offset;
 }
 
-/* Images Q^-1 G' of all rows, D = G Q^-1 G', and the factor of I + W^-1 D W^-1. */
-typedef struct conic_delassus {
-  int use;                 /* for the program at hand */
-  int slot_room;           /* rows with padding that there is room for */
-  size_t room;             /* numbers of images */
-  double *images;          /* (slots, columns) */
-  double *matrix, *factor; /* (slots, slots) */
-  double *inverse;         /* (slots) of the factor's diagonal */
-  double *y;               /* (columns) Q^-1 of a right-hand side */
-} conic_delassus;
-
 /* The program in its internal form; nothing of it changes once it is loaded, but `definite`. */
 typedef struct conic_loaded {
   row_source source_Q, source_G, source_C; /* the caller's */
@@ -205,7 +194,6 @@ struct qd_cone_workspace {
   multipliers_work multipliers;
   sensitivity_work sensitivity;
   conic_structure structure;
-  conic_delassus delassus;
   equality_space space; /* laid out if capacity.is_dense, as this: */
   aligned_columns aligned;
   soft_program soft; /* laid out where rows may give way, as this: */
@@ -262,12 +250,9 @@ static inline const double *conic_caller_row(const qd_cone_workspace *workspace,
 }
 /* Square roots of the equalities' penalties, into an operator on rows. */
 void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling);
-/* Factor of Q + S'S, S = scaling G, or of the same over rows; returns how many columns were
- * dropped. */
+/* Factor of Q + S'S, S = scaling G; returns how many columns were dropped. */
 int conic_factor_rows(qd_cone_workspace *workspace, const cone_operator *scaling,
                       qd_cone_info *info);
-/* share Q^-1 b where rows are factored. */
-const double *conic_quadratic_solve(qd_cone_workspace *workspace, const double *b, double share);
 /* One predictor-corrector step towards `target` from products of mean mu; returns its length, 0 if
  * the scaling or the factor failed. */
 double conic_take_step(qd_cone_workspace *workspace, double mu, double target, int refinements,

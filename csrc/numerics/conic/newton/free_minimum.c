@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/path/delassus.h"
 #include "numerics/conic/workspace.h"
 
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }
@@ -33,12 +32,6 @@ void conic_least_squares(qd_cone_workspace *workspace, double stiffness, qd_cone
               workspace->work.rhs);
   for (int i = 0; i < workspace->program.slot_count; ++i) {
     workspace->work.ddual[i] = -workspace->work.rhs[i];
-  }
-  if (workspace->delassus.use) {
-    conic_delassus_solve(workspace, &workspace->active.rows,
-                         conic_quadratic_solve(workspace, workspace->program.b, -1.0),
-                         workspace->work.ddual, x);
-    return;
   }
   for (int i = 0; i < workspace->program.column_count; ++i) {
     x[i] = -workspace->program.b[i];
@@ -91,7 +84,6 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   const cone_product *product = &workspace->product;
   tile_system *system = &workspace->system;
   double *w = workspace->work.rhs, *violation = workspace->work.aim;
-  workspace->delassus.use = 0;
   for (int i = 0; i < workspace->program.column_count; ++i) {
     workspace->iterate.x[i] = -workspace->program.b[i];
   }
@@ -108,7 +100,6 @@ int conic_free_minimum(qd_cone_workspace *workspace, qd_cone_info *info) {
   if (!workspace->program.definite) {
     conic_least_squares(workspace, 1.0, info);
   }
-  workspace->delassus.use = conic_delassus_prepare(workspace);
   conic_start_rows(workspace, w, violation);
   conic_find_units(workspace, violation);
   if (!workspace->program.exact || !workspace->program.definite) {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/path/delassus.h"
 #include "numerics/conic/workspace.h"
 
 static void clear(double *a, int count) { memset(a, 0, (size_t)count * sizeof(double)); }

@@ -27,7 +27,6 @@
 #include <string.h>
 
 #include "base/lanes.h"
-#include "numerics/conic/path/delassus.h"
 #include "numerics/conic/workspace.h"
 
 void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling) {
@@ -41,28 +40,11 @@ void conic_scale_equalities(qd_cone_workspace *workspace, cone_operator *scaling
   }
 }
 
-/* Q + S'S, or the same over rows; returns how many columns were dropped. */
 int conic_factor_rows(qd_cone_workspace *workspace, const cone_operator *scaling,
                       qd_cone_info *info) {
   ++info->factorizations;
-  if (workspace->delassus.use) {
-    conic_delassus_factor(workspace, scaling);
-    return 0;
-  }
   tiles_assemble(&workspace->system, scaling, workspace->program.definite ? 0.0 : PROXIMAL_SHIFT);
   return tiles_factor(&workspace->system);
-}
-
-/* share Q^-1 b: the factor of Q is at hand as long as rows are factored instead. */
-const double *conic_quadratic_solve(qd_cone_workspace *workspace, const double *b, double share) {
-  double *y = workspace->delassus.y;
-  for (int i = 0; i < workspace->program.column_count; ++i) {
-    y[i] = share * b[i];
-  }
-  if (!workspace->system.Q_is_diagonal) {
-    tiles_solve(&workspace->system, y);
-  }
-  return y;
 }
 
 /* ddual (scaled), dslack (scaled) and dx for the aim p, and `share` of the residuals; `rhs` holds
@@ -76,14 +58,6 @@ static void solve_direction(qd_cone_workspace *workspace, const double *p, doubl
   double *restrict product = workspace->work.row2; /* padded lanes stay zero */
   for (int i = 0; i < slots; ++i) {
     ddual[i] = p[i] - share * workspace->work.rhs[i];
-  }
-  if (workspace->delassus.use) {
-    const double *y = conic_quadratic_solve(workspace, workspace->work.residual_x, -share);
-    conic_delassus_solve(workspace, &workspace->product.scaling, y, ddual, dx);
-    for (int i = 0; i < slots; ++i) {
-      dslack[i] = p[i] - ddual[i];
-    }
-    return;
   }
   for (int i = 0; i < columns; ++i) {
     dx[i] = -share * workspace->work.residual_x[i];
