@@ -51,11 +51,11 @@ void conic_ends_place(qd_cone_workspace *workspace, int row, double offset, doub
   const soft_program *soft = &workspace->soft;
   const int c = ends->taken++;
   const lane_place at = place_of(workspace, c);
-  const double lower = soft->lower[row], upper = soft->upper[row];
+  const double lower = soft->limits.lower[row], upper = soft->limits.upper[row];
   workspace->program.slot_of[row] = at.row;
   workspace->program.g[at.row] = offset;
-  ends->compliance[c] = soft->compliance[row];
-  ends->any_rigid |= !(soft->compliance[row] > 0.0);
+  ends->compliance[c] = soft->limits.compliance[row];
+  ends->any_rigid |= !(soft->limits.compliance[row] > 0.0);
   ends->has_lower[c] = lower > -HUGE_VAL;
   ends->has_upper[c] = upper < HUGE_VAL;
   ends->least[c] = lower;
@@ -78,7 +78,7 @@ void conic_ends_find_springs(qd_cone_workspace *workspace) {
   memset(ends->spring, 0, (size_t)workspace->program.column_count * sizeof(double));
   for (int row = 0; row < workspace->program.row_count; ++row) {
     const int lane = workspace->program.slot_of[row] - group->slot;
-    if (lane < 0 || lane >= group->count || !(soft->compliance[row] > 0.0)) {
+    if (lane < 0 || lane >= group->count || !(soft->limits.compliance[row] > 0.0)) {
       continue;
     }
     const uint64_t *mask = conic_row_mask(workspace, row);
@@ -93,7 +93,7 @@ void conic_ends_find_springs(qd_cone_workspace *workspace) {
       const double *entry = source_tile(&workspace->program.source_G, row, tile);
       for (int j = 4 * tile; j < 4 * tile + 4 && j < workspace->program.variable_count; ++j) {
         const double a = entry[j - 4 * tile];
-        ends->spring[j] += a * a / soft->compliance[row];
+        ends->spring[j] += a * a / soft->limits.compliance[row];
       }
     }
   }

@@ -18,29 +18,29 @@ static void enter_row(soft_program *soft, const conic_program *source, int i,
     dual = soft_within(dual, row->lower, row->upper);
   }
   const double own = row->sign * (dual - row->base);
-  (row->kind == SOFT_EQUALITY ? soft->dual_eq : soft->dual)[row->row] = own;
+  (row->kind == SOFT_EQUALITY ? soft->found.dual_eq : soft->found.dual)[row->row] = own;
   if (row->spring >= 0) {
-    soft->x[row->spring] = sqrt(row->compliance) / sqrt(soft->curvature) * own;
+    soft->found.x[row->spring] = sqrt(row->compliance) / sqrt(soft->curvature) * own;
   }
   if (row->slip >= 0) {
     const double slack = row->sign * soft_slack(source, row, i, guess->x, dual, &size);
-    soft->x[row->slip] = larger(-slack, 0.0);
-    soft->dual[row->slip_row] = row->width - own;
+    soft->found.x[row->slip] = larger(-slack, 0.0);
+    soft->found.dual[row->slip_row] = row->width - own;
   }
 }
 
 /* The caller's guess. */
 static void enter(soft_program *soft, const conic_program *source, const conic_answer *guess) {
   const qd_cone_program *program = &source->program;
-  memset(soft->x, 0, (size_t)soft->next * sizeof(double));
-  memcpy(soft->x, guess->x, (size_t)soft->variables * sizeof(double));
+  memset(soft->found.x, 0, (size_t)soft->next * sizeof(double));
+  memcpy(soft->found.x, guess->x, (size_t)soft->variables * sizeof(double));
   for (int i = 0; i < soft->rows; ++i) {
     enter_row(soft, source, i, guess);
   }
   for (int i = 0; i < soft->equalities; ++i) {
-    soft->dual_eq[i] = guess->dual_eq[i];
+    soft->found.dual_eq[i] = guess->dual_eq[i];
     if (soft->spring_eq[i] >= 0) {
-      soft->x[soft->spring_eq[i]] =
+      soft->found.x[soft->spring_eq[i]] =
           sqrt(soft_compliance_eq(program, i)) / sqrt(soft->curvature) * guess->dual_eq[i];
     }
   }
@@ -55,11 +55,11 @@ static double ray_of(const soft_program *soft, const soft_row *row) {
   }
   switch (row->kind) {
   case SOFT_EQUALITY:
-    return soft->dual_eq[row->row];
+    return soft->found.dual_eq[row->row];
   case SOFT_END:
-    return row->sign * soft->dual[row->row];
+    return row->sign * soft->found.dual[row->row];
   default:
-    return soft->dual[row->row];
+    return soft->found.dual[row->row];
   }
 }
 
@@ -69,15 +69,15 @@ static double force_of(const soft_program *soft, const conic_program *source, in
   double size;
   switch (row->kind) {
   case SOFT_CONE:
-    return soft->dual[row->row];
+    return soft->found.dual[row->row];
   case SOFT_FORCE:
     return row->base;
   case SOFT_SPRUNG:
-    return -soft_slack(source, row, i, soft->x, 0.0, &size) / row->compliance;
+    return -soft_slack(source, row, i, soft->found.x, 0.0, &size) / row->compliance;
   case SOFT_EQUALITY:
-    return soft->dual_eq[row->row];
+    return soft->found.dual_eq[row->row];
   default:
-    return row->base + row->sign * soft->dual[row->row];
+    return row->base + row->sign * soft->found.dual[row->row];
   }
 }
 
@@ -87,7 +87,7 @@ static void leave_row(soft_program *soft, const conic_program *source, int ray, 
   row->force = ray ? ray_of(soft, row) : force_of(soft, source, i);
   if (row->kind == SOFT_CONE && !row->is_measured) {
     out->dual[i] = row->force;
-    out->slack[i] = soft->slack[row->row];
+    out->slack[i] = soft->found.slack[row->row];
     row->size = fabs(source->program.g[i]) + fabs(out->slack[i]);
     return;
   }
@@ -98,12 +98,12 @@ static void leave_row(soft_program *soft, const conic_program *source, int ray, 
 
 static void leave(soft_program *soft, const conic_program *source, int ray,
                   const conic_answer *out) {
-  memcpy(out->x, soft->x, (size_t)soft->variables * sizeof(double));
+  memcpy(out->x, soft->found.x, (size_t)soft->variables * sizeof(double));
   for (int i = 0; i < soft->rows; ++i) {
     leave_row(soft, source, ray, i, out);
   }
   for (int i = 0; i < soft->equalities; ++i) {
-    out->dual_eq[i] = soft->dual_eq[i];
+    out->dual_eq[i] = soft->found.dual_eq[i];
   }
 }
 
@@ -123,7 +123,6 @@ typedef struct soft_task {
 static qd_status solve_once(soft_task *task) {
   soft_program *soft = &task->workspace->soft;
   qd_cone_info *info = task->info;
-  const conic_answer found = {soft->x, soft->slack, soft->dual, soft->dual_eq};
   if (!soft_write(soft, task->source)) {
     conic_clear_info(info);
     conic_clear_outputs(&task->source->program, task->out);
@@ -132,7 +131,8 @@ static qd_status solve_once(soft_task *task) {
   if (task->options.warm_start) {
     enter(soft, task->source, task->out);
   }
-  info->status = task->solve(task->workspace, &task->options, &soft->rigid, &found, info);
+  info->status =
+      task->solve(task->workspace, &task->options, &soft->written.rigid, &soft->found, info);
   soft->as_it_is = soft->rows_stay && soft->natively;
   soft->natively = 0;
   task->sum.iterations += info->iterations;

@@ -57,33 +57,47 @@ typedef struct soft_row {
   int slip_row;
 } soft_row;
 
+/* The rigid program while it is written, with room for its numbers. */
+typedef struct soft_written {
+  conic_program rigid;
+  soft_matrix Q, G, C;
+  sparse_rows Q_rows, G_rows, C_rows;
+  int *kind, *dim;
+  double *b, *g, *c, *target;
+} soft_written;
+
+/* What rows of intervals are, of a rigid program that has such: (rows of it). */
+typedef struct soft_limits {
+  double *compliance, *lower, *upper;
+} soft_limits;
+
+/* Four right-hand sides of a sensitivity, over columns, rows and equalities of the rigid program.
+ */
+typedef struct soft_four {
+  double *x, *stationarity, *slack, *dual, *equality, *dual_equality;
+} soft_four;
+
 typedef struct soft_program {
   conic_size room; /* of the caller's programs */
   int used;        /* the program that was solved last came this way */
   int rows_stay;   /* its rows are the caller's */
   int as_it_is;    /* all of them, forces too: the program was solved without being written anew */
-  int natively;    /* the rigid program at hand has rows of intervals, with these numbers: */
-  double *compliance, *lower, *upper; /* (rows of the rigid program) */
+  int natively;    /* the rigid program at hand has rows of intervals */
   int variables, rows, equalities;
-  soft_row *row;      /* (rows) */
-  int *spring_eq;     /* (equalities) variables, -1: none */
-  int first_interval; /* row */
-  int any_coupled;    /* rows that are part of the cost and have several entries */
-  double *diagonal;   /* (variables) what others add to Q */
-  double curvature;   /* of springs */
-  int next;           /* the first variable that is not taken */
-  soft_matrix Q, G, C;
-  sparse_rows Q_rows, G_rows, C_rows;
-  conic_program rigid;
+  soft_row *row;        /* (rows) */
+  int *spring_eq;       /* (equalities) variables, -1: none */
+  int first_interval;   /* row */
+  int any_coupled;      /* rows that are part of the cost and have several entries */
+  double *diagonal;     /* (variables) what others add to Q */
+  double curvature;     /* of springs */
+  int next;             /* the first variable that is not taken */
+  double *term;         /* (variables) */
   conic_program source; /* the caller's, whose numbers stay where they are */
   sparse_rows source_rows[3];
-  int *kind, *dim;
-  double *b, *g, *c, *target;
-  double *x, *slack, *dual, *dual_eq;
-  double *term;                               /* (variables) */
-  double *four_x, *four_stationarity;         /* four right-hand sides of a sensitivity */
-  double *four_slack, *four_dual;             /* likewise, over rows */
-  double *four_equality, *four_dual_equality; /* over equalities */
+  soft_written written;
+  soft_limits limits;
+  conic_answer found; /* of the rigid program */
+  soft_four four;
 } soft_program;
 
 /* 1 if some row of the program may give way. */

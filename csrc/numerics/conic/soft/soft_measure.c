@@ -312,7 +312,7 @@ static void find_sizes(soft_program *soft, const conic_program *source, const do
 static void find_slacks(soft_program *soft, const conic_program *source, const conic_answer *out) {
   for (int i = 0; i < soft->rows; ++i) {
     soft_row *row = soft->row + i;
-    soft->four_slack[i] = soft_slack(source, row, i, out->x, out->dual[i], &row->size);
+    soft->four.slack[i] = soft_slack(source, row, i, out->x, out->dual[i], &row->size);
   }
 }
 
@@ -328,7 +328,7 @@ static int products_hold(const qd_cone_program *program, const soft_program *sof
     size = larger(size, soft->row[i].size);
   }
   measure_soft_cone(out->slack + first, out->dual + first, dim, target, size, share, &found);
-  measure_soft_cone(soft->four_slack + first, out->dual + first, dim, target, size, share, &found);
+  measure_soft_cone(soft->four.slack + first, out->dual + first, dim, target, size, share, &found);
   return found.gap <= share * (size * most + target);
 }
 
@@ -365,8 +365,8 @@ static int holds_locally(const soft_program *soft, const conic_program *source, 
                          double *terms) {
   const qd_cone_program *program = &source->program;
   const int n = soft->variables;
-  const double *unit = soft->four_x;
-  double *allowed = soft->four_x + n, *stiffness = allowed + n;
+  const double *unit = soft->four.x;
+  double *allowed = soft->four.x + n, *stiffness = allowed + n;
   int hold = 1;
   find_stiffness(soft, source, stiffness);
   for (int j = 0; j < n; ++j) {
@@ -452,9 +452,9 @@ int soft_measure(soft_program *soft, const conic_program *source, double toleran
       rounding_of_springs(soft, source, soft_is_exact(program), out) <= SPRING_ROUNDING) {
     return measure_shared(soft, source, share, zero, out, info);
   }
-  double *unit = soft->four_x;
+  double *unit = soft->four.x;
   const soft_scales from = soft_find_units(source, unit, left);
-  const conic_answer at = {out->x, soft->four_slack, out->dual, out->dual_eq};
+  const conic_answer at = {out->x, soft->four.slack, out->dual, out->dual_eq};
   find_slacks(soft, source, out);
   find_sizes(soft, source, unit, from.reach, zero / share, out);
   soft_errors found = measure_rows(soft, source, share, &at);

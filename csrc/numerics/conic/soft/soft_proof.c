@@ -36,7 +36,7 @@ static void keep_to_cones(const qd_cone_program *program, const conic_answer *ou
 int soft_proves(soft_program *soft, const conic_program *source, const conic_answer *out) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count, m = program->row_count, p = program->equality_count;
-  double *unit = soft->four_x, *entries = unit + n, *push = soft->term;
+  double *unit = soft->four.x, *entries = unit + n, *push = soft->term;
   double sum = 0.0, size = 0.0, force = 0.0, moved = 0.0;
   keep_to_cones(program, out);
   if (!duals_hold(program, out->dual)) {

@@ -47,7 +47,7 @@ static void spring_force(const soft_program *soft, int i, const double *d_slack,
   for (int j = 0; j < soft->variables; ++j) {
     const double a = soft_entry(&soft->source, i, j);
     for (int k = 0; k < 4 && a != 0.0; ++k) {
-      out[k] -= per * a * soft->four_x[4 * j + k];
+      out[k] -= per * a * soft->four.x[4 * j + k];
     }
   }
 }
@@ -55,24 +55,24 @@ static void spring_force(const soft_program *soft, int i, const double *d_slack,
 static void gather_all(soft_program *soft, int count, int first, int width,
                        const double *d_stationarity, const double *d_slack,
                        const double *d_equality) {
-  const qd_cone_program *rigid = &soft->rigid.program;
-  memset(soft->four_stationarity, 0, 4 * (size_t)rigid->variable_count * sizeof(double));
-  memset(soft->four_slack, 0, 4 * (size_t)rigid->row_count * sizeof(double));
-  memset(soft->four_equality, 0, 4 * (size_t)rigid->equality_count * sizeof(double));
+  const qd_cone_program *rigid = &soft->written.rigid.program;
+  memset(soft->four.stationarity, 0, 4 * (size_t)rigid->variable_count * sizeof(double));
+  memset(soft->four.slack, 0, 4 * (size_t)rigid->row_count * sizeof(double));
+  memset(soft->four.equality, 0, 4 * (size_t)rigid->equality_count * sizeof(double));
   for (int j = 0; j < soft->variables; ++j) {
-    gather(d_stationarity + j * count, first, width, 1.0, soft->four_stationarity + 4 * j);
+    gather(d_stationarity + j * count, first, width, 1.0, soft->four.stationarity + 4 * j);
   }
   for (int i = 0; d_slack && i < soft->rows; ++i) {
-    double *to = four_of(soft->row + i, soft->four_slack, soft->four_equality), spring[4];
+    double *to = four_of(soft->row + i, soft->four.slack, soft->four.equality), spring[4];
     if (to) {
       gather(d_slack + i * count, first, width, soft->row[i].sign, to);
     } else if (soft->row[i].kind == SOFT_SPRUNG) {
       gather(d_slack + i * count, first, width, 1.0 / soft->row[i].compliance, spring);
-      add_spring(soft, i, spring, soft->four_stationarity);
+      add_spring(soft, i, spring, soft->four.stationarity);
     }
   }
   for (int i = 0; d_equality && i < soft->equalities; ++i) {
-    gather(d_equality + i * count, first, width, 1.0, soft->four_equality + 4 * i);
+    gather(d_equality + i * count, first, width, 1.0, soft->four.equality + 4 * i);
   }
 }
 
@@ -80,10 +80,10 @@ static void scatter_all(soft_program *soft, int count, int first, int width, con
                         double *dx, double *d_dual, double *d_dual_eq) {
   static const double zero[4] = {0.0, 0.0, 0.0, 0.0};
   for (int j = 0; j < soft->variables; ++j) {
-    scatter(dx + j * count, first, width, 1.0, soft->four_x + 4 * j);
+    scatter(dx + j * count, first, width, 1.0, soft->four.x + 4 * j);
   }
   for (int i = 0; d_dual && i < soft->rows; ++i) {
-    const double *from = four_of(soft->row + i, soft->four_dual, soft->four_dual_equality);
+    const double *from = four_of(soft->row + i, soft->four.dual, soft->four.dual_equality);
     double spring[4];
     if (soft->row[i].kind == SOFT_SPRUNG) {
       spring_force(soft, i, d_slack ? d_slack + i * count : NULL, first, width, spring);
@@ -93,7 +93,7 @@ static void scatter_all(soft_program *soft, int count, int first, int width, con
     }
   }
   for (int i = 0; d_dual_eq && i < soft->equalities; ++i) {
-    scatter(d_dual_eq + i * count, first, width, 1.0, soft->four_dual_equality + 4 * i);
+    scatter(d_dual_eq + i * count, first, width, 1.0, soft->four.dual_equality + 4 * i);
   }
 }
 
@@ -108,8 +108,8 @@ void conic_sensitivity_solve(qd_cone_workspace *workspace, int count, const doub
   for (int first = 0; first < count; first += 4) {
     const int width = count - first < 4 ? count - first : 4;
     gather_all(soft, count, first, width, d_stationarity, d_slack, d_equality);
-    conic_perturb(workspace, 4, soft->four_stationarity, soft->four_slack, soft->four_equality,
-                  soft->four_x, soft->four_dual, soft->four_dual_equality);
+    conic_perturb(workspace, 4, soft->four.stationarity, soft->four.slack, soft->four.equality,
+                  soft->four.x, soft->four.dual, soft->four.dual_equality);
     scatter_all(soft, count, first, width, d_slack, dx, d_dual, d_dual_eq);
   }
 }
@@ -150,9 +150,10 @@ static double stiffness(double slack, double distance) {
  * other. */
 static void share_motion(const soft_program *soft, const soft_row *row, double *own,
                          double *other) {
-  const double near = stiffness(soft->slack[row->row], soft->dual[row->row]);
-  const double far =
-      row->slip_row >= 0 ? stiffness(soft->slack[row->slip_row], soft->dual[row->slip_row]) : 0.0;
+  const double near = stiffness(soft->found.slack[row->row], soft->found.dual[row->row]);
+  const double far = row->slip_row >= 0 ? stiffness(soft->found.slack[row->slip_row],
+                                                    soft->found.dual[row->slip_row])
+                                        : 0.0;
   const double all = row->compliance + near + far;
   *own = near == HUGE_VAL ? 1.0 : all > 0.0 ? near / all : 0.0;
   *other = far == HUGE_VAL ? 1.0 : all > 0.0 ? far / all : 0.0;
@@ -183,9 +184,9 @@ int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *
   if (!soft->used) {
     return conic_find_rigid_direction(workspace, info, out);
   }
-  if (!conic_find_rigid_direction(workspace, info, soft->four_x)) {
+  if (!conic_find_rigid_direction(workspace, info, soft->four.x)) {
     return 0;
   }
-  memcpy(out, soft->four_x, (size_t)soft->variables * sizeof(double));
+  memcpy(out, soft->four.x, (size_t)soft->variables * sizeof(double));
   return max_norm(out, soft->variables) > 0.0;
 }

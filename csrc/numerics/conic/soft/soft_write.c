@@ -55,15 +55,16 @@ void soft_lay_out(soft_program *soft, const conic_size *size, arena *a) {
   soft->row = arena_take(a, ((size_t)size->rows + 1) * sizeof(soft_row));
   soft->spring_eq = arena_ints(a, (size_t)size->equalities);
   soft->diagonal = arena_doubles(a, n);
-  lay_out_matrix(&soft->Q, n, n, 8 * rigid.fill + n, size->is_dense, a);
-  lay_out_matrix(&soft->G, m, n, rigid.row_tiles, size->is_dense, a);
-  lay_out_matrix(&soft->C, p, n, rigid.row_tiles, size->is_dense, a);
-  soft->kind = arena_ints(a, m);
-  soft->dim = arena_ints(a, m);
-  double **over_columns[] = {&soft->b, &soft->x, &soft->term};
-  double **over_rows[] = {&soft->g,          &soft->target, &soft->slack, &soft->dual,
-                          &soft->compliance, &soft->lower,  &soft->upper};
-  double **over_equalities[] = {&soft->c, &soft->dual_eq};
+  lay_out_matrix(&soft->written.Q, n, n, 8 * rigid.fill + n, size->is_dense, a);
+  lay_out_matrix(&soft->written.G, m, n, rigid.row_tiles, size->is_dense, a);
+  lay_out_matrix(&soft->written.C, p, n, rigid.row_tiles, size->is_dense, a);
+  soft->written.kind = arena_ints(a, m);
+  soft->written.dim = arena_ints(a, m);
+  double **over_columns[] = {&soft->written.b, &soft->found.x, &soft->term};
+  double **over_rows[] = {&soft->written.g,   &soft->written.target,    &soft->found.slack,
+                          &soft->found.dual,  &soft->limits.compliance, &soft->limits.lower,
+                          &soft->limits.upper};
+  double **over_equalities[] = {&soft->written.c, &soft->found.dual_eq};
   for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k) {
     *over_columns[k] = arena_doubles(a, n);
   }
@@ -73,12 +74,12 @@ void soft_lay_out(soft_program *soft, const conic_size *size, arena *a) {
   for (size_t k = 0; k < sizeof over_equalities / sizeof over_equalities[0]; ++k) {
     *over_equalities[k] = arena_doubles(a, p);
   }
-  soft->four_x = arena_doubles(a, 4 * n);
-  soft->four_stationarity = arena_doubles(a, 4 * n);
-  soft->four_slack = arena_doubles(a, 4 * m);
-  soft->four_dual = arena_doubles(a, 4 * m);
-  soft->four_equality = arena_doubles(a, 4 * p);
-  soft->four_dual_equality = arena_doubles(a, 4 * p);
+  soft->four.x = arena_doubles(a, 4 * n);
+  soft->four.stationarity = arena_doubles(a, 4 * n);
+  soft->four.slack = arena_doubles(a, 4 * m);
+  soft->four.dual = arena_doubles(a, 4 * m);
+  soft->four.equality = arena_doubles(a, 4 * p);
+  soft->four.dual_equality = arena_doubles(a, 4 * p);
 }
 
 /* ------------------------------------------------------------ rows of a matrix */
@@ -228,7 +229,7 @@ static void add_spring(const conic_program *source, int i, int j, double complia
 
 /* Row j of Q, with what sprung rows of several entries add to it; 0 if there is none. */
 static int write_coupled_row(soft_program *soft, const conic_program *source, int j) {
-  double *line = soft->x; /* no answer yet */
+  double *line = soft->found.x; /* no answer yet */
   int any = 0;
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     const soft_row *row = soft->row + i;
@@ -243,11 +244,11 @@ static int write_coupled_row(soft_program *soft, const conic_program *source, in
     any = 1;
   }
   if (any) {
-    matrix_add_row(&soft->Q, NULL, NULL, 0, -1, 1.0);
+    matrix_add_row(&soft->written.Q, NULL, NULL, 0, -1, 1.0);
     line[j] += soft->diagonal[j];
     for (int k = 0; k < soft->variables; ++k) {
       if (line[k] != 0.0) {
-        matrix_put(&soft->Q, k, line[k]);
+        matrix_put(&soft->written.Q, k, line[k]);
       }
     }
   }
@@ -259,9 +260,9 @@ static void write_cost_row(soft_program *soft, const conic_program *source, int 
   if (soft->any_coupled && write_coupled_row(soft, source, j)) {
     return;
   }
-  matrix_add_row(&soft->Q, source->program.Q, source->Q, soft->variables, j, 1.0);
-  if (more > 0.0 && !soft->Q.is_full) {
-    matrix_add_to(&soft->Q, j, more);
+  matrix_add_row(&soft->written.Q, source->program.Q, source->Q, soft->variables, j, 1.0);
+  if (more > 0.0 && !soft->written.Q.is_full) {
+    matrix_add_to(&soft->written.Q, j, more);
   }
 }
 
@@ -291,36 +292,37 @@ static void write_cost(soft_program *soft, const conic_program *source) {
   soft->curvature = largest > 0.0 ? largest : 1.0;
   for (int j = n; j < soft->next; ++j) {
     own[j] = soft->curvature;
-    soft->b[j] = 0.0;
+    soft->written.b[j] = 0.0;
   }
   for (int i = 0; i < program->row_count; ++i) {
     if (soft->row[i].slip >= 0) {
       own[soft->row[i].slip] = 0.0;
-      soft->b[soft->row[i].slip] = soft->row[i].width;
+      soft->written.b[soft->row[i].slip] = soft->row[i].width;
     }
   }
-  matrix_open(&soft->Q, soft->next, soft->room.is_dense);
+  matrix_open(&soft->written.Q, soft->next, soft->room.is_dense);
   for (int j = 0; j < n; ++j) {
     write_cost_row(soft, source, j);
   }
   for (int j = n; j < soft->next; ++j) {
-    matrix_add_row(&soft->Q, NULL, NULL, 0, -1, 1.0);
+    matrix_add_row(&soft->written.Q, NULL, NULL, 0, -1, 1.0);
     if (own[j] > 0.0) {
-      matrix_put(&soft->Q, j, own[j]);
+      matrix_put(&soft->written.Q, j, own[j]);
     }
   }
-  memcpy(soft->b, program->b, (size_t)n * sizeof(double));
+  memcpy(soft->written.b, program->b, (size_t)n * sizeof(double));
 }
 
 /* b -= force times row i of G */
 static void push(soft_program *soft, const conic_program *source, int i, double force) {
   const int n = source->program.variable_count;
   for (int j = 0; !source->G && j < n; ++j) {
-    soft->b[j] -= force * source->program.G[(size_t)i * (size_t)n + (size_t)j];
+    soft->written.b[j] -= force * source->program.G[(size_t)i * (size_t)n + (size_t)j];
   }
   for (int k = source->G ? source->G->start[i] : 0; source->G && k < source->G->start[i + 1]; ++k) {
     for (int j = 0; j < 4 && 4 * source->G->tiles[k] + j < n; ++j) {
-      soft->b[4 * source->G->tiles[k] + j] -= force * source->G->values[4 * (size_t)k + (size_t)j];
+      soft->written.b[4 * source->G->tiles[k] + j] -=
+          force * source->G->values[4 * (size_t)k + (size_t)j];
     }
   }
 }
@@ -332,7 +334,7 @@ static void write_spring_tiles(soft_program *soft, int first, int count, int of)
     if (soft->row[i].spring < 0) {
       continue;
     }
-    matrix_put(&soft->G, soft->row[i].spring, i == of ? spring : 0.0);
+    matrix_put(&soft->written.G, soft->row[i].spring, i == of ? spring : 0.0);
   }
 }
 
@@ -340,9 +342,9 @@ static void write_spring_tiles(soft_program *soft, int first, int count, int of)
 static void write_cone_row(soft_program *soft, const conic_program *source, int first, int count,
                            int i) {
   const qd_cone_program *program = &source->program;
-  soft->row[i].row = soft->G.rows;
-  soft->g[soft->G.rows] = program->g[i];
-  matrix_add_row(&soft->G, program->G, source->G, program->variable_count, i, 1.0);
+  soft->row[i].row = soft->written.G.rows;
+  soft->written.g[soft->written.G.rows] = program->g[i];
+  matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, 1.0);
   write_spring_tiles(soft, first, count, i);
 }
 
@@ -351,12 +353,12 @@ static void write_end(soft_program *soft, const conic_program *source, int i) {
   const qd_cone_program *program = &source->program;
   soft_row *row = soft->row + i;
   push(soft, source, i, row->base);
-  row->row = soft->G.rows;
-  soft->g[soft->G.rows] = row->sign * (program->g[i] + row->compliance * row->base);
-  matrix_add_row(&soft->G, program->G, source->G, program->variable_count, i, row->sign);
+  row->row = soft->written.G.rows;
+  soft->written.g[soft->written.G.rows] = row->sign * (program->g[i] + row->compliance * row->base);
+  matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, row->sign);
   write_spring_tiles(soft, i, 1, i);
   if (row->slip >= 0) {
-    matrix_put(&soft->G, row->slip, 1.0);
+    matrix_put(&soft->written.G, row->slip, 1.0);
   }
 }
 
@@ -364,28 +366,28 @@ static void write_end(soft_program *soft, const conic_program *source, int i) {
 static void write_limited(soft_program *soft, const conic_program *source, int i) {
   const qd_cone_program *program = &source->program;
   soft_row *row = soft->row + i;
-  row->row = soft->G.rows;
+  row->row = soft->written.G.rows;
   soft->natively = 1;
-  soft->g[row->row] = program->g[i];
-  soft->compliance[row->row] = row->compliance;
-  soft->lower[row->row] = row->has_lower ? row->lower : -HUGE_VAL;
-  soft->upper[row->row] = row->has_upper ? row->upper : HUGE_VAL;
-  matrix_add_row(&soft->G, program->G, source->G, program->variable_count, i, 1.0);
+  soft->written.g[row->row] = program->g[i];
+  soft->limits.compliance[row->row] = row->compliance;
+  soft->limits.lower[row->row] = row->has_lower ? row->lower : -HUGE_VAL;
+  soft->limits.upper[row->row] = row->has_upper ? row->upper : HUGE_VAL;
+  matrix_add_row(&soft->written.G, program->G, source->G, program->variable_count, i, 1.0);
 }
 
 static void add_cone(conic_program *rigid, const soft_program *soft, int kind, int dim,
                      double target) {
   if (dim > 0) {
-    soft->kind[rigid->program.cone_count] = kind;
-    soft->dim[rigid->program.cone_count] = dim;
-    soft->target[rigid->program.cone_count++] = target;
+    soft->written.kind[rigid->program.cone_count] = kind;
+    soft->written.dim[rigid->program.cone_count] = dim;
+    soft->written.target[rigid->program.cone_count++] = target;
   }
 }
 
 /* Rows of a cone, one cone again; those of slips come behind. */
 static void write_cone(soft_program *soft, const conic_program *source, int k, int first) {
   const qd_cone_program *program = &source->program;
-  const int dim = program->cone_dim[k], kind = program->cone_kind[k], before = soft->G.rows;
+  const int dim = program->cone_dim[k], kind = program->cone_kind[k], before = soft->written.G.rows;
   const double target = program->target_mu ? program->target_mu[k] : 0.0;
   for (int i = first; i < first + dim; ++i) {
     const soft_row *row = soft->row + i;
@@ -400,40 +402,40 @@ static void write_cone(soft_program *soft, const conic_program *source, int k, i
       push(soft, source, i, -program->g[i] / row->compliance);
     }
   }
-  add_cone(&soft->rigid, soft, kind == QD_INTERVAL ? QD_ORTHANT : kind, soft->G.rows - before,
-           target);
-  const int limited = soft->G.rows;
+  add_cone(&soft->written.rigid, soft, kind == QD_INTERVAL ? QD_ORTHANT : kind,
+           soft->written.G.rows - before, target);
+  const int limited = soft->written.G.rows;
   for (int i = first; i < first + dim; ++i) {
     if (soft->row[i].kind == SOFT_LIMITED) {
       write_limited(soft, source, i);
     }
   }
-  add_cone(&soft->rigid, soft, QD_INTERVAL, soft->G.rows - limited, target);
-  const int slips = soft->G.rows;
+  add_cone(&soft->written.rigid, soft, QD_INTERVAL, soft->written.G.rows - limited, target);
+  const int slips = soft->written.G.rows;
   for (int i = first; i < first + dim; ++i) {
     if (soft->row[i].slip >= 0) {
-      soft->row[i].slip_row = soft->G.rows;
-      soft->g[soft->G.rows] = 0.0;
-      matrix_add_row(&soft->G, NULL, NULL, 0, -1, 1.0);
-      matrix_put(&soft->G, soft->row[i].slip, 1.0);
+      soft->row[i].slip_row = soft->written.G.rows;
+      soft->written.g[soft->written.G.rows] = 0.0;
+      matrix_add_row(&soft->written.G, NULL, NULL, 0, -1, 1.0);
+      matrix_put(&soft->written.G, soft->row[i].slip, 1.0);
     }
   }
-  add_cone(&soft->rigid, soft, QD_ORTHANT, soft->G.rows - slips, target);
+  add_cone(&soft->written.rigid, soft, QD_ORTHANT, soft->written.G.rows - slips, target);
 }
 
 static void write_equality(soft_program *soft, const double *dense, const sparse_rows *tiles, int n,
                            int i, double offset, int spring, double compliance) {
-  soft->c[soft->C.rows] = offset;
-  matrix_add_row(&soft->C, dense, tiles, n, i, 1.0);
+  soft->written.c[soft->written.C.rows] = offset;
+  matrix_add_row(&soft->written.C, dense, tiles, n, i, 1.0);
   if (spring >= 0) {
-    matrix_put(&soft->C, spring, sqrt(compliance) * sqrt(soft->curvature));
+    matrix_put(&soft->written.C, spring, sqrt(compliance) * sqrt(soft->curvature));
   }
 }
 
 static void write_equalities(soft_program *soft, const conic_program *source) {
   const qd_cone_program *program = &source->program;
   const int n = program->variable_count;
-  matrix_open(&soft->C, soft->next, soft->room.is_dense);
+  matrix_open(&soft->written.C, soft->next, soft->room.is_dense);
   for (int i = 0; i < program->equality_count; ++i) {
     write_equality(soft, program->C, source->C, n, i, program->c[i], soft->spring_eq[i],
                    soft_compliance_eq(program, i));
@@ -441,7 +443,7 @@ static void write_equalities(soft_program *soft, const conic_program *source) {
   for (int i = 0; i < program->row_count; ++i) {
     soft_row *row = soft->row + i;
     if (row->kind == SOFT_EQUALITY) {
-      row->row = soft->C.rows;
+      row->row = soft->written.C.rows;
       write_equality(soft, program->G, source->G, n, i, program->g[i], row->spring,
                      row->compliance);
     }
@@ -476,27 +478,27 @@ int soft_rows_can_stay(const soft_program *soft, const qd_cone_program *program)
 /* The program with its own rows: all of them as they are, or without those that are cost now. */
 static int write_shared(soft_program *soft, const conic_program *source) {
   const qd_cone_program *program = &source->program;
-  qd_cone_program *rigid = &soft->rigid.program;
+  qd_cone_program *rigid = &soft->written.rigid.program;
   soft->natively = soft->row[soft->first_interval].kind == SOFT_LIMITED;
   for (int i = 0; i < soft->rows; ++i) {
     soft_row *row = soft->row + i;
     row->row = soft->natively || i < soft->first_interval ? i : -1;
     row->spring = row->slip = row->slip_row = -1;
-    soft->compliance[i] = row->compliance;
-    soft->lower[i] = row->has_lower ? row->lower : -HUGE_VAL;
-    soft->upper[i] = row->has_upper ? row->upper : HUGE_VAL;
+    soft->limits.compliance[i] = row->compliance;
+    soft->limits.lower[i] = row->has_lower ? row->lower : -HUGE_VAL;
+    soft->limits.upper[i] = row->has_upper ? row->upper : HUGE_VAL;
   }
   for (int i = 0; i < soft->equalities; ++i) {
     soft->spring_eq[i] = -1;
   }
   soft->next = soft->variables;
-  soft->Q.is_full = soft->G.is_full = soft->C.is_full = 0;
+  soft->written.Q.is_full = soft->written.G.is_full = soft->written.C.is_full = 0;
   if (soft->natively) {
     return 1;
   }
   write_cost(soft, source);
-  rigid->b = soft->b;
-  soft->rigid.Q = view(&soft->Q, &soft->Q_rows, &rigid->Q);
+  rigid->b = soft->written.b;
+  soft->written.rigid.Q = view(&soft->written.Q, &soft->written.Q_rows, &rigid->Q);
   for (int i = soft->first_interval; i < soft->rows; ++i) {
     const soft_row *row = soft->row + i;
     push(soft, source, i, row->kind == SOFT_FORCE ? row->base : -program->g[i] / row->compliance);
@@ -505,13 +507,13 @@ static int write_shared(soft_program *soft, const conic_program *source) {
   while (rigid->cone_count > 0 && rigid->cone_kind[rigid->cone_count - 1] == QD_INTERVAL) {
     --rigid->cone_count;
   }
-  return !soft->Q.is_full;
+  return !soft->written.Q.is_full;
 }
 
 int soft_write(soft_program *soft, const conic_program *source) {
   const qd_cone_program *program = &source->program;
-  qd_cone_program *rigid = &soft->rigid.program;
-  soft->rigid = *source;
+  qd_cone_program *rigid = &soft->written.rigid.program;
+  soft->written.rigid = *source;
   rigid->compliance = rigid->compliance_eq = rigid->lower = rigid->upper = NULL;
   soft->natively = 0;
   soft->rows_stay = soft_rows_can_stay(soft, program);
@@ -521,22 +523,22 @@ int soft_write(soft_program *soft, const conic_program *source) {
   rigid->cone_count = 0;
   take_variables(soft, program);
   write_cost(soft, source);
-  matrix_open(&soft->G, soft->next, soft->room.is_dense);
+  matrix_open(&soft->written.G, soft->next, soft->room.is_dense);
   for (int k = 0, row = 0; k < program->cone_count; row += program->cone_dim[k++]) {
     write_cone(soft, source, k, row);
   }
   write_equalities(soft, source);
   rigid->variable_count = soft->next;
-  rigid->row_count = soft->G.rows;
-  rigid->equality_count = soft->C.rows;
-  rigid->b = soft->b;
-  rigid->g = soft->g;
-  rigid->c = soft->c;
-  rigid->cone_kind = soft->kind;
-  rigid->cone_dim = soft->dim;
-  rigid->target_mu = program->target_mu ? soft->target : NULL;
-  soft->rigid.Q = view(&soft->Q, &soft->Q_rows, &rigid->Q);
-  soft->rigid.G = view(&soft->G, &soft->G_rows, &rigid->G);
-  soft->rigid.C = view(&soft->C, &soft->C_rows, &rigid->C);
-  return !(soft->Q.is_full || soft->G.is_full || soft->C.is_full);
+  rigid->row_count = soft->written.G.rows;
+  rigid->equality_count = soft->written.C.rows;
+  rigid->b = soft->written.b;
+  rigid->g = soft->written.g;
+  rigid->c = soft->written.c;
+  rigid->cone_kind = soft->written.kind;
+  rigid->cone_dim = soft->written.dim;
+  rigid->target_mu = program->target_mu ? soft->written.target : NULL;
+  soft->written.rigid.Q = view(&soft->written.Q, &soft->written.Q_rows, &rigid->Q);
+  soft->written.rigid.G = view(&soft->written.G, &soft->written.G_rows, &rigid->G);
+  soft->written.rigid.C = view(&soft->written.C, &soft->written.C_rows, &rigid->C);
+  return !(soft->written.Q.is_full || soft->written.G.is_full || soft->written.C.is_full);
 }
