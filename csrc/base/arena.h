@@ -23,6 +23,16 @@ static inline double *arena_doubles(arena *a, size_t count) {
   return (double *)arena_take(a, count * sizeof(double));
 }
 
+/* Where the arena stands: what is taken from here on can be given back. */
+static inline size_t arena_mark(const arena *a) { return a->offset; }
+
+/* Gives back all that was taken since the mark, and keeps in `*farthest` how far that went: the
+ * arena goes on from there once everybody who shares the memory has been laid out. */
+static inline void arena_release(arena *a, size_t mark, size_t *farthest) {
+  *farthest = a->offset > *farthest ? a->offset : *farthest;
+  a->offset = mark;
+}
+
 static inline int *arena_ints(arena *a, size_t count) {
   return (int *)arena_take(a, count * sizeof(int));
 }

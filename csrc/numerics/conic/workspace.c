@@ -78,8 +78,8 @@ static void lay_out_vectors(qd_cone_workspace *w, const extents *of, arena *a) {
   double **over_cones[] = {&w->product.weight,     &w->product.target,     &w->product.scratch[0],
                            &w->product.scratch[1], &w->product.scratch[2], &w->product.scratch[3],
                            &w->product.scratch[4], &w->product.scratch[5], &w->product.point_norm,
-                           &w->program.lane_scale, &w->program.compliance, &w->multipliers.penalty,
-                           &w->polish.split,       &w->polish.per_split};
+                           &w->program.lane_scale, &w->program.compliance, &w->polish.split,
+                           &w->polish.per_split};
   for (size_t k = 0; k < sizeof over_columns / sizeof over_columns[0]; ++k) {
     *over_columns[k] = arena_doubles(a, of->columns);
   }
@@ -119,6 +119,28 @@ static void lay_out_sensitivity(sensitivity_work *s, const extents *of, arena *a
   s->dual4 = arena_doubles(a, 4 * of->slots);
 }
 
+/* What stages share, for programs as the caller has them and as they are solved. */
+static void lay_out_stages(qd_cone_workspace *w, const conic_size *asked, const extents *of,
+                           arena *a) {
+  const size_t mark = arena_mark(a);
+  size_t farthest = mark;
+  lay_out_cuts(&w->cuts, &w->capacity, of, a);
+  arena_release(a, mark, &farthest);
+  w->multipliers.penalty = arena_doubles(a, of->lanes);
+  arena_release(a, mark, &farthest);
+  w->certificate.reach = arena_doubles(a, of->lanes);
+  w->certificate.force = arena_doubles(a, of->lanes);
+  arena_release(a, mark, &farthest);
+  lay_out_sensitivity(&w->sensitivity, of, a);
+  if (asked->compliant + asked->intervals > 0) {
+    soft_lay_out_four(&w->soft, asked, a);
+  }
+  arena_release(a, mark, &farthest);
+  w->stages.begin = a->base ? a->base + mark : NULL;
+  w->stages.bytes = farthest - mark;
+  a->offset = farthest;
+}
+
 static void lay_out_structure(conic_structure *s, const conic_size *size, const extents *of,
                               arena *a) {
   const size_t lines = of->rows > of->columns ? of->rows : of->columns;
@@ -134,15 +156,20 @@ static void lay_out_structure(conic_structure *s, const conic_size *size, const 
   s->dim_group = arena_ints(a, of->dims);
 }
 
-/* What dense programs are written into anew. */
+/* What dense programs are written into anew: a solve has either. */
 static void lay_out_dense(qd_cone_workspace *w, const conic_size *size, arena *a) {
   const size_t variables = (size_t)size->variables, rows = (size_t)size->rows;
+  const size_t mark = arena_mark(a);
+  size_t farthest = mark;
   if (size->equalities > 0) {
     equality_space_lay_out(&w->space, variables, rows, (size_t)size->equalities, a);
   }
+  arena_release(a, mark, &farthest);
   if (size->variables > FEW_COLUMNS) {
     aligned_columns_lay_out(&w->aligned, variables, rows, (size_t)size->equalities, a);
   }
+  arena_release(a, mark, &farthest);
+  a->offset = farthest;
 }
 
 /* For programs of this size, whose rigid ones have that of w->capacity. */
@@ -160,8 +187,7 @@ static void lay_out(qd_cone_workspace *w, const conic_size *asked, arena *a) {
   lay_out_cones(w, &of, a);
   lay_out_vectors(w, &of, a);
   lay_out_structure(&w->structure, size, &of, a);
-  lay_out_cuts(&w->cuts, size, &of, a);
-  lay_out_sensitivity(&w->sensitivity, &of, a);
+  lay_out_stages(w, asked, &of, a);
   if (asked->compliant + asked->intervals > 0) {
     soft_lay_out(&w->soft, asked, a);
     ends_lay_out(&w->ends, slots, of.columns, a);

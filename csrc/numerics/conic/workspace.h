@@ -9,6 +9,7 @@
 #define QD_NUMERICS_CONIC_WORKSPACE_H
 
 #include <math.h>
+#include <string.h>
 
 #include "base/lanes.h"
 #include "numerics/cones.h"
@@ -145,6 +146,10 @@ typedef struct multipliers_work {
   double *penalty; /* over cones */
 } multipliers_work;
 
+typedef struct certificate_work {
+  double *reach, *force; /* over cones: scales */
+} certificate_work;
+
 typedef struct sensitivity_work {
   int rounds;                                /* repetitions of a solve */
   double *block4, *x4, *rhs4;                /* four right-hand sides at once, over columns */
@@ -170,6 +175,14 @@ typedef struct conic_structure {
   int *dim_group;     /* their group */
 } conic_structure;
 
+/* Memory of stages that are never at work at the same time, which is the same for all of them: cuts
+ * (to the end of their polish), the method of multipliers, the certificate, and derivatives (from
+ * their factor on). What one leaves there is gone when the next one begins. */
+typedef struct conic_stages {
+  char *begin;
+  size_t bytes;
+} conic_stages;
+
 struct qd_cone_workspace {
   conic_size capacity;
   conic_size wanted; /* its fill: of the program at hand */
@@ -192,13 +205,25 @@ struct qd_cone_workspace {
   polish_work polish;
   cuts_work cuts;
   multipliers_work multipliers;
+  certificate_work certificate;
   sensitivity_work sensitivity;
+  conic_stages stages;
   conic_structure structure;
   equality_space space; /* laid out if capacity.is_dense, as this: */
   aligned_columns aligned;
   soft_program soft; /* laid out where rows may give way, as this: */
   interval_ends ends;
 };
+
+/* A stage takes over the memory that it shares: where assertions are on, nothing of what was there
+ * can be read. */
+static inline void conic_begin_stage(const qd_cone_workspace *workspace) {
+#ifndef NDEBUG
+  memset(workspace->stages.begin, 0xff, workspace->stages.bytes);
+#else
+  (void)workspace;
+#endif
+}
 
 /* A program whose rows are rigid. */
 typedef qd_status (*rigid_solver)(qd_cone_workspace *workspace, const qd_cone_options *options,

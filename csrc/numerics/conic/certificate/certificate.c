@@ -258,7 +258,8 @@ static int holds_in_detail(qd_cone_workspace *workspace, const qd_cone_program *
   const int n = program->variable_count;
   const double *residual = workspace->work.x;
   double *term = workspace->work.dx, *scale = workspace->work.Qx;
-  const local_scales local = {workspace->multipliers.penalty, workspace->polish.per_split,
+  conic_begin_stage(workspace);
+  const local_scales local = {workspace->certificate.reach, workspace->certificate.force,
                               workspace->work.residual_x,
                               NOTHING * max_norm(program->g, program->row_count)};
   for (int k = 0; k < workspace->program.column_count; ++k) {

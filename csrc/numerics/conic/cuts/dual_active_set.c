@@ -454,6 +454,7 @@ cuts_end conic_dual_active_set(qd_cone_workspace *workspace) {
   if (!workspace->program.definite || workspace->program.equality_count > 0) {
     return CUTS_NOWHERE;
   }
+  conic_begin_stage(workspace);
   c.polyhedral = find_tails(workspace, &c.quads);
   if (c.polyhedral < 0) {
     return CUTS_NOWHERE;

@@ -282,6 +282,7 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
   double *after = workspace->work.ddual_aim;
   const double length = span(workspace);
   double stiffness = FIRST_STIFFNESS, best = HUGE_VAL, last = HUGE_VAL;
+  conic_begin_stage(workspace);
   workspace->origin = ORIGIN_MULTIPLIERS;
   workspace->polish.split_width = 0;
   memcpy(x, workspace->iterate.x, (size_t)workspace->program.column_count * sizeof(double));

@@ -194,6 +194,7 @@ static void factor(qd_cone_workspace *workspace, int hard) {
 qd_status conic_prepare_rigid(qd_cone_workspace *workspace, const qd_cone_info *info, int *exact) {
   known_set set = settle(workspace, info->polished);
   *exact = workspace->program.exact ? set.settled && !set.weak : 1;
+  conic_begin_stage(workspace);
   const int scaled = (set.weak || !set.active) && scale_at_end(workspace, set.by_path);
   if (!set.active && !scaled) { /* on the boundary already */
     read_path_end(workspace);

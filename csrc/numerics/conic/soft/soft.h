@@ -117,6 +117,8 @@ static inline int soft_is_exact(const qd_cone_program *program) {
 /* The size of the rigid program. */
 conic_size soft_rigid_size(const conic_size *size);
 void soft_lay_out(soft_program *soft, const conic_size *size, arena *a);
+/* What derivatives need besides. */
+void soft_lay_out_four(soft_program *soft, const conic_size *size, arena *a);
 
 static inline double soft_compliance_eq(const qd_cone_program *program, int i) {
   return program->compliance_eq ? program->compliance_eq[i] : 0.0;

@@ -74,6 +74,11 @@ void soft_lay_out(soft_program *soft, const conic_size *size, arena *a) {
   for (size_t k = 0; k < sizeof over_equalities / sizeof over_equalities[0]; ++k) {
     *over_equalities[k] = arena_doubles(a, p);
   }
+}
+
+void soft_lay_out_four(soft_program *soft, const conic_size *size, arena *a) {
+  const conic_size rigid = soft_rigid_size(size);
+  const size_t n = (size_t)rigid.variables, m = (size_t)rigid.rows, p = (size_t)rigid.equalities;
   soft->four.x = arena_doubles(a, 4 * n);
   soft->four.stationarity = arena_doubles(a, 4 * n);
   soft->four.slack = arena_doubles(a, 4 * m);
