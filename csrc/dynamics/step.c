@@ -180,7 +180,7 @@ static qd_status solve_island(const qd_model *model, qd_workspace *w,
 
 /* Solves the islands one after the other, up to one that fails. */
 static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                       int strict, qd_step_result *result) {
+                       int derivatives, qd_step_result *result) {
   problem *p = &w->problem;
   if (p->n == 0) {
     nothing_moves(model, w, result);
@@ -200,8 +200,8 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     island *one = p->islands.island + i;
     island_program program;
     problem_program(p, one, &program);
-    program.program.strict = strict;
-    program.program.answer_only = !strict && !p->coulomb;
+    program.program.derivatives = derivatives;
+    program.program.answer_only = !derivatives && !p->coulomb;
     double *direction = p->mass_row;
     qd_status status = solve_island(model, w, options, &cone_options, one, &program, direction);
     add_info(&result->info, &one->info);

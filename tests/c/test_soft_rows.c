@@ -135,7 +135,7 @@ static const qd_cone_options OPTIONS = {.tolerance = 1e-12, .iteration_limit = 2
 
 static void solve(const scene *s, const numbers *at, qd_cone_workspace *workspace, answer *out) {
   static tiled Q, G, C;
-  conic_program program = {.program = program_of(s, at)};
+  conic_program program = {.program = program_of(s, at), .derivatives = 1};
   program.Q = tile(&Q, s->Q, N);
   program.G = tile(&G, s->G, s->rows);
   program.C = tile(&C, s->C, P);
@@ -224,7 +224,7 @@ static double derivative_error(const scene *s, qd_cone_workspace *workspace) {
     return -1.0;
   }
   CHECK(difference(a.x, dense.x, N, 1.0, (double[N]){0}) < 1e-7);
-  CHECK(conic_sensitivity_prepare(workspace, &a.info, &exact) == QD_OK);
+  CHECK(conic_sensitivity_prepare(workspace, &exact) == QD_OK);
   differentiate(s, &d, &a, workspace, &derivative);
   const numbers up = moved(&s->at, &d, h), down = moved(&s->at, &d, -h);
   solve(s, &up, workspace, &plus);

@@ -339,9 +339,9 @@ static void hand_out(const qd_cone_workspace *workspace, const double *x, const 
 }
 
 /* The answer in the caller's numbers, judged. */
-static qd_status settle(qd_cone_workspace *workspace, const qd_cone_program *program,
-                        double tolerance, qd_status status, const conic_answer *out,
-                        qd_cone_info *info) {
+static qd_status deliver(qd_cone_workspace *workspace, const qd_cone_program *program,
+                         double tolerance, qd_status status, const conic_answer *out,
+                         qd_cone_info *info) {
   if (status == QD_INFEASIBLE) {
     hand_out(workspace, workspace->iterate.x, workspace->iterate.slack, workspace->best.dual, out);
   } else if (info->polished) {
@@ -408,11 +408,11 @@ static qd_status try_ray(conic_task *task, const qd_cone_program *program,
   memcpy(workspace->best.dual, workspace->path.ray,
          (size_t)workspace->program.slot_count * sizeof(double));
   info->method = QD_METHOD_PATH;
-  if (settle(workspace, program, tolerance, QD_INFEASIBLE, out, info) == QD_INFEASIBLE) {
+  if (deliver(workspace, program, tolerance, QD_INFEASIBLE, out, info) == QD_INFEASIBLE) {
     return QD_INFEASIBLE;
   }
   info->method = QD_METHOD_NONE;
-  return settle(workspace, program, tolerance, found, out, info);
+  return deliver(workspace, program, tolerance, found, out, info);
 }
 
 /* A row that no x moves and that does not hold is the answer: 1. */
@@ -426,55 +426,63 @@ static int contradicts_itself(conic_task *task, const qd_cone_program *program,
   memset(workspace->iterate.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
   task->info->method = QD_METHOD_CONTRADICTION;
   task->info->status =
-      settle(workspace, program, task->options->tolerance, QD_INFEASIBLE, out, task->info);
+      deliver(workspace, program, task->options->tolerance, QD_INFEASIBLE, out, task->info);
   return 1;
 }
 
+/* A program whose rows are rigid, by whatever method in whatever scaling. */
 static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options *options,
                              const conic_program *source, const conic_answer *out,
                              qd_cone_info *info) {
-  return conic_solve(workspace, options, source, out->x, out->slack, out->dual, out->dual_eq, info);
-}
-
-qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
-                      const conic_program *source, double *x, double *slack, double *dual,
-                      double *dual_eq, qd_cone_info *info) {
   const qd_cone_program *program = &source->program;
-  const qd_cone_options defaults = qd_cone_options_default();
-  const qd_cone_options *o = options ? options : &defaults;
-  const conic_answer out = {x, slack, dual, dual_eq};
-  const int makes_sense = o->tolerance > 0.0 && o->iteration_limit >= 0;
+  const int makes_sense = options->tolerance > 0.0 && options->iteration_limit >= 0;
   conic_task task = {.workspace = workspace,
-                     .options = o,
-                     .guess = o->warm_start ? &out : NULL,
-                     .strict = source->strict,
+                     .options = options,
+                     .guess = options->warm_start ? out : NULL,
+                     .strict = source->derivatives,
                      .info = info};
-  if (soft_is_wanted(program)) {
-    return conic_solve_soft(workspace, o, source, &out, info, solve_rigid);
-  }
-  workspace->soft.used = 0;
-  if (makes_sense && conic_solve_separable(workspace, source, x, slack, dual, info)) {
+  workspace->settled.is_known = 0;
+  if (makes_sense &&
+      conic_solve_separable(workspace, source, out->x, out->slack, out->dual, info)) {
     return QD_OK;
   }
   conic_clear_info(info);
-  workspace->units.resolution = o->tolerance * source->length;
+  workspace->units.resolution = options->tolerance * source->length;
   info->status = makes_sense ? conic_load(workspace, source, ROWS_AS_GIVEN) : QD_BAD_ARGUMENT;
   if (info->status != QD_OK) {
-    conic_clear_outputs(program, &out);
+    conic_clear_outputs(program, out);
     return info->status;
   }
-  if (contradicts_itself(&task, program, &out)) {
+  if (contradicts_itself(&task, program, out)) {
     return info->status;
   }
   for (int scaling = AS_GIVEN; scaling < SCALING_COUNT; ++scaling) {
-    if (scaling > AS_GIVEN && !conic_is_undecided(info->status, o->iteration_limit)) {
+    if (scaling > AS_GIVEN && !conic_is_undecided(info->status, options->iteration_limit)) {
       break;
     }
     if (scaling > AS_GIVEN && !rescale(&task, source, scaling)) {
       continue;
     }
     const qd_status found = run_methods(&task);
-    info->status = settle(workspace, program, o->tolerance, found, &out, info);
+    info->status = deliver(workspace, program, options->tolerance, found, out, info);
   }
-  return info->status = try_ray(&task, program, &out);
+  return info->status = try_ray(&task, program, out);
+}
+
+qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *options,
+                      const conic_program *source, double *x, double *slack, double *dual,
+                      double *dual_eq, qd_cone_info *info) {
+  const qd_cone_options o = options ? *options : qd_cone_options_default();
+  const conic_answer out = {x, slack, dual, dual_eq};
+  qd_status status;
+  if (soft_is_wanted(&source->program)) {
+    status = conic_solve_soft(workspace, &o, source, &out, info, solve_rigid);
+  } else {
+    workspace->soft.used = 0;
+    status = solve_rigid(workspace, &o, source, &out, info);
+  }
+  if (status == QD_OK && source->derivatives) {
+    conic_settle(workspace, info);
+  }
+  return status;
 }

@@ -19,8 +19,9 @@ typedef struct conic_program {
   double length; /* of what the rows are about, in their units: this times the tolerance is zero.
                     0: nothing but the program's own numbers says what is small */
   double load; /* of numbers that b is a sum of, in its units, where they may cancel; 0: none do */
-  int strict;  /* 1: of a warm start, only a strict active set counts, as derivatives want it */
-  int answer_only; /* 1: nobody asks for the solution's derivatives */
+  int derivatives; /* 1: they are asked for next. Of a warm start only a strict active set counts,
+                      and the set is settled (conic_settle) before the solver returns */
+  int answer_only; /* 1: nobody will ask for the solution's derivatives */
 } conic_program;
 
 /* Vectors in the caller's numbers, of what is asked or of a guess. */
@@ -59,12 +60,16 @@ qd_status conic_solve(qd_cone_workspace *workspace, const qd_cone_options *optio
  * direction that leads to others. */
 int conic_find_free_direction(qd_cone_workspace *workspace, const qd_cone_info *info, double *out);
 
-/* Differentiates the solution map of a program that qd_cone_solve has just solved in this
- * workspace. Smoothed (target_mu > 0): implicit function theorem on the central path, exact to
- * rounding. Exact: on the certified active set if the solve was polished, else the path's own
- * derivative. *exact: 1, or 0 where the path's derivative stands in. */
-qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
-                                    int *exact);
+/* Settles the active set that derivatives of the solution are taken on, of a program that was
+ * solved without being asked for them; nothing where it is settled. */
+void conic_settle(qd_cone_workspace *workspace, const qd_cone_info *info);
+
+/* Differentiates the solution map of the program that was solved last in this workspace, whose
+ * active set is settled: factors, no more. Smoothed (target_mu > 0): implicit function theorem on
+ * the central path, exact to rounding. Exact: on the certified active set if the solve was
+ * polished, else the path's own derivative. *exact: 1, or 0 where the path's derivative stands in.
+ */
+qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, int *exact);
 
 /* For `count` perturbations at once: given the partial derivatives, at fixed x and multipliers, of
  * the stationarity residual Qx + b - G'dual - C'dual_eq (d_stationarity, (n, count)), of Gx + g

@@ -150,6 +150,14 @@ typedef struct certificate_work {
   double *reach, *force; /* over cones: scales */
 } certificate_work;
 
+/* The active set that derivatives are taken on (conic/sensitivity/settle.c). */
+typedef struct settled_set {
+  int is_known; /* of the program that was solved last */
+  int active;   /* cones have states; 0: the path's scaling stands for all of them */
+  int scaled;   /* the scaling of those that are near two states is known */
+  int exact;    /* it is proven, and the only one */
+} settled_set;
+
 typedef struct sensitivity_work {
   int rounds;                                /* repetitions of a solve */
   double *block4, *x4, *rhs4;                /* four right-hand sides at once, over columns */
@@ -206,6 +214,7 @@ struct qd_cone_workspace {
   cuts_work cuts;
   multipliers_work multipliers;
   certificate_work certificate;
+  settled_set settled;
   sensitivity_work sensitivity;
   conic_stages stages;
   conic_structure structure;
@@ -234,7 +243,7 @@ qd_status conic_solve_soft(qd_cone_workspace *workspace, const qd_cone_options *
                            const conic_program *source, const conic_answer *out, qd_cone_info *info,
                            rigid_solver solve);
 /* conic_sensitivity_prepare, _solve and conic_find_free_direction of the rigid program. */
-qd_status conic_prepare_rigid(qd_cone_workspace *workspace, const qd_cone_info *info, int *exact);
+qd_status conic_prepare_rigid(qd_cone_workspace *workspace, int *exact);
 void conic_perturb(qd_cone_workspace *workspace, int count, const double *d_stationarity,
                    const double *d_slack, const double *d_equality, double *dx, double *d_dual,
                    double *d_dual_eq);

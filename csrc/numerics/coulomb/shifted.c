@@ -96,8 +96,11 @@ static int step_newton(shifted_run *run) {
   shifted *s = run->s;
   double step[SHIFTED_DENSE];
   int exact;
-  if (s->coupled_count > s->matrix_room ||
-      conic_sensitivity_prepare(run->workspace, run->info, &exact) != QD_OK ||
+  if (s->coupled_count > s->matrix_room) {
+    return 0;
+  }
+  conic_settle(run->workspace, run->info);
+  if (conic_sensitivity_prepare(run->workspace, &exact) != QD_OK ||
       !shifted_factor(s, run->workspace, run->program)) {
     return 0;
   }
@@ -356,7 +359,7 @@ static qd_status find_shifts(shifted_run *run, const shifted_options *law) {
 /* The best solution, and what is known of it. Derivatives want its program solved last: from where
  * the way has ended, or from nothing. */
 static qd_status settle(shifted_run *run, const shifted_options *law) {
-  for (int cold = 0; run->program->strict && !run->at_best && cold < 2; ++cold) {
+  for (int cold = 0; run->program->derivatives && !run->at_best && cold < 2; ++cold) {
     const double best = run->best;
     run->cold = cold;
     use_shifts(run, run->s->best_shift);

@@ -29,7 +29,8 @@ qd_status shifted_sensitivity_prepare(shifted *s, qd_cone_workspace *workspace,
                                       const conic_program *program, const double *slack,
                                       const double *dual, const qd_cone_info *info, int *exact) {
   shifted_read(s, slack, dual, program->length);
-  const qd_status status = conic_sensitivity_prepare(workspace, info, exact);
+  conic_settle(workspace, info);
+  const qd_status status = conic_sensitivity_prepare(workspace, exact);
   if (status != QD_OK || s->coupled_count == 0) {
     return status;
   }

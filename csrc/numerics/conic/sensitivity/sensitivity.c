@@ -16,6 +16,7 @@
  * Infinity is a large penalty, and the solve is repeated on what it leaves (the proximal method of
  * multipliers): redundant hard rows share the load and do no harm. M = R R, S = R G: the solver's
  * own system, factored once for all right-hand sides, four of them at a time. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -40,30 +41,6 @@ static void copy_path(qd_cone_workspace *workspace, const cone_group *group, int
     workspace->active.rows.u[group->slot + i * group->padded + c] =
         path->u[group->slot + i * group->padded + c];
   }
-}
-
-/* Weakly active cones: multipliers of redundant rows are a choice, and the path's end, which
- * spreads the load, may show a strict set where an active set's vertex does not; if not, its
- * scaling is needed. Returns whether the (new) polish holds. */
-static int settle_weak_cones(qd_cone_workspace *workspace) {
-  qd_cone_info effort = {0};
-  const path_start from = workspace->origin == ORIGIN_PATH ? PATH_RESUMED : PATH_COLD;
-  if (from == PATH_COLD) {
-    conic_free_minimum(workspace, &effort);
-  }
-  workspace->polish.split_width = 0;
-  const path_request path = {SENSITIVITY_GOAL, SENSITIVITY_ITERATIONS, 0, from};
-  const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
-  return conic_follow_path(workspace, &path, &effort) == PATH_ARRIVED &&
-         conic_polish(workspace, &seen, &effort);
-}
-
-/* The states that the end of a path shows which has reached the boundary. */
-static void read_path_end(qd_cone_workspace *workspace) {
-  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
-  memcpy(workspace->polished.slack, workspace->iterate.slack, row_bytes);
-  memcpy(workspace->polished.dual, workspace->iterate.dual, row_bytes);
-  conic_read_states(workspace);
 }
 
 /* A weakly active cone without a path: as stiff as what it works against, halfway between open and
@@ -114,46 +91,6 @@ static void clear_rows(qd_cone_workspace *workspace) {
 static int multipliers_matter(qd_cone_workspace *workspace);
 static int kink_is_near(qd_cone_workspace *workspace);
 
-/* What is known of the solution's active set. */
-typedef struct known_set {
-  int active;  /* states, and polished that show them */
-  int settled; /* proven */
-  int weak;    /* some cone is near two states, or the set one of several */
-  int by_path; /* the iterate is a path's */
-} known_set;
-
-/* As the solve has left it; better, where it left no strict one. */
-static known_set settle(qd_cone_workspace *workspace, int polished) {
-  known_set set = {.settled = polished, .by_path = workspace->origin != ORIGIN_MULTIPLIERS};
-  set.active = !set.by_path || polished;
-  set.weak = set.active && conic_any_weak(workspace);
-  if (set.weak && set.by_path) {
-    set.active = set.settled = settle_weak_cones(workspace);
-    set.weak = !set.active || conic_any_weak(workspace);
-  }
-  if (workspace->program.exact && workspace->ends.count == 0 && set.by_path &&
-      !set.active) { /* rounding ended the path, or no polish */
-    qd_cone_info effort = {0};
-    workspace->path.error = HUGE_VAL;
-    set.active =
-        conic_rescue(workspace, SENSITIVITY_GOAL, SENSITIVITY_RESCUE, 1, &set.settled, &effort);
-    set.by_path = !set.active;
-    set.weak = 1; /* one set of several that are as good: an estimate */
-  }
-  return set;
-}
-
-/* Cones whose state is open to doubt: 1 if the path's scaling of them is known. */
-static int scale_at_end(qd_cone_workspace *workspace, int by_path) {
-  const int scaled =
-      cones_scale(&workspace->product, by_path ? workspace->iterate.slack : workspace->best.slack,
-                  by_path ? workspace->iterate.dual : workspace->best.dual);
-  if (workspace->ends.count > 0) {
-    conic_ends_scale(workspace);
-  }
-  return scaled;
-}
-
 /* The stiffness of every row; 1 if some direction is hard. */
 static int set_stiffnesses(qd_cone_workspace *workspace, int active, int scaled) {
   const cone_product *product = &workspace->product;
@@ -191,16 +128,12 @@ static void factor(qd_cone_workspace *workspace, int hard) {
   workspace->sensitivity.rounds = hard || !definite ? HARD_ROUNDS : soft_rounds;
 }
 
-qd_status conic_prepare_rigid(qd_cone_workspace *workspace, const qd_cone_info *info, int *exact) {
-  known_set set = settle(workspace, info->polished);
-  *exact = workspace->program.exact ? set.settled && !set.weak : 1;
+qd_status conic_prepare_rigid(qd_cone_workspace *workspace, int *exact) {
+  const settled_set *set = &workspace->settled;
+  assert(set->is_known);
   conic_begin_stage(workspace);
-  const int scaled = (set.weak || !set.active) && scale_at_end(workspace, set.by_path);
-  if (!set.active && !scaled) { /* on the boundary already */
-    read_path_end(workspace);
-    set.active = 1;
-  }
-  factor(workspace, set_stiffnesses(workspace, set.active, scaled));
+  *exact = set->exact;
+  factor(workspace, set_stiffnesses(workspace, set->active, set->scaled));
   if (*exact && workspace->program.exact &&
       (kink_is_near(workspace) || multipliers_matter(workspace))) {
     *exact = 0;

@@ -130,10 +130,9 @@ static int is_strict(const qd_cone_workspace *workspace, const soft_row *row) {
   }
 }
 
-qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, const qd_cone_info *info,
-                                    int *exact) {
+qd_status conic_sensitivity_prepare(qd_cone_workspace *workspace, int *exact) {
   const soft_program *soft = &workspace->soft;
-  const qd_status status = conic_prepare_rigid(workspace, info, exact);
+  const qd_status status = conic_prepare_rigid(workspace, exact);
   for (int i = soft->first_interval; soft->used && workspace->program.exact && i < soft->rows;
        ++i) {
     *exact &= is_strict(workspace, soft->row + i);

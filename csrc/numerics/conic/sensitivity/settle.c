@@ -1,0 +1,87 @@
+/* The active set of a solution, for its derivatives: as the solve has left it, or better where it
+ * left none that is strict. */
+#include <math.h>
+#include <string.h>
+
+#include "base/lanes.h"
+#include "numerics/conic/workspace.h"
+
+/* Weakly active cones: multipliers of redundant rows are a choice, and the path's end, which
+ * spreads the load, may show a strict set where an active set's vertex does not; if not, its
+ * scaling is needed. Returns whether the (new) polish holds. */
+static int settle_weak_cones(qd_cone_workspace *workspace) {
+  qd_cone_info effort = {0};
+  const path_start from = workspace->origin == ORIGIN_PATH ? PATH_RESUMED : PATH_COLD;
+  if (from == PATH_COLD) {
+    conic_free_minimum(workspace, &effort);
+  }
+  workspace->polish.split_width = 0;
+  const path_request path = {SENSITIVITY_GOAL, SENSITIVITY_ITERATIONS, 0, from};
+  const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
+  return conic_follow_path(workspace, &path, &effort) == PATH_ARRIVED &&
+         conic_polish(workspace, &seen, &effort);
+}
+
+/* The states that the end of a path shows which has reached the boundary. */
+static void read_path_end(qd_cone_workspace *workspace) {
+  const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
+  memcpy(workspace->polished.slack, workspace->iterate.slack, row_bytes);
+  memcpy(workspace->polished.dual, workspace->iterate.dual, row_bytes);
+  conic_read_states(workspace);
+}
+
+/* What is known of the solution's active set. */
+typedef struct known_set {
+  int active;  /* states, and polished that show them */
+  int settled; /* proven */
+  int weak;    /* some cone is near two states, or the set one of several */
+  int by_path; /* the iterate is a path's */
+} known_set;
+
+/* As the solve has left it; better, where it left no strict one. */
+static known_set find_set(qd_cone_workspace *workspace, int polished) {
+  known_set set = {.settled = polished, .by_path = workspace->origin != ORIGIN_MULTIPLIERS};
+  set.active = !set.by_path || polished;
+  set.weak = set.active && conic_any_weak(workspace);
+  if (set.weak && set.by_path) {
+    set.active = set.settled = settle_weak_cones(workspace);
+    set.weak = !set.active || conic_any_weak(workspace);
+  }
+  if (workspace->program.exact && workspace->ends.count == 0 && set.by_path &&
+      !set.active) { /* rounding ended the path, or no polish */
+    qd_cone_info effort = {0};
+    workspace->path.error = HUGE_VAL;
+    set.active =
+        conic_rescue(workspace, SENSITIVITY_GOAL, SENSITIVITY_RESCUE, 1, &set.settled, &effort);
+    set.by_path = !set.active;
+    set.weak = 1; /* one set of several that are as good: an estimate */
+  }
+  return set;
+}
+
+/* Cones whose state is open to doubt: 1 if the path's scaling of them is known. */
+static int scale_at_end(qd_cone_workspace *workspace, int by_path) {
+  const int scaled =
+      cones_scale(&workspace->product, by_path ? workspace->iterate.slack : workspace->best.slack,
+                  by_path ? workspace->iterate.dual : workspace->best.dual);
+  if (workspace->ends.count > 0) {
+    conic_ends_scale(workspace);
+  }
+  return scaled;
+}
+
+void conic_settle(qd_cone_workspace *workspace, const qd_cone_info *info) {
+  settled_set *set = &workspace->settled;
+  if (set->is_known) {
+    return;
+  }
+  known_set known = find_set(workspace, info->polished);
+  set->is_known = 1;
+  set->exact = workspace->program.exact ? known.settled && !known.weak : 1;
+  set->scaled = (known.weak || !known.active) && scale_at_end(workspace, known.by_path);
+  set->active = known.active;
+  if (!set->active && !set->scaled) { /* on the boundary already */
+    read_path_end(workspace);
+    set->active = 1;
+  }
+}
