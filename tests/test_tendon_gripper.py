@@ -1,11 +1,16 @@
-"""A gripper that closes by its tendon, as files of the Menagerie have it, holds a can at its force limit."""
+"""A gripper that closes by its tendon, as files of the Menagerie have it, holds a can at its force limit, and planners
+move it by the joint that leads."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 import pytest
 
 import qdsim
+from qdsim import planning
+from qdsim.description import Coupling
 
 # Fingers that follow each other, an actuator on the mean of their openings whose command goes from
 # 0 (closed) to 255, and 20 N at most; a lift carries the hand.
@@ -101,3 +106,190 @@ def test_without_limits_it_squeezes_as_hard_as_it_is_told() -> None:
         q = np.array(step.q_next)
     assert step.actuator_force[1] == pytest.approx(-4000 * 0.03, rel=1e-2)
     assert not step.actuator_limited.any()
+
+
+# ---------------------------------------------------------------- planners
+
+
+def by_joints(mass: float = 0.5) -> tuple[qdsim.Model, qdsim.Model]:
+    model = qdsim.load(GRIPPER.format(mass=mass))
+    return model, planning.by_joints(model)
+
+
+def grasped(model: qdsim.Model) -> np.ndarray:
+    """The can, lifted by 5 cm."""
+    q, u = (np.array(part) for part in model.keyframes["home"])
+    for k in range(80):
+        u[:] = 0.05 * min(max(k - 20, 0) / 40, 1.0), max(0.0, 255.0 * (1.0 - k / 10))
+        q = np.array(qdsim.step(model, q, u, OPTIONS).q_next)
+    return q
+
+
+def test_an_actuator_of_a_tendon_is_one_of_the_joint_that_leads() -> None:
+    """At rest: the same commands, forces and limits, whatever touches; half the limit presses on either side."""
+    model, joints = by_joints()
+    assert joints.actuated_tendons.tolist() == [-1, -1]
+    assert joints.description.actuators[1].joint == "finger2"
+    ends = [grasped(model), grasped(joints)]
+    np.testing.assert_allclose(*ends, atol=1e-7)
+    for u in ([0.05, 0.0], [0.05, 180.0], [0.05, 240.0], [0.0, 300.0]):
+        last = []
+        for scene in (model, joints):
+            q = ends[0]
+            for _ in range(40):
+                step = qdsim.step(scene, q, u, OPTIONS)
+                q = step.q_next
+            last.append(step)
+        np.testing.assert_allclose(last[0].q_next, last[1].q_next, atol=1e-6)
+        np.testing.assert_allclose(last[0].actuator_force, last[1].actuator_force, atol=1e-3)
+    assert planning.by_joints(joints) is joints
+
+
+def test_shares_slopes_and_signs_of_a_tendon() -> None:
+    """l = 2 a - 3 b with b = -0.5 a: l = 3.5 a. The actuator's force on it is k (u / g - l), and on a joint 3.5 times
+    that."""
+    scene = qdsim.SceneBuilder(gravity=(0, 0, 0))
+    for name in "ab":
+        scene.body(name, mass=1.0, inertia=(1, 1, 1))
+        scene.joint(name, "slide", axis=(1, 0, 0), name=name)
+    scene.tendon("t", joints={"a": 2.0, "b": -3.0})
+    scene.actuator(None, 40.0, tendon="t", gear=-2.0, force_range=(-1.0, 3.0), name="t")
+    description = scene.build()
+    coupling = Coupling("follow", "b", "a", (0.0, -0.5, 0.0, 0.0, 0.0))
+    model = qdsim.build(dataclasses.replace(description, constraints=(coupling,)))
+    (item,) = planning.by_joints(model).description.actuators
+    assert (item.joint, item.tendon) == ("a", None)
+    assert (item.stiffness, item.gear) == (40.0 * 3.5**2, -7.0)
+    assert item.force_range == (-3.5, 10.5)
+    for u in (1.0, -0.5):
+        q = np.zeros(2)
+        other = np.zeros(2)
+        for _ in range(60):
+            q = qdsim.step(model, q, [u]).q_next
+            other = qdsim.step(planning.by_joints(model), other, [u]).q_next
+        np.testing.assert_allclose(q, [u / -7.0, u / 14.0], atol=1e-6)
+        np.testing.assert_allclose(other, q, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("joints", "constraints", "message"),
+    [
+        ({"a": 1.0, "b": 1.0}, (), r"'t'.*no one joint leads: it moves 'a' and 'b'"),
+        ({"a": 1.0, "b": -1.0}, (Coupling("c", "b", "a"),), r"no one joint leads"),
+        (
+            {"a": 1.0, "b": 1.0},
+            (Coupling("c", "b", "a", (0.1, 1.0, 0.0, 0.0, 0.0)),),
+            r"length is 0\.1 where its joint is at zero",
+        ),
+        (
+            {"a": 1.0, "b": 1.0},
+            (Coupling("c", "b", "a", (0.0, 1.0, 0.2, 0.0, 0.0)),),
+            r"no one joint leads: it moves 'a' and 'b'",
+        ),
+    ],
+)
+def test_tendons_that_no_joint_leads_are_named(joints, constraints, message: str) -> None:
+    scene = qdsim.SceneBuilder()
+    for name in "ab":
+        scene.body(name, mass=1.0, inertia=(1, 1, 1))
+        scene.joint(name, "slide", name=name)
+    scene.tendon("t", joints=joints)
+    scene.actuator(None, 5.0, tendon="t", name="t")
+    model = qdsim.build(dataclasses.replace(scene.build(), constraints=constraints))
+    with pytest.raises(ValueError, match=message):
+        planning.by_joints(model)
+    with pytest.raises(ValueError, match=r"'t' pulls along a tendon; planning\.by_joints"):
+        planning.holding_command(model, model.default_q)
+    with pytest.raises(TypeError, match="model"):
+        planning.by_joints("model")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mass", [0.2, 1.2])
+def test_a_command_holds_the_can_with_the_least_forces(mass: float) -> None:
+    """The weight over friction of 0.8 on two sides; the springs hold both pads by one actuator."""
+    model, joints = by_joints(mass)
+    q = grasped(joints)
+    found = planning.holding_command(joints, q)
+    weight = 9.81 * mass
+    np.testing.assert_allclose(found.contacts["force"][:, 0].sum(), weight / 0.8, rtol=1e-6)
+    np.testing.assert_allclose(found.torque[1], -weight / 0.8, rtol=1e-6)
+    for scene in (model, joints):
+        still = qdsim.step(scene, q, found.u, OPTIONS.replace(gravity_on_actuated=False))
+        np.testing.assert_allclose(still.delta, 0.0, atol=1e-8)
+
+
+def test_a_can_that_its_limit_cannot_hold_has_no_command() -> None:
+    """20 N press with 10 N on either side: 16 N of friction in all."""
+    q = grasped(by_joints(0.5)[1])
+    planning.holding_command(by_joints(16.0 / 9.81 - 0.01)[1], q)
+    with pytest.raises(planning.EquilibriumError, match="'fingers'"):
+        planning.holding_command(by_joints(16.0 / 9.81 + 0.01)[1], q)
+
+
+def lifting(model: qdsim.Model) -> planning.Task:
+    start = grasped(model)
+    goal = np.array(start)
+    goal[model.slice_q("can").start + 2] += 0.1
+    size = np.array([0.01, 0.01, 0.12, 0.1, 0.1, 0.1])
+    return planning.Task(
+        "lift",
+        model,
+        OPTIONS.replace(h=0.1, gravity_on_actuated=False),
+        start,
+        goal,
+        "can",
+        lower=-size * [1, 1, 0, 1, 1, 1],
+        upper=size,
+        position_tolerance=0.01,
+        rotation_tolerance=0.1,
+        start_tolerance=1e-3,
+    )
+
+
+@pytest.mark.parametrize("planner", ["rrt", "impc"])
+def test_a_plan_lifts_the_can_by_the_tendon(planner: str) -> None:
+    """Made with the actuator on a joint, it holds within the limit, passes its check, and lifts with the tendon."""
+    model, joints = by_joints()
+    task = lifting(joints)
+    plan = (planning.rrt(task, rng=0) if planner == "rrt" else planning.impc(task)).plan()
+    verdict = plan.check(joints)
+    assert verdict.good, verdict
+    assert max(verdict.largest_forces) <= 20.0 + 1e-6
+    q = task.start
+    for segment in plan.segments:
+        for u in segment.inputs:
+            step = qdsim.step(model, q, u, task.options)
+            q = step.q_next
+            assert abs(step.actuator_force[1]) <= 20.0 + 1e-6
+    at = model.slice_q("can")
+    np.testing.assert_allclose(q[at][:3], task.goal[at][:3], atol=0.012)
+
+
+def test_a_grip_closes_and_lifts() -> None:
+    """Both pads are one actuator's: the grip tells fingers by joints, those that follow included."""
+    model, joints = by_joints()
+    q = np.array(joints.keyframes["home"].q)
+    grip = planning.Grip(joints, "can", 0.05, planning.GripOptions(reach=0.05))
+    options = OPTIONS.replace(h=grip.options.period, gravity_on_actuated=False)
+    for k in range(100):
+        way = grip.upwards(q, 0.002) if k > 40 else np.zeros(6)
+        told = grip.command(q, way, closing=True, lean=k <= 40)
+        step = qdsim.step(joints, q, told.u, options)
+        q = np.array(step.q_next)
+    assert told.fingers == 2
+    assert q[joints.slice_q("can").start + 2] > 0.06 + 0.9 * 59 * 0.002
+    assert 4.9 / 0.8 < -step.actuator_force[1] < 20.0
+    by_tendon = qdsim.step(model, q, told.u, options)
+    assert by_tendon.actuator_force[1] == pytest.approx(step.actuator_force[1], rel=0.05)
+
+
+def test_a_hand_closes_with_the_joint_that_follows() -> None:
+    """Until a pad is at the can, whose radius is 3 cm; the other one is where its coupling puts it."""
+    _, joints = by_joints()
+    q = np.array(joints.keyframes["home"].q)
+    found = planning.close_grasp(joints, q, [0.0, -1.0])
+    assert found.blocked.tolist() == [False, True]
+    np.testing.assert_allclose(found.q[1:3], 0.03, atol=2e-4)
+    assert found.q[1] == found.q[2]
+    with pytest.raises(ValueError, match=r"joint 'finger1' follows 'finger2'; reach_point"):
+        planning.reach_point(joints, q, "left", [0, 0, 0], [0.0, 0.02, 0.1])

@@ -49,6 +49,7 @@ from qdsim.planning.search.path import EdgeKind
 from qdsim.planning.search.rrt import rrt
 from qdsim.planning.search.tree import Tree
 from qdsim.planning.task.cost import TrackingCost
+from qdsim.planning.task.followers import by_joints
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.least_squares import bounded_least_squares
 from qdsim.planning.task.motion_options import MotionOptions
@@ -103,6 +104,7 @@ __all__ = [
     "Tree",
     "Verdict",
     "bounded_least_squares",
+    "by_joints",
     "close_grasp",
     "connect",
     "connect_segments",

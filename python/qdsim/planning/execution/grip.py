@@ -26,12 +26,13 @@ from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.grasps.equilibrium import contact_rows, generalised_load
 from qdsim.planning.grasps.samplers.touching import sides
+from qdsim.planning.task.followers import folded
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import (
     command_range,
+    driven_bodies,
     force_reach,
     joint_limits,
-    moved_bodies,
     object_weight,
     room,
 )
@@ -149,7 +150,8 @@ class Grip:
         self._torque_scale = np.where(self.space.rotation, 1.0 / length, 1.0)
         self.weight = object_weight(model, self.space, length)
         # A finger is a chain of bodies below one joint: the first that does not move the whole robot.
-        moves = moved_bodies(model)
+        self._fold = folded(model)
+        moves = driven_bodies(model)
         whole = moves[:, self._robot].all(axis=1)
         bodies = np.arange(len(model.body_names))
         self._finger = np.full(len(bodies), -1)
@@ -217,6 +219,7 @@ class Grip:
             found, finger = found[finger >= 0], finger[finger >= 0]
         here = q[self._rows]
         _, J, scale, cones = contact_rows(self.model, q, found)
+        J = J @ self._fold
         starts = np.concatenate(([0], np.cumsum(cones)))[:-1].astype(np.intp)
         moved = np.repeat(finger >= 0, cones)
         Ja, Jo = J[:, self._joints], J[:, self.space.v]

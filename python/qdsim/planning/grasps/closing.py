@@ -12,6 +12,7 @@ from qdsim.arguments import instance, number, vector
 from qdsim.array_type import Array
 from qdsim.batch_queries import pair_distances
 from qdsim.model import Model
+from qdsim.planning.task.followers import with_followers
 from qdsim.planning.task.robot import joint_limits, moved_bodies
 
 __all__ = ["Closing", "Closings", "close_grasp", "close_grasps", "meet"]
@@ -210,7 +211,7 @@ class _Hands:
         found: Array = self.q[rows]
         velocity = np.where(self.active[rows], self.rate[rows], 0.0)
         found[:, self.model.actuated_q] += stride[:, None] * velocity
-        return found
+        return with_followers(self.model, found)
 
     def end_at_limits(self, rows: NDArray[np.intp], there: NDArray[np.bool_]) -> None:
         """Joints (n, nu) that have come to their limits, exactly."""
@@ -218,5 +219,6 @@ class _Hands:
         ends = np.where(self.rate[rows] > 0.0, self.upper, self.lower)
         joints = self.q[rows][:, self.model.actuated_q]
         self.q[rows[:, None], self.model.actuated_q] = np.where(done, ends, joints)
+        self.q[rows] = with_followers(self.model, self.q[rows])
         self.at_limit[rows] |= done
         self.active[rows] &= ~done

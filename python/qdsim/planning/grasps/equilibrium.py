@@ -15,6 +15,7 @@ from qdsim.array_type import Array
 from qdsim.cone import solve_cone_program
 from qdsim.model import Model
 from qdsim.planning.task.bounds import beyond
+from qdsim.planning.task.followers import folded
 from qdsim.planning.task.robot import check_springs, force_reach
 from qdsim.planning.task.space import ObjectSpace
 
@@ -92,7 +93,7 @@ def holding_command(
     all unactuated joints, ``J_u' f + tau_u = 0`` with gravity, springs and ``tau``; then the
     actuators' springs are stretched by what contacts and loads ask of them,
     ``u = gear (q_a - (J_a' f + tau_a) / stiffness)``. Forces of joint limits and of bilateral
-    constraints are not used. Where the command that the smallest forces need is beyond its bounds, the smallest forces
+    constraints are not used, but for couplings by which joints follow actuated ones. Where the command that the smallest forces need is beyond its bounds, the smallest forces
     are those whose command is within; so are forces that the actuators can pull with (``Actuator.force_range``).
 
     Args:
@@ -118,7 +119,9 @@ def holding_command(
     contacts = model.collide(here, reach)
     contacts = contacts[contacts["dist"] <= reach].copy()
     rows, J, scale, cones = contact_rows(model, here, contacts)
-    free = model.unactuated_v
+    fold = folded(model)
+    J, load = J @ fold, load @ fold
+    free = model.unactuated_v[np.any(fold[:, model.unactuated_v], axis=0)]
     C, c = J[:, free].T, load[free]
     f = np.zeros(len(rows))
     left = c

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from qdsim.arguments import instance, integer, number, vector
 from qdsim.array_type import Array
 from qdsim.model import Model
+from qdsim.planning.task.followers import check_no_followers
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import joint_limits, room
 
@@ -173,6 +174,7 @@ class _Search:
 
     def __init__(self, aims: _Aims, q: Array, chosen: list[int]) -> None:
         model = aims.model
+        check_no_followers(model, "reach_point")
         self.aims, self.q = aims, q
         self.rows, self.columns = model.actuated_q[chosen], model.actuated_v[chosen]
         self.lower, self.upper = (limit[chosen] for limit in joint_limits(model))

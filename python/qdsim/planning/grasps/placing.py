@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from qdsim._core import SolverError
 from qdsim.array_type import Array
 from qdsim.model import Model
+from qdsim.planning.task.followers import check_no_followers
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import joint_limits, penetration, robot_bodies, room
 from qdsim.planning.task.space import ObjectSpace
@@ -76,6 +77,7 @@ def shifted(model: Model, object_name: str, planned: ArrayLike, here: ArrayLike)
     grasp[space.q] = now[space.q]
     if not points:
         return grasp
+    check_no_followers(model, "a grasp that is made to fit")
     rows, columns = model.actuated_q, model.actuated_v
     lower, upper = joint_limits(model)
     for _ in range(SHIFTS):

@@ -18,6 +18,7 @@ from qdsim.array_type import Array
 from qdsim.description import Joint
 from qdsim.description.radii import bounding_radius
 from qdsim.model import Model
+from qdsim.planning.task.followers import folded
 from qdsim.planning.task.space import ObjectSpace
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "bounding_radii",
     "check_springs",
     "command_range",
+    "driven_bodies",
     "force_reach",
     "joint_limits",
     "levers",
@@ -69,6 +71,9 @@ def once(compute: Callable[[Model], T]) -> Callable[[Model], T]:
 # ---------------------------------------------------------------- the robot
 
 
+_BY_JOINTS = "; planning.by_joints(model) puts it on the joint that the tendon's joints follow"
+
+
 def check_springs(model: Model) -> None:
     """Raises ValueError unless every actuator is a spring of a joint of its own that its command moves."""
     p, seen = model.parameters, set()
@@ -84,7 +89,7 @@ def check_springs(model: Model) -> None:
         if what is not None:
             raise ValueError(
                 f"model: planning moves joints by one position actuator each, but actuator {name!r} {what}"
-                + ("" if joint < 0 else "; load(..., stiffness=...) makes it one")
+                + (_BY_JOINTS if joint < 0 else "; load(..., stiffness=...) makes it one")
             )
         seen.add(joint)
 
@@ -131,28 +136,48 @@ def room(x: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
 
 @once
 def moved_bodies(model: Model) -> NDArray[np.bool_]:
-    """``(nu, bodies)`` whether an actuator's joint, or one that its tendon pulls at, moves a body:
-    the body is its own or below it."""
-    description = model.description
-    index = {name: i for i, name in enumerate(model.body_names)}
+    """``(nu, bodies)`` whether an actuator's joint, one that follows it, or one that its tendon pulls at, moves a
+    body: the body is its own or below it."""
+    description, fold = model.description, folded(model)
     owned = np.zeros((model.nu, len(model.body_names)), dtype=bool)
     pulled = model.tendon_jacobians(model.default_q) != 0.0
     for b, body in enumerate(description.bodies):
         for joint in body.joints:
             own = model.slice_v(joint.name)
-            along = (model.actuated_v >= own.start) & (model.actuated_v < own.stop)
+            along = np.any(fold[own][:, model.actuated_v] != 0.0, axis=0) & (model.actuated_v >= 0)
             by_tendon = (
                 np.any(pulled[:, own], axis=1)[model.actuated_tendons]
                 if model.tendon_count
                 else False
             )
             owned[:, b] |= along | (by_tendon & (model.actuated_tendons >= 0))
+    return _with_what_is_below(model, owned)
+
+
+@once
+def driven_bodies(model: Model) -> NDArray[np.bool_]:
+    """``(joints, bodies)`` whether a joint moves a body, of the actuated joints in the order of their actuators, then
+    of those that follow them."""
+    fold = folded(model)
+    followers = np.flatnonzero(~np.any(fold, axis=0))
+    dofs = np.concatenate((model.actuated_v, followers)).tolist()
+    owned = np.zeros((len(dofs), len(model.body_names)), dtype=bool)
+    for b, body in enumerate(model.description.bodies):
+        for joint in body.joints:
+            own = model.slice_v(joint.name)
+            owned[:, b] |= [own.start <= dof < own.stop for dof in dofs]
+    return _with_what_is_below(model, owned)
+
+
+def _with_what_is_below(model: Model, owned: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """``(any, bodies)``: what moves a body moves those below it."""
+    index = {name: i for i, name in enumerate(model.body_names)}
     moved = np.zeros_like(owned)
     for b in range(len(model.body_names)):
         above = b
         while above != 0:
             moved[:, b] |= owned[:, above]
-            above = index[description.bodies[above].parent or "world"]
+            above = index[model.description.bodies[above].parent or "world"]
     return moved
 
 

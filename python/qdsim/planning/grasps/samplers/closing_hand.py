@@ -17,6 +17,7 @@ from qdsim.planning.grasps.samplers.touching import (
     bodies_touching,
     touched_bodies,
 )
+from qdsim.planning.task.followers import with_followers
 from qdsim.planning.task.robot import joint_limits
 
 __all__ = ["ClosingSampler"]
@@ -125,6 +126,7 @@ class ClosingSampler:
             begin[rows] = np.where(np.isnan(self.opened), begin[rows], self.opened)
         extra = None if self.wrist is None else self.wrist(model, begin, rng)
         begin[rows] = np.clip(begin[rows], lower, upper)
+        begin = with_followers(model, begin)
         return begin, np.zeros(model.nu) if extra is None else extra
 
     def _closed(

@@ -16,6 +16,7 @@ from qdsim.planning.grasps.closing import close_grasp
 from qdsim.planning.grasps.inverse_kinematics import reach_point
 from qdsim.planning.grasps.samplers.carrying import carrying_effort, hangs
 from qdsim.planning.grasps.samplers.touching import bodies_touching, sides, slopes
+from qdsim.planning.task.followers import check_no_followers
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import (
     actuated_joints,
@@ -209,6 +210,7 @@ class SurfaceSampler:
 
     def _posture(self, model: Model, q: Array, rng: np.random.Generator) -> Array:
         """Where the robot is, or half of the time somewhere within its joint limits."""
+        check_no_followers(model, "SurfaceSampler")
         lower, upper = joint_limits(model)
         result = np.array(q)
         share = rng.random(model.nu)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from qdsim.array_type import Array
 from qdsim.batch_queries import pair_distances
 from qdsim.model import Model
+from qdsim.planning.task.followers import check_no_followers
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.planning.task.robot import joint_limits, near_pairs, robot_bodies, room
 
@@ -58,6 +59,7 @@ def add_contact(
     if not others:
         return None
     wanted = np.append(touching, others[int(rng.integers(len(others)))])
+    check_no_followers(model, "touching()")
     rows = model.actuated_q
     lower, upper = joint_limits(model)
     here = np.array(q)
