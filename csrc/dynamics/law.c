@@ -32,7 +32,7 @@ qd_status law_solve(problem *p, island *one, const qd_step_options *options,
   if (p->coulomb) {
     list_blocks(p, one);
   }
-  if (!p->coulomb || one->shifted.block_count == 0) {
+  if (!p->coulomb || one->shifted.block_count == 0 || program->program.rough) {
     return solve_convex(p, one, cone_options, program);
   }
   const shifted_options law = {ACCURACY * options->tolerance * one->length, options->stop_after,

@@ -17,6 +17,12 @@
 #define RELAX_FROM 50 /* a smaller iteration limit is one that the caller means */
 #define ROUNDS 2
 #define ROUNDS_MOST 6
+/* Variables of an island whose programs are first solved roughly, and go on from what the ones
+ * before have found. The solution of smaller ones costs less than a second look at it saves. */
+#define LARGE_ISLAND 192
+/* Rough rounds at most; one more only where such a part of all contacts has come in. */
+#define ROUGH_ROUNDS 3
+#define MANY_MORE 0.125
 
 qd_step_options qd_step_options_default(void) {
   qd_step_options o;
@@ -133,7 +139,7 @@ static qd_status solve_program(problem *p, island *one, const qd_step_options *o
                                const qd_cone_options *cone_options, const island_program *program,
                                double *direction) {
   const qd_status status = law_solve(p, one, options, cone_options, program);
-  return find_direction(p, one, status, direction);
+  return program->program.rough ? status : find_direction(p, one, status, direction);
 }
 
 /* Keeps a proof that an island has no solution: what softens it has all its rows, and more. */
@@ -178,6 +184,22 @@ static qd_status solve_island(const qd_model *model, qd_workspace *w,
   return status;
 }
 
+/* Rows that give way are several programs. */
+static int is_large(const island *one) {
+  return one->variable_count >= LARGE_ISLAND && one->compliant == 0 && one->intervals == 0;
+}
+
+/* How an island's program is solved, and from where. */
+static void choose_effort(const qd_workspace *w, const island *one, int derivatives,
+                          island_program *program, qd_cone_options *options) {
+  const int large = is_large(one);
+  program->program.derivatives = derivatives;
+  program->program.answer_only = !derivatives && !w->problem.coulomb;
+  program->program.rough = w->rough && large;
+  program->program.midway = w->warm.goes_on && large;
+  options->warm_start = w->warm.from != NULL && (!w->warm.goes_on || large);
+}
+
 /* Solves the islands one after the other, up to one that fails. */
 static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_options *options,
                        int derivatives, qd_step_result *result) {
@@ -189,8 +211,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
   qd_cone_options cone_options = qd_cone_options_default();
   cone_options.tolerance = options->tolerance;
   cone_options.iteration_limit = options->iteration_limit;
-  cone_options.warm_start = w->warm.from != NULL;
-  if (cone_options.warm_start) {
+  if (w->warm.from != NULL) {
     warm_start_fill(&w->warm, model, &w->collision, p);
   }
   memset(&result->info, 0, sizeof result->info);
@@ -200,8 +221,7 @@ static qd_status solve(const qd_model *model, qd_workspace *w, const qd_step_opt
     island *one = p->islands.island + i;
     island_program program;
     problem_program(p, one, &program);
-    program.program.derivatives = derivatives;
-    program.program.answer_only = !derivatives && !p->coulomb;
+    choose_effort(w, one, derivatives, &program, &cone_options);
     double *direction = p->mass_row;
     qd_status status = solve_island(model, w, options, &cone_options, one, &program, direction);
     add_info(&result->info, &one->info);
@@ -355,23 +375,48 @@ static qd_status solve_working_set(const qd_model *model, qd_workspace *w,
   return status;
 }
 
+/* 1 if the contacts that a round has added are so many that the next one is rough, too. */
+static int is_rough_again(const qd_workspace *w, int round, int added) {
+  return w->rough && round < ROUGH_ROUNDS && (double)added > MANY_MORE * w->collision.count;
+}
+
+/* Contacts and limits that come in after a round; -1: what it has found is the answer. */
+static int extend(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                  const qd_step_input *input, const qd_step_result *result) {
+  const int added = working_set_extend(&w->set, model, options, &w->kinematics, &w->collision,
+                                       input->q, result->delta, w->rough);
+  return added == 0 && !w->rough ? -1 : added;
+}
+
 /* The programs of all contacts in the list, solved: the working set grows until nothing that is
  * left out matters, in a few rounds. What has no solution that is unique may have one with more
- * contacts; what contradicts itself has none with more. */
+ * contacts; what contradicts itself has none with more. Large models go on from one round to the
+ * next; of those that move, the first ones are rough: most contacts come in before any program is
+ * solved. */
 static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
                               const qd_step_options *options, const qd_step_input *input,
                               const step_columns *kept, qd_step_result *result) {
+  const int large = model->nv >= LARGE_ISLAND && isinf(options->kappa);
+  w->rough = large && options->dynamic && w->warm.from == NULL && w->set.left_out > 0 &&
+             model->soft_pair_count == 0;
   for (int round = 1;; ++round) {
     const qd_status status = solve_working_set(model, w, options, input, kept, result);
     const int is_final = status == QD_INFEASIBLE && !w->problem.coulomb;
-    if (status == QD_OUT_OF_CAPACITY || w->set.left_out == 0 || is_final) {
+    if (large && status != QD_OK) {
+      warm_start_go_on(&w->warm, &w->collision, &w->problem, NULL);
+    }
+    if (status == QD_OUT_OF_CAPACITY || (w->set.left_out == 0 && !w->rough) || is_final) {
       return status;
     }
-    if (status == QD_OK && working_set_extend(&w->set, model, options, &w->kinematics,
-                                              &w->collision, input->q, result->delta) == 0) {
+    const int added = status == QD_OK ? extend(model, w, options, input, result) : 0;
+    if (added < 0) {
       return QD_OK;
     }
-    const int few = 2 * w->set.left_out <= w->collision.count;
+    const int few = 2 * w->set.left_out <= w->collision.count && !large;
+    w->rough = is_rough_again(w, round, added);
+    if (large && status == QD_OK) {
+      warm_start_go_on(&w->warm, &w->collision, &w->problem, result);
+    }
     if (status != QD_OK || round >= (few ? ROUNDS : ROUNDS_MOST)) {
       working_set_complete(&w->set, model);
     }
@@ -459,6 +504,7 @@ static void set_begin(const qd_model *model, qd_workspace *w, const qd_step_opti
                       const qd_step_input *input) {
   const int is_warm = input->start != NULL;
   w->warm.from = input->start;
+  w->warm.goes_on = 0;
   if (is_warm) {
     warm_start_match(&w->warm, input->start, &w->collision);
   }

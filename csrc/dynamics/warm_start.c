@@ -86,6 +86,22 @@ static const qd_contact *earlier_contact(const warm_start *w, int contact) {
   return match >= 0 ? w->from->contacts + match : NULL;
 }
 
+void warm_start_go_on(warm_start *w, const collision *c, const problem *p,
+                      const qd_step_result *result) {
+  w->goes_on = result != NULL;
+  w->from = result != NULL ? &w->found : NULL;
+  if (result == NULL) {
+    return;
+  }
+  w->found = (qd_step_start){
+      c->count,       c->contact, result->delta, result->limit_force, p->constraint_force,
+      p->tendon_force};
+  w->matched = c->count;
+  for (int i = 0; i < c->count; ++i) {
+    w->match[i] = i;
+  }
+}
+
 void warm_start_choose(const warm_start *w, const qd_model *model, working_set *set) {
   for (int i = 0; i < set->chosen; ++i) {
     const qd_contact *earlier = earlier_contact(w, i);

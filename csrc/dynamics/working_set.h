@@ -29,10 +29,11 @@ void working_set_complete(working_set *s, const qd_model *model);
 /* Those that motion as commanded, or of the second-order step as it is, might bring into play. */
 void working_set_choose(working_set *s, const qd_model *model, const qd_step_options *options,
                         const kinematics *k, const collision *c, const qd_step_input *input);
-/* Adds what delta (nv) violates or comes near to; returns how many. */
+/* Adds what delta (nv) violates or comes near to, if that is a `rough` motion in a wide sense;
+ * returns how many. */
 int working_set_extend(working_set *s, const qd_model *model, const qd_step_options *options,
                        const kinematics *k, const collision *c, const double *q,
-                       const double *delta);
+                       const double *delta, int rough);
 
 static inline int working_set_has_contact(const working_set *s, int contact) {
   return contact >= s->chosen || s->contact[contact];

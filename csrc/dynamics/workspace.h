@@ -58,6 +58,7 @@ struct qd_workspace {
   collision collision;
   working_set set;
   warm_start warm;
+  int rough; /* 1: large islands are solved roughly, to find out which contacts they need */
   problem problem;
   step_point point; /* of derivatives, with the next two */
   sensitivity sensitivity;

@@ -29,6 +29,7 @@ typedef struct conic_task {
   int strict;                /* of the guess, only a strict active set counts */
   int polish;                /* 1: an exact program, whose active set is wanted */
   int units;                 /* the natural ones (0), or others (conic_change_units) */
+  int midway;                /* the guess is a point of the path with fewer rows */
   int start_waits;           /* the guess is worth less than a few cuts: those first */
   int path_began;            /* iterations before the path */
   outcome so_far;
@@ -140,7 +141,8 @@ static outcome follow_start(conic_task *task) {
 }
 
 static int start_suits(const conic_task *task) {
-  return is_open(task) && task->guess && (task->polish || !task->workspace->program.exact);
+  return is_open(task) && task->guess && !task->midway &&
+         (task->polish || !task->workspace->program.exact);
 }
 
 static outcome run_start(conic_task *task) {
@@ -160,7 +162,7 @@ static outcome run_late_start(conic_task *task) { return polish_start(task, HUGE
 
 /* Forces of intervals at their ends are for the path: what cuts find without ends is far off. */
 static int cuts_suit(const conic_task *task) {
-  return is_open(task) && task->polish && task->workspace->ends.count == 0 &&
+  return is_open(task) && task->polish && !task->midway && task->workspace->ends.count == 0 &&
          !(task->workspace->program.definite && conic_wants_path(task->workspace));
 }
 
@@ -203,12 +205,12 @@ static outcome path_failed(conic_task *task, path_end end) {
 }
 
 /* With a polish wherever the active set begins to show. */
-static outcome run_path(conic_task *task) {
+static outcome follow_path(conic_task *task, path_start from) {
   qd_cone_workspace *workspace = task->workspace;
   const polish_guess seen = {ORIGIN_PATH, 0, 0.0, 0.0};
   const int allowed = task->options->iteration_limit, half = allowed / 2;
   const int kept = !workspace->program.exact ? 0 : half < KEPT_ITERATIONS ? half : KEPT_ITERATIONS;
-  path_request path = {task->options->tolerance, 0, task->polish ? FIRST_WIDTH : 0, PATH_COLD};
+  path_request path = {task->options->tolerance, 0, task->polish ? FIRST_WIDTH : 0, from};
   task->path_began = task->info->iterations;
   path.iteration_limit = task->path_began + allowed - kept;
   for (;; path.from = PATH_RESUMED) {
@@ -227,6 +229,18 @@ static outcome run_path(conic_task *task) {
     }
     path.wanted_width = workspace->polish.split_width + NEXT_WIDTH;
   }
+}
+
+static outcome run_path(conic_task *task) { return follow_path(task, PATH_COLD); }
+
+static int midway_suits(const conic_task *task) {
+  return is_open(task) && task->guess && task->midway && task->workspace->program.exact;
+}
+
+static outcome run_midway(conic_task *task) {
+  conic_read_start(task->workspace, task->guess);
+  conic_enter_path(task->workspace, MIDWAY_PRODUCT);
+  return follow_path(task, PATH_RESUMED);
 }
 
 static int elsewhere_suits(const conic_task *task) { return task->units > 0; }
@@ -277,7 +291,8 @@ static const struct {
     {QD_METHOD_CUTS, cuts_suit, run_cuts},              /* conic/cuts/dual_active_set.c, polish.c */
     {QD_METHOD_REST, rest_suits, run_rest},             /* conic/newton/polish.c */
     {QD_METHOD_START, late_start_suits, run_late_start},
-    {QD_METHOD_PATH, is_open, run_path}, /* conic/path/path.c, step.c; split.c, polish.c */
+    {QD_METHOD_PATH, midway_suits, run_midway}, /* conic/path/start.c, path.c */
+    {QD_METHOD_PATH, is_open, run_path},        /* path.c, step.c; split.c, polish.c */
     {QD_METHOD_PATH, elsewhere_suits, run_elsewhere},
     {QD_METHOD_PATH_END, path_end_suits, run_path_end},
     {QD_METHOD_MULTIPLIERS, multipliers_suit, run_multipliers}, /* conic/newton/multipliers.c */
@@ -430,6 +445,21 @@ static int contradicts_itself(conic_task *task, const qd_cone_program *program,
   return 1;
 }
 
+/* A point of the path as it is; 0 if there is none. */
+static int solve_roughly(conic_task *task, const conic_answer *out) {
+  const path_request path = {ROUGH_GOAL, task->options->iteration_limit, 0, PATH_COLD};
+  qd_cone_workspace *workspace = task->workspace;
+  task->polish = 1;
+  if (run_free_minimum(task) == NO_HELP &&
+      conic_follow_path(workspace, &path, task->info) != PATH_ARRIVED) {
+    return 0;
+  }
+  hand_out(workspace, workspace->iterate.x, workspace->iterate.slack, workspace->iterate.dual, out);
+  task->info->method = QD_METHOD_PATH;
+  task->info->status = QD_OK;
+  return 1;
+}
+
 /* A program whose rows are rigid, by whatever method in whatever scaling. */
 static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options *options,
                              const conic_program *source, const conic_answer *out,
@@ -440,6 +470,7 @@ static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options
                      .options = options,
                      .guess = options->warm_start ? out : NULL,
                      .strict = source->derivatives,
+                     .midway = source->midway,
                      .info = info};
   workspace->settled.is_known = 0;
   if (makes_sense &&
@@ -455,6 +486,9 @@ static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options
   }
   if (contradicts_itself(&task, program, out)) {
     return info->status;
+  }
+  if (source->rough && workspace->program.exact && solve_roughly(&task, out)) {
+    return QD_OK;
   }
   for (int scaling = AS_GIVEN; scaling < SCALING_COUNT; ++scaling) {
     if (scaling > AS_GIVEN && !conic_is_undecided(info->status, options->iteration_limit)) {

@@ -22,6 +22,9 @@ typedef struct conic_program {
   int derivatives; /* 1: they are asked for next. Of a warm start only a strict active set counts,
                       and the set is settled (conic_settle) before the solver returns */
   int answer_only; /* 1: nobody will ask for the solution's derivatives */
+  int rough;       /* 1: of an exact program, a point of the path from which to go on with more rows
+                      will do: x, slack and dual without a certificate */
+  int midway;      /* 1: a warm start is such a point, or the solution with fewer rows */
 } conic_program;
 
 /* Vectors in the caller's numbers, of what is asked or of a guess. */

@@ -333,7 +333,8 @@ void conic_read_start(qd_cone_workspace *workspace, const conic_answer *guess);
  * negative where that costs less than to find out. */
 double conic_start_limit(qd_cone_workspace *workspace);
 /* The point that this guess shows, with its products of slack and multiplier, of the path of a
- * barrier that is so many times as strong, into x, slack and dual. */
+ * barrier that is so many times as strong, into x, slack and dual; of an exact program, where
+ * products are so many times the natural energy. */
 void conic_enter_path(qd_cone_workspace *workspace, double factor);
 /* Interior point from a cold start (or where it stopped, or from the point at hand, which is left
  * again if its first steps are short; or cold again after others have failed, when rounding may end

@@ -9,7 +9,11 @@
  * guess' slack w = Gx + g and multiplier z, the s and y on the path (s o y = target) with s - y / k
  * = l are found by eigenvalues along (1, +-u), l's direction. For the same program, that is the
  * solution; for another target, the point of l on the other path. k, a stiffness, says how a change
- * is shared between slack and multiplier: the inverse of what a multiplier does to its slack. */
+ * is shared between slack and multiplier: the inverse of what a multiplier does to its slack.
+ *
+ * An exact program's path is entered so where the guess is a point of the path, or the solution, of
+ * a program with fewer rows: with products of the natural energy, since what the new rows push away
+ * has a long way to go. */
 #include <math.h>
 #include <string.h>
 
@@ -65,7 +69,8 @@ LANES_INLINE void place_cone(qd_cone_workspace *workspace, const cone_group *gro
   const int n = group->padded, at = group->slot + c, cone = group->cone + c;
   double *slack = workspace->iterate.slack, *dual = workspace->iterate.dual;
   const double compliance = workspace->program.compliance[cone];
-  const double target = factor * workspace->product.target[cone];
+  const double target = factor * (workspace->program.exact ? workspace->units.energy
+                                                           : workspace->product.target[cone]);
   const double soft = compliance > 0.0 ? compliance : 1.0;
   double sum = 0.0, high_s, high_y, low_s, low_y;
   const double head = slack[at] - soft * dual[at];

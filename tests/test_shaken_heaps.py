@@ -1,0 +1,83 @@
+"""Large heaps in motion: programs of a part of the contacts, solved in rounds, answer for all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qdsim import step_dynamic, systems
+from qdsim.systems.heaps import shaking
+
+RADIUS, GRAINS = 0.05, 80
+G = np.array([0.0, 0.0, -9.81])
+
+
+@pytest.fixture(scope="module")
+def heap():
+    """Grains that have come to rest, and then are shaken: the system and its state."""
+    system = systems.load_dynamic("brazil_nut_3d", grains=GRAINS)
+    o = system.options.replace(h=0.03, restitution=0.0, margin=RADIUS / 2)
+    done = system.simulate(0.45, o, tau=None)
+    return system, done.q[-1], 0.0 * done.v[-1]
+
+
+def check(model, options, q, v, tau, step):
+    """Momentum of every body, and every contact's cone, force and product, in the list of all contacts."""
+    h, v_next = options.h, step.v_next
+    names = [model.body_names[k] for k in range(1, len(model.body_names))]
+    centres = model.body_poses(q)[0]
+    push, turn = np.zeros((len(names) + 1, 3)), np.zeros((len(names) + 1, 3))
+    largest = step.contacts["force"][:, 0].max()
+    for contact in step.contacts:
+        frame, mu = contact["frame"], contact["friction"][0]
+        velocity = np.zeros(3)
+        for body, sign in ((contact["body_b"], 1.0), (contact["body_a"], -1.0)):
+            if body == 0:
+                continue
+            own = v_next[model.slice_v(names[body - 1])]
+            arm = contact["pos"] - centres[body]
+            velocity += sign * (own[:3] + np.cross(own[3:], arm))
+            world = sign * frame.T @ contact["force"][:3]
+            push[body] += world
+            turn[body] += np.cross(arm, world)
+        normal, *slip = frame @ velocity
+        force, friction = contact["force"][0], contact["force"][1:3]
+        raised = mu * np.linalg.norm(slip) if options.law == "convex" else 0.0
+        gap = contact["dist"] + h * (normal - raised)
+        assert gap > -1e-9 * RADIUS
+        assert force >= 0.0 and np.linalg.norm(friction) <= mu * force + 1e-9 * largest
+        assert force * abs(gap) < 1e-7 * largest * RADIUS
+        work = friction @ slip + mu * force * np.linalg.norm(slip)  # slides against its friction
+        assert abs(work) * h < 1e-7 * largest * RADIUS
+    for body, name in enumerate(names, 1):
+        part = model.slice_v(name)
+        geom = next(b for b in model.description.bodies if b.name == name)
+        mass, radius = geom.mass, geom.geoms[0].size[0]
+        change = mass * (v_next[part][:3] - v[part][:3]) / h - mass * G - tau[part][:3] - push[body]
+        spin = 0.4 * mass * radius**2 * (v_next[part][3:] - v[part][3:]) / h - turn[body]
+        assert np.abs(change).max() < 1e-9 * largest
+        assert np.abs(spin).max() < 1e-9 * largest * radius
+
+
+@pytest.mark.parametrize("h", [0.1, 0.02, 0.005])
+def test_every_contact_of_a_shaken_heap_has_its_certificate(heap, h):
+    system, q, v = heap
+    o = system.options.replace(h=h, margin=RADIUS / 2, restitution=0.0)
+    tau = shaking(system.model, 0.05, 0.5, h)
+    for k in range(4):
+        load = tau(k * h, q, v)
+        step = step_dynamic(system.model, q, v, [], o, tau=load)
+        check(system.model, o, q, v, load, step)
+        q, v = step.q_next, step.v_next
+
+
+def test_rounds_do_not_show_in_the_answer(heap):
+    """A warm start brings all loaded contacts in at once, and no round is rough: the same motion."""
+    system, q, v = heap
+    o = system.options.replace(h=0.05, margin=RADIUS / 2)
+    load = shaking(system.model, 0.05, 0.5, 0.05)(0.0, q, v)
+    cold = step_dynamic(system.model, q, v, [], o, tau=load)
+    warm = step_dynamic(system.model, q, v, [], o, tau=load, warm_start=cold)
+    assert np.abs(cold.v_next - warm.v_next).max() < 1e-8
+    again = step_dynamic(system.model, q, v, [], o, tau=load)
+    assert np.array_equal(cold.v_next, again.v_next)
