@@ -85,15 +85,24 @@ static void note_terms(const qd_cone_workspace *workspace, const row_block *bloc
   }
 }
 
+/* Tiles of row i of Q, in turn: the k-th one, -1 behind the last. */
+static int tile_of_Q(const qd_cone_workspace *workspace, int i, int k) {
+  const row_source *Q = &workspace->program.source_Q;
+  if (!Q->start) {
+    return 4 * k < workspace->program.variable_count ? k : -1;
+  }
+  return k < Q->start[i + 1] - Q->start[i] ? Q->tiles[Q->start[i] + k] : -1;
+}
+
 /* term (n): the largest number in each column of Qx + b - G'dual - C'dual_eq */
 static void find_terms(const qd_cone_workspace *workspace, const qd_cone_program *program,
                        const double *x, const double *dual, const double *dual_eq, double *term) {
   const int n = program->variable_count, m = program->row_count;
   for (int i = 0; i < n; ++i) {
     term[i] = fabs(program->b[i]);
-    for (int tile = 0; 4 * tile < n; ++tile) {
-      const double *entry = source_tile(&workspace->program.source_Q, i, tile);
-      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j) {
+    const double *entry = source_row(&workspace->program.source_Q, (size_t)i);
+    for (int k = 0, tile; (tile = tile_of_Q(workspace, i, k)) >= 0; ++k, entry += 4) {
+      for (int j = 4 * tile; j < 4 * tile + 4 && j < n; ++j) {
         term[i] = larger(term[i], fabs(entry[j - 4 * tile] * x[j]));
       }
     }
@@ -173,9 +182,9 @@ static void find_local_scales(const qd_cone_workspace *workspace, const double *
     out->column[j] = larger(term[j] * scale[j], force);
   }
   for (int i = 0; i < n; ++i) {
-    for (int tile = 0; 4 * tile < n; ++tile) {
-      const double *entry = source_tile(&workspace->program.source_Q, i, tile);
-      for (int j = 4 * tile; entry && j < 4 * tile + 4 && j < n; ++j) {
+    const double *entry = source_row(&workspace->program.source_Q, (size_t)i);
+    for (int k = 0, tile; (tile = tile_of_Q(workspace, i, k)) >= 0; ++k, entry += 4) {
+      for (int j = 4 * tile; j < 4 * tile + 4 && j < n; ++j) {
         if (entry[j - 4 * tile] != 0.0) {
           out->column[i] = larger(out->column[i], term[j] * scale[j]);
         }

@@ -158,6 +158,18 @@ static void stiffen(qd_cone_workspace *workspace) {
   conic_set_equalities(workspace);
 }
 
+/* The other way: where the set is found, but held rows this stiff leave more rounding in the forces
+ * than counts as polished, they get softer: 1, and more steps to come. */
+static int soften(qd_cone_workspace *workspace, double error, double last) {
+  if (workspace->active.changed || !(error >= last) || error > CLOSE ||
+      workspace->active.hard_penalty <= HARD_ROW_PENALTY) {
+    return 0;
+  }
+  workspace->active.hard_penalty = HARD_ROW_PENALTY;
+  conic_set_equalities(workspace);
+  return 1;
+}
+
 /* Newton from a guess, while it runs. */
 typedef struct newton_run {
   const polish_guess *guess;
@@ -249,6 +261,9 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
     if (best_is_last) {
       run.best = error;
       keep_best(workspace, projected);
+    }
+    if (run.best > ACCEPTED && guess->origin == ORIGIN_PATH && soften(workspace, error, run.last)) {
+      run.last = evaluate(workspace, run.r, x, dual, w, projected) * 2.0;
     }
     if (ends_run(&run, iteration, error)) {
       break;
