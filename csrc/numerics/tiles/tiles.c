@@ -9,6 +9,9 @@
 
 /* A pivot below this fraction of its diagonal entry before elimination is rounding. */
 #define PIVOT_FLOOR 1e-15
+/* Columns with the same tiles that are taken together, at most: what they take from others is
+ * summed before it meets memory. */
+#define PANEL 8
 
 LANES_INLINE void tile_clear(double *tile) {
   const lanes zero = {0.0, 0.0, 0.0, 0.0};
@@ -223,21 +226,140 @@ LANES_INLINE void tile_divide(double *tile, const double *M) {
   LANES_AT(tile + 12) = (M[12] * h0 + M[13] * h1) + (M[14] * h2 + M[15] * h3);
 }
 
-/* H_ik -= L_ij L_kj' : vector c loses sum over b of L_kj[c][b] (vector b of L_ij) */
-LANES_INLINE void tile_subtract_product(double *tile, const double *Lij, const double *Lkj) {
+/* H_ik -= sum over columns j of L_ij L_kj', for the tiles of two rows i at once: vector c loses sum
+ * over b of L_kj[c][b] (vector b of L_ij). L of column j: `column[j]` behind the place of its row.
+ */
+LANES_INLINE void subtract_two(double *first, double *second, double *const *column, int count,
+                               size_t i, size_t k) {
+  lanes c0 = LANES_OF(first), c1 = LANES_OF(first + 4), c2 = LANES_OF(first + 8);
+  lanes c3 = LANES_OF(first + 12), d0 = LANES_OF(second), d1 = LANES_OF(second + 4);
+  lanes d2 = LANES_OF(second + 8), d3 = LANES_OF(second + 12);
+  for (int j = 0; j < count; ++j) {
+    const double *Li = column[j] + i, *Lk = column[j] + k;
+    for (int b = 0; b < 16; b += 4) {
+      const lanes a = LANES_OF(Li + b), o = LANES_OF(Li + 16 + b);
+      c0 -= Lk[b] * a;
+      d0 -= Lk[b] * o;
+      c1 -= Lk[b + 1] * a;
+      d1 -= Lk[b + 1] * o;
+      c2 -= Lk[b + 2] * a;
+      d2 -= Lk[b + 2] * o;
+      c3 -= Lk[b + 3] * a;
+      d3 -= Lk[b + 3] * o;
+    }
+  }
+  LANES_AT(first) = c0;
+  LANES_AT(first + 4) = c1;
+  LANES_AT(first + 8) = c2;
+  LANES_AT(first + 12) = c3;
+  LANES_AT(second) = d0;
+  LANES_AT(second + 4) = d1;
+  LANES_AT(second + 8) = d2;
+  LANES_AT(second + 12) = d3;
+}
+
+/* The same for one row. */
+LANES_INLINE void subtract_one(double *tile, double *const *column, int count, size_t i, size_t k) {
   lanes c0 = LANES_OF(tile), c1 = LANES_OF(tile + 4), c2 = LANES_OF(tile + 8);
   lanes c3 = LANES_OF(tile + 12);
-  for (int b = 0; b < 4; ++b) {
-    const lanes a = LANES_OF(Lij + 4 * b);
-    c0 -= Lkj[4 * b] * a;
-    c1 -= Lkj[4 * b + 1] * a;
-    c2 -= Lkj[4 * b + 2] * a;
-    c3 -= Lkj[4 * b + 3] * a;
+  for (int j = 0; j < count; ++j) {
+    const double *Li = column[j] + i, *Lk = column[j] + k;
+    for (int b = 0; b < 16; b += 4) {
+      const lanes a = LANES_OF(Li + b);
+      c0 -= Lk[b] * a;
+      c1 -= Lk[b + 1] * a;
+      c2 -= Lk[b + 2] * a;
+      c3 -= Lk[b + 3] * a;
+    }
   }
   LANES_AT(tile) = c0;
   LANES_AT(tile + 4) = c1;
   LANES_AT(tile + 8) = c2;
   LANES_AT(tile + 12) = c3;
+}
+
+/* Columns from j on that have the same tiles below the last of them, at most PANEL: the tiles of
+ * each are those of the next one and that one's diagonal. */
+static int panel_width(const tile_system *system, int j) {
+  const int *start = system->column_start;
+  int width = 1;
+  while (width < PANEL && start[j + width] > start[j + width - 1] &&
+         system->column_tiles[start[j + width - 1]] == j + width &&
+         start[j + width + 1] - start[j + width] == start[j + width] - start[j + width - 1] - 1) {
+    ++width;
+  }
+  return width;
+}
+
+/* Column K loses what the panel's columns say of the tiles below them, from the k-th of these, K,
+ * on. */
+LANES_INLINE void update_column(tile_system *system, double *const *column, int width,
+                                const int *tiles, int count, int k) {
+  const int K = tiles[k];
+  const size_t at = 16 * (size_t)k;
+  double *diagonal = system->H + tile_offset_diagonal(system->column_start, K);
+  double *own = diagonal + 16;
+  const int *list = system->column_tiles + system->column_start[K];
+  int i = k + 1, place = 0;
+  subtract_one(diagonal, column, width, at, at);
+  for (; i + 1 < count; i += 2) {
+    while (list[place] != tiles[i]) {
+      ++place;
+    }
+    double *first = own + 16 * (size_t)place;
+    while (list[place] != tiles[i + 1]) {
+      ++place;
+    }
+    subtract_two(first, own + 16 * (size_t)place, column, width, 16 * (size_t)i, at);
+  }
+  if (i < count) {
+    while (list[place] != tiles[i]) {
+      ++place;
+    }
+    subtract_one(own + 16 * (size_t)place, column, width, 16 * (size_t)i, at);
+  }
+}
+
+/* Column j, of whose panel `left` columns follow: its tiles L, and what these take from the rest of
+ * the panel. Returns how many pivots were dropped. */
+LANES_INLINE int factor_column(tile_system *system, int j, int left, double *weakest) {
+  const int *start = system->column_start;
+  const int count = start[j + 1] - start[j];
+  double *inverse = system->inverse + 32 * (size_t)j;
+  double *column = system->H + tile_offset(j, start[j]);
+  const int dropped =
+      factor_diagonal(system->H + tile_offset_diagonal(start, j), inverse, inverse + 16, weakest);
+  for (int i = 0; i < count; ++i) {
+    tile_divide(column + 16 * (size_t)i, inverse);
+  }
+  for (int k = 0; k < left; ++k) { /* columns j + 1 + k: the same tiles from the k-th on */
+    double *tile = system->H + tile_offset_diagonal(start, j + 1 + k);
+    const size_t at = 16 * (size_t)k;
+    int i = k;
+    for (; i + 1 < count; i += 2, tile += 32) {
+      subtract_two(tile, tile + 16, &column, 1, 16 * (size_t)i, at);
+    }
+    if (i < count) {
+      subtract_one(tile, &column, 1, 16 * (size_t)i, at);
+    }
+  }
+  return dropped;
+}
+
+/* Columns j to j + width - 1, and what they take from all others. */
+LANES_INLINE int factor_panel(tile_system *system, int j, int width, double *weakest) {
+  const int *start = system->column_start, last = j + width - 1;
+  const int count = start[last + 1] - start[last];
+  double *column[PANEL];
+  int dropped = 0;
+  for (int c = 0; c < width; ++c) {
+    dropped += factor_column(system, j + c, width - 1 - c, weakest);
+    column[c] = system->H + tile_offset(j + c, start[j + c] + width - 1 - c);
+  }
+  for (int k = 0; k < count; ++k) {
+    update_column(system, column, width, system->column_tiles + start[last], count, k);
+  }
+  return dropped;
 }
 
 QD_CLONES
@@ -257,20 +379,9 @@ int tiles_factor(tile_system *system) {
     keep_diagonal(system->H + tile_offset_diagonal(system->column_start, j),
                   system->inverse + 32 * (size_t)j);
   }
-  for (int j = 0; j < system->tile_count; ++j) {
-    double *inverse = system->inverse + 32 * (size_t)j;
-    dropped += factor_diagonal(system->H + tile_offset_diagonal(system->column_start, j), inverse,
-                               inverse + 16, &weakest);
-    const int *tiles = system->column_tiles + system->column_start[j];
-    const int count = system->column_start[j + 1] - system->column_start[j];
-    double *column = system->H + tile_offset(j, system->column_start[j]);
-    for (int i = 0; i < count; ++i) {
-      double *Lij = column + 16 * (size_t)i;
-      tile_divide(Lij, inverse);
-      for (int k = 0; k <= i; ++k) {
-        tile_subtract_product(tile_at(system, tiles[i], tiles[k]), Lij, column + 16 * (size_t)k);
-      }
-    }
+  for (int j = 0, width; j < system->tile_count; j += width) {
+    width = panel_width(system, j);
+    dropped += factor_panel(system, j, width, &weakest);
   }
   system->weakest_pivot = weakest;
   return dropped;
