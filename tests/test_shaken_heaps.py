@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qdsim import step_dynamic, systems
+from qdsim import linearize_dynamic, step_dynamic, systems
 from qdsim.systems.heaps import shaking
 
 RADIUS, GRAINS = 0.05, 80
@@ -81,3 +81,19 @@ def test_rounds_do_not_show_in_the_answer(heap):
     assert np.abs(cold.v_next - warm.v_next).max() < 1e-8
     again = step_dynamic(system.model, q, v, [], o, tau=load)
     assert np.array_equal(cold.v_next, again.v_next)
+
+
+def test_derivatives_of_a_heap_in_motion_are_differences(heap):
+    system, q, v = heap
+    o = system.options.replace(h=0.02, margin=RADIUS / 2, restitution=0.0)
+    load = shaking(system.model, 0.05, 0.5, 0.02)(0.0, q, v)
+    along = np.random.default_rng(0).standard_normal(v.size)
+    lin = linearize_dynamic(system.model, q, v, [], o, tau=load)
+    eps = 1e-7
+    ends = [
+        step_dynamic(system.model, q, v + sign * eps * along, [], o, tau=load).v_next
+        for sign in (1.0, -1.0)
+    ]
+    difference = (ends[0] - ends[1]) / (2 * eps)
+    along_v = lin.A[v.size :, v.size :] @ along
+    assert np.abs(along_v - difference).max() < 1e-5 * np.abs(difference).max()

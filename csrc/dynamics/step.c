@@ -193,9 +193,9 @@ static int is_large(const island *one) {
 static void choose_effort(const qd_workspace *w, const island *one, int derivatives,
                           island_program *program, qd_cone_options *options) {
   const int large = is_large(one);
-  program->program.derivatives = derivatives;
-  program->program.answer_only = !derivatives && !w->problem.coulomb;
   program->program.rough = w->rough && large;
+  program->program.derivatives = derivatives && !program->program.rough;
+  program->program.answer_only = !derivatives && !w->problem.coulomb;
   program->program.midway = w->warm.goes_on && large;
   options->warm_start = w->warm.from != NULL && (!w->warm.goes_on || large);
 }
