@@ -124,9 +124,8 @@ static const char *spring_fault(const qd_model *m, int actuator, double stiffnes
   return stiffness > 0.0 ? NULL : "must be positive";
 }
 
-/* What model_spec_check says of these arrays; NULL if it has nothing against the element. */
-static const char *element_fault(const qd_model *m, qd_parameter parameter, int i,
-                                 const double *value) {
+/* 1 if all that is asked of a parameter's numbers is that none is negative. */
+static int only_sign_counts(qd_parameter parameter) {
   switch (parameter) {
   case QD_PARAMETER_BODY_MASS:
   case QD_PARAMETER_PAIR_COMPLIANCE:
@@ -136,7 +135,19 @@ static const char *element_fault(const qd_model *m, qd_parameter parameter, int 
   case QD_PARAMETER_JOINT_ARMATURE:
   case QD_PARAMETER_JOINT_FRICTION:
   case QD_PARAMETER_ACTUATOR_DAMPING:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+/* What model_spec_check says of these arrays; NULL if it has nothing against the element. */
+static const char *element_fault(const qd_model *m, qd_parameter parameter, int i,
+                                 const double *value) {
+  if (only_sign_counts(parameter)) {
     return value[0] < 0.0 ? "negative" : NULL;
+  }
+  switch (parameter) {
   case QD_PARAMETER_BODY_INERTIA:
     return is_inertia(value) ? NULL : "not symmetric positive semidefinite";
   case QD_PARAMETER_ACTUATOR_FORCE_RANGE:
