@@ -269,3 +269,58 @@ def test_a_ball_dropped_loses_speed_by_its_dissipation():
                 break
         found.append(-v[0] / impact)
     assert 0.85 < found[0] <= 1.0 and 0.3 < found[1] < 0.55 and found[2] < 0.1
+
+
+def pinch(carried, sizes):
+    """Two soft balls on slides touch a light thing in the air by 0.1 mm."""
+    scene = qdsim.SceneBuilder()
+    for name, x in (("left", -0.0449), ("right", 0.0449)):
+        scene.body(name, pos=(x, 0, 0), mass=0.05)
+        for axis, way in (("x", (1, 0, 0)), ("z", (0, 0, 1))):
+            scene.joint(name, "slide", name=name + axis, axis=way)
+            scene.actuator(name + axis, 400.0)
+        soft = qdsim.Softness(2e5, hint=0.004)
+        scene.geom(name, "sphere", 0.015, name=name, soft=soft, friction=0.6)
+    scene.body("thing", mass=0.1)
+    scene.joint("thing", "free")
+    scene.geom("thing", carried, sizes, name="thing", friction=0.6)
+    return qdsim.build(scene.build())
+
+
+@pytest.mark.parametrize("friction", ["polygons", "ellipsoid"])
+@pytest.mark.parametrize(
+    ("carried", "sizes"), [("box", (0.03, 0.03, 0.03)), ("ellipsoid", (0.03, 0.025, 0.04))]
+)
+def test_what_hardly_touches_is_grasped_within_a_step(carried, sizes, friction):
+    """Where tips begin to press on a light thing, friction is little: the step's first program lets it fly. It is held
+    all the same, since the tips close within the step; forces balance, and nothing has turned far."""
+    model, rng = pinch(carried, sizes), np.random.default_rng(1)
+    options = qdsim.Options(h=0.05, epsilon=0.01, patch_friction=friction)
+    thing = model.slice_v("thing")
+    for _ in range(4):
+        tau = np.zeros(model.nv)
+        tau[thing] = np.r_[0.2, 0.2, 0.2, 1e-3, 1e-3, 1e-3] * rng.standard_normal(6)
+        step = qdsim.step(model, model.default_q, [0.015, 0, -0.015, 0], options, tau=tau)
+        assert step.info.soft_converged and step.info.soft_programs <= 10
+        delta = step.delta[thing]
+        free = np.linalg.norm(tau[thing][:3] + [0, 0, -0.981]) * 0.05**2 / (0.01 * 0.1)
+        assert np.linalg.norm(delta[:3]) < 0.01 * free and np.linalg.norm(delta[3:]) < 0.3
+        on = tau[thing][:3] + [0, 0, -0.1 * 9.81]
+        for contact in patches(step):
+            sign = 1 if model.geom_names[contact["geom_b"]] == "thing" else -1
+            on = on + sign * world_force(contact)
+        np.testing.assert_allclose(on, 0.01 * 0.1 * delta[:3] / 0.05**2, atol=1e-7)
+
+
+def test_a_light_ball_rolls():
+    """A ball that rolls keeps its height: energy up to second order in straight motions and rotation vectors knows that,
+    and programs need no more than ten where inertia hardly resists. Forces balance at the end."""
+    model = ball(1e-3)
+    options = qdsim.Options(h=0.01, epsilon=1e-3)
+    for push in (0.005, 0.01, 0.02):
+        tau = [push, 0, -20.0, 0, 0.01 * push, 0]
+        step = qdsim.step(model, model.default_q, [], options, tau=tau)
+        assert step.info.soft_converged and step.info.soft_programs <= 10
+        assert step.delta[0] == pytest.approx(0.018 * step.delta[4], rel=0.1)  # it rolls
+        force = world_force(patches(step)[0]) + tau[:3]
+        np.testing.assert_allclose(force, 1e-3 * step.delta[:3] / 0.01**2, atol=1e-7)

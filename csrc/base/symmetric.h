@@ -2,7 +2,7 @@
 #ifndef QD_BASE_SYMMETRIC_H
 #define QD_BASE_SYMMETRIC_H
 
-#define SYMMETRIC_MOST 6
+#define SYMMETRIC_MOST 12
 
 /* A (n, n) = V diag(values) V' by Jacobi's rotations, n <= SYMMETRIC_MOST; columns of V (n, n) are
  * the axes. A is overwritten. */

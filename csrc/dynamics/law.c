@@ -73,6 +73,7 @@ static int is_shifted(const problem *p, const island *one) {
 
 qd_status law_sensitivity_prepare(problem *p, island *one, int *exact) {
   if (!is_shifted(p, one)) {
+    conic_settle(one->cone_workspace, &one->info); /* of soft pairs' programs; else it is settled */
     return conic_sensitivity_prepare(one->cone_workspace, exact);
   }
   island_program program;

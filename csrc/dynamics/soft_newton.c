@@ -1,17 +1,18 @@
 #include "dynamics/soft_newton.h"
 
-#include "dynamics/soft_mixing.h"
-#include "mechanics/pairs/soft_pairs.h"
+#include "dynamics/soft_hold.h"
+#include "dynamics/soft_line.h"
 
-/* A program's wrenches are true if they are off by no more than this share of the largest. */
-#define WRENCH_TOLERANCE 1e-9
-/* And friction's discs, of the forces that they are made of. */
-#define DISC_TOLERANCE 1e-7
-/* A displacement along which the energy's slope comes back to this share of what it was. */
-#define SLOPE_LEFT 0.1
-#define SEARCHES 10
-/* Errors that grow by more than this say that what was learned before is of no use. */
-#define GROWN 4.0
+/* A program's loads are true if they are off by no more than this share of the largest, and its
+ * discs of friction, of the forces that they are made of. */
+#define TOLERANCE 1e-9
+/* Guards that carry less than this share of the largest force do not bound a step. */
+#define GUARDS 1e-7
+/* Jumps that are farther than the program's step are cut to its length in so many programs, and
+ * then left out. */
+#define CUT_PROGRAMS 10
+/* Steps shorter than this, of lengths and rad, lead no pair apart. */
+#define NEAR 0.05
 
 int soft_newton_begin(qd_workspace *w, const qd_model *model) {
   soft_contact_begin(&w->problem.soft, model, &w->collision);
@@ -22,25 +23,7 @@ qd_status soft_newton_evaluate(qd_workspace *w, const qd_model *model, const qd_
   return soft_contact_evaluate(&w->problem.soft, model, &w->kinematics, o);
 }
 
-static double dot6(const double a[6], const double b[6]) {
-  double sum = 0.0;
-  for (int i = 0; i < 6; ++i) {
-    sum += a[i] * b[i];
-  }
-  return sum;
-}
-
-/* Motion of a pair by a change of the displacement, of its centre. */
-static void motion_by(double motion[6], const qd_workspace *w, const qd_model *model,
-                      const soft_pair *pair, const double *delta) {
-  screw twist[2];
-  soft_pair_twists(twist, model, &w->kinematics, w->collision.contact + pair->contact, delta);
-  soft_relative_motion(motion, pair, pair->centre, twist);
-}
-
-static int takes_part(const qd_workspace *w, const soft_pair *pair) {
-  return pair->contact >= 0 && w->problem.islands.of_contact[pair->contact] >= 0;
-}
+/* ---------------------------------------------------------------- what a program thought */
 
 /* The program's friction on the second body, about the centre where it was evaluated. */
 static void sum_friction(qd_workspace *w, soft_pair *pair) {
@@ -64,183 +47,177 @@ static void sum_friction(qd_workspace *w, soft_pair *pair) {
   }
 }
 
-/* (H d)'d of a pair, *along: its wrench times d */
-static double pair_curvature(const qd_workspace *w, const qd_model *model, const soft_pair *pair,
-                             const double *step, double *along) {
-  double d[6], sum = 0.0;
-  motion_by(d, w, model, pair, step);
-  for (int i = 0; i < 6; ++i) {
-    sum += d[i] * dot6(pair->hessian + 6 * i, d);
-  }
-  *along = pair->is_active ? dot6(pair->wrench, d) : 0.0;
-  return pair->is_active ? sum : 0.0;
-}
-
-/* A program's slope along its step: how it begins, and what its multipliers of contacts that keep
- * pairs from going deeper leave of it at the end. */
-typedef struct slope {
-  double own;     /* step'Q step, without the pairs */
-  double pairs;   /* the same of the pairs */
-  double wrench;  /* of the pairs where the step begins, times the step */
-  double bounded; /* <= 0 */
-} slope;
-
-static double row_times_step(const problem *p, const island *one, const tile_rows *rows, int row,
-                             const double *step) {
-  double sum = 0.0;
-  for (int t = rows->start[row]; t < rows->start[row + 1]; ++t) {
-    for (int lane = 0; lane < 4; ++lane) {
-      const int column = 4 * rows->tiles[t] + lane;
-      if (column < one->variable_count) {
-        sum += rows->values[4 * (size_t)t + (size_t)lane] *
-               step[p->dof_of_variable[one->variable + column]];
-      }
-    }
-  }
-  return sum;
-}
-
-static slope slope_of(qd_workspace *w, const qd_model *model, const double *step) {
-  const problem *p = &w->problem;
-  slope out = {0};
-  for (int i = 0; i < p->islands.count; ++i) {
-    const island *one = p->islands.island + i;
-    for (int j = 0; j < one->variable_count; ++j) {
-      out.own +=
-          step[p->dof_of_variable[one->variable + j]] * row_times_step(p, one, &one->Q, j, step);
-    }
-    for (int c = one->contact; c < one->contact + one->contact_count; ++c) {
-      const int index = p->islands.contact_order[c];
-      const contact_block *block = p->block + index;
-      if (model->pair_soft[w->collision.contact[index].pair] >= 0 && block->rows.count > 0) {
-        out.bounded +=
-            p->dual[block->row] * row_times_step(p, one, &one->G, block->row - one->row, step);
-      }
-    }
-  }
-  out.bounded = fmin(out.bounded, 0.0);
-  for (int i = 0; i < model->soft_pair_count; ++i) {
-    const soft_pair *pair = p->soft.pair + i;
-    double along = 0.0;
-    if (takes_part(w, pair)) {
-      out.pairs += pair_curvature(w, model, pair, step, &along);
-      out.wrench += along;
-    }
-  }
-  out.own -= out.pairs;
-  return out;
-}
-
-/* The slope of the whole after this share of the step, where patches have been evaluated. */
-static double slope_at(const qd_workspace *w, const qd_model *model, const slope *s, double share,
-                       const double *step) {
-  double there = s->bounded - (1.0 - share) * s->own - s->pairs + s->wrench;
-  for (int i = 0; i < model->soft_pair_count; ++i) {
-    double along = 0.0;
-    if (takes_part(w, w->problem.soft.pair + i)) {
-      pair_curvature(w, model, w->problem.soft.pair + i, step, &along);
-      there -= along;
-    }
-  }
-  return there;
-}
-
-static void move_to(soft_contact *s, const qd_model *model, const double *from, double share,
-                    const double *step) {
-  for (int i = 0; i < model->nv; ++i) {
-    s->delta[i] = from[i] + share * step[i];
-  }
-}
-
-/* Goes back along the step to where the slope is nearly gone, by regula falsi. Returns 0 if it is
- * so at the end. */
-static int search_line(qd_workspace *w, const qd_model *model, const qd_step_options *o,
-                       const slope *s, double *from, const double *step) {
-  soft_contact *soft = &w->problem.soft;
-  const double enough = SLOPE_LEFT * (s->own + s->pairs - s->bounded);
-  double low = 0.0, at_low = -(s->own + s->pairs - s->bounded), high = 1.0;
-  double at_high = slope_at(w, model, s, 1.0, step);
-  for (int i = 0; i < SEARCHES && at_high > enough; ++i) {
-    double share = (low * at_high - high * at_low) / (at_high - at_low);
-    share = fmin(fmax(share, low + 0.1 * (high - low)), high - 0.1 * (high - low));
-    move_to(soft, model, from, share, step);
-    soft_contact_wrenches(soft, model, &w->kinematics, o);
-    const double there = slope_at(w, model, s, share, step);
-    if (fabs(there) <= enough) {
-      return 1;
-    }
-    if (there > 0.0) {
-      high = share;
-      at_high = there;
-    } else {
-      low = share;
-      at_low = there;
-    }
-  }
-  return high < 1.0;
+/* Of a load, the force on a body that moves. */
+static const double *force_in(const soft_pair *pair, const double load[SOFT_NUMBERS]) {
+  return load + (pair->side[0].moves ? 0 : 6);
 }
 
 static void think(soft_thought *out, const qd_workspace *w, const qd_model *model,
                   const soft_pair *pair, const double *step) {
-  double d[6];
+  double d[SOFT_NUMBERS];
   memset(out, 0, sizeof *out);
   if (!pair->is_active) {
     return;
   }
-  motion_by(d, w, model, pair, step);
-  vec3_copy(out->centre, pair->centre);
+  soft_line_numbers(d, w, model, pair, step);
   out->pressed = pair->pressed;
-  for (int i = 0; i < 6; ++i) {
-    out->wrench[i] = pair->wrench[i] - dot6(pair->hessian + 6 * i, d);
+  for (int i = 0; i < SOFT_NUMBERS; ++i) {
+    out->load[i] = pair->load[i] - soft_line_dot(pair->hessian + SOFT_NUMBERS * i, d);
+  }
+  out->presses = vec3_dot(force_in(pair, out->load), force_in(pair, pair->load)) > 0.0;
+}
+
+/* ---------------------------------------------------------------- and what is true */
+
+/* How far a body's load is from what the program thought, N: of the force, and of the moment about
+ * the patch's centre, over a length. */
+static double load_error(const soft_pair *pair, const soft_thought *by, int side) {
+  double force[3], moment[3], arm[3], part[3];
+  vec3_sub(force, pair->load + 6 * side, by->load + 6 * side);
+  if (!pair->is_active || by->pressed == 0.0) {
+    return vec3_norm(force);
+  }
+  vec3_sub(moment, pair->load + 6 * side + 3, by->load + 6 * side + 3);
+  vec3_sub(arm, pair->centre, pair->side[side].moved.pos);
+  vec3_cross(part, arm, force);
+  vec3_sub(moment, moment, part);
+  return vec3_norm(force) + vec3_norm(moment) / pair->length;
+}
+
+static double error_of(const soft_pair *pair, const soft_thought *by) {
+  double worst = 0.0;
+  for (int b = 0; b < 2; ++b) {
+    worst = pair->side[b].moves ? fmax(worst, load_error(pair, by, b)) : worst;
+  }
+  return worst;
+}
+
+/* By how much discs are off, of their radius: by the pressure, and as they give way by how far
+ * their program thought that they would slide. */
+static double disc_error(const problem *p, const soft_pair *pair, const soft_thought *by) {
+  double worst = fabs(pair->pressed - by->pressed) / by->pressed;
+  for (int e = pair->first; e < pair->first + pair->count; ++e) {
+    const soft_element *at = p->soft.element + e;
+    double squares = 0.0;
+    for (int r = 1; at->row >= 0 && r < soft_element_rows(at); ++r) {
+      squares += p->slack[at->row + r] * p->slack[at->row + r];
+    }
+    const double off = fabs(sqrt(squares) - at->slid) / (SOFT_DISC_LENGTHS * pair->length);
+    worst = fmax(worst, at->row >= 0 ? off : 0.0);
+  }
+  return worst;
+}
+
+/* Whether loads and discs are as the program thought, and whether guards bound it. */
+static void judge(qd_workspace *w, const qd_model *model, const qd_step_options *o) {
+  soft_contact *s = &w->problem.soft;
+  double most = 0.0, worst = 0.0, discs = 0.0;
+  for (int i = 0; i < model->soft_pair_count; ++i) {
+    const soft_pair *pair = s->pair + i;
+    const soft_thought *by = s->thought + i;
+    if (soft_takes_part(w, pair)) {
+      worst = fmax(worst, error_of(pair, by));
+      most = fmax(most, fmax(vec3_norm(pair->wrench), vec3_norm(force_in(pair, by->load))));
+      if (pair->count > 0) {
+        discs = fmax(discs, disc_error(&w->problem, pair, by));
+      }
+    }
+  }
+  s->converged = worst <= TOLERANCE * most && discs <= TOLERANCE;
+  s->bounded = isinf(o->kappa) && soft_line_guards(w, model) > GUARDS * most;
+}
+
+/* 1 if a pair has come apart that the program thought would press. */
+static int has_parted(const soft_contact *s, const qd_model *model) {
+  for (int i = 0; i < model->soft_pair_count; ++i) {
+    if (s->thought[i].presses && !s->pair[i].is_active) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* ---------------------------------------------------------------- where the next one begins */
+
+/* The share of a jump that is taken: no more than what makes it as long as the program's step. */
+static double jump_share(const qd_workspace *w, const qd_model *model, double own) {
+  const double more = soft_hold_reach(w, model, w->problem.soft.jump).farthest;
+  if (more <= own) {
+    return 1.0;
+  }
+  return w->problem.soft.programs < CUT_PROGRAMS ? own / more : 0.0;
+}
+
+/* On from the step's end by what its program left out of patches and friction, to first order,
+ * unless that leads apart what presses at the end. */
+static void jump(qd_workspace *w, const qd_model *model, const qd_step_options *o) {
+  soft_contact *s = &w->problem.soft;
+  const solved_step solved = {.model = model, .w = w, .options = o};
+  for (int i = 0; i < model->soft_pair_count; ++i) {
+    s->thought[i].presses = soft_takes_part(w, s->pair + i) && s->pair[i].is_active;
+  }
+  const int found = soft_derivative_jump(&solved, s->step, s->jump);
+  soft_line_move(s, model, s->from, 1.0, s->step);
+  if (!found) {
+    return;
+  }
+  const double own = soft_hold_reach(w, model, s->step).farthest;
+  soft_line_move(s, model, s->delta, jump_share(w, model, own), s->jump);
+  if (own > NEAR) {
+    soft_contact_wrenches(s, model, &w->kinematics, o);
+    if (has_parted(s, model)) {
+      soft_line_move(s, model, s->from, 1.0, s->step);
+    }
   }
 }
 
-/* How far a pair's wrench is from what the program thought, N. */
-static double error_of(const soft_pair *pair, const soft_thought *by) {
-  double force[3], moment[3], arm[3], part[3];
-  vec3_sub(force, pair->wrench, by->wrench);
-  vec3_sub(arm, pair->centre, by->centre);
-  vec3_cross(part, arm, pair->wrench);
-  vec3_add(moment, pair->wrench + 3, part);
-  vec3_sub(moment, moment, by->wrench + 3);
-  const double lever =
-      by->pressed > 0.0 && pair->is_active ? vec3_norm(moment) / pair->length : 0.0;
-  return vec3_norm(force) + lever;
+/* 1 if the next program is one of the same place, whose bodies are held together: this one's step
+ * leads too far to believe it. */
+static int stays(qd_workspace *w, const qd_model *model, const qd_step_options *o,
+                 const slope *along) {
+  soft_contact *s = &w->problem.soft;
+  const reach far = soft_hold_reach(w, model, s->step);
+  if (s->holds >= SOFT_HOLDS_MOST) {
+    soft_line_move(s, model, s->from, 1.0, s->step);
+    soft_contact_wrenches(s, model, &w->kinematics, o);
+    return 0;
+  }
+  if (soft_hold_far(s, model, &far, along)) {
+    return 1;
+  }
+  soft_line_move(s, model, s->from, 1.0, s->step);
+  soft_contact_wrenches(s, model, &w->kinematics, o);
+  if (!has_parted(s, model)) {
+    return 0;
+  }
+  soft_hold_parted(s, model, &far, along);
+  soft_line_move(s, model, s->from, 0.0, s->step);
+  return 1;
 }
 
 int soft_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_options *o,
                         const double *delta, int refine) {
   soft_contact *s = &w->problem.soft;
-  double *step = s->step, *from = s->from, most = 0.0, worst = 0.0, discs = 0.0;
-  soft_thought *thoughts = s->thought;
   ++s->programs;
-  memcpy(from, s->delta, (size_t)model->nv * sizeof(double));
+  memcpy(s->from, s->delta, (size_t)model->nv * sizeof(double));
   for (int i = 0; i < model->nv; ++i) {
-    step[i] = delta[i] - s->delta[i];
+    s->step[i] = delta[i] - s->delta[i];
   }
-  const slope along = slope_of(w, model, step);
+  const slope along = soft_line_slope(w, model, s->step);
   for (int i = 0; i < model->soft_pair_count; ++i) {
-    if (takes_part(w, s->pair + i)) {
-      think(thoughts + i, w, model, s->pair + i, step);
+    s->thought[i].presses = 0;
+    if (soft_takes_part(w, s->pair + i)) {
+      think(s->thought + i, w, model, s->pair + i, s->step);
       sum_friction(w, s->pair + i);
     }
   }
-  memcpy(s->delta, delta, (size_t)model->nv * sizeof(double));
-  soft_contact_wrenches(s, model, &w->kinematics, o);
-  for (int i = 0; i < model->soft_pair_count; ++i) {
-    if (takes_part(w, s->pair + i)) {
-      worst = fmax(worst, error_of(s->pair + i, thoughts + i));
-      most = fmax(most, fmax(vec3_norm(s->pair[i].wrench), vec3_norm(thoughts[i].wrench)));
-      discs = fmax(discs, s->pair[i].count > 0
-                              ? fabs(s->pair[i].pressed - thoughts[i].pressed) / thoughts[i].pressed
-                              : 0.0);
-    }
+  if (stays(w, model, o, &along)) {
+    return 0;
   }
+  judge(w, model, o);
   if (s->is_full) {
     return 1; /* there is no room for what it has met */
   }
-  s->bounded = along.bounded < 0.0 && isinf(o->kappa);
-  s->converged = worst <= WRENCH_TOLERANCE * most && discs <= DISC_TOLERANCE;
   if (s->converged && refine && !s->refined) {
     s->refined = 1;
     return 0;
@@ -248,13 +225,10 @@ int soft_newton_advance(qd_workspace *w, const qd_model *model, const qd_step_op
   if (s->converged || s->programs >= SOFT_PROGRAMS_MOST) {
     return 1;
   }
-  soft_mixing_note(s, model, from, step);
-  if (search_line(w, model, o, &along, from, step) || worst > GROWN * s->worst) {
-    soft_mixing_forget(s);
-  } else {
-    soft_mixing_apply(&w->problem, model, step, s->delta);
+  if (!soft_line_search(w, model, o, &along)) {
+    jump(w, model, o);
   }
-  s->worst = worst;
+  soft_hold_less(s, model);
   return 0;
 }
 
@@ -263,7 +237,7 @@ int soft_newton_report(qd_workspace *w, const qd_model *model) {
   int count = 0;
   for (int i = 0; i < model->soft_pair_count; ++i) {
     const soft_pair *pair = w->problem.soft.pair + i;
-    if (!takes_part(w, pair) || !pair->is_active || c->count + count >= c->capacity) {
+    if (!soft_takes_part(w, pair) || !pair->is_active || c->count + count >= c->capacity) {
       continue;
     }
     qd_contact *out = c->contact + c->count + count++;

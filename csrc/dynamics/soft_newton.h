@@ -1,6 +1,7 @@
-/* Newton's method on the energy of soft pairs: a step is one program after the other, each with
- * that energy up to second order where the one before has ended, until the wrenches are as it
- * thought. */
+/* Newton's method on the energy of soft pairs and on their friction: a step is one program after
+ * the other, each with that energy up to second order and discs of friction of one place, until the
+ * loads at its end are as it thought. The next place is the program's end, and beyond that by what
+ * derivatives say that the program left out (soft_derivative.h). */
 #ifndef QD_DYNAMICS_SOFT_NEWTON_H
 #define QD_DYNAMICS_SOFT_NEWTON_H
 

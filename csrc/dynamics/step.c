@@ -184,9 +184,10 @@ static qd_status solve_island(const qd_model *model, qd_workspace *w,
   return status;
 }
 
-/* Rows that give way are several programs. */
+/* Rows that give way are several programs, soft pairs, too; these ask for derivatives. */
 static int is_large(const island *one) {
-  return one->variable_count >= LARGE_ISLAND && one->compliant == 0 && one->intervals == 0;
+  return one->variable_count >= LARGE_ISLAND && one->compliant == 0 && one->intervals == 0 &&
+         one->soft_pairs == 0;
 }
 
 /* How an island's program is solved, and from where. */
@@ -195,7 +196,7 @@ static void choose_effort(const qd_workspace *w, const island *one, int derivati
   const int large = is_large(one);
   program->program.rough = w->rough && large;
   program->program.derivatives = derivatives && !program->program.rough;
-  program->program.answer_only = !derivatives && !w->problem.coulomb;
+  program->program.answer_only = !derivatives && !w->problem.coulomb && one->soft_pairs == 0;
   program->program.midway = w->warm.goes_on && large;
   options->warm_start = w->warm.from != NULL && (!w->warm.goes_on || large);
 }
@@ -306,7 +307,9 @@ static qd_status solve_programs(const qd_model *model, qd_workspace *w,
   for (int i = 0; (p->softening || p->rounding) && i < p->islands.count; ++i) {
     soften_make_room(p->islands.island + i, p->softening);
   }
-  qd_status status = workspace_place_islands(w, model, kept);
+  static const step_columns none = {0, 0, 0, 0}; /* soft pairs ask programs for their derivatives */
+  const int asks = kept == NULL && p->soft.count > 0;
+  qd_status status = workspace_place_islands(w, model, asks ? &none : kept);
   if (status == QD_OK) {
     problem_assemble(p, model, options, &w->kinematics, &w->inertia, &w->collision, &w->set, input);
     status = solve(model, w, options, kept != NULL, result);

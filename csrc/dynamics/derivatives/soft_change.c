@@ -509,16 +509,19 @@ static void compute_input(direction *d, soft_change *out, int input) {
   }
 }
 
-int soft_change_compute(soft_changes *c, const solved_step *s, int index) {
+int soft_change_compute(soft_changes *c, const solved_step *s, int index, int first, int end) {
   soft_contact *soft = &s->w->problem.soft;
   soft_pair *pair = soft->pair + index;
   soft_change *out = c->pair + index;
   direction d = {.s = s, .changes = c, .pair = pair};
   d.polygons = soft_pair_look(soft, pair, s->model, &s->w->kinematics, s->options, 1);
+  if (!pair->is_active) {
+    return 1;
+  }
   d.loss = soft_pair_dissipation(s->model, s->options, pair->pair) / s->options->h;
   const int regular = change_polygons(c, s, &d);
   sum_wrenches(&d, out);
-  for (int input = 0; input < SOFT_INPUTS; ++input) {
+  for (int input = first; input < end; ++input) {
     compute_input(&d, out, input);
   }
   return regular;

@@ -36,8 +36,8 @@ typedef struct soft_changes {
 } soft_changes;
 
 void soft_changes_lay_out(soft_changes *c, const qd_model *model, int element_capacity, arena *a);
-/* Of one pair that presses, where the last program was made. Returns 0 where there is no
- * derivative. */
-int soft_change_compute(soft_changes *c, const solved_step *s, int index);
+/* Of one pair in range, where the last program was made, by the inputs first .. end - 1. Returns
+ * 0 where there is no derivative. */
+int soft_change_compute(soft_changes *c, const solved_step *s, int index, int first, int end);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "dynamics/law.h"
 #include "dynamics/problem/contact_dofs.h"
+#include "dynamics/problem/soft_energy.h"
 #include "dynamics/workspace.h"
 #include "numerics/dense_lu.h"
 
@@ -73,18 +74,26 @@ static void wrenches_by(wrench out[2], const soft_change *change, const double *
   }
 }
 
-void soft_derivative_begin(const solved_step *s) {
-  soft_derivative *d = &s->w->soft;
+/* Changes by these inputs, where the last program was made. Returns 0 where one has no derivative.
+ */
+static int look(const solved_step *s, int first, int end) {
   problem *p = &s->w->problem;
-  soft_contact *soft = &p->soft;
-  d->exact = soft->converged && !soft->bounded;
-  if (soft->count > 0) {
-    memcpy(soft->delta, soft->from, (size_t)s->model->nv * sizeof(double));
-  }
+  int regular = 1;
+  memcpy(p->soft.delta, p->soft.from, (size_t)s->model->nv * sizeof(double));
   for (int i = 0; i < s->model->soft_pair_count; ++i) {
-    if (island_of(p, i) >= 0) {
-      d->exact &= soft_change_compute(&d->changes, s, i);
+    const int contact = p->soft.pair[i].contact;
+    if (contact >= 0 && p->islands.of_contact[contact] >= 0) {
+      regular &= soft_change_compute(&s->w->soft.changes, s, i, first, end);
     }
+  }
+  return regular;
+}
+
+void soft_derivative_begin(const solved_step *s) {
+  const soft_contact *soft = &s->w->problem.soft;
+  s->w->soft.exact = soft->converged && !soft->bounded;
+  if (soft->count > 0) {
+    s->w->soft.exact &= look(s, 0, SOFT_INPUTS);
   }
 }
 
@@ -143,21 +152,21 @@ static void subtract_wrenches(double *r, int stride, const solved_step *s, const
   }
 }
 
-/* r -= M'H motion: the program has it already */
+/* r -= S'H numbers: the program has it already. numbers: by how much the body's change. */
 static void subtract_energy(double *r, int stride, const solved_step *s, const soft_pair *pair,
-                            const pair_bodies *at, const double motion[6]) {
+                            const pair_bodies *at, int side, const double numbers[6]) {
   const int *dofs[2] = {at->dofs.a, at->dofs.b}, counts[2] = {at->dofs.a_count, at->dofs.b_count};
-  double load[6];
-  for (int i = 0; i < 6; ++i) {
-    load[i] = dot(pair->hessian + 6 * i, motion, 6);
+  double load[SOFT_NUMBERS];
+  for (int i = 0; i < SOFT_NUMBERS; ++i) {
+    load[i] = dot(pair->hessian + SOFT_NUMBERS * i + 6 * side, numbers, 6);
   }
   for (int b = 0; b < 2; ++b) {
     for (int i = 0; i < counts[b]; ++i) {
       const int variable = s->w->problem.variable_of_dof[dofs[b][i]];
       double here[6];
       if (variable >= 0) {
-        program_motion(here, pair, b, s->w->kinematics.dof_screw + dofs[b][i]);
-        r[(size_t)variable * (size_t)stride] -= dot(load, here, 6);
+        soft_numbers(here, pair->side + b, s->w->kinematics.dof_screw + dofs[b][i]);
+        r[(size_t)variable * (size_t)stride] -= dot(load + 6 * b, here, 6);
       }
     }
   }
@@ -180,7 +189,7 @@ static void add_column(const solved_step *s, int index, int j, double *r, double
   const screw *S = s->w->kinematics.dof_screw + j;
   pair_bodies at;
   wrench on[2];
-  double entries[6], motion[6];
+  double entries[6], motion[6], numbers[6];
   find_bodies(&at, s->model, pair->pair);
   const int on_b = index_of(at.dofs.b, at.dofs.b_count, j) >= 0;
   if (!on_b && index_of(at.dofs.a, at.dofs.a_count, j) < 0) {
@@ -191,7 +200,8 @@ static void add_column(const solved_step *s, int index, int j, double *r, double
   program_motion(motion, pair, on_b, S);
   wrenches_by(on, changes->pair + index, entries, first, 6);
   subtract_wrenches(r, stride, s, &at, on);
-  subtract_energy(r, stride, s, pair, &at, motion);
+  soft_numbers(numbers, pair->side + on_b, S);
+  subtract_energy(r, stride, s, pair, &at, on_b, numbers);
   for (int e = pair->first; e < pair->first + pair->count; ++e) {
     const soft_element *element = soft->element + e;
     for (int k = 0; element->row >= 0 && k < soft_element_rows(element); ++k) {
@@ -236,13 +246,11 @@ static int has_pairs(const solved_step *s, const island *one) {
   return 0;
 }
 
-int soft_derivative_prepare(const solved_step *s, island *one) {
+/* 1 - S E, factored; 0 if it is singular. */
+static int fill_matrix(const solved_step *s, island *one) {
   soft_derivative *d = &s->w->soft;
   const differential *scratch = &s->w->differential;
   const int n = one->variable_count;
-  if (!has_pairs(s, one)) {
-    return 1;
-  }
   double *C = matrix_of(d, s->model, one);
   for (int first = 0; first < n; first += DIRECTIONS) {
     const int width = n - first < DIRECTIONS ? n - first : DIRECTIONS;
@@ -254,8 +262,11 @@ int soft_derivative_prepare(const solved_step *s, island *one) {
       }
     }
   }
-  const int regular = dense_lu_factor(C, n, d->pivots + one->variable);
-  return regular && d->exact;
+  return dense_lu_factor(C, n, d->pivots + one->variable);
+}
+
+int soft_derivative_prepare(const solved_step *s, island *one) {
+  return !has_pairs(s, one) || (fill_matrix(s, one) && s->w->soft.exact);
 }
 
 void soft_derivative_correct(const solved_step *s, const island *one, double *dx, int columns) {
@@ -275,23 +286,47 @@ void soft_derivative_correct(const solved_step *s, const island *one, double *dx
   }
 }
 
-void soft_derivative_correct_back(const solved_step *s, double *by_delta) {
+/* The same of numbers by DOF. */
+static void correct_dofs(const solved_step *s, const island *one, double *numbers, int transposed) {
   const soft_derivative *d = &s->w->soft;
+  const int *dofs = s->w->problem.dof_of_variable + one->variable;
+  for (int k = 0; k < one->variable_count; ++k) {
+    d->vector[k] = numbers[dofs[k]];
+  }
+  dense_lu_solve(matrix_of(d, s->model, one), one->variable_count, d->pivots + one->variable,
+                 transposed, d->vector);
+  for (int k = 0; k < one->variable_count; ++k) {
+    numbers[dofs[k]] = d->vector[k];
+  }
+}
+
+void soft_derivative_correct_back(const solved_step *s, double *by_delta) {
   const problem *p = &s->w->problem;
   for (int i = 0; i < p->islands.count; ++i) {
-    const island *one = p->islands.island + i;
-    if (!has_pairs(s, one)) {
-      continue;
-    }
-    for (int k = 0; k < one->variable_count; ++k) {
-      d->vector[k] = by_delta[p->dof_of_variable[one->variable + k]];
-    }
-    dense_lu_solve(matrix_of(d, s->model, one), one->variable_count, d->pivots + one->variable, 1,
-                   d->vector);
-    for (int k = 0; k < one->variable_count; ++k) {
-      by_delta[p->dof_of_variable[one->variable + k]] = d->vector[k];
+    if (has_pairs(s, p->islands.island + i)) {
+      correct_dofs(s, p->islands.island + i, by_delta, 1);
     }
   }
+}
+
+int soft_derivative_jump(const solved_step *s, const double *step, double *jump) {
+  problem *p = &s->w->problem;
+  look(s, SOFT_BY_TWIST, SOFT_BY_MODULUS);
+  memcpy(jump, step, (size_t)s->model->nv * sizeof(double));
+  for (int i = 0; i < p->islands.count; ++i) {
+    island *one = p->islands.island + i;
+    int exact;
+    if (has_pairs(s, one)) {
+      if (law_sensitivity_prepare(p, one, &exact) != QD_OK || !fill_matrix(s, one)) {
+        return 0;
+      }
+      correct_dofs(s, one, jump, 0);
+    }
+  }
+  for (int i = 0; i < s->model->nv; ++i) {
+    jump[i] -= step[i];
+  }
+  return all_finite(jump, s->model->nv);
 }
 
 /* ---------------------------------------------------------------- columns by q */

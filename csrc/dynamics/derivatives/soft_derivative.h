@@ -29,6 +29,11 @@ void soft_derivative_correct(const solved_step *s, const island *one, double *dx
 /* Cotangents (nv) of delta -> those whose pullback through the program is right. */
 void soft_derivative_correct_back(const solved_step *s, double *by_delta);
 
+/* Of a program that has been solved but not converged: its step (nv) -> by how much more would lead
+ * to where they converge, if all were linear (Newton's method for the fixed point). Returns 0 if
+ * there is no answer. */
+int soft_derivative_jump(const solved_step *s, const double *step, double *jump);
+
 /* Wrenches on bodies (nb), as stationarity has them. */
 void soft_derivative_forces(wrench *forces, const solved_step *s);
 /* Adds the island's pairs to D, and writes rows of d_slack (columns), for its DOFs. */

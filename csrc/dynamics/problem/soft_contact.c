@@ -1,8 +1,8 @@
 #include "dynamics/problem/soft_contact.h"
 
 #include "base/quat.h"
-#include "base/symmetric.h"
 #include "dynamics/problem/contact_dofs.h"
+#include "dynamics/problem/soft_energy.h"
 
 /* Polygons with less than this share of the pair's force have no friction. */
 #define FORCE_LEAST 1e-9
@@ -19,18 +19,13 @@ void soft_contact_lay_out(soft_contact *s, const qd_model *model, int element_ca
   s->delta = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
   s->step = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
   s->from = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
-  s->past = arena_doubles(a, pairs > 0 ? 2 * SOFT_MEMORY * (size_t)model->nv : 0);
-  s->mixed = arena_doubles(a, pairs > 0 ? 2 * SOFT_MEMORY * (size_t)model->nv : 0);
-  s->last_step = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
-  s->last_from = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
+  s->jump = arena_doubles(a, pairs > 0 ? (size_t)model->nv : 0);
   s->thought = arena_take(a, pairs * sizeof *s->thought);
 }
 
 void soft_contact_begin(soft_contact *s, const qd_model *model, const collision *c) {
-  s->count = s->element_count = s->programs = s->bounded = s->refined = 0;
+  s->count = s->element_count = s->programs = s->bounded = s->refined = s->holds = 0;
   s->converged = 1;
-  s->worst = INFINITY;
-  s->past_count = s->past_next = s->noted = 0;
   if (model->soft_pair_count == 0) {
     return;
   }
@@ -68,10 +63,12 @@ void soft_pair_twists(screw twist[2], const qd_model *model, const kinematics *k
   }
 }
 
-static void move_body(soft_body *out, const kinematics *k, int body, const screw *twist) {
+static void move_body(soft_body *out, const kinematics *k, int body, int moves,
+                      const screw *twist) {
   double velocity[3], turn[9];
   const body_frame here = body_frame_of(k, body);
   out->body = body;
+  out->moves = moves;
   out->twist = *twist;
   vec3_copy(out->at, here.pos);
   screw_point_velocity(velocity, twist, here.pos);
@@ -83,12 +80,9 @@ static void move_body(soft_body *out, const kinematics *k, int body, const screw
 
 void soft_body_motion(double motion[6], const soft_body *body, const double x[3],
                       const screw *twist) {
-  double arm[3], part[3];
-  screw_point_velocity(motion, twist, body->at);
-  mat3_mul_vec(motion + 3, body->J, twist->w);
-  vec3_sub(arm, x, body->moved.pos);
-  vec3_cross(part, motion + 3, arm);
-  vec3_add(motion, motion, part);
+  double numbers[6];
+  soft_numbers(numbers, body, twist);
+  soft_motion_of(motion, body, x, numbers);
 }
 
 void soft_relative_motion(double motion[6], const soft_pair *pair, const double x[3],
@@ -102,22 +96,6 @@ void soft_relative_motion(double motion[6], const soft_pair *pair, const double 
 }
 
 /* ---------------------------------------------------------------- patches */
-
-/* The symmetric part of the tangent without what makes it negative; turns count by `length`. */
-static void cut_to_positive(double H[36], const double K[36], double length) {
-  double A[36], V[36], values[6];
-  const double unit[6] = {1.0, 1.0, 1.0, length, length, length};
-  for (int i = 0; i < 36; ++i) {
-    A[i] = 0.5 * (K[i] + K[6 * (i % 6) + i / 6]) / (unit[i / 6] * unit[i % 6]);
-  }
-  symmetric_eigen(A, V, values, 6);
-  memset(H, 0, 36 * sizeof(double));
-  for (int k = 0; k < 6; ++k) {
-    for (int i = 0; i < 36 && values[k] > 0.0; ++i) {
-      H[i] += values[k] * V[6 * (i / 6) + k] * V[6 * (i % 6) + k] * unit[i / 6] * unit[i % 6];
-    }
-  }
-}
 
 double soft_pair_dissipation(const qd_model *model, const qd_step_options *o, int pair) {
   const int *geom = model->pair_geom + 2 * pair;
@@ -133,32 +111,65 @@ double soft_pair_dissipation(const qd_model *model, const qd_step_options *o, in
 }
 
 /* Pressure grows by 1 + dissipation times the speed of approach (Hunt and Crossley), polygon by
- * polygon: its part of the wrench, and of the Hessian. */
-static void add_dissipation(soft_contact *s, soft_pair *pair, const qd_model *model,
-                            const qd_step_options *o, int count) {
-  const double by = soft_pair_dissipation(model, o, pair->pair);
+ * polygon: its part of the wrench, and of the Hessian `by` of the centre's motion. */
+static void add_dissipation(soft_contact *s, soft_pair *pair, const qd_step_options *o, double loss,
+                            int count, double by[36]) {
   const screw twist[2] = {pair->side[0].twist, pair->side[1].twist};
+  memset(by, 0, 36 * sizeof(double));
   for (int i = 0; i < count; ++i) {
     const qd_patch_polygon *at = s->polygon + i;
     double motion[6], arm[3], row[6];
-    s->share[i] = 1.0;
-    if (by == 0.0) {
-      continue;
-    }
     soft_relative_motion(motion, pair, at->centre, twist);
     const double force = at->area * at->pressure;
-    const double factor = fmax(0.0, 1.0 - by * vec3_dot(at->normal, motion) / o->h);
+    const double factor = fmax(0.0, 1.0 - loss * vec3_dot(at->normal, motion) / o->h);
     vec3_sub(arm, at->centre, pair->centre);
     vec3_copy(row, at->normal);
     vec3_cross(row + 3, arm, at->normal);
     for (int k = 0; k < 6; ++k) {
       pair->wrench[k] += (factor - 1.0) * force * row[k];
       for (int l = 0; l < 6 && factor > 0.0; ++l) {
-        pair->hessian[6 * k + l] += force * by / o->h * row[k] * row[l];
+        by[6 * k + l] += force * loss / o->h * row[k] * row[l];
       }
     }
     s->share[i] = factor;
   }
+}
+
+/* Hessian of the program that holds both bodies together. */
+static void add_hold(soft_pair *pair) {
+  double by[36] = {0.0};
+  for (int i = 0; i < 6; ++i) {
+    by[7 * i] = pair->hold * (i < 3 ? 1.0 : pair->length * pair->length);
+  }
+  soft_energy_add(pair, by);
+}
+
+/* Wrench and load with dissipation, and (with_energy) the Hessian in the bodies' numbers. */
+static void press(soft_contact *s, soft_pair *pair, const qd_model *model, const qd_step_options *o,
+                  int polygons, int with_energy) {
+  const double loss = soft_pair_dissipation(model, o, pair->pair);
+  const int *geom = model->pair_geom + 2 * pair->pair;
+  double arm[2][3], by[36];
+  for (int b = 0; b < 2; ++b) {
+    mat3_mul_vec(arm[b], pair->side[b].moved.rot, model->geom_pos + 3 * geom[b]);
+    soft_numbers(pair->numbers + 6 * b, pair->side + b, &pair->side[b].twist);
+  }
+  if (with_energy) {
+    soft_energy_hessian(pair, arm);
+  }
+  for (int i = 0; i < polygons; ++i) {
+    s->share[i] = 1.0;
+  }
+  if (loss != 0.0) {
+    add_dissipation(s, pair, o, loss, polygons, by);
+  }
+  if (loss != 0.0 && with_energy) {
+    soft_energy_add(pair, by);
+  }
+  if (pair->hold > 0.0 && with_energy) {
+    add_hold(pair);
+  }
+  soft_energy_load(pair);
 }
 
 void soft_frame(double frame[9], const qd_model *model, const double normal[3]) {
@@ -238,23 +249,24 @@ static void fill_elements(soft_contact *s, soft_pair *pair, const qd_model *mode
 
 static void clear_pair(soft_pair *pair) {
   memset(pair->wrench, 0, sizeof pair->wrench);
-  memset(pair->hessian, 0, sizeof pair->hessian);
-  memset(pair->moved, 0, sizeof pair->moved);
+  memset(pair->load, 0, sizeof pair->load);
 }
 
 /* The pair with its polygons in this room; returns how many there are in it, 0 without a patch. */
 static int look(soft_contact *s, soft_pair *pair, const qd_model *model, const kinematics *k,
-                const qd_step_options *o, const patch_room *room) {
+                const qd_step_options *o, const patch_room *room, int with_energy) {
   static const double here[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
   const int *geom = model->pair_geom + 2 * pair->pair;
   const qd_contact bodies = {.body_a = model->geom_body[geom[0]],
                              .body_b = model->geom_body[geom[1]]};
+  contact_dofs dofs;
   screw twist[2];
   qd_patch patch;
   double back[3];
   soft_pair_twists(twist, model, k, &bodies, s->delta);
-  move_body(pair->side, k, bodies.body_a, twist);
-  move_body(pair->side + 1, k, bodies.body_b, twist + 1);
+  contact_dofs_find(&dofs, model, &bodies);
+  move_body(pair->side, k, bodies.body_a, dofs.a_count > 0, twist);
+  move_body(pair->side + 1, k, bodies.body_b, dofs.b_count > 0, twist + 1);
   soft_pair_patch(model, pair->pair, &pair->side[0].moved, &pair->side[1].moved, &patch, room);
   s->element_needed += patch.polygon_count;
   s->is_full |= patch.polygon_count > room->polygons;
@@ -264,6 +276,9 @@ static int look(soft_contact *s, soft_pair *pair, const qd_model *model, const k
   pair->area = patch.area;
   if (!pair->is_active) {
     clear_pair(pair);
+    if (with_energy) {
+      memset(pair->hessian, 0, sizeof pair->hessian);
+    }
     return 0;
   }
   vec3_copy(pair->centre, patch.centre);
@@ -272,9 +287,7 @@ static int look(soft_contact *s, soft_pair *pair, const qd_model *model, const k
   vec3_copy(pair->wrench, patch.force);
   vec3_copy(pair->wrench + 3, patch.moment);
   memcpy(pair->tangent, patch.tangent, sizeof pair->tangent);
-  cut_to_positive(pair->hessian, patch.tangent, sqrt(patch.area));
-  soft_relative_motion(pair->moved, pair, pair->centre, twist);
-  add_dissipation(s, pair, model, o, polygons);
+  press(s, pair, model, o, polygons, with_energy);
   return polygons;
 }
 
@@ -282,13 +295,13 @@ int soft_pair_look(soft_contact *s, soft_pair *pair, const qd_model *model, cons
                    const qd_step_options *o, int with_corners) {
   const patch_room room = {s->polygon, with_corners ? s->vertex : NULL, s->element_capacity,
                            with_corners ? SOFT_CORNERS * s->element_capacity : 0};
-  return look(s, pair, model, k, o, &room);
+  return look(s, pair, model, k, o, &room, 0);
 }
 
 static void evaluate_pair(soft_contact *s, soft_pair *pair, const qd_model *model,
                           const kinematics *k, const qd_step_options *o, int with_elements) {
   const patch_room room = {s->polygon, NULL, s->element_capacity - s->element_count, 0};
-  const int polygons = look(s, pair, model, k, o, &room);
+  const int polygons = look(s, pair, model, k, o, &room, with_elements);
   if (with_elements && !pair->is_active) {
     pair->count = 0;
   } else if (with_elements) {

@@ -15,16 +15,20 @@
 /* A pair's contacts keep a step from going deeper, at once, than this share of the field's depth.
  */
 #define SOFT_DEPTH_SHARE 0.5
-/* A disc's radius gives way by so many lengths: that of the pair's smaller thing. */
-#define SOFT_DISC_LENGTHS 1e3
-/* Programs that mixing looks back on. */
-#define SOFT_MEMORY 5
+/* A disc's radius gives way by so many lengths: that of the pair's smaller thing. It grows as the
+ * program slides farther than was thought, by its share of this. Tenfold: programs are as many, but
+ * their numbers reach over more decades and take a third longer; a thousand: friction is off by
+ * 1e-9 of a length. A tenth: more programs, and boxes that slide far do not converge. */
+#define SOFT_DISC_LENGTHS 1.0
+/* What says where both bodies of a pair have come: soft_energy.h. */
+#define SOFT_NUMBERS 12
 /* Corners of a polygon at most. */
 #define SOFT_CORNERS 9
 
 /* A body of a pair: where its frame was, and where the displacement brings it. */
 typedef struct soft_body {
   int body;
+  int moves; /* 1: degrees of freedom move it against the other one */
   double at[3];
   double J[9]; /* left Jacobian of its rotation vector */
   screw twist; /* of the displacement */
@@ -52,35 +56,35 @@ typedef struct soft_pair {
   double centre[3];   /* of pressure */
   double wrench[6];   /* on the second body: force, moment about the centre */
   double tangent[36]; /* its change by a motion of the first body: of the centre, then turning */
-  double hessian[36]; /* the symmetric part, cut to be positive, dissipation besides */
-  double moved[6];    /* motion of the second body against the first, of the centre */
+  /* By the numbers of the bodies' displacement, the first one's before the second one's: what they
+   * are, minus the energy's gradient, and its Hessian, cut to be positive; dissipation besides. */
+  double numbers[SOFT_NUMBERS], load[SOFT_NUMBERS], hessian[SOFT_NUMBERS * SOFT_NUMBERS];
+  double hold;        /* N/m, by which the program holds both bodies together (soft_hold.h) */
   double pressed;     /* N, all pressure */
   double friction[6]; /* that of the program on the second body, about the centre at the start */
   double area;
 } soft_pair;
 
-/* What a program thought of a pair: the wrench at its solution about the old centre. */
+/* What a program thought of a pair: the load at its solution. */
 typedef struct soft_thought {
-  double wrench[6], centre[3], pressed;
+  double load[SOFT_NUMBERS], pressed;
+  int presses; /* 1: it has not changed its sense */
 } soft_thought;
 
 typedef struct soft_contact {
   int count; /* pairs with a contact in range */
   int element_count, element_needed, element_capacity;
-  int is_full;                   /* 1: the last patches had more polygons than there is room for */
-  soft_pair *pair;               /* (soft pairs of the model) */
-  soft_element *element;         /* (capacity) */
-  qd_patch_polygon *polygon;     /* (capacity) scratch, with the next two */
-  double *share;                 /* of a polygon's pressure that dissipation leaves or adds */
-  double *vertex;                /* (SOFT_CORNERS capacity, 3) for derivatives */
-  double *delta;                 /* (nv) the displacement */
-  double *step, *from;           /* (nv) scratch */
-  double *past, *mixed;          /* (2 SOFT_MEMORY, nv) changes of steps and places, and scratch */
-  double *last_step, *last_from; /* (nv) */
-  int past_count, past_next, noted;
-  soft_thought *thought; /* (soft pairs) scratch */
-  double worst;          /* error of the last program, N */
+  int is_full;                /* 1: the last patches had more polygons than there is room for */
+  soft_pair *pair;            /* (soft pairs of the model) */
+  soft_element *element;      /* (capacity) */
+  qd_patch_polygon *polygon;  /* (capacity) scratch, with the next two */
+  double *share;              /* of a polygon's pressure that dissipation leaves or adds */
+  double *vertex;             /* (SOFT_CORNERS capacity, 3) for derivatives */
+  double *delta;              /* (nv) the displacement */
+  double *step, *from, *jump; /* (nv) the last program's step, where it began; scratch */
+  soft_thought *thought;      /* (soft pairs) scratch */
   int programs, converged, bounded;
+  int holds;   /* programs whose answer was refused */
   int refined; /* 1: the program at hand is one more, from where they converged */
 } soft_contact;
 
@@ -91,12 +95,13 @@ void soft_contact_begin(soft_contact *s, const qd_model *model, const collision 
  */
 qd_status soft_contact_evaluate(soft_contact *s, const qd_model *model, const kinematics *k,
                                 const qd_step_options *o);
-/* Wrenches alone: elements stay what they are. */
+/* Wrenches and loads alone: elements and Hessians stay what they are. */
 qd_status soft_contact_wrenches(soft_contact *s, const qd_model *model, const kinematics *k,
                                 const qd_step_options *o);
 
-/* One pair at the displacement as evaluate has it, with its polygons and, if there is room for
- * them, their corners in the scratch: returns how many, 0 without a patch. */
+/* One pair at the displacement as evaluate has it, but for its Hessian, which stays, with its
+ * polygons and, if there is room for them, their corners in the scratch: returns how many, 0
+ * without a patch. */
 int soft_pair_look(soft_contact *s, soft_pair *pair, const qd_model *model, const kinematics *k,
                    const qd_step_options *o, int with_corners);
 /* Share of the pressure that a relative speed takes away, s/m; 0 without dissipation. */

@@ -1,7 +1,9 @@
 /* Soft pairs in the program: their energy up to second order in the cost, and friction as a disc a
  * polygon (or patch). A disc |f| <= radius is a Lorentz cone whose first row is no motion but a
- * number that gives way so little that its force is the radius. */
+ * number that gives way, by a length and how far the disc has slid, so that its force is the radius
+ * where it slides as far as was thought. */
 #include "dynamics/problem/parts.h"
+#include "dynamics/problem/soft_energy.h"
 
 /* Six numbers of four columns each: motion of the second body against the first, of the centre. */
 static void fill_motions(problem *p, const kinematics *k, const island *one,
@@ -31,37 +33,46 @@ static void motion_of(double motion[6], const problem *p, int entry) {
   }
 }
 
-static double dot6(const double a[6], const double b[6]) {
-  double sum = 0.0;
-  for (int i = 0; i < 6; ++i) {
-    sum += a[i] * b[i];
+/* A column of the list, and its body's numbers by the DOF: returns which of the pair that is, -1:
+ * none. */
+static int numbers_of(double numbers[6], int *column, const problem *p, const kinematics *k,
+                      const island *one, const soft_pair *pair, int entry) {
+  *column = 4 * p->list.tiles[entry / 4] + entry % 4;
+  if (p->sign[entry] == 0.0 || *column >= one->variable_count) {
+    return -1;
   }
-  return sum;
+  const int side = p->sign[entry] > 0.0;
+  soft_numbers(numbers, pair->side + side,
+               k->dof_screw + p->dof_of_variable[one->variable + *column]);
+  return side;
 }
 
-/* Q += M'HM, b -= M'(wrench + H moved) */
-static void add_energy(problem *p, const island *one, const soft_pair *pair) {
+/* Q += S'HS, b -= S'(load + H numbers), where S is what DOFs do to the bodies' numbers */
+static void add_energy(problem *p, const kinematics *k, const island *one, const soft_pair *pair) {
   const int entries = 4 * p->list.count;
   for (int e = 0; e < entries; ++e) {
-    const int column = 4 * p->list.tiles[e / 4] + e % 4;
-    double here[6], load[6];
-    if (p->sign[e] == 0.0 || column >= one->variable_count) {
+    double here[6], there[6], load[SOFT_NUMBERS];
+    int column, other;
+    const int side = numbers_of(here, &column, p, k, one, pair, e);
+    if (side < 0) {
       continue;
     }
-    motion_of(here, p, e);
-    for (int i = 0; i < 6; ++i) {
-      load[i] = 0.0;
-      for (int j = 0; j < 6; ++j) {
-        load[i] += pair->hessian[6 * i + j] * here[j];
+    double along = 0.0;
+    for (int j = 0; j < SOFT_NUMBERS; ++j) {
+      load[j] = 0.0;
+      for (int i = 0; i < 6; ++i) {
+        load[j] += here[i] * pair->hessian[SOFT_NUMBERS * (6 * side + i) + j];
       }
+      along += load[j] * pair->numbers[j];
     }
-    p->b[one->variable + column] -= dot6(here, pair->wrench) + dot6(load, pair->moved);
+    for (int i = 0; i < 6; ++i) {
+      along += here[i] * pair->load[6 * side + i];
+    }
+    p->b[one->variable + column] -= along;
     for (int f = 0; f < entries; ++f) {
-      const int other = 4 * p->list.tiles[f / 4] + f % 4;
-      double there[6];
-      if (p->sign[f] != 0.0 && other < one->variable_count) {
-        motion_of(there, p, f);
-        *cost_entry(one, column, other) += dot6(load, there);
+      const int against = numbers_of(there, &other, p, k, one, pair, f);
+      for (int i = 0; i < 6 && against >= 0; ++i) {
+        *cost_entry(one, column, other) += load[6 * against + i] * there[i];
       }
     }
   }
@@ -117,7 +128,7 @@ void soft_rows_assemble(problem *p, const qd_model *model, const qd_step_options
     }
     contact_tiles_find(p, c->contact + pair->contact);
     fill_motions(p, k, one, pair);
-    add_energy(p, one, pair);
+    add_energy(p, k, one, pair);
     one->load = fmax(one->load, pair->pressed);
     for (int e = pair->first; e < pair->first + pair->count && p->list.count > 0; ++e) {
       add_disc(p, o, one, pair, s->element + e);
