@@ -71,6 +71,47 @@ def test_outlines_agree(shape):
     assert (drawn & rendered).sum() > 0.93 * (drawn | rendered).sum()
 
 
+def test_a_cloud_of_points_is_its_hull():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(400, 3))
+    points *= 0.08 / np.linalg.norm(points, axis=1)[:, None]
+    builder = qdsim.SceneBuilder()
+    builder.body("thing", mass=1.0, inertia=(0.1, 0.1, 0.1), pos=(0.02, 0.01, 0.2))
+    builder.joint("thing", "free")
+    builder.geom("thing", "cloud", cloud=qdsim.PointCloud(points))
+    builder.geom("world", "plane")
+    builder.body("arm", mass=1.0, inertia=(0.1, 0.1, 0.1), pos=(-0.3, 0.0, 0.1))
+    builder.joint("arm", "slide", name="a", stiffness=10.0)
+    builder.geom("arm", "sphere", (0.03,))
+    view = {"azimuth": 35.0, "elevation": 25.0}
+    drawn, rendered = (
+        covered(axes_of(kind(qdsim.build(builder.build()), "thing", **view))[1])
+        for kind in (SpatialScene, RenderedScene)
+    )
+    assert drawn.mean() > 0.05
+    assert (drawn & rendered).sum() > 0.93 * (drawn | rendered).sum()
+
+
+def test_walls_before_what_moves_are_not_drawn():
+    scene = SCENE.replace("SHAPE", SHAPES["box"])
+    walls = """<geom type="box" pos="0 -{} .2" size="1 .01 .5"/><geom type="box" pos="0 .5 .2" size=".3 .01 .5"/>"""
+    view = {"azimuth": -90.0, "elevation": 0.0}
+    open_, closed = (
+        axes_of(
+            RenderedScene(
+                qdsim.load(scene.replace('<body name="arm', more + '<body name="arm')),
+                "thing",
+                **view,
+            )
+        )[1]
+        for more in ("", walls.format(0.5))
+    )
+    moving = covered(open_)
+    assert moving.sum() > 100
+    assert np.abs(open_ - closed)[moving].mean() < 12.0, "what moves looks as it does without walls"
+    assert np.abs(open_ - closed)[~moving].mean() > 12.0, "the wall behind is there"
+
+
 def test_robot_is_drawn_faintly_or_not_at_all():
     model = qdsim.load(SCENE.replace("SHAPE", SHAPES["box"]))
     scene = RenderedScene(model, "thing")

@@ -1,4 +1,4 @@
-"""Draw every published system into docs/images/systems, with Matplotlib alone.
+"""Draw every published system into docs/images/systems.
 
 Usage: python tools/draw_systems.py [name ...]
 """

@@ -67,6 +67,7 @@ class RenderedScene(SpatialScene):
         self._azimuth = float(np.degrees(np.arctan2(towards[1], towards[0])))
         self._elevation = float(np.degrees(np.arcsin(np.clip(towards[2], -1.0, 1.0))))
         self._compiled = _compiled(self)
+        self._rgba = self._compiled.geom_rgba.copy()
         self._window = (np.zeros(2), np.ones(2))
         self._size = (0, 0)
         self._screen: Offscreen | None = None
@@ -111,6 +112,7 @@ class RenderedScene(SpatialScene):
         # Shadows are as fine as what they are asked for is small.
         screen.model.stat.extent = 1.5 * float((high - low).max())
         screen.model.light_pos[0] = centre - screen.model.stat.extent * _LIGHT
+        self._open_view(screen, pos)
         groups = tuple(_GROUPS[kind] for kind in kinds)
         image = screen.image(centre, self._azimuth, self._elevation, float((high - low)[1]), groups)
         image[:, :, 3] *= alpha
@@ -121,6 +123,22 @@ class RenderedScene(SpatialScene):
             interpolation="antialiased",
         )
         super().prepare(ax, low, high)
+
+    def _open_view(self, screen: Offscreen, pos: Array) -> None:
+        """Walls and tables between the camera and what moves are not drawn."""
+        mujoco: Any = import_module("mujoco")
+        screen.model.geom_rgba[:] = self._rgba
+        mujoco.mj_kinematics(screen.model, screen.data)
+        still = np.arange(6) == _GROUPS["world"]
+        towards, hit = np.array(self.view[2]), np.array([-1], dtype=np.int32)
+        for b, place in enumerate(pos):
+            while self.kind[b] != "world":
+                mujoco.mj_ray(
+                    screen.model, screen.data, place, towards, still.astype(np.uint8), 1, -1, hit
+                )
+                if hit[0] < 0:
+                    break
+                screen.model.geom_rgba[hit[0], 3] = 0.0  # rays pass
 
     def _screen_of(self, wide: int, tall: int) -> Offscreen:
         """One for images of a size: an OpenGL context takes longer than a picture."""
@@ -157,6 +175,14 @@ def _compiled(scene: SpatialScene) -> Any:
         for geom in body.geoms:
             size = np.asarray(model.parameters.geom_size[index])
             index += 1
+            surface = geom.mesh
+            if geom.cloud is not None:
+                surface = f"cloud {index}"
+                spec.add_mesh(  # its convex hull
+                    name=surface,
+                    uservert=np.asarray(geom.cloud.points, dtype=np.float64).ravel().tolist(),
+                    inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX,
+                )
             if not seen or is_visual(geom, paired):
                 _add(
                     place,
@@ -165,6 +191,7 @@ def _compiled(scene: SpatialScene) -> Any:
                     size,
                     colour_of(geom, scene.kind, scene.limb, b),
                     scene.kind[b],
+                    surface,
                 )
         for end in [] if seen else bars.get(b, []):
             place.add_geom(
@@ -222,13 +249,19 @@ def _paint(spec: Any, mujoco: Any) -> None:
 
 
 def _add(
-    place: Any, mujoco: Any, geom: Geom, size: Array, rgba: tuple[float, ...], kind: str
+    place: Any,
+    mujoco: Any,
+    geom: Geom,
+    size: Array,
+    rgba: tuple[float, ...],
+    kind: str,
+    surface: str | None,
 ) -> None:
-    if geom.type in ("plane", "cloud") or (geom.type != "mesh" and size[0] <= _TINY):
+    if geom.type == "plane" or (not surface and size[0] <= _TINY):
         return
     red, green, blue, alpha = rgba
     added = place.add_geom(
-        type=getattr(mujoco.mjtGeom, f"mjGEOM_{geom.type.upper()}"),
+        type=getattr(mujoco.mjtGeom, f"mjGEOM_{'MESH' if surface else geom.type.upper()}"),
         pos=list(geom.pos),
         quat=list(geom.quat),
         size=[float(s) for s in size],
@@ -238,8 +271,8 @@ def _add(
         conaffinity=0,
         mass=0.0,
     )
-    if geom.type == "mesh":
-        added.meshname = geom.mesh
+    if surface:
+        added.meshname = surface
     if kind == "object" and not says_colour(geom):
         added.material = "two"
         added.rgba = [1.0, 1.0, 1.0, 1.0]
