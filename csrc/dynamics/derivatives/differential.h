@@ -43,12 +43,12 @@ void differential_lay_out(differential *d, const qd_model *model, int contact_ca
 void differential_need_poses(const solved_step *s);
 void differential_need_sizes(const solved_step *s);
 
-/* pushforward.c: r (n) of all free variables, w (rows), e (equalities), each with this stride, from
- * tangents (one direction, NULL: zero). */
+/* push/pushforward.c: r (n) of all free variables, w (rows), e (equalities), each with this stride,
+ * from tangents (one direction, NULL: zero). */
 void pushforward_compute(const solved_step *s, const double *const tangent[QD_ARGUMENT_COUNT],
                          double *r, double *w, double *e, int stride);
-/* pullback.c: gradients of L (one cotangent; NULL: not wanted), by_q without the retraction's own
- * part. z (nv) is in the differential, mu (rows) and nu (equalities) have this stride. */
+/* pull/pullback.c: gradients of L (one cotangent; NULL: not wanted), by_q without the retraction's
+ * own part. z (nv) is in the differential, mu (rows) and nu (equalities) have this stride. */
 void pullback_compute(const solved_step *s, const double *mu, const double *nu, int stride,
                       double *const gradient[QD_ARGUMENT_COUNT]);
 

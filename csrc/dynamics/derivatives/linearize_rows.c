@@ -1,0 +1,225 @@
+/* How rows and cost change with q: axes, springs, limits, constraints, tendons (linearize.c). */
+#include "dynamics/derivatives/linearize_rows.h"
+
+#include "dynamics/derivatives/actuator_part.h"
+#include "dynamics/derivatives/ball_part.h"
+#include "dynamics/derivatives/motion_columns.h"
+#include "dynamics/problem/parts.h"
+#include "mechanics/applied.h"
+#include "mechanics/retraction.h"
+
+/* ------------------------------------------------------- axes, cost and limits */
+
+void add_axis_derivative(const qd_model *model, const kinematics *k, const wrench *forces,
+                         sensitivity *s) {
+  for (int d = 0; d < s->q_count; ++d) {
+    int count;
+    const int i = s->dofs[d];
+    const int *chain = body_chain(model, model->dof_body[i], &count);
+    for (int c = 0; c < count && dof_moves(model, chain[c], i); ++c) {
+      screw turned;
+      screw_bracket(&turned, k->dof_screw + chain[c], k->dof_screw + i);
+      *dof_matrix_at(&s->D, i, chain[c]) -= screw_dot(&turned, forces + model->dof_body[i]);
+    }
+  }
+}
+
+double *d_slack_row(const sensitivity *s, const island *one, int row) {
+  return s->d_slack + (size_t)(row - one->row) * (size_t)s->columns;
+}
+
+/* Springs of joints, and actuators, of one DOF. */
+static void add_spring_derivative(const qd_model *model, const qd_workspace *w,
+                                  const qd_step_options *options, const qd_step_input *input,
+                                  const island *one, const double *delta, int dof) {
+  const sensitivity *s = &w->sensitivity;
+  const double stiffness = model->parameters.joint_stiffness[model->dof_joint[dof]];
+  double row[3];
+  int first, count = stiffness > 0.0 ? joint_stretch_row(model, dof, input->q, row, &first) : 0;
+  for (int i = 0; i < count; ++i) {
+    *dof_matrix_at(&s->D, dof, first + i) += stiffness * row[i];
+  }
+  const int *actuator = dof_actuators(model, dof, &count);
+  for (int i = 0; i < count; ++i) {
+    const actuator_part part =
+        actuator_part_of(&w->problem, model, options, input, delta, actuator[i]);
+    if (part.row >= 0) {
+      d_slack_row(s, one, part.row)[s->place[dof]] += part.per_row * part.slope.l;
+    } else {
+      *dof_matrix_at(&s->D, dof, dof) -= part.slope.l;
+    }
+  }
+}
+
+void add_cost_derivative(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                         const qd_step_input *input, const island *one, const double *delta) {
+  sensitivity *s = &w->sensitivity;
+  const step_point *point = &w->point;
+  for (int d = 0; d < s->q_count; ++d) {
+    const int i = s->dofs[d];
+    add_spring_derivative(model, w, options, input, one, delta, i);
+  }
+  if (options->dynamic) {
+    motion_columns_add(model, w, options);
+  } else if (point->mass_counts) {
+    const mass_motion motion = {point->free_delta, point->motion.acceleration.body,
+                                point->momentum};
+    inertia_add_mass_derivative(&s->D, model, &w->kinematics, &w->inertia, point->mass_scale,
+                                &motion);
+  }
+  if (vec3_norm(model->parameters.gravity) > 0.0) {
+    inertia_subtract_gravity_derivative(&s->D, model, &w->kinematics, &w->inertia, point->falls);
+  }
+}
+
+void add_limit_derivative(const problem *p, const island *one, const sensitivity *s) {
+  for (int i = one->limit; i < one->limit + one->limit_count; ++i) {
+    d_slack_row(s, one, p->limit[i].row)[s->place[p->limit[i].dof]] =
+        p->limit[i].capped ? 0.0 : p->limit[i].sign;
+  }
+}
+
+void add_ball_limit_derivative(const problem *p, const island *one, const sensitivity *s,
+                               const double *delta) {
+  for (int k = one->ball_limit; k < one->ball_limit + one->ball_limit_count; ++k) {
+    const ball_limit *limit = p->ball_limit + k;
+    ball_part part;
+    ball_part_compute(&part, p, limit, delta);
+    for (int j = 0; j < 3; ++j) {
+      const int place = s->place[limit->dof + j];
+      for (int r = 0; r < BALL_ROWS; ++r) {
+        d_slack_row(s, one, limit->row + r)[place] = part.rows[3 * r + j];
+      }
+      for (int i = 0; i < 3; ++i) {
+        *dof_matrix_at(&s->D, limit->dof + i, limit->dof + j) -= part.force[3 * i + j];
+      }
+    }
+  }
+}
+
+/* ------------------------------------------------------- bilateral constraints */
+
+/* Columns of one row's derivative for the DOFs given. */
+static void constraint_row_derivative(double *row, const qd_model *model, const qd_workspace *w,
+                                      const equality_row *equality, const constraint_motion *motion,
+                                      const int *dofs, int count) {
+  for (int i = 0; i < count; ++i) {
+    double column[CONSTRAINT_ROWS_MAX];
+    if (dofs[i] >= 0) {
+      constraint_motion_derivative(column, w->problem.constraint + equality->constraint, model,
+                                   &w->kinematics, motion, dofs[i]);
+      row[w->sensitivity.place[dofs[i]]] = column[equality->component];
+    }
+  }
+}
+
+void add_constraint_derivative(const qd_model *model, qd_workspace *w, const island *one,
+                               const double *delta) {
+  sensitivity *s = &w->sensitivity;
+  const problem *p = &w->problem;
+  const constraint_motion motion = {w->point.delta.body, w->point.delta.unmoved, delta};
+  for (int i = 0; i < one->equality_count; ++i) {
+    const equality_row *equality = p->equality + one->equality + i;
+    const constraint_state *state = p->constraint + equality->constraint;
+    double *row = s->d_equality + (size_t)i * (size_t)s->columns;
+    if (state->tendon[0] >= 0) {
+      continue; /* with its tendons */
+    }
+    if (state->rows == 1) {
+      constraint_row_derivative(row, model, w, equality, &motion, state->dof, 2);
+      continue;
+    }
+    for (int side = 0; side < 2; ++side) {
+      int count;
+      const int *chain = body_chain(model, state->body[side], &count);
+      constraint_row_derivative(row, model, w, equality, &motion, chain, count);
+    }
+  }
+  for (int i = one->constraint; i < one->constraint + one->constraint_count; ++i) {
+    const int index = p->islands.constraint_order[i];
+    constraint_subtract_force_derivative(&s->D, p->constraint + index, model, &w->kinematics,
+                                         p->constraint_force + QD_CONSTRAINT_FORCE * index);
+  }
+}
+
+/* ------------------------------------------------------- tendons */
+
+/* D -= rate slope rate' of a force that moves with the length. */
+static void subtract_force_slope(const qd_model *model, qd_workspace *w, int tendon, double slope) {
+  const double *rate = w->problem.tendons.rate;
+  const int first = model->tendon_dof_start[tendon], end = model->tendon_dof_start[tendon + 1];
+  for (int d = first; d < end && slope != 0.0; ++d) {
+    for (int e = first; e < end; ++e) {
+      *dof_matrix_at(&w->sensitivity.D, model->tendon_dof[d], model->tendon_dof[e]) -=
+          slope * rate[d] * rate[e];
+    }
+  }
+}
+
+/* The derivative of a row's offset by the length; of forces that no row says, that of the force is
+ * put into D. */
+static double length_share(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                           const qd_step_input *input, const double *delta, const tendon_row *row) {
+  if (row->kind < TENDON_ACTUATOR) {
+    return tendon_row_has_length(row) && !row->capped ? 1.0 : 0.0;
+  }
+  const actuator_part part =
+      actuator_part_of(&w->problem, model, options, input, delta, row->actuator);
+  if (part.row < 0) {
+    subtract_force_slope(model, w, row->tendon, part.slope.l);
+    return 0.0;
+  }
+  return part.per_row * part.slope.l;
+}
+
+/* What a tendon does to the rows of its couplings: the change of share (length + rate.d), whose
+ * share moves with the length of the second one. */
+static void add_coupling_derivative(const qd_model *model, qd_workspace *w, const island *one,
+                                    const double *delta, int tendon) {
+  sensitivity *s = &w->sensitivity;
+  const problem *p = &w->problem;
+  const int first = model->tendon_dof_start[tendon];
+  for (int i = 0; i < one->equality_count; ++i) {
+    const constraint_state *state = p->constraint + p->equality[one->equality + i].constraint;
+    double *row = s->d_equality + (size_t)i * (size_t)s->columns;
+    for (int k = 0; k < 2 && state->tendon[0] >= 0; ++k) {
+      if (state->tendon[k] != tendon) {
+        continue;
+      }
+      const double share = constraint_tendon_share(state, k), bend = k ? state->curvature : 0.0;
+      const double turn = bend * tendon_displacement(p, model, tendon, delta);
+      const double length = state->capped[0] ? -turn : share - turn;
+      for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
+        row[s->place[model->tendon_dof[d]]] +=
+            length * p->tendons.rate[d] + share * p->tendons.change[d - first];
+      }
+      subtract_force_slope(model, w, tendon, -bend * p->dual_eq[one->equality + i]);
+    }
+  }
+}
+
+void add_tendon_derivative(const qd_model *model, qd_workspace *w, const qd_step_options *options,
+                           const qd_step_input *input, const island *one, const double *delta) {
+  sensitivity *s = &w->sensitivity;
+  const problem *p = &w->problem;
+  const tendon_twists twists = {w->point.delta.body, w->point.delta.unmoved};
+  int row = one->tendon_row;
+  const int end = one->tendon_row + one->tendon_row_count;
+  for (int i = one->tendon; i < one->tendon + one->tendon_count; ++i) {
+    const int tendon = p->islands.tendon_order[i];
+    tendon_linearize(&p->tendons, &s->D, model, &w->kinematics, &twists, tendon,
+                     p->tendon_force[tendon]);
+    if (model->tendon_is_coupled[tendon]) {
+      add_coupling_derivative(model, w, one, delta, tendon);
+    }
+    for (; row < end && p->tendon_row[row].tendon == tendon; ++row) {
+      double *d_slack = d_slack_row(s, one, p->tendon_row[row].row);
+      const int first = model->tendon_dof_start[tendon];
+      const double length = length_share(model, w, options, input, delta, p->tendon_row + row);
+      for (int d = first; d < model->tendon_dof_start[tendon + 1]; ++d) {
+        d_slack[s->place[model->tendon_dof[d]]] =
+            p->tendon_row[row].sign * (length * p->tendons.rate[d] + p->tendons.change[d - first]);
+      }
+    }
+  }
+}

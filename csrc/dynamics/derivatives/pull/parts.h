@@ -1,0 +1,69 @@
+/* The gradient of L (differential.h) by everything that a step depends on: one sweep over contacts,
+ * constraints and bodies, then one over DOFs.
+ *
+ * A wrench F that is the cotangent of a body's twist T (dL = F.dT) gives, as dT/dq_j = S_j x (T -
+ * P_j), S_j . (T x* F - P_j x* F); what depends on the body's pose gives S_j . U with U the wrench
+ * whose power is the change. Both are summed over all that j carries. */
+#ifndef QD_DYNAMICS_DERIVATIVES_PULL_PARTS_H
+#define QD_DYNAMICS_DERIVATIVES_PULL_PARTS_H
+
+#include <string.h>
+
+#include "dynamics/derivatives/actuator_part.h"
+#include "dynamics/derivatives/ball_part.h"
+#include "dynamics/derivatives/coasting_part.h"
+#include "dynamics/derivatives/differential.h"
+#include "dynamics/derivatives/inertia_form.h"
+#include "dynamics/workspace.h"
+#include "mechanics/applied.h"
+
+typedef struct pullback {
+  const solved_step *s;
+  differential *d;
+  const step_point *point;
+  const double *mu, *nu;
+  int stride;
+  double *const *gradient;
+  int bodies_move; /* 1: q, v or h is wanted, or masses, which coasting depends on */
+} pullback;
+
+/* sign F is the cotangent of a body's twist in the field. */
+static inline void pull_twist(wrench *pose, const twist_field *field, int body, double sign,
+                              const wrench *F) {
+  wrench turned;
+  screw_cross_wrench(&turned, field->body + body, F);
+  wrench_axpy(pose + body, sign, &turned);
+}
+
+/* The gradient counts the argument; NULL: not wanted. */
+static inline void add_to(const pullback *p, int argument, int at, double value) {
+  if (p->gradient[argument] != NULL) {
+    p->gradient[argument][at] += value;
+  }
+}
+
+static inline void add_pose_force(wrench *pose, int body, const double point[3],
+                                  const double force[3]) {
+  static const double none[3] = {0.0, 0.0, 0.0};
+  wrench W;
+  wrench_at(&W, point, force, none);
+  wrench_axpy(pose + body, 1.0, &W);
+}
+
+void pull_contact(const pullback *p, int index);
+void pull_constraints(const pullback *p);
+
+/* z is the cotangent of an actuator's force that has these slopes, but for its coordinate. */
+void pull_force(const pullback *p, double z, const actuator_slopes *slope, int i);
+void pull_force_range(const pullback *p, double z, const actuator_part *part, int i);
+
+/* Of what its slopes say, with z that of a force along its coordinate. */
+double actuator_cotangent(const pullback *p, const actuator_part *part, double z);
+
+/* Parameters of those that pull along tendons. */
+void pull_tendon_actuators(const pullback *p);
+void pull_tendons(const pullback *p);
+void pull_tendon_stiffness(const pullback *p);
+void pull_body(const pullback *p, int b);
+
+#endif
