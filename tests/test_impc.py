@@ -13,7 +13,7 @@ import pytest
 
 import qdsim
 from qdsim import systems
-from qdsim.batch import feedback_rollout
+from qdsim.batches.rollouts import feedback_rollout
 from qdsim.planning import ImpcOptions, Mpc, RRTOptions, Task, TrackingCost, impc, rrt
 from qdsim.planning.tracking.cost_model import CostModel
 from qdsim.planning.tracking.shooting import Shooting

@@ -42,21 +42,19 @@ PYTHON_FLOORS: list[set[str]] = [
     {"description"},
     {"formats"},
     {"commands", "pressure"},
-    {"model", "batch_in", "batch_out"},
+    {"model"},
     {"overlaps"},
     {"loading"},
     {
         "contact_surfaces",
         "step",
-        "batch",
-        "batch_queries",
         "complementarity",
         "cone",
         "differential",
         "ocp",
     },
-    {"batch_products"},
-    {"batch_dynamics", "dynamics", "velocities"},
+    {"batches"},
+    {"dynamics", "velocities"},
     {"simulation"},
     {"layer_arguments"},
     {"jax", "torch"},
@@ -72,6 +70,14 @@ PYTHON_FLOORS: list[set[str]] = [
 
 # The same within packages that have rooms.
 ROOMS: dict[str, list[set[str]]] = {
+    "batches": [
+        {"inputs", "outputs"},
+        {"given", "marks", "queries"},
+        {"pulling", "steps"},
+        {"rollouts"},
+        {"products"},
+        {"dynamics"},
+    ],
     "planning": [
         {"task"},
         {"grasps", "motion"},

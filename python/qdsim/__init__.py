@@ -14,15 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import core_choice  # noqa: F401  (before the core is imported)
 from ._core import SolverError
-from .batch import (
-    BatchLinearizations,
-    BatchSteps,
-    Rollouts,
-    linearize_batch,
-    rollout,
-    step_batch,
-)
-from .batch_dynamics import (
+from .batches.dynamics import (
     BatchDynamicSteps,
     DynamicRolloutPullbacks,
     DynamicRolloutPushforwards,
@@ -33,7 +25,7 @@ from .batch_dynamics import (
     rollout_dynamic_vjp,
     step_dynamic_batch,
 )
-from .batch_products import (
+from .batches.products import (
     BatchPullbacks,
     BatchPushforwards,
     RolloutPullbacks,
@@ -43,7 +35,9 @@ from .batch_products import (
     rollout_vjp,
     vjp_batch,
 )
-from .batch_queries import body_poses, pair_distances
+from .batches.queries import body_poses, pair_distances
+from .batches.rollouts import Rollouts, rollout
+from .batches.steps import BatchLinearizations, BatchSteps, linearize_batch, step_batch
 from .complementarity import (
     CoulombInfo,
     CoulombSolution,

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from qdsim._core import PARAMETER_NAMES
 from qdsim.arguments import instance, integer, number, reals
 from qdsim.array_type import Array
-from qdsim.batch import rollout
-from qdsim.batch_products import rollout_jvp
+from qdsim.batches.products import rollout_jvp
+from qdsim.batches.rollouts import rollout
 from qdsim.model import Model
 from qdsim.planning.task.least_squares import least_squares_in_box
 from qdsim.step import Options

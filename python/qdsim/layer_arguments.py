@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from ._core import PARAMETER_NAMES
 from .arguments import number, one_of
-from .batch import argument_shape
-from .batch_in import check_errors, check_model, thread_count
+from .batches.inputs import check_errors, check_model, thread_count
+from .batches.marks import argument_shape
 from .model import Model
 from .step import Options
 

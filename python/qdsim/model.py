@@ -234,17 +234,9 @@ class Model(_core.Model):
         set_now("ignored", description.ignored)
         known = frozenset(description.dynamic_only)
         set_now("ignored_by_dynamics", tuple(x for x in description.ignored if x not in known))
-        set_now("body_names", tuple(body.name for body in description.bodies))
-        set_now("joint_names", tuple(joint.name for joint in description.joints))
-        set_now("geom_names", tuple(geom.name for geom in description.geoms))
-        set_now("actuator_names", tuple(item.name for item in description.actuators))
+        self._set_names(set_now)
         set_now("default_q", _frozen(arrays["default_q"]))
         set_now("joint_range", _frozen(arrays["joint_range"]))
-        placed = [body for body in description.bodies if body.mocap]
-        set_now("mocap_names", tuple(body.name for body in placed))
-        poses = np.array([body.pos + body.quat for body in placed]).reshape(-1, 7)
-        set_now("mocap_poses", _frozen(poses))
-        set_now("tendon_names", tuple(item.name for item in description.tendons))
         set_now("tendon_range", _frozen(arrays["tendon_range"]))
         set_now("actuator_gear", _frozen(arrays["actuator_gear"]))
         set_now("geom_body", _indices(arrays["geom_body"]))
@@ -263,6 +255,18 @@ class Model(_core.Model):
         set_now("actuated_tendons", _indices(arrays["actuator_tendon"]))
         self._set_slices(set_now, arrays["actuator_joint"])
         self._set_laws(set_now, arrays)
+
+    def _set_names(self, set_now: Any) -> None:
+        found = self.description
+        set_now("body_names", tuple(body.name for body in found.bodies))
+        set_now("joint_names", tuple(joint.name for joint in found.joints))
+        set_now("geom_names", tuple(geom.name for geom in found.geoms))
+        set_now("actuator_names", tuple(item.name for item in found.actuators))
+        set_now("tendon_names", tuple(item.name for item in found.tendons))
+        placed = [body for body in found.bodies if body.mocap]
+        set_now("mocap_names", tuple(body.name for body in placed))
+        poses = np.array([body.pos + body.quat for body in placed]).reshape(-1, 7)
+        set_now("mocap_poses", _frozen(poses))
 
     def _set_slices(self, set_now: Any, actuator_joint: npt.NDArray[Any]) -> None:
         slices_q: dict[str, slice] = {}

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 from ._core import ARGUMENT_NAMES, PARAMETER_NAMES
-from .batch import rollout as _rollout_batch
-from .batch_products import rollout_vjp
+from .batches.products import rollout_vjp
+from .batches.rollouts import rollout as _rollout_batch
 from .layer_arguments import (
     inputs_of_a_step,
     inputs_of_steps,

@@ -1,4 +1,4 @@
-/* Rollouts with products of their derivatives: rows that qdsim.batch_products has prepared ->
+/* Rollouts with products of their derivatives: rows that qdsim.batches.pulling has prepared ->
  * qd_rollout_vjp_batch and qd_rollout_jvp_batch. */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 """Many second-order steps at once: batches, rollouts, and products of the rollouts' derivatives.
 
-The machinery is that of `batch` and `batch_products`: samples do not know each other, so the bits do not depend on
+The machinery is that of `steps`, `rollouts` and `products`: samples do not know each other, so the bits do not depend on
 threads, and a sample that fails is raised or marked.
 """
 
@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
-from .arguments import integer
-from .batch import BatchSteps, Rollouts, WarmStart, WarmStep, roll, step_all
-from .batch_in import Mocap, Wrench, numbers
-from .batch_products import courses_of, pull, push
+from qdsim import _core
+from qdsim.batches.given import courses_of
+from qdsim.batches.inputs import Mocap, Wrench, numbers
+from qdsim.batches.marks import Errors
+from qdsim.batches.pulling import kept_steps, products_of, pull, push
+from qdsim.batches.rollouts import Rollouts, roll
+from qdsim.batches.steps import BatchSteps, WarmStart, WarmStep, step_all
 
 __all__ = [
     "BatchDynamicSteps",
@@ -32,8 +34,6 @@ __all__ = [
 ]
 
 _Vector = npt.NDArray[np.float64]
-_Errors = Literal["raise", "mark"]
-_MOST_KEPT = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -143,7 +143,7 @@ def step_dynamic_batch(
     wrench: Wrench | None = None,
     mocap: Mocap | None = None,
     threads: int | None = None,
-    errors: _Errors = "raise",
+    errors: Errors = "raise",
     contacts: bool = True,
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     out: Mapping[str, npt.NDArray[Any]] | BatchDynamicSteps | None = None,
@@ -189,7 +189,7 @@ def rollout_dynamic(
     wrench: Wrench | None = None,
     mocap: Mocap | None = None,
     threads: int | None = None,
-    errors: _Errors = "raise",
+    errors: Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     out: Mapping[str, npt.NDArray[Any]] | DynamicRollouts | None = None,
     warm_start: bool | WarmStep = False,
@@ -239,7 +239,7 @@ def rollout_dynamic_vjp(
     wrench: Wrench | None = None,
     mocap: Mocap | None = None,
     threads: int | None = None,
-    errors: _Errors = "raise",
+    errors: Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     checkpoint: int | None = None,
 ) -> DynamicRolloutPullbacks:
@@ -257,15 +257,11 @@ def rollout_dynamic_vjp(
     """
     if q_cotangent is None and v_cotangent is None:
         raise ValueError("v_cotangent: one of the two cotangents must be given")
-    given = courses_of(
-        model, q0, u, options, tau, wrench, mocap, parameters, "tangent", "step", None
-    )
-    given.v = numbers("v0", v0, (model.nv,))
-    kept = -1
-    if checkpoint is not None:
-        kept = integer("checkpoint", checkpoint, least=0, most=_MOST_KEPT)
+    given = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters)
+    products = products_of(given, options, "tangent", "step", None)
+    kept = kept_steps(checkpoint)
     of_q = np.zeros((given.steps + 1, model.nv)) if q_cotangent is None else q_cotangent
-    found = pull(given, of_q, wrt, threads, errors, kept, "rollout_dynamic", v_cotangent)
+    found = pull(products, of_q, wrt, threads, errors, kept, "rollout_dynamic", v_cotangent)
     return DynamicRolloutPullbacks(**found)
 
 
@@ -281,7 +277,7 @@ def rollout_dynamic_jvp(
     wrench: Wrench | None = None,
     mocap: Mocap | None = None,
     threads: int | None = None,
-    errors: _Errors = "raise",
+    errors: Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
 ) -> DynamicRolloutPushforwards:
     """Roll out from (q0, v0), and move tangents along, for every sample. A step is T = 1.
@@ -293,8 +289,8 @@ def rollout_dynamic_jvp(
     Raises:
         As `rollout`.
     """
-    given = courses_of(
-        model, q0, u, options, tau, wrench, mocap, parameters, "tangent", "step", None
+    given = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters)
+    products = products_of(given, options, "tangent", "step", None)
+    return DynamicRolloutPushforwards(
+        **push(products, tangents, threads, errors, "rollout_dynamic")
     )
-    given.v = numbers("v0", v0, (model.nv,))
-    return DynamicRolloutPushforwards(**push(given, tangents, threads, errors, "rollout_dynamic"))

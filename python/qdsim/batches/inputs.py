@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
-from ._core import ARGUMENT_NAMES, PARAMETER_NAMES, STATUS_NAMES
-from .arguments import integer, real_array, reals
-from .description.checks import QUATERNION_TOLERANCE
+from qdsim import _core
+from qdsim._core import ARGUMENT_NAMES, PARAMETER_NAMES, STATUS_NAMES
+from qdsim.arguments import integer, real_array, reals
+from qdsim.description.checks import QUATERNION_TOLERANCE
 
 __all__ = [
     "Mocap",

@@ -11,34 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
-from ._core import ARGUMENT_NAMES
-from .arguments import integer, number, one_of
-from .batch import BatchMarks, Rollouts, argument_shape, settle
-from .batch_in import (
-    Mocap,
-    Wrench,
-    broadcast,
-    check_errors,
-    check_finite,
-    check_model,
-    check_parameters,
-    every_step,
-    in_rows,
-    mocap_of,
-    numbers,
-    parameter_rows,
-    parameters_of,
-    thread_count,
-    wrenches_of,
-    wrt_names,
-)
-from .step import Options
+from qdsim import _core
+from qdsim.batches.given import courses_of, one_step_of
+from qdsim.batches.inputs import Mocap, Wrench, numbers
+from qdsim.batches.marks import BatchMarks, Errors
+from qdsim.batches.pulling import Products, kept_steps, products_of, pull, push
+from qdsim.batches.rollouts import Rollouts
+from qdsim.step import Options
 
 __all__ = [
     "BatchPullbacks",
@@ -52,16 +36,8 @@ __all__ = [
 ]
 
 _Vector = npt.NDArray[np.float64]
-_Errors = Literal["raise", "mark"]
 _Coordinates = Literal["tangent", "ambient"]
 _Derivative = Literal["step", "smoothed"]
-_LeadingDimensions = tuple[int, ...]
-_OfSteps = ("u", "tau", "wrench", "mocap")  # what every step of a rollout is given
-_MOST_KEPT = 2**31 - 1
-
-
-_KNOWN = tuple(name for name in ARGUMENT_NAMES if name not in ("v", "h"))
-"""What rollouts can be differentiated by: a step length would be one for all steps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -125,7 +101,7 @@ def vjp_batch(
     wrench: Wrench | None = None,
     mocap: Mocap | None = None,
     threads: int | None = None,
-    errors: _Errors = "raise",
+    errors: Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     coordinates: _Coordinates = "tangent",
     derivative: _Derivative = "step",
@@ -150,10 +126,10 @@ def vjp_batch(
     Raises:
         As `step_batch`.
     """
-    given = _steps_of(
-        model, q, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
-    )
-    found = pull(given, _after_step(given, cotangent), wrt, threads, errors, 0, "vjp_batch")
+    given = one_step_of(model, q, u, tau, wrench, mocap, parameters)
+    products = products_of(given, options, coordinates, derivative, kappa)
+    rows = _after_step(products, cotangent)
+    found = pull(products, rows, wrt, threads, errors, 0, "vjp_batch")
     return BatchPullbacks(
         status=found["status"],
         q_next=found["q"][..., 1, :],
@@ -173,7 +149,7 @@ def jvp_batch(
     wrench: Wrench | None = None,
     mocap: Mocap | None = None,
     threads: int | None = None,
-    errors: _Errors = "raise",
+    errors: Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     coordinates: _Coordinates = "tangent",
     derivative: _Derivative = "step",
@@ -190,10 +166,9 @@ def jvp_batch(
     Raises:
         As `step_batch`.
     """
-    given = _steps_of(
-        model, q, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
-    )
-    found = push(given, tangents, threads, errors, "jvp_batch")
+    given = one_step_of(model, q, u, tau, wrench, mocap, parameters)
+    products = products_of(given, options, coordinates, derivative, kappa)
+    found = push(products, tangents, threads, errors, "jvp_batch", one_step=True)
     return BatchPushforwards(
         status=found["status"],
         q_next=found["q"][..., 1, :],
@@ -214,7 +189,7 @@ def rollout_vjp(
     wrench: Wrench | None = None,
     mocap: Mocap | None = None,
     threads: int | None = None,
-    errors: _Errors = "raise",
+    errors: Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     coordinates: _Coordinates = "tangent",
     derivative: _Derivative = "step",
@@ -241,13 +216,10 @@ def rollout_vjp(
         >>> found = qdsim.rollout_vjp(model, q0, u, cotangent=lambda q: 2.0 * (q - goal))
         >>> u -= rate * found.gradients["u"]
     """
-    given = courses_of(
-        model, q0, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
-    )
-    kept = -1
-    if checkpoint is not None:
-        kept = integer("checkpoint", checkpoint, least=0, most=_MOST_KEPT)
-    found = pull(given, cotangent, wrt, threads, errors, kept, "rollout")
+    given = courses_of(model, q0, None, u, tau, wrench, mocap, parameters)
+    products = products_of(given, options, coordinates, derivative, kappa)
+    kept = kept_steps(checkpoint)
+    found = pull(products, cotangent, wrt, threads, errors, kept, "rollout")
     return RolloutPullbacks(**found)
 
 
@@ -262,7 +234,7 @@ def rollout_jvp(
     wrench: Wrench | None = None,
     mocap: Mocap | None = None,
     threads: int | None = None,
-    errors: _Errors = "raise",
+    errors: Errors = "raise",
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     coordinates: _Coordinates = "tangent",
     derivative: _Derivative = "step",
@@ -279,340 +251,19 @@ def rollout_jvp(
     Raises:
         As `rollout`.
     """
-    given = courses_of(
-        model, q0, u, options, tau, wrench, mocap, parameters, coordinates, derivative, kappa
-    )
-    return RolloutPushforwards(**push(given, tangents, threads, errors, "rollout"))
+    given = courses_of(model, q0, None, u, tau, wrench, mocap, parameters)
+    products = products_of(given, options, coordinates, derivative, kappa)
+    return RolloutPushforwards(**push(products, tangents, threads, errors, "rollout"))
 
 
-# ---------------------------------------------------------------- what is given
-
-
-@dataclass
-class Given:
-    """Rollouts to differentiate, checked; arrays have their own leading dimensions."""
-
-    model: _core.Model
-    options: Options | None
-    way_options: Options | None
-    ambient: bool
-    steps: int
-    q: _Vector
-    courses: dict[str, _Vector]
-    values: dict[str, _Vector]
-    v: _Vector | None = None
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Of an argument of one sample of a rollout."""
-        if name == "q":
-            return (self.model.nq if self.ambient else self.model.nv,)
-        shape = argument_shape(self.model, name)
-        return (self.steps, *shape) if name in _OfSteps else shape
-
-    def leads(self) -> dict[str, _LeadingDimensions]:
-        found = {"q": self.q.shape[:-1]}
-        if self.v is not None:
-            found["v"] = self.v.shape[:-1]
-        found.update({name: array.shape[:-2] for name, array in self.courses.items()})
-        found.update({name: array.shape[:-1] for name, array in self.values.items()})
-        return found
-
-    def arguments(self, lead: _LeadingDimensions) -> dict[str, Any]:
-        """What the core takes, as rows of samples, checked."""
-        q = in_rows(self.q, lead, 1)
-        v = None if self.v is None else in_rows(self.v, lead, 1)
-        rows = {name: in_rows(array, lead, 2) for name, array in self.courses.items()}
-        for name, flat in {"q": q, **rows}.items():
-            check_finite(name, flat, lead)
-        if v is not None:
-            check_finite("v", v, lead)
-        own = {name: in_rows(array, lead, 1) for name, array in self.values.items()}
-        check_parameters(self.model, own, lead)
-        return {
-            "q": q,
-            "v": v,
-            "u": rows["u"],
-            "tau": rows.get("tau"),
-            "wrench": rows.get("wrench"),
-            "mocap": rows.get("mocap"),
-            "parameters": parameter_rows(own),
-        }
-
-
-def _given(
-    model: _core.Model,
-    options: Options | None,
-    coordinates: str,
-    derivative: str,
-    kappa: float | None,
-    q: _Vector,
-    courses: dict[str, _Vector],
-    values: dict[str, _Vector],
-) -> Given:
-    steps = courses["u"].shape[-2]
-    one_of("coordinates", coordinates, allowed=("tangent", "ambient"))
-    one_of("derivative", derivative, allowed=("step", "smoothed"))
-    if (derivative == "smoothed") != (kappa is not None):
-        raise ValueError(
-            f"kappa: expected with derivative='smoothed' and only then, got {kappa!r} with {derivative!r}"
-        )
-    way_options = None
-    if kappa is not None:
-        if options is not None and not isinstance(options, Options):
-            raise TypeError(f"options: expected a qdsim.Options, got {type(options).__name__}")
-        number("kappa", kappa, above=0)
-        way_options = (options or Options()).replace(kappa=kappa)
-    return Given(model, options, way_options, coordinates == "ambient", steps, q, courses, values)
-
-
-def _steps_of(
-    model: _core.Model,
-    q: npt.ArrayLike,
-    u: npt.ArrayLike,
-    options: Options | None,
-    tau: npt.ArrayLike | None,
-    wrench: Wrench | None,
-    mocap: Mocap | None,
-    parameters: Mapping[str, npt.ArrayLike] | None,
-    coordinates: str,
-    derivative: str,
-    kappa: float | None,
-) -> Given:
-    """Batches of steps, as rollouts of one step."""
-    check_model(model)
-    courses = {"u": numbers("u", u, (model.nu,))}
-    if tau is not None:
-        courses["tau"] = numbers("tau", tau, (model.nv,))
-    if wrench is not None:
-        courses["wrench"] = wrenches_of(model, wrench)
-    if mocap is not None:
-        courses["mocap"] = mocap_of(model, mocap)
-    courses = {name: array[..., None, :] for name, array in courses.items()}
-    values = parameters_of(model, parameters)
-    return _given(
-        model,
-        options,
-        coordinates,
-        derivative,
-        kappa,
-        numbers("q", q, (model.nq,)),
-        courses,
-        values,
-    )
-
-
-def courses_of(
-    model: _core.Model,
-    q0: npt.ArrayLike,
-    u: npt.ArrayLike,
-    options: Any,
-    tau: npt.ArrayLike | None,
-    wrench: Wrench | None,
-    mocap: Mocap | None,
-    parameters: Mapping[str, npt.ArrayLike] | None,
-    coordinates: str,
-    derivative: str,
-    kappa: float | None,
-) -> Given:
-    check_model(model)
-    start = numbers("q0", q0, (model.nq,))
-    courses = {"u": numbers("u", u, (-1, model.nu))}
-    steps = courses["u"].shape[-2]
-    if tau is not None:
-        courses["tau"] = every_step("tau", numbers("tau", tau, (-1, model.nv)), steps)
-    if wrench is not None:
-        courses["wrench"] = every_step("wrench", wrenches_of(model, wrench, (-1,)), steps)
-    if mocap is not None:
-        courses["mocap"] = every_step("mocap", mocap_of(model, mocap, (-1,)), steps)
-    values = parameters_of(model, parameters)
-    return _given(model, options, coordinates, derivative, kappa, start, courses, values)
-
-
-def _after_step(given: Given, cotangent: npt.ArrayLike) -> _Vector:
+def _after_step(products: Products, cotangent: npt.ArrayLike) -> _Vector:
     """The cotangent of a step as that of a rollout, with none for where it begins."""
-    array = numbers("cotangent", cotangent, given.shape("q"))
+    array = numbers("cotangent", cotangent, products.shape("q"))
     return np.stack([np.zeros_like(array), array], axis=-2)
 
 
 def _of_one_step(name: str, gradient: _Vector) -> _Vector:
-    if name not in _OfSteps:
+    if name not in ("u", "tau", "wrench", "mocap"):
         return gradient
     axis = gradient.ndim - (3 if name in ("wrench", "mocap") else 2)
     return gradient.reshape(*gradient.shape[:axis], *gradient.shape[axis + 1 :])
-
-
-# ---------------------------------------------------------------- both ways
-
-
-def _contiguous(
-    name: str, array: _Vector, lead: _LeadingDimensions, shape: tuple[int, ...]
-) -> _Vector:
-    """(samples, size), checked."""
-    count, size = int(np.prod(lead, dtype=np.int64)), int(np.prod(shape, dtype=np.int64))
-    rows = np.broadcast_to(array, (*lead, *shape)).reshape(count, *shape)
-    if rows.size:
-        check_finite(name, rows, lead)
-    return np.ascontiguousarray(rows).reshape(count, size)
-
-
-def _run(
-    given: Given,
-    arguments: dict[str, Any],
-    lead: _LeadingDimensions,
-    threads: int | None,
-    errors: _Errors,
-    caller: str,
-    **more: Any,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the core gives, and the fields of the rollout."""
-    found = _core._rollout_derivative(
-        given.model,
-        given.options,
-        **arguments,
-        threads=thread_count(threads),
-        start=None,
-        way_options=given.way_options,
-        ambient=given.ambient,
-        **more,
-    )
-    name = "q0" if caller.startswith("rollout") else "q"
-    settle(
-        caller, given.model, name, arguments["q"], found["status"], found["failure"], lead, errors
-    )
-    fields = {
-        "q": found["q"].reshape(*lead, given.steps + 1, given.model.nq),
-        "status": found["status"].reshape(lead),
-        "steps_done": found["steps_done"].reshape(lead),
-        "derivative_exact": found["derivative_exact"].reshape(lead),
-    }
-    if given.v is not None:
-        fields["v"] = found["v"].reshape(*lead, given.steps + 1, given.model.nv)
-    return found, fields
-
-
-def pull(
-    given: Given,
-    cotangent: npt.ArrayLike | Callable[[_Vector], npt.ArrayLike],
-    wrt: Iterable[str],
-    threads: int | None,
-    errors: _Errors,
-    kept: int,
-    caller: str,
-    v_cotangent: npt.ArrayLike | None = None,
-) -> dict[str, Any]:
-    """Fields of pullbacks."""
-    check_errors(errors)
-    names = wrt_names(wrt, _KNOWN if given.v is None else (*_KNOWN, "v"))
-    shape = (given.steps + 1, *given.shape("q"))
-    leads = given.leads()
-    path = None
-    if callable(cotangent):
-        lead = broadcast(leads)
-        arguments = given.arguments(lead)
-        path, configurations = _rolled_out(given, arguments, lead, threads, errors, caller)
-        rows = numbers("cotangent", cotangent(configurations), shape)
-        if broadcast({"q": lead, "cotangent": rows.shape[:-2]}) != lead:
-            raise ValueError(f"cotangent: expected shape {(*lead, *shape)}, got {rows.shape}")
-        cotangents = [_contiguous("cotangent", rows, lead, shape)]
-    else:
-        rows = numbers("cotangent", cotangent, shape)
-        leads["cotangent"] = rows.shape[:-2]
-        of_v = None if v_cotangent is None else numbers("v_cotangent", v_cotangent, shape)
-        if of_v is not None:
-            leads["v_cotangent"] = of_v.shape[:-2]
-        lead = broadcast(leads)
-        arguments = given.arguments(lead)
-        cotangents = [_contiguous("cotangent", rows, lead, shape)]
-        if given.v is not None:
-            of_v = np.zeros(shape) if of_v is None else of_v
-            cotangents.append(_contiguous("v_cotangent", of_v, lead, shape))
-    found, fields = _run(
-        given,
-        arguments,
-        lead,
-        threads,
-        errors,
-        caller,
-        kept=kept,
-        path=path,
-        wrt=sum(1 << ARGUMENT_NAMES.index(name) for name in names),
-        rows=tuple(cotangents),
-    )
-    fields["gradients"] = {
-        name: found[f"by {name}"].reshape(*lead, *given.shape(name)) for name in names
-    }
-    return fields
-
-
-def _rolled_out(
-    given: Given,
-    arguments: dict[str, Any],
-    lead: _LeadingDimensions,
-    threads: int | None,
-    errors: _Errors,
-    caller: str,
-) -> tuple[tuple[Any, ...], _Vector]:
-    """The rollouts as the core goes on from them, and their configurations."""
-    found = _core._rollout(
-        given.model,
-        given.options,
-        **arguments,
-        out=None,
-        threads=thread_count(threads),
-        warm_start=False,
-        start=None,
-        feedback=None,
-    )
-    settle(
-        caller, given.model, "q0", arguments["q"], found["status"], found["failure"], lead, errors
-    )
-    configurations = found["q"].reshape(*lead, given.steps + 1, given.model.nq)
-    return (found["q"], found["status"], found["steps_done"]), configurations.copy()
-
-
-def push(
-    given: Given,
-    tangents: Mapping[str, npt.ArrayLike],
-    threads: int | None,
-    errors: _Errors,
-    caller: str,
-) -> dict[str, Any]:
-    check_errors(errors)
-    if not isinstance(tangents, Mapping):
-        raise TypeError(f"tangents: expected a mapping, got {type(tangents).__name__}")
-    known = _KNOWN if given.v is None else (*_KNOWN, "v")
-    names = {name: f"tangents[{name!r}]" for name in wrt_names(tangents, known)}
-    one_step = not caller.startswith("rollout")
-    arrays = {}
-    for name, said in names.items():
-        shape = given.shape(name)
-        if one_step and name in _OfSteps:
-            shape = shape[1:]
-        array = numbers(said, tangents[name], shape)
-        own = array.shape[: array.ndim - len(shape)]
-        arrays[name] = array.reshape(*own, *given.shape(name))
-    leads = given.leads()
-    for name, said in names.items():
-        leads[said] = arrays[name].shape[: arrays[name].ndim - len(given.shape(name))]
-    lead = broadcast(leads)
-    arguments = given.arguments(lead)
-    rows: list[_Vector | None] = [None] * len(ARGUMENT_NAMES)
-    for name, said in names.items():
-        rows[ARGUMENT_NAMES.index(name)] = _contiguous(said, arrays[name], lead, given.shape(name))
-    found, fields = _run(
-        given,
-        arguments,
-        lead,
-        threads,
-        errors,
-        caller,
-        kept=-1,
-        path=None,
-        wrt=-1,
-        rows=tuple(rows),
-    )
-    width = given.shape("q")
-    fields["tangent"] = found["tangent"].reshape(*lead, given.steps + 1, *width)
-    if given.v is not None:
-        fields["v_tangent"] = found["v_tangent"].reshape(fields["v"].shape)
-    return fields

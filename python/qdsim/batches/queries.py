@@ -8,7 +8,7 @@ import numpy.typing as npt
 from qdsim import _core
 from qdsim._core import STATUS_NAMES
 from qdsim.array_type import Array
-from qdsim.batch_in import (
+from qdsim.batches.inputs import (
     check_finite,
     check_model,
     check_quaternions,

@@ -12,47 +12,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Union
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
-from ._core import ARGUMENT_NAMES, STATUS_NAMES
-from .arguments import flag
-from .batch_in import (
+from qdsim import _core
+from qdsim._core import ARGUMENT_NAMES
+from qdsim.arguments import flag
+from qdsim.batches.inputs import (
     Mocap,
     Wrench,
-    broadcast,
     check_errors,
-    check_finite,
-    check_model,
-    check_parameters,
-    check_quaternions,
-    every_step,
-    in_rows,
-    mocap_of,
-    numbers,
     parameter_rows,
-    parameters_of,
     rows_of,
-    sample_name,
     thread_count,
-    wrenches_of,
     wrt_names,
 )
-from .batch_out import Wanted, outputs
+from qdsim.batches.marks import BatchMarks, Errors, argument_shape, settle
+from qdsim.batches.outputs import Wanted, outputs
 
 __all__ = [
     "BatchLinearizations",
-    "BatchMarks",
     "BatchSteps",
-    "Rollouts",
-    "argument_shape",
     "linearize_batch",
-    "roll",
-    "rollout",
-    "settle",
     "step_all",
     "step_batch",
 ]
@@ -64,40 +47,8 @@ WarmStart = Union[WarmStep, "BatchSteps"]
 """What steps of a batch may start from."""
 
 _Vector = npt.NDArray[np.float64]
-_Errors = Literal["raise", "mark"]
 # What the core calls the derivatives: A and B are those by the first two arguments.
 _DERIVATIVES = ("A", "B", *ARGUMENT_NAMES[2:])
-_GAINS = ("q_gain", "v_gain")
-_BOUNDS = ("lower", "upper")
-_FEEDBACK = ("q_nominal", "u_before", "x_gain", "u_gain", "lower", "upper")
-_OK = STATUS_NAMES.index("solved")
-_BAD_ARGUMENT = STATUS_NAMES.index("bad argument")
-_OUT_OF_MEMORY = STATUS_NAMES.index("out of memory")
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BatchMarks:
-    """Which samples of a batch were solved; what all results of batches have."""
-
-    status: npt.NDArray[np.int32]
-    """(...) codes; 0 where the sample was solved, else an index of `STATUS_NAMES`."""
-
-    @property
-    def ok(self) -> npt.NDArray[np.bool_]:
-        """(...) Whether the sample was solved."""
-        return np.equal(self.status, _OK)
-
-    @property
-    def status_names(self) -> npt.NDArray[np.str_]:
-        """(...) The status as a word, as in `SolverInfo.status`."""
-        return np.array(STATUS_NAMES)[self.status]
-
-    def _tally(self) -> str:
-        failed = self.status.size - int(np.count_nonzero(self.ok))
-        return f"shape={self.status.shape}, failed={failed}"
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._tally()})"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -167,19 +118,6 @@ class BatchLinearizations(BatchSteps):
     `Linearization.derivatives`; "q" is A and "u" is B."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Rollouts(BatchMarks):
-    """Results of `rollout`. A rollout ends at its first failed step and then repeats its last state."""
-
-    q: _Vector
-    """(..., T + 1, nq) configurations, the first one included."""
-    steps_done: npt.NDArray[np.int64]
-    """(...) steps before the first one that failed; T where none did."""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._tally()}, steps={self.q.shape[-2] - 1})"
-
-
 def step_batch(
     model: _core.Model,
     q: npt.ArrayLike,
@@ -190,7 +128,7 @@ def step_batch(
     wrench: Wrench | None = None,
     mocap: Mocap | None = None,
     threads: int | None = None,
-    errors: _Errors = "raise",
+    errors: Errors = "raise",
     contacts: bool = True,
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     out: Mapping[str, npt.NDArray[Any]] | BatchSteps | None = None,
@@ -258,7 +196,7 @@ def step_all(
     wrench: Wrench | None,
     mocap: Mocap | None,
     threads: int | None,
-    errors: _Errors,
+    errors: Errors,
     contacts: bool,
     parameters: Mapping[str, npt.ArrayLike] | None,
     out: Mapping[str, npt.NDArray[Any]] | object | None,
@@ -283,7 +221,7 @@ def linearize_batch(
     mocap: Mocap | None = None,
     wrt: Iterable[str] = ("q", "u"),
     threads: int | None = None,
-    errors: _Errors = "raise",
+    errors: Errors = "raise",
     contacts: bool = True,
     parameters: Mapping[str, npt.ArrayLike] | None = None,
     out: Mapping[str, npt.NDArray[Any]] | BatchLinearizations | None = None,
@@ -316,262 +254,7 @@ def linearize_batch(
     )
 
 
-def rollout(
-    model: _core.Model,
-    q0: npt.ArrayLike,
-    u: npt.ArrayLike,
-    options: _core._OptionsLike | _core.StepOptions | None = None,
-    *,
-    tau: npt.ArrayLike | None = None,
-    wrench: Wrench | None = None,
-    mocap: Mocap | None = None,
-    threads: int | None = None,
-    errors: _Errors = "raise",
-    parameters: Mapping[str, npt.ArrayLike] | None = None,
-    out: Mapping[str, npt.NDArray[Any]] | Rollouts | None = None,
-    warm_start: bool | _core.Step | _core.Linearization = False,
-) -> Rollouts:
-    """Step T times in a row from q0, for every sample of a batch.
-
-    Args:
-        model, options, threads, parameters, out: As in `step_batch`.
-        q0: First configurations (..., nq).
-        u: Commands (..., T, nu). The leading dimensions of all inputs broadcast.
-        tau: Applied generalised forces (..., T, nv), N or Nm; with 1 in place of T the same in every step.
-        wrench: Applied to the bodies, (..., T, body_count, 6) or a mapping from names of bodies to (..., T, 6), as
-            in `step_batch`; with 1 in place of T the same in every step.
-        mocap: Poses of the mocap bodies, (..., T, mocap_count, 7) or a mapping from names of them to (..., T, 7);
-            with 1 in place of T the same in every step.
-        errors: As in `step_batch`; a rollout fails with its first failed step.
-        warm_start: Whether each step looks for its solution near that of the step before, as `step` does with
-            warm_start; a Step or Linearization: likewise, and the first steps near this one.
-
-    Raises:
-        As `step_batch`; the message names sample and step.
-    """
-    fields = roll(
-        model,
-        q0,
-        None,
-        u,
-        options,
-        tau,
-        wrench,
-        mocap,
-        threads,
-        errors,
-        parameters,
-        out,
-        warm_start,
-    )
-    return Rollouts(**fields)
-
-
-def roll(
-    model: _core.Model,
-    q0: npt.ArrayLike,
-    v0: npt.ArrayLike | None,
-    u: npt.ArrayLike,
-    options: _core._OptionsLike | _core.StepOptions | None,
-    tau: npt.ArrayLike | None,
-    wrench: Wrench | None,
-    mocap: Mocap | None,
-    threads: int | None,
-    errors: _Errors,
-    parameters: Mapping[str, npt.ArrayLike] | None,
-    out: Mapping[str, npt.NDArray[Any]] | object | None,
-    warm_start: bool | WarmStep,
-    feedback: Mapping[str, _Vector] | None = None,
-) -> dict[str, Any]:
-    """Fields of rollouts, with "v" where v0 is given, and "commands" with feedback.
-
-    Feedback: q_nominal (T, nq), v_nominal (T, nv), q_gain and v_gain (..., T, nu, nv), lower and upper (nu).
-    """
-    check_errors(errors)
-    check_model(model)
-    start = numbers("q0", q0, (model.nq,))
-    states = {"q0": start}
-    if v0 is not None:
-        states["v0"] = numbers("v0", v0, (model.nv,))
-    courses = {"u": numbers("u", u, (-1, model.nu))}
-    step_count = courses["u"].shape[-2]
-    if tau is not None:
-        courses["tau"] = every_step("tau", numbers("tau", tau, (-1, model.nv)), step_count)
-    if wrench is not None:
-        courses["wrench"] = every_step("wrench", wrenches_of(model, wrench, (-1,)), step_count)
-    if mocap is not None:
-        courses["mocap"] = every_step("mocap", mocap_of(model, mocap, (-1,)), step_count)
-    values = parameters_of(model, parameters)
-    leads = {name: course.shape[:-2] for name, course in courses.items()}
-    leads.update({name: array.shape[:-1] for name, array in values.items()})
-    leads.update({name: array.shape[:-1] for name, array in states.items()})
-    if feedback is not None:
-        leads.update({name: feedback[name].shape[:-3] for name in _GAINS})
-    lead = broadcast(leads)
-    firsts = {name: in_rows(array, lead, 1) for name, array in states.items()}
-    q_rows = firsts["q0"]
-    rows = {name: in_rows(course, lead, 2) for name, course in courses.items()}
-    for name, flat in {**firsts, **rows}.items():
-        check_finite(name, flat, lead)
-    own = {name: in_rows(array, lead, 1) for name, array in values.items()}
-    check_parameters(model, own, lead)
-    wanted: Wanted = {
-        "q": ((*lead, step_count + 1, model.nq), np.float64),
-        "status": (lead, np.int32),
-        "steps_done": (lead, np.int64),
-    }
-    if v0 is not None:
-        wanted["v"] = ((*lead, step_count + 1, model.nv), np.float64)
-    given = outputs(out, wanted, (*firsts.values(), *rows.values(), *own.values()))
-    found = _core._rollout(
-        model,
-        options,
-        q=q_rows,
-        v=firsts.get("v0"),
-        u=rows["u"],
-        tau=rows.get("tau"),
-        wrench=rows.get("wrench"),
-        mocap=rows.get("mocap"),
-        parameters=parameter_rows(own),
-        out=given,
-        threads=thread_count(threads),
-        warm_start=warm_start is not False,
-        start=None if isinstance(warm_start, bool) else warm_start,
-        feedback=None if feedback is None else _reacting(feedback, lead, step_count),
-    )
-    caller = "rollout" if v0 is None else "rollout_dynamic"
-    settle(caller, model, "q0", q_rows, found["status"], found["failure"], lead, errors)
-    fields = {name: found[name].reshape(shape) for name, (shape, _) in wanted.items()}
-    if feedback is not None:
-        fields["commands"] = found["commands"].reshape(*lead, step_count, model.nu)
-    return {**fields, **given}
-
-
-def _reacting(
-    feedback: Mapping[str, _Vector], lead: tuple[int, ...], step_count: int
-) -> dict[str, _Vector]:
-    """A checked feedback as the core takes it."""
-    for name, array in feedback.items():
-        length = step_count if name in _BOUNDS else array.shape[-3 if name in _GAINS else -2]
-        if length != step_count:
-            raise ValueError(f"feedback: {name} has {length} steps, u has {step_count}")
-    q_gain, v_gain = (in_rows(feedback[name], lead, 3) for name in _GAINS)
-    nu = feedback["lower"].size
-    bounds = {
-        name: np.broadcast_to(feedback[name], (len(q_gain), step_count, nu)) for name in _BOUNDS
-    }
-    paths = {name: feedback[name] for name in ("q_nominal", "v_nominal")}
-    return {**paths, **bounds, "u_before": np.zeros(nu), "x_gain": q_gain, "v_gain": v_gain}
-
-
-def feedback_rollout(
-    model: _core.Model,
-    q0: _Vector,
-    u: _Vector,
-    options: _core._OptionsLike | _core.StepOptions | None,
-    feedback: tuple[_Vector, _Vector, _Vector, _Vector, _Vector, _Vector],
-    *,
-    threads: int | None = None,
-) -> tuple[_Vector, _Vector, npt.NDArray[np.bool_]]:
-    """Roll out commands that react to where each step begins, clipped to bounds.
-
-    Step t of a sample is taken with ``u[t] + x_gain[t] (q - q_nominal[t]) + u_gain[t] (command before)``.
-
-    Args:
-        model, options, threads: As in `step_batch`.
-        q0: First configurations (samples, nq).
-        u: Commands (samples, T, nu).
-        feedback: q_nominal (T, nq) and the command (nu,) before the first, the same for all samples;
-            x_gain (samples, T, nu, nv), u_gain (samples, T, nu, nu), lower and upper bounds (samples, T, nu).
-
-    Returns:
-        Configurations (samples, T + 1, nq), commands (samples, T, nu), NaN from a failed step on, and
-        which samples (samples,) had none.
-    """
-    found = _rolled(
-        model, q0, u, options, None, dict(zip(_FEEDBACK, feedback)), thread_count(threads)
-    )
-    return found["q"], found["commands"], found["status"] == _OK
-
-
-def checked_rollout(
-    model: _core.Model,
-    q0: _Vector,
-    u: _Vector,
-    options: _core._OptionsLike | _core.StepOptions | None,
-    parameters: Mapping[str, npt.ArrayLike] | None,
-    *,
-    threads: int,
-) -> tuple[_Vector, npt.NDArray[np.bool_]]:
-    """`rollout` of what is known to be right: for many short calls, of which checks would be a large part.
-
-    Args:
-        model, options: As in `step_batch`.
-        threads: How many.
-        q0: First configurations (samples, nq), finite doubles with unit quaternions.
-        u: Commands (samples, T, nu), finite doubles.
-        parameters: (samples, ...) each, which `check_parameters` has seen.
-
-    Returns:
-        Last configurations (samples, nq), and which samples (samples,) had no failed step; the others stay where it
-        failed.
-    """
-    own = parameter_rows(parameters_of(model, parameters)) if parameters else None
-    found = _rolled(model, q0, u, options, own, None, threads)
-    return found["q"][:, -1], found["status"] == _OK
-
-
-def _rolled(
-    model: _core.Model,
-    q0: _Vector,
-    u: _Vector,
-    options: _core._OptionsLike | _core.StepOptions | None,
-    parameters: tuple[_Vector | None, ...] | None,
-    feedback: dict[str, _Vector] | None,
-    threads: int,
-) -> Any:
-    return _core._rollout(
-        model,
-        options,
-        q=q0,
-        v=None,
-        u=u,
-        tau=None,
-        wrench=None,
-        mocap=None,
-        parameters=parameters,
-        out=None,
-        threads=threads,
-        warm_start=False,
-        start=None,
-        feedback=feedback,
-    )
-
-
 # ---------------------------------------------------------------- results
-
-
-def settle(
-    caller: str,
-    model: _core.Model,
-    name: str,
-    q: _Vector,
-    status: npt.NDArray[np.int32],
-    failure: _core._Failure | None,
-    lead: tuple[int, ...],
-    errors: _Errors,
-) -> None:
-    """Raise what has to be raised."""
-    if failure is None:
-        return
-    status = status.reshape(-1)
-    check_quaternions(model, name, q, status, lead)
-    if (status == _OUT_OF_MEMORY).any():
-        raise MemoryError
-    if errors == "raise" or (status == _BAD_ARGUMENT).any():
-        where = f"{caller}: {sample_name(failure['sample'], lead)}"
-        where += f", step {failure['step']}" if caller.startswith("rollout") else ""
-        _core._raise_batch_failure(where, failure["info"], failure["culprits"])
 
 
 def _wanted(
@@ -600,21 +283,6 @@ def _wanted(
             shape = (*lead, nv, *argument_shape(model, name))
             wanted[_DERIVATIVES[ARGUMENT_NAMES.index(name)]] = (shape, np.float64)
     return wanted
-
-
-def argument_shape(model: _core.Model, name: str) -> tuple[int, ...]:
-    """Shape of an argument of a step, that of q in tangent coordinates."""
-    inputs = {
-        "q": (model.nv,),
-        "u": (model.nu,),
-        "tau": (model.nv,),
-        "wrench": (model.body_count, 6),
-        "mocap": (model.mocap_count, 6),
-        "v": (model.nv,),
-        "h": (),
-    }
-    found = inputs.get(name)
-    return np.shape(getattr(model.parameters, name)) if found is None else found  # type: ignore[attr-defined]
 
 
 def _start(
@@ -653,7 +321,7 @@ def _run(
     rows: dict[str, _Vector],
     given: dict[str, npt.NDArray[Any]],
     threads: int | None,
-    errors: _Errors,
+    errors: Errors,
     contacts: bool,
     wrt: tuple[str, ...] | None,
     warm_start: WarmStart | None,

@@ -12,6 +12,7 @@ from qdsim.description.constraints import Constraint, Coupling, TendonCoupling, 
 from qdsim.description.elements import JOINT_TYPES, Elements
 from qdsim.description.pairs import CandidatePairs, candidate_pairs
 from qdsim.description.shapes import GEOM_TYPES
+from qdsim.description.tendons import Tendon
 
 Array = npt.NDArray[Any]
 
@@ -143,26 +144,30 @@ def _tendon_arrays(
     description: Elements, body_index: dict[str, int], joint_index: dict[str, int]
 ) -> dict[str, Array]:
     tendons = description.tendons
-    objects: list[int] = []
-    data: list[tuple[float, ...]] = []
-    for tendon in tendons:
-        objects += [joint_index[name] for name, _ in tendon.joints]
-        data += [(coefficient, 0.0, 0.0) for _, coefficient in tendon.joints]
-        objects += [body_index[name] for name, _ in tendon.points]
-        data += [point for _, point in tendon.points]
+    path = [item for tendon in tendons for item in _tendon_path(tendon, body_index, joint_index)]
     return {
-        "tendon_type": _ints(
-            [0 if tendon.joints else 2 if tendon.thrust else 1 for tendon in tendons]
-        ),
+        "tendon_type": _ints([_tendon_type(tendon) for tendon in tendons]),
         "tendon_point_count": _ints([len(tendon.joints or tendon.points) for tendon in tendons]),
         "tendon_range": _floats([tendon.range or UNLIMITED for tendon in tendons], 2),
         "tendon_stiffness": _floats([tendon.stiffness for tendon in tendons]),
         "tendon_springrange": _floats([tendon.springrange for tendon in tendons], 2),
         "tendon_frictionloss": _floats([tendon.frictionloss for tendon in tendons]),
         "tendon_damping": _floats([tendon.damping for tendon in tendons]),
-        "tendon_object": _ints(objects),
-        "tendon_data": _floats(data, 3),
+        "tendon_object": _ints([place for place, _ in path]),
+        "tendon_data": _floats([data for _, data in path], 3),
     }
+
+
+def _tendon_type(tendon: Tendon) -> int:
+    return 0 if tendon.joints else 2 if tendon.thrust else 1
+
+
+def _tendon_path(
+    tendon: Tendon, body_index: dict[str, int], joint_index: dict[str, int]
+) -> list[tuple[int, tuple[float, ...]]]:
+    """Its joints with their coefficients, or its bodies with points on them."""
+    joints = [(joint_index[name], (factor, 0.0, 0.0)) for name, factor in tendon.joints]
+    return joints + [(body_index[name], tuple(point)) for name, point in tendon.points]
 
 
 def _cloud_arrays(description: Elements) -> dict[str, Array]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from qdsim.description import checks
 from qdsim.description.constraints import Coupling, TendonCoupling
-from qdsim.description.elements import JOINT_NQ, WORLD, Elements, Keyframe
+from qdsim.description.elements import JOINT_NQ, WORLD, Elements, Joint, Keyframe
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
@@ -117,16 +117,7 @@ def _check_constraints(description: Elements) -> None:
     for item in description.constraints:
         owner = f"constraint {item.name!r}"
         if isinstance(item, Coupling):
-            for name in (item.joint, item.follows):
-                if name is not None and name not in joints:
-                    raise ValueError(f"{owner}: {unknown_name('joint', name, joints)}")
-                if name is not None and not joints[name].scalar:
-                    raise ValueError(
-                        f"{owner}: joint {name!r} is a {joints[name].type} joint, only hinge and "
-                        "slide joints can be coupled"
-                    )
-            if item.joint == item.follows:
-                raise ValueError(f"{owner}: joint {item.joint!r} cannot follow itself")
+            _check_coupling(owner, item, joints)
             continue
         if isinstance(item, TendonCoupling):
             _check_tendon_coupling(owner, item, [tendon.name for tendon in description.tendons])
@@ -136,6 +127,19 @@ def _check_constraints(description: Elements) -> None:
                 raise ValueError(f"{owner}: {unknown_name('body', name, bodies)}")
         if item.body_a == item.body_b:
             raise ValueError(f"{owner}: body_a and body_b are both {item.body_a!r}")
+
+
+def _check_coupling(owner: str, item: Coupling, joints: dict[str, Joint]) -> None:
+    for name in (item.joint, item.follows):
+        if name is not None and name not in joints:
+            raise ValueError(f"{owner}: {unknown_name('joint', name, joints)}")
+        if name is not None and not joints[name].scalar:
+            raise ValueError(
+                f"{owner}: joint {name!r} is a {joints[name].type} joint, only hinge and "
+                "slide joints can be coupled"
+            )
+    if item.joint == item.follows:
+        raise ValueError(f"{owner}: joint {item.joint!r} cannot follow itself")
 
 
 def _check_tendon_coupling(owner: str, item: TendonCoupling, tendons: list[str]) -> None:

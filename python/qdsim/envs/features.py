@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from qdsim import _core
 from qdsim.array_type import Array
-from qdsim.batch_queries import body_poses
+from qdsim.batches.queries import body_poses
 from qdsim.planning.task.robot import joint_limits, robot_bodies
 from qdsim.planning.task.task import Task
 

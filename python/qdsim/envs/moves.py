@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.array_type import Array
-from qdsim.batch import checked_rollout
+from qdsim.batches.rollouts import checked_rollout
 from qdsim.envs.options import EnvOptions
 from qdsim.model import Model
 from qdsim.planning.grasps.samplers import placed, strokes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from qdsim.arguments import instance
 from qdsim.array_type import Array
-from qdsim.batch_in import check_parameters, parameters_of
+from qdsim.batches.inputs import check_parameters, parameters_of
 from qdsim.envs.features import Goals, Look, Viewer
 from qdsim.envs.moves import Moved, holding, moves_of
 from qdsim.envs.options import EnvOptions

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from qdsim import _core
 from qdsim.array_type import Array
-from qdsim.batch import linearize_batch, step_batch
-from qdsim.batch_in import Wrench, parameters_in, rows_of
+from qdsim.batches.inputs import Wrench, parameters_in, rows_of
+from qdsim.batches.steps import linearize_batch, step_batch
 from qdsim.model import Model
 from qdsim.step import Options, linearize
 

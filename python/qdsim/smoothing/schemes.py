@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.arguments import MOST_COUNT, fields, flag, integer, number, numbers, one_of, spread
-from qdsim.batch import linearize_batch
-from qdsim.batch_in import Wrench, wrt_names
+from qdsim.batches.inputs import Wrench, wrt_names
+from qdsim.batches.steps import linearize_batch
 from qdsim.model import Model
 from qdsim.step import Options
 

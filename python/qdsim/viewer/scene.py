@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qdsim.contact_surfaces import ContactSurface
+from qdsim.description import Geom
 from qdsim.description.arrays import rotation_matrix
 from qdsim.model import Model
 from qdsim.planning.drawing.colours import colour_of, is_visual
@@ -109,38 +110,48 @@ class Scene:
     def _add_shapes(self) -> None:
         model, roles = self._model, self._roles
         paired = {n for pair in model.description.pairs for n in (pair.geom_a, pair.geom_b)}
-        names = model.geom_names
-        pressing = {
-            names[side]
-            for pair in model.pair_geom
-            if self._soft.intersection(names[geom] for geom in pair)
-            for side in pair
-        }
+        pressing = self._pressing()
         index = 0
         for b, body in enumerate(model.description.bodies):
             seen = any(is_visual(geom, paired) for geom in body.geoms)
+            pressed = b > 0 and any(geom.name in pressing for geom in body.geoms)
             for geom in body.geoms:
                 size = np.asarray(model.parameters.geom_size[index])
                 index += 1
                 surface = surface_of(model, geom, size, 1.5 * roles.size)
-                *channels, opacity = colour_of(geom, roles.kind, roles.limb, b)
-                colour = tuple(round(255 * channel) for channel in channels)
-                if b > 0 and any(other.name in pressing for other in body.geoms):
-                    opacity = min(opacity, _SOFT)
-                name = f"/model/{_node(body.name)}/{_node(geom.name)}"
                 visual = is_visual(geom, paired)
-                hidden = seen and not visual
-                pos, quat = np.asarray(geom.pos), np.asarray(geom.quat)
-                handle = self._add(name, surface, colour, opacity, pos, quat)
-                handle.visible = not hidden
-                if visual:
-                    self._visual.append(handle)
-                elif hidden:
-                    self._hidden.append(handle)
-                if not hidden and b in roles.objects:
-                    self._drawn.append((b, surface, pos, quat))
-                    dark = tuple(round(0.55 * c) for c in colour)
-                    self._outline(f"{name}/lines", surface, dark, 1.002)
+                self._add_shape(b, geom, surface, visual, seen and not visual, pressed)
+
+    def _pressing(self) -> set[str]:
+        """Names of the shapes that soft ones can press on, and of these."""
+        names = self._model.geom_names
+        return {
+            names[side]
+            for pair in self._model.pair_geom
+            if self._soft.intersection(names[geom] for geom in pair)
+            for side in pair
+        }
+
+    def _add_shape(
+        self, b: int, geom: Geom, surface: Surface, visual: bool, hidden: bool, pressed: bool
+    ) -> None:
+        roles = self._roles
+        *channels, opacity = colour_of(geom, roles.kind, roles.limb, b)
+        colour = tuple(round(255 * channel) for channel in channels)
+        if pressed:
+            opacity = min(opacity, _SOFT)
+        name = f"/model/{_node(self._model.body_names[b])}/{_node(geom.name)}"
+        pos, quat = np.asarray(geom.pos), np.asarray(geom.quat)
+        handle = self._add(name, surface, colour, opacity, pos, quat)
+        handle.visible = not hidden
+        if visual:
+            self._visual.append(handle)
+        elif hidden:
+            self._hidden.append(handle)
+        if not hidden and b in roles.objects:
+            self._drawn.append((b, surface, pos, quat))
+            dark = tuple(round(0.55 * c) for c in colour)
+            self._outline(f"{name}/lines", surface, dark, 1.002)
 
     def _add(
         self, name: str, surface: Surface, colour: Any, opacity: float, pos: Array, quat: Array

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from qdsim.arguments import instance, number, reals
-from qdsim.batch import Rollouts
+from qdsim.batches.rollouts import Rollouts
 from qdsim.model import Model
 from qdsim.planning import Plan, Transfer, Tree
 from qdsim.planning.task.task import Task

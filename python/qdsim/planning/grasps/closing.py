@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qdsim.arguments import instance, number, vector
 from qdsim.array_type import Array
-from qdsim.batch_queries import pair_distances
+from qdsim.batches.queries import pair_distances
 from qdsim.model import Model
 from qdsim.planning.task.followers import with_followers
 from qdsim.planning.task.robot import joint_limits, moved_bodies

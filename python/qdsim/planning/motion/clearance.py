@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from qdsim._core import SolverError
 from qdsim.array_type import Array
-from qdsim.batch_queries import pair_distances
+from qdsim.batches.queries import pair_distances
 from qdsim.cone import solve_cone_program
 from qdsim.description import Coupling, TendonCoupling
 from qdsim.model import Model

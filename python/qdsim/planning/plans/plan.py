@@ -13,7 +13,7 @@ import numpy as np
 
 from qdsim.arguments import instance, path_of
 from qdsim.array_type import Array
-from qdsim.batch import step_batch
+from qdsim.batches.steps import step_batch
 from qdsim.model import Model
 from qdsim.planning.grasps.resting import stays
 from qdsim.planning.motion.motion import Motion, motion_fault

@@ -10,7 +10,7 @@ import numpy as np
 
 from qdsim.arguments import flag, instance, path_of
 from qdsim.array_type import Array
-from qdsim.batch import rollout
+from qdsim.batches.rollouts import rollout
 from qdsim.planning.grasps.placing import placed
 from qdsim.planning.plans.plan import Plan, model_of
 from qdsim.planning.plans.segment import Segment

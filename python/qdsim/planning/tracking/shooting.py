@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from qdsim._core import SolverError, _solve_ocp_qp
 from qdsim.arguments import spread
 from qdsim.array_type import Array
-from qdsim.batch import feedback_rollout, rollout
+from qdsim.batches.rollouts import feedback_rollout, rollout
 from qdsim.planning.task.cost import TrackingCost
 from qdsim.planning.task.impc_options import ImpcOptions
 from qdsim.planning.task.robot import force_reach, room

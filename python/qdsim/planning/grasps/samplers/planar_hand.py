@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qdsim.arguments import MOST_COUNT, fields, instance, integer, number
 from qdsim.array_type import Array
-from qdsim.batch_queries import body_poses, pair_distances
+from qdsim.batches.queries import body_poses, pair_distances
 from qdsim.model import Model
 
 __all__ = ["PlanarHandSampler"]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from qdsim.arguments import fields, instance, number
 from qdsim.array_type import Array
-from qdsim.batch_queries import body_poses, pair_distances
+from qdsim.batches.queries import body_poses, pair_distances
 from qdsim.model import Model
 
 __all__ = ["BoxSideSampler"]

@@ -108,29 +108,17 @@ class SurfaceSampler:
     def __call__(self, model: Model, q: Array, rng: np.random.Generator) -> Array | None:
         """A configuration ``(nq,)`` with the object unmoved, or None if no draw was good."""
         tips, inner = self._tip_geoms(model)
-        bodies = np.unique(model.geom_body[tips])
+        several = len(np.unique(model.geom_body[tips])) > 1
         carry = self.carry
         if carry is None:
-            carry = len(bodies) > 1 and hangs(model, q, self.object)
-        centre, radius = self._ball(model, q)
-        reach = radius if self.reach is None else self.reach
+            carry = several and hangs(model, q, self.object)
+        opposed = carry and several
+        ball = self._ball(model, q)
         best, least = None, math.inf
         for _ in range(self.draws * (_PATIENT if carry else 1)):
-            if carry and len(bodies) > 1:
-                chosen = self._fingers(model, tips, rng)
-                ways = self._opposed(model, len(chosen), rng)
-            else:
-                geoms = inner if len(inner) and rng.random() < _INNER else tips
-                chosen = geoms[[rng.integers(len(geoms))]]
-                ways = _units(rng.standard_normal((1, 3)))
-            places = centre + ways * (radius + reach * rng.random())
-            begin = self._posture(model, q, rng)
-            found = self._approach(model, begin, chosen, places, 4.0 * radius + reach)
+            chosen, ways = self._choice(model, tips, inner, opposed, rng)
+            found = self._drawn(model, q, chosen, ways, ball, rng)
             if found is None:
-                continue
-            if self.close:
-                found = self._close(model, found, chosen, 4.0 * radius + reach)
-            if len(self.touching(model, found)) < self.contacts:
                 continue
             if not carry:
                 return found
@@ -140,6 +128,43 @@ class SurfaceSampler:
             if least < _CARRIES:
                 break
         return best
+
+    def _choice(
+        self,
+        model: Model,
+        tips: NDArray[np.intp],
+        inner: NDArray[np.intp],
+        opposed: bool,
+        rng: np.random.Generator,
+    ) -> tuple[NDArray[np.intp], Array]:
+        """Shapes that come near the object, and the sides ``(n, 3)`` from which they come."""
+        if opposed:
+            chosen = self._fingers(model, tips, rng)
+            return chosen, self._opposed(model, len(chosen), rng)
+        geoms = inner if len(inner) and rng.random() < _INNER else tips
+        chosen = geoms[[rng.integers(len(geoms))]]
+        return chosen, _units(rng.standard_normal((1, 3)))
+
+    def _drawn(
+        self,
+        model: Model,
+        q: Array,
+        chosen: NDArray[np.intp],
+        ways: Array,
+        ball: tuple[Array, float],
+        rng: np.random.Generator,
+    ) -> Array | None:
+        """A configuration in which enough bodies touch, with those shapes brought near from there; None if it fails."""
+        centre, radius = ball
+        reach = radius if self.reach is None else self.reach
+        places = centre + ways * (radius + reach * rng.random())
+        begin = self._posture(model, q, rng)
+        found = self._approach(model, begin, chosen, places, 4.0 * radius + reach)
+        if found is None:
+            return None
+        if self.close:
+            found = self._close(model, found, chosen, 4.0 * radius + reach)
+        return found if len(self.touching(model, found)) >= self.contacts else None
 
     def touching(self, model: Model, q: Array) -> NDArray[np.intp]:
         """Indices of the robot's bodies that touch the object."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qdsim.array_type import Array
-from qdsim.batch_queries import pair_distances
+from qdsim.batches.queries import pair_distances
 from qdsim.model import Model
 from qdsim.planning.task.followers import check_no_followers
 from qdsim.planning.task.least_squares import least_squares_in_box

@@ -1,0 +1,123 @@
+"""Rollouts as they are asked for: where they begin and what every step is given, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim import _core
+from qdsim.batches.inputs import (
+    Mocap,
+    Wrench,
+    check_finite,
+    check_model,
+    check_parameters,
+    every_step,
+    in_rows,
+    mocap_of,
+    numbers,
+    parameter_rows,
+    parameters_of,
+    wrenches_of,
+)
+
+__all__ = ["Given", "courses_of", "one_step_of"]
+
+_Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What rollouts begin with and are given; arrays have their own leading dimensions."""
+
+    model: _core.Model
+    steps: int
+    begin: dict[str, _Vector]
+    """q, and v in dynamics, by the names that the caller gave them."""
+    courses: dict[str, _Vector]
+    """(..., steps, width) of every step."""
+    values: dict[str, _Vector]
+    """Parameters (..., size), for all steps."""
+
+    @property
+    def dynamic(self) -> bool:
+        return len(self.begin) > 1
+
+    def leads(self) -> dict[str, tuple[int, ...]]:
+        """Leading dimensions by the names of arguments."""
+        found = {name: array.shape[:-1] for name, array in self.begin.items()}
+        found.update({name: array.shape[:-2] for name, array in self.courses.items()})
+        found.update({name: array.shape[:-1] for name, array in self.values.items()})
+        return found
+
+    def arguments(self, lead: tuple[int, ...]) -> dict[str, Any]:
+        """What the core takes, as rows of samples, checked."""
+        first = {name: in_rows(array, lead, 1) for name, array in self.begin.items()}
+        rows = {name: in_rows(array, lead, 2) for name, array in self.courses.items()}
+        for name, flat in {**first, **rows}.items():
+            check_finite(name, flat, lead)
+        own = {name: in_rows(array, lead, 1) for name, array in self.values.items()}
+        check_parameters(self.model, own, lead)
+        q, v = (*first.values(), None)[:2]
+        return {
+            "q": q,
+            "v": v,
+            "u": rows["u"],
+            "tau": rows.get("tau"),
+            "wrench": rows.get("wrench"),
+            "mocap": rows.get("mocap"),
+            "parameters": parameter_rows(own),
+        }
+
+
+def courses_of(
+    model: _core.Model,
+    q0: npt.ArrayLike,
+    v0: npt.ArrayLike | None,
+    u: npt.ArrayLike,
+    tau: npt.ArrayLike | None,
+    wrench: Wrench | None,
+    mocap: Mocap | None,
+    parameters: Mapping[str, npt.ArrayLike] | None,
+) -> Given:
+    """Arguments of rollouts."""
+    check_model(model)
+    begin = {"q0": numbers("q0", q0, (model.nq,))}
+    if v0 is not None:
+        begin["v0"] = numbers("v0", v0, (model.nv,))
+    courses = {"u": numbers("u", u, (-1, model.nu))}
+    steps = courses["u"].shape[-2]
+    if tau is not None:
+        courses["tau"] = every_step("tau", numbers("tau", tau, (-1, model.nv)), steps)
+    if wrench is not None:
+        courses["wrench"] = every_step("wrench", wrenches_of(model, wrench, (-1,)), steps)
+    if mocap is not None:
+        courses["mocap"] = every_step("mocap", mocap_of(model, mocap, (-1,)), steps)
+    return Given(model, steps, begin, courses, parameters_of(model, parameters))
+
+
+def one_step_of(
+    model: _core.Model,
+    q: npt.ArrayLike,
+    u: npt.ArrayLike,
+    tau: npt.ArrayLike | None,
+    wrench: Wrench | None,
+    mocap: Mocap | None,
+    parameters: Mapping[str, npt.ArrayLike] | None,
+) -> Given:
+    """Arguments of batches of steps, as rollouts of one step."""
+    check_model(model)
+    courses = {"u": numbers("u", u, (model.nu,))}
+    if tau is not None:
+        courses["tau"] = numbers("tau", tau, (model.nv,))
+    if wrench is not None:
+        courses["wrench"] = wrenches_of(model, wrench)
+    if mocap is not None:
+        courses["mocap"] = mocap_of(model, mocap)
+    courses = {name: array[..., None, :] for name, array in courses.items()}
+    begin = {"q": numbers("q", q, (model.nq,))}
+    return Given(model, 1, begin, courses, parameters_of(model, parameters))

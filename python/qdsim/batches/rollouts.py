@@ -1,0 +1,255 @@
+"""Steps in a row for many samples, in C: rollouts, also with commands that react."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qdsim import _core
+from qdsim._core import STATUS_NAMES
+from qdsim.batches.given import courses_of
+from qdsim.batches.inputs import (
+    Mocap,
+    Wrench,
+    broadcast,
+    check_errors,
+    in_rows,
+    parameter_rows,
+    parameters_of,
+    thread_count,
+)
+from qdsim.batches.marks import BatchMarks, Errors, settle
+from qdsim.batches.outputs import Wanted, outputs
+from qdsim.batches.steps import WarmStep
+
+__all__ = ["Rollouts", "checked_rollout", "feedback_rollout", "roll", "rollout"]
+
+_Vector = npt.NDArray[np.float64]
+_GAINS = ("q_gain", "v_gain")
+_BOUNDS = ("lower", "upper")
+_FEEDBACK = ("q_nominal", "u_before", "x_gain", "u_gain", "lower", "upper")
+_OK = STATUS_NAMES.index("solved")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Rollouts(BatchMarks):
+    """Results of `rollout`. A rollout ends at its first failed step and then repeats its last state."""
+
+    q: _Vector
+    """(..., T + 1, nq) configurations, the first one included."""
+    steps_done: npt.NDArray[np.int64]
+    """(...) steps before the first one that failed; T where none did."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._tally()}, steps={self.q.shape[-2] - 1})"
+
+
+def rollout(
+    model: _core.Model,
+    q0: npt.ArrayLike,
+    u: npt.ArrayLike,
+    options: _core._OptionsLike | _core.StepOptions | None = None,
+    *,
+    tau: npt.ArrayLike | None = None,
+    wrench: Wrench | None = None,
+    mocap: Mocap | None = None,
+    threads: int | None = None,
+    errors: Errors = "raise",
+    parameters: Mapping[str, npt.ArrayLike] | None = None,
+    out: Mapping[str, npt.NDArray[Any]] | Rollouts | None = None,
+    warm_start: bool | _core.Step | _core.Linearization = False,
+) -> Rollouts:
+    """Step T times in a row from q0, for every sample of a batch.
+
+    Args:
+        model, options, threads, parameters, out: As in `step_batch`.
+        q0: First configurations (..., nq).
+        u: Commands (..., T, nu). The leading dimensions of all inputs broadcast.
+        tau: Applied generalised forces (..., T, nv), N or Nm; with 1 in place of T the same in every step.
+        wrench: Applied to the bodies, (..., T, body_count, 6) or a mapping from names of bodies to (..., T, 6), as
+            in `step_batch`; with 1 in place of T the same in every step.
+        mocap: Poses of the mocap bodies, (..., T, mocap_count, 7) or a mapping from names of them to (..., T, 7);
+            with 1 in place of T the same in every step.
+        errors: As in `step_batch`; a rollout fails with its first failed step.
+        warm_start: Whether each step looks for its solution near that of the step before, as `step` does with
+            warm_start; a Step or Linearization: likewise, and the first steps near this one.
+
+    Raises:
+        As `step_batch`; the message names sample and step.
+    """
+    fields = roll(
+        model,
+        q0,
+        None,
+        u,
+        options,
+        tau,
+        wrench,
+        mocap,
+        threads,
+        errors,
+        parameters,
+        out,
+        warm_start,
+    )
+    return Rollouts(**fields)
+
+
+def roll(
+    model: _core.Model,
+    q0: npt.ArrayLike,
+    v0: npt.ArrayLike | None,
+    u: npt.ArrayLike,
+    options: _core._OptionsLike | _core.StepOptions | None,
+    tau: npt.ArrayLike | None,
+    wrench: Wrench | None,
+    mocap: Mocap | None,
+    threads: int | None,
+    errors: Errors,
+    parameters: Mapping[str, npt.ArrayLike] | None,
+    out: Mapping[str, npt.NDArray[Any]] | object | None,
+    warm_start: bool | WarmStep,
+    feedback: Mapping[str, _Vector] | None = None,
+) -> dict[str, Any]:
+    """Fields of rollouts, with "v" where v0 is given, and "commands" with feedback.
+
+    Feedback: q_nominal (T, nq), v_nominal (T, nv), q_gain and v_gain (..., T, nu, nv), lower and upper (nu).
+    """
+    check_errors(errors)
+    begun = courses_of(model, q0, v0, u, tau, wrench, mocap, parameters)
+    leads = begun.leads()
+    if feedback is not None:
+        leads.update({name: feedback[name].shape[:-3] for name in _GAINS})
+    lead = broadcast(leads)
+    arguments = begun.arguments(lead)
+    wanted: Wanted = {
+        "q": ((*lead, begun.steps + 1, model.nq), np.float64),
+        "status": (lead, np.int32),
+        "steps_done": (lead, np.int64),
+    }
+    if v0 is not None:
+        wanted["v"] = ((*lead, begun.steps + 1, model.nv), np.float64)
+    own = arguments["parameters"] or ()
+    read = [array for array in (*arguments.values(), *own) if isinstance(array, np.ndarray)]
+    given = outputs(out, wanted, read)
+    found = _core._rollout(
+        model,
+        options,
+        **arguments,
+        out=given,
+        threads=thread_count(threads),
+        warm_start=warm_start is not False,
+        start=None if isinstance(warm_start, bool) else warm_start,
+        feedback=None if feedback is None else _reacting(feedback, lead, begun.steps),
+    )
+    caller = "rollout" if v0 is None else "rollout_dynamic"
+    settle(caller, model, "q0", arguments["q"], found["status"], found["failure"], lead, errors)
+    fields = {name: found[name].reshape(shape) for name, (shape, _) in wanted.items()}
+    if feedback is not None:
+        fields["commands"] = found["commands"].reshape(*lead, begun.steps, model.nu)
+    return {**fields, **given}
+
+
+def _reacting(
+    feedback: Mapping[str, _Vector], lead: tuple[int, ...], step_count: int
+) -> dict[str, _Vector]:
+    """A checked feedback as the core takes it."""
+    for name, array in feedback.items():
+        length = step_count if name in _BOUNDS else array.shape[-3 if name in _GAINS else -2]
+        if length != step_count:
+            raise ValueError(f"feedback: {name} has {length} steps, u has {step_count}")
+    q_gain, v_gain = (in_rows(feedback[name], lead, 3) for name in _GAINS)
+    nu = feedback["lower"].size
+    bounds = {
+        name: np.broadcast_to(feedback[name], (len(q_gain), step_count, nu)) for name in _BOUNDS
+    }
+    paths = {name: feedback[name] for name in ("q_nominal", "v_nominal")}
+    return {**paths, **bounds, "u_before": np.zeros(nu), "x_gain": q_gain, "v_gain": v_gain}
+
+
+def feedback_rollout(
+    model: _core.Model,
+    q0: _Vector,
+    u: _Vector,
+    options: _core._OptionsLike | _core.StepOptions | None,
+    feedback: tuple[_Vector, _Vector, _Vector, _Vector, _Vector, _Vector],
+    *,
+    threads: int | None = None,
+) -> tuple[_Vector, _Vector, npt.NDArray[np.bool_]]:
+    """Roll out commands that react to where each step begins, clipped to bounds.
+
+    Step t of a sample is taken with ``u[t] + x_gain[t] (q - q_nominal[t]) + u_gain[t] (command before)``.
+
+    Args:
+        model, options, threads: As in `step_batch`.
+        q0: First configurations (samples, nq).
+        u: Commands (samples, T, nu).
+        feedback: q_nominal (T, nq) and the command (nu,) before the first, the same for all samples;
+            x_gain (samples, T, nu, nv), u_gain (samples, T, nu, nu), lower and upper bounds (samples, T, nu).
+
+    Returns:
+        Configurations (samples, T + 1, nq), commands (samples, T, nu), NaN from a failed step on, and
+        which samples (samples,) had none.
+    """
+    found = _rolled(
+        model, q0, u, options, None, dict(zip(_FEEDBACK, feedback)), thread_count(threads)
+    )
+    return found["q"], found["commands"], found["status"] == _OK
+
+
+def checked_rollout(
+    model: _core.Model,
+    q0: _Vector,
+    u: _Vector,
+    options: _core._OptionsLike | _core.StepOptions | None,
+    parameters: Mapping[str, npt.ArrayLike] | None,
+    *,
+    threads: int,
+) -> tuple[_Vector, npt.NDArray[np.bool_]]:
+    """`rollout` of what is known to be right: for many short calls, of which checks would be a large part.
+
+    Args:
+        model, options: As in `step_batch`.
+        threads: How many.
+        q0: First configurations (samples, nq), finite doubles with unit quaternions.
+        u: Commands (samples, T, nu), finite doubles.
+        parameters: (samples, ...) each, which `check_parameters` has seen.
+
+    Returns:
+        Last configurations (samples, nq), and which samples (samples,) had no failed step; the others stay where it
+        failed.
+    """
+    own = parameter_rows(parameters_of(model, parameters)) if parameters else None
+    found = _rolled(model, q0, u, options, own, None, threads)
+    return found["q"][:, -1], found["status"] == _OK
+
+
+def _rolled(
+    model: _core.Model,
+    q0: _Vector,
+    u: _Vector,
+    options: _core._OptionsLike | _core.StepOptions | None,
+    parameters: tuple[_Vector | None, ...] | None,
+    feedback: dict[str, _Vector] | None,
+    threads: int,
+) -> Any:
+    return _core._rollout(
+        model,
+        options,
+        q=q0,
+        v=None,
+        u=u,
+        tau=None,
+        wrench=None,
+        mocap=None,
+        parameters=parameters,
+        out=None,
+        threads=threads,
+        warm_start=False,
+        start=None,
+        feedback=feedback,
+    )
