@@ -217,3 +217,98 @@ def test_more_that_makes_no_sense():
             np.zeros((1, 0)),
             parameters={"geom_modulus": np.array([[1.0, 1e6]])},
         )
+
+
+# ---------------------------------------------------------------- fields of their own
+
+
+def on_floor(kind, size, soft, **more):
+    scene = qdsim.SceneBuilder(gravity=(0, 0, 0))
+    scene.geom("world", "plane", name="floor", friction=0.5)
+    scene.body("body", pos=(0, 0, 0.1), mass=1.0)
+    scene.joint("body", "free")
+    scene.geom("body", kind, size, name="body", soft=soft, friction=0.5, **more)
+    return qdsim.build(scene.build())
+
+
+def test_a_given_field_presses_as_the_shape_s_own():
+    """The shape's own tetrahedra, given as arrays, give the same bits; a modulus scales what is given."""
+    own = on_floor("sphere", 0.02, qdsim.Softness(1e6, hint=0.005))
+    field = PressureField.sphere(0.02, 1e6, hint=0.005)
+    for soft in (field, qdsim.Softness(field=field)):
+        given = on_floor("sphere", 0.02, soft)
+        q = pose(given, (0, 0, 0.018), (0.9, 0.1, 0.3, 0.3))
+        (a,), (b,) = qdsim.pressure_surface(own, q), qdsim.pressure_surface(given, q)
+        np.testing.assert_allclose(a.force, b.force, rtol=1e-14)
+        assert a.count == b.count and given.parameters.geom_modulus[1] == 1e6
+        tau = [1, 2, -20, 0, 0, 0.01]
+        steps = [qdsim.step(m, q, [], qdsim.Options(h=0.01), tau=tau) for m in (own, given)]
+        np.testing.assert_allclose(steps[0].q_next, steps[1].q_next, atol=1e-12)
+    twice = on_floor("sphere", 0.02, qdsim.Softness(2e6, field=field))
+    (c,) = qdsim.pressure_surface(twice, q)
+    np.testing.assert_allclose(c.force, 2 * np.array(b.force), rtol=1e-13)
+    assert pickle.loads(pickle.dumps(given)).parameters.geom_modulus[1] == 1e6
+
+
+def test_a_field_that_is_not_convex_presses_where_it_is():
+    """Two soft cubes in the corners of a rod's box: the middle of the rod rests on nothing, each cube carries half."""
+    cube = PressureField.box([0.01, 0.01, 0.01], 1e6)
+    count = len(cube.vertices)
+    shift = np.array([0.05, 0, 0])
+    both = PressureField(
+        np.r_[cube.vertices - shift, cube.vertices + shift],
+        np.r_[cube.tetrahedra, cube.tetrahedra + count],
+        np.r_[cube.pressure, cube.pressure],
+    )
+    model = on_floor("box", (0.06, 0.01, 0.01), both)
+    q = pose(model, (0, 0, 0.0095))
+    (surface,) = qdsim.pressure_surface(model, q)
+    side = 0.02
+    depth = 5e-4
+    closed = 1e6 / 0.01 * (side * side * depth - 2 * side * depth**2 + 4 * depth**3 / 3)
+    np.testing.assert_allclose(surface.force, [0, 0, 2 * closed], rtol=1e-10, atol=1e-9)
+    assert np.abs(surface.polygons["centre"][:, 0]).min() > 0.04
+    step = qdsim.step(model, q, [], qdsim.Options(h=0.01, epsilon=1e-6), tau=[0, 0, -30.0, 0, 0, 0])
+    (rest,) = qdsim.pressure_surface(model, step.q_next)
+    assert step.info.soft_converged and rest.force[2] == pytest.approx(30.0, rel=1e-4)
+
+
+def test_files_take_fields_by_name():
+    text = """<mujoco><option gravity="0 0 0"/><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+    <body pos="0 0 0.0195"><freejoint/><geom name="tip" type="ellipsoid" size="0.03 0.025 0.02"/></body>
+    </worldbody></mujoco>"""
+    field = PressureField.ellipsoid([0.03, 0.025, 0.02], 3e5, hint=0.01)
+    model = qdsim.load(text, soft={"tip": field})
+    (surface,) = qdsim.pressure_surface(model, model.default_q)
+    assert surface.force[2] > 0 and model.parameters.geom_modulus[1] == 3e5
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "radius"),
+    [
+        ("sphere", 0.02, 0.021),
+        ("box", (0.03, 0.02, 0.03), 0.021),
+        ("capsule", (0.02, 0.01), 0.021),
+        ("cylinder", (0.02, 0.03), 0.021),
+        ("ellipsoid", (0.02, 0.03, 0.03), 0.021),
+    ],
+)
+def test_fields_outside_of_their_shape_are_refused(kind, size, radius):
+    on_floor(kind, size, PressureField.sphere(0.95 * radius, 1e6, hint=0.01))
+    with pytest.raises(
+        ValueError, match=r"geom 'body': soft: vertex \d+ of the field lies 0.001 m"
+    ):
+        on_floor(kind, size, PressureField.sphere(radius, 1e6, hint=0.01))
+
+
+def test_fields_that_make_no_sense_are_named():
+    field = PressureField.sphere(0.02, 1e6, hint=0.01)
+    with pytest.raises(TypeError, match="field must be a PressureField or None, got str"):
+        qdsim.Softness(field="ball")
+    with pytest.raises(ValueError, match="a field of its own has no hint"):
+        qdsim.Softness(field=field, hint=0.01)
+    with pytest.raises(TypeError, match="modulus must be a number, got None"):
+        qdsim.Softness()
+    scene = qdsim.SceneBuilder()
+    with pytest.raises(ValueError, match="'floor': soft: a plane has no field of tetrahedra"):
+        scene.geom("world", "plane", name="floor", soft=field)

@@ -13,6 +13,7 @@ from qdsim.overlaps import without_overlaps
 
 if TYPE_CHECKING:
     from qdsim.formats.refusals import Kind
+    from qdsim.pressure import PressureField
 
 __all__ = ["build", "load"]
 
@@ -26,7 +27,7 @@ def load(
     assets: Mapping[str, bytes] | None = None,
     decompose: bool | Iterable[str] = False,
     clouds: Mapping[str, PointCloud] | None = None,
-    soft: Mapping[str, Softness | float | None] | None = None,
+    soft: Mapping[str, Softness | PressureField | float | None] | None = None,
     exclude_overlaps: bool | None = None,
     leave_out: Kind | Iterable[Kind] = (),
     visuals: bool = True,
@@ -64,7 +65,7 @@ def load(
         points on its surface: ``clouds={"bunny": PointCloud(read_points("bunny.stl", 1000))}``.
     soft
         Which geometries press by pressure fields (Elandt et al. 2019), by their names: a ``qdsim.Softness``,
-        or its modulus in Pa alone. It overrides what the file says; None makes a geometry rigid. In an MJCF
+        its modulus in Pa alone, or a ``qdsim.pressure.PressureField`` in the frame of the geometry. It overrides what the file says; None makes a geometry rigid. In an MJCF
         file, ``<custom><numeric name="soft:tip" data="1e5 10 0.004"/></custom>`` makes the geometry "tip"
         soft: modulus Pa, dissipation s/m, hint m (0: the default), and of a plane thickness m.
     exclude_overlaps
@@ -137,7 +138,7 @@ def load(
 
 
 def _softened(
-    description: Description, soft: Mapping[str, Softness | float | None] | None
+    description: Description, soft: Mapping[str, Softness | PressureField | float | None] | None
 ) -> Description:
     """With the geometries that are named made soft, or rigid."""
     if soft is None:

@@ -107,7 +107,8 @@ class Geom:
             behind the other, as springs in series do.
         restitution: 0 to 1, for the second-order step; of a pair the larger one. None: that of the
             options.
-        soft: a ``Softness`` (or its modulus alone, Pa): it presses by a pressure field on all that
+        soft: a ``Softness`` (or its modulus alone, Pa, or a ``PressureField`` in the geometry's own
+            frame): it presses by a pressure field on all that
             it touches, ``condim`` 1 without friction, else with sliding friction alone, since
             torsion and rolling come out of the surface.
     """

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 from qdsim.description import checks
+
+
+@runtime_checkable
+class FieldArrays(Protocol):
+    """What a ``PressureField`` is made of: vertices (n, 3) m, tetrahedra (m, 4), pressure (n,) Pa."""
+
+    @property
+    def vertices(self) -> npt.NDArray[np.float64]: ...
+    @property
+    def tetrahedra(self) -> npt.NDArray[np.integer[Any]]: ...
+    @property
+    def pressure(self) -> npt.NDArray[np.float64]: ...
 
 
 @dataclass(frozen=True)
@@ -16,14 +31,29 @@ class Softness:
     ``dissipation``, s/m: by how much pressure grows with the speed of approach, for the second-order step.
     ``hint``, m: longest edges of the surface of round shapes; None: a quarter of the smallest radius. ``thickness``, m:
     of planes, and of them alone: the depth at which pressure is the modulus.
+
+    ``field``: a ``PressureField`` in the geometry's own frame, from arrays or a file, in place of the one that the
+    shape has; the modulus is that of its own pressure where none is given, else its pressure is scaled. No hint then.
+    The shape has to enclose it, and closely: it says when the field may touch, and its contacts keep one step from
+    going deep.
     """
 
-    modulus: float
+    modulus: float | None = None
     dissipation: float = 0.0
     hint: float | None = None
     thickness: float | None = None
+    field: FieldArrays | None = None
 
     def __post_init__(self) -> None:
+        field: object = self.field
+        if field is not None:
+            if not isinstance(field, FieldArrays):
+                kind = type(field).__name__
+                raise TypeError(f"soft: field must be a PressureField or None, got {kind}")
+            if self.hint is not None:
+                raise ValueError("soft: a field of its own has no hint")
+            if self.modulus is None:
+                object.__setattr__(self, "modulus", float(field.pressure.max()))
         for name, value in (
             ("modulus", self.modulus),
             ("hint", self.hint),
@@ -42,12 +72,16 @@ class Softness:
         if value is None:
             return None
         try:
+            if isinstance(value, FieldArrays):
+                value = cls(field=value)
             soft = value if isinstance(value, Softness) else cls(value)
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{owner}: {error}") from None
         if type == "cloud":
             raise ValueError(f"{owner}: a cloud cannot be soft")
+        if type == "plane" and soft.field is not None:
+            raise ValueError(f"{owner}: soft: a plane has no field of tetrahedra")
         if (type == "plane") != (soft.thickness is not None):
             need = "needs the thickness of its layer" if type == "plane" else "has no thickness"
             raise ValueError(f"{owner}: soft: a {type} {need}")

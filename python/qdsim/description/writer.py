@@ -62,10 +62,14 @@ def _text(values: Iterable[float]) -> str:
 
 
 def _write_softness(root: Element, description: Elements) -> None:
-    soft = [(geom.name, geom.soft) for geom in description.geoms if geom.soft is not None]
+    soft = [
+        (geom.name, geom.soft)
+        for geom in description.geoms
+        if geom.soft is not None and geom.soft.field is None  # tetrahedra have no place in MJCF
+    ]
     custom = ElementTree.SubElement(root, "custom") if soft else root
     for name, one in soft:
-        numbers: tuple[float, ...] = (one.modulus, one.dissipation, one.hint or 0.0)
+        numbers: tuple[float, ...] = (one.modulus or 0.0, one.dissipation, one.hint or 0.0)
         numbers += () if one.thickness is None else (one.thickness,)
         ElementTree.SubElement(custom, "numeric", name=f"soft:{name}", data=_text(numbers))
 

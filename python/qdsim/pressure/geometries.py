@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from qdsim.description.elements import Elements
 from qdsim.description.shapes import Geom, Mesh
+from qdsim.description.softness import FieldArrays
 from qdsim.pressure import tessellation
 from qdsim.pressure.tessellation import Array, Indices
 
 __all__ = ["field_arrays"]
 
+INSIDE = 1e-6
+"""Beside the largest coordinate: points of a field that are no further outside of their shape lie in it."""
 _SOFT, _RIGID, _SOFT_SPACE, _RIGID_SPACE = range(4)
 _Field = tuple[int, float, Array, Indices, Array]
 
@@ -47,13 +50,15 @@ def field_arrays(description: Elements, pair_geom: npt.NDArray[Any]) -> dict[str
     fields: list[_Field] = []
     for i in sorted(set(touching.ravel().tolist()) | set(np.flatnonzero(soft).tolist())):
         geom = geoms[i]
-        key = (geom.type, geom.size, geom.mesh, _hint(geom), geom.soft is None, _thickness(geom))
+        own = None if geom.soft is None else geom.soft.field
+        key: tuple[Any, ...] = (geom.type, geom.size, geom.mesh, _hint(geom), geom.soft is None)
+        key += (_thickness(geom), own)
         if key not in index:
             index[key] = len(fields)
             fields.append(_field(geom, meshes))
         arrays["geom_field"][i] = index[key]
         if geom.soft is not None:
-            arrays["geom_modulus"][i] = geom.soft.modulus
+            arrays["geom_modulus"][i] = geom.soft.modulus or 0.0
             arrays["geom_dissipation"][i] = geom.soft.dissipation
     arrays["field_kind"] = np.array([item[0] for item in fields], dtype=np.int32)
     arrays["field_slope"] = np.array([item[1] for item in fields])
@@ -85,11 +90,49 @@ def _field(geom: Geom, meshes: Mapping[str, Mesh]) -> _Field:
         if thickness is None:
             return _RIGID_SPACE, 0.0, *nothing
         return _SOFT_SPACE, 1.0 / thickness, *nothing
+    if geom.soft is not None and geom.soft.field is not None:
+        return _own_field(geom, geom.soft.field, meshes)
     points, cells, depth = _tessellation(geom, meshes)
     if geom.soft is not None:
         return _SOFT, 0.0, points, cells, depth
     used, faces = np.unique(tessellation.surface_of(cells), return_inverse=True)
     return _RIGID, 0.0, points[used], faces.reshape(-1, 3).astype(np.int32), np.zeros(len(used))
+
+
+def _own_field(geom: Geom, field: FieldArrays, meshes: Mapping[str, Mesh]) -> _Field:
+    """One that was given: its shape has to enclose it, as far as pairs in range go by that."""
+    points = np.asarray(field.vertices)
+    beyond = _beyond(geom, points, meshes)
+    worst = int(beyond.argmax())
+    if beyond[worst] > INSIDE * np.abs(points).max():
+        raise ValueError(
+            f"geom {geom.name!r}: soft: vertex {worst} of the field lies {beyond[worst]:.3g} m outside of the {geom.type}"
+        )
+    share = np.asarray(field.pressure) / np.max(field.pressure)
+    return _SOFT, 0.0, points, np.asarray(field.tetrahedra, dtype=np.int32), share
+
+
+def _beyond(geom: Geom, points: Array, meshes: Mapping[str, Mesh]) -> Array:
+    """By how much points lie outside of a convex shape, m: no more than they do, and positive where they do."""
+    size = np.array(geom.size)
+    if geom.type == "mesh":
+        mesh = meshes[geom.mesh or ""]
+        corners = mesh.vertices[np.asarray(mesh.hull_faces)]
+        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        normal /= np.linalg.norm(normal, axis=1)[:, None]
+        heights = points @ normal.T - np.sum(normal * corners[:, 0], axis=1)
+        return np.asarray(heights.max(axis=1))
+    if geom.type == "box":
+        return np.asarray((np.abs(points) - size).max(axis=1))
+    if geom.type == "cylinder":
+        aside = np.hypot(points[:, 0], points[:, 1]) - size[0]
+        return np.asarray(np.maximum(aside, np.abs(points[:, 2]) - size[1]))
+    if geom.type == "capsule":
+        along = np.clip(points[:, 2], -size[1], size[1])
+        from_axis = points - np.outer(along, [0.0, 0.0, 1.0])
+        return np.asarray(np.linalg.norm(from_axis, axis=1) - size[0])
+    axes = size if geom.type == "ellipsoid" else np.full(3, size[0])
+    return np.asarray((np.linalg.norm(points / axes, axis=1) - 1.0) * axes.min())
 
 
 def _tessellation(geom: Geom, meshes: Mapping[str, Mesh]) -> tessellation.Tessellation:
