@@ -88,3 +88,51 @@ def test_the_capacity_of_a_ball_is_the_integral_of_its_pressure(depth):
         step = qdsim.step(model, model.default_q, [], options, tau=[0, 0, -normal, 0, 0, middle])
         low, high = (low, middle) if step.delta[5] > 1e-6 else (middle, high)
     assert low == pytest.approx(capacity, rel=0.04)
+
+
+def carried(system, motion, name, at=-1):
+    """Force and moment (about the body's origin) of the patches on a free body in a state of a motion."""
+    model, q = system.model, motion.q[at]
+    place = q[model.slice_q(name)][:3]
+    step = qdsim.step_dynamic(
+        model, q, motion.v[at], [], system.options, tau=system.tau(motion.t[at], q, motion.v[at])
+    )
+    force, moment = np.zeros(3), np.zeros(3)
+    for contact in step.contacts[step.contacts["dim"] == 6]:
+        frame = contact["frame"].reshape(3, 3)
+        sign = 1.0 if model.geom_names[contact["geom_b"]] == name else -1.0
+        own = sign * frame.T @ contact["force"][:3]
+        force += own
+        moment += sign * frame.T @ contact["force"][3:] + np.cross(contact["pos"] - place, own)
+    return force, moment
+
+
+def test_a_soft_pinch_lifts_by_its_surfaces():
+    """The box goes with the tips, does not turn, and hangs on them by its weight."""
+    system = load_dynamic("soft_pinch")
+    motion = system.simulate()
+    q, end = motion.q, motion.q[-1]
+    assert 0.045 < end[6] - 0.03 < 0.05 and np.abs(end[8:]).max() < 1e-9
+    lifting = motion.t > 0.4
+    np.testing.assert_allclose(np.ptp(q[lifting, 6] - 0.03 - q[lifting, 1]), 0.0, atol=1e-5)
+    force, moment = carried(system, motion, "box")
+    np.testing.assert_allclose(force, [0, 0, 0.1 * G], atol=2e-3)
+    np.testing.assert_allclose(moment, 0, atol=1e-6)
+    weak = load_dynamic("soft_pinch", squeeze=0.7)  # 2 mu N = 0.84 N of 0.98 N
+    assert weak.simulate().q[-1, 6] == pytest.approx(0.03, abs=1e-6)
+
+
+def test_a_pencil_turns_in_its_grip_as_far_as_it_is_let():
+    """Held, let go until it is tilted by 0.2, held again: the grip takes a while to close, and then nothing creeps. At
+    rest the surfaces carry its weight and its moment, with no coefficient of torsion."""
+    system = load_dynamic("pencil")
+    motion = system.simulate()
+    tilt = 2 * np.arctan2(motion.q[:, 7], motion.q[:, 5])
+    times = motion.t
+    assert np.abs(tilt[times < 0.2]).max() < 2e-3
+    held = tilt[times > 0.4]
+    assert 0.2 < held.min() < 0.4 and np.ptp(held) < 1e-6
+    weight = 0.006 * G
+    force, moment = carried(system, motion, "pencil")
+    np.testing.assert_allclose(force, [0, 0, weight], atol=1e-4 * weight)
+    np.testing.assert_allclose(moment, 0, atol=1e-3 * weight * 0.02)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from qdsim.arguments import number
+from qdsim.array_type import Array
 from qdsim.description import SceneBuilder, Softness
 from qdsim.dynamics import DynamicOptions
 from qdsim.loading import build
 from qdsim.systems.moving import DynamicSystem, still
 
-__all__ = ["ball_drop", "four_boxes", "sliding_box", "spinning_disc", "tipping_box"]
+__all__ = [
+    "ball_drop",
+    "four_boxes",
+    "pencil",
+    "sliding_box",
+    "soft_pinch",
+    "spinning_disc",
+    "tipping_box",
+]
 
 ORANGE, BLUE = (0.95, 0.55, 0.15, 1.0), (0.25, 0.45, 0.8, 1.0)
 
@@ -129,6 +140,77 @@ def spinning_disc(speed: float = 20.0, friction: float = 0.5) -> DynamicSystem:
         """A soft disc spins on its face on a rigid floor; it has no coefficient of torsion. The surface slows it by
         4 friction g / (3 radius) = 130.8 rad/s^2.""",
         v=(0, 0, 0, 0, 0, speed),
+    )
+
+
+def soft_pinch(squeeze: float = 3.0) -> DynamicSystem:
+    squeeze = number("squeeze", squeeze, least=0)
+    radius, half = 0.015, 0.03
+    scene = SceneBuilder(gravity=(0, 0, -9.81), name="soft_pinch")
+    scene.geom("world", "plane", name="floor", friction=0.6)
+    for name, side in (("left", -1), ("right", 1)):
+        scene.body(name, pos=(side * (half + radius + 0.002), 0, half), mass=0.05)
+        for axis, way in (("x", (1, 0, 0)), ("z", (0, 0, 1))):
+            scene.joint(name, "slide", name=f"{name} {axis}", axis=way)
+        soft = Softness(2e5, dissipation=2.0, hint=0.005)
+        scene.geom(name, "sphere", radius, name=name, soft=soft, friction=0.6, rgba=ORANGE)
+    scene.body("box", pos=(0, 0, half), mass=0.1)
+    scene.joint("box", "free")
+    scene.geom("box", "box", (half,) * 3, name="box", friction=0.6, rgba=BLUE)
+    model = build(scene.build())
+
+    def tau(t: float, q: Array, v: Array) -> Array:
+        forces, lift = np.zeros(model.nv), 0.1 * min(max(t - 0.4, 0.0), 0.5)
+        for k, way in ((0, 1.0), (2, -1.0)):
+            forces[k] = way * squeeze * min(t / 0.2, 1.0) - v[k]
+            forces[k + 1] = 0.05 * 9.81 + 200.0 * (lift - q[k + 1]) - 5.0 * v[k + 1]
+        return forces
+
+    return still(
+        "soft_pinch",
+        model,
+        DynamicOptions(h=2e-3),
+        1.2,
+        """Two soft balls press on a rigid box of 0.1 kg, each by squeeze, and lift it by some 5 cm. Their surfaces carry it;
+        what keeps it from turning about the line between them is their friction alone, with no coefficient of torsion.""",
+        tau=tau,
+    )
+
+
+def pencil() -> DynamicSystem:
+    pad, thick, lever = (0.007, 0.0035, 0.007), 0.0035, 0.02
+    scene = SceneBuilder(gravity=(0, 0, -9.81), name="pencil")
+    for name, side in (("left", -1), ("right", 1)):
+        scene.body(name, pos=(0, side * (thick + pad[1]), 0), mass=0.03)
+        scene.joint(name, "slide", name=name, axis=(0, 1, 0))
+        soft = Softness(1e6, dissipation=2.0, hint=0.003)
+        scene.geom(name, "ellipsoid", pad, name=name, soft=soft, friction=0.5, rgba=ORANGE)
+    scene.body("pencil", pos=(lever, 0, 0), mass=0.006)
+    scene.joint("pencil", "free")
+    along = (0.5**0.5, 0, 0.5**0.5, 0)
+    scene.geom(
+        "pencil", "cylinder", (thick, 0.08), name="pencil", quat=along, friction=0.5, rgba=BLUE
+    )
+    model = build(scene.build())
+
+    def tau(t: float, q: Array, v: Array) -> Array:
+        tilt = 2.0 * math.atan2(q[7], q[5])
+        grip = 0.3 if t > 0.2 and tilt < 0.2 else 2.5
+        forces = np.zeros(model.nv)
+        forces[:2] = grip - v[0], -grip - v[1]
+        return forces
+
+    return still(
+        "pencil",
+        model,
+        DynamicOptions(h=1e-3),
+        0.6,
+        """A pencil of 6 g between two soft pads, 2 cm beside its middle. A grip of 2.5 N holds it, one of 0.3 N lets it turn
+        under its weight until it is tilted by 0.2 rad, where the grip closes again: slip control as in `test/pencil.jl` of
+        PressureFieldContact.jl, whose pads, modulus, friction and forces these are; its arm and further slips are not. The
+        grip takes some 15 ms to close, in which the pencil turns on, and it has slid down by 2 mm: one more slip would
+        drop it.""",
+        tau=tau,
     )
 
 

@@ -20,7 +20,15 @@ from qdsim.dynamics import DynamicOptions
 from qdsim.loading import build
 from qdsim.systems.heaps import brazil_nut, brazil_nut_3d, disks
 from qdsim.systems.moving import DynamicSystem, planar_body, still
-from qdsim.systems.patches import ball_drop, four_boxes, sliding_box, spinning_disc, tipping_box
+from qdsim.systems.patches import (
+    ball_drop,
+    four_boxes,
+    pencil,
+    sliding_box,
+    soft_pinch,
+    spinning_disc,
+    tipping_box,
+)
 
 __all__ = ["DYNAMIC_NAMES", "load_dynamic"]
 
@@ -170,6 +178,8 @@ _MAKERS: Mapping[str, Callable[..., DynamicSystem]] = {
     "tipping_box": tipping_box,
     "four_boxes": four_boxes,
     "spinning_disc": spinning_disc,
+    "soft_pinch": soft_pinch,
+    "pencil": pencil,
 }
 
 DYNAMIC_NAMES = tuple(_MAKERS)
@@ -184,7 +194,8 @@ def load_dynamic(name: str, **choices: Any) -> DynamicSystem:
         **choices: `disks` takes rows and friction; `brazil_nut` and `brazil_nut_3d` grains and
             seed; `cradle` balls and gap; `painleve_rod` angle (rad), speed and friction;
             `sliding_block`, `sliding_box` and `spinning_disc` speed and friction; `ball_drop`
-            dissipation (s/m) and height; `tipping_box` push; the others nothing.
+            dissipation (s/m) and height; `tipping_box` push; `soft_pinch` squeeze (N); the
+            others nothing.
 
     Raises:
         TypeError, ValueError: for an unknown name, or a choice that the system does not have or cannot take.
