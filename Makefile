@@ -68,7 +68,8 @@ bench: install-dev
 	$(DEV)/bin/python benchmarks/run.py
 
 # Some minutes: plans of all systems, and half turns of disc, bucket and ball in MuJoCo. The dots of
-# docs/images/transfer.png are those of benchmarks/results/transfer.md: bench_transfer.py --figure draws them.
+# docs/images/transfer.png are those of benchmarks/results/transfer.md: bench_transfer.py --figure draws them. The
+# viewer's are screenshots by chromium (Debian: chromium).
 pictures: install-dev
 	$(DEV)/bin/python tools/draw_systems.py
 	$(DEV)/bin/python tools/draw_motions.py
@@ -76,6 +77,7 @@ pictures: install-dev
 	$(DEV)/bin/python tools/draw_readme.py
 	$(DEV)/bin/python benchmarks/bench_transfer.py --turns docs/images/turned.png
 	$(DEV)/bin/python benchmarks/bench_ball.py --figure docs/images/ball.png
+	$(DEV)/bin/python tools/draw_viewer.py
 
 docs: install-dev
 	$(DEV)/bin/python tools/requirements.py docs > $(DEV)/requirements-docs.txt
