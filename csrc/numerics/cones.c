@@ -118,8 +118,7 @@ LANES_INLINE int scale_lorentz(cone_product *product, const cone_group *group, c
 QD_CLONES
 int cones_scale(cone_product *product, const double *slack, const double *dual) {
   int inside = 1;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     if (group->kind <= GROUP_ENDS) {
       inside &= scale_orthant(product, group, slack, dual);
     } else if (group->kind == GROUP_LORENTZ && group->dim == 3) {
@@ -181,16 +180,16 @@ LANES_INLINE void apply_group(const cone_group *group, const cone_operator *A, c
 
 QD_CLONES
 void cones_apply(const cone_product *product, const cone_operator *A, const double *x, double *y) {
-  for (int k = 0; k < product->group_count; ++k) {
-    apply_group(&product->groups[k], A, x, 0.0, y, 0);
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    apply_group(group, A, x, 0.0, y, 0);
   }
 }
 
 QD_CLONES
 void cones_add(const cone_product *product, const cone_operator *A, double factor, const double *x,
                double *y) {
-  for (int k = 0; k < product->group_count; ++k) {
-    apply_group(&product->groups[k], A, x, factor, y, 1);
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    apply_group(group, A, x, factor, y, 1);
   }
 }
 
@@ -249,8 +248,7 @@ LANES_INLINE void correct_lorentz(const cone_product *product, const cone_group 
 
 LANES_INLINE void correct(const cone_product *product, double shift, const double *ds,
                           const double *dz, double *p, int second) {
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     if (group->kind >= GROUP_EQUALITY) {
       for (int c = 0; c < group->padded; ++c) {
         p[group->slot + c] = 0.0;
@@ -309,8 +307,7 @@ QD_CLONES
 double cones_step(const cone_product *product, const double *ds, const double *dz, double limit) {
   const double least = 1.0 / limit;
   lanes rate = {least, least, least, least};
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     if (group->kind <= GROUP_ENDS) {
       for (int at = group->slot; at < group->slot + group->padded; at += LANE_COUNT) {
         const lanes per = -1.0 / LANES_OF(product->point + at);
@@ -330,8 +327,7 @@ double cones_step(const cone_product *product, const double *ds, const double *d
 QD_CLONES
 double cones_gap(const cone_product *product, const double *slack, const double *dual) {
   lanes sum = {0.0, 0.0, 0.0, 0.0};
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     const double *s = slack + group->slot, *z = dual + group->slot;
     const int n = group->padded;
     if (group->kind >= GROUP_EQUALITY) {
@@ -376,8 +372,7 @@ QD_CLONES
 double cones_deviation(const cone_product *product, const double *slack, const double *dual,
                        double floor, double relative) {
   lanes worst = {0.0, 0.0, 0.0, 0.0};
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     if (group->kind >= GROUP_EQUALITY) {
       continue;
     }
@@ -395,8 +390,7 @@ double cones_deviation(const cone_product *product, const double *slack, const d
 QD_CLONES
 double cones_violation(const cone_product *product, const double *w) {
   double worst = -HUGE_VAL;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     const int n = group->padded;
     const double *x = w + group->slot;
     if (group->kind >= GROUP_EQUALITY) {
@@ -418,8 +412,7 @@ double cones_violation(const cone_product *product, const double *w) {
 QD_CLONES
 int cones_hold(const cone_product *product, const double *w) {
   int held = 1;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     const int n = group->padded;
     const double *x = w + group->slot;
     if (group->kind >= GROUP_EQUALITY) {

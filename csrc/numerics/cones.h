@@ -48,6 +48,11 @@ typedef struct cone_product {
   double *point_norm;    /* sqrt(det) of point, over cones */
 } cone_product;
 
+/* Walks over groups: for (group = product->groups; group < groups_end(product); ++group) */
+static inline const cone_group *groups_end(const cone_product *product) {
+  return product->groups + product->group_count;
+}
+
 /* Nesterov-Todd scaling of the pair; 0 if one of the two is not strictly inside. */
 int cones_scale(cone_product *product, const double *slack, const double *dual);
 /* y = A x for each cone */

@@ -60,8 +60,7 @@ scales measure_scales(const qd_cone_workspace *workspace, const qd_cone_program 
   double strongest = 0.0;
   const int with_push = workspace->ends.count > 0 && workspace->program.exact;
   note_cost(workspace, with_push, &s);
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     if (group->kind == GROUP_ENDS) {
       continue;
     }
@@ -97,8 +96,7 @@ int conic_cost_is_weak(const qd_cone_workspace *workspace, const qd_cone_program
 int conic_rows_are_far_apart(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   double strongest = 0.0, weakest = HUGE_VAL;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = group->cone; c < group->cone + group->count; ++c) {
       const double norm = group->kind == GROUP_EQUALITY ? 0.0 : norm_of_rows(workspace, c);
       strongest = larger(strongest, norm);

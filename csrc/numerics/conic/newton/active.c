@@ -33,8 +33,7 @@ static void set_direction(qd_cone_workspace *workspace, const cone_group *group,
 int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, const double *slack) {
   const cone_product *product = &workspace->product;
   int any_hard = 0;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c) {
       const int cone = group->cone + c;
       const double root = conic_hard_root(workspace, cone);
@@ -61,8 +60,7 @@ int conic_set_active_rows(qd_cone_workspace *workspace, const double *dual, cons
 int conic_any_weak(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   int weak = 0;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       weak |= workspace->active.state[group->cone + c] == CONE_WEAK;
     }

@@ -44,8 +44,7 @@ void conic_least_squares(qd_cone_workspace *workspace, double stiffness, qd_cone
 void conic_start_rows(qd_cone_workspace *workspace, double *w, double *violation) {
   const cone_product *product = &workspace->product;
   conic_slacks_at(workspace, workspace->iterate.x, w);
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     double *amount = violation + group->cone;
     clear(amount, group->padded);
     for (int i = 1; i < group->dim; ++i) {

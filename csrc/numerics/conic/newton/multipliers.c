@@ -74,8 +74,7 @@ QD_CLONES
 static void respond(qd_cone_workspace *workspace, const double *w, const double *dual, double *out,
                     int jacobian) {
   const cone_product *product = &workspace->product;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count; ++c) {
       respond_lane(workspace, group, c, w, dual, out, jacobian);
     }
@@ -196,8 +195,7 @@ static double shift_of_slack(const qd_cone_workspace *workspace, const double *b
                              const double *after) {
   const cone_product *product = &workspace->product;
   double worst = 0.0;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int i = 0; i < group->dim; ++i) {
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
@@ -213,8 +211,7 @@ void conic_read_states(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   const double *dual = workspace->polished.dual, *slack = workspace->polished.slack;
   const double force = WEAK * workspace->units.force, length = WEAK * workspace->units.length;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       double gap = 0.0, load = 0.0;
       const int at = group->slot + c, n = group->padded;
@@ -245,8 +242,7 @@ static void keep(qd_cone_workspace *workspace) {
          (size_t)workspace->program.column_count * sizeof(double));
   memcpy(workspace->polished.dual, after, (size_t)workspace->program.slot_count * sizeof(double));
   memset(workspace->polished.slack, 0, (size_t)workspace->program.slot_count * sizeof(double));
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int i = 0; i < group->dim && group->kind != GROUP_EQUALITY; ++i) {
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
@@ -263,8 +259,7 @@ static double span(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   const double motion = workspace->units.by_offsets ? 0.0 : workspace->units.b_size;
   double largest = workspace->units.length;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group->kind != GROUP_EQUALITY; ++c) {
       largest =
           larger(largest, larger(fabs(workspace->program.g[group->slot + c]),

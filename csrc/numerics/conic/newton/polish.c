@@ -29,8 +29,7 @@
 /* Padded lanes: nothing there. */
 static void clear_padding(qd_cone_workspace *workspace, double *rows) {
   const cone_product *product = &workspace->product;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = group->count; c < group->padded; ++c) {
       conic_set_stiffness(workspace, group->cone + c, 0.0, 0.0, 0.0, 0, 0);
       for (int i = 0; i < group->dim; ++i) {
@@ -44,8 +43,7 @@ static void clear_padding(qd_cone_workspace *workspace, double *rows) {
 /* out = dual / r */
 LANES_INLINE void as_slack(const qd_cone_workspace *workspace, const double *dual, double *out) {
   const cone_product *product = &workspace->product;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     const double *per_split = workspace->polish.per_split + group->cone;
     for (int i = 0; i < group->dim; ++i) {
       for (int c = 0; c < group->padded; ++c) {
@@ -137,8 +135,7 @@ static double find_r(const qd_cone_workspace *workspace, solution_origin origin)
   }
   const cone_product *product = &workspace->product;
   double force = 0.0, length = 0.0;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       force = larger(force, workspace->iterate.dual[group->slot + c]);
       length = larger(length, workspace->iterate.slack[group->slot + c]);
@@ -294,16 +291,16 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
 static void spread_load(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   double smallest = HUGE_VAL;
-  for (int k = 0; k < product->group_count; ++k) {
-    for (int c = 0; c < product->groups[k].count && group_is_cone(product->groups + k); ++c) {
-      const double load = workspace->polished.dual[product->groups[k].slot + c];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
+    for (int c = 0; c < group->count && group_is_cone(group); ++c) {
+      const double load = workspace->polished.dual[group->slot + c];
       if (load > 1e3 * WEAK * workspace->units.force) {
         smallest = smaller(smallest, load);
       }
     }
   }
-  for (int k = 0; k < product->group_count && smallest < HUGE_VAL; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups;
+       group < groups_end(product) && smallest < HUGE_VAL; ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       if (workspace->active.state[group->cone + c] == CONE_WEAK) {
         workspace->newton.dual[group->slot + c] += smallest;
@@ -317,8 +314,7 @@ static void spread_load(qd_cone_workspace *workspace) {
 static void press_together(qd_cone_workspace *workspace, double *dual) {
   const cone_product *product = &workspace->product;
   memset(dual, 0, (size_t)workspace->program.slot_count * sizeof(double));
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       dual[group->slot + c] = REST_FORCE * workspace->units.force;
     }

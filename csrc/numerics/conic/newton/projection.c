@@ -176,8 +176,7 @@ double conic_project(qd_cone_workspace *workspace, const double *w, const double
                          workspace->active.hard_penalty};
   lanes worst = zero, change;
   workspace->active.changed = 0;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     if (group->kind == GROUP_INTERVAL) {
       conic_ends_project(workspace, w, dual, z, projected, &of_ends);
     }

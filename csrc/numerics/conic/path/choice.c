@@ -28,8 +28,7 @@ static int is_dragged(const qd_cone_workspace *workspace, const cone_group *grou
 int conic_wants_path(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   int dragged = 0;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group->kind == GROUP_LORENTZ; ++c) {
       if (is_dragged(workspace, group, c)) {
         dragged += group->dim;

@@ -27,8 +27,7 @@ static void start_cones(qd_cone_workspace *workspace, const double *w) {
   const cone_product *product = &workspace->product;
   const double stiffness = PATH_START_STIFFNESS * workspace->units.force / workspace->units.length;
   const double room = 4.0 * PATH_START_PRODUCT * workspace->units.energy / stiffness;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->padded; ++c) {
       const int n = group->padded, at = group->slot + c;
       double sum = 0.0, high_s, high_z, low_s, low_z;
@@ -70,8 +69,7 @@ static void start(qd_cone_workspace *workspace, qd_cone_info *info) {
 static void keep_ray(const qd_cone_workspace *workspace, const double *ray, double *out) {
   const cone_product *product = &workspace->product;
   memcpy(out, ray, (size_t)workspace->program.slot_count * sizeof(double));
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
       double rest = 0.0, *head = out + group->slot + c;
       for (int i = 1; i < group->dim; ++i) {
@@ -93,8 +91,7 @@ static ray_sums sum_ray(qd_cone_workspace *workspace, const double *ray) {
   const cone_product *product = &workspace->product;
   double *push = workspace->work.x;
   ray_sums sums = {0.0, 0.0, 0.0, 0.0, 0.0};
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int i = 0; i < group->dim; ++i) {
       for (int c = 0; c < group->count; ++c) {
         const int at = group->slot + i * group->padded + c;
@@ -116,8 +113,7 @@ static ray_sums sum_ray(qd_cone_workspace *workspace, const double *ray) {
  * no part of a proof. */
 static void keep_strong(const qd_cone_workspace *workspace, double force, double *ray) {
   const cone_product *product = &workspace->product;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
       double *own = ray + group->slot + c;
       const double norm = sqrt(workspace->program.compliance[group->cone + c]);
@@ -233,8 +229,7 @@ static int proves_unbounded(qd_cone_workspace *workspace) {
 
 static double mean_target(const cone_product *product) {
   double sum = 0.0;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group->kind < GROUP_EQUALITY; ++c) {
       sum += product->weight[group->cone + c] * product->target[group->cone + c];
     }
@@ -291,8 +286,7 @@ static double own_error(const qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   const double *slack = workspace->iterate.slack, *residual = workspace->work.residual_row;
   double worst = cones_deviation(product, slack, workspace->iterate.dual, 0.0, OWN_ERROR);
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int i = 0; i < group->dim && group_is_cone(group); ++i) {
       const int at = group->slot + i * group->padded;
       for (int c = 0; c < group->count; ++c) {

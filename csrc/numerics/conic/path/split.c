@@ -90,8 +90,7 @@ int conic_find_split(qd_cone_workspace *workspace) {
   const cone_product *product = &workspace->product;
   histogram h = {.lowest = BINS, .highest = 0};
   double middle;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count && group_is_cone(group); ++c) {
       note_cone(workspace, group, c, &h);
     }

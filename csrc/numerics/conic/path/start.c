@@ -101,8 +101,7 @@ void conic_enter_path(qd_cone_workspace *workspace, double factor) {
   if (workspace->ends.count > 0) {
     memcpy(workspace->work.row, slack, row_bytes);
   }
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->padded; ++c) {
       const int at = group->slot + c;
       if (group->kind == GROUP_EQUALITY) {

@@ -93,8 +93,7 @@ static void clear_lanes(qd_cone_workspace *workspace) {
     product->target[c] = 1.0;
     workspace->program.lane_scale[c] = 1.0;
   }
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     if (group->kind >= GROUP_EQUALITY) {
       continue;
     }

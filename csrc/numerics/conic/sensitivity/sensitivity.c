@@ -99,8 +99,7 @@ static int set_stiffnesses(qd_cone_workspace *workspace, int active, int scaled)
   if (active) {
     hard |= conic_set_active_rows(workspace, workspace->polished.dual, workspace->polished.slack);
   }
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->padded && group->kind != GROUP_EQUALITY; ++c) {
       if (active && !(c < group->count && workspace->active.state[group->cone + c] == CONE_WEAK)) {
         continue;

@@ -50,8 +50,7 @@ static void hold_cone(qd_cone_workspace *workspace, const cone_group *group, int
 
 static void hold(qd_cone_workspace *workspace, int polished) {
   const cone_product *product = &workspace->product;
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count; ++c) {
       hold_cone(workspace, group, c, polished);
     }
@@ -96,8 +95,7 @@ static int is_solution(qd_cone_workspace *workspace, const double *x, const doub
   memset(w, 0, (size_t)workspace->program.slot_count * sizeof(double));
   tiles_multiply(&workspace->system, workspace->system.G, d, move);
   tiles_multiply(&workspace->system, workspace->system.G, x, w);
-  for (int k = 0; k < product->group_count; ++k) {
-    const cone_group *group = &product->groups[k];
+  for (const cone_group *group = product->groups; group < groups_end(product); ++group) {
     for (int c = 0; c < group->count; ++c) {
       const double size = sqrt(workspace->program.compliance[group->cone + c]);
       double before = 0.0, after = 0.0;
