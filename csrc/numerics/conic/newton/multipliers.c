@@ -269,8 +269,13 @@ static double span(const qd_cone_workspace *workspace) {
   return largest;
 }
 
-/* From (x, dual); the relative error of what it leaves in polished, HUGE_VAL: nothing.
- */
+/* 1 if repetitions have nothing left to gain: all has arrived, or what is left of an answer that
+ * counts is rounding of the inner problem, which neither they nor more stiffness make smaller. */
+static int is_enough(double best, double error, double gradient) {
+  return best <= MULTIPLIERS_ARRIVED || (best <= ACCEPTED && error <= gradient);
+}
+
+/* From (x, dual); the relative error of what it leaves in polished, HUGE_VAL: nothing. */
 static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info) {
   const size_t row_bytes = (size_t)workspace->program.slot_count * sizeof(double);
   double *x = workspace->newton.x, *w = workspace->newton.slack, *dual = workspace->newton.dual;
@@ -298,7 +303,7 @@ static double repeat(qd_cone_workspace *workspace, int limit, qd_cone_info *info
       ++idle;
     }
     memcpy(dual, after, row_bytes);
-    if (best <= MULTIPLIERS_ARRIVED) {
+    if (is_enough(best, error, gradient)) {
       break;
     }
     const int slow = error > MULTIPLIERS_SLOW * last && gradient < 0.1 * error;
