@@ -376,3 +376,47 @@ def test_what_only_rests_on_a_contradiction_does_not_sink(h: float, weight: floa
     assert np.all(step.contacts["softened"][mine] <= 1e-3 * depth)
     np.testing.assert_allclose(step.contacts["softened"][~mine], depth, rtol=1e-4)
     assert step.contacts["force"][mine, 0].sum() == pytest.approx(9.81 * weight, rel=1e-5)
+
+
+def gripper_on_an_arm(rng: np.random.Generator, digits: int) -> str:
+    """Three joints that carry two loops whose drivers follow each other, in one plane or in two."""
+    pieces = {}
+    for side in "lr":
+        xml, size = four_bar(rng, digits)
+        for name in ("a", "b", "c", "post"):
+            xml = xml.replace(f'"{name}"', f'"{name}{side}"')
+        pieces[side] = xml
+    bodies = [
+        xml[xml.index('<body name="a') : xml.index("</worldbody>")] for xml in pieces.values()
+    ]
+    loops = [xml[xml.index("<connect") : xml.index("</equality>")] for xml in pieces.values()]
+    arm = ""
+    for name in ("pan", "lift", "roll"):
+        axis, place = rng.normal(size=3), size * rng.normal(size=3)
+        arm += (
+            f'<body name="{name}" pos="{place[0]} {place[1]} {place[2]}">'
+            f'<joint name="{name}" axis="{axis[0]} {axis[1]} {axis[2]}"/>'
+            f'<geom size="{0.1 * size}" mass="1" contype="0" conaffinity="0"/>'
+        )
+    drives = "".join(f'<position joint="{name}" kp="100"/>' for name in ("pan", "lift", "roll"))
+    return f"""<mujoco><option gravity="0 0 0"/><worldbody>{arm}{"".join(bodies)}</body></body></body></worldbody>
+      <equality>{"".join(loops)}<joint joint1="al" joint2="ar"/></equality>
+      <tendon><fixed name="split"><joint joint="al" coef=".5"/><joint joint="ar" coef=".5"/></fixed></tendon>
+      <actuator><position name="a" tendon="split" kp="10" forcerange="-5 5"/>{drives}</actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("digits", [6, 8, 12])
+@pytest.mark.parametrize("seed", range(4))
+def test_loops_that_an_arm_carries_move_whatever_their_last_digits(seed: int, digits: int) -> None:
+    """What the arm turns a loop's violation by leads out of the loop's plane, and is no way to undo it."""
+    model = qdsim.load(gripper_on_an_arm(np.random.default_rng(seed), digits))
+    q = np.array(model.default_q)
+    for k in range(30):
+        u = [0.01 * k, 0.5 * np.sin(0.2 * k), 0.4 * np.sin(0.3 * k), 0.3 * np.sin(0.4 * k)]
+        step = qdsim.step(model, q, u)
+        assert np.abs(step.delta).max() < 0.3
+        q = np.array(step.q_next)
+    for side in "lr":
+        a, b, c = (float(q[model.slice_q(name + side)][0]) for name in "abc")
+        assert a > 0.15
+        np.testing.assert_allclose([b, c], [-a, a], atol=1e-3)

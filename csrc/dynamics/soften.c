@@ -23,6 +23,9 @@ static const double SECOND[] = {1e-10, 1e-8, 1e-6, 1e-4};
  * compliance that this takes. */
 #define ROUNDED 1e-4
 static const double ALMOST_RIGID = 1e-7;
+/* Passes in which the forces of equalities take away what their compliance leaves. */
+#define ROUND_PASSES 4
+#define SHRINKS 0.5 /* by less with a pass: a contradiction */
 /* Passes of the method of multipliers, until violations change by less, in lengths. */
 #define PASSES 25
 #define SETTLED 1e-6
@@ -312,13 +315,16 @@ static qd_status find_none(qd_workspace *w, island *one, const qd_cone_options *
   return QD_INFEASIBLE;
 }
 
-/* The largest violation of an equality, as a length. */
+/* The largest violation of an equality, as a length; holds what the multipliers are worth, so that
+ * the next pass is left with what contradicts itself. */
 static double equality_violation(const qd_workspace *w, const island *one) {
   const problem *p = &w->problem;
   double largest = 0.0;
   for (int i = one->equality; i < one->equality + one->equality_count; ++i) {
     const double arm = equality_is_angle(w, i) ? one->length : 1.0;
-    largest = fmax(largest, arm * fabs(p->soft_compliance_eq[i] * p->dual_eq[i]));
+    const double held = p->soft_compliance_eq[i] * p->dual_eq[i];
+    largest = fmax(largest, arm * fabs(held - p->soft_held_eq[i]));
+    p->soft_held_eq[i] = held;
   }
   return largest;
 }
@@ -326,15 +332,30 @@ static double equality_violation(const qd_workspace *w, const island *one) {
 qd_status soften_round(qd_workspace *w, island *one, const qd_cone_options *options,
                        const island_program *program) {
   problem *p = &w->problem;
-  fill_compliance(w, one, &program->program.program,
-                  ALMOST_RIGID * body_scale(w, one, &program->program.program));
+  const qd_cone_program *rows = &program->program.program;
+  fill_compliance(w, one, rows, ALMOST_RIGID * body_scale(w, one, rows));
   for (int r = 0; r < one->row_count; ++r) {
-    const double *given = program->program.program.compliance;
-    p->soft_compliance[one->row + r] = given != NULL ? given[r] : 0.0;
+    p->soft_compliance[one->row + r] = rows->compliance != NULL ? rows->compliance[r] : 0.0;
   }
-  const qd_status status = solve_compliant(w, one, options, &program->program, 0, 0);
-  return status == QD_OK && equality_violation(w, one) > ROUNDED * one->length ? QD_INFEASIBLE
-                                                                               : status;
+  clear_give(p, one);
+  double before = INFINITY;
+  for (int pass = 0; pass < ROUND_PASSES; ++pass) {
+    move_offsets(p, one, -1.0, p->soft_held, p->soft_held_eq);
+    const qd_status status = solve_compliant(w, one, options, &program->program, 0, pass > 0);
+    move_offsets(p, one, 1.0, p->soft_held, p->soft_held_eq);
+    if (status != QD_OK) {
+      return pass == 0 ? status : QD_INFEASIBLE;
+    }
+    const double left = equality_violation(w, one);
+    if (left <= ROUNDED * one->length) {
+      return QD_OK;
+    }
+    if (left > SHRINKS * before) {
+      return QD_INFEASIBLE;
+    }
+    before = left;
+  }
+  return QD_INFEASIBLE;
 }
 
 void soften_make_room(island *one, int whole) {
