@@ -3,11 +3,14 @@
 #include <math.h>
 
 /* Compliances of rows beside what the bodies that they move give way by themselves: of the first
- * program with the first pass, less by a factor with each, down to the last; of the second, tried
- * in turn. The less, the nearer a pass comes, and the harder its program is. */
-#define FIRST 1e2
+ * program with the first pass, less by a factor with each, down to the last, in schedules that are
+ * tried in turn; of the second, tried in turn, too. The less, the nearer a pass comes, and the
+ * harder its program is. */
+typedef struct schedule {
+  double first, last;
+} schedule;
+static const schedule SCHEDULES[] = {{1e2, 1e-6}, {1e-3, 1e-3}, {1e-1, 1e-1}, {1e-5, 1e-5}};
 #define FIRST_MOST 1e4
-#define FIRST_LEAST 1e-6
 #define FINER 0.1
 static const double SECOND[] = {1e-10, 1e-8, 1e-6, 1e-4};
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
@@ -255,9 +258,10 @@ static void clear_give(problem *p, const island *one) {
  * least violations over the compliance with every pass (Chiche & Gilbert 2016). Violations that
  * have settled are the least unless a bound's force falls: then forces have yet to grow. */
 static qd_status find_give(qd_workspace *w, island *one, const qd_cone_options *options,
-                           const conic_program *program, double scale, int bounded) {
+                           const conic_program *program, double scale, int bounded,
+                           const schedule *plan) {
   problem *p = &w->problem;
-  double change = INFINITY, compliance = FIRST, least = FIRST_LEAST;
+  double change = INFINITY, compliance = plan->first, least = plan->last;
   int found = 0;
   clear_give(p, one);
   for (int pass = 0; pass < PASSES; ++pass) {
@@ -305,7 +309,7 @@ static double largest_give(const problem *p, const island *one, double scale) {
  * that is. */
 static qd_status find_none(qd_workspace *w, island *one, const qd_cone_options *options,
                            const conic_program *program, double scale) {
-  const qd_status status = find_give(w, one, options, program, scale, 0);
+  const qd_status status = find_give(w, one, options, program, scale, 0, SCHEDULES);
   fill_compliance(w, one, &program->program, scale);
   const int gone = largest_give(&w->problem, one, scale) <= SETTLED * one->length;
   if (status == QD_OK && gone) {
@@ -368,29 +372,37 @@ void soften_make_room(island *one, int whole) {
   }
 }
 
-qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
-                       const island_program *program, int is_proven) {
+/* The step within soft_give. */
+static qd_status solve_within(qd_workspace *w, island *one, const qd_cone_options *options,
+                              const conic_program *program, double scale) {
   problem *p = &w->problem;
-  const qd_cone_program *rows = &program->program.program;
-  const double scale = body_scale(w, one, rows);
-  qd_status status =
-      is_proven ? QD_INFEASIBLE : find_none(w, one, options, &program->program, scale);
-  if (status != QD_OK) {
-    status = find_give(w, one, options, &program->program, scale, 1);
-  }
-  if (status != QD_OK) {
-    return status;
-  }
-  if (rows->cone_count > 0 && rows->target_mu[0] > 0.0) {
-    add_gaps(p, one, rows);
+  qd_status status = QD_NUMERICAL_TROUBLE;
+  if (program->program.cone_count > 0 && program->program.target_mu[0] > 0.0) {
+    add_gaps(p, one, &program->program);
   }
   move_offsets(p, one, 1.0, p->soft_give, p->soft_give_eq);
-  status = QD_NUMERICAL_TROUBLE;
   for (int try = 0; try < COUNT(SECOND) && status != QD_OK; ++try) {
-    fill_compliance(w, one, rows, SECOND[try] * scale);
-    status = solve_compliant(w, one, options, &program->program, 0, 1);
+    fill_compliance(w, one, &program->program, SECOND[try] * scale);
+    status = solve_compliant(w, one, options, program, 0, 1);
   }
   move_offsets(p, one, -1.0, p->soft_give, p->soft_give_eq);
+  return status;
+}
+
+qd_status soften_solve(qd_workspace *w, island *one, const qd_cone_options *options,
+                       const island_program *program, int is_proven) {
+  const conic_program *rows = &program->program;
+  const double scale = body_scale(w, one, &rows->program);
+  qd_status status = is_proven ? QD_INFEASIBLE : find_none(w, one, options, rows, scale);
+  if (status == QD_OK) {
+    status = solve_within(w, one, options, rows, scale);
+  }
+  for (int i = 0; i < COUNT(SCHEDULES) && status != QD_OK; ++i) {
+    status = find_give(w, one, options, rows, scale, 1, SCHEDULES + i);
+    if (status == QD_OK) {
+      status = solve_within(w, one, options, rows, scale);
+    }
+  }
   one->softened = status == QD_OK;
   return status;
 }
