@@ -410,6 +410,22 @@ static int rescale(conic_task *task, const conic_program *source, int scaling) {
   return 1;
 }
 
+/* All methods in one scaling after the other, up to a verdict that holds. */
+static void run_scalings(conic_task *task, const conic_program *source, const conic_answer *out) {
+  const qd_cone_options *options = task->options;
+  qd_cone_info *info = task->info;
+  for (int scaling = AS_GIVEN; scaling < SCALING_COUNT; ++scaling) {
+    if (scaling > AS_GIVEN && !conic_is_undecided(info->status, options->iteration_limit)) {
+      break;
+    }
+    if (scaling > AS_GIVEN && !rescale(task, source, scaling)) {
+      continue;
+    }
+    const qd_status found = run_methods(task);
+    info->status = deliver(task->workspace, &source->program, options->tolerance, found, out, info);
+  }
+}
+
 /* The best proof that paths have seen, where nothing else was found. */
 static qd_status try_ray(conic_task *task, const qd_cone_program *program,
                          const conic_answer *out) {
@@ -490,16 +506,7 @@ static qd_status solve_rigid(qd_cone_workspace *workspace, const qd_cone_options
   if (source->rough && workspace->program.exact && solve_roughly(&task, out)) {
     return QD_OK;
   }
-  for (int scaling = AS_GIVEN; scaling < SCALING_COUNT; ++scaling) {
-    if (scaling > AS_GIVEN && !conic_is_undecided(info->status, options->iteration_limit)) {
-      break;
-    }
-    if (scaling > AS_GIVEN && !rescale(&task, source, scaling)) {
-      continue;
-    }
-    const qd_status found = run_methods(&task);
-    info->status = deliver(workspace, program, options->tolerance, found, out, info);
-  }
+  run_scalings(&task, source, out);
   return info->status = try_ray(&task, program, out);
 }
 

@@ -241,6 +241,18 @@ static void keep_best(qd_cone_workspace *workspace, const double *projected) {
   }
 }
 
+/* The best point's slack, in its own units, its error, and its states: z = dual - r slack again,
+ * unless it was the last. */
+LANES_INLINE void leave_best(qd_cone_workspace *workspace, double best, int best_is_last,
+                             double *projected) {
+  as_slack(workspace, workspace->polished.slack, workspace->polished.slack);
+  if (best < HUGE_VAL && !best_is_last) {
+    conic_project(workspace, workspace->polished.slack, workspace->polished.dual,
+                  workspace->work.aim, projected);
+  }
+  workspace->polish.error = best;
+}
+
 /* Newton from (newton); 1 if it arrives. */
 QD_CLONES
 static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_cone_info *info) {
@@ -276,12 +288,7 @@ static int iterate(qd_cone_workspace *workspace, const polish_guess *guess, qd_c
       stiffen(workspace);
     }
   }
-  as_slack(workspace, workspace->polished.slack, workspace->polished.slack);
-  if (run.best < HUGE_VAL && !best_is_last) { /* states of the best: z = dual - r slack again */
-    conic_project(workspace, workspace->polished.slack, workspace->polished.dual,
-                  workspace->work.aim, projected);
-  }
-  workspace->polish.error = run.best;
+  leave_best(workspace, run.best, best_is_last, projected);
   return run.best <= ACCEPTED;
 }
 
