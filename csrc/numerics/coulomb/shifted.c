@@ -14,6 +14,11 @@
 /* Steps that do not lower the error so far are halved, where they are at all, so often. */
 #define FALLS 0.9
 #define HALVINGS 4
+/* Variables of a large program: polishing the solution of the last one never leads to the next, the
+ * path goes on from it; and */
+#define LARGE 192
+/* an error so many times the best is where Newton's steps run away: on to the next way. */
+#define RUNS_AWAY 5.0
 /* How far errors have to fall under mixing before Newton's next step. */
 #define AGAIN 0.1
 /* Shifts that let go of everything, beside the length. */
@@ -71,10 +76,16 @@ static void set_shift(shifted_run *run, int i, double shift) {
   run->s->shift[i] = shift;
 }
 
+static int is_large(const shifted_run *run) {
+  return run->program->program.variable_count >= LARGE;
+}
+
 static qd_status solve_program(shifted_run *run) {
   qd_cone_options options = *run->options;
+  conic_program program = *run->program;
   options.warm_start = !run->cold && (options.warm_start || run->programs > 0);
-  const qd_status status = conic_solve(run->workspace, &options, run->program, run->x, run->slack,
+  program.midway = run->programs > 0 ? is_large(run) : program.midway;
+  const qd_status status = conic_solve(run->workspace, &options, &program, run->x, run->slack,
                                        run->dual, run->dual_eq, run->info);
   ++run->programs;
   run->iterations += run->info->iterations;
@@ -254,6 +265,12 @@ static int is_enough(const shifted_run *run, const shifted_options *law) {
          (run->best <= law->tolerance && run->error > SETTLED * run->last);
 }
 
+/* 1 if the way has come to its end, or is leading nowhere. */
+static int way_is_over(const shifted_run *run, qd_status status) {
+  const int runs_away = is_large(run) && run->way == WAYS && run->error > RUNS_AWAY * run->best;
+  return run->programs >= run->way_ends || status != QD_OK || runs_away;
+}
+
 /* Shifts that the guess shows. */
 static void start_guessed(shifted_run *run) {
   shifted *s = run->s;
@@ -342,8 +359,7 @@ static qd_status find_shifts(shifted_run *run, const shifted_options *law) {
     if (run->noted && status == QD_OK) {
       note_change(run, 1.0);
     }
-    const int falls = status == QD_OK && judge(run),
-              ends = run->programs >= run->way_ends || status != QD_OK;
+    const int falls = status == QD_OK && judge(run), ends = way_is_over(run, status);
     if ((status == QD_OK && is_enough(run, law)) || (ends && way + 1 == WAY_COUNT)) {
       return QD_OK;
     }
