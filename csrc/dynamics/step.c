@@ -21,8 +21,10 @@
  * before have found. The solution of smaller ones costs less than a second look at it saves. */
 #define LARGE_ISLAND 192
 /* Rough rounds at most; one more only where such a part of all contacts has come in. */
-#define ROUGH_ROUNDS 3
-#define MANY_MORE 0.125
+#define ROUGH_ROUNDS 4
+#define MANY_MORE 0.11
+/* Rounds of large models at most: those that carry nothing stay out. */
+#define ROUNDS_LARGE 20
 
 qd_step_options qd_step_options_default(void) {
   qd_step_options o;
@@ -383,11 +385,18 @@ static int is_rough_again(const qd_workspace *w, int round, int added) {
   return w->rough && round < ROUGH_ROUNDS && (double)added > MANY_MORE * w->collision.count;
 }
 
-/* Contacts and limits that come in after a round; -1: what it has found is the answer. */
+/* Contacts and limits that come in after a round; -1: what it has found is the answer. If any do,
+ * of a large model with all that they may push others into. */
 static int extend(const qd_model *model, qd_workspace *w, const qd_step_options *options,
-                  const qd_step_input *input, const qd_step_result *result) {
-  const int added = working_set_extend(&w->set, model, options, &w->kinematics, &w->collision,
-                                       input->q, result->delta, w->rough);
+                  const qd_step_input *input, const qd_step_result *result, int large) {
+  int added = 0;
+  for (int rough = w->rough; rough < 2; ++rough) {
+    added += working_set_extend(&w->set, model, options, &w->kinematics, &w->collision, input->q,
+                                result->delta, rough);
+    if (!large || (added == 0 && !w->rough)) {
+      break;
+    }
+  }
   return added == 0 && !w->rough ? -1 : added;
 }
 
@@ -411,16 +420,17 @@ static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
     if (status == QD_OUT_OF_CAPACITY || (w->set.left_out == 0 && !w->rough) || is_final) {
       return status;
     }
-    const int added = status == QD_OK ? extend(model, w, options, input, result) : 0;
+    const int added = status == QD_OK ? extend(model, w, options, input, result, large) : 0;
     if (added < 0) {
       return QD_OK;
     }
-    const int few = 2 * w->set.left_out <= w->collision.count && !large;
+    const int few = 2 * w->set.left_out <= w->collision.count;
+    const int most = large ? ROUNDS_LARGE : few ? ROUNDS : ROUNDS_MOST;
     w->rough = is_rough_again(w, round, added);
     if (large && status == QD_OK) {
       warm_start_go_on(&w->warm, &w->collision, &w->problem, result);
     }
-    if (status != QD_OK || round >= (few ? ROUNDS : ROUNDS_MOST)) {
+    if (status != QD_OK || round >= most) {
       working_set_complete(&w->set, model);
     }
   }
