@@ -290,47 +290,64 @@ static int constraint_force_read(step_object *self, PyObject *matrix) {
   return result;
 }
 
+/* The arrays of a step's pickle, in the order of its arguments. */
+enum { Q_NEXT, DELTA, LIMIT, CONSTRAINT, TENDON, ACTUATOR, LIMITED, PICKLED };
+
+/* An empty step of the arrays' lengths. */
+static step_object *step_like(core_state *state, PyObject *const array[PICKLED], npy_intp nc) {
+  int length[PICKLED];
+  for (int i = 0; i < PICKLED; ++i) {
+    const npy_intp size = PyArray_SIZE((PyArrayObject *)array[i]);
+    if (size > INT32_MAX / 64 || nc > INT32_MAX / 64) {
+      PyErr_SetString(PyExc_ValueError, "_restore_step: too long");
+      return NULL;
+    }
+    length[i] = (int)size;
+  }
+  return step_alloc(state, length[Q_NEXT], length[DELTA], length[ACTUATOR],
+                    length[CONSTRAINT] / QD_CONSTRAINT_FORCE, length[TENDON], (int)nc);
+}
+
+static int step_fill(step_object *self, PyObject *const array[PICKLED]) {
+  const int nq = (int)PyArray_SIZE((PyArrayObject *)array[Q_NEXT]);
+  const int nv = (int)PyArray_SIZE((PyArrayObject *)array[DELTA]);
+  const int nu = (int)PyArray_SIZE((PyArrayObject *)array[ACTUATOR]);
+  const int nt = (int)PyArray_SIZE((PyArrayObject *)array[TENDON]);
+  double *force = step_actuator_force(self);
+  if (array_copy_vector(array[Q_NEXT], "q_next", nq, self->numbers) < 0 ||
+      array_copy_vector(array[DELTA], "delta", nv, self->numbers + nq) < 0 ||
+      array_copy_vector(array[LIMIT], "limit_force", nv, self->numbers + nq + nv) < 0 ||
+      constraint_force_read(self, array[CONSTRAINT]) < 0 ||
+      array_copy_vector(array[TENDON], "tendon_force", nt, step_tendon_force(self)) < 0 ||
+      array_copy_vector(array[ACTUATOR], "actuator_force", nu, force) < 0 ||
+      marks_read(array[LIMITED], "actuator_limited", nu, force + nu) < 0) {
+    return -1;
+  }
+  return 0;
+}
+
 PyObject *step_restore(PyObject *module, PyObject *args) {
   core_state *state = PyModule_GetState(module);
-  PyObject *q_next, *delta, *limit_force, *constraint_force, *tendon_force, *contacts, *info;
-  PyObject *actuator_force, *actuator_limited;
-  if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!OO!:_restore_step", &PyArray_Type, &q_next,
-                        &PyArray_Type, &delta, &PyArray_Type, &limit_force, &PyArray_Type,
-                        &constraint_force, &PyArray_Type, &tendon_force, &PyArray_Type,
-                        &actuator_force, &PyArray_Type, &actuator_limited, &contacts,
+  PyObject *array[PICKLED], *contacts, *info;
+  if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!O!OO!:_restore_step", &PyArray_Type, &array[Q_NEXT],
+                        &PyArray_Type, &array[DELTA], &PyArray_Type, &array[LIMIT], &PyArray_Type,
+                        &array[CONSTRAINT], &PyArray_Type, &array[TENDON], &PyArray_Type,
+                        &array[ACTUATOR], &PyArray_Type, &array[LIMITED], &contacts,
                         state->info_type, &info)) {
     return NULL;
   }
-  npy_intp nq = PyArray_SIZE((PyArrayObject *)q_next), nv = PyArray_SIZE((PyArrayObject *)delta);
   PyArrayObject *rows = contact_array_read(state, contacts);
   if (!rows) {
     return NULL;
   }
-  npy_intp nc = PyArray_DIM(rows, 0);
-  npy_intp forces = PyArray_SIZE((PyArrayObject *)constraint_force);
-  npy_intp nt = PyArray_SIZE((PyArrayObject *)tendon_force);
-  npy_intp nu = PyArray_SIZE((PyArrayObject *)actuator_force);
-  step_object *self = NULL;
-  if (forces > INT32_MAX / 64 || nq > INT32_MAX / 64 || nv > INT32_MAX / 64 ||
-      nc > INT32_MAX / 64 || nt > INT32_MAX / 64 || nu > INT32_MAX / 64) {
-    PyErr_SetString(PyExc_ValueError, "_restore_step: too long");
-  } else {
-    self = step_alloc(state, (int)nq, (int)nv, (int)nu, (int)(forces / QD_CONSTRAINT_FORCE),
-                      (int)nt, (int)nc);
+  const npy_intp nc = PyArray_DIM(rows, 0);
+  step_object *self = step_like(state, array, nc);
+  if (self && step_fill(self, array) < 0) {
+    Py_CLEAR(self);
   }
   if (self) {
     self->info = *info_of(info);
-    if (array_copy_vector(q_next, "q_next", (int)nq, self->numbers) < 0 ||
-        array_copy_vector(delta, "delta", (int)nv, self->numbers + nq) < 0 ||
-        array_copy_vector(limit_force, "limit_force", (int)nv, self->numbers + nq + nv) < 0 ||
-        constraint_force_read(self, constraint_force) < 0 ||
-        array_copy_vector(tendon_force, "tendon_force", (int)nt, step_tendon_force(self)) < 0 ||
-        array_copy_vector(actuator_force, "actuator_force", (int)nu, step_actuator_force(self)) <
-            0 ||
-        marks_read(actuator_limited, "actuator_limited", (int)nu, step_actuator_force(self) + nu) <
-            0) {
-      Py_CLEAR(self);
-    } else if (nc > 0) {
+    if (nc > 0) {
       memcpy(step_contacts(self), PyArray_DATA(rows), (size_t)nc * sizeof(qd_contact));
     }
   }

@@ -228,6 +228,47 @@ model_variant *model_variant_create(const qd_model *base) {
 
 void model_variant_destroy(model_variant *variant) { block_free(variant); }
 
+/* 1 if one of these is given. */
+static int has(const double *const values[QD_PARAMETER_COUNT], const qd_parameter *which,
+               int count) {
+  int any = 0;
+  for (int i = 0; i < count; ++i) {
+    any |= values[which[i]] != NULL;
+  }
+  return any;
+}
+
+/* What is computed from parameters is computed again where they are given. */
+static void refill(model_variant *variant, const double *const values[QD_PARAMETER_COUNT]) {
+  static const qd_parameter STIFFNESS[] = {QD_PARAMETER_ACTUATOR_STIFFNESS,
+                                           QD_PARAMETER_ACTUATOR_GAIN, QD_PARAMETER_ACTUATOR_BIAS,
+                                           QD_PARAMETER_ACTUATOR_DAMPING};
+  static const qd_parameter COMPLIANCE[] = {QD_PARAMETER_PAIR_COMPLIANCE};
+  static const qd_parameter BOUNDS[] = {QD_PARAMETER_JOINT_FRICTION,
+                                        QD_PARAMETER_ACTUATOR_FORCE_RANGE};
+  static const qd_parameter RADII[] = {QD_PARAMETER_GEOM_SIZE};
+  static const qd_parameter INERTIA[] = {QD_PARAMETER_BODY_MASS, QD_PARAMETER_BODY_COM,
+                                         QD_PARAMETER_BODY_INERTIA,
+                                         QD_PARAMETER_ACTUATOR_FORCE_RANGE};
+  qd_model *m = &variant->model;
+  if (has(values, STIFFNESS, 4)) {
+    model_stiffness_fill(m);
+  }
+  if (has(values, COMPLIANCE, 1)) {
+    model_compliance_fill(m);
+  }
+  if (has(values, BOUNDS, 2)) {
+    model_bounds_fill(m);
+  }
+  if (has(values, RADII, 1)) {
+    model_radii_fill(m);
+  }
+  if (has(values, INERTIA, 4)) {
+    inertia_compute(m, &variant->at_default, 1, &variant->inertia);
+    model_tree_inertia_fill(m, &variant->at_default, &variant->inertia);
+  }
+}
+
 void model_variant_set(model_variant *variant, const double *const values[QD_PARAMETER_COUNT]) {
   qd_model *m = &variant->model;
   for (int i = 0; i < QD_PARAMETER_COUNT; ++i) {
@@ -236,27 +277,7 @@ void model_variant_set(model_variant *variant, const double *const values[QD_PAR
       memcpy(parameter_values(&m->parameters, (qd_parameter)i), values[i], size * sizeof(double));
     }
   }
-  if (values[QD_PARAMETER_ACTUATOR_STIFFNESS] != NULL ||
-      values[QD_PARAMETER_ACTUATOR_GAIN] != NULL || values[QD_PARAMETER_ACTUATOR_BIAS] != NULL ||
-      values[QD_PARAMETER_ACTUATOR_DAMPING] != NULL) {
-    model_stiffness_fill(m);
-  }
-  if (values[QD_PARAMETER_PAIR_COMPLIANCE] != NULL) {
-    model_compliance_fill(m);
-  }
-  if (values[QD_PARAMETER_JOINT_FRICTION] != NULL ||
-      values[QD_PARAMETER_ACTUATOR_FORCE_RANGE] != NULL) {
-    model_bounds_fill(m);
-  }
-  if (values[QD_PARAMETER_GEOM_SIZE] != NULL) {
-    model_radii_fill(m);
-  }
-  if (values[QD_PARAMETER_BODY_MASS] != NULL || values[QD_PARAMETER_BODY_COM] != NULL ||
-      values[QD_PARAMETER_BODY_INERTIA] != NULL ||
-      values[QD_PARAMETER_ACTUATOR_FORCE_RANGE] != NULL) {
-    inertia_compute(m, &variant->at_default, 1, &variant->inertia);
-    model_tree_inertia_fill(m, &variant->at_default, &variant->inertia);
-  }
+  refill(variant, values);
 }
 
 const qd_model *model_variant_model(const model_variant *variant) { return &variant->model; }

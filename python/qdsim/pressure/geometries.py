@@ -60,14 +60,21 @@ def field_arrays(description: Elements, pair_geom: npt.NDArray[Any]) -> dict[str
         if geom.soft is not None:
             arrays["geom_modulus"][i] = geom.soft.modulus or 0.0
             arrays["geom_dissipation"][i] = geom.soft.dissipation
-    arrays["field_kind"] = np.array([item[0] for item in fields], dtype=np.int32)
-    arrays["field_slope"] = np.array([item[1] for item in fields])
-    arrays["field_vertex_count"] = np.array([len(item[2]) for item in fields], dtype=np.int32)
-    arrays["field_element_count"] = np.array([len(item[3]) for item in fields], dtype=np.int32)
-    arrays["field_vertex"] = np.concatenate([item[2] for item in fields])
-    arrays["field_index"] = np.concatenate([item[3].ravel() for item in fields])
-    arrays["field_pressure"] = np.concatenate([item[4] for item in fields])
-    return arrays
+    return arrays | _in_a_row(fields)
+
+
+def _in_a_row(fields: list[_Field]) -> dict[str, npt.NDArray[Any]]:
+    """All fields, one behind the other."""
+    kinds, slopes, vertices, elements, pressures = zip(*fields, strict=True)
+    return {
+        "field_kind": np.array(kinds, dtype=np.int32),
+        "field_slope": np.array(slopes),
+        "field_vertex_count": np.array([len(item) for item in vertices], dtype=np.int32),
+        "field_element_count": np.array([len(item) for item in elements], dtype=np.int32),
+        "field_vertex": np.concatenate(vertices),
+        "field_index": np.concatenate([item.ravel() for item in elements]),
+        "field_pressure": np.concatenate(pressures),
+    }
 
 
 def _thickness(geom: Geom) -> float | None:

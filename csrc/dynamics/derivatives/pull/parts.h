@@ -36,7 +36,7 @@ static inline void pull_twist(wrench *pose, const twist_field *field, int body, 
 }
 
 /* The gradient counts the argument; NULL: not wanted. */
-static inline void add_to(const pullback *p, int argument, int at, double value) {
+static inline void add_gradient(const pullback *p, int argument, int at, double value) {
   if (p->gradient[argument] != NULL) {
     p->gradient[argument][at] += value;
   }

@@ -16,7 +16,7 @@ static void pull_body_parameters(const pullback *p, int b, const double com[3],
   if (p->gradient[QD_BY_GRAVITY] != NULL) {
     vec3_axpy(p->gradient[QD_BY_GRAVITY], mass * fall, vG);
   }
-  add_to(p, QD_BY_BODY_MASS, b, fall * vec3_dot(g, vG));
+  add_gradient(p, QD_BY_BODY_MASS, b, fall * vec3_dot(g, vG));
   vec3_cross(part, g, G->w);
   vec3_axpy(on_com, mass * fall, part);
   inertia_form_pull(p->gradient, on_com, p->s, b, com, Z, m->acceleration.body + b);

@@ -2,17 +2,17 @@
 #include "dynamics/derivatives/pull/parts.h"
 
 void pull_force(const pullback *p, double z, const actuator_slopes *slope, int i) {
-  add_to(p, QD_BY_U, i, z * slope->u);
-  add_to(p, QD_BY_ACTUATOR_STIFFNESS, i, z * slope->stiffness);
-  add_to(p, QD_BY_ACTUATOR_GAIN, i, z * slope->gain);
-  add_to(p, QD_BY_ACTUATOR_BIAS, i, z * slope->bias);
-  add_to(p, QD_BY_ACTUATOR_DAMPING, i, z * slope->damping);
-  add_to(p, QD_BY_H, 0, z * slope->h);
+  add_gradient(p, QD_BY_U, i, z * slope->u);
+  add_gradient(p, QD_BY_ACTUATOR_STIFFNESS, i, z * slope->stiffness);
+  add_gradient(p, QD_BY_ACTUATOR_GAIN, i, z * slope->gain);
+  add_gradient(p, QD_BY_ACTUATOR_BIAS, i, z * slope->bias);
+  add_gradient(p, QD_BY_ACTUATOR_DAMPING, i, z * slope->damping);
+  add_gradient(p, QD_BY_H, 0, z * slope->h);
 }
 
 void pull_force_range(const pullback *p, double z, const actuator_part *part, int i) {
-  add_to(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i, z * part->by_lower);
-  add_to(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1, z * part->by_upper);
+  add_gradient(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i, z * part->by_lower);
+  add_gradient(p, QD_BY_ACTUATOR_FORCE_RANGE, 2 * i + 1, z * part->by_upper);
 }
 
 double actuator_cotangent(const pullback *p, const actuator_part *part, double z) {
@@ -50,7 +50,7 @@ static void pull_tendon(const pullback *p, int tendon, const double cotangent[2]
   differential *d = p->d;
   if (model->tendon_type[tendon] == QD_TENDON_FIXED) {
     for (int i = model->tendon_dof_start[tendon]; i < model->tendon_dof_start[tendon + 1]; ++i) {
-      add_to(p, QD_BY_Q, model->tendon_dof[i], cotangent[0] * t->rate[i]);
+      add_gradient(p, QD_BY_Q, model->tendon_dof[i], cotangent[0] * t->rate[i]);
     }
     return;
   }
@@ -120,11 +120,12 @@ void pull_tendons(const pullback *p) {
       cotangent[0] += length_cotangent(p, at, one);
       cotangent[1] += one;
       if (at->kind == TENDON_DAMPER) { /* it gives way by h over the damping */
-        add_to(p, QD_BY_H, 0,
-               one * program->dual[at->row] * program->compliance[at->row] / p->s->options->h);
+        add_gradient(p, QD_BY_H, 0,
+                     one * program->dual[at->row] * program->compliance[at->row] /
+                         p->s->options->h);
       }
       if (at->capped) { /* the gap does not count, but what a step may undo of it */
-        add_to(p, QD_BY_H, 0, -p->s->options->recovery_speed * at->sign * one);
+        add_gradient(p, QD_BY_H, 0, -p->s->options->recovery_speed * at->sign * one);
       }
     }
     pull_tendon(p, tendon, cotangent);

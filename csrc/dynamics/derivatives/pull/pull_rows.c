@@ -47,13 +47,13 @@ static void pull_offset(const pullback *p, const contact_block *block, const qd_
   if (block->offset == OFFSET_GAP) {
     out->dist = cotangent;
   } else if (block->offset == OFFSET_CAPPED) {
-    add_to(p, QD_BY_H, 0, -cotangent * p->s->options->recovery_speed);
+    add_gradient(p, QD_BY_H, 0, -cotangent * p->s->options->recovery_speed);
   } else if (block->offset == OFFSET_BOUNCE) {
     const double bounce[MOTION_MAX] = {cotangent * block->restitution * h};
     const twist_field *field = &p->s->w->problem.velocity;
     relative_motion x;
     relative_motion_of(&x, field, contact);
-    add_to(p, QD_BY_H, 0, bounce[0] / h * vec3_dot(contact->frame, x.velocity));
+    add_gradient(p, QD_BY_H, 0, bounce[0] / h * vec3_dot(contact->frame, x.velocity));
     pull_contact_twist(p->d->pose, p->d->bounce, field, contact, bounce);
     add_contact_cotangent(out, bounce, contact, &x);
   }
@@ -136,12 +136,12 @@ void pull_contact(const pullback *p, int index) {
 
 static void pull_coupling(const pullback *p, const constraint_state *state, double force,
                           double cotangent, double of_violation) {
-  add_to(p, QD_BY_Q, state->dof[0], of_violation);
+  add_gradient(p, QD_BY_Q, state->dof[0], of_violation);
   if (state->dof[1] >= 0) {
     const int dof = state->dof[1];
-    add_to(p, QD_BY_Q, dof,
-           -(state->curvature * (force * p->d->z[dof] + cotangent * p->s->delta[dof]) +
-             of_violation * state->slope));
+    add_gradient(p, QD_BY_Q, dof,
+                 -(state->curvature * (force * p->d->z[dof] + cotangent * p->s->delta[dof]) +
+                   of_violation * state->slope));
   }
 }
 
@@ -150,7 +150,7 @@ static void pull_caps(const pullback *p, const constraint_state *state,
                       const double cotangent[CONSTRAINT_ROWS_MAX]) {
   for (int i = 0; i < state->rows; ++i) {
     if (state->capped[i / 3]) {
-      add_to(p, QD_BY_H, 0, cotangent[i] * state->violation[i] / p->s->options->h);
+      add_gradient(p, QD_BY_H, 0, cotangent[i] * state->violation[i] / p->s->options->h);
     }
   }
 }

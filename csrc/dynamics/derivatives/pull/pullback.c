@@ -57,7 +57,7 @@ static void carried_behind(wrench *out, const pullback *p, int j) {
 
 /* Of a velocity that bias forces are of: none is where the body coasts. */
 static void add_stirred(const pullback *p, int j, double value) {
-  add_to(p, QD_BY_V, j, dof_coasts(p->s, j) ? 0.0 : value);
+  add_gradient(p, QD_BY_V, j, dof_coasts(p->s, j) ? 0.0 : value);
 }
 
 /* Where bodies move already: -Z.(I A + T x* I T), whose derivative by what moves everything behind
@@ -74,11 +74,11 @@ static void pull_velocities(const pullback *p) {
     wrench behind;
     carried_behind(&behind, p, j);
     screw_bracket(&turned, S, m->velocity.unmoved + j);
-    add_to(p, QD_BY_Q, j,
-           unmoved_power(S, m->velocity.unmoved + j, d->velocity_z + b) +
-               screw_dot(&turned, &behind) -
-               unmoved_power(S, p->s->w->problem.velocity.unmoved + j, d->bounce + b));
-    add_to(p, QD_BY_V, j, screw_dot(S, d->bounce + b));
+    add_gradient(p, QD_BY_Q, j,
+                 unmoved_power(S, m->velocity.unmoved + j, d->velocity_z + b) +
+                     screw_dot(&turned, &behind) -
+                     unmoved_power(S, p->s->w->problem.velocity.unmoved + j, d->bounce + b));
+    add_gradient(p, QD_BY_V, j, screw_dot(S, d->bounce + b));
     add_stirred(p, j,
                 unmoved_power(S, m->before + j, d->momentum_z + b) -
                     screw_dot(S, d->velocity_z + b) - screw_dot(S, &behind));
@@ -100,7 +100,7 @@ static void pull_step_length(const pullback *p) {
     if (p->s->options->dynamic) {
       power += par->joint_armature[joint] * p->d->z[j];
     }
-    add_to(p, QD_BY_H, 0, -p->point->mass_by_h[j] * power);
+    add_gradient(p, QD_BY_H, 0, -p->point->mass_by_h[j] * power);
   }
 }
 
@@ -108,7 +108,7 @@ static void pull_step_length(const pullback *p) {
 static void pull_rotors(const pullback *p) {
   for (int j = 0; j < p->s->model->nv; ++j) {
     const int joint = p->s->model->dof_joint[j];
-    add_to(p, QD_BY_JOINT_ARMATURE, joint, -p->d->z[j] * p->point->free_delta[j]);
+    add_gradient(p, QD_BY_JOINT_ARMATURE, joint, -p->d->z[j] * p->point->free_delta[j]);
   }
 }
 
@@ -133,8 +133,8 @@ static void pull_spring(const pullback *p, int j) {
     p->gradient[QD_BY_JOINT_SPRINGREF][joint] = z * stiffness;
   }
   const double rate = damping_rate(p->s->options);
-  add_to(p, QD_BY_JOINT_DAMPING, joint, -z * rate * delta);
-  add_to(p, QD_BY_H, 0, z * model->parameters.joint_damping[joint] * rate * rate * delta);
+  add_gradient(p, QD_BY_JOINT_DAMPING, joint, -z * rate * delta);
+  add_gradient(p, QD_BY_H, 0, z * model->parameters.joint_damping[joint] * rate * rate * delta);
 }
 
 static void pull_actuators(const pullback *p, int j) {
@@ -147,7 +147,7 @@ static void pull_actuators(const pullback *p, int j) {
         actuator_part_of(&p->s->w->problem, model, p->s->options, p->s->input, p->s->delta, i);
     const double z = p->d->z[j], own = actuator_cotangent(p, &part, z);
     pull_force(p, own, &part.slope, i);
-    add_to(p, QD_BY_Q, j, own * part.slope.l);
+    add_gradient(p, QD_BY_Q, j, own * part.slope.l);
     if (part.row >= 0) {
       pull_force(p, z, &part.resistance, i);
     }
@@ -162,7 +162,8 @@ static void pull_friction_loss(const pullback *p) {
     const force_row *row = program->force_row + i;
     if (row->actuator < 0) {
       const double share = program->by_upper[row->row] - program->by_lower[row->row];
-      add_to(p, QD_BY_JOINT_FRICTION, p->s->model->dof_joint[row->dof], p->d->z[row->dof] * share);
+      add_gradient(p, QD_BY_JOINT_FRICTION, p->s->model->dof_joint[row->dof],
+                   p->d->z[row->dof] * share);
     }
   }
 }
@@ -186,9 +187,9 @@ static void pull_limits(const pullback *p) {
     const limit_row *limit = program->limit + i;
     const double cotangent = p->mu[limit->row * p->stride];
     if (limit->capped) {
-      add_to(p, QD_BY_H, 0, -p->s->options->recovery_speed * cotangent);
+      add_gradient(p, QD_BY_H, 0, -p->s->options->recovery_speed * cotangent);
     } else {
-      add_to(p, QD_BY_Q, limit->dof, limit->sign * cotangent);
+      add_gradient(p, QD_BY_Q, limit->dof, limit->sign * cotangent);
     }
   }
 }
@@ -207,10 +208,10 @@ static void pull_ball_limits(const pullback *p) {
       for (int i = 0; i < 3; ++i) {
         sum += p->d->z[limit->dof + i] * part.force[3 * i + j];
       }
-      add_to(p, QD_BY_Q, limit->dof + j, sum);
+      add_gradient(p, QD_BY_Q, limit->dof + j, sum);
     }
     if (limit->capped) {
-      add_to(p, QD_BY_H, 0, -p->s->options->recovery_speed * p->mu[limit->row * p->stride]);
+      add_gradient(p, QD_BY_H, 0, -p->s->options->recovery_speed * p->mu[limit->row * p->stride]);
     }
   }
 }
