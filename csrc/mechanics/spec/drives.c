@@ -126,20 +126,11 @@ static qd_status check_tendon_ranges(const qd_model_spec *s, int t, const report
   return QD_OK;
 }
 
-static qd_status check_tendon(const qd_model_spec *s, int t, int first, const report *r) {
-  const int count = s->tendon_point_count[t], fixed = s->tendon_type[t] == QD_TENDON_FIXED;
+/* The joints of a fixed tendon, the bodies of others. */
+static qd_status check_tendon_objects(const qd_model_spec *s, int t, int first, const report *r) {
+  const int fixed = s->tendon_type[t] == QD_TENDON_FIXED;
   const int thrust = s->tendon_type[t] == QD_TENDON_THRUST;
-  if (s->tendon_type[t] < QD_TENDON_FIXED || s->tendon_type[t] > QD_TENDON_THRUST) {
-    return spec_fail(r, "tendon_type", t, "unknown tendon");
-  }
-  if (thrust && count != 3) {
-    return spec_fail(r, "tendon_point_count", t, "a thrust has a point, a force and a moment");
-  }
-  if (count < (fixed ? 1 : 2) || count > s->tendon_point_total - first) {
-    return spec_fail(r, "tendon_point_count", t,
-                     "too few joints or points, or more than there are");
-  }
-  for (int i = first; i < first + count; ++i) {
+  for (int i = first; i < first + s->tendon_point_count[t]; ++i) {
     const int object = s->tendon_object[i];
     if (fixed && !is_single(s, object)) {
       return spec_fail(r, "tendon_object", i, "must be a hinge or slide joint");
@@ -151,6 +142,22 @@ static qd_status check_tendon(const qd_model_spec *s, int t, int first, const re
       return spec_fail(r, "tendon_object", i, "a thrust is of one body");
     }
   }
+  return QD_OK;
+}
+
+static qd_status check_tendon(const qd_model_spec *s, int t, int first, const report *r) {
+  const int count = s->tendon_point_count[t], type = s->tendon_type[t];
+  if (type < QD_TENDON_FIXED || type > QD_TENDON_THRUST) {
+    return spec_fail(r, "tendon_type", t, "unknown tendon");
+  }
+  if (type == QD_TENDON_THRUST && count != 3) {
+    return spec_fail(r, "tendon_point_count", t, "a thrust has a point, a force and a moment");
+  }
+  if (count < (type == QD_TENDON_FIXED ? 1 : 2) || count > s->tendon_point_total - first) {
+    return spec_fail(r, "tendon_point_count", t,
+                     "too few joints or points, or more than there are");
+  }
+  TRY(check_tendon_objects(s, t, first, r));
   return check_tendon_ranges(s, t, r);
 }
 
