@@ -61,6 +61,57 @@ int step_call_configure(step_call *call, const core_state *state, const char *na
   return 0;
 }
 
+/* Where inputs are read from and results go. */
+static void use_entry(step_call *call, workspace_entry *entry) {
+  call->entry = entry;
+  call->input = (qd_step_input){.q = entry->q, .u = entry->u};
+  call->result.q_next = entry->q_next;
+  call->result.delta = entry->delta;
+  call->result.limit_force = entry->limit_force;
+  call->result.constraint_force = entry->constraint_force;
+  call->result.tendon_force = entry->tendon_force;
+  call->result.actuator_force = entry->actuator_force;
+}
+
+/* What a step need not be given: 0, or -1 with an error. */
+static int read_optional(step_call *call, const core_state *state, PyObject *model, PyObject *tau,
+                         PyObject *wrench, PyObject *mocap) {
+  workspace_entry *entry = call->entry;
+  if (tau && tau != Py_None) {
+    if (array_copy_vector(tau, "tau", call->model->nv, entry->tau) < 0) {
+      return -1;
+    }
+    call->input.tau = entry->tau;
+  }
+  if (wrench && wrench != Py_None) {
+    if (wrench_read(state, call->model, model, wrench, entry->wrench) < 0) {
+      return -1;
+    }
+    call->input.wrench = entry->wrench;
+  }
+  if (mocap && mocap != Py_None) {
+    if (mocap_read(call->model, model, mocap, entry->mocap) < 0) {
+      return -1;
+    }
+    call->input.mocap = entry->mocap;
+  }
+  return 0;
+}
+
+static int read_state(step_call *call, PyObject *q, PyObject *v, PyObject *u) {
+  workspace_entry *entry = call->entry;
+  if (model_read_q(call->model, q, "q", entry->q) < 0 ||
+      array_copy_vector(u, "u", call->model->nu, entry->u) < 0) {
+    return -1;
+  }
+  if (v) {
+    call->input.v = entry->v;
+    call->result.v_next = entry->v_next;
+    return array_copy_vector(v, "v", call->model->nv, entry->v);
+  }
+  return 0;
+}
+
 int step_call_begin(step_call *call, const core_state *state, const char *name, PyObject *model,
                     PyObject *q, PyObject *v, PyObject *u, PyObject *options, PyObject *tau,
                     PyObject *wrench, PyObject *mocap) {
@@ -73,34 +124,8 @@ int step_call_begin(step_call *call, const core_state *state, const char *name, 
     PyErr_NoMemory();
     return -1;
   }
-  call->entry = entry;
-  call->input = (qd_step_input){.q = entry->q, .u = entry->u};
-  call->result.q_next = entry->q_next;
-  call->result.delta = entry->delta;
-  call->result.limit_force = entry->limit_force;
-  call->result.constraint_force = entry->constraint_force;
-  call->result.tendon_force = entry->tendon_force;
-  call->result.actuator_force = entry->actuator_force;
-  int bad = model_read_q(call->model, q, "q", entry->q) < 0 ||
-            array_copy_vector(u, "u", call->model->nu, entry->u) < 0;
-  if (!bad && v) {
-    bad = array_copy_vector(v, "v", call->model->nv, entry->v) < 0;
-    call->input.v = entry->v;
-    call->result.v_next = entry->v_next;
-  }
-  if (!bad && tau && tau != Py_None) {
-    bad = array_copy_vector(tau, "tau", call->model->nv, entry->tau) < 0;
-    call->input.tau = entry->tau;
-  }
-  if (!bad && wrench && wrench != Py_None) {
-    bad = wrench_read(state, call->model, model, wrench, entry->wrench) < 0;
-    call->input.wrench = entry->wrench;
-  }
-  if (!bad && mocap && mocap != Py_None) {
-    bad = mocap_read(call->model, model, mocap, entry->mocap) < 0;
-    call->input.mocap = entry->mocap;
-  }
-  if (bad) {
+  use_entry(call, entry);
+  if (read_state(call, q, v, u) < 0 || read_optional(call, state, model, tau, wrench, mocap) < 0) {
     step_call_end(call);
     return -1;
   }

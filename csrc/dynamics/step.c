@@ -400,32 +400,48 @@ static int extend(const qd_model *model, qd_workspace *w, const qd_step_options 
   return added == 0 && !w->rough ? -1 : added;
 }
 
+/* 1 if the first round is rough: of large models that move, most contacts come in before any
+ * program is solved. */
+static int begins_rough(const qd_model *model, const qd_workspace *w,
+                        const qd_step_options *options, int large) {
+  return large && options->dynamic && w->warm.from == NULL && w->set.left_out > 0 &&
+         model->soft_pair_count == 0;
+}
+
+/* 1 if more contacts change nothing about how a round ended: there are none, there is no room, or
+ * what contradicts itself has no solution with more either. */
+static int is_last(const qd_workspace *w, qd_status status) {
+  return status == QD_OUT_OF_CAPACITY || (w->set.left_out == 0 && !w->rough) ||
+         (status == QD_INFEASIBLE && !w->problem.coulomb);
+}
+
+/* Rounds before all contacts come in. */
+static int most_rounds(const qd_workspace *w, int large) {
+  const int few = 2 * w->set.left_out <= w->collision.count;
+  return large ? ROUNDS_LARGE : few ? ROUNDS : ROUNDS_MOST;
+}
+
 /* The programs of all contacts in the list, solved: the working set grows until nothing that is
  * left out matters, in a few rounds. What has no solution that is unique may have one with more
- * contacts; what contradicts itself has none with more. Large models go on from one round to the
- * next; of those that move, the first ones are rough: most contacts come in before any program is
- * solved. */
+ * contacts. Large models go on from one round to the next. */
 static qd_status solve_rounds(const qd_model *model, qd_workspace *w,
                               const qd_step_options *options, const qd_step_input *input,
                               const step_columns *kept, qd_step_result *result) {
   const int large = model->nv >= LARGE_ISLAND && isinf(options->kappa);
-  w->rough = large && options->dynamic && w->warm.from == NULL && w->set.left_out > 0 &&
-             model->soft_pair_count == 0;
+  w->rough = begins_rough(model, w, options, large);
   for (int round = 1;; ++round) {
     const qd_status status = solve_working_set(model, w, options, input, kept, result);
-    const int is_final = status == QD_INFEASIBLE && !w->problem.coulomb;
     if (large && status != QD_OK) {
       warm_start_go_on(&w->warm, &w->collision, &w->problem, NULL);
     }
-    if (status == QD_OUT_OF_CAPACITY || (w->set.left_out == 0 && !w->rough) || is_final) {
+    if (is_last(w, status)) {
       return status;
     }
     const int added = status == QD_OK ? extend(model, w, options, input, result, large) : 0;
     if (added < 0) {
       return QD_OK;
     }
-    const int few = 2 * w->set.left_out <= w->collision.count;
-    const int most = large ? ROUNDS_LARGE : few ? ROUNDS : ROUNDS_MOST;
+    const int most = most_rounds(w, large);
     w->rough = is_rough_again(w, round, added);
     if (large && status == QD_OK) {
       warm_start_go_on(&w->warm, &w->collision, &w->problem, result);
