@@ -8,13 +8,14 @@
 #include "dynamics/law.h"
 #include "dynamics/soft_newton.h"
 #include "dynamics/soften.h"
+#include "dynamics/step_options.h"
 #include "dynamics/workspace.h"
 #include "mechanics/applied.h"
 #include "mechanics/pairs/missed_pairs.h"
 
+#define RELAX_FROM 50 /* a smaller iteration limit is one that the caller means */
 /* Rounds with a part of the contacts, before all of them are in the program: fewer, if they are at
  * most as many as those that are in it already. */
-#define RELAX_FROM 50 /* a smaller iteration limit is one that the caller means */
 #define ROUNDS 2
 #define ROUNDS_MOST 6
 /* Variables of an island whose programs are first solved roughly, and go on from what the ones
@@ -25,58 +26,6 @@
 #define MANY_MORE 0.11
 /* Rounds of large models at most: those that carry nothing stay out. */
 #define ROUNDS_LARGE 20
-
-qd_step_options qd_step_options_default(void) {
-  qd_step_options o;
-  memset(&o, 0, sizeof o);
-  o.h = 0.1;
-  o.friction_model = QD_CONE;
-  o.ray_count = 4;
-  o.kappa = INFINITY;
-  o.epsilon = 1.0;
-  o.margin = 0.1;
-  o.add_missed_pairs = 1;
-  o.joint_limits = 1;
-  o.soft_constraints = QD_SOFT_MOCAP;
-  o.force_limits = 1;
-  o.tolerance = 1e-9;
-  o.iteration_limit = 100;
-  o.bounce_speed = -1.0;
-  o.recovery_speed = INFINITY;
-  return o;
-}
-
-static int rays_fit(const qd_step_options *o, const qd_model *model) {
-  const int least = model->planar ? 2 : 3;
-  return o->friction_model == QD_CONE ||
-         (o->friction_model == QD_PYRAMID && o->ray_count <= RAYS_MAX && o->ray_count >= least);
-}
-
-/* Of a pyramid's rays each has a force of its own: a normal that gives way is no cone of theirs. */
-static int compliance_fits(const qd_step_options *o, const qd_model *model) {
-  const int gives = o->contact_compliance > 0.0 || model->pairs_give;
-  const int is_cone = o->friction_model == QD_CONE || o->ray_count == 2;
-  return o->contact_compliance >= 0.0 && isfinite(o->contact_compliance) && (!gives || is_cone);
-}
-
-static int bounces_fit(const qd_step_options *o) {
-  return !o->dynamic || (o->restitution >= 0.0 && o->restitution <= 1.0 &&
-                         !isnan(o->bounce_speed) && o->recovery_speed >= 0.0);
-}
-
-static int law_fits(const qd_step_options *o) {
-  return o->law == QD_LAW_CONVEX ||
-         (o->law == QD_LAW_COULOMB && isinf(o->kappa) && o->stop_after >= 0);
-}
-
-static int options_make_sense(const qd_step_options *o, const qd_model *model) {
-  const int ratio_fits =
-      o->mass_ratio == 0.0 || (o->mass_ratio > 0.0 && model->smallest_stiffness > 0.0);
-  return bounces_fit(o) && law_fits(o) && compliance_fits(o, model) && o->h > 0.0 &&
-         isfinite(o->h) && o->kappa > 0.0 && o->epsilon >= 0.0 && isfinite(o->epsilon) &&
-         !isnan(o->margin) && o->tolerance > 0.0 && o->iteration_limit > 0 && rays_fit(o, model) &&
-         ratio_fits;
-}
 
 static int input_is_finite(const qd_step_input *in, const qd_model *model) {
   return all_finite(in->q, model->nq) && all_finite(in->u, model->nu) &&
